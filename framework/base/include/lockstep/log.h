@@ -1,0 +1,66 @@
+/* log.h - lines for people, on stderr.
+ *
+ * LS_LOG chooses: a level (error, warn, info, debug, trace; default warn) and
+ * optionally the form, as in LS_LOG=debug,json. Every line carries the time,
+ * the level, the node and the step of the calling thread. Text:
+ *   12:03:44.512 warn  node 3 [collect] bus: node 5 is slow: …
+ * JSON lines: {"time":…,"level":"warn","node":3,"step":"collect","text":"…"}
+ * "node" and "step" are left out where there is none. One call writes one
+ * line, whole, with one write(2); a line over 4095 bytes is cut and ends in an
+ * ellipsis. Bytes that would disturb a line are made visible: \n, \x1b.
+ * Times are UTC; levels are coloured on a terminal, unless NO_COLOR is set.
+ * Thread: any. */
+#ifndef LOCKSTEP_LOG_H
+#define LOCKSTEP_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lockstep/status.h"
+
+enum ls_log_level {
+    LS_LOG_ERROR,
+    LS_LOG_WARN,
+    LS_LOG_INFO,
+    LS_LOG_DEBUG,
+    LS_LOG_TRACE
+};
+
+/* Read the setting from text like LS_LOG's; what it does not name is as by
+ * default. The environment is read by itself before the first line, unless
+ * this was called first; a bad LS_LOG is ignored, and a line says so.
+ * Errors: LS_EINVAL for a word that is none of these; nothing has changed. */
+LS_MUST_USE LS_API int ls_log_setup(const char *setting);
+
+/* Whether a line of this level would be written. */
+LS_API bool ls_log_enabled(enum ls_log_level level);
+
+/* Write a line. Use the macros, which do not evaluate what is not written. */
+LS_API void ls_log_write(enum ls_log_level level, const char *format, ...)
+    LS_PRINTF(2, 3);
+
+/* Name the node (negative: none) and the step (borrow, until changed; NULL:
+ * none) that the calling thread now works for; and ask for them. */
+LS_API void ls_log_set_node(int64_t node);
+LS_API void ls_log_set_step(const char *step);
+LS_API int64_t ls_log_node(void);
+LS_API const char *ls_log_step(void);
+
+/* Send whole lines (without their newline) elsewhere than stderr; NULL: back
+ * to stderr. For tests and for programs that keep a log of their own.
+ * fn: called under the log's lock; must not log. */
+LS_API void ls_log_redirect(void (*fn)(void *self, const char *line),
+                            void *self);
+
+#define LS_LOG_AT(level, ...)                                                  \
+    do {                                                                       \
+        if (ls_log_enabled(level))                                             \
+            ls_log_write(level, __VA_ARGS__);                                  \
+    } while (0)
+#define ls_log_error(...) LS_LOG_AT(LS_LOG_ERROR, __VA_ARGS__)
+#define ls_log_warn(...)  LS_LOG_AT(LS_LOG_WARN, __VA_ARGS__)
+#define ls_log_info(...)  LS_LOG_AT(LS_LOG_INFO, __VA_ARGS__)
+#define ls_log_debug(...) LS_LOG_AT(LS_LOG_DEBUG, __VA_ARGS__)
+#define ls_log_trace(...) LS_LOG_AT(LS_LOG_TRACE, __VA_ARGS__)
+
+#endif

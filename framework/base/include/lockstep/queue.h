@@ -1,0 +1,68 @@
+/* queue.h - a bounded, closable queue of fixed-size items between threads.
+ *
+ * Items are copied in and out. What happens when the queue is full is chosen
+ * once: the putter waits, the oldest item makes room, or the put fails; what
+ * is dropped or refused is counted. Closing wakes everyone: a put fails at
+ * once, a get goes on until the queue is empty and fails then.
+ * Thread: any. */
+#ifndef LOCKSTEP_QUEUE_H
+#define LOCKSTEP_QUEUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lockstep/runtime.h"
+
+typedef struct ls_queue ls_queue;
+
+enum ls_queue_policy {
+    LS_QUEUE_BLOCK,       /* a put waits for room until its deadline */
+    LS_QUEUE_DROP_OLDEST, /* a put always succeeds; the oldest goes, counted */
+    LS_QUEUE_FAIL         /* a put into a full queue fails at once, counted */
+};
+
+struct ls_queue_options {
+    size_t capacity;  /* items, >= 1 */
+    size_t item_size; /* bytes, >= 1 */
+    enum ls_queue_policy policy;
+    void (*drop)(void *item); /* releases what a dropped item owns, and what
+                               * destroy finds; outside the lock; or NULL */
+};
+
+struct ls_queue_stats {
+    uint64_t put;     /* items accepted */
+    uint64_t got;     /* items handed out */
+    uint64_t dropped; /* accepted, then pushed out by a newer one */
+    uint64_t refused; /* not accepted: full, closed, or out of time */
+    size_t size;      /* items in it now: put - got - dropped */
+    size_t peak;      /* the largest size so far */
+};
+
+/* out:    own; written on success only; give it to ls_queue_destroy().
+ * Errors: LS_EINVAL capacity, item_size or policy; LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_queue_create(ls_queue **out, ls_runtime *runtime,
+                                       const struct ls_queue_options *options);
+
+/* Put a copy of *item. On failure the item is still the caller's.
+ * Errors: LS_EAGAIN full (policy fail, or block with LS_NOW); LS_ETIMEDOUT
+ *         full until the deadline; LS_ECLOSED; LS_ENOMEM, only when items of
+ *         more than 256 bytes are dropped through options.drop. */
+LS_MUST_USE LS_API int ls_queue_put(ls_queue *queue, const void *item,
+                                    int64_t deadline);
+
+/* Take the oldest item into *item.
+ * Errors: LS_EAGAIN empty (with LS_NOW); LS_ETIMEDOUT empty until the
+ *         deadline; LS_ECLOSED closed and empty. */
+LS_MUST_USE LS_API int ls_queue_get(ls_queue *queue, void *item,
+                                    int64_t deadline);
+
+/* Refuse further puts and wake everyone who waits. Again: nothing. */
+LS_API void ls_queue_close(ls_queue *queue);
+
+LS_API void ls_queue_stats(ls_queue *queue, struct ls_queue_stats *out);
+
+/* Free the queue, dropping what is in it; nobody may be waiting. NULL and a
+ * pointer to NULL are fine. */
+LS_API void ls_queue_destroy(ls_queue **queue);
+
+#endif

@@ -1,0 +1,34 @@
+/* random.h - a small seeded generator, the same on every machine.
+ *
+ * xoshiro256** with its state filled by splitmix64. Not for secrets.
+ * Thread: serial.
+ * Source: Blackman and Vigna, "Scrambled Linear Pseudorandom Number
+ * Generators", ACM TOMS 47(4), 2021, section 4. */
+#ifndef LOCKSTEP_RANDOM_H
+#define LOCKSTEP_RANDOM_H
+
+#include <stdint.h>
+
+#include "lockstep/status.h"
+
+struct ls_rng {
+    uint64_t state[4];
+};
+
+/* Fill the state from `seed`; `stream` picks one of 2^64 sequences for it, so
+ * that nodes that share a seed do not share their numbers. */
+LS_API void ls_rng_seed(struct ls_rng *rng, uint64_t seed, uint64_t stream);
+
+/* 64 even bits. */
+LS_API uint64_t ls_rng_next(struct ls_rng *rng);
+
+/* Even in [0, bound), without bias; 0 when bound is 0. */
+LS_API uint64_t ls_rng_below(struct ls_rng *rng, uint64_t bound);
+
+/* Even in [0, 1), in steps of 2^-53. */
+LS_API double ls_rng_double(struct ls_rng *rng);
+
+/* Normal with mean 0 and variance 1 (Box and Muller 1958, one of the pair). */
+LS_API double ls_rng_normal(struct ls_rng *rng);
+
+#endif

@@ -1,0 +1,117 @@
+/* runtime.h - everything that waits, spawns, or reads a clock.
+ *
+ * No other file may call pthread_*, clock_gettime, nanosleep or their like:
+ * a program that keeps to this interface runs unchanged on threads, and in the
+ * seeded simulation, where a thread is a fiber and time is virtual.
+ *
+ * Time inside the framework is an int64_t of nanoseconds on the runtime's
+ * monotonic clock, and a wait takes a deadline on it: LS_NOW only looks,
+ * LS_FOREVER never gives up. Calls that users make take `wait_ms` instead
+ * (0: look, -1: for ever) and turn it into a deadline once, at entry, by
+ * ls_deadline().
+ * Thread: any.
+ * Source: pthreads(7), clock_gettime(2); design in docs/runtime.md. */
+#ifndef LOCKSTEP_RUNTIME_H
+#define LOCKSTEP_RUNTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lockstep/status.h"
+
+#define LS_NOW     INT64_MIN
+#define LS_FOREVER INT64_MAX
+
+#define LS_NS_PER_US INT64_C(1000)
+#define LS_NS_PER_MS INT64_C(1000000)
+#define LS_NS_PER_S  INT64_C(1000000000)
+
+/* An implementation; there is one per process of threads, and one per
+ * simulated cluster. */
+typedef struct ls_runtime ls_runtime;
+
+/* A thread. Own: whoever spawned it joins it. */
+typedef struct ls_thread ls_thread;
+
+/* Storage for a lock and for a condition; in the caller's memory, filled by
+ * init, emptied by fini. Never moved between the two. */
+typedef struct ls_mutex {
+    ls_runtime *runtime; /* borrow */
+    union {
+        max_align_t align;
+        unsigned char bytes[48];
+    } os;
+} ls_mutex;
+
+typedef struct ls_cond {
+    ls_runtime *runtime; /* borrow */
+    union {
+        max_align_t align;
+        unsigned char bytes[48];
+    } os;
+} ls_cond;
+
+/* The runtime of POSIX threads and CLOCK_MONOTONIC. Borrow: it lives as long
+ * as the process. */
+LS_API ls_runtime *ls_runtime_threads(void);
+
+/* Now, on the monotonic clock, in ns. */
+LS_API int64_t ls_now(ls_runtime *runtime);
+
+/* Now, as the world outside tells time: ns since 1970-01-01 UTC. For
+ * timestamps that people read and for incarnations; never for a wait. */
+LS_API int64_t ls_wall_now(ls_runtime *runtime);
+
+/* The deadline `wait_ms` from now: 0 gives LS_NOW, negative LS_FOREVER. */
+LS_API int64_t ls_deadline(ls_runtime *runtime, int wait_ms);
+
+/* 64 bits that nobody can foretell on threads, and that follow from the seed
+ * in the simulation. For seeds and identifiers; streams come from ls_rng. */
+LS_API uint64_t ls_entropy(ls_runtime *runtime);
+
+/* Let the calling thread rest until the deadline. The framework itself never
+ * calls it: it is for programs that stand in for work (and, in the simulation,
+ * for what takes time). */
+LS_API void ls_rest_until(ls_runtime *runtime, int64_t deadline);
+
+/* Start a thread that runs fn(arg). On threads, it leaves SIGINT, SIGTERM and
+ * SIGHUP to the thread that is main.
+ * out:    own; written on success only, and before fn runs; give it to
+ *         ls_thread_join().
+ * name:   copied; cut to 15 bytes; what ps and gdb show.
+ * Errors: LS_EAGAIN when the system has no room for one; LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_thread_spawn(ls_runtime *runtime, ls_thread **out,
+                                       const char *name, void (*fn)(void *arg),
+                                       void *arg);
+
+/* Wait until the thread has ended, free it and set *thread to NULL. NULL and a
+ * pointer to NULL are fine. Never on the thread itself.
+ * Errors: LS_ETIMEDOUT: it still runs and *thread is still yours. */
+LS_MUST_USE LS_API int ls_thread_join(ls_thread **thread, int64_t deadline);
+
+/* Whether the caller runs on this thread. NULL: false. */
+LS_API bool ls_thread_is_current(const ls_thread *thread);
+
+/* A lock without recursion. fini does nothing to one that is all zero, or had
+ * its fini: so what is half made can be taken apart. Errors of init:
+ * LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_mutex_init(ls_mutex *mutex, ls_runtime *runtime);
+LS_API void ls_mutex_fini(ls_mutex *mutex);
+LS_API void ls_mutex_lock(ls_mutex *mutex);
+LS_API void ls_mutex_unlock(ls_mutex *mutex);
+
+/* A condition; always used with one mutex, and in a loop over the state that
+ * is waited for, since a wait may end early. fini: as for a lock. Errors of
+ * init: LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_cond_init(ls_cond *cond, ls_runtime *runtime);
+LS_API void ls_cond_fini(ls_cond *cond);
+LS_API void ls_cond_signal(ls_cond *cond);
+LS_API void ls_cond_broadcast(ls_cond *cond);
+
+/* Let go of the mutex, wait for a signal, take the mutex again.
+ * Errors: LS_ETIMEDOUT when the deadline passed; the mutex is held again. It
+ * leaves no ls_error_text(): what it means is for the caller to say. */
+LS_MUST_USE LS_API int ls_cond_wait(ls_cond *cond, ls_mutex *mutex,
+                                    int64_t deadline);
+
+#endif

@@ -1,0 +1,149 @@
+#include "lockstep/status.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char last_text[LS_ERROR_TEXT_MAX];
+
+const char *ls_status_name(int status)
+{
+    switch (status) {
+#define NAME_CASE(name, code, exit_code, sentence)                             \
+    case name:                                                                 \
+        return #name;
+        LS_STATUS_MAP(NAME_CASE)
+#undef NAME_CASE
+    default:
+        return "LS_?";
+    }
+}
+
+const char *ls_status_sentence(int status)
+{
+    switch (status) {
+#define SENTENCE_CASE(name, code, exit_code, sentence)                         \
+    case name:                                                                 \
+        return sentence;
+        LS_STATUS_MAP(SENTENCE_CASE)
+#undef SENTENCE_CASE
+    default:
+        return "an unknown status";
+    }
+}
+
+int ls_status_exit_code(int status)
+{
+    switch (status) {
+#define EXIT_CODE_CASE(name, code, exit_code, sentence)                        \
+    case name:                                                                 \
+        return exit_code;
+        LS_STATUS_MAP(EXIT_CODE_CASE)
+#undef EXIT_CODE_CASE
+    default:
+        return 1;
+    }
+}
+
+/* The text may have been cut inside of a UTF-8 character: take away its first
+ * bytes, so that what remains is valid where the whole was. */
+static void drop_half_character(char *text)
+{
+    const size_t length = strlen(text);
+    size_t start = length;
+    while (start > 0 && ((unsigned char)text[start - 1] & 0xC0) == 0x80)
+        start--;
+    if (start == 0)
+        return;
+    const unsigned char lead = (unsigned char)text[start - 1];
+    const size_t wanted = lead >= 0xF0   ? 4
+                          : lead >= 0xE0 ? 3
+                          : lead >= 0xC0 ? 2
+                                         : 1;
+    if (length - (start - 1) < wanted)
+        text[start - 1] = '\0';
+}
+
+/* Made beside last_text and copied then: the arguments may point into it. */
+static void keep_text(const char *tail, const char *format, va_list arguments)
+{
+    char text[sizeof last_text];
+    const int wanted = vsnprintf(text, sizeof text, format, arguments);
+    size_t length = wanted < 0 ? 0 : (size_t)wanted;
+    if (wanted < 0)
+        text[0] = '\0';
+    if (tail != NULL && length < sizeof text)
+        length +=
+            (size_t)snprintf(text + length, sizeof text - length, ": %s", tail);
+    if (length >= sizeof text)
+        drop_half_character(text);
+    memcpy(last_text, text, strlen(text) + 1);
+}
+
+int ls_error(int status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    keep_text(NULL, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+int ls_error_at(int status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    keep_text(last_text, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+static int status_from(int os_errno)
+{
+    switch (os_errno) {
+    case EINVAL:
+        return LS_EINVAL;
+    case ENOMEM:
+        return LS_ENOMEM;
+    case ETIMEDOUT:
+        return LS_ETIMEDOUT;
+    case EAGAIN:
+    case EINTR:
+        return LS_EAGAIN;
+    case ENOENT:
+        return LS_ENOENT;
+    case EEXIST:
+        return LS_EEXIST;
+    case EADDRINUSE:
+        return LS_EADDRINUSE;
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case ENETUNREACH:
+        return LS_EUNREACHABLE;
+    case ECANCELED:
+        return LS_ECANCELED;
+    default:
+        return LS_EIO;
+    }
+}
+
+int ls_error_from(int os_errno, const char *what)
+{
+    char reason[128];
+    if (strerror_r(os_errno, reason, sizeof reason) != 0)
+        snprintf(reason, sizeof reason, "error %d", os_errno);
+    return ls_error(status_from(os_errno), "%s: %s", what, reason);
+}
+
+void ls_error_clear(void)
+{
+    last_text[0] = '\0';
+}
+
+const char *ls_error_text(void)
+{
+    return last_text;
+}

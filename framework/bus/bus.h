@@ -1,0 +1,384 @@
+/* bus.h - the inside of a node: what the files of this layer share.
+ *
+ * Threads: the bus thread (bus.c) owns the links, reads everything that comes
+ * and keeps the world; the dispatch thread (dispatch.c) runs handlers; any
+ * thread emits. Locks, in the order in which they are taken:
+ *   the transport's ("the lock"): peers, their windows, who listens to what,
+ *                  publishing
+ *   router         local listeners, the table of events, channels
+ *   dispatch.lock  the dispatch queue; and the pool's, alone
+ * None is held while a handler or a channel's op runs. */
+#ifndef LOCKSTEP_BUS_BUS_H
+#define LOCKSTEP_BUS_BUS_H
+
+#include <stdatomic.h>
+
+#include "lockstep/channel.h"
+#include "lockstep/event.h"
+#include "lockstep/log.h"
+#include "lockstep/node.h"
+
+#include "message.h"
+#include "transport.h"
+#include "wire.h"
+
+#define EVENT_BUCKETS 1024
+#define MAX_EVENTS    16384 /* names; peers may make half of them known */
+#define MAX_UNANSWERED 256 /* addresses that peers named and nobody answers */
+#define MAX_PEERS     4096
+#define BATCH_BYTES   16384
+#define FAREWELL_NS   (5 * LS_NS_PER_MS) /* it may be on the other connection */
+
+/* Bytes and messages, counted over the life of a connection. */
+struct account {
+    uint64_t messages, bytes;
+};
+
+/* A member, or one that may become one. Never freed before the node. */
+struct peer {
+    uint32_t id;
+    uint64_t incarnation;
+    char role[WIRE_ROLE_MAX + 1];
+    char endpoint[LS_ENDPOINT_MAX + 1];
+    enum ls_member_state state;
+    int reason;
+    _Atomic int64_t heard_at; /* by the bus thread's last look at the clock */
+    unsigned n_present; /* presences of it that are in force here */
+    struct peer *via;   /* the one that relays it; NULL: direct */
+    bool relayed;       /* this hub has told its leaves of it */
+    bool lists_me;      /* its heartbeat says that it has my presence */
+    bool said_farewell;
+    int farewell_reason;
+    int64_t lost_at; /* its connection closed: lost then; 0: it did not */
+    struct link *link;
+    struct wire_presence rival; /* another with this id; "" endpoint: none */
+    unsigned n_rival;
+
+    /* Sending to it; under the lock. */
+    struct account sent, limit;
+    /* Receiving from it: got and kept by the bus thread alone; released under
+     * the lock by whoever is done with a message. */
+    _Atomic uint64_t got_messages, got_bytes;
+    _Atomic uint64_t kept_messages, kept_bytes; /* of got: held in the window */
+    struct account released, granted;
+    struct message_list relay; /* waits for room at its receivers */
+};
+
+/* A dialled address. Bus thread; the lock for the list. */
+struct link {
+    struct link *next;
+    char endpoint[LS_ENDPOINT_MAX + 1];
+    transport_link *transport;
+    struct peer *peer; /* who answers there; NULL: nobody has yet */
+    bool attached;     /* the user gave it; else found */
+    bool closing;
+    char refusal[192]; /* why who answers is not accepted; "" */
+};
+
+struct listener {
+    struct listener *next;
+    ls_event_fn *fn;
+    void *self;
+    const char *label;
+    bool once;
+    bool removed;
+    unsigned running; /* calls under way */
+};
+
+struct remote_listener {
+    uint32_t id;
+    uint64_t incarnation;
+    unsigned n;
+};
+
+struct origin_sequence {
+    uint32_t id;
+    uint64_t incarnation;
+    uint64_t last;
+    uint64_t missed;
+};
+
+/* All about one event name. Never freed before the node. */
+struct event_entry {
+    struct event_entry *next; /* in its bucket; fixed once published */
+    char name[LS_EVENT_MAX + 1];
+    uint8_t topic[LS_EVENT_MAX + 2];
+    size_t topic_size;
+
+    /* under the lock */
+    uint64_t sequence;
+    _Atomic enum ls_policy policy;
+    bool emitting; /* a long one is under way, in chunks */
+    struct remote_listener *remotes;
+    size_t n_remotes;
+    struct peer **targets; /* direct peers that an emit goes to */
+    size_t n_targets, targets_capacity;
+    uint64_t targets_version;
+    struct origin_sequence *origins; /* missed; `last` is the bus thread's */
+    size_t n_origins;
+
+    /* under router */
+    struct listener *listeners;
+    atomic_uint n_listeners;
+    bool wanted;     /* listened to here, also after a once */
+    bool subscribed; /* bus thread: in force on the links */
+};
+
+struct member_watch {
+    struct member_watch *next;
+    void (*fn)(void *self, const struct ls_member *member);
+    void *self;
+    uint64_t number; /* from 1 */
+    bool removed;
+    bool running;
+    unsigned waiters; /* who wait until it does not run */
+};
+
+struct ls_channel {
+    ls_channel *next;
+    ls_node *node;
+    char name[LS_EVENT_MAX + 1];
+    size_t name_size;
+    const struct ls_channel_ops *ops;
+    void *self;
+    int64_t wake_at; /* under router */
+    bool told; /* of the members that were ready when it was opened */
+    bool closed;
+    bool closing; /* a thread in close waits, and frees it */
+    unsigned running;
+};
+
+struct dispatch {
+    ls_mutex lock;
+    ls_cond filled; /* for the dispatch thread */
+    ls_cond room;   /* for emitters to this node itself */
+    struct message_list queue;
+    struct account local; /* local emits in the queue */
+    size_t peak;
+    bool waiting;
+    bool closed;
+    ls_thread *thread; /* until destroy: others ask whether they run on it */
+    bool ended;
+    atomic_int interrupted; /* what waits return, until cleared; LS_OK */
+};
+
+/* Short events that share a frame; under the lock. */
+struct batch {
+    struct event_entry *entry; /* whose events these are; NULL: none */
+    uint8_t flags;
+    uint32_t n;
+    int64_t published_at; /* when an event was, last */
+    size_t size, payloads; /* bytes; where the payloads begin */
+    uint8_t bytes[BATCH_BYTES];
+};
+
+/* A long event on its way in, put together on the bus thread. */
+struct assembly {
+    struct assembly *next;
+    struct peer *origin;
+    struct event_entry *entry;
+    uint64_t sequence;
+    uint8_t *data;
+    uint32_t total, filled;
+    struct account held;
+};
+
+enum node_phase { NODE_CREATED, NODE_OPEN, NODE_JOINED, NODE_STOPPED };
+
+struct ls_node {
+    struct ls_node_options options; /* its texts are own */
+    char job[LS_JOB_MAX + 1];
+    char role[WIRE_ROLE_MAX + 1];
+    char bind[LS_ENDPOINT_MAX + 1];
+    char endpoint[LS_ENDPOINT_MAX + 1];
+    char **attach;
+    uint32_t *members;
+    ls_runtime *runtime;
+    uint32_t job_hash;
+    uint64_t incarnation;
+    bool hub; /* of a star: relays */
+    _Atomic enum node_phase phase;
+
+    transport *transport;
+    message_pool *pool;
+    ls_thread *bus_thread; /* as the dispatch thread */
+    bool bus_ended;        /* under the lock */
+    atomic_bool stopping;    /* the bus thread is to end */
+    atomic_bool dial_wanted; /* the addresses that the user gave */
+    int64_t now;                 /* bus thread: when it last looked */
+    struct message_list spare;   /* bus thread: empty messages */
+    struct message_list arrived; /* bus thread: to be dispatched */
+    struct assembly *assemblies; /* bus thread */
+
+    /* under the lock */
+    struct peer *peers[MAX_PEERS];
+    size_t n_peers;
+    struct link *links;
+    uint64_t world_version; /* changes when an emit's targets may */
+    bool announce;          /* a heartbeat is due at once */
+    bool leaving;           /* said farewell: dials nobody any more */
+    int64_t twin_since;     /* a hub lists another of this id; 0: none does */
+    int64_t announced_at, heartbeat_at, looked_at;
+    uint64_t heartbeats;
+    ls_cond changed; /* the world, a limit, an end */
+    int fatal;       /* why the node cannot be; LS_OK */
+    char fatal_text[LS_ERROR_TEXT_MAX];
+    char refusal[256]; /* of the last presence that was; "" */
+    struct ls_member *news; /* changes that are to be told, as they were */
+    size_t n_news;
+    struct batch batch;
+    uint8_t *heartbeat; /* buffer */
+    size_t heartbeat_size;
+    struct ls_router_stats stats;
+
+    ls_mutex router;
+    ls_cond idle; /* a handler or an op has returned */
+    _Atomic(struct event_entry *) events[EVENT_BUCKETS];
+    size_t n_events;
+    atomic_bool interests_changed; /* a `wanted` differs from `subscribed` */
+    ls_channel *channels;
+    struct member_watch *watches;
+    uint64_t n_watches;
+    int error;
+    char error_text[LS_ERROR_TEXT_MAX];
+    struct dispatch dispatch;
+    atomic_uint_fast64_t emitted, handled, received, received_bytes;
+};
+
+/* bus.c */
+void bus_thread_main(void *node);
+struct wire_header bus_header(const ls_node *node, enum wire_kind kind);
+/* Publish a control message to one node. Lock held. */
+int bus_send(ls_node *node, uint32_t to, struct wire_header *header,
+             const void *data, size_t size);
+
+/* world.c: who is there. Bus thread, lock held. */
+struct peer *world_find(ls_node *node, uint32_t id);
+struct peer *world_note(ls_node *node, uint32_t id, uint64_t incarnation);
+void world_presence(ls_node *node, const uint8_t *topic, size_t size,
+                    bool subscribed);
+void world_listen(ls_node *node, const uint8_t *topic, size_t size,
+                  bool subscribed);
+/* The peer that a message over this link came from, or NULL: refused. */
+struct peer *world_accept(ls_node *node, struct link *link,
+                          const struct wire_header *header);
+void world_farewell(ls_node *node, struct peer *peer, int reason);
+/* Look for silence; returns when to look again. */
+int64_t world_tick(ls_node *node, int64_t now);
+void world_update(ls_node *node, struct peer *peer);
+bool world_other_configuration(const ls_node *node, uint64_t hash);
+/* This node cannot be: joining ends with this. */
+void world_fail(ls_node *node, int status, const char *text);
+bool world_has(const struct peer *peer);
+size_t world_n_ready(const ls_node *node);
+void world_member(const struct peer *peer, struct ls_member *out);
+/* Refuse what came over this link, with the reason in ls_error_text(); of a
+ * mismatch, joining may end. */
+void world_refuse(ls_node *node, struct link *link);
+void world_mismatch(ls_node *node, struct link *link);
+
+/* links.c: dialled addresses, and what is subscribed on them. */
+struct link *link_find(ls_node *node, const char *endpoint);
+int link_dial(ls_node *node, const char *endpoint, bool attached,
+              const struct peer *peer);
+void links_close_marked(ls_node *node);
+void links_subscribe(ls_node *node, const uint8_t *topic, size_t size,
+                     bool subscribe, const struct link *but);
+/* Bring subscriptions in line with what is listened to. */
+void links_sync_interests(ls_node *node);
+
+/* relay.c: what the hub of a star does for its leaves. Lock held. */
+/* Tell the others, unless they have been told. */
+void relay_present(ls_node *node, struct peer *leaf, bool present);
+void relay_listen(ls_node *node, struct peer *leaf,
+                  const struct event_entry *entry, bool listens);
+void relay_dial(ls_node *node, struct link *link, const struct peer *peer);
+/* Pass a message on, or keep it until there is room. Returns true when the
+ * message was kept. */
+bool relay_message(ls_node *node, struct peer *from, struct message *message,
+                   const struct wire_header *header, uint32_t to, bool inbox);
+void relay_flush(ls_node *node);
+
+/* heartbeat.c. Bus thread, lock held. */
+void heartbeat_send(ls_node *node, int64_t now);
+int heartbeat_read(ls_node *node, struct peer *peer,
+                   const struct wire_header *header);
+
+/* flow.c: windows. */
+bool flow_room(const struct peer *peer, size_t bytes);
+void flow_charge(struct peer *peer, size_t bytes);
+/* A message from this peer came: it counts, and is held if `keep`. */
+void flow_got(struct peer *peer, size_t bytes, bool keep);
+/* Lock held: so much of what was held is done with; grants more when due. */
+void flow_release(ls_node *node, struct peer *peer, uint64_t messages,
+                  uint64_t bytes);
+struct account flow_limit(const ls_node *node, const struct peer *peer);
+/* The sender counts so much: what is missing was lost on the way. */
+void flow_settle(ls_node *node, struct peer *peer, uint64_t messages,
+                 uint64_t bytes);
+void flow_raise(ls_node *node, struct peer *peer, uint64_t messages,
+                uint64_t bytes);
+
+/* batch.c: short events in close succession share a frame. Lock held. */
+/* Take the event in, if it may share a frame; else false, and nothing of this
+ * node is left unpublished before it. */
+bool batch_add(ls_node *node, struct event_entry *entry, uint8_t flags,
+               uint64_t sequence, const void *data, size_t size);
+void batch_flush(ls_node *node);
+
+/* events.c: the table of names. Lookups take no lock. */
+struct event_entry *events_find(const ls_node *node, const char *name,
+                                size_t size);
+/* Make it if need be. own: for this node itself; peers may fill only a part
+ * of the table. Errors: LS_ELIMIT, LS_ENOMEM. */
+int events_get(ls_node *node, const char *name, size_t size, bool own,
+               struct event_entry **out);
+void events_free(ls_node *node);
+/* Lock held. */
+int events_remote(ls_node *node, struct event_entry *entry, uint32_t id,
+                  uint64_t incarnation, bool listens);
+void events_targets(ls_node *node, struct event_entry *entry);
+/* Bus thread: note the sequence number; counts what was missed before it. */
+void events_sequence(ls_node *node, struct event_entry *entry, uint32_t origin,
+                     uint64_t incarnation, uint64_t sequence);
+
+/* assembly.c: long events on their way in. Bus thread. */
+/* Add a chunk; NULL until the event is whole. keep: in, whether the window of
+ * the sender may hold it; out, whether it does. */
+struct message *assembly_add(ls_node *node, struct peer *origin,
+                             struct event_entry *entry,
+                             const struct wire_header *header,
+                             const uint8_t *data, size_t size, bool *keep);
+void assembly_drop(ls_node *node, const struct peer *origin);
+
+/* dispatch.c */
+int dispatch_init(ls_node *node);
+int dispatch_start(ls_node *node);
+/* Let what is queued be handled, then end the thread. */
+void dispatch_stop(ls_node *node);
+void dispatch_fini(ls_node *node);
+void dispatch_add(ls_node *node, struct message_list *list);
+/* Room for a local emit: reserved first, then filled or given back. */
+int dispatch_reserve(ls_node *node, size_t bytes, bool wait, int64_t deadline);
+void dispatch_fill(ls_node *node, struct message *message);
+void dispatch_give_up(ls_node *node, size_t bytes);
+bool dispatch_is_current(const ls_node *node);
+/* Whether stop has begun. */
+static inline bool node_is_stopping(const ls_node *node)
+{
+    return atomic_load(&node->phase) == NODE_STOPPED;
+}
+/* Note an error for ls_node_take_error() and whoever waits. */
+void dispatch_error(ls_node *node, int status, const char *event,
+                    const char *handler, const char *text);
+
+/* channel.c. Bus thread, no lock held. */
+void channels_message(ls_node *node, const struct wire_header *header,
+                      const void *data, size_t size);
+void channels_member(ls_node *node, const struct ls_member *member);
+/* Tell every channel that the node stops. Any thread. */
+void channels_closed(ls_node *node);
+/* Tell new channels who is there, and run the timers that are due; returns when the next one is. */
+int64_t channels_tick(ls_node *node, int64_t now);
+
+#endif

@@ -1,0 +1,244 @@
+/* Control messages between members. */
+#include "bus.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_bus_thread(const ls_node *node)
+{
+    return ls_thread_is_current(node->bus_thread);
+}
+
+int ls_channel_open(ls_channel **out, ls_node *node, const char *name,
+                    const struct ls_channel_ops *ops, void *self)
+{
+    if (!wire_name_valid(name) || ops == NULL || ops->message == NULL)
+        return ls_error(LS_EINVAL, "no channel name, or no op for messages");
+    if (node_is_stopping(node))
+        return ls_error(LS_ECLOSED, "node %u is stopping", node->options.id);
+    ls_channel *channel = calloc(1, sizeof *channel);
+    if (channel == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a channel");
+    channel->node = node;
+    channel->name_size = strlen(name);
+    memcpy(channel->name, name, channel->name_size + 1);
+    channel->ops = ops;
+    channel->self = self;
+    channel->wake_at = LS_FOREVER;
+    ls_mutex_lock(&node->router);
+    ls_channel **at = &node->channels;
+    while (*at != NULL && strcmp((*at)->name, name) != 0)
+        at = &(*at)->next;
+    const bool taken = *at != NULL;
+    if (!taken)
+        *at = channel;
+    ls_mutex_unlock(&node->router);
+    if (!taken && node->transport != NULL)
+        transport_wake(node->transport);
+    if (taken) {
+        free(channel);
+        return ls_error(LS_EEXIST, "node %u has a channel \"%s\"",
+                        node->options.id, name);
+    }
+    *out = channel;
+    return LS_OK;
+}
+
+static void unlink_channel(ls_node *node, const ls_channel *channel)
+{
+    ls_channel **at = &node->channels;
+    while (*at != NULL && *at != channel)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = channel->next;
+}
+
+void ls_channel_close(ls_channel **channel_p)
+{
+    if (channel_p == NULL || *channel_p == NULL)
+        return;
+    ls_channel *channel = *channel_p;
+    ls_node *node = channel->node;
+    int status = LS_OK;
+    ls_mutex_lock(&node->router);
+    channel->closed = true;
+    channel->closing = !is_bus_thread(node);
+    while (channel->running != 0 && !is_bus_thread(node) && status == LS_OK)
+        status = ls_cond_wait(&node->idle, &node->router, LS_FOREVER);
+    const bool running = channel->running != 0;
+    if (!running)
+        unlink_channel(node, channel);
+    ls_mutex_unlock(&node->router);
+    if (!running)
+        free(channel); /* else by end_op(), when its op has returned */
+    *channel_p = NULL;
+}
+
+/* Router held, before and after. */
+static void end_op(ls_node *node, ls_channel *channel)
+{
+    if (--channel->running == 0 && channel->closed && !channel->closing) {
+        unlink_channel(node, channel);
+        free(channel);
+    }
+    ls_cond_broadcast(&node->idle);
+}
+
+void channels_message(ls_node *node, const struct wire_header *header,
+                      const void *data, size_t size)
+{
+    if (data == NULL || size > LS_CHANNEL_MESSAGE_MAX)
+        return;
+    ls_mutex_lock(&node->router);
+    ls_channel *channel = node->channels;
+    while (channel != NULL &&
+           (channel->name_size != header->name_size || channel->closed ||
+            memcmp(channel->name, header->name, header->name_size) != 0))
+        channel = channel->next;
+    if (channel != NULL) {
+        channel->running++;
+        ls_mutex_unlock(&node->router);
+        channel->ops->message(channel->self, header->origin,
+                              header->incarnation, data, size);
+        ls_mutex_lock(&node->router);
+        end_op(node, channel);
+    }
+    ls_mutex_unlock(&node->router);
+}
+
+void channels_member(ls_node *node, const struct ls_member *member)
+{
+    ls_mutex_lock(&node->router);
+    ls_channel *channel = node->channels;
+    while (channel != NULL) {
+        ls_channel *next = channel->next;
+        if (!channel->closed && channel->ops->member != NULL) {
+            channel->running++;
+            ls_mutex_unlock(&node->router);
+            channel->ops->member(channel->self, member);
+            ls_mutex_lock(&node->router);
+            next = channel->next;
+            end_op(node, channel);
+        }
+        channel = next;
+    }
+    ls_mutex_unlock(&node->router);
+}
+
+void channels_closed(ls_node *node)
+{
+    ls_mutex_lock(&node->router);
+    ls_channel *channel = node->channels;
+    while (channel != NULL) {
+        ls_channel *next = channel->next;
+        if (!channel->closed && channel->ops->closed != NULL) {
+            channel->running++;
+            ls_mutex_unlock(&node->router);
+            channel->ops->closed(channel->self);
+            ls_mutex_lock(&node->router);
+            next = channel->next;
+            end_op(node, channel);
+        }
+        channel = next;
+    }
+    ls_mutex_unlock(&node->router);
+}
+
+/* Tell one channel who is there; no lock held. */
+static void tell_new(ls_node *node, ls_channel *channel)
+{
+    struct ls_member member;
+    bool more = channel->ops->member != NULL;
+    for (size_t i = 0; more; i++) {
+        transport_lock(node->transport);
+        more = i < node->n_peers;
+        const bool ready = more && node->peers[i]->state == LS_MEMBER_READY;
+        if (ready)
+            world_member(node->peers[i], &member);
+        transport_unlock(node->transport);
+        if (ready)
+            channel->ops->member(channel->self, &member);
+    }
+}
+
+static void tell_new_channels(ls_node *node)
+{
+    ls_channel *channel = node->channels;
+    while (channel != NULL) {
+        ls_channel *next = channel->next;
+        if (!channel->told && !channel->closed) {
+            channel->told = true;
+            channel->running++;
+            ls_mutex_unlock(&node->router);
+            tell_new(node, channel);
+            ls_mutex_lock(&node->router);
+            next = channel->next;
+            end_op(node, channel);
+        }
+        channel = next;
+    }
+}
+
+int64_t channels_tick(ls_node *node, int64_t now)
+{
+    int64_t earliest = LS_FOREVER;
+    ls_mutex_lock(&node->router);
+    tell_new_channels(node);
+    ls_channel *channel = node->channels;
+    while (channel != NULL) {
+        ls_channel *next = channel->next;
+        if (!channel->closed && channel->ops->timer != NULL &&
+            channel->wake_at <= now) {
+            channel->wake_at = LS_FOREVER;
+            channel->running++;
+            ls_mutex_unlock(&node->router);
+            channel->ops->timer(channel->self, now);
+            ls_mutex_lock(&node->router);
+            next = channel->next;
+            if (!channel->closed && channel->wake_at < earliest)
+                earliest = channel->wake_at;
+            end_op(node, channel);
+        } else if (!channel->closed && channel->wake_at < earliest) {
+            earliest = channel->wake_at;
+        }
+        channel = next;
+    }
+    ls_mutex_unlock(&node->router);
+    return earliest;
+}
+
+int ls_channel_send(ls_channel *channel, uint32_t to, const void *data,
+                    size_t size)
+{
+    ls_node *node = channel->node;
+    if (size > LS_CHANNEL_MESSAGE_MAX)
+        return ls_error(LS_ELIMIT, "channel \"%s\": %zu bytes are over %d",
+                        channel->name, size, LS_CHANNEL_MESSAGE_MAX);
+    if (node_is_stopping(node) || node->transport == NULL)
+        return ls_error(LS_ECLOSED, "node %u is not on the network",
+                        node->options.id);
+    struct wire_header header = bus_header(node, WIRE_KIND_CHANNEL);
+    header.name = channel->name;
+    header.name_size = channel->name_size;
+    transport_lock(node->transport);
+    const struct peer *peer = world_find(node, to);
+    int status = LS_ENOENT;
+    if (peer != NULL && peer->n_present != 0)
+        status = bus_send(node, to, &header, data, size);
+    transport_unlock(node->transport);
+    if (status == LS_ENOENT)
+        return ls_error(status, "channel \"%s\": node %u is not present",
+                        channel->name, to);
+    return status;
+}
+
+void ls_channel_wake_at(ls_channel *channel, int64_t at)
+{
+    ls_node *node = channel->node;
+    ls_mutex_lock(&node->router);
+    const bool sooner = at < channel->wake_at;
+    channel->wake_at = at;
+    ls_mutex_unlock(&node->router);
+    if (sooner && node->transport != NULL && !is_bus_thread(node))
+        transport_wake(node->transport);
+}

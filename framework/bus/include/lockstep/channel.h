@@ -1,0 +1,54 @@
+/* channel.h - control messages between members, for those who write protocols.
+ *
+ * A channel has a name; what is sent on it reaches the channel of that name at
+ * another member, through relays if need be. Messages are small, outside the
+ * windows of flow control, and handled on the bus thread, before and beside
+ * any event. They may be lost when a connection breaks or when the other side
+ * has not opened the channel: a protocol repeats what matters.
+ * The barrier stands on this; user code wants event.h.
+ * Thread: any; the ops run on the bus thread and must not block. */
+#ifndef LOCKSTEP_CHANNEL_H
+#define LOCKSTEP_CHANNEL_H
+
+#include "lockstep/node.h"
+
+#define LS_CHANNEL_MESSAGE_MAX 65536 /* bytes */
+
+typedef struct ls_channel ls_channel;
+
+struct ls_channel_ops {
+    /* A message came. data: borrow, for the call. */
+    void (*message)(void *self, uint32_t from, uint64_t incarnation,
+                    const void *data, size_t size);
+    /* A member became ready, left or was lost; also called for those that are
+     * ready when the channel is opened. NULL: not interested. */
+    void (*member)(void *self, const struct ls_member *member);
+    /* The time of ls_channel_wake_at() has come. NULL: no timers. */
+    void (*timer)(void *self, int64_t now);
+    /* The node stops: nothing can be sent any more. Runs once, on the thread
+     * that stops the node. NULL: not interested. */
+    void (*closed)(void *self);
+};
+
+/* out:    own; written on success only; give it to ls_channel_close().
+ * name:   copied; 1 … 128 bytes as an event's.
+ * Errors: LS_EINVAL; LS_EEXIST the node has a channel of this name;
+ *         LS_ENOMEM; LS_ECLOSED. */
+LS_MUST_USE LS_API int ls_channel_open(ls_channel **out, ls_node *node,
+                                       const char *name,
+                                       const struct ls_channel_ops *ops,
+                                       void *self);
+
+/* No op runs once this returns, unless it is called from one. */
+LS_API void ls_channel_close(ls_channel **channel);
+
+/* Send to one member. Returns once it is queued.
+ * Errors: LS_ENOENT no such member is present; LS_ELIMIT; LS_ECLOSED. */
+LS_MUST_USE LS_API int ls_channel_send(ls_channel *channel, uint32_t to,
+                                       const void *data, size_t size);
+
+/* Have ops->timer called at `at` (ls_now() time), or not at all: LS_FOREVER.
+ * One time is set per channel; the last call counts. */
+LS_API void ls_channel_wake_at(ls_channel *channel, int64_t at);
+
+#endif

@@ -1,0 +1,161 @@
+/* event.h - named events between the nodes of a world, and within one.
+ *
+ * Delivery: FIFO per sender and event; every message that a sender could not
+ * deliver, and every gap that a receiver sees, is counted
+ * (ls_router_stats()). Handlers run on the node's dispatch thread, one at a
+ * time, in the order in which messages came and listeners were registered; an
+ * error that a handler returns stops nothing and is kept for
+ * ls_node_take_error(), whence ls_task_run() fails with it.
+ *
+ * Names are 1 … 128 bytes of printable ASCII without '*', '?', '[', ']', '\\'
+ * and ' ' (those mean something in patterns); any other name is LS_EINVAL.
+ * Names that begin with "ls." are the framework's own.
+ * Thread: any, also from inside handlers. */
+#ifndef LOCKSTEP_EVENT_H
+#define LOCKSTEP_EVENT_H
+
+#include "lockstep/node.h"
+
+/* What a handler is given. Borrow: until it returns. */
+struct ls_event {
+    const char *name;
+    uint32_t origin;      /* id of the node that emitted it */
+    uint64_t incarnation; /* of that node */
+    uint64_t sequence;    /* counts that node's emits of this event to all, from
+                           * 1; 0: to one node, or within this one only */
+    const void *data;     /* not aligned for any type: read it through the
+                           * codec, or copy it */
+    size_t size;          /* of data, in bytes */
+};
+
+typedef int ls_event_fn(void *self, const struct ls_event *event);
+
+/* Listen until off(). A listener registered before ls_node_start() misses
+ * nothing that a world member emits; later ones hear a peer from the moment
+ * that peer knows of them. The handler's name, as written in the call, is what
+ * errors name it by.
+ * Errors: LS_EINVAL the name; LS_ENOMEM; LS_ECLOSED. */
+#define ls_on(node, event, fn, self)                                           \
+    ls_router_on((node), (event), (fn), (self), #fn)
+
+/* The same for the next event alone: fn runs at most once. The node goes on
+ * being sent the event until off(). */
+#define ls_once(node, event, fn, self)                                         \
+    ls_router_once((node), (event), (fn), (self), #fn)
+
+/* What they stand for; label: static text, or NULL. */
+LS_MUST_USE LS_API int ls_router_on(ls_node *node, const char *event,
+                                    ls_event_fn *fn, void *self,
+                                    const char *label);
+LS_MUST_USE LS_API int ls_router_once(ls_node *node, const char *event,
+                                      ls_event_fn *fn, void *self,
+                                      const char *label);
+
+/* Remove one listener: the one with this fn and self.
+ * Afterwards it is not running and never will be, unless off is called from
+ * inside that very handler. Errors: LS_ENOENT. */
+LS_MUST_USE LS_API int ls_off(ls_node *node, const char *event,
+                              ls_event_fn *fn, void *self);
+
+/* Remove every listener of the events that match a glob (*, ?, [a-z], [!a]).
+ * Returns how many, >= 0. Same promise as ls_off(). */
+LS_API int ls_off_all(ls_node *node, const char *pattern);
+
+enum ls_scope {
+    LS_SCOPE_BOTH,  /* listeners here and everywhere */
+    LS_SCOPE_LOCAL, /* only those of this node */
+    LS_SCOPE_REMOTE /* only those of other nodes */
+};
+
+enum ls_policy {
+    LS_POLICY_DEFAULT, /* what ls_event_policy() set; else BLOCK */
+    LS_POLICY_BLOCK,   /* wait for room at the slowest listener */
+    LS_POLICY_DROP     /* a listener without room misses it, and is counted */
+};
+
+/* One emit, in full. Zeroed fields have their usual meaning. */
+struct ls_emission {
+    const char *event;
+    const void *data;     /* copied, unless `release` is given */
+    size_t size;
+    enum ls_scope scope;
+    enum ls_policy policy;
+    bool to_one;          /* only to node `to`, which may be this one */
+    uint32_t to;
+    int wait_ms;          /* policy block; 0: the node's emit_timeout_ms,
+                           * negative: do not wait at all */
+    /* Zero copy: data is moved, and released on any thread once nobody needs
+     * it; also when the emit fails. Worth it from some KiB on. */
+    void (*release)(void *data, void *hint);
+    void *hint;
+};
+
+/* Emit to all listeners, here and remote: returns once the message is queued
+ * for each of them. Never delivers on the caller's stack.
+ * Errors: LS_EINVAL the name; LS_ELIMIT over max_payload_bytes; LS_EAGAIN
+ *         policy block: a listener had no room until the deadline: the text
+ *         names it, and nothing was sent to anyone; LS_ECLOSED; what
+ *         ls_router_interrupt() says; LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_emit(ls_node *node, const char *event,
+                               const void *data, size_t size);
+
+/* The same with every choice.
+ * Errors: also LS_ENOENT to_one: no such member, or it does not listen. */
+LS_MUST_USE LS_API int ls_emit_with(ls_node *node,
+                                    const struct ls_emission *emission);
+
+/* Set the policy of this node's emits of an event. Errors: LS_EINVAL. */
+LS_MUST_USE LS_API int ls_event_policy(ls_node *node, const char *event,
+                                       enum ls_policy policy);
+
+/* Wait for the next event of this name, `wait_ms` at most. What was emitted
+ * before the call is not seen.
+ * fn:     NULL, or runs on the dispatch thread with the event before the
+ *         caller wakes; its error is what this returns.
+ * Errors: LS_ETIMEDOUT; LS_ECLOSED the node stops; LS_ESTATE from inside a
+ *         handler, which could only wait for itself; what
+ *         ls_node_take_error() would say, which is thereby taken. */
+LS_MUST_USE LS_API int ls_wait_for(ls_node *node, const char *event,
+                                   int wait_ms, ls_event_fn *fn, void *self);
+
+/* How many ready members, this node counted when it does, listen to an event;
+ * up to `capacity` of their ids are written to ids, in order. */
+LS_API size_t ls_router_listeners(ls_node *node, const char *event,
+                                  uint32_t *ids, size_t capacity);
+
+/* Make every wait in ls_wait_for() and for room in an emit, those under way and
+ * those to come, return `status`; LS_OK: no more. For whoever ends a run. */
+LS_API void ls_router_interrupt(ls_node *node, int status);
+
+struct ls_router_stats {
+    uint64_t emitted;         /* emits that succeeded */
+    uint64_t sent;            /* messages handed to the network */
+    uint64_t sent_bytes;
+    uint64_t received;        /* messages from others, for this node */
+    uint64_t received_bytes;
+    uint64_t handled;         /* handlers run */
+    uint64_t relayed;         /* passed on by a hub */
+    uint64_t dropped;         /* policy drop: listeners that missed one */
+    uint64_t lost;            /* messages that a peer sent here and that never
+                               * came, by the peers' own counts */
+    uint64_t missed;          /* gaps in the sequence of an event: lost on the
+                               * way, or dropped by its sender's policy */
+    uint64_t refused;         /* malformed, of another job, or stale */
+    uint64_t blocked;         /* emits that had to wait for room */
+    int64_t blocked_ns;       /* for how long, in all */
+    size_t queued;            /* in the dispatch queue now */
+    size_t queued_peak;
+};
+LS_API void ls_router_stats(ls_node *node, struct ls_router_stats *out);
+
+/* Losses by sender and event, those that have any. Returns how many there
+ * are; up to `capacity` are written. */
+struct ls_router_loss {
+    uint32_t origin;
+    char event[LS_EVENT_MAX + 1];
+    uint64_t missed;
+};
+LS_API size_t ls_router_losses(ls_node *node, struct ls_router_loss *out,
+                               size_t capacity);
+
+#endif

@@ -1,0 +1,175 @@
+/* node.h - a member of a world: it binds one endpoint, attaches to its peers,
+ * and knows who is there.
+ *
+ * Life: create, register handlers (event.h), start, work, stop, destroy. A node
+ * is an object; one process may hold a hundred of them.
+ *
+ * Presence is a subscription: what a node listens to is in force at a peer
+ * before the peer sees it as present, so nothing that is emitted after
+ * ls_node_start() is missed by anyone in the world, and when a connection goes
+ * the peer knows at once. How: docs/wire-format.md and docs/concepts.md.
+ *
+ * Identity: an id is chosen by the user and unique among the living; the
+ * incarnation tells one life of a node from the next.
+ * Thread: any, unless a function says otherwise. */
+#ifndef LOCKSTEP_NODE_H
+#define LOCKSTEP_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lockstep/runtime.h"
+#include "lockstep/status.h"
+
+typedef struct ls_node ls_node;
+
+enum ls_topology {
+    LS_TOPOLOGY_MESH, /* everyone is attached to everyone; one address of a
+                       * member is enough to find them all */
+    LS_TOPOLOGY_STAR, /* leaves attach to the hub only, which relays. The hub
+                       * is the node that is given nothing to attach to */
+    LS_TOPOLOGY_ALONE /* attached to whom it is told, and who attaches to it */
+};
+
+/* Longest job name, endpoint, and event name, in bytes without the NUL. */
+#define LS_JOB_MAX      64
+#define LS_ENDPOINT_MAX 255
+#define LS_EVENT_MAX    128
+
+/* Everything is copied by ls_node_create(), but for the runtime. Begin with
+ * ls_node_options_init(), then change what differs. */
+struct ls_node_options {
+    const char *job;  /* 1 … 64 of [A-Za-z0-9._-]; the same in all members;
+                       * default "lockstep" */
+    uint32_t id;      /* unique in the world, any value; default 0 */
+    const char *role; /* what it does, "learner"; at most 31 of
+                       * [A-Za-z0-9._,-]; default "" */
+
+    /* Where to be reached:
+     *   tcp://127.0.0.1:21500        this port
+     *   tcp://127.0.0.1:21500-21999  the first free one of these
+     *   tcp://0.0.0.0:21500          every interface; then set `advertise`
+     *   ipc:///run/user/1000/x.ipc   a socket file, removed at stop
+     *   inproc://name                within this process
+     * NULL: tcp://127.0.0.1:21500-21999. */
+    const char *bind;
+    const char *advertise; /* what others dial; NULL: what was bound */
+    const char *const *attach; /* addresses of peers, in any order, up or not
+                                * yet; one's own is passed over */
+    size_t n_attach;
+    enum ls_topology topology;
+
+    /* The world: start returns when so many nodes, itself included, are ready;
+     * 1 waits for nobody. `members`, when given, are exactly their ids
+     * (world_size of them), so that errors can name who is missing. */
+    uint32_t world_size;
+    const uint32_t *members;
+
+    uint64_t config_hash; /* differing ones refuse each other; 0: any */
+
+    int start_timeout_ms; /* default 10000; -1: for ever */
+    int heartbeat_ms;     /* default 250, 10 … 60000 */
+    int silence_ms;       /* a peer unheard of for so long is lost; default
+                           * 2000, at least 2 heartbeats */
+    int linger_ms;        /* stop waits so long for the last messages to leave;
+                           * default 200 */
+
+    /* Flow control: what each peer may have under way to this node before it
+     * handled any of it. */
+    uint32_t window_messages; /* default 16384, 16 … 1,048,576 */
+    size_t window_bytes;      /* default 8 MiB, at least 2 MiB */
+    size_t max_payload_bytes; /* largest event; default 64 MiB, at most 1 GiB */
+    int emit_timeout_ms;      /* how long an emit under policy block waits for
+                               * the slowest listener; default 10000 */
+
+    bool insecure; /* allow tcp beyond loopback without keys */
+
+    ls_runtime *runtime; /* NULL: ls_runtime_threads(). Borrow */
+};
+
+LS_API void ls_node_options_init(struct ls_node_options *options);
+
+/* Check the options and make a node that is not yet on any network.
+ * out:    own; written on success only; give it to ls_node_destroy().
+ * Errors: LS_EINVAL an option is out of its range: the text names it;
+ *         LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_node_create(ls_node **out,
+                                      const struct ls_node_options *options);
+
+/* Bind, attach, and wait until the world is formed: `world_size` distinct ids
+ * present, each hearing and heard. Handlers may run before it returns.
+ * Errors: LS_EADDRINUSE; LS_EINVAL the endpoint cannot be bound;
+ *         LS_EUNREACHABLE the world was not formed within start_timeout_ms:
+ *         the text names who is missing, which addresses did not answer, and
+ *         who was refused and why; LS_EEXIST a living node has this id: both
+ *         endpoints are named; LS_EMISMATCH the only answers came from another
+ *         job, version or configuration; LS_ECLOSED ls_node_stop() came first;
+ *         LS_ESTATE started before.
+ *         After an error only stop and destroy are left to call. */
+LS_MUST_USE LS_API int ls_node_start(ls_node *node);
+
+/* ls_node_start() in two halves, for programs that must know the endpoint in
+ * between: open binds and begins to answer, join attaches and waits. */
+LS_MUST_USE LS_API int ls_node_open(ls_node *node);
+LS_MUST_USE LS_API int ls_node_join(ls_node *node);
+
+/* Say farewell with `reason` (a status: LS_OK or why it ends), wait up to
+ * linger_ms for what is unsent, close everything and join the threads. Waiting
+ * calls return LS_ECLOSED. Handlers that run are waited for; none runs
+ * afterwards. Again: nothing. Not from a handler. */
+LS_API void ls_node_stop(ls_node *node, int reason);
+
+/* Stop if need be, and free. NULL and a pointer to NULL are fine. */
+LS_API void ls_node_destroy(ls_node **node);
+
+LS_API uint32_t ls_node_id(const ls_node *node);
+LS_API const char *ls_node_job(const ls_node *node);
+LS_API const char *ls_node_role(const ls_node *node);
+LS_API enum ls_topology ls_node_topology(const ls_node *node);
+LS_API uint32_t ls_node_world_size(const ls_node *node);
+/* 0 before open. */
+LS_API uint64_t ls_node_incarnation(const ls_node *node);
+/* What others dial; "" before open. Borrow: as long as the node. */
+LS_API const char *ls_node_endpoint(const ls_node *node);
+LS_API ls_runtime *ls_node_runtime(const ls_node *node);
+
+enum ls_member_state {
+    LS_MEMBER_SEEN,  /* heard of, not ready both ways yet */
+    LS_MEMBER_READY, /* hears this node and is heard */
+    LS_MEMBER_LEFT,  /* said farewell */
+    LS_MEMBER_LOST   /* its connection closed without one, or it fell silent */
+};
+
+struct ls_member {
+    uint32_t id;
+    uint64_t incarnation;
+    enum ls_member_state state;
+    int reason;            /* LEFT: the status it left with; LOST: LS_ELOST for
+                            * a closed connection, LS_ETIMEDOUT for silence */
+    int64_t heard_at;      /* ls_now() when it was last heard; 0: never */
+    char role[32];         /* cut */
+    char endpoint[LS_ENDPOINT_MAX + 1];
+};
+
+/* Copy up to `capacity` members, ordered by id, this node not among them;
+ * those that left or were lost stay listed. Returns how many there are. */
+LS_API size_t ls_node_members(ls_node *node, struct ls_member *out,
+                              size_t capacity);
+
+/* Be told when a member becomes ready, leaves or is lost; first of those that
+ * are ready now (one that becomes so meanwhile may be told twice). One function may be set per `self`; fn NULL takes it
+ * away, and returns only when it does not run any more.
+ * fn:     runs on the dispatch thread, in order with events: what a member
+ *         emitted before it left is handled before.
+ * Errors: LS_ENOMEM. */
+LS_MUST_USE LS_API int
+ls_node_on_member(ls_node *node,
+                  void (*fn)(void *self, const struct ls_member *member),
+                  void *self);
+
+/* The first error that a handler returned since the last call, or LS_OK; its
+ * text, with node, event and handler, becomes ls_error_text(). */
+LS_MUST_USE LS_API int ls_node_take_error(ls_node *node);
+
+#endif

@@ -1,0 +1,168 @@
+/* Dialled addresses, and what this node subscribes to at each of them. */
+#include "bus.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct link *link_find(ls_node *node, const char *endpoint)
+{
+    for (struct link *link = node->links; link != NULL; link = link->next)
+        if (!link->closing && strcmp(link->endpoint, endpoint) == 0)
+            return link;
+    return NULL;
+}
+
+static int subscribe(struct link *link, const uint8_t *topic, size_t size,
+                     bool on)
+{
+    return transport_link_subscribe(link->transport, topic, size, on);
+}
+
+static int subscribe_interest(ls_node *node, struct link *link,
+                              const struct event_entry *entry, bool on)
+{
+    uint8_t topic[WIRE_TOPIC_MAX];
+    struct wire_listen listen = {node->options.id, node->incarnation, ""};
+    memcpy(listen.event, entry->name, sizeof listen.event);
+    const size_t size = wire_listen_write(topic, &listen);
+    /* That it listens is said after the filter is in force, and taken back
+     * before it is lifted. */
+    int status = on ? LS_OK : subscribe(link, topic, size, false);
+    if (status == LS_OK)
+        status = subscribe(link, entry->topic, entry->topic_size, on);
+    if (status == LS_OK && on)
+        status = subscribe(link, topic, size, true);
+    return status;
+}
+
+static int subscribe_own(ls_node *node, struct link *link)
+{
+    uint8_t topic[WIRE_TOPIC_MAX];
+    int status = subscribe(link, topic, wire_topic_control(topic), true);
+    if (status == LS_OK)
+        status = subscribe(link, topic,
+                           wire_topic_inbox(topic, node->options.id), true);
+    for (size_t i = 0; i < EVENT_BUCKETS && status == LS_OK; i++) {
+        const struct event_entry *entry = atomic_load(&node->events[i]);
+        for (; entry != NULL && status == LS_OK; entry = entry->next)
+            if (entry->subscribed)
+                status = subscribe_interest(node, link, entry, true);
+    }
+    return status;
+}
+
+static int subscribe_presence(ls_node *node, struct link *link)
+{
+    uint8_t topic[WIRE_TOPIC_MAX];
+    struct wire_presence me = {.id = node->options.id,
+                               .incarnation = node->incarnation,
+                               .config_hash = node->options.config_hash};
+    memcpy(me.job, node->job, sizeof me.job);
+    memcpy(me.role, node->role, sizeof me.role);
+    memcpy(me.endpoint, node->endpoint, sizeof me.endpoint);
+    return subscribe(link, topic, wire_presence_write(topic, &me), true);
+}
+
+static size_t unanswered(const ls_node *node)
+{
+    size_t n = 0;
+    for (const struct link *link = node->links; link != NULL; link = link->next)
+        n += link->peer == NULL && !link->attached ? 1 : 0;
+    return n;
+}
+
+int link_dial(ls_node *node, const char *endpoint, bool attached,
+              const struct peer *peer)
+{
+    if (strcmp(endpoint, node->endpoint) == 0)
+        return LS_OK;
+    struct link *link = link_find(node, endpoint);
+    if (link != NULL) {
+        link->attached = link->attached || attached;
+        return LS_OK;
+    }
+    if (!node->options.insecure && transport_leaves_host(endpoint))
+        return ls_error(LS_EINVAL,
+                        "%s is beyond this host: traffic there is neither "
+                        "secret nor authenticated; set insecure to allow it",
+                        endpoint);
+    if (!attached && unanswered(node) >= MAX_UNANSWERED)
+        return ls_error(LS_ELIMIT,
+                        "%s is not dialled: %d addresses that peers named did "
+                        "not answer",
+                        endpoint, MAX_UNANSWERED);
+    link = calloc(1, sizeof *link);
+    if (link == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a link");
+    snprintf(link->endpoint, sizeof link->endpoint, "%s", endpoint);
+    link->attached = attached;
+    int status = transport_link_open(node->transport, &link->transport, link);
+    if (status == LS_OK)
+        status = subscribe_own(node, link);
+    if (status == LS_OK && node->hub && peer != NULL)
+        relay_dial(node, link, peer);
+    if (status == LS_OK)
+        status = subscribe_presence(node, link);
+    if (status == LS_OK)
+        status = transport_link_connect(link->transport, endpoint);
+    if (status != LS_OK) {
+        transport_link_close(&link->transport);
+        free(link);
+        return status;
+    }
+    link->next = node->links;
+    node->links = link;
+    ls_log_debug("bus: dialling %s", endpoint);
+    return LS_OK;
+}
+
+void links_close_marked(ls_node *node)
+{
+    struct link **at = &node->links;
+    while (*at != NULL) {
+        struct link *link = *at;
+        if (!link->closing) {
+            at = &link->next;
+            continue;
+        }
+        *at = link->next;
+        if (link->peer != NULL && link->peer->link == link)
+            link->peer->link = NULL;
+        transport_link_close(&link->transport);
+        free(link);
+    }
+}
+
+void links_subscribe(ls_node *node, const uint8_t *topic, size_t size, bool on,
+                     const struct link *but)
+{
+    for (struct link *link = node->links; link != NULL; link = link->next)
+        if (link != but && !link->closing)
+            (void)subscribe(link, topic, size, on);
+}
+
+void links_sync_interests(ls_node *node)
+{
+    if (!atomic_exchange(&node->interests_changed, false))
+        return;
+    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
+        struct event_entry *entry = atomic_load(&node->events[i]);
+        for (; entry != NULL; entry = entry->next) {
+            ls_mutex_lock(&node->router);
+            const bool wanted = entry->wanted;
+            ls_mutex_unlock(&node->router);
+            if (wanted == entry->subscribed)
+                continue;
+            entry->subscribed = wanted;
+            /* What is sent meanwhile is not missed. */
+            for (size_t j = 0; wanted && j < entry->n_origins; j++)
+                entry->origins[j].last = 0;
+            transport_lock(node->transport);
+            for (struct link *l = node->links; l != NULL; l = l->next)
+                if (!l->closing)
+                    (void)subscribe_interest(node, l, entry, wanted);
+            transport_unlock(node->transport);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+/* A node on the network: opening, joining a world, leaving it. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bus.h"
+
+/* ---- open -------------------------------------------------------------- */
+
+static void subscribe_from_start(ls_node *node)
+{
+    atomic_store(&node->interests_changed, false);
+    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
+        struct event_entry *entry = atomic_load(&node->events[i]);
+        for (; entry != NULL; entry = entry->next)
+            entry->subscribed = entry->wanted;
+    }
+}
+
+int ls_node_open(ls_node *node)
+{
+    if (node_is_stopping(node))
+        return ls_error(LS_ECLOSED, "node %u was stopped", node->options.id);
+    if (node->phase != NODE_CREATED)
+        return ls_error(LS_ESTATE, "node %u was started before",
+                        node->options.id);
+    char bound[LS_ENDPOINT_MAX + 1];
+    node->incarnation = (uint64_t)ls_wall_now(node->runtime);
+    int status = transport_open(&node->transport, node->runtime, node->bind,
+                                WIRE_CHUNK_BYTES + 65536,
+                                node->options.linger_ms, bound);
+    if (status != LS_OK)
+        return ls_error_at(status, "node %u", node->options.id);
+    if (node->endpoint[0] == '\0')
+        memcpy(node->endpoint, bound, sizeof bound);
+    ls_mutex_lock(&node->router);
+    subscribe_from_start(node);
+    ls_mutex_unlock(&node->router);
+    node->world_version = 1;
+    node->phase = NODE_OPEN;
+    status = dispatch_start(node);
+    if (status == LS_OK)
+        status = ls_thread_spawn(node->runtime, &node->bus_thread, "ls-bus",
+                                 bus_thread_main, node);
+    if (status == LS_OK)
+        ls_log_info("bus: node %u of job %s is at %s", node->options.id,
+                    node->job, node->endpoint);
+    return status;
+}
+
+/* ---- join -------------------------------------------------------------- */
+
+static bool is_ready(ls_node *node, uint32_t id)
+{
+    const struct peer *peer = world_find(node, id);
+    return id == node->options.id ||
+           (peer != NULL && world_has(peer));
+}
+
+static bool formed(ls_node *node)
+{
+    if (node->members == NULL)
+        return world_n_ready(node) + 1 >= node->options.world_size;
+    for (uint32_t i = 0; i < node->options.world_size; i++)
+        if (!is_ready(node, node->members[i]))
+            return false;
+    return true;
+}
+
+struct text {
+    char *at;
+    size_t left;
+};
+
+static void append(struct text *text, const char *format, ...)
+    LS_PRINTF(2, 3);
+static void append(struct text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(text->at, text->left, format, args);
+    va_end(args);
+    const size_t used =
+        n < 0 ? 0 : (size_t)n < text->left ? (size_t)n : text->left - 1;
+    text->at += used;
+    text->left -= used;
+}
+
+/* Who is missing, in words. Lock held. */
+static void name_missing(ls_node *node, struct text *text)
+{
+    const char *before = " missing: node ";
+    if (node->members == NULL) {
+        append(text, " missing: %zu more",
+               node->options.world_size - 1 - world_n_ready(node));
+        return;
+    }
+    for (uint32_t i = 0; i < node->options.world_size; i++) {
+        if (is_ready(node, node->members[i]))
+            continue;
+        append(text, "%s%" PRIu32, before, node->members[i]);
+        const struct peer *peer = world_find(node, node->members[i]);
+        if (peer != NULL && peer->n_present != 0)
+            append(text, " (its presence is here, but it does not list this "
+                         "node)");
+        before = ", ";
+    }
+}
+
+struct silent {
+    char endpoint[LS_ENDPOINT_MAX + 1];
+    char refusal[192];
+};
+
+/* The addresses that nobody of this world answers at. */
+static size_t silent_links(ls_node *node, struct silent *out, size_t capacity)
+{
+    size_t n = 0;
+    for (struct link *l = node->links; l != NULL && n < capacity; l = l->next) {
+        if (l->peer != NULL && l->peer->state == LS_MEMBER_READY)
+            continue;
+        memcpy(out[n].endpoint, l->endpoint, sizeof out[n].endpoint);
+        memcpy(out[n].refusal, l->refusal, sizeof out[n].refusal);
+        n++;
+    }
+    return n;
+}
+
+static int not_formed(ls_node *node)
+{
+    char buffer[LS_ERROR_TEXT_MAX - 100];
+    struct text text = {buffer, sizeof buffer};
+    struct silent silent[8];
+    buffer[0] = '\0';
+    transport_lock(node->transport);
+    const size_t ready = world_n_ready(node) + 1;
+    name_missing(node, &text);
+    const size_t n = silent_links(node, silent, 8);
+    char refusal[sizeof node->refusal];
+    memcpy(refusal, node->refusal, sizeof refusal);
+    transport_unlock(node->transport);
+    bool mismatch = refusal[0] != '\0' && ready == 1;
+    for (size_t i = 0; i < n; i++) {
+        char why[256];
+        transport_explain(silent[i].endpoint, why, sizeof why);
+        if (silent[i].refusal[0] != '\0')
+            append(&text, "; %s: %s", silent[i].endpoint, silent[i].refusal);
+        else
+            append(&text, "; %s: %s", silent[i].endpoint,
+                   why[0] != '\0' ? why : "no answer");
+        mismatch = mismatch || (silent[i].refusal[0] != '\0' && ready == 1);
+    }
+    if (refusal[0] != '\0')
+        append(&text, "; refused: %s", refusal);
+    return ls_error(mismatch ? LS_EMISMATCH : LS_EUNREACHABLE,
+                    "node %u: the world was not formed within %d ms: %zu of "
+                    "%u nodes are ready;%s",
+                    node->options.id, node->options.start_timeout_ms, ready,
+                    node->options.world_size, buffer);
+}
+
+static int wait_formed(ls_node *node, int64_t deadline)
+{
+    int status = LS_OK;
+    transport_lock(node->transport);
+    while (!formed(node) && node->fatal == LS_OK &&
+           !node_is_stopping(node) && status == LS_OK)
+        status = ls_cond_wait(&node->changed,
+                              transport_mutex(node->transport), deadline);
+    if (formed(node))
+        status = LS_OK;
+    char fatal[LS_ERROR_TEXT_MAX];
+    memcpy(fatal, node->fatal_text, sizeof fatal);
+    const int why = node->fatal;
+    transport_unlock(node->transport);
+    if (why != LS_OK)
+        return ls_error(why, "%s", fatal);
+    if (node_is_stopping(node))
+        return ls_error(LS_ECLOSED, "node %u was stopped before its world was "
+                                    "formed",
+                        node->options.id);
+    return status == LS_OK ? LS_OK : not_formed(node);
+}
+
+int ls_node_join(ls_node *node)
+{
+    if (node_is_stopping(node))
+        return ls_error(LS_ECLOSED, "node %u was stopped", node->options.id);
+    if (node->phase != NODE_OPEN)
+        return ls_error(LS_ESTATE, "node %u is not open, or joined before",
+                        node->options.id);
+    const int64_t deadline =
+        ls_deadline(node->runtime, node->options.start_timeout_ms);
+    node->phase = NODE_JOINED;
+    atomic_store(&node->dial_wanted, true);
+    transport_wake(node->transport);
+    return wait_formed(node, deadline);
+}
+
+int ls_node_start(ls_node *node)
+{
+    const int status = ls_node_open(node);
+    return status == LS_OK ? ls_node_join(node) : status;
+}
+
+/* ---- stop -------------------------------------------------------------- */
+
+static bool anyone_present(const ls_node *node)
+{
+    for (size_t i = 0; i < node->n_peers; i++)
+        if (node->peers[i]->n_present != 0 && node->peers[i]->via == NULL)
+            return true;
+    return false;
+}
+
+/* Say farewell, and wait until all have closed their connections here: each
+ * does so when it has read the farewell, and so all that came before it. */
+static void say_farewell(ls_node *node, int reason)
+{
+    uint8_t head[WIRE_HEAD_MAX];
+    const int64_t deadline =
+        ls_deadline(node->runtime, node->options.linger_ms);
+    struct wire_header header = bus_header(node, WIRE_KIND_FAREWELL);
+    header.reason = reason;
+    size_t n = wire_topic_control(head);
+    n += wire_header_write(head + n, &header);
+    int status = LS_OK;
+    transport_lock(node->transport);
+    node->leaving = true;
+    batch_flush(node);
+    (void)transport_publish(node->transport, head, n, NULL, 0);
+    while (anyone_present(node) && status == LS_OK)
+        status = ls_cond_wait(&node->changed,
+                              transport_mutex(node->transport), deadline);
+    transport_unlock(node->transport);
+}
+
+static void wait_bus_ended(ls_node *node)
+{
+    int status = LS_OK;
+    transport_lock(node->transport);
+    while (node->bus_thread != NULL && !node->bus_ended && status == LS_OK)
+        status = ls_cond_wait(&node->changed, transport_mutex(node->transport),
+                              LS_FOREVER);
+    transport_unlock(node->transport);
+}
+
+void ls_node_stop(ls_node *node, int reason)
+{
+    const enum node_phase was = atomic_exchange(&node->phase, NODE_STOPPED);
+    if (was == NODE_STOPPED || node->transport == NULL)
+        return;
+    if (node->bus_thread != NULL)
+        say_farewell(node, reason);
+    channels_closed(node);
+    atomic_store(&node->stopping, true);
+    ls_router_interrupt(node, LS_ECLOSED);
+    transport_wake(node->transport);
+    wait_bus_ended(node);
+    dispatch_stop(node);
+    transport_lock(node->transport);
+    for (struct link *link = node->links; link != NULL; link = link->next)
+        link->closing = true;
+    links_close_marked(node);
+    assembly_drop(node, NULL);
+    transport_unlock(node->transport);
+    transport_unbind(node->transport);
+    ls_log_info("bus: node %u has stopped", node->options.id);
+}

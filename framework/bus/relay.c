@@ -1,0 +1,223 @@
+/* What the hub of a star does for its leaves: it subscribes at each leaf, in
+ * its own connection, to what the other leaves subscribed to at it, presence
+ * last; and it publishes again what it gets. So a leaf sees the others exactly
+ * as it would over connections of their own, only marked as relayed.
+ *
+ * Windows hold hop by hop: a message for a leaf without room waits here, in
+ * the window of the leaf that sent it, which thereby stops in its turn. */
+#include "bus.h"
+
+#include <string.h>
+
+static void each_other(ls_node *node, const struct peer *leaf,
+                       const uint8_t *topic, size_t size, bool on)
+{
+    links_subscribe(node, topic, size, on, leaf->link);
+}
+
+static size_t presence_topic(const ls_node *node, const struct peer *leaf,
+                             uint8_t *topic)
+{
+    struct wire_presence p = {.relayed = true,
+                              .relay = node->options.id,
+                              .id = leaf->id,
+                              .incarnation = leaf->incarnation,
+                              .config_hash = node->options.config_hash};
+    memcpy(p.job, node->job, sizeof p.job);
+    memcpy(p.role, leaf->role, sizeof p.role);
+    memcpy(p.endpoint, leaf->endpoint, sizeof p.endpoint);
+    return wire_presence_write(topic, &p);
+}
+
+static size_t listen_topic(const struct peer *leaf,
+                           const struct event_entry *entry, uint8_t *topic)
+{
+    struct wire_listen listen = {leaf->id, leaf->incarnation, ""};
+    memcpy(listen.event, entry->name, sizeof listen.event);
+    return wire_listen_write(topic, &listen);
+}
+
+static bool listens(const struct event_entry *entry, const struct peer *leaf)
+{
+    for (size_t i = 0; i < entry->n_remotes; i++)
+        if (entry->remotes[i].id == leaf->id &&
+            entry->remotes[i].incarnation == leaf->incarnation)
+            return true;
+    return false;
+}
+
+/* One subscription of a leaf, repeated on one link or (NULL) on all others. */
+static void repeat(ls_node *node, struct link *one, const struct peer *leaf,
+                   const uint8_t *topic, size_t size, bool on)
+{
+    if (one == NULL)
+        each_other(node, leaf, topic, size, on);
+    else
+        (void)transport_link_subscribe(one->transport, topic, size, on);
+}
+
+static void repeat_listen(ls_node *node, struct link *one,
+                          const struct peer *leaf,
+                          const struct event_entry *entry, bool on)
+{
+    uint8_t topic[WIRE_TOPIC_MAX];
+    const size_t size = listen_topic(leaf, entry, topic);
+    if (!on)
+        repeat(node, one, leaf, topic, size, false);
+    repeat(node, one, leaf, entry->topic, entry->topic_size, on);
+    if (on)
+        repeat(node, one, leaf, topic, size, true);
+}
+
+/* All that a leaf has subscribed to, its presence last (or first when it is
+ * taken back). */
+static void repeat_all(ls_node *node, struct link *one,
+                       const struct peer *leaf, bool on)
+{
+    uint8_t topic[WIRE_TOPIC_MAX];
+    if (!on)
+        repeat(node, one, leaf, topic, presence_topic(node, leaf, topic),
+               false);
+    repeat(node, one, leaf, topic, wire_topic_inbox(topic, leaf->id), on);
+    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
+        const struct event_entry *entry = atomic_load(&node->events[i]);
+        for (; entry != NULL; entry = entry->next)
+            if (listens(entry, leaf))
+                repeat_listen(node, one, leaf, entry, on);
+    }
+    if (on)
+        repeat(node, one, leaf, topic, presence_topic(node, leaf, topic),
+               true);
+}
+
+void relay_present(ls_node *node, struct peer *leaf, bool present)
+{
+    if (leaf->relayed == present)
+        return;
+    leaf->relayed = present;
+    repeat_all(node, NULL, leaf, present);
+}
+
+void relay_listen(ls_node *node, struct peer *leaf,
+                  const struct event_entry *entry, bool on)
+{
+    repeat_listen(node, NULL, leaf, entry, on);
+}
+
+void relay_dial(ls_node *node, struct link *link, const struct peer *peer)
+{
+    for (size_t i = 0; i < node->n_peers; i++)
+        if (node->peers[i] != peer && node->peers[i]->relayed)
+            repeat_all(node, link, node->peers[i], true);
+}
+
+/* ---- messages ---------------------------------------------------------- */
+
+struct route {
+    struct peer **targets;
+    size_t n;
+    struct peer *one; /* the target of an inbox */
+};
+
+static size_t payload_size(const struct message *message,
+                           const struct wire_header *header)
+{
+    return header->data != NULL ? header->size : message->tail_size;
+}
+
+/* Publish when every target has room. A message under policy drop goes to all
+ * or counts as dropped for those without. */
+static bool pass_on(ls_node *node, const struct route *route,
+                    const struct message *message, size_t size, bool may_drop)
+{
+    size_t without = 0;
+    for (size_t i = 0; i < route->n; i++)
+        without += flow_room(route->targets[i], size) ? 0 : 1;
+    if (without != 0) {
+        if (may_drop)
+            node->stats.dropped += route->n;
+        return may_drop;
+    }
+    for (size_t i = 0; i < route->n; i++)
+        flow_charge(route->targets[i], size);
+    (void)transport_republish(node->transport, message);
+    node->stats.relayed++;
+    return true;
+}
+
+static struct route find_route(ls_node *node, const struct wire_header *header,
+                               uint32_t to, bool inbox)
+{
+    struct route route = {0};
+    if (inbox) {
+        struct peer *peer = world_find(node, to);
+        route.one = peer != NULL && peer->n_present != 0 ? peer : NULL;
+        route.n = route.one != NULL ? 1 : 0;
+        return route;
+    }
+    struct event_entry *entry =
+        events_find(node, header->name, header->name_size);
+    if (entry != NULL) {
+        events_targets(node, entry);
+        route.targets = entry->targets;
+        route.n = entry->n_targets;
+    }
+    return route;
+}
+
+bool relay_message(ls_node *node, struct peer *from, struct message *message,
+                   const struct wire_header *header, uint32_t to, bool inbox)
+{
+    if (header->kind != WIRE_KIND_EVENT && header->kind != WIRE_KIND_CHUNK) {
+        (void)transport_republish(node->transport, message);
+        return false;
+    }
+    struct route route = find_route(node, header, to, inbox);
+    if (inbox)
+        route.targets = &route.one;
+    if (route.n == 0)
+        return false;
+    const size_t size = payload_size(message, header);
+    const bool may_drop = (header->flags & WIRE_FLAG_DROP) != 0;
+    if (from->relay.n == 0 && pass_on(node, &route, message, size, may_drop))
+        return false;
+    message->held_bytes = size;
+    message_list_append(&from->relay, message);
+    return true;
+}
+
+/* Try the first waiting message of one sender; false: it still waits. */
+static bool flush_one(ls_node *node, struct peer *from,
+                      struct message_list *done)
+{
+    struct message *message = from->relay.first;
+    struct wire_header header;
+    char topic_class;
+    uint32_t to = 0;
+    if (message == NULL ||
+        wire_header_read(message->head, message->head_size, &topic_class, &to,
+                         &header) != LS_OK)
+        return false;
+    const bool inbox = topic_class == WIRE_INBOX;
+    struct route route = find_route(node, &header, to, inbox);
+    if (inbox)
+        route.targets = &route.one;
+    if (!pass_on(node, &route, message, message->held_bytes,
+                 (header.flags & WIRE_FLAG_DROP) != 0))
+        return false;
+    (void)message_list_take(&from->relay);
+    flow_release(node, from, 1, message->held_bytes);
+    message_list_append(done, message);
+    return true;
+}
+
+void relay_flush(ls_node *node)
+{
+    struct message_list done;
+    message_list_init(&done);
+    for (size_t i = 0; i < node->n_peers; i++)
+        while (flush_one(node, node->peers[i], &done))
+            ;
+    if (done.n != 0)
+        message_give_back(node->pool, &done);
+}

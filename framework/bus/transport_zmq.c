@@ -1,0 +1,289 @@
+/* The network is libzmq 4.3.4: one XPUB that is bound, one SUB per link.
+ *
+ * Design notes
+ * - ZMQ_FD is edge-triggered, and any call on a socket may swallow the edge.
+ *   SUBs belong to the bus thread alone: a SUB is read until EAGAIN, and read
+ *   again after any other call on it (`dirty`). The XPUB is shared under the
+ *   lock: whoever publishes looks at ZMQ_EVENTS before letting the lock go,
+ *   and wakes the bus thread when there is something to read.
+ *   That look is a system call, so of publishes close together only some make
+ *   it; for the others the bus thread looks a little later (`unlooked`).
+ * - No ZMTP heartbeats: with a full receive queue they abort the process on
+ *   this version (libzmq issues 3937, 4767). RCVHWM and SNDHWM are 0: the
+ *   windows of flow.h bound what is under way, and control traffic must not
+ *   be dropped by a mark that nobody sees.
+ * - All nodes of a process share one context, as inproc needs; it lives while
+ *   there is a node. */
+#define _GNU_SOURCE /* epoll, eventfd */
+#include "transport_zmq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "wire.h"
+
+#ifdef TELL_TSAN
+char transport_handover;
+#endif
+
+int transport_zmq_error(const char *what)
+{
+    const int error = zmq_errno();
+    switch (error) {
+    case EMFILE:
+    case ENFILE:
+        return ls_error(
+            LS_ELIMIT, "%s: no more sockets or files; raise `ulimit -n`", what);
+    case ENOMEM:
+        return ls_error(LS_ENOMEM, "%s: no memory", what);
+    default:
+        return ls_error(LS_EIO, "%s: %s", what, zmq_strerror(error));
+    }
+}
+
+/* ---- open and close ---------------------------------------------------- */
+
+bool transport_zmq_set_int(void *socket, int option, int value)
+{
+    return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
+}
+
+bool transport_zmq_set_common(const transport *t, void *socket,
+                              size_t max_bytes)
+{
+    const int64_t max = (int64_t)max_bytes;
+    return zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max, sizeof max) == 0 &&
+           transport_zmq_set_int(socket, ZMQ_LINGER, t->linger_ms) &&
+           transport_zmq_set_int(socket, ZMQ_SNDHWM, 0) &&
+           transport_zmq_set_int(socket, ZMQ_RCVHWM, 0) &&
+           transport_zmq_set_int(socket, ZMQ_RECONNECT_IVL, 10) &&
+           transport_zmq_set_int(socket, ZMQ_RECONNECT_IVL_MAX, 500) &&
+           transport_zmq_set_int(socket, ZMQ_HANDSHAKE_IVL, 3000) &&
+           transport_zmq_set_int(socket, ZMQ_CONNECT_TIMEOUT, 1500) &&
+           transport_zmq_set_int(socket, ZMQ_TCP_KEEPALIVE, 1) &&
+           transport_zmq_set_int(socket, ZMQ_TCP_KEEPALIVE_IDLE, 1) &&
+           transport_zmq_set_int(socket, ZMQ_TCP_KEEPALIVE_INTVL, 1) &&
+           transport_zmq_set_int(socket, ZMQ_TCP_KEEPALIVE_CNT, 3) &&
+           transport_zmq_set_int(socket, ZMQ_TCP_MAXRT, 3000);
+}
+
+int transport_zmq_fd(void *socket)
+{
+    int fd = -1;
+    size_t size = sizeof fd;
+    return zmq_getsockopt(socket, ZMQ_FD, &fd, &size) == 0 ? fd : -1;
+}
+
+bool transport_zmq_watch(const transport *t, int fd, void *what)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
+    return epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+static int open_files(transport *t)
+{
+    t->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (t->epoll < 0)
+        return ls_error_from(errno, "epoll_create1");
+    t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (t->wake < 0)
+        return ls_error_from(errno, "eventfd");
+    if (!transport_zmq_watch(t, t->wake, &t->wake))
+        return ls_error_from(errno, "epoll_ctl");
+    return LS_OK;
+}
+
+static int open_publisher(transport *t, const char *bind, char *endpoint)
+{
+    if ((t->zctx = transport_zmq_context()) == NULL)
+        return transport_zmq_error("zmq_ctx_new");
+    if ((t->xpub = zmq_socket(t->zctx, ZMQ_XPUB)) == NULL)
+        return transport_zmq_error("zmq_socket");
+    /* Subscriptions alone come in here. Their length must be bounded: this
+     * version walks its table of them with one stack frame per byte, and a
+     * topic of some 100,000 bytes overflows the stack. */
+    if (!transport_zmq_set_common(t, t->xpub, 2 * WIRE_TOPIC_MAX) ||
+        !transport_zmq_set_int(t->xpub, ZMQ_XPUB_VERBOSER, 1))
+        return transport_zmq_error("zmq_setsockopt");
+    const int status = transport_zmq_bind(t->xpub, bind, endpoint);
+    if (status != LS_OK)
+        return status;
+    memcpy(t->bound, endpoint, sizeof t->bound);
+    if (!transport_zmq_watch(t, transport_zmq_fd(t->xpub), t->xpub))
+        return ls_error_from(errno, "epoll_ctl");
+    atomic_store(&t->xpub_readable, true);
+    return LS_OK;
+}
+
+int transport_open(transport **out, ls_runtime *runtime, const char *bind,
+                   size_t max_message_bytes, int linger_ms, char *endpoint)
+{
+    transport *t = calloc(1, sizeof *t);
+    if (t == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a transport");
+    t->runtime = runtime;
+    t->max_message_bytes = max_message_bytes;
+    t->linger_ms = linger_ms;
+    t->epoll = t->wake = -1;
+    int status = ls_mutex_init(&t->lock, runtime);
+    if (status != LS_OK) {
+        free(t);
+        return status;
+    }
+    status = open_files(t);
+    if (status == LS_OK)
+        status = open_publisher(t, bind, endpoint);
+    if (status != LS_OK) {
+        transport_close(&t);
+        return status;
+    }
+    *out = t;
+    return LS_OK;
+}
+
+void transport_unbind(transport *t)
+{
+    transport_lock(t);
+    if (t->xpub != NULL)
+        transport_zmq_close(t->zctx, t->xpub, t->bound);
+    t->xpub = NULL;
+    transport_unlock(t);
+}
+
+void transport_close(transport **transport_p)
+{
+    if (transport_p == NULL || *transport_p == NULL)
+        return;
+    transport *t = *transport_p;
+    transport_unbind(t);
+    if (t->zctx != NULL)
+        transport_zmq_context_release();
+    if (t->wake >= 0)
+        close(t->wake);
+    if (t->epoll >= 0)
+        close(t->epoll);
+    ls_mutex_fini(&t->lock);
+    free(t);
+    *transport_p = NULL;
+}
+
+void transport_lock(transport *t)
+{
+    ls_mutex_lock(&t->lock);
+}
+
+void transport_unlock(transport *t)
+{
+    ls_mutex_unlock(&t->lock);
+}
+
+ls_mutex *transport_mutex(transport *t)
+{
+    return &t->lock;
+}
+
+/* ---- publishing -------------------------------------------------------- */
+
+void transport_wake(transport *t)
+{
+    if (atomic_exchange(&t->woken, true))
+        return;
+    const uint64_t one = 1;
+    const ssize_t written = write(t->wake, &one, sizeof one);
+    assert(written == sizeof one);
+    (void)written;
+}
+
+static void look(transport *t)
+{
+    int events = 0;
+    size_t size = sizeof events;
+    if (t->xpub != NULL &&
+        zmq_getsockopt(t->xpub, ZMQ_EVENTS, &events, &size) == 0 &&
+        (events & ZMQ_POLLIN) != 0 && !atomic_exchange(&t->xpub_readable, true))
+        transport_wake(t);
+}
+
+/* Lock held, after every call on the XPUB. */
+static void look_for_subscriptions(transport *t)
+{
+    const int64_t now = ls_now(t->runtime);
+    if (now - t->looked_at < LOOK_EVERY_NS) {
+        if (!atomic_exchange(&t->unlooked, true))
+            transport_wake(t);
+        return;
+    }
+    t->looked_at = now;
+    look(t);
+}
+
+static int send_frame(transport *t, zmq_msg_t *frame, int flags)
+{
+    HANDED_OVER();
+    if (t->xpub == NULL) {
+        zmq_msg_close(frame);
+        return ls_error(LS_ECLOSED, "the endpoint is closed");
+    }
+    if (zmq_msg_send(frame, t->xpub, flags | ZMQ_DONTWAIT) >= 0)
+        return LS_OK;
+    const int status = transport_zmq_error("zmq_msg_send");
+    zmq_msg_close(frame);
+    return status;
+}
+
+int transport_publish(transport *t, const void *head, size_t head_size,
+                      const void *body, size_t body_size)
+{
+    zmq_msg_t frame;
+    if (zmq_msg_init_size(&frame, head_size + body_size) != 0)
+        return transport_zmq_error("zmq_msg_init_size");
+    uint8_t *at = zmq_msg_data(&frame);
+    memcpy(at, head, head_size);
+    if (body_size != 0)
+        memcpy(at + head_size, body, body_size);
+    const int status = send_frame(t, &frame, 0);
+    look_for_subscriptions(t);
+    return status;
+}
+
+int transport_publish_owned(transport *t, const void *head, size_t head_size,
+                            void *body, size_t body_size,
+                            void (*release)(void *data, void *hint), void *hint)
+{
+    zmq_msg_t first, second;
+    if (zmq_msg_init_data(&second, body, body_size, release, hint) != 0) {
+        release(body, hint);
+        return transport_zmq_error("zmq_msg_init_data");
+    }
+    if (zmq_msg_init_size(&first, head_size) != 0) {
+        zmq_msg_close(&second);
+        return transport_zmq_error("zmq_msg_init_size");
+    }
+    memcpy(zmq_msg_data(&first), head, head_size);
+    int status = send_frame(t, &first, ZMQ_SNDMORE);
+    if (status == LS_OK)
+        status = send_frame(t, &second, 0);
+    else
+        zmq_msg_close(&second);
+    look_for_subscriptions(t);
+    return status;
+}
+
+int transport_republish(transport *t, const struct message *message)
+{
+    for (unsigned i = 0; i < message->n_frames; i++) {
+        zmq_msg_t copy;
+        zmq_msg_init(&copy);
+        zmq_msg_copy(&copy, (zmq_msg_t *)(uintptr_t)&message->frames[i]);
+        const int status =
+            send_frame(t, &copy, i + 1 < message->n_frames ? ZMQ_SNDMORE : 0);
+        if (status != LS_OK)
+            return status;
+    }
+    look_for_subscriptions(t);
+    return LS_OK;
+}

@@ -1,0 +1,199 @@
+/* Where a node is to be reached. */
+#include "transport_zmq.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define UNBIND_WAIT_MS 1000
+
+static int refused(const char *bind)
+{
+    const int error = zmq_errno();
+    if (error == EADDRINUSE)
+        return ls_error(LS_EADDRINUSE,
+                        "cannot bind %s: another program has this address; "
+                        "end it, or choose another port",
+                        bind);
+    if (error == EADDRNOTAVAIL || error == ENODEV || error == EINVAL ||
+        error == EPROTONOSUPPORT)
+        return ls_error(LS_EINVAL,
+                        "cannot bind %s: no address of this host (%s)", bind,
+                        zmq_strerror(error));
+    return ls_error(LS_EIO, "cannot bind %s: %s", bind, zmq_strerror(error));
+}
+
+/* libzmq removes a socket file before it binds, also one that is in use. */
+static bool ipc_in_use(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path)
+        return false;
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (fd < 0)
+        return false;
+    const bool answered =
+        connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    close(fd);
+    return answered;
+}
+
+/* "tcp://host:21500-21999" into its parts. */
+static bool port_range(const char *bind, char *host, size_t size,
+                       unsigned *first, unsigned *last)
+{
+    const char *colon = strrchr(bind, ':');
+    const size_t n = colon == NULL ? 0 : (size_t)(colon - bind);
+    if (strncmp(bind, "tcp://", 6) != 0 || n < 6 || n >= size)
+        return false;
+    char rest;
+    if (sscanf(colon + 1, "%5u-%5u%c", first, last, &rest) != 2)
+        return false;
+    memcpy(host, bind, n);
+    host[n] = '\0';
+    return true;
+}
+
+static int bind_range(void *socket, const char *bind, const char *host,
+                      unsigned first, unsigned last)
+{
+    if (first == 0 || first > last || last > 65535)
+        return ls_error(LS_EINVAL,
+                        "cannot bind %s: ports are 1 to 65535, the lower first",
+                        bind);
+    for (unsigned port = first; port <= last; port++) {
+        char one[LS_ENDPOINT_MAX + 16];
+        snprintf(one, sizeof one, "%s:%u", host, port);
+        if (zmq_bind(socket, one) == 0)
+            return LS_OK;
+        if (zmq_errno() != EADDRINUSE)
+            return refused(one);
+    }
+    return ls_error(LS_EADDRINUSE,
+                    "cannot bind %s: every port of the range is in use", bind);
+}
+
+int transport_zmq_bind(void *socket, const char *bind, char *endpoint)
+{
+    char host[LS_ENDPOINT_MAX + 1];
+    unsigned first, last;
+    int status = LS_OK;
+    if (!transport_zmq_knows(bind))
+        status = ls_error(LS_EINVAL,
+                          "cannot bind %s: it begins with none of tcp://, "
+                          "ipc://, inproc://",
+                          bind);
+    else if (strncmp(bind, "ipc://", 6) == 0 && ipc_in_use(bind + 6))
+        status = ls_error(LS_EADDRINUSE,
+                          "cannot bind %s: a program answers there", bind);
+    else if (port_range(bind, host, sizeof host, &first, &last))
+        status = bind_range(socket, bind, host, first, last);
+    else if (zmq_bind(socket, bind) != 0)
+        status = refused(bind);
+    if (status != LS_OK)
+        return status;
+    size_t size = LS_ENDPOINT_MAX + 1;
+    if (zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, endpoint, &size) != 0)
+        return ls_error(LS_EINVAL,
+                        "cannot bind %s: the address is longer "
+                        "than %d bytes",
+                        bind, LS_ENDPOINT_MAX);
+    return LS_OK;
+}
+
+/* libzmq gives a port up on a thread of its own; wait until it has, so that
+ * whoever comes next can have it. */
+static void unbind_port(void *zctx, void *socket, const char *endpoint)
+{
+    const int wait_ms = UNBIND_WAIT_MS, no_linger = 0;
+    char monitor[64];
+    snprintf(monitor, sizeof monitor, "inproc://ls-unbind-%p", socket);
+    void *seen = zmq_socket(zctx, ZMQ_PAIR);
+    if (seen != NULL &&
+        zmq_setsockopt(seen, ZMQ_RCVTIMEO, &wait_ms, sizeof wait_ms) == 0 &&
+        zmq_setsockopt(seen, ZMQ_LINGER, &no_linger, sizeof no_linger) == 0 &&
+        zmq_socket_monitor(socket, monitor, ZMQ_EVENT_CLOSED) == 0) {
+        char event[64];
+        if (zmq_connect(seen, monitor) == 0 &&
+            zmq_unbind(socket, endpoint) == 0)
+            (void)zmq_recv(seen, event, sizeof event, 0);
+        zmq_socket_monitor(socket, NULL, 0);
+    }
+    if (seen != NULL)
+        zmq_close(seen);
+}
+
+void transport_zmq_close(void *zctx, void *socket, const char *endpoint)
+{
+    if (strncmp(endpoint, "tcp://", 6) == 0)
+        unbind_port(zctx, socket, endpoint);
+    else if (endpoint[0] != '\0')
+        zmq_unbind(socket, endpoint);
+    zmq_close(socket);
+    if (strncmp(endpoint, "ipc://", 6) == 0)
+        unlink(endpoint + 6);
+}
+
+/* The host of a tcp address into host[size], without brackets. */
+static bool tcp_host(const char *endpoint, char *host, size_t size)
+{
+    if (strncmp(endpoint, "tcp://", 6) != 0)
+        return false;
+    const char *at = endpoint + 6;
+    const char *colon = strrchr(at, ':');
+    size_t n = colon == NULL ? strlen(at) : (size_t)(colon - at);
+    if (n >= 2 && at[0] == '[' && at[n - 1] == ']') {
+        at++;
+        n -= 2;
+    }
+    if (n >= size)
+        n = size - 1;
+    memcpy(host, at, n);
+    host[n] = '\0';
+    return true;
+}
+
+static bool is_loopback(const char *host)
+{
+    /* Digits, or it is a name, as 127.example.org, or libzmq's
+     * "source;destination". */
+    return (strncmp(host, "127.", 4) == 0 &&
+            host[strspn(host, "0123456789.")] == '\0') ||
+           strcmp(host, "localhost") == 0 || strcmp(host, "lo") == 0 ||
+           strcmp(host, "::1") == 0;
+}
+
+bool transport_leaves_host(const char *endpoint)
+{
+    char host[LS_ENDPOINT_MAX + 1];
+    return tcp_host(endpoint, host, sizeof host) && !is_loopback(host);
+}
+
+bool transport_zmq_knows(const char *endpoint)
+{
+    return strncmp(endpoint, "tcp://", 6) == 0 ||
+           strncmp(endpoint, "ipc://", 6) == 0 ||
+           strncmp(endpoint, "inproc://", 9) == 0;
+}
+
+void transport_explain(const char *endpoint, char *text, size_t size)
+{
+    char host[LS_ENDPOINT_MAX + 1];
+    text[0] = '\0';
+    if (!tcp_host(endpoint, host, sizeof host))
+        return;
+    struct addrinfo *found = NULL;
+    const int error = getaddrinfo(host, NULL, NULL, &found);
+    if (error != 0)
+        snprintf(text, size, "the host name \"%s\" cannot be resolved: %s",
+                 host, gai_strerror(error));
+    else
+        freeaddrinfo(found);
+}

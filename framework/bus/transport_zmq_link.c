@@ -1,0 +1,245 @@
+/* Links: one SUB each, read by the bus thread. */
+#define _GNU_SOURCE /* epoll */
+#include "transport_zmq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define READ_BUDGET                                                            \
+    512 /* messages from one link before others are looked at                  \
+         */
+#define MAX_READY 64
+
+/* ---- links ------------------------------------------------------------- */
+
+static void make_dirty(transport_link *link)
+{
+    if (link->dirty)
+        return;
+    link->dirty = true;
+    link->next_dirty = link->t->dirty;
+    link->t->dirty = link;
+}
+
+int transport_link_open(transport *t, transport_link **out, void *owner)
+{
+    transport_link *link = calloc(1, sizeof *link);
+    if (link == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a link");
+    link->t = t;
+    link->owner = owner;
+    link->fd = -1;
+    int status = LS_OK;
+    if ((link->sub = zmq_socket(t->zctx, ZMQ_SUB)) == NULL)
+        status = transport_zmq_error("zmq_socket");
+    else if (!transport_zmq_set_common(t, link->sub, t->max_message_bytes) ||
+             !transport_zmq_set_int(link->sub, ZMQ_LINGER, 0))
+        status = transport_zmq_error("zmq_setsockopt");
+    else if ((link->fd = transport_zmq_fd(link->sub)) < 0 ||
+             !transport_zmq_watch(t, link->fd, link))
+        status = ls_error_from(errno, "epoll_ctl");
+    if (status != LS_OK) {
+        transport_link_close(&link);
+        return status;
+    }
+    *out = link;
+    return LS_OK;
+}
+
+int transport_link_connect(transport_link *link, const char *endpoint)
+{
+    make_dirty(link);
+    const bool known = transport_zmq_knows(endpoint);
+    if (known && zmq_connect(link->sub, endpoint) == 0)
+        return LS_OK;
+    const int error = known ? zmq_errno() : EPROTONOSUPPORT;
+    if (error == EINVAL || error == EPROTONOSUPPORT)
+        return ls_error(LS_EINVAL, "\"%s\" is no address to attach to",
+                        endpoint);
+    return transport_zmq_error(endpoint);
+}
+
+int transport_link_subscribe(transport_link *link, const uint8_t *topic,
+                             size_t size, bool subscribe)
+{
+    make_dirty(link);
+    const int option = subscribe ? ZMQ_SUBSCRIBE : ZMQ_UNSUBSCRIBE;
+    return zmq_setsockopt(link->sub, option, topic, size) == 0
+               ? LS_OK
+               : transport_zmq_error("zmq_setsockopt");
+}
+
+void transport_link_close(transport_link **link_p)
+{
+    if (link_p == NULL || *link_p == NULL)
+        return;
+    transport_link *link = *link_p;
+    transport_link **at = &link->t->dirty;
+    while (*at != NULL && *at != link)
+        at = &(*at)->next_dirty;
+    if (*at == link)
+        *at = link->next_dirty;
+    if (link->fd >= 0)
+        epoll_ctl(link->t->epoll, EPOLL_CTL_DEL, link->fd, NULL);
+    if (link->sub != NULL)
+        zmq_close(link->sub);
+    free(link);
+    *link_p = NULL;
+}
+
+/* ---- receiving --------------------------------------------------------- */
+
+/* Read one message whole; parts beyond the second are read and thrown away,
+ * or they would be taken for the start of the next one. */
+static bool receive(transport_link *link, struct message *message)
+{
+    zmq_msg_t *first = (zmq_msg_t *)&message->frames[0];
+    zmq_msg_init(first);
+    if (zmq_msg_recv(first, link->sub, ZMQ_DONTWAIT) < 0)
+        return false;
+    TAKEN_OVER();
+    message->n_frames = 1;
+    message->head = zmq_msg_data(first);
+    message->head_size = zmq_msg_size(first);
+    message->tail = NULL;
+    message->tail_size = 0;
+    bool more = zmq_msg_more(first) != 0;
+    if (more) {
+        zmq_msg_t *second = (zmq_msg_t *)&message->frames[1];
+        zmq_msg_init(second);
+        zmq_msg_recv(second, link->sub, ZMQ_DONTWAIT);
+        message->n_frames = 2;
+        message->tail = zmq_msg_data(second);
+        message->tail_size = zmq_msg_size(second);
+        more = zmq_msg_more(second) != 0;
+    }
+    while (more) {
+        zmq_msg_t rest;
+        zmq_msg_init(&rest);
+        more = zmq_msg_recv(&rest, link->sub, ZMQ_DONTWAIT) >= 0 &&
+               zmq_msg_more(&rest) != 0;
+        zmq_msg_close(&rest);
+        message->n_frames = 3; /* too many: refused above, see bus.c */
+    }
+    return true;
+}
+
+void transport_copy(struct message *copy, const struct message *of)
+{
+    for (unsigned i = 0; i < of->n_frames && i < 2; i++) {
+        zmq_msg_init((zmq_msg_t *)&copy->frames[i]);
+        zmq_msg_copy((zmq_msg_t *)&copy->frames[i],
+                     (zmq_msg_t *)(uintptr_t)&of->frames[i]);
+    }
+    copy->n_frames = of->n_frames;
+    copy->head = zmq_msg_data((zmq_msg_t *)&copy->frames[0]);
+    copy->head_size = of->head_size;
+    copy->tail =
+        of->n_frames > 1 ? zmq_msg_data((zmq_msg_t *)&copy->frames[1]) : NULL;
+    copy->tail_size = of->tail_size;
+}
+
+void transport_released(void)
+{
+    TAKEN_OVER();
+}
+
+void transport_release(struct message *message)
+{
+    HANDED_OVER();
+    if (message->n_frames > 0)
+        zmq_msg_close((zmq_msg_t *)&message->frames[0]);
+    if (message->n_frames > 1)
+        zmq_msg_close((zmq_msg_t *)&message->frames[1]);
+    message->n_frames = 0;
+}
+
+static void read_link(transport_link *link,
+                      const struct transport_events *events, void *self)
+{
+    for (unsigned i = 0; i < READ_BUDGET; i++) {
+        struct message *message = events->take(self);
+        if (message == NULL)
+            break;
+        if (!receive(link, message)) {
+            message->n_frames = 0;
+            events->message(self, NULL, message);
+            return;
+        }
+        events->message(self, link->owner, message);
+    }
+    make_dirty(link);
+}
+
+static void read_subscriptions(transport *t,
+                               const struct transport_events *events,
+                               void *self)
+{
+    t->read_at = ls_now(t->runtime);
+    transport_lock(t);
+    atomic_store(&t->unlooked, false);
+    atomic_store(&t->xpub_readable, false);
+    zmq_msg_t frame;
+    zmq_msg_init(&frame);
+    while (zmq_msg_recv(&frame, t->xpub, ZMQ_DONTWAIT) >= 0) {
+        const uint8_t *data = zmq_msg_data(&frame);
+        const size_t size = zmq_msg_size(&frame);
+        if (size > 1 && data[0] <= 1)
+            events->subscription(self, data + 1, size - 1, data[0] == 1);
+    }
+    zmq_msg_close(&frame);
+    transport_unlock(t);
+}
+
+static int wait_ms(const transport *t, int64_t deadline)
+{
+    if (t->dirty != NULL || atomic_load(&t->xpub_readable))
+        return 0;
+    if (atomic_load(&t->unlooked)) {
+        const int64_t soon = t->read_at + 2 * LOOK_EVERY_NS;
+        deadline = soon < deadline ? soon : deadline;
+    }
+    if (deadline == LS_FOREVER)
+        return -1;
+    const int64_t left = deadline - ls_now(t->runtime);
+    if (left <= 0)
+        return 0;
+    const int64_t ms = (left + LS_NS_PER_MS - 1) / LS_NS_PER_MS;
+    return ms > 60000 ? 60000 : (int)ms;
+}
+
+bool transport_poll(transport *t, int64_t deadline,
+                    const struct transport_events *events, void *self)
+{
+    struct epoll_event ready[MAX_READY];
+    const bool unlooked = atomic_load(&t->unlooked);
+    const int n = epoll_wait(t->epoll, ready, MAX_READY, wait_ms(t, deadline));
+    if (unlooked && ls_now(t->runtime) - t->read_at >= 2 * LOOK_EVERY_NS)
+        atomic_store(&t->xpub_readable, true);
+    for (int i = 0; i < n; i++) {
+        void *what = ready[i].data.ptr;
+        if (what == &t->wake) {
+            uint64_t count;
+            const ssize_t got = read(t->wake, &count, sizeof count);
+            (void)got;
+            atomic_store(&t->woken, false);
+        } else if (what == t->xpub) {
+            atomic_store(&t->xpub_readable, true);
+        } else {
+            make_dirty(what);
+        }
+    }
+    if (atomic_load(&t->xpub_readable))
+        read_subscriptions(t, events, self);
+    transport_link *todo = t->dirty;
+    t->dirty = NULL;
+    while (todo != NULL) {
+        transport_link *link = todo;
+        todo = link->next_dirty;
+        link->dirty = false;
+        read_link(link, events, self);
+    }
+    return t->dirty != NULL;
+}

@@ -1,0 +1,154 @@
+/* wire.h - the bytes between nodes: topics, presence, headers.
+ *
+ * docs/wire-format.md is normative. A message is one frame, topic then header
+ * then payload, or two when the payload travels without a copy. The header is
+ * one msgpack array, written and read here by hand in fixed-width forms: at
+ * some millions of messages a second a general library would take a third of
+ * each message's time. Every byte that is read is hostile.
+ * Thread: pure functions. */
+#ifndef LOCKSTEP_BUS_WIRE_H
+#define LOCKSTEP_BUS_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lockstep/node.h"
+
+#define WIRE_VERSION 1
+
+/* Topic classes, in the byte order in which a subscriber replays them: when
+ * the presence arrives, all else is in force. */
+#define WIRE_CONTROL  'c'
+#define WIRE_EVENT    'e'
+#define WIRE_INBOX    'i'
+#define WIRE_LISTEN   'l'
+#define WIRE_PRESENCE '~'
+
+#define WIRE_ROLE_MAX  31
+#define WIRE_TOPIC_MAX 512
+
+/* Payloads over this travel in chunks of it, so that a long message starves
+ * neither heartbeats nor barriers (docs/decisions/0005-chunks.md). */
+#define WIRE_CHUNK_BYTES (1024u * 1024u)
+/* Topic, header and name of any message fit in this. */
+#define WIRE_HEAD_MAX 512
+
+enum wire_kind {
+    WIRE_KIND_EVENT = 1, /* a whole event */
+    WIRE_KIND_CHUNK,     /* a part of a long one */
+    WIRE_KIND_HEARTBEAT, /* who is there, and the accounts */
+    WIRE_KIND_CREDIT,    /* how far a sender may go */
+    WIRE_KIND_CHANNEL,   /* a control message of a protocol */
+    WIRE_KIND_FAREWELL,  /* the sender leaves, and why */
+    WIRE_KIND_BATCH      /* several short events of one name */
+};
+
+enum {
+    WIRE_FLAG_DROP = 1,    /* policy drop: a relay need not hold it */
+    WIRE_FLAG_WITHDRAW = 2 /* a chunked event ends here, incomplete */
+};
+
+struct wire_header {
+    enum wire_kind kind;
+    uint32_t job; /* wire_job_hash() */
+    uint32_t origin;
+    uint64_t incarnation;
+    uint64_t sequence; /* 0: outside the sequence */
+    uint8_t flags;
+    const char *name; /* not NUL-terminated; event or channel; may be empty
+                       * where the topic has it */
+    size_t name_size;
+    uint32_t total; /* CHUNK: bytes of the whole payload; BATCH: events */
+    uint32_t offset;
+    uint64_t config_hash;    /* HEARTBEAT */
+    uint64_t limit_messages; /* CREDIT */
+    uint64_t limit_bytes;
+    int32_t reason;      /* FAREWELL */
+    const uint8_t *data; /* payload inside the first frame; NULL: it is the
+                          * second frame */
+    size_t size;
+};
+
+uint32_t wire_job_hash(const char *job);
+
+/* Write a topic into out[WIRE_TOPIC_MAX]; returns its size. */
+size_t wire_topic_event(uint8_t *out, const char *event);
+size_t wire_topic_inbox(uint8_t *out, uint32_t id);
+size_t wire_topic_control(uint8_t *out);
+
+/* Write header and, unless header->data is NULL, the lead of an inline payload
+ * of header->size bytes, which the caller appends. Returns the bytes written,
+ * at most WIRE_HEAD_MAX - topic. */
+size_t wire_header_write(uint8_t *out, const struct wire_header *header);
+
+/* Read topic and header of a first frame. inbox: whether the topic is an inbox
+ * (its id in *to), else it is an event's (its name in header->name, when the
+ * header has none) or control.
+ * Errors: LS_EPROTO with what is wrong. */
+int wire_header_read(const uint8_t *frame, size_t size, char *topic_class,
+                     uint32_t *to, struct wire_header *header);
+
+/* Payloads of a batch: each is a bin 16. Write one; returns the bytes. */
+#define WIRE_BATCH_PAYLOAD_MAX 1024
+#define WIRE_BATCH_LEAD        3
+size_t wire_batch_write(uint8_t *out, const void *data, size_t size);
+/* Set the count in a batch's header, written before it was known. */
+void wire_batch_count(uint8_t *payloads, uint32_t n);
+/* Read the next payload of a checked batch; *at moves on. */
+void wire_batch_next(const uint8_t **at, const uint8_t **data, size_t *size);
+
+/* What a presence tells. */
+struct wire_presence {
+    bool relayed;   /* it is reached through: */
+    uint32_t relay; /* this node, whose connection it came over */
+    char job[LS_JOB_MAX + 1];
+    uint32_t id;
+    uint64_t incarnation;
+    uint64_t config_hash;
+    char role[WIRE_ROLE_MAX + 1];
+    char endpoint[LS_ENDPOINT_MAX + 1];
+};
+size_t wire_presence_write(uint8_t *out, const struct wire_presence *presence);
+int wire_presence_read(const uint8_t *topic, size_t size,
+                       struct wire_presence *out);
+
+struct wire_listen {
+    uint32_t id;
+    uint64_t incarnation;
+    char event[LS_EVENT_MAX + 1];
+};
+size_t wire_listen_write(uint8_t *out, const struct wire_listen *listen);
+int wire_listen_read(const uint8_t *topic, size_t size,
+                     struct wire_listen *out);
+
+/* A heartbeat's payload: a list of members, each as the sender knows it. */
+struct wire_member {
+    uint32_t id;
+    uint64_t incarnation;
+    bool present; /* its presence is at the sender: it hears all of it */
+    char endpoint[LS_ENDPOINT_MAX + 1];
+    uint64_t sent_messages; /* the sender's account of what it sent it */
+    uint64_t sent_bytes;
+    uint64_t limit_messages; /* how far it may send to the sender */
+    uint64_t limit_bytes;
+};
+/* Bytes that a list of n members takes at most. */
+size_t wire_members_size(size_t n);
+size_t wire_members_begin(uint8_t *out, uint32_t n);
+size_t wire_member_write(uint8_t *out, const struct wire_member *member);
+
+struct wire_cursor {
+    const uint8_t *at, *end;
+    uint32_t left; /* members still to be read */
+};
+int wire_members_read(struct wire_cursor *cursor, const uint8_t *data,
+                      size_t size);
+/* Returns 1 with a member, 0 at the end, LS_EPROTO. */
+int wire_member_read(struct wire_cursor *cursor, struct wire_member *out);
+
+/* Whether text is a valid event or channel name, a job, a role. */
+bool wire_name_valid(const char *name);
+bool wire_word_valid(const char *word, size_t max, const char *extra);
+
+#endif

@@ -1,0 +1,52 @@
+/* context_fields.h - what the files of the context share. */
+#ifndef CONTEXT_FIELDS_H
+#define CONTEXT_FIELDS_H
+
+#include <stdbool.h>
+
+#include "lockstep/context.h"
+
+struct ls_context {
+    const struct ls_context_type *type; /* borrow */
+    void *data;                         /* own; the user's struct */
+    bool *keep;                         /* own; one per field */
+};
+
+/* One field of a context, as what it is. */
+union field_value {
+    void *at;
+    bool *boolean;
+    int64_t *integer;
+    double *number;
+    char **text;
+    struct ls_bytes *bytes;
+    struct ls_numbers *numbers;
+    struct ls_items *items;
+};
+
+static inline union field_value field_value(const ls_context *context,
+                                            const struct ls_field *field)
+{
+    return (union field_value){(char *)context->data + field->offset};
+}
+
+/* The index of a field; or LS_ENOENT, with the nearest name in the text. */
+int ls_context_find(const struct ls_context_type *type, const char *name,
+                    size_t *index);
+
+/* Whether the field named by name[length] survives renewal; false when there
+ * is none. */
+bool ls_context_keeps(const ls_context *context, const char *name,
+                      size_t length);
+
+/* Free what a field owns and give it its first value. */
+void ls_context_field_reset(const ls_context *context,
+                            const struct ls_field *field);
+
+/* Give all fields that are not kept their first values. */
+void ls_context_reset(ls_context *context);
+
+/* The field that the task counts iterations in. */
+int64_t *ls_context_total_step(const ls_context *context);
+
+#endif

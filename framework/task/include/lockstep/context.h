@@ -1,0 +1,158 @@
+/* context.h - the record that a task carries through its steps, described by a
+ * table of its fields.
+ *
+ * The user's own struct holds the values; the table says what is where. From
+ * it follow renewal between iterations (kept fields stay, the rest starts
+ * afresh), printing, and msgpack both ways. A field of text, bytes, numbers or
+ * items owns its memory; set it with the functions here.
+ * Thread: serial. */
+#ifndef LOCKSTEP_CONTEXT_H
+#define LOCKSTEP_CONTEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lockstep/codec.h"
+#include "lockstep/status.h"
+
+struct ls_bytes { /* LS_FIELD_BYTES; own */
+    void *data;
+    size_t size;
+};
+
+struct ls_numbers { /* LS_FIELD_NUMBERS; own */
+    int64_t *values;
+    size_t n;
+};
+
+struct ls_items { /* LS_FIELD_ITEMS: a list of byte strings; own */
+    struct ls_bytes *items;
+    size_t n;
+};
+
+enum ls_field_type {
+    LS_FIELD_BOOL,    /* bool */
+    LS_FIELD_INT,     /* int64_t */
+    LS_FIELD_DOUBLE,  /* double */
+    LS_FIELD_TEXT,    /* char *, NULL when empty */
+    LS_FIELD_BYTES,   /* struct ls_bytes */
+    LS_FIELD_NUMBERS, /* struct ls_numbers */
+    LS_FIELD_ITEMS    /* struct ls_items */
+};
+
+struct ls_field {
+    const char *name;
+    enum ls_field_type type;
+    size_t offset;   /* offsetof() in the user's struct */
+    bool keep;       /* survives renewal */
+    double fallback; /* what bool, int and double start with */
+};
+
+/* One line of a table: LS_FIELD(struct mine, env_step, LS_FIELD_INT, true) */
+#define LS_FIELD(struct_type, member, field_type, field_keep)                  \
+    {                                                                          \
+        .name = #member, .type = (field_type), .keep = (field_keep),           \
+        .offset = offsetof(struct_type, member)                                \
+    }
+
+/* Static: outlives every context of the type. The first field must be
+ * {"total_step", LS_FIELD_INT, …, keep}: the task counts iterations in it. */
+struct ls_context_type {
+    const char *name;
+    size_t size; /* sizeof the user's struct */
+    const struct ls_field *fields;
+    size_t n_fields;
+};
+
+typedef struct ls_context ls_context;
+
+/* out:    own; written on success only; give it to ls_context_destroy().
+ * type:   borrow, for the life of the context.
+ * Errors: LS_EINVAL the table: no total_step first, an offset beyond size, a
+ *         name twice; LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_context_create(ls_context **out,
+                                         const struct ls_context_type *type);
+LS_API void ls_context_destroy(ls_context **context);
+
+/* The user's struct. Borrow: as long as the context; stays in its place. */
+LS_API void *ls_context_data(ls_context *context);
+LS_API const struct ls_context_type *
+ls_context_type_of(const ls_context *context);
+
+/* Keep a field from now on, for the life of the context.
+ * Errors: LS_ENOENT no such field (with the nearest name). */
+LS_MUST_USE LS_API int ls_context_keep(ls_context *context, const char *field);
+
+/* Begin the next iteration: total_step + 1, kept fields as they are, all
+ * others as at first. */
+LS_API void ls_context_renew(ls_context *context);
+
+/* Write the fields named in names[n] (NULL, 0: all) as a map.
+ * Errors: LS_ENOENT; the writer keeps its own. */
+LS_MUST_USE LS_API int ls_context_write(const ls_context *context,
+                                        const char *const *names, size_t n,
+                                        ls_writer *out);
+/* Set the fields that the map has; others stay. A key that is no field is
+ * ignored: another version may have it.
+ * Errors: LS_EPROTO a value of another type, the field is named; fields
+ *         before it are set; LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_context_read(ls_context *context,
+                                       const ls_value *map);
+
+/* Print "name=value" pairs into text[size], cut but NUL-terminated. Returns
+ * the length it needs. */
+LS_API size_t ls_context_print(const ls_context *context, char *text,
+                               size_t size);
+
+/* Set owned fields; what was there is freed, what is given is copied.
+ * Errors: LS_ENOMEM; the field is as it was. */
+LS_MUST_USE LS_API int ls_text_set(char **field, const char *text);
+LS_MUST_USE LS_API int ls_bytes_set(struct ls_bytes *field, const void *data,
+                                    size_t size);
+LS_MUST_USE LS_API int ls_numbers_append(struct ls_numbers *field,
+                                         int64_t value);
+LS_MUST_USE LS_API int ls_items_append(struct ls_items *field, const void *data,
+                                       size_t size);
+LS_API void ls_bytes_clear(struct ls_bytes *field);
+LS_API void ls_numbers_clear(struct ls_numbers *field);
+LS_API void ls_items_clear(struct ls_items *field);
+
+/* Ready-made: training while collecting. */
+struct ls_online_context {
+    int64_t total_step;     /* kept */
+    int64_t env_step;       /* kept; steps of environments so far */
+    int64_t env_episode;    /* kept; episodes ended so far */
+    int64_t train_iter;     /* kept; updates of the policy so far */
+    int64_t last_eval_iter; /* kept; train_iter at the last evaluation, -1 */
+    double last_eval_value; /* kept; its mean return, starts at -infinity */
+    char *wandb_url;        /* kept; where the run is shown, if anywhere */
+    struct ls_bytes policy; /* weights as one value, when there are new ones */
+    struct ls_bytes collect_kwargs;
+    struct ls_items trajectories;
+    struct ls_items episodes;
+    struct ls_numbers trajectory_end_idx; /* into trajectories */
+    struct ls_items train_data;
+    struct ls_bytes train_output;
+    struct ls_items eval_output;
+    double eval_value; /* mean return of this step's evaluation, else NaN */
+};
+LS_API extern const struct ls_context_type ls_online_context_type;
+
+/* Ready-made: training from data that is there already. */
+struct ls_offline_context {
+    int64_t total_step;       /* kept */
+    int64_t trained_env_step; /* kept */
+    int64_t train_epoch;      /* kept */
+    int64_t train_iter;       /* kept */
+    int64_t last_eval_iter;   /* kept; -1 before the first */
+    double last_eval_value;   /* kept; starts at -infinity */
+    char *wandb_url;          /* kept */
+    struct ls_items train_data;
+    struct ls_bytes train_output;
+    struct ls_items eval_output;
+    double eval_value; /* else NaN */
+};
+LS_API extern const struct ls_context_type ls_offline_context_type;
+
+#endif

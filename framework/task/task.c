@@ -1,0 +1,204 @@
+#include "lockstep/task.h"
+
+#include <assert.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "task_core.h"
+
+#define N_WORKERS_DEFAULT 3u
+#define N_WORKERS_MAX     1024u
+
+static char *labels_of(const ls_task *task, const char *given)
+{
+    char world[48] = "standalone";
+    if (task->node != NULL)
+        (void)snprintf(world, sizeof world, "distributed,node.%" PRIu32,
+                       ls_node_id(task->node));
+    if (given == NULL)
+        given = "";
+    const size_t size = strlen(given) + sizeof world + sizeof ",async,";
+    char *labels = malloc(size);
+    if (labels != NULL)
+        (void)snprintf(labels, size, "%s,%s%s", given, world,
+                       task->async ? ",async" : "");
+    return labels;
+}
+
+static int copy_options(ls_task *task, const struct ls_task_options *options)
+{
+    task->node = options->node;
+    task->async = options->async;
+    task->runtime = options->runtime;
+    if (task->runtime == NULL)
+        task->runtime = task->node != NULL ? ls_node_runtime(task->node)
+                                           : ls_runtime_threads();
+    int status = ls_text_set(&task->roles, options->roles);
+    if (status < 0)
+        return status;
+    task->labels = labels_of(task, options->labels);
+    if (task->labels == NULL)
+        return ls_error(LS_ENOMEM, "task: no memory for its labels");
+    return ls_context_create(&task->context, options->context != NULL
+                                                 ? options->context
+                                                 : &ls_online_context_type);
+}
+
+static void free_options(ls_task *task)
+{
+    ls_context_destroy(&task->context);
+    free(task->labels);
+    free(task->roles);
+}
+
+/* What needs to be undone in the reverse order. */
+static int init_threads(ls_task *task, const struct ls_task_options *options)
+{
+    const unsigned n_workers =
+        options->n_workers == 0 ? N_WORKERS_DEFAULT : options->n_workers;
+    int status = ls_mutex_init(&task->lock.mutex, task->runtime);
+    if (status < 0)
+        return status;
+    status = ls_ending_init(task);
+    if (status < 0)
+        goto no_ending;
+    status = ls_pool_init(task, n_workers, options->stack_bytes);
+    if (status < 0)
+        goto no_pool;
+    status = ls_finish_listen(task);
+    if (status < 0)
+        goto no_listener;
+    return LS_OK;
+
+no_listener:
+    ls_pool_fini(task);
+no_pool:
+    ls_ending_fini(task);
+no_ending:
+    ls_mutex_fini(&task->lock.mutex);
+    return status;
+}
+
+int ls_task_create(ls_task **out, const struct ls_task_options *options)
+{
+    if (options == NULL || options->n_workers > N_WORKERS_MAX)
+        return ls_error(LS_EINVAL,
+                        "task: it takes options, with at most %u "
+                        "workers",
+                        N_WORKERS_MAX);
+    ls_task *task = calloc(1, sizeof *task);
+    if (task == NULL)
+        return ls_error(LS_ENOMEM, "task: no memory");
+    atomic_store(&task->run, 1);
+    int status = copy_options(task, options);
+    if (status == LS_OK)
+        status = init_threads(task, options);
+    if (status < 0) {
+        free_options(task);
+        free(task);
+        return status;
+    }
+    *out = task;
+    return LS_OK;
+}
+
+void ls_task_destroy(ls_task **task)
+{
+    if (task == NULL || *task == NULL)
+        return;
+    ls_task *gone = *task;
+    *task = NULL;
+    assert(!atomic_load(&gone->running));
+    ls_finish_unlisten(gone);
+    ls_pool_fini(gone);
+    for (size_t i = gone->pipeline.n; i-- > 0;)
+        ls_part_destroy(&gone->pipeline.parts[i]);
+    for (unsigned i = gone->n_arounds; i-- > 0;)
+        if (gone->arounds[i].release != NULL)
+            gone->arounds[i].release(gone->arounds[i].self);
+    free(gone->pipeline.parts);
+    free(gone->arounds);
+    ls_ending_fini(gone);
+    ls_mutex_fini(&gone->lock.mutex);
+    free_options(gone);
+    free(gone);
+}
+
+int ls_step_lock_create(ls_step_lock **out, ls_task *task)
+{
+    ls_step_lock *lock = calloc(1, sizeof *lock);
+    if (lock == NULL)
+        return ls_error(LS_ENOMEM, "task: no memory for a lock");
+    const int status = ls_mutex_init(&lock->mutex, task->runtime);
+    if (status < 0) {
+        free(lock);
+        return status;
+    }
+    *out = lock;
+    return LS_OK;
+}
+
+void ls_step_lock_destroy(ls_step_lock **lock)
+{
+    if (lock == NULL || *lock == NULL)
+        return;
+    ls_mutex_fini(&(*lock)->mutex);
+    free(*lock);
+    *lock = NULL;
+}
+
+ls_node *ls_task_node(ls_task *task)
+{
+    return task->node;
+}
+
+ls_runtime *ls_task_runtime(ls_task *task)
+{
+    return task->runtime;
+}
+
+ls_context *ls_task_context(ls_task *task)
+{
+    return task->context;
+}
+
+uint64_t ls_task_iterations(const ls_task *task)
+{
+    return atomic_load(&task->iterations);
+}
+
+bool ls_task_has_role(const ls_task *task, const char *role)
+{
+    return ls_task_takes_part(task, role);
+}
+
+static bool matches_any(const char *words, const char *glob)
+{
+    const char *cursor = words;
+    const char *word;
+    size_t length;
+    while (ls_words_next(&cursor, &word, &length)) {
+        char label[256];
+        (void)snprintf(label, sizeof label, "%.*s", (int)length, word);
+        if (fnmatch(glob, label, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool ls_task_match_labels(const ls_task *task, const char *globs)
+{
+    const char *cursor = globs;
+    const char *word;
+    size_t length;
+    while (ls_words_next(&cursor, &word, &length)) {
+        char glob[256];
+        (void)snprintf(glob, sizeof glob, "%.*s", (int)length, word);
+        if (matches_any(task->labels, glob))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,100 @@
+/* task_core.h - the task; what its files share. */
+#ifndef TASK_CORE_H
+#define TASK_CORE_H
+
+#include <stdatomic.h>
+
+#include "lane.h"
+#include "pipeline.h"
+#include "step.h"
+
+struct around {
+    ls_around_fn *fn;
+    void *self;
+    void (*release)(void *self);
+};
+
+/* Why the run must end now, known to all threads. Those who wait are woken
+ * under `waking`, so that nobody is woken for a run that is over, and outside
+ * of `mutex`, which they may take while they hold locks of their own. */
+struct ending {
+    ls_mutex waking; /* taken before mutex */
+    ls_mutex mutex;
+    atomic_int status;            /* written with mutex held */
+    char text[LS_ERROR_TEXT_MAX]; /* under mutex */
+    struct watcher *watchers;     /* own; under waking */
+    size_t n_watchers;
+};
+
+struct ls_task {
+    ls_node *node;       /* borrow; or NULL */
+    ls_runtime *runtime; /* borrow */
+    ls_context *context; /* own */
+    char *roles;         /* own; NULL: every role */
+    char *labels;        /* own */
+    bool async;
+    ls_step_lock lock; /* LS_TASK_LOCK */
+
+    struct pipeline pipeline;
+    struct group forwards;  /* in async mode: the pipeline's parts */
+    struct around *arounds; /* own; the last one is the outermost */
+    unsigned n_arounds;
+    struct outcome built; /* what ls_task_use() kept */
+
+    struct pool pool;
+    struct ending ending;
+
+    atomic_bool running;
+    atomic_uint_fast64_t iterations;
+    /* Runs are numbered from 1: the one that runs now, or the next one; the
+     * last one that was finished, here or elsewhere; and the last one of which
+     * the others need not be told (any more). */
+    atomic_uint_fast64_t run;
+    atomic_uint_fast64_t finished;
+    atomic_uint_fast64_t told;
+};
+
+/* task_words.c: texts like "a,b, c". */
+
+/* The next word; false at the end. Begin with *cursor at the text. */
+bool ls_words_next(const char **cursor, const char **word, size_t *length);
+bool ls_words_have(const char *words, const char *word, size_t length);
+/* Whether two lists share a word. */
+bool ls_words_meet(const char *words, const char *others);
+
+/* task_use.c */
+
+/* Make a part of a middleware, which is moved, also on failure. */
+LS_MUST_USE int ls_part_create(struct part **out, ls_task *task,
+                               struct ls_middleware what);
+void ls_part_destroy(struct part **part);
+/* Whether a middleware of these roles runs here. NULL: everywhere. */
+bool ls_task_takes_part(const ls_task *task, const char *roles);
+/* Set the outermost wrapper, if any, before every part. */
+void ls_task_decorate(ls_task *task);
+/* The errors that are found before a run's first step. */
+LS_MUST_USE int ls_task_check(ls_task *task);
+
+/* task_run.c: run the finish hooks, in reverse; returns the first error. */
+LS_MUST_USE int ls_pipeline_finish(const struct pipeline *pipeline,
+                                   ls_task *task, int status);
+
+/* task_end.c */
+
+LS_MUST_USE int ls_ending_init(ls_task *task);
+void ls_ending_fini(ls_task *task);
+/* End the run with this and the calling thread's last error, unless something
+ * else ends it already. */
+void ls_task_fail(ls_task *task, int status);
+/* What the run ended with, if anything, replaces the outcome; the next run
+ * begins anew. */
+void ls_task_settle(ls_task *task, struct outcome *outcome);
+
+/* task_finish.c */
+
+LS_MUST_USE int ls_finish_listen(ls_task *task);
+void ls_finish_unlisten(ls_task *task);
+/* At the end of a run that went well: tell the others, unless they know. */
+LS_MUST_USE int ls_finish_tell_at_end(ls_task *task);
+
+#endif

@@ -1,0 +1,454 @@
+#include "barrier_epoch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "barrier_epoch_parts.h"
+#include "lockstep/runtime.h"
+
+/* Design notes.
+ *
+ * One epoch, seen from one node: NONE -> ENTERED -> READY -> NONE. ENTERED
+ * becomes READY when everyone counted is known to have entered, or somebody
+ * says so; READY ends when everyone counted is known to be ready or lost, or
+ * somebody has left. So whoever leaves knows that all who live know that all
+ * have entered, and nobody can give the epoch up any more: all or none.
+ *
+ * Facts about an epoch only ever grow (NONE < ENTERED < READY < LEFT), and
+ * receiving is the maximum, so what is lost, doubled, late or out of order
+ * does no harm. A fact is used in the epoch that it names and in no other;
+ * what a peer says of a later one is kept aside until this node gets there.
+ *
+ * Whoever waits asks, and goes on asking those from whom it lacks something,
+ * until it knows: no message has to arrive for another to be sent. Whoever is
+ * asked about an epoch that it has behind it answers at once.
+ *
+ * Through the leader a node asks it alone, and the leader's READY and LEFT
+ * stand for everyone's. The leader is then the only one who decides between
+ * going on and giving up: see on_abort() and ls_epoch_check_stuck().
+ *
+ * When the leader is lost, or there is none, everyone talks to everyone. A
+ * node may then be stuck: one who is lost is not known to have entered, yet
+ * another may have heard of it that all have. So it says that it is stuck, and
+ * without whom, and from then on believes nothing that those have said. Once
+ * all who are left are stuck without the same ones, nobody is ready or ever
+ * will be, and all give up. Were a stuck node to give up by itself, one that
+ * is ready could hear of it or not before that node is lost as well, and those
+ * who remain would disagree. */
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* A view's hash is the sum over its members, so their order is nothing. */
+uint64_t ls_epoch_hash_member(uint32_t id, uint64_t incarnation)
+{
+    return mix(mix(id + UINT64_C(0x9e3779b97f4a7c15)) ^ incarnation);
+}
+
+int ls_epoch_create(struct ls_epoch **out, uint32_t id, uint32_t expected)
+{
+    struct ls_epoch *epoch = calloc(1, sizeof *epoch);
+    if (epoch == NULL)
+        return ls_error(LS_ENOMEM, "barrier: no memory for its state");
+    epoch->id = id;
+    epoch->leader = id;
+    epoch->expected = expected;
+    epoch->ask_at = LS_FOREVER;
+    /* For a peer that asks for an epoch of which nothing is known any more. */
+    static const char text[] = "it was past that epoch";
+    epoch->failed =
+        (struct ls_epoch_reason){.status = LS_EABORTED, .origin = id};
+    ls_epoch_set_text(&epoch->failed, text, sizeof text - 1);
+    if (ls_outbox_reserve(epoch, expected) != LS_OK) {
+        ls_epoch_destroy(&epoch);
+        return LS_ENOMEM;
+    }
+    *out = epoch;
+    return LS_OK;
+}
+
+void ls_epoch_destroy(struct ls_epoch **epoch)
+{
+    if (epoch == NULL || *epoch == NULL)
+        return;
+    ls_epoch_peers_fini(&(*epoch)->peers);
+    free((*epoch)->out);
+    free(*epoch);
+    *epoch = NULL;
+}
+
+void ls_epoch_set_incarnation(struct ls_epoch *epoch, uint64_t incarnation)
+{
+    epoch->incarnation = incarnation;
+}
+
+/* --- ends --------------------------------------------------------------- */
+
+void ls_epoch_set_text(struct ls_epoch_reason *reason, const char *text,
+                       size_t size)
+{
+    if (size > LS_BARRIER_REASON_MAX)
+        size = LS_BARRIER_REASON_MAX;
+    memcpy(reason->text, text, size);
+    reason->text[size] = '\0';
+}
+
+/* The epoch is behind this node, which goes on with the next, or with the one
+ * that the others are in by now. */
+static void finish(struct ls_epoch *epoch, int status, uint64_t next)
+{
+    epoch->end.status = status;
+    epoch->end.epoch = epoch->epoch;
+    epoch->end.flags = epoch->flags;
+    epoch->end.last = epoch->last;
+    epoch->ended = true;
+    epoch->phase = LS_EPOCH_NONE;
+    epoch->ask_at = LS_FOREVER;
+    epoch->epoch = next > epoch->epoch ? next : epoch->epoch + 1;
+}
+
+static void tell_abort(struct ls_epoch *epoch, uint64_t number)
+{
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        struct ls_epoch_peer *peer = &epoch->peers.items[i];
+        if (peer->joined)
+            ls_outbox_abort(epoch, peer, number);
+    }
+}
+
+/* End the epoch with an error. `failed` says why; `tell`: the others may not
+ * know yet. */
+static void end_failed(struct ls_epoch *epoch, int status, uint64_t next,
+                       bool tell)
+{
+    const uint64_t number = epoch->epoch;
+    epoch->end.reason = epoch->failed;
+    finish(epoch, status, next);
+    if (tell)
+        tell_abort(epoch, number);
+}
+
+void ls_epoch_give_up(struct ls_epoch *epoch, int status, const char *text)
+{
+    epoch->failed.n_lacking = 0;
+    epoch->failed.n_missing = 0;
+    if (epoch->phase != LS_EPOCH_NONE && status != LS_EMISMATCH)
+        ls_epoch_missing(epoch, &epoch->failed);
+    epoch->failed.status = status;
+    epoch->failed.origin = epoch->id;
+    ls_epoch_set_text(&epoch->failed, text, strlen(text));
+    end_failed(epoch, status, 0, true);
+}
+
+void ls_epoch_follow(struct ls_epoch *epoch, uint64_t next)
+{
+    epoch->failed = epoch->heard;
+    end_failed(epoch, LS_EABORTED, next, epoch->leader == epoch->id);
+}
+
+void ls_epoch_differ(struct ls_epoch *epoch, const struct ls_epoch_peer *peer)
+{
+    char text[LS_BARRIER_REASON_MAX];
+    snprintf(text, sizeof text, "it and node %" PRIu32 " see different members",
+             peer->id);
+    ls_epoch_give_up(epoch, LS_EMISMATCH, text);
+}
+
+static void leave(struct ls_epoch *epoch)
+{
+    const bool leads = epoch->leader == epoch->id && !epoch->direct;
+    epoch->has_left = true;
+    epoch->left_epoch = epoch->epoch;
+    epoch->left_view = epoch->view;
+    epoch->left_flags = epoch->flags;
+    epoch->left_last = epoch->last;
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        struct ls_epoch_peer *peer = &epoch->peers.items[i];
+        if (!peer->in_view)
+            continue;
+        if (peer->rounds <= epoch->epoch)
+            peer->rounds = epoch->epoch + 1;
+        /* The leader's word is what the others wait for. Without one, those
+         * who were not told READY have only this to go by. */
+        if (!peer->lost && peer->phase < LS_EPOCH_LEFT &&
+            (leads || (epoch->direct && peer->told < LS_EPOCH_READY)))
+            ls_outbox_left(epoch, peer);
+    }
+    finish(epoch, LS_OK, 0);
+}
+
+/* --- asking ------------------------------------------------------------- */
+
+bool ls_epoch_counts(const struct ls_epoch *epoch)
+{
+    return epoch->direct || epoch->leader == epoch->id;
+}
+
+/* Through a leader only its word lets a node go. */
+static bool may_leave(const struct ls_epoch *epoch)
+{
+    return epoch->released || LS_EPOCH_BROKEN(ONE_PHASE) ||
+           (epoch->lack_ready == 0 && ls_epoch_counts(epoch));
+}
+
+void ls_epoch_ask_all(struct ls_epoch *epoch, enum ls_epoch_phase until,
+                      bool again)
+{
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        struct ls_epoch_peer *peer = &epoch->peers.items[i];
+        if (peer->in_view && !peer->lost && peer->phase < until)
+            ls_outbox_say(epoch, peer, again);
+    }
+}
+
+static void ask_leader(struct ls_epoch *epoch, bool again)
+{
+    struct ls_epoch_peer *leader =
+        ls_epoch_peers_joined(&epoch->peers, epoch->leader);
+    if (leader != NULL && leader->in_view)
+        ls_outbox_say(epoch, leader, again);
+}
+
+static void become_ready(struct ls_epoch *epoch)
+{
+    epoch->phase = LS_EPOCH_READY;
+    epoch->ask_every = LS_EPOCH_ASK_FIRST_NS;
+    if (may_leave(epoch))
+        return;
+    if (ls_epoch_counts(epoch))
+        ls_epoch_ask_all(epoch, LS_EPOCH_LEFT, false);
+    else
+        ask_leader(epoch, false);
+}
+
+void ls_epoch_advance(struct ls_epoch *epoch)
+{
+    if (epoch->phase == LS_EPOCH_ENTERED &&
+        (epoch->lack_entered == 0 || epoch->claimed))
+        become_ready(epoch);
+    if (epoch->phase == LS_EPOCH_READY && may_leave(epoch))
+        leave(epoch);
+}
+
+void ls_epoch_tell_loss(struct ls_epoch *epoch)
+{
+    if (epoch->direct)
+        ls_epoch_ask_all(epoch, LS_EPOCH_LEFT, true);
+    else if (epoch->leader != epoch->id && epoch->phase == LS_EPOCH_ENTERED)
+        ask_leader(epoch, true);
+}
+
+void ls_epoch_tick(struct ls_epoch *epoch, int64_t now)
+{
+    if (epoch->phase == LS_EPOCH_NONE || now < epoch->ask_at ||
+        LS_EPOCH_BROKEN(NO_REPEAT))
+        return;
+    if (ls_epoch_is_stuck(epoch) && now >= epoch->stuck_until) {
+        ls_epoch_give_up_lost(epoch);
+        return;
+    }
+    const size_t before = epoch->n_out;
+    if (ls_epoch_counts(epoch))
+        ls_epoch_ask_all(
+            epoch, ls_epoch_is_stuck(epoch) ? LS_EPOCH_READY : epoch->phase,
+            true);
+    else
+        ask_leader(epoch, true);
+    epoch->n_repeated += epoch->n_out - before;
+    epoch->ask_every *= 2;
+    if (epoch->ask_every > LS_EPOCH_ASK_LAST_NS)
+        epoch->ask_every = LS_EPOCH_ASK_LAST_NS;
+    epoch->ask_at = now + epoch->ask_every;
+}
+
+int64_t ls_epoch_wake_at(const struct ls_epoch *epoch)
+{
+    return epoch->ask_at;
+}
+
+/* --- entering ----------------------------------------------------------- */
+
+void ls_epoch_note(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                   enum ls_epoch_phase phase, uint32_t flags, uint32_t last)
+{
+    if (phase <= peer->phase && !LS_EPOCH_BROKEN(COUNT))
+        return;
+    if (peer->phase < LS_EPOCH_ENTERED || LS_EPOCH_BROKEN(COUNT)) {
+        epoch->lack_entered--;
+        epoch->last = peer->id;
+    }
+    if (peer->phase < LS_EPOCH_READY && phase >= LS_EPOCH_READY && !peer->lost)
+        epoch->lack_ready--;
+    peer->phase = phase;
+    epoch->flags |= flags;
+    if (phase >= LS_EPOCH_READY) {
+        epoch->claimed = true;
+        epoch->last = last;
+    }
+    epoch->released = epoch->released || phase == LS_EPOCH_LEFT;
+}
+
+/* Count a peer in the epoch that begins. */
+static void count_in(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
+{
+    peer->lost = false;
+    peer->gave_up = false;
+    peer->chased = false;
+    peer->phase = LS_EPOCH_NONE;
+    peer->told = LS_EPOCH_NONE;
+    peer->n_lost = 0;
+    peer->in_view = peer->joined;
+    if (!peer->in_view) {
+        if (!peer->counted)
+            peer->since = epoch->epoch + 1;
+        return;
+    }
+    peer->counted = true;
+    epoch->view += ls_epoch_hash_member(peer->id, peer->incarnation);
+    epoch->lack_entered++;
+    epoch->lack_ready++;
+    if (peer->id < epoch->leader)
+        epoch->leader = peer->id;
+}
+
+static void make_view(struct ls_epoch *epoch)
+{
+    ls_epoch_peers_compact(&epoch->peers);
+    epoch->view = ls_epoch_hash_member(epoch->id, epoch->incarnation);
+    epoch->leader = epoch->id;
+    epoch->lack_entered = 0;
+    epoch->lack_ready = 0;
+    epoch->lack_lost = 0;
+    epoch->n_lost = 0;
+    epoch->lost_hash = 0;
+    epoch->claimed = false;
+    epoch->released = false;
+    for (size_t i = 0; i < epoch->peers.n; i++)
+        count_in(epoch, &epoch->peers.items[i]);
+    epoch->direct = epoch->lack_entered + 1 <= LS_EPOCH_DIRECT_MAX;
+}
+
+/* A peer gave this epoch up before this node was in it. */
+static void follow_earlier(struct ls_epoch *epoch,
+                           const struct ls_epoch_peer *peer)
+{
+    if (epoch->heard_epoch != epoch->epoch) {
+        static const char text[] = "it gave up before";
+        epoch->heard =
+            (struct ls_epoch_reason){.status = LS_EABORTED, .origin = peer->id};
+        ls_epoch_set_text(&epoch->heard, text, sizeof text - 1);
+    }
+    ls_epoch_follow(epoch, 0);
+}
+
+/* Use what peers said of this epoch before this node was in it. Returns false
+ * when that ended it. */
+static bool use_ahead(struct ls_epoch *epoch)
+{
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        struct ls_epoch_peer *peer = &epoch->peers.items[i];
+        if (!peer->in_view || peer->ahead.phase == LS_EPOCH_NONE ||
+            peer->ahead.epoch != epoch->epoch)
+            continue;
+        if (peer->ahead.phase == LS_EPOCH_GAVE_UP) {
+            follow_earlier(epoch, peer);
+            return false;
+        }
+        if (peer->ahead.view != epoch->view) {
+            ls_epoch_differ(epoch, peer);
+            return false;
+        }
+        ls_epoch_note(epoch, peer, peer->ahead.phase, peer->ahead.flags,
+                      peer->ahead.last);
+    }
+    if (!epoch->claimed)
+        epoch->last = epoch->id;
+    return true;
+}
+
+static void speak_first(struct ls_epoch *epoch)
+{
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        struct ls_epoch_peer *peer = &epoch->peers.items[i];
+        if (!peer->in_view || peer->ahead.phase == LS_EPOCH_NONE ||
+            peer->ahead.epoch <= epoch->epoch)
+            continue;
+        peer->chased = true;
+        ls_outbox_say(epoch, peer, true);
+    }
+    if (epoch->direct)
+        ls_epoch_ask_all(epoch, LS_EPOCH_LEFT, false);
+    else if (epoch->leader != epoch->id)
+        ask_leader(epoch, false);
+}
+
+void ls_epoch_begin(struct ls_epoch *epoch, int64_t now)
+{
+    make_view(epoch);
+    epoch->phase = LS_EPOCH_ENTERED;
+    epoch->rounds = epoch->epoch + 1;
+    epoch->flags = epoch->own_flags;
+    epoch->last = epoch->id;
+    epoch->refuse = false;
+    epoch->ask_every = LS_EPOCH_ASK_FIRST_NS;
+    epoch->ask_at = now + LS_EPOCH_ASK_FIRST_NS;
+    /* One repeat before a near deadline, so that its error can name those whom
+     * the leader lacks. */
+    if (epoch->deadline > now && epoch->deadline < epoch->ask_at)
+        epoch->ask_at = now + (epoch->deadline - now) / 2;
+    const size_t n = epoch->lack_entered + 1;
+    if (epoch->expected != 0 && n != epoch->expected) {
+        char text[LS_BARRIER_REASON_MAX];
+        snprintf(text, sizeof text, "it sees %zu members, not %" PRIu32, n,
+                 epoch->expected);
+        ls_epoch_give_up(epoch, LS_EMISMATCH, text);
+        return;
+    }
+    if (!use_ahead(epoch))
+        return;
+    ls_epoch_advance(epoch);
+    if (epoch->phase == LS_EPOCH_ENTERED)
+        speak_first(epoch);
+}
+
+void ls_epoch_enter(struct ls_epoch *epoch, int64_t now, int64_t deadline,
+                    uint32_t flags)
+{
+    if (epoch->given_up) {
+        epoch->given_up = false;
+        epoch->ended = true;
+        return;
+    }
+    epoch->ended = false;
+    epoch->own_flags = flags;
+    epoch->deadline = deadline;
+    ls_epoch_begin(epoch, now);
+}
+
+void ls_epoch_abort(struct ls_epoch *epoch, int status, bool for_good,
+                    const char *text)
+{
+    if (epoch->given_up)
+        return;
+    if (epoch->phase == LS_EPOCH_NONE) {
+        ls_epoch_give_up(epoch, status, text);
+        epoch->given_up = true;
+        return;
+    }
+    /* The leader may have let the others go already. */
+    const bool late = epoch->phase == LS_EPOCH_READY && !epoch->direct &&
+                      epoch->leader != epoch->id;
+    ls_epoch_give_up(epoch, status, text);
+    epoch->refuse = for_good && late;
+}
+
+const struct ls_epoch_end *ls_epoch_end(const struct ls_epoch *epoch)
+{
+    return epoch->ended && epoch->phase == LS_EPOCH_NONE ? &epoch->end : NULL;
+}

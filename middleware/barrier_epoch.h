@@ -1,0 +1,165 @@
+/* barrier_epoch.h - the barrier's protocol as a state machine.
+ *
+ * No I/O, no clock, no lock: it is told what happens and when, and says what
+ * to send, when to be woken, and how an epoch ended. barrier.c gives it a
+ * lock, a channel and a waiting thread; the tests give it a virtual network.
+ * Why it is right: docs/barrier.md.
+ * Thread: serial. */
+#ifndef BARRIER_EPOCH_H
+#define BARRIER_EPOCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "barrier_peers.h"
+#include "barrier_wire.h"
+
+/* Up to so many members everyone talks to everyone: one round trip less than
+ * through the leader, and no more messages at 2. The same in all members. */
+#define LS_EPOCH_DIRECT_MAX 2
+
+#define LS_EPOCH_ASK_FIRST_NS (INT64_C(20) * 1000 * 1000)
+#define LS_EPOCH_ASK_LAST_NS  (INT64_C(500) * 1000 * 1000)
+
+/* All who live are told of a loss within so long of each other; a node that is
+ * stuck for longer goes by what it knows alone. */
+#define LS_EPOCH_STUCK_NS (INT64_C(1000) * 1000 * 1000)
+
+/* Why an epoch was given up, as others are told. */
+struct ls_epoch_reason {
+    int status;
+    uint32_t origin; /* who gave up first */
+    char text[LS_BARRIER_REASON_MAX + 1];
+    uint32_t n_lacking; /* who was waited for */
+    size_t n_missing;
+    struct ls_barrier_missing missing[LS_BARRIER_MISSING_MAX];
+};
+
+/* How an epoch ended. */
+struct ls_epoch_end {
+    int status;
+    uint64_t epoch;
+    uint32_t flags;                /* LS_OK: everyone's */
+    uint32_t last;                 /* LS_OK: who entered last */
+    struct ls_epoch_reason reason; /* else */
+};
+
+struct ls_epoch_out {
+    uint32_t to;
+    struct ls_barrier_message message;
+};
+
+/* Members are read by the tests; only barrier_epoch.c and barrier_outbox.c
+ * change them. */
+struct ls_epoch {
+    uint32_t id;
+    uint64_t incarnation;
+    uint32_t expected; /* members, this one included; 0: any number */
+
+    struct ls_epoch_peers peers;
+    enum ls_epoch_phase phase; /* NONE: no epoch is under way */
+    uint64_t epoch;            /* under way, else the next */
+    uint64_t base;             /* this node took part in none before it */
+    uint64_t rounds;           /* the last epoch entered, plus 1 */
+    uint64_t view;             /* hash of who is counted */
+    uint32_t leader;
+    bool direct;         /* everyone talks to everyone */
+    bool claimed;        /* somebody said that all have entered */
+    bool released;       /* somebody has left */
+    size_t lack_entered; /* counted, and not known to have entered */
+    size_t lack_ready;   /* counted, not known to be ready, and not lost */
+    size_t lack_lost;    /* counted, not known to have entered, and lost */
+    uint32_t n_lost;     /* counted, and lost */
+    uint64_t lost_hash;  /* of those */
+    uint32_t lost_one;   /* the first of those, in time */
+    uint32_t own_flags;
+    uint32_t flags;
+    uint32_t last;
+    int64_t deadline;
+    int64_t ask_at; /* LS_FOREVER when there is nothing to ask */
+    int64_t ask_every;
+    int64_t stuck_until;
+
+    bool has_left; /* the last epoch that ended well */
+    uint64_t left_epoch;
+    uint64_t left_view;
+    uint32_t left_flags;
+    uint32_t left_last;
+
+    struct ls_epoch_reason failed; /* why the last one that failed did */
+    bool given_up; /* the next wait has failed before it began */
+    bool refuse;   /* give up the next epoch once asked */
+
+    uint64_t heard_epoch;          /* of `heard` */
+    struct ls_epoch_reason heard;  /* the last abort of someone else */
+    uint64_t report_epoch;         /* of `report`, plus 1; 0: none */
+    struct ls_epoch_reason report; /* whom the leader lacks */
+
+    bool ended;
+    struct ls_epoch_end end;
+
+    struct ls_epoch_out *out; /* own; what is to be sent */
+    size_t n_out;
+    size_t out_capacity;
+    struct ls_barrier_missing answer_missing[LS_BARRIER_MISSING_MAX];
+    uint64_t n_sent;
+    uint64_t n_repeated;
+};
+
+/* out:      own; written on success only.
+ * expected: members that there must be, this one included; 0: any number.
+ * Errors:   LS_ENOMEM. */
+LS_MUST_USE int ls_epoch_create(struct ls_epoch **out, uint32_t id,
+                                uint32_t expected);
+void ls_epoch_destroy(struct ls_epoch **epoch);
+
+/* Before anything else, as soon as it is known. */
+void ls_epoch_set_incarnation(struct ls_epoch *epoch, uint64_t incarnation);
+
+/* A member became ready. Errors: LS_ENOMEM; it is not counted then. */
+LS_MUST_USE int ls_epoch_joined(struct ls_epoch *epoch, int64_t now,
+                                uint32_t id, uint64_t incarnation);
+
+/* A member left or was lost. */
+void ls_epoch_lost(struct ls_epoch *epoch, int64_t now, uint32_t id,
+                   uint64_t incarnation);
+
+/* How many are joined, this one not among them. */
+size_t ls_epoch_n_joined(const struct ls_epoch *epoch);
+
+/* Enter the next epoch, with those who are joined. None may be under way. */
+void ls_epoch_enter(struct ls_epoch *epoch, int64_t now, int64_t deadline,
+                    uint32_t flags);
+
+/* A message came. What it borrows is copied. */
+void ls_epoch_receive(struct ls_epoch *epoch, int64_t now, uint32_t from,
+                      uint64_t incarnation,
+                      const struct ls_barrier_message *message);
+
+/* The time of ls_epoch_wake_at() has come: ask again. */
+void ls_epoch_tick(struct ls_epoch *epoch, int64_t now);
+int64_t ls_epoch_wake_at(const struct ls_epoch *epoch);
+
+/* Give up the epoch under way, or the next one, which the next entry will then
+ * find failed. Again before that entry: nothing.
+ * status:  negative.
+ * for_good: if it was too late for this epoch, the next is given up too, once
+ *          somebody asks for this node there.
+ * text:    copied, cut at LS_BARRIER_REASON_MAX. */
+void ls_epoch_abort(struct ls_epoch *epoch, int status, bool for_good,
+                    const char *text);
+
+/* NULL while an epoch is under way; how it ended once it has. Borrow: until
+ * the next entry. */
+const struct ls_epoch_end *ls_epoch_end(const struct ls_epoch *epoch);
+
+/* Whom the epoch under way waits for: `reason` gets the names. */
+void ls_epoch_missing(const struct ls_epoch *epoch,
+                      struct ls_epoch_reason *reason);
+
+/* What to send, oldest first. Borrow: until the next call on the machine;
+ * each array is given once. */
+const struct ls_epoch_out *ls_epoch_take(struct ls_epoch *epoch, size_t *n);
+
+#endif

@@ -1,0 +1,141 @@
+/* Who is there, and what becomes of an epoch when somebody is lost: see the
+ * design notes in barrier_epoch.c. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "barrier_epoch_parts.h"
+
+bool ls_epoch_is_under_way(const struct ls_epoch *epoch)
+{
+    return epoch->phase != LS_EPOCH_NONE;
+}
+
+struct ls_epoch_peer *ls_epoch_add_peer(struct ls_epoch *epoch, uint32_t id,
+                                        uint64_t incarnation)
+{
+    if (ls_outbox_reserve(epoch, epoch->peers.n + 1) != LS_OK)
+        return NULL;
+    struct ls_epoch_peer *peer =
+        ls_epoch_peers_add(&epoch->peers, id, incarnation);
+    if (peer != NULL)
+        peer->since = epoch->epoch + (ls_epoch_is_under_way(epoch) ? 1 : 0);
+    return peer;
+}
+
+int ls_epoch_joined(struct ls_epoch *epoch, int64_t now, uint32_t id,
+                    uint64_t incarnation)
+{
+    const struct ls_epoch_peer *old = ls_epoch_peers_joined(&epoch->peers, id);
+    if (old != NULL && old->incarnation != incarnation)
+        ls_epoch_lost(epoch, now, id, old->incarnation);
+    struct ls_epoch_peer *peer =
+        ls_epoch_peers_find(&epoch->peers, id, incarnation);
+    if (peer == NULL)
+        peer = ls_epoch_add_peer(epoch, id, incarnation);
+    if (peer == NULL)
+        return ls_error(LS_ENOMEM, "barrier: no memory for member %" PRIu32,
+                        id);
+    peer->joined = true;
+    peer->gone = false;
+    return LS_OK;
+}
+
+size_t ls_epoch_n_joined(const struct ls_epoch *epoch)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < epoch->peers.n; i++)
+        n += epoch->peers.items[i].joined ? 1 : 0;
+    return n;
+}
+
+bool ls_epoch_is_stuck(const struct ls_epoch *epoch)
+{
+    return epoch->phase == LS_EPOCH_ENTERED && epoch->direct &&
+           epoch->lack_lost > 0;
+}
+
+void ls_epoch_give_up_lost(struct ls_epoch *epoch)
+{
+    char text[LS_BARRIER_REASON_MAX];
+    uint32_t id = epoch->leader;
+    for (size_t i = epoch->peers.n; i > 0; i--) {
+        const struct ls_epoch_peer *peer = &epoch->peers.items[i - 1];
+        if (peer->in_view && peer->lost && peer->phase < LS_EPOCH_ENTERED)
+            id = peer->id;
+    }
+    char more[40] = " was";
+    if (epoch->lack_lost > 1)
+        snprintf(more, sizeof more, " and %zu more were", epoch->lack_lost - 1);
+    snprintf(text, sizeof text,
+             "node %" PRIu32 "%s lost, not known to have entered", id, more);
+    ls_epoch_give_up(epoch, LS_ELOST, text);
+}
+
+void ls_epoch_check_stuck(struct ls_epoch *epoch)
+{
+    /* The leader alone says when all have entered: while it has not, nobody
+     * else can be ready, and it need not ask. */
+    const bool decides = epoch->leader == epoch->id && !epoch->direct &&
+                         epoch->phase == LS_EPOCH_ENTERED &&
+                         epoch->lack_lost > 0;
+    if (!decides && !ls_epoch_is_stuck(epoch))
+        return;
+    for (size_t i = 0; i < epoch->peers.n && !decides; i++) {
+        const struct ls_epoch_peer *peer = &epoch->peers.items[i];
+        if (peer->in_view && !peer->lost &&
+            (peer->n_lost != epoch->n_lost ||
+             peer->lost_hash != epoch->lost_hash) &&
+            !LS_EPOCH_BROKEN(HASTY))
+            return;
+    }
+    ls_epoch_give_up_lost(epoch);
+}
+
+/* Without its leader a node has only what the others know. */
+static void lose_leader(struct ls_epoch *epoch)
+{
+    epoch->direct = true;
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        if (epoch->peers.items[i].gave_up) {
+            ls_epoch_follow(epoch, 0);
+            return;
+        }
+    }
+}
+
+static void lose(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
+{
+    peer->lost = true;
+    if (epoch->n_lost++ == 0)
+        epoch->lost_one = peer->id;
+    epoch->lost_hash += ls_epoch_hash_member(peer->id, peer->incarnation);
+    if (peer->phase < LS_EPOCH_READY)
+        epoch->lack_ready--;
+    if (peer->phase < LS_EPOCH_ENTERED)
+        epoch->lack_lost++;
+    if (peer->id == epoch->leader && !epoch->direct)
+        lose_leader(epoch);
+    if (ls_epoch_is_under_way(epoch))
+        ls_epoch_advance(epoch);
+    if (ls_epoch_is_under_way(epoch))
+        ls_epoch_check_stuck(epoch);
+    if (ls_epoch_is_under_way(epoch))
+        ls_epoch_tell_loss(epoch);
+}
+
+void ls_epoch_lost(struct ls_epoch *epoch, int64_t now, uint32_t id,
+                   uint64_t incarnation)
+{
+    struct ls_epoch_peer *peer =
+        ls_epoch_peers_find(&epoch->peers, id, incarnation);
+    if (peer == NULL)
+        return;
+    peer->joined = false;
+    peer->gone = true;
+    if (!ls_epoch_is_under_way(epoch) || !peer->in_view || peer->lost)
+        return;
+    epoch->stuck_until = now + LS_EPOCH_STUCK_NS;
+    epoch->ask_every = LS_EPOCH_ASK_FIRST_NS;
+    epoch->ask_at = now + LS_EPOCH_ASK_FIRST_NS;
+    lose(epoch, peer);
+}

@@ -1,0 +1,207 @@
+#include "barrier_epoch_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lockstep/runtime.h"
+
+/* An entry asks those ahead, then speaks to all, then may end the epoch. */
+#define OUT_PER_PEER 3
+#define OUT_MORE     8
+
+int ls_outbox_reserve(struct ls_epoch *epoch, size_t n)
+{
+    const size_t capacity = OUT_PER_PEER * n + OUT_MORE;
+    if (capacity <= epoch->out_capacity)
+        return LS_OK;
+    struct ls_epoch_out *out = realloc(epoch->out, 2 * capacity * sizeof *out);
+    if (out == NULL)
+        return ls_error(LS_ENOMEM, "barrier: no memory for %zu members", n);
+    epoch->out = out;
+    epoch->out_capacity = 2 * capacity;
+    return LS_OK;
+}
+
+static uint8_t known_phase(const struct ls_epoch_peer *peer)
+{
+    return peer->phase < LS_EPOCH_READY ? (uint8_t)peer->phase : LS_EPOCH_READY;
+}
+
+uint64_t ls_outbox_since(const struct ls_epoch *epoch,
+                         const struct ls_epoch_peer *peer)
+{
+    return peer->since > epoch->base ? peer->since : epoch->base;
+}
+
+struct ls_barrier_message *ls_outbox_post(struct ls_epoch *epoch,
+                                          struct ls_epoch_peer *peer,
+                                          enum ls_barrier_kind kind)
+{
+    /* What does not fit goes to a place that is never sent. */
+    static _Thread_local struct ls_barrier_message nowhere;
+    struct ls_barrier_message *message = &nowhere;
+    if (epoch->n_out < epoch->out_capacity) {
+        struct ls_epoch_out *out = &epoch->out[epoch->n_out++];
+        out->to = peer->id;
+        message = &out->message;
+    }
+    const uint64_t since = ls_outbox_since(epoch, peer);
+    *message = (struct ls_barrier_message){
+        .kind = kind,
+        .known = known_phase(peer),
+        .to = peer->incarnation,
+        .epoch = epoch->epoch,
+        .view = epoch->view,
+        .next = since > epoch->epoch ? since : epoch->epoch,
+        .flags = epoch->flags,
+        .last = epoch->last,
+        .reason = "",
+    };
+    epoch->n_sent++;
+    return message;
+}
+
+/* How far this node is; the phases have the numbers of the kinds. */
+static struct ls_barrier_message *post_phase(struct ls_epoch *epoch,
+                                             struct ls_epoch_peer *peer)
+{
+    struct ls_barrier_message *message =
+        ls_outbox_post(epoch, peer, (enum ls_barrier_kind)epoch->phase);
+    if (epoch->phase == LS_EPOCH_ENTERED) {
+        message->flags = epoch->own_flags;
+        message->stuck = ls_epoch_is_stuck(epoch);
+        message->n_lost = epoch->n_lost;
+        message->lost = epoch->lost_hash;
+        message->lost_one = epoch->n_lost > 0 ? epoch->lost_one : 0;
+    }
+    peer->told = epoch->phase;
+    return message;
+}
+
+void ls_outbox_say(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                   bool again)
+{
+    struct ls_barrier_message *message = post_phase(epoch, peer);
+    message->ask = true;
+    message->again = again;
+}
+
+/* Room for one more name, as long as there is any. */
+static void add_missing(struct ls_epoch_reason *reason, uint32_t id,
+                        uint64_t rounds)
+{
+    reason->n_lacking++;
+    if (reason->n_missing == LS_BARRIER_MISSING_MAX)
+        return;
+    reason->missing[reason->n_missing++] =
+        (struct ls_barrier_missing){.id = id, .rounds = rounds};
+}
+
+static bool is_lacking(const struct ls_epoch *epoch,
+                       const struct ls_epoch_peer *peer)
+{
+    if (epoch->phase == LS_EPOCH_NONE)
+        return peer->joined && !(peer->ahead.phase != LS_EPOCH_NONE &&
+                                 peer->ahead.epoch == epoch->epoch);
+    if (!peer->in_view)
+        return false;
+    return epoch->phase == LS_EPOCH_ENTERED
+               ? peer->phase < LS_EPOCH_ENTERED
+               : peer->phase < LS_EPOCH_READY && !peer->lost;
+}
+
+static void list_lacking(const struct ls_epoch *epoch,
+                         const struct ls_epoch_peer *besides,
+                         struct ls_epoch_reason *reason)
+{
+    reason->n_lacking = 0;
+    reason->n_missing = 0;
+    if (epoch->phase == LS_EPOCH_NONE)
+        add_missing(reason, epoch->id, epoch->rounds);
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        const struct ls_epoch_peer *peer = &epoch->peers.items[i];
+        if (peer != besides && is_lacking(epoch, peer))
+            add_missing(reason, peer->id, peer->rounds);
+    }
+}
+
+/* The lists of all answers to one input are the same but for the asker; there
+ * is one answer at most to one input. */
+static void attach_missing(struct ls_epoch *epoch,
+                           const struct ls_epoch_peer *asker,
+                           struct ls_barrier_message *message)
+{
+    struct ls_epoch_reason list;
+    list_lacking(epoch, asker, &list);
+    memcpy(epoch->answer_missing, list.missing,
+           list.n_missing * sizeof list.missing[0]);
+    message->n_lacking = list.n_lacking;
+    message->n_missing = list.n_missing;
+    message->missing = epoch->answer_missing;
+}
+
+void ls_outbox_answer(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
+{
+    attach_missing(epoch, peer, post_phase(epoch, peer));
+}
+
+void ls_outbox_absent(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
+{
+    attach_missing(epoch, peer, ls_outbox_post(epoch, peer, LS_BARRIER_ABSENT));
+}
+
+void ls_outbox_left(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
+{
+    struct ls_barrier_message *message =
+        ls_outbox_post(epoch, peer, LS_BARRIER_LEFT);
+    message->epoch = epoch->left_epoch;
+    message->view = epoch->left_view;
+    message->flags = epoch->left_flags;
+    message->last = epoch->left_last;
+    message->known = LS_EPOCH_READY;
+}
+
+void ls_outbox_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                     uint64_t number)
+{
+    const struct ls_epoch_reason *failed = &epoch->failed;
+    struct ls_barrier_message *message =
+        ls_outbox_post(epoch, peer, LS_BARRIER_ABORT);
+    message->epoch = number;
+    if (message->next <= number)
+        message->next = number + 1;
+    message->status = failed->status;
+    message->origin = failed->origin;
+    message->reason = failed->text;
+    message->reason_size = strlen(failed->text);
+    message->n_lacking = failed->n_lacking;
+    message->missing = failed->missing;
+    message->n_missing = failed->n_missing;
+}
+
+void ls_epoch_missing(const struct ls_epoch *epoch,
+                      struct ls_epoch_reason *reason)
+{
+    if (epoch->direct || epoch->leader == epoch->id) {
+        list_lacking(epoch, NULL, reason);
+        return;
+    }
+    /* Through a leader only the leader knows. */
+    if (epoch->report_epoch == epoch->epoch + 1 &&
+        epoch->report.n_lacking > 0) {
+        *reason = epoch->report;
+        return;
+    }
+    reason->n_lacking = 0;
+    reason->n_missing = 0;
+    const struct ls_epoch_peer *leader =
+        ls_epoch_peers_joined(&epoch->peers, epoch->leader);
+    add_missing(reason, epoch->leader, leader == NULL ? 0 : leader->rounds);
+}
+
+const struct ls_epoch_out *ls_epoch_take(struct ls_epoch *epoch, size_t *n)
+{
+    *n = epoch->n_out;
+    epoch->n_out = 0;
+    return epoch->out;
+}

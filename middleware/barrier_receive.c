@@ -1,0 +1,270 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "barrier_epoch_parts.h"
+
+static void copy_reason(struct ls_epoch_reason *reason,
+                        const struct ls_barrier_message *message)
+{
+    reason->status = message->status;
+    reason->origin = message->origin;
+    ls_epoch_set_text(reason, message->reason, message->reason_size);
+    reason->n_lacking = message->n_lacking;
+    reason->n_missing = message->n_missing;
+    if (message->n_missing > 0)
+        memcpy(reason->missing, message->missing,
+               message->n_missing * sizeof message->missing[0]);
+}
+
+static void hear_abort(struct ls_epoch *epoch,
+                       const struct ls_barrier_message *message)
+{
+    copy_reason(&epoch->heard, message);
+    epoch->heard_epoch = message->epoch;
+}
+
+/* The peer is in an epoch that is behind this node, and needs to know how it
+ * ended. */
+static void on_past(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                    const struct ls_barrier_message *message)
+{
+    if (message->kind == LS_BARRIER_ABORT && message->epoch + 1 == epoch->epoch)
+        epoch->refuse = false;
+    if (!message->ask)
+        return;
+    if (epoch->has_left && epoch->left_epoch == message->epoch &&
+        epoch->left_view == message->view) {
+        ls_outbox_left(epoch, peer);
+    } else if (message->epoch < ls_outbox_since(epoch, peer)) {
+        ls_outbox_post(epoch, peer, LS_BARRIER_EXPECT)->epoch = message->epoch;
+    } else {
+        ls_outbox_abort(epoch, peer, message->epoch);
+    }
+}
+
+/* Keep what a peer says of an epoch that this node is not in yet. */
+static void keep_ahead(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                       const struct ls_barrier_message *message)
+{
+    enum ls_epoch_phase phase = (enum ls_epoch_phase)message->kind;
+    if (message->kind == LS_BARRIER_ABSENT)
+        return;
+    if (message->kind == LS_BARRIER_ABORT) {
+        phase = LS_EPOCH_GAVE_UP;
+        hear_abort(epoch, message);
+    }
+    if (peer->ahead.phase != LS_EPOCH_NONE &&
+        (peer->ahead.epoch > message->epoch ||
+         (peer->ahead.epoch == message->epoch && peer->ahead.phase >= phase)))
+        return;
+    peer->ahead.phase = phase;
+    peer->ahead.epoch = message->epoch;
+    peer->ahead.view = message->view;
+    peer->ahead.flags = message->flags;
+    peer->ahead.last = message->last;
+}
+
+/* A peer has lost somebody in an epoch that this node has not entered. Nobody
+ * is ready in it, and nobody will be: this node would count others than the
+ * peer does. So it says at once that it stays out, busy as it may be. */
+static void stay_out(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
+                     const struct ls_barrier_message *message)
+{
+    char text[LS_BARRIER_REASON_MAX];
+    snprintf(text, sizeof text,
+             "node %" PRIu32 " was lost, as node %" PRIu32 " says",
+             message->lost_one, peer->id);
+    epoch->epoch = message->epoch;
+    ls_epoch_give_up(epoch, LS_ELOST, text);
+    epoch->given_up = true;
+}
+
+static void on_ahead(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                     const struct ls_barrier_message *message)
+{
+    keep_ahead(epoch, peer, message);
+    if (!ls_epoch_is_under_way(epoch)) {
+        if (message->n_lost > 0 && peer->joined)
+            stay_out(epoch, peer, message);
+        return;
+    }
+    if (!peer->in_view || peer->chased)
+        return;
+    /* It knows how this one ended. */
+    peer->chased = true;
+    ls_outbox_say(epoch, peer, true);
+}
+
+/* The peer is in the epoch that this node will enter next. */
+static void on_next(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                    const struct ls_barrier_message *message)
+{
+    keep_ahead(epoch, peer, message);
+    if (epoch->refuse && peer->joined && message->ask) {
+        char text[sizeof epoch->failed.text];
+        memcpy(text, epoch->failed.text, sizeof text);
+        epoch->refuse = false;
+        ls_epoch_abort(epoch, epoch->failed.status, false, text);
+    } else if (message->n_lost > 0 && peer->joined) {
+        stay_out(epoch, peer, message);
+    } else if (message->again) {
+        ls_outbox_absent(epoch, peer);
+    }
+}
+
+/* Once everyone is READY, an abort and the leader's LEFT may be under way at
+ * the same time. Only the leader knows which of the two counts: it has sent
+ * LEFT, or it hears of the abort and sends that on. Others wait for its word,
+ * unless it is lost. */
+static void on_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                     const struct ls_barrier_message *message)
+{
+    hear_abort(epoch, message);
+    if (epoch->phase == LS_EPOCH_READY && !epoch->direct &&
+        epoch->leader != epoch->id && epoch->leader != peer->id)
+        peer->gave_up = true;
+    else
+        ls_epoch_follow(epoch, message->next);
+}
+
+/* This node was not counted before epoch `next`: it goes there. While it has
+ * only entered, nobody can have left for its sake. */
+static void on_expect(struct ls_epoch *epoch, int64_t now,
+                      const struct ls_epoch_peer *peer,
+                      const struct ls_barrier_message *message)
+{
+    if (message->next <= epoch->epoch)
+        return;
+    if (!ls_epoch_is_under_way(epoch)) {
+        if (peer->joined && !epoch->given_up) {
+            epoch->epoch = message->next;
+            epoch->base = message->next;
+        }
+        return;
+    }
+    if (!peer->in_view || message->epoch != epoch->epoch)
+        return;
+    if (epoch->phase == LS_EPOCH_READY) {
+        ls_epoch_differ(epoch, peer);
+        return;
+    }
+    epoch->epoch = message->next;
+    epoch->base = message->next;
+    ls_epoch_begin(epoch, now);
+}
+
+/* Whether the peer should hear at once how far this node is. A first request
+ * is answered by the READY that it waits for, not before. */
+static bool wants_answer(const struct ls_epoch *epoch,
+                         const struct ls_epoch_peer *peer,
+                         const struct ls_barrier_message *message)
+{
+    if (!message->ask || !ls_epoch_is_under_way(epoch) ||
+        epoch->epoch != message->epoch)
+        return false;
+    if (message->again)
+        return true;
+    if (message->known >= epoch->phase || peer->told >= epoch->phase)
+        return false;
+    /* One who asks past the leader has lost it. */
+    return epoch->phase == LS_EPOCH_READY ||
+           (epoch->leader != epoch->id && epoch->leader != peer->id);
+}
+
+/* Whom the leader lacks, for this node's own error should its time run out. */
+static void keep_report(struct ls_epoch *epoch,
+                        const struct ls_barrier_message *message)
+{
+    epoch->report_epoch = 0;
+    if (message->kind == LS_BARRIER_ABORT || message->n_lacking == 0)
+        return;
+    copy_reason(&epoch->report, message);
+    epoch->report_epoch = epoch->epoch + 1;
+}
+
+static void use(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                const struct ls_barrier_message *message)
+{
+    if (message->stuck && message->n_lost > peer->n_lost) {
+        peer->n_lost = message->n_lost;
+        peer->lost_hash = message->lost;
+    }
+    ls_epoch_note(epoch, peer, (enum ls_epoch_phase)message->kind,
+                  message->flags, message->last);
+    ls_epoch_advance(epoch);
+    if (ls_epoch_is_under_way(epoch))
+        ls_epoch_check_stuck(epoch);
+}
+
+static void on_present(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                       const struct ls_barrier_message *message)
+{
+    if (!peer->in_view) {
+        if (message->ask)
+            ls_outbox_post(epoch, peer, LS_BARRIER_EXPECT);
+        return;
+    }
+    if (peer->lost) {
+        /* It is not believed any more: the others were told so. */
+        if (wants_answer(epoch, peer, message))
+            ls_outbox_answer(epoch, peer);
+        return;
+    }
+    if (peer->id == epoch->leader)
+        keep_report(epoch, message);
+    if (message->kind == LS_BARRIER_ABORT) {
+        on_abort(epoch, peer, message);
+        return;
+    }
+    if (message->kind == LS_BARRIER_ABSENT)
+        return;
+    if (message->view != epoch->view)
+        ls_epoch_differ(epoch, peer);
+    else
+        use(epoch, peer, message);
+    if (wants_answer(epoch, peer, message))
+        ls_outbox_answer(epoch, peer);
+}
+
+/* Who speaks. NULL: another life of a node than the one that is here. One that
+ * is not known to be here may be heard before the bus says so. */
+static struct ls_epoch_peer *sender(struct ls_epoch *epoch, uint32_t from,
+                                    uint64_t incarnation)
+{
+    struct ls_epoch_peer *peer =
+        ls_epoch_peers_find(&epoch->peers, from, incarnation);
+    if (peer != NULL)
+        return peer;
+    if (ls_epoch_peers_has(&epoch->peers, from))
+        return NULL;
+    return ls_epoch_add_peer(epoch, from, incarnation);
+}
+
+void ls_epoch_receive(struct ls_epoch *epoch, int64_t now, uint32_t from,
+                      uint64_t incarnation,
+                      const struct ls_barrier_message *message)
+{
+    if (message->to != epoch->incarnation || from == epoch->id)
+        return;
+    struct ls_epoch_peer *peer = sender(epoch, from, incarnation);
+    if (peer == NULL)
+        return;
+    if (message->kind <= LS_BARRIER_LEFT && peer->rounds <= message->epoch)
+        peer->rounds = message->epoch + 1;
+    if (message->kind == LS_BARRIER_EXPECT) {
+        on_expect(epoch, now, peer, message);
+        return;
+    }
+    uint64_t number = message->epoch;
+    if (LS_EPOCH_BROKEN(IGNORE_EPOCH) && ls_epoch_is_under_way(epoch))
+        number = epoch->epoch;
+    if (number < epoch->epoch)
+        on_past(epoch, peer, message);
+    else if (number > epoch->epoch)
+        on_ahead(epoch, peer, message);
+    else if (ls_epoch_is_under_way(epoch))
+        on_present(epoch, peer, message);
+    else
+        on_next(epoch, peer, message);
+}

@@ -1,0 +1,67 @@
+#include "fields.h"
+
+#include <string.h>
+
+const struct ls_field *ls_field_find(const struct ls_context_type *type,
+                                     const char *name)
+{
+    for (size_t i = 0; i < type->n_fields; i++)
+        if (strcmp(type->fields[i].name, name) == 0)
+            return &type->fields[i];
+    return NULL;
+}
+
+void *ls_field_at(ls_context *context, const struct ls_field *field)
+{
+    return (char *)ls_context_data(context) + field->offset;
+}
+
+double ls_field_double(ls_context *context, const char *name, double fallback)
+{
+    const struct ls_field *field =
+        ls_field_find(ls_context_type_of(context), name);
+    if (field == NULL)
+        return fallback;
+    const void *at = ls_field_at(context, field);
+    switch (field->type) {
+    case LS_FIELD_BOOL:
+        return *(const bool *)at ? 1.0 : 0.0;
+    case LS_FIELD_INT:
+        return (double)*(const int64_t *)at;
+    case LS_FIELD_DOUBLE:
+        return *(const double *)at;
+    default:
+        return fallback;
+    }
+}
+
+int64_t ls_field_int(ls_context *context, const char *name, int64_t fallback)
+{
+    const struct ls_field *field =
+        ls_field_find(ls_context_type_of(context), name);
+    if (field == NULL || field->type != LS_FIELD_INT)
+        return fallback;
+    return *(const int64_t *)ls_field_at(context, field);
+}
+
+const char *ls_list_next(const char **list, size_t *length)
+{
+    if (*list == NULL)
+        return NULL;
+    const char *word = *list + strspn(*list, ", ");
+    if (*word == '\0')
+        return NULL;
+    *length = strcspn(word, ", ");
+    *list = word + *length;
+    return word;
+}
+
+bool ls_list_has(const char *list, const char *word, size_t length)
+{
+    const char *other;
+    size_t other_length;
+    while ((other = ls_list_next(&list, &other_length)) != NULL)
+        if (other_length == length && memcmp(other, word, length) == 0)
+            return true;
+    return false;
+}

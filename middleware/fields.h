@@ -1,0 +1,27 @@
+/* fields.h - the fields of a context by name, for steps that work on any type
+ * of context. */
+#ifndef LOCKSTEP_FIELDS_H
+#define LOCKSTEP_FIELDS_H
+
+#include "lockstep/context.h"
+
+/* NULL when the type has no such field. */
+const struct ls_field *ls_field_find(const struct ls_context_type *type,
+                                     const char *name);
+
+/* Where the field is. */
+void *ls_field_at(ls_context *context, const struct ls_field *field);
+
+/* The value of a bool, int or double by name; `fallback` when the type has no
+ * such field, or one of another kind. */
+int64_t ls_field_int(ls_context *context, const char *name, int64_t fallback);
+double ls_field_double(ls_context *context, const char *name, double fallback);
+
+/* Whether `word` (`length` bytes) is one of the comma list's. */
+bool ls_list_has(const char *list, const char *word, size_t length);
+
+/* The next word of a comma list, without blanks around it: its first byte and
+ * length; *list moves on. NULL at the end. */
+const char *ls_list_next(const char **list, size_t *length);
+
+#endif

@@ -1,0 +1,131 @@
+/* middleware.h - ready-made steps: time, ends, exchange between roles,
+ * progress. The barrier is in barrier.h.
+ *
+ * Each ls_mw_*() returns a middleware by value, for ls_task_use(); when it
+ * could not be made the error is inside and ls_task_use() returns it. On a node
+ * of a role that has nothing to do with it, it is void.
+ * Thread: owner; what they return runs as task.h says. */
+#ifndef LOCKSTEP_MIDDLEWARE_H
+#define LOCKSTEP_MIDDLEWARE_H
+
+#include "lockstep/task.h"
+
+/* Time every step of the task, those used before and after: forward plus
+ * backward half, under the step's name. Use it as a wrapper, by this call. */
+typedef struct ls_step_times ls_step_times;
+
+struct ls_step_time {
+    const char *name; /* borrow: as long as the ls_step_times */
+    uint64_t count;
+    double last_ms;
+    double mean_ms; /* of the last `window` runs */
+};
+
+/* every: log a line per step every so many iterations; 0: never.
+ * window: runs in the mean; default 10 for 0.
+ * out:    own; destroy it after the task. Errors: LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_mw_timer(ls_task *task, unsigned every,
+                                   unsigned window, ls_step_times **out);
+LS_API size_t ls_step_times_get(ls_step_times *times, struct ls_step_time *out,
+                                size_t capacity);
+LS_API void ls_step_times_destroy(ls_step_times **times);
+
+/* Finish the task, everywhere, when one of these is reached (>=). Values are
+ * read from the context's field of that name, after the iteration's forward
+ * halves; a limit on a field that the context does not have is LS_EINVAL. */
+struct ls_stop_options {
+    int64_t env_step;     /* total steps of environments; 0: never */
+    int64_t train_iter;   /* updates of the policy; 0: never */
+    double eval_value;    /* mean return; 0 or NaN: never (DBL_MIN for 0) */
+    bool on_signal;       /* SIGINT and SIGTERM cancel the run with
+                           * LS_ECANCELED; the second one kills. Then call this
+                           * on the main thread, before it has others: see
+                           * signal.h. In a simulation it does nothing */
+};
+LS_API struct ls_middleware ls_mw_stop(ls_task *task,
+                                       const struct ls_stop_options *options);
+
+/* Bring fields of the context from the nodes of one role to those of others.
+ *
+ * A sender's backward half emits the named fields; a receiver's forward half
+ * waits until it has one new message of every ready sender, and merges them in
+ * order of node id, whatever the order in which they came: lists of items and
+ * numbers are appended; numbers that are named after items are indices into
+ * them, and are shifted by the items that were there before; increments are
+ * added; all else becomes what the newest iteration sent, the highest id
+ * winning between equals. So in lock step the result does not depend on time.
+ *
+ * The wait ends with
+ *   LS_ETIMEDOUT  naming who has not sent;
+ *   LS_ELOST      naming the sender that was lost or left with an error, or
+ *                 when the last one left;
+ *   LS_OK         when the run finishes and every sender has sent its last:
+ *                 with what there is;
+ *   the status that the run is cancelled with.
+ * Nodes that send and receive do not hear themselves. Without a node it is
+ * void. It listens from creation on: make it before ls_node_start(), and
+ * destroy the task before the node. Payloads are not copied by the sender. */
+struct ls_exchange_options {
+    const char *name;       /* the same on both sides; default "context" */
+    const char *from;       /* roles that send: "collector" */
+    const char *to;         /* roles that receive: "learner,evaluator" */
+    const char *fields;     /* "trajectories,trajectory_end_idx" */
+    const char *increments; /* whole numbers and doubles of which the change
+                             * since the last message (at first: since this
+                             * call) is sent, and added: "env_step" */
+    unsigned skip;          /* receivers take nothing in their first `skip`
+                             * iterations: 1 where the sender waits for us */
+    bool newest;            /* receivers take the newest message of any sender
+                             * instead of one of each; see stale */
+    int timeout_ms;         /* <= 0: 60000 */
+    unsigned every;         /* newest: senders send in every so manieth
+                             * iteration only, the first among them; 0: 1 */
+    unsigned stale;         /* newest: how many iterations old, by total_step,
+                             * may be what a receiver works with; it waits for
+                             * newer. 0: any age, it never waits */
+};
+LS_API struct ls_middleware
+ls_mw_exchange(ls_task *task, const struct ls_exchange_options *options);
+
+/* A line that shows where the run is: rewritten in place on a terminal, else
+ * whole lines, at most one a second, with the last always shown. The same text
+ * again writes nothing. Colours in the text (ESC[…m) are left out when NO_COLOR
+ * is set, and off terminals; other control characters become blanks.
+ * Thread: any. */
+typedef struct ls_progress ls_progress;
+
+/* fd: where to; borrow. terminal: -1 look, 0 no, 1 yes.
+ * out: own. Errors: LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_progress_create(ls_progress **out,
+                                          ls_runtime *runtime, int fd,
+                                          int terminal);
+/* text: one line without newline; cut to the terminal's width, and to 1000
+ * bytes. copied */
+LS_API void ls_progress_show(ls_progress *progress, const char *text);
+/* Show the last text for good and end the line; clear takes it away, so that
+ * something else can be printed. */
+LS_API void ls_progress_end(ls_progress *progress);
+LS_API void ls_progress_clear(ls_progress *progress);
+LS_API void ls_progress_destroy(ls_progress **progress);
+
+/* What an iteration has come to; sink: called in the backward half, at most
+ * every `interval_ms` (0: in every iteration), and once at the end of the run,
+ * however it ends, with last true. Fields that the context does not have are
+ * 0, respectively NaN. */
+struct ls_progress_report {
+    uint32_t node;
+    const char *role; /* borrow: for the call */
+    uint64_t iteration;
+    int64_t env_step;
+    double env_steps_per_s; /* since the last report */
+    int64_t train_iter;
+    double eval_value; /* of the last evaluation; NaN when unknown */
+    double elapsed_s;
+    bool last;
+};
+LS_API struct ls_middleware
+ls_mw_progress(ls_task *task, int interval_ms,
+               void (*sink)(void *self, const struct ls_progress_report *r),
+               void *self);
+
+#endif

@@ -1,0 +1,155 @@
+/* The barrier as a step.
+ *
+ * Each iteration is two epochs, also one that fails: an epoch that this node
+ * does not reach is given up, so that the others do not wait for it, and all
+ * count alike.
+ *
+ * The last iteration is agreed upon in its second epoch: whoever finishes says
+ * so in its flags. A run may end unagreed, when the finish becomes known, or
+ * the iterations are done, behind that epoch; others may then be in the next
+ * iteration already. So the node goes through that one's epochs too, in its
+ * finish hook, and says there that it has finished. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "barrier_discard.h"
+#include "lockstep/barrier.h"
+#include "lockstep/log.h"
+
+#define DEFAULT_TIMEOUT_MS 60000
+#define FLAG_FINISHING     1u
+
+struct step_barrier {
+    ls_barrier *barrier; /* own */
+    ls_task *task;       /* borrow */
+    int timeout_ms;
+    bool failed; /* an epoch of this run has failed, for everyone */
+    bool agreed; /* all end with this iteration */
+    bool ran;    /* this run had an iteration */
+};
+
+/* Tell the others that this node does not come to the next epoch. */
+static void give_up(struct step_barrier *self, int status)
+{
+    ls_barrier_abort(self->barrier, status);
+    ls_barrier_discard(self->barrier);
+    self->failed = true;
+}
+
+static int wait_once(struct step_barrier *self, uint32_t flags, uint32_t *all)
+{
+    struct ls_barrier_epoch_info info;
+    int status = ls_task_cancelled(self->task);
+    if (status < 0) {
+        give_up(self, status);
+        return status;
+    }
+    status = ls_barrier_wait(self->barrier, flags, self->timeout_ms, &info);
+    if (status < 0) {
+        self->failed = true;
+        return status;
+    }
+    *all = info.flags;
+    return LS_OK;
+}
+
+static int run(ls_step *step, void *state)
+{
+    struct step_barrier *self = state;
+    uint32_t all;
+    self->ran = true;
+    int status = wait_once(self, 0, &all);
+    if (status < 0)
+        return status;
+    status = ls_yield(step);
+    if (status < 0) {
+        give_up(self, status);
+        return status;
+    }
+    status = wait_once(self, ls_task_finishing(self->task) ? FLAG_FINISHING : 0,
+                       &all);
+    if (status == LS_OK && (all & FLAG_FINISHING) != 0) {
+        self->agreed = true;
+        ls_task_finish_here(self->task);
+    }
+    return status;
+}
+
+/* The others may be in the next iteration: end it with them. They may as well
+ * have failed by now; this run has not. */
+static void say_finished(struct step_barrier *self)
+{
+    uint32_t all;
+    int status = wait_once(self, FLAG_FINISHING, &all);
+    if (status == LS_OK)
+        status = wait_once(self, FLAG_FINISHING, &all);
+    if (status < 0)
+        ls_log_debug("barrier: after the end: %s", ls_error_text());
+}
+
+static int finish(void *state, ls_task *task, int status)
+{
+    struct step_barrier *self = state;
+    /* A step before this one may have failed; the others wait. */
+    if (status < 0 && !self->failed)
+        give_up(self, status);
+    if (status == LS_OK && !self->agreed &&
+        (self->ran || ls_task_finishing(task)))
+        say_finished(self);
+    ls_barrier_discard(self->barrier);
+    self->failed = false;
+    self->agreed = false;
+    self->ran = false;
+    return LS_OK;
+}
+
+/* Wakes a wait; one that begins later finds the epoch given up. */
+static void on_cancel(void *state, int status)
+{
+    struct step_barrier *self = state;
+    ls_barrier_abort(self->barrier, status);
+}
+
+static void release(void *state)
+{
+    struct step_barrier *self = state;
+    if (ls_task_on_cancel(self->task, NULL, self) < 0)
+        ls_log_debug("barrier: %s", ls_error_text());
+    ls_barrier_destroy(&self->barrier);
+    free(self);
+}
+
+static struct ls_middleware failed(int status)
+{
+    struct ls_middleware made = {.name = "barrier", .status = status};
+    (void)snprintf(made.error, sizeof made.error, "%s", ls_error_text());
+    return made;
+}
+
+struct ls_middleware ls_mw_barrier(ls_task *task,
+                                   const struct ls_barrier_options *options,
+                                   int timeout_ms)
+{
+    ls_node *node = ls_task_node(task);
+    if (node == NULL)
+        return (struct ls_middleware){.name = "barrier"};
+    struct step_barrier *self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return failed(ls_error(LS_ENOMEM, "barrier: no memory for its step"));
+    self->task = task;
+    self->timeout_ms = timeout_ms > 0 ? timeout_ms : DEFAULT_TIMEOUT_MS;
+    int status = ls_barrier_create(&self->barrier, node, options);
+    if (status == LS_OK)
+        status = ls_task_on_cancel(task, on_cancel, self);
+    if (status < 0) {
+        ls_barrier_destroy(&self->barrier);
+        free(self);
+        return failed(status);
+    }
+    return (struct ls_middleware){.name = "barrier",
+                                  .fn = run,
+                                  .self = self,
+                                  .release = release,
+                                  .finish = finish};
+}

@@ -1,0 +1,136 @@
+#include "lockstep/middleware.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lockstep/log.h"
+#include "lockstep/stats.h"
+
+enum { DEFAULT_WINDOW = 10 };
+
+struct record {
+    char *name;        /* own; stays in its place, since others borrow it */
+    ls_window *window; /* own */
+    double last_ms;
+};
+
+struct ls_step_times {
+    ls_mutex mutex; /* guards what follows: steps may run on workers */
+    unsigned every;
+    unsigned window;
+    struct record *records; /* own; in the order of the first run */
+    size_t n;
+};
+
+/* NULL: no memory. */
+static struct record *record_add(ls_step_times *times, const char *name)
+{
+    struct record *records =
+        realloc(times->records, (times->n + 1) * sizeof *records);
+    if (records == NULL)
+        return NULL;
+    times->records = records;
+    struct record record = {.name = strdup(name)};
+    if (record.name == NULL ||
+        ls_window_create(&record.window, times->window) != LS_OK) {
+        free(record.name);
+        return NULL;
+    }
+    records[times->n] = record;
+    return &records[times->n++];
+}
+
+static struct record *record_of(ls_step_times *times, const char *name)
+{
+    for (size_t i = 0; i < times->n; i++)
+        if (strcmp(times->records[i].name, name) == 0)
+            return &times->records[i];
+    return record_add(times, name);
+}
+
+static int note(ls_step_times *times, const char *name, int64_t ns)
+{
+    struct ls_window_summary summary = {.count = 0};
+    const double ms = (double)ns / (double)LS_NS_PER_MS;
+    ls_mutex_lock(&times->mutex);
+    struct record *record = record_of(times, name);
+    if (record != NULL) {
+        record->last_ms = ms;
+        ls_window_push(record->window, ms);
+        ls_window_summary(record->window, &summary);
+    }
+    ls_mutex_unlock(&times->mutex);
+    if (record == NULL)
+        return ls_error(LS_ENOMEM, "timer: no memory for step %s", name);
+    if (times->every > 0 && summary.count % times->every == 0)
+        ls_log_info("timer: %s took %.3f ms, %.3f ms in the mean of %zu", name,
+                    ms, summary.mean, summary.held);
+    return LS_OK;
+}
+
+static int timed(ls_step *step, void *self)
+{
+    int64_t start = ls_step_now(step);
+    int status = ls_around_forward(step);
+    const int64_t forward = ls_step_now(step) - start;
+    if (status != LS_OK)
+        return status;
+    const int ended = ls_yield(step);
+    start = ls_step_now(step);
+    status = ls_around_back(step);
+    const int64_t back = ls_step_now(step) - start;
+    if (ended != LS_OK)
+        return ended;
+    return status != LS_OK ? status
+                           : note(self, ls_around_name(step), forward + back);
+}
+
+int ls_mw_timer(ls_task *task, unsigned every, unsigned window,
+                ls_step_times **out)
+{
+    ls_step_times *times = calloc(1, sizeof *times);
+    if (times == NULL)
+        return ls_error(LS_ENOMEM, "timer: no memory");
+    times->every = every;
+    times->window = window > 0 ? window : DEFAULT_WINDOW;
+    int status = ls_mutex_init(&times->mutex, ls_task_runtime(task));
+    if (status == LS_OK)
+        status = ls_task_use_wrapper(task, timed, times, NULL);
+    if (status != LS_OK)
+        ls_step_times_destroy(&times);
+    else
+        *out = times;
+    return status;
+}
+
+size_t ls_step_times_get(ls_step_times *times, struct ls_step_time *out,
+                         size_t capacity)
+{
+    ls_mutex_lock(&times->mutex);
+    const size_t n = times->n;
+    for (size_t i = 0; i < n && i < capacity; i++) {
+        const struct record *record = &times->records[i];
+        struct ls_window_summary summary;
+        ls_window_summary(record->window, &summary);
+        out[i] = (struct ls_step_time){.name = record->name,
+                                       .count = summary.count,
+                                       .last_ms = record->last_ms,
+                                       .mean_ms = summary.mean};
+    }
+    ls_mutex_unlock(&times->mutex);
+    return n;
+}
+
+void ls_step_times_destroy(ls_step_times **times)
+{
+    if (times == NULL || *times == NULL)
+        return;
+    for (size_t i = 0; i < (*times)->n; i++) {
+        free((*times)->records[i].name);
+        ls_window_destroy(&(*times)->records[i].window);
+    }
+    free((*times)->records);
+    ls_mutex_fini(&(*times)->mutex);
+    free(*times);
+    *times = NULL;
+}

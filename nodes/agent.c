@@ -1,0 +1,224 @@
+#include "agent.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Streams of the run's seed: the weights have one, and each node one for every
+ * environment. */
+static uint64_t seed_of_policy(uint64_t seed)
+{
+    struct ls_rng rng;
+    ls_rng_seed(&rng, seed, UINT64_MAX);
+    return ls_rng_next(&rng);
+}
+
+static void seed_env(struct ls_rng *rng, uint64_t seed, uint32_t node_id,
+                     size_t index)
+{
+    ls_rng_seed(rng, seed, (uint64_t)node_id << 32 | (uint64_t)index);
+}
+
+static int check_spec(const struct agent *agent)
+{
+    const struct ls_env_spec *spec = &agent->spec;
+    const char *name = agent->plugin->name;
+    if (spec->n_observation < 1 || spec->n_observation > 1 << 20)
+        return ls_error(LS_EHANDLER,
+                        "plugin %s: %zu floats in an observation; there must "
+                        "be 1 to 1,048,576",
+                        name, spec->n_observation);
+    if (spec->n_action < 1 || spec->n_action > 1 << 16)
+        return ls_error(LS_EHANDLER,
+                        "plugin %s: %zu floats in an action; there must be 1 "
+                        "to 65,536",
+                        name, spec->n_action);
+    if (agent->plugin->policy->n_extras > 64)
+        return ls_error(LS_EHANDLER,
+                        "plugin %s: %zu extras; at most 64 are allowed", name,
+                        agent->plugin->policy->n_extras);
+    return LS_OK;
+}
+
+/* State for a plugin: zeroed, and never of no size. */
+static void *new_state(size_t bytes)
+{
+    return calloc(1, bytes > 0 ? bytes : 1);
+}
+
+static int init_env(struct agent *agent, const struct plan *plan,
+                    uint32_t node_id, size_t index)
+{
+    struct agent_env *env = &agent->envs[index];
+    const struct ls_env_ops *ops = agent->plugin->env;
+    void *state = new_state(ops->state_bytes);
+    if (state == NULL)
+        return ls_error(LS_ENOMEM, "plugin %s: env", agent->plugin->name);
+    seed_env(&env->noise, plan->seed, node_id, index);
+    const uint64_t seed = ls_rng_next(&env->noise);
+    const int status = ops->init(state, plan->env, seed);
+    if (status != LS_OK) {
+        free(state);
+        return ls_error_at(status, "plugin %s: env", agent->plugin->name);
+    }
+    env->state = state; /* from here on fini is owed */
+    if (index == 0) {
+        ops->spec(state, &agent->spec);
+        const int checked = check_spec(agent);
+        if (checked != LS_OK)
+            return checked;
+    }
+    env->observation = calloc(agent->spec.n_observation, sizeof(float));
+    if (env->observation == NULL)
+        return ls_error(LS_ENOMEM, "plugin %s: env", agent->plugin->name);
+    return LS_OK;
+}
+
+static int init_policy(struct agent *agent, const struct plan *plan)
+{
+    const struct ls_policy_ops *ops = agent->plugin->policy;
+    void *state = new_state(ops->state_bytes);
+    if (state == NULL)
+        return ls_error(LS_ENOMEM, "plugin %s: policy", agent->plugin->name);
+    const int status = ops->init(state, plan->policy, &agent->spec,
+                                 seed_of_policy(plan->seed));
+    if (status != LS_OK) {
+        free(state);
+        return ls_error_at(status, "plugin %s: policy", agent->plugin->name);
+    }
+    agent->policy = state;
+    return LS_OK;
+}
+
+static int init_scratch(struct agent *agent)
+{
+    const size_t n_extras = agent->plugin->policy->n_extras;
+    agent->action = calloc(agent->spec.n_action, sizeof(float));
+    agent->next = calloc(agent->spec.n_observation, sizeof(float));
+    agent->extras = calloc(n_extras > 0 ? n_extras : 1, sizeof(float));
+    if (agent->action == NULL || agent->next == NULL || agent->extras == NULL)
+        return ls_error(LS_ENOMEM, "plugin %s", agent->plugin->name);
+    return ls_writer_create(&agent->writer);
+}
+
+int agent_init(struct agent *out, const struct ls_plugin *plugin,
+               const struct plan *plan, uint32_t node_id, size_t n_envs)
+{
+    struct agent agent = {.plugin = plugin};
+    agent.envs = calloc(n_envs, sizeof *agent.envs);
+    if (agent.envs == NULL)
+        return ls_error(LS_ENOMEM, "%zu environments", n_envs);
+    int status = LS_OK;
+    while (agent.n_envs < n_envs && status == LS_OK) {
+        status = init_env(&agent, plan, node_id, agent.n_envs);
+        agent.n_envs++; /* fini passes over what is not there */
+    }
+    if (status == LS_OK)
+        status = init_policy(&agent, plan);
+    if (status == LS_OK)
+        status = init_scratch(&agent);
+    if (status != LS_OK) {
+        agent_fini(&agent);
+        return status;
+    }
+    *out = agent;
+    return LS_OK;
+}
+
+void agent_fini(struct agent *agent)
+{
+    ls_writer_destroy(&agent->writer);
+    if (agent->policy != NULL)
+        agent->plugin->policy->fini(agent->policy);
+    free(agent->policy);
+    for (size_t i = 0; i < agent->n_envs; i++) {
+        if (agent->envs[i].state != NULL)
+            agent->plugin->env->fini(agent->envs[i].state);
+        free(agent->envs[i].state);
+        free(agent->envs[i].observation);
+    }
+    free(agent->envs);
+    free(agent->action);
+    free(agent->next);
+    free(agent->extras);
+    memset(agent, 0, sizeof *agent);
+}
+
+struct trajectory_shape agent_shape(const struct agent *agent, size_t n_max)
+{
+    return (struct trajectory_shape){.n_observation = agent->spec.n_observation,
+                                     .n_action = agent->spec.n_action,
+                                     .n_extras =
+                                         agent->plugin->policy->n_extras,
+                                     .n_choices = agent->spec.n_choices,
+                                     .n_max = n_max};
+}
+
+static int begin_episode(struct agent *agent, struct agent_env *env)
+{
+    const int status = agent->plugin->env->reset(env->state, env->observation);
+    if (status != LS_OK)
+        return ls_error_at(status, "plugin %s: env: reset",
+                           agent->plugin->name);
+    env->begun = true;
+    env->episode_return = 0.0;
+    return LS_OK;
+}
+
+int agent_step(struct agent *agent, struct agent_env *env, bool explore,
+               float *before, struct agent_step *out)
+{
+    int status = env->begun ? LS_OK : begin_episode(agent, env);
+    if (status != LS_OK)
+        return status;
+    const size_t bytes = agent->spec.n_observation * sizeof(float);
+    if (before != NULL)
+        memcpy(before, env->observation, bytes);
+    status = agent->plugin->policy->act(agent->policy, env->observation,
+                                        explore, ls_rng_next(&env->noise),
+                                        agent->action, agent->extras);
+    if (status != LS_OK)
+        return ls_error_at(status, "plugin %s: policy: act",
+                           agent->plugin->name);
+    struct agent_step step = {.reward = 0.0f};
+    status = agent->plugin->env->step(env->state, agent->action, agent->next,
+                                      &step.reward, &step.terminated,
+                                      &step.truncated);
+    if (status != LS_OK)
+        return ls_error_at(status, "plugin %s: env: step", agent->plugin->name);
+    memcpy(env->observation, agent->next, bytes);
+    env->episode_return += (double)step.reward;
+    step.episode_return = env->episode_return;
+    env->begun = !step.terminated && !step.truncated;
+    *out = step;
+    return LS_OK;
+}
+
+int agent_save(struct agent *agent, struct ls_bytes *out)
+{
+    ls_writer_clear(agent->writer);
+    int status = agent->plugin->policy->save(agent->policy, agent->writer);
+    const void *data;
+    size_t size;
+    if (status == LS_OK)
+        status = ls_writer_bytes(agent->writer, &data, &size);
+    if (status != LS_OK)
+        return ls_error_at(status, "plugin %s: policy: save",
+                           agent->plugin->name);
+    return ls_bytes_set(out, data, size);
+}
+
+int agent_load(struct agent *agent, const struct ls_bytes *in)
+{
+    const struct ls_codec_limits limits = {
+        .max_bytes = (size_t)1 << 30, .max_depth = 16, .max_objects = 65536};
+    ls_document *document = NULL;
+    int status = ls_document_read(&document, in->data, in->size, &limits);
+    if (status == LS_OK)
+        status = agent->plugin->policy->load(agent->policy,
+                                             ls_document_root(document));
+    ls_document_destroy(&document);
+    if (status != LS_OK)
+        return ls_error_at(status, "plugin %s: policy: load",
+                           agent->plugin->name);
+    return LS_OK;
+}

@@ -1,0 +1,30 @@
+/* child.h - a node as a process, and the threads that listen to it.
+ *
+ * What it writes to stdout and stderr comes back as lines, what it reports on
+ * descriptor 3 as reports; when it is gone and all of that has been read, its
+ * end is noted. */
+#ifndef LOCKSTEP_CHILD_H
+#define LOCKSTEP_CHILD_H
+
+#include "supervise.h"
+
+#define CHILD_REPORT_FD 3
+
+typedef struct child child;
+
+/* argv: NULL at its end; argv[0] is only its name: what runs is this program.
+ * out:    own; written on success only; give it to child_destroy().
+ * Errors: LS_EIO with the system's reason; LS_EAGAIN; LS_ENOMEM.
+ * Thread: the one that lives as long as the program: on Linux a child hears of
+ *         its parent's death when the thread that made it ends. */
+LS_MUST_USE int child_start(child **out, char *const argv[], size_t index,
+                            supervisor *watcher);
+
+/* Send a signal, unless it is gone. Thread: any. */
+void child_kill(child *child, int signal);
+
+/* Wait for its end, which is near, and free it. False: what it started still
+ * holds its pipes, so the watcher may yet be told something. */
+bool child_destroy(child **child);
+
+#endif

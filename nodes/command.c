@@ -1,0 +1,43 @@
+#include "command.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent.h"
+
+int command_failed(int status)
+{
+    const char *text = ls_error_text();
+    (void)fprintf(stderr, "lockstep: %s\n",
+                  text[0] != '\0' ? text : ls_status_sentence(status));
+    return ls_status_exit_code(status);
+}
+
+int command_setup(struct setup *out, const struct options *options)
+{
+    const int status = setup_load(out, options);
+    if (status == LS_OK)
+        return LS_OK;
+    const char *report = setup_report(out);
+    if (status == LS_ECONFIG && report[0] != '\0') {
+        const size_t length = strlen(report);
+        (void)fprintf(stderr, "%s%s", report,
+                      report[length - 1] == '\n' ? "" : "\n");
+    } else {
+        (void)command_failed(status);
+    }
+    setup_fini(out);
+    return status;
+}
+
+int command_check(const struct options *options)
+{
+    struct setup setup;
+    int status = command_setup(&setup, options);
+    if (status != LS_OK)
+        return ls_status_exit_code(status);
+    status = plan_print(&setup.plan, options->json);
+    setup_fini(&setup);
+    return status == LS_OK ? 0 : command_failed(status);
+}

@@ -1,0 +1,19 @@
+/* command.h - what the words after `lockstep` do. Each returns the exit code.
+ */
+#ifndef LOCKSTEP_COMMAND_H
+#define LOCKSTEP_COMMAND_H
+
+#include "options.h"
+#include "setup.h"
+
+int command_run(const struct options *options);
+int command_node(const struct options *options);
+int command_check(const struct options *options);
+
+/* Say on stderr why the program ends: the last error. Returns its exit code. */
+int command_failed(int status);
+
+/* setup_load() for a command: on failure everything has been said. */
+LS_MUST_USE int command_setup(struct setup *out, const struct options *options);
+
+#endif

@@ -1,0 +1,210 @@
+#ifdef __linux__
+#define _GNU_SOURCE /* prctl */
+#endif
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "lockstep/signal.h"
+
+#include "command.h"
+#include "node_run.h"
+#include "render.h"
+#include "signal_name.h"
+#include "watchdog.h"
+
+/* A node that was told to end has so long, whatever its plugin does. */
+#define STOP_MS 2000
+
+/* The last two are for a node that runs alone: what comes from the terminal
+ * goes to `run` as well, which then tells its nodes in its own order. */
+static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
+#define N_ENDS (sizeof ends / sizeof ends[0])
+
+/* A node that this program runs, and who is told of it. */
+struct hosted {
+    struct setup setup;
+    size_t index;
+    render *shown;       /* own; of a node that runs alone */
+    report_pipe *pipe;   /* own; of one that `run` has started */
+    watchdog *dog;       /* own */
+    node_run *run;       /* own */
+    volatile int signal; /* that asked it to end; the watch is over when this
+                          * is read */
+};
+
+static void on_signal(void *self, int signal)
+{
+    struct hosted *hosted = self;
+    char text[64];
+    hosted->signal = signal;
+    (void)snprintf(text, sizeof text, "told to end by %s", signal_name(signal));
+    watchdog_set(hosted->dog, STOP_MS, 128 + signal,
+                 "the node did not stop when told to, and was ended");
+    node_run_cancel(hosted->run, LS_ECANCELED, text);
+}
+
+/* Reports of a node that runs alone come from its own thread only. */
+static void show_report(void *self, const struct report *report)
+{
+    struct hosted *hosted = self;
+    render_report(hosted->shown, hosted->index, report);
+}
+
+/* When `run` dies, so do its nodes. */
+static int follow_parent(long parent)
+{
+    if (parent == 0)
+        return LS_OK;
+    for (size_t i = 1; i < N_ENDS; i++)
+        (void)signal(ends[i], SIG_IGN);
+#ifdef __linux__
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
+    if ((long)getppid() != parent)
+        return ls_error(LS_ECANCELED,
+                        "the run that started this node, pid "
+                        "%ld, is gone",
+                        parent);
+    return LS_OK;
+}
+
+/* What the command line says goes before what the file says. */
+static int find_endpoints(const struct hosted *hosted,
+                          const struct options *options,
+                          struct plan_endpoints *out)
+{
+    const struct plan *plan = &hosted->setup.plan;
+    const int status = plan_endpoints_alone(plan, hosted->index, out);
+    if (status != LS_OK)
+        return status;
+    const char *fault = NULL, *faulty = NULL;
+    if (options->bind != NULL) {
+        faulty = options->bind;
+        fault = plan_endpoint_fault(options->bind, true);
+        (void)snprintf(out->bind, sizeof out->bind, "%s", options->bind);
+        out->advertise[0] = '\0'; /* of the other place */
+    }
+    if (fault == NULL && options->advertise != NULL) {
+        faulty = options->advertise;
+        fault = plan_endpoint_fault(options->advertise, false);
+        (void)snprintf(out->advertise, sizeof out->advertise, "%s",
+                       options->advertise);
+    }
+    if (options->n_attach > 0)
+        out->n_attach = 0;
+    for (size_t i = 0; i < options->n_attach && fault == NULL; i++) {
+        if (i == PLAN_ATTACH_MAX)
+            return ls_error(LS_EINVAL, "--attach: at most %d of them",
+                            PLAN_ATTACH_MAX);
+        faulty = options->attach[i];
+        fault = plan_endpoint_fault(faulty, false);
+        (void)snprintf(out->attach[out->n_attach++], LS_ENDPOINT_MAX + 1, "%s",
+                       faulty);
+    }
+    if (fault != NULL)
+        return ls_error(LS_EINVAL, "%s: %s", faulty, fault);
+    return LS_OK;
+}
+
+/* The first node may be the one that is attached to; the others must know
+ * someone. */
+static int check_endpoints(const struct hosted *hosted,
+                           const struct plan_endpoints *endpoints,
+                           const struct options *options)
+{
+    const struct plan *plan = &hosted->setup.plan;
+    if (endpoints->n_attach > 0 || hosted->index == plan->first ||
+        options->bind != NULL)
+        return LS_OK;
+    const unsigned first = (unsigned)plan->nodes[plan->first].id;
+    return ls_error(LS_ECONFIG,
+                    "%s: node %u does not know where to find the others: give "
+                    "the learner, node %u, a host or a bind with one port, or "
+                    "say --attach ENDPOINT",
+                    plan->path, (unsigned)plan->nodes[hosted->index].id, first);
+}
+
+static int make_sink(struct hosted *hosted, const struct options *options,
+                     struct report_sink *out)
+{
+    if (options->report_fd >= 0) {
+        (void)signal(SIGPIPE, SIG_IGN);
+        const int status =
+            report_pipe_create(&hosted->pipe, options->report_fd);
+        if (status == LS_OK)
+            *out = report_pipe_sink(hosted->pipe);
+        return status;
+    }
+    *out = (struct report_sink){show_report, hosted};
+    return render_create(&hosted->shown, &hosted->setup.plan, options->json,
+                         hosted->index);
+}
+
+static int prepare(struct hosted *hosted, const struct options *options)
+{
+    struct report_sink sink;
+    struct plan_endpoints endpoints;
+    int status = plan_find(&hosted->setup.plan, options->id, &hosted->index);
+    if (status == LS_OK)
+        status = find_endpoints(hosted, options, &endpoints);
+    if (status == LS_OK)
+        status = check_endpoints(hosted, &endpoints, options);
+    if (status == LS_OK)
+        status = make_sink(hosted, options, &sink);
+    if (status == LS_OK)
+        status =
+            node_run_create(&hosted->run, &hosted->setup.plan, hosted->index,
+                            hosted->setup.plugin, &endpoints, sink);
+    return status;
+}
+
+/* Run it; what has to be said of its end is said by `run`, if there is one. */
+static int go(struct hosted *hosted, size_t n_ends)
+{
+    ls_signals *signals = NULL;
+    int status = watchdog_create(&hosted->dog);
+    if (status == LS_OK)
+        status = ls_signal_watch(&signals, ends, n_ends, on_signal, hosted);
+    if (status != LS_OK)
+        return command_failed(status);
+    status = node_run_go(hosted->run);
+    ls_signal_unwatch(&signals);
+    int exit_code = ls_status_exit_code(status);
+    if (status == LS_ECANCELED && hosted->signal != 0)
+        exit_code = 128 + hosted->signal;
+    if (hosted->shown != NULL && status != LS_OK)
+        render_failed(hosted->shown,
+                      &(struct render_failure){.index = hosted->index,
+                                               .status = status,
+                                               .exit_code = exit_code,
+                                               .text = ls_error_text()});
+    if (hosted->shown != NULL)
+        render_end(hosted->shown);
+    return exit_code;
+}
+
+int command_node(const struct options *options)
+{
+    struct hosted hosted = {.index = 0};
+    int status = follow_parent(options->parent);
+    if (status != LS_OK)
+        return command_failed(status);
+    status = command_setup(&hosted.setup, options);
+    if (status != LS_OK)
+        return ls_status_exit_code(status);
+    status = prepare(&hosted, options);
+    const int exit_code = status == LS_OK
+                              ? go(&hosted, options->parent != 0 ? 1 : N_ENDS)
+                              : command_failed(status);
+    node_run_destroy(&hosted.run);
+    watchdog_destroy(&hosted.dog);
+    render_destroy(&hosted.shown);
+    report_pipe_destroy(&hosted.pipe);
+    setup_fini(&hosted.setup);
+    return exit_code;
+}

@@ -1,0 +1,110 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include "lockstep/signal.h"
+
+#include "command.h"
+#include "processes.h"
+#include "render.h"
+#include "supervise.h"
+#include "threads.h"
+
+/* Signals that end a run in good order. */
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+#define N_ENDS (sizeof ends / sizeof ends[0])
+
+static void on_signal(void *self, int signal)
+{
+    supervisor_interrupt(self, signal);
+}
+
+static int run_processes(const struct options *options,
+                         const struct setup *setup, supervisor *watcher,
+                         bool *left)
+{
+    processes *launched = NULL;
+    const int status =
+        processes_create(&launched, options, &setup->plan, watcher);
+    if (status != LS_OK)
+        return command_failed(status);
+    const struct launcher launcher = processes_launcher(launched);
+    const int exit_code =
+        supervise(watcher, &launcher, options->timeout_s, left);
+    if (!*left)
+        *left = !processes_destroy(&launched);
+    return exit_code;
+}
+
+static int run_threads(const struct options *options, const struct setup *setup,
+                       supervisor *watcher, bool *left)
+{
+    threads *launched = NULL;
+    const int status = threads_create(&launched, setup, watcher);
+    if (status != LS_OK)
+        return command_failed(status);
+    const struct launcher launcher = threads_launcher(launched);
+    const int exit_code =
+        supervise(watcher, &launcher, options->timeout_s, left);
+    if (!*left)
+        threads_destroy(&launched);
+    return exit_code;
+}
+
+/* Watch for signals, run, and say whether anything is left behind. */
+static int run_watched(const struct options *options, const struct setup *setup,
+                       supervisor *watcher, bool *left)
+{
+    ls_signals *signals = NULL;
+    const int status =
+        ls_signal_watch(&signals, ends, N_ENDS, on_signal, watcher);
+    if (status != LS_OK)
+        return command_failed(status);
+    const int exit_code = options->threads
+                              ? run_threads(options, setup, watcher, left)
+                              : run_processes(options, setup, watcher, left);
+    ls_signal_unwatch(&signals);
+    return exit_code;
+}
+
+static int run_plan(const struct options *options, const struct setup *setup,
+                    bool *left)
+{
+    render *shown = NULL;
+    supervisor *watcher = NULL;
+    int exit_code = 1;
+    int status =
+        render_create(&shown, &setup->plan, options->json, setup->plan.n_nodes);
+    if (status == LS_OK)
+        status = supervisor_create(&watcher, &setup->plan, shown);
+    if (status == LS_OK)
+        exit_code = run_watched(options, setup, watcher, left);
+    else
+        exit_code = command_failed(status);
+    if (*left)
+        return exit_code; /* it may yet be told something */
+    supervisor_destroy(&watcher);
+    render_destroy(&shown);
+    return exit_code;
+}
+
+int command_run(const struct options *options)
+{
+    struct setup setup;
+    const int status = command_setup(&setup, options);
+    if (status != LS_OK)
+        return ls_status_exit_code(status);
+    if (!options->threads && setup.plan.world.transport == PLAN_INPROC) {
+        setup_fini(&setup);
+        return command_failed(
+            ls_error(LS_ECONFIG,
+                     "%s: world.transport inproc joins nodes of "
+                     "one process only: add --as threads",
+                     options->config));
+    }
+    bool left = false;
+    const int exit_code = run_plan(options, &setup, &left);
+    if (left)
+        _exit(exit_code); /* a node that does not end would keep us */
+    setup_fini(&setup);
+    return exit_code;
+}

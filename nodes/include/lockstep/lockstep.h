@@ -1,0 +1,33 @@
+/* lockstep.h - all of Lockstep's public headers, lowest layer first. */
+#ifndef LOCKSTEP_LOCKSTEP_H
+#define LOCKSTEP_LOCKSTEP_H
+
+/* base */
+#include "lockstep/codec.h"
+#include "lockstep/config.h"
+#include "lockstep/fiber.h"
+#include "lockstep/log.h"
+#include "lockstep/queue.h"
+#include "lockstep/random.h"
+#include "lockstep/runtime.h"
+#include "lockstep/signal.h"
+#include "lockstep/stats.h"
+#include "lockstep/status.h"
+
+/* bus */
+#include "lockstep/channel.h"
+#include "lockstep/event.h"
+#include "lockstep/node.h"
+
+/* task */
+#include "lockstep/context.h"
+#include "lockstep/task.h"
+
+/* middleware */
+#include "lockstep/barrier.h"
+#include "lockstep/middleware.h"
+
+/* what a plugin exports */
+#include "lockstep/plugin.h"
+
+#endif

@@ -1,0 +1,95 @@
+#include "json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int print_document(FILE *to, const ls_document *document)
+{
+    const ls_value *root = ls_document_root(document);
+    const size_t size = ls_value_print(root, NULL, 0) + 1;
+    char *text = malloc(size);
+    if (text == NULL)
+        return ls_error(LS_ENOMEM, "printing JSON");
+    (void)ls_value_print(root, text, size);
+    int status = LS_OK;
+    if (fprintf(to, "%s\n", text) < 0 || fflush(to) != 0)
+        status = ls_error_from(errno, "writing to stdout");
+    free(text);
+    return status;
+}
+
+int json_print_line(FILE *to, ls_writer *value)
+{
+    const void *data;
+    size_t size;
+    int status = ls_writer_bytes(value, &data, &size);
+    if (status != LS_OK)
+        return status;
+    ls_document *document = NULL;
+    status = ls_document_read(&document, data, size, NULL);
+    if (status == LS_OK)
+        status = print_document(to, document);
+    ls_document_destroy(&document);
+    return status;
+}
+
+void json_string(ls_writer *out, const char *key, const char *value)
+{
+    ls_write_string(out, key);
+    ls_write_string(out, value);
+}
+
+void json_int(ls_writer *out, const char *key, int64_t value)
+{
+    ls_write_string(out, key);
+    ls_write_int(out, value);
+}
+
+void json_double(ls_writer *out, const char *key, double value)
+{
+    ls_write_string(out, key);
+    if (isfinite(value))
+        ls_write_double(out, value);
+    else
+        ls_write_nil(out);
+}
+
+void json_bool(ls_writer *out, const char *key, bool value)
+{
+    ls_write_string(out, key);
+    ls_write_bool(out, value);
+}
+
+static bool is_utf8(const char *text)
+{
+    ls_writer *probe = NULL;
+    if (ls_writer_create(&probe) != LS_OK)
+        return false;
+    const void *data;
+    size_t size;
+    ls_write_string(probe, text);
+    const bool fine = ls_writer_bytes(probe, &data, &size) == LS_OK;
+    ls_writer_destroy(&probe);
+    return fine;
+}
+
+void json_any_string(ls_writer *out, const char *text)
+{
+    if (is_utf8(text)) {
+        ls_write_string(out, text);
+        return;
+    }
+    char *copy = strdup(text);
+    if (copy == NULL) {
+        ls_write_nil(out);
+        return;
+    }
+    for (char *at = copy; *at != '\0'; at++) {
+        if ((unsigned char)*at > 0x7f)
+            *at = '?';
+    }
+    ls_write_string(out, copy);
+    free(copy);
+}

@@ -1,0 +1,23 @@
+/* json.h - values written with ls_writer, printed as lines of JSON. */
+#ifndef LOCKSTEP_JSON_H
+#define LOCKSTEP_JSON_H
+
+#include <stdio.h>
+
+#include "lockstep/codec.h"
+
+/* Print the one value that was written, as one whole line, and flush it.
+ * Errors: those of ls_writer_bytes(); LS_ENOMEM; LS_EIO. */
+LS_MUST_USE int json_print_line(FILE *to, ls_writer *value);
+
+/* A key and its value, inside a map. A number that is not finite is null. */
+void json_string(ls_writer *out, const char *key, const char *value);
+void json_int(ls_writer *out, const char *key, int64_t value);
+void json_double(ls_writer *out, const char *key, double value);
+void json_bool(ls_writer *out, const char *key, bool value);
+
+/* A text of any origin: what is not UTF-8 gets '?' for every byte beyond
+ * ASCII. */
+void json_any_string(ls_writer *out, const char *text);
+
+#endif

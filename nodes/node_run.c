@@ -1,0 +1,225 @@
+#include "node_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lockstep/event.h"
+#include "lockstep/log.h"
+
+#include "memory.h"
+#include "role.h"
+
+/* Where it stands, which decides what a cancel has to interrupt. */
+enum phase { PHASE_IDLE, PHASE_JOINING, PHASE_RUNNING, PHASE_OVER };
+
+struct node_run {
+    const struct plan *plan; /* borrow */
+    size_t index;
+    struct plan_endpoints endpoints;
+    struct report_sink sink;
+    struct role role;
+
+    ls_mutex mutex; /* what follows */
+    enum phase phase;
+    ls_node *node;
+    ls_task *task;
+    int canceled; /* LS_OK, or why */
+    char why[LS_ERROR_TEXT_MAX];
+};
+
+int node_run_create(node_run **out, const struct plan *plan, size_t index,
+                    const struct plugin *plugin,
+                    const struct plan_endpoints *endpoints,
+                    struct report_sink sink)
+{
+    node_run *run = calloc(1, sizeof *run);
+    if (run == NULL)
+        return ls_error(LS_ENOMEM, "node %u", (unsigned)plan->nodes[index].id);
+    run->plan = plan;
+    run->index = index;
+    run->endpoints = *endpoints;
+    run->sink = sink;
+    int status = ls_mutex_init(&run->mutex, ls_runtime_threads());
+    if (status != LS_OK) {
+        free(run);
+        return status;
+    }
+    status = role_init(&run->role, plan, index, plugin_table(plugin), sink);
+    if (status != LS_OK) {
+        ls_mutex_fini(&run->mutex);
+        free(run);
+        return status;
+    }
+    *out = run;
+    return LS_OK;
+}
+
+void node_run_destroy(node_run **run)
+{
+    if (run == NULL || *run == NULL)
+        return;
+    role_fini(&(*run)->role);
+    ls_mutex_fini(&(*run)->mutex);
+    free(*run);
+    *run = NULL;
+}
+
+/* Go on to the next phase, unless it was cancelled meanwhile. */
+static int enter(node_run *run, enum phase phase)
+{
+    int status = LS_OK;
+    ls_mutex_lock(&run->mutex);
+    if (run->canceled != LS_OK)
+        status = ls_error(run->canceled, "%s", run->why);
+    else
+        run->phase = phase;
+    ls_mutex_unlock(&run->mutex);
+    return status;
+}
+
+void node_run_cancel(node_run *run, int status, const char *text)
+{
+    ls_mutex_lock(&run->mutex);
+    if (run->canceled == LS_OK && run->phase != PHASE_OVER) {
+        run->canceled = status;
+        (void)snprintf(run->why, sizeof run->why, "%s", text);
+        if (run->phase == PHASE_JOINING)
+            ls_node_stop(run->node, status);
+        if (run->phase == PHASE_RUNNING)
+            ls_task_cancel(run->task, status, text);
+    }
+    ls_mutex_unlock(&run->mutex);
+}
+
+static int create_node(node_run *run)
+{
+    const struct plan *plan = run->plan;
+    const struct plan_node *planned = &plan->nodes[run->index];
+    const struct plan_endpoints *endpoints = &run->endpoints;
+    const char *attach[PLAN_ATTACH_MAX];
+    uint32_t members[PLAN_NODES_MAX];
+    for (size_t i = 0; i < endpoints->n_attach; i++)
+        attach[i] = endpoints->attach[i];
+    for (size_t i = 0; i < plan->n_nodes; i++)
+        members[i] = plan->nodes[i].id;
+
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    options.job = plan->job;
+    options.id = planned->id;
+    options.role = plan_role_names[planned->role];
+    options.bind = endpoints->bind;
+    options.advertise =
+        endpoints->advertise[0] != '\0' ? endpoints->advertise : NULL;
+    options.attach = attach;
+    options.n_attach = endpoints->n_attach;
+    options.topology = plan->world.topology;
+    options.world_size = (uint32_t)plan->n_nodes;
+    options.members = members;
+    options.config_hash = plan->hash;
+    options.start_timeout_ms = plan->world.start_timeout_ms;
+    options.heartbeat_ms = plan->world.heartbeat_ms;
+    options.silence_ms = plan->world.silence_ms;
+    options.insecure = plan->world.insecure;
+    const int status = ls_node_create(&run->node, &options);
+    /* What the node refuses stood in the file, or on the command line. */
+    return status == LS_EINVAL ? LS_ECONFIG : status;
+}
+
+/* The pipeline stands before the node listens: what its steps hear of the
+ * others' first words depends on it. */
+static int create_task(node_run *run)
+{
+    const struct plan_node *planned = &run->plan->nodes[run->index];
+    const int status = ls_task_create(
+        &run->task,
+        &(struct ls_task_options){
+            .node = run->node,
+            .roles = plan_role_names[planned->role],
+            .labels = planned->labels[0] != '\0' ? planned->labels : NULL,
+        });
+    if (status == LS_OK)
+        role_use(&run->role, run->task);
+    return status;
+}
+
+static int join_world(node_run *run)
+{
+    int status = ls_node_open(run->node);
+    if (status != LS_OK)
+        return status;
+    struct report report = role_report(&run->role, NULL, REPORT_BOUND);
+    (void)snprintf(report.endpoint, sizeof report.endpoint, "%s",
+                   ls_node_endpoint(run->node));
+    run->sink.put(run->sink.self, &report);
+    status = enter(run, PHASE_JOINING);
+    if (status == LS_OK)
+        status = ls_node_join(run->node);
+    if (status != LS_OK)
+        return status;
+    report.kind = REPORT_STARTED;
+    run->sink.put(run->sink.self, &report);
+    return LS_OK;
+}
+
+static int live(node_run *run)
+{
+    int status = create_node(run);
+    if (status == LS_OK)
+        status = create_task(run);
+    if (status == LS_OK)
+        status = join_world(run);
+    if (status == LS_OK)
+        status = enter(run, PHASE_RUNNING);
+    if (status == LS_OK)
+        status = ls_task_run(run->task, UINT64_MAX);
+
+    ls_mutex_lock(&run->mutex);
+    run->phase = PHASE_OVER;
+    if (run->canceled != LS_OK && status != LS_OK)
+        status = ls_error(run->canceled, "%s", run->why);
+    ls_mutex_unlock(&run->mutex);
+    return status;
+}
+
+/* Counters and traffic, as they are before the node leaves. */
+static struct report last_report(node_run *run, int status)
+{
+    struct report report = role_report(
+        &run->role, run->task, status == LS_OK ? REPORT_DONE : REPORT_FAILED);
+    report.status = status;
+    if (status != LS_OK)
+        (void)snprintf(report.text, sizeof report.text, "%s", ls_error_text());
+    (void)snprintf(report.weights, sizeof report.weights, "%s",
+                   run->role.weights);
+    report.peak_kib = memory_peak_kib();
+    if (run->node == NULL)
+        return report;
+    struct ls_router_stats stats;
+    ls_router_stats(run->node, &stats);
+    report.sent = (int64_t)stats.sent;
+    report.sent_bytes = (int64_t)stats.sent_bytes;
+    report.received = (int64_t)stats.received;
+    report.lost = (int64_t)stats.lost;
+    report.dropped = (int64_t)stats.dropped;
+    report.refused = (int64_t)stats.refused;
+    return report;
+}
+
+int node_run_go(node_run *run)
+{
+    ls_log_set_node(run->plan->nodes[run->index].id);
+    int status = live(run);
+    /* Told before the node leaves: a watcher that hears why this one failed
+     * need not guess it from what the others then say. */
+    const struct report report = last_report(run, status);
+    run->sink.put(run->sink.self, &report);
+    if (run->node != NULL)
+        ls_node_stop(run->node, status);
+    ls_task_destroy(&run->task);
+    ls_node_destroy(&run->node);
+    if (status != LS_OK)
+        status = ls_error(status, "%s", report.text);
+    return status;
+}

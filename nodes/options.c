@@ -1,0 +1,320 @@
+#include "options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lockstep/config.h"
+
+enum option_kind {
+    OPTION_SEED,
+    OPTION_SET,
+    OPTION_OUT,
+    OPTION_JSON,
+    OPTION_AS,
+    OPTION_TIMEOUT,
+    OPTION_ID,
+    OPTION_BIND,
+    OPTION_ADVERTISE,
+    OPTION_ATTACH,
+    OPTION_REPORT_FD,
+    OPTION_PARENT
+};
+
+#define ON(command) (1u << (command))
+#define ON_ALL      (ON(COMMAND_RUN) | ON(COMMAND_NODE) | ON(COMMAND_CHECK))
+
+static const struct option_spec {
+    const char *name;
+    enum option_kind kind;
+    const char *value; /* what follows it, for messages; NULL: nothing */
+    unsigned on;       /* the commands that take it */
+} specs[] = {
+    {"--seed", OPTION_SEED, "a number", ON_ALL},
+    {"--set", OPTION_SET, "key=value", ON_ALL},
+    {"--out", OPTION_OUT, "a folder", ON_ALL},
+    {"--json", OPTION_JSON, NULL, ON_ALL},
+    {"--as", OPTION_AS, "processes or threads", ON(COMMAND_RUN)},
+    {"--timeout", OPTION_TIMEOUT, "seconds", ON(COMMAND_RUN)},
+    {"--id", OPTION_ID, "a node's id", ON(COMMAND_NODE)},
+    {"--bind", OPTION_BIND, "an endpoint", ON(COMMAND_NODE)},
+    {"--advertise", OPTION_ADVERTISE, "an endpoint", ON(COMMAND_NODE)},
+    {"--attach", OPTION_ATTACH, "an endpoint", ON(COMMAND_NODE)},
+    {"--report-fd", OPTION_REPORT_FD, "a descriptor", ON(COMMAND_NODE)},
+    {"--parent", OPTION_PARENT, "a process id", ON(COMMAND_NODE)},
+};
+#define N_SPECS (sizeof specs / sizeof specs[0])
+
+static const char *const command_names[] = {
+    [COMMAND_NONE] = "",           [COMMAND_HELP] = "help",
+    [COMMAND_VERSION] = "version", [COMMAND_RUN] = "run",
+    [COMMAND_NODE] = "node",       [COMMAND_CHECK] = "check",
+};
+#define N_COMMANDS (sizeof command_names / sizeof command_names[0])
+
+static int parse_whole(const char *name, const char *text, uint64_t max,
+                       uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
+        value > max)
+        return ls_error(LS_EINVAL,
+                        "%s %s: expected a whole number from 0 to %llu", name,
+                        text, (unsigned long long)max);
+    *out = value;
+    return LS_OK;
+}
+
+static int parse_seconds(const char *name, const char *text, double *out)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(value) || value <= 0.0 ||
+        value > 1e9)
+        return ls_error(LS_EINVAL,
+                        "%s %s: expected seconds, more than 0, as in %s 30",
+                        name, text, name);
+    *out = value;
+    return LS_OK;
+}
+
+static int parse_set(struct options *out, char *text)
+{
+    char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text)
+        return ls_error(LS_EINVAL,
+                        "--set %s: expected key=value, as in "
+                        "--set collector.steps=128",
+                        text);
+    if (out->n_sets == OPTIONS_REPEATS_MAX)
+        return ls_error(LS_EINVAL, "--set: at most %d of them",
+                        OPTIONS_REPEATS_MAX);
+    *equals = '\0';
+    out->sets[out->n_sets].path = text;
+    out->sets[out->n_sets].value = equals + 1;
+    out->n_sets++;
+    return LS_OK;
+}
+
+static int parse_as(struct options *out, const char *text)
+{
+    static const char *const names[] = {"processes", "threads"};
+    for (size_t i = 0; i < 2; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            out->threads = i == 1;
+            return LS_OK;
+        }
+    }
+    const char *nearest = ls_nearest(text, names, 2);
+    if (nearest != NULL)
+        return ls_error(LS_EINVAL, "--as %s: did you mean \"%s\"?", text,
+                        nearest);
+    return ls_error(LS_EINVAL, "--as %s: expected processes or threads", text);
+}
+
+static int parse_value(struct options *out, const struct option_spec *spec,
+                       char *text)
+{
+    uint64_t number = 0;
+    int status = LS_OK;
+    if (text == NULL) { /* --json: the one that nothing follows */
+        out->json = true;
+        return LS_OK;
+    }
+    switch (spec->kind) {
+    case OPTION_SEED:
+        out->seed = text;
+        return parse_whole(spec->name, text, INT64_MAX, &number);
+    case OPTION_SET:
+        return parse_set(out, text);
+    case OPTION_OUT:
+        out->out = text;
+        return LS_OK;
+    case OPTION_AS:
+        return parse_as(out, text);
+    case OPTION_TIMEOUT:
+        return parse_seconds(spec->name, text, &out->timeout_s);
+    case OPTION_ID:
+        status = parse_whole(spec->name, text, UINT32_MAX, &number);
+        out->id = (uint32_t)number;
+        out->has_id = true;
+        return status;
+    case OPTION_BIND:
+        out->bind = text;
+        return LS_OK;
+    case OPTION_ADVERTISE:
+        out->advertise = text;
+        return LS_OK;
+    case OPTION_ATTACH:
+        if (out->n_attach == OPTIONS_REPEATS_MAX)
+            return ls_error(LS_EINVAL, "--attach: at most %d of them",
+                            OPTIONS_REPEATS_MAX);
+        out->attach[out->n_attach++] = text;
+        return LS_OK;
+    case OPTION_REPORT_FD:
+        status = parse_whole(spec->name, text, INT_MAX, &number);
+        out->report_fd = (int)number;
+        return status;
+    case OPTION_PARENT:
+        status = parse_whole(spec->name, text, INT_MAX, &number);
+        out->parent = (long)number;
+        return status;
+    case OPTION_JSON:
+        break;
+    }
+    return LS_OK;
+}
+
+static int unknown_option(enum command command, const char *text)
+{
+    const char *names[N_SPECS];
+    size_t n = 0;
+    for (size_t i = 0; i < N_SPECS; i++) {
+        if (strcmp(specs[i].name, text) == 0)
+            return ls_error(LS_EINVAL,
+                            "%s is no option of \"lockstep %s\"; see "
+                            "lockstep help %s",
+                            text, command_names[command],
+                            command_names[command]);
+        if (specs[i].on & ON(command))
+            names[n++] = specs[i].name;
+    }
+    const char *nearest = ls_nearest(text, names, n);
+    if (nearest != NULL)
+        return ls_error(LS_EINVAL, "unknown option %s; did you mean \"%s\"?",
+                        text, nearest);
+    return ls_error(LS_EINVAL, "unknown option %s; see lockstep help %s", text,
+                    command_names[command]);
+}
+
+/* argv[*at] begins with a dash: "--name", "--name value" or "--name=value". */
+static int parse_option(struct options *out, int argc, char **argv, int *at)
+{
+    char *text = argv[*at];
+    if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
+        out->topic = command_names[out->command];
+        out->command = COMMAND_HELP;
+        return LS_OK;
+    }
+    char *value = strchr(text, '=');
+    if (value != NULL)
+        *value++ = '\0';
+
+    const struct option_spec *spec = NULL;
+    for (size_t i = 0; i < N_SPECS && spec == NULL; i++) {
+        if (strcmp(specs[i].name, text) == 0 &&
+            (specs[i].on & ON(out->command)))
+            spec = &specs[i];
+    }
+    if (spec == NULL)
+        return unknown_option(out->command, text);
+    if (spec->value == NULL && value != NULL)
+        return ls_error(LS_EINVAL, "%s takes no value, and \"%s\" was given",
+                        text, value);
+    if (spec->value != NULL && value == NULL) {
+        if (*at + 1 >= argc)
+            return ls_error(LS_EINVAL, "%s: %s must follow it", text,
+                            spec->value);
+        value = argv[++*at];
+    }
+    return parse_value(out, spec, value);
+}
+
+static int parse_command(struct options *out, const char *text)
+{
+    for (size_t i = COMMAND_HELP; i < N_COMMANDS; i++) {
+        if (strcmp(text, command_names[i]) == 0) {
+            out->command = (enum command)i;
+            return LS_OK;
+        }
+    }
+    if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
+        out->command = COMMAND_HELP;
+        return LS_OK;
+    }
+    if (strcmp(text, "--version") == 0 || strcmp(text, "-V") == 0) {
+        out->command = COMMAND_VERSION;
+        return LS_OK;
+    }
+    if (access(text, F_OK) == 0)
+        return ls_error(LS_EINVAL,
+                        "%s is a file; did you mean \"lockstep run %s\"?", text,
+                        text);
+    const char *nearest = ls_nearest(text, command_names + 1, N_COMMANDS - 1);
+    if (nearest != NULL)
+        return ls_error(LS_EINVAL,
+                        "there is no \"lockstep %s\"; did you mean \"%s\"?",
+                        text, nearest);
+    return ls_error(LS_EINVAL,
+                    "there is no \"lockstep %s\"; there are run, node, check "
+                    "and help",
+                    text);
+}
+
+static int parse_word(struct options *out, const char *text)
+{
+    if (out->command == COMMAND_HELP && out->topic == NULL) {
+        out->topic = text;
+        return LS_OK;
+    }
+    if (out->command == COMMAND_HELP || out->command == COMMAND_VERSION)
+        return ls_error(LS_EINVAL, "\"%s\" is one word too many", text);
+    if (out->config != NULL)
+        return ls_error(LS_EINVAL,
+                        "two configurations, %s and %s; one run takes one",
+                        out->config, text);
+    out->config = text;
+    return LS_OK;
+}
+
+static int check_complete(const struct options *options)
+{
+    if (options->command < COMMAND_RUN)
+        return LS_OK;
+    const char *command = command_names[options->command];
+    if (options->config == NULL)
+        return ls_error(LS_EINVAL,
+                        "which configuration? As in: lockstep %s "
+                        "configs/cartpole.yaml",
+                        command);
+    if (options->command == COMMAND_NODE && !options->has_id)
+        return ls_error(LS_EINVAL,
+                        "which node? As in: lockstep node %s --id 0; "
+                        "lockstep check %s lists them",
+                        options->config, options->config);
+    return LS_OK;
+}
+
+int options_parse(struct options *out, int argc, char **argv)
+{
+    struct options options = {.report_fd = -1};
+    if (argc < 2) {
+        *out = options;
+        return LS_OK;
+    }
+    int status = parse_command(&options, argv[1]);
+    const bool help = options.command == COMMAND_HELP;
+    bool only_words = false;
+    for (int i = 2; i < argc && status == LS_OK; i++) {
+        if (help && argv[i][0] == '-')
+            continue;
+        if (options.command == COMMAND_HELP && !help)
+            break; /* --help was among the options: the rest does not count */
+        if (!only_words && strcmp(argv[i], "--") == 0)
+            only_words = true;
+        else if (!only_words && argv[i][0] == '-' && argv[i][1] != '\0')
+            status = parse_option(&options, argc, argv, &i);
+        else
+            status = parse_word(&options, argv[i]);
+    }
+    if (status == LS_OK)
+        status = check_complete(&options);
+    if (status == LS_OK)
+        *out = options;
+    return status;
+}

@@ -1,0 +1,57 @@
+/* options.h - the command line.
+ *
+ * Thread: serial. */
+#ifndef LOCKSTEP_OPTIONS_H
+#define LOCKSTEP_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lockstep/status.h"
+
+enum command {
+    COMMAND_NONE, /* nothing was said: a short help, and exit 2 */
+    COMMAND_HELP,
+    COMMAND_VERSION,
+    COMMAND_RUN,
+    COMMAND_NODE,
+    COMMAND_CHECK
+};
+
+#define OPTIONS_REPEATS_MAX 64
+
+/* All texts are borrowed from argv. */
+struct options {
+    enum command command;
+    const char *topic;  /* of help; NULL: the overview */
+    const char *config; /* the file */
+    const char *seed;   /* as given; NULL: what the file says */
+    const char *out;    /* the same */
+    struct {            /* --set path=value, cut in two in place */
+        const char *path;
+        const char *value;
+    } sets[OPTIONS_REPEATS_MAX];
+    size_t n_sets;
+    bool json;
+
+    /* run */
+    bool threads;
+    double timeout_s; /* 0: none */
+
+    /* node */
+    uint32_t id;
+    bool has_id;
+    const char *bind;
+    const char *advertise;
+    const char *attach[OPTIONS_REPEATS_MAX];
+    size_t n_attach;
+    int report_fd; /* -1: none; given by `run` to the nodes that it starts */
+    long parent;   /* the pid of that run; 0: none */
+};
+
+/* Read the command line. argv's texts are changed: "--set a=b" is cut.
+ * Errors: LS_EINVAL, with what to write instead. */
+LS_MUST_USE int options_parse(struct options *out, int argc, char **argv);
+
+#endif

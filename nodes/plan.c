@@ -1,0 +1,174 @@
+#include "plan.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const plan_role_names[PLAN_N_ROLES + 1] = {"learner", "collector",
+                                                       "evaluator", NULL};
+const char *const plan_transport_names[] = {"tcp", "ipc", "inproc", NULL};
+const char *const plan_topology_names[] = {"mesh", "star", NULL};
+
+static const char name_characters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+static int to_ms(double seconds)
+{
+    return (int)lround(seconds * 1000.0);
+}
+
+static void read_ports(struct plan_world *world, ls_config_section *section)
+{
+    const char *text = ls_config_string(section, "ports", "21500-21999");
+    int first = 0, last = 0, end = 0;
+    const int n = sscanf(text, "%5d-%5d%n", &first, &last, &end);
+    if (n == 1 && sscanf(text, "%5d%n", &first, &end) == 1)
+        last = first;
+    if (n < 1 || text[end] != '\0' || first < 1 || last > 65535 ||
+        first > last) {
+        ls_config_problem(section, "ports",
+                          "\"%s\" is no range of ports; write it as "
+                          "21500-21999",
+                          text);
+        first = 21500;
+        last = 21999;
+    }
+    world->first_port = first;
+    world->last_port = last;
+}
+
+static void read_world(struct plan_world *world, ls_config_section *section)
+{
+    world->topology =
+        ls_config_choice(section, "topology", 0, plan_topology_names) == 0
+            ? LS_TOPOLOGY_MESH
+            : LS_TOPOLOGY_STAR;
+    world->transport = (enum plan_transport)ls_config_choice(
+        section, "transport", PLAN_TCP, plan_transport_names);
+    read_ports(world, section);
+    world->dir = ls_config_string(section, "dir", NULL);
+    if (world->dir != NULL && world->dir[0] != '/')
+        ls_config_problem(section, "dir",
+                          "\"%s\" must be a whole path, from / on", world->dir);
+    world->start_timeout_ms = to_ms(
+        ls_config_double(section, "start_timeout_s", 10.0, 0.001, 86400.0));
+    world->step_timeout_ms = to_ms(
+        ls_config_double(section, "step_timeout_s", 60.0, 0.001, 86400.0));
+    world->heartbeat_ms =
+        (int)ls_config_int(section, "heartbeat_ms", 250, 10, 60000);
+    world->silence_ms =
+        (int)ls_config_int(section, "silence_ms", 2000, 20, 3600000);
+    if (world->silence_ms < 2 * world->heartbeat_ms)
+        ls_config_problem(section, "silence_ms",
+                          "%d is under two heartbeats of %d ms: everyone "
+                          "would be taken for lost",
+                          world->silence_ms, world->heartbeat_ms);
+    world->insecure = ls_config_bool(section, "insecure", false);
+}
+
+static void read_roles(struct plan *plan, ls_config_section *root)
+{
+    ls_config_section *collector = ls_config_section_at(root, "collector");
+    plan->envs = (size_t)ls_config_int(collector, "envs", 1, 1, 65536);
+    plan->steps = (size_t)ls_config_int(collector, "steps", 64, 1, 1 << 20);
+
+    ls_config_section *evaluator = ls_config_section_at(root, "evaluator");
+    plan->episodes = (size_t)ls_config_int(evaluator, "episodes", 20, 1, 65536);
+    plan->solved = ls_config_double(evaluator, "solved", NAN, -1e308, 1e308);
+    plan->every = ls_config_int(evaluator, "every", 1, 1, INT32_MAX);
+
+    ls_config_section *stop = ls_config_section_at(root, "stop");
+    plan->stop_env_step = ls_config_int(stop, "env_step", 0, 0, INT64_MAX);
+    plan->stop_minutes = ls_config_double(stop, "minutes", 0.0, 0.0, 1e6);
+}
+
+static void read_job(struct plan *plan, ls_config_section *root)
+{
+    plan->job = ls_config_string(root, "job", "lockstep");
+    const size_t length = strlen(plan->job);
+    if (length == 0 || length > LS_JOB_MAX ||
+        strspn(plan->job, name_characters) != length)
+        ls_config_problem(root, "job",
+                          "a job's name has 1 to %d letters, digits and ._-",
+                          LS_JOB_MAX);
+    plan->seed = (uint64_t)ls_config_int(root, "seed", 0, 0, INT64_MAX);
+    plan->plugin = ls_config_string(root, "plugin", "");
+    (void)ls_config_require(root, "plugin");
+}
+
+static int read_out(struct plan *plan, ls_config_section *root)
+{
+    const char *out = ls_config_string(root, "out", NULL);
+    if (out != NULL && out[0] == '\0')
+        ls_config_problem(root, "out", "the folder has no name");
+    const size_t size = strlen(out != NULL ? out : plan->job) + sizeof "out/";
+    plan->out = malloc(size);
+    if (plan->out == NULL)
+        return ls_error(LS_ENOMEM, "reading the configuration");
+    (void)snprintf(plan->out, size, out != NULL ? "%s" : "out/%s",
+                   out != NULL ? out : plan->job);
+    return LS_OK;
+}
+
+int plan_read(struct plan *out, ls_config **config, const char *path)
+{
+    struct plan plan = {.path = strdup(path)};
+    if (plan.path == NULL)
+        return ls_error(LS_ENOMEM, "reading %s", path);
+    ls_config_section *root = ls_config_root(*config);
+    read_job(&plan, root);
+    read_world(&plan.world, ls_config_section_at(root, "world"));
+    read_roles(&plan, root);
+    plan.env = ls_config_section_at(root, "env");
+    plan.policy = ls_config_section_at(root, "policy");
+    plan.hash = ls_config_hash(*config);
+
+    int status = read_out(&plan, root);
+    if (status == LS_OK)
+        status = plan_read_nodes(&plan, root);
+    if (status != LS_OK) {
+        plan_fini(&plan);
+        return status;
+    }
+    plan.config = *config;
+    *config = NULL;
+    *out = plan;
+    return LS_OK;
+}
+
+void plan_fini(struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        struct plan_node *node = &plan->nodes[i];
+        free(node->labels);
+        free(node->host);
+        free(node->bind);
+        free(node->advertise);
+        for (size_t k = 0; k < node->n_attach; k++)
+            free(node->attach[k]);
+    }
+    free(plan->nodes);
+    free(plan->out);
+    free(plan->path);
+    ls_config_destroy(&plan->config);
+    memset(plan, 0, sizeof *plan);
+}
+
+int plan_find(const struct plan *plan, uint32_t id, size_t *index)
+{
+    char ids[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        if (plan->nodes[i].id == id) {
+            *index = i;
+            return LS_OK;
+        }
+        if (used < sizeof ids)
+            used += (size_t)snprintf(ids + used, sizeof ids - used, "%s%u",
+                                     i == 0 ? "" : ", ",
+                                     (unsigned)plan->nodes[i].id);
+    }
+    return ls_error(LS_EINVAL, "%s has no node %u; it has %s", plan->path,
+                    (unsigned)id, ids);
+}

@@ -1,0 +1,121 @@
+/* plan.h - what a configuration asks for: the nodes, with ids, roles and
+ * endpoints, and the settings of the roles.
+ *
+ * Reading is pure: it looks at the file alone and notes every problem at its
+ * place. `check`, `run` and `node` all work from the plan, so what check shows
+ * is what runs.
+ * Thread: serial. */
+#ifndef LOCKSTEP_PLAN_H
+#define LOCKSTEP_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lockstep/config.h"
+#include "lockstep/node.h"
+
+enum plan_role { PLAN_LEARNER, PLAN_COLLECTOR, PLAN_EVALUATOR, PLAN_N_ROLES };
+extern const char *const plan_role_names[PLAN_N_ROLES + 1]; /* NULL at last */
+
+enum plan_transport { PLAN_TCP, PLAN_IPC, PLAN_INPROC };
+extern const char *const plan_transport_names[];
+extern const char *const plan_topology_names[];
+
+#define PLAN_NODES_MAX  1024
+#define PLAN_ATTACH_MAX 16
+
+/* Texts: own; "" where the file says nothing. */
+struct plan_node {
+    uint32_t id;
+    enum plan_role role;
+    char *labels;
+    char *host; /* under which others reach it, when it runs alone */
+    int port;   /* with host */
+    char *bind;
+    char *advertise;
+    char *attach[PLAN_ATTACH_MAX];
+    size_t n_attach;
+};
+
+struct plan_world {
+    enum ls_topology topology;
+    enum plan_transport transport;
+    int first_port, last_port;
+    const char *dir; /* of ipc sockets; NULL: none named. borrow: config */
+    int start_timeout_ms, step_timeout_ms;
+    int heartbeat_ms, silence_ms;
+    bool insecure;
+};
+
+struct plan {
+    ls_config *config; /* own */
+    char *path;        /* own; of the file */
+    const char *job;   /* this and the others: borrow: config */
+    uint64_t seed;
+    const char *plugin;
+    char *out; /* own */
+    uint64_t hash;
+
+    struct plan_world world;
+    struct plan_node *nodes; /* own; n_nodes, in the file's order */
+    size_t n_nodes;
+    size_t first; /* index of the learner: the star's hub, the mesh's seed */
+
+    size_t envs, steps;    /* of each collector */
+    size_t episodes;       /* of an evaluation */
+    double solved;         /* mean return that ends the run; NaN: none does */
+    int64_t every;         /* evaluate each so many updates */
+    int64_t stop_env_step; /* 0: no such end */
+    double stop_minutes;   /* 0: no such end */
+
+    ls_config_section *env, *policy; /* the plugin's */
+};
+
+/* Fill the plan from a configuration; problems are noted there, for
+ * ls_config_finish(), and the plan then holds defaults in their place.
+ * config: moved on success.
+ * Errors: LS_ENOMEM. */
+LS_MUST_USE int plan_read(struct plan *out, ls_config **config,
+                          const char *path);
+void plan_fini(struct plan *plan);
+
+/* Part of plan_read(): the list `nodes`. Errors: LS_ENOMEM. */
+LS_MUST_USE int plan_read_nodes(struct plan *plan, ls_config_section *root);
+
+/* Find a node. Errors: LS_EINVAL there is none: lists those there are. */
+LS_MUST_USE int plan_find(const struct plan *plan, uint32_t id, size_t *index);
+
+/* Where a node listens and whom it attaches to. */
+struct plan_endpoints {
+    char bind[LS_ENDPOINT_MAX + 1];
+    char advertise[LS_ENDPOINT_MAX + 1]; /* "": what was bound */
+    char attach[PLAN_ATTACH_MAX][LS_ENDPOINT_MAX + 1];
+    size_t n_attach;
+};
+
+/* For a node among all others on this machine, as `run` starts them: `host`
+ * does not count, and those that name nobody attach to the first node.
+ * first: its endpoint once it is known; NULL: it is not, or this is it.
+ * dir:   for ipc sockets.
+ * Errors: LS_ECONFIG an endpoint would be too long. */
+LS_MUST_USE int plan_endpoints_here(const struct plan *plan, size_t index,
+                                    const char *first, const char *dir,
+                                    struct plan_endpoints *out);
+
+/* For a node that is started by itself: the others are found through the first
+ * node's host or fixed endpoint.
+ * Errors: LS_ECONFIG an endpoint would be too long. */
+LS_MUST_USE int plan_endpoints_alone(const struct plan *plan, size_t index,
+                                     struct plan_endpoints *out);
+
+/* What is wrong with the form of an endpoint, in words for a message; NULL:
+ * nothing. listen: it is for bind, so a range of ports is fine. */
+const char *plan_endpoint_fault(const char *endpoint, bool listen);
+/* Whether an endpoint is reached from this machine only. */
+bool plan_endpoint_is_local(const char *endpoint);
+
+/* Print it: a table for people, or one JSON object. Errors: LS_ENOMEM. */
+LS_MUST_USE int plan_print(const struct plan *plan, bool json);
+
+#endif

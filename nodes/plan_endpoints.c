@@ -1,0 +1,158 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan.h"
+
+static const char *const schemes[] = {"tcp://", "ipc://", "inproc://"};
+
+static const char *tcp_fault(const char *address, bool listen)
+{
+    const char *colon = strrchr(address, ':');
+    if (colon == NULL || colon == address)
+        return "expected tcp://HOST:PORT";
+    char *end;
+    const long first = strtol(colon + 1, &end, 10);
+    long last = first;
+    if (end == colon + 1)
+        return "expected a port after the last colon";
+    if (*end == '-' && listen)
+        last = strtol(end + 1, &end, 10);
+    else if (*end == '-')
+        return "a range of ports is for bind only: name the one to dial";
+    if (*end != '\0' || first < 1 || last > 65535 || first > last)
+        return "ports go from 1 to 65535";
+    return NULL;
+}
+
+const char *plan_endpoint_fault(const char *endpoint, bool listen)
+{
+    if (strlen(endpoint) > LS_ENDPOINT_MAX)
+        return "it is too long: at most 255 bytes";
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+        const size_t length = strlen(schemes[i]);
+        if (strncmp(endpoint, schemes[i], length) != 0)
+            continue;
+        if (i == 0)
+            return tcp_fault(endpoint + length, listen);
+        return endpoint[length] == '\0' ? "a name must follow the slashes"
+                                        : NULL;
+    }
+    return "expected tcp://HOST:PORT, ipc://PATH or inproc://NAME";
+}
+
+bool plan_endpoint_is_local(const char *endpoint)
+{
+    static const char *const local[] = {"ipc://", "inproc://", "tcp://127.",
+                                        "tcp://localhost:", "tcp://[::1]:"};
+    for (size_t i = 0; i < sizeof local / sizeof local[0]; i++) {
+        if (strncmp(endpoint, local[i], strlen(local[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Print into an endpoint's place. */
+static int put(char *to, const char *format, ...) LS_PRINTF(2, 3);
+static int put(char *to, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const int n = vsnprintf(to, LS_ENDPOINT_MAX + 1, format, arguments);
+    va_end(arguments);
+    if (n < 0 || n > LS_ENDPOINT_MAX)
+        return ls_error(LS_ECONFIG, "the endpoint %s… is longer than %d bytes",
+                        to, LS_ENDPOINT_MAX);
+    return LS_OK;
+}
+
+static int default_bind(const struct plan *plan, const struct plan_node *node,
+                        const char *dir, char *out)
+{
+    switch (plan->world.transport) {
+    case PLAN_IPC:
+        return put(out, "ipc://%s/%s-%u.ipc", dir != NULL ? dir : "/tmp",
+                   plan->job, (unsigned)node->id);
+    case PLAN_INPROC:
+        return put(out, "inproc://%s-%u", plan->job, (unsigned)node->id);
+    case PLAN_TCP:
+        break;
+    }
+    return put(out, "tcp://127.0.0.1:%d-%d", plan->world.first_port,
+               plan->world.last_port);
+}
+
+static int copy_attach(const struct plan_node *node, struct plan_endpoints *out)
+{
+    int status = LS_OK;
+    for (size_t i = 0; i < node->n_attach && status == LS_OK; i++)
+        status = put(out->attach[out->n_attach++], "%s", node->attach[i]);
+    return status;
+}
+
+int plan_endpoints_here(const struct plan *plan, size_t index,
+                        const char *first, const char *dir,
+                        struct plan_endpoints *out)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    memset(out, 0, sizeof *out);
+    int status = node->bind[0] != '\0'
+                     ? put(out->bind, "%s", node->bind)
+                     : default_bind(plan, node, dir, out->bind);
+    if (status == LS_OK)
+        status = put(out->advertise, "%s", node->advertise);
+    if (status == LS_OK)
+        status = copy_attach(node, out);
+    if (status == LS_OK && out->n_attach == 0 && first != NULL)
+        status = put(out->attach[out->n_attach++], "%s", first);
+    return status;
+}
+
+/* Where others can dial the first node without having heard of it; "" when
+ * that shows only once it runs. */
+static int known_address(const struct plan *plan, char *out)
+{
+    const struct plan_node *first = &plan->nodes[plan->first];
+    if (first->host[0] != '\0')
+        return put(out, "tcp://%s:%d", first->host, first->port);
+    if (first->advertise[0] != '\0')
+        return put(out, "%s", first->advertise);
+    const bool anywhere = strncmp(first->bind, "tcp://0.", 8) == 0 ||
+                          strncmp(first->bind, "tcp://*", 7) == 0;
+    if (first->bind[0] != '\0' && !anywhere &&
+        plan_endpoint_fault(first->bind, false) == NULL)
+        return put(out, "%s", first->bind);
+    if (first->bind[0] == '\0' && plan->world.transport == PLAN_IPC)
+        return default_bind(plan, first, plan->world.dir, out);
+    out[0] = '\0';
+    return LS_OK;
+}
+
+int plan_endpoints_alone(const struct plan *plan, size_t index,
+                         struct plan_endpoints *out)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    memset(out, 0, sizeof *out);
+    int status = LS_OK;
+    if (node->host[0] != '\0') {
+        status =
+            put(out->bind, "tcp://%s:%d",
+                plan->world.insecure ? "0.0.0.0" : "127.0.0.1", node->port);
+        if (status == LS_OK)
+            status = put(out->advertise, "tcp://%s:%d", node->host, node->port);
+    } else {
+        status = node->bind[0] != '\0'
+                     ? put(out->bind, "%s", node->bind)
+                     : default_bind(plan, node, plan->world.dir, out->bind);
+        if (status == LS_OK)
+            status = put(out->advertise, "%s", node->advertise);
+    }
+    if (status == LS_OK)
+        status = copy_attach(node, out);
+    if (status != LS_OK || out->n_attach > 0 || index == plan->first)
+        return status;
+    status = known_address(plan, out->attach[0]);
+    out->n_attach = out->attach[0][0] != '\0';
+    return status;
+}

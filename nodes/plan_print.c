@@ -1,0 +1,118 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "plan.h"
+
+/* What a table shows of a node. */
+struct row {
+    struct plan_endpoints endpoints;
+    const char *listens;
+    const char *attaches; /* the first one */
+};
+
+static int make_row(const struct plan *plan, size_t index, struct row *row)
+{
+    const int status = plan_endpoints_alone(plan, index, &row->endpoints);
+    if (status != LS_OK)
+        return status;
+    const struct plan_endpoints *endpoints = &row->endpoints;
+    row->listens = endpoints->advertise[0] != '\0' ? endpoints->advertise
+                                                   : endpoints->bind;
+    row->attaches = endpoints->n_attach > 0 ? endpoints->attach[0] : "";
+    return LS_OK;
+}
+
+static void print_node(const struct plan *plan, size_t index,
+                       const struct row *row, int width)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    printf("  %4u  %-9s  %-*s  ", (unsigned)node->id,
+           plan_role_names[node->role], width, row->listens);
+    if (row->attaches[0] != '\0')
+        printf("%s", row->attaches);
+    else if (index != plan->first)
+        printf("node %u", (unsigned)plan->nodes[plan->first].id);
+    else
+        printf("-");
+    if (node->labels[0] != '\0')
+        printf("  [%s]", node->labels);
+    printf("\n");
+}
+
+static int print_table(const struct plan *plan)
+{
+    struct row row;
+    int width = (int)sizeof "listens at" - 1;
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        const int status = make_row(plan, i, &row);
+        if (status != LS_OK)
+            return status;
+        const int length = (int)strlen(row.listens);
+        width = length > width ? length : width;
+    }
+    printf("%s is right: job %s, seed %llu, plugin %s\n", plan->path, plan->job,
+           (unsigned long long)plan->seed, plan->plugin);
+    printf("%zu node%s, %s over %s\n\n", plan->n_nodes,
+           plan->n_nodes == 1 ? "" : "s",
+           plan_topology_names[plan->world.topology == LS_TOPOLOGY_STAR],
+           plan_transport_names[plan->world.transport]);
+    printf("  %4s  %-9s  %-*s  %s\n", "id", "role", width, "listens at",
+           "attaches to");
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        const int status = make_row(plan, i, &row);
+        if (status != LS_OK)
+            return status;
+        print_node(plan, i, &row, width);
+    }
+    return LS_OK;
+}
+
+static int write_node(const struct plan *plan, size_t index, ls_writer *out)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    struct row row;
+    const int status = make_row(plan, index, &row);
+    if (status != LS_OK)
+        return status;
+    ls_write_map(out, 6);
+    json_int(out, "id", node->id);
+    json_string(out, "role", plan_role_names[node->role]);
+    json_string(out, "labels", node->labels);
+    json_string(out, "bind", row.endpoints.bind);
+    json_string(out, "advertise", row.listens);
+    ls_write_string(out, "attach");
+    ls_write_array(out, (uint32_t)row.endpoints.n_attach);
+    for (size_t i = 0; i < row.endpoints.n_attach; i++)
+        ls_write_string(out, row.endpoints.attach[i]);
+    return LS_OK;
+}
+
+static int print_json(const struct plan *plan)
+{
+    ls_writer *out = NULL;
+    int status = ls_writer_create(&out);
+    if (status != LS_OK)
+        return status;
+    ls_write_map(out, 7);
+    json_string(out, "job", plan->job);
+    json_int(out, "seed", (int64_t)plan->seed);
+    json_string(out, "plugin", plan->plugin);
+    json_string(out, "out", plan->out);
+    json_string(out, "topology",
+                plan_topology_names[plan->world.topology == LS_TOPOLOGY_STAR]);
+    json_string(out, "transport", plan_transport_names[plan->world.transport]);
+    ls_write_string(out, "nodes");
+    ls_write_array(out, (uint32_t)plan->n_nodes);
+    for (size_t i = 0; i < plan->n_nodes && status == LS_OK; i++)
+        status = write_node(plan, i, out);
+    if (status == LS_OK)
+        status = json_print_line(stdout, out);
+    ls_writer_destroy(&out);
+    return status;
+}
+
+int plan_print(const struct plan *plan, bool json)
+{
+    return json ? print_json(plan) : print_table(plan);
+}

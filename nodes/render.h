@@ -1,0 +1,48 @@
+/* render.h - what a run shows: one live line on a terminal, plain lines
+ * elsewhere, or JSON lines; and at the end the summary or the failure.
+ *
+ * The summary and JSON go to stdout, everything else to stderr.
+ * Thread: serial. */
+#ifndef LOCKSTEP_RENDER_H
+#define LOCKSTEP_RENDER_H
+
+#include "plan.h"
+#include "report.h"
+
+typedef struct render render;
+
+/* plan: borrow. alone: index of the one node that is watched; n_nodes: all.
+ * Errors: LS_ENOMEM. */
+LS_MUST_USE int render_create(render **out, const struct plan *plan, bool json,
+                              size_t alone);
+void render_destroy(render **render);
+
+/* A node has been started; pid: 0 when it is a thread. */
+void render_launched(render *render, size_t index, long pid);
+/* A node reports. */
+void render_report(render *render, size_t index, const struct report *report);
+/* A node wrote a line to stderr. */
+void render_line(render *render, size_t index, const char *line);
+
+struct render_failure {
+    size_t index;             /* of the node; n_nodes: the run itself */
+    int status;               /* LS_E…; LS_OK when it died without one */
+    int signal;               /* that killed it, or 0 */
+    int exit_code;            /* of the run */
+    const char *text;         /* a whole sentence */
+    const char *const *lines; /* its last lines */
+    size_t n_lines;
+};
+
+/* Why the run fails, as soon as that is known. */
+void render_failed(render *render, const struct render_failure *failure);
+
+/* One more line on it, for people. */
+void render_remark(render *render, const char *text);
+
+/* The run is over, and all reports have been seen: the summary; after a
+ * failure only where the weights are, but as JSON the whole summary too, so
+ * that the last line always is one. */
+void render_end(render *render);
+
+#endif

@@ -1,0 +1,149 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lockstep/log.h"
+
+#include "json.h"
+#include "render_parts.h"
+
+static void begin(render *self, const char *event, uint32_t n)
+{
+    ls_writer_clear(self->json);
+    ls_write_map(self->json, n + 1);
+    json_string(self->json, "event", event);
+}
+
+static void end(render *self)
+{
+    if (json_print_line(stdout, self->json) != LS_OK)
+        ls_log_error("an event could not be written: %s", ls_error_text());
+}
+
+static void put_node(render *self, size_t index)
+{
+    const struct plan_node *node = &self->plan->nodes[index];
+    json_int(self->json, "node", node->id);
+    json_string(self->json, "role", plan_role_names[node->role]);
+}
+
+static void put_counters(render *self, const struct report *report)
+{
+    json_int(self->json, "iteration", report->iteration);
+    json_int(self->json, "env_step", report->env_step);
+    json_int(self->json, "train_iter", report->train_iter);
+}
+
+/* A node's record when the world has been formed, or when it has ended. */
+static void put_life(render *self, size_t index, const struct report *report)
+{
+    ls_writer *out = self->json;
+    switch ((enum report_kind)report->kind) {
+    case REPORT_BOUND:
+        begin(self, "bound", 4);
+        put_node(self, index);
+        json_int(out, "pid", self->nodes[index].pid);
+        json_string(out, "endpoint", report->endpoint);
+        break;
+    case REPORT_STARTED:
+        begin(self, "started", 3);
+        put_node(self, index);
+        json_int(out, "pid", self->nodes[index].pid);
+        break;
+    default:
+        begin(self, "ended", 5);
+        put_node(self, index);
+        json_string(out, "status", ls_status_name((int)report->status));
+        ls_write_string(out, "text");
+        json_any_string(out, report->text);
+        json_int(out, "peak_kib", report->peak_kib);
+        break;
+    }
+    end(self);
+}
+
+void render_json_report(render *self, size_t index, const struct report *report)
+{
+    ls_writer *out = self->json;
+    switch ((enum report_kind)report->kind) {
+    case REPORT_PROGRESS:
+        if (index != self->lead)
+            return; /* the others' are parts of what this one counts */
+        begin(self, "progress", 6);
+        put_node(self, index);
+        put_counters(self, report);
+        json_double(out, "env_steps_per_s", report->env_steps_per_s);
+        end(self);
+        return;
+    case REPORT_EVALUATION:
+        begin(self, "evaluation", 8);
+        put_node(self, index);
+        put_counters(self, report);
+        json_int(out, "episodes", report->episodes);
+        json_double(out, "return", report->eval_value);
+        json_bool(out, "solved", report->eval_value >= self->plan->solved);
+        end(self);
+        return;
+    case REPORT_BOUND:
+    case REPORT_STARTED:
+    case REPORT_DONE:
+    case REPORT_FAILED:
+    case REPORT_N_KINDS:
+        break;
+    }
+    put_life(self, index, report);
+}
+
+void render_json_failed(render *self, const struct render_failure *failure)
+{
+    ls_writer *out = self->json;
+    const bool node = failure->index < self->plan->n_nodes;
+    begin(self, "failed", node ? 7 : 5);
+    if (node)
+        put_node(self, failure->index);
+    json_int(out, "exit_code", failure->exit_code);
+    json_string(out, "status",
+                failure->status != LS_OK ? ls_status_name(failure->status)
+                                         : NULL);
+    json_int(out, "signal", failure->signal);
+    ls_write_string(out, "text");
+    json_any_string(out, failure->text);
+    ls_write_string(out, "lines");
+    ls_write_array(out, (uint32_t)failure->n_lines);
+    for (size_t i = 0; i < failure->n_lines; i++)
+        json_any_string(out, failure->lines[i]);
+    end(self);
+}
+
+void render_json_summary(render *self)
+{
+    ls_writer *out = self->json;
+    const struct totals totals = render_totals(self);
+    const struct report *lead = &self->nodes[self->lead].last;
+    begin(self, "summary", 16);
+    json_int(out, "exit_code", self->exit_code);
+    json_bool(out, "solved", totals.solved);
+    json_double(out, "return",
+                self->evaluation.episodes > 0 ? self->evaluation.eval_value
+                                              : (double)NAN);
+    json_double(out, "wall_s", totals.wall_s);
+    json_int(out, "seed", (int64_t)self->plan->seed);
+    put_counters(self, lead);
+    json_int(out, "env_episode", lead->env_episode);
+    json_double(out, "env_steps_per_s", totals.env_steps_per_s);
+    json_int(out, "messages", totals.sent);
+    json_int(out, "message_bytes", totals.sent_bytes);
+    json_int(out, "losses", totals.lost);
+    json_int(out, "refused", totals.refused);
+    json_string(out, "weights",
+                lead->weights[0] != '\0' ? lead->weights : NULL);
+    ls_write_string(out, "nodes");
+    ls_write_array(out, (uint32_t)self->plan->n_nodes);
+    for (size_t i = 0; i < self->plan->n_nodes; i++) {
+        ls_write_map(out, 4);
+        put_node(self, i);
+        json_int(out, "pid", self->nodes[i].pid);
+        json_int(out, "peak_kib", self->nodes[i].last.peak_kib);
+    }
+    end(self);
+}

@@ -1,0 +1,63 @@
+/* render_parts.h - what the files of render share. */
+#ifndef LOCKSTEP_RENDER_PARTS_H
+#define LOCKSTEP_RENDER_PARTS_H
+
+#include "lockstep/middleware.h"
+
+#include "render.h"
+
+enum node_state {
+    NODE_AWAITED,
+    NODE_LAUNCHED,
+    NODE_BOUND,
+    NODE_IN,
+    NODE_DONE,
+    NODE_FAILED
+};
+
+struct rendered_node {
+    enum node_state state;
+    long pid;
+    struct report last;
+};
+
+struct render {
+    const struct plan *plan;     /* borrow */
+    struct rendered_node *nodes; /* own; n_nodes of the plan */
+    size_t alone;                /* the one that is watched, or n_nodes */
+    size_t lead;                 /* whose counters are the run's */
+    ls_progress *progress;       /* own; NULL: not wanted */
+    ls_writer *json;             /* own; NULL: text */
+    bool colour_out, colour_err;
+    bool failed; /* some node; the line stands still */
+    int exit_code;
+    int64_t born_at, formed_at, ended_at; /* ls_now(); 0: not yet */
+    struct report evaluation;             /* the last one; episodes 0: none */
+    int64_t iteration, env_step, counted_at; /* the latest that were heard */
+};
+
+/* The figures of a run so far. */
+struct totals {
+    double wall_s;
+    double env_steps_per_s;
+    int64_t sent, sent_bytes, lost, refused, peak_kib;
+    bool solved;
+};
+struct totals render_totals(const struct render *render);
+
+/* A whole number with its thousands apart. */
+struct count_text {
+    char text[32];
+};
+struct count_text render_count(int64_t value);
+
+/* Events as JSON lines. */
+void render_json_report(render *render, size_t index,
+                        const struct report *report);
+void render_json_failed(render *render, const struct render_failure *failure);
+void render_json_summary(render *render);
+
+/* The summary for people. */
+void render_text_summary(render *render);
+
+#endif

@@ -1,0 +1,98 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "render_parts.h"
+
+/* Memory is told node by node up to here, beyond it only the largest. */
+#define NODES_IN_A_LINE 16
+
+static void row(const char *name, const char *text)
+{
+    printf("  %-13s  %s\n", name, text);
+}
+
+static void print_heading(const render *self, bool solved)
+{
+    const struct report *lead = &self->nodes[self->lead].last;
+    const struct report *evaluation = &self->evaluation;
+    const char *bold = self->colour_out ? "\033[1;32m" : "";
+    const char *plain = self->colour_out ? "\033[0m" : "";
+    if (evaluation->episodes == 0) {
+        printf("done after %s iterations\n\n",
+               render_count(lead->iteration).text);
+        return;
+    }
+    if (!isfinite(self->plan->solved)) {
+        printf("done: mean return %.1f of %lld episodes\n\n",
+               evaluation->eval_value, (long long)evaluation->episodes);
+        return;
+    }
+    printf("%s%s%s: mean return %.1f of %lld episodes, %g needed\n\n",
+           solved ? bold : "", solved ? "solved" : "not solved",
+           solved ? plain : "", evaluation->eval_value,
+           (long long)evaluation->episodes, self->plan->solved);
+}
+
+static void print_bytes(char *text, size_t size, int64_t bytes)
+{
+    if (bytes < 1000000)
+        (void)snprintf(text, size, "%.1f kB", (double)bytes / 1e3);
+    else
+        (void)snprintf(text, size, "%.1f MB", (double)bytes / 1e6);
+}
+
+static void print_memory(const render *self, int64_t peak_kib)
+{
+    char text[256];
+    size_t used = 0;
+    const size_t n = self->plan->n_nodes;
+    const bool threads = self->nodes[self->lead].pid == 0;
+    if (self->alone < n || threads || n > NODES_IN_A_LINE) {
+        (void)snprintf(text, sizeof text, "%.1f MiB%s",
+                       (double)peak_kib / 1024.0,
+                       n > NODES_IN_A_LINE && !threads ? " at most" : "");
+    } else {
+        for (size_t i = 0; i < n; i++)
+            used += (size_t)snprintf(
+                text + used, sizeof text - used, "%s%.1f", i > 0 ? ", " : "",
+                (double)self->nodes[i].last.peak_kib / 1024.0);
+        (void)snprintf(text + used, sizeof text - used, " MiB (nodes");
+        used += strlen(text + used);
+        for (size_t i = 0; i < n; i++)
+            used += (size_t)snprintf(text + used, sizeof text - used, " %u",
+                                     (unsigned)self->plan->nodes[i].id);
+        (void)snprintf(text + used, sizeof text - used, ")");
+    }
+    row("peak memory", text);
+}
+
+void render_text_summary(render *self)
+{
+    const struct totals totals = render_totals(self);
+    const struct report *lead = &self->nodes[self->lead].last;
+    char text[REPORT_PATH_MAX], bytes[32];
+    print_heading(self, totals.solved);
+
+    (void)snprintf(text, sizeof text, "%.2f s", totals.wall_s);
+    row("wall time", text);
+    row("iterations", render_count(lead->iteration).text);
+    (void)snprintf(text, sizeof text, "%s in %s episodes",
+                   render_count(lead->env_step).text,
+                   render_count(lead->env_episode).text);
+    row("env steps", text);
+    row("env steps/s",
+        render_count((int64_t)llround(totals.env_steps_per_s)).text);
+    print_bytes(bytes, sizeof bytes, totals.sent_bytes);
+    (void)snprintf(text, sizeof text, "%s sent, %s",
+                   render_count(totals.sent).text, bytes);
+    row("messages", text);
+    row("losses", render_count(totals.lost).text);
+    if (totals.refused > 0)
+        row("refused", render_count(totals.refused).text);
+    if (totals.peak_kib > 0)
+        print_memory(self, totals.peak_kib);
+    if (lead->weights[0] != '\0')
+        row("weights", lead->weights);
+    (void)fflush(stdout);
+}

@@ -1,0 +1,67 @@
+/* report.h - what a node tells whoever watches it.
+ *
+ * One flat record; which of its fields mean something follows from the kind.
+ * Nodes that are threads hand records over by a call; those that are processes
+ * write them to a pipe, each as a length and a msgpack map. */
+#ifndef LOCKSTEP_REPORT_H
+#define LOCKSTEP_REPORT_H
+
+#include <stdint.h>
+
+#include "lockstep/codec.h"
+#include "lockstep/node.h"
+
+enum report_kind {
+    REPORT_BOUND,      /* it listens: endpoint */
+    REPORT_STARTED,    /* its world is formed */
+    REPORT_PROGRESS,   /* counters; env_steps_per_s */
+    REPORT_EVALUATION, /* counters; eval_value, episodes */
+    REPORT_DONE,       /* counters, traffic, memory, weights */
+    REPORT_FAILED,     /* the same; status, text */
+    REPORT_N_KINDS
+};
+
+#define REPORT_PATH_MAX 1024
+
+struct report {
+    int64_t kind;
+    int64_t node; /* id */
+
+    int64_t iteration, env_step, env_episode, train_iter; /* counters */
+    double env_steps_per_s;
+    double eval_value; /* NaN: none yet */
+    int64_t episodes;
+
+    int64_t sent, sent_bytes, received, lost, dropped, refused; /* traffic */
+    int64_t peak_kib; /* largest resident size of the process */
+
+    int64_t status;
+    char endpoint[LS_ENDPOINT_MAX + 1];
+    char weights[REPORT_PATH_MAX]; /* the file; "": none was written */
+    char text[LS_ERROR_TEXT_MAX];
+};
+
+struct report_sink {
+    void (*put)(void *self, const struct report *report);
+    void *self;
+};
+
+/* Write a record as one value; read it back. What is missing stays as it was,
+ * what is unknown is passed over.
+ * Errors of reading: LS_EPROTO. */
+void report_write(const struct report *report, ls_writer *out);
+LS_MUST_USE int report_read(struct report *out, const void *data, size_t size);
+
+/* A sink that writes to a descriptor; a watcher that has gone is no error.
+ * out:    own; give it to report_pipe_destroy(); the descriptor is borrowed.
+ * Thread of put: any. */
+typedef struct report_pipe report_pipe;
+LS_MUST_USE int report_pipe_create(report_pipe **out, int fd);
+void report_pipe_destroy(report_pipe **pipe);
+struct report_sink report_pipe_sink(report_pipe *pipe);
+
+/* Read records from a descriptor until its end and hand each to the sink.
+ * Errors: LS_EPROTO what came is no record; LS_EIO; LS_ENOMEM. */
+LS_MUST_USE int report_drain(int fd, struct report_sink sink);
+
+#endif

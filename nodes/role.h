@@ -1,0 +1,59 @@
+/* role.h - what each role does in an iteration.
+ *
+ * An iteration is one collect, one learn and one evaluation, in step:
+ *   collector   receives the weights of the iteration before (in the first one
+ *               it has them from the seed), collects, sends trajectories
+ *   learner     waits for all trajectories, learns, sends the weights
+ *   evaluator   receives these very weights, evaluates; when they are good
+ *               enough, everyone ends with this iteration
+ * So what a run computes follows from its seed alone, and the weights that the
+ * learner holds at the end are those that were evaluated last. */
+#ifndef LOCKSTEP_ROLE_H
+#define LOCKSTEP_ROLE_H
+
+#include "lockstep/barrier.h"
+#include "lockstep/middleware.h"
+#include "lockstep/task.h"
+
+#include "agent.h"
+#include "plan.h"
+#include "report.h"
+
+/* What a role's steps share. The node that runs it owns all of this. */
+struct role {
+    const struct plan *plan; /* borrow */
+    size_t index;            /* of the node in the plan */
+    struct agent agent;
+    struct report_sink sink;
+    struct trajectory *trajectories; /* own; n_trajectories */
+    size_t n_trajectories;
+    ls_writer *writer;             /* own */
+    struct ls_trajectory *batch;   /* own; as many, for learn() */
+    int64_t started_at;            /* the first iteration */
+    bool learned;                  /* the weights are worth keeping */
+    char weights[REPORT_PATH_MAX]; /* where they were written, or "" */
+};
+
+/* out: written on success only; give it to role_fini().
+ * Errors: LS_ENOMEM; what the plugin's init returns. */
+LS_MUST_USE int role_init(struct role *out, const struct plan *plan,
+                          size_t index, const struct ls_plugin *plugin,
+                          struct report_sink sink);
+void role_fini(struct role *role);
+
+/* Fill a task with the pipeline of the role; the first error is kept by the
+ * task and returned by ls_task_run(). role: borrow, longer than the task. */
+void role_use(struct role *role, ls_task *task);
+
+/* A record of this kind with the node's id and the task's counters. */
+struct report role_report(const struct role *role, ls_task *task,
+                          enum report_kind kind);
+
+/* The steps. */
+ls_step_fn role_collect;
+ls_step_fn role_learn;
+ls_step_fn role_evaluate;
+/* The learner's finish hook: writes the weights. */
+int role_save_weights(void *role, ls_task *task, int status);
+
+#endif

@@ -1,0 +1,18 @@
+/* socket_folder.h - a folder for the ipc sockets of one run. */
+#ifndef LOCKSTEP_SOCKET_FOLDER_H
+#define LOCKSTEP_SOCKET_FOLDER_H
+
+#include "lockstep/status.h"
+
+struct socket_folder {
+    char path[256]; /* "": none */
+};
+
+/* Make one under XDG_RUNTIME_DIR, else /tmp, open to this user alone: anyone
+ * who reaches a socket can speak to a node. Errors: LS_EIO. */
+LS_MUST_USE int socket_folder_make(struct socket_folder *out);
+
+/* Remove it and what nodes that were killed left in it. */
+void socket_folder_remove(struct socket_folder *folder);
+
+#endif

@@ -1,0 +1,54 @@
+/* supervise.h - watch the nodes of a run from their start to their end.
+ *
+ * The supervisor starts the first node, waits until it listens, starts the
+ * others with its endpoint, and then waits for what happens: all done, one
+ * failed, Ctrl-C, time up. Whatever it is, in the end no node is left. It does
+ * not know whether nodes are processes or threads: a launcher starts and stops
+ * them, and notes what they say and how they end.
+ * Thread: owner; the notes are for any thread. */
+#ifndef LOCKSTEP_SUPERVISE_H
+#define LOCKSTEP_SUPERVISE_H
+
+#include "plan.h"
+#include "render.h"
+#include "report.h"
+
+typedef struct supervisor supervisor;
+
+struct launcher {
+    /* Start a node. endpoints: copied. On failure no end is noted.
+     * Thread: that of supervise(). */
+    int (*start)(void *self, size_t index,
+                 const struct plan_endpoints *endpoints);
+    /* Tell a node to stop; hard: make it. Nothing when it has ended. */
+    void (*stop)(void *self, size_t index, bool hard);
+    void *self;
+    const char *dir; /* for ipc sockets; may be NULL */
+};
+
+/* render: borrow. out: own; give it to supervisor_destroy(), when no launcher
+ * will note anything any more. Errors: LS_ENOMEM. */
+LS_MUST_USE int supervisor_create(supervisor **out, const struct plan *plan,
+                                  render *render);
+void supervisor_destroy(supervisor **supervisor);
+
+/* Run to the end. timeout_s: 0: none. Returns the exit code; everything has
+ * been rendered. *left: a node did not stop even when made to: it is still
+ * there, and what it uses must be too. */
+LS_MUST_USE int supervise(supervisor *supervisor,
+                          const struct launcher *launcher, double timeout_s,
+                          bool *left);
+
+/* A node's reports go here. */
+struct report_sink supervisor_sink(supervisor *supervisor);
+/* A line that a node wrote to stderr; pid: of a node that is a process. */
+void supervisor_note_line(supervisor *supervisor, size_t index,
+                          const char *line);
+void supervisor_note_pid(supervisor *supervisor, size_t index, long pid);
+/* The node is gone. */
+void supervisor_note_end(supervisor *supervisor, size_t index, int exit_code,
+                         int signal);
+/* End the run with exit code 128 + signal. */
+void supervisor_interrupt(supervisor *supervisor, int signal);
+
+#endif

@@ -1,0 +1,17 @@
+/* threads.h - the launcher that makes every node a thread of this process. */
+#ifndef LOCKSTEP_THREADS_H
+#define LOCKSTEP_THREADS_H
+
+#include "setup.h"
+#include "supervise.h"
+
+typedef struct threads threads;
+
+/* All borrow. Errors: LS_EIO the folder for ipc sockets; LS_ENOMEM. */
+LS_MUST_USE int threads_create(threads **out, const struct setup *setup,
+                               supervisor *watcher);
+/* All nodes have ended. */
+void threads_destroy(threads **threads);
+struct launcher threads_launcher(threads *threads);
+
+#endif

@@ -1,0 +1,45 @@
+/* trajectory_codec.h - a trajectory as one msgpack value, and back.
+ *
+ * A map: "n", and for each array of struct ls_trajectory a binary of its
+ * floats or bytes. What comes back is checked against the shapes that this
+ * node expects, so that bytes from a peer can neither overrun an array nor
+ * bring a number that is none into the learning.
+ * Thread: serial. */
+#ifndef LOCKSTEP_TRAJECTORY_CODEC_H
+#define LOCKSTEP_TRAJECTORY_CODEC_H
+
+#include "lockstep/plugin.h"
+
+struct trajectory_shape {
+    size_t n_observation, n_action, n_extras;
+    uint32_t n_choices; /* 0: actions are free */
+    size_t n_max;       /* steps at most */
+};
+
+/* A trajectory with room for n_max steps. */
+struct trajectory {
+    struct ls_trajectory view; /* points into memory */
+    void *memory;              /* own */
+};
+
+/* out: own; give it to trajectory_fini(). n is 0. Errors: LS_ENOMEM. */
+LS_MUST_USE int trajectory_init(struct trajectory *out,
+                                const struct trajectory_shape *shape);
+void trajectory_fini(struct trajectory *trajectory);
+
+/* Write it as exactly one value.
+ * Errors: LS_EHANDLER a float is not finite or a choice is none: the array
+ *         and the step are named; it is the plugin's doing. */
+LS_MUST_USE int trajectory_write(const struct ls_trajectory *trajectory,
+                                 const struct trajectory_shape *shape,
+                                 ls_writer *out);
+
+/* Read it back into a trajectory made for this shape.
+ * Errors: LS_EPROTO no such value, another shape, more than n_max steps, a
+ *         float that is not finite, a flag or a choice that is none. The
+ *         trajectory's contents are then undefined, its n is 0. */
+LS_MUST_USE int trajectory_read(struct trajectory *trajectory,
+                                const struct trajectory_shape *shape,
+                                const void *data, size_t size);
+
+#endif

@@ -1,0 +1,6 @@
+#include "version.h"
+
+const char *version_text(void)
+{
+    return LOCKSTEP_VERSION;
+}

@@ -1,0 +1,492 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lockstep/codec.h"
+
+/* Bytes from a literal, its NUL left out. */
+#define BYTES(literal) literal, sizeof(literal) - 1
+
+static int setup_writer(void **state)
+{
+    ls_writer *writer = NULL;
+    if (ls_writer_create(&writer) != LS_OK)
+        return -1;
+    *state = writer;
+    return 0;
+}
+
+static int teardown_writer(void **state)
+{
+    ls_writer *writer = *state;
+    ls_writer_destroy(&writer);
+    return writer == NULL ? 0 : -1;
+}
+
+static ls_document *read_bytes(const void *data, size_t size)
+{
+    ls_document *document = NULL;
+    assert_int_equal(ls_document_read(&document, data, size, NULL), LS_OK);
+    assert_non_null(document);
+    return document;
+}
+
+static ls_document *read_written(ls_writer *writer)
+{
+    const void *data = NULL;
+    size_t size = 0;
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    return read_bytes(data, size);
+}
+
+static void assert_written(ls_writer *writer, const char *bytes, size_t n)
+{
+    const void *data = NULL;
+    size_t size = 0;
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_int_equal(size, n);
+    assert_memory_equal(data, bytes, n);
+}
+
+static void assert_refused(int status, const char *bytes, size_t n,
+                           const char *text)
+{
+    ls_document *document = NULL;
+    assert_int_equal(ls_document_read(&document, bytes, n, NULL), status);
+    assert_null(document);
+    assert_non_null(strstr(ls_error_text(), text));
+}
+
+static void a_writer_fails_as(ls_writer *writer, int status, const char *text)
+{
+    const void *data = NULL;
+    size_t size = 77;
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), status);
+    assert_non_null(strstr(ls_error_text(), text));
+    assert_null(data);
+    assert_int_equal(size, 77);
+}
+
+static void values_take_their_shortest_form(void **state)
+{
+    ls_writer *const writer = *state;
+    ls_write_array(writer, 9);
+    ls_write_nil(writer);
+    ls_write_bool(writer, true);
+    ls_write_bool(writer, false);
+    ls_write_int(writer, -1);
+    ls_write_uint(writer, 200);
+    ls_write_double(writer, 1.0);
+    ls_write_string(writer, "hi");
+    ls_write_binary(writer, "\1", 1);
+    ls_write_map(writer, 1);
+    ls_write_string(writer, "k");
+    ls_write_array(writer, 0);
+    assert_written(writer, BYTES("\x99\xc0\xc3\xc2\xff\xcc\xc8"
+                                 "\xcb\x3f\xf0\0\0\0\0\0\0"
+                                 "\xa2hi\xc4\x01\x01\x81\xa1k\x90"));
+}
+
+static void every_value_reads_back(void **state)
+{
+    ls_writer *const writer = *state;
+    ls_write_map(writer, 5);
+    ls_write_string(writer, "least");
+    ls_write_int(writer, INT64_MIN);
+    ls_write_string(writer, "most");
+    ls_write_uint(writer, UINT64_MAX);
+    ls_write_string(writer, "pi");
+    ls_write_double(writer, 3.25);
+    ls_write_string(writer, "text");
+    ls_write_string(writer, "gr\xc3\xbc\xc3\x9f");
+    ls_write_string(writer, "yes");
+    ls_write_bool(writer, true);
+    ls_document *document = read_written(writer);
+    const ls_value *const root = ls_document_root(document);
+
+    int64_t least = 0;
+    uint64_t most = 0;
+    double pi = 0;
+    const char *text = NULL;
+    bool yes = false;
+    assert_int_equal(ls_value_int(ls_value_get(root, "least"), &least), LS_OK);
+    assert_int_equal(ls_value_uint(ls_value_get(root, "most"), &most), LS_OK);
+    assert_int_equal(ls_value_double(ls_value_get(root, "pi"), &pi), LS_OK);
+    assert_int_equal(ls_value_string(ls_value_get(root, "text"), &text), LS_OK);
+    assert_int_equal(ls_value_bool(ls_value_get(root, "yes"), &yes), LS_OK);
+    assert_true(least == INT64_MIN && most == UINT64_MAX && yes);
+    assert_true(pi == 3.25);
+    assert_string_equal(text, "gr\xc3\xbc\xc3\x9f");
+    assert_int_equal(ls_value_size(root), 5);
+    assert_string_equal(ls_value_key(root, 3), "text");
+    assert_ptr_equal(ls_value_at(root, 3), ls_value_get(root, "text"));
+    assert_null(ls_value_at(root, 5));
+    assert_null(ls_value_key(root, 5));
+    assert_null(ls_value_get(root, "absent"));
+    ls_document_destroy(&document);
+    assert_null(document);
+}
+
+static void strings_of_every_length_end_in_nul(void **state)
+{
+    ls_writer *const writer = *state;
+    static const uint32_t lengths[] = {0, 1, 31, 32, 255, 256, 65535, 65536};
+    const uint32_t n = sizeof lengths / sizeof *lengths;
+    char *const text = malloc(65537);
+    assert_non_null(text);
+    ls_write_array(writer, n);
+    for (uint32_t i = 0; i < n; i++) {
+        memset(text, 'x', lengths[i]);
+        text[lengths[i]] = '\0';
+        ls_write_string(writer, text);
+    }
+    ls_document *document = read_written(writer);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *back = NULL;
+        const ls_value *const value =
+            ls_value_at(ls_document_root(document), i);
+        assert_int_equal(ls_value_string(value, &back), LS_OK);
+        assert_int_equal(strlen(back), lengths[i]);
+    }
+    ls_document_destroy(&document);
+    free(text);
+}
+
+static void numbers_travel_as_one_binary(void **state)
+{
+    ls_writer *const writer = *state;
+    static const double doubles[] = {1.5, -0.0, DBL_MAX};
+    static const float floats[] = {0.25F, -7.0F};
+    ls_write_array(writer, 3);
+    ls_write_doubles(writer, doubles, 3);
+    ls_write_floats(writer, floats, 2);
+    ls_write_doubles(writer, NULL, 0);
+    ls_document *document = read_written(writer);
+    const ls_value *const root = ls_document_root(document);
+    double doubles_back[3] = {0};
+    float floats_back[2] = {0};
+    assert_int_equal(ls_value_doubles(ls_value_at(root, 0), doubles_back, 3),
+                     LS_OK);
+    assert_int_equal(ls_value_floats(ls_value_at(root, 1), floats_back, 2),
+                     LS_OK);
+    assert_int_equal(ls_value_doubles(ls_value_at(root, 2), NULL, 0), LS_OK);
+    assert_memory_equal(doubles_back, doubles, sizeof doubles);
+    assert_memory_equal(floats_back, floats, sizeof floats);
+    assert_int_equal(ls_value_size(ls_value_at(root, 0)), 24);
+    assert_int_equal(ls_value_doubles(ls_value_at(root, 0), doubles_back, 2),
+                     LS_EPROTO);
+    assert_int_equal(ls_value_floats(ls_value_at(root, 1), floats_back, 1),
+                     LS_EPROTO);
+    ls_document_destroy(&document);
+}
+
+static void an_incomplete_array_is_no_value(void **state)
+{
+    ls_writer *const writer = *state;
+    ls_write_array(writer, 2);
+    ls_write_int(writer, 1);
+    a_writer_fails_as(writer, LS_ESTATE, "an array is incomplete");
+}
+
+static void an_incomplete_map_is_no_value(void **state)
+{
+    ls_writer *const writer = *state;
+    ls_write_map(writer, 1);
+    ls_write_string(writer, "key");
+    a_writer_fails_as(writer, LS_ESTATE, "a map is incomplete");
+}
+
+static void nothing_and_two_values_are_not_one_value(void **state)
+{
+    ls_writer *const writer = *state;
+    a_writer_fails_as(writer, LS_ESTATE, "0 values");
+    ls_write_nil(writer);
+    ls_write_nil(writer);
+    a_writer_fails_as(writer, LS_ESTATE, "2 values");
+}
+
+static void the_first_write_that_fails_is_told(void **state)
+{
+    ls_writer *const writer = *state;
+    ls_write_array(writer, 2);
+    ls_write_string(writer, "broken \xff");
+    ls_write_map(writer, 1);
+    ls_write_int(writer, 1);
+    a_writer_fails_as(writer, LS_EINVAL, "value 2: the string is not UTF-8");
+}
+
+static void a_key_that_is_no_string_is_refused(void **state)
+{
+    ls_writer *const writer = *state;
+    ls_write_map(writer, 1);
+    ls_write_int(writer, 1);
+    a_writer_fails_as(writer, LS_EINVAL, "key must be a string");
+    ls_writer_clear(writer);
+    ls_write_map(writer, 1);
+    ls_write_string(writer, NULL);
+    a_writer_fails_as(writer, LS_EINVAL, "key must be a string");
+}
+
+static void a_cleared_writer_starts_again(void **state)
+{
+    ls_writer *const writer = *state;
+    ls_write_string(writer, "\xff");
+    ls_writer_clear(writer);
+    ls_write_string(writer, NULL);
+    assert_written(writer, BYTES("\xc0"));
+}
+
+static void a_writer_goes_32_levels_deep(void **state)
+{
+    ls_writer *const writer = *state;
+    const struct ls_codec_limits deep = {1024, 32, 1024};
+    const void *data = NULL;
+    size_t size = 0;
+    for (int i = 0; i < 31; i++)
+        ls_write_array(writer, 1);
+    ls_write_map(writer, 0);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    ls_document *document = NULL;
+    assert_int_equal(ls_document_read(&document, data, size, &deep), LS_OK);
+    ls_document_destroy(&document);
+
+    ls_writer_clear(writer);
+    for (int i = 0; i < 32; i++)
+        ls_write_array(writer, 1);
+    ls_write_map(writer, 0);
+    a_writer_fails_as(writer, LS_ELIMIT, "32 levels");
+}
+
+static void bytes_that_are_no_value_are_refused(void **state)
+{
+    (void)state;
+    assert_refused(LS_EPROTO, "", 0, "missing");
+    assert_refused(LS_EPROTO, BYTES("\xc1"), "begins no value");
+    assert_refused(LS_EPROTO, BYTES("\x92\xc0"), "cut short");
+    assert_refused(LS_EPROTO, BYTES("\xa5hi"), "cut short");
+    assert_refused(LS_EPROTO, BYTES("\xcd\x01"), "cut short");
+    assert_refused(LS_EPROTO, BYTES("\xdb\0\0"), "cut short");
+    assert_refused(LS_EPROTO, BYTES("\xc0\xc0"), "1 bytes left over");
+    assert_refused(LS_EPROTO, BYTES("\xd4\x01\x02"), "ext");
+    assert_refused(LS_EPROTO, BYTES("\xc7\x01\x01\x01"), "ext");
+    assert_refused(LS_EPROTO, BYTES("\xdd\xff\xff\xff\xff\xc0"), "cut short");
+    assert_refused(LS_EPROTO, BYTES("\xdf\xff\xff\xff\xff\xc0"), "cut short");
+}
+
+static void bad_text_and_keys_are_refused(void **state)
+{
+    (void)state;
+    assert_refused(LS_EPROTO, BYTES("\xa2\xc3\x28"), "not UTF-8");
+    assert_refused(LS_EPROTO, BYTES("\xa3\xed\xa0\x80"), "not UTF-8");
+    assert_refused(LS_EPROTO, BYTES("\x81\x01\x02"), "an integer for a key");
+    assert_refused(LS_EPROTO, BYTES("\x81\xc4\x01k\x02"), "a binary for a key");
+    assert_refused(LS_EPROTO, BYTES("\x81\xa2\0k\x02"), "NUL");
+    assert_refused(LS_EPROTO, BYTES("\x82\xa1k\x01\xa1k\x02"), "\"k\" comes");
+    assert_refused(LS_EPROTO, BYTES("\x82\xa0\x01\xa0\x02"), "twice");
+}
+
+static void a_key_that_comes_twice_is_found_among_many(void **state)
+{
+    ls_writer *const writer = *state;
+    for (uint32_t last = 0; last < 2; last++) {
+        ls_writer_clear(writer);
+        ls_write_map(writer, 1001);
+        char key[16];
+        for (uint32_t i = 0; i < 1000; i++) {
+            snprintf(key, sizeof key, "key%u", i * 7919 % 1000);
+            ls_write_string(writer, key);
+            ls_write_nil(writer);
+        }
+        ls_write_string(writer, last == 0 ? "other" : "key500");
+        ls_write_nil(writer);
+        const void *data = NULL;
+        size_t size = 0;
+        assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+        if (last == 0) {
+            ls_document *document = read_bytes(data, size);
+            ls_document_destroy(&document);
+        } else {
+            assert_refused(LS_EPROTO, data, size, "\"key500\" comes twice");
+        }
+    }
+}
+
+static void limits_hold_to_the_last_unit(void **state)
+{
+    (void)state;
+    const struct ls_codec_limits limits = {8, 2, 4};
+    assert_int_equal(ls_codec_check(BYTES("\xa7xxxxxxx"), &limits), LS_OK);
+    assert_int_equal(ls_codec_check(BYTES("\xa8xxxxxxxx"), &limits), LS_ELIMIT);
+    assert_int_equal(ls_codec_check(BYTES("\x93\1\2\3"), &limits), LS_OK);
+    assert_int_equal(ls_codec_check(BYTES("\x94\1\2\3\4"), &limits), LS_ELIMIT);
+    assert_int_equal(ls_codec_check(BYTES("\x91\x91\1"), &limits), LS_OK);
+    assert_int_equal(ls_codec_check(BYTES("\x91\x91\x90"), &limits), LS_ELIMIT);
+    const struct ls_codec_limits too_deep = {8, 33, 4};
+    assert_int_equal(ls_codec_check(BYTES("\1"), &too_deep), LS_EINVAL);
+}
+
+/* Each header promises 2^27 items; the library would reserve them all. */
+static void nested_promises_reserve_nothing(void **state)
+{
+    (void)state;
+    static const char promise[] = {'\xdd', 8, 0, 0, 0};
+    char bomb[155];
+    for (size_t i = 0; i < sizeof bomb; i += sizeof promise)
+        memcpy(bomb + i, promise, sizeof promise);
+    assert_refused(LS_EPROTO, bomb, sizeof bomb, "cut short");
+}
+
+static void every_cut_of_a_message_is_refused(void **state)
+{
+    (void)state;
+    static const char whole[] = "\x82\xa1"
+                                "a\x93\xcd\x01\x02\xc3\xcb\x3f\xf0\0\0\0\0\0\0"
+                                "\xa1"
+                                "b\xc5\0\x02zz";
+    const size_t size = sizeof whole - 1;
+    ls_document *document = read_bytes(whole, size);
+    ls_document_destroy(&document);
+    for (size_t cut = 0; cut < size; cut++) {
+        char *const part = malloc(cut + 1);
+        assert_non_null(part);
+        memcpy(part, whole, cut);
+        assert_int_equal(ls_document_read(&document, part, cut, NULL),
+                         LS_EPROTO);
+        free(part);
+    }
+}
+
+static void what_is_not_there_answers_enoent(void **state)
+{
+    (void)state;
+    ls_document *document = read_bytes(BYTES("\x81\xa1k\x01"));
+    const ls_value *const absent = ls_value_get(
+        ls_value_at(ls_value_get(ls_document_root(document), "x"), 3), "y");
+    assert_null(absent);
+    bool truth = true;
+    int64_t integer = 7;
+    uint64_t whole = 7;
+    double number = 7;
+    const char *text = "7";
+    const void *data = text;
+    size_t size = 7;
+    assert_int_equal(ls_value_bool(absent, &truth), LS_ENOENT);
+    assert_int_equal(ls_value_int(absent, &integer), LS_ENOENT);
+    assert_int_equal(ls_value_uint(absent, &whole), LS_ENOENT);
+    assert_int_equal(ls_value_double(absent, &number), LS_ENOENT);
+    assert_int_equal(ls_value_string(absent, &text), LS_ENOENT);
+    assert_int_equal(ls_value_binary(absent, &data, &size), LS_ENOENT);
+    assert_true(truth && integer == 7 && whole == 7 && number == 7);
+    assert_true(*text == '7' && data == text && size == 7);
+    assert_int_equal(ls_value_type(absent), LS_VALUE_NIL);
+    assert_int_equal(ls_value_size(absent), 0);
+    assert_null(ls_value_key(absent, 0));
+    ls_document_destroy(&document);
+}
+
+static void another_type_is_named(void **state)
+{
+    (void)state;
+    ls_document *document =
+        read_bytes(BYTES("\x94\xff\xcf\xff\xff\xff\xff\xff\xff\xff\xff"
+                         "\xca\x3f\x80\0\0\xa2\0x"));
+    const ls_value *const root = ls_document_root(document);
+    int64_t integer = 0;
+    uint64_t whole = 0;
+    double number = 0;
+    const char *text = NULL;
+    assert_int_equal(ls_value_int(root, &integer), LS_EPROTO);
+    assert_non_null(strstr(ls_error_text(), "found an array"));
+    assert_int_equal(ls_value_uint(ls_value_at(root, 0), &whole), LS_EPROTO);
+    assert_int_equal(ls_value_int(ls_value_at(root, 1), &integer), LS_EPROTO);
+    assert_int_equal(ls_value_int(ls_value_at(root, 2), &integer), LS_EPROTO);
+    assert_int_equal(ls_value_string(ls_value_at(root, 3), &text), LS_EPROTO);
+    assert_int_equal(ls_value_double(ls_value_at(root, 3), &number), LS_EPROTO);
+    assert_int_equal(ls_value_double(ls_value_at(root, 0), &number), LS_OK);
+    assert_true(number == -1);
+    assert_int_equal(ls_value_double(ls_value_at(root, 2), &number), LS_OK);
+    assert_true(number == 1);
+    ls_document_destroy(&document);
+}
+
+static void a_value_prints_as_json(void **state)
+{
+    ls_writer *const writer = *state;
+    ls_write_map(writer, 3);
+    ls_write_string(writer, "a\"b\n\x01");
+    ls_write_array(writer, 4);
+    ls_write_double(writer, 1);
+    ls_write_double(writer, 0.1);
+    ls_write_double(writer, (double)NAN);
+    ls_write_nil(writer);
+    ls_write_string(writer, "raw");
+    ls_write_binary(writer, "123", 3);
+    ls_write_string(writer, "n");
+    ls_write_int(writer, -5);
+    ls_document *document = read_written(writer);
+    static const char json[] = "{\"a\\\"b\\n\\u0001\":[1.0,0.1,\"NaN\",null],"
+                               "\"raw\":{\"binary\":3},\"n\":-5}";
+    char text[128];
+    const ls_value *const root = ls_document_root(document);
+    assert_int_equal(ls_value_print(root, text, sizeof text), sizeof json - 1);
+    assert_string_equal(text, json);
+    assert_int_equal(ls_value_print(root, NULL, 0), sizeof json - 1);
+    assert_int_equal(ls_value_print(root, text, 9), sizeof json - 1);
+    assert_string_equal(text, "{\"a\\\"b\\n");
+    /* No room for the escape; the quote behind it would fit. */
+    assert_int_equal(ls_value_print(root, text, 11), sizeof json - 1);
+    assert_string_equal(text, "{\"a\\\"b\\n");
+    assert_int_equal(ls_value_print(NULL, text, sizeof text), 4);
+    ls_document_destroy(&document);
+}
+
+static void destroying_nothing_is_fine(void **state)
+{
+    (void)state;
+    ls_writer *writer = NULL;
+    ls_document *document = NULL;
+    ls_writer_destroy(NULL);
+    ls_writer_destroy(&writer);
+    ls_document_destroy(NULL);
+    ls_document_destroy(&document);
+}
+
+#define WITH_WRITER(test)                                                      \
+    cmocka_unit_test_setup_teardown(test, setup_writer, teardown_writer)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_WRITER(values_take_their_shortest_form),
+        WITH_WRITER(every_value_reads_back),
+        WITH_WRITER(strings_of_every_length_end_in_nul),
+        WITH_WRITER(numbers_travel_as_one_binary),
+        WITH_WRITER(an_incomplete_array_is_no_value),
+        WITH_WRITER(an_incomplete_map_is_no_value),
+        WITH_WRITER(nothing_and_two_values_are_not_one_value),
+        WITH_WRITER(the_first_write_that_fails_is_told),
+        WITH_WRITER(a_key_that_is_no_string_is_refused),
+        WITH_WRITER(a_cleared_writer_starts_again),
+        WITH_WRITER(a_writer_goes_32_levels_deep),
+        cmocka_unit_test(bytes_that_are_no_value_are_refused),
+        cmocka_unit_test(bad_text_and_keys_are_refused),
+        WITH_WRITER(a_key_that_comes_twice_is_found_among_many),
+        cmocka_unit_test(limits_hold_to_the_last_unit),
+        cmocka_unit_test(nested_promises_reserve_nothing),
+        cmocka_unit_test(every_cut_of_a_message_is_refused),
+        cmocka_unit_test(what_is_not_there_answers_enoent),
+        cmocka_unit_test(another_type_is_named),
+        WITH_WRITER(a_value_prints_as_json),
+        cmocka_unit_test(destroying_nothing_is_fine),
+    };
+    return cmocka_run_group_tests_name("codec", tests, NULL, NULL);
+}

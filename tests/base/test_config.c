@@ -1,0 +1,415 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lockstep/config.h"
+
+static ls_config *parse(const char *text)
+{
+    ls_config *config = NULL;
+    if (ls_config_parse(&config, "t.yaml", text) != LS_OK)
+        fail_msg("%s", ls_error_text());
+    return config;
+}
+
+/* What was asked is all there was, and right. */
+static void assert_clean(ls_config **config)
+{
+    if (ls_config_finish(*config) != LS_OK)
+        fail_msg("%s", ls_config_report(*config));
+    assert_string_equal(ls_config_report(*config), "");
+    ls_config_destroy(config);
+    assert_null(*config);
+}
+
+static void assert_reported(ls_config **config, const char *report)
+{
+    assert_int_equal(ls_config_finish(*config), LS_ECONFIG);
+    assert_string_equal(ls_config_report(*config), report);
+    assert_memory_equal(report, ls_error_text(), strlen(ls_error_text()));
+    ls_config_destroy(config);
+}
+
+static uint64_t hash_of(const char *text)
+{
+    ls_config *config = parse(text);
+    const uint64_t hash = ls_config_hash(config);
+    ls_config_destroy(&config);
+    return hash;
+}
+
+static void getters_return_what_the_file_says(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"slow", "fast", NULL};
+    ls_config *config = parse("steps: 64\n"
+                              "hex: 0x10\n"
+                              "octal: 0o17\n"
+                              "ten: 010\n"
+                              "rate: 1e-3\n"
+                              "whole: 2\n"
+                              "on: true\n"
+                              "name: \"64\"\n"
+                              "kind: fast\n"
+                              "peers: [a, \"b\"]\n"
+                              "peer: c\n");
+    ls_config_section *const root = ls_config_root(config);
+    assert_int_equal(ls_config_int(root, "steps", 1, 0, 100), 64);
+    assert_int_equal(ls_config_int(root, "hex", 1, 0, 100), 16);
+    assert_int_equal(ls_config_int(root, "octal", 1, 0, 100), 15);
+    assert_int_equal(ls_config_int(root, "ten", 1, 0, 100), 10);
+    assert_true(ls_config_double(root, "rate", 1, 0, 1) == 1e-3);
+    assert_true(ls_config_double(root, "whole", 1, 0, 2) == 2);
+    assert_true(ls_config_bool(root, "on", false));
+    assert_string_equal(ls_config_string(root, "name", NULL), "64");
+    assert_int_equal(ls_config_choice(root, "kind", 0, kinds), 1);
+    assert_int_equal(ls_config_n_strings(root, "peers"), 2);
+    assert_string_equal(ls_config_string_at(root, "peers", 1), "b");
+    assert_null(ls_config_string_at(root, "peers", 2));
+    assert_int_equal(ls_config_n_strings(root, "peer"), 1);
+    assert_string_equal(ls_config_string_at(root, "peer", 0), "c");
+    assert_clean(&config);
+}
+
+static void what_the_file_does_not_have_is_the_default(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"slow", "fast", NULL};
+    ls_config *config = parse("# nothing\n");
+    ls_config_section *const root = ls_config_root(config);
+    ls_config_section *const below =
+        ls_config_section_at(ls_config_section_at(root, "a"), "b");
+    assert_int_equal(ls_config_int(below, "x", 7, 0, 100), 7);
+    assert_true(ls_config_double(below, "x", 0.5, 0, 1) == 0.5);
+    assert_true(ls_config_bool(below, "x", true));
+    assert_null(ls_config_string(below, "x", NULL));
+    assert_int_equal(ls_config_choice(below, "x", -1, kinds), -1);
+    assert_int_equal(ls_config_n_strings(below, "x"), 0);
+    assert_null(ls_config_string_at(below, "x", 0));
+    assert_int_equal(ls_config_n_sections(below, "x"), 0);
+    ls_config_section *const item = ls_config_item(below, "x", 3);
+    assert_false(ls_config_has(item, "y"));
+    assert_clean(&config);
+}
+
+static void sections_and_lists_of_them_are_read(void **state)
+{
+    (void)state;
+    ls_config *config = parse("learner:\n"
+                              "  lr: 0.5\n"
+                              "actor:\n"
+                              "nodes:\n"
+                              "  - {bind: a}\n"
+                              "  - bind: b\n");
+    ls_config_section *const root = ls_config_root(config);
+    ls_config_section *const learner = ls_config_section_at(root, "learner");
+    assert_ptr_equal(ls_config_section_at(root, "learner"), learner);
+    assert_true(ls_config_double(learner, "lr", 0, 0, 1) == 0.5);
+    assert_false(ls_config_has(ls_config_section_at(root, "actor"), "n"));
+    assert_int_equal(ls_config_n_sections(root, "nodes"), 2);
+    ls_config_section *const node = ls_config_item(root, "nodes", 1);
+    assert_string_equal(ls_config_string(node, "bind", ""), "b");
+    assert_ptr_equal(ls_config_item(root, "nodes", 1), node);
+    assert_clean(&config);
+}
+
+static void an_unknown_key_is_shown_with_the_nearest(void **state)
+{
+    (void)state;
+    ls_config *config = parse("actor:\n"
+                              "\n"
+                              "    colector: {steps: 64}\n");
+    ls_config_section *const actor =
+        ls_config_section_at(ls_config_root(config), "actor");
+    (void)ls_config_section_at(actor, "collector");
+    assert_reported(
+        &config,
+        "t.yaml:3:5: unknown key \"colector\"; did you mean \"collector\"?\n"
+        "  3 |     colector: {steps: 64}\n"
+        "    |     ^\n");
+}
+
+static void a_key_near_to_none_is_shown_with_those_known(void **state)
+{
+    (void)state;
+    ls_config *config = parse("speed: 1\n");
+    (void)ls_config_int(ls_config_root(config), "steps", 0, 0, 9);
+    (void)ls_config_bool(ls_config_root(config), "on", false);
+    assert_reported(&config, "t.yaml:1:1: unknown key \"speed\"; known here: "
+                             "steps, on\n"
+                             "  1 | speed: 1\n"
+                             "    | ^\n");
+}
+
+static void every_problem_is_reported_by_line(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"slow", "fast", NULL};
+    ls_config *config = parse("kind: fst\n"
+                              "rate: 2\n"
+                              "steps: \"64\"\n"
+                              "steps: 3\n"
+                              "on: yes\n"
+                              "peers: [a, 1]\n"
+                              "extra: 1\n");
+    ls_config_section *const root = ls_config_root(config);
+    ls_config_section *const net = ls_config_section_at(root, "net");
+    assert_int_equal(ls_config_n_strings(root, "peers"), 0);
+    assert_false(ls_config_bool(root, "on", false));
+    assert_int_equal(ls_config_int(root, "steps", 5, 1, 9), 5);
+    assert_int_equal(ls_config_int(root, "steps", 5, 1, 9), 5);
+    assert_true(ls_config_double(root, "rate", 0.5, 0, 1) == 0.5);
+    assert_int_equal(ls_config_choice(root, "kind", 0, kinds), 0);
+    assert_false(ls_config_require(net, "port"));
+    ls_config_problem(root, "rate", "the rate of %d is too much", 2);
+    assert_reported(
+        &config,
+        "t.yaml:1:1: missing key \"net.port\"\n"
+        "  1 | kind: fst\n"
+        "    | ^\n"
+        "t.yaml:1:7: \"kind\" must be one of slow, fast, not the text \"fst\"; "
+        "did you mean \"fast\"?\n"
+        "  1 | kind: fst\n"
+        "    |       ^\n"
+        "t.yaml:2:7: \"rate\" must be a finite number from 0 to 1, not the "
+        "number 2\n"
+        "  2 | rate: 2\n"
+        "    |       ^\n"
+        "t.yaml:2:7: the rate of 2 is too much\n"
+        "  2 | rate: 2\n"
+        "    |       ^\n"
+        "t.yaml:3:8: \"steps\" must be a whole number from 1 to 9, not the "
+        "text \"64\"\n"
+        "  3 | steps: \"64\"\n"
+        "    |        ^\n"
+        "t.yaml:4:1: duplicate key \"steps\"; the first is on line 3\n"
+        "  4 | steps: 3\n"
+        "    | ^\n"
+        "t.yaml:5:5: \"on\" must be true or false, not the text \"yes\"\n"
+        "  5 | on: yes\n"
+        "    |     ^\n"
+        "t.yaml:6:12: \"peers.1\" must be a text, not the number 1; put it in "
+        "quotes\n"
+        "  6 | peers: [a, 1]\n"
+        "    |            ^\n"
+        "t.yaml:7:1: unknown key \"extra\"; known here: net, peers, on, steps, "
+        "rate, kind\n"
+        "  7 | extra: 1\n"
+        "    | ^\n");
+}
+
+static void limits_of_a_range_are_named_only_where_there_are(void **state)
+{
+    (void)state;
+    ls_config *config = parse("a: x\nb: x\nc: x\nd: .inf\ne: 1e999\n"
+                              "f: 9999999999999999999\ng: 0\n");
+    ls_config_section *const root = ls_config_root(config);
+    (void)ls_config_int(root, "a", 0, INT64_MIN, INT64_MAX);
+    (void)ls_config_int(root, "b", 0, 1, INT64_MAX);
+    (void)ls_config_int(root, "c", 0, INT64_MIN, 1);
+    assert_true(ls_config_double(root, "d", 2, -HUGE_VAL, HUGE_VAL) == 2);
+    assert_true(ls_config_double(root, "e", 2, 0, DBL_MAX) == 2);
+    assert_int_equal(ls_config_int(root, "f", 3, 0, INT64_MAX), 3);
+    assert_int_equal(ls_config_int(root, "g", 3, 1, 9), 3);
+    assert_int_equal(ls_config_finish(config), LS_ECONFIG);
+    const char *const report = ls_config_report(config);
+    assert_non_null(strstr(report, "\"a\" must be a whole number, not"));
+    assert_non_null(strstr(report, "\"b\" must be a whole number, at least 1"));
+    assert_non_null(strstr(report, "\"c\" must be a whole number, at most 1,"));
+    assert_non_null(strstr(report, "\"d\" must be a finite number, not"));
+    assert_non_null(
+        strstr(report, "\"e\" must be a finite number, at least 0"));
+    assert_non_null(strstr(report, "not the number 9999999999999999999\n"));
+    ls_config_destroy(&config);
+}
+
+static void a_section_that_is_something_else_is_one_problem(void **state)
+{
+    (void)state;
+    ls_config *config = parse("net: 5\nnodes: {}\nmore: [{a: 1}, 2]\n");
+    ls_config_section *const root = ls_config_root(config);
+    assert_false(ls_config_require(ls_config_section_at(root, "net"), "port"));
+    assert_int_equal(ls_config_n_sections(root, "nodes"), 0);
+    assert_int_equal(ls_config_n_sections(root, "more"), 2);
+    assert_true(ls_config_has(ls_config_item(root, "more", 0), "a"));
+    assert_false(ls_config_require(ls_config_item(root, "more", 1), "a"));
+    assert_reported(&config,
+                    "t.yaml:1:6: \"net\" must be a mapping, not the number 5\n"
+                    "  1 | net: 5\n"
+                    "    |      ^\n"
+                    "t.yaml:2:8: \"nodes\" must be a list of mappings, not a "
+                    "mapping\n"
+                    "  2 | nodes: {}\n"
+                    "    |        ^\n"
+                    "t.yaml:3:16: \"more.1\" must be a mapping, not the number "
+                    "2\n"
+                    "  3 | more: [{a: 1}, 2]\n"
+                    "    |                ^\n");
+}
+
+static void what_another_program_reads_is_accepted(void **state)
+{
+    (void)state;
+    ls_config *config = parse("extra: {a: {b: 1}, c: 2}\n");
+    ls_config_section *const extra =
+        ls_config_section_at(ls_config_root(config), "extra");
+    (void)ls_config_section_at(extra, "a");
+    ls_config_accept_all(extra);
+    assert_clean(&config);
+}
+
+static void overrides_replace_and_add(void **state)
+{
+    (void)state;
+    ls_config *config = parse("learner: {lr: 0.5}\nnodes: [{bind: a}]\nnet:\n");
+    assert_int_equal(ls_config_set(config, "learner.lr", "0.25"), LS_OK);
+    assert_int_equal(ls_config_set(config, "nodes.0.bind", "b"), LS_OK);
+    assert_int_equal(ls_config_set(config, "net.tcp.port", "5"), LS_OK);
+    assert_int_equal(ls_config_set(config, "peers", "[x, y]"), LS_OK);
+    ls_config_section *const root = ls_config_root(config);
+    ls_config_section *const tcp =
+        ls_config_section_at(ls_config_section_at(root, "net"), "tcp");
+    assert_true(ls_config_double(ls_config_section_at(root, "learner"), "lr", 0,
+                                 0, 1) == 0.25);
+    assert_string_equal(
+        ls_config_string(ls_config_item(root, "nodes", 0), "bind", ""), "b");
+    assert_int_equal(ls_config_int(tcp, "port", 0, 0, 9), 5);
+    assert_int_equal(ls_config_n_strings(root, "peers"), 2);
+    assert_int_equal(ls_config_set(config, "late", "1"), LS_ESTATE);
+    assert_clean(&config);
+}
+
+static void a_wrong_override_is_refused(void **state)
+{
+    (void)state;
+    ls_config *config = parse("a: 1\nlist: [x]\n");
+    assert_int_equal(ls_config_set(config, "a.b", "1"), LS_EINVAL);
+    assert_non_null(strstr(ls_error_text(), "below the number 1"));
+    assert_int_equal(ls_config_set(config, "list.1", "1"), LS_EINVAL);
+    assert_int_equal(ls_config_set(config, "list.x", "1"), LS_EINVAL);
+    assert_int_equal(ls_config_set(config, "a..b", "1"), LS_EINVAL);
+    assert_int_equal(ls_config_set(config, "new..b", "1"), LS_EINVAL);
+    assert_int_equal(ls_config_set(config, "new.", "1"), LS_EINVAL);
+    assert_int_equal(ls_config_set(config, "", "1"), LS_EINVAL);
+    assert_int_equal(ls_config_set(config, "a", "b: c: d"), LS_EINVAL);
+    assert_non_null(strstr(ls_error_text(), "a:1:5: not YAML"));
+    char path[100];
+    for (size_t i = 0; i < sizeof path; i++)
+        path[i] = i % 2 == 0 ? 'k' : '.';
+    path[sizeof path - 1] = '\0';
+    assert_int_equal(ls_config_set(config, path, "1"), LS_EINVAL);
+    memset(path, '[', 33);
+    memset(path + 33, ']', 33);
+    path[66] = '\0';
+    assert_int_equal(ls_config_set(config, "a", path), LS_ELIMIT);
+    assert_false(ls_config_has(ls_config_root(config), "new"));
+    ls_config_destroy(&config);
+}
+
+static void a_bad_overriding_value_is_shown(void **state)
+{
+    (void)state;
+    ls_config *config = parse("lr: 1\n");
+    assert_int_equal(ls_config_set(config, "lr", "high"), LS_OK);
+    (void)ls_config_double(ls_config_root(config), "lr", 0, 0, 1);
+    assert_reported(&config,
+                    "lr:1:1: \"lr\" must be a finite number from 0 to 1, not "
+                    "the text \"high\"\n"
+                    "  1 | high\n"
+                    "    | ^\n");
+}
+
+static void files_are_read_and_named(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/lockstep-config-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "lr: 1\n", 6), 6);
+    close(fd);
+    ls_config *config = NULL;
+    assert_int_equal(ls_config_load(&config, path), LS_OK);
+    assert_int_equal(ls_config_int(ls_config_root(config), "lr", 0, 0, 9), 1);
+    assert_clean(&config);
+    unlink(path);
+    assert_int_equal(ls_config_load(&config, path), LS_ENOENT);
+    assert_non_null(strstr(ls_error_text(), path));
+    assert_int_equal(ls_config_load(&config, "/tmp"), LS_EIO);
+    assert_null(config);
+}
+
+static void the_hash_is_of_the_meaning(void **state)
+{
+    (void)state;
+    const uint64_t hash = hash_of("a: 1\nb: {c: [x, 2.5], d: true}\n");
+    assert_true(hash == hash_of("b:\n  d: true\n  c:\n  - 'x'\n  - 2.50\n"
+                                "a: 0x1 # one\n"));
+    assert_true(hash != hash_of("a: 2\nb: {c: [x, 2.5], d: true}\n"));
+    assert_true(hash != hash_of("a: \"1\"\nb: {c: [x, 2.5], d: true}\n"));
+    assert_true(hash != hash_of("a: 1.0\nb: {c: [x, 2.5], d: true}\n"));
+    assert_true(hash != hash_of("a: 1\nb: {c: [2.5, x], d: true}\n"));
+    assert_true(hash != hash_of("a: 1\nb: {c: [x, 2.5]}\nd: true\n"));
+    assert_true(hash_of("a: b\nc: d") != hash_of("a: d\nc: b"));
+    assert_true(hash_of("a: []") != hash_of("a: {}"));
+    ls_config *config = parse("a: 1\nb: {c: [x, 3], d: true}\n");
+    assert_int_equal(ls_config_set(config, "b.c.1", "2.5"), LS_OK);
+    assert_true(hash == ls_config_hash(config));
+    ls_config_destroy(&config);
+}
+
+static void the_nearest_word_is_one_slip_away(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"collector", "learner", "lr", "on"};
+    assert_string_equal(ls_nearest("colector", names, 4), "collector");
+    assert_string_equal(ls_nearest("learnre", names, 4), "learner");
+    assert_string_equal(ls_nearest("lr", names, 4), "lr");
+    assert_null(ls_nearest("l", names, 4));
+    assert_string_equal(ls_nearest("lt", names, 4), "lr");
+    assert_string_equal(ls_nearest("kolecktor", names, 4), "collector");
+    assert_string_equal(ls_nearest("rl", names, 4), "lr");
+    assert_null(ls_nearest("actor", names, 4));
+    assert_null(ls_nearest("", names, 4));
+    assert_null(ls_nearest("lr", names, 0));
+}
+
+static void destroying_nothing_is_fine(void **state)
+{
+    (void)state;
+    ls_config *config = NULL;
+    ls_config_destroy(NULL);
+    ls_config_destroy(&config);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(getters_return_what_the_file_says),
+        cmocka_unit_test(what_the_file_does_not_have_is_the_default),
+        cmocka_unit_test(sections_and_lists_of_them_are_read),
+        cmocka_unit_test(an_unknown_key_is_shown_with_the_nearest),
+        cmocka_unit_test(a_key_near_to_none_is_shown_with_those_known),
+        cmocka_unit_test(every_problem_is_reported_by_line),
+        cmocka_unit_test(limits_of_a_range_are_named_only_where_there_are),
+        cmocka_unit_test(a_section_that_is_something_else_is_one_problem),
+        cmocka_unit_test(what_another_program_reads_is_accepted),
+        cmocka_unit_test(overrides_replace_and_add),
+        cmocka_unit_test(a_wrong_override_is_refused),
+        cmocka_unit_test(a_bad_overriding_value_is_shown),
+        cmocka_unit_test(files_are_read_and_named),
+        cmocka_unit_test(the_hash_is_of_the_meaning),
+        cmocka_unit_test(the_nearest_word_is_one_slip_away),
+        cmocka_unit_test(destroying_nothing_is_fine),
+    };
+    return cmocka_run_group_tests_name("config", tests, NULL, NULL);
+}

@@ -1,0 +1,358 @@
+#include "lockstep/log.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lockstep/runtime.h"
+
+/* The last line that was written, and how many were. */
+static char last_line[8192];
+static int n_lines;
+
+static void keep_line(void *self, const char *line)
+{
+    (void)self;
+    strcpy(last_line, line);
+    n_lines++;
+    errno = EIO;
+}
+
+static int redirect(void **state)
+{
+    (void)state;
+    n_lines = 0;
+    last_line[0] = '\0';
+    ls_log_set_node(-1);
+    ls_log_set_step(NULL);
+    ls_log_redirect(keep_line, NULL);
+    return ls_log_setup("info");
+}
+
+static int restore(void **state)
+{
+    (void)state;
+    ls_log_redirect(NULL, NULL);
+    return ls_log_setup("");
+}
+
+/* What stands behind the time, which must be one: 12:03:44.512 */
+static const char *behind_time(const char *line)
+{
+    static const char pattern[] = "00:00:00.000 ";
+    for (size_t i = 0; i < sizeof pattern - 1; i++)
+        if (pattern[i] == '0' ? !isdigit((unsigned char)line[i])
+                              : line[i] != pattern[i])
+            fail_msg("no time: %s", line);
+    return line + sizeof pattern - 1;
+}
+
+static void assert_text(const char *wanted)
+{
+    assert_string_equal(behind_time(last_line), wanted);
+}
+
+/* What stands behind {"time":1700000000.123456, */
+static void assert_json(const char *wanted)
+{
+    static const char start[] = "{\"time\":";
+    assert_memory_equal(last_line, start, sizeof start - 1);
+    const char *at = last_line + sizeof start - 1;
+    assert_int_equal(strspn(at, "0123456789"), 10);
+    assert_int_equal(at[10], '.');
+    assert_int_equal(strspn(at + 11, "0123456789"), 6);
+    assert_int_equal(at[17], ',');
+    assert_string_equal(at + 18, wanted);
+}
+
+static void levels_up_to_the_chosen_one_are_written(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"error", "warn", "info", "debug",
+                                        "trace"};
+    for (int chosen = LS_LOG_ERROR; chosen <= LS_LOG_TRACE; chosen++) {
+        n_lines = 0;
+        assert_int_equal(ls_log_setup(names[chosen]), LS_OK);
+        for (int level = LS_LOG_ERROR; level <= LS_LOG_TRACE; level++)
+            assert_int_equal(ls_log_enabled((enum ls_log_level)level),
+                             level <= chosen);
+        ls_log_error("x");
+        ls_log_warn("x");
+        ls_log_info("x");
+        ls_log_debug("x");
+        ls_log_trace("x");
+        assert_int_equal(n_lines, chosen + 1);
+    }
+}
+
+static void what_is_not_written_is_not_evaluated(void **state)
+{
+    (void)state;
+    int n = 0;
+    ls_log_debug("%d", ++n);
+    assert_int_equal(n, 0);
+    ls_log_info("%d", ++n);
+    assert_int_equal(n, 1);
+}
+
+static void setup_takes_a_level_a_form_or_both(void **state)
+{
+    (void)state;
+    assert_int_equal(ls_log_setup("debug,json"), LS_OK);
+    assert_true(ls_log_enabled(LS_LOG_DEBUG));
+    ls_log_info("x");
+    assert_json("\"level\":\"info\",\"text\":\"x\"}");
+    assert_int_equal(ls_log_setup("json"), LS_OK);
+    assert_false(ls_log_enabled(LS_LOG_INFO));
+    ls_log_warn("x");
+    assert_json("\"level\":\"warn\",\"text\":\"x\"}");
+    assert_int_equal(ls_log_setup(""), LS_OK);
+    assert_true(ls_log_enabled(LS_LOG_WARN));
+    assert_false(ls_log_enabled(LS_LOG_INFO));
+    ls_log_warn("x");
+    assert_text("warn  x");
+}
+
+static void setup_refuses_other_words_and_changes_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(ls_log_setup("loud"), LS_EINVAL);
+    assert_non_null(strstr(ls_error_text(), "'loud'"));
+    assert_int_equal(ls_log_setup("trace,xml"), LS_EINVAL);
+    assert_int_equal(ls_log_setup("tracer"), LS_EINVAL);
+    assert_int_equal(ls_log_setup("trac"), LS_EINVAL);
+    assert_int_equal(ls_log_setup(",trace"), LS_EINVAL);
+    assert_int_equal(ls_log_setup(NULL), LS_EINVAL);
+    assert_true(ls_log_enabled(LS_LOG_INFO));
+    assert_false(ls_log_enabled(LS_LOG_DEBUG));
+}
+
+static void a_line_names_node_and_step(void **state)
+{
+    (void)state;
+    ls_log_info("bus: %d", 5);
+    assert_text("info  bus: 5");
+    ls_log_set_node(3);
+    ls_log_error("bus");
+    assert_text("error node 3 bus");
+    ls_log_set_step("collect");
+    ls_log_warn("bus");
+    assert_text("warn  node 3 [collect] bus");
+    assert_int_equal(ls_log_node(), 3);
+    assert_string_equal(ls_log_step(), "collect");
+    assert_int_equal(ls_log_setup("json"), LS_OK);
+    ls_log_warn("bus");
+    assert_json("\"level\":\"warn\",\"node\":3,\"step\":\"collect\","
+                "\"text\":\"bus\"}");
+}
+
+static void log_elsewhere(void *arg)
+{
+    (void)arg;
+    ls_log_info("there");
+}
+
+static void node_and_step_are_the_threads_own(void **state)
+{
+    (void)state;
+    ls_log_set_node(3);
+    ls_log_set_step("collect");
+    ls_thread *thread;
+    assert_int_equal(ls_thread_spawn(ls_runtime_threads(), &thread, "other",
+                                     log_elsewhere, NULL),
+                     LS_OK);
+    assert_int_equal(ls_thread_join(&thread, LS_FOREVER), LS_OK);
+    assert_text("info  there");
+}
+
+static void text_makes_disturbing_bytes_visible(void **state)
+{
+    (void)state;
+    ls_log_info("a\nb\tc\rd\x1b[31m\x7f|\xC2\x9B|\"\\");
+    assert_text("info  a\\nb\\tc\\rd\\x1b[31m\\x7f|\\x9b|\"\\");
+    ls_log_info("é…😀|\xFF|\xE2\x80|\xC0\x8A|\xED\xA0\x80");
+    assert_text("info  é…😀|\\xff|\\xe2\\x80|\\xc0\\x8a|\\xed\\xa0\\x80");
+    ls_log_set_step("a\nb");
+    ls_log_info("x");
+    assert_text("info  [a\\nb] x");
+}
+
+static void json_escapes_any_bytes(void **state)
+{
+    (void)state;
+    assert_int_equal(ls_log_setup("json"), LS_OK);
+    ls_log_warn("a\nb\tc\rd\x1b[31m\x7f|\xC2\x9B|\"\\");
+    assert_json("\"level\":\"warn\",\"text\":\"a\\nb\\tc\\rd\\u001b[31m"
+                "\\u007f|\\u009b|\\\"\\\\\"}");
+    ls_log_warn("é…😀|\xFF|\xE2\x80|");
+    assert_json("\"level\":\"warn\",\"text\":\"é…😀|\\ufffd|"
+                "\\ufffd\\ufffd|\"}");
+    ls_log_set_step("\"");
+    ls_log_warn("x");
+    assert_json("\"level\":\"warn\",\"step\":\"\\\"\",\"text\":\"x\"}");
+}
+
+static void a_long_line_is_cut_and_still_whole(void **state)
+{
+    (void)state;
+    static char text[20000];
+    static const char *const fillers[] = {"x", "é", "\x01", "\n", "\xFF"};
+    static const char *const settings[] = {"info", "info,json"};
+    ls_log_set_step("collect");
+    for (size_t i = 0; i < 10; i++) {
+        const char *filler = fillers[i / 2];
+        text[0] = '\0';
+        for (size_t n = 0; n < 9000; n += strlen(filler))
+            strcpy(text + n, filler);
+        assert_int_equal(ls_log_setup(settings[i % 2]), LS_OK);
+        ls_log_info("%s", text);
+        const char *end = i % 2 == 0 ? "…" : "…\"}";
+        const size_t length = strlen(last_line);
+        assert_in_range(length, 4080, 4095);
+        assert_string_equal(last_line + length - strlen(end), end);
+    }
+}
+
+static void a_long_step_leaves_room_for_the_text(void **state)
+{
+    (void)state;
+    static char step[5000];
+    memset(step, '\x01', sizeof step - 1);
+    ls_log_set_step(step);
+    assert_int_equal(ls_log_setup("json"), LS_OK);
+    ls_log_warn("the text");
+    assert_non_null(strstr(last_line, "\",\"text\":\"the text\"}"));
+}
+
+static void logging_keeps_errno_and_the_last_error(void **state)
+{
+    (void)state;
+    (void)ls_error(LS_EIO, "before");
+    errno = ENOTTY;
+    ls_log_info("%s", ls_error_text());
+    assert_int_equal(errno, ENOTTY);
+    assert_string_equal(ls_error_text(), "before");
+    assert_text("info  before");
+}
+
+/* A socket of packets tells one write from two. */
+static void a_line_on_stderr_is_one_write_without_colours(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+    const int before = dup(STDERR_FILENO);
+    assert_true(dup2(ends[0], STDERR_FILENO) >= 0);
+    ls_log_redirect(NULL, NULL);
+    ls_log_warn("to stderr");
+    ls_log_redirect(keep_line, NULL);
+    assert_true(dup2(before, STDERR_FILENO) >= 0);
+    const ssize_t n = recv(ends[1], last_line, sizeof last_line, MSG_DONTWAIT);
+    assert_true(n > 0);
+    last_line[n] = '\0';
+    assert_text("warn  to stderr\n");
+    assert_int_equal(recv(ends[1], last_line, 1, MSG_DONTWAIT), -1);
+    close(before);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* The lines of this program when it runs anew with LS_LOG set. */
+static void run_with(const char *setting, char *out, size_t size)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    char variable[64];
+    snprintf(variable, sizeof variable, "LS_LOG=%s", setting);
+    char self[] = "/proc/self/exe", argument[] = "speak";
+    char *const arguments[] = {self, argument, NULL};
+    char *const environment[] = {variable, NULL};
+    pid_t pid;
+    assert_int_equal(
+        posix_spawn(&pid, self, &actions, NULL, arguments, environment), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    size_t length = 0;
+    ssize_t n;
+    while ((n = read(ends[0], out + length, size - 1 - length)) > 0)
+        length += (size_t)n;
+    out[length] = '\0';
+    close(ends[0]);
+    int result;
+    assert_int_equal(waitpid(pid, &result, 0), pid);
+    assert_int_equal(result, 0);
+}
+
+/* What run_with() runs: the first lines of a process. */
+static int speak(void)
+{
+    (void)ls_error(LS_EIO, "a reason");
+    ls_log_debug("debug: %s", ls_error_text());
+    ls_log_warn("warn: %s", ls_error_text());
+    return 0;
+}
+
+static void the_environment_is_read_before_the_first_line(void **state)
+{
+    (void)state;
+    char out[1024];
+    run_with("", out, sizeof out);
+    assert_string_equal(behind_time(out), "warn  warn: a reason\n");
+    run_with("debug", out, sizeof out);
+    assert_non_null(strstr(out, " debug debug: a reason\n"));
+    run_with("error", out, sizeof out);
+    assert_string_equal(out, "");
+    run_with("debug,json", out, sizeof out);
+    assert_non_null(strstr(out, "\"level\":\"debug\",\"text\":\"debug: a"));
+}
+
+static void a_bad_environment_is_told_and_ignored(void **state)
+{
+    (void)state;
+    char out[1024];
+    run_with("loud", out, sizeof out);
+    assert_non_null(strstr(out, "LS_LOG='loud' is ignored"));
+    assert_non_null(strstr(out, " warn  warn: a reason\n"));
+    assert_null(strstr(out, "debug: a reason"));
+}
+
+#define log_test(name) cmocka_unit_test_setup_teardown(name, redirect, restore)
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "speak") == 0)
+        return speak();
+    const struct CMUnitTest tests[] = {
+        log_test(levels_up_to_the_chosen_one_are_written),
+        log_test(what_is_not_written_is_not_evaluated),
+        log_test(setup_takes_a_level_a_form_or_both),
+        log_test(setup_refuses_other_words_and_changes_nothing),
+        log_test(a_line_names_node_and_step),
+        log_test(node_and_step_are_the_threads_own),
+        log_test(text_makes_disturbing_bytes_visible),
+        log_test(json_escapes_any_bytes),
+        log_test(a_long_line_is_cut_and_still_whole),
+        log_test(a_long_step_leaves_room_for_the_text),
+        log_test(logging_keeps_errno_and_the_last_error),
+        log_test(a_line_on_stderr_is_one_write_without_colours),
+        log_test(the_environment_is_read_before_the_first_line),
+        log_test(a_bad_environment_is_told_and_ignored),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+/* Signals as calls on a thread. SIGUSR1 and SIGUSR2 stand for those that end a
+ * program, so that a mistake here does not end whoever runs the tests. */
+#include "lockstep/signal.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lockstep/runtime.h"
+
+extern char **environ;
+
+/* Counts what a watch was called with. */
+struct ear {
+    ls_mutex mutex;
+    ls_cond heard;
+    int calls;
+    int last;
+};
+
+static void ear_init(struct ear *ear)
+{
+    *ear = (struct ear){.calls = 0};
+    assert_int_equal(ls_mutex_init(&ear->mutex, ls_runtime_threads()), LS_OK);
+    assert_int_equal(ls_cond_init(&ear->heard, ls_runtime_threads()), LS_OK);
+}
+
+static void ear_fini(struct ear *ear)
+{
+    ls_cond_fini(&ear->heard);
+    ls_mutex_fini(&ear->mutex);
+}
+
+static void hear(void *self, int number)
+{
+    struct ear *ear = self;
+    ls_mutex_lock(&ear->mutex);
+    ear->calls++;
+    ear->last = number;
+    ls_cond_broadcast(&ear->heard);
+    ls_mutex_unlock(&ear->mutex);
+}
+
+static int ear_wait(struct ear *ear, int calls)
+{
+    ls_mutex_lock(&ear->mutex);
+    while (ear->calls < calls)
+        if (ls_cond_wait(&ear->heard, &ear->mutex, LS_FOREVER) != LS_OK)
+            break;
+    const int last = ear->last;
+    ls_mutex_unlock(&ear->mutex);
+    return last;
+}
+
+static bool is_blocked(int number)
+{
+    sigset_t now;
+    assert_int_equal(sigprocmask(SIG_BLOCK, NULL, &now), 0);
+    return sigismember(&now, number) == 1;
+}
+
+static void test_a_signal_becomes_a_call(void **state)
+{
+    (void)state;
+    struct ear ear;
+    ear_init(&ear);
+    ls_signals *watch = NULL;
+    const int wanted[] = {SIGUSR1, SIGUSR2};
+    assert_int_equal(ls_signal_watch(&watch, wanted, 2, hear, &ear), LS_OK);
+    kill(getpid(), SIGUSR2);
+    assert_int_equal(ear_wait(&ear, 1), SIGUSR2);
+    ls_signal_unwatch(&watch);
+    assert_null(watch);
+    ear_fini(&ear);
+}
+
+static void test_every_watch_of_a_signal_is_called(void **state)
+{
+    (void)state;
+    struct ear a, b;
+    ear_init(&a);
+    ear_init(&b);
+    ls_signals *first = NULL, *second = NULL;
+    const int both[] = {SIGUSR1, SIGUSR2};
+    assert_int_equal(ls_signal_watch(&first, both, 1, hear, &a), LS_OK);
+    assert_int_equal(ls_signal_watch(&second, both, 2, hear, &b), LS_OK);
+    kill(getpid(), SIGUSR1);
+    assert_int_equal(ear_wait(&a, 1), SIGUSR1);
+    assert_int_equal(ear_wait(&b, 1), SIGUSR1);
+    ls_signal_unwatch(&second);
+    ls_signal_unwatch(&first);
+    ear_fini(&a);
+    ear_fini(&b);
+}
+
+static void test_a_watch_goes_on_when_another_ends(void **state)
+{
+    (void)state;
+    struct ear a, b;
+    ear_init(&a);
+    ear_init(&b);
+    ls_signals *first = NULL, *second = NULL;
+    const int both[] = {SIGUSR1, SIGUSR2};
+    assert_int_equal(ls_signal_watch(&first, both, 2, hear, &a), LS_OK);
+    assert_int_equal(ls_signal_watch(&second, both, 1, hear, &b), LS_OK);
+    ls_signal_unwatch(&first);
+    assert_true(is_blocked(SIGUSR1));
+    assert_false(is_blocked(SIGUSR2));
+    kill(getpid(), SIGUSR1);
+    assert_int_equal(ear_wait(&b, 1), SIGUSR1);
+    ls_signal_unwatch(&second);
+    assert_int_equal(a.calls, 0);
+    ear_fini(&a);
+    ear_fini(&b);
+}
+
+static void test_unwatch_restores_the_mask(void **state)
+{
+    (void)state;
+    struct ear ear;
+    ear_init(&ear);
+    sigset_t one, before;
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR2);
+    assert_int_equal(sigprocmask(SIG_BLOCK, &one, &before), 0);
+
+    ls_signals *watch = NULL;
+    const int wanted[] = {SIGUSR1, SIGUSR2};
+    assert_int_equal(ls_signal_watch(&watch, wanted, 2, hear, &ear), LS_OK);
+    assert_true(is_blocked(SIGUSR1));
+    ls_signal_unwatch(&watch);
+    assert_false(is_blocked(SIGUSR1));
+    assert_true(is_blocked(SIGUSR2));
+
+    assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
+    ear_fini(&ear);
+}
+
+static void test_a_new_watch_begins_anew(void **state)
+{
+    (void)state;
+    struct ear ear;
+    ear_init(&ear);
+    const int wanted[] = {SIGUSR1};
+    for (int round = 1; round <= 3; round++) {
+        ls_signals *watch = NULL;
+        assert_int_equal(ls_signal_watch(&watch, wanted, 1, hear, &ear), LS_OK);
+        kill(getpid(), SIGUSR1);
+        ear_wait(&ear, round);
+        ls_signal_unwatch(&watch);
+    }
+    assert_int_equal(ear.calls, 3);
+    ear_fini(&ear);
+}
+
+static void test_unwatch_takes_nothing(void **state)
+{
+    (void)state;
+    ls_signals *none = NULL;
+    ls_signal_unwatch(NULL);
+    ls_signal_unwatch(&none);
+}
+
+static void test_watch_refuses_what_cannot_be_waited_for(void **state)
+{
+    (void)state;
+    const int refused[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE,
+                           SIGILL,  0,       -1,      65,     4000};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        ls_signals *watch = NULL;
+        const int wanted[] = {SIGUSR1, refused[i]};
+        assert_int_equal(ls_signal_watch(&watch, wanted, 2, hear, NULL),
+                         LS_EINVAL);
+        assert_null(watch);
+        assert_false(is_blocked(SIGUSR1));
+    }
+    ls_signals *watch = NULL;
+    assert_int_equal(ls_signal_watch(&watch, NULL, 0, hear, NULL), LS_EINVAL);
+}
+
+/* What the child of the next test runs: never returns. */
+static int die_of_the_second(void)
+{
+    struct ear ear;
+    ear_init(&ear);
+    ls_signals *watch = NULL;
+    const int wanted[] = {SIGUSR1, SIGUSR2};
+    if (ls_signal_watch(&watch, wanted, 2, hear, &ear) != LS_OK)
+        return 1;
+    kill(getpid(), SIGUSR1);
+    ear_wait(&ear, 1);
+    kill(getpid(), SIGUSR2);
+    ear_wait(&ear, 2);
+    return 2;
+}
+
+static void test_the_second_signal_ends_the_process(void **state)
+{
+    char *const arguments[] = {*state, "die", NULL};
+    pid_t child;
+    assert_int_equal(
+        posix_spawn(&child, *state, NULL, NULL, arguments, environ), 0);
+    int how;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFSIGNALED(how));
+    assert_int_equal(WTERMSIG(how), SIGUSR2);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "die") == 0)
+        return die_of_the_second();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_signal_becomes_a_call),
+        cmocka_unit_test(test_every_watch_of_a_signal_is_called),
+        cmocka_unit_test(test_a_watch_goes_on_when_another_ends),
+        cmocka_unit_test(test_unwatch_restores_the_mask),
+        cmocka_unit_test(test_a_new_watch_begins_anew),
+        cmocka_unit_test(test_unwatch_takes_nothing),
+        cmocka_unit_test(test_watch_refuses_what_cannot_be_waited_for),
+        cmocka_unit_test_prestate(test_the_second_signal_ends_the_process,
+                                  argv[0]),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

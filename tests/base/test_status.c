@@ -1,0 +1,211 @@
+#include "lockstep/status.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lockstep/runtime.h"
+
+static void every_code_keeps_its_name_number_and_exit_code(void **state)
+{
+    (void)state;
+    static const struct {
+        int status;
+        int number;
+        const char *name;
+        int exit_code;
+    } rows[] = {
+        {LS_OK, 0, "LS_OK", 0},
+        {LS_EINVAL, -1, "LS_EINVAL", 2},
+        {LS_ENOMEM, -2, "LS_ENOMEM", 1},
+        {LS_ETIMEDOUT, -3, "LS_ETIMEDOUT", 124},
+        {LS_EAGAIN, -4, "LS_EAGAIN", 75},
+        {LS_ECLOSED, -5, "LS_ECLOSED", 1},
+        {LS_ESTATE, -6, "LS_ESTATE", 1},
+        {LS_EPROTO, -7, "LS_EPROTO", 1},
+        {LS_ELIMIT, -8, "LS_ELIMIT", 1},
+        {LS_ENOENT, -9, "LS_ENOENT", 78},
+        {LS_EEXIST, -10, "LS_EEXIST", 78},
+        {LS_EADDRINUSE, -11, "LS_EADDRINUSE", 75},
+        {LS_EUNREACHABLE, -12, "LS_EUNREACHABLE", 69},
+        {LS_ELOST, -13, "LS_ELOST", 69},
+        {LS_EMISMATCH, -14, "LS_EMISMATCH", 78},
+        {LS_ECONFIG, -15, "LS_ECONFIG", 78},
+        {LS_EIO, -16, "LS_EIO", 1},
+        {LS_ECANCELED, -17, "LS_ECANCELED", 1},
+        {LS_EHANDLER, -18, "LS_EHANDLER", 1},
+        {LS_EABORTED, -19, "LS_EABORTED", 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(rows[i].status, rows[i].number);
+        assert_string_equal(ls_status_name(rows[i].status), rows[i].name);
+        assert_int_equal(ls_status_exit_code(rows[i].status),
+                         rows[i].exit_code);
+    }
+}
+
+static void every_code_has_a_sentence_without_a_full_stop(void **state)
+{
+    (void)state;
+    for (int status = LS_OK; status >= LS_EABORTED; status--) {
+        const char *sentence = ls_status_sentence(status);
+        assert_true(strlen(sentence) > 0);
+        assert_int_not_equal(sentence[strlen(sentence) - 1], '.');
+    }
+    assert_string_equal(ls_status_sentence(LS_ENOMEM), "out of memory");
+}
+
+static void a_number_that_is_no_code_is_named_as_such(void **state)
+{
+    (void)state;
+    assert_string_equal(ls_status_name(1), "LS_?");
+    assert_string_equal(ls_status_name(-20), "LS_?");
+    assert_true(strlen(ls_status_sentence(-20)) > 0);
+    assert_int_equal(ls_status_exit_code(-20), 1);
+}
+
+static void error_keeps_the_text_and_returns_the_status(void **state)
+{
+    (void)state;
+    assert_int_equal(ls_error(LS_ELIMIT, "%d is over %s", 7, "six"), LS_ELIMIT);
+    assert_string_equal(ls_error_text(), "7 is over six");
+    assert_int_equal(ls_error(42, "x"), 42);
+    assert_string_equal(ls_error_text(), "x");
+}
+
+static void error_may_quote_the_text_before_it(void **state)
+{
+    (void)state;
+    (void)ls_error(LS_EIO, "disk gone");
+    (void)ls_error(LS_EHANDLER, "handler: %s (%s)", ls_error_text(),
+                   ls_error_text());
+    assert_string_equal(ls_error_text(), "handler: disk gone (disk gone)");
+}
+
+static void error_at_puts_a_place_in_front(void **state)
+{
+    (void)state;
+    (void)ls_error(LS_ECONFIG, "not a number");
+    assert_int_equal(ls_error_at(LS_ECONFIG, "line %d", 3), LS_ECONFIG);
+    assert_int_equal(ls_error_at(LS_EHANDLER, "a.yaml"), LS_EHANDLER);
+    assert_string_equal(ls_error_text(), "a.yaml: line 3: not a number");
+}
+
+static void error_at_may_quote_the_text_before_it(void **state)
+{
+    (void)state;
+    (void)ls_error(LS_EIO, "one");
+    (void)ls_error_at(LS_EIO, "<%s>", ls_error_text());
+    assert_string_equal(ls_error_text(), "<one>: one");
+}
+
+static void a_long_text_is_cut(void **state)
+{
+    (void)state;
+    char text[2 * LS_ERROR_TEXT_MAX];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    (void)ls_error(LS_EIO, "%s", text);
+    assert_int_equal(strlen(ls_error_text()), LS_ERROR_TEXT_MAX - 1);
+    (void)ls_error_at(LS_EIO, "y");
+    assert_int_equal(strlen(ls_error_text()), LS_ERROR_TEXT_MAX - 1);
+    assert_memory_equal(ls_error_text(), "y: xxx", 6);
+    (void)ls_error_at(LS_EIO, "%s", text);
+    assert_int_equal(strlen(ls_error_text()), LS_ERROR_TEXT_MAX - 1);
+}
+
+static void a_text_is_never_cut_inside_of_a_character(void **state)
+{
+    (void)state;
+    static const char *const characters[] = {"é", "…", "😀"};
+    for (size_t i = 0; i < sizeof characters / sizeof *characters; i++) {
+        const size_t size = strlen(characters[i]);
+        for (size_t fitting = 0; fitting <= size; fitting++) {
+            const size_t before = LS_ERROR_TEXT_MAX - 1 - fitting;
+            char text[LS_ERROR_TEXT_MAX + 8];
+            memset(text, 'x', before);
+            strcpy(text + before, characters[i]);
+            (void)ls_error(LS_EIO, "%s", text);
+            assert_int_equal(strlen(ls_error_text()),
+                             fitting == size ? before + size : before);
+        }
+    }
+}
+
+static void error_from_gives_the_code_and_the_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        int os_errno;
+        int status;
+    } rows[] = {
+        {EINVAL, LS_EINVAL},
+        {ENOMEM, LS_ENOMEM},
+        {ETIMEDOUT, LS_ETIMEDOUT},
+        {EAGAIN, LS_EAGAIN},
+        {EINTR, LS_EAGAIN},
+        {ENOENT, LS_ENOENT},
+        {EEXIST, LS_EEXIST},
+        {EADDRINUSE, LS_EADDRINUSE},
+        {ECONNREFUSED, LS_EUNREACHABLE},
+        {EHOSTUNREACH, LS_EUNREACHABLE},
+        {ECANCELED, LS_ECANCELED},
+        {EACCES, LS_EIO},
+        {EIO, LS_EIO},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(ls_error_from(rows[i].os_errno, "it"), rows[i].status);
+    (void)ls_error_from(ENOENT, "open 'a.yaml'");
+    assert_string_equal(ls_error_text(),
+                        "open 'a.yaml': No such file or directory");
+}
+
+struct texts {
+    char first[32];
+    char second[32];
+};
+
+static void fail_elsewhere(void *arg)
+{
+    struct texts *texts = arg;
+    strcpy(texts->first, ls_error_text());
+    (void)ls_error(LS_EIO, "there");
+    strcpy(texts->second, ls_error_text());
+}
+
+static void each_thread_has_a_text_of_its_own(void **state)
+{
+    (void)state;
+    struct texts texts;
+    ls_thread *thread;
+    (void)ls_error(LS_EIO, "here");
+    assert_int_equal(ls_thread_spawn(ls_runtime_threads(), &thread, "other",
+                                     fail_elsewhere, &texts),
+                     LS_OK);
+    assert_int_equal(ls_thread_join(&thread, LS_FOREVER), LS_OK);
+    assert_string_equal(texts.first, "");
+    assert_string_equal(texts.second, "there");
+    assert_string_equal(ls_error_text(), "here");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_code_keeps_its_name_number_and_exit_code),
+        cmocka_unit_test(every_code_has_a_sentence_without_a_full_stop),
+        cmocka_unit_test(a_number_that_is_no_code_is_named_as_such),
+        cmocka_unit_test(error_keeps_the_text_and_returns_the_status),
+        cmocka_unit_test(error_may_quote_the_text_before_it),
+        cmocka_unit_test(error_at_puts_a_place_in_front),
+        cmocka_unit_test(error_at_may_quote_the_text_before_it),
+        cmocka_unit_test(a_long_text_is_cut),
+        cmocka_unit_test(a_text_is_never_cut_inside_of_a_character),
+        cmocka_unit_test(error_from_gives_the_code_and_the_reason),
+        cmocka_unit_test(each_thread_has_a_text_of_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS_DEFAULT 9
+
+static void usage(const char *program)
+{
+    (void)fprintf(stderr, "usage: %s [--json] [--rounds N]  (N: %d to %d)\n",
+                  program, BENCH_ROUNDS_MIN, BENCH_ROUNDS_MAX);
+    exit(2);
+}
+
+void bench_options_read(struct bench_options *options, int argc, char **argv)
+{
+    *options = (struct bench_options){.n_rounds = ROUNDS_DEFAULT};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0) {
+            options->json = 1;
+        } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
+            char *end;
+            const long n = strtol(argv[++i], &end, 10);
+            if (*end != '\0' || n < BENCH_ROUNDS_MIN || n > BENCH_ROUNDS_MAX)
+                usage(argv[0]);
+            options->n_rounds = (int)n;
+        } else {
+            usage(argv[0]);
+        }
+    }
+}
+
+static int compare(const void *left, const void *right)
+{
+    const double a = *(const double *)left;
+    const double b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+void bench_run(struct bench_figure *figures, size_t n,
+               const struct bench_options *options)
+{
+    const int n_rounds = options->n_rounds;
+    for (size_t i = 0; i < n; i++)
+        (void)figures[i].run(figures[i].self);
+    for (int round = 0; round < n_rounds; round++)
+        for (size_t i = 0; i < n; i++)
+            figures[i].rounds[round] = figures[i].run(figures[i].self);
+
+    for (size_t i = 0; i < n; i++) {
+        double *rounds = figures[i].rounds;
+        qsort(rounds, (size_t)n_rounds, sizeof *rounds, compare);
+        figures[i].min = rounds[0];
+        figures[i].max = rounds[n_rounds - 1];
+        figures[i].median =
+            (rounds[(n_rounds - 1) / 2] + rounds[n_rounds / 2]) / 2;
+    }
+}
+
+void bench_print(const char *bench, const struct bench_figure *figures,
+                 size_t n, const struct bench_options *options)
+{
+    if (!options->json)
+        (void)printf("%-40s %12s %12s %12s  %s\n", bench, "median", "min",
+                     "max", "unit");
+    for (size_t i = 0; i < n; i++) {
+        const struct bench_figure *f = &figures[i];
+        if (options->json)
+            (void)printf("{\"bench\":\"%s\",\"figure\":\"%s\",\"unit\":\"%s\","
+                         "\"median\":%.6g,\"min\":%.6g,\"max\":%.6g,"
+                         "\"rounds\":%d}\n",
+                         bench, f->name, f->unit, f->median, f->min, f->max,
+                         options->n_rounds);
+        else
+            (void)printf("%-40s %12.2f %12.2f %12.2f  %s\n", f->name, f->median,
+                         f->min, f->max, f->unit);
+    }
+}
+
+void bench_print_derived(const char *bench, const char *name, const char *unit,
+                         double value, const struct bench_options *options)
+{
+    if (options->json)
+        (void)printf("{\"bench\":\"%s\",\"figure\":\"%s\",\"unit\":\"%s\","
+                     "\"median\":%.6g}\n",
+                     bench, name, unit, value);
+    else
+        (void)printf("%-40s %12.2f %12s %12s  %s\n", name, value, "", "", unit);
+}

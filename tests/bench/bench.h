@@ -1,0 +1,52 @@
+/* bench.h - figures that are compared side by side.
+ *
+ * What is compared runs in the same process, round about, so that a busy or
+ * slow moment hits all of it: one warm-up round, then at least seven. A figure
+ * is the median of its rounds, with the least and the most beside it. --json
+ * prints one line of JSON for each figure in place of the table:
+ *   {"bench":"step","figure":"nested calls","unit":"ns","median":9.1,
+ *    "min":9.0,"max":9.9,"rounds":9}
+ * Benchmarks link this by being in the same folder. */
+#ifndef LOCKSTEP_BENCH_H
+#define LOCKSTEP_BENCH_H
+
+#include <stddef.h>
+
+#define BENCH_ROUNDS_MIN 7
+#define BENCH_ROUNDS_MAX 101
+
+struct bench_figure {
+    const char *name;
+    const char *unit;
+    double (*run)(void *self); /* measures once; the figure, in its unit */
+    void *self;
+
+    double rounds[BENCH_ROUNDS_MAX]; /* filled by bench_run(); in order of
+                                      * size afterwards */
+    double median;
+    double min;
+    double max;
+};
+
+struct bench_options {
+    int n_rounds;
+    int json;
+};
+
+/* Read "--json" and "--rounds N" (at least 7, at most 101). Ends the program
+ * with a usage line on anything else. */
+void bench_options_read(struct bench_options *options, int argc, char **argv);
+
+/* Run all figures, one after the other, round by round. */
+void bench_run(struct bench_figure *figures, size_t n,
+               const struct bench_options *options);
+
+/* Print the table, or the lines. */
+void bench_print(const char *bench, const struct bench_figure *figures,
+                 size_t n, const struct bench_options *options);
+
+/* What follows from measured figures: one more line below the table. */
+void bench_print_derived(const char *bench, const char *name, const char *unit,
+                         double value, const struct bench_options *options);
+
+#endif

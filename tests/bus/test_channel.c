@@ -1,0 +1,313 @@
+/* Channels: control messages between members. */
+#include "lockstep/channel.h"
+
+#include "world_fixture.h"
+
+/* One end: what came on it. */
+struct end {
+    ls_channel *channel;
+    ls_node *node;
+    struct counter messages, members, timers, closed;
+    uint32_t from;
+    uint64_t incarnation;
+    char data[64];
+    size_t size;
+    struct ls_member member;
+    int64_t timer_at;
+    struct counter may_leave; /* where the op waits */
+    bool slow;
+    bool closes; /* the op closes its own channel */
+    bool echoes;
+};
+
+static void on_message(void *self, uint32_t from, uint64_t incarnation,
+                       const void *data, size_t size)
+{
+    struct end *end = self;
+    end->from = from;
+    end->incarnation = incarnation;
+    end->size = size;
+    if (size <= sizeof end->data && size != 0)
+        memcpy(end->data, data, size);
+    if (end->echoes && ls_channel_send(end->channel, from, data, size) != LS_OK)
+        abort();
+    if (end->closes)
+        ls_channel_close(&end->channel);
+    counter_add(&end->messages, 1);
+    if (end->slow && !counter_reaches(&end->may_leave, 1))
+        abort();
+}
+
+static void on_member(void *self, const struct ls_member *member)
+{
+    struct end *end = self;
+    end->member = *member;
+    counter_add(&end->members, 1);
+}
+
+static void on_timer(void *self, int64_t now)
+{
+    struct end *end = self;
+    end->timer_at = now;
+    counter_add(&end->timers, 1);
+}
+
+static const struct ls_channel_ops ops = {
+    .message = on_message, .member = on_member, .timer = on_timer};
+
+static void end_open(ls_node *node, size_t index, void *self)
+{
+    struct end *end = (struct end *)self + index;
+    end->node = node;
+    counter_init(&end->messages);
+    counter_init(&end->members);
+    counter_init(&end->timers);
+    counter_init(&end->may_leave);
+    assert_ok(ls_channel_open(&end->channel, node, "talk", &ops, end));
+}
+
+struct talk {
+    struct world world;
+    struct end ends[3];
+    size_t n;
+};
+
+static struct talk *talk_start(size_t n, enum ls_topology topology)
+{
+    struct talk *talk = calloc(1, sizeof *talk);
+    assert_non_null(talk);
+    talk->n = n;
+    world_start(&talk->world, &(struct world_plan){.n = n,
+                                                   .topology = topology,
+                                                   .prepare = end_open,
+                                                   .self = talk->ends});
+    return talk;
+}
+
+static void talk_end(struct talk *talk)
+{
+    for (size_t i = 0; i < talk->n; i++)
+        ls_channel_close(&talk->ends[i].channel);
+    world_destroy(&talk->world);
+    for (size_t i = 0; i < talk->n; i++) {
+        counter_fini(&talk->ends[i].messages);
+        counter_fini(&talk->ends[i].members);
+        counter_fini(&talk->ends[i].timers);
+        counter_fini(&talk->ends[i].may_leave);
+    }
+    free(talk);
+}
+
+static void sends_both_ways(enum ls_topology topology)
+{
+    struct talk *talk = talk_start(3, topology);
+    for (size_t i = 0; i < 3; i++)
+        for (size_t j = 0; j < 3; j++)
+            if (i != j)
+                assert_ok(ls_channel_send(talk->ends[i].channel,
+                                          (uint32_t)j + 1, "hello", 6));
+    for (size_t i = 0; i < 3; i++)
+        assert_reaches(&talk->ends[i].messages, 2);
+    talk->ends[2].echoes = true;
+    assert_ok(ls_channel_send(talk->ends[1].channel, 3, "there and back", 15));
+    assert_reaches(&talk->ends[1].messages, 3);
+    assert_int_equal(talk->ends[1].from, 3);
+    assert_true(talk->ends[1].incarnation ==
+                ls_node_incarnation(talk->ends[2].node));
+    assert_string_equal(talk->ends[1].data, "there and back");
+    assert_int_equal(counter_get(&talk->ends[0].messages), 2);
+    talk_end(talk);
+}
+
+static void test_messages_reach_the_channel_of_that_member(void **state)
+{
+    (void)state;
+    sends_both_ways(LS_TOPOLOGY_MESH);
+    sends_both_ways(LS_TOPOLOGY_STAR); /* through the hub */
+}
+
+static void test_messages_of_every_size_come_whole(void **state)
+{
+    (void)state;
+    struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
+    static char large[LS_CHANNEL_MESSAGE_MAX + 1];
+    assert_ok(ls_channel_send(talk->ends[0].channel, 2, NULL, 0));
+    assert_reaches(&talk->ends[1].messages, 1);
+    assert_int_equal(talk->ends[1].size, 0);
+    assert_ok(ls_channel_send(talk->ends[0].channel, 2, large,
+                              LS_CHANNEL_MESSAGE_MAX));
+    assert_reaches(&talk->ends[1].messages, 2);
+    assert_int_equal(talk->ends[1].size, LS_CHANNEL_MESSAGE_MAX);
+    assert_fails(ls_channel_send(talk->ends[0].channel, 2, large,
+                                 LS_CHANNEL_MESSAGE_MAX + 1),
+                 LS_ELIMIT);
+    talk_end(talk);
+}
+
+static void test_sending_to_nobody_is_told(void **state)
+{
+    (void)state;
+    struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
+    assert_fails(ls_channel_send(talk->ends[0].channel, 77, "x", 1),
+                 LS_ENOENT);
+    assert_error_has("node 77 is not present");
+    ls_node_stop(talk->world.at[0].node, LS_OK);
+    assert_fails(ls_channel_send(talk->ends[0].channel, 2, "x", 1),
+                 LS_ECLOSED);
+    talk_end(talk);
+}
+
+static void test_a_channel_that_is_not_open_there_loses_the_message(void **s)
+{
+    (void)s;
+    struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
+    ls_channel *other;
+    assert_ok(ls_channel_open(&other, talk->world.at[0].node, "other", &ops,
+                              &talk->ends[0]));
+    assert_ok(ls_channel_send(other, 2, "x", 1));
+    assert_ok(ls_channel_send(talk->ends[0].channel, 2, "y", 1));
+    assert_reaches(&talk->ends[1].messages, 1);
+    assert_int_equal(talk->ends[1].data[0], 'y');
+    ls_channel_close(&other);
+    talk_end(talk);
+}
+
+/* ---- opening and closing ----------------------------------------------- */
+
+static void test_opening_is_refused_when_it_cannot_be(void **state)
+{
+    (void)state;
+    struct talk *talk = talk_start(1, LS_TOPOLOGY_MESH);
+    static const struct ls_channel_ops deaf = {.timer = on_timer};
+    ls_node *node = talk->world.at[0].node;
+    ls_channel *const untouched = (ls_channel *)&untouched;
+    ls_channel *channel = untouched;
+    assert_fails(ls_channel_open(&channel, node, "", &ops, NULL), LS_EINVAL);
+    assert_fails(ls_channel_open(&channel, node, "a b", &ops, NULL),
+                 LS_EINVAL);
+    assert_fails(ls_channel_open(&channel, node, NULL, &ops, NULL), LS_EINVAL);
+    assert_fails(ls_channel_open(&channel, node, "x", NULL, NULL), LS_EINVAL);
+    assert_fails(ls_channel_open(&channel, node, "x", &deaf, NULL), LS_EINVAL);
+    assert_fails(ls_channel_open(&channel, node, "talk", &ops, NULL),
+                 LS_EEXIST);
+    ls_channel_close(&talk->ends[0].channel);
+    assert_ok(ls_channel_open(&channel, node, "talk", &ops, NULL));
+    ls_channel_close(&channel);
+    assert_null(channel);
+    ls_channel_close(&channel);
+    ls_channel_close(NULL);
+    ls_node_stop(node, LS_OK);
+    assert_fails(ls_channel_open(&channel, node, "x", &ops, NULL), LS_ECLOSED);
+    talk_end(talk);
+}
+
+struct closing {
+    struct end *end;
+    int entered;
+};
+
+static void close_it(void *self)
+{
+    struct closing *closing = self;
+    ls_channel_close(&closing->end->channel);
+}
+
+static void test_close_waits_for_the_running_op(void **state)
+{
+    (void)state;
+    struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
+    struct end *end = &talk->ends[1];
+    struct closing closing = {.end = end};
+    ls_thread *thread;
+    end->slow = true;
+    assert_ok(ls_channel_send(talk->ends[0].channel, 2, "x", 1));
+    assert_reaches(&end->messages, 1);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "close", close_it,
+                              &closing));
+    assert_fails(ls_thread_join(&thread, ls_deadline(ls_runtime_threads(), 5)),
+                 LS_ETIMEDOUT);
+    counter_add(&end->may_leave, 1);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    assert_null(end->channel);
+    talk_end(talk);
+}
+
+static void test_an_op_may_close_its_channel(void **state)
+{
+    (void)state;
+    struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
+    talk->ends[1].closes = true;
+    for (int i = 0; i < 3; i++)
+        assert_ok(ls_channel_send(talk->ends[0].channel, 2, "x", 1));
+    assert_reaches(&talk->ends[1].messages, 1);
+    talk_end(talk);
+}
+
+/* ---- members and timers ------------------------------------------------ */
+
+static void test_members_are_told(void **state)
+{
+    (void)state;
+    struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
+    assert_reaches(&talk->ends[0].members, 1);
+    assert_int_equal(talk->ends[0].member.id, 2);
+    assert_int_equal(talk->ends[0].member.state, LS_MEMBER_READY);
+    ls_node_stop(talk->world.at[1].node, LS_EABORTED);
+    assert_reaches(&talk->ends[0].members, 2);
+    assert_int_equal(talk->ends[0].member.state, LS_MEMBER_LEFT);
+    assert_int_equal(talk->ends[0].member.reason, LS_EABORTED);
+    talk_end(talk);
+}
+
+static void test_a_timer_comes_once_and_not_before_its_time(void **state)
+{
+    (void)state;
+    struct talk *talk = talk_start(1, LS_TOPOLOGY_MESH);
+    struct end *end = &talk->ends[0];
+    const int64_t at = ls_now(ls_runtime_threads()) + 3 * LS_NS_PER_MS;
+    ls_channel_wake_at(end->channel, at);
+    assert_reaches(&end->timers, 1);
+    assert_true(end->timer_at >= at);
+    ls_channel_wake_at(end->channel, at); /* it has passed: at once */
+    assert_reaches(&end->timers, 2);
+    assert_int_equal(counter_get(&end->timers), 2);
+    talk_end(talk);
+}
+
+static void test_the_last_time_that_was_set_counts(void **state)
+{
+    (void)state;
+    struct talk *talk = talk_start(1, LS_TOPOLOGY_MESH);
+    struct end *end = &talk->ends[0];
+    const int64_t now = ls_now(ls_runtime_threads());
+    ls_channel_wake_at(end->channel, now + 20 * LS_NS_PER_MS);
+    ls_channel_wake_at(end->channel, LS_FOREVER); /* not at all */
+    ls_channel *other;
+    struct end again = {0};
+    counter_init(&again.timers);
+    assert_ok(ls_channel_open(&other, end->node, "other", &ops, &again));
+    ls_channel_wake_at(other, now + 30 * LS_NS_PER_MS);
+    assert_reaches(&again.timers, 1); /* later than the first would be */
+    assert_int_equal(counter_get(&end->timers), 0);
+    ls_channel_close(&other);
+    counter_fini(&again.timers);
+    talk_end(talk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_messages_reach_the_channel_of_that_member),
+        cmocka_unit_test(test_messages_of_every_size_come_whole),
+        cmocka_unit_test(test_sending_to_nobody_is_told),
+        cmocka_unit_test(
+            test_a_channel_that_is_not_open_there_loses_the_message),
+        cmocka_unit_test(test_opening_is_refused_when_it_cannot_be),
+        cmocka_unit_test(test_close_waits_for_the_running_op),
+        cmocka_unit_test(test_an_op_may_close_its_channel),
+        cmocka_unit_test(test_members_are_told),
+        cmocka_unit_test(test_a_timer_comes_once_and_not_before_its_time),
+        cmocka_unit_test(test_the_last_time_that_was_set_counts),
+    };
+    return cmocka_run_group_tests_name("channel", tests, NULL, NULL);
+}

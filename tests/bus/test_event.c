@@ -1,0 +1,517 @@
+/* Events: who hears what, in which order, and how often. */
+#include "world_fixture.h"
+
+/* Two nodes that both count one event from the start. */
+struct pair {
+    struct world world;
+    struct counter heard[2];
+    ls_node *a, *b;
+};
+
+static void listen_both(ls_node *node, size_t index, void *self)
+{
+    struct pair *pair = self;
+    counter_init(&pair->heard[index]);
+    assert_ok(ls_on(node, "hi", count, &pair->heard[index]));
+}
+
+static struct pair *pair_start(void)
+{
+    struct pair *pair = calloc(1, sizeof *pair);
+    assert_non_null(pair);
+    world_start(&pair->world, &(struct world_plan){.n = 2,
+                                                   .prepare = listen_both,
+                                                   .self = pair});
+    pair->a = pair->world.at[0].node;
+    pair->b = pair->world.at[1].node;
+    return pair;
+}
+
+static void pair_end(struct pair *pair)
+{
+    world_destroy(&pair->world);
+    counter_fini(&pair->heard[0]);
+    counter_fini(&pair->heard[1]);
+    free(pair);
+}
+
+/* Wait until a node has handled all that it was sent before this. */
+static void flush_local(ls_node *node)
+{
+    struct counter done;
+    counter_init(&done);
+    assert_ok(ls_once(node, "flush", count, &done));
+    assert_ok(ls_emit_with(node, &(struct ls_emission){
+                                     .event = "flush",
+                                     .scope = LS_SCOPE_LOCAL}));
+    assert_reaches(&done, 1);
+    counter_fini(&done);
+}
+
+/* ---- what a handler is given ------------------------------------------- */
+
+struct seen {
+    struct counter n;
+    struct ls_event event;
+    char data[64];
+};
+
+static int see(void *self, const struct ls_event *event)
+{
+    struct seen *seen = self;
+    seen->event = *event;
+    memcpy(seen->data, event->data, event->size);
+    counter_add(&seen->n, 1);
+    return LS_OK;
+}
+
+static void test_handler_is_given_who_emitted_what(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    struct seen seen;
+    counter_init(&seen.n);
+    assert_ok(ls_on(pair->b, "hi", see, &seen));
+    assert_ok(ls_emit(pair->a, "hi", "some data", 10));
+    assert_reaches(&seen.n, 1);
+    assert_string_equal(seen.event.name, "hi");
+    assert_int_equal(seen.event.origin, 1);
+    assert_true(seen.event.incarnation == ls_node_incarnation(pair->a));
+    assert_int_equal(seen.event.sequence, 1);
+    assert_int_equal(seen.event.size, 10);
+    assert_string_equal(seen.data, "some data");
+    pair_end(pair);
+    counter_fini(&seen.n);
+}
+
+static _Thread_local bool is_emitter;
+
+static int see_stack(void *self, const struct ls_event *event)
+{
+    (void)event;
+    if (is_emitter)
+        counter_add(self, 1000);
+    counter_add(self, 1);
+    return LS_OK;
+}
+
+static void test_emit_never_delivers_on_the_callers_stack(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    struct counter ran;
+    counter_init(&ran);
+    is_emitter = true;
+    assert_ok(ls_on(pair->a, "own", see_stack, &ran));
+    assert_ok(ls_emit(pair->a, "own", NULL, 0));
+    assert_reaches(&ran, 1);
+    assert_int_equal(counter_get(&ran), 1);
+    pair_end(pair);
+    counter_fini(&ran);
+}
+
+static void test_emit_before_start_is_local(void **state)
+{
+    (void)state;
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    options.bind = "inproc://emit-before-start";
+    ls_node *node;
+    struct counter heard;
+    counter_init(&heard);
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_on(node, "hi", count, &heard));
+    assert_ok(ls_emit(node, "hi", NULL, 0));
+    assert_fails(ls_emit_with(node, &(struct ls_emission){.event = "hi",
+                                                          .to_one = true,
+                                                          .to = 9}),
+                 LS_ENOENT);
+    assert_ok(ls_node_start(node));
+    assert_reaches(&heard, 1);
+    ls_node_destroy(&node);
+    counter_fini(&heard);
+}
+
+/* ---- scopes and to_one ------------------------------------------------- */
+
+static int emit_scope(ls_node *node, enum ls_scope scope)
+{
+    return ls_emit_with(node,
+                        &(struct ls_emission){.event = "hi", .scope = scope});
+}
+
+static void test_scopes_choose_who_hears(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    assert_ok(emit_scope(pair->a, LS_SCOPE_REMOTE));
+    assert_reaches(&pair->heard[1], 1);
+    flush_local(pair->a);
+    assert_int_equal(counter_get(&pair->heard[0]), 0);
+    assert_ok(emit_scope(pair->a, LS_SCOPE_LOCAL));
+    assert_reaches(&pair->heard[0], 1);
+    assert_ok(emit_scope(pair->a, LS_SCOPE_BOTH));
+    assert_reaches(&pair->heard[0], 2);
+    assert_reaches(&pair->heard[1], 2);
+    flush_local(pair->b);
+    assert_int_equal(counter_get(&pair->heard[1]), 2); /* not the local one */
+    pair_end(pair);
+}
+
+static int emit_to(ls_node *node, const char *event, uint32_t to)
+{
+    return ls_emit_with(
+        node,
+        &(struct ls_emission){.event = event, .to_one = true, .to = to});
+}
+
+static void test_to_one_reaches_that_one_alone(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    assert_ok(emit_to(pair->a, "hi", 2));
+    assert_reaches(&pair->heard[1], 1);
+    flush_local(pair->a);
+    assert_int_equal(counter_get(&pair->heard[0]), 0);
+    assert_ok(emit_to(pair->a, "hi", 1)); /* itself */
+    assert_reaches(&pair->heard[0], 1);
+    assert_ok(emit_scope(pair->a, LS_SCOPE_BOTH));
+    assert_reaches(&pair->heard[1], 2);
+    assert_int_equal(counter_get(&pair->heard[1]), 2);
+    pair_end(pair);
+}
+
+static void test_to_one_names_why_it_cannot(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    assert_fails(emit_to(pair->a, "hi", 77), LS_ENOENT);
+    assert_error_has("node 77 is not present");
+    assert_fails(emit_to(pair->a, "unheard", 2), LS_ENOENT);
+    assert_error_has("node 2 does not listen");
+    pair_end(pair);
+}
+
+/* ---- order ------------------------------------------------------------- */
+
+struct order {
+    struct counter n;
+    char letters[16];
+};
+
+struct letter {
+    struct order *order;
+    char letter;
+};
+
+static int write_letter(void *self, const struct ls_event *event)
+{
+    struct letter *letter = self;
+    (void)event;
+    letter->order->letters[counter_get(&letter->order->n)] = letter->letter;
+    counter_add(&letter->order->n, 1);
+    return LS_OK;
+}
+
+static void test_listeners_run_in_order_of_registration(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    struct order order = {0};
+    counter_init(&order.n);
+    struct letter letters[] = {{&order, 'a'}, {&order, 'b'}, {&order, 'c'}};
+    for (size_t i = 0; i < 3; i++)
+        assert_ok(ls_on(pair->a, "own", write_letter, &letters[i]));
+    assert_ok(ls_emit(pair->a, "own", NULL, 0));
+    assert_ok(ls_emit(pair->a, "own", NULL, 0));
+    assert_reaches(&order.n, 6);
+    assert_string_equal(order.letters, "abcabc");
+    pair_end(pair);
+    counter_fini(&order.n);
+}
+
+#define N_SENDERS 3
+#define N_EACH    300
+
+struct fifo {
+    struct counter heard;
+    uint64_t last[N_SENDERS + 3];
+    int inversions;
+};
+
+static int check_fifo(void *self, const struct ls_event *event)
+{
+    struct fifo *fifo = self;
+    uint64_t number;
+    memcpy(&number, event->data, sizeof number);
+    if (event->sequence != fifo->last[event->origin] + 1 ||
+        number != event->sequence)
+        fifo->inversions++;
+    fifo->last[event->origin] = event->sequence;
+    counter_add(&fifo->heard, 1);
+    return LS_OK;
+}
+
+static void listen_fifo(ls_node *node, size_t index, void *self)
+{
+    struct fifo *fifos = self;
+    counter_init(&fifos[index].heard);
+    if (index >= N_SENDERS)
+        assert_ok(ls_on(node, "many", check_fifo, &fifos[index]));
+}
+
+static void emit_many(void *self)
+{
+    struct world_node *at = self;
+    for (uint64_t i = 1; i <= N_EACH && at->status == LS_OK; i++)
+        at->status = ls_emit(at->node, "many", &i, sizeof i);
+}
+
+static void test_events_of_a_sender_come_in_order_and_whole(void **state)
+{
+    (void)state;
+    struct world *world = calloc(1, sizeof *world);
+    struct fifo fifos[N_SENDERS + 2] = {0};
+    world_start(world, &(struct world_plan){.n = N_SENDERS + 2,
+                                            .prepare = listen_fifo,
+                                            .self = fifos});
+    for (size_t i = 0; i < N_SENDERS; i++)
+        world_spawn(world, i, emit_many);
+    world_joined(world);
+    for (size_t i = 0; i < N_SENDERS + 2; i++) {
+        struct ls_router_stats stats;
+        if (i >= N_SENDERS)
+            assert_reaches(&fifos[i].heard, N_SENDERS * N_EACH);
+        assert_int_equal(fifos[i].inversions, 0);
+        ls_router_stats(world->at[i].node, &stats);
+        assert_int_equal(stats.missed + stats.lost + stats.dropped, 0);
+    }
+    world_destroy(world);
+    for (size_t i = 0; i < N_SENDERS + 2; i++)
+        counter_fini(&fifos[i].heard);
+    free(world);
+}
+
+static void test_sequence_counts_emits_to_all_only(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    struct seen seen;
+    counter_init(&seen.n);
+    assert_ok(ls_on(pair->b, "hi", see, &seen));
+    assert_ok(emit_to(pair->a, "hi", 2));
+    assert_reaches(&seen.n, 1);
+    assert_int_equal(seen.event.sequence, 0);
+    assert_ok(emit_scope(pair->b, LS_SCOPE_LOCAL));
+    assert_reaches(&seen.n, 2);
+    assert_int_equal(seen.event.sequence, 0);
+    assert_ok(ls_emit(pair->a, "hi", NULL, 0));
+    assert_reaches(&seen.n, 3);
+    assert_int_equal(seen.event.sequence, 1);
+    pair_end(pair);
+    counter_fini(&seen.n);
+}
+
+static void test_what_nobody_listened_to_is_not_missed(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    struct counter once;
+    struct ls_router_stats stats;
+    counter_init(&once);
+    assert_ok(ls_once(pair->b, "rare", count, &once));
+    emit_until_heard(pair->a, "rare", &once);
+    for (int i = 0; i < 5; i++)
+        assert_ok(ls_emit(pair->a, "rare", NULL, 0));
+    assert_ok(ls_emit(pair->a, "hi", NULL, 0)); /* behind them */
+    assert_reaches(&pair->heard[1], 1);
+    assert_ok(ls_once(pair->b, "rare", count, &once));
+    emit_until_heard(pair->a, "rare", &once);
+    ls_router_stats(pair->b, &stats);
+    assert_int_equal(stats.missed, 0);
+    assert_int_equal(ls_router_losses(pair->b, NULL, 0), 0);
+    assert_int_equal(counter_get(&once), 2);
+    pair_end(pair);
+    counter_fini(&once);
+}
+
+/* ---- once -------------------------------------------------------------- */
+
+static void emit_hundred(void *self)
+{
+    struct world_node *at = self;
+    for (int i = 0; i < 100 && at->status == LS_OK; i++)
+        at->status = ls_emit(at->node, "hi", NULL, 0);
+}
+
+static void test_once_is_once_under_concurrent_emits(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    struct counter once;
+    counter_init(&once);
+    for (int i = 0; i < 20; i++)
+        assert_ok(ls_once(pair->b, "hi", count, &once));
+    world_spawn(&pair->world, 0, emit_hundred);
+    world_spawn(&pair->world, 1, emit_hundred);
+    world_joined(&pair->world);
+    assert_reaches(&pair->heard[1], 200);
+    flush_local(pair->b);
+    assert_int_equal(counter_get(&once), 20);
+    pair_end(pair);
+    counter_fini(&once);
+}
+
+/* ---- names ------------------------------------------------------------- */
+
+static void test_names_that_cannot_be_matched_are_refused(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    static const char *const bad[] = {"", "a[b", "a b", "*", "\n", "\xc3\xa9",
+                                      NULL};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_fails(ls_on(pair->a, bad[i], count, NULL), LS_EINVAL);
+        assert_fails(ls_once(pair->a, bad[i], count, NULL), LS_EINVAL);
+        assert_fails(ls_emit(pair->a, bad[i], NULL, 0), LS_EINVAL);
+        assert_fails(ls_wait_for(pair->a, bad[i], 0, NULL, NULL), LS_EINVAL);
+        assert_fails(ls_event_policy(pair->a, bad[i], LS_POLICY_DROP),
+                     LS_EINVAL);
+    }
+    assert_fails(ls_router_on(pair->a, "x", NULL, NULL, NULL), LS_EINVAL);
+    assert_fails(ls_emit(pair->a, "x", NULL, 3), LS_EINVAL);
+    assert_fails(ls_event_policy(pair->a, "x", (enum ls_policy)9), LS_EINVAL);
+    pair_end(pair);
+}
+
+static void test_names_with_colons_are_delivered(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    struct counter heard;
+    counter_init(&heard);
+    assert_ok(ls_on(pair->b, "loss::batch", count, &heard));
+    emit_until_heard(pair->a, "loss::batch", &heard);
+    pair_end(pair);
+    counter_fini(&heard);
+}
+
+static void test_a_name_is_no_prefix_of_another(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    struct counter heard;
+    counter_init(&heard);
+    assert_ok(ls_on(pair->b, "learn", count, &heard));
+    emit_until_heard(pair->a, "learn", &heard);
+    const int before = counter_get(&heard);
+    assert_ok(ls_emit(pair->a, "learner", NULL, 0));
+    assert_ok(ls_emit(pair->a, "hi", NULL, 0));
+    assert_reaches(&pair->heard[1], 1);
+    assert_true(counter_get(&heard) >= before);
+    struct ls_router_stats stats;
+    ls_router_stats(pair->b, &stats);
+    assert_int_equal(stats.received, (uint64_t)counter_get(&heard) + 1);
+    pair_end(pair);
+    counter_fini(&heard);
+}
+
+/* ---- limits, ends, figures --------------------------------------------- */
+
+static void test_emit_refuses_what_is_over_the_limit(void **state)
+{
+    (void)state;
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    options.bind = "inproc://over-the-limit";
+    options.max_payload_bytes = 100;
+    ls_node *node;
+    static const char data[101];
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_node_start(node));
+    assert_ok(ls_emit(node, "x", data, 100));
+    assert_fails(ls_emit(node, "x", data, 101), LS_ELIMIT);
+    assert_error_has("101 bytes");
+    ls_node_destroy(&node);
+}
+
+static void test_a_stopped_node_refuses(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    ls_node_stop(pair->a, LS_OK);
+    ls_node_stop(pair->a, LS_OK); /* again: nothing */
+    assert_fails(ls_on(pair->a, "x", count, NULL), LS_ECLOSED);
+    assert_fails(ls_emit(pair->a, "x", NULL, 0), LS_ECLOSED);
+    assert_fails(ls_wait_for(pair->a, "x", -1, NULL, NULL), LS_ECLOSED);
+    pair_end(pair);
+}
+
+static void test_listeners_are_counted_and_named(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    uint32_t ids[3] = {99, 99, 99};
+    assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 3), 2);
+    assert_int_equal(ids[0], 1);
+    assert_int_equal(ids[1], 2);
+    assert_int_equal(ids[2], 99);
+    assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 1), 2);
+    assert_int_equal(ls_router_listeners(pair->b, "hi", NULL, 0), 2);
+    assert_int_equal(ls_router_listeners(pair->b, "unheard", ids, 3), 0);
+    assert_ok(ls_off(pair->b, "hi", count, &pair->heard[1]));
+    assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 3), 1);
+    assert_int_equal(ids[0], 1);
+    pair_end(pair);
+}
+
+static void test_stats_count_what_was_done(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    struct ls_router_stats a, b;
+    for (int i = 0; i < 10; i++)
+        assert_ok(ls_emit(pair->a, "hi", "xyz", 3));
+    assert_reaches(&pair->heard[1], 10);
+    assert_reaches(&pair->heard[0], 10);
+    flush_local(pair->a);
+    flush_local(pair->b);
+    ls_router_stats(pair->a, &a);
+    ls_router_stats(pair->b, &b);
+    assert_int_equal(a.emitted, 11);
+    assert_int_equal(a.sent, 10);
+    assert_int_equal(a.sent_bytes, 30);
+    assert_int_equal(a.received, 0);
+    assert_true(a.handled >= 10);
+    assert_int_equal(b.received, 10);
+    assert_int_equal(b.received_bytes, 30);
+    assert_int_equal(b.dropped + b.lost + b.missed + b.refused + b.blocked, 0);
+    assert_int_equal(b.queued, 0);
+    assert_true(b.queued_peak >= 1);
+    pair_end(pair);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_handler_is_given_who_emitted_what),
+        cmocka_unit_test(test_emit_never_delivers_on_the_callers_stack),
+        cmocka_unit_test(test_emit_before_start_is_local),
+        cmocka_unit_test(test_scopes_choose_who_hears),
+        cmocka_unit_test(test_to_one_reaches_that_one_alone),
+        cmocka_unit_test(test_to_one_names_why_it_cannot),
+        cmocka_unit_test(test_listeners_run_in_order_of_registration),
+        cmocka_unit_test(test_events_of_a_sender_come_in_order_and_whole),
+        cmocka_unit_test(test_sequence_counts_emits_to_all_only),
+        cmocka_unit_test(test_what_nobody_listened_to_is_not_missed),
+        cmocka_unit_test(test_once_is_once_under_concurrent_emits),
+        cmocka_unit_test(test_names_that_cannot_be_matched_are_refused),
+        cmocka_unit_test(test_names_with_colons_are_delivered),
+        cmocka_unit_test(test_a_name_is_no_prefix_of_another),
+        cmocka_unit_test(test_emit_refuses_what_is_over_the_limit),
+        cmocka_unit_test(test_a_stopped_node_refuses),
+        cmocka_unit_test(test_listeners_are_counted_and_named),
+        cmocka_unit_test(test_stats_count_what_was_done),
+    };
+    return cmocka_run_group_tests_name("event", tests, NULL, NULL);
+}

@@ -1,0 +1,415 @@
+/* Peers that lie: nothing dies, everything is counted, the world goes on. */
+#include "raw_peer.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+#include "bus.h"
+
+/* Two nodes of one world, and a raw peer at the first. */
+struct siege {
+    struct world world;
+    ls_node *node, *other;
+    struct counter heard, ready;
+    struct raw_peer raw;
+};
+
+static void on_member(void *self, const struct ls_member *member)
+{
+    struct siege *siege = self;
+    if (member->state == LS_MEMBER_READY && member->id == 666)
+        counter_add(&siege->ready, 1);
+}
+
+static void listen_node(ls_node *node, size_t index, void *self)
+{
+    struct siege *siege = self;
+    if (index == 0) {
+        assert_ok(ls_on(node, "x", count, &siege->heard));
+        assert_ok(ls_node_on_member(node, on_member, siege));
+    }
+}
+
+static void siege_options(struct ls_node_options *options, size_t index)
+{
+    (void)index;
+    options->silence_ms = 60000; /* raw peers do not keep beating */
+    options->linger_ms = 100;    /* and do not close when told farewell */
+    options->heartbeat_ms = 50;
+}
+
+static struct siege *siege_start(void)
+{
+    struct siege *siege = calloc(1, sizeof *siege);
+    assert_non_null(siege);
+    counter_init(&siege->heard);
+    counter_init(&siege->ready);
+    world_start(&siege->world, &(struct world_plan){.n = 2,
+                                                    .transport = "tcp",
+                                                    .tune = siege_options,
+                                                    .prepare = listen_node,
+                                                    .self = siege});
+    siege->node = siege->world.at[0].node;
+    siege->other = siege->world.at[1].node;
+    raw_open(&siege->raw, 666, ls_node_endpoint(siege->node));
+    return siege;
+}
+
+/* The raw peer becomes a member that is ready. */
+static void join_as_member(struct siege *siege)
+{
+    raw_be_present(&siege->raw);
+    raw_await_subscription(&siege->raw, "~H");
+    raw_heartbeat(&siege->raw, siege->node);
+    assert_reaches(&siege->ready, 1);
+}
+
+static uint64_t refused(const struct siege *siege)
+{
+    struct ls_router_stats stats;
+    ls_router_stats(siege->node, &stats);
+    return stats.refused;
+}
+
+/* The two nodes still work; then all ends. */
+static void siege_end(struct siege *siege)
+{
+    const int before = counter_get(&siege->heard);
+    for (int i = 0; i < 10; i++)
+        assert_ok(ls_emit(siege->other, "x", "data", 4));
+    assert_reaches(&siege->heard, before + 10);
+    raw_close(&siege->raw);
+    world_destroy(&siege->world);
+    counter_fini(&siege->heard);
+    counter_fini(&siege->ready);
+    free(siege);
+}
+
+static void test_a_raw_peer_can_be_an_honest_member(void **state)
+{
+    (void)state;
+    struct siege *siege = siege_start();
+    join_as_member(siege);
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_EVENT);
+    raw_event(&siege->raw, "x", &header, "hello", 5);
+    assert_reaches(&siege->heard, 1);
+    assert_int_equal(refused(siege), 0);
+    siege_end(siege);
+}
+
+/* ---- subscriptions ----------------------------------------------------- */
+
+static void test_garbage_subscriptions_are_refused(void **state)
+{
+    (void)state;
+    static const char *const garbage[] = {
+        "~",        "~H",          "~Hx/",   "~H1/",      "~H1/lockstep/1",
+        "~R1/",     "~X",          "l",      "l1",        "l1/",
+        "lx/1/y",   "l1/1/a b",    "z",      "\x80\xff",  "~H99/lockstep/1",
+        "l1/1/[",   "~H1/lockstep/x/1/0//tcp://127.0.0.1:1",
+        "\x01\x01", "~H1/lockstep/99999999999/1/0//tcp://127.0.0.1:1"};
+    const size_t n = sizeof garbage / sizeof garbage[0];
+    struct siege *siege = siege_start();
+    for (size_t i = 0; i < n; i++)
+        raw_subscribe(&siege->raw, garbage[i], strlen(garbage[i]));
+    static char huge[1000]; /* longer ones end the connection */
+    memset(huge, 'l', sizeof huge);
+    raw_subscribe(&siege->raw, huge, sizeof huge);
+    memset(huge, '~', sizeof huge);
+    raw_subscribe(&siege->raw, huge, sizeof huge);
+    raw_be_present(&siege->raw);
+    raw_await_listed(&siege->raw);
+    assert_int_equal(refused(siege), n + 2);
+    siege_end(siege);
+}
+
+static void test_a_presence_of_another_job_is_refused(void **state)
+{
+    (void)state;
+    struct siege *siege = siege_start();
+    siege->raw.job = "another";
+    raw_be_present(&siege->raw);
+    siege->raw.job = "lockstep";
+    siege->raw.id = 667;
+    raw_be_present(&siege->raw);
+    raw_await_listed(&siege->raw);
+    assert_int_equal(refused(siege), 1);
+    assert_int_equal(ls_node_members(siege->node, NULL, 0), 2);
+    siege_end(siege);
+}
+
+static void test_a_presence_cannot_make_a_node_dial_abroad(void **state)
+{
+    (void)state;
+    static const char *const abroad[] = {"tcp://192.0.2.1:80",
+                                         "tcp://127.0.0.1:0;192.0.2.1:80",
+                                         "epgm://lo;239.192.1.1:5555",
+                                         "udp://127.0.0.1:80", "nonsense"};
+    const size_t n = sizeof abroad / sizeof abroad[0];
+    struct siege *siege = siege_start();
+    for (size_t i = 0; i < n; i++) {
+        struct raw_peer liar = siege->raw;
+        liar.id = (uint32_t)i + 1000;
+        strcpy(liar.endpoint, abroad[i]);
+        raw_be_present(&liar);
+    }
+    siege->raw.id = 2000; /* behind the others in byte order */
+    raw_be_present(&siege->raw);
+    raw_await_listed(&siege->raw);
+    assert_int_equal(refused(siege), n);
+    siege_end(siege);
+}
+
+static void test_a_hundred_thousand_names_are_bounded(void **state)
+{
+    (void)state;
+    struct siege *siege = siege_start();
+    for (unsigned i = 0; i < 100000; i++) {
+        char topic[64];
+        const int size =
+            snprintf(topic, sizeof topic, "l666/4d/name.%u", i);
+        raw_subscribe(&siege->raw, topic, (size_t)size);
+    }
+    raw_be_present(&siege->raw);
+    raw_await_listed(&siege->raw);
+    assert_in_range(refused(siege), 100000 - MAX_EVENTS, 100000);
+    assert_ok(ls_on(siege->node, "x", count, &siege->heard)); /* known */
+    assert_ok(ls_off(siege->node, "x", count, &siege->heard));
+    siege_end(siege);
+}
+
+static void test_a_hundred_thousand_listeners_are_bounded(void **state)
+{
+    (void)state;
+    struct siege *siege = siege_start();
+    for (unsigned i = 0; i < 100000; i++) {
+        char topic[64];
+        const int size = snprintf(topic, sizeof topic, "l%u/4d/x", i + 10);
+        raw_subscribe(&siege->raw, topic, (size_t)size);
+    }
+    raw_be_present(&siege->raw);
+    raw_await_listed(&siege->raw);
+    assert_in_range(refused(siege), 100000 - MAX_PEERS, 100000);
+    siege_end(siege);
+}
+
+/* ---- messages ---------------------------------------------------------- */
+
+/* What was sent before this has been read once this is heard. */
+static void raw_flush(struct siege *siege)
+{
+    const int before = counter_get(&siege->heard);
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_EVENT);
+    raw_event(&siege->raw, "x", &header, "", 0);
+    assert_reaches(&siege->heard, before + 1);
+}
+
+/* All of these reach the node: they begin with what it subscribed to. */
+static void test_garbage_frames_are_refused(void **state)
+{
+    (void)state;
+    struct siege *siege = siege_start();
+    join_as_member(siege);
+    uint8_t frame[WIRE_HEAD_MAX];
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_EVENT);
+    const size_t size = raw_frame(frame, "x", &header, "data", 4);
+    uint64_t n = 0;
+    for (size_t cut = 3; cut < size; cut++, n++)
+        raw_send(&siege->raw, frame, cut, false);
+    for (unsigned i = 0; i < 1000; i++, n++) {
+        uint8_t noise[64] = "ex";
+        for (size_t j = 3; j < sizeof noise; j++)
+            noise[j] = (uint8_t)(i * 131 + j * 29 + (i >> 3) * j);
+        raw_send(&siege->raw, noise, sizeof noise, false);
+    }
+    raw_send(&siege->raw, "c\0", 2, false);
+    raw_flush(siege);
+    assert_int_equal(refused(siege), n + 1);
+    siege_end(siege);
+}
+
+static void test_frames_too_many_are_refused(void **state)
+{
+    (void)state;
+    struct siege *siege = siege_start();
+    join_as_member(siege);
+    uint8_t frame[WIRE_HEAD_MAX];
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_EVENT);
+    size_t size = raw_frame(frame, "x", &header, "data", 4);
+    raw_send(&siege->raw, frame, size, true); /* a payload, and another */
+    raw_send(&siege->raw, "more", 4, false);
+    size = raw_frame(frame, "x", &header, NULL, 0); /* one that never comes */
+    raw_send(&siege->raw, frame, size, false);
+    for (int i = 0; i < 20; i++)
+        raw_send(&siege->raw, frame, size, i != 19);
+    raw_flush(siege);
+    assert_int_equal(refused(siege), 3);
+    assert_int_equal(counter_get(&siege->heard), 1);
+    siege_end(siege);
+}
+
+static void test_other_versions_and_jobs_are_refused(void **state)
+{
+    (void)state;
+    struct siege *siege = siege_start();
+    join_as_member(siege);
+    uint8_t frame[WIRE_HEAD_MAX];
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_EVENT);
+    const size_t size = raw_frame(frame, "x", &header, "data", 4);
+    frame[4] = WIRE_VERSION + 1;
+    raw_send(&siege->raw, frame, size, false);
+    header.job ^= 1;
+    raw_event(&siege->raw, "x", &header, "data", 4);
+    header.job ^= 1;
+    header.origin = 555; /* not whose connection this is */
+    raw_event(&siege->raw, "x", &header, "data", 4);
+    header.origin = siege->raw.id;
+    header.incarnation--; /* an older life */
+    raw_event(&siege->raw, "x", &header, "data", 4);
+    raw_flush(siege);
+    assert_int_equal(refused(siege), 4);
+    assert_int_equal(counter_get(&siege->heard), 1);
+    siege_end(siege);
+}
+
+static void test_counts_that_lie_are_refused(void **state)
+{
+    (void)state;
+    struct siege *siege = siege_start();
+    join_as_member(siege);
+    uint8_t members[5];
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_HEARTBEAT);
+    raw_event(&siege->raw, NULL, &header, members,
+              wire_members_begin(members, UINT32_MAX));
+    header = raw_header(&siege->raw, WIRE_KIND_BATCH);
+    header.total = UINT32_MAX;
+    uint8_t frame[WIRE_HEAD_MAX];
+    size_t size = wire_topic_event(frame, "x");
+    size += wire_header_write(frame + size, &header);
+    raw_send(&siege->raw, frame, size, false);
+    uint8_t *large = calloc(1, WIRE_CHUNK_BYTES + 1);
+    assert_non_null(large);
+    header = raw_header(&siege->raw, WIRE_KIND_EVENT);
+    raw_event(&siege->raw, "x", &header, large, WIRE_CHUNK_BYTES + 1);
+    free(large);
+    raw_flush(siege);
+    assert_int_equal(refused(siege), 3);
+    siege_end(siege);
+}
+
+/* Credit, farewell and channel messages that make no sense are harmless. */
+static void test_figures_that_lie_are_harmless(void **state)
+{
+    (void)state;
+    struct siege *siege = siege_start();
+    join_as_member(siege);
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_CREDIT);
+    header.limit_messages = header.limit_bytes = UINT64_MAX;
+    raw_event(&siege->raw, NULL, &header, NULL, 0);
+    header.limit_messages = header.limit_bytes = 0;
+    raw_event(&siege->raw, NULL, &header, NULL, 0);
+    header = raw_header(&siege->raw, WIRE_KIND_CHANNEL);
+    header.name = "nobody";
+    header.name_size = 6;
+    raw_event(&siege->raw, NULL, &header, "data", 4);
+    header.sequence = UINT64_MAX; /* a gap as large as can be */
+    header.kind = WIRE_KIND_EVENT;
+    header.name_size = 0;
+    raw_event(&siege->raw, "x", &header, "data", 4);
+    raw_event(&siege->raw, "x", &header, "data", 4);
+    raw_flush(siege);
+    assert_int_equal(counter_get(&siege->heard), 3);
+    siege_end(siege);
+}
+
+static void send_chunk(struct siege *siege, uint32_t total, uint32_t offset,
+                       const void *data, size_t size)
+{
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_CHUNK);
+    header.sequence = 9;
+    header.total = total;
+    header.offset = offset;
+    raw_event(&siege->raw, "x", &header, data, size);
+}
+
+static void test_chunks_that_make_no_whole_are_dropped(void **state)
+{
+    (void)state;
+    struct siege *siege = siege_start();
+    join_as_member(siege);
+    for (int i = 0; i < 2000; i++) /* each claims memory anew */
+        send_chunk(siege, 60u << 20, 0, "", 0);
+    send_chunk(siege, UINT32_MAX, 0, "data", 4); /* over the limit */
+    send_chunk(siege, 100, 0, "data", 4);
+    send_chunk(siege, 100, 8, "data", 4); /* a hole */
+    send_chunk(siege, 100, 4, "data", 4);
+    send_chunk(siege, 6, 0, "data", 4);
+    send_chunk(siege, 6, 4, "data", 4); /* longer than it said */
+    send_chunk(siege, 0, 0, "", 0);
+    raw_flush(siege);
+    assert_int_equal(counter_get(&siege->heard), 1);
+    size_t n = 0;
+    for (const struct assembly *a = siege->node->assemblies; a; a = a->next)
+        n++;
+    assert_in_range(n, 0, 1);
+    siege_end(siege);
+}
+
+/* ---- bytes that are no ZeroMQ ------------------------------------------ */
+
+static int raw_tcp(const char *endpoint)
+{
+    unsigned port = 0;
+    assert_int_equal(sscanf(endpoint, "tcp://127.0.0.1:%u", &port), 1);
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(
+        connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static void test_garbage_over_tcp_is_cut_off(void **state)
+{
+    (void)state;
+    struct siege *siege = siege_start();
+    for (unsigned i = 0; i < 50; i++) {
+        uint8_t bytes[1000];
+        const int fd = raw_tcp(ls_node_endpoint(siege->node));
+        for (size_t j = 0; j < sizeof bytes; j++)
+            bytes[j] = (uint8_t)(j * i * 37 + i + (j >> 2));
+        if (i % 3 == 0) /* a greeting, then garbage */
+            memcpy(bytes, "\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL", 16);
+        (void)!send(fd, bytes, sizeof bytes, MSG_NOSIGNAL);
+        close(fd);
+    }
+    const char request[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    const int fd = raw_tcp(ls_node_endpoint(siege->node));
+    (void)!send(fd, request, strlen(request), MSG_NOSIGNAL);
+    join_as_member(siege);
+    raw_flush(siege);
+    close(fd);
+    siege_end(siege);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_raw_peer_can_be_an_honest_member),
+        cmocka_unit_test(test_garbage_subscriptions_are_refused),
+        cmocka_unit_test(test_a_presence_of_another_job_is_refused),
+        cmocka_unit_test(test_a_presence_cannot_make_a_node_dial_abroad),
+        cmocka_unit_test(test_a_hundred_thousand_names_are_bounded),
+        cmocka_unit_test(test_a_hundred_thousand_listeners_are_bounded),
+        cmocka_unit_test(test_garbage_frames_are_refused),
+        cmocka_unit_test(test_frames_too_many_are_refused),
+        cmocka_unit_test(test_other_versions_and_jobs_are_refused),
+        cmocka_unit_test(test_counts_that_lie_are_refused),
+        cmocka_unit_test(test_figures_that_lie_are_harmless),
+        cmocka_unit_test(test_chunks_that_make_no_whole_are_dropped),
+        cmocka_unit_test(test_garbage_over_tcp_is_cut_off),
+    };
+    return cmocka_run_group_tests_name("hostile", tests, NULL, NULL);
+}

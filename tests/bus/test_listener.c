@@ -1,0 +1,468 @@
+/* Listeners: coming, going, failing, and being waited for. */
+#include "world_fixture.h"
+
+static ls_node *alone(void)
+{
+    char bind[LS_ENDPOINT_MAX + 1];
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    fresh_endpoint(bind, sizeof bind);
+    options.bind = bind;
+    options.id = 5;
+    ls_node *node = NULL;
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_node_start(node));
+    return node;
+}
+
+static void emit(ls_node *node, const char *event)
+{
+    assert_ok(ls_emit(node, event, NULL, 0));
+}
+
+/* Emit, and wait until it and all before it has been handled. */
+static void flush(ls_node *node)
+{
+    struct counter done;
+    counter_init(&done);
+    assert_ok(ls_once(node, "flush", count, &done));
+    emit(node, "flush");
+    assert_reaches(&done, 1);
+    counter_fini(&done);
+}
+
+/* A handler that says when it runs, and runs until it may end. */
+struct gate {
+    struct counter entered, may_leave, left;
+    int status;
+};
+
+static void gate_init(struct gate *gate)
+{
+    gate->status = LS_OK;
+    counter_init(&gate->entered);
+    counter_init(&gate->may_leave);
+    counter_init(&gate->left);
+}
+
+static void gate_fini(struct gate *gate)
+{
+    counter_fini(&gate->entered);
+    counter_fini(&gate->may_leave);
+    counter_fini(&gate->left);
+}
+
+static int pass_gate(void *self, const struct ls_event *event)
+{
+    struct gate *gate = self;
+    (void)event;
+    counter_add(&gate->entered, 1);
+    if (!counter_reaches(&gate->may_leave, 1))
+        abort();
+    counter_add(&gate->left, 1);
+    return gate->status != LS_OK ? ls_error(gate->status, "the gate says no")
+                                 : LS_OK;
+}
+
+/* ---- off --------------------------------------------------------------- */
+
+static void test_off_removes_one_listener_alone(void **state)
+{
+    (void)state;
+    ls_node *node = alone();
+    struct counter a, b;
+    counter_init(&a);
+    counter_init(&b);
+    assert_ok(ls_on(node, "x", count, &a));
+    assert_ok(ls_on(node, "x", count, &b));
+    assert_ok(ls_on(node, "x", count, &b)); /* twice */
+    assert_ok(ls_off(node, "x", count, &b));
+    emit(node, "x");
+    flush(node);
+    assert_int_equal(counter_get(&a), 1);
+    assert_int_equal(counter_get(&b), 1);
+    ls_node_destroy(&node);
+    counter_fini(&a);
+    counter_fini(&b);
+}
+
+static void test_off_without_such_a_listener_says_so(void **state)
+{
+    (void)state;
+    ls_node *node = alone();
+    assert_fails(ls_off(node, "x", count, NULL), LS_ENOENT);
+    assert_ok(ls_on(node, "x", count, NULL));
+    assert_fails(ls_off(node, "y", count, NULL), LS_ENOENT);
+    assert_fails(ls_off(node, "x", count, node), LS_ENOENT);
+    assert_fails(ls_off(node, "x", pass_gate, NULL), LS_ENOENT);
+    assert_fails(ls_off(node, NULL, count, NULL), LS_ENOENT);
+    assert_ok(ls_off(node, "x", count, NULL));
+    assert_fails(ls_off(node, "x", count, NULL), LS_ENOENT);
+    assert_error_has("\"x\" has no such listener on node 5");
+    ls_node_destroy(&node);
+}
+
+struct off_call {
+    ls_node *node;
+    struct gate *gate;
+    struct counter *called;
+    int left_before; /* whether the handler had left when off returned */
+    int status;
+};
+
+static void call_off(void *self)
+{
+    struct off_call *call = self;
+    counter_add(call->called, 1);
+    call->status = ls_off(call->node, "x", pass_gate, call->gate);
+    call->left_before = counter_get(&call->gate->left);
+}
+
+/* off() is called while the handler runs, which then ends. */
+static struct off_call off_during_the_handler(bool once)
+{
+    ls_node *node = alone();
+    struct gate gate;
+    struct counter called;
+    ls_thread *thread;
+    gate_init(&gate);
+    counter_init(&called);
+    assert_ok(once ? ls_once(node, "x", pass_gate, &gate)
+                   : ls_on(node, "x", pass_gate, &gate));
+    emit(node, "x");
+    assert_reaches(&gate.entered, 1);
+    struct off_call call = {.node = node, .gate = &gate, .called = &called};
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "off", call_off,
+                              &call));
+    assert_reaches(&called, 1);
+    /* It cannot have returned: what is seen is that it never does too soon. */
+    assert_fails(ls_thread_join(&thread, ls_deadline(ls_runtime_threads(), 5)),
+                 LS_ETIMEDOUT);
+    counter_add(&gate.may_leave, 1);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    emit(node, "x");
+    flush(node);
+    assert_int_equal(counter_get(&gate.entered), 1);
+    ls_node_destroy(&node);
+    gate_fini(&gate);
+    counter_fini(&called);
+    return call;
+}
+
+static void test_off_waits_for_the_running_handler(void **state)
+{
+    (void)state;
+    const struct off_call call = off_during_the_handler(false);
+    assert_int_equal(call.status, LS_OK);
+    assert_int_equal(call.left_before, 1);
+}
+
+static void test_off_waits_for_a_once_that_runs(void **state)
+{
+    (void)state;
+    const struct off_call call = off_during_the_handler(true);
+    assert_int_equal(call.status, LS_ENOENT); /* it has had its once */
+    assert_int_equal(call.left_before, 1);
+}
+
+static void test_off_all_matches_names_as_a_shell_does(void **state)
+{
+    (void)state;
+    ls_node *node = alone();
+    static const char *const names[] = {"step.1", "step.2", "step.x",
+                                        "step",   "done",   "a/b"};
+    for (size_t i = 0; i < 6; i++)
+        assert_ok(ls_on(node, names[i], count, NULL));
+    assert_int_equal(ls_off_all(node, "nothing*"), 0);
+    assert_int_equal(ls_off_all(node, "step.[0-9]"), 2);
+    assert_int_equal(ls_off_all(node, "step.[!0-9]"), 1);
+    assert_int_equal(ls_off_all(node, "ste?"), 1);
+    assert_ok(ls_on(node, "done", count, node));
+    assert_int_equal(ls_off_all(node, "*"), 3);
+    assert_int_equal(ls_off_all(node, "*"), 0);
+    ls_node_destroy(&node);
+}
+
+/* ---- inside handlers --------------------------------------------------- */
+
+struct inside {
+    ls_node *node;
+    struct counter a, b;
+    int status;
+};
+
+static void inside_init(struct inside *inside)
+{
+    inside->node = alone();
+    inside->status = 1;
+    counter_init(&inside->a);
+    counter_init(&inside->b);
+}
+
+static void inside_fini(struct inside *inside)
+{
+    ls_node_destroy(&inside->node);
+    counter_fini(&inside->a);
+    counter_fini(&inside->b);
+}
+
+static int emit_again(void *self, const struct ls_event *event)
+{
+    struct inside *in = self;
+    counter_add(&in->a, 1);
+    return counter_get(&in->a) < 1000
+               ? ls_emit(in->node, event->name, NULL, 0)
+               : LS_OK;
+}
+
+static void test_handlers_may_emit(void **state)
+{
+    (void)state;
+    struct inside in;
+    inside_init(&in);
+    assert_ok(ls_on(in.node, "again", emit_again, &in));
+    emit(in.node, "again");
+    assert_reaches(&in.a, 1000);
+    assert_ok(ls_node_take_error(in.node));
+    inside_fini(&in);
+}
+
+static int register_another(void *self, const struct ls_event *event)
+{
+    struct inside *in = self;
+    counter_add(&in->a, 1);
+    return ls_on(in->node, event->name, count, &in->b);
+}
+
+static void test_a_listener_added_by_a_handler_hears_the_next(void **state)
+{
+    (void)state;
+    struct inside in;
+    inside_init(&in);
+    assert_ok(ls_once(in.node, "x", register_another, &in));
+    emit(in.node, "x");
+    flush(in.node);
+    assert_int_equal(counter_get(&in.b), 0);
+    emit(in.node, "x");
+    flush(in.node);
+    assert_int_equal(counter_get(&in.a), 1);
+    assert_int_equal(counter_get(&in.b), 1);
+    inside_fini(&in);
+}
+
+static int remove_self(void *self, const struct ls_event *event)
+{
+    struct inside *in = self;
+    counter_add(&in->a, 1);
+    in->status = ls_off(in->node, event->name, remove_self, in);
+    return LS_OK;
+}
+
+static int remove_other(void *self, const struct ls_event *event)
+{
+    struct inside *in = self;
+    in->status = ls_off(in->node, event->name, count, &in->b);
+    return LS_OK;
+}
+
+static void test_a_handler_may_remove_itself(void **state)
+{
+    (void)state;
+    struct inside in;
+    inside_init(&in);
+    assert_ok(ls_on(in.node, "x", remove_self, &in));
+    assert_ok(ls_on(in.node, "x", count, &in.b));
+    emit(in.node, "x");
+    emit(in.node, "x");
+    flush(in.node);
+    assert_int_equal(in.status, LS_OK);
+    assert_int_equal(counter_get(&in.a), 1);
+    assert_int_equal(counter_get(&in.b), 2);
+    inside_fini(&in);
+}
+
+static void test_a_listener_removed_by_a_handler_does_not_run(void **state)
+{
+    (void)state;
+    struct inside in;
+    inside_init(&in);
+    assert_ok(ls_on(in.node, "x", remove_other, &in));
+    assert_ok(ls_on(in.node, "x", count, &in.b));
+    emit(in.node, "x");
+    flush(in.node);
+    assert_int_equal(in.status, LS_OK);
+    assert_int_equal(counter_get(&in.b), 0);
+    inside_fini(&in);
+}
+
+static int wait_inside(void *self, const struct ls_event *event)
+{
+    struct inside *in = self;
+    (void)event;
+    in->status = ls_wait_for(in->node, "never", -1, NULL, NULL);
+    counter_add(&in->a, 1);
+    return LS_OK;
+}
+
+static void test_a_handler_cannot_wait_for_events(void **state)
+{
+    (void)state;
+    struct inside in;
+    inside_init(&in);
+    assert_ok(ls_on(in.node, "x", wait_inside, &in));
+    emit(in.node, "x");
+    assert_reaches(&in.a, 1);
+    assert_int_equal(in.status, LS_ESTATE);
+    inside_fini(&in);
+}
+
+/* ---- errors in handlers ------------------------------------------------ */
+
+static int fail_loudly(void *self, const struct ls_event *event)
+{
+    (void)event;
+    if (self != NULL)
+        counter_add(self, 1);
+    return ls_error(LS_EIO, "the disk is full");
+}
+
+static int fail_silently(void *self, const struct ls_event *event)
+{
+    (void)self;
+    (void)event;
+    return LS_ELIMIT;
+}
+
+static void test_an_error_names_node_event_and_handler(void **state)
+{
+    (void)state;
+    ls_node *node = alone();
+    assert_ok(ls_node_take_error(node));
+    assert_ok(ls_on(node, "save", fail_loudly, NULL));
+    emit(node, "save");
+    flush(node);
+    assert_fails(ls_node_take_error(node), LS_EIO);
+    assert_error_has("node 5");
+    assert_error_has("\"save\"");
+    assert_error_has("fail_loudly");
+    assert_error_has("the disk is full");
+    assert_ok(ls_node_take_error(node)); /* taken */
+    ls_node_destroy(&node);
+}
+
+static void test_the_first_error_is_kept(void **state)
+{
+    (void)state;
+    ls_node *node = alone();
+    assert_ok(ls_on(node, "x", fail_silently, NULL));
+    assert_ok(ls_on(node, "x", fail_loudly, NULL));
+    emit(node, "x");
+    flush(node);
+    assert_fails(ls_node_take_error(node), LS_ELIMIT);
+    assert_error_has("fail_silently");
+    assert_ok(ls_node_take_error(node));
+    ls_node_destroy(&node);
+}
+
+static void test_an_error_stops_nothing(void **state)
+{
+    (void)state;
+    ls_node *node = alone();
+    struct counter failed, heard;
+    counter_init(&failed);
+    counter_init(&heard);
+    assert_ok(ls_on(node, "x", fail_loudly, &failed));
+    assert_ok(ls_on(node, "x", count, &heard));
+    for (int i = 0; i < 10; i++)
+        emit(node, "x");
+    assert_reaches(&failed, 10);
+    assert_reaches(&heard, 10);
+    ls_node_destroy(&node);
+    counter_fini(&failed);
+    counter_fini(&heard);
+}
+
+/* ---- stopping ---------------------------------------------------------- */
+
+static void stop_node(void *self)
+{
+    ls_node_stop(self, LS_OK);
+}
+
+static void test_stop_waits_for_the_running_handler(void **state)
+{
+    (void)state;
+    ls_node *node = alone();
+    struct gate gate;
+    ls_thread *thread;
+    gate_init(&gate);
+    assert_ok(ls_on(node, "x", pass_gate, &gate));
+    emit(node, "x");
+    assert_reaches(&gate.entered, 1);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "stop", stop_node,
+                              node));
+    assert_fails(ls_thread_join(&thread, ls_deadline(ls_runtime_threads(), 5)),
+                 LS_ETIMEDOUT);
+    counter_add(&gate.may_leave, 1);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    assert_int_equal(counter_get(&gate.left), 1);
+    ls_node_destroy(&node);
+    gate_fini(&gate);
+}
+
+/* A handler that is stuck keeps nothing else of its node from going on: not
+ * its emits, and not what others see of it. */
+static void listen_gate(ls_node *node, size_t index, void *self)
+{
+    struct gate *gates = self;
+    gate_init(&gates[index]);
+    assert_ok(ls_on(node, "stuck", pass_gate, &gates[index]));
+    assert_ok(ls_on(node, "hi", count, &gates[index].left));
+}
+
+static void test_a_stuck_handler_holds_up_its_own_node_alone(void **state)
+{
+    (void)state;
+    struct world *world = calloc(1, sizeof *world);
+    struct gate gates[2];
+    world_start(world, &(struct world_plan){
+                           .n = 2, .prepare = listen_gate, .self = gates});
+    assert_ok(ls_emit_with(world->at[0].node,
+                           &(struct ls_emission){.event = "stuck",
+                                                 .to_one = true,
+                                                 .to = 1}));
+    assert_reaches(&gates[0].entered, 1);
+    for (int i = 0; i < 50; i++) {
+        emit(world->at[0].node, "hi");
+        emit(world->at[1].node, "hi");
+    }
+    assert_reaches(&gates[1].left, 100);
+    counter_add(&gates[0].may_leave, 1);
+    assert_reaches(&gates[0].left, 101);
+    world_destroy(world);
+    for (size_t i = 0; i < 2; i++)
+        gate_fini(&gates[i]);
+    free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_off_removes_one_listener_alone),
+        cmocka_unit_test(test_off_without_such_a_listener_says_so),
+        cmocka_unit_test(test_off_waits_for_the_running_handler),
+        cmocka_unit_test(test_off_waits_for_a_once_that_runs),
+        cmocka_unit_test(test_off_all_matches_names_as_a_shell_does),
+        cmocka_unit_test(test_handlers_may_emit),
+        cmocka_unit_test(test_a_listener_added_by_a_handler_hears_the_next),
+        cmocka_unit_test(test_a_handler_may_remove_itself),
+        cmocka_unit_test(test_a_listener_removed_by_a_handler_does_not_run),
+        cmocka_unit_test(test_a_handler_cannot_wait_for_events),
+        cmocka_unit_test(test_an_error_names_node_event_and_handler),
+        cmocka_unit_test(test_the_first_error_is_kept),
+        cmocka_unit_test(test_an_error_stops_nothing),
+        cmocka_unit_test(test_stop_waits_for_the_running_handler),
+        cmocka_unit_test(test_a_stuck_handler_holds_up_its_own_node_alone),
+    };
+    return cmocka_run_group_tests_name("listener", tests, NULL, NULL);
+}

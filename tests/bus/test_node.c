@@ -1,0 +1,505 @@
+/* A node by itself: its options, what it tells, how starting fails. */
+#include "world_fixture.h"
+
+static struct ls_node_options usual(uint32_t id)
+{
+    struct ls_node_options options;
+    static char bind[16][LS_ENDPOINT_MAX + 1];
+    static unsigned next;
+    ls_node_options_init(&options);
+    next = (next + 1) % 16;
+    fresh_endpoint(bind[next], sizeof bind[next]);
+    options.bind = bind[next];
+    options.id = id;
+    options.start_timeout_ms = LONG_MS;
+    return options;
+}
+
+static ls_node *create(const struct ls_node_options *options)
+{
+    ls_node *node = NULL;
+    assert_ok(ls_node_create(&node, options));
+    return node;
+}
+
+static ls_node *started(const struct ls_node_options *options)
+{
+    ls_node *node = create(options);
+    assert_ok(ls_node_start(node));
+    return node;
+}
+
+/* ---- options ----------------------------------------------------------- */
+
+static void assert_refused(const struct ls_node_options *options,
+                           const char *names)
+{
+    ls_node *const untouched = (ls_node *)&untouched;
+    ls_node *node = untouched;
+    assert_fails(ls_node_create(&node, options), LS_EINVAL);
+    assert_error_has(names);
+    assert_ptr_equal(node, untouched);
+}
+
+/* Set one option to what is out of its range, and see it named. */
+#define REFUSED(option, value, names)                                          \
+    do {                                                                       \
+        struct ls_node_options refused = usual(1);                             \
+        refused.option = (value);                                              \
+        assert_refused(&refused, (names));                                     \
+    } while (0)
+#define ALLOWED(option, value)                                                 \
+    do {                                                                       \
+        struct ls_node_options allowed = usual(1);                             \
+        allowed.option = (value);                                              \
+        ls_node *node = create(&allowed);                                      \
+        ls_node_destroy(&node);                                                \
+    } while (0)
+
+static void test_texts_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    char longer[LS_ENDPOINT_MAX + 2];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    REFUSED(job, NULL, "job");
+    REFUSED(job, "", "job");
+    REFUSED(job, "a b", "job");
+    REFUSED(job, "a/b", "job");
+    REFUSED(job, longer, "job");
+    REFUSED(role, "a/b", "role");
+    REFUSED(role, longer, "role");
+    REFUSED(bind, longer, "bind");
+    REFUSED(advertise, longer, "advertise");
+    ALLOWED(job, "Az09._-");
+    ALLOWED(role, NULL);
+    ALLOWED(role, "learner,gpu");
+    longer[LS_JOB_MAX] = '\0';
+    ALLOWED(job, longer);
+    longer[LS_JOB_MAX] = 'x';
+    longer[LS_JOB_MAX + 1] = '\0';
+    REFUSED(job, longer, "job");
+}
+
+static void test_addresses_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    char longer[LS_ENDPOINT_MAX + 2];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    const char *const none[] = {"inproc://a", NULL};
+    const char *const huge[] = {longer};
+    struct ls_node_options options = usual(1);
+    options.n_attach = 1;
+    assert_refused(&options, "attach");
+    options.attach = none;
+    options.n_attach = 2;
+    assert_refused(&options, "attach");
+    options.attach = huge;
+    options.n_attach = 1;
+    assert_refused(&options, "attach");
+}
+
+static void test_numbers_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    REFUSED(world_size, 0, "world_size");
+    REFUSED(world_size, 4097, "world_size");
+    REFUSED(topology, (enum ls_topology)3, "topology");
+    REFUSED(start_timeout_ms, -2, "timeout");
+    REFUSED(emit_timeout_ms, -1, "timeout");
+    REFUSED(linger_ms, -1, "timeout");
+    REFUSED(heartbeat_ms, 9, "heartbeat_ms");
+    REFUSED(heartbeat_ms, 60001, "heartbeat_ms");
+    REFUSED(silence_ms, 499, "silence_ms");
+    REFUSED(window_messages, 15, "window_messages");
+    REFUSED(window_messages, (1u << 20) + 1, "window_messages");
+    REFUSED(window_bytes, (2u << 20) - 1, "window_bytes");
+    REFUSED(max_payload_bytes, ((size_t)1 << 30) + 1, "max_payload_bytes");
+    ALLOWED(world_size, 4096);
+    ALLOWED(start_timeout_ms, -1);
+    ALLOWED(silence_ms, 500);
+    ALLOWED(window_messages, 16);
+    ALLOWED(window_messages, 1u << 20);
+    ALLOWED(window_bytes, 2u << 20);
+    ALLOWED(max_payload_bytes, (size_t)1 << 30);
+    ALLOWED(id, UINT32_MAX);
+}
+
+static void test_members_are_the_ids_of_the_world(void **state)
+{
+    (void)state;
+    static const uint32_t twice[] = {1, 7, 7};
+    static const uint32_t without[] = {2, 3, 4};
+    struct ls_node_options options = usual(1);
+    options.world_size = 3;
+    options.members = twice;
+    assert_refused(&options, "id 7 is there twice");
+    options.members = without;
+    assert_refused(&options, "own id, 1, is not among them");
+}
+
+static void test_plain_tcp_stays_on_this_host_unless_told(void **state)
+{
+    (void)state;
+    static const char *const beyond[] = {
+        "tcp://0.0.0.0:1",          "tcp://*:1",
+        "tcp://192.0.2.1:1",        "tcp://example.org:1",
+        "tcp://127.example.org:1",  "tcp://[2001:db8::1]:1",
+        "tcp://127.0.0.1:0;a.b:1",  "tcp://eth0:1",
+        "tcp://localhost.evil:1"};
+    static const char *const here[] = {"tcp://127.0.0.1:1", "tcp://127.1.2.3:1",
+                                       "tcp://localhost:1", "tcp://[::1]:1",
+                                       "ipc:///tmp/x.ipc",  "inproc://x"};
+    for (size_t i = 0; i < sizeof beyond / sizeof beyond[0]; i++) {
+        REFUSED(bind, beyond[i], "insecure");
+        struct ls_node_options options = usual(1);
+        options.attach = &beyond[i];
+        options.n_attach = 1;
+        assert_refused(&options, "insecure");
+        assert_error_has(beyond[i]);
+        options.insecure = true;
+        ls_node *node = create(&options);
+        ls_node_destroy(&node);
+    }
+    for (size_t i = 0; i < sizeof here / sizeof here[0]; i++)
+        ALLOWED(bind, here[i]);
+}
+
+/* ---- the object -------------------------------------------------------- */
+
+static void test_destroy_takes_nothing_and_what_never_started(void **state)
+{
+    (void)state;
+    ls_node *node = NULL;
+    ls_node_destroy(NULL);
+    ls_node_destroy(&node);
+    const struct ls_node_options options = usual(1);
+    node = create(&options);
+    ls_node_stop(node, LS_OK);
+    ls_node_destroy(&node);
+    assert_null(node);
+}
+
+static void test_options_are_copied_and_told(void **state)
+{
+    (void)state;
+    char job[] = "a-job";
+    char role[] = "learner";
+    struct ls_node_options options = usual(4000000000u);
+    options.job = job;
+    options.role = role;
+    options.topology = LS_TOPOLOGY_ALONE;
+    ls_node *node = create(&options);
+    memset(job, 'x', 5);
+    memset(role, 'x', 5);
+    assert_int_equal(ls_node_id(node), 4000000000u);
+    assert_string_equal(ls_node_job(node), "a-job");
+    assert_string_equal(ls_node_role(node), "learner");
+    assert_int_equal(ls_node_topology(node), LS_TOPOLOGY_ALONE);
+    assert_int_equal(ls_node_world_size(node), 1);
+    assert_ptr_equal(ls_node_runtime(node), ls_runtime_threads());
+    assert_string_equal(ls_node_endpoint(node), "");
+    assert_true(ls_node_incarnation(node) == 0);
+    assert_int_equal(ls_node_members(node, NULL, 0), 0);
+    assert_ok(ls_node_start(node));
+    assert_string_equal(ls_node_endpoint(node), options.bind);
+    assert_true(ls_node_incarnation(node) != 0);
+    ls_node_destroy(&node);
+}
+
+static void test_advertised_is_what_others_dial(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(1);
+    options.bind = "tcp://127.0.0.1:*";
+    options.advertise = "tcp://localhost:1234";
+    ls_node *node = started(&options);
+    assert_string_equal(ls_node_endpoint(node), "tcp://localhost:1234");
+    ls_node_destroy(&node);
+}
+
+/* ---- binding ----------------------------------------------------------- */
+
+static void test_a_range_gives_the_first_free_port(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(1);
+    options.bind = NULL; /* 21500-21999 */
+    ls_node *first = started(&options);
+    unsigned port = 0, other = 0;
+    char bind[64];
+    assert_int_equal(sscanf(ls_node_endpoint(first), "tcp://127.0.0.1:%u",
+                            &port), 1);
+    assert_in_range(port, 21500, 21999);
+    (void)snprintf(bind, sizeof bind, "tcp://127.0.0.1:%u-21999", port);
+    options.bind = bind;
+    ls_node *second = started(&options);
+    assert_int_equal(sscanf(ls_node_endpoint(second), "tcp://127.0.0.1:%u",
+                            &other), 1);
+    assert_in_range(other, port + 1, 21999);
+    (void)snprintf(bind, sizeof bind, "tcp://127.0.0.1:%u-%u", port, port);
+    ls_node *third = create(&options);
+    assert_fails(ls_node_start(third), LS_EADDRINUSE);
+    assert_error_has("every port of the range is in use");
+    ls_node_destroy(&first);
+    ls_node_destroy(&second);
+    ls_node_destroy(&third);
+}
+
+static void assert_in_use(const char *bind)
+{
+    struct ls_node_options options = usual(1);
+    options.bind = bind;
+    ls_node *first = started(&options);
+    options.bind = ls_node_endpoint(first);
+    ls_node *second = create(&options);
+    assert_fails(ls_node_start(second), LS_EADDRINUSE);
+    assert_error_has(options.bind);
+    ls_node_destroy(&second);
+    ls_node_destroy(&first);
+}
+
+static void test_an_address_in_use_is_told(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/lockstep-test-XXXXXX";
+    char bind[64];
+    assert_non_null(mkdtemp(directory));
+    (void)snprintf(bind, sizeof bind, "ipc://%s/x", directory);
+    assert_in_use("tcp://127.0.0.1:*");
+    assert_in_use(bind);
+    assert_in_use("inproc://in-use");
+    assert_int_equal(rmdir(directory), 0); /* no socket file is left */
+}
+
+static void test_what_cannot_be_bound_is_told(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"nonsense",
+                                      "tcp://127.0.0.1:x",
+                                      "tcp://127.0.0.1",
+                                      "tcp://127.0.0.1:0-5",
+                                      "tcp://127.0.0.1:600-500",
+                                      "tcp://127.0.0.1:1-70000",
+                                      "tcp://192.0.2.1:21500",
+                                      "epgm://lo;239.192.1.1:21500",
+                                      "udp://127.0.0.1:21500",
+                                      ""};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct ls_node_options options = usual(1);
+        options.bind = bad[i];
+        options.insecure = true;
+        ls_node *node = create(&options);
+        assert_fails(ls_node_start(node), LS_EINVAL);
+        assert_error_has("cannot bind");
+        assert_error_has(bad[i]);
+        ls_node_destroy(&node);
+    }
+}
+
+/* ---- joining ----------------------------------------------------------- */
+
+static int start_with(struct ls_node_options *options, const char *attach)
+{
+    options->attach = &attach;
+    options->n_attach = 1;
+    ls_node *node = create(options);
+    const int status = ls_node_start(node);
+    ls_node_destroy(&node);
+    return status;
+}
+
+static void test_a_node_that_waits_for_nobody_starts_alone(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(1);
+    options.start_timeout_ms = 0;
+    assert_ok(start_with(&options, "tcp://127.0.0.1:1"));
+}
+
+static void test_silent_addresses_and_missing_ids_are_named(void **state)
+{
+    (void)state;
+    static const uint32_t members[] = {7, 1000000, 4294967295u};
+    struct ls_node_options options = usual(7);
+    options.world_size = 3;
+    options.start_timeout_ms = 30;
+    assert_fails(start_with(&options, "tcp://127.0.0.1:1"), LS_EUNREACHABLE);
+    assert_error_has("1 of 3 nodes are ready");
+    assert_error_has("2 more");
+    assert_error_has("tcp://127.0.0.1:1: no answer");
+    options.members = members;
+    assert_fails(start_with(&options, "inproc://nobody"), LS_EUNREACHABLE);
+    assert_error_has("missing: node 1000000, 4294967295");
+    assert_error_has("inproc://nobody");
+}
+
+static void test_a_host_that_cannot_be_resolved_is_named(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(7);
+    options.world_size = 2;
+    options.start_timeout_ms = 30;
+    options.insecure = true;
+    assert_fails(start_with(&options, "tcp://no-such-host.invalid:21500"),
+                 LS_EUNREACHABLE);
+    assert_error_has("\"no-such-host.invalid\" cannot be resolved");
+}
+
+static void test_an_address_that_is_none_is_named(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(7);
+    options.world_size = 2;
+    options.start_timeout_ms = 30;
+    assert_int_not_equal(start_with(&options, "nonsense"), LS_OK);
+    assert_error_has("nonsense");
+    assert_int_not_equal(start_with(&options, "udp://127.0.0.1:1"), LS_OK);
+    assert_error_has("udp://127.0.0.1:1");
+}
+
+static void test_a_taken_id_names_both_endpoints(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(3);
+    ls_node *elder = started(&options);
+    options = usual(3);
+    options.world_size = 2;
+    assert_fails(start_with(&options, ls_node_endpoint(elder)), LS_EEXIST);
+    assert_error_has("node id 3");
+    assert_error_has(options.bind);
+    assert_error_has(ls_node_endpoint(elder));
+    ls_node_destroy(&elder);
+}
+
+static void test_a_taken_id_is_found_through_a_third_node(void **state)
+{
+    (void)state;
+    struct world *world = calloc(1, sizeof *world);
+    static const uint32_t ids[] = {1, 3};
+    world_start(world, &(struct world_plan){.n = 2, .ids = ids});
+    struct ls_node_options options = usual(3);
+    options.world_size = 3;
+    assert_fails(start_with(&options, ls_node_endpoint(world->at[0].node)),
+                 LS_EEXIST);
+    assert_error_has("node id 3");
+    assert_error_has(ls_node_endpoint(world->at[1].node));
+    world_destroy(world);
+    free(world);
+}
+
+static void test_another_job_is_a_mismatch(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(1);
+    options.job = "this-job";
+    ls_node *node = started(&options);
+    options = usual(2);
+    options.job = "that-job";
+    options.world_size = 2;
+    options.start_timeout_ms = 500;
+    assert_fails(start_with(&options, ls_node_endpoint(node)), LS_EMISMATCH);
+    assert_error_has("this-job");
+    assert_error_has("that-job");
+    ls_node_destroy(&node);
+}
+
+static void test_another_configuration_is_a_mismatch(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(1);
+    options.config_hash = 0xabc;
+    ls_node *node = started(&options);
+    options = usual(2);
+    options.config_hash = 0xdef;
+    options.world_size = 2;
+    options.start_timeout_ms = 500;
+    assert_fails(start_with(&options, ls_node_endpoint(node)), LS_EMISMATCH);
+    assert_error_has("configuration");
+    assert_error_has("abc");
+    assert_error_has("def");
+    options.config_hash = 0; /* any */
+    options.start_timeout_ms = LONG_MS;
+    assert_ok(start_with(&options, ls_node_endpoint(node)));
+    ls_node_destroy(&node);
+}
+
+/* ---- out of order ------------------------------------------------------ */
+
+static void test_starting_twice_is_refused(void **state)
+{
+    (void)state;
+    const struct ls_node_options options = usual(1);
+    ls_node *node = create(&options);
+    assert_fails(ls_node_join(node), LS_ESTATE);
+    assert_ok(ls_node_open(node));
+    assert_fails(ls_node_open(node), LS_ESTATE);
+    assert_fails(ls_node_start(node), LS_ESTATE);
+    assert_ok(ls_node_join(node));
+    assert_fails(ls_node_join(node), LS_ESTATE);
+    ls_node_destroy(&node);
+}
+
+static void test_a_stopped_node_does_not_start(void **state)
+{
+    (void)state;
+    const struct ls_node_options options = usual(1);
+    ls_node *node = create(&options);
+    ls_node_stop(node, LS_OK);
+    assert_fails(ls_node_start(node), LS_ECLOSED);
+    ls_node_destroy(&node);
+    node = create(&options);
+    assert_ok(ls_node_open(node));
+    ls_node_stop(node, LS_OK);
+    assert_fails(ls_node_join(node), LS_ECLOSED);
+    ls_node_destroy(&node);
+}
+
+static void test_stop_ends_a_join(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        struct world *world = calloc(1, sizeof *world);
+        struct ls_node_options options = usual(1);
+        options.world_size = 2;
+        options.start_timeout_ms = -1;
+        world->at[0].node = create(&options);
+        assert_ok(ls_node_open(world->at[0].node));
+        world_spawn(world, 0, world_join_one);
+        ls_node_stop(world->at[0].node, LS_OK);
+        assert_ok(ls_thread_join(&world->at[0].thread, LS_FOREVER));
+        assert_int_equal(world->at[0].status, LS_ECLOSED);
+        ls_node_destroy(&world->at[0].node);
+        free(world);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_texts_out_of_range_are_refused),
+        cmocka_unit_test(test_addresses_out_of_range_are_refused),
+        cmocka_unit_test(test_numbers_out_of_range_are_refused),
+        cmocka_unit_test(test_members_are_the_ids_of_the_world),
+        cmocka_unit_test(test_plain_tcp_stays_on_this_host_unless_told),
+        cmocka_unit_test(test_destroy_takes_nothing_and_what_never_started),
+        cmocka_unit_test(test_options_are_copied_and_told),
+        cmocka_unit_test(test_advertised_is_what_others_dial),
+        cmocka_unit_test(test_a_range_gives_the_first_free_port),
+        cmocka_unit_test(test_an_address_in_use_is_told),
+        cmocka_unit_test(test_what_cannot_be_bound_is_told),
+        cmocka_unit_test(test_a_node_that_waits_for_nobody_starts_alone),
+        cmocka_unit_test(test_silent_addresses_and_missing_ids_are_named),
+        cmocka_unit_test(test_a_host_that_cannot_be_resolved_is_named),
+        cmocka_unit_test(test_an_address_that_is_none_is_named),
+        cmocka_unit_test(test_a_taken_id_names_both_endpoints),
+        cmocka_unit_test(test_a_taken_id_is_found_through_a_third_node),
+        cmocka_unit_test(test_another_job_is_a_mismatch),
+        cmocka_unit_test(test_another_configuration_is_a_mismatch),
+        cmocka_unit_test(test_starting_twice_is_refused),
+        cmocka_unit_test(test_a_stopped_node_does_not_start),
+        cmocka_unit_test(test_stop_ends_a_join),
+    };
+    return cmocka_run_group_tests_name("node", tests, NULL, NULL);
+}

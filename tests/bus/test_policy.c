@@ -1,0 +1,473 @@
+/* Windows and policies: who waits for whom, what is dropped, what is counted;
+ * payloads of every size. */
+#include "world_fixture.h"
+
+#define WINDOW 16
+#define MIB    (1024u * 1024u)
+
+/* Node 1 emits; node 2 is slow: its handler of "x" waits to be let on; node 3
+ * is not. Only a handler that runs gives room back. */
+struct slow {
+    struct world world;
+    ls_node *from;
+    struct counter entered, tokens, done; /* at node 2 */
+    struct counter heard;                 /* at node 3 */
+    struct counter released;
+    uint64_t bytes; /* of the last event at node 2 */
+    bool whole;     /* its payload is as it was sent */
+};
+
+static uint8_t pattern(size_t at)
+{
+    return (uint8_t)(at * 31 + (at >> 13));
+}
+
+static int handle_slowly(void *self, const struct ls_event *event)
+{
+    struct slow *slow = self;
+    const uint8_t *data = event->data;
+    counter_add(&slow->entered, 1);
+    slow->bytes = event->size;
+    slow->whole = true;
+    for (size_t i = 0; i < event->size; i++)
+        slow->whole = slow->whole && data[i] == pattern(i);
+    if (!counter_reaches(&slow->tokens, counter_get(&slow->entered)))
+        abort();
+    counter_add(&slow->done, 1);
+    return LS_OK;
+}
+
+static void listen_slow(ls_node *node, size_t index, void *self)
+{
+    struct slow *slow = self;
+    if (index == 1)
+        assert_ok(ls_on(node, "x", handle_slowly, slow));
+    if (index == 2)
+        assert_ok(ls_on(node, "x", count, &slow->heard));
+}
+
+static void small_windows(struct ls_node_options *options, size_t index)
+{
+    options->window_messages = index == 1 ? WINDOW : 16384;
+    options->window_bytes = (index == 1 ? 2 : 8) * MIB;
+    options->role = index == 1 ? "slow" : "fast";
+    options->silence_ms = 20000; /* however slow a sanitizer makes it */
+}
+
+static struct slow *slow_start(size_t n, enum ls_topology topology)
+{
+    struct slow *slow = calloc(1, sizeof *slow);
+    assert_non_null(slow);
+    counter_init(&slow->entered);
+    counter_init(&slow->tokens);
+    counter_init(&slow->done);
+    counter_init(&slow->heard);
+    counter_init(&slow->released);
+    world_start(&slow->world, &(struct world_plan){.n = n,
+                                                   .topology = topology,
+                                                   .tune = small_windows,
+                                                   .prepare = listen_slow,
+                                                   .self = slow});
+    slow->from = slow->world.at[0].node;
+    return slow;
+}
+
+static void let_on(struct slow *slow, int n)
+{
+    counter_add(&slow->tokens, n);
+}
+
+static void slow_end(struct slow *slow)
+{
+    let_on(slow, 1000000);
+    world_destroy(&slow->world);
+    counter_fini(&slow->entered);
+    counter_fini(&slow->tokens);
+    counter_fini(&slow->done);
+    counter_fini(&slow->heard);
+    counter_fini(&slow->released);
+    free(slow);
+}
+
+static struct ls_router_stats stats_of(ls_node *node)
+{
+    struct ls_router_stats stats;
+    ls_router_stats(node, &stats);
+    return stats;
+}
+
+static int emit_now(struct slow *slow, const void *data, size_t size)
+{
+    return ls_emit_with(slow->from, &(struct ls_emission){.event = "x",
+                                                          .data = data,
+                                                          .size = size,
+                                                          .wait_ms = -1});
+}
+
+/* Emit without waiting until there is no room; returns how many went. */
+static int fill(struct slow *slow, const void *data, size_t size)
+{
+    int n = 0;
+    int status;
+    while ((status = emit_now(slow, data, size)) == LS_OK && n < 1000000)
+        n++;
+    assert_int_equal(status, LS_EAGAIN);
+    return n;
+}
+
+/* ---- policy block ------------------------------------------------------ */
+
+static void test_block_names_the_slow_listener(void **state)
+{
+    (void)state;
+    struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
+    const int n = fill(slow, NULL, 0);
+    assert_error_has("\"x\"");
+    assert_error_has("node 2 (slow)");
+    assert_int_equal(n, WINDOW);
+    assert_fails(ls_emit_with(slow->from,
+                              &(struct ls_emission){.event = "x",
+                                                    .wait_ms = 5}),
+                 LS_EAGAIN); /* it waited, and nothing was sent to anyone */
+    assert_reaches(&slow->heard, n);
+    const struct ls_router_stats stats = stats_of(slow->from);
+    assert_int_equal(stats.emitted, n);
+    assert_int_equal(stats.blocked, 2);
+    assert_true(stats.blocked_ns > 0);
+    assert_int_equal(stats.dropped, 0);
+    slow_end(slow);
+}
+
+static void emit_more(void *self)
+{
+    struct world_node *at = self;
+    for (int i = 0; i < 3 * WINDOW && at->status == LS_OK; i++)
+        at->status = ls_emit(at->node, "x", NULL, 0);
+}
+
+static void block_until_there_is_room(enum ls_topology topology, size_t from)
+{
+    struct slow *slow = slow_start(3, topology);
+    slow->from = slow->world.at[from].node;
+    world_spawn(&slow->world, from, emit_more);
+    assert_reaches(&slow->entered, 1);
+    for (int i = 0; i < 3 * WINDOW; i++)
+        let_on(slow, 1);
+    assert_ok(ls_thread_join(&slow->world.at[from].thread, LS_FOREVER));
+    assert_int_equal(slow->world.at[from].status, LS_OK);
+    assert_reaches(&slow->done, 3 * WINDOW);
+    const struct ls_router_stats stats = stats_of(slow->world.at[1].node);
+    assert_int_equal(stats.lost + stats.missed, 0);
+    slow_end(slow);
+}
+
+static void test_block_waits_until_there_is_room(void **state)
+{
+    (void)state;
+    block_until_there_is_room(LS_TOPOLOGY_MESH, 0);
+    block_until_there_is_room(LS_TOPOLOGY_STAR, 0); /* the hub emits */
+    block_until_there_is_room(LS_TOPOLOGY_STAR, 2); /* through the hub */
+}
+
+static void test_a_window_holds_bytes(void **state)
+{
+    (void)state;
+    struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
+    uint8_t *data = calloc(1, MIB);
+    assert_int_equal(fill(slow, data, MIB / 2), 4); /* 2 MiB */
+    assert_int_equal(fill(slow, NULL, 0), WINDOW - 4);
+    free(data);
+    slow_end(slow);
+}
+
+static void test_room_in_the_own_queue_is_waited_for_too(void **state)
+{
+    (void)state;
+    struct slow *slow = slow_start(2, LS_TOPOLOGY_MESH);
+    slow->from = slow->world.at[1].node; /* it hears itself, slowly */
+    assert_int_equal(fill(slow, NULL, 0), WINDOW);
+    assert_error_has("node 2");
+    assert_fails(ls_emit_with(slow->from,
+                              &(struct ls_emission){.event = "x",
+                                                    .wait_ms = 5}),
+                 LS_EAGAIN);
+    slow_end(slow);
+}
+
+struct interrupted {
+    ls_node *node;
+    int status;
+};
+
+static void emit_for_ever(void *self)
+{
+    struct interrupted *call = self;
+    while ((call->status = ls_emit(call->node, "x", NULL, 0)) == LS_OK)
+        ;
+}
+
+static void assert_ended_by_stop(struct slow *slow)
+{
+    ls_thread *thread;
+    struct interrupted call = {.node = slow->from};
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "emit",
+                              emit_for_ever, &call));
+    assert_reaches(&slow->entered, 1);
+    let_on(slow, 1000000);
+    ls_node_stop(slow->from, LS_OK);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    assert_int_equal(call.status, LS_ECLOSED);
+    slow_end(slow);
+}
+
+static void test_stop_ends_an_emit_that_waits(void **state)
+{
+    (void)state;
+    struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
+    assert_ended_by_stop(slow);
+    slow = slow_start(2, LS_TOPOLOGY_MESH);
+    slow->from = slow->world.at[1].node;
+    assert_ended_by_stop(slow);
+}
+
+static void test_interrupt_ends_an_emit_that_waits(void **state)
+{
+    (void)state;
+    struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
+    struct interrupted call = {.node = slow->from};
+    ls_thread *thread;
+    int status;
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "emit",
+                              emit_for_ever, &call));
+    do /* until it waited */
+        ls_router_interrupt(slow->from, LS_EABORTED);
+    while ((status = ls_thread_join(
+                &thread, ls_deadline(ls_runtime_threads(), 2))) ==
+           LS_ETIMEDOUT);
+    assert_ok(status);
+    assert_int_equal(call.status, LS_EABORTED);
+    ls_router_interrupt(slow->from, LS_OK);
+    slow_end(slow);
+}
+
+static void test_a_listener_that_leaves_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
+    ls_thread *thread;
+    struct interrupted call = {.node = slow->from};
+    (void)fill(slow, NULL, 0);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "emit",
+                              emit_for_ever, &call));
+    let_on(slow, 1000000);
+    ls_node_destroy(&slow->world.at[1].node);
+    assert_reaches(&slow->heard, 2 * WINDOW); /* it goes on */
+    ls_node_stop(slow->from, LS_OK);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    assert_int_equal(call.status, LS_ECLOSED);
+    slow_end(slow);
+}
+
+/* ---- policy drop ------------------------------------------------------- */
+
+static void test_drop_counts_what_each_misses(void **state)
+{
+    (void)state;
+    struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
+    struct ls_router_loss loss;
+    const int n_more = 10;
+    assert_ok(ls_event_policy(slow->from, "x", LS_POLICY_DROP));
+    for (int i = 0; i < WINDOW + n_more; i++) {
+        assert_ok(ls_emit(slow->from, "x", "data", 4));
+        assert_reaches(&slow->heard, i + 1); /* this one never misses any */
+    }
+    assert_int_equal(stats_of(slow->from).dropped, n_more);
+    assert_int_equal(stats_of(slow->from).emitted, WINDOW + n_more);
+    let_on(slow, WINDOW);
+    assert_reaches(&slow->done, WINDOW);
+    let_on(slow, 1000);
+    const struct ls_emission block = {.event = "x",
+                                      .policy = LS_POLICY_BLOCK};
+    assert_ok(ls_emit_with(slow->from, &block)); /* shows the gap */
+    assert_reaches(&slow->done, WINDOW + 1);
+    assert_int_equal(stats_of(slow->world.at[1].node).missed, n_more);
+    assert_int_equal(stats_of(slow->world.at[1].node).lost, 0);
+    assert_int_equal(stats_of(slow->world.at[2].node).missed, 0);
+    assert_int_equal(ls_router_losses(slow->world.at[1].node, &loss, 1), 1);
+    assert_int_equal(loss.origin, 1);
+    assert_string_equal(loss.event, "x");
+    assert_int_equal(loss.missed, n_more);
+    slow_end(slow);
+}
+
+static void test_drop_never_waits_to_one(void **state)
+{
+    (void)state;
+    struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
+    const struct ls_emission emission = {
+        .event = "x", .policy = LS_POLICY_DROP, .to_one = true, .to = 2};
+    for (int i = 0; i < WINDOW + 5; i++)
+        assert_ok(ls_emit_with(slow->from, &emission));
+    assert_int_equal(stats_of(slow->from).dropped, 5);
+    slow_end(slow);
+}
+
+/* ---- zero copy --------------------------------------------------------- */
+
+static void count_release(void *data, void *hint)
+{
+    free(data);
+    counter_add(hint, 1);
+}
+
+static int emit_owned(struct slow *slow, const char *event, size_t size,
+                      enum ls_scope scope)
+{
+    uint8_t *data = malloc(size == 0 ? 1 : size);
+    assert_non_null(data);
+    for (size_t i = 0; i < size; i++)
+        data[i] = pattern(i);
+    return ls_emit_with(slow->from,
+                        &(struct ls_emission){.event = event,
+                                              .data = data,
+                                              .size = size,
+                                              .scope = scope,
+                                              .wait_ms = -1,
+                                              .release = count_release,
+                                              .hint = &slow->released});
+}
+
+static void test_a_payload_is_released_once_when_sent(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 100, 70000, MIB};
+    struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
+    let_on(slow, 1000000);
+    int n = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        assert_ok(emit_owned(slow, "x", sizes[i], LS_SCOPE_BOTH));
+        assert_reaches(&slow->released, ++n);
+        assert_reaches(&slow->done, n);
+        assert_int_equal(slow->bytes, sizes[i]);
+        assert_true(slow->whole);
+    }
+    assert_ok(emit_owned(slow, "unheard", 100, LS_SCOPE_BOTH));
+    assert_ok(emit_owned(slow, "x", 100, LS_SCOPE_LOCAL));
+    assert_reaches(&slow->released, n + 2);
+    slow_end(slow);
+}
+
+static void test_a_payload_is_released_once_when_it_fails(void **state)
+{
+    (void)state;
+    struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
+    (void)fill(slow, NULL, 0);
+    assert_fails(emit_owned(slow, "x", 100, LS_SCOPE_BOTH), LS_EAGAIN);
+    assert_int_equal(counter_get(&slow->released), 1);
+    assert_fails(emit_owned(slow, "x", 3 * MIB, LS_SCOPE_BOTH), LS_EAGAIN);
+    assert_int_equal(counter_get(&slow->released), 2);
+    assert_fails(emit_owned(slow, "no name", 100, LS_SCOPE_BOTH), LS_EINVAL);
+    assert_int_equal(counter_get(&slow->released), 3);
+    assert_fails(emit_owned(slow, "x", 65 * MIB, LS_SCOPE_BOTH), LS_ELIMIT);
+    assert_int_equal(counter_get(&slow->released), 4);
+    let_on(slow, 1000000);
+    ls_node_stop(slow->from, LS_OK);
+    assert_fails(emit_owned(slow, "x", 100, LS_SCOPE_BOTH), LS_ECLOSED);
+    assert_int_equal(counter_get(&slow->released), 5);
+    slow_end(slow);
+}
+
+/* ---- long payloads ----------------------------------------------------- */
+
+static void count_hint(void *data, void *hint)
+{
+    (void)data;
+    counter_add(hint, 1);
+}
+
+static void sizes_come_whole(enum ls_topology topology, size_t from, bool owned)
+{
+    static const size_t sizes[] = {0,       1,       192,      193,
+                                   MIB - 1, MIB,     MIB + 1,  2 * MIB,
+                                   3 * MIB, 40 * MIB};
+    struct slow *slow = slow_start(3, topology);
+    slow->from = slow->world.at[from].node;
+    uint8_t *data = malloc(40 * MIB);
+    assert_non_null(data);
+    for (size_t i = 0; i < 40 * MIB; i++)
+        data[i] = pattern(i);
+    let_on(slow, 1000000);
+    int n = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct ls_emission emission = {
+            .event = "x", .data = data, .size = sizes[i]};
+        if (owned) {
+            emission.release = count_hint;
+            emission.hint = &slow->released;
+        }
+        assert_ok(ls_emit_with(slow->from, &emission));
+        assert_reaches(&slow->done, ++n);
+        assert_int_equal(slow->bytes, sizes[i]);
+        assert_true(slow->whole);
+    }
+    if (owned)
+        assert_reaches(&slow->released, n);
+    assert_int_equal(stats_of(slow->world.at[1].node).missed, 0);
+    assert_int_equal(stats_of(slow->world.at[1].node).lost, 0);
+    slow_end(slow);
+    free(data);
+}
+
+static void test_payloads_of_every_size_come_whole(void **state)
+{
+    (void)state;
+    sizes_come_whole(LS_TOPOLOGY_MESH, 0, false);
+    sizes_come_whole(LS_TOPOLOGY_MESH, 0, true);
+    sizes_come_whole(LS_TOPOLOGY_MESH, 1, false); /* to itself as well */
+    sizes_come_whole(LS_TOPOLOGY_STAR, 2, false); /* through the hub */
+}
+
+static void test_a_long_event_is_withdrawn_when_its_time_is_up(void **state)
+{
+    (void)state;
+    struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
+    uint8_t *data = calloc(1, 40 * MIB);
+    assert_non_null(data);
+    /* One byte holds the window; of 2 MiB, 1 is left for chunks. */
+    assert_ok(emit_now(slow, data, MIB / 2));
+    assert_fails(ls_emit_with(slow->from, &(struct ls_emission){.event = "x",
+                                                                .data = data,
+                                                                .size = 40 * MIB,
+                                                                .wait_ms = 50}),
+                 LS_EAGAIN);
+    assert_error_has("node 2");
+    let_on(slow, 1000000);
+    assert_ok(ls_emit(slow->from, "x", NULL, 0));
+    assert_reaches(&slow->done, 2); /* the first, and the one after it */
+    assert_reaches(&slow->heard, 2);
+    assert_int_equal(slow->bytes, 0);
+    assert_int_equal(stats_of(slow->world.at[1].node).missed, 0);
+    assert_int_equal(stats_of(slow->from).emitted, 2);
+    free(data);
+    slow_end(slow);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_block_names_the_slow_listener),
+        cmocka_unit_test(test_block_waits_until_there_is_room),
+        cmocka_unit_test(test_a_window_holds_bytes),
+        cmocka_unit_test(test_room_in_the_own_queue_is_waited_for_too),
+        cmocka_unit_test(test_stop_ends_an_emit_that_waits),
+        cmocka_unit_test(test_interrupt_ends_an_emit_that_waits),
+        cmocka_unit_test(test_a_listener_that_leaves_is_not_waited_for),
+        cmocka_unit_test(test_drop_counts_what_each_misses),
+        cmocka_unit_test(test_drop_never_waits_to_one),
+        cmocka_unit_test(test_a_payload_is_released_once_when_sent),
+        cmocka_unit_test(test_a_payload_is_released_once_when_it_fails),
+        cmocka_unit_test(test_payloads_of_every_size_come_whole),
+        cmocka_unit_test(test_a_long_event_is_withdrawn_when_its_time_is_up),
+    };
+    return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
+}

@@ -1,0 +1,248 @@
+/* Waiting for an event. */
+#include "world_fixture.h"
+
+struct waiting {
+    struct world world;
+    ls_node *a, *b;
+    struct counter heard; /* "hi" at a */
+    struct counter called, may_leave;
+    int wait_ms;
+    int fn_status;
+    bool slow;
+};
+
+static void listen_a(ls_node *node, size_t index, void *self)
+{
+    struct waiting *w = self;
+    if (index == 0)
+        assert_ok(ls_on(node, "hi", count, &w->heard));
+}
+
+static struct waiting *waiting_start(void)
+{
+    struct waiting *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    counter_init(&w->heard);
+    counter_init(&w->called);
+    counter_init(&w->may_leave);
+    world_start(&w->world,
+                &(struct world_plan){.n = 2, .prepare = listen_a, .self = w});
+    w->a = w->world.at[0].node;
+    w->b = w->world.at[1].node;
+    w->wait_ms = LONG_MS;
+    return w;
+}
+
+static void waiting_end(struct waiting *w)
+{
+    world_destroy(&w->world);
+    counter_fini(&w->heard);
+    counter_fini(&w->called);
+    counter_fini(&w->may_leave);
+    free(w);
+}
+
+static int on_event(void *self, const struct ls_event *event)
+{
+    struct waiting *w = self;
+    (void)event;
+    counter_add(&w->called, 1);
+    if (w->slow && !counter_reaches(&w->may_leave, 1))
+        abort();
+    return w->fn_status == LS_OK ? LS_OK
+                                 : ls_error(w->fn_status, "not this one");
+}
+
+/* What a second thread does: it waits on node a. */
+struct waiter {
+    struct waiting *w;
+    ls_thread *thread;
+    int status;
+    char text[LS_ERROR_TEXT_MAX];
+};
+
+static void wait_for_it(void *self)
+{
+    struct waiter *waiter = self;
+    struct waiting *w = waiter->w;
+    (void)ls_error(LS_OK, "%s", "");
+    waiter->status = ls_wait_for(w->a, "it", w->wait_ms, on_event, w);
+    memcpy(waiter->text, ls_error_text(), strlen(ls_error_text()) + 1);
+}
+
+static void waiter_start(struct waiter *waiter, struct waiting *w)
+{
+    *waiter = (struct waiter){.w = w};
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &waiter->thread, "wait",
+                              wait_for_it, waiter));
+}
+
+static void waiter_end(struct waiter *waiter)
+{
+    assert_ok(ls_thread_join(&waiter->thread, LS_FOREVER));
+}
+
+/* Emit from the other node until the waiter has been woken: it may not listen
+ * yet. */
+static void emit_it(struct waiting *w)
+{
+    emit_until_heard(w->b, "it", &w->called);
+}
+
+static void test_wait_returns_with_the_event(void **state)
+{
+    (void)state;
+    struct waiting *w = waiting_start();
+    struct waiter waiter;
+    for (int i = 1; i <= 5; i++) {
+        waiter_start(&waiter, w);
+        emit_it(w);
+        waiter_end(&waiter);
+        assert_int_equal(waiter.status, LS_OK);
+        assert_int_equal(counter_get(&w->called), i); /* the next one alone */
+    }
+    waiting_end(w);
+}
+
+static void test_wait_does_not_see_what_came_before(void **state)
+{
+    (void)state;
+    struct waiting *w = waiting_start();
+    assert_ok(ls_emit(w->a, "it", NULL, 0));
+    assert_fails(ls_wait_for(w->a, "it", 5, on_event, w), LS_ETIMEDOUT);
+    assert_error_has("\"it\"");
+    assert_fails(ls_wait_for(w->a, "it", 0, on_event, w), LS_ETIMEDOUT);
+    assert_int_equal(counter_get(&w->called), 0);
+    waiting_end(w);
+}
+
+/* Waits and listeners of one event add up to one delivery of each. */
+static void test_waits_do_not_multiply_deliveries(void **state)
+{
+    (void)state;
+    struct waiting *w = waiting_start();
+    struct ls_router_stats stats;
+    assert_fails(ls_wait_for(w->a, "hi", 1, NULL, NULL), LS_ETIMEDOUT);
+    assert_fails(ls_wait_for(w->a, "hi", 1, NULL, NULL), LS_ETIMEDOUT);
+    assert_ok(ls_on(w->a, "hi", count, &w->called));
+    assert_ok(ls_emit(w->b, "hi", NULL, 0));
+    assert_reaches(&w->called, 1);
+    assert_ok(ls_emit(w->b, "hi", NULL, 0));
+    assert_reaches(&w->called, 2);
+    assert_int_equal(counter_get(&w->heard), 2);
+    assert_int_equal(counter_get(&w->called), 2);
+    ls_router_stats(w->a, &stats);
+    assert_int_equal(stats.received, 2);
+    waiting_end(w);
+}
+
+static void test_wait_returns_the_error_of_its_function(void **state)
+{
+    (void)state;
+    struct waiting *w = waiting_start();
+    struct waiter waiter;
+    w->fn_status = LS_EMISMATCH;
+    waiter_start(&waiter, w);
+    emit_it(w);
+    waiter_end(&waiter);
+    assert_int_equal(waiter.status, LS_EMISMATCH);
+    assert_text(waiter.text, "not this one", __LINE__);
+    assert_ok(ls_node_take_error(w->a)); /* it was told already */
+    waiting_end(w);
+}
+
+static int joined(struct waiter *waiter, int wait_ms)
+{
+    return ls_thread_join(&waiter->thread,
+                          ls_deadline(ls_runtime_threads(), wait_ms));
+}
+
+/* The deadline passes while the function runs: its result counts, and nothing
+ * of the call is used once it has returned. */
+static void test_wait_ends_after_its_function(void **state)
+{
+    (void)state;
+    struct waiting *w = waiting_start();
+    struct waiter waiter;
+    w->slow = true;
+    w->fn_status = LS_EABORTED;
+    w->wait_ms = 50;
+    while (counter_get(&w->called) == 0) { /* until it was heard in time */
+        waiter_start(&waiter, w);
+        assert_ok(ls_emit(w->b, "it", NULL, 0));
+        while (counter_get(&w->called) == 0 && joined(&waiter, 5) != LS_OK)
+            ;
+    }
+    assert_int_equal(joined(&waiter, w->wait_ms + 20), LS_ETIMEDOUT);
+    counter_add(&w->may_leave, 1);
+    waiter_end(&waiter);
+    assert_int_equal(waiter.status, LS_EABORTED);
+    waiting_end(w);
+}
+
+static int break_down(void *self, const struct ls_event *event)
+{
+    (void)self;
+    (void)event;
+    return ls_error(LS_EIO, "broken");
+}
+
+static void test_wait_ends_with_the_error_of_another_handler(void **state)
+{
+    (void)state;
+    struct waiting *w = waiting_start();
+    struct waiter waiter;
+    assert_ok(ls_on(w->a, "hi", break_down, NULL));
+    waiter_start(&waiter, w);
+    assert_ok(ls_emit(w->b, "hi", NULL, 0));
+    waiter_end(&waiter);
+    assert_int_equal(waiter.status, LS_EIO);
+    assert_text(waiter.text, "handler break_down", __LINE__);
+    assert_ok(ls_node_take_error(w->a)); /* taken thereby */
+    waiting_end(w);
+}
+
+static void test_wait_ends_when_the_node_stops(void **state)
+{
+    (void)state;
+    struct waiting *w = waiting_start();
+    struct waiter waiter;
+    w->wait_ms = -1;
+    waiter_start(&waiter, w);
+    ls_node_stop(w->a, LS_OK);
+    waiter_end(&waiter);
+    assert_int_equal(waiter.status, LS_ECLOSED);
+    waiting_end(w);
+}
+
+static void test_interrupt_wakes_with_its_status(void **state)
+{
+    (void)state;
+    struct waiting *w = waiting_start();
+    struct waiter waiter;
+    w->wait_ms = -1;
+    waiter_start(&waiter, w);
+    int status;
+    do /* until it was waiting */
+        ls_router_interrupt(w->a, LS_ECANCELED);
+    while ((status = joined(&waiter, 2)) == LS_ETIMEDOUT);
+    assert_ok(status);
+    assert_int_equal(waiter.status, LS_ECANCELED);
+    ls_router_interrupt(w->a, LS_OK);
+    waiting_end(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wait_returns_with_the_event),
+        cmocka_unit_test(test_wait_does_not_see_what_came_before),
+        cmocka_unit_test(test_waits_do_not_multiply_deliveries),
+        cmocka_unit_test(test_wait_returns_the_error_of_its_function),
+        cmocka_unit_test(test_wait_ends_after_its_function),
+        cmocka_unit_test(test_wait_ends_with_the_error_of_another_handler),
+        cmocka_unit_test(test_wait_ends_when_the_node_stops),
+        cmocka_unit_test(test_interrupt_wakes_with_its_status),
+    };
+    return cmocka_run_group_tests_name("wait_for", tests, NULL, NULL);
+}

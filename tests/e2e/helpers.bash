@@ -1,0 +1,131 @@
+# What the tests of the program share. Nothing here sleeps: a test waits for a
+# line, for a process to be gone, or for the end of a pipe.
+
+bats_require_minimum_version 1.5.0
+export LC_ALL=C
+cartpole=$SOURCE_DIR/configs/cartpole.yaml
+plugins=$BUILD_DIR/tests/plugins
+unset LS_LOG LOCKSTEP_PLUGIN_PATH NO_COLOR
+
+# Options that make a run go on until something ends it.
+endless=(--set evaluator.solved=501 --set stop.env_step=0)
+
+# Each test has a folder of its own to run in.
+enter_scratch() {
+    mkdir -p "$BATS_TEST_TMPDIR/scratch"
+    cd "$BATS_TEST_TMPDIR/scratch" || return
+    declare -gA pid_of=() fd_of=()
+}
+
+# start NAME ARGUMENT...: the program, in the background; its stdout is read
+# with event, its stderr is in NAME.err.
+start() {
+    local name=$1 fd
+    shift
+    mkfifo "$name.out"
+    "$LOCKSTEP" "$@" >"$name.out" 2>"$name.err" 3>&- &
+    pid_of[$name]=$!
+    exec {fd}<"$name.out"
+    fd_of[$name]=$fd
+}
+
+# event NAME TEXT...: the next line of its stdout with all of these in it, as
+# $line; fails when there is none.
+event() {
+    local name=$1 word missing
+    shift
+    while IFS= read -r -t 60 line <&"${fd_of[$name]}"; do
+        missing=
+        for word; do
+            [[ $line == *"$word"* ]] || missing=$word
+        done
+        [[ -z $missing ]] && return 0
+    done
+    echo "$name never said: $*" >&2
+    cat "$name.err" >&2
+    return 1
+}
+
+# finish NAME: wait for its end; what was left of its stdout is $rest, its exit
+# code $code, its stderr $err.
+finish() {
+    code=0
+    rest=$(cat <&"${fd_of[$1]}")
+    wait "${pid_of[$1]}" || code=$?
+    err=$(cat "$1.err")
+}
+
+# field KEY: its value in the JSON object $line (a number, a word, or a text
+# without quotes in it).
+field() {
+    [[ $line =~ \"$1\":\"?([^,\"}]*) ]] && echo "${BASH_REMATCH[1]}"
+}
+
+# last_line TEXT: for a summary.
+last_line() {
+    line=${1##*$'\n'}
+}
+
+# figures: what must not depend on how the nodes of the run $line were run.
+figures() {
+    echo "$(field solved) $(field return) $(field iteration)" \
+        "$(field env_step) $(field env_episode) $(field train_iter)"
+}
+
+# nodes_of NAME N: read until N nodes are in the world; their pids are $nodes,
+# by id, and their endpoints $endpoints.
+nodes_of() {
+    local n
+    declare -gA nodes=() endpoints=()
+    for ((n = 0; n < 2 * $2; n++)); do
+        event "$1" '"node":' '"pid":' || return
+        nodes[$(field node)]=$(field pid)
+        [[ $line != *'"bound"'* ]] || endpoints[$(field node)]=$(field endpoint)
+    done
+}
+
+# all_gone: the nodes of nodes_of, and their socket files: `run` has waited for
+# its children. (Ports go with the processes; another test may have them by
+# now.)
+all_gone() {
+    local pid endpoint
+    for pid in "${nodes[@]}"; do
+        ! kill -0 "$pid" 2>/dev/null || {
+            echo "process $pid is still there" >&2
+            return 1
+        }
+    done
+    for endpoint in "${endpoints[@]}"; do
+        [[ $endpoint != ipc:* || ! -e ${endpoint#ipc://} ]] || {
+            echo "$endpoint is still there" >&2
+            return 1
+        }
+    done
+}
+
+# all_go: the same, for nodes whose run was killed: they need a moment.
+all_go() {
+    local pid
+    for pid in "${nodes[@]}"; do
+        timeout 30 tail --pid="$pid" -f /dev/null
+    done
+    all_gone
+}
+
+# says TEXT: in $output of bats' run.
+says() {
+    [[ $output == *"$1"* ]] || {
+        echo "expected: $1" >&2
+        echo "$output" >&2
+        return 1
+    }
+}
+
+# said TEXT: in $err of finish.
+said() {
+    [[ $err == *"$1"* ]] || {
+        echo "expected: $1" >&2
+        echo "$err" >&2
+        return 1
+    }
+}

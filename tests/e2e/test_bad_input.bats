@@ -1,0 +1,115 @@
+# What a user can get wrong: each is told with its place and what to do, and
+# has the exit code of its kind.
+load helpers
+
+setup() {
+    enter_scratch
+    cat >good.yaml <<'END'
+job: good
+plugin: cartpole
+nodes: [{role: learner}, {role: collector}, {role: evaluator}]
+evaluator: {solved: 475}
+END
+}
+
+# refused CODE TEXT ARGUMENT...
+refused() {
+    local code=$1 text=$2
+    shift 2
+    run --separate-stderr "$LOCKSTEP" "$@"
+    [ -z "$output" ]
+    output=$stderr
+    [ "$status" -eq "$code" ] || { echo "exit $status" >&2; false; }
+    says "$text"
+}
+
+@test "an unknown key: place, line, caret, nearest" {
+    echo 'colector: {steps: 3}' >>good.yaml
+    local command
+    for command in run check "node --id 0"; do
+        refused 78 'good.yaml:5:1: unknown key "colector"' $command good.yaml
+        says 'did you mean "collector"?'
+        says '5 | colector: {steps: 3}'
+        says '    | ^'
+    done
+}
+
+@test "an unknown key of the plugin's" {
+    echo 'env: {max_step: 3}' >>good.yaml
+    refused 78 'did you mean "max_steps"?' run good.yaml
+}
+
+@test "a wrong type, and a value out of range" {
+    refused 78 'must be a whole number' run good.yaml \
+        --set collector.steps=many
+    refused 78 'must be a whole number' run good.yaml --set collector.steps=0
+    refused 78 'must be one of' run good.yaml --set world.topology=ring
+}
+
+@test "several problems are told at once" {
+    refused 78 '"ring"' check good.yaml --set world.topology=ring \
+        --set collector.steps=many --set sede=3
+    says '"many"'
+    says '"sede"'
+}
+
+@test "a duplicate id" {
+    refused 78 'id 1 is given twice' run good.yaml --set nodes.0.id=1 \
+        --set nodes.1.id=1
+}
+
+@test "no learner, and an unknown role" {
+    refused 78 'exactly one learner; here are 0' run good.yaml \
+        --set nodes.0.role=collector
+    refused 78 'did you mean "collector"?' run good.yaml \
+        --set nodes.1.role=colector
+}
+
+@test "a missing plugin: where was looked" {
+    refused 78 'there is no plugin "nothing"' run good.yaml \
+        --set plugin=nothing
+    says "plugins/nothing.so"
+    says LOCKSTEP_PLUGIN_PATH
+    refused 78 'did you mean "cartpole"?' run good.yaml --set plugin=cartpol
+    refused 78 "$PWD/./mine.so" run "$PWD/good.yaml" --set plugin=./mine.so
+}
+
+@test "a plugin of the wrong version, and one that is none" {
+    refused 78 'is built for plugin ABI 1001' run good.yaml \
+        --set "plugin=$plugins/old.so"
+    refused 78 'exports no ls_plugin()' run good.yaml \
+        --set "plugin=$plugins/empty.so"
+}
+
+@test "a file that is not there, and one that is no YAML" {
+    refused 78 'absent.yaml' run absent.yaml
+    printf 'nodes: [\n' >bad.yaml
+    refused 78 'bad.yaml:' run bad.yaml
+}
+
+@test "usage: exit 2, with what to write" {
+    refused 2 'which configuration?' run
+    refused 2 'did you mean "--seed"?' run good.yaml --sede 3
+    refused 2 'did you mean "run"?' rnu good.yaml
+    refused 2 'lockstep run good.yaml' good.yaml
+    refused 2 'which node?' node good.yaml
+    refused 2 'it has 0, 1, 2' node good.yaml --id 9
+    refused 2 'key=value' run good.yaml --set x
+    refused 2 '--set job.x=1' run good.yaml --set job.x=1
+}
+
+@test "tcp beyond this machine needs a word" {
+    refused 78 'insecure: true' run good.yaml \
+        --set nodes.0.bind=tcp://0.0.0.0:21500
+    refused 78 'insecure: true' node good.yaml --id 0 --set nodes.0.host=far
+    refused 78 insecure node good.yaml --id 0 --bind tcp://0.0.0.0:21500
+}
+
+@test "a node alone must know somebody" {
+    refused 78 'does not know where to find the others' node good.yaml --id 1
+    says '--attach'
+}
+
+@test "inproc joins nobody beyond the process" {
+    refused 78 '--as threads' run good.yaml --set world.transport=inproc
+}

@@ -1,0 +1,146 @@
+# The main job: one command trains CartPole with five nodes.
+load helpers
+
+setup() {
+    enter_scratch
+}
+
+# summary ARGUMENT...: run the job; its last line is $line.
+summary() {
+    run --separate-stderr "$LOCKSTEP" run "$cartpole" --json "$@"
+    [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
+    last_line "$output"
+    [ "$(field event)" = summary ]
+}
+
+@test "run solves CartPole and prints the summary" {
+    run --separate-stderr "$LOCKSTEP" run "$cartpole"
+    [ "$status" -eq 0 ]
+    says "solved: mean return"
+    says "of 20 episodes, 475 needed"
+    for row in "wall time" iterations "env steps" "env steps/s" messages \
+        "losses         0" "peak memory" "weights        out/cartpole/"; do
+        says "  $row"
+    done
+    [[ $stderr == *"cartpole  5 nodes"*"iteration"* ]]
+    [[ $stderr$output != *$'\033'* ]] # no colours: this is no terminal
+}
+
+@test "the weights are one whole file, and nothing else is left" {
+    summary
+    [ "$(field weights)" = out/cartpole/policy.msgpack ]
+    [ "$(ls -A out/cartpole)" = policy.msgpack ]
+    grep -q lockstep.policy.1 out/cartpole/policy.msgpack
+    [ "$(ls -A)" = out ]
+}
+
+@test "a seed gives the same figures and weights again, also as threads" {
+    summary --out a
+    local first
+    first=$(figures)
+    summary --out b
+    [ "$(figures)" = "$first" ]
+    summary --out c --as threads
+    [ "$(figures)" = "$first" ]
+    cmp a/policy.msgpack b/policy.msgpack
+    cmp a/policy.msgpack c/policy.msgpack
+}
+
+@test "another seed gives other figures" {
+    summary --seed 0
+    local first
+    first=$(figures)
+    summary --seed 1
+    [ "$(figures)" != "$first" ]
+}
+
+@test "topology and transport change nothing of the result" {
+    summary
+    local first way
+    first=$(figures)
+    for way in "topology=star" "transport=ipc" "topology=star transport=ipc"; do
+        local -a sets=()
+        for word in $way; do
+            sets+=(--set "world.$word")
+        done
+        summary "${sets[@]}"
+        [ "$(figures)" = "$first" ]
+    done
+    summary --as threads --set world.transport=inproc
+    [ "$(figures)" = "$first" ]
+}
+
+@test "nothing is lost and nothing refused" {
+    summary
+    [ "$(field losses)" = 0 ]
+    [ "$(field refused)" = 0 ]
+}
+
+@test "each process stays under 32 MiB" {
+    [ -z "$LOCKSTEP_SANITIZE" ] || skip "a sanitizer needs more"
+    summary
+    local kib
+    for kib in $(grep -o '"peak_kib":[0-9]*' <<<"$line" | cut -d: -f2); do
+        ((kib > 0 && kib < 32 * 1024))
+    done
+}
+
+@test "a run that reaches its other end is done, and says not solved" {
+    run --separate-stderr "$LOCKSTEP" run "$cartpole" \
+        --set evaluator.solved=501 --set stop.env_step=3000
+    [ "$status" -eq 0 ]
+    says "not solved: mean return"
+    says "iterations     2"
+}
+
+@test "json has an event per line, the summary last" {
+    run --separate-stderr "$LOCKSTEP" run "$cartpole" --json
+    [ "$status" -eq 0 ]
+    local event
+    for event in bound started evaluation progress ended summary; do
+        says "{\"event\":\"$event\","
+    done
+    for line in "${lines[@]}"; do
+        [[ $line == '{"event":'*'}' ]]
+    done
+    last_line "$output"
+    [ "$(field event)" = summary ]
+    [ "$(field exit_code)" = 0 ]
+    [ -z "$stderr" ]
+}
+
+@test "ipc sockets lie in a folder of their own, which goes" {
+    mkdir run
+    XDG_RUNTIME_DIR=$PWD/run summary --set world.transport=ipc
+    [[ $output == *"ipc://$PWD/run/lockstep-"* ]]
+    [ -z "$(ls -A run)" ]
+}
+
+@test "check prints the plan and starts nothing" {
+    run --separate-stderr "$LOCKSTEP" check "$cartpole"
+    [ "$status" -eq 0 ]
+    says "is right: job cartpole, seed 0, plugin cartpole"
+    says "5 nodes, mesh over tcp"
+    [ "$(grep -c collector <<<"$output")" -eq 3 ]
+    [ -z "$(ls -A)" ]
+    run --separate-stderr "$LOCKSTEP" check "$cartpole" --json
+    [ "$status" -eq 0 ]
+    [[ $output == '{"job":"cartpole"'*'"role":"evaluator"'* ]]
+}
+
+@test "help teaches, version tells" {
+    run "$LOCKSTEP" --help
+    [ "$status" -eq 0 ]
+    says "lockstep run configs/cartpole.yaml"
+    local topic
+    for topic in run node check config; do
+        run "$LOCKSTEP" help "$topic"
+        [ "$status" -eq 0 ]
+        ((${#output} > 300))
+    done
+    run "$LOCKSTEP" --version
+    [ "$status" -eq 0 ]
+    [[ $output =~ ^lockstep\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+    run "$LOCKSTEP"
+    [ "$status" -eq 2 ]
+}

@@ -1,0 +1,171 @@
+# How a run ends when it does not end well: who is named, which exit code, and
+# that nothing is left behind.
+load helpers
+
+setup() {
+    enter_scratch
+    cat >faulty.yaml <<'END'
+job: faulty
+plugin: faulty
+nodes: [{role: learner}, {role: collector, count: 2}, {role: evaluator}]
+collector: {steps: 20}
+env: {at: 21}
+END
+    export LOCKSTEP_PLUGIN_PATH=$plugins
+}
+
+# begin ARGUMENT...: a run that goes on; it has begun to learn.
+begin() {
+    start run run "$cartpole" "${endless[@]}" --json "$@"
+    nodes_of run 5
+    event run '"evaluation"'
+}
+
+@test "kill -9 of a collector: it is named, and all others end" {
+    begin
+    kill -9 "${nodes[2]}"
+    event run '"failed"'
+    [ "$(field node)" = 2 ]
+    [ "$(field signal)" = 9 ]
+    finish run
+    [ "$code" -eq 1 ]
+    said "node 2 (collector, pid ${nodes[2]}) was killed by signal 9 (SIGKILL)"
+    last_line "$rest"
+    [ "$(field event)" = summary ]
+    [ "$(field exit_code)" = 1 ]
+    all_gone
+}
+
+@test "kill -9 of any node, in a star over ipc: no file is left" {
+    mkdir run
+    export XDG_RUNTIME_DIR=$PWD/run
+    local node
+    for node in 0 4; do
+        begin --set world.transport=ipc --set world.topology=star
+        kill -9 "${nodes[$node]}"
+        finish run
+        [ "$code" -eq 1 ]
+        said "node $node ("
+        said "was killed by signal 9 (SIGKILL)"
+        all_gone
+        [ -z "$(ls -A run)" ]
+        rm run.out
+    done
+}
+
+@test "Ctrl-C: everything is gone, exit 130" {
+    begin
+    kill -INT "${pid_of[run]}"
+    finish run
+    [ "$code" -eq 130 ]
+    said "interrupted by SIGINT"
+    all_gone
+}
+
+@test "Ctrl-C as threads: exit 130" {
+    start run run "$cartpole" "${endless[@]}" --json --as threads
+    event run '"evaluation"'
+    kill -INT "${pid_of[run]}"
+    finish run
+    [ "$code" -eq 130 ]
+    said "interrupted by SIGINT"
+}
+
+@test "SIGTERM: everything is gone, exit 143" {
+    begin
+    kill -TERM "${pid_of[run]}"
+    finish run
+    [ "$code" -eq 143 ]
+    all_gone
+}
+
+@test "Ctrl-C while nodes attach: exit 130" {
+    start run run "$cartpole" --json --set world.start_timeout_s=600 \
+        --set 'nodes.1.attach=ipc:///nonexistent/a.ipc'
+    event run '"bound"' '"node":4'
+    kill -INT "${pid_of[run]}"
+    finish run
+    [ "$code" -eq 130 ]
+}
+
+@test "a second Ctrl-C does not wait for a node that hangs" {
+    start run run faulty.yaml --json --set env.fault=hang
+    nodes_of run 4
+    kill -INT "${pid_of[run]}"
+    while IFS= read -r line; do
+        [[ $line != *interrupted* ]] || break
+    done < <(tail -f --pid="${pid_of[run]}" -n +1 run.err 3>&-)
+    kill -INT "${pid_of[run]}" || true # it may be over
+    finish run
+    [ "$code" -eq 130 ]
+    all_go
+}
+
+@test "kill -9 of the run itself: its nodes go too" {
+    begin
+    kill -9 "${pid_of[run]}"
+    finish run
+    [ "$code" -eq 137 ]
+    all_go
+}
+
+@test "--timeout: exit 124" {
+    start run run "$cartpole" "${endless[@]}" --json --timeout 1
+    nodes_of run 5
+    finish run
+    [ "$code" -eq 124 ]
+    said "not done after 1 s (--timeout)"
+    all_gone
+}
+
+@test "--timeout ends a node that hangs in its plugin" {
+    start run run faulty.yaml --json --set env.fault=hang --timeout 1
+    nodes_of run 4
+    finish run
+    [ "$code" -eq 124 ]
+    all_gone
+    # Threads that hang are left to the end of the process, on purpose.
+    TSAN_OPTIONS="$TSAN_OPTIONS:report_thread_leaks=0" \
+        run "$LOCKSTEP" run faulty.yaml --set env.fault=hang --timeout 1 \
+        --as threads
+    [ "$status" -eq 124 ]
+}
+
+@test "a step that fails is told with its own words and last lines" {
+    run "$LOCKSTEP" run faulty.yaml --set env.fault=fail
+    [ "$status" -eq 1 ]
+    says "plugin faulty: env: step: the cart fell off the table"
+    says "its last lines:"
+    says "    faulty: about to fail"
+    run "$LOCKSTEP" run faulty.yaml --set env.fault=fail --as threads
+    [ "$status" -eq 1 ]
+    says "plugin faulty: env: step: the cart fell off the table"
+}
+
+@test "a crash is told with its signal" {
+    [ -z "$LOCKSTEP_SANITIZE" ] || skip "a sanitizer takes the signal"
+    run "$LOCKSTEP" run faulty.yaml --set env.fault=crash
+    [ "$status" -eq 1 ]
+    says "was killed by signal 11 (SIGSEGV)"
+    says "    faulty: about to crash"
+}
+
+@test "a node that just ends is told" {
+    run "$LOCKSTEP" run faulty.yaml --set env.fault=quit
+    [ "$status" -eq 1 ]
+    says "ended with exit code 3 and without a word"
+}
+
+@test "a reward that is no number is told with its step" {
+    run "$LOCKSTEP" run faulty.yaml --set env.fault=nan --set env.at=7
+    [ "$status" -eq 1 ]
+    says "trajectory: rewards of step 6: a number that is not finite"
+}
+
+@test "what was learned before a failure is kept" {
+    begin
+    kill -9 "${nodes[1]}"
+    finish run
+    said "env steps, are in out/cartpole/policy.msgpack"
+    [ -s out/cartpole/policy.msgpack ]
+}

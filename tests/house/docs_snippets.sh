@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# docs_snippets.sh SOURCE: each fenced block of README.md and docs/**/*.md whose info
+# string names a file (```c docs/examples/hello.c) is that file to the byte; and
+# the README shows at least one.
+set -euo pipefail
+cd "$1"
+bad=0 n=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Each such block into a file of its own, with a line "page:line file block".
+mapfile -t pages < <(find README.md docs -name '*.md' | sort)
+awk -v work="$work" '
+    FNR == 1 { open = 0 }
+    /^```/ && !open {
+        open = 1
+        if (NF == 2 && $1 != "```") {
+            block = work "/" ++n
+            printf "" > block
+            print FILENAME ":" FNR, $2, block
+        }
+        next
+    }
+    /^```$/ && open { open = 0; block = ""; next }
+    open && block != "" { print > block }' "${pages[@]}" >"$work/list"
+
+while read -r place file block; do
+    n=$((n + 1))
+    if [ ! -f "$file" ]; then
+        echo "$place: there is no $file"
+        bad=1
+    elif ! diff -u --label "$file" --label "$place" "$file" "$block"; then
+        echo "$place: is not what $file has; copy the file into the page"
+        bad=1
+    fi
+done <"$work/list"
+printf '%d snippets are what their files have\n' "$n"
+[ "$n" -gt 0 ] || { echo "no snippet found" && bad=1; }
+exit $bad

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# What must not stand in the tree, and where its only place is. Each breach is
+# printed as file:line:text.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit
+bad=0
+
+# Lines of code that match $1, in the *.c and *.h below the other arguments,
+# with comments and strings blanked out.
+code_lines() {
+    local pattern=$1
+    shift
+    find "$@" -name '*.[ch]' -print0 | sort -z |
+        xargs -0 awk -v pattern="$pattern" '
+            FNR == 1 { inside = 0 }
+            {
+                line = $0
+                gsub(/\\./, "", line)
+                gsub(/"[^"]*"/, "\"\"", line)
+                out = ""
+                while (line != "") {
+                    if (inside) {
+                        end = index(line, "*/")
+                        if (!end) break
+                        line = substr(line, end + 2)
+                        inside = 0
+                    }
+                    start = index(line, "/*")
+                    if (!start) { out = out line; break }
+                    out = out substr(line, 1, start - 1)
+                    line = substr(line, start + 2)
+                    inside = 1
+                }
+                sub(/\/\/.*/, "", out)
+                if (out ~ pattern) print FILENAME ":" FNR ":" $0
+            }'
+}
+
+# breach WHAT, with the offending lines on standard input
+breach() {
+    local lines
+    lines=$(cat)
+    [ -n "$lines" ] || return 0
+    printf 'rules: %s\n%s\n' "$1" "$lines"
+    bad=1
+}
+
+code=(framework middleware nodes tests docs)
+word='(^|[^A-Za-z0-9_])'
+
+code_lines "${word}(pthread_|sem_(init|wait|post|destroy|timedwait))" \
+    "${code[@]}" |
+    grep -vE '^framework/base/(runtime_threads|signal_threads|fiber[a-z0-9_]*)\.[ch]:' |
+    breach 'threads and locks come from lockstep/runtime.h'
+
+code_lines "${word}(clock_gettime|gettimeofday|time|nanosleep|clock_nanosleep|usleep|sleep|poll|ppoll|select|pselect|epoll_[a-z0-9]+) *\\(" \
+    "${code[@]}" |
+    grep -vE '^framework/base/(runtime_threads|signal_threads)\.c:|^framework/bus/transport_zmq[a-z_]*\.c:|^tests/base/test_runtime.c:.*[^_]time\(NULL\)' |
+    breach 'clocks and waits come from lockstep/runtime.h'
+
+code_lines "${word}(zmq_[a-z]|ZMQ_[A-Z])" "${code[@]}" |
+    grep -vE '^framework/bus/transport_zmq[a-z_]*\.[ch]:|^tests/' |
+    breach 'ZeroMQ is used by framework/bus/transport_zmq*.c alone'
+
+find tests docs \( -name '*.bats' -o -name '*.sh' -o -name '*.bash' \) \
+    -exec grep -nHE '(^|[;&|] *|\b(then|do|else) +)sleep +[0-9$]' {} + |
+    breach 'tests wait for what they need, never for a time'
+
+grep -rnE '\.\./sha[r]ed|/wor[k]/|/hom[e]/[a-z]' \
+    --exclude-dir=.git --exclude-dir=build . |
+    breach 'paths of one machine'
+
+grep -rnE '\b(TO[D]O|FIX[M]E|XX[X])\b' --include='*.[chS]' --include='*.md' \
+    --include='*.cmake' --include=CMakeLists.txt --exclude-dir=build . |
+    breach 'unfinished by its own words'
+
+exit $bad

@@ -1,0 +1,338 @@
+/* The barrier among real nodes, in one process. */
+#include "barrier_nodes.h"
+
+static void wait_often(struct member *member)
+{
+    for (size_t i = 0; i < EPOCHS; i++) {
+        const uint32_t flags = i % CLUSTER_MAX == member->index ? 0x80u : 0;
+        if (note(member, ls_barrier_wait(member->barrier, flags, LONG_MS,
+                                         &member->infos[i])) != LS_OK)
+            return;
+    }
+}
+
+/* One clock for all, so that it can be judged by time. */
+static void check_epochs(const struct cluster *cluster)
+{
+    for (size_t i = 0; i < EPOCHS; i++) {
+        int64_t last_entry = INT64_MIN;
+        int64_t first_exit = INT64_MAX;
+        for (size_t k = 0; k < cluster->n; k++) {
+            const struct ls_barrier_epoch_info *info =
+                &cluster->members[k].infos[i];
+            assert_int_equal(info->epoch, i);
+            assert_int_equal(info->flags,
+                             i % CLUSTER_MAX < cluster->n ? 0x80u : 0);
+            if (info->entered_at > last_entry)
+                last_entry = info->entered_at;
+            if (info->left_at < first_exit)
+                first_exit = info->left_at;
+        }
+        assert_true(last_entry <= first_exit);
+    }
+}
+
+static void run_epochs(size_t n, enum ls_topology topology)
+{
+    struct cluster cluster;
+    create_cluster(&cluster, n, topology);
+    do_all(&cluster, wait_often);
+    check_all_ok(&cluster);
+    check_epochs(&cluster);
+    destroy_cluster(&cluster);
+}
+
+static void test_nobody_leaves_before_all_have_entered_mesh(void **state)
+{
+    (void)state;
+    run_epochs(2, LS_TOPOLOGY_MESH);
+    run_epochs(5, LS_TOPOLOGY_MESH);
+    run_epochs(8, LS_TOPOLOGY_MESH);
+}
+
+static void test_nobody_leaves_before_all_have_entered_star(void **state)
+{
+    (void)state;
+    run_epochs(2, LS_TOPOLOGY_STAR);
+    run_epochs(5, LS_TOPOLOGY_STAR);
+    run_epochs(8, LS_TOPOLOGY_STAR);
+}
+
+static void test_a_node_alone_does_not_wait(void **state)
+{
+    (void)state;
+    run_epochs(1, LS_TOPOLOGY_MESH);
+}
+
+static void test_an_epoch_takes_four_messages_a_member(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    create_cluster(&cluster, 5, LS_TOPOLOGY_MESH);
+    do_all(&cluster, wait_often);
+    check_all_ok(&cluster);
+    struct ls_barrier_stats sum = {0};
+    for (size_t i = 0; i < cluster.n; i++) {
+        struct ls_barrier_stats stats;
+        ls_barrier_stats(cluster.members[i].barrier, &stats);
+        assert_int_equal(stats.epochs, EPOCHS);
+        assert_int_equal(stats.failed, 0);
+        assert_true(stats.waited_ns > 0);
+        sum.sent += stats.sent;
+        sum.repeated += stats.repeated;
+    }
+    /* A repeat and its answer, when this machine is slow. */
+    assert_true(sum.sent <= EPOCHS * 4u * 4u + 2 * sum.repeated);
+    destroy_cluster(&cluster);
+}
+
+static void test_a_timeout_names_who_is_missing(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
+    do_all(&cluster, wait_long);
+    check_all_ok(&cluster);
+    void (*const acts[])(struct member *) = {wait_short, wait_short, NULL};
+    do_each(&cluster, acts);
+    bool timed_out = false;
+    for (size_t i = 0; i < 2; i++) {
+        const struct member *member = &cluster.members[i];
+        assert_true(member->status == LS_ETIMEDOUT ||
+                    member->status == LS_EABORTED);
+        timed_out = timed_out || member->status == LS_ETIMEDOUT;
+        assert_has(member->text, "epoch 1: ");
+        assert_has(member->text,
+                   "missing: node 4294967295 (last in epoch 0, heard ");
+    }
+    assert_true(timed_out);
+    destroy_cluster(&cluster);
+}
+
+static void test_a_timeout_names_a_missing_leader(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
+    void (*const acts[])(struct member *) = {wait_short, NULL, NULL};
+    do_each(&cluster, acts);
+    assert_int_equal(cluster.members[0].status, LS_ETIMEDOUT);
+    assert_has(cluster.members[0].text, "node 7 (entered none");
+    assert_has(cluster.members[0].text, "node 4294967295 (entered none");
+    destroy_cluster(&cluster);
+}
+
+static void test_the_next_epoch_works_after_a_failed_one(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
+    void (*const early[])(struct member *) = {wait_short, wait_short, NULL};
+    void (*const late[])(struct member *) = {NULL, NULL, wait_long};
+    do_each(&cluster, early);
+    do_each(&cluster, late);
+    assert_int_equal(cluster.members[2].status, LS_EABORTED);
+    assert_has(cluster.members[2].text, "gave up with LS_ETIMEDOUT");
+    do_all(&cluster, wait_long);
+    check_all_ok(&cluster);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(cluster.members[i].infos[0].epoch, 1);
+    destroy_cluster(&cluster);
+}
+
+static void stop_and_destroy(struct member *member)
+{
+    destroy_member(member);
+}
+
+static void test_a_lost_member_is_named(void **state)
+{
+    (void)state;
+    for (size_t gone = 0; gone < 3; gone++) {
+        struct cluster cluster;
+        char named[32];
+        create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
+        void (*acts[])(struct member *) = {wait_long, wait_long, wait_long};
+        acts[gone] = stop_and_destroy;
+        do_each(&cluster, acts);
+        snprintf(named, sizeof named, "node %u was lost",
+                 cluster.members[gone].id);
+        for (size_t i = 0; i < 3; i++) {
+            const struct member *member = &cluster.members[i];
+            if (i == gone)
+                continue;
+            if (member->status == LS_EMISMATCH)
+                continue; /* it had gone before this one entered */
+            assert_true(member->status == LS_ELOST ||
+                        member->status == LS_EABORTED);
+            if (member->status == LS_ELOST)
+                assert_has(member->text, named);
+        }
+        destroy_cluster(&cluster);
+    }
+}
+
+static void abort_it(struct member *member)
+{
+    ls_barrier_abort(member->barrier, LS_ECANCELED);
+    wait_long(member);
+}
+
+static void test_an_abort_ends_the_epoch_for_all(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
+    void (*const acts[])(struct member *) = {wait_long, wait_long, abort_it};
+    do_each(&cluster, acts);
+    assert_int_equal(cluster.members[2].status, LS_ECANCELED);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(cluster.members[i].status, LS_EABORTED);
+        assert_has(cluster.members[i].text,
+                   "node 4294967295 gave up with LS_ECANCELED");
+    }
+    do_all(&cluster, wait_long);
+    check_all_ok(&cluster);
+    destroy_cluster(&cluster);
+}
+
+/* The waits of 0 and 1 have begun or will find the epoch ended: both do. */
+static void abort_first(struct member *member)
+{
+    ls_barrier_abort(member->cluster->members[0].barrier, LS_ECANCELED);
+}
+
+static void test_an_abort_wakes_the_waiter(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
+    void (*const acts[])(struct member *) = {wait_long, wait_long, abort_first};
+    do_each(&cluster, acts);
+    assert_int_equal(cluster.members[0].status, LS_ECANCELED);
+    assert_int_equal(cluster.members[1].status, LS_EABORTED);
+    destroy_cluster(&cluster);
+}
+
+static void stop_first(struct member *member)
+{
+    ls_node_stop(member->cluster->members[0].node, LS_OK);
+}
+
+static void test_a_node_that_stops_ends_its_wait(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
+    void (*const acts[])(struct member *) = {wait_long, stop_first, NULL};
+    do_each(&cluster, acts);
+    assert_int_equal(cluster.members[0].status, LS_ECLOSED);
+    wait_long(&cluster.members[0]);
+    assert_int_equal(cluster.members[0].status, LS_ECLOSED);
+    destroy_cluster(&cluster);
+}
+
+static void test_a_world_of_another_size_is_refused(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    create_cluster(&cluster, 2, LS_TOPOLOGY_MESH);
+    ls_barrier *barrier;
+    const struct ls_barrier_options options = {.name = "more", .expected = 3};
+    assert_ok(ls_barrier_create(&barrier, cluster.members[0].node, &options));
+    assert_int_equal(ls_barrier_wait(barrier, 0, LONG_MS, NULL), LS_EMISMATCH);
+    assert_has(ls_error_text(), "sees 2 members, not 3");
+    ls_barrier_destroy(&barrier);
+    destroy_cluster(&cluster);
+}
+
+static void restart(struct cluster *cluster, size_t index)
+{
+    destroy_member(&cluster->members[index]);
+    create_member(cluster, index);
+}
+
+static void wait_until_ok(struct member *member)
+{
+    do
+        wait_long(member);
+    while (member->status != LS_OK && member->status != LS_ECLOSED);
+}
+
+static void start_and_wait(struct member *member)
+{
+    start_node(member);
+    if (member->status == LS_OK)
+        wait_until_ok(member);
+}
+
+static void test_a_restarted_node_goes_on_with_the_others(void **state)
+{
+    (void)state;
+    struct cluster cluster;
+    create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
+    do_all(&cluster, wait_long);
+    do_all(&cluster, wait_long);
+    restart(&cluster, 2);
+    void (*const acts[])(struct member *) = {wait_until_ok, wait_until_ok,
+                                             start_and_wait};
+    do_each(&cluster, acts);
+    check_all_ok(&cluster);
+    const uint64_t epoch = cluster.members[0].infos[0].epoch;
+    assert_true(epoch >= 2);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(cluster.members[i].infos[0].epoch, epoch);
+    do_all(&cluster, wait_long);
+    check_all_ok(&cluster);
+    destroy_cluster(&cluster);
+}
+
+static void test_misuse_is_refused(void **state)
+{
+    (void)state;
+    struct ls_node_options node_options;
+    ls_node *node;
+    ls_barrier *barrier;
+    ls_barrier *other = NULL;
+    ls_node_options_init(&node_options);
+    node_options.bind = "inproc://barrier-misuse";
+    assert_ok(ls_node_create(&node, &node_options));
+    char name[LS_EVENT_MAX + 1];
+    memset(name, 'n', LS_EVENT_MAX);
+    name[LS_EVENT_MAX] = '\0';
+    struct ls_barrier_options options = {.name = name};
+    assert_int_equal(ls_barrier_create(&other, node, &options), LS_EINVAL);
+    options.name = "no blanks";
+    assert_int_equal(ls_barrier_create(&other, node, &options), LS_EINVAL);
+    assert_ok(ls_barrier_create(&barrier, node, NULL));
+    assert_int_equal(ls_barrier_create(&other, node, NULL), LS_EEXIST);
+    assert_null(other);
+    assert_int_equal(ls_barrier_wait(barrier, 0, 0, NULL), LS_ESTATE);
+    assert_has(ls_error_text(), "start the node");
+    ls_barrier_destroy(&barrier);
+    assert_null(barrier);
+    ls_barrier_destroy(&barrier);
+    ls_barrier_destroy(NULL);
+    ls_node_destroy(&node);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nobody_leaves_before_all_have_entered_mesh),
+        cmocka_unit_test(test_nobody_leaves_before_all_have_entered_star),
+        cmocka_unit_test(test_a_node_alone_does_not_wait),
+        cmocka_unit_test(test_an_epoch_takes_four_messages_a_member),
+        cmocka_unit_test(test_a_timeout_names_who_is_missing),
+        cmocka_unit_test(test_a_timeout_names_a_missing_leader),
+        cmocka_unit_test(test_the_next_epoch_works_after_a_failed_one),
+        cmocka_unit_test(test_a_lost_member_is_named),
+        cmocka_unit_test(test_an_abort_ends_the_epoch_for_all),
+        cmocka_unit_test(test_an_abort_wakes_the_waiter),
+        cmocka_unit_test(test_a_node_that_stops_ends_its_wait),
+        cmocka_unit_test(test_a_world_of_another_size_is_refused),
+        cmocka_unit_test(test_a_restarted_node_goes_on_with_the_others),
+        cmocka_unit_test(test_misuse_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+/* The barrier's state machine when members are lost, or give up. */
+#include "barrier_post.h"
+
+/* --- losses ------------------------------------------------------------- */
+
+static void test_one_lost_before_it_entered_ends_the_epoch(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    enter(&post, LEADER, 0);
+    enter(&post, SECOND, 0);
+    deliver_all(&post);
+    lost(&post, LEADER, THIRD);
+    expect_end(&post, LEADER, LS_ELOST, 0);
+    assert_string_equal(end_of(&post, LEADER)->reason.text,
+                        "node 4294967295 was lost, not known to have entered");
+    deliver(&post, 1);
+    expect_end(&post, SECOND, LS_EABORTED, 0);
+    assert_int_equal(end_of(&post, SECOND)->reason.origin, ids[LEADER]);
+    assert_int_equal(end_of(&post, SECOND)->reason.status, LS_ELOST);
+    destroy_post(&post);
+}
+
+static void test_one_lost_between_request_and_ack_is_excepted(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    get_ready(&post);
+    expect_letter(&post, LEADER, SECOND, LS_BARRIER_READY);
+    deliver(&post, 2);
+    assert_true(waits(&post, LEADER));
+    lost(&post, LEADER, SECOND);
+    expect_end(&post, LEADER, LS_OK, 0);
+    deliver_all(&post);
+    expect_end(&post, THIRD, LS_OK, 0);
+    destroy_post(&post);
+}
+
+static void test_a_busy_leader_answers_for_a_loss_at_once(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    enter(&post, SECOND, 0);
+    deliver_all(&post);
+    lost(&post, SECOND, THIRD);
+    assert_true(waits(&post, SECOND));
+    deliver_all(&post); /* the leader has not entered, and stays out */
+    expect_end(&post, SECOND, LS_EABORTED, 0);
+    enter(&post, LEADER, 0);
+    expect_end(&post, LEADER, LS_ELOST, 0);
+    assert_string_equal(end_of(&post, LEADER)->reason.text,
+                        "node 4294967295 was lost, as node 1000000 says");
+    destroy_post(&post);
+}
+
+static void test_a_leader_lost_before_ready_ends_the_epoch_for_all(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    enter(&post, SECOND, 0);
+    enter(&post, THIRD, 0);
+    lose_all(&post);
+    lost(&post, SECOND, LEADER);
+    deliver_all(&post);
+    assert_true(waits(&post, SECOND)); /* THIRD may know more */
+    lost(&post, THIRD, LEADER);
+    deliver_all(&post);
+    /* Whoever notices first that both are stuck tells the other. */
+    for (size_t i = SECOND; i <= THIRD; i++) {
+        assert_true(end_of(&post, i)->status == LS_ELOST ||
+                    end_of(&post, i)->status == LS_EABORTED);
+        assert_string_equal(end_of(&post, i)->reason.text,
+                            "node 7 was lost, not known to have entered");
+    }
+    destroy_post(&post);
+}
+
+static void test_a_leader_lost_after_one_ready_ends_well_for_all(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    get_ready(&post);
+    deliver(&post, 1); /* READY to SECOND; the one to THIRD is lost */
+    lose_all(&post);
+    lost(&post, THIRD, LEADER);
+    lost(&post, SECOND, LEADER);
+    deliver_all(&post);
+    expect_end(&post, SECOND, LS_OK, 0);
+    expect_end(&post, THIRD, LS_OK, 0);
+    assert_int_equal(end_of(&post, THIRD)->flags, 7);
+    destroy_post(&post);
+}
+
+static void test_a_leader_lost_after_leaving_ends_well_for_all(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    get_ready(&post);
+    deliver(&post, 4);
+    expect_end(&post, LEADER, LS_OK, 0);
+    lose_all(&post);
+    lost(&post, SECOND, LEADER);
+    lost(&post, THIRD, LEADER);
+    deliver_all(&post);
+    expect_end(&post, SECOND, LS_OK, 0);
+    expect_end(&post, THIRD, LS_OK, 0);
+    destroy_post(&post);
+}
+
+static void test_who_is_stuck_alone_gives_up_after_a_second(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    enter(&post, SECOND, 0);
+    enter(&post, THIRD, 0);
+    lost(&post, SECOND, LEADER);
+    lose_all(&post);
+    for (int i = 0; i < 200 && waits(&post, SECOND); i++) {
+        pass(&post, 10 * MS);
+        lose_all(&post);
+    }
+    expect_end(&post, SECOND, LS_ELOST, 0);
+    assert_true(post.now < 1000 * MS + 1600 * MS);
+    destroy_post(&post);
+}
+
+/* --- aborts ------------------------------------------------------------- */
+
+static void test_an_abort_reaches_all_and_the_next_epoch_works(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    enter(&post, SECOND, 0);
+    enter(&post, THIRD, 0);
+    deliver_all(&post);
+    ls_epoch_abort(post.nodes[THIRD], LS_ECANCELED, true, "no more");
+    collect(&post, THIRD);
+    expect_end(&post, THIRD, LS_ECANCELED, 0);
+    deliver_all(&post);
+    expect_end(&post, SECOND, LS_EABORTED, 0);
+    assert_string_equal(end_of(&post, SECOND)->reason.text, "no more");
+    enter(&post, LEADER, 0);
+    expect_end(&post, LEADER, LS_EABORTED, 0);
+    deliver_all(&post);
+    run_epoch(&post);
+    expect_all_left(&post, 1);
+    destroy_post(&post);
+}
+
+static void test_an_abort_before_a_wait_ends_that_wait_once(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    ls_epoch_abort(post.nodes[THIRD], LS_ECANCELED, true, "first");
+    ls_epoch_abort(post.nodes[THIRD], LS_EHANDLER, true, "second");
+    collect(&post, THIRD);
+    deliver_all(&post);
+    run_epoch(&post);
+    expect_end(&post, THIRD, LS_ECANCELED, 0);
+    expect_end(&post, LEADER, LS_EABORTED, 0);
+    expect_end(&post, SECOND, LS_EABORTED, 0);
+    run_epoch(&post);
+    expect_all_left(&post, 1);
+    destroy_post(&post);
+}
+
+static void test_an_abort_of_another_epoch_is_ignored(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    ls_epoch_abort(post.nodes[THIRD], LS_ECANCELED, true, "no");
+    collect(&post, THIRD);
+    const struct letter old = post.letters[0];
+    assert_int_equal(old.to, LEADER);
+    deliver_all(&post);
+    run_epoch(&post);
+    deliver_all(&post);
+    enter(&post, LEADER, 0);
+    assert_int_equal(post.nodes[LEADER]->epoch, 1);
+    hand_over(&post, &old);
+    assert_true(waits(&post, LEADER));
+    destroy_post(&post);
+}
+
+static void test_who_gave_up_answers_only_with_the_abort(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    ls_epoch_abort(post.nodes[LEADER], LS_ETIMEDOUT, false, "late");
+    collect(&post, LEADER);
+    lose_all(&post);
+    enter(&post, SECOND, 0);
+    deliver(&post, 1);
+    expect_letter(&post, LEADER, SECOND, LS_BARRIER_ABORT);
+    destroy_post(&post);
+}
+
+static void test_once_all_are_ready_only_the_leader_decides(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    get_ready(&post);
+    deliver(&post, 4); /* the leader has left, its LEFT is under way */
+    expect_end(&post, LEADER, LS_OK, 0);
+    ls_epoch_abort(post.nodes[THIRD], LS_ETIMEDOUT, false, "late");
+    collect(&post, THIRD);
+    const struct letter leave = post.letters[0];
+    assert_int_equal(kind_of(&leave), LS_BARRIER_LEFT);
+    assert_int_equal(leave.to, SECOND);
+    for (size_t i = 0; i < post.n_letters; i++) {
+        if (post.letters[i].to == SECOND && post.letters[i].from == THIRD)
+            hand_over(&post, &post.letters[i]);
+    }
+    assert_true(waits(&post, SECOND));
+    hand_over(&post, &leave);
+    expect_end(&post, SECOND, LS_OK, 0);
+    destroy_post(&post);
+}
+
+static void test_an_abort_that_came_too_late_ends_the_next_epoch(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    get_ready(&post);
+    deliver(&post, 4);
+    ls_epoch_abort(post.nodes[THIRD], LS_ECANCELED, true, "done");
+    collect(&post, THIRD);
+    deliver_all(&post);
+    expect_end(&post, THIRD, LS_ECANCELED, 0);
+    expect_end(&post, LEADER, LS_OK, 0);
+    enter(&post, LEADER, 0);
+    enter(&post, SECOND, 0);
+    deliver_all(&post);
+    pass(&post, 20 * MS); /* the leader asks for it */
+    deliver_all(&post);
+    expect_end(&post, LEADER, LS_EABORTED, 1);
+    expect_end(&post, SECOND, LS_EABORTED, 1);
+    destroy_post(&post);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_lost_before_it_entered_ends_the_epoch),
+        cmocka_unit_test(test_one_lost_between_request_and_ack_is_excepted),
+        cmocka_unit_test(test_a_busy_leader_answers_for_a_loss_at_once),
+        cmocka_unit_test(
+            test_a_leader_lost_before_ready_ends_the_epoch_for_all),
+        cmocka_unit_test(test_a_leader_lost_after_one_ready_ends_well_for_all),
+        cmocka_unit_test(test_a_leader_lost_after_leaving_ends_well_for_all),
+        cmocka_unit_test(test_who_is_stuck_alone_gives_up_after_a_second),
+        cmocka_unit_test(test_an_abort_reaches_all_and_the_next_epoch_works),
+        cmocka_unit_test(test_an_abort_before_a_wait_ends_that_wait_once),
+        cmocka_unit_test(test_an_abort_of_another_epoch_is_ignored),
+        cmocka_unit_test(test_who_gave_up_answers_only_with_the_abort),
+        cmocka_unit_test(test_once_all_are_ready_only_the_leader_decides),
+        cmocka_unit_test(test_an_abort_that_came_too_late_ends_the_next_epoch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,257 @@
+/* Who sends in an exchange, and what of theirs waits. */
+#include "exchange_inbox.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define DEPTH 3
+
+static int open_inbox(void **state)
+{
+    return ls_exchange_inbox_create((ls_exchange_inbox **)state,
+                                    "collector, actor", DEPTH);
+}
+
+static int close_inbox(void **state)
+{
+    ls_exchange_inbox_destroy((ls_exchange_inbox **)state);
+    return *state != NULL;
+}
+
+static struct ls_member member_of(uint32_t id, uint64_t incarnation,
+                                  const char *role, enum ls_member_state state,
+                                  int reason)
+{
+    struct ls_member member = {
+        .id = id, .incarnation = incarnation, .state = state, .reason = reason};
+    strncpy(member.role, role, sizeof member.role - 1);
+    return member;
+}
+
+static void tell(ls_exchange_inbox *inbox, uint32_t id, uint64_t incarnation,
+                 enum ls_member_state state, int reason)
+{
+    const struct ls_member member =
+        member_of(id, incarnation, "collector", state, reason);
+    assert_int_equal(ls_exchange_inbox_member(inbox, &member), LS_OK);
+}
+
+static uint64_t put(ls_exchange_inbox *inbox, uint32_t id, uint64_t incarnation,
+                    const char *text)
+{
+    uint64_t dropped;
+    assert_int_equal(ls_exchange_inbox_put(inbox, id, incarnation, text,
+                                           strlen(text), &dropped),
+                     LS_OK);
+    return dropped;
+}
+
+/* All that is taken, as "id:text id:text". */
+static const char *take(ls_exchange_inbox *inbox)
+{
+    static char text[256];
+    struct ls_exchange_message messages[8];
+    const size_t n = ls_exchange_inbox_take(inbox, messages, 8);
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < n; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%u:%.*s",
+                                 i > 0 ? " " : "", (unsigned)messages[i].sender,
+                                 (int)messages[i].size,
+                                 (const char *)messages[i].data);
+        free(messages[i].data);
+    }
+    return text;
+}
+
+#define assert_look(inbox, run, ...)                                           \
+    do {                                                                       \
+        const struct ls_exchange_look expected_ = {__VA_ARGS__};               \
+        struct ls_exchange_look look_;                                         \
+        ls_exchange_inbox_look((inbox), (run), &look_);                        \
+        assert_int_equal(look_.queued, expected_.queued);                      \
+        assert_int_equal(look_.awaited, expected_.awaited);                    \
+        assert_int_equal(look_.ended, expected_.ended);                        \
+        assert_int_equal(look_.left, expected_.left);                          \
+        assert_int_equal(look_.lost, expected_.lost);                          \
+    } while (0)
+
+static void test_one_message_of_each_is_taken_in_order_of_id(void **state)
+{
+    ls_exchange_inbox *inbox = *state;
+    put(inbox, 9, 1, "a");
+    put(inbox, 2, 1, "b");
+    put(inbox, 2, 1, "c");
+    put(inbox, 5, 1, "d");
+    assert_look(inbox, 1, .queued = 3);
+    assert_string_equal(take(inbox), "2:b 5:d 9:a");
+    assert_string_equal(take(inbox), "2:c");
+    assert_string_equal(take(inbox), "");
+}
+
+static void test_a_full_queue_loses_its_oldest_and_counts(void **state)
+{
+    ls_exchange_inbox *inbox = *state;
+    assert_int_equal(put(inbox, 1, 1, "a"), 0);
+    assert_int_equal(put(inbox, 1, 1, "b"), 0);
+    assert_int_equal(put(inbox, 1, 1, "c"), 0);
+    assert_int_equal(put(inbox, 1, 1, "d"), 1);
+    assert_int_equal(put(inbox, 1, 1, "e"), 2);
+    assert_int_equal(put(inbox, 2, 1, "other"), 0);
+    assert_string_equal(take(inbox), "1:c 2:other");
+    assert_string_equal(take(inbox), "1:d");
+    assert_string_equal(take(inbox), "1:e");
+}
+
+static void test_ready_members_of_the_roles_are_awaited(void **state)
+{
+    ls_exchange_inbox *inbox = *state;
+    const struct ls_member members[] = {
+        member_of(1, 1, "collector", LS_MEMBER_READY, 0),
+        member_of(2, 1, "learner", LS_MEMBER_READY, 0),
+        member_of(3, 1, "learner,actor", LS_MEMBER_READY, 0),
+        member_of(4, 1, "collectors", LS_MEMBER_READY, 0),
+        member_of(5, 1, "", LS_MEMBER_READY, 0),
+        member_of(6, 1, "collector", LS_MEMBER_SEEN, 0),
+        member_of(7, 1, "collector", LS_MEMBER_LEFT, 0),
+    };
+    assert_int_equal(ls_exchange_inbox_members(inbox, members, 7), LS_OK);
+    assert_look(inbox, 1, .awaited = 2);
+    char text[128];
+    ls_exchange_inbox_print_awaited(inbox, 1, text, sizeof text);
+    assert_string_equal(text, "node 1 (collector), node 3 (learner,actor)");
+    put(inbox, 1, 1, "a");
+    ls_exchange_inbox_print_awaited(inbox, 1, text, sizeof text);
+    assert_string_equal(text, "node 3 (learner,actor)");
+    ls_exchange_inbox_print_awaited(inbox, 1, text, 6);
+    assert_string_equal(text, "node ");
+}
+
+static void
+test_a_list_of_members_does_not_undo_what_became_of_them(void **state)
+{
+    ls_exchange_inbox *inbox = *state;
+    const struct ls_member early =
+        member_of(1, 1, "collector", LS_MEMBER_READY, 0);
+    tell(inbox, 1, 1, LS_MEMBER_READY, 0);
+    tell(inbox, 1, 1, LS_MEMBER_LEFT, LS_OK);
+    assert_int_equal(ls_exchange_inbox_members(inbox, &early, 1), LS_OK);
+    assert_look(inbox, 1, .left = 1);
+}
+
+static void test_an_end_counts_for_its_run_and_those_before(void **state)
+{
+    ls_exchange_inbox *inbox = *state;
+    tell(inbox, 1, 1, LS_MEMBER_READY, 0);
+    put(inbox, 1, 1, "the last");
+    assert_int_equal(ls_exchange_inbox_end(inbox, 1, 1, 2), LS_OK);
+    assert_look(inbox, 2, .queued = 1);
+    assert_string_equal(take(inbox), "1:the last");
+    assert_look(inbox, 1, .ended = 1);
+    assert_look(inbox, 2, .ended = 1);
+    assert_look(inbox, 3, .awaited = 1);
+}
+
+static void test_who_left_is_not_awaited_but_what_it_sent_is_taken(void **state)
+{
+    ls_exchange_inbox *inbox = *state;
+    tell(inbox, 1, 1, LS_MEMBER_READY, 0);
+    put(inbox, 1, 1, "a");
+    tell(inbox, 1, 1, LS_MEMBER_LEFT, LS_OK);
+    assert_look(inbox, 1, .queued = 1);
+    assert_string_equal(take(inbox), "1:a");
+    assert_look(inbox, 1, .left = 1);
+}
+
+struct loss_row {
+    const char *name;
+    enum ls_member_state state;
+    int reason;
+    uint64_t ended; /* run; 0: none */
+    bool lost;
+    const char *text;
+};
+
+static const struct loss_row loss_rows[] = {
+    {"closed", LS_MEMBER_LOST, LS_ELOST, 0, true, "was lost"},
+    {"silent", LS_MEMBER_LOST, LS_ETIMEDOUT, 0, true, "was lost"},
+    {"failed", LS_MEMBER_LEFT, LS_EINVAL, 0, true, "left with an error"},
+    {"left", LS_MEMBER_LEFT, LS_OK, 0, false, NULL},
+    {"lost after its end", LS_MEMBER_LOST, LS_ELOST, 1, false, NULL},
+};
+
+static void test_a_loss_is_taken_once_by_name(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof loss_rows / sizeof *loss_rows; i++) {
+        const struct loss_row *row = &loss_rows[i];
+        print_message("    %s\n", row->name);
+        ls_exchange_inbox *inbox;
+        assert_int_equal(ls_exchange_inbox_create(&inbox, "collector", DEPTH),
+                         LS_OK);
+        tell(inbox, 4, 1, LS_MEMBER_READY, 0);
+        if (row->ended > 0)
+            assert_int_equal(ls_exchange_inbox_end(inbox, 4, 1, row->ended),
+                             LS_OK);
+        tell(inbox, 4, 1, row->state, row->reason);
+        assert_look(inbox, 1, .lost = row->lost, .left = !row->lost);
+        assert_int_equal(ls_exchange_inbox_take_loss(inbox), LS_ELOST);
+        if (row->lost) {
+            assert_non_null(strstr(ls_error_text(), "node 4 (collector)"));
+            assert_non_null(strstr(ls_error_text(), row->text));
+        }
+        assert_look(inbox, 1, .left = 1);
+        ls_exchange_inbox_destroy(&inbox);
+    }
+}
+
+static void test_a_new_life_begins_anew(void **state)
+{
+    ls_exchange_inbox *inbox = *state;
+    tell(inbox, 1, 1, LS_MEMBER_READY, 0);
+    put(inbox, 1, 1, "old");
+    assert_int_equal(ls_exchange_inbox_end(inbox, 1, 1, 1), LS_OK);
+    tell(inbox, 1, 2, LS_MEMBER_READY, 0);
+    assert_look(inbox, 1, .awaited = 1);
+    put(inbox, 1, 2, "new");
+    tell(inbox, 1, 1, LS_MEMBER_LOST, LS_ELOST); /* late news of the old one */
+    assert_string_equal(take(inbox), "1:new");
+    assert_look(inbox, 1, .awaited = 1);
+}
+
+static void test_a_member_that_comes_back_can_be_lost_again(void **state)
+{
+    ls_exchange_inbox *inbox = *state;
+    tell(inbox, 1, 1, LS_MEMBER_READY, 0);
+    for (int i = 0; i < 2; i++) {
+        tell(inbox, 1, 1, LS_MEMBER_LOST, LS_ETIMEDOUT);
+        assert_look(inbox, 1, .lost = 1);
+        assert_int_equal(ls_exchange_inbox_take_loss(inbox), LS_ELOST);
+        tell(inbox, 1, 1, LS_MEMBER_READY, 0);
+        assert_look(inbox, 1, .awaited = 1);
+    }
+}
+
+#define test(function)                                                         \
+    cmocka_unit_test_setup_teardown(function, open_inbox, close_inbox)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test(test_one_message_of_each_is_taken_in_order_of_id),
+        test(test_a_full_queue_loses_its_oldest_and_counts),
+        test(test_ready_members_of_the_roles_are_awaited),
+        test(test_a_list_of_members_does_not_undo_what_became_of_them),
+        test(test_an_end_counts_for_its_run_and_those_before),
+        test(test_who_left_is_not_awaited_but_what_it_sent_is_taken),
+        cmocka_unit_test(test_a_loss_is_taken_once_by_name),
+        test(test_a_new_life_begins_anew),
+        test(test_a_member_that_comes_back_can_be_lost_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

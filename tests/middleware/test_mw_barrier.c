@@ -1,0 +1,272 @@
+/* The barrier as a step of tasks on real nodes, in one process. */
+#include <stdatomic.h>
+
+#include "barrier_nodes.h"
+
+enum { N = 3, TIMEOUT_MS = 20000 };
+
+/* What a node's task is to do, and what it did. */
+struct player {
+    struct member *member; /* its node */
+    ls_task *task;         /* own */
+    uint64_t n_iterations;
+    uint64_t finish_at; /* iteration in which its step finishes the run */
+    uint64_t fail_at;   /* in which its step fails */
+    uint64_t cancel_at; /* in which its step cancels the run */
+    bool fails_early;   /* it is the step before the barrier that fails */
+    uint64_t seen;      /* iterations that its step began */
+    atomic_uint_fast64_t done;
+    atomic_bool ahead; /* another was not done with the last iteration */
+};
+
+static struct cluster cluster;
+static struct player players[N];
+
+#define NEVER UINT64_MAX
+
+static int early(ls_step *step, void *self)
+{
+    struct player *player = self;
+    (void)step;
+    if (player->fails_early && player->seen == player->fail_at)
+        return ls_error(LS_EHANDLER, "early");
+    return LS_OK;
+}
+
+/* Stands between the two waits. */
+static int work(ls_step *step, void *self)
+{
+    struct player *player = self;
+    const uint64_t nth = player->seen++;
+    for (size_t i = 0; i < N; i++) {
+        if (atomic_load(&players[i].done) < nth)
+            atomic_store(&player->ahead, true);
+    }
+    if (nth == player->finish_at)
+        ls_task_finish(ls_step_task(step));
+    if (nth == player->fail_at)
+        return ls_error(LS_EHANDLER, "work");
+    if (nth == player->cancel_at)
+        ls_task_cancel(ls_step_task(step), LS_ECANCELED, "enough");
+    atomic_fetch_add(&player->done, 1);
+    return LS_OK;
+}
+
+static void set_up(uint64_t n_iterations)
+{
+    memset(&cluster, 0, sizeof cluster);
+    cluster.n = N;
+    for (size_t i = 0; i < N; i++) {
+        create_member(&cluster, i);
+        ls_barrier_destroy(&cluster.members[i].barrier);
+        players[i] = (struct player){.member = &cluster.members[i],
+                                     .n_iterations = n_iterations,
+                                     .finish_at = NEVER,
+                                     .fail_at = NEVER,
+                                     .cancel_at = NEVER};
+        struct player *player = &players[i];
+        const struct ls_task_options options = {.node =
+                                                    cluster.members[i].node};
+        assert_ok(ls_task_create(&player->task, &options));
+        ls_task_use_fn(player->task, early, player);
+        ls_task_use(player->task,
+                    ls_mw_barrier(player->task, NULL, TIMEOUT_MS));
+        ls_task_use_fn(player->task, work, player);
+    }
+    do_all(&cluster, start_node);
+    check_all_ok(&cluster);
+}
+
+static void run_task(struct member *member)
+{
+    struct player *player = &players[member->index];
+    note(member, ls_task_run(player->task, player->n_iterations));
+}
+
+static void tear_down(void)
+{
+    for (size_t i = 0; i < N; i++) {
+        assert_false(atomic_load(&players[i].ahead));
+        ls_node_stop(cluster.members[i].node, LS_OK);
+        ls_task_destroy(&players[i].task);
+    }
+    destroy_cluster(&cluster);
+}
+
+static uint64_t iterations(size_t player)
+{
+    return ls_task_iterations(players[player].task);
+}
+
+static void test_nobody_begins_an_iteration_before_all_ended_the_last(void **s)
+{
+    (void)s;
+    set_up(50);
+    do_all(&cluster, run_task);
+    check_all_ok(&cluster);
+    for (size_t i = 0; i < N; i++)
+        assert_int_equal(iterations(i), 50);
+    tear_down();
+}
+
+static void test_one_that_finishes_ends_all_in_the_same_iteration(void **s)
+{
+    (void)s;
+    set_up(NEVER);
+    players[1].finish_at = 5;
+    do_all(&cluster, run_task);
+    check_all_ok(&cluster);
+    for (size_t i = 0; i < N; i++)
+        assert_int_equal(iterations(i), 6);
+    tear_down();
+}
+
+static void test_one_with_fewer_iterations_leaves_nobody_behind(void **s)
+{
+    (void)s;
+    set_up(NEVER);
+    players[2].n_iterations = 3;
+    do_all(&cluster, run_task);
+    check_all_ok(&cluster);
+    assert_int_equal(iterations(2), 3);
+    for (size_t i = 0; i < 2; i++)
+        assert_true(iterations(i) == 3 || iterations(i) == 4);
+    tear_down();
+}
+
+/* The one fails with `status`; the others hear of it, and of who it was. */
+static void check_failure(size_t one, int status)
+{
+    char named[40];
+    snprintf(named, sizeof named, "node %u gave up with %s",
+             cluster.members[one].id, ls_status_name(status));
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(cluster.members[i].status,
+                         i == one ? status : LS_EABORTED);
+        if (i != one)
+            assert_has(cluster.members[i].text, named);
+    }
+}
+
+/* After a failed run, all can run again. */
+static void check_next_run(void)
+{
+    const uint64_t before[N] = {iterations(0), iterations(1), iterations(2)};
+    for (size_t i = 0; i < N; i++) {
+        players[i].n_iterations = 4;
+        players[i].fail_at = NEVER;
+        players[i].cancel_at = NEVER;
+        players[i].seen = 0;
+        atomic_store(&players[i].done, 0);
+    }
+    do_all(&cluster, run_task);
+    check_all_ok(&cluster);
+    for (size_t i = 0; i < N; i++)
+        assert_int_equal(iterations(i), before[i] + 4);
+}
+
+static void test_a_step_that_fails_ends_the_run_for_all(void **s)
+{
+    (void)s;
+    for (size_t one = 0; one < N; one++) {
+        set_up(NEVER);
+        players[one].fail_at = 3;
+        do_all(&cluster, run_task);
+        check_failure(one, LS_EHANDLER);
+        check_next_run();
+        tear_down();
+    }
+}
+
+static void test_a_step_that_fails_before_the_barrier_does_too(void **s)
+{
+    (void)s;
+    for (size_t one = 0; one < N; one++) {
+        set_up(NEVER);
+        players[one].fail_at = 3;
+        players[one].fails_early = true;
+        do_all(&cluster, run_task);
+        check_failure(one, LS_EHANDLER);
+        check_next_run();
+        tear_down();
+    }
+}
+
+static void test_a_cancel_ends_the_run_for_all(void **s)
+{
+    (void)s;
+    for (size_t one = 0; one < N; one++) {
+        set_up(NEVER);
+        players[one].cancel_at = 3;
+        do_all(&cluster, run_task);
+        check_failure(one, LS_ECANCELED);
+        check_next_run();
+        tear_down();
+    }
+}
+
+/* Node 2 does not come; node 1 ends the wait of node 0, begun or not. */
+static void cancel_first(struct member *member)
+{
+    (void)member;
+    ls_task_cancel(players[0].task, LS_ECANCELED, "enough");
+}
+
+static void test_a_cancel_wakes_the_wait(void **s)
+{
+    (void)s;
+    set_up(NEVER);
+    void (*const acts[])(struct member *) = {run_task, cancel_first, NULL};
+    do_each(&cluster, acts);
+    assert_int_equal(cluster.members[0].status, LS_ECANCELED);
+    assert_int_equal(iterations(0), 0);
+    tear_down();
+}
+
+static void test_without_a_world_it_is_void(void **s)
+{
+    (void)s;
+    const struct ls_task_options options = {.node = NULL};
+    ls_task *task;
+    assert_ok(ls_task_create(&task, &options));
+    const struct ls_middleware made = ls_mw_barrier(task, NULL, 0);
+    assert_null(made.fn);
+    assert_int_equal(made.status, LS_OK);
+    ls_task_destroy(&task);
+}
+
+static void test_what_is_wrong_with_its_options_fails_the_task(void **s)
+{
+    (void)s;
+    struct ls_node_options node_options;
+    ls_node_options_init(&node_options);
+    node_options.bind = "inproc://mw-barrier-options";
+    ls_node *node;
+    assert_ok(ls_node_create(&node, &node_options));
+    const struct ls_task_options options = {.node = node};
+    ls_task *task;
+    assert_ok(ls_task_create(&task, &options));
+    const struct ls_barrier_options wrong = {.name = "no blanks"};
+    assert_int_equal(ls_task_use(task, ls_mw_barrier(task, &wrong, 0)),
+                     LS_EINVAL);
+    assert_has(ls_error_text(), "no blanks");
+    ls_task_destroy(&task);
+    ls_node_destroy(&node);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            test_nobody_begins_an_iteration_before_all_ended_the_last),
+        cmocka_unit_test(test_one_that_finishes_ends_all_in_the_same_iteration),
+        cmocka_unit_test(test_one_with_fewer_iterations_leaves_nobody_behind),
+        cmocka_unit_test(test_a_step_that_fails_ends_the_run_for_all),
+        cmocka_unit_test(test_a_step_that_fails_before_the_barrier_does_too),
+        cmocka_unit_test(test_a_cancel_ends_the_run_for_all),
+        cmocka_unit_test(test_a_cancel_wakes_the_wait),
+        cmocka_unit_test(test_without_a_world_it_is_void),
+        cmocka_unit_test(test_what_is_wrong_with_its_options_fails_the_task),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,145 @@
+/* Finishing a run when enough is reached, and cancelling it by a signal. */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lockstep/middleware.h"
+
+enum { FOR_EVER = 100 };
+
+/* 10 steps and one update an iteration; an evaluation every other one. */
+static int work(ls_step *step, void *self)
+{
+    (void)self;
+    struct ls_online_context *context = ls_step_context(step);
+    context->env_step += 10;
+    context->train_iter++;
+    if (context->total_step % 2 == 1)
+        context->eval_value = (double)context->total_step - 8;
+    return LS_OK;
+}
+
+struct row {
+    const char *name;
+    struct ls_stop_options options;
+    int64_t iterations;
+};
+
+static const struct row rows[] = {
+    {"no limit", {.eval_value = NAN}, FOR_EVER},
+    {"all zero", {.on_signal = false}, FOR_EVER},
+    {"steps that are reached exactly", {.env_step = 30}, 3},
+    {"steps that are passed", {.env_step = 31}, 4},
+    {"updates", {.train_iter = 7}, 7},
+    {"the first of two", {.env_step = 50, .train_iter = 2}, 2},
+    {"a value", {.eval_value = 2.5}, 12},
+    {"a value below zero", {.eval_value = -6}, 4},
+    {"a value of about zero", {.eval_value = DBL_MIN}, 10},
+    {"a value that no evaluation reaches", {.eval_value = 1e9}, FOR_EVER},
+};
+
+static void
+test_the_run_ends_in_the_iteration_that_reaches_a_limit(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        print_message("    %s\n", rows[i].name);
+        ls_task *task;
+        const struct ls_task_options options = {.runtime = NULL};
+        assert_int_equal(ls_task_create(&task, &options), LS_OK);
+        ls_task_use(task, ls_mw_stop(task, &rows[i].options));
+        ls_task_use_fn(task, work, NULL);
+        assert_int_equal(ls_task_run(task, FOR_EVER), LS_OK);
+        assert_int_equal(ls_task_iterations(task), rows[i].iterations);
+        ls_task_destroy(&task);
+    }
+}
+
+static void test_a_limit_on_a_field_that_is_not_there_is_refused(void **state)
+{
+    (void)state;
+    const struct ls_stop_options bad[] = {
+        {.env_step = 1}, {.train_iter = -1}, {.env_step = -1}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ls_task *task;
+        const struct ls_task_options options = {.context =
+                                                    &ls_offline_context_type};
+        assert_int_equal(ls_task_create(&task, &options), LS_OK);
+        assert_int_equal(ls_task_use(task, ls_mw_stop(task, &bad[i])),
+                         LS_EINVAL);
+        assert_non_null(strstr(ls_error_text(), "stop"));
+        ls_task_destroy(&task);
+    }
+}
+
+/* Waits, as a step does that waits for others, until the run is cancelled. */
+struct waiter {
+    ls_task *task;
+    ls_mutex mutex;
+    ls_cond woken;
+    bool cancelled;
+};
+
+static void wake(void *self, int status)
+{
+    (void)status;
+    struct waiter *waiter = self;
+    ls_mutex_lock(&waiter->mutex);
+    waiter->cancelled = true;
+    ls_cond_signal(&waiter->woken);
+    ls_mutex_unlock(&waiter->mutex);
+}
+
+static int be_interrupted(ls_step *step, void *self)
+{
+    (void)step;
+    struct waiter *waiter = self;
+    kill(getpid(), SIGINT);
+    ls_mutex_lock(&waiter->mutex);
+    while (!waiter->cancelled)
+        if (ls_cond_wait(&waiter->woken, &waiter->mutex, LS_FOREVER) != LS_OK)
+            break;
+    ls_mutex_unlock(&waiter->mutex);
+    return ls_task_cancelled(waiter->task);
+}
+
+static void test_a_signal_cancels_the_run(void **state)
+{
+    (void)state;
+    struct waiter waiter = {.cancelled = false};
+    const struct ls_task_options options = {.runtime = NULL};
+    const struct ls_stop_options stop = {.on_signal = true};
+    assert_int_equal(ls_task_create(&waiter.task, &options), LS_OK);
+    assert_int_equal(ls_mutex_init(&waiter.mutex, ls_runtime_threads()), LS_OK);
+    assert_int_equal(ls_cond_init(&waiter.woken, ls_runtime_threads()), LS_OK);
+    assert_int_equal(ls_task_on_cancel(waiter.task, wake, &waiter), LS_OK);
+    ls_task_use(waiter.task, ls_mw_stop(waiter.task, &stop));
+    ls_task_use_fn(waiter.task, be_interrupted, &waiter);
+    assert_int_equal(ls_task_run(waiter.task, FOR_EVER), LS_ECANCELED);
+    assert_non_null(strstr(ls_error_text(), "SIGINT"));
+    ls_task_destroy(&waiter.task);
+    ls_cond_fini(&waiter.woken);
+    ls_mutex_fini(&waiter.mutex);
+
+    sigset_t now;
+    assert_int_equal(sigprocmask(SIG_BLOCK, NULL, &now), 0);
+    assert_int_equal(sigismember(&now, SIGINT), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            test_the_run_ends_in_the_iteration_that_reaches_a_limit),
+        cmocka_unit_test(test_a_limit_on_a_field_that_is_not_there_is_refused),
+        cmocka_unit_test(test_a_signal_cancels_the_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

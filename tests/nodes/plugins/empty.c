@@ -1,0 +1,9 @@
+/* A library that is no plugin. */
+#include "lockstep/status.h"
+
+LS_API int not_a_plugin(void);
+
+LS_API int not_a_plugin(void)
+{
+    return LS_OK;
+}

@@ -1,0 +1,159 @@
+/* A plugin that goes wrong on demand: `env: {fault: crash, at: 100}`. Without
+ * a fault it is the smallest that works: the return of an episode is 10. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lockstep/plugin.h"
+
+enum fault { NONE, FAIL, CRASH, QUIT, HANG, NOT_FINITE };
+static const char *const faults[] = {"none", "fail", "crash", "quit",
+                                     "hang", "nan",  NULL};
+
+struct env {
+    enum fault fault;
+    int64_t at, n_steps; /* the fault comes with this step */
+    int in_episode;
+};
+
+static int env_init(void *env, ls_config_section *config, uint64_t seed)
+{
+    struct env *self = env;
+    (void)seed;
+    self->fault = (enum fault)ls_config_choice(config, "fault", NONE, faults);
+    self->at = ls_config_int(config, "at", 100, 1, INT64_MAX);
+    return LS_OK;
+}
+
+static void fini(void *state)
+{
+    (void)state;
+}
+
+static void env_spec(const void *env, struct ls_env_spec *out)
+{
+    (void)env;
+    *out = (struct ls_env_spec){
+        .n_observation = 1, .n_action = 1, .n_choices = 2, .max_steps = 10};
+}
+
+static int env_reset(void *env, float *observation)
+{
+    struct env *self = env;
+    self->in_episode = 0;
+    observation[0] = 0.0f;
+    return LS_OK;
+}
+
+static int go_wrong(enum fault fault)
+{
+    switch (fault) {
+    case FAIL:
+        (void)fprintf(stderr, "faulty: about to fail\n");
+        return ls_error(LS_EIO, "the cart fell off the table");
+    case CRASH:
+        (void)fprintf(stderr, "faulty: about to crash\n");
+        (void)raise(SIGSEGV);
+        break;
+    case QUIT:
+        _exit(3);
+    case HANG:
+        for (volatile int forever = 1; forever;)
+            continue;
+        break;
+    case NONE:
+    case NOT_FINITE:
+        break;
+    }
+    return LS_OK;
+}
+
+static int env_step(void *env, const float *action, float *observation,
+                    float *reward, bool *terminated, bool *truncated)
+{
+    struct env *self = env;
+    (void)action;
+    const bool now = ++self->n_steps == self->at;
+    const int status = now ? go_wrong(self->fault) : LS_OK;
+    if (status != LS_OK)
+        return status;
+    self->in_episode++;
+    observation[0] = (float)self->in_episode;
+    *reward = now && self->fault == NOT_FINITE ? NAN : 1.0f;
+    *terminated = self->in_episode == 10;
+    *truncated = false;
+    return LS_OK;
+}
+
+static int policy_init(void *policy, ls_config_section *config,
+                       const struct ls_env_spec *spec, uint64_t seed)
+{
+    (void)policy;
+    (void)config;
+    (void)spec;
+    (void)seed;
+    return LS_OK;
+}
+
+static int policy_act(void *policy, const float *observation, bool explore,
+                      uint64_t noise, float *action, float *extras)
+{
+    (void)policy;
+    (void)observation;
+    (void)extras;
+    action[0] = explore ? (float)(noise & 1) : 0.0f;
+    return LS_OK;
+}
+
+static int policy_learn(void *policy, const struct ls_trajectory *trajectories,
+                        size_t n, struct ls_learn_info *info)
+{
+    int64_t *n_seen = policy;
+    for (size_t i = 0; i < n; i++)
+        *n_seen += (int64_t)trajectories[i].n;
+    info->n = 0;
+    return LS_OK;
+}
+
+static int policy_save(const void *policy, ls_writer *out)
+{
+    int64_t n_seen;
+    memcpy(&n_seen, policy, sizeof n_seen);
+    ls_write_int(out, n_seen);
+    return LS_OK;
+}
+
+static int policy_load(void *policy, const ls_value *in)
+{
+    int64_t n_seen;
+    const int status = ls_value_int(in, &n_seen);
+    if (status == LS_OK)
+        memcpy(policy, &n_seen, sizeof n_seen);
+    return status;
+}
+
+LS_API const struct ls_plugin *ls_plugin(void)
+{
+    static const struct ls_env_ops env = {.state_bytes = sizeof(struct env),
+                                          .init = env_init,
+                                          .fini = fini,
+                                          .spec = env_spec,
+                                          .reset = env_reset,
+                                          .step = env_step};
+    static const struct ls_policy_ops policy = {.state_bytes = sizeof(int64_t),
+                                                .n_extras = 0,
+                                                .init = policy_init,
+                                                .fini = fini,
+                                                .act = policy_act,
+                                                .learn = policy_learn,
+                                                .save = policy_save,
+                                                .load = policy_load};
+    static const struct ls_plugin table = {.abi = LS_PLUGIN_ABI,
+                                           .name = "faulty",
+                                           .version = "1",
+                                           .env = &env,
+                                           .policy = &policy};
+    return &table;
+}

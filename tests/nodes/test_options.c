@@ -1,0 +1,224 @@
+/* The command line: what is understood, and what is said otherwise. */
+#include "options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define WORDS_MAX 24
+
+/* A line cut at blanks, as a shell would. */
+struct line {
+    char text[512];
+    char *argv[WORDS_MAX];
+    int argc;
+};
+
+static void cut(struct line *line, const char *text)
+{
+    assert_true(strlen(text) < sizeof line->text);
+    memcpy(line->text, text, strlen(text) + 1);
+    line->argc = 0;
+    char *rest = NULL;
+    for (char *word = strtok_r(line->text, " ", &rest); word != NULL;
+         word = strtok_r(NULL, " ", &rest)) {
+        assert_true(line->argc < WORDS_MAX);
+        line->argv[line->argc++] = word;
+    }
+}
+
+static void parse(struct line *line, const char *text, struct options *out)
+{
+    cut(line, text);
+    if (options_parse(out, line->argc, line->argv) != LS_OK)
+        fail_msg("%s: %s", text, ls_error_text());
+}
+
+static void test_run_takes_its_options_in_any_order(void **state)
+{
+    (void)state;
+    struct line line;
+    struct options options;
+    parse(&line,
+          "lockstep run --seed 7 a.yaml --as threads --json --timeout=1.5 "
+          "--set a.b=c=d --set x= --out there",
+          &options);
+    assert_int_equal(options.command, COMMAND_RUN);
+    assert_string_equal(options.config, "a.yaml");
+    assert_string_equal(options.seed, "7");
+    assert_string_equal(options.out, "there");
+    assert_true(options.threads);
+    assert_true(options.json);
+    assert_true(options.timeout_s == 1.5);
+    assert_int_equal(options.n_sets, 2);
+    assert_string_equal(options.sets[0].path, "a.b");
+    assert_string_equal(options.sets[0].value, "c=d");
+    assert_string_equal(options.sets[1].value, "");
+}
+
+static void test_run_has_defaults(void **state)
+{
+    (void)state;
+    struct line line;
+    struct options options;
+    parse(&line, "lockstep run a.yaml", &options);
+    assert_null(options.seed);
+    assert_null(options.out);
+    assert_false(options.threads);
+    assert_false(options.json);
+    assert_true(options.timeout_s == 0.0);
+    assert_int_equal(options.report_fd, -1);
+}
+
+static void test_node_takes_endpoints(void **state)
+{
+    (void)state;
+    struct line line;
+    struct options options;
+    parse(&line,
+          "lockstep node a.yaml --id 4294967295 --bind B --advertise A "
+          "--attach X --attach Y --report-fd 3 --parent 12",
+          &options);
+    assert_int_equal(options.command, COMMAND_NODE);
+    assert_true(options.id == UINT32_MAX);
+    assert_string_equal(options.bind, "B");
+    assert_string_equal(options.advertise, "A");
+    assert_int_equal(options.n_attach, 2);
+    assert_string_equal(options.attach[1], "Y");
+    assert_int_equal(options.report_fd, 3);
+    assert_int_equal(options.parent, 12);
+}
+
+static void test_help_is_asked_for_in_every_way(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *topic;
+    } cases[] = {
+        {"lockstep help", NULL},
+        {"lockstep --help", NULL},
+        {"lockstep -h", NULL},
+        {"lockstep help run", "run"},
+        {"lockstep run --help", "run"},
+        {"lockstep node a.yaml -h", "node"},
+        {"lockstep check -h --x", "check"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct line line;
+        struct options options;
+        parse(&line, cases[i].text, &options);
+        assert_int_equal(options.command, COMMAND_HELP);
+        if (cases[i].topic == NULL)
+            assert_null(options.topic);
+        else
+            assert_string_equal(options.topic, cases[i].topic);
+    }
+}
+
+static void test_version_and_nothing(void **state)
+{
+    (void)state;
+    struct line line;
+    struct options options;
+    parse(&line, "lockstep --version", &options);
+    assert_int_equal(options.command, COMMAND_VERSION);
+    parse(&line, "lockstep", &options);
+    assert_int_equal(options.command, COMMAND_NONE);
+}
+
+static void test_file_may_begin_with_a_dash_after_two(void **state)
+{
+    (void)state;
+    struct line line;
+    struct options options;
+    parse(&line, "lockstep run -- --json", &options);
+    assert_string_equal(options.config, "--json");
+    assert_false(options.json);
+}
+
+static void test_mistakes_are_told_with_what_to_write(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"lockstep rnu", "did you mean \"run\"?"},
+        {"lockstep dance", "run, node, check"},
+        {"lockstep /etc/passwd", "did you mean \"lockstep run /etc/passwd\"?"},
+        {"lockstep run", "which configuration?"},
+        {"lockstep run a b", "two configurations, a and b"},
+        {"lockstep run a --sede 3", "did you mean \"--seed\"?"},
+        {"lockstep run a --frobnicate", "lockstep help run"},
+        {"lockstep run a --id 3", "no option of \"lockstep run\""},
+        {"lockstep check a --timeout 3", "no option of \"lockstep check\""},
+        {"lockstep run a --seed", "a number must follow"},
+        {"lockstep run a --seed -1", "whole number"},
+        {"lockstep run a --seed 1.5", "whole number"},
+        {"lockstep run a --seed 9223372036854775808", "whole number"},
+        {"lockstep run a --seed 99999999999999999999999", "whole number"},
+        {"lockstep run a --json=yes", "takes no value"},
+        {"lockstep run a --as thread", "did you mean \"threads\"?"},
+        {"lockstep run a --as x", "processes or threads"},
+        {"lockstep run a --timeout 0", "more than 0"},
+        {"lockstep run a --timeout nan", "more than 0"},
+        {"lockstep run a --timeout soon", "more than 0"},
+        {"lockstep run a --set b", "key=value"},
+        {"lockstep run a --set =b", "key=value"},
+        {"lockstep node a", "which node?"},
+        {"lockstep node a --id 4294967296", "whole number"},
+        {"lockstep node --id 3", "which configuration?"},
+        {"lockstep help run node", "one word too many"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct line line;
+        struct options options;
+        memset(&options, 0x5a, sizeof options);
+        const struct options before = options;
+        cut(&line, cases[i].text);
+        assert_int_equal(options_parse(&options, line.argc, line.argv),
+                         LS_EINVAL);
+        if (strstr(ls_error_text(), cases[i].says) == NULL)
+            fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].text,
+                     ls_error_text(), cases[i].says);
+        assert_memory_equal(&options, &before, sizeof options);
+    }
+}
+
+static void test_repeats_have_a_limit(void **state)
+{
+    (void)state;
+    struct options options;
+    char *argv[2 * OPTIONS_REPEATS_MAX + 8];
+    char words[OPTIONS_REPEATS_MAX + 1][8];
+    char program[] = "lockstep", run[] = "run", file[] = "a", set[] = "--set";
+    int argc = 0;
+    argv[argc++] = program;
+    argv[argc++] = run;
+    argv[argc++] = file;
+    for (int i = 0; i <= OPTIONS_REPEATS_MAX; i++) {
+        memcpy(words[i], "a=1", 4);
+        argv[argc++] = set;
+        argv[argc++] = words[i];
+    }
+    assert_int_equal(options_parse(&options, argc, argv), LS_EINVAL);
+    assert_non_null(strstr(ls_error_text(), "at most 64"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_run_takes_its_options_in_any_order),
+        cmocka_unit_test(test_run_has_defaults),
+        cmocka_unit_test(test_node_takes_endpoints),
+        cmocka_unit_test(test_help_is_asked_for_in_every_way),
+        cmocka_unit_test(test_version_and_nothing),
+        cmocka_unit_test(test_file_may_begin_with_a_dash_after_two),
+        cmocka_unit_test(test_mistakes_are_told_with_what_to_write),
+        cmocka_unit_test(test_repeats_have_a_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

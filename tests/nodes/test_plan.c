@@ -1,0 +1,365 @@
+/* What a configuration comes to, and what is said of one that is wrong. */
+#include "plan.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define FIVE                                                                   \
+    "plugin: p\n"                                                              \
+    "nodes:\n"                                                                 \
+    "  - role: learner\n"                                                      \
+    "  - {role: collector, count: 3}\n"                                        \
+    "  - role: evaluator\n"
+
+static void read_plan(struct plan *plan, const char *text)
+{
+    ls_config *config = NULL;
+    assert_int_equal(ls_config_parse(&config, "job.yaml", text), LS_OK);
+    assert_int_equal(plan_read(plan, &config, "job.yaml"), LS_OK);
+    assert_null(config);
+}
+
+static void read_good(struct plan *plan, const char *text)
+{
+    read_plan(plan, text);
+    if (ls_config_finish(plan->config) != LS_OK)
+        fail_msg("%s", ls_config_report(plan->config));
+}
+
+/* The report must hold the place and the words. */
+static void assert_problem(const char *text, const char *place,
+                           const char *words)
+{
+    struct plan plan;
+    read_plan(&plan, text);
+    assert_int_equal(ls_config_finish(plan.config), LS_ECONFIG);
+    const char *report = ls_config_report(plan.config);
+    if (strstr(report, place) == NULL || strstr(report, words) == NULL)
+        fail_msg("expected %s … %s in:\n%s", place, words, report);
+    plan_fini(&plan);
+}
+
+static void test_smallest_file_gets_defaults(void **state)
+{
+    (void)state;
+    struct plan plan;
+    read_good(&plan, FIVE);
+    assert_string_equal(plan.job, "lockstep");
+    assert_string_equal(plan.out, "out/lockstep");
+    assert_int_equal(plan.seed, 0);
+    assert_int_equal(plan.world.topology, LS_TOPOLOGY_MESH);
+    assert_int_equal(plan.world.transport, PLAN_TCP);
+    assert_int_equal(plan.world.first_port, 21500);
+    assert_int_equal(plan.world.last_port, 21999);
+    assert_int_equal(plan.episodes, 20);
+    assert_true(isnan(plan.solved));
+    plan_fini(&plan);
+}
+
+static void test_values_are_taken_over(void **state)
+{
+    (void)state;
+    struct plan plan;
+    read_good(&plan,
+              "job: a-job\nseed: 7\nout: some/where\n" FIVE
+              "world: {topology: star, transport: ipc, ports: 4000-4010,\n"
+              "        start_timeout_s: 2.5, heartbeat_ms: 100}\n"
+              "collector: {envs: 2, steps: 32}\n"
+              "evaluator: {episodes: 5, solved: -3, every: 2}\n"
+              "stop: {env_step: 1000, minutes: 1.5}\n");
+    assert_string_equal(plan.job, "a-job");
+    assert_string_equal(plan.out, "some/where");
+    assert_int_equal(plan.seed, 7);
+    assert_int_equal(plan.world.topology, LS_TOPOLOGY_STAR);
+    assert_int_equal(plan.world.transport, PLAN_IPC);
+    assert_int_equal(plan.world.first_port, 4000);
+    assert_int_equal(plan.world.last_port, 4010);
+    assert_int_equal(plan.world.start_timeout_ms, 2500);
+    assert_int_equal(plan.world.heartbeat_ms, 100);
+    assert_int_equal(plan.envs, 2);
+    assert_int_equal(plan.steps, 32);
+    assert_int_equal(plan.episodes, 5);
+    assert_true(plan.solved == -3.0);
+    assert_int_equal(plan.every, 2);
+    assert_int_equal(plan.stop_env_step, 1000);
+    assert_true(plan.stop_minutes == 1.5);
+    plan_fini(&plan);
+}
+
+static void test_ids_count_up_in_the_order_of_the_file(void **state)
+{
+    (void)state;
+    struct plan plan;
+    read_good(&plan, FIVE);
+    static const enum plan_role roles[] = {PLAN_LEARNER, PLAN_COLLECTOR,
+                                           PLAN_COLLECTOR, PLAN_COLLECTOR,
+                                           PLAN_EVALUATOR};
+    assert_int_equal(plan.n_nodes, 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(plan.nodes[i].id, i);
+        assert_int_equal(plan.nodes[i].role, roles[i]);
+    }
+    assert_int_equal(plan.first, 0);
+    plan_fini(&plan);
+}
+
+static void test_named_ids_are_kept_and_the_others_fill_the_gaps(void **state)
+{
+    (void)state;
+    struct plan plan;
+    read_good(&plan, "plugin: p\n"
+                     "nodes:\n"
+                     "  - role: evaluator\n"
+                     "  - {role: collector, count: 2, id: 1}\n"
+                     "  - {role: collector, count: 2}\n"
+                     "  - {role: learner, id: 4294967295}\n");
+    static const uint32_t ids[] = {0, 1, 2, 3, 4, UINT32_MAX};
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(plan.nodes[i].id, ids[i]);
+    assert_int_equal(plan.first, 5);
+    size_t index = 99;
+    assert_int_equal(plan_find(&plan, UINT32_MAX, &index), LS_OK);
+    assert_int_equal(index, 5);
+    assert_int_equal(plan_find(&plan, 77, &index), LS_EINVAL);
+    assert_non_null(strstr(ls_error_text(), "0, 1, 2, 3, 4"));
+    plan_fini(&plan);
+}
+
+static void test_what_is_wrong_is_told_with_its_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *place, *words;
+    } cases[] = {
+        {"nodes: [{role: learner}, {role: collector}]\n",
+         "job.yaml:1:", "plugin"},
+        {"plugin: p\n", "job.yaml", "nodes"},
+        {FIVE "sead: 1\n", "job.yaml:6:1", "did you mean \"seed\""},
+        {"plugin: p\nnodes: [{role: lerner}, {role: collector}]\n",
+         "job.yaml:2:16", "did you mean \"learner\""},
+        {"plugin: p\nnodes: [{role: learner}]\n",
+         "job.yaml:2:", "no collector"},
+        {"plugin: p\nnodes: [{role: collector}]\n",
+         "job.yaml:2:", "exactly one learner; here are 0"},
+        {"plugin: p\nnodes: [{role: learner, count: 2}, {role: collector}]\n",
+         "job.yaml:2:", "exactly one learner; here are 2"},
+        {"plugin: p\nnodes:\n- {role: learner, id: 3}\n"
+         "- {role: collector, id: 2, count: 2}\n",
+         "job.yaml:4:25", "id 3 is given twice; a learner has it"},
+        {"plugin: p\nnodes:\n- role: learner\n"
+         "- {role: collector, id: 4294967295, count: 2}\n",
+         "job.yaml:4:", "past the largest"},
+        {"plugin: p\nnodes:\n- role: learner\n"
+         "- {role: collector, count: 1024}\n",
+         "job.yaml:4:", "1025 nodes; at most 1024"},
+        {FIVE "world: {topology: ring}\n", "job.yaml:6:19", "mesh"},
+        {FIVE "world: {ports: 9-8}\n", "job.yaml:6:", "range of ports"},
+        {FIVE "world: {ports: 0-8}\n", "job.yaml:6:", "range of ports"},
+        {FIVE "world: {ports: 1-65536}\n", "job.yaml:6:", "range of ports"},
+        {FIVE "world: {heartbeat_ms: 1000, silence_ms: 1500}\n",
+         "job.yaml:6:", "two heartbeats"},
+        {FIVE "world: {dir: here}\n", "job.yaml:6:", "whole path"},
+        {FIVE "collector: {steps: many}\n", "job.yaml:6:", "whole number"},
+        {FIVE "job: a job\n", "job.yaml:6:", "letters, digits"},
+        {FIVE "out: ''\n", "job.yaml:6:", "no name"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_problem(cases[i].text, cases[i].place, cases[i].words);
+}
+
+/* The learner's item with more in it. */
+static void assert_node_problem(const char *more, const char *words)
+{
+    char text[512];
+    (void)snprintf(text, sizeof text,
+                   "plugin: p\nnodes:\n- role: collector\n"
+                   "- {role: learner, %s}\n",
+                   more);
+    assert_problem(text, "job.yaml:4:", words);
+}
+
+static void test_endpoints_are_checked(void **state)
+{
+    (void)state;
+    assert_node_problem("bind: 'udp://x:1'", "expected tcp://HOST:PORT");
+    assert_node_problem("bind: 'tcp://127.0.0.1'", "expected tcp://HOST:PORT");
+    assert_node_problem("bind: 'tcp://127.0.0.1:x'", "a port");
+    assert_node_problem("bind: 'tcp://127.0.0.1:70000'", "1 to 65535");
+    assert_node_problem("bind: 'tcp://127.0.0.1:9-8'", "1 to 65535");
+    assert_node_problem("bind: 'ipc://'", "a name must follow");
+    assert_node_problem("attach: 'tcp://127.0.0.1:1-9'", "for bind only");
+    assert_node_problem("advertise: 'tcp://127.0.0.1:1-9'", "for bind only");
+    assert_node_problem("bind: 'tcp://0.0.0.0:1'", "insecure: true");
+    assert_node_problem("attach: ['tcp://127.0.0.1:1', 'tcp://far:1']",
+                        "insecure: true");
+    assert_node_problem("host: far", "insecure: true");
+    assert_node_problem("host: 'tcp://far'", "is no host");
+    assert_node_problem("host: localhost, bind: 'tcp://127.0.0.1:1'",
+                        "give either");
+}
+
+static void test_nodes_of_one_item_need_places_of_their_own(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "plugin: p\nnodes:\n- role: learner\n"
+        "- {role: collector, count: 2, bind: 'tcp://127.0.0.1:500'}\n",
+        "plugin: p\nnodes:\n- role: learner\n"
+        "- {role: collector, count: 2, bind: 'ipc:///tmp/a-b'}\n"};
+    for (size_t i = 0; i < 2; i++)
+        assert_problem(texts[i], "job.yaml:4:", "cannot all listen at");
+    struct plan plan;
+    read_good(&plan, "plugin: p\nnodes:\n- role: learner\n"
+                     "- {role: collector, count: 2, bind: 'ipc:///t/{id}'}\n"
+                     "- {role: evaluator, count: 2,\n"
+                     "   bind: 'tcp://127.0.0.1:500-509'}\n");
+    assert_string_equal(plan.nodes[1].bind, "ipc:///t/1");
+    assert_string_equal(plan.nodes[2].bind, "ipc:///t/2");
+    plan_fini(&plan);
+}
+
+static void test_run_attaches_all_to_the_first_node(void **state)
+{
+    (void)state;
+    struct plan plan;
+    struct plan_endpoints endpoints;
+    read_good(&plan, FIVE);
+    assert_int_equal(plan_endpoints_here(&plan, 0, NULL, NULL, &endpoints),
+                     LS_OK);
+    assert_string_equal(endpoints.bind, "tcp://127.0.0.1:21500-21999");
+    assert_int_equal(endpoints.n_attach, 0);
+    assert_int_equal(plan_endpoints_here(&plan, 4, "tcp://127.0.0.1:21507",
+                                         NULL, &endpoints),
+                     LS_OK);
+    assert_int_equal(endpoints.n_attach, 1);
+    assert_string_equal(endpoints.attach[0], "tcp://127.0.0.1:21507");
+    plan_fini(&plan);
+}
+
+static void test_other_transports_get_names(void **state)
+{
+    (void)state;
+    struct plan plan;
+    struct plan_endpoints endpoints;
+    read_good(&plan, "job: j\n" FIVE "world: {transport: ipc}\n");
+    assert_int_equal(plan_endpoints_here(&plan, 3, "x", "/run/d", &endpoints),
+                     LS_OK);
+    assert_string_equal(endpoints.bind, "ipc:///run/d/j-3.ipc");
+    char dir[300];
+    memset(dir, 'd', sizeof dir);
+    dir[sizeof dir - 1] = '\0';
+    assert_int_equal(plan_endpoints_here(&plan, 3, "x", dir, &endpoints),
+                     LS_ECONFIG);
+    plan_fini(&plan);
+    read_good(&plan, "job: j\n" FIVE "world: {transport: inproc}\n");
+    assert_int_equal(plan_endpoints_here(&plan, 3, "x", NULL, &endpoints),
+                     LS_OK);
+    assert_string_equal(endpoints.bind, "inproc://j-3");
+    plan_fini(&plan);
+}
+
+static void test_hosts_are_for_nodes_that_run_alone(void **state)
+{
+    (void)state;
+    struct plan plan;
+    struct plan_endpoints endpoints;
+    read_good(&plan, "plugin: p\nworld: {insecure: true, ports: 500-509}\n"
+                     "nodes:\n"
+                     "- {role: learner, host: red}\n"
+                     "- {role: collector, count: 2, host: 'blue{id}'}\n"
+                     "- {role: evaluator, count: 2, host: red}\n");
+    assert_int_equal(plan_endpoints_alone(&plan, 0, &endpoints), LS_OK);
+    assert_string_equal(endpoints.bind, "tcp://0.0.0.0:500");
+    assert_string_equal(endpoints.advertise, "tcp://red:500");
+    assert_int_equal(endpoints.n_attach, 0);
+    assert_int_equal(plan_endpoints_alone(&plan, 2, &endpoints), LS_OK);
+    assert_string_equal(endpoints.advertise, "tcp://blue2:500");
+    assert_int_equal(endpoints.n_attach, 1);
+    assert_string_equal(endpoints.attach[0], "tcp://red:500");
+    /* Several on one host listen one above the other. */
+    assert_int_equal(plan_endpoints_alone(&plan, 4, &endpoints), LS_OK);
+    assert_string_equal(endpoints.bind, "tcp://0.0.0.0:502");
+    assert_string_equal(endpoints.advertise, "tcp://red:502");
+    /* run has them all here, whatever their hosts. */
+    assert_int_equal(
+        plan_endpoints_here(&plan, 4, "tcp://127.0.0.1:500", NULL, &endpoints),
+        LS_OK);
+    assert_string_equal(endpoints.bind, "tcp://127.0.0.1:500-509");
+    assert_string_equal(endpoints.advertise, "");
+    plan_fini(&plan);
+}
+
+static void test_own_words_go_before_what_follows_from_others(void **state)
+{
+    (void)state;
+    struct plan plan;
+    struct plan_endpoints endpoints;
+    read_good(&plan, "plugin: p\nnodes:\n"
+                     "- {role: learner, bind: 'tcp://127.0.0.1:7000'}\n"
+                     "- {role: collector, attach: ['ipc:///t/a', "
+                     "'inproc://b']}\n"
+                     "- {role: evaluator}\n");
+    assert_int_equal(plan_endpoints_alone(&plan, 1, &endpoints), LS_OK);
+    assert_int_equal(endpoints.n_attach, 2);
+    assert_string_equal(endpoints.attach[0], "ipc:///t/a");
+    assert_string_equal(endpoints.attach[1], "inproc://b");
+    assert_int_equal(plan_endpoints_alone(&plan, 2, &endpoints), LS_OK);
+    assert_int_equal(endpoints.n_attach, 1);
+    assert_string_equal(endpoints.attach[0], "tcp://127.0.0.1:7000");
+    assert_int_equal(
+        plan_endpoints_here(&plan, 1, "tcp://127.0.0.1:7000", NULL, &endpoints),
+        LS_OK);
+    assert_int_equal(endpoints.n_attach, 2);
+    plan_fini(&plan);
+}
+
+static void test_nobody_is_known_before_the_first_has_a_place(void **state)
+{
+    (void)state;
+    struct plan plan;
+    struct plan_endpoints endpoints;
+    read_good(&plan, FIVE);
+    assert_int_equal(plan_endpoints_alone(&plan, 1, &endpoints), LS_OK);
+    assert_int_equal(endpoints.n_attach, 0);
+    plan_fini(&plan);
+}
+
+static void test_settings_that_differ_have_another_hash(void **state)
+{
+    (void)state;
+    struct plan one, same, other;
+    read_good(&one, "seed: 1\n" FIVE);
+    read_good(&same, FIVE "seed: 1\n");
+    read_good(&other, "seed: 2\n" FIVE);
+    assert_true(one.hash == same.hash);
+    assert_true(one.hash != other.hash);
+    plan_fini(&one);
+    plan_fini(&same);
+    plan_fini(&other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_smallest_file_gets_defaults),
+        cmocka_unit_test(test_values_are_taken_over),
+        cmocka_unit_test(test_ids_count_up_in_the_order_of_the_file),
+        cmocka_unit_test(test_named_ids_are_kept_and_the_others_fill_the_gaps),
+        cmocka_unit_test(test_what_is_wrong_is_told_with_its_place),
+        cmocka_unit_test(test_endpoints_are_checked),
+        cmocka_unit_test(test_nodes_of_one_item_need_places_of_their_own),
+        cmocka_unit_test(test_run_attaches_all_to_the_first_node),
+        cmocka_unit_test(test_other_transports_get_names),
+        cmocka_unit_test(test_hosts_are_for_nodes_that_run_alone),
+        cmocka_unit_test(test_own_words_go_before_what_follows_from_others),
+        cmocka_unit_test(test_nobody_is_known_before_the_first_has_a_place),
+        cmocka_unit_test(test_settings_that_differ_have_another_hash),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

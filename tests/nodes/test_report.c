@@ -1,0 +1,188 @@
+/* Reports as bytes, and over a pipe. */
+#include "report.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct report sample(int64_t node)
+{
+    struct report report = {.kind = REPORT_EVALUATION,
+                            .node = node,
+                            .iteration = 7,
+                            .env_step = INT64_MAX,
+                            .env_steps_per_s = 0.25,
+                            .eval_value = 481.5,
+                            .episodes = 20,
+                            .status = LS_ELOST};
+    (void)snprintf(report.endpoint, sizeof report.endpoint, "tcp://a:1");
+    (void)snprintf(report.text, sizeof report.text, "why it is so");
+    return report;
+}
+
+static void test_what_goes_in_comes_out(void **state)
+{
+    (void)state;
+    ls_writer *writer = NULL;
+    const void *data;
+    size_t size;
+    struct report in = sample(3), out;
+    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    report_write(&in, writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    memset(&out, 0xff, sizeof out);
+    assert_int_equal(report_read(&out, data, size), LS_OK);
+    assert_int_equal(out.kind, in.kind);
+    assert_int_equal(out.node, 3);
+    assert_true(out.env_step == INT64_MAX);
+    assert_true(out.env_steps_per_s == 0.25);
+    assert_true(out.eval_value == 481.5);
+    assert_int_equal(out.status, LS_ELOST);
+    assert_string_equal(out.endpoint, "tcp://a:1");
+    assert_string_equal(out.weights, "");
+    assert_string_equal(out.text, "why it is so");
+
+    in.eval_value = NAN;
+    ls_writer_clear(writer);
+    report_write(&in, writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_int_equal(report_read(&out, data, size), LS_OK);
+    assert_true(isnan(out.eval_value));
+    ls_writer_destroy(&writer);
+}
+
+static void assert_refused(void (*write)(ls_writer *), const char *because)
+{
+    ls_writer *writer = NULL;
+    const void *data;
+    size_t size;
+    struct report out;
+    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    write(writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_int_equal(report_read(&out, data, size), LS_EPROTO);
+    if (strstr(ls_error_text(), because) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", ls_error_text(), because);
+    ls_writer_destroy(&writer);
+}
+
+static void write_number(ls_writer *out)
+{
+    ls_write_int(out, 3);
+}
+
+static void write_unknown_kind(ls_writer *out)
+{
+    ls_write_map(out, 1);
+    ls_write_string(out, "kind");
+    ls_write_int(out, REPORT_N_KINDS);
+}
+
+static void write_wrong_type(ls_writer *out)
+{
+    ls_write_map(out, 1);
+    ls_write_string(out, "env_step");
+    ls_write_string(out, "many");
+}
+
+static void write_long_text(ls_writer *out)
+{
+    char text[LS_ERROR_TEXT_MAX + 1];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    ls_write_map(out, 1);
+    ls_write_string(out, "text");
+    ls_write_string(out, text);
+}
+
+static void test_reader_refuses_what_is_no_report(void **state)
+{
+    (void)state;
+    assert_refused(write_number, "no map");
+    assert_refused(write_unknown_kind, "unknown kind");
+    assert_refused(write_wrong_type, "env_step");
+    assert_refused(write_long_text, "text");
+    struct report out;
+    assert_int_equal(report_read(&out, "", 0), LS_EPROTO);
+}
+
+struct collected {
+    int64_t nodes[8];
+    size_t n;
+};
+
+static void collect(void *self, const struct report *report)
+{
+    struct collected *collected = self;
+    assert_true(collected->n < 8);
+    collected->nodes[collected->n++] = report->node;
+}
+
+static void test_pipe_brings_reports_in_order(void **state)
+{
+    (void)state;
+    int fds[2];
+    report_pipe *out = NULL;
+    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(report_pipe_create(&out, fds[1]), LS_OK);
+    const struct report_sink sink = report_pipe_sink(out);
+    for (int64_t i = 0; i < 5; i++) {
+        const struct report report = sample(i);
+        sink.put(sink.self, &report);
+    }
+    report_pipe_destroy(&out);
+    report_pipe_destroy(&out);
+    assert_int_equal(close(fds[1]), 0);
+    struct collected collected = {.n = 0};
+    assert_int_equal(
+        report_drain(fds[0], (struct report_sink){collect, &collected}), LS_OK);
+    assert_int_equal(collected.n, 5);
+    for (int64_t i = 0; i < 5; i++)
+        assert_int_equal(collected.nodes[i], i);
+    assert_int_equal(close(fds[0]), 0);
+}
+
+static void drain_bytes(const void *data, size_t size, int status)
+{
+    int fds[2];
+    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(write(fds[1], data, size), size);
+    assert_int_equal(close(fds[1]), 0);
+    struct collected collected = {.n = 0};
+    assert_int_equal(
+        report_drain(fds[0], (struct report_sink){collect, &collected}),
+        status);
+    assert_int_equal(collected.n, 0);
+    assert_int_equal(close(fds[0]), 0);
+}
+
+static void test_writer_that_was_killed_leaves_a_part(void **state)
+{
+    (void)state;
+    drain_bytes("\x10", 1, LS_OK);
+    drain_bytes("\x10\0\0\0abc", 7, LS_OK);
+}
+
+static void test_bytes_that_are_no_reports_are_refused(void **state)
+{
+    (void)state;
+    drain_bytes("\xff\xff\xff\x7f", 4, LS_EPROTO);
+    drain_bytes("\x01\0\0\0\xc1", 5, LS_EPROTO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_goes_in_comes_out),
+        cmocka_unit_test(test_reader_refuses_what_is_no_report),
+        cmocka_unit_test(test_pipe_brings_reports_in_order),
+        cmocka_unit_test(test_writer_that_was_killed_leaves_a_part),
+        cmocka_unit_test(test_bytes_that_are_no_reports_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

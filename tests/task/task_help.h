@@ -1,0 +1,136 @@
+/* task_help.h - what the tests of the task share. */
+#ifndef TASK_HELP_H
+#define TASK_HELP_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lockstep/log.h"
+#include "lockstep/runtime.h"
+#include "lockstep/task.h"
+
+/* Words that steps leave behind, in the order in which they did. */
+struct trace {
+    ls_mutex mutex;
+    char text[512];
+};
+
+static inline void trace_init(struct trace *trace)
+{
+    trace->text[0] = '\0';
+    assert_int_equal(ls_mutex_init(&trace->mutex, ls_runtime_threads()), LS_OK);
+}
+
+static inline void trace_fini(struct trace *trace)
+{
+    ls_mutex_fini(&trace->mutex);
+}
+
+static inline void note(struct trace *trace, const char *word)
+{
+    ls_mutex_lock(&trace->mutex);
+    const size_t used = strlen(trace->text);
+    (void)snprintf(trace->text + used, sizeof trace->text - used, "%s%s",
+                   used > 0 ? " " : "", word);
+    ls_mutex_unlock(&trace->mutex);
+}
+
+/* Something that happens once, or n times, and can be waited for. */
+struct latch {
+    ls_mutex mutex;
+    ls_cond cond;
+    int left;
+};
+
+static inline void latch_init(struct latch *latch, int n)
+{
+    latch->left = n;
+    assert_int_equal(ls_mutex_init(&latch->mutex, ls_runtime_threads()), LS_OK);
+    assert_int_equal(ls_cond_init(&latch->cond, ls_runtime_threads()), LS_OK);
+}
+
+static inline void latch_fini(struct latch *latch)
+{
+    ls_cond_fini(&latch->cond);
+    ls_mutex_fini(&latch->mutex);
+}
+
+static inline void latch_hit(struct latch *latch)
+{
+    ls_mutex_lock(&latch->mutex);
+    latch->left--;
+    ls_cond_broadcast(&latch->cond);
+    ls_mutex_unlock(&latch->mutex);
+}
+
+static inline void latch_wait(struct latch *latch)
+{
+    ls_mutex_lock(&latch->mutex);
+    while (latch->left > 0)
+        if (ls_cond_wait(&latch->cond, &latch->mutex, LS_FOREVER) < 0)
+            abort();
+    ls_mutex_unlock(&latch->mutex);
+}
+
+/* A step that leaves words, and fails where it is told to. */
+struct words {
+    struct trace *trace;
+    const char *forward;
+    const char *back; /* NULL: it does not yield */
+    int fail_forward;
+    int fail_back;
+    int given; /* what its yield returned */
+};
+
+static inline int say(ls_step *step, void *self)
+{
+    struct words *words = self;
+    note(words->trace, words->forward);
+    if (words->fail_forward < 0)
+        return ls_error(words->fail_forward, "%s went wrong", words->forward);
+    if (words->back == NULL)
+        return LS_OK;
+    words->given = ls_yield(step);
+    note(words->trace, words->back);
+    if (words->fail_back < 0)
+        return ls_error(words->fail_back, "%s went wrong", words->back);
+    return words->given;
+}
+
+static inline struct ls_middleware saying(const char *name, struct words *words)
+{
+    return (struct ls_middleware){.name = name, .fn = say, .self = words};
+}
+
+static inline ls_task *task_with(struct ls_task_options options)
+{
+    ls_task *task = NULL;
+    assert_int_equal(ls_task_create(&task, &options), LS_OK);
+    return task;
+}
+
+static inline ls_task *task_plain(void)
+{
+    return task_with((struct ls_task_options){0});
+}
+
+static inline ls_task *task_async(unsigned n_workers)
+{
+    return task_with(
+        (struct ls_task_options){.async = true, .n_workers = n_workers});
+}
+
+static inline struct ls_online_context *online(ls_task *task)
+{
+    return ls_context_data(ls_task_context(task));
+}
+
+#define assert_error_has(text) assert_non_null(strstr(ls_error_text(), (text)))
+
+#endif

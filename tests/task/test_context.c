@@ -1,0 +1,474 @@
+/* What lockstep/context.h promises. */
+#include "lockstep/context.h"
+
+#include <math.h>
+
+#include "base/huge_allocations.h"
+#include "task_help.h"
+
+struct mine {
+    int64_t total_step;
+    bool flag;
+    int64_t count;
+    double ratio;
+    char *name;
+    struct ls_bytes blob;
+    struct ls_numbers numbers;
+    struct ls_items items;
+};
+
+static const struct ls_field fields[] = {
+    LS_FIELD(struct mine, total_step, LS_FIELD_INT, true),
+    {"flag", LS_FIELD_BOOL, offsetof(struct mine, flag), false, 1},
+    {"count", LS_FIELD_INT, offsetof(struct mine, count), false, 7},
+    {"ratio", LS_FIELD_DOUBLE, offsetof(struct mine, ratio), true, 0.5},
+    LS_FIELD(struct mine, name, LS_FIELD_TEXT, false),
+    LS_FIELD(struct mine, blob, LS_FIELD_BYTES, false),
+    LS_FIELD(struct mine, numbers, LS_FIELD_NUMBERS, false),
+    LS_FIELD(struct mine, items, LS_FIELD_ITEMS, false),
+};
+
+static const struct ls_context_type type = {"mine", sizeof(struct mine), fields,
+                                            sizeof fields / sizeof *fields};
+
+static ls_context *context_of(const struct ls_context_type *of)
+{
+    ls_context *context = NULL;
+    assert_int_equal(ls_context_create(&context, of), LS_OK);
+    return context;
+}
+
+static void fill(struct mine *mine)
+{
+    mine->total_step = 3;
+    mine->flag = false;
+    mine->count = -12;
+    mine->ratio = 0.25;
+    assert_int_equal(ls_text_set(&mine->name, "émile"), LS_OK);
+    assert_int_equal(ls_bytes_set(&mine->blob, "\0\1\2", 3), LS_OK);
+    for (int64_t i = 0; i < 5; i++)
+        assert_int_equal(ls_numbers_append(&mine->numbers, i * i), LS_OK);
+    assert_int_equal(ls_items_append(&mine->items, "one", 3), LS_OK);
+    assert_int_equal(ls_items_append(&mine->items, NULL, 0), LS_OK);
+}
+
+static void assert_filled(const struct mine *mine)
+{
+    assert_int_equal(mine->total_step, 3);
+    assert_false(mine->flag);
+    assert_int_equal(mine->count, -12);
+    assert_true(mine->ratio == 0.25);
+    assert_string_equal(mine->name, "émile");
+    assert_int_equal(mine->blob.size, 3);
+    assert_memory_equal(mine->blob.data, "\0\1\2", 3);
+    assert_int_equal(mine->numbers.n, 5);
+    assert_int_equal(mine->numbers.values[4], 16);
+    assert_int_equal(mine->items.n, 2);
+    assert_memory_equal(mine->items.items[0].data, "one", 3);
+    assert_int_equal(mine->items.items[1].size, 0);
+}
+
+static void test_fields_start_with_their_fallbacks(void **state)
+{
+    (void)state;
+    ls_context *context = context_of(&type);
+    const struct mine *mine = ls_context_data(context);
+    assert_int_equal(mine->total_step, 0);
+    assert_true(mine->flag);
+    assert_int_equal(mine->count, 7);
+    assert_true(mine->ratio == 0.5);
+    assert_null(mine->name);
+    assert_int_equal(mine->blob.size + mine->numbers.n + mine->items.n, 0);
+    assert_ptr_equal(ls_context_type_of(context), &type);
+    ls_context_destroy(&context);
+    assert_null(context);
+}
+
+static void assert_refused(const struct ls_field *table, size_t n,
+                           const char *word)
+{
+    const struct ls_context_type bad = {"bad", sizeof(struct mine), table, n};
+    ls_context *context = NULL;
+    assert_int_equal(ls_context_create(&context, &bad), LS_EINVAL);
+    assert_error_has(word);
+    assert_null(context);
+}
+
+static void test_create_refuses_bad_tables(void **state)
+{
+    (void)state;
+    const struct ls_field count = LS_FIELD(struct mine, count, LS_FIELD_INT, 0);
+    const struct ls_field not_first[] = {count, fields[0]};
+    const struct ls_field far[] = {
+        fields[0], {"far", LS_FIELD_INT, sizeof(struct mine) - 4, false, 0}};
+    const struct ls_field twice[] = {fields[0], count, count};
+    const struct ls_field nameless[] = {fields[0],
+                                        {NULL, LS_FIELD_INT, 0, false, 0}};
+    const struct ls_field not_kept[] = {
+        {"total_step", LS_FIELD_INT, 0, false, 0}};
+    assert_refused(not_first, 2, "total_step");
+    assert_refused(not_kept, 1, "total_step");
+    assert_refused(NULL, 0, "total_step");
+    assert_refused(far, 2, "far");
+    assert_refused(twice, 3, "count");
+    assert_refused(nameless, 2, "no name");
+}
+
+static void test_destroy_takes_null(void **state)
+{
+    (void)state;
+    ls_context *context = NULL;
+    ls_context_destroy(NULL);
+    ls_context_destroy(&context);
+}
+
+static void test_renew_counts_and_resets_what_is_not_kept(void **state)
+{
+    (void)state;
+    ls_context *context = context_of(&type);
+    struct mine *mine = ls_context_data(context);
+    fill(mine);
+    ls_context_renew(context);
+    assert_ptr_equal(ls_context_data(context), mine);
+    assert_int_equal(mine->total_step, 4);
+    assert_true(mine->ratio == 0.25);
+    assert_true(mine->flag);
+    assert_int_equal(mine->count, 7);
+    assert_null(mine->name);
+    assert_int_equal(mine->blob.size + mine->numbers.n + mine->items.n, 0);
+    ls_context_destroy(&context);
+}
+
+static void test_keep_lasts_for_the_life_of_the_context(void **state)
+{
+    (void)state;
+    ls_context *context = context_of(&type);
+    struct mine *mine = ls_context_data(context);
+    fill(mine);
+    assert_int_equal(ls_context_keep(context, "items"), LS_OK);
+    for (int i = 0; i < 3; i++)
+        ls_context_renew(context);
+    assert_int_equal(mine->items.n, 2);
+    assert_int_equal(mine->numbers.n, 0);
+    ls_context_destroy(&context);
+}
+
+static void test_keep_names_the_nearest_field(void **state)
+{
+    (void)state;
+    ls_context *context = context_of(&type);
+    assert_int_equal(ls_context_keep(context, "itms"), LS_ENOENT);
+    assert_error_has("\"items\"");
+    assert_int_equal(ls_context_keep(context, "zzzzzzzz"), LS_ENOENT);
+    assert_error_has("zzzzzzzz");
+    ls_context_destroy(&context);
+}
+
+static void copy(const ls_context *from, const char *const *names, size_t n,
+                 ls_context *to, int expected)
+{
+    ls_writer *writer;
+    ls_document *document;
+    const void *data;
+    size_t size;
+    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_int_equal(ls_context_write(from, names, n, writer), LS_OK);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_int_equal(ls_document_read(&document, data, size, NULL), LS_OK);
+    assert_int_equal(ls_context_read(to, ls_document_root(document)), expected);
+    ls_document_destroy(&document);
+    ls_writer_destroy(&writer);
+}
+
+static void test_a_context_survives_being_written_and_read(void **state)
+{
+    (void)state;
+    ls_context *from = context_of(&type);
+    ls_context *to = context_of(&type);
+    fill(ls_context_data(from));
+    copy(from, NULL, 0, to, LS_OK);
+    assert_filled(ls_context_data(to));
+
+    /* What was there is replaced, an empty text too. */
+    struct mine *mine = ls_context_data(from);
+    assert_int_equal(ls_text_set(&mine->name, NULL), LS_OK);
+    ls_items_clear(&mine->items);
+    copy(from, NULL, 0, to, LS_OK);
+    mine = ls_context_data(to);
+    assert_null(mine->name);
+    assert_int_equal(mine->items.n, 0);
+    assert_int_equal(mine->numbers.n, 5);
+    ls_context_destroy(&from);
+    ls_context_destroy(&to);
+}
+
+static void test_write_takes_chosen_fields(void **state)
+{
+    (void)state;
+    const char *const names[] = {"count", "name"};
+    ls_context *from = context_of(&type);
+    ls_context *to = context_of(&type);
+    fill(ls_context_data(from));
+    copy(from, names, 2, to, LS_OK);
+    const struct mine *mine = ls_context_data(to);
+    assert_int_equal(mine->count, -12);
+    assert_string_equal(mine->name, "émile");
+    assert_int_equal(mine->total_step, 0);
+    assert_int_equal(mine->items.n, 0);
+    ls_context_destroy(&from);
+    ls_context_destroy(&to);
+}
+
+static void test_write_refuses_fields_that_are_not_there(void **state)
+{
+    (void)state;
+    const char *const names[] = {"count", "nmae"};
+    ls_context *context = context_of(&type);
+    ls_writer *writer;
+    const void *data;
+    size_t size;
+    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_int_equal(ls_context_write(context, names, 2, writer), LS_ENOENT);
+    assert_error_has("\"name\"");
+    /* Nothing was written. */
+    ls_write_nil(writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    ls_writer_destroy(&writer);
+    ls_context_destroy(&context);
+}
+
+/* Reads {before, key: what `write` writes}, where before is count: 1. */
+static int read_one(ls_context *context, const char *key,
+                    void (*write)(ls_writer *))
+{
+    ls_writer *writer;
+    ls_document *document;
+    const void *data;
+    size_t size;
+    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    ls_write_map(writer, 2);
+    ls_write_string(writer, "count");
+    ls_write_int(writer, 1);
+    ls_write_string(writer, key);
+    write(writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_int_equal(ls_document_read(&document, data, size, NULL), LS_OK);
+    const int status = ls_context_read(context, ls_document_root(document));
+    ls_document_destroy(&document);
+    ls_writer_destroy(&writer);
+    return status;
+}
+
+static void write_text(ls_writer *writer)
+{
+    ls_write_string(writer, "text");
+}
+
+static void write_mixed(ls_writer *writer)
+{
+    ls_write_array(writer, 2);
+    ls_write_int(writer, 1);
+    ls_write_string(writer, "text");
+}
+
+static void write_number(ls_writer *writer)
+{
+    ls_write_int(writer, 1);
+}
+
+static void test_read_ignores_keys_that_are_no_fields(void **state)
+{
+    (void)state;
+    ls_context *context = context_of(&type);
+    assert_int_equal(read_one(context, "newer", write_text), LS_OK);
+    assert_int_equal(((struct mine *)ls_context_data(context))->count, 1);
+    ls_context_destroy(&context);
+}
+
+static void test_read_names_the_field_of_another_type(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        void (*write)(ls_writer *);
+    } cases[] = {
+        {"flag", write_text},       {"ratio", write_text},
+        {"name", write_number},     {"blob", write_number},
+        {"numbers", write_mixed},   {"numbers", write_number},
+        {"items", write_mixed},     {"items", write_text},
+        {"total_step", write_text},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ls_context *context = context_of(&type);
+        struct mine *mine = ls_context_data(context);
+        fill(mine);
+        assert_int_equal(read_one(context, cases[i].key, cases[i].write),
+                         LS_EPROTO);
+        assert_error_has(cases[i].key);
+        /* What stood before it is set, the field itself is as it was. */
+        assert_int_equal(mine->count, 1);
+        mine->count = -12;
+        assert_filled(mine);
+        ls_context_destroy(&context);
+    }
+}
+
+static void test_read_refuses_what_is_no_map(void **state)
+{
+    (void)state;
+    ls_context *context = context_of(&type);
+    assert_int_equal(ls_context_read(context, NULL), LS_EPROTO);
+    ls_context_destroy(&context);
+}
+
+static void test_print_shows_every_field(void **state)
+{
+    (void)state;
+    ls_context *context = context_of(&type);
+    fill(ls_context_data(context));
+    char text[256];
+    const char *expected = "total_step=3 flag=false count=-12 ratio=0.25 "
+                           "name=\"émile\" blob=<3 bytes> "
+                           "numbers=[0,1,4,9,16] items=<2 items>";
+    assert_int_equal(ls_context_print(context, text, sizeof text),
+                     strlen(expected));
+    assert_string_equal(text, expected);
+
+    assert_int_equal(ls_context_print(context, text, 20), strlen(expected));
+    assert_string_equal(text, "total_step=3 flag=f");
+    assert_int_equal(ls_context_print(context, NULL, 0), strlen(expected));
+    ls_context_destroy(&context);
+}
+
+static void test_set_replaces_and_copies(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    char source[] = "first";
+    assert_int_equal(ls_text_set(&text, source), LS_OK);
+    source[0] = 'F';
+    assert_string_equal(text, "first");
+    assert_int_equal(ls_text_set(&text, text + 1), LS_OK); /* its own bytes */
+    assert_string_equal(text, "irst");
+    assert_int_equal(ls_text_set(&text, NULL), LS_OK);
+    assert_null(text);
+
+    struct ls_bytes bytes = {NULL, 0};
+    assert_int_equal(ls_bytes_set(&bytes, "abc", 3), LS_OK);
+    assert_int_equal(ls_bytes_set(&bytes, (char *)bytes.data + 1, 2), LS_OK);
+    assert_int_equal(bytes.size, 2);
+    assert_memory_equal(bytes.data, "bc", 2);
+    ls_bytes_clear(&bytes);
+    assert_null(bytes.data);
+}
+
+static void test_a_field_that_cannot_be_set_is_as_it_was(void **state)
+{
+    (void)state;
+    struct ls_bytes bytes = {NULL, 0};
+    struct ls_items items = {NULL, 0};
+    assert_int_equal(ls_bytes_set(&bytes, "abc", 3), LS_OK);
+    assert_int_equal(ls_items_append(&items, "abc", 3), LS_OK);
+    assert_int_equal(ls_bytes_set(&bytes, "", too_many), LS_ENOMEM);
+    assert_int_equal(ls_items_append(&items, "", too_many), LS_ENOMEM);
+    assert_int_equal(bytes.size, 3);
+    assert_int_equal(items.n, 1);
+    ls_bytes_clear(&bytes);
+    ls_items_clear(&items);
+}
+
+static void test_lists_grow(void **state)
+{
+    (void)state;
+    struct ls_numbers numbers = {NULL, 0};
+    struct ls_items items = {NULL, 0};
+    for (int64_t i = 0; i < 1000; i++) {
+        assert_int_equal(ls_numbers_append(&numbers, i), LS_OK);
+        assert_int_equal(ls_items_append(&items, &i, sizeof i), LS_OK);
+    }
+    for (int64_t i = 0; i < 1000; i++) {
+        assert_int_equal(numbers.values[i], i);
+        assert_memory_equal(items.items[i].data, &i, sizeof i);
+    }
+    ls_numbers_clear(&numbers);
+    ls_items_clear(&items);
+    assert_int_equal(numbers.n + items.n, 0);
+}
+
+static void test_online_defaults_and_kept_fields(void **state)
+{
+    (void)state;
+    ls_context *context = context_of(&ls_online_context_type);
+    struct ls_online_context *mine = ls_context_data(context);
+    assert_int_equal(mine->env_step + mine->env_episode + mine->train_iter, 0);
+    assert_int_equal(mine->last_eval_iter, -1);
+    assert_true(isinf(mine->last_eval_value) && mine->last_eval_value < 0);
+    assert_true(isnan(mine->eval_value));
+
+    mine->env_step = 1;
+    mine->env_episode = 2;
+    mine->train_iter = 3;
+    mine->last_eval_iter = 4;
+    mine->last_eval_value = 5;
+    mine->eval_value = 6;
+    assert_int_equal(ls_text_set(&mine->wandb_url, "url"), LS_OK);
+    assert_int_equal(ls_items_append(&mine->trajectories, "t", 1), LS_OK);
+    ls_context_renew(context);
+    assert_int_equal(mine->total_step, 1);
+    assert_int_equal(mine->env_step, 1);
+    assert_int_equal(mine->env_episode, 2);
+    assert_int_equal(mine->train_iter, 3);
+    assert_int_equal(mine->last_eval_iter, 4);
+    assert_true(mine->last_eval_value == 5);
+    assert_string_equal(mine->wandb_url, "url");
+    assert_true(isnan(mine->eval_value));
+    assert_int_equal(mine->trajectories.n, 0);
+    ls_context_destroy(&context);
+}
+
+static void test_offline_defaults_and_kept_fields(void **state)
+{
+    (void)state;
+    ls_context *context = context_of(&ls_offline_context_type);
+    struct ls_offline_context *mine = ls_context_data(context);
+    assert_int_equal(mine->trained_env_step + mine->train_epoch, 0);
+    assert_int_equal(mine->last_eval_iter, -1);
+    assert_true(isinf(mine->last_eval_value) && mine->last_eval_value < 0);
+
+    mine->trained_env_step = 1;
+    mine->train_epoch = 2;
+    mine->train_iter = 3;
+    assert_int_equal(ls_items_append(&mine->train_data, "t", 1), LS_OK);
+    ls_context_renew(context);
+    assert_int_equal(mine->trained_env_step, 1);
+    assert_int_equal(mine->train_epoch, 2);
+    assert_int_equal(mine->train_iter, 3);
+    assert_true(isnan(mine->eval_value));
+    assert_int_equal(mine->train_data.n, 0);
+    ls_context_destroy(&context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fields_start_with_their_fallbacks),
+        cmocka_unit_test(test_create_refuses_bad_tables),
+        cmocka_unit_test(test_destroy_takes_null),
+        cmocka_unit_test(test_renew_counts_and_resets_what_is_not_kept),
+        cmocka_unit_test(test_keep_lasts_for_the_life_of_the_context),
+        cmocka_unit_test(test_keep_names_the_nearest_field),
+        cmocka_unit_test(test_a_context_survives_being_written_and_read),
+        cmocka_unit_test(test_write_takes_chosen_fields),
+        cmocka_unit_test(test_write_refuses_fields_that_are_not_there),
+        cmocka_unit_test(test_read_ignores_keys_that_are_no_fields),
+        cmocka_unit_test(test_read_names_the_field_of_another_type),
+        cmocka_unit_test(test_read_refuses_what_is_no_map),
+        cmocka_unit_test(test_print_shows_every_field),
+        cmocka_unit_test(test_set_replaces_and_copies),
+        cmocka_unit_test(test_a_field_that_cannot_be_set_is_as_it_was),
+        cmocka_unit_test(test_lists_grow),
+        cmocka_unit_test(test_online_defaults_and_kept_fields),
+        cmocka_unit_test(test_offline_defaults_and_kept_fields),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

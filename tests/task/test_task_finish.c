@@ -1,0 +1,176 @@
+/* Finish: who is told, and what it ends. */
+#include "team.h"
+
+static int does_nothing(ls_step *step, void *self)
+{
+    (void)step;
+    (void)self;
+    return LS_OK;
+}
+
+/* In the fifth iteration: wait until the finish has come. */
+static int waits_in_fifth(ls_step *step, void *self)
+{
+    const struct ls_online_context *context = ls_step_context(step);
+    if (context->total_step < 4)
+        return LS_OK;
+    return counter_reaches(self, 1) ? LS_OK : LS_ETIMEDOUT;
+}
+
+static void test_early_stop_stops_the_others(void **state)
+{
+    (void)state;
+    struct team team = {0};
+    struct counter finished;
+    counter_init(&finished);
+    team_create(&team, 2, NULL, LS_TOPOLOGY_MESH);
+    assert_ok(ls_on(node_at(&team, 1), "ls.finish", count, &finished));
+    assert_ok(ls_task_use_fn(team.members[0].task, does_nothing, NULL));
+    assert_ok(ls_task_use_fn(team.members[1].task, waits_in_fifth, &finished));
+    team.members[0].n_iterations = 2;
+    team.members[1].n_iterations = 10;
+    world_join(&team.world);
+    team_run(&team);
+    assert_all_ended_well(&team);
+    assert_int_equal(ls_task_iterations(team.members[0].task), 2);
+    assert_true(ls_task_iterations(team.members[1].task) < 7);
+    team_destroy(&team);
+    counter_fini(&finished);
+}
+
+static int finishes(ls_step *step, void *self)
+{
+    (void)self;
+    ls_task_finish(ls_step_task(step));
+    return LS_OK;
+}
+
+static void finish_of_three(enum ls_topology topology, size_t who)
+{
+    struct team team = {0};
+    team_create(&team, 3, NULL, topology);
+    for (size_t i = 0; i < 3; i++)
+        assert_ok(ls_task_use_fn(team.members[i].task, does_nothing, NULL));
+    assert_ok(ls_task_use_fn(team.members[who].task, finishes, NULL));
+    world_join(&team.world);
+    team_run(&team);
+    assert_all_ended_well(&team);
+    assert_int_equal(ls_task_iterations(team.members[who].task), 1);
+    team_destroy(&team);
+}
+
+/* The first node is the hub, and the one that the others attach to. */
+static void test_broadcast_finish_reaches_every_node(void **state)
+{
+    (void)state;
+    finish_of_three(LS_TOPOLOGY_STAR, 0);
+    finish_of_three(LS_TOPOLOGY_STAR, 2);
+    finish_of_three(LS_TOPOLOGY_MESH, 1);
+}
+
+static int goes_wrong_first(ls_step *step, void *self)
+{
+    (void)step;
+    return *(int *)self == 0 ? ls_error(LS_EIO, "a crash") : LS_OK;
+}
+
+static void test_an_error_is_not_a_finish(void **state)
+{
+    (void)state;
+    struct team team = {0};
+    struct counter finished;
+    int well = 0;
+    counter_init(&finished);
+    team_create(&team, 2, NULL, LS_TOPOLOGY_MESH);
+    assert_ok(ls_on(node_at(&team, 1), "ls.finish", count, &finished));
+    assert_ok(ls_task_use_fn(team.members[0].task, goes_wrong_first, &well));
+    assert_ok(ls_task_use_fn(team.members[1].task, does_nothing, NULL));
+    team.members[0].n_iterations = 1;
+    team.members[1].n_iterations = 1;
+    world_join(&team.world);
+    assert_int_equal(ls_task_run(team.members[0].task, 1), LS_EIO);
+    well = 1;
+    assert_ok(ls_task_run(team.members[0].task, 1));
+    assert_reaches(&finished, 1);
+    assert_int_equal(counter_get(&finished), 1); /* FIFO: it was the first */
+    team_destroy(&team);
+    counter_fini(&finished);
+}
+
+static int finishes_here(ls_step *step, void *self)
+{
+    (void)self;
+    ls_task_finish_here(ls_step_task(step));
+    return LS_OK;
+}
+
+static void test_finish_here_tells_nobody(void **state)
+{
+    (void)state;
+    struct team team = {0};
+    struct counter finished;
+    counter_init(&finished);
+    team_create(&team, 2, NULL, LS_TOPOLOGY_MESH);
+    assert_ok(ls_on(node_at(&team, 1), "ls.finish", count, &finished));
+    assert_ok(ls_on(node_at(&team, 1), "after", count, &finished));
+    assert_ok(ls_task_use_fn(team.members[0].task, finishes_here, NULL));
+    world_join(&team.world);
+    assert_ok(ls_task_run(team.members[0].task, 5));
+    assert_int_equal(ls_task_iterations(team.members[0].task), 1);
+    assert_ok(ls_emit(node_at(&team, 0), "after", NULL, 0));
+    assert_reaches(&finished, 1);
+    assert_int_equal(counter_get(&finished), 1);
+    assert_false(ls_task_finishing(team.members[1].task));
+    team_destroy(&team);
+    counter_fini(&finished);
+}
+
+/* Node 1 emits a finish of its own making; node 2 says what it made of it. */
+static void assert_finish_is_read(const void *data, size_t size,
+                                  uint64_t runs_before, bool finishing,
+                                  int status)
+{
+    struct team team = {0};
+    struct counter heard;
+    counter_init(&heard);
+    team_create(&team, 2, NULL, LS_TOPOLOGY_MESH);
+    assert_ok(ls_on(node_at(&team, 1), "ls.finish", count, &heard));
+    world_join(&team.world);
+    for (uint64_t i = 0; i < runs_before; i++)
+        assert_ok(ls_task_run(team.members[1].task, 1));
+    assert_ok(ls_emit(node_at(&team, 0), "ls.finish", data, size));
+    assert_reaches(&heard, 1);
+    assert_int_equal(ls_task_finishing(team.members[1].task), finishing);
+    assert_int_equal(ls_node_take_error(node_at(&team, 1)), status);
+    team_destroy(&team);
+    counter_fini(&heard);
+}
+
+static void test_a_finish_is_for_one_run(void **state)
+{
+    (void)state;
+    assert_finish_is_read("\1", 1, 0, true, LS_OK);
+    assert_finish_is_read("\1", 1, 1, false, LS_OK); /* of the last run */
+    assert_finish_is_read("\2", 1, 1, true, LS_OK);
+    assert_finish_is_read(NULL, 0, 1, true, LS_OK);
+}
+
+static void test_a_malformed_finish_is_an_error_not_a_finish(void **state)
+{
+    (void)state;
+    assert_finish_is_read("\xc1", 1, 0, false, LS_EPROTO);
+    assert_finish_is_read("\xff", 1, 0, false, LS_EPROTO); /* -1 */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_early_stop_stops_the_others),
+        cmocka_unit_test(test_broadcast_finish_reaches_every_node),
+        cmocka_unit_test(test_an_error_is_not_a_finish),
+        cmocka_unit_test(test_finish_here_tells_nobody),
+        cmocka_unit_test(test_a_finish_is_for_one_run),
+        cmocka_unit_test(test_a_malformed_finish_is_an_error_not_a_finish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
