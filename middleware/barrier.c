@@ -124,8 +124,8 @@ static void on_message(void *self, uint32_t from, uint64_t incarnation,
     if (ls_barrier_wire_decode(data, size, &message, barrier->scratch) !=
         LS_OK) {
         ls_mutex_unlock(&barrier->mutex);
-        ls_log_warn("barrier \"%s\": from node %" PRIu32 ": %s", barrier->name,
-                    from, ls_error_text());
+        ls_log_debug("barrier \"%s\": from node %" PRIu32 ": %s", barrier->name,
+                     from, ls_error_text());
         return;
     }
     learn_incarnation(barrier);
@@ -213,10 +213,11 @@ int ls_barrier_create(ls_barrier **out, ls_node *node,
     if (options == NULL)
         options = &defaults;
     const char *name = options->name != NULL ? options->name : DEFAULT_NAME;
-    if (strlen(name) + sizeof CHANNEL_PREFIX > LS_EVENT_MAX + 1)
+    const size_t most = LS_EVENT_MAX + 1 - sizeof CHANNEL_PREFIX;
+    if (name[0] == '\0' || strlen(name) > most)
         return ls_error(LS_EINVAL,
-                        "barrier \"%.32s…\": its name has over %zu bytes", name,
-                        LS_EVENT_MAX + 1 - sizeof CHANNEL_PREFIX);
+                        "barrier \"%.32s\": its name has not 1 to %zu bytes",
+                        name, most);
     ls_barrier *barrier = calloc(1, sizeof *barrier);
     if (barrier == NULL)
         return ls_error(LS_ENOMEM, "barrier \"%s\": no memory", name);
@@ -417,7 +418,8 @@ void ls_barrier_abort(ls_barrier *barrier, int status)
         status = LS_ECANCELED;
     ls_mutex_lock(&barrier->mutex);
     learn_incarnation(barrier);
-    look_around(barrier, ls_now(barrier->runtime));
+    if (!barrier->waiting)
+        look_around(barrier, ls_now(barrier->runtime));
     ls_epoch_abort(barrier->epoch, status, true, ls_status_sentence(status));
     settle(barrier);
 }

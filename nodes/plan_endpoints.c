@@ -136,11 +136,14 @@ int plan_endpoints_alone(const struct plan *plan, size_t index,
     memset(out, 0, sizeof *out);
     int status = LS_OK;
     if (node->host[0] != '\0') {
-        status =
-            put(out->bind, "tcp://%s:%d",
-                plan->world.insecure ? "0.0.0.0" : "127.0.0.1", node->port);
-        if (status == LS_OK)
-            status = put(out->advertise, "tcp://%s:%d", node->host, node->port);
+        status = put(out->advertise, "tcp://%s:%d", node->host, node->port);
+        if (status == LS_OK && plan_endpoint_is_local(out->advertise))
+            status = put(out->bind, "tcp://%s:%d",
+                         strcmp(node->host, "localhost") == 0 ? "127.0.0.1"
+                                                              : node->host,
+                         node->port);
+        else if (status == LS_OK)
+            status = put(out->bind, "tcp://0.0.0.0:%d", node->port);
     } else {
         status = node->bind[0] != '\0'
                      ? put(out->bind, "%s", node->bind)

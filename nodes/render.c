@@ -227,10 +227,16 @@ void render_report(render *self, size_t index, const struct report *report)
 
 void render_line(render *self, size_t index, const char *line)
 {
+    char name[32];
+    (void)snprintf(name, sizeof name, "node %u ",
+                   (unsigned)self->plan->nodes[index].id);
     if (self->progress != NULL)
         ls_progress_clear(self->progress);
-    (void)fprintf(stderr, "node %u: %s\n",
-                  (unsigned)self->plan->nodes[index].id, line);
+    /* A line of the log says itself whose it is. */
+    if (strstr(line, name) != NULL)
+        (void)fprintf(stderr, "%s\n", line);
+    else
+        (void)fprintf(stderr, "%.*s: %s\n", (int)strlen(name) - 1, name, line);
 }
 
 void render_failed(render *self, const struct render_failure *failure)

@@ -81,10 +81,10 @@ struct message *assembly_add(ls_node *node, struct peer *origin,
     const bool may_hold = *keep;
     *keep = false;
     struct assembly **at = find(node, origin, entry);
-    if (*at != NULL && (header->offset == 0 ||
-                        header->offset != (*at)->filled ||
-                        header->sequence != (*at)->sequence ||
-                        (header->flags & WIRE_FLAG_WITHDRAW) != 0))
+    if (*at != NULL &&
+        (header->offset == 0 || header->offset != (*at)->filled ||
+         header->sequence != (*at)->sequence ||
+         (header->flags & WIRE_FLAG_WITHDRAW) != 0))
         give_up(node, at);
     if (header->offset == 0 && (header->flags & WIRE_FLAG_WITHDRAW) == 0 &&
         begin(node, origin, entry, header) != NULL)

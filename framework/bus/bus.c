@@ -143,8 +143,7 @@ static void pass_on(ls_node *node, struct peer *direct,
         return;
     transport_copy(copy, message);
     transport_lock(node->transport);
-    const bool waits =
-        relay_message(node, direct, copy, header, to, inbox);
+    const bool waits = relay_message(node, direct, copy, header, to, inbox);
     flow_got(direct, size, waits);
     if (!waits)
         flow_release(node, direct, 0, 0);
@@ -208,7 +207,7 @@ static bool event_message(ls_node *node, struct incoming *in,
 
 /* The events of a batch, in order. The last of them holds the frame: it is
  * handled, and released, after the others. */
-static bool batch_message(ls_node *node, struct incoming *in,
+static bool batch_message(ls_node *node, const struct incoming *in,
                           struct message *message, bool inbox)
 {
     const struct wire_header *header = in->header;
@@ -223,24 +222,24 @@ static bool batch_message(ls_node *node, struct incoming *in,
     const bool listens = entry != NULL && listened(entry);
     const uint8_t *at = header->data;
     struct wire_header one = *header;
-    in->header = &one;
+    struct incoming each_in = {
+        .direct = in->direct, .origin = in->origin, .header = &one};
     bool kept = false;
     for (uint32_t i = 0; i < header->total; i++, one.sequence++) {
-        wire_batch_next(&at, &in->data, &in->size);
+        wire_batch_next(&at, &each_in.data, &each_in.size);
         const bool last = i + 1 == header->total;
         struct message *each =
-            last || !listens ? message
-                             : message_take(node->pool, &node->spare);
+            last || !listens ? message : message_take(node->pool, &node->spare);
         if (!listens || each == NULL) {
-            flow_got(in->direct, in->size, false);
+            flow_got(in->direct, each_in.size, false);
             if (entry != NULL && !listens)
                 note_sequence(node, entry, &one);
             continue;
         }
         atomic_fetch_add_explicit(&node->received, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&node->received_bytes, in->size,
+        atomic_fetch_add_explicit(&node->received_bytes, each_in.size,
                                   memory_order_relaxed);
-        kept = deliver(node, in, entry, each) && last;
+        kept = deliver(node, &each_in, entry, each) && last;
     }
     if (!listens)
         make_room(node, in->direct);

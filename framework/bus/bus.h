@@ -22,12 +22,12 @@
 #include "transport.h"
 #include "wire.h"
 
-#define EVENT_BUCKETS 1024
-#define MAX_EVENTS    16384 /* names; peers may make half of them known */
-#define MAX_UNANSWERED 256 /* addresses that peers named and nobody answers */
-#define MAX_PEERS     4096
-#define BATCH_BYTES   16384
-#define FAREWELL_NS   (5 * LS_NS_PER_MS) /* it may be on the other connection */
+#define EVENT_BUCKETS  1024
+#define MAX_EVENTS     16384 /* names; peers may make half of them known */
+#define MAX_UNANSWERED 256   /* addresses that peers named and nobody answers */
+#define MAX_PEERS      4096
+#define BATCH_BYTES    16384
+#define FAREWELL_NS    (5 * LS_NS_PER_MS) /* it may be on the other connection */
 
 /* Bytes and messages, counted over the life of a connection. */
 struct account {
@@ -43,10 +43,10 @@ struct peer {
     enum ls_member_state state;
     int reason;
     _Atomic int64_t heard_at; /* by the bus thread's last look at the clock */
-    unsigned n_present; /* presences of it that are in force here */
-    struct peer *via;   /* the one that relays it; NULL: direct */
-    bool relayed;       /* this hub has told its leaves of it */
-    bool lists_me;      /* its heartbeat says that it has my presence */
+    unsigned n_present;       /* presences of it that are in force here */
+    struct peer *via;         /* the one that relays it; NULL: direct */
+    bool relayed;             /* this hub has told its leaves of it */
+    bool lists_me;            /* its heartbeat says that it has my presence */
     bool said_farewell;
     int farewell_reason;
     int64_t lost_at; /* its connection closed: lost then; 0: it did not */
@@ -142,7 +142,7 @@ struct ls_channel {
     const struct ls_channel_ops *ops;
     void *self;
     int64_t wake_at; /* under router */
-    bool told; /* of the members that were ready when it was opened */
+    bool told;       /* of the members that were ready when it was opened */
     bool closed;
     bool closing; /* a thread in close waits, and frees it */
     unsigned running;
@@ -167,7 +167,7 @@ struct batch {
     struct event_entry *entry; /* whose events these are; NULL: none */
     uint8_t flags;
     uint32_t n;
-    int64_t published_at; /* when an event was, last */
+    int64_t published_at;  /* when an event was, last */
     size_t size, payloads; /* bytes; where the payloads begin */
     uint8_t bytes[BATCH_BYTES];
 };
@@ -201,10 +201,10 @@ struct ls_node {
 
     transport *transport;
     message_pool *pool;
-    ls_thread *bus_thread; /* as the dispatch thread */
-    bool bus_ended;        /* under the lock */
-    atomic_bool stopping;    /* the bus thread is to end */
-    atomic_bool dial_wanted; /* the addresses that the user gave */
+    ls_thread *bus_thread;       /* as the dispatch thread */
+    bool bus_ended;              /* under the lock */
+    atomic_bool stopping;        /* the bus thread is to end */
+    atomic_bool dial_wanted;     /* the addresses that the user gave */
     int64_t now;                 /* bus thread: when it last looked */
     struct message_list spare;   /* bus thread: empty messages */
     struct message_list arrived; /* bus thread: to be dispatched */
@@ -223,7 +223,7 @@ struct ls_node {
     ls_cond changed; /* the world, a limit, an end */
     int fatal;       /* why the node cannot be; LS_OK */
     char fatal_text[LS_ERROR_TEXT_MAX];
-    char refusal[256]; /* of the last presence that was; "" */
+    char refusal[256];      /* of the last presence that was; "" */
     struct ls_member *news; /* changes that are to be told, as they were */
     size_t n_news;
     struct batch batch;
@@ -378,7 +378,8 @@ void channels_message(ls_node *node, const struct wire_header *header,
 void channels_member(ls_node *node, const struct ls_member *member);
 /* Tell every channel that the node stops. Any thread. */
 void channels_closed(ls_node *node);
-/* Tell new channels who is there, and run the timers that are due; returns when the next one is. */
+/* Tell new channels who is there, and run the timers that are due; returns when
+ * the next one is. */
 int64_t channels_tick(ls_node *node, int64_t now);
 
 #endif

@@ -23,8 +23,8 @@ struct event_entry *events_find(const ls_node *node, const char *name,
     return NULL;
 }
 
-static void publish(ls_node *node, struct event_entry *entry,
-                    const char *name, size_t size)
+static void publish(ls_node *node, struct event_entry *entry, const char *name,
+                    size_t size)
 {
     memcpy(entry->name, name, size);
     entry->topic_size = wire_topic_event(entry->topic, entry->name);
@@ -140,8 +140,7 @@ void events_targets(ls_node *node, struct event_entry *entry)
 }
 
 static struct origin_sequence *origin_of(ls_node *node,
-                                         struct event_entry *entry,
-                                         uint32_t id)
+                                         struct event_entry *entry, uint32_t id)
 {
     for (size_t i = 0; i < entry->n_origins; i++)
         if (entry->origins[i].id == id)

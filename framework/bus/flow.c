@@ -27,8 +27,7 @@ static void add(_Atomic uint64_t *counter, uint64_t value)
 {
     /* One writer: the bus thread. */
     atomic_store_explicit(
-        counter,
-        atomic_load_explicit(counter, memory_order_relaxed) + value,
+        counter, atomic_load_explicit(counter, memory_order_relaxed) + value,
         memory_order_relaxed);
 }
 
@@ -45,11 +44,10 @@ void flow_got(struct peer *peer, size_t bytes, bool keep)
 struct account flow_limit(const ls_node *node, const struct peer *peer)
 {
     struct account limit;
-    limit.messages = atomic_load_explicit(&peer->got_messages,
-                                          memory_order_relaxed) -
-                     atomic_load_explicit(&peer->kept_messages,
-                                          memory_order_relaxed) +
-                     peer->released.messages + node->options.window_messages;
+    limit.messages =
+        atomic_load_explicit(&peer->got_messages, memory_order_relaxed) -
+        atomic_load_explicit(&peer->kept_messages, memory_order_relaxed) +
+        peer->released.messages + node->options.window_messages;
     limit.bytes =
         atomic_load_explicit(&peer->got_bytes, memory_order_relaxed) -
         atomic_load_explicit(&peer->kept_bytes, memory_order_relaxed) +

@@ -50,8 +50,7 @@ void heartbeat_send(ls_node *node, int64_t now)
     batch_flush(node); /* the accounts speak of what came before them */
     node->announce = false;
     node->announced_at = now;
-    node->heartbeat_at =
-        now + node->options.heartbeat_ms * LS_NS_PER_MS;
+    node->heartbeat_at = now + node->options.heartbeat_ms * LS_NS_PER_MS;
     const size_t size = write_members(node);
     if (size == 0)
         return;
@@ -86,8 +85,8 @@ static bool is_news(ls_node *node, const struct wire_member *member)
     const struct peer *known = world_find(node, member->id);
     if (known == NULL)
         return true;
-    return known->link == NULL && !(known->said_farewell &&
-                                    known->incarnation == member->incarnation);
+    return known->link == NULL &&
+           !(known->said_farewell && known->incarnation == member->incarnation);
 }
 
 /* A hub lists another node of this id. It would stop doing so when that one

@@ -33,17 +33,17 @@ struct frame {
 struct message {
     struct message *next;
     struct frame frames[2];
-    unsigned n_frames; /* that the transport filled and must release */
+    unsigned n_frames;   /* that the transport filled and must release */
     const uint8_t *head; /* the first frame */
     size_t head_size;
     const uint8_t *tail; /* the second; NULL when there is none */
     size_t tail_size;
 
     enum message_kind kind;
-    struct peer *peer;  /* whose window it is held in; NULL: nobody's */
-    uint64_t peer_life; /* the incarnation of that peer */
-    bool local;         /* emitted by this node: held in its own window */
-    size_t held_bytes;  /* of that window, until it has been handled */
+    struct peer *peer;      /* whose window it is held in; NULL: nobody's */
+    uint64_t peer_life;     /* the incarnation of that peer */
+    bool local;             /* emitted by this node: held in its own window */
+    size_t held_bytes;      /* of that window, until it has been handled */
     unsigned held_messages; /* chunks, when it came in more than one; else 0 */
     struct event_entry *entry;
     struct ls_event event;
@@ -52,7 +52,7 @@ struct message {
     void *hint;
     struct ls_member *member; /* MESSAGE_MEMBER; own */
     uint64_t watch;           /* that alone is told; 0: all */
-    uint8_t small[192]; /* a short payload of a local emit */
+    uint8_t small[192];       /* a short payload of a local emit */
 };
 
 /* A list with its end at hand. */

@@ -54,8 +54,7 @@ int ls_node_open(ls_node *node)
 static bool is_ready(ls_node *node, uint32_t id)
 {
     const struct peer *peer = world_find(node, id);
-    return id == node->options.id ||
-           (peer != NULL && world_has(peer));
+    return id == node->options.id || (peer != NULL && world_has(peer));
 }
 
 static bool formed(ls_node *node)
@@ -73,16 +72,16 @@ struct text {
     size_t left;
 };
 
-static void append(struct text *text, const char *format, ...)
-    LS_PRINTF(2, 3);
+static void append(struct text *text, const char *format, ...) LS_PRINTF(2, 3);
 static void append(struct text *text, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     const int n = vsnprintf(text->at, text->left, format, args);
     va_end(args);
-    const size_t used =
-        n < 0 ? 0 : (size_t)n < text->left ? (size_t)n : text->left - 1;
+    const size_t used = n < 0                    ? 0
+                        : (size_t)n < text->left ? (size_t)n
+                                                 : text->left - 1;
     text->at += used;
     text->left -= used;
 }
@@ -164,10 +163,10 @@ static int wait_formed(ls_node *node, int64_t deadline)
 {
     int status = LS_OK;
     transport_lock(node->transport);
-    while (!formed(node) && node->fatal == LS_OK &&
-           !node_is_stopping(node) && status == LS_OK)
-        status = ls_cond_wait(&node->changed,
-                              transport_mutex(node->transport), deadline);
+    while (!formed(node) && node->fatal == LS_OK && !node_is_stopping(node) &&
+           status == LS_OK)
+        status = ls_cond_wait(&node->changed, transport_mutex(node->transport),
+                              deadline);
     if (formed(node))
         status = LS_OK;
     char fatal[LS_ERROR_TEXT_MAX];
@@ -177,8 +176,9 @@ static int wait_formed(ls_node *node, int64_t deadline)
     if (why != LS_OK)
         return ls_error(why, "%s", fatal);
     if (node_is_stopping(node))
-        return ls_error(LS_ECLOSED, "node %u was stopped before its world was "
-                                    "formed",
+        return ls_error(LS_ECLOSED,
+                        "node %u was stopped before its world was "
+                        "formed",
                         node->options.id);
     return status == LS_OK ? LS_OK : not_formed(node);
 }
@@ -231,8 +231,8 @@ static void say_farewell(ls_node *node, int reason)
     batch_flush(node);
     (void)transport_publish(node->transport, head, n, NULL, 0);
     while (anyone_present(node) && status == LS_OK)
-        status = ls_cond_wait(&node->changed,
-                              transport_mutex(node->transport), deadline);
+        status = ls_cond_wait(&node->changed, transport_mutex(node->transport),
+                              deadline);
     transport_unlock(node->transport);
 }
 

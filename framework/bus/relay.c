@@ -71,8 +71,8 @@ static void repeat_listen(ls_node *node, struct link *one,
 
 /* All that a leaf has subscribed to, its presence last (or first when it is
  * taken back). */
-static void repeat_all(ls_node *node, struct link *one,
-                       const struct peer *leaf, bool on)
+static void repeat_all(ls_node *node, struct link *one, const struct peer *leaf,
+                       bool on)
 {
     uint8_t topic[WIRE_TOPIC_MAX];
     if (!on)
@@ -86,8 +86,7 @@ static void repeat_all(ls_node *node, struct link *one,
                 repeat_listen(node, one, leaf, entry, on);
     }
     if (on)
-        repeat(node, one, leaf, topic, presence_topic(node, leaf, topic),
-               true);
+        repeat(node, one, leaf, topic, presence_topic(node, leaf, topic), true);
 }
 
 void relay_present(ls_node *node, struct peer *leaf, bool present)

@@ -17,8 +17,8 @@ static void interest(ls_node *node, struct event_entry *entry, bool wanted)
         transport_wake(node->transport);
 }
 
-static int listen(ls_node *node, const char *event, ls_event_fn *fn,
-                  void *self, const char *label, bool once)
+static int listen(ls_node *node, const char *event, ls_event_fn *fn, void *self,
+                  const char *label, bool once)
 {
     if (!wire_name_valid(event) || fn == NULL)
         return ls_error(LS_EINVAL,
@@ -34,8 +34,8 @@ static int listen(ls_node *node, const char *event, ls_event_fn *fn,
     struct listener *listener = calloc(1, sizeof *listener);
     if (listener == NULL)
         return ls_error(LS_ENOMEM, "no memory for a listener");
-    *listener = (struct listener){
-        .fn = fn, .self = self, .label = label, .once = once};
+    *listener =
+        (struct listener){.fn = fn, .self = self, .label = label, .once = once};
     ls_mutex_lock(&node->router);
     struct listener **at = &entry->listeners;
     while (*at != NULL)
@@ -201,8 +201,9 @@ int ls_wait_for(ls_node *node, const char *event, int wait_ms, ls_event_fn *fn,
                 void *self)
 {
     if (dispatch_is_current(node))
-        return ls_error(LS_ESTATE, "a handler cannot wait for event \"%s\": "
-                                   "events are handled by its own thread",
+        return ls_error(LS_ESTATE,
+                        "a handler cannot wait for event \"%s\": "
+                        "events are handled by its own thread",
                         event);
     const int64_t deadline = ls_deadline(node->runtime, wait_ms);
     struct waiter w = {.node = node, .fn = fn, .self = self};

@@ -77,9 +77,6 @@ void transport_zmq_close(void *zctx, void *socket, const char *endpoint);
  * which reach everyone on a network. */
 bool transport_zmq_knows(const char *endpoint);
 
-/* Whether an address is of a kind that is spoken here: tcp, ipc or inproc. */
-bool transport_zmq_knows(const char *endpoint);
-
 bool transport_zmq_set_int(void *socket, int option, int value);
 /* What both kinds of socket need before they bind or connect. */
 bool transport_zmq_set_common(const transport *t, void *socket,

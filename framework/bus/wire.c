@@ -328,11 +328,10 @@ int wire_header_read(const uint8_t *frame, size_t size, char *topic_class,
     h.kind = (enum wire_kind)kind;
     if (arity != (MP_ARRAY | header_arity(h.kind)) ||
         !get_raw32(&c, MP_UINT32, &h.job) ||
-        !get_raw32(&c, MP_UINT32, &h.origin) ||
-        !get_u64(&c, &h.incarnation) || !get_u64(&c, &h.sequence) ||
-        !get_byte(&c, &h.flags) || h.flags > 0x7f ||
-        !get_str(&c, &h.name, &h.name_size) || h.name_size > LS_EVENT_MAX ||
-        !tail_read(&c, &h))
+        !get_raw32(&c, MP_UINT32, &h.origin) || !get_u64(&c, &h.incarnation) ||
+        !get_u64(&c, &h.sequence) || !get_byte(&c, &h.flags) ||
+        h.flags > 0x7f || !get_str(&c, &h.name, &h.name_size) ||
+        h.name_size > LS_EVENT_MAX || !tail_read(&c, &h))
         return malformed("header");
     if (c.at != c.end)
         return malformed("header: bytes left over");
@@ -392,8 +391,8 @@ int wire_member_read(struct wire_cursor *c, struct wire_member *out)
     size_t size;
     if (!get_byte(c, &arity) || arity != (MP_ARRAY | 8) ||
         !get_raw32(c, MP_UINT32, &m.id) || !get_u64(c, &m.incarnation) ||
-        !get_byte(c, &present) || present > 1 || !get_str(c, &endpoint, &size) ||
-        memchr(endpoint, '\0', size) != NULL ||
+        !get_byte(c, &present) || present > 1 ||
+        !get_str(c, &endpoint, &size) || memchr(endpoint, '\0', size) != NULL ||
         !get_u64(c, &m.sent_messages) || !get_u64(c, &m.sent_bytes) ||
         !get_u64(c, &m.limit_messages) || !get_u64(c, &m.limit_bytes))
         return malformed("heartbeat: a member of it");

@@ -37,12 +37,11 @@ size_t wire_presence_write(uint8_t *out, const struct wire_presence *p)
     char relay[16] = "";
     if (p->relayed)
         snprintf(relay, sizeof relay, "/%" PRIu32, p->relay);
-    return (size_t)snprintf((char *)out, WIRE_TOPIC_MAX,
-                            "%c%c%d%s/%s/%" PRIu32 "/%" PRIx64 "/%" PRIx64
-                            "/%s/%s",
-                            WIRE_PRESENCE, p->relayed ? 'R' : 'H', WIRE_VERSION,
-                            relay, p->job, p->id, p->incarnation,
-                            p->config_hash, p->role, p->endpoint);
+    return (size_t)snprintf(
+        (char *)out, WIRE_TOPIC_MAX,
+        "%c%c%d%s/%s/%" PRIu32 "/%" PRIx64 "/%" PRIx64 "/%s/%s", WIRE_PRESENCE,
+        p->relayed ? 'R' : 'H', WIRE_VERSION, relay, p->job, p->id,
+        p->incarnation, p->config_hash, p->role, p->endpoint);
 }
 
 size_t wire_listen_write(uint8_t *out, const struct wire_listen *l)
@@ -120,8 +119,7 @@ int wire_presence_read(const uint8_t *topic, size_t size,
                         "it speaks version %" PRIu64 " of the wire format, "
                         "this node speaks %d",
                         version, WIRE_VERSION);
-    if (p.relayed &&
-        !number(next_part(&rest, false), 10, UINT32_MAX, &relay))
+    if (p.relayed && !number(next_part(&rest, false), 10, UINT32_MAX, &relay))
         return ls_error(LS_EPROTO, "malformed presence: no relay");
     p.relay = (uint32_t)relay;
     if (!text_part(p.job, LS_JOB_MAX, next_part(&rest, false)) ||
@@ -137,8 +135,7 @@ int wire_presence_read(const uint8_t *topic, size_t size,
     return LS_OK;
 }
 
-int wire_listen_read(const uint8_t *topic, size_t size,
-                     struct wire_listen *out)
+int wire_listen_read(const uint8_t *topic, size_t size, struct wire_listen *out)
 {
     char buffer[WIRE_TOPIC_MAX];
     char *rest = topic_text(buffer, topic, size);

@@ -55,8 +55,7 @@ struct peer *world_note(ls_node *node, uint32_t id, uint64_t incarnation)
         forget(peer, incarnation);
         return peer;
     }
-    if (node->n_peers == MAX_PEERS ||
-        (peer = calloc(1, sizeof *peer)) == NULL)
+    if (node->n_peers == MAX_PEERS || (peer = calloc(1, sizeof *peer)) == NULL)
         return NULL;
     peer->id = id;
     forget(peer, incarnation);
@@ -99,8 +98,8 @@ static void tell(ls_node *node, const struct peer *peer)
 
 void world_update(ls_node *node, struct peer *peer)
 {
-    const bool both = peer->via != NULL ||
-                      (peer->lists_me && peer->heard_at != 0);
+    const bool both =
+        peer->via != NULL || (peer->lists_me && peer->heard_at != 0);
     if (peer->n_present == 0 || !both || peer->said_farewell ||
         peer->state == LS_MEMBER_READY)
         return;
@@ -115,8 +114,8 @@ void world_update(ls_node *node, struct peer *peer)
     tell(node, peer);
 }
 
-static void gone(ls_node *node, struct peer *peer,
-                 enum ls_member_state state, int reason)
+static void gone(ls_node *node, struct peer *peer, enum ls_member_state state,
+                 int reason)
 {
     const bool was_ready = peer->state == LS_MEMBER_READY;
     peer->state = state;
@@ -129,9 +128,8 @@ static void gone(ls_node *node, struct peer *peer,
      * sent has been received. An address that the user gave is kept, for
      * whoever comes back to it; and one that fell silent, while its own
      * connection stands, may speak again. */
-    if (peer->link != NULL &&
-        (state == LS_MEMBER_LEFT ||
-         (!peer->link->attached && peer->n_present == 0)))
+    if (peer->link != NULL && (state == LS_MEMBER_LEFT ||
+                               (!peer->link->attached && peer->n_present == 0)))
         peer->link->closing = true;
     if (node->hub) {
         relay_present(node, peer, false);
@@ -186,15 +184,14 @@ void world_mismatch(ls_node *node, struct link *link)
     for (const struct link *l = node->links; l != NULL; l = l->next)
         if (l->attached && l->refusal[0] == '\0')
             return;
-    snprintf(text, sizeof text, "node %u: %s answers, but %s",
-             node->options.id, link->endpoint, link->refusal);
+    snprintf(text, sizeof text, "node %u: %s answers, but %s", node->options.id,
+             link->endpoint, link->refusal);
     world_fail(node, LS_EMISMATCH, text);
 }
 
 /* ---- presence ---------------------------------------------------------- */
 
-static bool duplicate(ls_node *node, uint64_t incarnation,
-                      const char *endpoint)
+static bool duplicate(ls_node *node, uint64_t incarnation, const char *endpoint)
 {
     if (incarnation == node->incarnation)
         return false;
@@ -343,8 +340,8 @@ void world_listen(ls_node *node, const uint8_t *topic, size_t size,
     if (wire_listen_read(topic, size, &listen) != LS_OK ||
         events_get(node, listen.event, strlen(listen.event), false, &entry) !=
             LS_OK ||
-        events_remote(node, entry, listen.id, listen.incarnation,
-                      subscribed) != LS_OK) {
+        events_remote(node, entry, listen.id, listen.incarnation, subscribed) !=
+            LS_OK) {
         world_refuse(node, NULL);
         return;
     }
@@ -368,8 +365,9 @@ static struct peer *bind_link(ls_node *node, struct link *link,
     }
     struct peer *peer = world_note(node, header->origin, header->incarnation);
     if (peer == NULL) {
-        (void)ls_error(LS_EEXIST, "node id %u is taken, or this is an older "
-                                  "life of it",
+        (void)ls_error(LS_EEXIST,
+                       "node id %u is taken, or this is an older "
+                       "life of it",
                        header->origin);
         world_refuse(node, link);
         return NULL;

@@ -52,8 +52,7 @@ static inline void raw_close(struct raw_peer *raw)
 static inline void raw_subscribe(struct raw_peer *raw, const void *topic,
                                  size_t size)
 {
-    assert_int_equal(
-        zmq_setsockopt(raw->sub, ZMQ_SUBSCRIBE, topic, size), 0);
+    assert_int_equal(zmq_setsockopt(raw->sub, ZMQ_SUBSCRIBE, topic, size), 0);
 }
 
 static inline void raw_be_present(struct raw_peer *raw)
@@ -83,8 +82,8 @@ static inline void raw_await_subscription(struct raw_peer *raw,
 static inline void raw_send(struct raw_peer *raw, const void *frame,
                             size_t size, bool more)
 {
-    assert_int_equal(zmq_send(raw->xpub, frame, size,
-                              more ? ZMQ_SNDMORE : 0), (int)size);
+    assert_int_equal(zmq_send(raw->xpub, frame, size, more ? ZMQ_SNDMORE : 0),
+                     (int)size);
 }
 
 static inline struct wire_header raw_header(struct raw_peer *raw,
@@ -153,8 +152,8 @@ static inline void raw_await_listed(struct raw_peer *raw)
         uint32_t to;
         const int size = zmq_recv(raw->sub, frame, sizeof frame, 0);
         assert_true(size > 0);
-        if (wire_header_read(frame, (size_t)size, &topic_class, &to,
-                             &header) != LS_OK ||
+        if (wire_header_read(frame, (size_t)size, &topic_class, &to, &header) !=
+                LS_OK ||
             header.kind != WIRE_KIND_HEARTBEAT ||
             wire_members_read(&cursor, header.data, header.size) != LS_OK)
             continue;

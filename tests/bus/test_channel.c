@@ -148,12 +148,10 @@ static void test_sending_to_nobody_is_told(void **state)
 {
     (void)state;
     struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
-    assert_fails(ls_channel_send(talk->ends[0].channel, 77, "x", 1),
-                 LS_ENOENT);
+    assert_fails(ls_channel_send(talk->ends[0].channel, 77, "x", 1), LS_ENOENT);
     assert_error_has("node 77 is not present");
     ls_node_stop(talk->world.at[0].node, LS_OK);
-    assert_fails(ls_channel_send(talk->ends[0].channel, 2, "x", 1),
-                 LS_ECLOSED);
+    assert_fails(ls_channel_send(talk->ends[0].channel, 2, "x", 1), LS_ECLOSED);
     talk_end(talk);
 }
 
@@ -183,8 +181,7 @@ static void test_opening_is_refused_when_it_cannot_be(void **state)
     ls_channel *const untouched = (ls_channel *)&untouched;
     ls_channel *channel = untouched;
     assert_fails(ls_channel_open(&channel, node, "", &ops, NULL), LS_EINVAL);
-    assert_fails(ls_channel_open(&channel, node, "a b", &ops, NULL),
-                 LS_EINVAL);
+    assert_fails(ls_channel_open(&channel, node, "a b", &ops, NULL), LS_EINVAL);
     assert_fails(ls_channel_open(&channel, node, NULL, &ops, NULL), LS_EINVAL);
     assert_fails(ls_channel_open(&channel, node, "x", NULL, NULL), LS_EINVAL);
     assert_fails(ls_channel_open(&channel, node, "x", &deaf, NULL), LS_EINVAL);

@@ -1,52 +1,5 @@
 /* Events: who hears what, in which order, and how often. */
-#include "world_fixture.h"
-
-/* Two nodes that both count one event from the start. */
-struct pair {
-    struct world world;
-    struct counter heard[2];
-    ls_node *a, *b;
-};
-
-static void listen_both(ls_node *node, size_t index, void *self)
-{
-    struct pair *pair = self;
-    counter_init(&pair->heard[index]);
-    assert_ok(ls_on(node, "hi", count, &pair->heard[index]));
-}
-
-static struct pair *pair_start(void)
-{
-    struct pair *pair = calloc(1, sizeof *pair);
-    assert_non_null(pair);
-    world_start(&pair->world, &(struct world_plan){.n = 2,
-                                                   .prepare = listen_both,
-                                                   .self = pair});
-    pair->a = pair->world.at[0].node;
-    pair->b = pair->world.at[1].node;
-    return pair;
-}
-
-static void pair_end(struct pair *pair)
-{
-    world_destroy(&pair->world);
-    counter_fini(&pair->heard[0]);
-    counter_fini(&pair->heard[1]);
-    free(pair);
-}
-
-/* Wait until a node has handled all that it was sent before this. */
-static void flush_local(ls_node *node)
-{
-    struct counter done;
-    counter_init(&done);
-    assert_ok(ls_once(node, "flush", count, &done));
-    assert_ok(ls_emit_with(node, &(struct ls_emission){
-                                     .event = "flush",
-                                     .scope = LS_SCOPE_LOCAL}));
-    assert_reaches(&done, 1);
-    counter_fini(&done);
-}
+#include "pair_fixture.h"
 
 /* ---- what a handler is given ------------------------------------------- */
 
@@ -161,8 +114,7 @@ static void test_scopes_choose_who_hears(void **state)
 static int emit_to(ls_node *node, const char *event, uint32_t to)
 {
     return ls_emit_with(
-        node,
-        &(struct ls_emission){.event = event, .to_one = true, .to = to});
+        node, &(struct ls_emission){.event = event, .to_one = true, .to = to});
 }
 
 static void test_to_one_reaches_that_one_alone(void **state)
@@ -362,135 +314,6 @@ static void test_once_is_once_under_concurrent_emits(void **state)
     counter_fini(&once);
 }
 
-/* ---- names ------------------------------------------------------------- */
-
-static void test_names_that_cannot_be_matched_are_refused(void **state)
-{
-    (void)state;
-    struct pair *pair = pair_start();
-    static const char *const bad[] = {"", "a[b", "a b", "*", "\n", "\xc3\xa9",
-                                      NULL};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_fails(ls_on(pair->a, bad[i], count, NULL), LS_EINVAL);
-        assert_fails(ls_once(pair->a, bad[i], count, NULL), LS_EINVAL);
-        assert_fails(ls_emit(pair->a, bad[i], NULL, 0), LS_EINVAL);
-        assert_fails(ls_wait_for(pair->a, bad[i], 0, NULL, NULL), LS_EINVAL);
-        assert_fails(ls_event_policy(pair->a, bad[i], LS_POLICY_DROP),
-                     LS_EINVAL);
-    }
-    assert_fails(ls_router_on(pair->a, "x", NULL, NULL, NULL), LS_EINVAL);
-    assert_fails(ls_emit(pair->a, "x", NULL, 3), LS_EINVAL);
-    assert_fails(ls_event_policy(pair->a, "x", (enum ls_policy)9), LS_EINVAL);
-    pair_end(pair);
-}
-
-static void test_names_with_colons_are_delivered(void **state)
-{
-    (void)state;
-    struct pair *pair = pair_start();
-    struct counter heard;
-    counter_init(&heard);
-    assert_ok(ls_on(pair->b, "loss::batch", count, &heard));
-    emit_until_heard(pair->a, "loss::batch", &heard);
-    pair_end(pair);
-    counter_fini(&heard);
-}
-
-static void test_a_name_is_no_prefix_of_another(void **state)
-{
-    (void)state;
-    struct pair *pair = pair_start();
-    struct counter heard;
-    counter_init(&heard);
-    assert_ok(ls_on(pair->b, "learn", count, &heard));
-    emit_until_heard(pair->a, "learn", &heard);
-    const int before = counter_get(&heard);
-    assert_ok(ls_emit(pair->a, "learner", NULL, 0));
-    assert_ok(ls_emit(pair->a, "hi", NULL, 0));
-    assert_reaches(&pair->heard[1], 1);
-    assert_true(counter_get(&heard) >= before);
-    struct ls_router_stats stats;
-    ls_router_stats(pair->b, &stats);
-    assert_int_equal(stats.received, (uint64_t)counter_get(&heard) + 1);
-    pair_end(pair);
-    counter_fini(&heard);
-}
-
-/* ---- limits, ends, figures --------------------------------------------- */
-
-static void test_emit_refuses_what_is_over_the_limit(void **state)
-{
-    (void)state;
-    struct ls_node_options options;
-    ls_node_options_init(&options);
-    options.bind = "inproc://over-the-limit";
-    options.max_payload_bytes = 100;
-    ls_node *node;
-    static const char data[101];
-    assert_ok(ls_node_create(&node, &options));
-    assert_ok(ls_node_start(node));
-    assert_ok(ls_emit(node, "x", data, 100));
-    assert_fails(ls_emit(node, "x", data, 101), LS_ELIMIT);
-    assert_error_has("101 bytes");
-    ls_node_destroy(&node);
-}
-
-static void test_a_stopped_node_refuses(void **state)
-{
-    (void)state;
-    struct pair *pair = pair_start();
-    ls_node_stop(pair->a, LS_OK);
-    ls_node_stop(pair->a, LS_OK); /* again: nothing */
-    assert_fails(ls_on(pair->a, "x", count, NULL), LS_ECLOSED);
-    assert_fails(ls_emit(pair->a, "x", NULL, 0), LS_ECLOSED);
-    assert_fails(ls_wait_for(pair->a, "x", -1, NULL, NULL), LS_ECLOSED);
-    pair_end(pair);
-}
-
-static void test_listeners_are_counted_and_named(void **state)
-{
-    (void)state;
-    struct pair *pair = pair_start();
-    uint32_t ids[3] = {99, 99, 99};
-    assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 3), 2);
-    assert_int_equal(ids[0], 1);
-    assert_int_equal(ids[1], 2);
-    assert_int_equal(ids[2], 99);
-    assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 1), 2);
-    assert_int_equal(ls_router_listeners(pair->b, "hi", NULL, 0), 2);
-    assert_int_equal(ls_router_listeners(pair->b, "unheard", ids, 3), 0);
-    assert_ok(ls_off(pair->b, "hi", count, &pair->heard[1]));
-    assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 3), 1);
-    assert_int_equal(ids[0], 1);
-    pair_end(pair);
-}
-
-static void test_stats_count_what_was_done(void **state)
-{
-    (void)state;
-    struct pair *pair = pair_start();
-    struct ls_router_stats a, b;
-    for (int i = 0; i < 10; i++)
-        assert_ok(ls_emit(pair->a, "hi", "xyz", 3));
-    assert_reaches(&pair->heard[1], 10);
-    assert_reaches(&pair->heard[0], 10);
-    flush_local(pair->a);
-    flush_local(pair->b);
-    ls_router_stats(pair->a, &a);
-    ls_router_stats(pair->b, &b);
-    assert_int_equal(a.emitted, 11);
-    assert_int_equal(a.sent, 10);
-    assert_int_equal(a.sent_bytes, 30);
-    assert_int_equal(a.received, 0);
-    assert_true(a.handled >= 10);
-    assert_int_equal(b.received, 10);
-    assert_int_equal(b.received_bytes, 30);
-    assert_int_equal(b.dropped + b.lost + b.missed + b.refused + b.blocked, 0);
-    assert_int_equal(b.queued, 0);
-    assert_true(b.queued_peak >= 1);
-    pair_end(pair);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -505,13 +328,6 @@ int main(void)
         cmocka_unit_test(test_sequence_counts_emits_to_all_only),
         cmocka_unit_test(test_what_nobody_listened_to_is_not_missed),
         cmocka_unit_test(test_once_is_once_under_concurrent_emits),
-        cmocka_unit_test(test_names_that_cannot_be_matched_are_refused),
-        cmocka_unit_test(test_names_with_colons_are_delivered),
-        cmocka_unit_test(test_a_name_is_no_prefix_of_another),
-        cmocka_unit_test(test_emit_refuses_what_is_over_the_limit),
-        cmocka_unit_test(test_a_stopped_node_refuses),
-        cmocka_unit_test(test_listeners_are_counted_and_named),
-        cmocka_unit_test(test_stats_count_what_was_done),
     };
     return cmocka_run_group_tests_name("event", tests, NULL, NULL);
 }

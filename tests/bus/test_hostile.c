@@ -10,7 +10,7 @@
 struct siege {
     struct world world;
     ls_node *node, *other;
-    struct counter heard, ready;
+    struct counter heard, flushed, ready;
     struct raw_peer raw;
 };
 
@@ -26,6 +26,7 @@ static void listen_node(ls_node *node, size_t index, void *self)
     struct siege *siege = self;
     if (index == 0) {
         assert_ok(ls_on(node, "x", count, &siege->heard));
+        assert_ok(ls_on(node, "flush", count, &siege->flushed));
         assert_ok(ls_node_on_member(node, on_member, siege));
     }
 }
@@ -43,6 +44,7 @@ static struct siege *siege_start(void)
     struct siege *siege = calloc(1, sizeof *siege);
     assert_non_null(siege);
     counter_init(&siege->heard);
+    counter_init(&siege->flushed);
     counter_init(&siege->ready);
     world_start(&siege->world, &(struct world_plan){.n = 2,
                                                     .transport = "tcp",
@@ -81,6 +83,7 @@ static void siege_end(struct siege *siege)
     raw_close(&siege->raw);
     world_destroy(&siege->world);
     counter_fini(&siege->heard);
+    counter_fini(&siege->flushed);
     counter_fini(&siege->ready);
     free(siege);
 }
@@ -103,11 +106,25 @@ static void test_garbage_subscriptions_are_refused(void **state)
 {
     (void)state;
     static const char *const garbage[] = {
-        "~",        "~H",          "~Hx/",   "~H1/",      "~H1/lockstep/1",
-        "~R1/",     "~X",          "l",      "l1",        "l1/",
-        "lx/1/y",   "l1/1/a b",    "z",      "\x80\xff",  "~H99/lockstep/1",
-        "l1/1/[",   "~H1/lockstep/x/1/0//tcp://127.0.0.1:1",
-        "\x01\x01", "~H1/lockstep/99999999999/1/0//tcp://127.0.0.1:1"};
+        "~",
+        "~H",
+        "~Hx/",
+        "~H1/",
+        "~H1/lockstep/1",
+        "~R1/",
+        "~X",
+        "l",
+        "l1",
+        "l1/",
+        "lx/1/y",
+        "l1/1/a b",
+        "z",
+        "\x80\xff",
+        "~H99/lockstep/1",
+        "l1/1/[",
+        "~H1/lockstep/x/1/0//tcp://127.0.0.1:1",
+        "\x01\x01",
+        "~H1/lockstep/99999999999/1/0//tcp://127.0.0.1:1"};
     const size_t n = sizeof garbage / sizeof garbage[0];
     struct siege *siege = siege_start();
     for (size_t i = 0; i < n; i++)
@@ -141,10 +158,9 @@ static void test_a_presence_of_another_job_is_refused(void **state)
 static void test_a_presence_cannot_make_a_node_dial_abroad(void **state)
 {
     (void)state;
-    static const char *const abroad[] = {"tcp://192.0.2.1:80",
-                                         "tcp://127.0.0.1:0;192.0.2.1:80",
-                                         "epgm://lo;239.192.1.1:5555",
-                                         "udp://127.0.0.1:80", "nonsense"};
+    static const char *const abroad[] = {
+        "tcp://192.0.2.1:80", "tcp://127.0.0.1:0;192.0.2.1:80",
+        "epgm://lo;239.192.1.1:5555", "udp://127.0.0.1:80", "nonsense"};
     const size_t n = sizeof abroad / sizeof abroad[0];
     struct siege *siege = siege_start();
     for (size_t i = 0; i < n; i++) {
@@ -166,8 +182,7 @@ static void test_a_hundred_thousand_names_are_bounded(void **state)
     struct siege *siege = siege_start();
     for (unsigned i = 0; i < 100000; i++) {
         char topic[64];
-        const int size =
-            snprintf(topic, sizeof topic, "l666/4d/name.%u", i);
+        const int size = snprintf(topic, sizeof topic, "l666/4d/name.%u", i);
         raw_subscribe(&siege->raw, topic, (size_t)size);
     }
     raw_be_present(&siege->raw);
@@ -195,13 +210,12 @@ static void test_a_hundred_thousand_listeners_are_bounded(void **state)
 
 /* ---- messages ---------------------------------------------------------- */
 
-/* What was sent before this has been read once this is heard. */
+/* What was sent before this has been handled once this is heard. Once. */
 static void raw_flush(struct siege *siege)
 {
-    const int before = counter_get(&siege->heard);
     struct wire_header header = raw_header(&siege->raw, WIRE_KIND_EVENT);
-    raw_event(&siege->raw, "x", &header, "", 0);
-    assert_reaches(&siege->heard, before + 1);
+    raw_event(&siege->raw, "flush", &header, "", 0);
+    assert_reaches(&siege->flushed, 1);
 }
 
 /* All of these reach the node: they begin with what it subscribed to. */
@@ -244,7 +258,7 @@ static void test_frames_too_many_are_refused(void **state)
         raw_send(&siege->raw, frame, size, i != 19);
     raw_flush(siege);
     assert_int_equal(refused(siege), 3);
-    assert_int_equal(counter_get(&siege->heard), 1);
+    assert_int_equal(counter_get(&siege->heard), 0);
     siege_end(siege);
 }
 
@@ -268,7 +282,7 @@ static void test_other_versions_and_jobs_are_refused(void **state)
     raw_event(&siege->raw, "x", &header, "data", 4);
     raw_flush(siege);
     assert_int_equal(refused(siege), 4);
-    assert_int_equal(counter_get(&siege->heard), 1);
+    assert_int_equal(counter_get(&siege->heard), 0);
     siege_end(siege);
 }
 
@@ -318,7 +332,7 @@ static void test_figures_that_lie_are_harmless(void **state)
     raw_event(&siege->raw, "x", &header, "data", 4);
     raw_event(&siege->raw, "x", &header, "data", 4);
     raw_flush(siege);
-    assert_int_equal(counter_get(&siege->heard), 3);
+    assert_int_equal(counter_get(&siege->heard), 2);
     siege_end(siege);
 }
 
@@ -337,7 +351,7 @@ static void test_chunks_that_make_no_whole_are_dropped(void **state)
     (void)state;
     struct siege *siege = siege_start();
     join_as_member(siege);
-    for (int i = 0; i < 2000; i++) /* each claims memory anew */
+    for (int i = 0; i < 200; i++) /* each claims memory anew */
         send_chunk(siege, 60u << 20, 0, "", 0);
     send_chunk(siege, UINT32_MAX, 0, "data", 4); /* over the limit */
     send_chunk(siege, 100, 0, "data", 4);
@@ -347,7 +361,7 @@ static void test_chunks_that_make_no_whole_are_dropped(void **state)
     send_chunk(siege, 6, 4, "data", 4); /* longer than it said */
     send_chunk(siege, 0, 0, "", 0);
     raw_flush(siege);
-    assert_int_equal(counter_get(&siege->heard), 1);
+    assert_int_equal(counter_get(&siege->heard), 0);
     size_t n = 0;
     for (const struct assembly *a = siege->node->assemblies; a; a = a->next)
         n++;

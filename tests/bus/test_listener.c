@@ -132,8 +132,8 @@ static struct off_call off_during_the_handler(bool once)
     emit(node, "x");
     assert_reaches(&gate.entered, 1);
     struct off_call call = {.node = node, .gate = &gate, .called = &called};
-    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "off", call_off,
-                              &call));
+    assert_ok(
+        ls_thread_spawn(ls_runtime_threads(), &thread, "off", call_off, &call));
     assert_reaches(&called, 1);
     /* It cannot have returned: what is seen is that it never does too soon. */
     assert_fails(ls_thread_join(&thread, ls_deadline(ls_runtime_threads(), 5)),
@@ -210,9 +210,8 @@ static int emit_again(void *self, const struct ls_event *event)
 {
     struct inside *in = self;
     counter_add(&in->a, 1);
-    return counter_get(&in->a) < 1000
-               ? ls_emit(in->node, event->name, NULL, 0)
-               : LS_OK;
+    return counter_get(&in->a) < 1000 ? ls_emit(in->node, event->name, NULL, 0)
+                                      : LS_OK;
 }
 
 static void test_handlers_may_emit(void **state)
@@ -427,10 +426,9 @@ static void test_a_stuck_handler_holds_up_its_own_node_alone(void **state)
     struct gate gates[2];
     world_start(world, &(struct world_plan){
                            .n = 2, .prepare = listen_gate, .self = gates});
-    assert_ok(ls_emit_with(world->at[0].node,
-                           &(struct ls_emission){.event = "stuck",
-                                                 .to_one = true,
-                                                 .to = 1}));
+    assert_ok(ls_emit_with(
+        world->at[0].node,
+        &(struct ls_emission){.event = "stuck", .to_one = true, .to = 1}));
     assert_reaches(&gates[0].entered, 1);
     for (int i = 0; i < 50; i++) {
         emit(world->at[0].node, "hi");

@@ -71,14 +71,14 @@ static void tell(ls_node *node, size_t index, void *self)
 
 /* ---- being told -------------------------------------------------------- */
 
-static void test_a_member_that_comes_and_leaves_is_told_with_its_reason(
-    void **state)
+static void
+test_a_member_that_comes_and_leaves_is_told_with_its_reason(void **state)
 {
     (void)state;
     struct world *world = calloc(1, sizeof *world);
     struct told told[2];
-    world_start(world, &(struct world_plan){
-                           .n = 2, .prepare = tell, .self = told});
+    world_start(world,
+                &(struct world_plan){.n = 2, .prepare = tell, .self = told});
     assert_reaches(&told[0].ready, 1);
     assert_int_equal(told[0].last.id, 2);
     assert_true(told[0].last.incarnation ==
@@ -187,12 +187,11 @@ static void test_taking_a_watch_away_waits_until_it_does_not_run(void **state)
     counter_init(&slow.may_leave);
     counter_init(&slow.left);
     world_start(world, &(struct world_plan){.n = 2});
-    assert_ok(
-        ls_node_on_member(world->at[0].node, on_member_slowly, &slow));
+    assert_ok(ls_node_on_member(world->at[0].node, on_member_slowly, &slow));
     assert_reaches(&slow.entered, 1);
     struct unwatch call = {world->at[0].node, &slow, 0};
-    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "unwatch",
-                              unwatch, &call));
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "unwatch", unwatch,
+                              &call));
     assert_fails(ls_thread_join(&thread, ls_deadline(ls_runtime_threads(), 5)),
                  LS_ETIMEDOUT);
     counter_add(&slow.may_leave, 1);
@@ -248,8 +247,8 @@ static void test_those_that_left_stay_listed(void **state)
     struct world *world = calloc(1, sizeof *world);
     struct told told[2];
     struct ls_member member;
-    world_start(world, &(struct world_plan){
-                           .n = 2, .prepare = tell, .self = told});
+    world_start(world,
+                &(struct world_plan){.n = 2, .prepare = tell, .self = told});
     ls_node_stop(world->at[1].node, LS_EIO);
     assert_reaches(&told[0].left, 1);
     assert_int_equal(ls_node_members(world->at[0].node, &member, 1), 1);

@@ -1,33 +1,5 @@
-/* A node by itself: its options, what it tells, how starting fails. */
-#include "world_fixture.h"
-
-static struct ls_node_options usual(uint32_t id)
-{
-    struct ls_node_options options;
-    static char bind[16][LS_ENDPOINT_MAX + 1];
-    static unsigned next;
-    ls_node_options_init(&options);
-    next = (next + 1) % 16;
-    fresh_endpoint(bind[next], sizeof bind[next]);
-    options.bind = bind[next];
-    options.id = id;
-    options.start_timeout_ms = LONG_MS;
-    return options;
-}
-
-static ls_node *create(const struct ls_node_options *options)
-{
-    ls_node *node = NULL;
-    assert_ok(ls_node_create(&node, options));
-    return node;
-}
-
-static ls_node *started(const struct ls_node_options *options)
-{
-    ls_node *node = create(options);
-    assert_ok(ls_node_start(node));
-    return node;
-}
+/* A node by itself: its options, what it tells, where it is bound. */
+#include "node_fixture.h"
 
 /* ---- options ----------------------------------------------------------- */
 
@@ -143,10 +115,10 @@ static void test_plain_tcp_stays_on_this_host_unless_told(void **state)
 {
     (void)state;
     static const char *const beyond[] = {
-        "tcp://0.0.0.0:1",          "tcp://*:1",
-        "tcp://192.0.2.1:1",        "tcp://example.org:1",
-        "tcp://127.example.org:1",  "tcp://[2001:db8::1]:1",
-        "tcp://127.0.0.1:0;a.b:1",  "tcp://eth0:1",
+        "tcp://0.0.0.0:1",         "tcp://*:1",
+        "tcp://192.0.2.1:1",       "tcp://example.org:1",
+        "tcp://127.example.org:1", "tcp://[2001:db8::1]:1",
+        "tcp://127.0.0.1:0;a.b:1", "tcp://eth0:1",
         "tcp://localhost.evil:1"};
     static const char *const here[] = {"tcp://127.0.0.1:1", "tcp://127.1.2.3:1",
                                        "tcp://localhost:1", "tcp://[::1]:1",
@@ -229,14 +201,14 @@ static void test_a_range_gives_the_first_free_port(void **state)
     ls_node *first = started(&options);
     unsigned port = 0, other = 0;
     char bind[64];
-    assert_int_equal(sscanf(ls_node_endpoint(first), "tcp://127.0.0.1:%u",
-                            &port), 1);
+    assert_int_equal(
+        sscanf(ls_node_endpoint(first), "tcp://127.0.0.1:%u", &port), 1);
     assert_in_range(port, 21500, 21999);
     (void)snprintf(bind, sizeof bind, "tcp://127.0.0.1:%u-21999", port);
     options.bind = bind;
     ls_node *second = started(&options);
-    assert_int_equal(sscanf(ls_node_endpoint(second), "tcp://127.0.0.1:%u",
-                            &other), 1);
+    assert_int_equal(
+        sscanf(ls_node_endpoint(second), "tcp://127.0.0.1:%u", &other), 1);
     assert_in_range(other, port + 1, 21999);
     (void)snprintf(bind, sizeof bind, "tcp://127.0.0.1:%u-%u", port, port);
     ls_node *third = create(&options);
@@ -298,183 +270,6 @@ static void test_what_cannot_be_bound_is_told(void **state)
     }
 }
 
-/* ---- joining ----------------------------------------------------------- */
-
-static int start_with(struct ls_node_options *options, const char *attach)
-{
-    options->attach = &attach;
-    options->n_attach = 1;
-    ls_node *node = create(options);
-    const int status = ls_node_start(node);
-    ls_node_destroy(&node);
-    return status;
-}
-
-static void test_a_node_that_waits_for_nobody_starts_alone(void **state)
-{
-    (void)state;
-    struct ls_node_options options = usual(1);
-    options.start_timeout_ms = 0;
-    assert_ok(start_with(&options, "tcp://127.0.0.1:1"));
-}
-
-static void test_silent_addresses_and_missing_ids_are_named(void **state)
-{
-    (void)state;
-    static const uint32_t members[] = {7, 1000000, 4294967295u};
-    struct ls_node_options options = usual(7);
-    options.world_size = 3;
-    options.start_timeout_ms = 30;
-    assert_fails(start_with(&options, "tcp://127.0.0.1:1"), LS_EUNREACHABLE);
-    assert_error_has("1 of 3 nodes are ready");
-    assert_error_has("2 more");
-    assert_error_has("tcp://127.0.0.1:1: no answer");
-    options.members = members;
-    assert_fails(start_with(&options, "inproc://nobody"), LS_EUNREACHABLE);
-    assert_error_has("missing: node 1000000, 4294967295");
-    assert_error_has("inproc://nobody");
-}
-
-static void test_a_host_that_cannot_be_resolved_is_named(void **state)
-{
-    (void)state;
-    struct ls_node_options options = usual(7);
-    options.world_size = 2;
-    options.start_timeout_ms = 30;
-    options.insecure = true;
-    assert_fails(start_with(&options, "tcp://no-such-host.invalid:21500"),
-                 LS_EUNREACHABLE);
-    assert_error_has("\"no-such-host.invalid\" cannot be resolved");
-}
-
-static void test_an_address_that_is_none_is_named(void **state)
-{
-    (void)state;
-    struct ls_node_options options = usual(7);
-    options.world_size = 2;
-    options.start_timeout_ms = 30;
-    assert_int_not_equal(start_with(&options, "nonsense"), LS_OK);
-    assert_error_has("nonsense");
-    assert_int_not_equal(start_with(&options, "udp://127.0.0.1:1"), LS_OK);
-    assert_error_has("udp://127.0.0.1:1");
-}
-
-static void test_a_taken_id_names_both_endpoints(void **state)
-{
-    (void)state;
-    struct ls_node_options options = usual(3);
-    ls_node *elder = started(&options);
-    options = usual(3);
-    options.world_size = 2;
-    assert_fails(start_with(&options, ls_node_endpoint(elder)), LS_EEXIST);
-    assert_error_has("node id 3");
-    assert_error_has(options.bind);
-    assert_error_has(ls_node_endpoint(elder));
-    ls_node_destroy(&elder);
-}
-
-static void test_a_taken_id_is_found_through_a_third_node(void **state)
-{
-    (void)state;
-    struct world *world = calloc(1, sizeof *world);
-    static const uint32_t ids[] = {1, 3};
-    world_start(world, &(struct world_plan){.n = 2, .ids = ids});
-    struct ls_node_options options = usual(3);
-    options.world_size = 3;
-    assert_fails(start_with(&options, ls_node_endpoint(world->at[0].node)),
-                 LS_EEXIST);
-    assert_error_has("node id 3");
-    assert_error_has(ls_node_endpoint(world->at[1].node));
-    world_destroy(world);
-    free(world);
-}
-
-static void test_another_job_is_a_mismatch(void **state)
-{
-    (void)state;
-    struct ls_node_options options = usual(1);
-    options.job = "this-job";
-    ls_node *node = started(&options);
-    options = usual(2);
-    options.job = "that-job";
-    options.world_size = 2;
-    options.start_timeout_ms = 500;
-    assert_fails(start_with(&options, ls_node_endpoint(node)), LS_EMISMATCH);
-    assert_error_has("this-job");
-    assert_error_has("that-job");
-    ls_node_destroy(&node);
-}
-
-static void test_another_configuration_is_a_mismatch(void **state)
-{
-    (void)state;
-    struct ls_node_options options = usual(1);
-    options.config_hash = 0xabc;
-    ls_node *node = started(&options);
-    options = usual(2);
-    options.config_hash = 0xdef;
-    options.world_size = 2;
-    options.start_timeout_ms = 500;
-    assert_fails(start_with(&options, ls_node_endpoint(node)), LS_EMISMATCH);
-    assert_error_has("configuration");
-    assert_error_has("abc");
-    assert_error_has("def");
-    options.config_hash = 0; /* any */
-    options.start_timeout_ms = LONG_MS;
-    assert_ok(start_with(&options, ls_node_endpoint(node)));
-    ls_node_destroy(&node);
-}
-
-/* ---- out of order ------------------------------------------------------ */
-
-static void test_starting_twice_is_refused(void **state)
-{
-    (void)state;
-    const struct ls_node_options options = usual(1);
-    ls_node *node = create(&options);
-    assert_fails(ls_node_join(node), LS_ESTATE);
-    assert_ok(ls_node_open(node));
-    assert_fails(ls_node_open(node), LS_ESTATE);
-    assert_fails(ls_node_start(node), LS_ESTATE);
-    assert_ok(ls_node_join(node));
-    assert_fails(ls_node_join(node), LS_ESTATE);
-    ls_node_destroy(&node);
-}
-
-static void test_a_stopped_node_does_not_start(void **state)
-{
-    (void)state;
-    const struct ls_node_options options = usual(1);
-    ls_node *node = create(&options);
-    ls_node_stop(node, LS_OK);
-    assert_fails(ls_node_start(node), LS_ECLOSED);
-    ls_node_destroy(&node);
-    node = create(&options);
-    assert_ok(ls_node_open(node));
-    ls_node_stop(node, LS_OK);
-    assert_fails(ls_node_join(node), LS_ECLOSED);
-    ls_node_destroy(&node);
-}
-
-static void test_stop_ends_a_join(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 10; i++) {
-        struct world *world = calloc(1, sizeof *world);
-        struct ls_node_options options = usual(1);
-        options.world_size = 2;
-        options.start_timeout_ms = -1;
-        world->at[0].node = create(&options);
-        assert_ok(ls_node_open(world->at[0].node));
-        world_spawn(world, 0, world_join_one);
-        ls_node_stop(world->at[0].node, LS_OK);
-        assert_ok(ls_thread_join(&world->at[0].thread, LS_FOREVER));
-        assert_int_equal(world->at[0].status, LS_ECLOSED);
-        ls_node_destroy(&world->at[0].node);
-        free(world);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -489,17 +284,6 @@ int main(void)
         cmocka_unit_test(test_a_range_gives_the_first_free_port),
         cmocka_unit_test(test_an_address_in_use_is_told),
         cmocka_unit_test(test_what_cannot_be_bound_is_told),
-        cmocka_unit_test(test_a_node_that_waits_for_nobody_starts_alone),
-        cmocka_unit_test(test_silent_addresses_and_missing_ids_are_named),
-        cmocka_unit_test(test_a_host_that_cannot_be_resolved_is_named),
-        cmocka_unit_test(test_an_address_that_is_none_is_named),
-        cmocka_unit_test(test_a_taken_id_names_both_endpoints),
-        cmocka_unit_test(test_a_taken_id_is_found_through_a_third_node),
-        cmocka_unit_test(test_another_job_is_a_mismatch),
-        cmocka_unit_test(test_another_configuration_is_a_mismatch),
-        cmocka_unit_test(test_starting_twice_is_refused),
-        cmocka_unit_test(test_a_stopped_node_does_not_start),
-        cmocka_unit_test(test_stop_ends_a_join),
     };
     return cmocka_run_group_tests_name("node", tests, NULL, NULL);
 }

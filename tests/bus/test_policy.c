@@ -125,9 +125,8 @@ static void test_block_names_the_slow_listener(void **state)
     assert_error_has("\"x\"");
     assert_error_has("node 2 (slow)");
     assert_int_equal(n, WINDOW);
-    assert_fails(ls_emit_with(slow->from,
-                              &(struct ls_emission){.event = "x",
-                                                    .wait_ms = 5}),
+    assert_fails(ls_emit_with(slow->from, &(struct ls_emission){.event = "x",
+                                                                .wait_ms = 5}),
                  LS_EAGAIN); /* it waited, and nothing was sent to anyone */
     assert_reaches(&slow->heard, n);
     const struct ls_router_stats stats = stats_of(slow->from);
@@ -187,9 +186,8 @@ static void test_room_in_the_own_queue_is_waited_for_too(void **state)
     slow->from = slow->world.at[1].node; /* it hears itself, slowly */
     assert_int_equal(fill(slow, NULL, 0), WINDOW);
     assert_error_has("node 2");
-    assert_fails(ls_emit_with(slow->from,
-                              &(struct ls_emission){.event = "x",
-                                                    .wait_ms = 5}),
+    assert_fails(ls_emit_with(slow->from, &(struct ls_emission){.event = "x",
+                                                                .wait_ms = 5}),
                  LS_EAGAIN);
     slow_end(slow);
 }
@@ -241,9 +239,8 @@ static void test_interrupt_ends_an_emit_that_waits(void **state)
                               emit_for_ever, &call));
     do /* until it waited */
         ls_router_interrupt(slow->from, LS_EABORTED);
-    while ((status = ls_thread_join(
-                &thread, ls_deadline(ls_runtime_threads(), 2))) ==
-           LS_ETIMEDOUT);
+    while ((status = ls_thread_join(&thread, ls_deadline(ls_runtime_threads(),
+                                                         2))) == LS_ETIMEDOUT);
     assert_ok(status);
     assert_int_equal(call.status, LS_EABORTED);
     ls_router_interrupt(slow->from, LS_OK);
@@ -286,8 +283,7 @@ static void test_drop_counts_what_each_misses(void **state)
     let_on(slow, WINDOW);
     assert_reaches(&slow->done, WINDOW);
     let_on(slow, 1000);
-    const struct ls_emission block = {.event = "x",
-                                      .policy = LS_POLICY_BLOCK};
+    const struct ls_emission block = {.event = "x", .policy = LS_POLICY_BLOCK};
     assert_ok(ls_emit_with(slow->from, &block)); /* shows the gap */
     assert_reaches(&slow->done, WINDOW + 1);
     assert_int_equal(stats_of(slow->world.at[1].node).missed, n_more);
@@ -387,9 +383,8 @@ static void count_hint(void *data, void *hint)
 
 static void sizes_come_whole(enum ls_topology topology, size_t from, bool owned)
 {
-    static const size_t sizes[] = {0,       1,       192,      193,
-                                   MIB - 1, MIB,     MIB + 1,  2 * MIB,
-                                   3 * MIB, 40 * MIB};
+    static const size_t sizes[] = {0,   1,       192,     193,     MIB - 1,
+                                   MIB, MIB + 1, 2 * MIB, 3 * MIB, 40 * MIB};
     struct slow *slow = slow_start(3, topology);
     slow->from = slow->world.at[from].node;
     uint8_t *data = malloc(40 * MIB);
@@ -435,11 +430,12 @@ static void test_a_long_event_is_withdrawn_when_its_time_is_up(void **state)
     assert_non_null(data);
     /* One byte holds the window; of 2 MiB, 1 is left for chunks. */
     assert_ok(emit_now(slow, data, MIB / 2));
-    assert_fails(ls_emit_with(slow->from, &(struct ls_emission){.event = "x",
-                                                                .data = data,
-                                                                .size = 40 * MIB,
-                                                                .wait_ms = 50}),
-                 LS_EAGAIN);
+    assert_fails(
+        ls_emit_with(slow->from, &(struct ls_emission){.event = "x",
+                                                       .data = data,
+                                                       .size = 40 * MIB,
+                                                       .wait_ms = 50}),
+        LS_EAGAIN);
     assert_error_has("node 2");
     let_on(slow, 1000000);
     assert_ok(ls_emit(slow->from, "x", NULL, 0));

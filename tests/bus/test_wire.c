@@ -36,9 +36,9 @@ static struct wire_header header_of(enum wire_kind kind)
                                 .flags = WIRE_FLAG_DROP};
 }
 
-static const enum wire_kind kinds[] = {
-    WIRE_KIND_EVENT,  WIRE_KIND_CHUNK,   WIRE_KIND_HEARTBEAT,
-    WIRE_KIND_CREDIT, WIRE_KIND_CHANNEL, WIRE_KIND_FAREWELL};
+static const enum wire_kind kinds[] = {WIRE_KIND_EVENT,     WIRE_KIND_CHUNK,
+                                       WIRE_KIND_HEARTBEAT, WIRE_KIND_CREDIT,
+                                       WIRE_KIND_CHANNEL,   WIRE_KIND_FAREWELL};
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
 
 static bool has_payload(enum wire_kind kind)
@@ -57,6 +57,7 @@ static size_t make_frame(uint8_t *out, enum wire_kind kind, bool inline_data)
     header.offset = 1048576;
     header.limit_messages = 16384;
     header.limit_bytes = UINT64_MAX;
+    header.config_hash = 0xc0ffee;
     header.reason = LS_EABORTED;
     header.data = inline_data ? data : NULL;
     header.size = sizeof data;
@@ -117,6 +118,8 @@ static void test_header_keeps_what_only_its_kind_has(void **state)
     read_kind(WIRE_KIND_CREDIT, &header);
     assert_int_equal(header.limit_messages, 16384);
     assert_true(header.limit_bytes == UINT64_MAX);
+    read_kind(WIRE_KIND_HEARTBEAT, &header);
+    assert_true(header.config_hash == 0xc0ffee);
     read_kind(WIRE_KIND_FAREWELL, &header);
     assert_int_equal(header.reason, LS_EABORTED);
 }
@@ -303,316 +306,6 @@ static void test_the_longest_of_everything_fits(void **state)
     }
 }
 
-/* ---- a subscriber replays its topics in byte order --------------------- */
-
-static void test_presence_sorts_behind_all_other_topics(void **state)
-{
-    (void)state;
-    uint8_t topic[WIRE_TOPIC_MAX];
-    uint8_t other[WIRE_TOPIC_MAX];
-    const struct wire_presence presence = {.job = "j", .endpoint = "e"};
-    const struct wire_listen listen = {UINT32_MAX, UINT64_MAX, "~~~"};
-    (void)wire_presence_write(topic, &presence);
-    (void)wire_topic_control(other);
-    assert_true(other[0] < topic[0]);
-    (void)wire_topic_event(other, "~~~");
-    assert_true(other[0] < topic[0] && other[0] < WIRE_LISTEN);
-    (void)wire_topic_inbox(other, UINT32_MAX);
-    assert_true(other[0] < topic[0]);
-    (void)wire_listen_write(other, &listen);
-    assert_true(other[0] < topic[0]);
-}
-
-/* ---- presence ---------------------------------------------------------- */
-
-static struct wire_presence longest_presence(void)
-{
-    struct wire_presence p = {.relayed = true,
-                              .relay = UINT32_MAX,
-                              .id = UINT32_MAX,
-                              .incarnation = UINT64_MAX,
-                              .config_hash = UINT64_MAX};
-    memset(p.job, 'j', LS_JOB_MAX);
-    memset(p.role, 'r', WIRE_ROLE_MAX);
-    memset(p.endpoint, '/', LS_ENDPOINT_MAX);
-    return p;
-}
-
-static void assert_presence_comes_back(const struct wire_presence *presence)
-{
-    uint8_t topic[WIRE_TOPIC_MAX];
-    struct wire_presence back;
-    const size_t size = wire_presence_write(topic, presence);
-    assert_true(size < WIRE_TOPIC_MAX);
-    assert_int_equal(wire_presence_read(topic, size, &back), LS_OK);
-    assert_int_equal(back.relayed, presence->relayed);
-    assert_int_equal(back.relay, presence->relay);
-    assert_int_equal(back.id, presence->id);
-    assert_true(back.incarnation == presence->incarnation);
-    assert_true(back.config_hash == presence->config_hash);
-    assert_string_equal(back.job, presence->job);
-    assert_string_equal(back.role, presence->role);
-    assert_string_equal(back.endpoint, presence->endpoint);
-}
-
-static void test_presence_comes_back(void **state)
-{
-    (void)state;
-    const struct wire_presence plain = {.job = "a.job-1_2",
-                                        .id = 0,
-                                        .incarnation = 1,
-                                        .role = "",
-                                        .endpoint = "ipc:///run/x/y.ipc"};
-    const struct wire_presence longest = longest_presence();
-    assert_presence_comes_back(&plain);
-    assert_presence_comes_back(&longest);
-}
-
-static int read_presence(const char *text, size_t size)
-{
-    const struct bytes topic = copy_of((const uint8_t *)text, size);
-    struct wire_presence out;
-    memset(&out, 0x5a, sizeof out);
-    const struct wire_presence untouched = out;
-    const int status = wire_presence_read(topic.data, size, &out);
-    if (status != LS_OK)
-        assert_memory_equal(&out, &untouched, sizeof out);
-    else
-        assert_true(memchr(out.endpoint, '\0', sizeof out.endpoint) != NULL);
-    free(topic.data);
-    return status;
-}
-
-static void test_malformed_presences_are_refused(void **state)
-{
-    (void)state;
-    static const char *const bad[] = {
-        "~",
-        "~H",
-        "~H1",
-        "~X1/j/1/1/0//e",
-        "~H/j/1/1/0//e",
-        "~Hx/j/1/1/0//e",
-        "~H-1/j/1/1/0//e",
-        "~H1/j/1/1/0/e",                     /* a part too few */
-        "~H1/j/1/1/0//",                     /* no endpoint */
-        "~H1/j/4294967296/1/0//e",           /* an id too large */
-        "~H1/j//1/0//e",                     /* no id */
-        "~H1/j/1/g/0//e",                    /* no number */
-        "~H1/j/1/11111111111111111/0//e",    /* an incarnation too long */
-        "~H1/j/1/1/FF//e",                   /* capitals */
-        "~H1/j/1/1/0/rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr/e",
-        "~R1/j/1/1/0//e",                    /* relayed by nobody */
-        "H1/j/1/1/0//e"};
-    assert_int_equal(read_presence("~H1/j/1/1/0//e", 14), LS_OK);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(read_presence(bad[i], strlen(bad[i])), LS_EPROTO);
-    assert_int_equal(read_presence("~H1/j/1/1/0//e\0f", 16), LS_EPROTO);
-    static char huge[100000];
-    memset(huge, 'x', sizeof huge);
-    memcpy(huge, "~H1/j/1/1/0//", 13);
-    assert_int_equal(read_presence(huge, sizeof huge), LS_EPROTO);
-    assert_int_equal(read_presence(huge, 13 + LS_ENDPOINT_MAX + 1), LS_EPROTO);
-}
-
-static void test_presence_of_another_version_says_so(void **state)
-{
-    (void)state;
-    assert_int_equal(read_presence("~H2/whatever follows", 20), LS_EMISMATCH);
-    assert_non_null(strstr(ls_error_text(), "version 2"));
-}
-
-static void test_cut_and_changed_presences_are_refused_or_read(void **state)
-{
-    (void)state;
-    char text[WIRE_TOPIC_MAX];
-    const struct wire_presence longest = longest_presence();
-    const size_t size = wire_presence_write((uint8_t *)text, &longest);
-    const size_t fixed = size - LS_ENDPOINT_MAX; /* its end is its end */
-    for (size_t cut = 0; cut <= fixed; cut++)
-        assert_int_not_equal(read_presence(text, cut), LS_OK);
-    for (size_t at = 0; at < size; at++) {
-        const char was = text[at];
-        for (unsigned value = 0; value < 256; value++) {
-            text[at] = (char)value;
-            (void)read_presence(text, size);
-        }
-        text[at] = was;
-    }
-}
-
-/* ---- listening --------------------------------------------------------- */
-
-static int read_listen(const char *text, size_t size)
-{
-    const struct bytes topic = copy_of((const uint8_t *)text, size);
-    struct wire_listen out;
-    const int status = wire_listen_read(topic.data, size, &out);
-    free(topic.data);
-    return status;
-}
-
-static void test_listening_comes_back(void **state)
-{
-    (void)state;
-    struct wire_listen listen = {UINT32_MAX, UINT64_MAX, ""};
-    struct wire_listen back;
-    uint8_t topic[WIRE_TOPIC_MAX];
-    memset(listen.event, 'a', LS_EVENT_MAX);
-    listen.event[7] = '/';
-    const size_t size = wire_listen_write(topic, &listen);
-    assert_int_equal(wire_listen_read(topic, size, &back), LS_OK);
-    assert_int_equal(back.id, listen.id);
-    assert_true(back.incarnation == listen.incarnation);
-    assert_string_equal(back.event, listen.event);
-}
-
-static void test_malformed_listenings_are_refused(void **state)
-{
-    (void)state;
-    static const char *const bad[] = {
-        "l",         "l1",         "l1/",         "l1/1",
-        "l1/1/",     "l/1/x",      "l1//x",       "lx/1/x",
-        "l1/x/x",    "l1/1/a b",   "l1/1/a*",     "l1/1/\x7f",
-        "l1/1/\xc3", "m1/1/event", "l4294967296/1/x"};
-    assert_int_equal(read_listen("l1/1/x", 6), LS_OK);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(read_listen(bad[i], strlen(bad[i])), LS_EPROTO);
-    assert_int_equal(read_listen("l1/1/x\0y", 8), LS_EPROTO);
-    static char huge[100000];
-    memset(huge, 'x', sizeof huge);
-    memcpy(huge, "l1/1/", 5);
-    assert_int_equal(read_listen(huge, sizeof huge), LS_EPROTO);
-    assert_int_equal(read_listen(huge, 5 + LS_EVENT_MAX + 1), LS_EPROTO);
-    assert_int_equal(read_listen(huge, 5 + LS_EVENT_MAX), LS_OK);
-}
-
-/* ---- members ----------------------------------------------------------- */
-
-static const struct wire_member some_members[] = {
-    {.id = 7,
-     .incarnation = 8,
-     .present = true,
-     .endpoint = "tcp://127.0.0.1:21500",
-     .sent_messages = 1,
-     .sent_bytes = UINT64_MAX,
-     .limit_messages = 16384,
-     .limit_bytes = 1u << 23},
-    {.id = UINT32_MAX, .incarnation = UINT64_MAX},
-    {.id = 0, .present = true, .endpoint = "inproc://x"}};
-#define N_SOME (sizeof some_members / sizeof some_members[0])
-
-static size_t write_some(uint8_t *out)
-{
-    size_t size = wire_members_begin(out, N_SOME);
-    for (size_t i = 0; i < N_SOME; i++)
-        size += wire_member_write(out + size, &some_members[i]);
-    return size;
-}
-
-/* Returns how many were read, or what stopped it. */
-static int read_members(const uint8_t *data, size_t size)
-{
-    const struct bytes bytes = copy_of(data, size);
-    struct wire_cursor cursor;
-    struct wire_member member;
-    int n = 0;
-    int status = wire_members_read(&cursor, bytes.data, size);
-    while (status >= 0 && (status = wire_member_read(&cursor, &member)) == 1)
-        n++;
-    free(bytes.data);
-    return status < 0 ? status : n;
-}
-
-static void test_members_come_back(void **state)
-{
-    (void)state;
-    uint8_t data[2048];
-    const size_t size = write_some(data);
-    assert_true(size <= wire_members_size(N_SOME));
-    struct wire_cursor cursor;
-    struct wire_member member;
-    assert_int_equal(wire_members_read(&cursor, data, size), LS_OK);
-    for (size_t i = 0; i < N_SOME; i++) {
-        const struct wire_member *wanted = &some_members[i];
-        assert_int_equal(wire_member_read(&cursor, &member), 1);
-        assert_int_equal(member.id, wanted->id);
-        assert_true(member.incarnation == wanted->incarnation);
-        assert_int_equal(member.present, wanted->present);
-        assert_string_equal(member.endpoint, wanted->endpoint);
-        assert_true(member.sent_messages == wanted->sent_messages);
-        assert_true(member.sent_bytes == wanted->sent_bytes);
-        assert_true(member.limit_messages == wanted->limit_messages);
-        assert_true(member.limit_bytes == wanted->limit_bytes);
-    }
-    assert_int_equal(wire_member_read(&cursor, &member), 0);
-}
-
-static void test_cut_and_changed_members_are_refused_or_read(void **state)
-{
-    (void)state;
-    uint8_t data[2048];
-    const size_t size = write_some(data);
-    assert_int_equal(read_members(data, size), N_SOME);
-    for (size_t cut = 0; cut < size; cut++)
-        assert_int_equal(read_members(data, cut), LS_EPROTO);
-    assert_int_equal(read_members(data, size + 1), LS_EPROTO);
-    for (size_t at = 0; at < size; at++) {
-        const uint8_t was = data[at];
-        for (unsigned value = 0; value < 256; value++) {
-            data[at] = (uint8_t)value;
-            (void)read_members(data, size);
-        }
-        data[at] = was;
-    }
-}
-
-static void test_a_count_of_members_is_not_believed(void **state)
-{
-    (void)state;
-    uint8_t data[2048];
-    const size_t size = write_some(data);
-    (void)wire_members_begin(data, UINT32_MAX);
-    assert_int_equal(read_members(data, size), LS_EPROTO);
-    (void)wire_members_begin(data, 0);
-    assert_int_equal(read_members(data, size), LS_EPROTO);
-    assert_int_equal(read_members(data, 5), 0);
-    struct wire_cursor cursor;
-    assert_int_equal(wire_members_read(&cursor, NULL, 0), LS_EPROTO);
-}
-
-/* ---- names ------------------------------------------------------------- */
-
-static void test_names_are_printable_without_what_patterns_use(void **state)
-{
-    (void)state;
-    char name[LS_EVENT_MAX + 2];
-    assert_false(wire_name_valid(NULL));
-    assert_false(wire_name_valid(""));
-    assert_true(wire_name_valid("a"));
-    assert_true(wire_name_valid("::a/b.c{}~!#"));
-    for (int c = 1; c < 256; c++) {
-        const char text[] = {'x', (char)c, '\0'};
-        const bool valid = c > ' ' && c <= '~' && !strchr("*?[]\\", c);
-        assert_int_equal(wire_name_valid(text), valid);
-    }
-    memset(name, 'x', sizeof name);
-    name[LS_EVENT_MAX + 1] = '\0';
-    assert_false(wire_name_valid(name));
-    name[LS_EVENT_MAX] = '\0';
-    assert_true(wire_name_valid(name));
-}
-
-static void test_words_are_letters_digits_and_what_is_named(void **state)
-{
-    (void)state;
-    assert_true(wire_word_valid("Az09.-", 6, ".-"));
-    assert_false(wire_word_valid("Az09.-", 5, ".-"));
-    assert_false(wire_word_valid("a/b", 10, ".-"));
-    assert_false(wire_word_valid("a\nb", 10, ".-"));
-    assert_true(wire_word_valid("", 10, ""));
-}
-
 static void test_jobs_hash_differently(void **state)
 {
     (void)state;
@@ -635,18 +328,6 @@ int main(void)
         cmocka_unit_test(test_other_versions_are_refused_by_name),
         cmocka_unit_test(test_topics_that_are_none_are_refused),
         cmocka_unit_test(test_the_longest_of_everything_fits),
-        cmocka_unit_test(test_presence_sorts_behind_all_other_topics),
-        cmocka_unit_test(test_presence_comes_back),
-        cmocka_unit_test(test_malformed_presences_are_refused),
-        cmocka_unit_test(test_presence_of_another_version_says_so),
-        cmocka_unit_test(test_cut_and_changed_presences_are_refused_or_read),
-        cmocka_unit_test(test_listening_comes_back),
-        cmocka_unit_test(test_malformed_listenings_are_refused),
-        cmocka_unit_test(test_members_come_back),
-        cmocka_unit_test(test_cut_and_changed_members_are_refused_or_read),
-        cmocka_unit_test(test_a_count_of_members_is_not_believed),
-        cmocka_unit_test(test_names_are_printable_without_what_patterns_use),
-        cmocka_unit_test(test_words_are_letters_digits_and_what_is_named),
         cmocka_unit_test(test_jobs_hash_differently),
     };
     return cmocka_run_group_tests_name("wire", tests, NULL, NULL);

@@ -88,8 +88,7 @@ static void test_ids_may_be_any(void **state)
     (void)state;
     static const uint32_t ids[] = {7, 1000000, 4294967295u, 0};
     form((struct world_plan){.n = 4, .ids = ids}, 1);
-    form((struct world_plan){
-             .n = 4, .ids = ids, .topology = LS_TOPOLOGY_STAR},
+    form((struct world_plan){.n = 4, .ids = ids, .topology = LS_TOPOLOGY_STAR},
          2);
 }
 

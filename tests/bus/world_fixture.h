@@ -19,8 +19,8 @@
 #include "lockstep/node.h"
 #include "lockstep/runtime.h"
 
-#define WORLD_MAX     128
-#define LONG_MS       30000 /* longer than anything here takes */
+#define WORLD_MAX       128
+#define LONG_MS         30000 /* longer than anything here takes */
 #define assert_ok(call) assert_status((call), LS_OK, #call, __FILE__, __LINE__)
 #define assert_fails(call, wanted)                                             \
     assert_status((call), (wanted), #call, __FILE__, __LINE__)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # docs_snippets.sh SOURCE: each fenced block of README.md and docs/**/*.md whose info
-# string names a file (```c docs/examples/hello.c) is that file to the byte; and
-# the README shows at least one.
+# string names a file (```c docs/examples/hello.c) is that file to the byte, and
+# each that has a main() names one.
 set -euo pipefail
 cd "$1"
 bad=0 n=0
@@ -17,16 +17,22 @@ awk -v work="$work" '
         if (NF == 2 && $1 != "```") {
             block = work "/" ++n
             printf "" > block
-            print FILENAME ":" FNR, $2, block
+            print FILENAME ":" FNR "\t" $2 "\t" block
         }
         next
     }
     /^```$/ && open { open = 0; block = ""; next }
-    open && block != "" { print > block }' "${pages[@]}" >"$work/list"
+    open && block != "" { print > block }
+    open && block == "" && /^int main\(/ {
+        print FILENAME ":" FNR "\t\t"
+    }' "${pages[@]}" >"$work/list"
 
-while read -r place file block; do
+while IFS=$'\t' read -r place file block; do
     n=$((n + 1))
-    if [ ! -f "$file" ]; then
+    if [ -z "$file" ]; then
+        echo "$place: a whole program; name its file behind the \`\`\`c"
+        bad=1
+    elif [ ! -f "$file" ]; then
         echo "$place: there is no $file"
         bad=1
     elif ! diff -u --label "$file" --label "$place" "$file" "$block"; then

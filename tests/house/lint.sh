@@ -24,9 +24,12 @@ formatting() {
     clang-format --dry-run -Werror "${sources[@]}"
 }
 
+# bats sets and reads variables that shellcheck knows nothing of.
 shell() {
-    shellcheck dev .ci/run && find tests docs docker -name '*.sh' -exec \
-        shellcheck {} +
+    shellcheck dev .ci/run &&
+        find tests docs docker -name '*.sh' -exec shellcheck {} + &&
+        find tests \( -name '*.bats' -o -name '*.bash' \) -exec \
+            shellcheck -S warning -e SC2034,SC2154 {} +
 }
 
 # Only what changed since it was last clean: a clean file leaves a stamp, which

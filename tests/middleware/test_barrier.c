@@ -302,6 +302,8 @@ static void test_misuse_is_refused(void **state)
     name[LS_EVENT_MAX] = '\0';
     struct ls_barrier_options options = {.name = name};
     assert_int_equal(ls_barrier_create(&other, node, &options), LS_EINVAL);
+    options.name = "";
+    assert_int_equal(ls_barrier_create(&other, node, &options), LS_EINVAL);
     options.name = "no blanks";
     assert_int_equal(ls_barrier_create(&other, node, &options), LS_EINVAL);
     assert_ok(ls_barrier_create(&barrier, node, NULL));

@@ -158,7 +158,7 @@ static const struct plan rough = {
 static void test_all_leave_every_epoch_whatever_the_network_does(void **state)
 {
     (void)state;
-    play_all(rough, 1000);
+    play_all(rough, 700);
 }
 
 static void test_one_crash_leaves_the_others_agreed(void **state)
@@ -166,7 +166,7 @@ static void test_one_crash_leaves_the_others_agreed(void **state)
     (void)state;
     struct plan plan = rough;
     plan.crashes = 1;
-    play_all(plan, 2000);
+    play_all(plan, 1200);
 }
 
 static void test_two_crashes_leave_the_others_agreed(void **state)
@@ -174,7 +174,7 @@ static void test_two_crashes_leave_the_others_agreed(void **state)
     (void)state;
     struct plan plan = rough;
     plan.crashes = 2;
-    play_all(plan, 2000);
+    play_all(plan, 1200);
 }
 
 static void test_any_number_of_crashes_leave_the_others_agreed(void **state)
@@ -183,7 +183,7 @@ static void test_any_number_of_crashes_leave_the_others_agreed(void **state)
     struct plan plan = rough;
     plan.crashes = 5;
     plan.waits = 3;
-    play_all(plan, 2000);
+    play_all(plan, 1200);
 }
 
 static void test_a_crash_among_busy_nodes_leaves_them_agreed(void **state)
@@ -195,7 +195,7 @@ static void test_a_crash_among_busy_nodes_leaves_them_agreed(void **state)
     plan.waits = 10;
     plan.late = 10 * WORLD_MS;
     plan.delay = LS_NS_PER_MS / 2;
-    play_all(plan, 2000);
+    play_all(plan, 1200);
 }
 
 static void test_a_restarted_node_joins_at_the_next_epoch(void **state)
@@ -205,7 +205,7 @@ static void test_a_restarted_node_joins_at_the_next_epoch(void **state)
     plan.crashes = 1;
     plan.restart = true;
     plan.retry = true;
-    play_all(plan, 1000);
+    play_all(plan, 700);
 }
 
 static void test_two_restarts_do_not_stop_the_world(void **state)
@@ -215,7 +215,7 @@ static void test_two_restarts_do_not_stop_the_world(void **state)
     plan.crashes = 2;
     plan.restart = true;
     plan.retry = true;
-    play_all(plan, 1000);
+    play_all(plan, 700);
 }
 
 static void test_a_false_alarm_breaks_no_promise_but_agreement(void **state)
@@ -224,7 +224,7 @@ static void test_a_false_alarm_breaks_no_promise_but_agreement(void **state)
     struct plan plan = rough;
     plan.false_lost = true;
     plan.retry = true;
-    play_all(plan, 1000);
+    play_all(plan, 700);
 }
 
 static void test_a_false_alarm_beside_a_crash_does_not_stop_them(void **state)
@@ -235,7 +235,7 @@ static void test_a_false_alarm_beside_a_crash_does_not_stop_them(void **state)
     plan.crashes = 1;
     plan.restart = true;
     plan.retry = true;
-    play_all(plan, 1000);
+    play_all(plan, 700);
 }
 
 static void test_aborts_and_deadlines_do_not_stop_the_world(void **state)
@@ -245,7 +245,7 @@ static void test_aborts_and_deadlines_do_not_stop_the_world(void **state)
     plan.aborts = 4;
     plan.deadline = 400 * WORLD_MS;
     plan.retry = true;
-    play_all(plan, 1000);
+    play_all(plan, 700);
 }
 
 static void test_many_nodes_with_a_few_messages_each(void **state)

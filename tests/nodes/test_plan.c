@@ -286,6 +286,15 @@ static void test_hosts_are_for_nodes_that_run_alone(void **state)
     assert_int_equal(plan_endpoints_alone(&plan, 4, &endpoints), LS_OK);
     assert_string_equal(endpoints.bind, "tcp://0.0.0.0:502");
     assert_string_equal(endpoints.advertise, "tcp://red:502");
+    /* A loopback name stays one. */
+    struct plan near;
+    read_good(&near, "plugin: p\nworld: {ports: 500-509}\nnodes:\n"
+                     "- {role: learner, host: localhost}\n"
+                     "- {role: collector, host: '127.0.1.{id}'}\n");
+    assert_int_equal(plan_endpoints_alone(&near, 1, &endpoints), LS_OK);
+    assert_string_equal(endpoints.bind, "tcp://127.0.1.1:500");
+    assert_string_equal(endpoints.attach[0], "tcp://localhost:500");
+    plan_fini(&near);
     /* run has them all here, whatever their hosts. */
     assert_int_equal(
         plan_endpoints_here(&plan, 4, "tcp://127.0.0.1:500", NULL, &endpoints),

@@ -34,13 +34,13 @@ LS_API void ls_step_times_destroy(ls_step_times **times);
  * read from the context's field of that name, after the iteration's forward
  * halves; a limit on a field that the context does not have is LS_EINVAL. */
 struct ls_stop_options {
-    int64_t env_step;     /* total steps of environments; 0: never */
-    int64_t train_iter;   /* updates of the policy; 0: never */
-    double eval_value;    /* mean return; 0 or NaN: never (DBL_MIN for 0) */
-    bool on_signal;       /* SIGINT and SIGTERM cancel the run with
-                           * LS_ECANCELED; the second one kills. Then call this
-                           * on the main thread, before it has others: see
-                           * signal.h. In a simulation it does nothing */
+    int64_t env_step;   /* total steps of environments; 0: never */
+    int64_t train_iter; /* updates of the policy; 0: never */
+    double eval_value;  /* mean return; 0 or NaN: never (DBL_MIN for 0) */
+    bool on_signal;     /* SIGINT and SIGTERM cancel the run with
+                         * LS_ECANCELED; the second one kills. Then call this
+                         * on the main thread, before it has others: see
+                         * signal.h. In a simulation it does nothing */
 };
 LS_API struct ls_middleware ls_mw_stop(ls_task *task,
                                        const struct ls_stop_options *options);

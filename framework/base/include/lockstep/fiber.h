@@ -25,9 +25,8 @@ typedef struct ls_fiber_pool ls_fiber_pool;
  *              (256 KiB under a sanitizer).
  * max_idle:    stacks kept for reuse; more are unmapped. 0: 64.
  * Errors: LS_EINVAL under 4 KiB; LS_ENOMEM. */
-LS_MUST_USE LS_API int ls_fiber_pool_create(ls_fiber_pool **out,
-                                            size_t stack_bytes,
-                                            size_t max_idle);
+LS_MUST_USE LS_API int
+ls_fiber_pool_create(ls_fiber_pool **out, size_t stack_bytes, size_t max_idle);
 /* Every fiber of the pool must have been destroyed. */
 LS_API void ls_fiber_pool_destroy(ls_fiber_pool **pool);
 

@@ -54,8 +54,8 @@ LS_MUST_USE LS_API int ls_router_once(ls_node *node, const char *event,
 /* Remove one listener: the one with this fn and self.
  * Afterwards it is not running and never will be, unless off is called from
  * inside that very handler. Errors: LS_ENOENT. */
-LS_MUST_USE LS_API int ls_off(ls_node *node, const char *event,
-                              ls_event_fn *fn, void *self);
+LS_MUST_USE LS_API int ls_off(ls_node *node, const char *event, ls_event_fn *fn,
+                              void *self);
 
 /* Remove every listener of the events that match a glob (*, ?, [a-z], [!a]).
  * Returns how many, >= 0. Same promise as ls_off(). */
@@ -76,14 +76,14 @@ enum ls_policy {
 /* One emit, in full. Zeroed fields have their usual meaning. */
 struct ls_emission {
     const char *event;
-    const void *data;     /* copied, unless `release` is given */
+    const void *data; /* copied, unless `release` is given */
     size_t size;
     enum ls_scope scope;
     enum ls_policy policy;
-    bool to_one;          /* only to node `to`, which may be this one */
+    bool to_one; /* only to node `to`, which may be this one */
     uint32_t to;
-    int wait_ms;          /* policy block; 0: the node's emit_timeout_ms,
-                           * negative: do not wait at all */
+    int wait_ms; /* policy block; 0: the node's emit_timeout_ms,
+                  * negative: do not wait at all */
     /* Zero copy: data is moved, and released on any thread once nobody needs
      * it; also when the emit fails. Worth it from some KiB on. */
     void (*release)(void *data, void *hint);
@@ -128,22 +128,22 @@ LS_API size_t ls_router_listeners(ls_node *node, const char *event,
 LS_API void ls_router_interrupt(ls_node *node, int status);
 
 struct ls_router_stats {
-    uint64_t emitted;         /* emits that succeeded */
-    uint64_t sent;            /* messages handed to the network */
+    uint64_t emitted; /* emits that succeeded */
+    uint64_t sent;    /* messages handed to the network */
     uint64_t sent_bytes;
-    uint64_t received;        /* messages from others, for this node */
+    uint64_t received; /* messages from others, for this node */
     uint64_t received_bytes;
-    uint64_t handled;         /* handlers run */
-    uint64_t relayed;         /* passed on by a hub */
-    uint64_t dropped;         /* policy drop: listeners that missed one */
-    uint64_t lost;            /* messages that a peer sent here and that never
-                               * came, by the peers' own counts */
-    uint64_t missed;          /* gaps in the sequence of an event: lost on the
-                               * way, or dropped by its sender's policy */
-    uint64_t refused;         /* malformed, of another job, or stale */
-    uint64_t blocked;         /* emits that had to wait for room */
-    int64_t blocked_ns;       /* for how long, in all */
-    size_t queued;            /* in the dispatch queue now */
+    uint64_t handled;   /* handlers run */
+    uint64_t relayed;   /* passed on by a hub */
+    uint64_t dropped;   /* policy drop: listeners that missed one */
+    uint64_t lost;      /* messages that a peer sent here and that never
+                         * came, by the peers' own counts */
+    uint64_t missed;    /* gaps in the sequence of an event: lost on the
+                         * way, or dropped by its sender's policy */
+    uint64_t refused;   /* malformed, of another job, or stale */
+    uint64_t blocked;   /* emits that had to wait for room */
+    int64_t blocked_ns; /* for how long, in all */
+    size_t queued;      /* in the dispatch queue now */
     size_t queued_peak;
 };
 LS_API void ls_router_stats(ls_node *node, struct ls_router_stats *out);

@@ -54,7 +54,7 @@ struct ls_node_options {
      *   inproc://name                within this process
      * NULL: tcp://127.0.0.1:21500-21999. */
     const char *bind;
-    const char *advertise; /* what others dial; NULL: what was bound */
+    const char *advertise;     /* what others dial; NULL: what was bound */
     const char *const *attach; /* addresses of peers, in any order, up or not
                                 * yet; one's own is passed over */
     size_t n_attach;
@@ -145,10 +145,10 @@ struct ls_member {
     uint32_t id;
     uint64_t incarnation;
     enum ls_member_state state;
-    int reason;            /* LEFT: the status it left with; LOST: LS_ELOST for
-                            * a closed connection, LS_ETIMEDOUT for silence */
-    int64_t heard_at;      /* ls_now() when it was last heard; 0: never */
-    char role[32];         /* cut */
+    int reason;       /* LEFT: the status it left with; LOST: LS_ELOST for
+                       * a closed connection, LS_ETIMEDOUT for silence */
+    int64_t heard_at; /* ls_now() when it was last heard; 0: never */
+    char role[32];    /* cut */
     char endpoint[LS_ENDPOINT_MAX + 1];
 };
 
@@ -158,11 +158,10 @@ LS_API size_t ls_node_members(ls_node *node, struct ls_member *out,
                               size_t capacity);
 
 /* Be told when a member becomes ready, leaves or is lost; first of those that
- * are ready now (one that becomes so meanwhile may be told twice). One function may be set per `self`; fn NULL takes it
- * away, and returns only when it does not run any more.
- * fn:     runs on the dispatch thread, in order with events: what a member
- *         emitted before it left is handled before.
- * Errors: LS_ENOMEM. */
+ * are ready now (one that becomes so meanwhile may be told twice). One function
+ * may be set per `self`; fn NULL takes it away, and returns only when it does
+ * not run any more. fn:     runs on the dispatch thread, in order with events:
+ * what a member emitted before it left is handled before. Errors: LS_ENOMEM. */
 LS_MUST_USE LS_API int
 ls_node_on_member(ls_node *node,
                   void (*fn)(void *self, const struct ls_member *member),

@@ -1,0 +1,145 @@
+/* The router: names, limits, ends, figures. */
+#include "pair_fixture.h"
+
+/* ---- names ------------------------------------------------------------- */
+
+static void test_names_that_cannot_be_matched_are_refused(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    static const char *const bad[] = {"",   "a[b",      "a b", "*",
+                                      "\n", "\xc3\xa9", NULL};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_fails(ls_on(pair->a, bad[i], count, NULL), LS_EINVAL);
+        assert_fails(ls_once(pair->a, bad[i], count, NULL), LS_EINVAL);
+        assert_fails(ls_emit(pair->a, bad[i], NULL, 0), LS_EINVAL);
+        assert_fails(ls_wait_for(pair->a, bad[i], 0, NULL, NULL), LS_EINVAL);
+        assert_fails(ls_event_policy(pair->a, bad[i], LS_POLICY_DROP),
+                     LS_EINVAL);
+    }
+    assert_fails(ls_router_on(pair->a, "x", NULL, NULL, NULL), LS_EINVAL);
+    assert_fails(ls_emit(pair->a, "x", NULL, 3), LS_EINVAL);
+    assert_fails(ls_event_policy(pair->a, "x", (enum ls_policy)9), LS_EINVAL);
+    pair_end(pair);
+}
+
+static void test_names_with_colons_are_delivered(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    struct counter heard;
+    counter_init(&heard);
+    assert_ok(ls_on(pair->b, "loss::batch", count, &heard));
+    emit_until_heard(pair->a, "loss::batch", &heard);
+    pair_end(pair);
+    counter_fini(&heard);
+}
+
+static void test_a_name_is_no_prefix_of_another(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    struct counter heard;
+    counter_init(&heard);
+    assert_ok(ls_on(pair->b, "learn", count, &heard));
+    emit_until_heard(pair->a, "learn", &heard);
+    const int before = counter_get(&heard);
+    assert_ok(ls_emit(pair->a, "learner", NULL, 0));
+    assert_ok(ls_emit(pair->a, "hi", NULL, 0));
+    assert_reaches(&pair->heard[1], 1);
+    assert_true(counter_get(&heard) >= before);
+    struct ls_router_stats stats;
+    ls_router_stats(pair->b, &stats);
+    assert_int_equal(stats.received, (uint64_t)counter_get(&heard) + 1);
+    pair_end(pair);
+    counter_fini(&heard);
+}
+
+/* ---- limits, ends, figures --------------------------------------------- */
+
+static void test_emit_refuses_what_is_over_the_limit(void **state)
+{
+    (void)state;
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    options.bind = "inproc://over-the-limit";
+    options.max_payload_bytes = 100;
+    ls_node *node;
+    static const char data[101];
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_node_start(node));
+    assert_ok(ls_emit(node, "x", data, 100));
+    assert_fails(ls_emit(node, "x", data, 101), LS_ELIMIT);
+    assert_error_has("101 bytes");
+    ls_node_destroy(&node);
+}
+
+static void test_a_stopped_node_refuses(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    ls_node_stop(pair->a, LS_OK);
+    ls_node_stop(pair->a, LS_OK); /* again: nothing */
+    assert_fails(ls_on(pair->a, "x", count, NULL), LS_ECLOSED);
+    assert_fails(ls_emit(pair->a, "x", NULL, 0), LS_ECLOSED);
+    assert_fails(ls_wait_for(pair->a, "x", -1, NULL, NULL), LS_ECLOSED);
+    pair_end(pair);
+}
+
+static void test_listeners_are_counted_and_named(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    uint32_t ids[3] = {99, 99, 99};
+    assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 3), 2);
+    assert_int_equal(ids[0], 1);
+    assert_int_equal(ids[1], 2);
+    assert_int_equal(ids[2], 99);
+    assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 1), 2);
+    assert_int_equal(ls_router_listeners(pair->b, "hi", NULL, 0), 2);
+    assert_int_equal(ls_router_listeners(pair->b, "unheard", ids, 3), 0);
+    assert_ok(ls_off(pair->b, "hi", count, &pair->heard[1]));
+    assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 3), 1);
+    assert_int_equal(ids[0], 1);
+    pair_end(pair);
+}
+
+static void test_stats_count_what_was_done(void **state)
+{
+    (void)state;
+    struct pair *pair = pair_start();
+    struct ls_router_stats a, b;
+    for (int i = 0; i < 10; i++)
+        assert_ok(ls_emit(pair->a, "hi", "xyz", 3));
+    assert_reaches(&pair->heard[1], 10);
+    assert_reaches(&pair->heard[0], 10);
+    flush_local(pair->a);
+    flush_local(pair->b);
+    ls_router_stats(pair->a, &a);
+    ls_router_stats(pair->b, &b);
+    assert_int_equal(a.emitted, 11);
+    assert_int_equal(a.sent, 10);
+    assert_int_equal(a.sent_bytes, 30);
+    assert_int_equal(a.received, 0);
+    assert_true(a.handled >= 10);
+    assert_int_equal(b.received, 10);
+    assert_int_equal(b.received_bytes, 30);
+    assert_int_equal(b.dropped + b.lost + b.missed + b.refused + b.blocked, 0);
+    assert_int_equal(b.queued, 0);
+    assert_true(b.queued_peak >= 1);
+    pair_end(pair);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names_that_cannot_be_matched_are_refused),
+        cmocka_unit_test(test_names_with_colons_are_delivered),
+        cmocka_unit_test(test_a_name_is_no_prefix_of_another),
+        cmocka_unit_test(test_emit_refuses_what_is_over_the_limit),
+        cmocka_unit_test(test_a_stopped_node_refuses),
+        cmocka_unit_test(test_listeners_are_counted_and_named),
+        cmocka_unit_test(test_stats_count_what_was_done),
+    };
+    return cmocka_run_group_tests_name("router", tests, NULL, NULL);
+}
