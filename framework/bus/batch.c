@@ -25,7 +25,7 @@ static void begin(ls_node *node, struct event_entry *entry, uint8_t flags,
     batch->entry = entry;
     batch->flags = flags;
     batch->n = 0;
-    transport_wake(node->transport);
+    node_wake(node);
 }
 
 void batch_flush(ls_node *node)

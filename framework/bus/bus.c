@@ -250,6 +250,8 @@ static void control_message(ls_node *node, struct peer *origin,
                             const struct wire_header *header)
 {
     int status;
+    if (header->kind != WIRE_KIND_CREDIT)
+        atomic_store(&node->chores, true);
     transport_lock(node->transport);
     switch (header->kind) {
     case WIRE_KIND_HEARTBEAT:
@@ -319,6 +321,7 @@ static bool on_link(ls_node *node, struct link *link, struct message *message)
         header.job != node->job_hash || link->closing) {
         transport_lock(node->transport);
         origin = link->closing ? NULL : world_accept(node, link, &header);
+        atomic_store(&node->chores, true);
         transport_unlock(node->transport);
     }
     if (origin == NULL) {
@@ -360,6 +363,7 @@ static void on_subscription(void *self, const uint8_t *topic, size_t size,
                             bool subscribed)
 {
     ls_node *node = self;
+    atomic_store(&node->chores, true);
     if (topic[0] == WIRE_PRESENCE)
         world_presence(node, topic, size, subscribed);
     else if (topic[0] == WIRE_LISTEN)
@@ -427,6 +431,8 @@ static void dial_attached(ls_node *node)
             world_fail(node, LS_EINVAL, ls_error_text());
 }
 
+/* Heartbeats, the world, timers, what others asked for; returns when to look
+ * again at the latest. */
 static int64_t look_after(ls_node *node)
 {
     const int64_t now = node->now;
@@ -440,8 +446,6 @@ static int64_t look_after(ls_node *node)
     links_sync_interests(node);
     const int64_t timer = channels_tick(node, now);
     tell_news(node);
-    if (node->arrived.n != 0)
-        dispatch_add(node, &node->arrived);
     next = due < next ? due : next;
     return timer < next ? timer : next;
 }
@@ -457,7 +461,12 @@ void bus_thread_main(void *self)
     while (!atomic_load(&node->stopping)) {
         (void)transport_poll(node->transport, next, &events, node);
         node->now = ls_now(node->runtime);
-        next = look_after(node);
+        /* Only when there is need: the task thread that a message has just
+         * woken wants the same lock. */
+        if (atomic_exchange(&node->chores, false) || node->now >= next)
+            next = look_after(node);
+        if (node->arrived.n != 0)
+            dispatch_add(node, &node->arrived);
     }
     transport_lock(node->transport);
     node->bus_ended = true;

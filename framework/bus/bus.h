@@ -205,6 +205,7 @@ struct ls_node {
     bool bus_ended;              /* under the lock */
     atomic_bool stopping;        /* the bus thread is to end */
     atomic_bool dial_wanted;     /* the addresses that the user gave */
+    atomic_bool chores;          /* the bus thread has to look after things */
     int64_t now;                 /* bus thread: when it last looked */
     struct message_list spare;   /* bus thread: empty messages */
     struct message_list arrived; /* bus thread: to be dispatched */
@@ -363,6 +364,13 @@ int dispatch_reserve(ls_node *node, size_t bytes, bool wait, int64_t deadline);
 void dispatch_fill(ls_node *node, struct message *message);
 void dispatch_give_up(ls_node *node, size_t bytes);
 bool dispatch_is_current(const ls_node *node);
+/* Have the bus thread look after what has changed. Any thread. */
+static inline void node_wake(ls_node *node)
+{
+    atomic_store(&node->chores, true);
+    transport_wake(node->transport);
+}
+
 /* Whether stop has begun. */
 static inline bool node_is_stopping(const ls_node *node)
 {

@@ -34,7 +34,7 @@ int ls_channel_open(ls_channel **out, ls_node *node, const char *name,
         *at = channel;
     ls_mutex_unlock(&node->router);
     if (!taken && node->transport != NULL)
-        transport_wake(node->transport);
+        node_wake(node);
     if (taken) {
         free(channel);
         return ls_error(LS_EEXIST, "node %u has a channel \"%s\"",
@@ -80,8 +80,9 @@ static void end_op(ls_node *node, ls_channel *channel)
     if (--channel->running == 0 && channel->closed && !channel->closing) {
         unlink_channel(node, channel);
         free(channel);
+    } else if (channel->closed) {
+        ls_cond_broadcast(&node->idle);
     }
-    ls_cond_broadcast(&node->idle);
 }
 
 void channels_message(ls_node *node, const struct wire_header *header,
@@ -239,6 +240,10 @@ void ls_channel_wake_at(ls_channel *channel, int64_t at)
     const bool sooner = at < channel->wake_at;
     channel->wake_at = at;
     ls_mutex_unlock(&node->router);
-    if (sooner && node->transport != NULL && !is_bus_thread(node))
-        transport_wake(node->transport);
+    if (!sooner || node->transport == NULL)
+        return;
+    if (is_bus_thread(node))
+        atomic_store(&node->chores, true);
+    else
+        node_wake(node);
 }

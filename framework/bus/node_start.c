@@ -194,7 +194,7 @@ int ls_node_join(ls_node *node)
         ls_deadline(node->runtime, node->options.start_timeout_ms);
     node->phase = NODE_JOINED;
     atomic_store(&node->dial_wanted, true);
-    transport_wake(node->transport);
+    node_wake(node);
     return wait_formed(node, deadline);
 }
 
@@ -256,7 +256,7 @@ void ls_node_stop(ls_node *node, int reason)
     channels_closed(node);
     atomic_store(&node->stopping, true);
     ls_router_interrupt(node, LS_ECLOSED);
-    transport_wake(node->transport);
+    node_wake(node);
     wait_bus_ended(node);
     dispatch_stop(node);
     transport_lock(node->transport);

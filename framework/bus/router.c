@@ -14,7 +14,7 @@ static void interest(ls_node *node, struct event_entry *entry, bool wanted)
     entry->wanted = wanted;
     atomic_store(&node->interests_changed, true);
     if (node->transport != NULL)
-        transport_wake(node->transport);
+        node_wake(node);
 }
 
 static int listen(ls_node *node, const char *event, ls_event_fn *fn, void *self,

@@ -254,8 +254,12 @@ static void arrived(ls_node *node, struct peer *peer,
         link->peer = peer;
         peer->link = link;
     }
-    if (node->hub)
+    if (node->hub) {
+        /* So that a leaf knows whose connection it is before anything that is
+         * relayed comes over it. */
+        heartbeat_send(node, ls_now(node->runtime));
         relay_present(node, peer, true);
+    }
     world_update(node, peer);
 }
 
@@ -388,6 +392,26 @@ static struct peer *bind_link(ls_node *node, struct link *link,
     return peer;
 }
 
+/* Who sent what the peer of this link passed on, or NULL. The presence of who
+ * sent it comes over another connection, and maybe later. */
+static struct peer *relayed(ls_node *node, const struct link *link,
+                            const struct wire_header *header, bool leaf)
+{
+    const bool may_be_early = leaf && (header->kind == WIRE_KIND_EVENT ||
+                                       header->kind == WIRE_KIND_CHUNK ||
+                                       header->kind == WIRE_KIND_CHANNEL);
+    struct peer *peer = world_find(node, header->origin);
+    if (peer == NULL && may_be_early &&
+        (peer = world_note(node, header->origin, header->incarnation)) != NULL)
+        peer->via = link->peer;
+    if (peer == NULL || peer->via != link->peer)
+        return NULL;
+    return peer->incarnation == header->incarnation ||
+                   (may_be_early && header->incarnation > peer->incarnation)
+               ? peer
+               : NULL;
+}
+
 struct peer *world_accept(ls_node *node, struct link *link,
                           const struct wire_header *header)
 {
@@ -403,17 +427,22 @@ struct peer *world_accept(ls_node *node, struct link *link,
         }
         return NULL;
     }
+    const bool direct = header->kind == WIRE_KIND_HEARTBEAT;
     if (header->origin == node->options.id) {
+        if (!direct)
+            return NULL; /* what a hub relays comes back */
         if (duplicate(node, header->incarnation, link->endpoint))
             world_refuse(node, link);
         else if (link->peer == NULL)
             link->closing = true; /* another name of our own address */
         return NULL;
     }
+    const bool leaf = node->options.topology == LS_TOPOLOGY_STAR && !node->hub;
+    if (leaf && !direct && link->peer == NULL)
+        return NULL; /* whose connection this is, a heartbeat says first */
     if (link->peer != NULL && link->peer->id != header->origin) {
-        struct peer *peer = world_find(node, header->origin);
-        if (peer != NULL && peer->via == link->peer &&
-            peer->incarnation == header->incarnation)
+        struct peer *peer = relayed(node, link, header, leaf);
+        if (peer != NULL)
             return peer;
     }
     return bind_link(node, link, header);
