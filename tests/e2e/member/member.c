@@ -1,0 +1,112 @@
+/* One member of a world, for the tests with many processes.
+ *
+ *   member ID WORLD TOPOLOGY ENDPOINT SEED greet
+ *       emits one event when the world is formed, hears those of all others,
+ *       and says "heard N"
+ *   member ID WORLD TOPOLOGY ENDPOINT SEED barrier EPOCHS
+ *       goes through so many epochs and prints "EPOCH ENTERED LEFT" for each,
+ *       in ns of the clock that all processes of a host share
+ *
+ * SEED is the address of one member; it may be one's own. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lockstep/lockstep.h>
+
+#define WAIT_MS 60000
+
+static int failed(const char *what)
+{
+    fprintf(stderr, "member: %s: %s\n", what, ls_error_text());
+    return 1;
+}
+
+struct ears {
+    ls_mutex lock;
+    ls_cond changed;
+    uint32_t heard;
+};
+
+static int hear(void *self, const struct ls_event *event)
+{
+    struct ears *ears = self;
+    (void)event;
+    ls_mutex_lock(&ears->lock);
+    ears->heard++;
+    ls_cond_signal(&ears->changed);
+    ls_mutex_unlock(&ears->lock);
+    return LS_OK;
+}
+
+static int greet(ls_node *node, uint32_t world)
+{
+    ls_runtime *runtime = ls_node_runtime(node);
+    const int64_t deadline = ls_deadline(runtime, WAIT_MS);
+    struct ears ears = {.heard = 0};
+    if (ls_mutex_init(&ears.lock, runtime) != LS_OK ||
+        ls_cond_init(&ears.changed, runtime) != LS_OK ||
+        ls_on(node, "greet", hear, &ears) != LS_OK ||
+        ls_node_start(node) != LS_OK ||
+        ls_emit(node, "greet", "first", 5) != LS_OK)
+        return failed("start");
+    int status = LS_OK;
+    ls_mutex_lock(&ears.lock);
+    while (ears.heard < world && status == LS_OK)
+        status = ls_cond_wait(&ears.changed, &ears.lock, deadline);
+    printf("heard %" PRIu32 "\n", ears.heard);
+    ls_mutex_unlock(&ears.lock);
+    ls_node_stop(node, LS_OK);
+    return status == LS_OK ? 0 : failed("not all were heard");
+}
+
+static int barrier(ls_node *node, uint64_t epochs)
+{
+    ls_barrier *gate;
+    struct ls_barrier_epoch_info *infos = calloc(epochs, sizeof *infos);
+    if (infos == NULL || ls_barrier_create(&gate, node, NULL) != LS_OK ||
+        ls_node_start(node) != LS_OK)
+        return failed("start");
+    for (uint64_t i = 0; i < epochs; i++)
+        if (ls_barrier_wait(gate, 0, WAIT_MS, &infos[i]) != LS_OK)
+            return failed("barrier");
+    for (uint64_t i = 0; i < epochs; i++)
+        printf("%" PRIu64 " %" PRId64 " %" PRId64 "\n", infos[i].epoch,
+               infos[i].entered_at, infos[i].left_at);
+    ls_barrier_destroy(&gate);
+    free(infos);
+    return 0;
+}
+
+static int topology_of(const char *name)
+{
+    return strcmp(name, "star") == 0 ? LS_TOPOLOGY_STAR : LS_TOPOLOGY_MESH;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 7) {
+        fputs("usage: member ID WORLD TOPOLOGY ENDPOINT SEED greet|barrier N\n",
+              stderr);
+        return 2;
+    }
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    const char *seed = argv[5];
+    options.id = (uint32_t)strtoul(argv[1], NULL, 10);
+    options.world_size = (uint32_t)strtoul(argv[2], NULL, 10);
+    options.topology = (enum ls_topology)topology_of(argv[3]);
+    options.bind = argv[4];
+    options.start_timeout_ms = WAIT_MS;
+    options.attach = &seed;
+    options.n_attach = strcmp(seed, argv[4]) == 0 ? 0 : 1;
+    ls_node *node;
+    if (ls_node_create(&node, &options) != LS_OK)
+        return failed("create");
+    const int code = strcmp(argv[6], "greet") == 0
+                         ? greet(node, options.world_size)
+                         : barrier(node, strtoull(argv[7], NULL, 10));
+    ls_node_destroy(&node);
+    return code;
+}
