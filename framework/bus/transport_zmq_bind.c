@@ -61,6 +61,48 @@ static bool port_range(const char *bind, char *host, size_t size,
     return true;
 }
 
+/* The host of a tcp address into host[size], without brackets. */
+static bool tcp_host(const char *endpoint, char *host, size_t size)
+{
+    if (strncmp(endpoint, "tcp://", 6) != 0)
+        return false;
+    const char *at = endpoint + 6;
+    const char *colon = strrchr(at, ':');
+    size_t n = colon == NULL ? strlen(at) : (size_t)(colon - at);
+    if (n >= 2 && at[0] == '[' && at[n - 1] == ']') {
+        at++;
+        n -= 2;
+    }
+    if (n >= size)
+        n = size - 1;
+    memcpy(host, at, n);
+    host[n] = '\0';
+    return true;
+}
+
+/* libzmq binds to numbers and to the names of interfaces; a host name is looked
+ * up here. */
+static bool bind_one(void *socket, const char *address)
+{
+    if (zmq_bind(socket, address) == 0)
+        return true;
+    char host[LS_ENDPOINT_MAX + 1], number[64], literal[128];
+    const struct addrinfo want = {.ai_family = AF_INET,
+                                  .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    if (zmq_errno() != ENODEV || !tcp_host(address, host, sizeof host) ||
+        getaddrinfo(host, NULL, &want, &found) != 0)
+        return false;
+    const int unknown = getnameinfo(found->ai_addr, found->ai_addrlen, number,
+                                    sizeof number, NULL, 0, NI_NUMERICHOST);
+    freeaddrinfo(found);
+    if (unknown != 0)
+        return false;
+    snprintf(literal, sizeof literal, "tcp://%s%s", number,
+             strrchr(address, ':'));
+    return zmq_bind(socket, literal) == 0;
+}
+
 static int bind_range(void *socket, const char *bind, const char *host,
                       unsigned first, unsigned last)
 {
@@ -71,7 +113,7 @@ static int bind_range(void *socket, const char *bind, const char *host,
     for (unsigned port = first; port <= last; port++) {
         char one[LS_ENDPOINT_MAX + 16];
         snprintf(one, sizeof one, "%s:%u", host, port);
-        if (zmq_bind(socket, one) == 0)
+        if (bind_one(socket, one))
             return LS_OK;
         if (zmq_errno() != EADDRINUSE)
             return refused(one);
@@ -95,7 +137,7 @@ int transport_zmq_bind(void *socket, const char *bind, char *endpoint)
                           "cannot bind %s: a program answers there", bind);
     else if (port_range(bind, host, sizeof host, &first, &last))
         status = bind_range(socket, bind, host, first, last);
-    else if (zmq_bind(socket, bind) != 0)
+    else if (!bind_one(socket, bind))
         status = refused(bind);
     if (status != LS_OK)
         return status;
@@ -139,25 +181,6 @@ void transport_zmq_close(void *zctx, void *socket, const char *endpoint)
     zmq_close(socket);
     if (strncmp(endpoint, "ipc://", 6) == 0)
         unlink(endpoint + 6);
-}
-
-/* The host of a tcp address into host[size], without brackets. */
-static bool tcp_host(const char *endpoint, char *host, size_t size)
-{
-    if (strncmp(endpoint, "tcp://", 6) != 0)
-        return false;
-    const char *at = endpoint + 6;
-    const char *colon = strrchr(at, ':');
-    size_t n = colon == NULL ? strlen(at) : (size_t)(colon - at);
-    if (n >= 2 && at[0] == '[' && at[n - 1] == ']') {
-        at++;
-        n -= 2;
-    }
-    if (n >= size)
-        n = size - 1;
-    memcpy(host, at, n);
-    host[n] = '\0';
-    return true;
 }
 
 static bool is_loopback(const char *host)

@@ -37,7 +37,7 @@ static void forget(struct peer *peer, uint64_t incarnation)
 
 static bool alive(const struct peer *peer)
 {
-    return peer->n_present != 0 ||
+    return peer->n_present != 0 || peer->state == LS_MEMBER_READY ||
            (peer->state != LS_MEMBER_LEFT && peer->state != LS_MEMBER_LOST &&
             peer->heard_at != 0);
 }
@@ -125,9 +125,8 @@ static void gone(ls_node *node, struct peer *peer, enum ls_member_state state,
     node->world_version++;
     node->announce = true;
     /* Our connection there closes: to one that leaves this says that all it
-     * sent has been received. An address that the user gave is kept, for
-     * whoever comes back to it; and one that fell silent, while its own
-     * connection stands, may speak again. */
+     * sent has been received. An address that the user gave is kept for who
+     * comes back to it, and so is one that is silent but still connected. */
     if (peer->link != NULL && (state == LS_MEMBER_LEFT ||
                                (!peer->link->attached && peer->n_present == 0)))
         peer->link->closing = true;
@@ -145,13 +144,6 @@ static void gone(ls_node *node, struct peer *peer, enum ls_member_state state,
     if (was_ready)
         tell(node, peer);
     ls_cond_broadcast(&node->changed);
-}
-
-void world_farewell(ls_node *node, struct peer *peer, int reason)
-{
-    peer->said_farewell = true;
-    peer->farewell_reason = reason;
-    gone(node, peer, LS_MEMBER_LEFT, reason);
 }
 
 void world_refuse(ls_node *node, struct link *link)
@@ -303,6 +295,15 @@ static void admit_rival(ls_node *node, struct peer *peer)
     arrived(node, peer, &rival);
 }
 
+void world_farewell(ls_node *node, struct peer *peer, int reason)
+{
+    peer->said_farewell = true;
+    peer->farewell_reason = reason;
+    gone(node, peer, LS_MEMBER_LEFT, reason);
+    if (peer->n_present == 0)
+        admit_rival(node, peer); /* its next life came before its last word */
+}
+
 static void absent(ls_node *node, const struct wire_presence *p)
 {
     struct peer *peer = world_find(node, p->id);
@@ -404,12 +405,11 @@ static struct peer *relayed(ls_node *node, const struct link *link,
     if (peer == NULL && may_be_early &&
         (peer = world_note(node, header->origin, header->incarnation)) != NULL)
         peer->via = link->peer;
-    if (peer == NULL || peer->via != link->peer)
-        return NULL;
-    return peer->incarnation == header->incarnation ||
-                   (may_be_early && header->incarnation > peer->incarnation)
-               ? peer
-               : NULL;
+    const bool known =
+        peer != NULL && peer->via == link->peer &&
+        (peer->incarnation == header->incarnation ||
+         (may_be_early && header->incarnation > peer->incarnation));
+    return known ? peer : NULL;
 }
 
 struct peer *world_accept(ls_node *node, struct link *link,
@@ -440,12 +440,10 @@ struct peer *world_accept(ls_node *node, struct link *link,
     const bool leaf = node->options.topology == LS_TOPOLOGY_STAR && !node->hub;
     if (leaf && !direct && link->peer == NULL)
         return NULL; /* whose connection this is, a heartbeat says first */
-    if (link->peer != NULL && link->peer->id != header->origin) {
-        struct peer *peer = relayed(node, link, header, leaf);
-        if (peer != NULL)
-            return peer;
-    }
-    return bind_link(node, link, header);
+    struct peer *peer = NULL;
+    if (link->peer != NULL && link->peer->id != header->origin)
+        peer = relayed(node, link, header, leaf);
+    return peer != NULL ? peer : bind_link(node, link, header);
 }
 
 /* ---- time -------------------------------------------------------------- */

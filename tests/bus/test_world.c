@@ -233,6 +233,7 @@ static void test_another_name_of_ones_own_address_is_passed_over(void **state)
     char other[LS_ENDPOINT_MAX + 1];
     counter_init(&heard);
     ls_node_options_init(&options);
+    options.bind = "tcp://127.0.0.1:*";
     assert_ok(ls_node_create(&node, &options));
     assert_ok(ls_node_open(node)); /* to take a port that is free */
     (void)snprintf(other, sizeof other, "tcp://localhost%s",

@@ -151,7 +151,7 @@ struct world {
 /* Zeroed fields have their usual meaning. */
 struct world_plan {
     size_t n;
-    const char *transport; /* inproc (default), ipc, tcp */
+    const char *transport; /* inproc (default), ipc, tcp, port */
     enum ls_topology topology;
     const uint32_t *ids; /* NULL: 1, 2, 3 … */
     void (*tune)(struct ls_node_options *options, size_t index);
@@ -173,6 +173,9 @@ static inline void bind_for(struct world *world, const struct world_plan *plan,
     const char *transport = plan->transport != NULL ? plan->transport : "";
     if (strcmp(transport, "tcp") == 0) {
         (void)snprintf(out, size, "tcp://127.0.0.1:21500-21999");
+    } else if (strcmp(transport, "port") == 0) {
+        /* One that no program takes which looks for the first free one. */
+        (void)snprintf(out, size, "tcp://127.0.0.1:*");
     } else if (strcmp(transport, "ipc") == 0) {
         if (world->directory[0] == '\0') {
             strcpy(world->directory, "/tmp/lockstep-test-XXXXXX");

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# docs_snippets.sh SOURCE: each fenced block of README.md and docs/**/*.md whose info
+# docs_snippets.sh SOURCE: each fenced block of README.md and docs/ whose info
 # string names a file (```c docs/examples/hello.c) is that file to the byte, and
 # each that has a main() names one.
 set -euo pipefail
@@ -40,6 +40,6 @@ while IFS=$'\t' read -r place file block; do
         bad=1
     fi
 done <"$work/list"
-printf '%d snippets are what their files have\n' "$n"
 [ "$n" -gt 0 ] || { echo "no snippet found" && bad=1; }
+[ $bad -ne 0 ] || echo "$n snippets are what their files have"
 exit $bad

@@ -50,12 +50,12 @@ word='(^|[^A-Za-z0-9_])'
 
 code_lines "${word}(pthread_|sem_(init|wait|post|destroy|timedwait))" \
     "${code[@]}" |
-    grep -vE '^framework/base/(runtime_threads|signal_threads|fiber[a-z0-9_]*)\.[ch]:' |
+    grep -vE '^framework/base/(runtime_threads[a-z_]*|fiber[a-z0-9_]*)\.[ch]:' |
     breach 'threads and locks come from lockstep/runtime.h'
 
 code_lines "${word}(clock_gettime|gettimeofday|time|nanosleep|clock_nanosleep|usleep|sleep|poll|ppoll|select|pselect|epoll_[a-z0-9]+) *\\(" \
     "${code[@]}" |
-    grep -vE '^framework/base/(runtime_threads|signal_threads)\.c:|^framework/bus/transport_zmq[a-z_]*\.c:|^tests/base/test_runtime.c:.*[^_]time\(NULL\)' |
+    grep -vE '^framework/base/runtime_threads[a-z_]*\.c:|^framework/bus/transport_zmq[a-z_]*\.c:|^tests/base/test_runtime.c:.*[^_]time\(NULL\)' |
     breach 'clocks and waits come from lockstep/runtime.h'
 
 code_lines "${word}(zmq_[a-z]|ZMQ_[A-Z])" "${code[@]}" |
