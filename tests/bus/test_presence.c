@@ -11,21 +11,7 @@
 
 #include "lockstep/status.h"
 
-/* A frame of exactly its size on the heap: a read beyond it is seen by the
- * sanitizers. */
-struct bytes {
-    uint8_t *data;
-    size_t size;
-};
-
-static struct bytes copy_of(const uint8_t *data, size_t size)
-{
-    struct bytes bytes = {malloc(size == 0 ? 1 : size), size};
-    assert_non_null(bytes.data);
-    if (size != 0)
-        memcpy(bytes.data, data, size);
-    return bytes;
-}
+#include "wire_fixture.h"
 
 /* ---- a subscriber replays its topics in byte order --------------------- */
 

@@ -12,31 +12,7 @@
 
 #include "lockstep/status.h"
 
-/* A frame of exactly its size on the heap: a read beyond it is seen by the
- * sanitizers. */
-struct bytes {
-    uint8_t *data;
-    size_t size;
-};
-
-static struct bytes copy_of(const uint8_t *data, size_t size)
-{
-    struct bytes bytes = {malloc(size == 0 ? 1 : size), size};
-    assert_non_null(bytes.data);
-    if (size != 0)
-        memcpy(bytes.data, data, size);
-    return bytes;
-}
-
-static struct wire_header header_of(enum wire_kind kind)
-{
-    return (struct wire_header){.kind = kind,
-                                .job = 0xdeadbeef,
-                                .origin = 4294967295u,
-                                .incarnation = UINT64_MAX - 1,
-                                .sequence = 1ull << 63,
-                                .flags = WIRE_FLAG_DROP};
-}
+#include "wire_fixture.h"
 
 /* ---- batches ----------------------------------------------------------- */
 
