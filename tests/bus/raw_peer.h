@@ -79,6 +79,16 @@ static inline void raw_await_subscription(struct raw_peer *raw,
              memcmp(frame + 1, begins, strlen(begins)) != 0);
 }
 
+/* Wait until this very node has: others of its world may dial here too, and
+ * what is sent before is not heard by it. */
+static inline void raw_await_presence(struct raw_peer *raw, const ls_node *node)
+{
+    char begins[LS_JOB_MAX + 32];
+    (void)snprintf(begins, sizeof begins, "~H%d/%s/%u/", WIRE_VERSION,
+                   ls_node_job(node), ls_node_id(node));
+    raw_await_subscription(raw, begins);
+}
+
 static inline void raw_send(struct raw_peer *raw, const void *frame,
                             size_t size, bool more)
 {

@@ -61,7 +61,7 @@ static struct siege *siege_start(void)
 static void join_as_member(struct siege *siege)
 {
     raw_be_present(&siege->raw);
-    raw_await_subscription(&siege->raw, "~H");
+    raw_await_presence(&siege->raw, siege->node);
     raw_heartbeat(&siege->raw, siege->node);
     assert_reaches(&siege->ready, 1);
 }
