@@ -2,6 +2,7 @@
 #include "transport_zmq.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -80,27 +81,25 @@ static bool tcp_host(const char *endpoint, char *host, size_t size)
     return true;
 }
 
-/* libzmq binds to numbers and to the names of interfaces; a host name is looked
- * up here. */
-static bool bind_one(void *socket, const char *address)
+/* libzmq binds to numbers and to the names of interfaces. The address with a
+ * host name looked up, or as it is: once for all ports of a range, and before
+ * any bind, whose errno the resolver may overwrite. */
+static void look_up(const char *address, char *literal, size_t size)
 {
-    if (zmq_bind(socket, address) == 0)
-        return true;
-    char host[LS_ENDPOINT_MAX + 1], number[64], literal[128];
+    char host[LS_ENDPOINT_MAX + 1], number[64];
     const struct addrinfo want = {.ai_family = AF_INET,
                                   .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
-    if (zmq_errno() != ENODEV || !tcp_host(address, host, sizeof host) ||
+    snprintf(literal, size, "%s", address);
+    if (!tcp_host(address, host, sizeof host) || strcmp(host, "*") == 0 ||
+        if_nametoindex(host) != 0 ||
         getaddrinfo(host, NULL, &want, &found) != 0)
-        return false;
-    const int unknown = getnameinfo(found->ai_addr, found->ai_addrlen, number,
-                                    sizeof number, NULL, 0, NI_NUMERICHOST);
+        return;
+    if (getnameinfo(found->ai_addr, found->ai_addrlen, number, sizeof number,
+                    NULL, 0, NI_NUMERICHOST) == 0 &&
+        strrchr(address + strlen("tcp://"), ':') != NULL)
+        snprintf(literal, size, "tcp://%s%s", number, strrchr(address, ':'));
     freeaddrinfo(found);
-    if (unknown != 0)
-        return false;
-    snprintf(literal, sizeof literal, "tcp://%s%s", number,
-             strrchr(address, ':'));
-    return zmq_bind(socket, literal) == 0;
 }
 
 static int bind_range(void *socket, const char *bind, const char *host,
@@ -113,7 +112,7 @@ static int bind_range(void *socket, const char *bind, const char *host,
     for (unsigned port = first; port <= last; port++) {
         char one[LS_ENDPOINT_MAX + 16];
         snprintf(one, sizeof one, "%s:%u", host, port);
-        if (bind_one(socket, one))
+        if (zmq_bind(socket, one) == 0)
             return LS_OK;
         if (zmq_errno() != EADDRINUSE)
             return refused(one);
@@ -124,9 +123,10 @@ static int bind_range(void *socket, const char *bind, const char *host,
 
 int transport_zmq_bind(void *socket, const char *bind, char *endpoint)
 {
-    char host[LS_ENDPOINT_MAX + 1];
+    char literal[LS_ENDPOINT_MAX + 64], host[LS_ENDPOINT_MAX + 1];
     unsigned first, last;
     int status = LS_OK;
+    look_up(bind, literal, sizeof literal);
     if (!transport_zmq_knows(bind))
         status = ls_error(LS_EINVAL,
                           "cannot bind %s: it begins with none of tcp://, "
@@ -135,9 +135,9 @@ int transport_zmq_bind(void *socket, const char *bind, char *endpoint)
     else if (strncmp(bind, "ipc://", 6) == 0 && ipc_in_use(bind + 6))
         status = ls_error(LS_EADDRINUSE,
                           "cannot bind %s: a program answers there", bind);
-    else if (port_range(bind, host, sizeof host, &first, &last))
+    else if (port_range(literal, host, sizeof host, &first, &last))
         status = bind_range(socket, bind, host, first, last);
-    else if (!bind_one(socket, bind))
+    else if (zmq_bind(socket, literal) != 0)
         status = refused(bind);
     if (status != LS_OK)
         return status;

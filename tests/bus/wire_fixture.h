@@ -38,4 +38,20 @@ static inline struct wire_header header_of(enum wire_kind kind)
                                 .flags = WIRE_FLAG_DROP};
 }
 
+/* Read it with each byte of it changed to every value: whatever comes of that,
+ * the sanitizers see a read beyond it. */
+static inline void read_every_change(uint8_t *data, size_t size,
+                                     int (*read)(const uint8_t *data,
+                                                 size_t size))
+{
+    for (size_t at = 0; at < size; at++) {
+        const uint8_t was = data[at];
+        for (unsigned value = 0; value < 256; value++) {
+            data[at] = (uint8_t)value;
+            (void)read(data, size);
+        }
+        data[at] = was;
+    }
+}
+
 #endif
