@@ -15,7 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lockstep/simulation.h"
 #include "runtime_ops.h"
+#include "thread_state.h"
 #include "utf8.h"
 
 enum {
@@ -47,9 +49,6 @@ enum { UNREAD = -1, JSON_BIT = 8 };
 
 /* A struct setting in one word, so that it is read and changed as a whole. */
 static atomic_int packed_setting = UNREAD;
-
-static _Thread_local int64_t thread_node = -1;
-static _Thread_local const char *thread_step;
 
 /* Under the process mutex. */
 static struct {
@@ -136,29 +135,36 @@ int ls_log_setup(const char *setting)
     return LS_OK;
 }
 
+/* The simulation whose own log a line belongs into, whatever people want to
+ * see: equal runs have equal logs. NULL: none. */
+static ls_simulation *noted_in(enum ls_log_level level)
+{
+    return level > LS_LOG_WARN ? NULL : ls_simulation_of(ls_runtime_current());
+}
+
 bool ls_log_enabled(enum ls_log_level level)
 {
-    return level <= current_setting().level;
+    return level <= current_setting().level || noted_in(level) != NULL;
 }
 
 void ls_log_set_node(int64_t node)
 {
-    thread_node = node;
+    thread_state()->node = node;
 }
 
 void ls_log_set_step(const char *step)
 {
-    thread_step = step;
+    thread_state()->step = step;
 }
 
 int64_t ls_log_node(void)
 {
-    return thread_node;
+    return thread_state()->node;
 }
 
 const char *ls_log_step(void)
 {
-    return thread_step;
+    return thread_state()->step;
 }
 
 void ls_log_redirect(void (*fn)(void *self, const char *line), void *self)
@@ -252,15 +258,17 @@ static void append_text(struct line *line, const char *text, size_t size,
 
 static void begin_json(struct line *line, enum ls_log_level level, int64_t wall)
 {
+    const struct thread_state *const thread = thread_state();
     append_format(line, "{\"time\":%lld.%06lld,\"level\":\"%s\"",
                   (long long)(wall / LS_NS_PER_S),
                   (long long)(wall % LS_NS_PER_S / LS_NS_PER_US),
                   level_names[level]);
-    if (thread_node >= 0)
-        append_format(line, ",\"node\":%lld", (long long)thread_node);
-    if (thread_step != NULL) {
+    if (thread->node >= 0)
+        append_format(line, ",\"node\":%lld", (long long)thread->node);
+    if (thread->step != NULL) {
         append_format(line, ",\"step\":\"");
-        append_text(line, thread_step, strnlen(thread_step, STEP_BYTES), true);
+        append_text(line, thread->step, strnlen(thread->step, STEP_BYTES),
+                    true);
         append_format(line, "\"");
     }
     append_format(line, ",\"text\":\"");
@@ -269,16 +277,18 @@ static void begin_json(struct line *line, enum ls_log_level level, int64_t wall)
 static void begin_text(struct line *line, enum ls_log_level level, int64_t wall,
                        bool coloured)
 {
+    const struct thread_state *const thread = thread_state();
     const long long ms = wall / LS_NS_PER_MS;
     append_format(line, "%02lld:%02lld:%02lld.%03lld %s%-5s%s ",
                   ms / 3600000 % 24, ms / 60000 % 60, ms / 1000 % 60, ms % 1000,
                   coloured ? level_colours[level] : "", level_names[level],
                   coloured ? "\x1b[0m" : "");
-    if (thread_node >= 0)
-        append_format(line, "node %lld ", (long long)thread_node);
-    if (thread_step != NULL) {
+    if (thread->node >= 0)
+        append_format(line, "node %lld ", (long long)thread->node);
+    if (thread->step != NULL) {
         append_format(line, "[");
-        append_text(line, thread_step, strnlen(thread_step, STEP_BYTES), false);
+        append_text(line, thread->step, strnlen(thread->step, STEP_BYTES),
+                    false);
         append_format(line, "] ");
     }
 }
@@ -316,9 +326,17 @@ void ls_log_write(enum ls_log_level level, const char *format, ...)
     if (vsnprintf(text, sizeof text, format, arguments) < 0)
         text[0] = '\0';
     va_end(arguments);
+    ls_simulation *const simulation = noted_in(level);
+    if (simulation != NULL)
+        ls_simulation_note(simulation, "%s: %s", level_names[level], text);
+    const struct setting setting = current_setting();
+    if (level > setting.level) {
+        errno = caller_errno;
+        return;
+    }
 
-    const bool json = current_setting().json;
-    const int64_t wall = ls_wall_now(ls_runtime_threads());
+    const bool json = setting.json;
+    const int64_t wall = ls_wall_now(ls_runtime_current());
     struct line line = {.length = 0};
     ls_mutex *const mutex = ls_runtime_process_mutex();
     ls_mutex_lock(mutex);

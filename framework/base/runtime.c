@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "inline/runtime_network.h"
 #include "runtime_ops.h"
 
 int64_t ls_now(ls_runtime *runtime)
@@ -113,4 +114,14 @@ int ls_cond_wait(ls_cond *cond, ls_mutex *mutex, int64_t deadline)
 {
     assert(cond->runtime == mutex->runtime);
     return cond->runtime->ops->cond_wait(cond, mutex, deadline);
+}
+
+void *ls_runtime_network(const ls_runtime *runtime)
+{
+    return runtime->network;
+}
+
+void ls_runtime_set_network(ls_runtime *runtime, void *network)
+{
+    runtime->network = network;
 }

@@ -36,6 +36,7 @@ struct ls_runtime_ops {
 
 struct ls_runtime {
     const struct ls_runtime_ops *ops;
+    void *network; /* borrow, of the bus: what its nodes use; NULL: libzmq */
 };
 
 struct ls_thread {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local char last_text[LS_ERROR_TEXT_MAX];
+#include "thread_state.h"
 
 const char *ls_status_name(int status)
 {
@@ -65,10 +65,11 @@ static void drop_half_character(char *text)
         text[start - 1] = '\0';
 }
 
-/* Made beside last_text and copied then: the arguments may point into it. */
+/* Made beside the last text and copied then: the arguments may point into
+ * it. */
 static void keep_text(const char *tail, const char *format, va_list arguments)
 {
-    char text[sizeof last_text];
+    char text[LS_ERROR_TEXT_MAX];
     const int wanted = vsnprintf(text, sizeof text, format, arguments);
     size_t length = wanted < 0 ? 0 : (size_t)wanted;
     if (wanted < 0)
@@ -78,7 +79,7 @@ static void keep_text(const char *tail, const char *format, va_list arguments)
             (size_t)snprintf(text + length, sizeof text - length, ": %s", tail);
     if (length >= sizeof text)
         drop_half_character(text);
-    memcpy(last_text, text, strlen(text) + 1);
+    memcpy(thread_state()->error_text, text, strlen(text) + 1);
 }
 
 int ls_error(int status, const char *format, ...)
@@ -94,7 +95,7 @@ int ls_error_at(int status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    keep_text(last_text, format, arguments);
+    keep_text(thread_state()->error_text, format, arguments);
     va_end(arguments);
     return status;
 }
@@ -140,10 +141,10 @@ int ls_error_from(int os_errno, const char *what)
 
 void ls_error_clear(void)
 {
-    last_text[0] = '\0';
+    thread_state()->error_text[0] = '\0';
 }
 
 const char *ls_error_text(void)
 {
-    return last_text;
+    return thread_state()->error_text;
 }

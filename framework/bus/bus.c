@@ -452,8 +452,11 @@ static int64_t look_after(ls_node *node)
 
 void bus_thread_main(void *self)
 {
-    static const struct transport_events events = {on_subscription, on_message,
-                                                   on_take};
+    static const struct transport_events events = {.subscription =
+                                                       on_subscription,
+                                                   .message = on_message,
+                                                   .take = on_take,
+                                                   NULL};
     ls_node *node = self;
     ls_log_set_node(node->options.id);
     int64_t next = LS_NOW;

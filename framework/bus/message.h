@@ -16,6 +16,7 @@
 
 struct peer;
 struct event_entry;
+struct transport_ops;
 
 enum message_kind {
     MESSAGE_EVENT,
@@ -33,8 +34,9 @@ struct frame {
 struct message {
     struct message *next;
     struct frame frames[2];
-    unsigned n_frames;   /* that the transport filled and must release */
-    const uint8_t *head; /* the first frame */
+    unsigned n_frames; /* that the transport filled and must release */
+    const struct transport_ops *transport; /* that one, when n_frames != 0 */
+    const uint8_t *head;                   /* the first frame */
     size_t head_size;
     const uint8_t *tail; /* the second; NULL when there is none */
     size_t tail_size;

@@ -142,7 +142,7 @@ static int not_formed(ls_node *node)
     bool mismatch = refusal[0] != '\0' && ready == 1;
     for (size_t i = 0; i < n; i++) {
         char why[256];
-        transport_explain(silent[i].endpoint, why, sizeof why);
+        transport_explain(node->transport, silent[i].endpoint, why, sizeof why);
         if (silent[i].refusal[0] != '\0')
             append(&text, "; %s: %s", silent[i].endpoint, silent[i].refusal);
         else

@@ -2,8 +2,9 @@
  *
  * A transport publishes from one endpoint to whoever subscribed there, and has
  * one link to each peer that this node subscribed to. libzmq is one
- * (transport_zmq.c); a simulated network is to be another, so nothing else in
- * the bus knows sockets.
+ * (transport_zmq.c), the simulated network of lockstep/network.h is another
+ * (transport_sim.c): the runtime says which, and nothing else in the bus knows
+ * sockets.
  *
  * The lock: transport_lock() guards publishing, and is the node's lock for all
  * that an emit looks at. Functions say whether it must be held.
@@ -16,6 +17,12 @@
 typedef struct transport transport;
 typedef struct transport_link transport_link;
 
+enum transport_probed {
+    TRANSPORT_LISTENS, /* a process accepts connections there */
+    TRANSPORT_REFUSES, /* its host lives and says that nobody does */
+    TRANSPORT_UNKNOWN  /* no answer within a second */
+};
+
 struct transport_events {
     /* Someone subscribed to, or unsubscribed from, this topic here. Called
      * with the lock held. */
@@ -26,6 +33,9 @@ struct transport_events {
     /* Where to take an empty message from; NULL: none to be had, the message
      * is dropped and counted by the caller. */
     struct message *(*take)(void *self);
+    /* The answer to transport_probe(). */
+    void (*probed)(void *self, const char *endpoint,
+                   enum transport_probed answer);
 };
 
 /* Bind. endpoint: what was bound, LS_ENDPOINT_MAX + 1 bytes.
@@ -66,6 +76,12 @@ int transport_link_subscribe(transport_link *link, const uint8_t *topic,
 /* Not from inside transport_poll(). */
 void transport_link_close(transport_link **link);
 
+/* Ask whether anyone listens at an endpoint, to tell a broken connection from a
+ * process that is gone: events->probed() is called once from transport_poll().
+ * A host name is not looked up: it is TRANSPORT_UNKNOWN. Bus thread. Errors:
+ * LS_EINVAL; LS_ELIMIT; LS_ENOMEM. */
+int transport_probe(transport *t, const char *endpoint);
+
 /* Wait until something comes or the deadline passes, and hand it on. Bus
  * thread, lock not held. Returns whether messages may be left unread, so that
  * it should be called again at once. */
@@ -74,7 +90,8 @@ bool transport_poll(transport *t, int64_t deadline,
 /* Make transport_poll() return. Thread: any. */
 void transport_wake(transport *t);
 
-/* Make `copy`, an empty message, share the frames of another. */
+/* Make `copy`, an empty message, share the frames of another. Thread: any that
+ * has the other. */
 void transport_copy(struct message *copy, const struct message *of);
 
 /* At the start of a release function: what others did with the payload before
@@ -87,9 +104,20 @@ void transport_release(struct message *message);
 
 /* Why nobody may have answered at an address, into text: "" when nothing is
  * known against it. May ask the resolver. */
-void transport_explain(const char *endpoint, char *text, size_t size);
+void transport_explain(transport *t, const char *endpoint, char *text,
+                       size_t size);
 
 /* Whether an address reaches beyond this host: tcp to other than loopback. */
 bool transport_leaves_host(const char *endpoint);
+
+/* The host of a tcp address into host[size], without brackets. Returns false:
+ * it is another kind of address. */
+bool transport_tcp_host(const char *endpoint, char *host, size_t size);
+/* Whether an address is of a kind that the bus uses; libzmq has more, some of
+ * which reach everyone on a network. */
+bool transport_knows(const char *endpoint);
+/* "tcp://host:21500-21999" into its parts: host with its tcp://. */
+bool transport_port_range(const char *bind, char *host, size_t size,
+                          unsigned *first, unsigned *last);
 
 #endif

@@ -52,7 +52,7 @@ bool transport_zmq_set_int(void *socket, int option, int value)
     return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
 }
 
-bool transport_zmq_set_common(const transport *t, void *socket,
+bool transport_zmq_set_common(const struct zmq_transport *t, void *socket,
                               size_t max_bytes)
 {
     const int64_t max = (int64_t)max_bytes;
@@ -78,13 +78,13 @@ int transport_zmq_fd(void *socket)
     return zmq_getsockopt(socket, ZMQ_FD, &fd, &size) == 0 ? fd : -1;
 }
 
-bool transport_zmq_watch(const transport *t, int fd, void *what)
+bool transport_zmq_watch(const struct zmq_transport *t, int fd, void *what)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
     return epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-static int open_files(transport *t)
+static int open_files(struct zmq_transport *t)
 {
     t->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (t->epoll < 0)
@@ -97,7 +97,8 @@ static int open_files(transport *t)
     return LS_OK;
 }
 
-static int open_publisher(transport *t, const char *bind, char *endpoint)
+static int open_publisher(struct zmq_transport *t, const char *bind,
+                          char *endpoint)
 {
     if ((t->zctx = transport_zmq_context()) == NULL)
         return transport_zmq_error("zmq_ctx_new");
@@ -113,23 +114,53 @@ static int open_publisher(transport *t, const char *bind, char *endpoint)
     if (status != LS_OK)
         return status;
     memcpy(t->bound, endpoint, sizeof t->bound);
+    transport_zmq_inproc_add(t);
     if (!transport_zmq_watch(t, transport_zmq_fd(t->xpub), t->xpub))
         return ls_error_from(errno, "epoll_ctl");
     atomic_store(&t->xpub_readable, true);
     return LS_OK;
 }
 
-int transport_open(transport **out, ls_runtime *runtime, const char *bind,
-                   size_t max_message_bytes, int linger_ms, char *endpoint)
+static void unbind_transport(transport *base)
 {
-    transport *t = calloc(1, sizeof *t);
+    struct zmq_transport *t = zmq_of(base);
+    transport_lock(base);
+    if (t->xpub != NULL) {
+        transport_zmq_inproc_remove(t);
+        transport_zmq_close(t->zctx, t->xpub, t->bound);
+    }
+    t->xpub = NULL;
+    transport_unlock(base);
+}
+
+static void close_transport(transport *base)
+{
+    struct zmq_transport *t = zmq_of(base);
+    unbind_transport(base);
+    transport_zmq_probes_free(t);
+    if (t->zctx != NULL)
+        transport_zmq_context_release();
+    if (t->wake >= 0)
+        close(t->wake);
+    if (t->epoll >= 0)
+        close(t->epoll);
+    ls_mutex_fini(&base->lock);
+    free(t);
+}
+
+static int open_transport(transport **out, ls_runtime *runtime,
+                          const char *bind, size_t max_message_bytes,
+                          int linger_ms, char *endpoint)
+{
+    struct zmq_transport *t = calloc(1, sizeof *t);
     if (t == NULL)
         return ls_error(LS_ENOMEM, "no memory for a transport");
-    t->runtime = runtime;
+    t->base.ops = &transport_zmq_ops;
+    t->base.runtime = runtime;
     t->max_message_bytes = max_message_bytes;
     t->linger_ms = linger_ms;
     t->epoll = t->wake = -1;
-    int status = ls_mutex_init(&t->lock, runtime);
+    int status = ls_mutex_init(&t->base.lock, runtime);
     if (status != LS_OK) {
         free(t);
         return status;
@@ -138,58 +169,18 @@ int transport_open(transport **out, ls_runtime *runtime, const char *bind,
     if (status == LS_OK)
         status = open_publisher(t, bind, endpoint);
     if (status != LS_OK) {
-        transport_close(&t);
+        close_transport(&t->base);
         return status;
     }
-    *out = t;
+    *out = &t->base;
     return LS_OK;
-}
-
-void transport_unbind(transport *t)
-{
-    transport_lock(t);
-    if (t->xpub != NULL)
-        transport_zmq_close(t->zctx, t->xpub, t->bound);
-    t->xpub = NULL;
-    transport_unlock(t);
-}
-
-void transport_close(transport **transport_p)
-{
-    if (transport_p == NULL || *transport_p == NULL)
-        return;
-    transport *t = *transport_p;
-    transport_unbind(t);
-    if (t->zctx != NULL)
-        transport_zmq_context_release();
-    if (t->wake >= 0)
-        close(t->wake);
-    if (t->epoll >= 0)
-        close(t->epoll);
-    ls_mutex_fini(&t->lock);
-    free(t);
-    *transport_p = NULL;
-}
-
-void transport_lock(transport *t)
-{
-    ls_mutex_lock(&t->lock);
-}
-
-void transport_unlock(transport *t)
-{
-    ls_mutex_unlock(&t->lock);
-}
-
-ls_mutex *transport_mutex(transport *t)
-{
-    return &t->lock;
 }
 
 /* ---- publishing -------------------------------------------------------- */
 
-void transport_wake(transport *t)
+void transport_zmq_wake(transport *base)
 {
+    struct zmq_transport *t = zmq_of(base);
     if (atomic_exchange(&t->woken, true))
         return;
     const uint64_t one = 1;
@@ -198,30 +189,30 @@ void transport_wake(transport *t)
     (void)written;
 }
 
-static void look(transport *t)
+static void look(struct zmq_transport *t)
 {
     int events = 0;
     size_t size = sizeof events;
     if (t->xpub != NULL &&
         zmq_getsockopt(t->xpub, ZMQ_EVENTS, &events, &size) == 0 &&
         (events & ZMQ_POLLIN) != 0 && !atomic_exchange(&t->xpub_readable, true))
-        transport_wake(t);
+        transport_zmq_wake(&t->base);
 }
 
 /* Lock held, after every call on the XPUB. */
-static void look_for_subscriptions(transport *t)
+static void look_for_subscriptions(struct zmq_transport *t)
 {
-    const int64_t now = ls_now(t->runtime);
+    const int64_t now = ls_now(t->base.runtime);
     if (now - t->looked_at < LOOK_EVERY_NS) {
         if (!atomic_exchange(&t->unlooked, true))
-            transport_wake(t);
+            transport_zmq_wake(&t->base);
         return;
     }
     t->looked_at = now;
     look(t);
 }
 
-static int send_frame(transport *t, zmq_msg_t *frame, int flags)
+static int send_frame(struct zmq_transport *t, zmq_msg_t *frame, int flags)
 {
     HANDED_OVER();
     if (t->xpub == NULL) {
@@ -235,9 +226,10 @@ static int send_frame(transport *t, zmq_msg_t *frame, int flags)
     return status;
 }
 
-int transport_publish(transport *t, const void *head, size_t head_size,
-                      const void *body, size_t body_size)
+static int publish(transport *base, const void *head, size_t head_size,
+                   const void *body, size_t body_size)
 {
+    struct zmq_transport *t = zmq_of(base);
     zmq_msg_t frame;
     if (zmq_msg_init_size(&frame, head_size + body_size) != 0)
         return transport_zmq_error("zmq_msg_init_size");
@@ -250,10 +242,11 @@ int transport_publish(transport *t, const void *head, size_t head_size,
     return status;
 }
 
-int transport_publish_owned(transport *t, const void *head, size_t head_size,
-                            void *body, size_t body_size,
-                            void (*release)(void *data, void *hint), void *hint)
+static int publish_owned(transport *base, const void *head, size_t head_size,
+                         void *body, size_t body_size,
+                         void (*release)(void *data, void *hint), void *hint)
 {
+    struct zmq_transport *t = zmq_of(base);
     zmq_msg_t first, second;
     if (zmq_msg_init_data(&second, body, body_size, release, hint) != 0) {
         release(body, hint);
@@ -273,8 +266,9 @@ int transport_publish_owned(transport *t, const void *head, size_t head_size,
     return status;
 }
 
-int transport_republish(transport *t, const struct message *message)
+static int republish(transport *base, const struct message *message)
 {
+    struct zmq_transport *t = zmq_of(base);
     for (unsigned i = 0; i < message->n_frames; i++) {
         zmq_msg_t copy;
         zmq_msg_init(&copy);
@@ -287,3 +281,22 @@ int transport_republish(transport *t, const struct message *message)
     look_for_subscriptions(t);
     return LS_OK;
 }
+
+const struct transport_ops transport_zmq_ops = {
+    .open = open_transport,
+    .close = close_transport,
+    .unbind = unbind_transport,
+    .publish = publish,
+    .publish_owned = publish_owned,
+    .republish = republish,
+    .link_open = transport_zmq_link_open,
+    .link_connect = transport_zmq_link_connect,
+    .link_subscribe = transport_zmq_link_subscribe,
+    .link_close = transport_zmq_link_close,
+    .probe = transport_zmq_probe,
+    .take_in = transport_zmq_poll,
+    .wake = transport_zmq_wake,
+    .explain = transport_zmq_explain,
+    .copy = transport_zmq_copy,
+    .release = transport_zmq_release,
+};

@@ -46,41 +46,6 @@ static bool ipc_in_use(const char *path)
     return answered;
 }
 
-/* "tcp://host:21500-21999" into its parts. */
-static bool port_range(const char *bind, char *host, size_t size,
-                       unsigned *first, unsigned *last)
-{
-    const char *colon = strrchr(bind, ':');
-    const size_t n = colon == NULL ? 0 : (size_t)(colon - bind);
-    if (strncmp(bind, "tcp://", 6) != 0 || n < 6 || n >= size)
-        return false;
-    char rest;
-    if (sscanf(colon + 1, "%5u-%5u%c", first, last, &rest) != 2)
-        return false;
-    memcpy(host, bind, n);
-    host[n] = '\0';
-    return true;
-}
-
-/* The host of a tcp address into host[size], without brackets. */
-static bool tcp_host(const char *endpoint, char *host, size_t size)
-{
-    if (strncmp(endpoint, "tcp://", 6) != 0)
-        return false;
-    const char *at = endpoint + 6;
-    const char *colon = strrchr(at, ':');
-    size_t n = colon == NULL ? strlen(at) : (size_t)(colon - at);
-    if (n >= 2 && at[0] == '[' && at[n - 1] == ']') {
-        at++;
-        n -= 2;
-    }
-    if (n >= size)
-        n = size - 1;
-    memcpy(host, at, n);
-    host[n] = '\0';
-    return true;
-}
-
 /* libzmq binds to numbers and to the names of interfaces. The address with a
  * host name looked up, or as it is: once for all ports of a range, and before
  * any bind, whose errno the resolver may overwrite. */
@@ -91,8 +56,8 @@ static void look_up(const char *address, char *literal, size_t size)
                                   .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     snprintf(literal, size, "%s", address);
-    if (!tcp_host(address, host, sizeof host) || strcmp(host, "*") == 0 ||
-        if_nametoindex(host) != 0 ||
+    if (!transport_tcp_host(address, host, sizeof host) ||
+        strcmp(host, "*") == 0 || if_nametoindex(host) != 0 ||
         getaddrinfo(host, NULL, &want, &found) != 0)
         return;
     if (getnameinfo(found->ai_addr, found->ai_addrlen, number, sizeof number,
@@ -127,7 +92,7 @@ int transport_zmq_bind(void *socket, const char *bind, char *endpoint)
     unsigned first, last;
     int status = LS_OK;
     look_up(bind, literal, sizeof literal);
-    if (!transport_zmq_knows(bind))
+    if (!transport_knows(bind))
         status = ls_error(LS_EINVAL,
                           "cannot bind %s: it begins with none of tcp://, "
                           "ipc://, inproc://",
@@ -135,7 +100,7 @@ int transport_zmq_bind(void *socket, const char *bind, char *endpoint)
     else if (strncmp(bind, "ipc://", 6) == 0 && ipc_in_use(bind + 6))
         status = ls_error(LS_EADDRINUSE,
                           "cannot bind %s: a program answers there", bind);
-    else if (port_range(literal, host, sizeof host, &first, &last))
+    else if (transport_port_range(literal, host, sizeof host, &first, &last))
         status = bind_range(socket, bind, host, first, last);
     else if (zmq_bind(socket, literal) != 0)
         status = refused(bind);
@@ -183,34 +148,13 @@ void transport_zmq_close(void *zctx, void *socket, const char *endpoint)
         unlink(endpoint + 6);
 }
 
-static bool is_loopback(const char *host)
-{
-    /* Digits, or it is a name, as 127.example.org, or libzmq's
-     * "source;destination". */
-    return (strncmp(host, "127.", 4) == 0 &&
-            host[strspn(host, "0123456789.")] == '\0') ||
-           strcmp(host, "localhost") == 0 || strcmp(host, "lo") == 0 ||
-           strcmp(host, "::1") == 0;
-}
-
-bool transport_leaves_host(const char *endpoint)
+void transport_zmq_explain(transport *t, const char *endpoint, char *text,
+                           size_t size)
 {
     char host[LS_ENDPOINT_MAX + 1];
-    return tcp_host(endpoint, host, sizeof host) && !is_loopback(host);
-}
-
-bool transport_zmq_knows(const char *endpoint)
-{
-    return strncmp(endpoint, "tcp://", 6) == 0 ||
-           strncmp(endpoint, "ipc://", 6) == 0 ||
-           strncmp(endpoint, "inproc://", 9) == 0;
-}
-
-void transport_explain(const char *endpoint, char *text, size_t size)
-{
-    char host[LS_ENDPOINT_MAX + 1];
+    (void)t;
     text[0] = '\0';
-    if (!tcp_host(endpoint, host, sizeof host))
+    if (!transport_tcp_host(endpoint, host, sizeof host))
         return;
     struct addrinfo *found = NULL;
     const int error = getaddrinfo(host, NULL, NULL, &found);

@@ -14,21 +14,28 @@
 
 /* ---- links ------------------------------------------------------------- */
 
-static void make_dirty(transport_link *link)
+static void make_dirty(struct zmq_link *link)
 {
+    struct zmq_transport *t = zmq_of(link->base.transport);
     if (link->dirty)
         return;
     link->dirty = true;
-    link->next_dirty = link->t->dirty;
-    link->t->dirty = link;
+    link->next_dirty = t->dirty;
+    t->dirty = link;
 }
 
-int transport_link_open(transport *t, transport_link **out, void *owner)
+static struct zmq_link *link_of(transport_link *link)
 {
-    transport_link *link = calloc(1, sizeof *link);
+    return (struct zmq_link *)link;
+}
+
+int transport_zmq_link_open(transport *base, transport_link **out, void *owner)
+{
+    struct zmq_transport *t = zmq_of(base);
+    struct zmq_link *link = calloc(1, sizeof *link);
     if (link == NULL)
         return ls_error(LS_ENOMEM, "no memory for a link");
-    link->t = t;
+    link->base.transport = base;
     link->owner = owner;
     link->fd = -1;
     int status = LS_OK;
@@ -41,17 +48,18 @@ int transport_link_open(transport *t, transport_link **out, void *owner)
              !transport_zmq_watch(t, link->fd, link))
         status = ls_error_from(errno, "epoll_ctl");
     if (status != LS_OK) {
-        transport_link_close(&link);
+        transport_zmq_link_close(&link->base);
         return status;
     }
-    *out = link;
+    *out = &link->base;
     return LS_OK;
 }
 
-int transport_link_connect(transport_link *link, const char *endpoint)
+int transport_zmq_link_connect(transport_link *base, const char *endpoint)
 {
+    struct zmq_link *link = link_of(base);
     make_dirty(link);
-    const bool known = transport_zmq_knows(endpoint);
+    const bool known = transport_knows(endpoint);
     if (known && zmq_connect(link->sub, endpoint) == 0)
         return LS_OK;
     const int error = known ? zmq_errno() : EPROTONOSUPPORT;
@@ -61,9 +69,10 @@ int transport_link_connect(transport_link *link, const char *endpoint)
     return transport_zmq_error(endpoint);
 }
 
-int transport_link_subscribe(transport_link *link, const uint8_t *topic,
-                             size_t size, bool subscribe)
+int transport_zmq_link_subscribe(transport_link *base, const uint8_t *topic,
+                                 size_t size, bool subscribe)
 {
+    struct zmq_link *link = link_of(base);
     make_dirty(link);
     const int option = subscribe ? ZMQ_SUBSCRIBE : ZMQ_UNSUBSCRIBE;
     return zmq_setsockopt(link->sub, option, topic, size) == 0
@@ -71,35 +80,34 @@ int transport_link_subscribe(transport_link *link, const uint8_t *topic,
                : transport_zmq_error("zmq_setsockopt");
 }
 
-void transport_link_close(transport_link **link_p)
+void transport_zmq_link_close(transport_link *base)
 {
-    if (link_p == NULL || *link_p == NULL)
-        return;
-    transport_link *link = *link_p;
-    transport_link **at = &link->t->dirty;
+    struct zmq_link *link = link_of(base);
+    struct zmq_transport *t = zmq_of(base->transport);
+    struct zmq_link **at = &t->dirty;
     while (*at != NULL && *at != link)
         at = &(*at)->next_dirty;
     if (*at == link)
         *at = link->next_dirty;
     if (link->fd >= 0)
-        epoll_ctl(link->t->epoll, EPOLL_CTL_DEL, link->fd, NULL);
+        epoll_ctl(t->epoll, EPOLL_CTL_DEL, link->fd, NULL);
     if (link->sub != NULL)
         zmq_close(link->sub);
     free(link);
-    *link_p = NULL;
 }
 
 /* ---- receiving --------------------------------------------------------- */
 
 /* Read one message whole; parts beyond the second are read and thrown away,
  * or they would be taken for the start of the next one. */
-static bool receive(transport_link *link, struct message *message)
+static bool receive(struct zmq_link *link, struct message *message)
 {
     zmq_msg_t *first = (zmq_msg_t *)&message->frames[0];
     zmq_msg_init(first);
     if (zmq_msg_recv(first, link->sub, ZMQ_DONTWAIT) < 0)
         return false;
     TAKEN_OVER();
+    message->transport = &transport_zmq_ops;
     message->n_frames = 1;
     message->head = zmq_msg_data(first);
     message->head_size = zmq_msg_size(first);
@@ -126,13 +134,14 @@ static bool receive(transport_link *link, struct message *message)
     return true;
 }
 
-void transport_copy(struct message *copy, const struct message *of)
+void transport_zmq_copy(struct message *copy, const struct message *of)
 {
     for (unsigned i = 0; i < of->n_frames && i < 2; i++) {
         zmq_msg_init((zmq_msg_t *)&copy->frames[i]);
         zmq_msg_copy((zmq_msg_t *)&copy->frames[i],
                      (zmq_msg_t *)(uintptr_t)&of->frames[i]);
     }
+    copy->transport = of->transport;
     copy->n_frames = of->n_frames;
     copy->head = zmq_msg_data((zmq_msg_t *)&copy->frames[0]);
     copy->head_size = of->head_size;
@@ -146,17 +155,16 @@ void transport_released(void)
     TAKEN_OVER();
 }
 
-void transport_release(struct message *message)
+void transport_zmq_release(struct message *message)
 {
     HANDED_OVER();
-    if (message->n_frames > 0)
-        zmq_msg_close((zmq_msg_t *)&message->frames[0]);
+    zmq_msg_close((zmq_msg_t *)&message->frames[0]);
     if (message->n_frames > 1)
         zmq_msg_close((zmq_msg_t *)&message->frames[1]);
     message->n_frames = 0;
 }
 
-static void read_link(transport_link *link,
+static void read_link(struct zmq_link *link,
                       const struct transport_events *events, void *self)
 {
     for (unsigned i = 0; i < READ_BUDGET; i++) {
@@ -173,12 +181,12 @@ static void read_link(transport_link *link,
     make_dirty(link);
 }
 
-static void read_subscriptions(transport *t,
+static void read_subscriptions(struct zmq_transport *t,
                                const struct transport_events *events,
                                void *self)
 {
-    t->read_at = ls_now(t->runtime);
-    transport_lock(t);
+    t->read_at = ls_now(t->base.runtime);
+    transport_lock(&t->base);
     atomic_store(&t->unlooked, false);
     atomic_store(&t->xpub_readable, false);
     zmq_msg_t frame;
@@ -190,11 +198,13 @@ static void read_subscriptions(transport *t,
             events->subscription(self, data + 1, size - 1, data[0] == 1);
     }
     zmq_msg_close(&frame);
-    transport_unlock(t);
+    transport_unlock(&t->base);
 }
 
-static int wait_ms(const transport *t, int64_t deadline)
+static int wait_ms(const struct zmq_transport *t, int64_t deadline)
 {
+    const int64_t due = transport_zmq_probes_due(t);
+    deadline = due < deadline ? due : deadline;
     if (t->dirty != NULL || atomic_load(&t->xpub_readable))
         return 0;
     if (atomic_load(&t->unlooked)) {
@@ -203,20 +213,22 @@ static int wait_ms(const transport *t, int64_t deadline)
     }
     if (deadline == LS_FOREVER)
         return -1;
-    const int64_t left = deadline - ls_now(t->runtime);
-    if (left <= 0)
+    const int64_t now = ls_now(t->base.runtime);
+    if (deadline <= now)
         return 0;
+    const int64_t left = deadline - now;
     const int64_t ms = (left + LS_NS_PER_MS - 1) / LS_NS_PER_MS;
     return ms > 60000 ? 60000 : (int)ms;
 }
 
-bool transport_poll(transport *t, int64_t deadline,
-                    const struct transport_events *events, void *self)
+bool transport_zmq_poll(transport *base, int64_t deadline,
+                        const struct transport_events *events, void *self)
 {
+    struct zmq_transport *t = zmq_of(base);
     struct epoll_event ready[MAX_READY];
     const bool unlooked = atomic_load(&t->unlooked);
     const int n = epoll_wait(t->epoll, ready, MAX_READY, wait_ms(t, deadline));
-    if (unlooked && ls_now(t->runtime) - t->read_at >= 2 * LOOK_EVERY_NS)
+    if (unlooked && ls_now(t->base.runtime) - t->read_at >= 2 * LOOK_EVERY_NS)
         atomic_store(&t->xpub_readable, true);
     for (int i = 0; i < n; i++) {
         void *what = ready[i].data.ptr;
@@ -227,16 +239,18 @@ bool transport_poll(transport *t, int64_t deadline,
             atomic_store(&t->woken, false);
         } else if (what == t->xpub) {
             atomic_store(&t->xpub_readable, true);
-        } else {
+        } else if (!transport_zmq_probe_ready(t, what)) {
             make_dirty(what);
         }
     }
     if (atomic_load(&t->xpub_readable))
         read_subscriptions(t, events, self);
-    transport_link *todo = t->dirty;
+    if (t->probes != NULL)
+        transport_zmq_probes_tell(t, events, self);
+    struct zmq_link *todo = t->dirty;
     t->dirty = NULL;
     while (todo != NULL) {
-        transport_link *link = todo;
+        struct zmq_link *link = todo;
         todo = link->next_dirty;
         link->dirty = false;
         read_link(link, events, self);

@@ -170,13 +170,13 @@ static inline void fresh_endpoint(char *out, size_t size)
 static inline void bind_for(struct world *world, const struct world_plan *plan,
                             size_t index, char *out, size_t size)
 {
-    const char *transport = plan->transport != NULL ? plan->transport : "";
-    if (strcmp(transport, "tcp") == 0) {
+    const char *over = plan->transport != NULL ? plan->transport : "";
+    if (strcmp(over, "tcp") == 0) {
         (void)snprintf(out, size, "tcp://127.0.0.1:21500-21999");
-    } else if (strcmp(transport, "port") == 0) {
+    } else if (strcmp(over, "port") == 0) {
         /* One that no program takes which looks for the first free one. */
         (void)snprintf(out, size, "tcp://127.0.0.1:*");
-    } else if (strcmp(transport, "ipc") == 0) {
+    } else if (strcmp(over, "ipc") == 0) {
         if (world->directory[0] == '\0') {
             strcpy(world->directory, "/tmp/lockstep-test-XXXXXX");
             assert_non_null(mkdtemp(world->directory));

@@ -19,7 +19,7 @@ static int64_t clock_now(ls_runtime *runtime)
 }
 
 static struct ls_runtime_ops ops;
-static ls_runtime runtime = {&ops};
+static ls_runtime runtime = {.ops = &ops};
 
 enum { MOST = 16 };
 

@@ -21,7 +21,7 @@ static int64_t clock_now(ls_runtime *runtime)
 }
 
 static struct ls_runtime_ops ops;
-static ls_runtime runtime = {&ops};
+static ls_runtime runtime = {.ops = &ops};
 
 static int both_halves(ls_step *step, void *self)
 {

@@ -11,12 +11,14 @@
 #include "lockstep/random.h"
 #include "lockstep/runtime.h"
 #include "lockstep/signal.h"
+#include "lockstep/simulation.h"
 #include "lockstep/stats.h"
 #include "lockstep/status.h"
 
 /* bus */
 #include "lockstep/channel.h"
 #include "lockstep/event.h"
+#include "lockstep/network.h"
 #include "lockstep/node.h"
 
 /* task */

@@ -9,6 +9,8 @@
  * line, whole, with one write(2); a line over 4095 bytes is cut and ends in an
  * ellipsis. Bytes that would disturb a line are made visible: \n, \x1b.
  * Times are UTC; levels are coloured on a terminal, unless NO_COLOR is set.
+ * On a thread of a simulation they are its times, and warnings and errors are
+ * also noted in its own log (lockstep/simulation.h), whatever LS_LOG says.
  * Thread: any. */
 #ifndef LOCKSTEP_LOG_H
 #define LOCKSTEP_LOG_H
@@ -32,7 +34,7 @@ enum ls_log_level {
  * Errors: LS_EINVAL for a word that is none of these; nothing has changed. */
 LS_MUST_USE LS_API int ls_log_setup(const char *setting);
 
-/* Whether a line of this level would be written. */
+/* Whether a line of this level would be written, or noted. */
 LS_API bool ls_log_enabled(enum ls_log_level level);
 
 /* Write a line. Use the macros, which do not evaluate what is not written. */

@@ -55,6 +55,10 @@ typedef struct ls_cond {
  * as the process. */
 LS_API ls_runtime *ls_runtime_threads(void);
 
+/* The runtime that the calling thread was spawned on; that of threads, when it
+ * was not spawned by us. Borrow. */
+LS_API ls_runtime *ls_runtime_current(void);
+
 /* Now, on the monotonic clock, in ns. */
 LS_API int64_t ls_now(ls_runtime *runtime);
 

@@ -44,7 +44,8 @@
     X(LS_EIO, -16, 1, "the operating system refused")                          \
     X(LS_ECANCELED, -17, 1, "it was cancelled")                                \
     X(LS_EHANDLER, -18, 1, "a handler or a step failed")                       \
-    X(LS_EABORTED, -19, 1, "another member gave up, and so must this one")
+    X(LS_EABORTED, -19, 1, "another member gave up, and so must this one")     \
+    X(LS_EINVARIANT, -20, 1, "a promise of the simulated system is broken")
 
 enum ls_status {
 #define LS_STATUS_ENUM(name, code, exit_code, sentence) name = (code),

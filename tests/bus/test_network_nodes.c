@@ -1,0 +1,303 @@
+/* Nodes on a simulated network: worlds as on libzmq, and the same run again
+ * from the same seed. */
+#include "network_fixture.h"
+
+#define MEMBERS 9
+#define EVENTS  50
+
+struct cluster;
+
+/* One node, as a program of its own on its host. */
+struct member {
+    struct cluster *cluster;
+    ls_runtime *runtime;
+    ls_thread *thread;
+    ls_node *node;
+    size_t index;
+    int status;
+    char text[LS_ERROR_TEXT_MAX];
+    ls_mutex mutex;
+    ls_cond changed;
+    size_t heard, out_of_order, n_lost, n_left;
+    int next[MEMBERS + 1]; /* number expected of each */
+};
+
+struct cluster {
+    struct net net;
+    size_t n;
+    enum ls_topology topology;
+    int64_t late_ms; /* the last node starts so much later */
+    bool (*done)(const struct member *member);
+    void (*script)(struct cluster *cluster);
+    struct member members[MEMBERS];
+};
+
+static int on_number(void *self, const struct ls_event *event)
+{
+    struct member *m = self;
+    int number = 0;
+    memcpy(&number, event->data, sizeof number);
+    ls_mutex_lock(&m->mutex);
+    m->heard++;
+    if (number != m->next[event->origin]++)
+        m->out_of_order++;
+    ls_cond_signal(&m->changed);
+    ls_mutex_unlock(&m->mutex);
+    return LS_OK;
+}
+
+static void on_member(void *self, const struct ls_member *member)
+{
+    struct member *m = self;
+    ls_mutex_lock(&m->mutex);
+    m->n_lost += member->state == LS_MEMBER_LOST ? 1 : 0;
+    m->n_left += member->state == LS_MEMBER_LEFT ? 1 : 0;
+    ls_cond_signal(&m->changed);
+    ls_mutex_unlock(&m->mutex);
+}
+
+static bool heard_all(const struct member *m)
+{
+    return m->heard == EVENTS * m->cluster->n;
+}
+
+static bool lost_one(const struct member *m)
+{
+    return m->n_lost != 0;
+}
+
+static int make(struct member *m)
+{
+    static const char *const hub[] = {"tcp://127.0.0.1:21500"};
+    char bind[64];
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    (void)snprintf(bind, sizeof bind, "tcp://127.0.0.1:%zu", 21500 + m->index);
+    options.id = (uint32_t)m->index;
+    options.bind = bind;
+    options.attach = hub;
+    options.n_attach = m->index == 0 ? 0 : 1;
+    options.topology = m->cluster->topology;
+    options.world_size = (uint32_t)m->cluster->n;
+    options.runtime = m->runtime;
+    int status = ls_node_create(&m->node, &options);
+    if (status == LS_OK)
+        status = ls_on(m->node, "number", on_number, m);
+    if (status == LS_OK)
+        status = ls_node_on_member(m->node, on_member, m);
+    return status;
+}
+
+static int live(struct member *m)
+{
+    int status = make(m);
+    if (m->index + 1 == m->cluster->n)
+        ls_rest_until(m->runtime,
+                      ls_now(m->runtime) + m->cluster->late_ms * LS_NS_PER_MS);
+    if (status == LS_OK)
+        status = ls_node_start(m->node);
+    for (int i = 0; i < EVENTS && status == LS_OK; i++)
+        status = ls_emit(m->node, "number", &i, sizeof i);
+    const int64_t deadline = ls_deadline(m->runtime, LONG_MS);
+    ls_mutex_lock(&m->mutex);
+    while (!m->cluster->done(m) && status == LS_OK)
+        status = ls_cond_wait(&m->changed, &m->mutex, deadline);
+    ls_mutex_unlock(&m->mutex);
+    return status;
+}
+
+static void member_main(void *arg)
+{
+    struct member *m = arg;
+    m->status = live(m);
+    if (m->status != LS_OK)
+        (void)snprintf(m->text, sizeof m->text, "%s", ls_error_text());
+    ls_node_destroy(&m->node);
+}
+
+static void cluster_body(struct net *net)
+{
+    struct cluster *c = net->self;
+    for (size_t i = 0; i < c->n; i++) {
+        struct member *m = &c->members[i];
+        m->cluster = c;
+        m->index = i;
+        m->runtime = ls_host_runtime(net->hosts[i]);
+        assert_ok(ls_mutex_init(&m->mutex, m->runtime));
+        assert_ok(ls_cond_init(&m->changed, m->runtime));
+        assert_ok(
+            ls_thread_spawn(m->runtime, &m->thread, "node", member_main, m));
+    }
+    if (c->script != NULL)
+        c->script(c);
+    for (size_t i = 0; i < c->n; i++)
+        assert_ok(ls_thread_join(&c->members[i].thread, LS_FOREVER));
+}
+
+/* Returns the hash of the run. */
+static uint64_t run(struct cluster *c, uint64_t seed,
+                    const struct ls_network_path *path)
+{
+    net_open(&c->net, seed, path);
+    c->net.self = c;
+    c->net.body = cluster_body;
+    if (c->done == NULL)
+        c->done = heard_all;
+    assert_ok(ls_simulation_run(c->net.simulation, net_body, &c->net));
+    const uint64_t hash = ls_simulation_hash(c->net.simulation);
+    assert_balanced(&c->net);
+    net_close(&c->net);
+    return hash;
+}
+
+static void assert_all_heard(const struct cluster *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct member *m = &c->members[i];
+        if (m->status != LS_OK)
+            fail_msg("node %zu: %s", i, m->text);
+        assert_int_equal(m->heard, EVENTS * c->n);
+        assert_int_equal(m->out_of_order, 0);
+        assert_int_equal(m->n_lost, 0);
+    }
+}
+
+/* ---- worlds ------------------------------------------------------------ */
+
+static const struct ls_network_path slow = {.delay_ns = 20 * LS_NS_PER_MS,
+                                            .jitter_ns = 20 * LS_NS_PER_MS};
+
+static void form(enum ls_topology topology, size_t n, int64_t late_ms)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        struct cluster c = {.n = n, .topology = topology, .late_ms = late_ms};
+        (void)run(&c, seed, seed % 2 == 0 ? &slow : NULL);
+        assert_all_heard(&c);
+    }
+}
+
+static void test_a_mesh_forms_and_hears_events_in_order(void **state)
+{
+    (void)state;
+    form(LS_TOPOLOGY_MESH, 3, 0);
+    form(LS_TOPOLOGY_MESH, MEMBERS, 0);
+}
+
+static void test_a_star_forms_and_hears_events_in_order(void **state)
+{
+    (void)state;
+    form(LS_TOPOLOGY_STAR, 3, 0);
+    form(LS_TOPOLOGY_STAR, MEMBERS, 0);
+}
+
+static void test_a_world_waits_for_the_last(void **state)
+{
+    (void)state;
+    form(LS_TOPOLOGY_MESH, 3, 5000);
+    form(LS_TOPOLOGY_STAR, 3, 5000);
+}
+
+/* ---- faults ------------------------------------------------------------ */
+
+static void cut_a_while(struct cluster *c)
+{
+    ls_host **hosts = c->net.hosts;
+    net_rest(&c->net, 1);
+    for (int i = 0; i < 10; i++) {
+        assert_ok(ls_network_cut(c->net.network, hosts[i % 2], NULL));
+        net_rest(&c->net, 500);
+        ls_network_heal(c->net.network, NULL, NULL);
+        net_rest(&c->net, 10);
+    }
+}
+
+static void test_short_cuts_lose_no_event(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        struct cluster c = {.n = 3, .script = cut_a_while};
+        (void)run(&c, seed, &slow);
+        assert_all_heard(&c);
+    }
+}
+
+static void kill_the_last(struct cluster *c)
+{
+    net_rest(&c->net, 1000);
+    ls_network_kill(c->net.network, c->net.hosts[c->n - 1]);
+}
+
+/* The dead one too comes to an end: it finds itself alone. */
+static void test_one_that_is_killed_is_lost_to_all(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        struct cluster c = {.n = 5, .script = kill_the_last, .done = lost_one};
+        (void)run(&c, seed, NULL);
+        for (size_t i = 0; i < c.n; i++) {
+            assert_int_equal(c.members[i].status, LS_OK);
+            assert_true(c.members[i].n_lost >= 1);
+        }
+    }
+}
+
+/* ---- seeds ------------------------------------------------------------- */
+
+static const struct ls_network_path bad = {.delay_ns = LS_NS_PER_MS,
+                                           .jitter_ns = 5 * LS_NS_PER_MS,
+                                           .loss = 0.05,
+                                           .duplicate = 0.05,
+                                           .reorder = 0.05,
+                                           .bytes_per_s = 10000000};
+
+static bool heard_some(const struct member *m)
+{
+    return m->heard > EVENTS * m->cluster->n / 2;
+}
+
+static void upset(struct cluster *c)
+{
+    ls_host **hosts = c->net.hosts;
+    net_rest(&c->net, 20);
+    ls_network_reset(c->net.network, hosts[0], NULL);
+    ls_host_pause(hosts[2]);
+    net_rest(&c->net, 20);
+    ls_host_resume(hosts[2]);
+    assert_ok(ls_network_cut(c->net.network, hosts[1], hosts[2]));
+    net_rest(&c->net, 20);
+    ls_network_heal(c->net.network, NULL, NULL);
+}
+
+static uint64_t upset_run(uint64_t seed, enum ls_topology topology)
+{
+    struct cluster c = {
+        .n = 5, .topology = topology, .script = upset, .done = heard_some};
+    return run(&c, seed, &bad);
+}
+
+static void test_a_seed_gives_the_same_run_again(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        const uint64_t mesh = upset_run(seed, LS_TOPOLOGY_MESH);
+        const uint64_t star = upset_run(seed, LS_TOPOLOGY_STAR);
+        void *elsewhere = malloc(12345); /* addresses do not matter */
+        assert_true(upset_run(seed, LS_TOPOLOGY_MESH) == mesh);
+        assert_true(upset_run(seed, LS_TOPOLOGY_STAR) == star);
+        assert_true(upset_run(seed + 100, LS_TOPOLOGY_MESH) != mesh);
+        free(elsewhere);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_mesh_forms_and_hears_events_in_order),
+        cmocka_unit_test(test_a_star_forms_and_hears_events_in_order),
+        cmocka_unit_test(test_a_world_waits_for_the_last),
+        cmocka_unit_test(test_short_cuts_lose_no_event),
+        cmocka_unit_test(test_one_that_is_killed_is_lost_to_all),
+        cmocka_unit_test(test_a_seed_gives_the_same_run_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,156 @@
+/* Tasks inside a simulation: steps wait on fibers of their own, which stand on
+ * threads that are fibers. */
+#include "lockstep/simulation.h"
+
+#include "task_help.h"
+
+enum { STEPS = 3 };
+
+/* Steps meet here, each in the middle of its half. */
+struct meeting {
+    ls_simulation *simulation;
+    ls_runtime *runtime;
+    ls_mutex mutex;
+    ls_cond changed;
+    int awaited, here;
+    char order[64];
+    size_t n;
+};
+
+struct member {
+    struct meeting *meeting;
+    char letter;
+};
+
+static void meet(struct meeting *meeting, char letter)
+{
+    ls_mutex_lock(&meeting->mutex);
+    meeting->order[meeting->n++] = letter;
+    const int round = meeting->here / meeting->awaited;
+    meeting->here++;
+    ls_cond_broadcast(&meeting->changed);
+    while (meeting->here < (round + 1) * meeting->awaited)
+        if (ls_cond_wait(&meeting->changed, &meeting->mutex,
+                         ls_deadline(meeting->runtime, 60000)) < 0)
+            abort();
+    ls_mutex_unlock(&meeting->mutex);
+}
+
+static int meets(ls_step *step, void *self)
+{
+    const struct member *const member = self;
+    meet(member->meeting, member->letter);
+    const int status = ls_yield(step);
+    ls_rest_until(member->meeting->runtime,
+                  ls_now(member->meeting->runtime) + LS_NS_PER_MS);
+    return status;
+}
+
+static void meeting_init(struct meeting *meeting, int awaited)
+{
+    meeting->runtime = ls_simulation_runtime(meeting->simulation);
+    meeting->awaited = awaited;
+    assert_int_equal(ls_mutex_init(&meeting->mutex, meeting->runtime), LS_OK);
+    assert_int_equal(ls_cond_init(&meeting->changed, meeting->runtime), LS_OK);
+}
+
+static void meeting_fini(struct meeting *meeting)
+{
+    ls_cond_fini(&meeting->changed);
+    ls_mutex_fini(&meeting->mutex);
+}
+
+static void run_task(struct meeting *meeting, struct ls_task_options options,
+                     int n_steps, uint64_t n_iterations)
+{
+    options.runtime = meeting->runtime;
+    ls_task *task = task_with(options);
+    struct member members[STEPS];
+    for (int i = 0; i < n_steps; i++) {
+        members[i] = (struct member){meeting, (char)('a' + i)};
+        assert_int_equal(ls_task_use_fn(task, meets, &members[i]), LS_OK);
+    }
+    assert_int_equal(ls_task_run(task, n_iterations), LS_OK);
+    assert_int_equal(ls_task_iterations(task), n_iterations);
+    ls_task_destroy(&task);
+}
+
+static void run_async(void *arg)
+{
+    struct meeting *const meeting = arg;
+    meeting_init(meeting, STEPS);
+    run_task(meeting,
+             (struct ls_task_options){.async = true, .n_workers = STEPS}, STEPS,
+             4);
+    meeting_fini(meeting);
+}
+
+/* Returns the hash. */
+static uint64_t simulate(uint64_t seed, void (*fn)(void *arg), char *order)
+{
+    const struct ls_simulation_options options = {.seed = seed};
+    struct meeting meeting = {.n = 0};
+    assert_int_equal(ls_simulation_create(&meeting.simulation, &options),
+                     LS_OK);
+    assert_int_equal(ls_simulation_run(meeting.simulation, fn, &meeting),
+                     LS_OK);
+    const uint64_t hash = ls_simulation_hash(meeting.simulation);
+    ls_simulation_destroy(&meeting.simulation);
+    memcpy(order, meeting.order, sizeof meeting.order);
+    return hash;
+}
+
+static void test_steps_of_one_task_wait_for_each_other(void **state)
+{
+    (void)state;
+    int orders = 0;
+    char first[64];
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        char order[64], again[64];
+        const uint64_t hash = simulate(seed, run_async, order);
+        assert_true(simulate(seed, run_async, again) == hash);
+        assert_string_equal(order, again);
+        if (seed == 0)
+            memcpy(first, order, sizeof first);
+        orders += strcmp(first, order) != 0;
+    }
+    assert_true(orders > 0);
+}
+
+static void run_plain(void *arg)
+{
+    run_task(arg, (struct ls_task_options){.n_workers = 1}, 1, 10);
+}
+
+static void run_two_tasks(void *arg)
+{
+    struct meeting *const meeting = arg;
+    meeting_init(meeting, 2);
+    ls_thread *threads[2];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(ls_thread_spawn(meeting->runtime, &threads[i], "task",
+                                         run_plain, meeting),
+                         LS_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(ls_thread_join(&threads[i], LS_FOREVER), LS_OK);
+    meeting_fini(meeting);
+}
+
+static void test_steps_of_two_tasks_wait_for_each_other(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        char order[64];
+        (void)simulate(seed, run_two_tasks, order);
+        assert_string_equal(order, "aaaaaaaaaaaaaaaaaaaa");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_steps_of_one_task_wait_for_each_other),
+        cmocka_unit_test(test_steps_of_two_tasks_wait_for_each_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
