@@ -264,10 +264,15 @@ static void control_message(ls_node *node, struct peer *origin,
             world_update(node, origin);
         break;
     case WIRE_KIND_CREDIT:
-        flow_raise(node, origin, header->limit_messages, header->limit_bytes);
+        if (header->sequence == node->incarnation)
+            flow_raise(node, origin, header->limit_messages,
+                       header->limit_bytes);
         break;
     case WIRE_KIND_FAREWELL:
         world_farewell(node, origin, header->reason);
+        break;
+    case WIRE_KIND_VERDICT:
+        verdict_read(node, origin, header);
         break;
     default:
         break;
@@ -317,8 +322,8 @@ static bool on_link(ls_node *node, struct link *link, struct message *message)
     }
     struct peer *origin = link->peer;
     if (origin == NULL || origin->id != header.origin ||
-        origin->incarnation != header.incarnation ||
-        header.job != node->job_hash || link->closing) {
+        origin->incarnation != header.incarnation || member_has_ended(origin) ||
+        origin->barred || header.job != node->job_hash || link->closing) {
         transport_lock(node->transport);
         origin = link->closing ? NULL : world_accept(node, link, &header);
         atomic_store(&node->chores, true);
@@ -359,6 +364,15 @@ static struct message *on_take(void *self)
     return message_take(node->pool, &node->spare);
 }
 
+static void on_probed(void *self, const char *endpoint,
+                      enum transport_probed answer)
+{
+    ls_node *node = self;
+    transport_lock(node->transport);
+    world_probed(node, endpoint, answer);
+    transport_unlock(node->transport);
+}
+
 static void on_subscription(void *self, const uint8_t *topic, size_t size,
                             bool subscribed)
 {
@@ -391,6 +405,10 @@ static void tell_news(ls_node *node)
         if (members == NULL)
             return;
         for (size_t i = 0; i < n; i++) {
+            if (members[i].id == node->options.id) {
+                channels_renewed(node, members[i].incarnation);
+                continue;
+            }
             channels_member(node, &members[i]);
             struct message *message = message_take(node->pool, &node->spare);
             struct ls_member *copy =
@@ -415,10 +433,15 @@ static int64_t announce(ls_node *node, int64_t now)
                              (int64_t)node->n_peers * ANNOUNCE_PEER_NS;
         due = soon < due ? soon : due;
     }
-    if (due > now)
+    if (due <= now) {
+        heartbeat_send(node, now);
+        due = node->heartbeat_at;
+    }
+    if (!node->leaving)
         return due;
-    heartbeat_send(node, now);
-    return node->heartbeat_at;
+    if (node->farewell_at <= now)
+        farewell_send(node, now);
+    return node->farewell_at < due ? node->farewell_at : due;
 }
 
 /* Links belong to this thread: whoever joins only asks for them. */
@@ -440,6 +463,9 @@ static int64_t look_after(ls_node *node)
     batch_flush(node);
     dial_attached(node);
     int64_t next = world_tick(node, now);
+    rejoin(node);
+    world_probe(node);
+    events_sweep(node);
     links_close_marked(node);
     const int64_t due = announce(node, now);
     transport_unlock(node->transport);
@@ -456,7 +482,7 @@ void bus_thread_main(void *self)
                                                        on_subscription,
                                                    .message = on_message,
                                                    .take = on_take,
-                                                   NULL};
+                                                   .probed = on_probed};
     ls_node *node = self;
     ls_log_set_node(node->options.id);
     int64_t next = LS_NOW;

@@ -22,23 +22,26 @@
 #include "transport.h"
 #include "wire.h"
 
-#define EVENT_BUCKETS  1024
-#define MAX_EVENTS     16384 /* names; peers may make half of them known */
-#define MAX_UNANSWERED 256   /* addresses that peers named and nobody answers */
-#define MAX_PEERS      4096
-#define BATCH_BYTES    16384
-#define FAREWELL_NS    (5 * LS_NS_PER_MS) /* it may be on the other connection */
+#define EVENT_BUCKETS     1024
+#define MAX_EVENTS        16384 /* names; peers may make half of them known */
+#define MAX_UNANSWERED    256 /* addresses that peers named and nobody answers */
+#define MAX_PEERS         4096
+#define BATCH_BYTES       16384
+#define FAREWELL_AGAIN_NS (30 * LS_NS_PER_MS)
 
 /* Bytes and messages, counted over the life of a connection. */
 struct account {
     uint64_t messages, bytes;
 };
 
+enum probe_state { PROBE_NONE, PROBE_WANTED, PROBE_ASKED };
+
 /* A member, or one that may become one. Never freed before the node. */
 struct peer {
     uint32_t id;
     uint64_t incarnation;
     char role[WIRE_ROLE_MAX + 1];
+    char labels[WIRE_LABELS_MAX + 1];
     char endpoint[LS_ENDPOINT_MAX + 1];
     enum ls_member_state state;
     int reason;
@@ -47,12 +50,16 @@ struct peer {
     struct peer *via;         /* the one that relays it; NULL: direct */
     bool relayed;             /* this hub has told its leaves of it */
     bool lists_me;            /* its heartbeat says that it has my presence */
-    bool said_farewell;
-    int farewell_reason;
-    int64_t lost_at; /* its connection closed: lost then; 0: it did not */
+    bool barred;              /* the world is full without it */
+    int64_t away_at;          /* when its presence went; 0: it is not away */
+    int64_t ended_at;         /* when it left or was lost */
+    enum probe_state probe;   /* whether somebody listens at its endpoint */
+    int64_t probe_at;         /* not before */
+    uint64_t heartbeats;      /* the number of its last */
     struct link *link;
-    struct wire_presence rival; /* another with this id; "" endpoint: none */
+    struct wire_presence rival; /* another with this id, if n_rival != 0 */
     unsigned n_rival;
+    int64_t rival_at;
 
     /* Sending to it; under the lock. */
     struct account sent, limit;
@@ -71,6 +78,7 @@ struct link {
     transport_link *transport;
     struct peer *peer; /* who answers there; NULL: nobody has yet */
     bool attached;     /* the user gave it; else found */
+    bool heard;        /* a message of its peer has come over it */
     bool closing;
     char refusal[192]; /* why who answers is not accepted; "" */
 };
@@ -189,14 +197,15 @@ struct ls_node {
     struct ls_node_options options; /* its texts are own */
     char job[LS_JOB_MAX + 1];
     char role[WIRE_ROLE_MAX + 1];
+    char labels[WIRE_LABELS_MAX + 1];
     char bind[LS_ENDPOINT_MAX + 1];
     char endpoint[LS_ENDPOINT_MAX + 1];
     char **attach;
     uint32_t *members;
     ls_runtime *runtime;
     uint32_t job_hash;
-    uint64_t incarnation;
-    bool hub; /* of a star: relays */
+    _Atomic uint64_t incarnation; /* changes under the lock, when it rejoins */
+    bool hub;                     /* of a star: relays */
     _Atomic enum node_phase phase;
 
     transport *transport;
@@ -218,7 +227,12 @@ struct ls_node {
     uint64_t world_version; /* changes when an emit's targets may */
     bool announce;          /* a heartbeat is due at once */
     bool leaving;           /* said farewell: dials nobody any more */
-    int64_t twin_since;     /* a hub lists another of this id; 0: none does */
+    bool probes_wanted;     /* bus thread */
+    bool unlistened;        /* a peer has stopped listening to something */
+    int farewell_reason;    /* when leaving */
+    int64_t farewell_at;    /* it is repeated then */
+    bool rejoins;           /* it was declared lost: why, in rejoin_text */
+    char rejoin_text[256];
     int64_t announced_at, heartbeat_at, looked_at;
     uint64_t heartbeats;
     ls_cond changed; /* the world, a limit, an end */
@@ -253,16 +267,52 @@ struct wire_header bus_header(const ls_node *node, enum wire_kind kind);
 int bus_send(ls_node *node, uint32_t to, struct wire_header *header,
              const void *data, size_t size);
 
+/* member.c: the life of one member; pure. Each tells what became of it. */
+enum member_change {
+    MEMBER_SAME,
+    MEMBER_BECAME_READY,
+    MEMBER_AWAY,     /* ready, but its presence is gone */
+    MEMBER_RETURNED, /* from there */
+    MEMBER_ENDED,    /* was ready, and left or is lost */
+    MEMBER_FORGOTTEN /* left or is lost without ever having been ready */
+};
+void member_begin(struct peer *peer, uint64_t incarnation);
+bool member_has_ended(const struct peer *peer);
+/* Whether it hears what is published here. */
+bool member_hears(const struct peer *peer);
+/* Whether its id is taken. */
+bool member_is_alive(const struct peer *peer);
+/* Ready when it may be. */
+enum member_change member_settle(struct peer *peer);
+enum member_change member_appears(struct peer *peer);
+enum member_change member_disappears(struct peer *peer, int64_t now);
+enum member_change member_leaves(struct peer *peer, int reason);
+enum member_change member_is_lost(struct peer *peer, int reason);
+/* refuses: its host lives, and says that nobody listens at its endpoint. */
+enum member_change member_probed(struct peer *peer, bool refuses,
+                                 int64_t again_at);
+/* Lowers *next to when it has to be looked at again; asks for a probe by
+ * PROBE_WANTED. */
+enum member_change member_tick(struct peer *peer, int64_t now, int64_t silence,
+                               int64_t *next);
+/* This node itself has not looked for so long. */
+void member_excuse(struct peer *peer, int64_t late);
+
 /* world.c: who is there. Bus thread, lock held. */
 struct peer *world_find(ls_node *node, uint32_t id);
 struct peer *world_note(ls_node *node, uint32_t id, uint64_t incarnation);
-void world_presence(ls_node *node, const uint8_t *topic, size_t size,
-                    bool subscribed);
-void world_listen(ls_node *node, const uint8_t *topic, size_t size,
-                  bool subscribed);
-/* The peer that a message over this link came from, or NULL: refused. */
-struct peer *world_accept(ls_node *node, struct link *link,
-                          const struct wire_header *header);
+/* Begin a new incarnation, with empty accounts. */
+void world_renew(struct peer *peer, uint64_t incarnation);
+/* Do what is to be done about a change, and tell of it. */
+void world_apply(ls_node *node, struct peer *peer, enum member_change change);
+/* Tell channels and users, later and outside the lock: see bus.c. */
+void world_tell(ls_node *node, const struct peer *peer);
+/* The connection of a peer was broken and is made again: it hears all from here
+ * on. What it listened to before (entry->remotes) has been kept. */
+void peer_returned(ls_node *node, struct peer *peer);
+void world_probe(ls_node *node);
+void world_probed(ls_node *node, const char *endpoint,
+                  enum transport_probed answer);
 void world_farewell(ls_node *node, struct peer *peer, int reason);
 /* Look for silence; returns when to look again. */
 int64_t world_tick(ls_node *node, int64_t now);
@@ -278,6 +328,26 @@ void world_member(const struct peer *peer, struct ls_member *out);
 void world_refuse(ls_node *node, struct link *link);
 void world_mismatch(ls_node *node, struct link *link);
 
+/* world_link.c. Bus thread, lock held. */
+/* The peer that a message over this link came from, or NULL: refused. */
+struct peer *world_accept(ls_node *node, struct link *link,
+                          const struct wire_header *header);
+
+/* presence.c. Bus thread, lock held. */
+void world_presence(ls_node *node, const uint8_t *topic, size_t size,
+                    bool subscribed);
+void world_listen(ls_node *node, const uint8_t *topic, size_t size,
+                  bool subscribed);
+/* Whether another than this node has its id; the text says so. */
+bool presence_duplicate(ls_node *node, uint64_t incarnation,
+                        const char *endpoint);
+/* A new incarnation of a peer is there, so the one known is gone. */
+void presence_replace(ls_node *node, struct peer *peer, uint64_t incarnation);
+/* There is room again for one who was one too many. */
+void presence_admit_barred(ls_node *node);
+/* If the id is free: to whoever has waited for it. */
+void presence_admit_rival(ls_node *node, struct peer *peer);
+
 /* links.c: dialled addresses, and what is subscribed on them. */
 struct link *link_find(ls_node *node, const char *endpoint);
 int link_dial(ls_node *node, const char *endpoint, bool attached,
@@ -285,6 +355,8 @@ int link_dial(ls_node *node, const char *endpoint, bool attached,
 void links_close_marked(ls_node *node);
 void links_subscribe(ls_node *node, const uint8_t *topic, size_t size,
                      bool subscribe, const struct link *but);
+/* Announce another incarnation of this node, and take the present one back. */
+void links_renew(ls_node *node, uint64_t incarnation);
 /* Bring subscriptions in line with what is listened to. */
 void links_sync_interests(ls_node *node);
 
@@ -299,6 +371,20 @@ void relay_dial(ls_node *node, struct link *link, const struct peer *peer);
 bool relay_message(ls_node *node, struct peer *from, struct message *message,
                    const struct wire_header *header, uint32_t to, bool inbox);
 void relay_flush(ls_node *node);
+
+/* node_stop.c: publish the farewell, which may get lost. Lock held. */
+void farewell_send(ls_node *node, int64_t now);
+
+/* rejoin.c: being told that one is no member, and what follows. Bus thread,
+ * lock held. */
+/* Tell those that are here and are no members why not. */
+void verdicts_send(ls_node *node);
+void verdict_read(ls_node *node, struct peer *peer,
+                  const struct wire_header *header);
+/* A hub begins anew: those that were lost with it cannot be taken back. */
+void rejoin_behind(ls_node *node, const struct peer *hub);
+/* Go on as a new incarnation, if that is due. */
+void rejoin(ls_node *node);
 
 /* heartbeat.c. Bus thread, lock held. */
 void heartbeat_send(ls_node *node, int64_t now);
@@ -335,10 +421,13 @@ struct event_entry *events_find(const ls_node *node, const char *name,
 int events_get(ls_node *node, const char *name, size_t size, bool own,
                struct event_entry **out);
 void events_free(ls_node *node);
-/* Lock held. */
+/* Lock held. What a peer has stopped listening to is kept until it is known
+ * whether its connection broke. */
 int events_remote(ls_node *node, struct event_entry *entry, uint32_t id,
                   uint64_t incarnation, bool listens);
 void events_targets(ls_node *node, struct event_entry *entry);
+/* Forget what peers that are there have stopped listening to. */
+void events_sweep(ls_node *node);
 /* Bus thread: note the sequence number; counts what was missed before it. */
 void events_sequence(ls_node *node, struct event_entry *entry, uint32_t origin,
                      uint64_t incarnation, uint64_t sequence);
@@ -377,6 +466,8 @@ static inline bool node_is_stopping(const ls_node *node)
     return atomic_load(&node->phase) == NODE_STOPPED;
 }
 /* Note an error for ls_node_take_error() and whoever waits. */
+void dispatch_keep_error(ls_node *node, int status, const char *text);
+/* The same for that of a handler. */
 void dispatch_error(ls_node *node, int status, const char *event,
                     const char *handler, const char *text);
 
@@ -384,6 +475,7 @@ void dispatch_error(ls_node *node, int status, const char *event,
 void channels_message(ls_node *node, const struct wire_header *header,
                       const void *data, size_t size);
 void channels_member(ls_node *node, const struct ls_member *member);
+void channels_renewed(ls_node *node, uint64_t incarnation);
 /* Tell every channel that the node stops. Any thread. */
 void channels_closed(ls_node *node);
 /* Tell new channels who is there, and run the timers that are due; returns when

@@ -126,6 +126,25 @@ void channels_member(ls_node *node, const struct ls_member *member)
     ls_mutex_unlock(&node->router);
 }
 
+void channels_renewed(ls_node *node, uint64_t incarnation)
+{
+    ls_mutex_lock(&node->router);
+    ls_channel *channel = node->channels;
+    while (channel != NULL) {
+        ls_channel *next = channel->next;
+        if (!channel->closed && channel->ops->renewed != NULL) {
+            channel->running++;
+            ls_mutex_unlock(&node->router);
+            channel->ops->renewed(channel->self, incarnation);
+            ls_mutex_lock(&node->router);
+            next = channel->next;
+            end_op(node, channel);
+        }
+        channel = next;
+    }
+    ls_mutex_unlock(&node->router);
+}
+
 void channels_closed(ls_node *node)
 {
     ls_mutex_lock(&node->router);
@@ -224,7 +243,7 @@ int ls_channel_send(ls_channel *channel, uint32_t to, const void *data,
     transport_lock(node->transport);
     const struct peer *peer = world_find(node, to);
     int status = LS_ENOENT;
-    if (peer != NULL && peer->n_present != 0)
+    if (peer != NULL && member_hears(peer))
         status = bus_send(node, to, &header, data, size);
     transport_unlock(node->transport);
     if (status == LS_ENOENT)

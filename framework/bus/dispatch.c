@@ -37,6 +37,17 @@ bool dispatch_is_current(const ls_node *node)
     return ls_thread_is_current(node->dispatch.thread);
 }
 
+void dispatch_keep_error(ls_node *node, int status, const char *text)
+{
+    ls_mutex_lock(&node->router);
+    if (node->error == LS_OK) {
+        node->error = status;
+        snprintf(node->error_text, sizeof node->error_text, "%s", text);
+    }
+    ls_cond_broadcast(&node->idle); /* wakes ls_wait_for() */
+    ls_mutex_unlock(&node->router);
+}
+
 void dispatch_error(ls_node *node, int status, const char *event,
                     const char *handler, const char *text)
 {
@@ -47,13 +58,7 @@ void dispatch_error(ls_node *node, int status, const char *event,
              node->options.id, event, handler != NULL ? handler : "?",
              ls_status_name(status), text[0] != '\0' ? ": " : "", text);
     ls_log_error("bus: %s", line);
-    ls_mutex_lock(&node->router);
-    if (node->error == LS_OK) {
-        node->error = status;
-        memcpy(node->error_text, line, sizeof line);
-    }
-    ls_cond_broadcast(&node->idle); /* wakes ls_wait_for() */
-    ls_mutex_unlock(&node->router);
+    dispatch_keep_error(node, status, line);
 }
 
 /* ---- adding ------------------------------------------------------------ */

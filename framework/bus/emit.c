@@ -313,7 +313,7 @@ static int find_one(struct emit *e)
         listens =
             listens || (e->entry->remotes[i].id == peer->id &&
                         e->entry->remotes[i].incarnation == peer->incarnation);
-    if (listens && peer->n_present != 0) {
+    if (listens && member_hears(peer)) {
         e->one = peer;
         e->one_direct = peer->via != NULL ? peer->via : peer;
     }
@@ -322,8 +322,8 @@ static int find_one(struct emit *e)
         return LS_OK;
     return ls_error(
         LS_ENOENT, "event \"%s\": node %u %s", e->entry->name, e->in->to,
-        peer == NULL || peer->n_present == 0 ? "is not present"
-                                             : "does not listen to it");
+        peer == NULL || !member_hears(peer) ? "is not present"
+                                            : "does not listen to it");
 }
 
 /* ---- local ------------------------------------------------------------- */

@@ -90,9 +90,9 @@ int events_remote(ls_node *node, struct event_entry *entry, uint32_t id,
         i++;
     entry->targets_version = 0;
     if (i < entry->n_remotes) {
-        entry->remotes[i].n += listens ? 1u : 0u - 1u;
-        if (entry->remotes[i].n == 0)
-            entry->remotes[i] = entry->remotes[--entry->n_remotes];
+        if (listens || entry->remotes[i].n != 0)
+            entry->remotes[i].n += listens ? 1u : 0u - 1u;
+        node->unlistened = node->unlistened || entry->remotes[i].n == 0;
         return LS_OK;
     }
     if (!listens)
@@ -106,8 +106,35 @@ int events_remote(ls_node *node, struct event_entry *entry, uint32_t id,
         return ls_error(LS_ENOMEM, "no memory for a listener");
     grown[entry->n_remotes++] = (struct remote_listener){id, incarnation, 1};
     entry->remotes = grown;
-    (void)node;
     return LS_OK;
+}
+
+/* When a connection breaks, all that was subscribed over it is taken back, the
+ * presence last. So what was taken back by one that is away now it had not
+ * stopped listening to. */
+static void sweep(ls_node *node, struct event_entry *entry)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < entry->n_remotes; i++) {
+        const struct remote_listener *remote = &entry->remotes[i];
+        const struct peer *peer = world_find(node, remote->id);
+        if (remote->n != 0 || (peer != NULL && peer->away_at != 0 &&
+                               peer->incarnation == remote->incarnation))
+            entry->remotes[n++] = *remote;
+    }
+    entry->n_remotes = n;
+}
+
+void events_sweep(ls_node *node)
+{
+    if (!node->unlistened)
+        return;
+    node->unlistened = false;
+    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
+        struct event_entry *entry = atomic_load(&node->events[i]);
+        for (; entry != NULL; entry = entry->next)
+            sweep(node, entry);
+    }
 }
 
 void events_targets(ls_node *node, struct event_entry *entry)
@@ -125,7 +152,7 @@ void events_targets(ls_node *node, struct event_entry *entry)
     size_t n = 0;
     for (size_t i = 0; i < entry->n_remotes; i++) {
         struct peer *peer = world_find(node, entry->remotes[i].id);
-        if (peer == NULL || peer->n_present == 0 ||
+        if (peer == NULL || !member_hears(peer) || entry->remotes[i].n == 0 ||
             peer->incarnation != entry->remotes[i].incarnation)
             continue;
         struct peer *direct = peer->via != NULL ? peer->via : peer;

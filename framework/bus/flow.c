@@ -66,6 +66,7 @@ void flow_release(ls_node *node, struct peer *peer, uint64_t messages,
         limit.bytes - peer->granted.bytes < node->options.window_bytes / 4)
         return;
     struct wire_header header = bus_header(node, WIRE_KIND_CREDIT);
+    header.sequence = peer->incarnation;
     header.limit_messages = limit.messages;
     header.limit_bytes = limit.bytes;
     if (bus_send(node, peer->id, &header, NULL, 0) == LS_OK)

@@ -7,16 +7,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool listed(const struct peer *peer)
+/* A hub also says who has ended, for leaves that missed it. */
+static bool is_obituary(const ls_node *node, const struct peer *peer)
 {
-    return peer->n_present != 0 && peer->via == NULL && !peer->said_farewell;
+    return node->hub && member_has_ended(peer) &&
+           node->now - peer->ended_at <
+               2 * node->options.silence_ms * LS_NS_PER_MS;
+}
+
+static bool listed(const ls_node *node, const struct peer *peer)
+{
+    return peer->via == NULL && (member_hears(peer) || is_obituary(node, peer));
+}
+
+static enum wire_member_state state_of(const struct peer *peer)
+{
+    return peer->state == LS_MEMBER_LEFT   ? WIRE_MEMBER_LEFT
+           : peer->state == LS_MEMBER_LOST ? WIRE_MEMBER_LOST
+                                           : WIRE_MEMBER_PRESENT;
 }
 
 static size_t write_members(ls_node *node)
 {
     size_t n = 0;
     for (size_t i = 0; i < node->n_peers; i++)
-        n += listed(node->peers[i]) ? 1 : 0;
+        n += listed(node, node->peers[i]) ? 1 : 0;
     const size_t need = wire_members_size(n);
     if (node->heartbeat_size < need) {
         uint8_t *grown = realloc(node->heartbeat, need);
@@ -28,12 +43,13 @@ static size_t write_members(ls_node *node)
     size_t size = wire_members_begin(node->heartbeat, (uint32_t)n);
     for (size_t i = 0; i < node->n_peers; i++) {
         struct peer *peer = node->peers[i];
-        if (!listed(peer))
+        if (!listed(node, peer))
             continue;
         const struct account limit = flow_limit(node, peer);
         struct wire_member member = {.id = peer->id,
                                      .incarnation = peer->incarnation,
-                                     .present = true,
+                                     .state = state_of(peer),
+                                     .reason = peer->reason,
                                      .sent_messages = peer->sent.messages,
                                      .sent_bytes = peer->sent.bytes,
                                      .limit_messages = limit.messages,
@@ -66,12 +82,13 @@ void heartbeat_send(ls_node *node, int64_t now)
     head_size += wire_header_write(head + head_size, &header);
     (void)transport_publish(node->transport, head, head_size, node->heartbeat,
                             size);
+    verdicts_send(node);
 }
 
 static void read_own(ls_node *node, struct peer *peer,
                      const struct wire_member *me)
 {
-    peer->lists_me = me->present;
+    peer->lists_me = me->state == WIRE_MEMBER_PRESENT;
     flow_settle(node, peer, me->sent_messages, me->sent_bytes);
     flow_raise(node, peer, me->limit_messages, me->limit_bytes);
 }
@@ -80,31 +97,33 @@ static void read_own(ls_node *node, struct peer *peer,
  * not connected, and not one that has said farewell here. */
 static bool is_news(ls_node *node, const struct wire_member *member)
 {
-    if (!member->present || member->endpoint[0] == '\0' || node->leaving)
+    if (member->state != WIRE_MEMBER_PRESENT || member->endpoint[0] == '\0' ||
+        node->leaving)
         return false;
     const struct peer *known = world_find(node, member->id);
     if (known == NULL)
         return true;
+    /* Who was lost but now may still be listed by some. */
+    const bool over =
+        known->state == LS_MEMBER_LEFT ||
+        (known->state == LS_MEMBER_LOST &&
+         node->now - known->ended_at < node->options.silence_ms * LS_NS_PER_MS);
     return known->link == NULL &&
-           !(known->said_farewell && known->incarnation == member->incarnation);
+           !(over && known->incarnation == member->incarnation);
 }
 
-/* A hub lists another node of this id. It would stop doing so when that one
- * were dead, after the time of silence; a leaf cannot ask by itself. */
-static void see_twin(ls_node *node, const struct wire_member *twin)
+/* What its hub says of another leaf. */
+static void read_relayed(ls_node *node, const struct peer *hub,
+                         const struct wire_member *member)
 {
-    if (!twin->present || twin->incarnation > node->incarnation)
+    struct peer *peer = world_find(node, member->id);
+    if (peer == NULL || peer->via != hub ||
+        peer->incarnation != member->incarnation)
         return;
-    if (node->twin_since == 0)
-        node->twin_since = node->now;
-    if (node->now - node->twin_since <
-        (node->options.silence_ms + 500) * LS_NS_PER_MS)
-        return;
-    (void)ls_error(LS_EEXIST,
-                   "node id %u is taken: %s has it, and so has %s; give each "
-                   "node its own id",
-                   node->options.id, twin->endpoint, node->endpoint);
-    world_fail(node, LS_EEXIST, ls_error_text());
+    if (member->state == WIRE_MEMBER_LEFT)
+        world_apply(node, peer, member_leaves(peer, member->reason));
+    else if (member->state == WIRE_MEMBER_LOST)
+        world_apply(node, peer, member_is_lost(peer, member->reason));
 }
 
 int heartbeat_read(ls_node *node, struct peer *peer,
@@ -117,19 +136,20 @@ int heartbeat_read(ls_node *node, struct peer *peer,
                         "it runs another configuration (%" PRIx64 ") than this "
                         "node (%" PRIx64 "); start all with the same file",
                         header->config_hash, node->options.config_hash);
+    if (header->sequence <= peer->heartbeats)
+        return LS_OK; /* overtaken by a newer one */
+    peer->heartbeats = header->sequence;
     int status = wire_members_read(&cursor, header->data, header->size);
     if (status != LS_OK)
         return status;
-    bool listed_me = false, twin = false;
+    bool listed_me = false;
     while ((status = wire_member_read(&cursor, &member)) == 1) {
         if (member.id == node->options.id &&
             member.incarnation == node->incarnation) {
             listed_me = true;
             read_own(node, peer, &member);
-        } else if (member.id == node->options.id &&
-                   node->options.topology == LS_TOPOLOGY_STAR) {
-            twin = member.present;
-            see_twin(node, &member);
+        } else if (node->options.topology == LS_TOPOLOGY_STAR) {
+            read_relayed(node, peer, &member);
         } else if (node->options.topology == LS_TOPOLOGY_MESH &&
                    is_news(node, &member)) {
             (void)link_dial(node, member.endpoint, false, NULL);
@@ -137,8 +157,6 @@ int heartbeat_read(ls_node *node, struct peer *peer,
     }
     if (status < 0)
         return status;
-    if (!twin && peer->via == NULL && node->hub == false)
-        node->twin_since = 0;
     if (!listed_me)
         peer->lists_me = false;
     return LS_OK;

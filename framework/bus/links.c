@@ -52,16 +52,53 @@ static int subscribe_own(ls_node *node, struct link *link)
     return status;
 }
 
-static int subscribe_presence(ls_node *node, struct link *link)
+static size_t presence_topic(const ls_node *node, uint8_t *topic)
 {
-    uint8_t topic[WIRE_TOPIC_MAX];
     struct wire_presence me = {.id = node->options.id,
                                .incarnation = node->incarnation,
                                .config_hash = node->options.config_hash};
     memcpy(me.job, node->job, sizeof me.job);
     memcpy(me.role, node->role, sizeof me.role);
+    memcpy(me.labels, node->labels, sizeof me.labels);
     memcpy(me.endpoint, node->endpoint, sizeof me.endpoint);
-    return subscribe(link, topic, wire_presence_write(topic, &me), true);
+    return wire_presence_write(topic, &me);
+}
+
+static int subscribe_presence(ls_node *node, struct link *link)
+{
+    uint8_t topic[WIRE_TOPIC_MAX];
+    return subscribe(link, topic, presence_topic(node, topic), true);
+}
+
+/* Tell everyone what this incarnation listens to, or take it back. */
+static void listen_everywhere(ls_node *node, bool on)
+{
+    uint8_t topic[WIRE_TOPIC_MAX];
+    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
+        const struct event_entry *entry = atomic_load(&node->events[i]);
+        for (; entry != NULL; entry = entry->next) {
+            struct wire_listen listen = {node->options.id, node->incarnation,
+                                         ""};
+            memcpy(listen.event, entry->name, sizeof listen.event);
+            if (entry->subscribed)
+                links_subscribe(node, topic, wire_listen_write(topic, &listen),
+                                on, NULL);
+        }
+    }
+}
+
+void links_renew(ls_node *node, uint64_t incarnation)
+{
+    uint8_t topic[WIRE_TOPIC_MAX];
+    const uint64_t old = node->incarnation;
+    /* The new one first: so nobody takes this node to be away. */
+    node->incarnation = incarnation;
+    listen_everywhere(node, true);
+    links_subscribe(node, topic, presence_topic(node, topic), true, NULL);
+    node->incarnation = old;
+    links_subscribe(node, topic, presence_topic(node, topic), false, NULL);
+    listen_everywhere(node, false);
+    node->incarnation = incarnation;
 }
 
 static size_t unanswered(const ls_node *node)

@@ -12,6 +12,7 @@ void ls_node_options_init(struct ls_node_options *options)
     *options = (struct ls_node_options){
         .job = "lockstep",
         .role = "",
+        .labels = "",
         .topology = LS_TOPOLOGY_MESH,
         .world_size = 1,
         .start_timeout_ms = 10000,
@@ -39,6 +40,9 @@ static int check_texts(const struct ls_node_options *o)
         return out_of_range("job", "1 to 64 of A-Z a-z 0-9 . _ -");
     if (o->role != NULL && !wire_word_valid(o->role, WIRE_ROLE_MAX, "._-,"))
         return out_of_range("role", "at most 31 of A-Z a-z 0-9 . _ - ,");
+    if (o->labels != NULL &&
+        !wire_word_valid(o->labels, WIRE_LABELS_MAX, "._-,"))
+        return out_of_range("labels", "at most 63 of A-Z a-z 0-9 . _ - ,");
     if (o->bind != NULL && strlen(o->bind) > LS_ENDPOINT_MAX - 16)
         return out_of_range("bind", "shorter than 240 bytes");
     if (o->advertise != NULL && strlen(o->advertise) > LS_ENDPOINT_MAX)
@@ -54,8 +58,14 @@ static int check_members(const struct ls_node_options *o)
 {
     if (o->world_size < 1 || o->world_size > MAX_PEERS)
         return out_of_range("world_size", "1 to 4096");
+    if (o->world_max != 0 &&
+        (o->world_max < o->world_size || o->world_max > MAX_PEERS))
+        return out_of_range("world_max", "0, or world_size to 4096");
     if (o->members == NULL)
         return LS_OK;
+    if (o->world_max != 0 && o->world_max != o->world_size)
+        return out_of_range("world_max",
+                            "0 or world_size where members are named");
     bool self = false;
     for (uint32_t i = 0; i < o->world_size; i++) {
         self = self || o->members[i] == o->id;
@@ -138,6 +148,8 @@ static bool copy_options(ls_node *node, const struct ls_node_options *o)
     snprintf(node->job, sizeof node->job, "%s", o->job);
     snprintf(node->role, sizeof node->role, "%s",
              o->role != NULL ? o->role : "");
+    snprintf(node->labels, sizeof node->labels, "%s",
+             o->labels != NULL ? o->labels : "");
     snprintf(node->bind, sizeof node->bind, "%s",
              o->bind != NULL ? o->bind : "tcp://127.0.0.1:21500-21999");
     snprintf(node->endpoint, sizeof node->endpoint, "%s",
@@ -154,6 +166,10 @@ static bool copy_options(ls_node *node, const struct ls_node_options *o)
         if (ok)
             memcpy(node->members, o->members,
                    o->world_size * sizeof *node->members);
+    }
+    if (o->world_max == 0) {
+        const bool any = o->world_size == 1 || o->topology == LS_TOPOLOGY_ALONE;
+        node->options.world_max = any ? MAX_PEERS : o->world_size;
     }
     node->options.attach = NULL;
     node->options.members = NULL;
@@ -255,6 +271,11 @@ const char *ls_node_job(const ls_node *node)
 const char *ls_node_role(const ls_node *node)
 {
     return node->role;
+}
+
+const char *ls_node_labels(const ls_node *node)
+{
+    return node->labels;
 }
 
 enum ls_topology ls_node_topology(const ls_node *node)

@@ -1,4 +1,4 @@
-/* A node on the network: opening, joining a world, leaving it. */
+/* A node on the network: opening, and joining a world. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -202,69 +202,4 @@ int ls_node_start(ls_node *node)
 {
     const int status = ls_node_open(node);
     return status == LS_OK ? ls_node_join(node) : status;
-}
-
-/* ---- stop -------------------------------------------------------------- */
-
-static bool anyone_present(const ls_node *node)
-{
-    for (size_t i = 0; i < node->n_peers; i++)
-        if (node->peers[i]->n_present != 0 && node->peers[i]->via == NULL)
-            return true;
-    return false;
-}
-
-/* Say farewell, and wait until all have closed their connections here: each
- * does so when it has read the farewell, and so all that came before it. */
-static void say_farewell(ls_node *node, int reason)
-{
-    uint8_t head[WIRE_HEAD_MAX];
-    const int64_t deadline =
-        ls_deadline(node->runtime, node->options.linger_ms);
-    struct wire_header header = bus_header(node, WIRE_KIND_FAREWELL);
-    header.reason = reason;
-    size_t n = wire_topic_control(head);
-    n += wire_header_write(head + n, &header);
-    int status = LS_OK;
-    transport_lock(node->transport);
-    node->leaving = true;
-    batch_flush(node);
-    (void)transport_publish(node->transport, head, n, NULL, 0);
-    while (anyone_present(node) && status == LS_OK)
-        status = ls_cond_wait(&node->changed, transport_mutex(node->transport),
-                              deadline);
-    transport_unlock(node->transport);
-}
-
-static void wait_bus_ended(ls_node *node)
-{
-    int status = LS_OK;
-    transport_lock(node->transport);
-    while (node->bus_thread != NULL && !node->bus_ended && status == LS_OK)
-        status = ls_cond_wait(&node->changed, transport_mutex(node->transport),
-                              LS_FOREVER);
-    transport_unlock(node->transport);
-}
-
-void ls_node_stop(ls_node *node, int reason)
-{
-    const enum node_phase was = atomic_exchange(&node->phase, NODE_STOPPED);
-    if (was == NODE_STOPPED || node->transport == NULL)
-        return;
-    if (node->bus_thread != NULL)
-        say_farewell(node, reason);
-    channels_closed(node);
-    atomic_store(&node->stopping, true);
-    ls_router_interrupt(node, LS_ECLOSED);
-    node_wake(node);
-    wait_bus_ended(node);
-    dispatch_stop(node);
-    transport_lock(node->transport);
-    for (struct link *link = node->links; link != NULL; link = link->next)
-        link->closing = true;
-    links_close_marked(node);
-    assembly_drop(node, NULL);
-    transport_unlock(node->transport);
-    transport_unbind(node->transport);
-    ls_log_info("bus: node %u has stopped", node->options.id);
 }

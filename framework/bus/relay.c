@@ -25,6 +25,7 @@ static size_t presence_topic(const ls_node *node, const struct peer *leaf,
                               .config_hash = node->options.config_hash};
     memcpy(p.job, node->job, sizeof p.job);
     memcpy(p.role, leaf->role, sizeof p.role);
+    memcpy(p.labels, leaf->labels, sizeof p.labels);
     memcpy(p.endpoint, leaf->endpoint, sizeof p.endpoint);
     return wire_presence_write(topic, &p);
 }
@@ -150,7 +151,7 @@ static struct route find_route(ls_node *node, const struct wire_header *header,
     struct route route = {0};
     if (inbox) {
         struct peer *peer = world_find(node, to);
-        route.one = peer != NULL && peer->n_present != 0 ? peer : NULL;
+        route.one = peer != NULL && member_hears(peer) ? peer : NULL;
         route.n = route.one != NULL ? 1 : 0;
         return route;
     }

@@ -77,6 +77,8 @@ static unsigned header_arity(enum wire_kind kind)
     switch (kind) {
     case WIRE_KIND_CHUNK:
         return 11;
+    case WIRE_KIND_VERDICT:
+        return 13;
     case WIRE_KIND_CREDIT:
     case WIRE_KIND_HEARTBEAT:
         return 10;
@@ -112,6 +114,12 @@ size_t wire_header_write(uint8_t *out, const struct wire_header *header)
         break;
     case WIRE_KIND_HEARTBEAT:
         at = put_u64(at, header->config_hash);
+        break;
+    case WIRE_KIND_VERDICT:
+        at = put_raw32(at, MP_INT32, (uint32_t)header->reason);
+        at = put_u64(at, header->subject);
+        at = put_raw32(at, MP_UINT32, header->members);
+        at = put_raw32(at, MP_UINT32, header->silence_ms);
         break;
     default:
         break;
@@ -282,17 +290,26 @@ static bool batch_read(struct wire_cursor *c, struct wire_header *h)
     return true;
 }
 
-static bool tail_read(struct wire_cursor *c, struct wire_header *h)
+static bool get_reason(struct wire_cursor *c, int32_t *out)
 {
     uint32_t reason;
+    if (!get_raw32(c, MP_INT32, &reason))
+        return false;
+    *out = (int32_t)reason;
+    return true;
+}
+
+static bool tail_read(struct wire_cursor *c, struct wire_header *h)
+{
     switch (h->kind) {
     case WIRE_KIND_CREDIT:
         return get_u64(c, &h->limit_messages) && get_u64(c, &h->limit_bytes);
     case WIRE_KIND_FAREWELL:
-        if (!get_raw32(c, MP_INT32, &reason))
-            return false;
-        h->reason = (int32_t)reason;
-        return true;
+        return get_reason(c, &h->reason);
+    case WIRE_KIND_VERDICT:
+        return get_reason(c, &h->reason) && get_u64(c, &h->subject) &&
+               get_raw32(c, MP_UINT32, &h->members) &&
+               get_raw32(c, MP_UINT32, &h->silence_ms) && payload_read(c, h);
     case WIRE_KIND_BATCH:
         return batch_read(c, h);
     case WIRE_KIND_CHUNK:
@@ -323,7 +340,7 @@ int wire_header_read(const uint8_t *frame, size_t size, char *topic_class,
     if (version != WIRE_VERSION)
         return ls_error(LS_EPROTO, "a header of version %u; this is version %d",
                         version, WIRE_VERSION);
-    if (kind < WIRE_KIND_EVENT || kind > WIRE_KIND_BATCH)
+    if (kind < WIRE_KIND_EVENT || kind > WIRE_KIND_VERDICT)
         return malformed("header: unknown kind");
     h.kind = (enum wire_kind)kind;
     if (arity != (MP_ARRAY | header_arity(h.kind)) ||
@@ -347,7 +364,7 @@ int wire_header_read(const uint8_t *frame, size_t size, char *topic_class,
 
 size_t wire_members_size(size_t n)
 {
-    return 5 + n * (1 + 5 + 9 + 1 + 2 + LS_ENDPOINT_MAX + 4 * 9);
+    return 5 + n * (1 + 5 + 9 + 1 + 5 + 2 + LS_ENDPOINT_MAX + 4 * 9);
 }
 
 size_t wire_members_begin(uint8_t *out, uint32_t n)
@@ -358,10 +375,11 @@ size_t wire_members_begin(uint8_t *out, uint32_t n)
 size_t wire_member_write(uint8_t *out, const struct wire_member *member)
 {
     uint8_t *at = out;
-    *at++ = MP_ARRAY | 8;
+    *at++ = MP_ARRAY | 9;
     at = put_raw32(at, MP_UINT32, member->id);
     at = put_u64(at, member->incarnation);
-    *at++ = member->present ? 1 : 0;
+    *at++ = (uint8_t)member->state;
+    at = put_raw32(at, MP_INT32, (uint32_t)member->reason);
     at = put_str(at, member->endpoint, strlen(member->endpoint));
     at = put_u64(at, member->sent_messages);
     at = put_u64(at, member->sent_bytes);
@@ -386,17 +404,18 @@ int wire_member_read(struct wire_cursor *c, struct wire_member *out)
     if (c->left == 0)
         return c->at == c->end ? 0 : malformed("heartbeat: bytes left over");
     struct wire_member m = {0};
-    uint8_t arity, present;
+    uint8_t arity, state;
     const char *endpoint;
     size_t size;
-    if (!get_byte(c, &arity) || arity != (MP_ARRAY | 8) ||
+    if (!get_byte(c, &arity) || arity != (MP_ARRAY | 9) ||
         !get_raw32(c, MP_UINT32, &m.id) || !get_u64(c, &m.incarnation) ||
-        !get_byte(c, &present) || present > 1 ||
-        !get_str(c, &endpoint, &size) || memchr(endpoint, '\0', size) != NULL ||
-        !get_u64(c, &m.sent_messages) || !get_u64(c, &m.sent_bytes) ||
-        !get_u64(c, &m.limit_messages) || !get_u64(c, &m.limit_bytes))
+        !get_byte(c, &state) || state > WIRE_MEMBER_LOST ||
+        !get_reason(c, &m.reason) || !get_str(c, &endpoint, &size) ||
+        memchr(endpoint, '\0', size) != NULL || !get_u64(c, &m.sent_messages) ||
+        !get_u64(c, &m.sent_bytes) || !get_u64(c, &m.limit_messages) ||
+        !get_u64(c, &m.limit_bytes))
         return malformed("heartbeat: a member of it");
-    m.present = present == 1;
+    m.state = (enum wire_member_state)state;
     memcpy(m.endpoint, endpoint, size);
     c->left--;
     *out = m;

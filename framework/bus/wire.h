@@ -25,8 +25,9 @@
 #define WIRE_LISTEN   'l'
 #define WIRE_PRESENCE '~'
 
-#define WIRE_ROLE_MAX  31
-#define WIRE_TOPIC_MAX 512
+#define WIRE_ROLE_MAX   31
+#define WIRE_LABELS_MAX 63
+#define WIRE_TOPIC_MAX  512
 
 /* Payloads over this travel in chunks of it, so that a long message starves
  * neither heartbeats nor barriers (docs/decisions/0005-chunks.md). */
@@ -41,7 +42,8 @@ enum wire_kind {
     WIRE_KIND_CREDIT,    /* how far a sender may go */
     WIRE_KIND_CHANNEL,   /* a control message of a protocol */
     WIRE_KIND_FAREWELL,  /* the sender leaves, and why */
-    WIRE_KIND_BATCH      /* several short events of one name */
+    WIRE_KIND_BATCH,     /* several short events of one name */
+    WIRE_KIND_VERDICT    /* the receiver is no member here, and why */
 };
 
 enum {
@@ -64,7 +66,10 @@ struct wire_header {
     uint64_t config_hash;    /* HEARTBEAT */
     uint64_t limit_messages; /* CREDIT */
     uint64_t limit_bytes;
-    int32_t reason;      /* FAREWELL */
+    int32_t reason;      /* FAREWELL, VERDICT */
+    uint64_t subject;    /* VERDICT: the incarnation that it is about */
+    uint32_t members;    /* VERDICT: how many the sender counts in its world */
+    uint32_t silence_ms; /* VERDICT */
     const uint8_t *data; /* payload inside the first frame; NULL: it is the
                           * second frame */
     size_t size;
@@ -107,6 +112,7 @@ struct wire_presence {
     uint64_t incarnation;
     uint64_t config_hash;
     char role[WIRE_ROLE_MAX + 1];
+    char labels[WIRE_LABELS_MAX + 1];
     char endpoint[LS_ENDPOINT_MAX + 1];
 };
 size_t wire_presence_write(uint8_t *out, const struct wire_presence *presence);
@@ -123,10 +129,17 @@ int wire_listen_read(const uint8_t *topic, size_t size,
                      struct wire_listen *out);
 
 /* A heartbeat's payload: a list of members, each as the sender knows it. */
+enum wire_member_state {
+    WIRE_MEMBER_ABSENT,
+    WIRE_MEMBER_PRESENT, /* its presence is at the sender: it hears all of it */
+    WIRE_MEMBER_LEFT,    /* only of those whom the sender relays, for a while */
+    WIRE_MEMBER_LOST     /* the same */
+};
 struct wire_member {
     uint32_t id;
     uint64_t incarnation;
-    bool present; /* its presence is at the sender: it hears all of it */
+    enum wire_member_state state;
+    int32_t reason; /* of who left or is lost */
     char endpoint[LS_ENDPOINT_MAX + 1];
     uint64_t sent_messages; /* the sender's account of what it sent it */
     uint64_t sent_bytes;
@@ -147,7 +160,7 @@ int wire_members_read(struct wire_cursor *cursor, const uint8_t *data,
 /* Returns 1 with a member, 0 at the end, LS_EPROTO. */
 int wire_member_read(struct wire_cursor *cursor, struct wire_member *out);
 
-/* Whether text is a valid event or channel name, a job, a role. */
+/* Whether text is a valid event or channel name, a job, a role, labels. */
 bool wire_name_valid(const char *name);
 bool wire_word_valid(const char *word, size_t max, const char *extra);
 

@@ -39,9 +39,9 @@ size_t wire_presence_write(uint8_t *out, const struct wire_presence *p)
         snprintf(relay, sizeof relay, "/%" PRIu32, p->relay);
     return (size_t)snprintf(
         (char *)out, WIRE_TOPIC_MAX,
-        "%c%c%d%s/%s/%" PRIu32 "/%" PRIx64 "/%" PRIx64 "/%s/%s", WIRE_PRESENCE,
-        p->relayed ? 'R' : 'H', WIRE_VERSION, relay, p->job, p->id,
-        p->incarnation, p->config_hash, p->role, p->endpoint);
+        "%c%c%d%s/%s/%" PRIu32 "/%" PRIx64 "/%" PRIx64 "/%s/%s/%s",
+        WIRE_PRESENCE, p->relayed ? 'R' : 'H', WIRE_VERSION, relay, p->job,
+        p->id, p->incarnation, p->config_hash, p->role, p->labels, p->endpoint);
 }
 
 size_t wire_listen_write(uint8_t *out, const struct wire_listen *l)
@@ -127,6 +127,7 @@ int wire_presence_read(const uint8_t *topic, size_t size,
         !number(next_part(&rest, false), 16, UINT64_MAX, &p.incarnation) ||
         !number(next_part(&rest, false), 16, UINT64_MAX, &p.config_hash) ||
         !text_part(p.role, WIRE_ROLE_MAX, next_part(&rest, false)) ||
+        !text_part(p.labels, WIRE_LABELS_MAX, next_part(&rest, false)) ||
         !text_part(p.endpoint, LS_ENDPOINT_MAX, next_part(&rest, true)) ||
         p.endpoint[0] == '\0')
         return ls_error(LS_EPROTO, "malformed presence");

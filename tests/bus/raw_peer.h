@@ -138,7 +138,7 @@ static inline void raw_heartbeat(struct raw_peer *raw, ls_node *node)
     struct wire_header header = raw_header(raw, WIRE_KIND_HEARTBEAT);
     struct wire_member you = {.id = ls_node_id(node),
                               .incarnation = ls_node_incarnation(node),
-                              .present = true,
+                              .state = WIRE_MEMBER_PRESENT,
                               .limit_messages = 1u << 30,
                               .limit_bytes = UINT64_MAX / 2};
     header.name = raw->job;
@@ -168,7 +168,7 @@ static inline void raw_await_listed(struct raw_peer *raw)
             wire_members_read(&cursor, header.data, header.size) != LS_OK)
             continue;
         while (wire_member_read(&cursor, &member) == 1)
-            if (member.id == raw->id && member.present)
+            if (member.id == raw->id && member.state == WIRE_MEMBER_PRESENT)
                 return;
     }
 }

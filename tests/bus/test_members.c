@@ -210,6 +210,7 @@ static void give_roles(struct ls_node_options *options, size_t index)
 {
     static const char *const roles[] = {"hub", "learner", "collector"};
     options->role = roles[index];
+    options->labels = index == 2 ? "gpu,fast" : NULL;
 }
 
 static void test_members_are_listed_by_id(void **state)
@@ -226,6 +227,9 @@ static void test_members_are_listed_by_id(void **state)
     assert_int_equal(members[1].id, 4294967295u);
     assert_int_equal(members[2].id, 99); /* untouched */
     assert_string_equal(members[0].role, "collector");
+    assert_string_equal(members[0].labels, "gpu,fast");
+    assert_string_equal(members[1].labels, "");
+    assert_string_equal(ls_node_labels(world->at[2].node), "gpu,fast");
     assert_string_equal(members[0].endpoint,
                         ls_node_endpoint(world->at[2].node));
     assert_true(members[0].incarnation ==
@@ -393,7 +397,8 @@ static void test_a_killed_member_is_lost(void **state)
     death_end(&death);
 }
 
-static void test_a_silent_member_is_lost_and_may_come_back(void **state)
+static void
+test_a_silent_member_is_lost_and_comes_back_as_a_new_one(void **state)
 {
     (void)state;
     struct death death;
@@ -401,9 +406,11 @@ static void test_a_silent_member_is_lost_and_may_come_back(void **state)
     (void)kill(death.pid, SIGSTOP);
     assert_reaches(&death.told.lost, 1);
     assert_int_equal(death.told.last.reason, LS_ETIMEDOUT);
+    const uint64_t life = death.told.last.incarnation;
     (void)kill(death.pid, SIGCONT);
     assert_reaches(&death.told.ready, 2);
     assert_int_equal(death.told.last.state, LS_MEMBER_READY);
+    assert_true(death.told.last.incarnation > life);
     assert_int_equal(counter_get(&death.told.lost), 1);
     death_end(&death);
 }
@@ -423,7 +430,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_those_that_left_stay_listed),
         cmocka_unit_test(test_an_id_comes_back_in_a_new_life),
         cmocka_unit_test(test_a_killed_member_is_lost),
-        cmocka_unit_test(test_a_silent_member_is_lost_and_may_come_back),
+        cmocka_unit_test(
+            test_a_silent_member_is_lost_and_comes_back_as_a_new_one),
     };
     return cmocka_run_group_tests_name("members", tests, NULL, NULL);
 }

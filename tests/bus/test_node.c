@@ -41,11 +41,15 @@ static void test_texts_out_of_range_are_refused(void **state)
     REFUSED(job, longer, "job");
     REFUSED(role, "a/b", "role");
     REFUSED(role, longer, "role");
+    REFUSED(labels, "a/b", "labels");
+    REFUSED(labels, longer, "labels");
     REFUSED(bind, longer, "bind");
     REFUSED(advertise, longer, "advertise");
     ALLOWED(job, "Az09._-");
     ALLOWED(role, NULL);
     ALLOWED(role, "learner,gpu");
+    ALLOWED(labels, NULL);
+    ALLOWED(labels, "gpu,fast-1");
     longer[LS_JOB_MAX] = '\0';
     ALLOWED(job, longer);
     longer[LS_JOB_MAX] = 'x';
@@ -77,6 +81,8 @@ static void test_numbers_out_of_range_are_refused(void **state)
     (void)state;
     REFUSED(world_size, 0, "world_size");
     REFUSED(world_size, 4097, "world_size");
+    REFUSED(world_max, 4097, "world_max");
+    ALLOWED(world_max, 4096);
     REFUSED(topology, (enum ls_topology)3, "topology");
     REFUSED(start_timeout_ms, -2, "timeout");
     REFUSED(emit_timeout_ms, -1, "timeout");

@@ -44,6 +44,7 @@ static struct wire_presence longest_presence(void)
                               .config_hash = UINT64_MAX};
     memset(p.job, 'j', LS_JOB_MAX);
     memset(p.role, 'r', WIRE_ROLE_MAX);
+    memset(p.labels, 'l', WIRE_LABELS_MAX);
     memset(p.endpoint, '/', LS_ENDPOINT_MAX);
     return p;
 }
@@ -62,6 +63,7 @@ static void assert_presence_comes_back(const struct wire_presence *presence)
     assert_true(back.config_hash == presence->config_hash);
     assert_string_equal(back.job, presence->job);
     assert_string_equal(back.role, presence->role);
+    assert_string_equal(back.labels, presence->labels);
     assert_string_equal(back.endpoint, presence->endpoint);
 }
 
@@ -72,11 +74,15 @@ static void test_presence_comes_back(void **state)
                                         .id = 0,
                                         .incarnation = 1,
                                         .role = "",
+                                        .labels = "gpu,fast",
                                         .endpoint = "ipc:///run/x/y.ipc"};
     const struct wire_presence longest = longest_presence();
     assert_presence_comes_back(&plain);
     assert_presence_comes_back(&longest);
 }
+
+#define LABELS_63                                                              \
+    "lllllllllllllllllllllllllllllll,lllllllllllllllllllllllllllllll"
 
 static int read_presence(const char *text, size_t size)
 {
@@ -100,29 +106,30 @@ static void test_malformed_presences_are_refused(void **state)
         "~",
         "~H",
         "~H1",
-        "~X1/j/1/1/0//e",
-        "~H/j/1/1/0//e",
-        "~Hx/j/1/1/0//e",
-        "~H-1/j/1/1/0//e",
-        "~H1/j/1/1/0/e",                  /* a part too few */
-        "~H1/j/1/1/0//",                  /* no endpoint */
-        "~H1/j/4294967296/1/0//e",        /* an id too large */
-        "~H1/j//1/0//e",                  /* no id */
-        "~H1/j/1/g/0//e",                 /* no number */
-        "~H1/j/1/11111111111111111/0//e", /* an incarnation too long */
-        "~H1/j/1/1/FF//e",                /* capitals */
-        "~H1/j/1/1/0/rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr/e",
-        "~R1/j/1/1/0//e", /* relayed by nobody */
-        "H1/j/1/1/0//e"};
-    assert_int_equal(read_presence("~H1/j/1/1/0//e", 14), LS_OK);
+        "~X1/j/1/1/0///e",
+        "~H/j/1/1/0///e",
+        "~Hx/j/1/1/0///e",
+        "~H-1/j/1/1/0///e",
+        "~H1/j/1/1/0//e",                  /* a part too few */
+        "~H1/j/1/1/0///",                  /* no endpoint */
+        "~H1/j/4294967296/1/0///e",        /* an id too large */
+        "~H1/j//1/0///e",                  /* no id */
+        "~H1/j/1/g/0///e",                 /* no number */
+        "~H1/j/1/11111111111111111/0///e", /* an incarnation too long */
+        "~H1/j/1/1/FF///e",                /* capitals */
+        "~H1/j/1/1/0/rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr//e",
+        "~H1/j/1/1/0//" LABELS_63 "x/e",
+        "~R1/j/1/1/0///e", /* relayed by nobody */
+        "H1/j/1/1/0///e"};
+    assert_int_equal(read_presence("~H1/j/1/1/0///e", 15), LS_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(read_presence(bad[i], strlen(bad[i])), LS_EPROTO);
-    assert_int_equal(read_presence("~H1/j/1/1/0//e\0f", 16), LS_EPROTO);
+    assert_int_equal(read_presence("~H1/j/1/1/0///e\0f", 17), LS_EPROTO);
     static char huge[100000];
     memset(huge, 'x', sizeof huge);
-    memcpy(huge, "~H1/j/1/1/0//", 13);
+    memcpy(huge, "~H1/j/1/1/0///", 14);
     assert_int_equal(read_presence(huge, sizeof huge), LS_EPROTO);
-    assert_int_equal(read_presence(huge, 13 + LS_ENDPOINT_MAX + 1), LS_EPROTO);
+    assert_int_equal(read_presence(huge, 14 + LS_ENDPOINT_MAX + 1), LS_EPROTO);
 }
 
 static void test_presence_of_another_version_says_so(void **state)

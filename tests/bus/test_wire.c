@@ -14,7 +14,8 @@
 
 static const enum wire_kind kinds[] = {WIRE_KIND_EVENT,     WIRE_KIND_CHUNK,
                                        WIRE_KIND_HEARTBEAT, WIRE_KIND_CREDIT,
-                                       WIRE_KIND_CHANNEL,   WIRE_KIND_FAREWELL};
+                                       WIRE_KIND_CHANNEL,   WIRE_KIND_FAREWELL,
+                                       WIRE_KIND_VERDICT};
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
 
 static bool has_payload(enum wire_kind kind)
@@ -35,6 +36,9 @@ static size_t make_frame(uint8_t *out, enum wire_kind kind, bool inline_data)
     header.limit_bytes = UINT64_MAX;
     header.config_hash = 0xc0ffee;
     header.reason = LS_EABORTED;
+    header.subject = 0x123456789abcdef;
+    header.members = UINT32_MAX;
+    header.silence_ms = 2000;
     header.data = inline_data ? data : NULL;
     header.size = sizeof data;
     size_t n = wire_topic_inbox(out, 4294967295u);
@@ -98,6 +102,11 @@ static void test_header_keeps_what_only_its_kind_has(void **state)
     assert_true(header.config_hash == 0xc0ffee);
     read_kind(WIRE_KIND_FAREWELL, &header);
     assert_int_equal(header.reason, LS_EABORTED);
+    read_kind(WIRE_KIND_VERDICT, &header);
+    assert_int_equal(header.reason, LS_EABORTED);
+    assert_true(header.subject == 0x123456789abcdef);
+    assert_true(header.members == UINT32_MAX);
+    assert_int_equal(header.silence_ms, 2000);
 }
 
 static void test_payload_in_a_second_frame_is_told_from_an_empty_one(void **s)

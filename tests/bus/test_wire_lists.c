@@ -116,14 +116,17 @@ static void test_a_batch_of_none_or_of_more_than_come_is_refused(void **s)
 static const struct wire_member some_members[] = {
     {.id = 7,
      .incarnation = 8,
-     .present = true,
+     .state = WIRE_MEMBER_PRESENT,
      .endpoint = "tcp://127.0.0.1:21500",
      .sent_messages = 1,
      .sent_bytes = UINT64_MAX,
      .limit_messages = 16384,
      .limit_bytes = 1u << 23},
     {.id = UINT32_MAX, .incarnation = UINT64_MAX},
-    {.id = 0, .present = true, .endpoint = "inproc://x"}};
+    {.id = 0,
+     .state = WIRE_MEMBER_LEFT,
+     .reason = LS_EIO,
+     .endpoint = "inproc://x"}};
 #define N_SOME (sizeof some_members / sizeof some_members[0])
 
 static size_t write_some(uint8_t *out)
@@ -162,7 +165,8 @@ static void test_members_come_back(void **state)
         assert_int_equal(wire_member_read(&cursor, &member), 1);
         assert_int_equal(member.id, wanted->id);
         assert_true(member.incarnation == wanted->incarnation);
-        assert_int_equal(member.present, wanted->present);
+        assert_int_equal(member.state, wanted->state);
+        assert_int_equal(member.reason, wanted->reason);
         assert_string_equal(member.endpoint, wanted->endpoint);
         assert_true(member.sent_messages == wanted->sent_messages);
         assert_true(member.sent_bytes == wanted->sent_bytes);

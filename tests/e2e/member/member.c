@@ -6,6 +6,10 @@
  *   member ID WORLD TOPOLOGY ENDPOINT SEED barrier EPOCHS
  *       goes through so many epochs and prints "EPOCH ENTERED LEFT" for each,
  *       in ns of the clock that all processes of a host share
+ *   member ID WORLD TOPOLOGY ENDPOINT SEED watch
+ *       stays until its input ends, and prints what becomes of the others,
+ *       "ready ID INCARNATION", "lost ID REASON", "left ID"; "is INCARNATION"
+ *       of itself at first and when it has rejoined, after "error TEXT"
  *
  * SEED is the address of one member; it may be one's own. */
 #include <inttypes.h>
@@ -79,6 +83,53 @@ static int barrier(ls_node *node, uint64_t epochs)
     return 0;
 }
 
+static void say_is(const ls_node *node)
+{
+    printf("is %" PRIx64 "\n", ls_node_incarnation(node));
+    fflush(stdout);
+}
+
+static void say_member(void *self, const struct ls_member *member)
+{
+    (void)self;
+    if (member->state == LS_MEMBER_READY)
+        printf("ready %" PRIu32 " %" PRIx64 "\n", member->id,
+               member->incarnation);
+    else if (member->state == LS_MEMBER_LOST)
+        printf("lost %" PRIu32 " %s\n", member->id,
+               ls_status_name(member->reason));
+    else
+        printf("left %" PRIu32 "\n", member->id);
+    fflush(stdout);
+}
+
+/* Ends when nothing comes any more that would end its wait. */
+static void say_errors(void *self)
+{
+    ls_node *node = self;
+    int status;
+    while ((status = ls_wait_for(node, "never", -1, NULL, NULL)) == LS_ELOST) {
+        printf("error %s\n", ls_error_text());
+        say_is(node);
+    }
+}
+
+static int watch(ls_node *node)
+{
+    ls_thread *errors;
+    char line[64];
+    if (ls_node_on_member(node, say_member, NULL) != LS_OK ||
+        ls_node_start(node) != LS_OK ||
+        ls_thread_spawn(ls_node_runtime(node), &errors, "errors", say_errors,
+                        node) != LS_OK)
+        return failed("start");
+    say_is(node);
+    while (fgets(line, sizeof line, stdin) != NULL)
+        ;
+    ls_node_stop(node, LS_OK);
+    return ls_thread_join(&errors, LS_FOREVER) == LS_OK ? 0 : failed("join");
+}
+
 static int topology_of(const char *name)
 {
     return strcmp(name, "star") == 0 ? LS_TOPOLOGY_STAR : LS_TOPOLOGY_MESH;
@@ -87,7 +138,8 @@ static int topology_of(const char *name)
 int main(int argc, char **argv)
 {
     if (argc < 7) {
-        fputs("usage: member ID WORLD TOPOLOGY ENDPOINT SEED greet|barrier N\n",
+        fputs("usage: member ID WORLD TOPOLOGY ENDPOINT SEED greet|watch|"
+              "barrier N\n",
               stderr);
         return 2;
     }
@@ -104,9 +156,13 @@ int main(int argc, char **argv)
     ls_node *node;
     if (ls_node_create(&node, &options) != LS_OK)
         return failed("create");
-    const int code = strcmp(argv[6], "greet") == 0
-                         ? greet(node, options.world_size)
-                         : barrier(node, strtoull(argv[7], NULL, 10));
+    int code;
+    if (strcmp(argv[6], "greet") == 0)
+        code = greet(node, options.world_size);
+    else if (strcmp(argv[6], "watch") == 0)
+        code = watch(node);
+    else
+        code = barrier(node, strtoull(argv[7], NULL, 10));
     ls_node_destroy(&node);
     return code;
 }

@@ -23,6 +23,10 @@ struct ls_channel_ops {
     /* A member became ready, left or was lost; also called for those that are
      * ready when the channel is opened. NULL: not interested. */
     void (*member)(void *self, const struct ls_member *member);
+    /* This node was declared lost by another and goes on as a new incarnation
+     * of itself. All members have been told as lost before; they become ready
+     * again after. NULL: not interested. */
+    void (*renewed)(void *self, uint64_t incarnation);
     /* The time of ls_channel_wake_at() has come. NULL: no timers. */
     void (*timer)(void *self, int64_t now);
     /* The node stops: nothing can be sent any more. Runs once, on the thread

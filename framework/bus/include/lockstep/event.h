@@ -133,17 +133,21 @@ struct ls_router_stats {
     uint64_t sent_bytes;
     uint64_t received; /* messages from others, for this node */
     uint64_t received_bytes;
-    uint64_t handled;   /* handlers run */
-    uint64_t relayed;   /* passed on by a hub */
-    uint64_t dropped;   /* policy drop: listeners that missed one */
-    uint64_t lost;      /* messages that a peer sent here and that never
-                         * came, by the peers' own counts */
-    uint64_t missed;    /* gaps in the sequence of an event: lost on the
-                         * way, or dropped by its sender's policy */
-    uint64_t refused;   /* malformed, of another job, or stale */
-    uint64_t blocked;   /* emits that had to wait for room */
-    int64_t blocked_ns; /* for how long, in all */
-    size_t queued;      /* in the dispatch queue now */
+    uint64_t handled;    /* handlers run */
+    uint64_t relayed;    /* passed on by a hub */
+    uint64_t dropped;    /* policy drop: listeners that missed one */
+    uint64_t lost;       /* messages that a peer sent here and that never
+                          * came, by the peers' own counts */
+    uint64_t missed;     /* gaps in the sequence of an event: lost on the
+                          * way, or dropped by its sender's policy */
+    uint64_t reconnects; /* broken connections of members that were made
+                          * again in time */
+    uint64_t rejoined;   /* times that this node was declared lost, and went
+                          * on as a new member */
+    uint64_t refused;    /* malformed, of another job, or stale */
+    uint64_t blocked;    /* emits that had to wait for room */
+    int64_t blocked_ns;  /* for how long, in all */
+    size_t queued;       /* in the dispatch queue now */
     size_t queued_peak;
 };
 LS_API void ls_router_stats(ls_node *node, struct ls_router_stats *out);

@@ -40,11 +40,13 @@ enum ls_topology {
 /* Everything is copied by ls_node_create(), but for the runtime. Begin with
  * ls_node_options_init(), then change what differs. */
 struct ls_node_options {
-    const char *job;  /* 1 … 64 of [A-Za-z0-9._-]; the same in all members;
-                       * default "lockstep" */
-    uint32_t id;      /* unique in the world, any value; default 0 */
-    const char *role; /* what it does, "learner"; at most 31 of
-                       * [A-Za-z0-9._,-]; default "" */
+    const char *job;    /* 1 … 64 of [A-Za-z0-9._-]; the same in all members;
+                         * default "lockstep" */
+    uint32_t id;        /* unique in the world, any value; default 0 */
+    const char *role;   /* what it does, "learner"; at most 31 of
+                         * [A-Za-z0-9._,-]; default "" */
+    const char *labels; /* what it is fit for, "fast,gpu": words between commas;
+                         * at most 63 of [A-Za-z0-9._,-]; default "" */
 
     /* Where to be reached:
      *   tcp://127.0.0.1:21500        this port
@@ -65,6 +67,10 @@ struct ls_node_options {
      * (world_size of them), so that errors can name who is missing. */
     uint32_t world_size;
     const uint32_t *members;
+    /* So many may be in the world at once, itself included; they may come at
+     * any time, and one more is refused. 0: world_size, or as many as come
+     * where that is 1 or the topology is alone. */
+    uint32_t world_max;
 
     uint64_t config_hash; /* differing ones refuse each other; 0: any */
 
@@ -105,7 +111,8 @@ LS_MUST_USE LS_API int ls_node_create(ls_node **out,
  *         who was refused and why; LS_EEXIST a living node has this id: both
  *         endpoints are named; LS_EMISMATCH the only answers came from another
  *         job, version or configuration; LS_ECLOSED ls_node_stop() came first;
- *         LS_ESTATE started before.
+ *         LS_ELIMIT the world has world_max members already: the text names
+ *         who says so; LS_ESTATE started before.
  *         After an error only stop and destroy are left to call. */
 LS_MUST_USE LS_API int ls_node_start(ls_node *node);
 
@@ -126,9 +133,12 @@ LS_API void ls_node_destroy(ls_node **node);
 LS_API uint32_t ls_node_id(const ls_node *node);
 LS_API const char *ls_node_job(const ls_node *node);
 LS_API const char *ls_node_role(const ls_node *node);
+LS_API const char *ls_node_labels(const ls_node *node);
 LS_API enum ls_topology ls_node_topology(const ls_node *node);
 LS_API uint32_t ls_node_world_size(const ls_node *node);
-/* 0 before open. */
+/* 0 before open. It changes when this node was declared lost by another and
+ * rejoins (docs/concepts.md): then all others are told as lost and ready again,
+ * and ls_node_take_error() says LS_ELOST. */
 LS_API uint64_t ls_node_incarnation(const ls_node *node);
 /* What others dial; "" before open. Borrow: as long as the node. */
 LS_API const char *ls_node_endpoint(const ls_node *node);
@@ -136,24 +146,28 @@ LS_API ls_runtime *ls_node_runtime(const ls_node *node);
 
 enum ls_member_state {
     LS_MEMBER_SEEN,  /* heard of, not ready both ways yet */
-    LS_MEMBER_READY, /* hears this node and is heard */
+    LS_MEMBER_READY, /* hears this node and is heard; or its connection broke a
+                      * moment ago, and it is waited for */
     LS_MEMBER_LEFT,  /* said farewell */
-    LS_MEMBER_LOST   /* its connection closed without one, or it fell silent */
+    LS_MEMBER_LOST   /* its process is gone, or it fell silent */
 };
 
 struct ls_member {
     uint32_t id;
     uint64_t incarnation;
     enum ls_member_state state;
-    int reason;       /* LEFT: the status it left with; LOST: LS_ELOST for
-                       * a closed connection, LS_ETIMEDOUT for silence */
+    int reason;       /* LEFT: the status it left with; LOST: LS_ELOST when
+                       * its process is gone, or it was replaced by a new
+                       * incarnation; LS_ETIMEDOUT for silence */
     int64_t heard_at; /* ls_now() when it was last heard; 0: never */
-    char role[32];    /* cut */
+    char role[32];
+    char labels[64];
     char endpoint[LS_ENDPOINT_MAX + 1];
 };
 
 /* Copy up to `capacity` members, ordered by id, this node not among them;
- * those that left or were lost stay listed. Returns how many there are. */
+ * those that left or were lost stay listed, until a new incarnation of them
+ * is there. Returns how many there are. */
 LS_API size_t ls_node_members(ls_node *node, struct ls_member *out,
                               size_t capacity);
 
@@ -167,8 +181,9 @@ ls_node_on_member(ls_node *node,
                   void (*fn)(void *self, const struct ls_member *member),
                   void *self);
 
-/* The first error that a handler returned since the last call, or LS_OK; its
- * text, with node, event and handler, becomes ls_error_text(). */
+/* The first error since the last call, or LS_OK: one that a handler returned,
+ * with node, event and handler in its text, or LS_ELOST: another node declared
+ * this one lost, and it has rejoined. The text becomes ls_error_text(). */
 LS_MUST_USE LS_API int ls_node_take_error(ls_node *node);
 
 #endif

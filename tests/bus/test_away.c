@@ -1,0 +1,273 @@
+/* A broken connection is not a death: members that go away and come back, and
+ * those that do not. */
+#include "severed_world.h"
+
+static const struct severed_plan patient = {
+    .n = 2, .heartbeat_ms = 20, .silence_ms = 60000};
+
+/* ---- coming back ------------------------------------------------------- */
+
+static void
+test_a_connection_that_breaks_is_mended_and_nobody_is_told(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0];
+    severed_watch(world);
+    for (int i = 1; i <= 3; i++) {
+        severed_reset(&a->link, LINK_PASSES);
+        assert_reaches(&a->back, i);
+    }
+    assert_ok(ls_emit(a->node, "x", "again", 5));
+    assert_reaches(&world->at[1].heard, 1);
+    assert_reaches(&a->heard, 1);
+    assert_true(severed_stats(a).reconnects >= 3);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(counter_get(&world->at[i].ready), 1);
+        assert_int_equal(counter_get(&world->at[i].lost), 0);
+    }
+    severed_end(world);
+}
+
+static void test_who_is_away_stays_ready_and_a_listener(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0];
+    struct ls_member member;
+    uint32_t ids[2];
+    severed_watch(world);
+    severed_reset(&a->link, LINK_HOLDS);
+    assert_reaches(&a->away_n, 1);
+    assert_int_equal(ls_node_members(a->node, &member, 1), 1);
+    assert_int_equal(member.state, LS_MEMBER_READY);
+    assert_int_equal(ls_router_listeners(a->node, "x", ids, 2), 2);
+    assert_int_equal(ids[1], 2);
+    severed_reset(&a->link, LINK_PASSES);
+    assert_reaches(&a->back, 1);
+    assert_int_equal(ls_router_listeners(a->node, "x", ids, 2), 2);
+    assert_int_equal(counter_get(&a->lost), 0);
+    severed_end(world);
+}
+
+static void test_what_is_emitted_meanwhile_is_missed_and_counted(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    severed_watch(world);
+    assert_ok(ls_emit(a->node, "x", NULL, 0));
+    assert_reaches(&b->heard, 1);
+    severed_reset(&a->link, LINK_HOLDS);
+    assert_reaches(&a->away_n, 1);
+    for (int i = 0; i < 7; i++)
+        assert_ok(ls_emit(a->node, "x", NULL, 0));
+    severed_reset(&a->link, LINK_PASSES);
+    assert_reaches(&a->back, 1);
+    assert_ok(ls_emit(a->node, "x", NULL, 0));
+    assert_reaches(&b->heard, 2);
+    assert_int_equal(severed_stats(b).missed, 7);
+    severed_end(world);
+}
+
+static void test_what_was_listened_to_is_known_anew_when_one_is_back(void **s)
+{
+    (void)s;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    struct counter other;
+    counter_init(&other);
+    severed_watch(world);
+    severed_reset(&a->link, LINK_HOLDS);
+    assert_reaches(&a->away_n, 1);
+    assert_ok(ls_off(b->node, "x", count, &b->heard));
+    assert_ok(ls_on(b->node, "y", count, &other));
+    severed_reset(&a->link, LINK_PASSES);
+    assert_reaches(&a->back, 1);
+    assert_int_equal(ls_router_listeners(a->node, "x", NULL, 0), 1);
+    assert_ok(ls_emit(a->node, "y", NULL, 0));
+    assert_reaches(&other, 1);
+    assert_int_equal(severed_stats(a).dropped, 0);
+    severed_end(world);
+    counter_fini(&other);
+}
+
+/* ---- not coming back --------------------------------------------------- */
+
+static void test_one_whose_host_refuses_is_lost_at_once(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    severed_reset(&b->link, LINK_REFUSES); /* as if its process were gone */
+    severed_reset(&a->link, LINK_HOLDS);
+    assert_reaches(&a->lost, 1);
+    assert_int_equal(a->last.id, 2);
+    assert_int_equal(a->last.reason, LS_ELOST);
+    severed_end(world);
+}
+
+static void test_one_that_dies_while_it_is_away_is_found(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    severed_watch(world);
+    severed_reset(&a->link, LINK_HOLDS); /* the probe finds B's address alive */
+    assert_reaches(&a->away_n, 1);
+    severed_reset(&b->link, LINK_REFUSES);
+    assert_reaches(&a->lost, 1);
+    assert_int_equal(a->last.reason, LS_ELOST);
+    severed_end(world);
+}
+
+static void test_one_that_stays_away_for_too_long_is_lost(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(
+        &(struct severed_plan){.n = 2, .heartbeat_ms = 20, .silence_ms = 200});
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    severed_reset(&a->link, LINK_HOLDS);
+    severed_reset(&b->link, LINK_HOLDS);
+    assert_reaches(&a->lost, 1);
+    assert_reaches(&b->lost, 1);
+    assert_int_equal(a->last.reason, LS_ETIMEDOUT);
+    assert_int_equal(b->last.reason, LS_ETIMEDOUT);
+    severed_end(world);
+}
+
+static void test_one_that_is_heard_but_does_not_hear_is_lost_too(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(
+        &(struct severed_plan){.n = 2, .heartbeat_ms = 20, .silence_ms = 200});
+    struct severed_node *a = &world->at[0];
+    severed_reset(&a->link, LINK_HOLDS); /* B still speaks to A */
+    assert_reaches(&a->lost, 1);
+    assert_reaches(&world->at[1].lost, 1);
+    severed_end(world);
+}
+
+/* ---- whose id it is ---------------------------------------------------- */
+
+struct second {
+    ls_node *node;
+    int status;
+    char text[LS_ERROR_TEXT_MAX];
+};
+
+static void start_second(void *self)
+{
+    struct second *second = self;
+    second->status = ls_node_start(second->node);
+    (void)snprintf(second->text, sizeof second->text, "%s", ls_error_text());
+}
+
+/* Another node 2, which finds node 1 at its own address. */
+static void make_second(struct second *second, struct severed_world *world)
+{
+    struct ls_node_options options;
+    char address[128];
+    const char *attach = address;
+    (void)snprintf(address, sizeof address, "ipc://%s/0", world->directory);
+    ls_node_options_init(&options);
+    options.id = 2;
+    options.bind = "tcp://127.0.0.1:*";
+    options.attach = &attach;
+    options.n_attach = 1;
+    options.world_size = 2;
+    options.heartbeat_ms = 20;
+    options.silence_ms = 60000;
+    options.start_timeout_ms = LONG_MS;
+    options.linger_ms = 2000;
+    assert_ok(ls_node_create(&second->node, &options));
+}
+
+static void
+test_the_id_of_one_that_is_away_and_lives_is_not_given_away(void **s)
+{
+    (void)s;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0];
+    struct second second;
+    ls_thread *thread;
+    severed_watch(world);
+    severed_reset(&a->link, LINK_HOLDS);
+    assert_reaches(&a->away_n, 1);
+    make_second(&second, world);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "second",
+                              start_second, &second));
+    severed_reset(&a->link, LINK_PASSES);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    assert_int_equal(second.status, LS_EEXIST);
+    assert_text(second.text, "node id 2 is taken", __LINE__);
+    assert_text(second.text, world->at[1].link.endpoint, __LINE__);
+    ls_node_destroy(&second.node);
+    assert_int_equal(counter_get(&a->lost), 0);
+    severed_end(world);
+}
+
+static void test_the_id_of_one_that_is_gone_is_free_at_once(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    struct second second;
+    make_second(&second, world);
+    /* Its connection hangs, and its process is gone: silence would tell in a
+     * minute. */
+    severed_hold(&a->link);
+    severed_reset(&b->link, LINK_REFUSES);
+    start_second(&second);
+    assert_int_equal(second.status, LS_OK);
+    assert_reaches(&a->lost, 1);
+    assert_int_equal(a->last.id, 2);
+    ls_node_destroy(&second.node);
+    severed_end(world);
+}
+
+/* ---- behind a hub ------------------------------------------------------ */
+
+static void test_a_leaf_may_go_away_and_come_back(void **state)
+{
+    (void)state;
+    struct severed_world *world =
+        severed_start(&(struct severed_plan){.n = 3,
+                                             .topology = LS_TOPOLOGY_STAR,
+                                             .heartbeat_ms = 20,
+                                             .silence_ms = 60000});
+    struct severed_node *hub = &world->at[0];
+    severed_watch(world);
+    severed_reset(&hub->link, LINK_PASSES); /* both leaves */
+    assert_reaches(&hub->back, 2);
+    severed_reset(&world->at[1].link, LINK_PASSES);
+    assert_reaches(&world->at[1].back, 2); /* the hub, and who is behind it */
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(counter_get(&world->at[i].lost), 0);
+    for (size_t i = 0; i < 3; i++)
+        assert_ok(ls_emit(world->at[i].node, "x", NULL, 0));
+    for (size_t i = 0; i < 3; i++)
+        assert_reaches(&world->at[i].heard, 3);
+    severed_end(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            test_a_connection_that_breaks_is_mended_and_nobody_is_told),
+        cmocka_unit_test(test_who_is_away_stays_ready_and_a_listener),
+        cmocka_unit_test(test_what_is_emitted_meanwhile_is_missed_and_counted),
+        cmocka_unit_test(
+            test_what_was_listened_to_is_known_anew_when_one_is_back),
+        cmocka_unit_test(test_one_whose_host_refuses_is_lost_at_once),
+        cmocka_unit_test(test_one_that_dies_while_it_is_away_is_found),
+        cmocka_unit_test(test_one_that_stays_away_for_too_long_is_lost),
+        cmocka_unit_test(test_one_that_is_heard_but_does_not_hear_is_lost_too),
+        cmocka_unit_test(
+            test_the_id_of_one_that_is_away_and_lives_is_not_given_away),
+        cmocka_unit_test(test_the_id_of_one_that_is_gone_is_free_at_once),
+        cmocka_unit_test(test_a_leaf_may_go_away_and_come_back),
+    };
+    return cmocka_run_group_tests_name("away", tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/* Worlds that may grow, and those that may not. */
+#include "node_fixture.h"
+
+static int start(ls_node **out, struct ls_node_options *options,
+                 const ls_node *seed)
+{
+    const char *attach = seed != NULL ? ls_node_endpoint(seed) : NULL;
+    options->attach = &attach;
+    options->n_attach = seed != NULL ? 1 : 0;
+    *out = create(options);
+    const int status = ls_node_start(*out);
+    if (status != LS_OK)
+        ls_node_destroy(out);
+    return status;
+}
+
+/* A world of two that may have `max`. */
+static void two(ls_node **nodes, uint32_t max, enum ls_topology topology)
+{
+    struct ls_node_options options = usual(1);
+    options.world_size = 2;
+    options.world_max = max;
+    options.topology = topology;
+    nodes[0] = create(&options);
+    assert_ok(ls_node_open(nodes[0]));
+    options = usual(2);
+    options.world_size = 2;
+    options.world_max = max;
+    options.topology = topology;
+    assert_ok(start(&nodes[1], &options, nodes[0]));
+    assert_ok(ls_node_join(nodes[0]));
+}
+
+static int join_as(ls_node **out, uint32_t id, const ls_node *seed)
+{
+    struct ls_node_options options = usual(id);
+    options.world_size = 3;
+    options.world_max = 3;
+    options.topology = ls_node_topology(seed);
+    options.linger_ms = 2000;
+    return start(out, &options, seed);
+}
+
+static void on_member(void *self, const struct ls_member *member)
+{
+    if (member->state == LS_MEMBER_READY)
+        counter_add(self, 1);
+    else if (member->state == LS_MEMBER_LEFT)
+        counter_add(self, 100);
+}
+
+/* ---- growing ----------------------------------------------------------- */
+
+static void grow_to_three(enum ls_topology topology)
+{
+    ls_node *nodes[3], *more;
+    two(nodes, 3, topology);
+    assert_ok(join_as(&nodes[2], 3, nodes[0]));
+    assert_fails(join_as(&more, 4, nodes[0]), LS_ELIMIT);
+    assert_error_has("node 4: the world is full");
+    assert_error_has("counts 3 members");
+    assert_true(ls_node_members(nodes[0], NULL, 0) >= 2);
+    ls_node_destroy(&nodes[2]);
+    ls_node_destroy(&nodes[1]);
+    ls_node_destroy(&nodes[0]);
+}
+
+static void test_a_world_grows_to_its_limit_and_no_further(void **state)
+{
+    (void)state;
+    grow_to_three(LS_TOPOLOGY_MESH);
+    grow_to_three(LS_TOPOLOGY_STAR);
+}
+
+static void test_a_place_that_became_free_is_taken(void **state)
+{
+    (void)state;
+    ls_node *nodes[3], *next;
+    struct counter seen;
+    counter_init(&seen);
+    two(nodes, 3, LS_TOPOLOGY_MESH);
+    assert_ok(ls_node_on_member(nodes[0], on_member, &seen));
+    assert_ok(join_as(&nodes[2], 3, nodes[0]));
+    assert_reaches(&seen, 2);
+    ls_node_destroy(&nodes[2]);
+    assert_reaches(&seen, 102);
+    assert_ok(join_as(&next, 4, nodes[0]));
+    ls_node_destroy(&next);
+    ls_node_destroy(&nodes[1]);
+    ls_node_destroy(&nodes[0]);
+    counter_fini(&seen);
+}
+
+static void test_a_world_without_a_limit_of_its_own_stays_as_it_is(void **s)
+{
+    (void)s;
+    ls_node *nodes[2], *more;
+    two(nodes, 0, LS_TOPOLOGY_MESH);
+    assert_fails(join_as(&more, 3, nodes[0]), LS_ELIMIT);
+    ls_node_destroy(&nodes[1]);
+    ls_node_destroy(&nodes[0]);
+}
+
+static void test_one_that_waits_for_nobody_takes_all_that_come(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(1);
+    ls_node *first = started(&options), *others[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        options = usual(i + 2);
+        options.world_size = i + 2;
+        options.world_max = 4;
+        assert_ok(start(&others[i], &options, first));
+    }
+    for (uint32_t i = 0; i < 3; i++)
+        ls_node_destroy(&others[i]);
+    ls_node_destroy(&first);
+}
+
+static void test_a_limit_that_contradicts_the_world_is_refused(void **state)
+{
+    (void)state;
+    static const uint32_t members[] = {1, 2};
+    struct ls_node_options options = usual(1);
+    ls_node *node;
+    options.world_size = 2;
+    options.world_max = 1;
+    assert_fails(ls_node_create(&node, &options), LS_EINVAL);
+    assert_error_has("world_max");
+    options.world_max = 3;
+    options.members = members; /* they are all */
+    assert_fails(ls_node_create(&node, &options), LS_EINVAL);
+    assert_error_has("world_max");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_world_grows_to_its_limit_and_no_further),
+        cmocka_unit_test(test_a_place_that_became_free_is_taken),
+        cmocka_unit_test(
+            test_a_world_without_a_limit_of_its_own_stays_as_it_is),
+        cmocka_unit_test(test_one_that_waits_for_nobody_takes_all_that_come),
+        cmocka_unit_test(test_a_limit_that_contradicts_the_world_is_refused),
+    };
+    return cmocka_run_group_tests_name("elastic", tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+#!/usr/bin/env bats
+# Members that are stopped, killed, started again, and started twice.
+
+load helpers
+
+setup() {
+    enter_scratch
+    member=$BUILD_DIR/tests/e2e/member/member
+}
+
+teardown() {
+    local name
+    for name in "${!pid_of[@]}"; do
+        kill -CONT "${pid_of[$name]}" 2>/dev/null || true
+        kill -KILL "${pid_of[$name]}" 2>/dev/null || true
+    done
+}
+
+# live NAME ID WORLD TOPOLOGY: a member that tells what it sees; it ends when
+# end_of is called.
+live() {
+    local name=$1 id=$2 world=$3 topology=$4 fd
+    mkfifo "$name.out" "$name.in"
+    "$member" "$id" "$world" "$topology" "ipc://$PWD/$name.ipc" \
+        "ipc://$PWD/a.ipc" watch <"$name.in" >"$name.out" 2>"$name.err" 3>&- &
+    pid_of[$name]=$!
+    exec {fd}>"$name.in"
+    in_of[$name]=$fd
+    exec {fd}<"$name.out"
+    fd_of[$name]=$fd
+}
+
+# life NAME: its incarnation, as $life.
+life() {
+    event "$1" "is "
+    life=${line#is }
+}
+
+world() {
+    declare -gA in_of=()
+    live a 1 3 "$1"
+    live b 2 3 "$1"
+    live c 3 3 "$1"
+    life a
+    life b
+    life c
+}
+
+end_all() {
+    local name
+    # All at first: those that started later hold the inputs of the earlier.
+    for name; do
+        exec {in_of[$name]}>&-
+    done
+    for name; do
+        finish "$name"
+        [ "$code" -eq 0 ]
+    done
+}
+
+@test "who was stopped for too long rejoins as a new member" {
+    world mesh
+    old=$life
+    kill -STOP "${pid_of[c]}"
+    event a "lost 3 LS_ETIMEDOUT"
+    event b "lost 3 LS_ETIMEDOUT"
+    kill -CONT "${pid_of[c]}"
+    event c "error node 3 was declared lost by node" "rejoined as a new member"
+    life c
+    [ "$life" != "$old" ]
+    event a "ready 3 $life"
+    event b "ready 3 $life"
+    event c "ready "
+    event c "ready "
+    end_all a b c
+}
+
+@test "who is killed is lost, and is let in again at once" {
+    world mesh
+    old=$life
+    kill -KILL "${pid_of[c]}"
+    event a "lost 3 LS_ELOST"
+    event b "lost 3 LS_ELOST"
+    wait "${pid_of[c]}" || true
+    rm c.in c.out
+    live c 3 3 mesh
+    life c
+    [ $((16#$life)) -gt $((16#$old)) ]
+    event a "ready 3 $life"
+    event b "ready 3 $life"
+    end_all a b c
+}
+
+@test "who is killed is let in again at another address" {
+    world mesh
+    kill -KILL "${pid_of[c]}"
+    wait "${pid_of[c]}" || true
+    live d 3 3 mesh
+    life d
+    event a "ready 3 $life"
+    event b "ready 3 $life"
+    end_all a b d
+}
+
+@test "a second node of an id is refused, and both addresses are named" {
+    world mesh
+    live d 3 3 mesh
+    finish d
+    [ "$code" -eq 1 ]
+    [[ $err == *"node id 3 is taken"* ]]
+    [[ $err == *"$PWD/c.ipc"* ]]
+    [[ $err == *"$PWD/d.ipc"* ]]
+    end_all a b c
+    [[ $rest != *lost* ]]
+}
+
+@test "a second node of an id is refused in a star too" {
+    world star
+    live d 3 3 star
+    finish d
+    [ "$code" -eq 1 ]
+    [[ $err == *"node id 3 is taken"* ]]
+    [[ $err == *"$PWD/c.ipc"* ]]
+    end_all a b c
+}
+
+@test "when the hub is killed its leaves name all that are out of reach" {
+    world star
+    kill -KILL "${pid_of[a]}"
+    event b "lost "
+    event b "lost "
+    event c "lost "
+    event c "lost "
+    wait "${pid_of[a]}" || true
+    rm a.in a.out
+    live a 1 3 star
+    life a
+    hub=$life
+    event b "error node 2 has lost its hub, node 1"
+    event c "error node 3 has lost its hub, node 1"
+    life b
+    b=$life
+    life c
+    event b "ready 3 $life"
+    event c "ready 2 $b"
+    [ -n "$hub" ]
+    end_all b c a
+}
