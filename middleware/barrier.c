@@ -10,33 +10,15 @@
 #include "lockstep/barrier.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "barrier_discard.h"
-#include "barrier_epoch.h"
-#include "lockstep/channel.h"
+#include "barrier_parts.h"
 #include "lockstep/log.h"
 
-#define CHANNEL_PREFIX "ls.barrier."
-#define DEFAULT_NAME   "step"
-
-struct ls_barrier {
-    ls_node *node;       /* borrow */
-    ls_runtime *runtime; /* borrow */
-    ls_channel *channel; /* own */
-    ls_mutex mutex;
-    ls_cond ended;
-    char name[LS_EVENT_MAX + 1];
-    struct ls_epoch *epoch; /* own; this and what follows under the mutex */
-    bool waiting;
-    bool closed; /* the node stops */
-    struct ls_barrier_stats stats;
-    struct ls_barrier_missing scratch[LS_BARRIER_MISSING_MAX];
-    unsigned char bytes[LS_BARRIER_WIRE_MAX];
-};
+#define DEFAULT_NAME "step"
 
 /* --- what all inputs end with ------------------------------------------- */
 
@@ -44,9 +26,11 @@ static void send_out(ls_barrier *barrier)
 {
     size_t n;
     const struct ls_epoch_out *out = ls_epoch_take(barrier->epoch, &n);
-    if (barrier->channel == NULL)
+    if (barrier->channel == NULL || barrier->withdrawn)
         return;
     for (size_t i = 0; i < n; i++) {
+        if (ls_sabotage_swallows(barrier->sabotage, &out[i].message))
+            continue;
         const size_t size =
             ls_barrier_wire_encode(&out[i].message, barrier->bytes);
         const int status =
@@ -64,8 +48,10 @@ static void send_out(ls_barrier *barrier)
 static void settle(ls_barrier *barrier)
 {
     send_out(barrier);
-    const bool wake = barrier->waiting &&
-                      (ls_epoch_end(barrier->epoch) != NULL || barrier->closed);
+    const bool wake =
+        barrier->waiting &&
+        (ls_epoch_end(barrier->epoch) != NULL || barrier->closed ||
+         ls_epoch_wake_at(barrier->epoch) < barrier->sleeps_until);
     ls_mutex_unlock(&barrier->mutex);
     if (wake)
         ls_cond_signal(&barrier->ended);
@@ -79,33 +65,19 @@ static void learn_incarnation(ls_barrier *barrier)
                                  ls_node_incarnation(barrier->node));
 }
 
-/* own; NULL when there are none, or no memory for them. */
-static struct ls_member *copy_members(const ls_barrier *barrier, size_t *n)
-{
-    const size_t capacity = ls_node_members(barrier->node, NULL, 0);
-    struct ls_member *members =
-        capacity == 0 ? NULL : calloc(capacity, sizeof *members);
-    *n = 0;
-    if (members != NULL) {
-        *n = ls_node_members(barrier->node, members, capacity);
-        if (*n > capacity)
-            *n = capacity;
-    }
-    return members;
-}
-
 /* Ops tell who joins, but an op may come later than ls_node_start() returns:
  * look who is there when somebody seems to be missing. Whoever is not known
  * when an epoch ends is not counted in it, and told so. */
 static void look_around(ls_barrier *barrier, int64_t now)
 {
     struct ls_epoch *epoch = barrier->epoch;
-    if (epoch->expected == 0 || ls_epoch_n_joined(epoch) + 1 == epoch->expected)
+    if (barrier->most != 0 && ls_epoch_n_joined(epoch) + 1 == barrier->most)
         return;
     size_t n;
-    struct ls_member *members = copy_members(barrier, &n);
+    struct ls_member *members = ls_barrier_copy_members(barrier, &n);
     for (size_t i = 0; i < n; i++) {
         if (members[i].state == LS_MEMBER_READY &&
+            ls_barrier_has_member(barrier, &members[i]) &&
             ls_epoch_joined(epoch, now, members[i].id,
                             members[i].incarnation) != LS_OK)
             ls_log_error("barrier \"%s\": %s", barrier->name, ls_error_text());
@@ -129,8 +101,49 @@ static void on_message(void *self, uint32_t from, uint64_t incarnation,
         return;
     }
     learn_incarnation(barrier);
+    ls_barrier_note_elsewhere(barrier, from, &message);
+    ls_sabotage_received(barrier->sabotage, barrier->epoch, &from, &incarnation,
+                         &message);
     ls_epoch_receive(barrier->epoch, ls_now(barrier->runtime), from,
                      incarnation, &message);
+    settle(barrier);
+}
+
+/* Somebody waits for this node in a barrier that it has not: tell it in which
+ * one this node is. That is no error yet, it may come there still. */
+static void on_stray(void *self, const char *name, uint32_t from,
+                     uint64_t incarnation, const void *data, size_t size)
+{
+    ls_barrier *barrier = self;
+    struct ls_barrier_message message;
+    if (strncmp(name, LS_BARRIER_CHANNEL, sizeof LS_BARRIER_CHANNEL - 1) != 0)
+        return;
+    ls_mutex_lock(&barrier->mutex);
+    if (ls_barrier_wire_decode(data, size, &message, barrier->scratch) ==
+            LS_OK &&
+        message.again && message.to == ls_node_incarnation(barrier->node)) {
+        char text[LS_BARRIER_REASON_MAX];
+        const struct ls_barrier_message answer = {
+            .kind = LS_BARRIER_UNKNOWN,
+            .to = incarnation,
+            .epoch = message.epoch,
+            .reason = text,
+            .reason_size = ls_barrier_say_where(barrier, text)};
+        size = ls_barrier_wire_encode(&answer, barrier->bytes);
+        if (ls_channel_answer(barrier->channel, name, from, barrier->bytes,
+                              size) != LS_OK)
+            ls_log_debug("barrier \"%s\": to node %" PRIu32 ": %s",
+                         barrier->name, from, ls_error_text());
+    }
+    ls_mutex_unlock(&barrier->mutex);
+}
+
+/* This node was declared lost, and goes on as a new life of itself. */
+static void on_renewed(void *self, uint64_t incarnation)
+{
+    ls_barrier *barrier = self;
+    ls_mutex_lock(&barrier->mutex);
+    ls_epoch_set_incarnation(barrier->epoch, incarnation);
     settle(barrier);
 }
 
@@ -138,6 +151,8 @@ static void on_member(void *self, const struct ls_member *member)
 {
     ls_barrier *barrier = self;
     const int64_t now = ls_now(barrier->runtime);
+    if (!ls_barrier_has_member(barrier, member))
+        return;
     ls_mutex_lock(&barrier->mutex);
     if (member->state == LS_MEMBER_READY) {
         if (ls_epoch_joined(barrier->epoch, now, member->id,
@@ -164,6 +179,8 @@ static void on_closed(void *self)
 static const struct ls_channel_ops channel_ops = {
     .message = on_message,
     .member = on_member,
+    .stray = on_stray,
+    .renewed = on_renewed,
     .closed = on_closed,
 };
 
@@ -171,10 +188,8 @@ static const struct ls_channel_ops channel_ops = {
 
 static int open_channel(ls_barrier *barrier)
 {
-    char name[sizeof CHANNEL_PREFIX + LS_EVENT_MAX];
-    const size_t size = strlen(barrier->name);
-    memcpy(name, CHANNEL_PREFIX, sizeof CHANNEL_PREFIX - 1);
-    memcpy(name + sizeof CHANNEL_PREFIX - 1, barrier->name, size + 1);
+    char name[sizeof LS_BARRIER_CHANNEL + LS_EVENT_MAX];
+    snprintf(name, sizeof name, LS_BARRIER_CHANNEL "%s", barrier->name);
     ls_channel *channel;
     const int status =
         ls_channel_open(&channel, barrier->node, name, &channel_ops, barrier);
@@ -186,15 +201,15 @@ static int open_channel(ls_barrier *barrier)
     return LS_OK;
 }
 
-static int init(ls_barrier *barrier, uint32_t expected)
+static int init(ls_barrier *barrier, const struct ls_epoch_rules *rules)
 {
     int status = ls_mutex_init(&barrier->mutex, barrier->runtime);
     if (status != LS_OK)
         return status;
     status = ls_cond_init(&barrier->ended, barrier->runtime);
     if (status == LS_OK) {
-        status = ls_epoch_create(&barrier->epoch, ls_node_id(barrier->node),
-                                 expected);
+        status =
+            ls_epoch_create(&barrier->epoch, ls_node_id(barrier->node), rules);
         if (status == LS_OK)
             status = open_channel(barrier);
         if (status == LS_OK)
@@ -213,20 +228,20 @@ int ls_barrier_create(ls_barrier **out, ls_node *node,
     if (options == NULL)
         options = &defaults;
     const char *name = options->name != NULL ? options->name : DEFAULT_NAME;
-    const size_t most = LS_EVENT_MAX + 1 - sizeof CHANNEL_PREFIX;
-    if (name[0] == '\0' || strlen(name) > most)
-        return ls_error(LS_EINVAL,
-                        "barrier \"%.32s\": its name has not 1 to %zu bytes",
-                        name, most);
+    const struct ls_epoch_rules rules = ls_barrier_rules(node, options);
+    int status = ls_barrier_check(node, name, options);
+    if (status < 0)
+        return status;
     ls_barrier *barrier = calloc(1, sizeof *barrier);
     if (barrier == NULL)
         return ls_error(LS_ENOMEM, "barrier \"%s\": no memory", name);
     memcpy(barrier->name, name, strlen(name) + 1);
+    if (options->group != NULL)
+        memcpy(barrier->group, options->group, strlen(options->group) + 1);
+    barrier->most = rules.most;
     barrier->node = node;
     barrier->runtime = ls_node_runtime(node);
-    const int status =
-        init(barrier, options->expected != 0 ? options->expected
-                                             : ls_node_world_size(node));
+    status = init(barrier, &rules);
     if (status != LS_OK) {
         free(barrier);
         return status;
@@ -239,89 +254,17 @@ void ls_barrier_destroy(ls_barrier **barrier)
 {
     if (barrier == NULL || *barrier == NULL)
         return;
+    ls_mutex_lock(&(*barrier)->mutex);
+    ls_epoch_withdraw((*barrier)->epoch);
+    send_out(*barrier);
+    (*barrier)->withdrawn = true;
+    ls_mutex_unlock(&(*barrier)->mutex);
     ls_channel_close(&(*barrier)->channel);
     ls_epoch_destroy(&(*barrier)->epoch);
     ls_cond_fini(&(*barrier)->ended);
     ls_mutex_fini(&(*barrier)->mutex);
     free(*barrier);
     *barrier = NULL;
-}
-
-/* --- errors ------------------------------------------------------------- */
-
-/* A sentence that grows, cut where it must. */
-struct text {
-    char bytes[LS_ERROR_TEXT_MAX];
-    size_t size;
-};
-
-static void LS_PRINTF(2, 3) append(struct text *text, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    const int n = vsnprintf(text->bytes + text->size,
-                            sizeof text->bytes - text->size, format, arguments);
-    va_end(arguments);
-    text->size += n > 0 ? (size_t)n : 0;
-    if (text->size >= sizeof text->bytes)
-        text->size = sizeof text->bytes - 1;
-}
-
-static void append_heard(struct text *text, int64_t now, uint32_t id,
-                         const struct ls_member *members, size_t n)
-{
-    const struct ls_member *member = NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (members[i].id == id)
-            member = &members[i];
-    }
-    if (member == NULL || member->heard_at == 0)
-        append(text, "never heard");
-    else
-        append(text, "heard %.1f s ago",
-               (double)(now - member->heard_at) / (double)LS_NS_PER_S);
-}
-
-/* ": node 7 (last in epoch 3, heard 0.2 s ago), …" */
-static void append_missing(ls_barrier *barrier, struct text *text,
-                           const struct ls_epoch_reason *reason)
-{
-    size_t n;
-    struct ls_member *members = copy_members(barrier, &n);
-    const int64_t now = ls_now(barrier->runtime);
-    for (size_t i = 0; i < reason->n_missing; i++) {
-        const struct ls_barrier_missing *missing = &reason->missing[i];
-        append(text, "%s node %" PRIu32 " (", i == 0 ? ":" : ",", missing->id);
-        if (missing->rounds == 0)
-            append(text, "entered none");
-        else
-            append(text, "last in epoch %" PRIu64, missing->rounds - 1);
-        if (missing->id != ls_node_id(barrier->node)) {
-            append(text, ", ");
-            append_heard(text, now, missing->id, members, n);
-        }
-        append(text, ")");
-    }
-    if (reason->n_lacking > reason->n_missing)
-        append(text, ", and %zu more", reason->n_lacking - reason->n_missing);
-    free(members);
-}
-
-static int explain(ls_barrier *barrier, const struct ls_epoch_end *end)
-{
-    const struct ls_epoch_reason *reason = &end->reason;
-    struct text text = {.size = 0};
-    append(&text, "barrier \"%s\", epoch %" PRIu64 ": ", barrier->name,
-           end->epoch);
-    if (end->status == LS_EABORTED && reason->origin != barrier->epoch->id)
-        append(&text, "node %" PRIu32 " gave up with %s: ", reason->origin,
-               ls_status_name(reason->status));
-    append(&text, "%s", reason->text);
-    if (reason->n_lacking > 0 && end->status != LS_ELOST) {
-        append(&text, "; missing");
-        append_missing(barrier, &text, reason);
-    }
-    return ls_error(end->status, "%s", text.bytes);
 }
 
 /* --- waiting ------------------------------------------------------------ */
@@ -347,11 +290,11 @@ static const struct ls_epoch_end *wait_for_end(ls_barrier *barrier,
     const struct ls_epoch_end *end = ls_epoch_end(barrier->epoch);
     while (end == NULL) {
         const int64_t ask_at = ls_epoch_wake_at(barrier->epoch);
+        barrier->sleeps_until = ask_at < deadline ? ask_at : deadline;
         if (barrier->closed)
             ls_epoch_abort(barrier->epoch, LS_ECLOSED, true, "the node stops");
         else if (ls_cond_wait(&barrier->ended, &barrier->mutex,
-                              ask_at < deadline ? ask_at : deadline) ==
-                 LS_ETIMEDOUT)
+                              barrier->sleeps_until) == LS_ETIMEDOUT)
             on_quiet(barrier, deadline);
         end = ls_epoch_end(barrier->epoch);
     }
@@ -387,7 +330,7 @@ static int run_epoch(ls_barrier *barrier, uint32_t flags, int64_t deadline,
     barrier->stats.waited_ns += left_at - now;
     if (end->status != LS_OK) {
         barrier->stats.failed++;
-        return explain(barrier, end);
+        return ls_barrier_explain(barrier, end);
     }
     barrier->stats.epochs++;
     if (info != NULL)
@@ -395,7 +338,10 @@ static int run_epoch(ls_barrier *barrier, uint32_t flags, int64_t deadline,
                                                .entered_at = now,
                                                .left_at = left_at,
                                                .last = end->last,
-                                               .flags = end->flags};
+                                               .flags = end->flags,
+                                               .view = end->since,
+                                               .members = end->n_members,
+                                               .lost = end->n_lost};
     return LS_OK;
 }
 
@@ -428,6 +374,25 @@ void ls_barrier_discard(ls_barrier *barrier)
 {
     ls_mutex_lock(&barrier->mutex);
     barrier->epoch->given_up = false;
+    ls_mutex_unlock(&barrier->mutex);
+}
+
+size_t ls_barrier_members(ls_barrier *barrier, uint32_t *ids, size_t capacity)
+{
+    ls_mutex_lock(&barrier->mutex);
+    const struct ls_epoch *epoch = barrier->epoch;
+    const size_t n = epoch->n_left_ids;
+    const size_t copied = n < capacity ? n : capacity;
+    if (copied > 0)
+        memcpy(ids, epoch->left_ids, copied * sizeof *ids);
+    ls_mutex_unlock(&barrier->mutex);
+    return n;
+}
+
+void ls_barrier_sabotage(ls_barrier *barrier, enum ls_sabotage what)
+{
+    ls_mutex_lock(&barrier->mutex);
+    barrier->sabotage = what;
     ls_mutex_unlock(&barrier->mutex);
 }
 

@@ -8,4 +8,7 @@
  * ended, and the next wait enters the one after it. */
 void ls_barrier_discard(ls_barrier *barrier);
 
+/* Whether this node is in a group. */
+bool ls_barrier_is_in(const ls_node *node, const char *group);
+
 #endif

@@ -38,34 +38,23 @@
  * is ready could hear of it or not before that node is lost as well, and those
  * who remain would disagree. */
 
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
-/* A view's hash is the sum over its members, so their order is nothing. */
-uint64_t ls_epoch_hash_member(uint32_t id, uint64_t incarnation)
-{
-    return mix(mix(id + UINT64_C(0x9e3779b97f4a7c15)) ^ incarnation);
-}
-
-int ls_epoch_create(struct ls_epoch **out, uint32_t id, uint32_t expected)
+int ls_epoch_create(struct ls_epoch **out, uint32_t id,
+                    const struct ls_epoch_rules *rules)
 {
     struct ls_epoch *epoch = calloc(1, sizeof *epoch);
     if (epoch == NULL)
         return ls_error(LS_ENOMEM, "barrier: no memory for its state");
     epoch->id = id;
     epoch->leader = id;
-    epoch->expected = expected;
+    epoch->rules = *rules;
+    epoch->way = LS_EPOCH_BY_LEADER;
     epoch->ask_at = LS_FOREVER;
     /* For a peer that asks for an epoch of which nothing is known any more. */
     static const char text[] = "it was past that epoch";
     epoch->failed =
         (struct ls_epoch_reason){.status = LS_EABORTED, .origin = id};
     ls_epoch_set_text(&epoch->failed, text, sizeof text - 1);
-    if (ls_outbox_reserve(epoch, expected) != LS_OK) {
+    if (ls_outbox_reserve(epoch, rules->least) != LS_OK) {
         ls_epoch_destroy(&epoch);
         return LS_ENOMEM;
     }
@@ -79,6 +68,8 @@ void ls_epoch_destroy(struct ls_epoch **epoch)
         return;
     ls_epoch_peers_fini(&(*epoch)->peers);
     free((*epoch)->out);
+    free((*epoch)->places);
+    free((*epoch)->left_ids);
     free(*epoch);
     *epoch = NULL;
 }
@@ -107,6 +98,9 @@ static void finish(struct ls_epoch *epoch, int status, uint64_t next)
     epoch->end.epoch = epoch->epoch;
     epoch->end.flags = epoch->flags;
     epoch->end.last = epoch->last;
+    epoch->end.since = epoch->since;
+    epoch->end.n_members = epoch->n_view;
+    epoch->end.n_lost = epoch->n_gone;
     epoch->ended = true;
     epoch->phase = LS_EPOCH_NONE;
     epoch->ask_at = LS_FOREVER;
@@ -123,7 +117,7 @@ static void tell_abort(struct ls_epoch *epoch, uint64_t number)
 }
 
 /* End the epoch with an error. `failed` says why; `tell`: the others may not
- * know yet. */
+ * know yet. The policy may let the wait go on. */
 static void end_failed(struct ls_epoch *epoch, int status, uint64_t next,
                        bool tell)
 {
@@ -132,15 +126,20 @@ static void end_failed(struct ls_epoch *epoch, int status, uint64_t next,
     finish(epoch, status, next);
     if (tell)
         tell_abort(epoch, number);
+    epoch->pending = ls_epoch_retry(epoch);
+    epoch->ended = !epoch->pending;
+    epoch->inside = epoch->inside && epoch->pending;
 }
 
-void ls_epoch_give_up(struct ls_epoch *epoch, int status, const char *text)
+void ls_epoch_give_up(struct ls_epoch *epoch, int status, bool final,
+                      const char *text)
 {
     epoch->failed.n_lacking = 0;
     epoch->failed.n_missing = 0;
     if (epoch->phase != LS_EPOCH_NONE && status != LS_EMISMATCH)
         ls_epoch_missing(epoch, &epoch->failed);
     epoch->failed.status = status;
+    epoch->failed.final = final;
     epoch->failed.origin = epoch->id;
     ls_epoch_set_text(&epoch->failed, text, strlen(text));
     end_failed(epoch, status, 0, true);
@@ -149,23 +148,38 @@ void ls_epoch_give_up(struct ls_epoch *epoch, int status, const char *text)
 void ls_epoch_follow(struct ls_epoch *epoch, uint64_t next)
 {
     epoch->failed = epoch->heard;
-    end_failed(epoch, LS_EABORTED, next, epoch->leader == epoch->id);
+    /* These are true of all alike; the rest is one member's own. */
+    const int status = epoch->failed.status;
+    const bool common = status == LS_ELOST || status == LS_EMISMATCH;
+    end_failed(epoch, common ? status : LS_EABORTED, next,
+               epoch->leader == epoch->id);
 }
 
-void ls_epoch_differ(struct ls_epoch *epoch, const struct ls_epoch_peer *peer)
+void ls_epoch_differ(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
+                     uint32_t rules)
 {
     char text[LS_BARRIER_REASON_MAX];
-    snprintf(text, sizeof text, "it and node %" PRIu32 " see different members",
-             peer->id);
-    ls_epoch_give_up(epoch, LS_EMISMATCH, text);
+    const bool same = rules == epoch->rules.hash;
+    snprintf(text, sizeof text,
+             same ? "node %" PRIu32 " and node %" PRIu32
+                    " see different members"
+                  : "node %" PRIu32 " and node %" PRIu32
+                    " have given this barrier different options (group, "
+                    "expected, fanout or on_loss)",
+             epoch->id, peer->id);
+    ls_epoch_give_up(epoch, LS_EMISMATCH, !same, text);
 }
 
 static void leave(struct ls_epoch *epoch)
 {
-    const bool leads = epoch->leader == epoch->id && !epoch->direct;
+    const bool direct = ls_epoch_is_direct(epoch);
+    const bool leads =
+        epoch->leader == epoch->id && epoch->way == LS_EPOCH_BY_LEADER;
+    ls_epoch_keep_members(epoch);
     epoch->has_left = true;
     epoch->left_epoch = epoch->epoch;
     epoch->left_view = epoch->view;
+    epoch->left_since = epoch->since;
     epoch->left_flags = epoch->flags;
     epoch->left_last = epoch->last;
     for (size_t i = 0; i < epoch->peers.n; i++) {
@@ -174,26 +188,30 @@ static void leave(struct ls_epoch *epoch)
             continue;
         if (peer->rounds <= epoch->epoch)
             peer->rounds = epoch->epoch + 1;
-        /* The leader's word is what the others wait for. Without one, those
-         * who were not told READY have only this to go by. */
+        /* The word of the leader, or of the one above, is what the others wait
+         * for. Without one, those who were not told READY have only this to go
+         * by. */
         if (!peer->lost && peer->phase < LS_EPOCH_LEFT &&
-            (leads || (epoch->direct && peer->told < LS_EPOCH_READY)))
+            (leads || ls_tree_is_below(epoch, peer) ||
+             (direct && peer->told < LS_EPOCH_READY)))
             ls_outbox_left(epoch, peer);
     }
     finish(epoch, LS_OK, 0);
+    epoch->inside = false;
+    epoch->n_gone = 0;
 }
 
 /* --- asking ------------------------------------------------------------- */
 
 bool ls_epoch_counts(const struct ls_epoch *epoch)
 {
-    return epoch->direct || epoch->leader == epoch->id;
+    return ls_epoch_is_direct(epoch) || epoch->leader == epoch->id;
 }
 
 /* Through a leader only its word lets a node go. */
 static bool may_leave(const struct ls_epoch *epoch)
 {
-    return epoch->released || LS_EPOCH_BROKEN(ONE_PHASE) ||
+    return epoch->released ||
            (epoch->lack_ready == 0 && ls_epoch_counts(epoch));
 }
 
@@ -221,7 +239,9 @@ static void become_ready(struct ls_epoch *epoch)
     epoch->ask_every = LS_EPOCH_ASK_FIRST_NS;
     if (may_leave(epoch))
         return;
-    if (ls_epoch_counts(epoch))
+    if (epoch->way == LS_EPOCH_BY_TREE)
+        ls_tree_tell_down(epoch);
+    else if (ls_epoch_counts(epoch))
         ls_epoch_ask_all(epoch, LS_EPOCH_LEFT, false);
     else
         ask_leader(epoch, false);
@@ -230,15 +250,18 @@ static void become_ready(struct ls_epoch *epoch)
 void ls_epoch_advance(struct ls_epoch *epoch)
 {
     if (epoch->phase == LS_EPOCH_ENTERED &&
-        (epoch->lack_entered == 0 || epoch->claimed))
+        (epoch->claimed ||
+         (epoch->lack_entered == 0 && ls_epoch_counts(epoch))))
         become_ready(epoch);
     if (epoch->phase == LS_EPOCH_READY && may_leave(epoch))
         leave(epoch);
+    else if (epoch->phase != LS_EPOCH_NONE && epoch->way == LS_EPOCH_BY_TREE)
+        ls_tree_tell_up(epoch);
 }
 
 void ls_epoch_tell_loss(struct ls_epoch *epoch)
 {
-    if (epoch->direct)
+    if (ls_epoch_is_direct(epoch))
         ls_epoch_ask_all(epoch, LS_EPOCH_LEFT, true);
     else if (epoch->leader != epoch->id && epoch->phase == LS_EPOCH_ENTERED)
         ask_leader(epoch, true);
@@ -246,15 +269,23 @@ void ls_epoch_tell_loss(struct ls_epoch *epoch)
 
 void ls_epoch_tick(struct ls_epoch *epoch, int64_t now)
 {
-    if (epoch->phase == LS_EPOCH_NONE || now < epoch->ask_at ||
-        LS_EPOCH_BROKEN(NO_REPEAT))
+    epoch->now = now;
+    if (now < epoch->ask_at)
+        return;
+    if (epoch->pending) {
+        ls_epoch_try_again(epoch, now);
+        return;
+    }
+    if (epoch->phase == LS_EPOCH_NONE)
         return;
     if (ls_epoch_is_stuck(epoch) && now >= epoch->stuck_until) {
         ls_epoch_give_up_lost(epoch);
         return;
     }
     const size_t before = epoch->n_out;
-    if (ls_epoch_counts(epoch))
+    if (epoch->way == LS_EPOCH_BY_TREE)
+        ls_tree_ask(epoch);
+    else if (ls_epoch_counts(epoch))
         ls_epoch_ask_all(
             epoch, ls_epoch_is_stuck(epoch) ? LS_EPOCH_READY : epoch->phase,
             true);
@@ -277,9 +308,9 @@ int64_t ls_epoch_wake_at(const struct ls_epoch *epoch)
 void ls_epoch_note(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
                    enum ls_epoch_phase phase, uint32_t flags, uint32_t last)
 {
-    if (phase <= peer->phase && !LS_EPOCH_BROKEN(COUNT))
+    if (phase <= peer->phase)
         return;
-    if (peer->phase < LS_EPOCH_ENTERED || LS_EPOCH_BROKEN(COUNT)) {
+    if (peer->phase < LS_EPOCH_ENTERED) {
         epoch->lack_entered--;
         epoch->last = peer->id;
     }
@@ -294,54 +325,15 @@ void ls_epoch_note(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
     epoch->released = epoch->released || phase == LS_EPOCH_LEFT;
 }
 
-/* Count a peer in the epoch that begins. */
-static void count_in(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
-{
-    peer->lost = false;
-    peer->gave_up = false;
-    peer->chased = false;
-    peer->phase = LS_EPOCH_NONE;
-    peer->told = LS_EPOCH_NONE;
-    peer->n_lost = 0;
-    peer->in_view = peer->joined;
-    if (!peer->in_view) {
-        if (!peer->counted)
-            peer->since = epoch->epoch + 1;
-        return;
-    }
-    peer->counted = true;
-    epoch->view += ls_epoch_hash_member(peer->id, peer->incarnation);
-    epoch->lack_entered++;
-    epoch->lack_ready++;
-    if (peer->id < epoch->leader)
-        epoch->leader = peer->id;
-}
-
-static void make_view(struct ls_epoch *epoch)
-{
-    ls_epoch_peers_compact(&epoch->peers);
-    epoch->view = ls_epoch_hash_member(epoch->id, epoch->incarnation);
-    epoch->leader = epoch->id;
-    epoch->lack_entered = 0;
-    epoch->lack_ready = 0;
-    epoch->lack_lost = 0;
-    epoch->n_lost = 0;
-    epoch->lost_hash = 0;
-    epoch->claimed = false;
-    epoch->released = false;
-    for (size_t i = 0; i < epoch->peers.n; i++)
-        count_in(epoch, &epoch->peers.items[i]);
-    epoch->direct = epoch->lack_entered + 1 <= LS_EPOCH_DIRECT_MAX;
-}
-
 /* A peer gave this epoch up before this node was in it. */
 static void follow_earlier(struct ls_epoch *epoch,
                            const struct ls_epoch_peer *peer)
 {
     if (epoch->heard_epoch != epoch->epoch) {
         static const char text[] = "it gave up before";
-        epoch->heard =
-            (struct ls_epoch_reason){.status = LS_EABORTED, .origin = peer->id};
+        epoch->heard = (struct ls_epoch_reason){.status = peer->ahead.status,
+                                                .final = peer->ahead.final,
+                                                .origin = peer->ahead.origin};
         ls_epoch_set_text(&epoch->heard, text, sizeof text - 1);
     }
     ls_epoch_follow(epoch, 0);
@@ -361,11 +353,15 @@ static bool use_ahead(struct ls_epoch *epoch)
             return false;
         }
         if (peer->ahead.view != epoch->view) {
-            ls_epoch_differ(epoch, peer);
+            ls_epoch_differ(epoch, peer, peer->ahead.rules);
             return false;
         }
+        ls_epoch_note_since(epoch, peer->ahead.phase, peer->ahead.since);
         ls_epoch_note(epoch, peer, peer->ahead.phase, peer->ahead.flags,
                       peer->ahead.last);
+        if (peer->ahead.branch)
+            ls_tree_note(epoch, peer, peer->ahead.phase, peer->ahead.last, NULL,
+                         0);
     }
     if (!epoch->claimed)
         epoch->last = epoch->id;
@@ -382,15 +378,16 @@ static void speak_first(struct ls_epoch *epoch)
         peer->chased = true;
         ls_outbox_say(epoch, peer, true);
     }
-    if (epoch->direct)
+    if (ls_epoch_is_direct(epoch))
         ls_epoch_ask_all(epoch, LS_EPOCH_LEFT, false);
-    else if (epoch->leader != epoch->id)
+    else if (epoch->way == LS_EPOCH_BY_LEADER && epoch->leader != epoch->id)
         ask_leader(epoch, false);
 }
 
 void ls_epoch_begin(struct ls_epoch *epoch, int64_t now)
 {
-    make_view(epoch);
+    epoch->now = now;
+    ls_epoch_make_view(epoch);
     epoch->phase = LS_EPOCH_ENTERED;
     epoch->rounds = epoch->epoch + 1;
     epoch->flags = epoch->own_flags;
@@ -402,12 +399,10 @@ void ls_epoch_begin(struct ls_epoch *epoch, int64_t now)
      * the leader lacks. */
     if (epoch->deadline > now && epoch->deadline < epoch->ask_at)
         epoch->ask_at = now + (epoch->deadline - now) / 2;
-    const size_t n = epoch->lack_entered + 1;
-    if (epoch->expected != 0 && n != epoch->expected) {
-        char text[LS_BARRIER_REASON_MAX];
-        snprintf(text, sizeof text, "it sees %zu members, not %" PRIu32, n,
-                 epoch->expected);
-        ls_epoch_give_up(epoch, LS_EMISMATCH, text);
+    const struct ls_epoch_rules *rules = &epoch->rules;
+    if (epoch->n_view < rules->least ||
+        (rules->most != 0 && epoch->n_view > rules->most)) {
+        ls_epoch_refuse_count(epoch);
         return;
     }
     if (!use_ahead(epoch))
@@ -420,15 +415,35 @@ void ls_epoch_begin(struct ls_epoch *epoch, int64_t now)
 void ls_epoch_enter(struct ls_epoch *epoch, int64_t now, int64_t deadline,
                     uint32_t flags)
 {
+    epoch->now = now;
+    epoch->inside = true;
+    epoch->deadline = deadline;
+    epoch->retry_every = LS_EPOCH_RETRY_FIRST_NS;
+    epoch->grace_until = 0;
     if (epoch->given_up) {
         epoch->given_up = false;
-        epoch->ended = true;
-        return;
+        epoch->pending = ls_epoch_retry(epoch);
+        epoch->ended = !epoch->pending;
+        epoch->inside = epoch->pending;
+        if (epoch->ended)
+            return;
     }
     epoch->ended = false;
     epoch->own_flags = flags;
-    epoch->deadline = deadline;
-    ls_epoch_begin(epoch, now);
+    if (!epoch->pending)
+        ls_epoch_begin(epoch, now);
+}
+
+/* The wait is between two epochs: what kept it from the next is worth more
+ * than that its time ran out. */
+static void abort_pending(struct ls_epoch *epoch, int status, const char *text)
+{
+    char before[LS_BARRIER_REASON_MAX + 1];
+    char both[2 * LS_BARRIER_REASON_MAX + 32];
+    memcpy(before, epoch->failed.text, sizeof before);
+    snprintf(both, sizeof both, "%s; before that, %s", text, before);
+    epoch->pending = false;
+    ls_epoch_give_up(epoch, status, true, both);
 }
 
 void ls_epoch_abort(struct ls_epoch *epoch, int status, bool for_good,
@@ -436,15 +451,19 @@ void ls_epoch_abort(struct ls_epoch *epoch, int status, bool for_good,
 {
     if (epoch->given_up)
         return;
+    if (epoch->pending) {
+        abort_pending(epoch, status, text);
+        return;
+    }
     if (epoch->phase == LS_EPOCH_NONE) {
-        ls_epoch_give_up(epoch, status, text);
+        ls_epoch_give_up(epoch, status, true, text);
         epoch->given_up = true;
         return;
     }
     /* The leader may have let the others go already. */
-    const bool late = epoch->phase == LS_EPOCH_READY && !epoch->direct &&
-                      epoch->leader != epoch->id;
-    ls_epoch_give_up(epoch, status, text);
+    const bool late = epoch->phase == LS_EPOCH_READY &&
+                      !ls_epoch_is_direct(epoch) && epoch->leader != epoch->id;
+    ls_epoch_give_up(epoch, status, true, text);
     epoch->refuse = for_good && late;
 }
 

@@ -16,8 +16,12 @@
 #include "barrier_wire.h"
 
 /* Up to so many members everyone talks to everyone: one round trip less than
- * through the leader, and no more messages at 2. The same in all members. */
+ * through the leader, and no more messages at 2. */
 #define LS_EPOCH_DIRECT_MAX 2
+
+/* Up to so many members talk to the leader; more make a tree. */
+#define LS_EPOCH_LEADER_MAX 32
+#define LS_EPOCH_FANOUT     16
 
 #define LS_EPOCH_ASK_FIRST_NS (INT64_C(20) * 1000 * 1000)
 #define LS_EPOCH_ASK_LAST_NS  (INT64_C(500) * 1000 * 1000)
@@ -26,9 +30,33 @@
  * stuck for longer goes by what it knows alone. */
 #define LS_EPOCH_STUCK_NS (INT64_C(1000) * 1000 * 1000)
 
+/* Members that count each other differently try again after so long. */
+#define LS_EPOCH_RETRY_FIRST_NS (INT64_C(1) * 1000 * 1000)
+#define LS_EPOCH_RETRY_LAST_NS  (INT64_C(100) * 1000 * 1000)
+
+/* How members talk to each other in an epoch. A node falls back to the next of
+ * these when somebody is lost, and never returns in the same epoch. */
+enum ls_epoch_way {
+    LS_EPOCH_BY_TREE,   /* each to the one above and to those below it */
+    LS_EPOCH_BY_LEADER, /* each to the leader */
+    LS_EPOCH_DIRECT     /* each to everyone */
+};
+
+/* What is decided once, and must be the same in all members. */
+struct ls_epoch_rules {
+    uint32_t least;      /* members, this one included, that there must be */
+    uint32_t most;       /* and may be; 0: any number */
+    uint32_t direct_max; /* up to so many talk directly; 0: the default */
+    uint32_t fanout;     /* of the tree; 0: chosen, 1: through the leader */
+    bool go_on;          /* without those who are lost, in the next epoch */
+    int64_t grace_ns;    /* wait so long for who was lost to come back */
+    uint32_t hash; /* of the options; those who differ refuse each other */
+};
+
 /* Why an epoch was given up, as others are told. */
 struct ls_epoch_reason {
     int status;
+    bool final;      /* the wait has failed, whatever the policy is */
     uint32_t origin; /* who gave up first */
     char text[LS_BARRIER_REASON_MAX + 1];
     uint32_t n_lacking; /* who was waited for */
@@ -40,8 +68,11 @@ struct ls_epoch_reason {
 struct ls_epoch_end {
     int status;
     uint64_t epoch;
-    uint32_t flags;                /* LS_OK: everyone's */
-    uint32_t last;                 /* LS_OK: who entered last */
+    uint32_t flags;     /* LS_OK: everyone's */
+    uint32_t last;      /* LS_OK: who entered last */
+    uint64_t since;     /* LS_OK: these are the members since then */
+    uint32_t n_members; /* LS_OK */
+    uint32_t n_lost;    /* LS_OK: since the epoch that ended before */
     struct ls_epoch_reason reason; /* else */
 };
 
@@ -50,12 +81,13 @@ struct ls_epoch_out {
     struct ls_barrier_message message;
 };
 
-/* Members are read by the tests; only barrier_epoch.c and barrier_outbox.c
- * change them. */
+/* Members are read by the tests; only the files of the state machine change
+ * them. */
 struct ls_epoch {
     uint32_t id;
     uint64_t incarnation;
-    uint32_t expected; /* members, this one included; 0: any number */
+    struct ls_epoch_rules rules;
+    int64_t now; /* of the last input that had a time */
 
     struct ls_epoch_peers peers;
     enum ls_epoch_phase phase; /* NONE: no epoch is under way */
@@ -63,16 +95,25 @@ struct ls_epoch {
     uint64_t base;             /* this node took part in none before it */
     uint64_t rounds;           /* the last epoch entered, plus 1 */
     uint64_t view;             /* hash of who is counted */
+    uint64_t since; /* the epoch since which `view` holds, as far as known */
     uint32_t leader;
-    bool direct;         /* everyone talks to everyone */
-    bool claimed;        /* somebody said that all have entered */
-    bool released;       /* somebody has left */
+    uint32_t n_view; /* how many are counted, this one included */
+    enum ls_epoch_way way;
+    uint32_t fanout;  /* of the tree; 0: this epoch began without one */
+    uint32_t place;   /* of this node in the view, by id */
+    uint32_t *places; /* own; which item of the peers has that place */
+    size_t n_places;  /* that there is room for */
+    enum ls_epoch_phase told_branch; /* what the one above was told of all
+                                      * below this node and itself */
+    bool claimed;                    /* somebody said that all have entered */
+    bool released;                   /* somebody has left */
     size_t lack_entered; /* counted, and not known to have entered */
     size_t lack_ready;   /* counted, not known to be ready, and not lost */
     size_t lack_lost;    /* counted, not known to have entered, and lost */
     uint32_t n_lost;     /* counted, and lost */
     uint64_t lost_hash;  /* of those */
     uint32_t lost_one;   /* the first of those, in time */
+    int lost_status; /* LS_ELOST, or LS_EMISMATCH: only its barrier is gone */
     uint32_t own_flags;
     uint32_t flags;
     uint32_t last;
@@ -81,11 +122,24 @@ struct ls_epoch {
     int64_t ask_every;
     int64_t stuck_until;
 
+    bool inside;         /* somebody waits: from an entry to its end */
+    bool pending;        /* the wait goes on in the next epoch, at ask_at */
+    int64_t retry_every; /* how long it pauses before that */
+    int64_t grace_until; /* 0: nobody's return is waited for */
+    uint32_t grace_n;    /* so many members are waited for */
+    uint32_t n_gone;     /* members lost since the last epoch that ended well */
+    bool has_gone;       /* one was lost, and is not back: */
+    bool gone_withdrew;  /* only its barrier is gone */
+    uint32_t gone_one;   /* its id */
+
     bool has_left; /* the last epoch that ended well */
     uint64_t left_epoch;
     uint64_t left_view;
+    uint64_t left_since;
     uint32_t left_flags;
     uint32_t left_last;
+    uint32_t *left_ids; /* own; who took part, by id; left_view says whose */
+    size_t n_left_ids;
 
     struct ls_epoch_reason failed; /* why the last one that failed did */
     bool given_up; /* the next wait has failed before it began */
@@ -107,11 +161,11 @@ struct ls_epoch {
     uint64_t n_repeated;
 };
 
-/* out:      own; written on success only.
- * expected: members that there must be, this one included; 0: any number.
- * Errors:   LS_ENOMEM. */
+/* out:    own; written on success only.
+ * rules:  copied.
+ * Errors: LS_ENOMEM. */
 LS_MUST_USE int ls_epoch_create(struct ls_epoch **out, uint32_t id,
-                                uint32_t expected);
+                                const struct ls_epoch_rules *rules);
 void ls_epoch_destroy(struct ls_epoch **epoch);
 
 /* Before anything else, as soon as it is known. */
@@ -124,6 +178,13 @@ LS_MUST_USE int ls_epoch_joined(struct ls_epoch *epoch, int64_t now,
 /* A member left or was lost. */
 void ls_epoch_lost(struct ls_epoch *epoch, int64_t now, uint32_t id,
                    uint64_t incarnation);
+
+/* A member has taken its barrier down: to this barrier it is lost. */
+void ls_epoch_withdrawn(struct ls_epoch *epoch, int64_t now, uint32_t id,
+                        uint64_t incarnation);
+
+/* Tell the others that this barrier is taken down. Nobody may be inside. */
+void ls_epoch_withdraw(struct ls_epoch *epoch);
 
 /* How many are joined, this one not among them. */
 size_t ls_epoch_n_joined(const struct ls_epoch *epoch);

@@ -6,10 +6,8 @@
 
 #include "barrier_epoch.h"
 
-/* The tests break the protocol on purpose, to see that they would notice. */
-#ifndef LS_EPOCH_BROKEN
-#define LS_EPOCH_BROKEN(what) false
-#endif
+/* What errors say of such a member, after its name. */
+#define LS_EPOCH_WITHDREW " has no barrier of this name any more"
 
 /* --- barrier_epoch.c ---------------------------------------------------- */
 
@@ -33,13 +31,15 @@ void ls_epoch_tell_loss(struct ls_epoch *epoch);
 /* Whether it is this node that counts who is ready, and not the leader. */
 bool ls_epoch_counts(const struct ls_epoch *epoch);
 
-uint64_t ls_epoch_hash_member(uint32_t id, uint64_t incarnation);
+/* This node is the first to give up: it says why. final: the wait has failed,
+ * whatever the policy is. */
+void ls_epoch_give_up(struct ls_epoch *epoch, int status, bool final,
+                      const char *text);
 
-/* This node is the first to give up: it says why. */
-void ls_epoch_give_up(struct ls_epoch *epoch, int status, const char *text);
-
-/* The same, because the peer counts other members than this node. */
-void ls_epoch_differ(struct ls_epoch *epoch, const struct ls_epoch_peer *peer);
+/* The same, because the peer counts other members than this node, or has other
+ * rules. */
+void ls_epoch_differ(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
+                     uint32_t rules);
 
 /* Give up because another one did, for the reason in `heard`; go on with epoch
  * `next` if that is later than the next. */
@@ -49,7 +49,75 @@ void ls_epoch_follow(struct ls_epoch *epoch, uint64_t next);
 void ls_epoch_set_text(struct ls_epoch_reason *reason, const char *text,
                        size_t size);
 
+/* --- barrier_view.c ------------------------------------------------------- */
+
+uint64_t ls_epoch_hash_member(uint32_t id, uint64_t incarnation);
+
+/* Count those who are joined in the epoch that begins, and choose how they
+ * talk. */
+void ls_epoch_make_view(struct ls_epoch *epoch);
+
+/* Keep who took part in the epoch that ends well. */
+void ls_epoch_keep_members(struct ls_epoch *epoch);
+
+/* A peer of the view tells since when it has the same members. */
+void ls_epoch_note_since(struct ls_epoch *epoch, enum ls_epoch_phase phase,
+                         uint64_t since);
+
+/* The peer with that place in the view; NULL: this node. */
+struct ls_epoch_peer *ls_epoch_at(const struct ls_epoch *epoch, uint32_t place);
+
+/* --- barrier_tree.c ------------------------------------------------------- */
+
+/* The peer above this node; NULL: it is the root, or goes by no tree. */
+struct ls_epoch_peer *ls_tree_above(const struct ls_epoch *epoch);
+
+bool ls_tree_is_below(const struct ls_epoch *epoch,
+                      const struct ls_epoch_peer *peer);
+
+/* Whether the peer is the one above this node, or just below it. */
+bool ls_tree_is_next(const struct ls_epoch *epoch,
+                     const struct ls_epoch_peer *peer);
+
+/* A peer just below says that this holds for all below it, but for those that
+ * it lists. */
+void ls_tree_note(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                  enum ls_epoch_phase phase, uint32_t last,
+                  const struct ls_barrier_missing *missing, size_t n_missing);
+
+/* Tell the one above what has become true of all below. */
+void ls_tree_tell_up(struct ls_epoch *epoch);
+
+/* This node has become ready: tell those below. */
+void ls_tree_tell_down(struct ls_epoch *epoch);
+
+/* Ask the one above, and those below who lack something. */
+void ls_tree_ask(struct ls_epoch *epoch);
+
+/* Whether a missing member would be named for itself, and not because the one
+ * above it has not entered. */
+bool ls_tree_knows(const struct ls_epoch *epoch,
+                   const struct ls_epoch_peer *peer);
+
+/* From now on this node talks to the leader. */
+void ls_tree_quit(struct ls_epoch *epoch);
+
+/* --- barrier_policy.c ----------------------------------------------------- */
+
+/* An epoch has failed, for the reason in `failed`. Returns whether the wait
+ * goes on in the next one; `ask_at` is when it looks again. */
+bool ls_epoch_retry(struct ls_epoch *epoch);
+
+/* That time has come: begin, or wait on, or give up. */
+void ls_epoch_try_again(struct ls_epoch *epoch, int64_t now);
+
+/* Too few are here, or too many: end the epoch. */
+void ls_epoch_refuse_count(struct ls_epoch *epoch);
+
 /* --- barrier_members.c --------------------------------------------------- */
+
+/* Everyone talks to everyone. */
+bool ls_epoch_is_direct(const struct ls_epoch *epoch);
 
 /* Whether an epoch is under way. */
 bool ls_epoch_is_under_way(const struct ls_epoch *epoch);

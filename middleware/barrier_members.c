@@ -5,6 +5,11 @@
 
 #include "barrier_epoch_parts.h"
 
+bool ls_epoch_is_direct(const struct ls_epoch *epoch)
+{
+    return epoch->way == LS_EPOCH_DIRECT;
+}
+
 bool ls_epoch_is_under_way(const struct ls_epoch *epoch)
 {
     return epoch->phase != LS_EPOCH_NONE;
@@ -17,6 +22,12 @@ struct ls_epoch_peer *ls_epoch_add_peer(struct ls_epoch *epoch, uint32_t id,
         return NULL;
     struct ls_epoch_peer *peer =
         ls_epoch_peers_add(&epoch->peers, id, incarnation);
+    const size_t at = peer == NULL ? 0 : (size_t)(peer - epoch->peers.items);
+    for (uint32_t i = 0;
+         peer != NULL && epoch->fanout != 0 && i < epoch->n_view; i++) {
+        if (i != epoch->place && epoch->places[i] >= at)
+            epoch->places[i]++;
+    }
     if (peer != NULL)
         peer->since = epoch->epoch + (ls_epoch_is_under_way(epoch) ? 1 : 0);
     return peer;
@@ -25,6 +36,7 @@ struct ls_epoch_peer *ls_epoch_add_peer(struct ls_epoch *epoch, uint32_t id,
 int ls_epoch_joined(struct ls_epoch *epoch, int64_t now, uint32_t id,
                     uint64_t incarnation)
 {
+    epoch->now = now;
     const struct ls_epoch_peer *old = ls_epoch_peers_joined(&epoch->peers, id);
     if (old != NULL && old->incarnation != incarnation)
         ls_epoch_lost(epoch, now, id, old->incarnation);
@@ -35,8 +47,15 @@ int ls_epoch_joined(struct ls_epoch *epoch, int64_t now, uint32_t id,
     if (peer == NULL)
         return ls_error(LS_ENOMEM, "barrier: no memory for member %" PRIu32,
                         id);
+    if (peer->withdrew)
+        return LS_OK;
     peer->joined = true;
     peer->gone = false;
+    if (epoch->has_gone && epoch->gone_one == id)
+        epoch->has_gone = false;
+    /* Who was waited for may be this one. */
+    if (epoch->pending && epoch->grace_until != 0)
+        epoch->ask_at = now;
     return LS_OK;
 }
 
@@ -50,7 +69,7 @@ size_t ls_epoch_n_joined(const struct ls_epoch *epoch)
 
 bool ls_epoch_is_stuck(const struct ls_epoch *epoch)
 {
-    return epoch->phase == LS_EPOCH_ENTERED && epoch->direct &&
+    return epoch->phase == LS_EPOCH_ENTERED && ls_epoch_is_direct(epoch) &&
            epoch->lack_lost > 0;
 }
 
@@ -58,34 +77,41 @@ void ls_epoch_give_up_lost(struct ls_epoch *epoch)
 {
     char text[LS_BARRIER_REASON_MAX];
     uint32_t id = epoch->leader;
+    bool withdrew = false;
     for (size_t i = epoch->peers.n; i > 0; i--) {
         const struct ls_epoch_peer *peer = &epoch->peers.items[i - 1];
-        if (peer->in_view && peer->lost && peer->phase < LS_EPOCH_ENTERED)
-            id = peer->id;
+        if (!peer->in_view || !peer->lost || peer->phase >= LS_EPOCH_ENTERED)
+            continue;
+        id = peer->id;
+        withdrew = peer->withdrew;
+    }
+    if (withdrew) {
+        snprintf(text, sizeof text, "node %" PRIu32 LS_EPOCH_WITHDREW, id);
+        ls_epoch_give_up(epoch, LS_EMISMATCH, false, text);
+        return;
     }
     char more[40] = " was";
     if (epoch->lack_lost > 1)
         snprintf(more, sizeof more, " and %zu more were", epoch->lack_lost - 1);
     snprintf(text, sizeof text,
              "node %" PRIu32 "%s lost, not known to have entered", id, more);
-    ls_epoch_give_up(epoch, LS_ELOST, text);
+    ls_epoch_give_up(epoch, LS_ELOST, false, text);
 }
 
 void ls_epoch_check_stuck(struct ls_epoch *epoch)
 {
     /* The leader alone says when all have entered: while it has not, nobody
      * else can be ready, and it need not ask. */
-    const bool decides = epoch->leader == epoch->id && !epoch->direct &&
-                         epoch->phase == LS_EPOCH_ENTERED &&
-                         epoch->lack_lost > 0;
+    const bool decides =
+        epoch->leader == epoch->id && !ls_epoch_is_direct(epoch) &&
+        epoch->phase == LS_EPOCH_ENTERED && epoch->lack_lost > 0;
     if (!decides && !ls_epoch_is_stuck(epoch))
         return;
     for (size_t i = 0; i < epoch->peers.n && !decides; i++) {
         const struct ls_epoch_peer *peer = &epoch->peers.items[i];
         if (peer->in_view && !peer->lost &&
             (peer->n_lost != epoch->n_lost ||
-             peer->lost_hash != epoch->lost_hash) &&
-            !LS_EPOCH_BROKEN(HASTY))
+             peer->lost_hash != epoch->lost_hash))
             return;
     }
     ls_epoch_give_up_lost(epoch);
@@ -94,7 +120,7 @@ void ls_epoch_check_stuck(struct ls_epoch *epoch)
 /* Without its leader a node has only what the others know. */
 static void lose_leader(struct ls_epoch *epoch)
 {
-    epoch->direct = true;
+    epoch->way = LS_EPOCH_DIRECT;
     for (size_t i = 0; i < epoch->peers.n; i++) {
         if (epoch->peers.items[i].gave_up) {
             ls_epoch_follow(epoch, 0);
@@ -106,14 +132,17 @@ static void lose_leader(struct ls_epoch *epoch)
 static void lose(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
 {
     peer->lost = true;
-    if (epoch->n_lost++ == 0)
+    if (epoch->n_lost++ == 0) {
         epoch->lost_one = peer->id;
+        epoch->lost_status = peer->withdrew ? LS_EMISMATCH : LS_ELOST;
+    }
     epoch->lost_hash += ls_epoch_hash_member(peer->id, peer->incarnation);
     if (peer->phase < LS_EPOCH_READY)
         epoch->lack_ready--;
     if (peer->phase < LS_EPOCH_ENTERED)
         epoch->lack_lost++;
-    if (peer->id == epoch->leader && !epoch->direct)
+    ls_tree_quit(epoch);
+    if (peer->id == epoch->leader && !ls_epoch_is_direct(epoch))
         lose_leader(epoch);
     if (ls_epoch_is_under_way(epoch))
         ls_epoch_advance(epoch);
@@ -123,13 +152,16 @@ static void lose(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
         ls_epoch_tell_loss(epoch);
 }
 
-void ls_epoch_lost(struct ls_epoch *epoch, int64_t now, uint32_t id,
-                   uint64_t incarnation)
+static void be_gone(struct ls_epoch *epoch, int64_t now,
+                    struct ls_epoch_peer *peer)
 {
-    struct ls_epoch_peer *peer =
-        ls_epoch_peers_find(&epoch->peers, id, incarnation);
-    if (peer == NULL)
-        return;
+    epoch->now = now;
+    if (peer->joined || peer->counted) {
+        epoch->has_gone = true;
+        epoch->gone_one = peer->id;
+        epoch->gone_withdrew = peer->withdrew;
+        epoch->n_gone += peer->gone ? 0 : 1;
+    }
     peer->joined = false;
     peer->gone = true;
     if (!ls_epoch_is_under_way(epoch) || !peer->in_view || peer->lost)
@@ -138,4 +170,36 @@ void ls_epoch_lost(struct ls_epoch *epoch, int64_t now, uint32_t id,
     epoch->ask_every = LS_EPOCH_ASK_FIRST_NS;
     epoch->ask_at = now + LS_EPOCH_ASK_FIRST_NS;
     lose(epoch, peer);
+}
+
+void ls_epoch_lost(struct ls_epoch *epoch, int64_t now, uint32_t id,
+                   uint64_t incarnation)
+{
+    struct ls_epoch_peer *peer =
+        ls_epoch_peers_find(&epoch->peers, id, incarnation);
+    if (peer == NULL)
+        return;
+    peer->withdrew = false;
+    be_gone(epoch, now, peer);
+}
+
+void ls_epoch_withdrawn(struct ls_epoch *epoch, int64_t now, uint32_t id,
+                        uint64_t incarnation)
+{
+    struct ls_epoch_peer *peer =
+        ls_epoch_peers_find(&epoch->peers, id, incarnation);
+    /* An earlier barrier of that name, of one who makes a new one, is none that
+     * this one ever met. */
+    if (peer == NULL || peer->gone || peer->rounds == 0)
+        return;
+    peer->withdrew = true;
+    be_gone(epoch, now, peer);
+}
+
+void ls_epoch_withdraw(struct ls_epoch *epoch)
+{
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        if (epoch->peers.items[i].joined)
+            ls_outbox_post(epoch, &epoch->peers.items[i], LS_BARRIER_GONE);
+    }
 }

@@ -53,8 +53,11 @@ struct ls_barrier_message *ls_outbox_post(struct ls_epoch *epoch,
         .epoch = epoch->epoch,
         .view = epoch->view,
         .next = since > epoch->epoch ? since : epoch->epoch,
+        .since = epoch->since,
+        .rules = epoch->rules.hash,
         .flags = epoch->flags,
         .last = epoch->last,
+        .astray = epoch->fanout != 0 && epoch->way != LS_EPOCH_BY_TREE,
         .reason = "",
     };
     epoch->n_sent++;
@@ -73,17 +76,10 @@ static struct ls_barrier_message *post_phase(struct ls_epoch *epoch,
         message->n_lost = epoch->n_lost;
         message->lost = epoch->lost_hash;
         message->lost_one = epoch->n_lost > 0 ? epoch->lost_one : 0;
+        message->status = epoch->n_lost > 0 ? epoch->lost_status : 0;
     }
     peer->told = epoch->phase;
     return message;
-}
-
-void ls_outbox_say(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
-                   bool again)
-{
-    struct ls_barrier_message *message = post_phase(epoch, peer);
-    message->ask = true;
-    message->again = again;
 }
 
 /* Room for one more name, as long as there is any. */
@@ -97,13 +93,15 @@ static void add_missing(struct ls_epoch_reason *reason, uint32_t id,
         (struct ls_barrier_missing){.id = id, .rounds = rounds};
 }
 
+/* Whether this node waits for the peer, and knows that it is for its own sake.
+ */
 static bool is_lacking(const struct ls_epoch *epoch,
                        const struct ls_epoch_peer *peer)
 {
     if (epoch->phase == LS_EPOCH_NONE)
         return peer->joined && !(peer->ahead.phase != LS_EPOCH_NONE &&
                                  peer->ahead.epoch == epoch->epoch);
-    if (!peer->in_view)
+    if (!peer->in_view || !ls_tree_knows(epoch, peer))
         return false;
     return epoch->phase == LS_EPOCH_ENTERED
                ? peer->phase < LS_EPOCH_ENTERED
@@ -140,9 +138,50 @@ static void attach_missing(struct ls_epoch *epoch,
     message->missing = epoch->answer_missing;
 }
 
+/* To the one above: this holds for all below, but for those listed. */
+static void speak_for_branch(struct ls_epoch *epoch,
+                             struct ls_barrier_message *message)
+{
+    if (epoch->told_branch < epoch->phase)
+        attach_missing(epoch, NULL, message);
+    message->flags = epoch->flags;
+    message->branch = message->n_missing == message->n_lacking;
+}
+
+void ls_outbox_say(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                   bool again)
+{
+    struct ls_barrier_message *message = post_phase(epoch, peer);
+    message->ask = true;
+    message->again = again;
+    if (peer == ls_tree_above(epoch))
+        speak_for_branch(epoch, message);
+}
+
+/* Whom the one above lacks. */
+static bool has_report(const struct ls_epoch *epoch)
+{
+    return epoch->report_epoch == epoch->epoch + 1 &&
+           epoch->report.n_lacking > 0;
+}
+
+static void attach_report(const struct ls_epoch *epoch,
+                          struct ls_barrier_message *message)
+{
+    message->n_lacking = epoch->report.n_lacking;
+    message->n_missing = epoch->report.n_missing;
+    message->missing = epoch->report.missing;
+}
+
 void ls_outbox_answer(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
 {
-    attach_missing(epoch, peer, post_phase(epoch, peer));
+    struct ls_barrier_message *message = post_phase(epoch, peer);
+    if (peer == ls_tree_above(epoch))
+        speak_for_branch(epoch, message);
+    else if (epoch->way == LS_EPOCH_BY_TREE && has_report(epoch))
+        attach_report(epoch, message);
+    else
+        attach_missing(epoch, peer, message);
 }
 
 void ls_outbox_absent(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
@@ -155,6 +194,7 @@ void ls_outbox_left(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
     struct ls_barrier_message *message =
         ls_outbox_post(epoch, peer, LS_BARRIER_LEFT);
     message->epoch = epoch->left_epoch;
+    message->since = epoch->left_since;
     message->view = epoch->left_view;
     message->flags = epoch->left_flags;
     message->last = epoch->left_last;
@@ -171,6 +211,7 @@ void ls_outbox_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
     if (message->next <= number)
         message->next = number + 1;
     message->status = failed->status;
+    message->final = failed->final;
     message->origin = failed->origin;
     message->reason = failed->text;
     message->reason_size = strlen(failed->text);
@@ -182,21 +223,28 @@ void ls_outbox_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
 void ls_epoch_missing(const struct ls_epoch *epoch,
                       struct ls_epoch_reason *reason)
 {
-    if (epoch->direct || epoch->leader == epoch->id) {
+    if (ls_epoch_is_direct(epoch) || epoch->leader == epoch->id) {
         list_lacking(epoch, NULL, reason);
         return;
     }
     /* Through a leader only the leader knows. */
-    if (epoch->report_epoch == epoch->epoch + 1 &&
-        epoch->report.n_lacking > 0) {
-        *reason = epoch->report;
+    if (has_report(epoch)) {
+        reason->n_lacking = epoch->report.n_lacking;
+        reason->n_missing = epoch->report.n_missing;
+        memcpy(reason->missing, epoch->report.missing,
+               reason->n_missing * sizeof reason->missing[0]);
         return;
     }
     reason->n_lacking = 0;
     reason->n_missing = 0;
-    const struct ls_epoch_peer *leader =
-        ls_epoch_peers_joined(&epoch->peers, epoch->leader);
-    add_missing(reason, epoch->leader, leader == NULL ? 0 : leader->rounds);
+    if (epoch->way == LS_EPOCH_BY_TREE)
+        list_lacking(epoch, NULL, reason);
+    const struct ls_epoch_peer *next = ls_tree_above(epoch);
+    if (next == NULL)
+        next = ls_epoch_peers_joined(&epoch->peers, epoch->leader);
+    if (reason->n_lacking == 0)
+        add_missing(reason, next == NULL ? epoch->leader : next->id,
+                    next == NULL ? 0 : next->rounds);
 }
 
 const struct ls_epoch_out *ls_epoch_take(struct ls_epoch *epoch, size_t *n)

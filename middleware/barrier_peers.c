@@ -92,7 +92,7 @@ void ls_epoch_peers_compact(struct ls_epoch_peers *peers)
 {
     size_t kept = 0;
     for (size_t i = 0; i < peers->n; i++) {
-        if (peers->items[i].gone)
+        if (peers->items[i].gone && !peers->items[i].withdrew)
             continue;
         if (kept != i)
             peers->items[kept] = peers->items[i];

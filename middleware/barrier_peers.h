@@ -24,17 +24,21 @@ struct ls_epoch_peer {
     uint64_t incarnation;
     bool joined;     /* ready, as the bus sees it */
     bool gone;       /* was lost or left: forgotten at the next entry */
+    bool withdrew;   /* gone, but only its barrier: the node is here, which
+                      * says nothing; kept until it is gone too, or speaks */
     bool counted;    /* has been in a view */
     uint64_t since;  /* the first epoch that it is, or will be, counted in */
     uint64_t rounds; /* the last epoch that it entered, plus 1; 0: none known */
 
     /* In the epoch under way. */
     bool in_view;
-    bool lost;    /* for this epoch, even if it comes back */
-    bool gave_up; /* said so, but the leader has not: see on_abort() */
-    bool chased;  /* was asked at once because it is ahead */
+    uint32_t place; /* in the view, by id, counting this node */
+    bool lost;      /* for this epoch, even if it comes back */
+    bool gave_up;   /* said so, but the leader has not: see on_abort() */
+    bool chased;    /* was asked at once because it is ahead */
     enum ls_epoch_phase phase;
-    enum ls_epoch_phase told; /* the most that it was sent of this node */
+    enum ls_epoch_phase branch; /* all below it in the tree are so far too */
+    enum ls_epoch_phase told;   /* the most that it was sent of this node */
     uint32_t n_lost;    /* the most members that it said to be stuck without */
     uint64_t lost_hash; /* of those */
 
@@ -43,8 +47,14 @@ struct ls_epoch_peer {
         enum ls_epoch_phase phase; /* NONE: it said nothing */
         uint64_t epoch;
         uint64_t view;
+        uint64_t since;
+        uint32_t rules;
         uint32_t flags;
         uint32_t last;
+        bool branch; /* it said so of all below it too */
+        int status;  /* GAVE_UP: why, and whether for good, and who first */
+        bool final;
+        uint32_t origin;
     } ahead;
 };
 
@@ -71,7 +81,7 @@ bool ls_epoch_peers_has(const struct ls_epoch_peers *peers, uint32_t id);
 struct ls_epoch_peer *ls_epoch_peers_add(struct ls_epoch_peers *peers,
                                          uint32_t id, uint64_t incarnation);
 
-/* Drop those that are gone. */
+/* Drop those that are gone, node and barrier. */
 void ls_epoch_peers_compact(struct ls_epoch_peers *peers);
 
 #endif

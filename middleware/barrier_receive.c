@@ -8,6 +8,7 @@ static void copy_reason(struct ls_epoch_reason *reason,
                         const struct ls_barrier_message *message)
 {
     reason->status = message->status;
+    reason->final = message->final;
     reason->origin = message->origin;
     ls_epoch_set_text(reason, message->reason, message->reason_size);
     reason->n_lacking = message->n_lacking;
@@ -54,13 +55,23 @@ static void keep_ahead(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
         phase = LS_EPOCH_GAVE_UP;
         hear_abort(epoch, message);
     }
+    const bool whole = message->branch && message->n_lacking == 0;
+    const bool more =
+        phase > peer->ahead.phase ||
+        (phase == peer->ahead.phase && whole && !peer->ahead.branch);
     if (peer->ahead.phase != LS_EPOCH_NONE &&
         (peer->ahead.epoch > message->epoch ||
-         (peer->ahead.epoch == message->epoch && peer->ahead.phase >= phase)))
+         (peer->ahead.epoch == message->epoch && !more)))
         return;
     peer->ahead.phase = phase;
     peer->ahead.epoch = message->epoch;
     peer->ahead.view = message->view;
+    peer->ahead.since = message->since;
+    peer->ahead.rules = message->rules;
+    peer->ahead.branch = whole;
+    peer->ahead.status = message->status;
+    peer->ahead.final = message->final;
+    peer->ahead.origin = message->origin;
     peer->ahead.flags = message->flags;
     peer->ahead.last = message->last;
 }
@@ -72,12 +83,19 @@ static void stay_out(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
                      const struct ls_barrier_message *message)
 {
     char text[LS_BARRIER_REASON_MAX];
-    snprintf(text, sizeof text,
-             "node %" PRIu32 " was lost, as node %" PRIu32 " says",
-             message->lost_one, peer->id);
+    const bool inside = epoch->inside;
+    const bool withdrew = message->status == LS_EMISMATCH;
+    if (withdrew)
+        snprintf(text, sizeof text, "node %" PRIu32 LS_EPOCH_WITHDREW,
+                 message->lost_one);
+    else
+        snprintf(text, sizeof text,
+                 "node %" PRIu32 " was lost, as node %" PRIu32 " says",
+                 message->lost_one, peer->id);
     epoch->epoch = message->epoch;
-    ls_epoch_give_up(epoch, LS_ELOST, text);
-    epoch->given_up = true;
+    epoch->pending = false;
+    ls_epoch_give_up(epoch, withdrew ? LS_EMISMATCH : LS_ELOST, false, text);
+    epoch->given_up = !inside;
 }
 
 static void on_ahead(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
@@ -121,7 +139,7 @@ static void on_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
                      const struct ls_barrier_message *message)
 {
     hear_abort(epoch, message);
-    if (epoch->phase == LS_EPOCH_READY && !epoch->direct &&
+    if (epoch->phase == LS_EPOCH_READY && !ls_epoch_is_direct(epoch) &&
         epoch->leader != epoch->id && epoch->leader != peer->id)
         peer->gave_up = true;
     else
@@ -146,7 +164,7 @@ static void on_expect(struct ls_epoch *epoch, int64_t now,
     if (!peer->in_view || message->epoch != epoch->epoch)
         return;
     if (epoch->phase == LS_EPOCH_READY) {
-        ls_epoch_differ(epoch, peer);
+        ls_epoch_differ(epoch, peer, epoch->rules.hash);
         return;
     }
     epoch->epoch = message->next;
@@ -166,6 +184,9 @@ static bool wants_answer(const struct ls_epoch *epoch,
     if (message->again)
         return true;
     if (message->known >= epoch->phase || peer->told >= epoch->phase)
+        return false;
+    /* In the tree it is told what it waits for once this node knows it. */
+    if (epoch->way == LS_EPOCH_BY_TREE && ls_tree_is_next(epoch, peer))
         return false;
     /* One who asks past the leader has lost it. */
     return epoch->phase == LS_EPOCH_READY ||
@@ -190,8 +211,15 @@ static void use(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
         peer->n_lost = message->n_lost;
         peer->lost_hash = message->lost;
     }
-    ls_epoch_note(epoch, peer, (enum ls_epoch_phase)message->kind,
-                  message->flags, message->last);
+    const enum ls_epoch_phase phase = (enum ls_epoch_phase)message->kind;
+    if (message->astray)
+        ls_tree_quit(epoch);
+    ls_epoch_note_since(epoch, phase, message->since);
+    ls_epoch_note(epoch, peer, phase, message->flags, message->last);
+    epoch->flags |= message->flags;
+    if (message->branch)
+        ls_tree_note(epoch, peer, phase, message->last, message->missing,
+                     message->n_missing);
     ls_epoch_advance(epoch);
     if (ls_epoch_is_under_way(epoch))
         ls_epoch_check_stuck(epoch);
@@ -211,7 +239,8 @@ static void on_present(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
             ls_outbox_answer(epoch, peer);
         return;
     }
-    if (peer->id == epoch->leader)
+    if (epoch->way == LS_EPOCH_BY_TREE ? peer == ls_tree_above(epoch)
+                                       : peer->id == epoch->leader)
         keep_report(epoch, message);
     if (message->kind == LS_BARRIER_ABORT) {
         on_abort(epoch, peer, message);
@@ -220,7 +249,7 @@ static void on_present(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
     if (message->kind == LS_BARRIER_ABSENT)
         return;
     if (message->view != epoch->view)
-        ls_epoch_differ(epoch, peer);
+        ls_epoch_differ(epoch, peer, message->rules);
     else
         use(epoch, peer, message);
     if (wants_answer(epoch, peer, message))
@@ -245,23 +274,31 @@ void ls_epoch_receive(struct ls_epoch *epoch, int64_t now, uint32_t from,
                       uint64_t incarnation,
                       const struct ls_barrier_message *message)
 {
-    if (message->to != epoch->incarnation || from == epoch->id)
+    if (message->to != epoch->incarnation || from == epoch->id ||
+        message->kind == LS_BARRIER_UNKNOWN)
         return;
     struct ls_epoch_peer *peer = sender(epoch, from, incarnation);
     if (peer == NULL)
         return;
+    epoch->now = now;
+    if (message->kind == LS_BARRIER_GONE) {
+        ls_epoch_withdrawn(epoch, now, from, incarnation);
+        return;
+    }
+    if (peer->withdrew) {
+        peer->withdrew = false;
+        if (ls_epoch_joined(epoch, now, from, incarnation) < 0)
+            return;
+    }
     if (message->kind <= LS_BARRIER_LEFT && peer->rounds <= message->epoch)
         peer->rounds = message->epoch + 1;
     if (message->kind == LS_BARRIER_EXPECT) {
         on_expect(epoch, now, peer, message);
         return;
     }
-    uint64_t number = message->epoch;
-    if (LS_EPOCH_BROKEN(IGNORE_EPOCH) && ls_epoch_is_under_way(epoch))
-        number = epoch->epoch;
-    if (number < epoch->epoch)
+    if (message->epoch < epoch->epoch)
         on_past(epoch, peer, message);
-    else if (number > epoch->epoch)
+    else if (message->epoch > epoch->epoch)
         on_ahead(epoch, peer, message);
     else if (ls_epoch_is_under_way(epoch))
         on_present(epoch, peer, message);

@@ -4,9 +4,9 @@
 
 /* Fixed-width forms of msgpack: a field is at a known place, so reading is a
  * compare and a load, and a byte that is not as expected ends it. */
-#define WIRE_VERSION 1
-#define SHORT_ARRAY  0x9a /* fixarray of 10 */
-#define LONG_ARRAY   0x9b /* fixarray of 11; the last is: */
+#define WIRE_VERSION 2
+#define SHORT_ARRAY  0x9c /* fixarray of 12 */
+#define LONG_ARRAY   0x9d /* fixarray of 13; the last is: */
 #define DETAILS      0x98 /* fixarray of 8 */
 #define FORM_STR8    0xd9
 #define FORM_BIN16   0xc5
@@ -14,9 +14,12 @@
 #define FORM_UINT64  0xcf
 #define FORM_INT32   0xd2
 
-#define BIT_ASK   1u
-#define BIT_AGAIN 2u
-#define BIT_STUCK 4u
+#define BIT_ASK    1u
+#define BIT_AGAIN  2u
+#define BIT_STUCK  4u
+#define BIT_BRANCH 8u
+#define BIT_ASTRAY 16u
+#define BIT_FINAL  32u
 
 #define MISSING_BYTES 12 /* id, rounds */
 
@@ -48,7 +51,8 @@ static unsigned char *write_u64(unsigned char *at, uint64_t value)
 
 static bool has_details(const struct ls_barrier_message *message)
 {
-    return message->kind == LS_BARRIER_ABORT || message->n_lacking > 0 ||
+    return message->kind == LS_BARRIER_ABORT ||
+           message->kind == LS_BARRIER_UNKNOWN || message->n_lacking > 0 ||
            message->n_lost > 0;
 }
 
@@ -88,12 +92,17 @@ size_t ls_barrier_wire_encode(const struct ls_barrier_message *message,
     *at++ = (unsigned char)message->kind;
     *at++ = (unsigned char)((message->ask ? BIT_ASK : 0u) |
                             (message->again ? BIT_AGAIN : 0u) |
-                            (message->stuck ? BIT_STUCK : 0u));
+                            (message->stuck ? BIT_STUCK : 0u) |
+                            (message->branch ? BIT_BRANCH : 0u) |
+                            (message->astray ? BIT_ASTRAY : 0u) |
+                            (message->final ? BIT_FINAL : 0u));
     *at++ = message->known;
     at = write_u64(at, message->to);
     at = write_u64(at, message->epoch);
     at = write_u64(at, message->view);
     at = write_u64(at, message->next);
+    at = write_u64(at, message->since);
+    at = write_u32(at, message->rules);
     at = write_u32(at, message->flags);
     at = write_u32(at, message->last);
     if (details)
@@ -216,23 +225,31 @@ static void read_head(struct reader *in, struct ls_barrier_message *message)
     const uint32_t kind = take_byte(in);
     const uint32_t bits = take_byte(in);
     const uint32_t known = take_byte(in);
-    if (kind < LS_BARRIER_ENTERED || kind > LS_BARRIER_ABSENT ||
-        bits > (BIT_ASK | BIT_AGAIN | BIT_STUCK) ||
+    if (kind < LS_BARRIER_ENTERED || kind > LS_BARRIER_UNKNOWN ||
+        bits >= 2 * BIT_FINAL ||
+        ((bits & BIT_BRANCH) != 0 && kind > LS_BARRIER_READY) ||
+        ((bits & BIT_FINAL) != 0 && kind != LS_BARRIER_ABORT) ||
         (bits & (BIT_ASK | BIT_AGAIN)) == BIT_AGAIN || known > LS_BARRIER_READY)
         in->bad = true;
     message->kind = (enum ls_barrier_kind)kind;
     message->ask = (bits & BIT_ASK) != 0;
     message->again = (bits & BIT_AGAIN) != 0;
     message->stuck = (bits & BIT_STUCK) != 0;
+    message->branch = (bits & BIT_BRANCH) != 0;
+    message->astray = (bits & BIT_ASTRAY) != 0;
+    message->final = (bits & BIT_FINAL) != 0;
     message->known = (uint8_t)known;
     message->to = read_u64(in);
     message->epoch = read_u64(in);
     message->view = read_u64(in);
     message->next = read_u64(in);
+    message->since = read_u64(in);
+    message->rules = read_u32(in);
     message->flags = read_u32(in);
     message->last = read_u32(in);
     if (message->epoch >= LS_BARRIER_EPOCH_MAX ||
-        message->next >= LS_BARRIER_EPOCH_MAX)
+        message->next >= LS_BARRIER_EPOCH_MAX ||
+        message->since >= LS_BARRIER_EPOCH_MAX)
         in->bad = true;
 }
 
@@ -256,6 +273,7 @@ int ls_barrier_wire_decode(
     if (form == LONG_ARRAY)
         read_details(&in, &message, scratch);
     if (in.bad || in.at != in.end || (message.stuck && message.n_lost == 0) ||
+        (message.branch && message.n_missing != message.n_lacking) ||
         form != (has_details(&message) ? LONG_ARRAY : SHORT_ARRAY))
         return ls_error(LS_EPROTO, "barrier message: %zu malformed bytes",
                         size);

@@ -18,7 +18,10 @@ enum ls_barrier_kind {
     LS_BARRIER_LEFT = 3,    /* I left it: everyone was ready */
     LS_BARRIER_ABORT = 4,   /* I gave it up, and do not take part in it */
     LS_BARRIER_EXPECT = 5,  /* I do not count you before epoch `next` */
-    LS_BARRIER_ABSENT = 6   /* I have not entered it yet, but am here */
+    LS_BARRIER_ABSENT = 6,  /* I have not entered it yet, but am here */
+    LS_BARRIER_GONE = 7,    /* I have no barrier of this name any more */
+    LS_BARRIER_UNKNOWN = 8  /* I have none of this name; the reason says which
+                             * I have */
 };
 
 #define LS_BARRIER_EPOCH_MAX   (UINT64_C(1) << 62)
@@ -36,18 +39,30 @@ struct ls_barrier_message {
     bool again;     /* asked before: it must, if it has anything to say */
     bool stuck;     /* ENTERED: goes on only by another's word, and believes
                      * nothing any more that one of the lost has said */
+    bool branch;    /* ENTERED, READY: this holds for all below the sender in
+                     * the tree as well, but for the missing and all below
+                     * those */
+    bool astray;    /* the sender does not go by the tree any more */
+    bool final;     /* ABORT: the wait has failed, whatever the policy is */
     uint8_t known;  /* ENTERED or READY: what the sender knows of the receiver
                      * in this epoch; 0: nothing */
     uint64_t to;    /* incarnation of the receiver */
     uint64_t epoch; /* < LS_BARRIER_EPOCH_MAX, as next */
     uint64_t view;  /* hash of the members that the sender counts in it */
     uint64_t next;  /* the epoch in which the sender counts the receiver next */
-    uint32_t flags; /* ENTERED: the sender's; READY, LEFT: everyone's */
-    uint32_t last;  /* READY, LEFT: who entered last */
+    uint64_t since; /* the epoch since which these are the members, as far as
+                     * the sender knows */
+    uint32_t rules; /* hash of the options that must be the same in all */
+    uint32_t flags; /* ENTERED: the sender's, with branch those of all below it
+                     * too; READY, LEFT: everyone's */
+    uint32_t last;  /* READY, LEFT, and with branch: who entered last */
 
     /* Only written when one of them is set. Borrow: from whoever made them;
      * after decoding, reason from the bytes and missing from the scratch. */
-    int status;                               /* ABORT: why */
+    int status;                               /* ABORT: why; negative. With
+                                               * lost_one: LS_ELOST, or
+                                               * LS_EMISMATCH, it has taken its
+                                               * barrier down */
     uint32_t origin;                          /* ABORT: who gave up first */
     const char *reason;                       /* not NUL-terminated */
     size_t reason_size;                       /* <= LS_BARRIER_REASON_MAX */
@@ -60,7 +75,7 @@ struct ls_barrier_message {
 };
 
 /* The most that one message takes. */
-#define LS_BARRIER_WIRE_MAX (112 + 256 + 12 * LS_BARRIER_MISSING_MAX)
+#define LS_BARRIER_WIRE_MAX (128 + 256 + 12 * LS_BARRIER_MISSING_MAX)
 
 /* Write a message; returns its size in bytes. */
 size_t ls_barrier_wire_encode(const struct ls_barrier_message *message,

@@ -132,7 +132,8 @@ struct ls_middleware ls_mw_barrier(ls_task *task,
                                    int timeout_ms)
 {
     ls_node *node = ls_task_node(task);
-    if (node == NULL)
+    const char *group = options == NULL ? NULL : options->group;
+    if (node == NULL || (group != NULL && !ls_barrier_is_in(node, group)))
         return (struct ls_middleware){.name = "barrier"};
     struct step_barrier *self = calloc(1, sizeof *self);
     if (self == NULL)

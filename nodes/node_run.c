@@ -1,5 +1,6 @@
 #include "node_run.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,31 @@ static int live(node_run *run)
     return status;
 }
 
+/* A line for each pair of nodes and event; as many as fit. */
+static void write_losses(ls_node *node, char *text, size_t size)
+{
+    struct ls_router_loss rows[16];
+    const size_t all = ls_router_losses(node, rows, 16);
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < all && i < 16; i++) {
+        const struct ls_router_loss *row = &rows[i];
+        char line[256];
+        const int n =
+            snprintf(line, sizeof line,
+                     "%s\"%s\" from %" PRIu32 " to %" PRIu32 ": %" PRIu64 " %s",
+                     i == 0 ? "" : "\n", row->event, row->sender, row->receiver,
+                     row->dropped + row->missed + row->unacknowledged,
+                     row->dropped != 0  ? "dropped"
+                     : row->missed != 0 ? "missed"
+                                        : "not acknowledged");
+        if (n < 0 || used + (size_t)n >= size)
+            return;
+        memcpy(text + used, line, (size_t)n + 1);
+        used += (size_t)n;
+    }
+}
+
 /* Counters and traffic, as they are before the node leaves. */
 static struct report last_report(node_run *run, int status)
 {
@@ -201,9 +227,12 @@ static struct report last_report(node_run *run, int status)
     report.sent = (int64_t)stats.sent;
     report.sent_bytes = (int64_t)stats.sent_bytes;
     report.received = (int64_t)stats.received;
-    report.lost = (int64_t)stats.lost;
+    report.lost = (int64_t)(stats.lost + stats.unacknowledged);
     report.dropped = (int64_t)stats.dropped;
     report.refused = (int64_t)stats.refused;
+    report.slowest = stats.slowest;
+    report.slowest_ns = stats.slowest_ns;
+    write_losses(run->node, report.losses, sizeof report.losses);
     return report;
 }
 

@@ -67,6 +67,38 @@ static void print_memory(const render *self, int64_t peak_kib)
     row("peak memory", text);
 }
 
+static void print_losses(const render *self)
+{
+    for (size_t i = 0; i < self->plan->n_nodes; i++) {
+        const char *at = self->nodes[i].last.losses;
+        while (at[0] != '\0') {
+            const size_t size = strcspn(at, "\n");
+            printf("  %-13s  %.*s\n", "", (int)size, at);
+            at += size + (at[size] != '\0' ? 1 : 0);
+        }
+    }
+}
+
+/* Whom the others waited for longest, when that was long. */
+static void print_slowest(const render *self)
+{
+    const struct report *worst = NULL;
+    char text[96];
+    for (size_t i = 0; i < self->plan->n_nodes; i++) {
+        const struct report *report = &self->nodes[i].last;
+        if (report->slowest_ns >= LS_NS_PER_S &&
+            (worst == NULL || report->slowest_ns > worst->slowest_ns))
+            worst = report;
+    }
+    if (worst == NULL)
+        return;
+    (void)snprintf(text, sizeof text,
+                   "node %lld, without room for node %lld for %.1f s in all",
+                   (long long)worst->slowest, (long long)worst->node,
+                   (double)worst->slowest_ns / (double)LS_NS_PER_S);
+    row("slowest", text);
+}
+
 void render_text_summary(render *self)
 {
     const struct totals totals = render_totals(self);
@@ -88,6 +120,8 @@ void render_text_summary(render *self)
                    render_count(totals.sent).text, bytes);
     row("messages", text);
     row("losses", render_count(totals.lost).text);
+    print_losses(self);
+    print_slowest(self);
     if (totals.refused > 0)
         row("refused", render_count(totals.refused).text);
     if (totals.peak_kib > 0)

@@ -43,10 +43,13 @@ static const struct field fields[] = {
     INT(lost),
     INT(dropped),
     INT(refused),
+    INT(slowest),
+    INT(slowest_ns),
     INT(peak_kib),
     INT(status),
     TEXT(endpoint),
     TEXT(weights),
+    TEXT(losses),
     TEXT(text),
 };
 #define N_FIELDS (sizeof fields / sizeof fields[0])

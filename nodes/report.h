@@ -21,7 +21,8 @@ enum report_kind {
     REPORT_N_KINDS
 };
 
-#define REPORT_PATH_MAX 1024
+#define REPORT_PATH_MAX   1024
+#define REPORT_LOSSES_MAX 1024
 
 struct report {
     int64_t kind;
@@ -33,11 +34,14 @@ struct report {
     int64_t episodes;
 
     int64_t sent, sent_bytes, received, lost, dropped, refused; /* traffic */
+    int64_t slowest,
+        slowest_ns;   /* who had no room for it longest; 0 ns: none */
     int64_t peak_kib; /* largest resident size of the process */
 
     int64_t status;
     char endpoint[LS_ENDPOINT_MAX + 1];
-    char weights[REPORT_PATH_MAX]; /* the file; "": none was written */
+    char weights[REPORT_PATH_MAX];  /* the file; "": none was written */
+    char losses[REPORT_LOSSES_MAX]; /* a line for each event that lost some */
     char text[LS_ERROR_TEXT_MAX];
 };
 

@@ -4,16 +4,17 @@
  * The sender's window holds at most half of itself for one such event; chunks
  * beyond that are done with as soon as they are copied, or an event larger
  * than the window could never be whole. */
-#include "bus.h"
+#include "assembly.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static struct assembly **find(ls_node *node, const struct peer *origin,
-                              const struct event_entry *entry)
+                              const struct event_entry *entry, bool stream)
 {
     struct assembly **at = &node->assemblies;
-    while (*at != NULL && ((*at)->origin != origin || (*at)->entry != entry))
+    while (*at != NULL && ((*at)->origin != origin || (*at)->entry != entry ||
+                           (*at)->stream != stream))
         at = &(*at)->next;
     return at;
 }
@@ -50,6 +51,7 @@ static struct assembly *begin(ls_node *node, struct peer *origin,
     a->entry = entry;
     a->sequence = header->sequence;
     a->total = header->total;
+    a->stream = header->kind == WIRE_KIND_RELIABLE;
     a->next = node->assemblies;
     node->assemblies = a;
     return a;
@@ -79,8 +81,13 @@ struct message *assembly_add(ls_node *node, struct peer *origin,
                              const uint8_t *data, size_t size, bool *keep)
 {
     const bool may_hold = *keep;
+    const bool stream = header->kind == WIRE_KIND_RELIABLE;
     *keep = false;
-    struct assembly **at = find(node, origin, entry);
+    struct assembly **at = find(node, origin, entry, stream);
+    if (*at != NULL && header->sequence == (*at)->sequence &&
+        header->sequence != 0 && header->offset < (*at)->filled &&
+        (header->flags & WIRE_FLAG_WITHDRAW) == 0)
+        return NULL; /* it came twice */
     if (*at != NULL &&
         (header->offset == 0 || header->offset != (*at)->filled ||
          header->sequence != (*at)->sequence ||
@@ -90,7 +97,7 @@ struct message *assembly_add(ls_node *node, struct peer *origin,
         begin(node, origin, entry, header) != NULL)
         at = &node->assemblies;
     else
-        at = find(node, origin, entry);
+        at = find(node, origin, entry, stream);
     struct assembly *a = *at;
     if (a == NULL || size > a->total - a->filled || size == 0)
         return NULL;

@@ -18,7 +18,11 @@
 #include "lockstep/log.h"
 #include "lockstep/node.h"
 
+#include "flow.h"
+#include "latest.h"
+#include "losses.h"
 #include "message.h"
+#include "streams.h"
 #include "transport.h"
 #include "wire.h"
 
@@ -28,13 +32,6 @@
 #define MAX_PEERS         4096
 #define BATCH_BYTES       16384
 #define FAREWELL_AGAIN_NS (30 * LS_NS_PER_MS)
-
-/* Bytes and messages, counted over the life of a connection. */
-struct account {
-    uint64_t messages, bytes;
-};
-
-enum probe_state { PROBE_NONE, PROBE_WANTED, PROBE_ASKED };
 
 /* A member, or one that may become one. Never freed before the node. */
 struct peer {
@@ -55,7 +52,8 @@ struct peer {
     int64_t ended_at;         /* when it left or was lost */
     enum probe_state probe;   /* whether somebody listens at its endpoint */
     int64_t probe_at;         /* not before */
-    uint64_t heartbeats;      /* the number of its last */
+    int64_t probe_every;
+    uint64_t heartbeats; /* the number of its last */
     struct link *link;
     struct wire_presence rival; /* another with this id, if n_rival != 0 */
     unsigned n_rival;
@@ -69,6 +67,8 @@ struct peer {
     _Atomic uint64_t kept_messages, kept_bytes; /* of got: held in the window */
     struct account released, granted;
     struct message_list relay; /* waits for room at its receivers */
+    struct peer_streams streams;
+    struct slowness slow;
 };
 
 /* A dialled address. Bus thread; the lock for the list. */
@@ -96,7 +96,7 @@ struct listener {
 struct remote_listener {
     uint32_t id;
     uint64_t incarnation;
-    unsigned n;
+    unsigned n; /* 0: its connection is being remade, or it has just ended */
 };
 
 struct origin_sequence {
@@ -104,6 +104,13 @@ struct origin_sequence {
     uint64_t incarnation;
     uint64_t last;
     uint64_t missed;
+    uint64_t stream_last; /* of what came through its stream */
+};
+
+/* Peers that an emit goes to. */
+struct targets {
+    struct peer **at;
+    size_t n, capacity;
 };
 
 /* All about one event name. Never freed before the node. */
@@ -119,11 +126,18 @@ struct event_entry {
     bool emitting; /* a long one is under way, in chunks */
     struct remote_listener *remotes;
     size_t n_remotes;
-    struct peer **targets; /* direct peers that an emit goes to */
-    size_t n_targets, targets_capacity;
+    struct targets targets;   /* direct peers, for a publish */
+    struct targets receivers; /* who listens, also when it is away */
     uint64_t targets_version;
-    struct origin_sequence *origins; /* missed; `last` is the bus thread's */
+    struct origin_sequence *origins; /* missed; the rest is the bus thread's */
     size_t n_origins;
+    struct receiver_record *records;
+    size_t n_records;
+    uint64_t stream_sequence; /* reliable and latest ones to all */
+    struct payload *latest;   /* the current value; NULL: none */
+    uint64_t latest_sequence, latest_handled; /* here */
+    struct event_entry *next_latest;
+    bool latest_queued; /* here, to be handled */
 
     /* under router */
     struct listener *listeners;
@@ -180,17 +194,6 @@ struct batch {
     uint8_t bytes[BATCH_BYTES];
 };
 
-/* A long event on its way in, put together on the bus thread. */
-struct assembly {
-    struct assembly *next;
-    struct peer *origin;
-    struct event_entry *entry;
-    uint64_t sequence;
-    uint8_t *data;
-    uint32_t total, filled;
-    struct account held;
-};
-
 enum node_phase { NODE_CREATED, NODE_OPEN, NODE_JOINED, NODE_STOPPED };
 
 struct ls_node {
@@ -224,14 +227,16 @@ struct ls_node {
     struct peer *peers[MAX_PEERS];
     size_t n_peers;
     struct link *links;
-    uint64_t world_version; /* changes when an emit's targets may */
-    bool announce;          /* a heartbeat is due at once */
-    bool leaving;           /* said farewell: dials nobody any more */
-    bool probes_wanted;     /* bus thread */
-    bool unlistened;        /* a peer has stopped listening to something */
-    int farewell_reason;    /* when leaving */
-    int64_t farewell_at;    /* it is repeated then */
-    bool rejoins;           /* it was declared lost: why, in rejoin_text */
+    uint64_t world_version;     /* changes when an emit's targets may */
+    struct event_entry *latest; /* all that have a value of policy latest */
+    bool acknowledge_all;       /* at once */
+    bool announce;              /* a heartbeat is due at once */
+    bool leaving;               /* said farewell: dials nobody any more */
+    bool probes_wanted;         /* bus thread */
+    bool unlistened;            /* a peer has stopped listening to something */
+    int farewell_reason;        /* when leaving */
+    int64_t farewell_at;        /* it is repeated then */
+    bool rejoins;               /* it was declared lost: why, in rejoin_text */
     char rejoin_text[256];
     int64_t announced_at, heartbeat_at, looked_at;
     uint64_t heartbeats;
@@ -257,11 +262,22 @@ struct ls_node {
     int error;
     char error_text[LS_ERROR_TEXT_MAX];
     struct dispatch dispatch;
-    atomic_uint_fast64_t emitted, handled, received, received_bytes;
+    atomic_uint_fast64_t emitted, handled, received, received_bytes, repeated;
 };
 
-/* bus.c */
+/* bus.c: the loop, and what comes over links. */
 void bus_thread_main(void *node);
+/* The payload of a message; false: not as its header says. */
+bool bus_payload(const struct message *message,
+                 const struct wire_header *header, const uint8_t **data,
+                 size_t *size);
+/* Refuse what came over a link, with the reason in ls_error_text(). */
+void bus_refuse(ls_node *node, struct link *link);
+/* Give back a message that is not kept. Bus thread. */
+void bus_drop(ls_node *node, struct message *message);
+/* An event is whole: to be dispatched. Bus thread. */
+void bus_event(ls_node *node, struct message *message,
+               struct event_entry *entry, const struct wire_header *header);
 struct wire_header bus_header(const ls_node *node, enum wire_kind kind);
 /* Publish a control message to one node. Lock held. */
 int bus_send(ls_node *node, uint32_t to, struct wire_header *header,
@@ -289,8 +305,10 @@ enum member_change member_disappears(struct peer *peer, int64_t now);
 enum member_change member_leaves(struct peer *peer, int reason);
 enum member_change member_is_lost(struct peer *peer, int reason);
 /* refuses: its host lives, and says that nobody listens at its endpoint. */
-enum member_change member_probed(struct peer *peer, bool refuses,
-                                 int64_t again_at);
+enum member_change member_probed(struct peer *peer, bool refuses, int64_t now,
+                                 int64_t heartbeat);
+/* Its host is to be asked, from now on. */
+void member_ask(struct peer *peer, int64_t now);
 /* Lowers *next to when it has to be looked at again; asks for a probe by
  * PROBE_WANTED. */
 enum member_change member_tick(struct peer *peer, int64_t now, int64_t silence,
@@ -302,11 +320,14 @@ void member_excuse(struct peer *peer, int64_t late);
 struct peer *world_find(ls_node *node, uint32_t id);
 struct peer *world_note(ls_node *node, uint32_t id, uint64_t incarnation);
 /* Begin a new incarnation, with empty accounts. */
-void world_renew(struct peer *peer, uint64_t incarnation);
+void world_renew(ls_node *node, struct peer *peer, uint64_t incarnation);
 /* Do what is to be done about a change, and tell of it. */
 void world_apply(ls_node *node, struct peer *peer, enum member_change change);
-/* Tell channels and users, later and outside the lock: see bus.c. */
+/* Tell channels and users, later and outside the lock. */
 void world_tell(ls_node *node, const struct peer *peer);
+/* Tell what has changed: channels at once, users in order with the events that
+ * came before. Lock not held. */
+void world_tell_news(ls_node *node);
 /* The connection of a peer was broken and is made again: it hears all from here
  * on. What it listened to before (entry->remotes) has been kept. */
 void peer_returned(ls_node *node, struct peer *peer);
@@ -391,21 +412,6 @@ void heartbeat_send(ls_node *node, int64_t now);
 int heartbeat_read(ls_node *node, struct peer *peer,
                    const struct wire_header *header);
 
-/* flow.c: windows. */
-bool flow_room(const struct peer *peer, size_t bytes);
-void flow_charge(struct peer *peer, size_t bytes);
-/* A message from this peer came: it counts, and is held if `keep`. */
-void flow_got(struct peer *peer, size_t bytes, bool keep);
-/* Lock held: so much of what was held is done with; grants more when due. */
-void flow_release(ls_node *node, struct peer *peer, uint64_t messages,
-                  uint64_t bytes);
-struct account flow_limit(const ls_node *node, const struct peer *peer);
-/* The sender counts so much: what is missing was lost on the way. */
-void flow_settle(ls_node *node, struct peer *peer, uint64_t messages,
-                 uint64_t bytes);
-void flow_raise(ls_node *node, struct peer *peer, uint64_t messages,
-                uint64_t bytes);
-
 /* batch.c: short events in close succession share a frame. Lock held. */
 /* Take the event in, if it may share a frame; else false, and nothing of this
  * node is left unpublished before it. */
@@ -422,24 +428,26 @@ int events_get(ls_node *node, const char *name, size_t size, bool own,
                struct event_entry **out);
 void events_free(ls_node *node);
 /* Lock held. What a peer has stopped listening to is kept until it is known
- * whether its connection broke. */
+ * whether its connection broke. began: whether it did not listen before. */
 int events_remote(ls_node *node, struct event_entry *entry, uint32_t id,
-                  uint64_t incarnation, bool listens);
-void events_targets(ls_node *node, struct event_entry *entry);
-/* Forget what peers that are there have stopped listening to. */
+                  uint64_t incarnation, bool listens, bool *began);
+/* Forget what peers that are there, or that have ended, have stopped listening
+ * to. */
 void events_sweep(ls_node *node);
-/* Bus thread: note the sequence number; counts what was missed before it. */
-void events_sequence(ls_node *node, struct event_entry *entry, uint32_t origin,
-                     uint64_t incarnation, uint64_t sequence);
-
-/* assembly.c: long events on their way in. Bus thread. */
-/* Add a chunk; NULL until the event is whole. keep: in, whether the window of
- * the sender may hold it; out, whether it does. */
-struct message *assembly_add(ls_node *node, struct peer *origin,
-                             struct event_entry *entry,
-                             const struct wire_header *header,
-                             const uint8_t *data, size_t size, bool *keep);
-void assembly_drop(ls_node *node, const struct peer *origin);
+void events_targets(ls_node *node, struct event_entry *entry);
+bool events_listens(const struct event_entry *entry, const struct peer *peer);
+/* Bus thread: note the sequence number; counts what was missed before it.
+ * Returns false when it, or a later one, has come before. */
+bool events_sequence(ls_node *node, struct event_entry *entry,
+                     const struct wire_header *header);
+/* The same for a part of an event, of which nothing is noted yet. */
+bool events_is_new(ls_node *node, struct event_entry *entry,
+                   const struct wire_header *header);
+/* The same for what came through a stream, which leaves nothing out. */
+bool events_stream_sequence(ls_node *node, struct event_entry *entry,
+                            const struct wire_header *header);
+/* One event did not come to be handled here. Lock held. */
+void events_missed(ls_node *node, struct event_entry *entry, uint32_t origin);
 
 /* dispatch.c */
 int dispatch_init(ls_node *node);
@@ -470,6 +478,9 @@ void dispatch_keep_error(ls_node *node, int status, const char *text);
 /* The same for that of a handler. */
 void dispatch_error(ls_node *node, int status, const char *event,
                     const char *handler, const char *text);
+/* The same of n reliable events that a lost peer may not have got. */
+void dispatch_lost(ls_node *node, const struct peer *peer, const char *event,
+                   uint64_t n);
 
 /* channel.c. Bus thread, no lock held. */
 void channels_message(ls_node *node, const struct wire_header *header,

@@ -85,6 +85,29 @@ static void end_op(ls_node *node, ls_channel *channel)
     }
 }
 
+/* A message for a channel that is not there; the router is held. */
+static void tell_stray(ls_node *node, const struct wire_header *header,
+                       const void *data, size_t size)
+{
+    char name[LS_EVENT_MAX + 1];
+    memcpy(name, header->name, header->name_size);
+    name[header->name_size] = '\0';
+    ls_channel *channel = node->channels;
+    while (channel != NULL) {
+        ls_channel *next = channel->next;
+        if (!channel->closed && channel->ops->stray != NULL) {
+            channel->running++;
+            ls_mutex_unlock(&node->router);
+            channel->ops->stray(channel->self, name, header->origin,
+                                header->incarnation, data, size);
+            ls_mutex_lock(&node->router);
+            next = channel->next;
+            end_op(node, channel);
+        }
+        channel = next;
+    }
+}
+
 void channels_message(ls_node *node, const struct wire_header *header,
                       const void *data, size_t size)
 {
@@ -103,6 +126,8 @@ void channels_message(ls_node *node, const struct wire_header *header,
                               header->incarnation, data, size);
         ls_mutex_lock(&node->router);
         end_op(node, channel);
+    } else {
+        tell_stray(node, header, data, size);
     }
     ls_mutex_unlock(&node->router);
 }
@@ -227,29 +252,96 @@ int64_t channels_tick(ls_node *node, int64_t now)
     return earliest;
 }
 
-int ls_channel_send(ls_channel *channel, uint32_t to, const void *data,
-                    size_t size)
+static int check_send(const ls_channel *channel, const char *name, size_t size)
 {
-    ls_node *node = channel->node;
+    const ls_node *node = channel->node;
     if (size > LS_CHANNEL_MESSAGE_MAX)
         return ls_error(LS_ELIMIT, "channel \"%s\": %zu bytes are over %d",
-                        channel->name, size, LS_CHANNEL_MESSAGE_MAX);
+                        name, size, LS_CHANNEL_MESSAGE_MAX);
     if (node_is_stopping(node) || node->transport == NULL)
         return ls_error(LS_ECLOSED, "node %u is not on the network",
                         node->options.id);
+    return LS_OK;
+}
+
+static int not_there(const char *name, uint32_t to)
+{
+    return ls_error(LS_ENOENT, "channel \"%s\": node %u is not present", name,
+                    to);
+}
+
+static int send_to(ls_channel *channel, const char *name, uint32_t to,
+                   const void *data, size_t size)
+{
+    ls_node *node = channel->node;
+    int status = check_send(channel, name, size);
+    if (status != LS_OK)
+        return status;
     struct wire_header header = bus_header(node, WIRE_KIND_CHANNEL);
-    header.name = channel->name;
-    header.name_size = channel->name_size;
+    header.name = name;
+    header.name_size = strlen(name);
     transport_lock(node->transport);
     const struct peer *peer = world_find(node, to);
-    int status = LS_ENOENT;
-    if (peer != NULL && member_hears(peer))
+    const bool there = peer != NULL && member_hears(peer);
+    if (there)
         status = bus_send(node, to, &header, data, size);
     transport_unlock(node->transport);
-    if (status == LS_ENOENT)
-        return ls_error(status, "channel \"%s\": node %u is not present",
-                        channel->name, to);
+    return there ? status : not_there(name, to);
+}
+
+static int push(ls_channel *channel, uint32_t to, struct payload *payload,
+                char *name)
+{
+    ls_node *node = channel->node;
+    const struct parcel parcel = {.payload = payload,
+                                  .size = payload_size(payload),
+                                  .of = WIRE_KIND_CHANNEL,
+                                  .name = name};
+    struct peer *peer = world_find(node, to);
+    if (peer == NULL || !(member_hears(peer) || peer->away_at != 0))
+        return not_there(channel->name, to);
+    if (!stream_has_room(&peer->streams.out, 0, true))
+        return ls_error(LS_EAGAIN,
+                        "channel \"%s\": node %u (%s) has not acknowledged "
+                        "%d messages yet",
+                        channel->name, to, peer->role, STREAM_CONTROL_MAX);
+    return streams_push(node, peer, &parcel);
+}
+
+int ls_channel_send_reliable(ls_channel *channel, uint32_t to, const void *data,
+                             size_t size)
+{
+    struct payload *payload = NULL;
+    char *name = NULL;
+    int status = check_send(channel, channel->name, size);
+    if (status == LS_OK)
+        status = payload_create(&payload, data, size, NULL, NULL);
+    if (status == LS_OK && (name = malloc(channel->name_size + 1)) == NULL)
+        status = ls_error(LS_ENOMEM, "no memory for a message");
+    if (status == LS_OK) {
+        memcpy(name, channel->name, channel->name_size + 1);
+        transport_lock(channel->node->transport);
+        status = push(channel, to, payload, name);
+        transport_unlock(channel->node->transport);
+    }
+    if (status != LS_OK)
+        free(name);
+    payload_drop(payload);
     return status;
+}
+
+int ls_channel_send(ls_channel *channel, uint32_t to, const void *data,
+                    size_t size)
+{
+    return send_to(channel, channel->name, to, data, size);
+}
+
+int ls_channel_answer(ls_channel *channel, const char *name, uint32_t to,
+                      const void *data, size_t size)
+{
+    if (!wire_name_valid(name))
+        return ls_error(LS_EINVAL, "no channel name");
+    return send_to(channel, name, to, data, size);
 }
 
 void ls_channel_wake_at(ls_channel *channel, int64_t at)

@@ -48,6 +48,19 @@ void dispatch_keep_error(ls_node *node, int status, const char *text)
     ls_mutex_unlock(&node->router);
 }
 
+void dispatch_lost(ls_node *node, const struct peer *peer, const char *event,
+                   uint64_t n)
+{
+    char line[LS_ERROR_TEXT_MAX];
+    snprintf(line, sizeof line,
+             "node %u: event \"%s\": node %u (%s) was lost before it "
+             "acknowledged %llu reliable events, this the first of them",
+             node->options.id, event, peer->id, peer->role,
+             (unsigned long long)n);
+    ls_log_error("bus: %s", line);
+    dispatch_keep_error(node, LS_ELOST, line);
+}
+
 void dispatch_error(ls_node *node, int status, const char *event,
                     const char *handler, const char *text)
 {
@@ -235,7 +248,7 @@ static void handle_member(ls_node *node, struct message *message)
 struct releases {
     struct peer *peer;
     uint64_t life; /* of the peer, when the messages came */
-    struct account account, local;
+    struct account account, stream, local;
 };
 
 static void release(ls_node *node, struct releases *r)
@@ -243,8 +256,11 @@ static void release(ls_node *node, struct releases *r)
     if (r->peer != NULL) {
         transport_lock(node->transport);
         /* Else the window is gone, with its sender. */
-        if (r->peer->incarnation == r->life)
+        const bool lives = r->peer->incarnation == r->life;
+        if (lives && r->account.messages != 0)
             flow_release(node, r->peer, r->account.messages, r->account.bytes);
+        if (lives && r->stream.messages != 0)
+            streams_release(node, r->peer, r->stream.messages, r->stream.bytes);
         transport_unlock(node->transport);
     }
     if (r->local.messages != 0) {
@@ -273,9 +289,10 @@ static void account_for(ls_node *node, struct releases *r,
         r->peer = message->peer;
         r->life = message->peer_life;
     }
-    r->account.messages +=
+    struct account *account = message->stream ? &r->stream : &r->account;
+    account->messages +=
         message->held_messages != 0 ? message->held_messages : 1;
-    r->account.bytes += message->held_bytes;
+    account->bytes += message->held_bytes;
 }
 
 static void handle_all(ls_node *node, struct message_list *todo)
@@ -287,7 +304,7 @@ static void handle_all(ls_node *node, struct message_list *todo)
     while ((message = message_list_take(todo)) != NULL) {
         if (message->kind == MESSAGE_MEMBER)
             handle_member(node, message);
-        else
+        else if (!message->latest || latest_resolve(node, message))
             handle_event(node, message);
         account_for(node, &releases, message);
         message_list_append(&done, message);

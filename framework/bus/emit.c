@@ -1,28 +1,12 @@
 /* Emitting: local listeners by the dispatch queue, remote ones by one publish
  * on the event's topic, or one by one when some have no room and the policy
  * lets them miss it. */
-#include "bus.h"
+#include "emit.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct emit {
-    ls_node *node;
-    const struct ls_emission *in;
-    struct event_entry *entry;
-    bool drop;
-    bool wait;
-    int64_t deadline; /* from deadline_of() alone; 0: not yet asked for */
-    struct peer *one; /* to_one */
-    struct peer *one_direct;
-    uint64_t sequence;
-    bool under_way;        /* it is this one that is emitting in chunks */
-    struct shared *shared; /* the payload, when it is not copied */
-};
-
-/* The clock is read by an emit that has to wait, and only then. */
-static int64_t deadline_of(struct emit *e)
+int64_t emit_deadline(struct emit *e)
 {
     if (e->deadline == 0)
         e->deadline =
@@ -36,16 +20,21 @@ static int64_t deadline_of(struct emit *e)
 
 static struct peer *without_room(const struct emit *e, size_t size)
 {
+    const struct targets *targets = &e->entry->targets;
     if (e->one != NULL)
         return flow_room(e->one_direct, size) ? NULL : e->one_direct;
-    for (size_t i = 0; i < e->entry->n_targets; i++)
-        if (!flow_room(e->entry->targets[i], size))
-            return e->entry->targets[i];
+    for (size_t i = 0; i < targets->n; i++)
+        if (!flow_room(targets->at[i], size))
+            return targets->at[i];
     return NULL;
 }
 
 static int no_room(struct emit *e, const struct peer *peer)
 {
+    if (peer == NULL)
+        return ls_error(LS_EAGAIN,
+                        "event \"%s\": a long one of it is still under way",
+                        e->entry->name);
     return ls_error(LS_EAGAIN,
                     "event \"%s\": node %u (%s) has no room for it: it has "
                     "not handled %llu messages of this node yet",
@@ -62,41 +51,63 @@ static int ended(const ls_node *node)
                            : ls_error(status, "the emit was interrupted");
 }
 
+int emit_wait(struct emit *e, struct peer *peer, int64_t *since)
+{
+    ls_node *node = e->node;
+    const int status = ended(node);
+    if (status != LS_OK)
+        return status;
+    if (*since == 0) {
+        *since = ls_now(node->runtime);
+        node->stats.blocked++;
+    }
+    if (!e->wait)
+        return LS_ETIMEDOUT;
+    const int64_t deadline = emit_deadline(e);
+    int64_t until = deadline;
+    if (peer != NULL) {
+        const int64_t now = ls_now(node->runtime);
+        const int64_t look = losses_waiting(e->entry, peer, *since, now);
+        until = look < deadline ? look : deadline;
+    }
+    if (ls_cond_wait(&node->changed, transport_mutex(node->transport), until) !=
+            LS_OK &&
+        until == deadline)
+        return LS_ETIMEDOUT;
+    return LS_OK;
+}
+
+void emit_waited(struct emit *e, struct peer *peer, int64_t since)
+{
+    if (since == 0)
+        return;
+    const int64_t waited = ls_now(e->node->runtime) - since;
+    e->node->stats.blocked_ns += waited;
+    if (peer != NULL)
+        peer->slow.waited_ns += waited;
+}
+
 /* Wait until every target has room for `size` bytes, or they need not. Lock
  * held, and let go of meanwhile. */
 static int wait_room(struct emit *e, size_t size)
 {
-    ls_node *node = e->node;
     int64_t since = 0;
     int status = LS_OK;
+    struct peer *peer = NULL, *slow = NULL;
     for (;;) {
         if (e->one == NULL)
-            events_targets(node, e->entry);
-        const struct peer *peer = without_room(e, size);
+            events_targets(e->node, e->entry);
+        peer = without_room(e, size);
         const bool my_turn = !e->entry->emitting || e->under_way;
         if (my_turn && (peer == NULL || e->drop))
             break;
-        status = ended(node);
+        slow = peer != NULL ? peer : slow;
+        status = emit_wait(e, peer, &since);
         if (status != LS_OK)
             break;
-        if (since == 0) {
-            since = ls_now(node->runtime);
-            node->stats.blocked++;
-        }
-        if (!e->wait ||
-            ls_cond_wait(&node->changed, transport_mutex(node->transport),
-                         deadline_of(e)) != LS_OK) {
-            status = peer != NULL ? no_room(e, peer)
-                                  : ls_error(LS_EAGAIN,
-                                             "event \"%s\": a long one of "
-                                             "it is still under way",
-                                             e->entry->name);
-            break;
-        }
     }
-    if (since != 0)
-        node->stats.blocked_ns += ls_now(node->runtime) - since;
-    return status;
+    emit_waited(e, slow, since);
+    return status == LS_ETIMEDOUT ? no_room(e, peer) : status;
 }
 
 /* ---- publishing -------------------------------------------------------- */
@@ -148,21 +159,35 @@ static int publish(struct emit *e, const struct peer *to,
                                    part->release, part->hint);
 }
 
+/* Policy drop: whether this one misses the event, of which it may have missed a
+ * part already. It counts once. */
+static bool misses(struct emit *e, struct peer *peer, size_t size)
+{
+    for (size_t i = 0; i < e->n_missing; i++)
+        if (e->missing[i] == peer)
+            return true;
+    if (flow_room(peer, size))
+        return false;
+    losses_dropped(e->node, e->entry, peer);
+    if (e->missing != NULL) {
+        const struct part nothing = {.data = ""};
+        e->missing[e->n_missing++] = peer;
+        (void)publish(e, peer, &nothing, WIRE_FLAG_WITHDRAW);
+    }
+    return true;
+}
+
 /* Policy drop, and some have no room: the others get it by themselves. */
 static int publish_to_some(struct emit *e, struct part *part)
 {
-    ls_node *node = e->node;
+    const struct targets *targets = &e->entry->targets;
     struct part copy = *part;
     copy.release = NULL;
     int status = LS_OK;
-    for (size_t i = 0; i < e->entry->n_targets; i++) {
-        struct peer *peer = e->entry->targets[i];
-        if (!flow_room(peer, part->size)) {
-            node->stats.dropped++;
-            ls_log_debug("bus: node %u misses an event \"%s\"", peer->id,
-                         e->entry->name);
+    for (size_t i = 0; i < targets->n; i++) {
+        struct peer *peer = targets->at[i];
+        if (misses(e, peer, part->size))
             continue;
-        }
         flow_charge(peer, part->size);
         status = publish(e, peer, &copy, 0);
     }
@@ -175,8 +200,7 @@ static int publish_to_some(struct emit *e, struct part *part)
 static int publish_part(struct emit *e, struct part *part, uint8_t flags)
 {
     if (e->one != NULL) {
-        if (e->drop && !flow_room(e->one_direct, part->size)) {
-            e->node->stats.dropped++;
+        if (e->drop && misses(e, e->one_direct, part->size)) {
             if (part->release != NULL)
                 part->release((void *)(uintptr_t)part->data, part->hint);
             return LS_OK;
@@ -184,49 +208,14 @@ static int publish_part(struct emit *e, struct part *part, uint8_t flags)
         flow_charge(e->one_direct, part->size);
         return publish(e, e->one, part, flags);
     }
-    if (e->drop && without_room(e, part->size) != NULL)
+    if (e->drop && (e->n_missing != 0 || without_room(e, part->size) != NULL))
         return publish_to_some(e, part);
-    for (size_t i = 0; i < e->entry->n_targets; i++)
-        flow_charge(e->entry->targets[i], part->size);
+    for (size_t i = 0; i < e->entry->targets.n; i++)
+        flow_charge(e->entry->targets.at[i], part->size);
     return publish(e, NULL, part, flags);
 }
 
 /* ---- payloads ---------------------------------------------------------- */
-
-/* A payload that is not copied: frames and local messages point into it. */
-struct shared {
-    _Atomic size_t users;
-    void *data;
-    void (*release)(void *data, void *hint);
-    void *hint;
-};
-
-static void shared_release(void *data, void *hint)
-{
-    struct shared *shared = hint;
-    (void)data;
-    transport_released();
-    if (atomic_fetch_sub(&shared->users, 1) != 1)
-        return;
-    shared->release(shared->data, shared->hint);
-    free(shared);
-}
-
-static int shared_create(struct emit *e)
-{
-    if (e->in->release == NULL)
-        return LS_OK;
-    e->shared = malloc(sizeof *e->shared);
-    if (e->shared == NULL) {
-        e->in->release((void *)(uintptr_t)e->in->data, e->in->hint);
-        return ls_error(LS_ENOMEM, "no memory for an emit");
-    }
-    *e->shared = (struct shared){.data = (void *)(uintptr_t)e->in->data,
-                                 .release = e->in->release,
-                                 .hint = e->in->hint};
-    atomic_init(&e->shared->users, 1);
-    return LS_OK;
-}
 
 static struct part part_at(const struct emit *e, size_t offset)
 {
@@ -236,10 +225,9 @@ static struct part part_at(const struct emit *e, size_t offset)
         .offset = offset};
     if (part.size > WIRE_CHUNK_BYTES)
         part.size = WIRE_CHUNK_BYTES;
-    if (e->shared != NULL) {
-        atomic_fetch_add(&e->shared->users, 1);
-        part.release = shared_release;
-        part.hint = e->shared;
+    if (e->payload != NULL) {
+        part.release = payload_released;
+        part.hint = payload_share(e->payload);
     }
     return part;
 }
@@ -257,6 +245,8 @@ static int emit_long(struct emit *e)
     ls_node *node = e->node;
     int status = LS_OK;
     e->entry->emitting = e->under_way = true;
+    if (e->drop)
+        e->missing = calloc(e->entry->targets.n + 1, sizeof(*e->missing));
     begin_sequence(e);
     for (size_t at = 0; at < e->in->size && status == LS_OK;
          at += WIRE_CHUNK_BYTES) {
@@ -273,6 +263,8 @@ static int emit_long(struct emit *e)
         (void)publish(e, e->one, &nothing, WIRE_FLAG_WITHDRAW);
     }
     e->entry->emitting = e->under_way = false;
+    free(e->missing);
+    e->missing = NULL;
     ls_cond_broadcast(&node->changed);
     return status;
 }
@@ -284,16 +276,18 @@ static int emit_remote(struct emit *e)
     int status = wait_room(e, is_long ? WIRE_CHUNK_BYTES : e->in->size);
     if (status == LS_EAGAIN && e->drop) {
         /* A long one of the same event is under way: these miss this one. */
-        e->node->stats.dropped += e->entry->n_targets;
+        for (size_t i = 0; i < e->entry->targets.n; i++)
+            losses_dropped(e->node, e->entry, e->entry->targets.at[i]);
+        begin_sequence(e);
         transport_unlock(e->node->transport);
         return LS_OK;
     }
-    if (status == LS_OK && is_long && (e->one || e->entry->n_targets != 0)) {
+    if (status == LS_OK && is_long && (e->one || e->entry->targets.n != 0)) {
         status = emit_long(e);
     } else if (status == LS_OK) {
         begin_sequence(e);
         struct part part = part_at(e, 0);
-        if (e->one != NULL || e->entry->n_targets != 0)
+        if (e->one != NULL || e->entry->targets.n != 0)
             status = publish_part(e, &part, 0);
         else if (part.release != NULL)
             part.release(NULL, part.hint);
@@ -308,22 +302,19 @@ static int find_one(struct emit *e)
     ls_node *node = e->node;
     transport_lock(node->transport);
     struct peer *peer = world_find(node, e->in->to);
-    bool listens = false;
-    for (size_t i = 0; peer != NULL && i < e->entry->n_remotes; i++)
-        listens =
-            listens || (e->entry->remotes[i].id == peer->id &&
-                        e->entry->remotes[i].incarnation == peer->incarnation);
-    if (listens && member_hears(peer)) {
+    const bool reliable = e->policy == LS_POLICY_RELIABLE;
+    const bool there = peer != NULL &&
+                       (member_hears(peer) || (reliable && peer->away_at != 0));
+    if (there && events_listens(e->entry, peer)) {
         e->one = peer;
         e->one_direct = peer->via != NULL ? peer->via : peer;
     }
     transport_unlock(node->transport);
     if (e->one != NULL)
         return LS_OK;
-    return ls_error(
-        LS_ENOENT, "event \"%s\": node %u %s", e->entry->name, e->in->to,
-        peer == NULL || !member_hears(peer) ? "is not present"
-                                            : "does not listen to it");
+    return ls_error(LS_ENOENT, "event \"%s\": node %u %s", e->entry->name,
+                    e->in->to,
+                    there ? "does not listen to it" : "is not present");
 }
 
 /* ---- local ------------------------------------------------------------- */
@@ -336,9 +327,9 @@ static int local_message(struct emit *e, struct message **out)
     struct message *message = message_take_one(node->pool);
     void *copy = NULL;
     const bool small = e->in->size <= sizeof message->small;
-    if (message != NULL && e->shared == NULL && !small)
+    if (message != NULL && e->payload == NULL && !small)
         copy = malloc(e->in->size);
-    if (message == NULL || (e->shared == NULL && !small && copy == NULL)) {
+    if (message == NULL || (e->payload == NULL && !small && copy == NULL)) {
         if (message != NULL) {
             message_list_append(&batch, message);
             message_give_back(node->pool, &batch);
@@ -346,12 +337,11 @@ static int local_message(struct emit *e, struct message **out)
         return ls_error(LS_ENOMEM, "no memory for an event of %zu bytes",
                         e->in->size);
     }
-    if (e->shared != NULL) {
-        atomic_fetch_add(&e->shared->users, 1);
-        message->owned = e->shared->data;
-        message->release = shared_release;
-        message->hint = e->shared;
-        message->event.data = e->in->data;
+    if (e->payload != NULL) {
+        message->hint = payload_share(e->payload);
+        message->owned = message->hint;
+        message->release = payload_released;
+        message->event.data = payload_data(e->payload);
     } else {
         message->owned = copy;
         message->event.data = small ? message->small : copy;
@@ -372,7 +362,7 @@ static int local_room(struct emit *e)
 {
     int status = dispatch_reserve(e->node, e->in->size, false, LS_NOW);
     if (status == LS_EAGAIN && e->wait)
-        status = dispatch_reserve(e->node, e->in->size, true, deadline_of(e));
+        status = dispatch_reserve(e->node, e->in->size, true, emit_deadline(e));
     return status;
 }
 
@@ -387,7 +377,8 @@ static int emit_both(struct emit *e, bool local, bool remote)
     if (status == LS_OK && local)
         status = local_room(e);
     if (status == LS_OK && remote) {
-        status = emit_remote(e);
+        status =
+            e->policy == LS_POLICY_RELIABLE ? emit_reliable(e) : emit_remote(e);
         if (status != LS_OK && local)
             dispatch_give_up(node, e->in->size);
     }
@@ -424,14 +415,52 @@ static int check(ls_node *node, const struct ls_emission *in)
     return LS_OK;
 }
 
+/* Reliable and latest ones keep the payload: there is one copy for all. */
+static int keep_payload(struct emit *e)
+{
+    const struct ls_emission *in = e->in;
+    if (e->payload != NULL || e->policy < LS_POLICY_RELIABLE)
+        return LS_OK;
+    return payload_create(&e->payload, in->data, in->size, NULL, NULL);
+}
+
+static int emit_by_policy(struct emit *e, bool local, bool remote)
+{
+    e->drop = e->policy == LS_POLICY_DROP;
+    e->wait = !e->drop && e->in->wait_ms >= 0;
+    if (e->policy == LS_POLICY_LATEST && e->in->scope == LS_SCOPE_LOCAL)
+        e->policy = LS_POLICY_BLOCK;
+    const int status = keep_payload(e);
+    if (status != LS_OK)
+        return status;
+    if (e->policy != LS_POLICY_LATEST)
+        return emit_both(e, local, remote);
+    if (e->in->to_one)
+        return ls_error(LS_EINVAL,
+                        "event \"%s\": policy latest is for all listeners",
+                        e->entry->name);
+    if (!remote)
+        return ls_error(LS_ESTATE,
+                        "event \"%s\": policy latest needs a node that is "
+                        "started",
+                        e->entry->name);
+    return emit_latest(e, local && atomic_load(&e->entry->n_listeners) != 0);
+}
+
 int ls_emit_with(ls_node *node, const struct ls_emission *in)
 {
     struct emit e = {.node = node, .in = in};
-    int status = shared_create(&e);
+    int status = in->release == NULL
+                     ? LS_OK
+                     : payload_create(&e.payload, in->data, in->size,
+                                      in->release, in->hint);
     if (status == LS_OK)
         status = check(node, in);
     if (status == LS_OK)
         status = events_get(node, in->event, strlen(in->event), true, &e.entry);
+    if (status == LS_OK)
+        e.policy =
+            in->policy != LS_POLICY_DEFAULT ? in->policy : e.entry->policy;
     bool local = in->scope != LS_SCOPE_REMOTE;
     bool remote = in->scope != LS_SCOPE_LOCAL && node->phase != NODE_CREATED;
     if (in->to_one) {
@@ -442,17 +471,11 @@ int ls_emit_with(ls_node *node, const struct ls_emission *in)
                          ? ls_error(LS_ENOENT, "the node is not started")
                          : find_one(&e);
     }
-    if (status == LS_OK) {
-        const enum ls_policy policy =
-            in->policy != LS_POLICY_DEFAULT ? in->policy : e.entry->policy;
-        e.drop = policy == LS_POLICY_DROP;
-        e.wait = !e.drop && in->wait_ms >= 0;
-        status = emit_both(&e, local, remote);
-    }
+    if (status == LS_OK)
+        status = emit_by_policy(&e, local, remote);
     if (status == LS_OK)
         atomic_fetch_add_explicit(&node->emitted, 1, memory_order_relaxed);
-    if (e.shared != NULL)
-        shared_release(NULL, e.shared);
+    payload_drop(e.payload);
     return status;
 }
 

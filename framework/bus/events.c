@@ -63,8 +63,11 @@ static void entry_free(struct event_entry *entry)
         free(listener);
     }
     free(entry->remotes);
-    free(entry->targets);
+    free(entry->targets.at);
+    free(entry->receivers.at);
     free(entry->origins);
+    free(entry->records);
+    payload_drop(entry->latest);
     free(entry);
 }
 
@@ -81,18 +84,23 @@ void events_free(ls_node *node)
 }
 
 int events_remote(ls_node *node, struct event_entry *entry, uint32_t id,
-                  uint64_t incarnation, bool listens)
+                  uint64_t incarnation, bool listens, bool *began)
 {
     size_t i = 0;
+    *began = false;
     while (i < entry->n_remotes &&
            (entry->remotes[i].id != id ||
             entry->remotes[i].incarnation != incarnation))
         i++;
     entry->targets_version = 0;
     if (i < entry->n_remotes) {
-        if (listens || entry->remotes[i].n != 0)
-            entry->remotes[i].n += listens ? 1u : 0u - 1u;
-        node->unlistened = node->unlistened || entry->remotes[i].n == 0;
+        struct remote_listener *remote = &entry->remotes[i];
+        const struct peer *peer = world_find(node, id);
+        if (listens && remote->n == 0 && peer != NULL && member_hears(peer))
+            latest_again(entry, id); /* it ended, and begins anew */
+        if (listens || remote->n != 0)
+            remote->n += listens ? 1u : 0u - 1u;
+        node->unlistened = node->unlistened || remote->n == 0;
         return LS_OK;
     }
     if (!listens)
@@ -106,23 +114,43 @@ int events_remote(ls_node *node, struct event_entry *entry, uint32_t id,
         return ls_error(LS_ENOMEM, "no memory for a listener");
     grown[entry->n_remotes++] = (struct remote_listener){id, incarnation, 1};
     entry->remotes = grown;
+    *began = true;
     return LS_OK;
+}
+
+/* Whether this life of a peer is a member that only lacks its connection. */
+static bool is_away(const struct peer *peer, uint64_t incarnation)
+{
+    return peer != NULL && peer->incarnation == incarnation &&
+           peer->away_at != 0;
 }
 
 /* When a connection breaks, all that was subscribed over it is taken back, the
  * presence last. So what was taken back by one that is away now it had not
- * stopped listening to. */
+ * stopped listening to; nor by one that is not ready here yet, but is to the
+ * other leaves of this hub. */
+static bool may_come_back(const struct peer *peer, uint64_t incarnation)
+{
+    return is_away(peer, incarnation) ||
+           (peer != NULL && peer->incarnation == incarnation &&
+            peer->n_present == 0 && peer->relayed);
+}
+
 static void sweep(ls_node *node, struct event_entry *entry)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < entry->n_remotes; i++) {
-        const struct remote_listener *remote = &entry->remotes[i];
-        const struct peer *peer = world_find(node, remote->id);
-        if (remote->n != 0 || (peer != NULL && peer->away_at != 0 &&
-                               peer->incarnation == remote->incarnation))
-            entry->remotes[n++] = *remote;
+    for (size_t i = entry->n_remotes; i-- > 0;) {
+        const struct remote_listener remote = entry->remotes[i];
+        struct peer *peer = world_find(node, remote.id);
+        if (remote.n != 0 || may_come_back(peer, remote.incarnation))
+            continue;
+        entry->remotes[i] = entry->remotes[--entry->n_remotes];
+        entry->targets_version = 0;
+        if (peer == NULL || peer->incarnation != remote.incarnation)
+            continue;
+        latest_again(entry, peer->id);
+        if (node->hub && peer->relayed)
+            relay_listen(node, peer, entry, false);
     }
-    entry->n_remotes = n;
 }
 
 void events_sweep(ls_node *node)
@@ -137,32 +165,53 @@ void events_sweep(ls_node *node)
     }
 }
 
+static bool grow(struct targets *targets, size_t n)
+{
+    if (targets->capacity >= n)
+        return true;
+    struct peer **grown = realloc(targets->at, n * sizeof(*grown));
+    if (grown == NULL)
+        return false; /* as before; tried again at the next emit */
+    targets->at = grown;
+    targets->capacity = n;
+    return true;
+}
+
+bool events_listens(const struct event_entry *entry, const struct peer *peer)
+{
+    for (size_t i = 0; i < entry->n_remotes; i++)
+        if (entry->remotes[i].id == peer->id &&
+            entry->remotes[i].incarnation == peer->incarnation)
+            return true;
+    return false;
+}
+
 void events_targets(ls_node *node, struct event_entry *entry)
 {
-    if (entry->targets_version == node->world_version)
+    if (entry->targets_version == node->world_version ||
+        !grow(&entry->targets, entry->n_remotes) ||
+        !grow(&entry->receivers, entry->n_remotes))
         return;
-    if (entry->targets_capacity < entry->n_remotes) {
-        struct peer **grown =
-            realloc(entry->targets, entry->n_remotes * sizeof(*grown));
-        if (grown == NULL)
-            return; /* as before; tried again at the next emit */
-        entry->targets = grown;
-        entry->targets_capacity = entry->n_remotes;
-    }
-    size_t n = 0;
+    size_t n = 0, n_receivers = 0;
     for (size_t i = 0; i < entry->n_remotes; i++) {
-        struct peer *peer = world_find(node, entry->remotes[i].id);
-        if (peer == NULL || !member_hears(peer) || entry->remotes[i].n == 0 ||
-            peer->incarnation != entry->remotes[i].incarnation)
+        const struct remote_listener *remote = &entry->remotes[i];
+        struct peer *peer = world_find(node, remote->id);
+        const bool hears = peer != NULL && member_hears(peer) &&
+                           peer->incarnation == remote->incarnation &&
+                           remote->n != 0;
+        if (hears || is_away(peer, remote->incarnation))
+            entry->receivers.at[n_receivers++] = peer;
+        if (!hears)
             continue;
         struct peer *direct = peer->via != NULL ? peer->via : peer;
         size_t j = 0;
-        while (j < n && entry->targets[j] != direct)
+        while (j < n && entry->targets.at[j] != direct)
             j++;
-        entry->targets[j] = direct;
+        entry->targets.at[j] = direct;
         n = j < n ? n : n + 1;
     }
-    entry->n_targets = n;
+    entry->targets.n = n;
+    entry->receivers.n = n_receivers;
     entry->targets_version = node->world_version;
 }
 
@@ -184,24 +233,71 @@ static struct origin_sequence *origin_of(ls_node *node,
     return grown;
 }
 
-void events_sequence(ls_node *node, struct event_entry *entry, uint32_t origin,
-                     uint64_t incarnation, uint64_t sequence)
+/* What is known of the sender of this, in this life; NULL: no memory. */
+static struct origin_sequence *origin_now(ls_node *node,
+                                          struct event_entry *entry,
+                                          const struct wire_header *header)
 {
-    if (sequence == 0)
-        return;
-    struct origin_sequence *o = origin_of(node, entry, origin);
-    if (o == NULL)
-        return;
-    if (o->incarnation != incarnation) {
-        o->incarnation = incarnation;
-        o->last = 0;
+    struct origin_sequence *o = origin_of(node, entry, header->origin);
+    if (o != NULL && o->incarnation != header->incarnation) {
+        transport_lock(node->transport); /* latest_resolve() looks */
+        o->incarnation = header->incarnation;
+        o->last = o->stream_last = 0;
+        transport_unlock(node->transport);
     }
+    return o;
+}
+
+bool events_sequence(ls_node *node, struct event_entry *entry,
+                     const struct wire_header *header)
+{
+    const uint64_t sequence = header->sequence;
+    if (sequence == 0)
+        return true;
+    struct origin_sequence *o = origin_now(node, entry, header);
+    if (o == NULL)
+        return true;
+    if (sequence <= o->last)
+        return false;
     if (o->last != 0 && sequence > o->last + 1) {
         transport_lock(node->transport);
         o->missed += sequence - o->last - 1;
         node->stats.missed += sequence - o->last - 1;
         transport_unlock(node->transport);
     }
-    if (sequence > o->last)
-        o->last = sequence;
+    o->last = sequence;
+    return true;
+}
+
+bool events_is_new(ls_node *node, struct event_entry *entry,
+                   const struct wire_header *header)
+{
+    if (header->sequence == 0)
+        return true;
+    const struct origin_sequence *o = origin_now(node, entry, header);
+    return o == NULL || header->sequence > o->last;
+}
+
+bool events_stream_sequence(ls_node *node, struct event_entry *entry,
+                            const struct wire_header *header)
+{
+    if (header->sequence == 0)
+        return true;
+    struct origin_sequence *o = origin_now(node, entry, header);
+    if (o == NULL)
+        return true;
+    transport_lock(node->transport);
+    const bool is_new = header->sequence > o->stream_last;
+    if (is_new)
+        o->stream_last = header->sequence;
+    transport_unlock(node->transport);
+    return is_new;
+}
+
+void events_missed(ls_node *node, struct event_entry *entry, uint32_t origin)
+{
+    for (size_t i = 0; i < entry->n_origins; i++)
+        if (entry->origins[i].id == origin)
+            entry->origins[i].missed++;
+    node->stats.missed++;
 }

@@ -83,6 +83,7 @@ void heartbeat_send(ls_node *node, int64_t now)
     (void)transport_publish(node->transport, head, head_size, node->heartbeat,
                             size);
     verdicts_send(node);
+    streams_acknowledge_all(node);
 }
 
 static void read_own(ls_node *node, struct peer *peer,

@@ -194,7 +194,7 @@ void links_sync_interests(ls_node *node)
             entry->subscribed = wanted;
             /* What is sent meanwhile is not missed. */
             for (size_t j = 0; wanted && j < entry->n_origins; j++)
-                entry->origins[j].last = 0;
+                entry->origins[j].last = entry->origins[j].stream_last = 0;
             transport_lock(node->transport);
             for (struct link *l = node->links; l != NULL; l = l->next)
                 if (!l->closing)

@@ -11,6 +11,8 @@
  * final: the same id may come again as a new incarnation only. */
 #include "bus.h"
 
+#define PROBE_FIRST_NS LS_NS_PER_MS
+
 void member_begin(struct peer *peer, uint64_t incarnation)
 {
     peer->incarnation = incarnation;
@@ -63,6 +65,12 @@ enum member_change member_appears(struct peer *peer)
     return MEMBER_RETURNED;
 }
 
+void member_ask(struct peer *peer, int64_t now)
+{
+    peer->probe_at = now;
+    peer->probe_every = PROBE_FIRST_NS / 2;
+}
+
 enum member_change member_disappears(struct peer *peer, int64_t now)
 {
     if (peer->n_present == 0 || --peer->n_present != 0 ||
@@ -74,7 +82,7 @@ enum member_change member_disappears(struct peer *peer, int64_t now)
         return MEMBER_SAME;
     }
     peer->away_at = now;
-    peer->probe_at = now;
+    member_ask(peer, now);
     return MEMBER_AWAY;
 }
 
@@ -102,12 +110,17 @@ enum member_change member_is_lost(struct peer *peer, int reason)
     return end(peer, LS_MEMBER_LOST, reason);
 }
 
-enum member_change member_probed(struct peer *peer, bool refuses,
-                                 int64_t again_at)
+/* A process that dies closes its endpoint a moment after its connections,
+ * maybe: one that listens is soon asked again, and then less and less. */
+enum member_change member_probed(struct peer *peer, bool refuses, int64_t now,
+                                 int64_t heartbeat)
 {
     const bool asked = peer->probe == PROBE_ASKED;
     peer->probe = PROBE_NONE;
-    peer->probe_at = again_at;
+    peer->probe_every *= 2;
+    if (peer->probe_every > heartbeat)
+        peer->probe_every = heartbeat;
+    peer->probe_at = now + peer->probe_every;
     if (!asked || !refuses || (peer->away_at == 0 && peer->n_rival == 0))
         return MEMBER_SAME; /* it came back meanwhile */
     return member_is_lost(peer, LS_ELOST);

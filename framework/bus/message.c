@@ -117,6 +117,8 @@ static void message_clear(struct message *message)
     message->watch = 0;
     message->peer = NULL;
     message->local = false;
+    message->stream = false;
+    message->latest = false;
     message->entry = NULL;
     message->held_bytes = 0;
     message->held_messages = 0;

@@ -220,6 +220,7 @@ static void free_peers(ls_node *node)
 {
     for (size_t i = 0; i < node->n_peers; i++) {
         message_give_back(node->pool, &node->peers[i]->relay);
+        streams_reset(node, node->peers[i]);
         free(node->peers[i]);
     }
 }
@@ -281,6 +282,11 @@ const char *ls_node_labels(const ls_node *node)
 enum ls_topology ls_node_topology(const ls_node *node)
 {
     return node->options.topology;
+}
+
+uint32_t ls_node_world_max(const ls_node *node)
+{
+    return node->options.world_max;
 }
 
 uint32_t ls_node_world_size(const ls_node *node)

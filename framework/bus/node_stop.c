@@ -1,4 +1,5 @@
 /* Leaving a world. */
+#include "assembly.h"
 #include "bus.h"
 
 /* Whether somebody has not read the farewell yet: each closes its connection
@@ -33,6 +34,7 @@ static void say_farewell(ls_node *node, int reason)
         ls_deadline(node->runtime, node->options.linger_ms);
     int status = LS_OK;
     transport_lock(node->transport);
+    streams_drain(node, deadline);
     node->farewell_reason = reason;
     node->leaving = true;
     farewell_send(node, ls_now(node->runtime));
@@ -71,6 +73,7 @@ void ls_node_stop(ls_node *node, int reason)
         link->closing = true;
     links_close_marked(node);
     assembly_drop(node, NULL);
+    streams_close(node);
     transport_unlock(node->transport);
     transport_unbind(node->transport);
     ls_log_info("bus: node %u has stopped", node->options.id);

@@ -81,6 +81,7 @@ static void welcome(ls_node *node, struct peer *peer)
         if (node->hub)
             heartbeat_send(node, ls_now(node->runtime));
     }
+    streams_present(node, peer);
     world_update(node, peer);
 }
 
@@ -139,7 +140,7 @@ static void appears(ls_node *node, struct peer *peer,
 static void begin_anew(ls_node *node, struct peer *peer,
                        const struct wire_presence *p, unsigned n_present)
 {
-    world_renew(peer, p->incarnation);
+    world_renew(node, peer, p->incarnation);
     peer->n_present = n_present;
     arrives(node, peer, p);
 }
@@ -152,7 +153,7 @@ void presence_replace(ls_node *node, struct peer *peer, uint64_t incarnation)
     peer->link = NULL; /* it leads to the new one: it stays */
     peer->n_rival = 0;
     world_apply(node, peer, member_is_lost(peer, LS_ELOST));
-    world_renew(peer, incarnation);
+    world_renew(node, peer, incarnation);
     peer->link = link;
 }
 
@@ -171,7 +172,7 @@ static void compete(ls_node *node, struct peer *peer,
     peer->rival = *p;
     peer->n_rival = 1;
     peer->rival_at = node->now;
-    peer->probe_at = node->now;
+    member_ask(peer, node->now);
 }
 
 static void present(ls_node *node, const struct wire_presence *p)
@@ -263,16 +264,20 @@ void world_listen(ls_node *node, const uint8_t *topic, size_t size,
 {
     struct wire_listen listen;
     struct event_entry *entry = NULL;
+    bool began = false;
     if (wire_listen_read(topic, size, &listen) != LS_OK ||
         events_get(node, listen.event, strlen(listen.event), false, &entry) !=
             LS_OK ||
-        events_remote(node, entry, listen.id, listen.incarnation, subscribed) !=
-            LS_OK) {
+        events_remote(node, entry, listen.id, listen.incarnation, subscribed,
+                      &began) != LS_OK) {
         world_refuse(node, NULL);
         return;
     }
     struct peer *peer = world_find(node, listen.id);
-    if (node->hub && peer != NULL && peer->relayed &&
-        peer->incarnation == listen.incarnation)
-        relay_listen(node, peer, entry, subscribed);
+    if (!subscribed || peer == NULL || peer->incarnation != listen.incarnation)
+        return; /* its end: see events_sweep() */
+    if (node->hub && peer->relayed && began)
+        relay_listen(node, peer, entry, true);
+    if (entry->latest != NULL && member_hears(peer))
+        latest_offer(node, peer);
 }

@@ -17,6 +17,7 @@
  * a leaf that accuses its hub is accused in return. When a hub that was lost
  * comes back as another incarnation its leaves rejoin, or they could not accept
  * each other. */
+#include "assembly.h"
 #include "bus.h"
 
 #include <inttypes.h>
@@ -160,16 +161,20 @@ static void meet_again(ls_node *node, struct peer *peer)
     const struct account held = {
         atomic_load(&peer->kept_messages) - peer->released.messages,
         atomic_load(&peer->kept_bytes) - peer->released.bytes};
+    const uint64_t stream_messages = atomic_load(&peer->streams.held_messages);
+    const uint64_t stream_bytes = atomic_load(&peer->streams.held_bytes);
     if (peer->state == LS_MEMBER_READY) {
         (void)member_is_lost(peer, LS_ELOST);
         world_tell(node, peer);
     }
-    world_renew(peer, peer->incarnation);
+    world_renew(node, peer, peer->incarnation);
     peer->n_present = n_present;
     peer->barred = barred;
     peer->via = via;
     atomic_store(&peer->kept_messages, held.messages);
     atomic_store(&peer->kept_bytes, held.bytes);
+    atomic_store(&peer->streams.held_messages, stream_messages);
+    atomic_store(&peer->streams.held_bytes, stream_bytes);
 }
 
 static void forget_sequences(ls_node *node)

@@ -38,15 +38,6 @@ static size_t listen_topic(const struct peer *leaf,
     return wire_listen_write(topic, &listen);
 }
 
-static bool listens(const struct event_entry *entry, const struct peer *leaf)
-{
-    for (size_t i = 0; i < entry->n_remotes; i++)
-        if (entry->remotes[i].id == leaf->id &&
-            entry->remotes[i].incarnation == leaf->incarnation)
-            return true;
-    return false;
-}
-
 /* One subscription of a leaf, repeated on one link or (NULL) on all others. */
 static void repeat(ls_node *node, struct link *one, const struct peer *leaf,
                    const uint8_t *topic, size_t size, bool on)
@@ -83,7 +74,7 @@ static void repeat_all(ls_node *node, struct link *one, const struct peer *leaf,
     for (size_t i = 0; i < EVENT_BUCKETS; i++) {
         const struct event_entry *entry = atomic_load(&node->events[i]);
         for (; entry != NULL; entry = entry->next)
-            if (listens(entry, leaf))
+            if (events_listens(entry, leaf))
                 repeat_listen(node, one, leaf, entry, on);
     }
     if (on)
@@ -119,8 +110,8 @@ struct route {
     struct peer *one; /* the target of an inbox */
 };
 
-static size_t payload_size(const struct message *message,
-                           const struct wire_header *header)
+static size_t bytes_of(const struct message *message,
+                       const struct wire_header *header)
 {
     return header->data != NULL ? header->size : message->tail_size;
 }
@@ -159,8 +150,8 @@ static struct route find_route(ls_node *node, const struct wire_header *header,
         events_find(node, header->name, header->name_size);
     if (entry != NULL) {
         events_targets(node, entry);
-        route.targets = entry->targets;
-        route.n = entry->n_targets;
+        route.targets = entry->targets.at;
+        route.n = entry->targets.n;
     }
     return route;
 }
@@ -177,7 +168,7 @@ bool relay_message(ls_node *node, struct peer *from, struct message *message,
         route.targets = &route.one;
     if (route.n == 0)
         return false;
-    const size_t size = payload_size(message, header);
+    const size_t size = bytes_of(message, header);
     const bool may_drop = (header->flags & WIRE_FLAG_DROP) != 0;
     if (from->relay.n == 0 && pass_on(node, &route, message, size, may_drop))
         return false;

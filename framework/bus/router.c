@@ -42,8 +42,14 @@ static int listen(ls_node *node, const char *event, ls_event_fn *fn, void *self,
         at = &(*at)->next;
     *at = listener;
     atomic_fetch_add(&entry->n_listeners, 1);
+    const bool first = !entry->wanted;
     interest(node, entry, true);
     ls_mutex_unlock(&node->router);
+    /* Others tell it of their value; nobody does of this node's own. */
+    if (first && node->transport != NULL &&
+        latest_queue(node, entry, true) != LS_OK)
+        ls_log_warn("bus: event \"%s\": no memory for its current value",
+                    entry->name);
     return LS_OK;
 }
 
@@ -262,7 +268,7 @@ int ls_node_take_error(ls_node *node)
 int ls_event_policy(ls_node *node, const char *event, enum ls_policy policy)
 {
     if (!wire_name_valid(event) || (int)policy < LS_POLICY_DEFAULT ||
-        policy > LS_POLICY_DROP)
+        policy > LS_POLICY_LATEST)
         return ls_error(LS_EINVAL, "no event name, or no policy");
     struct event_entry *entry;
     const int status = events_get(node, event, strlen(event), true, &entry);
@@ -304,49 +310,5 @@ size_t ls_router_listeners(ls_node *node, const char *event, uint32_t *ids,
     }
     if (capacity != 0)
         qsort(ids, n < capacity ? n : capacity, sizeof *ids, by_id);
-    return n;
-}
-
-void ls_router_stats(ls_node *node, struct ls_router_stats *out)
-{
-    *out = (struct ls_router_stats){0};
-    if (node->transport != NULL)
-        transport_lock(node->transport);
-    *out = node->stats;
-    if (node->transport != NULL)
-        transport_unlock(node->transport);
-    out->emitted = atomic_load(&node->emitted);
-    out->handled = atomic_load(&node->handled);
-    out->received = atomic_load(&node->received);
-    out->received_bytes = atomic_load(&node->received_bytes);
-    ls_mutex_lock(&node->dispatch.lock);
-    out->queued = node->dispatch.queue.n;
-    out->queued_peak = node->dispatch.peak;
-    ls_mutex_unlock(&node->dispatch.lock);
-}
-
-size_t ls_router_losses(ls_node *node, struct ls_router_loss *out,
-                        size_t capacity)
-{
-    size_t n = 0;
-    if (node->transport == NULL)
-        return 0;
-    transport_lock(node->transport);
-    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
-        const struct event_entry *entry = atomic_load(&node->events[i]);
-        for (; entry != NULL; entry = entry->next) {
-            for (size_t j = 0; j < entry->n_origins; j++) {
-                if (entry->origins[j].missed == 0)
-                    continue;
-                if (n < capacity) {
-                    out[n].origin = entry->origins[j].id;
-                    out[n].missed = entry->origins[j].missed;
-                    memcpy(out[n].event, entry->name, sizeof out[n].event);
-                }
-                n++;
-            }
-        }
-    }
-    transport_unlock(node->transport);
     return n;
 }

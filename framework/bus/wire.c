@@ -82,6 +82,10 @@ static unsigned header_arity(enum wire_kind kind)
     case WIRE_KIND_CREDIT:
     case WIRE_KIND_HEARTBEAT:
         return 10;
+    case WIRE_KIND_RELIABLE:
+        return 14;
+    case WIRE_KIND_ACK:
+        return 13;
     default:
         return 9;
     }
@@ -121,6 +125,19 @@ size_t wire_header_write(uint8_t *out, const struct wire_header *header)
         at = put_raw32(at, MP_UINT32, header->members);
         at = put_raw32(at, MP_UINT32, header->silence_ms);
         break;
+    case WIRE_KIND_RELIABLE:
+        at = put_u64(at, header->to_incarnation);
+        at = put_u64(at, header->number);
+        *at++ = (uint8_t)header->of;
+        at = put_raw32(at, MP_UINT32, header->total);
+        at = put_raw32(at, MP_UINT32, header->offset);
+        break;
+    case WIRE_KIND_ACK:
+        at = put_u64(at, header->to_incarnation);
+        at = put_u64(at, header->number);
+        at = put_u64(at, header->also);
+        at = put_u64(at, header->limit_messages);
+        return (size_t)(put_u64(at, header->limit_bytes) - out);
     default:
         break;
     }
@@ -290,6 +307,20 @@ static bool batch_read(struct wire_cursor *c, struct wire_header *h)
     return true;
 }
 
+static bool reliable_read(struct wire_cursor *c, struct wire_header *h)
+{
+    uint8_t of;
+    if (!get_u64(c, &h->to_incarnation) || !get_u64(c, &h->number) ||
+        !get_byte(c, &of) || !get_raw32(c, MP_UINT32, &h->total) ||
+        !get_raw32(c, MP_UINT32, &h->offset))
+        return false;
+    h->of = (enum wire_kind)of;
+    return (of == WIRE_KIND_EVENT || of == WIRE_KIND_CHUNK ||
+            of == WIRE_KIND_CHANNEL) &&
+           h->number != 0 && h->offset <= h->total && h->name_size != 0 &&
+           payload_read(c, h);
+}
+
 static bool get_reason(struct wire_cursor *c, int32_t *out)
 {
     uint32_t reason;
@@ -318,6 +349,12 @@ static bool tail_read(struct wire_cursor *c, struct wire_header *h)
                payload_read(c, h);
     case WIRE_KIND_HEARTBEAT:
         return get_u64(c, &h->config_hash) && payload_read(c, h);
+    case WIRE_KIND_RELIABLE:
+        return reliable_read(c, h);
+    case WIRE_KIND_ACK:
+        return get_u64(c, &h->to_incarnation) && get_u64(c, &h->number) &&
+               get_u64(c, &h->also) && get_u64(c, &h->limit_messages) &&
+               get_u64(c, &h->limit_bytes);
     default:
         return payload_read(c, h);
     }
@@ -340,7 +377,7 @@ int wire_header_read(const uint8_t *frame, size_t size, char *topic_class,
     if (version != WIRE_VERSION)
         return ls_error(LS_EPROTO, "a header of version %u; this is version %d",
                         version, WIRE_VERSION);
-    if (kind < WIRE_KIND_EVENT || kind > WIRE_KIND_VERDICT)
+    if (kind < WIRE_KIND_EVENT || kind > WIRE_KIND_ACK)
         return malformed("header: unknown kind");
     h.kind = (enum wire_kind)kind;
     if (arity != (MP_ARRAY | header_arity(h.kind)) ||

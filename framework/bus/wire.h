@@ -43,12 +43,16 @@ enum wire_kind {
     WIRE_KIND_CHANNEL,   /* a control message of a protocol */
     WIRE_KIND_FAREWELL,  /* the sender leaves, and why */
     WIRE_KIND_BATCH,     /* several short events of one name */
-    WIRE_KIND_VERDICT    /* the receiver is no member here, and why */
+    WIRE_KIND_VERDICT,   /* the receiver is no member here, and why */
+    WIRE_KIND_RELIABLE,  /* an event, a part of one or a control message, in
+                          * the stream from its origin to one node */
+    WIRE_KIND_ACK        /* how far such a stream has come */
 };
 
 enum {
-    WIRE_FLAG_DROP = 1,    /* policy drop: a relay need not hold it */
-    WIRE_FLAG_WITHDRAW = 2 /* a chunked event ends here, incomplete */
+    WIRE_FLAG_DROP = 1,     /* policy drop: a relay need not hold it */
+    WIRE_FLAG_WITHDRAW = 2, /* a chunked event ends here, incomplete */
+    WIRE_FLAG_LATEST = 4    /* policy latest: older values are of no use */
 };
 
 struct wire_header {
@@ -61,10 +65,15 @@ struct wire_header {
     const char *name; /* not NUL-terminated; event or channel; may be empty
                        * where the topic has it */
     size_t name_size;
-    uint32_t total; /* CHUNK: bytes of the whole payload; BATCH: events */
+    uint32_t total; /* CHUNK, RELIABLE: bytes of the whole payload; BATCH:
+                     * events */
     uint32_t offset;
+    uint64_t to_incarnation; /* RELIABLE, ACK: the life it is meant for */
+    uint64_t number;         /* RELIABLE: in the stream; ACK: all up to it */
+    enum wire_kind of;       /* RELIABLE: EVENT, CHUNK or CHANNEL */
+    uint64_t also;           /* ACK: bit i: and number + 1 + i */
     uint64_t config_hash;    /* HEARTBEAT */
-    uint64_t limit_messages; /* CREDIT */
+    uint64_t limit_messages; /* CREDIT; ACK: room beyond number */
     uint64_t limit_bytes;
     int32_t reason;      /* FAREWELL, VERDICT */
     uint64_t subject;    /* VERDICT: the incarnation that it is about */

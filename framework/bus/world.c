@@ -1,5 +1,6 @@
 /* Who is there: the records of peers, and what this node does about what
  * becomes of them. What does become of them is decided in member.c. */
+#include "assembly.h"
 #include "bus.h"
 
 #include <inttypes.h>
@@ -15,8 +16,9 @@ struct peer *world_find(ls_node *node, uint32_t id)
     return NULL;
 }
 
-void world_renew(struct peer *peer, uint64_t incarnation)
+void world_renew(ls_node *node, struct peer *peer, uint64_t incarnation)
 {
+    streams_reset(node, peer);
     member_begin(peer, incarnation);
     peer->sent = peer->limit = (struct account){0};
     atomic_store(&peer->got_messages, 0);
@@ -37,13 +39,13 @@ struct peer *world_note(ls_node *node, uint32_t id, uint64_t incarnation)
             return NULL;
         if (node->hub)
             relay_present(node, peer, false);
-        world_renew(peer, incarnation);
+        world_renew(node, peer, incarnation);
         return peer;
     }
     if (node->n_peers == MAX_PEERS || (peer = calloc(1, sizeof *peer)) == NULL)
         return NULL;
     peer->id = id;
-    world_renew(peer, incarnation);
+    world_renew(node, peer, incarnation);
     message_list_init(&peer->relay);
     node->peers[node->n_peers++] = peer;
     return peer;
@@ -83,6 +85,37 @@ void world_tell(ls_node *node, const struct peer *peer)
     ls_cond_broadcast(&node->changed);
 }
 
+void world_tell_news(ls_node *node)
+{
+    for (;;) {
+        transport_lock(node->transport);
+        struct ls_member *members = node->news;
+        const size_t n = node->n_news;
+        node->news = NULL;
+        node->n_news = 0;
+        transport_unlock(node->transport);
+        if (members == NULL)
+            return;
+        for (size_t i = 0; i < n; i++) {
+            if (members[i].id == node->options.id) {
+                channels_renewed(node, members[i].incarnation);
+                continue;
+            }
+            channels_member(node, &members[i]);
+            struct message *message = message_take(node->pool, &node->spare);
+            struct ls_member *copy =
+                message == NULL ? NULL : malloc(sizeof *copy);
+            if (copy == NULL)
+                continue;
+            *copy = members[i];
+            message->kind = MESSAGE_MEMBER;
+            message->member = copy;
+            message_list_append(&node->arrived, message);
+        }
+        free(members);
+    }
+}
+
 static void became_ready(ls_node *node, struct peer *peer)
 {
     node->announce = true;
@@ -92,6 +125,7 @@ static void became_ready(ls_node *node, struct peer *peer)
                 peer->role[0] != '\0' ? "(" : "", peer->role,
                 peer->role[0] != '\0' ? ") " : "", peer->endpoint);
     world_tell(node, peer);
+    latest_offer(node, peer);
 }
 
 void peer_returned(ls_node *node, struct peer *peer)
@@ -104,6 +138,7 @@ void peer_returned(ls_node *node, struct peer *peer)
     for (size_t i = 0; i < node->n_peers; i++)
         if (node->peers[i]->via == peer && node->peers[i]->away_at != 0)
             node->peers[i]->away_at = node->now;
+    streams_present(node, peer);
 }
 
 /* Through a hub that is lost nobody is reached any more. */
@@ -143,6 +178,7 @@ static void peer_ended(ls_node *node, struct peer *peer, bool tell)
         relay_flush(node);
     }
     assembly_drop(node, peer);
+    streams_gone(node, peer);
     log_end(peer);
     if (tell)
         world_tell(node, peer);
@@ -281,13 +317,13 @@ void world_probe(ls_node *node)
 void world_probed(ls_node *node, const char *endpoint,
                   enum transport_probed answer)
 {
-    const int64_t again = node->now + node->options.heartbeat_ms * LS_NS_PER_MS;
+    const int64_t heartbeat = node->options.heartbeat_ms * LS_NS_PER_MS;
     atomic_store(&node->chores, true);
     for (size_t i = 0; i < node->n_peers; i++) {
         struct peer *peer = node->peers[i];
         if (strcmp(peer->endpoint, endpoint) == 0)
-            world_apply(
-                node, peer,
-                member_probed(peer, answer == TRANSPORT_REFUSES, again));
+            world_apply(node, peer,
+                        member_probed(peer, answer == TRANSPORT_REFUSES,
+                                      node->now, heartbeat));
     }
 }

@@ -57,7 +57,8 @@ static struct peer *relayed(ls_node *node, const struct link *link,
 {
     const bool may_be_early = leaf && (header->kind == WIRE_KIND_EVENT ||
                                        header->kind == WIRE_KIND_CHUNK ||
-                                       header->kind == WIRE_KIND_CHANNEL);
+                                       header->kind == WIRE_KIND_CHANNEL ||
+                                       header->kind == WIRE_KIND_RELIABLE);
     struct peer *peer = world_find(node, header->origin);
     if (peer == NULL && may_be_early &&
         (peer = world_note(node, header->origin, header->incarnation)) != NULL)

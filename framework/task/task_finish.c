@@ -58,7 +58,9 @@ static int tell(ls_task *task, uint64_t run)
     int status = ls_writer_create(&writer);
     if (status < 0)
         return status;
-    struct ls_emission emission = {.event = FINISH, .scope = LS_SCOPE_REMOTE};
+    struct ls_emission emission = {.event = FINISH,
+                                   .scope = LS_SCOPE_REMOTE,
+                                   .policy = LS_POLICY_RELIABLE};
     ls_write_uint(writer, run);
     status = ls_writer_bytes(writer, &emission.data, &emission.size);
     if (status == LS_OK)

@@ -144,6 +144,43 @@ static void test_messages_of_every_size_come_whole(void **state)
     talk_end(talk);
 }
 
+/* Answers on the channel that was meant. */
+static void on_stray(void *self, const char *name, uint32_t from,
+                     uint64_t incarnation, const void *data, size_t size)
+{
+    struct end *end = self;
+    end->incarnation = incarnation;
+    if (strcmp(name, "lonely") != 0 ||
+        ls_channel_answer(end->channel, name, from, data, size) != LS_OK)
+        abort();
+    counter_add(&end->messages, 1);
+}
+
+static void test_a_message_for_no_channel_is_a_stray(void **state)
+{
+    (void)state;
+    struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
+    const struct ls_channel_ops catch = {.message = on_message,
+                                         .stray = on_stray};
+    struct end *lonely = &talk->ends[0];
+    struct end *catcher = &talk->ends[1];
+    ls_channel_close(&lonely->channel);
+    ls_channel_close(&catcher->channel);
+    assert_ok(ls_channel_open(&lonely->channel, lonely->node, "lonely", &ops,
+                              lonely));
+    assert_ok(ls_channel_open(&catcher->channel, catcher->node, "catch", &catch,
+                              catcher));
+    assert_ok(ls_channel_send(lonely->channel, 2, "anyone?", 8));
+    assert_reaches(&catcher->messages, 1);
+    assert_true(catcher->incarnation == ls_node_incarnation(lonely->node));
+    assert_reaches(&lonely->messages, 1);
+    assert_string_equal(lonely->data, "anyone?");
+    assert_fails(ls_channel_answer(lonely->channel, "", 2, "", 1), LS_EINVAL);
+    assert_fails(ls_channel_answer(lonely->channel, "catch", 9, "", 1),
+                 LS_ENOENT);
+    talk_end(talk);
+}
+
 static void test_sending_to_nobody_is_told(void **state)
 {
     (void)state;
@@ -296,6 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_messages_reach_the_channel_of_that_member),
         cmocka_unit_test(test_messages_of_every_size_come_whole),
+        cmocka_unit_test(test_a_message_for_no_channel_is_a_stray),
         cmocka_unit_test(test_sending_to_nobody_is_told),
         cmocka_unit_test(
             test_a_channel_that_is_not_open_there_loses_the_message),

@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
-#include "bus.h"
+#include "assembly.h"
 
 /* Two nodes of one world, and a raw peer at the first. */
 struct siege {
@@ -333,9 +333,9 @@ static void test_figures_that_lie_are_harmless(void **state)
     header.kind = WIRE_KIND_EVENT;
     header.name_size = 0;
     raw_event(&siege->raw, "x", &header, "data", 4);
-    raw_event(&siege->raw, "x", &header, "data", 4);
+    raw_event(&siege->raw, "x", &header, "data", 4); /* not once more */
     raw_flush(siege);
-    assert_int_equal(counter_get(&siege->heard), 2);
+    assert_int_equal(counter_get(&siege->heard), 1);
     siege_end(siege);
 }
 

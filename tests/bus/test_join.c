@@ -43,7 +43,7 @@ static void test_a_host_that_cannot_be_resolved_is_named(void **state)
     (void)state;
     struct ls_node_options options = usual(7);
     options.world_size = 2;
-    options.start_timeout_ms = 30;
+    options.start_timeout_ms = 500;
     options.insecure = true;
     assert_fails(start_with(&options, "tcp://no-such-host.invalid:21500"),
                  LS_EUNREACHABLE);

@@ -130,7 +130,7 @@ static void test_its_host_is_asked_at_once_and_again(void **state)
     assert_int_equal(tick(&peer, 10), MEMBER_SAME);
     assert_int_equal(peer.probe, PROBE_WANTED);
     peer.probe = PROBE_ASKED;
-    assert_int_equal(member_probed(&peer, false, 50), MEMBER_SAME);
+    assert_int_equal(member_probed(&peer, false, 10, 40), MEMBER_SAME);
     assert_int_equal(next_of(&peer, 40), 50);
     assert_int_equal(peer.probe, PROBE_NONE);
     (void)next_of(&peer, 50);
@@ -142,7 +142,7 @@ static void test_who_is_refused_by_its_host_is_lost(void **state)
     (void)state;
     struct peer peer = away_at(10);
     peer.probe = PROBE_ASKED;
-    assert_int_equal(member_probed(&peer, true, 50), MEMBER_ENDED);
+    assert_int_equal(member_probed(&peer, true, 10, 40), MEMBER_ENDED);
     assert_int_equal(peer.state, LS_MEMBER_LOST);
     assert_int_equal(peer.reason, LS_ELOST);
 }
@@ -153,9 +153,25 @@ static void test_an_answer_that_comes_late_means_nothing(void **state)
     struct peer peer = away_at(10);
     peer.probe = PROBE_ASKED;
     (void)member_appears(&peer);
-    assert_int_equal(member_probed(&peer, true, 50), MEMBER_SAME);
-    assert_int_equal(member_probed(&peer, true, 50), MEMBER_SAME);
+    assert_int_equal(member_probed(&peer, true, 10, 40), MEMBER_SAME);
+    assert_int_equal(member_probed(&peer, true, 10, 40), MEMBER_SAME);
     assert_int_equal(peer.state, LS_MEMBER_READY);
+}
+
+static void test_it_is_asked_less_and_less(void **state)
+{
+    (void)state;
+    struct peer peer = away_at(10);
+    int64_t now = 0, last = 0;
+    for (int i = 0; i < 10; i++) {
+        peer.probe = PROBE_ASKED;
+        (void)member_probed(&peer, false, now, 250 * LS_NS_PER_MS);
+        assert_true(peer.probe_at - now >= last);
+        assert_true(i != 0 || peer.probe_at - now <= 2 * LS_NS_PER_MS);
+        last = peer.probe_at - now;
+        now = peer.probe_at;
+    }
+    assert_true(last == 250 * LS_NS_PER_MS);
 }
 
 /* ---- silence ----------------------------------------------------------- */
@@ -251,10 +267,10 @@ static void test_who_has_a_rival_is_asked_for_and_judged(void **state)
     (void)next_of(&peer, 20);
     assert_int_equal(peer.probe, PROBE_WANTED);
     peer.probe = PROBE_ASKED;
-    assert_int_equal(member_probed(&peer, false, 50), MEMBER_SAME);
+    assert_int_equal(member_probed(&peer, false, 10, 40), MEMBER_SAME);
     (void)next_of(&peer, 50);
     peer.probe = PROBE_ASKED;
-    assert_int_equal(member_probed(&peer, true, 50), MEMBER_ENDED);
+    assert_int_equal(member_probed(&peer, true, 10, 40), MEMBER_ENDED);
 }
 
 int main(void)
@@ -267,6 +283,7 @@ int main(void)
         cmocka_unit_test(test_away_is_ready_and_hears_nothing),
         cmocka_unit_test(test_of_several_presences_the_last_counts),
         cmocka_unit_test(test_its_host_is_asked_at_once_and_again),
+        cmocka_unit_test(test_it_is_asked_less_and_less),
         cmocka_unit_test(test_who_is_refused_by_its_host_is_lost),
         cmocka_unit_test(test_an_answer_that_comes_late_means_nothing),
         cmocka_unit_test(test_silence_ends_it),

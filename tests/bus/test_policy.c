@@ -290,7 +290,8 @@ static void test_drop_counts_what_each_misses(void **state)
     assert_int_equal(stats_of(slow->world.at[1].node).lost, 0);
     assert_int_equal(stats_of(slow->world.at[2].node).missed, 0);
     assert_int_equal(ls_router_losses(slow->world.at[1].node, &loss, 1), 1);
-    assert_int_equal(loss.origin, 1);
+    assert_int_equal(loss.sender, 1);
+    assert_int_equal(loss.receiver, 2);
     assert_string_equal(loss.event, "x");
     assert_int_equal(loss.missed, n_more);
     slow_end(slow);

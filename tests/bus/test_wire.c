@@ -12,15 +12,16 @@
 
 #include "wire_fixture.h"
 
-static const enum wire_kind kinds[] = {WIRE_KIND_EVENT,     WIRE_KIND_CHUNK,
-                                       WIRE_KIND_HEARTBEAT, WIRE_KIND_CREDIT,
-                                       WIRE_KIND_CHANNEL,   WIRE_KIND_FAREWELL,
-                                       WIRE_KIND_VERDICT};
+static const enum wire_kind kinds[] = {
+    WIRE_KIND_EVENT,   WIRE_KIND_CHUNK,    WIRE_KIND_HEARTBEAT,
+    WIRE_KIND_CREDIT,  WIRE_KIND_CHANNEL,  WIRE_KIND_FAREWELL,
+    WIRE_KIND_VERDICT, WIRE_KIND_RELIABLE, WIRE_KIND_ACK};
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
 
 static bool has_payload(enum wire_kind kind)
 {
-    return kind != WIRE_KIND_CREDIT && kind != WIRE_KIND_FAREWELL;
+    return kind != WIRE_KIND_CREDIT && kind != WIRE_KIND_FAREWELL &&
+           kind != WIRE_KIND_ACK;
 }
 
 /* A frame of this kind for an inbox, with a payload inside unless told. */
@@ -39,6 +40,10 @@ static size_t make_frame(uint8_t *out, enum wire_kind kind, bool inline_data)
     header.subject = 0x123456789abcdef;
     header.members = UINT32_MAX;
     header.silence_ms = 2000;
+    header.to_incarnation = 0xfedcba9876543210;
+    header.number = UINT64_MAX - 2;
+    header.also = 0x8000000000000006;
+    header.of = WIRE_KIND_CHUNK;
     header.data = inline_data ? data : NULL;
     header.size = sizeof data;
     size_t n = wire_topic_inbox(out, 4294967295u);
@@ -107,6 +112,42 @@ static void test_header_keeps_what_only_its_kind_has(void **state)
     assert_true(header.subject == 0x123456789abcdef);
     assert_true(header.members == UINT32_MAX);
     assert_int_equal(header.silence_ms, 2000);
+    read_kind(WIRE_KIND_RELIABLE, &header);
+    assert_true(header.to_incarnation == 0xfedcba9876543210);
+    assert_true(header.number == UINT64_MAX - 2);
+    assert_int_equal(header.of, WIRE_KIND_CHUNK);
+    assert_int_equal(header.total, 3000000);
+    assert_int_equal(header.offset, 1048576);
+    read_kind(WIRE_KIND_ACK, &header);
+    assert_true(header.to_incarnation == 0xfedcba9876543210);
+    assert_true(header.number == UINT64_MAX - 2);
+    assert_true(header.also == 0x8000000000000006);
+    assert_int_equal(header.limit_messages, 16384);
+    assert_true(header.limit_bytes == UINT64_MAX);
+}
+
+static void test_a_reliable_one_that_makes_no_sense_is_refused(void **state)
+{
+    (void)state;
+    struct wire_header good = header_of(WIRE_KIND_RELIABLE), header;
+    good.name = "x";
+    good.name_size = 1;
+    good.number = 1;
+    good.of = WIRE_KIND_EVENT;
+    for (size_t i = 0; i < 4; i++) {
+        uint8_t frame[WIRE_HEAD_MAX];
+        struct wire_header bad = good;
+        char topic_class;
+        uint32_t to;
+        bad.number = i == 1 ? 0 : bad.number;
+        bad.of = i == 2 ? WIRE_KIND_HEARTBEAT : bad.of;
+        bad.offset = i == 3 ? 1 : 0; /* of none */
+        size_t size = wire_topic_inbox(frame, 1);
+        size += wire_header_write(frame + size, &bad);
+        assert_int_equal(
+            wire_header_read(frame, size, &topic_class, &to, &header),
+            i == 0 ? LS_OK : LS_EPROTO);
+    }
 }
 
 static void test_payload_in_a_second_frame_is_told_from_an_empty_one(void **s)
@@ -297,6 +338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_header_of_every_kind_comes_back),
         cmocka_unit_test(test_header_keeps_what_only_its_kind_has),
+        cmocka_unit_test(test_a_reliable_one_that_makes_no_sense_is_refused),
         cmocka_unit_test(
             test_payload_in_a_second_frame_is_told_from_an_empty_one),
         cmocka_unit_test(test_name_of_an_event_is_its_topics),

@@ -47,10 +47,11 @@ world() {
 }
 
 end_all() {
-    local name
+    local name fd
     # All at first: those that started later hold the inputs of the earlier.
     for name; do
-        exec {in_of[$name]}>&-
+        fd=${in_of[$name]}
+        exec {fd}>&-
     done
     for name; do
         finish "$name"

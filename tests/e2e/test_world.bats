@@ -95,3 +95,56 @@ barriers() {
     [ "$status" -eq 1 ]
     [ "$output" = "epoch 1 early" ]
 }
+
+# What the members of a world say, one descriptor each; and their processes.
+heard=()
+endless=()
+
+teardown() {
+    [ ${#endless[@]} -eq 0 ] || kill -9 "${endless[@]}" 2>/dev/null || true
+}
+
+# Five members that wait for each other without end.
+start_endless() {
+    local i out
+    rm -f -- *.ipc stdin
+    mkfifo stdin
+    exec {stdin}<>stdin
+    for ((i = 0; i < 5; i++)); do
+        exec {out}< <(exec "$member" $((i + 1)) 5 mesh \
+            "ipc://$PWD/$i.ipc" "ipc://$PWD/0.ipc" endless <&"$stdin" 3>&-)
+        endless[i]=$!
+        heard[i]=$out
+    done
+    for ((i = 0; i < 5; i++)); do
+        read -r line <&"${heard[i]}"
+        [ "$line" = first ]
+    done
+}
+
+# All are gone when this returns, so that others can have their ids.
+stop_endless() {
+    local i out
+    for ((i = 0; i < 5; i++)); do
+        out=${heard[i]}
+        kill -9 "${endless[i]}" 2>/dev/null || true
+        cat <&"$out" >/dev/null
+        exec {out}<&-
+    done
+    exec {stdin}<&-
+}
+
+@test "kill -9 inside a barrier: the other four name it, all alike" {
+    for ((gone = 0; gone < 5; gone++)); do
+        start_endless
+        kill -9 "${endless[gone]}"
+        for ((i = 0; i < 5; i++)); do
+            [ $i -ne $gone ] || continue
+            read -r status _ text <&"${heard[i]}"
+            echo "member $((i + 1)): $status $text"
+            [ "$status" = LS_ELOST ]
+            [[ $text == *"node $((gone + 1)) was lost"* ]]
+        done
+        stop_endless
+    done
+}

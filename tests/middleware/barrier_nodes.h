@@ -55,6 +55,7 @@ struct member {
 
 struct cluster {
     size_t n;
+    uint32_t formed; /* so many suffice to start, others may come; 0: all */
     enum ls_topology topology;
     struct member members[CLUSTER_MAX];
 };
@@ -71,7 +72,8 @@ static inline int note(struct member *member, int status)
     return status;
 }
 
-static inline void create_member(struct cluster *cluster, size_t index)
+static inline void create_node_only(struct cluster *cluster, size_t index,
+                                    const char *role, const char *labels)
 {
     static int n_endpoints;
     struct member *member = &cluster->members[index];
@@ -88,9 +90,19 @@ static inline void create_member(struct cluster *cluster, size_t index)
     options.topology = cluster->topology;
     options.attach = &seed;
     options.n_attach = index == 0 ? 0 : 1;
-    options.world_size = (uint32_t)cluster->n;
+    options.world_size =
+        cluster->formed != 0 ? cluster->formed : (uint32_t)cluster->n;
+    options.world_max = (uint32_t)cluster->n;
     options.start_timeout_ms = LONG_MS;
+    options.role = role;
+    options.labels = labels;
     assert_ok(ls_node_create(&member->node, &options));
+}
+
+static inline void create_member(struct cluster *cluster, size_t index)
+{
+    create_node_only(cluster, index, "", "");
+    struct member *member = &cluster->members[index];
     assert_ok(ls_barrier_create(&member->barrier, member->node, NULL));
 }
 

@@ -1,6 +1,6 @@
 /* barrier_post.h - a few barrier state machines and the letters between them,
  * handed over one by one as a test says. Three nodes have the ids 7, 1000000
- * and 4294967295; the first leads. */
+ * and 4294967295, unless a test says otherwise; the first leads. */
 #ifndef BARRIER_POST_H
 #define BARRIER_POST_H
 
@@ -19,9 +19,15 @@
 #define MS    LS_NS_PER_MS
 #define NEVER LS_FOREVER
 
-enum { LEADER, SECOND, THIRD, N_NODES };
+enum { LEADER, SECOND, THIRD };
 
-static const uint32_t ids[N_NODES] = {7, 1000000, 4294967295u};
+/* A test of more members defines their ids, in order. */
+#ifndef POST_IDS
+#define POST_IDS 7, 1000000, 4294967295u
+#endif
+
+static const uint32_t ids[] = {POST_IDS};
+enum { N_NODES = sizeof ids / sizeof ids[0] };
 
 struct letter {
     size_t from;
@@ -41,13 +47,14 @@ struct post {
     int64_t now;
 };
 
-static inline void create_post(struct post *post, size_t n)
+static inline void create_post_by(struct post *post, size_t n,
+                                  const struct ls_epoch_rules *rules)
 {
     memset(post, 0, sizeof *post);
     post->n = n;
     post->now = 1000 * MS;
     for (size_t i = 0; i < n; i++) {
-        assert_int_equal(ls_epoch_create(&post->nodes[i], ids[i], (uint32_t)n),
+        assert_int_equal(ls_epoch_create(&post->nodes[i], ids[i], rules),
                          LS_OK);
         ls_epoch_set_incarnation(post->nodes[i], 100 + i);
         for (size_t k = 0; k < n; k++) {
@@ -57,6 +64,13 @@ static inline void create_post(struct post *post, size_t n)
                     LS_OK);
         }
     }
+}
+
+static inline void create_post(struct post *post, size_t n)
+{
+    const struct ls_epoch_rules rules = {.least = (uint32_t)n,
+                                         .most = (uint32_t)n};
+    create_post_by(post, n, &rules);
 }
 
 static inline void destroy_post(struct post *post)

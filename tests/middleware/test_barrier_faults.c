@@ -16,7 +16,7 @@ static void test_one_lost_before_it_entered_ends_the_epoch(void **state)
     assert_string_equal(end_of(&post, LEADER)->reason.text,
                         "node 4294967295 was lost, not known to have entered");
     deliver(&post, 1);
-    expect_end(&post, SECOND, LS_EABORTED, 0);
+    expect_end(&post, SECOND, LS_ELOST, 0);
     assert_int_equal(end_of(&post, SECOND)->reason.origin, ids[LEADER]);
     assert_int_equal(end_of(&post, SECOND)->reason.status, LS_ELOST);
     destroy_post(&post);
@@ -48,7 +48,7 @@ static void test_a_busy_leader_answers_for_a_loss_at_once(void **state)
     lost(&post, SECOND, THIRD);
     assert_true(waits(&post, SECOND));
     deliver_all(&post); /* the leader has not entered, and stays out */
-    expect_end(&post, SECOND, LS_EABORTED, 0);
+    expect_end(&post, SECOND, LS_ELOST, 0);
     enter(&post, LEADER, 0);
     expect_end(&post, LEADER, LS_ELOST, 0);
     assert_string_equal(end_of(&post, LEADER)->reason.text,

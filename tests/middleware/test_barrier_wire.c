@@ -70,7 +70,7 @@ static void check_round_trip(const struct ls_barrier_message *message)
 static void test_every_kind_is_read_as_written(void **state)
 {
     (void)state;
-    for (int kind = LS_BARRIER_ENTERED; kind <= LS_BARRIER_ABSENT; kind++) {
+    for (int kind = LS_BARRIER_ENTERED; kind <= LS_BARRIER_UNKNOWN; kind++) {
         struct ls_barrier_message message = plain((enum ls_barrier_kind)kind);
         if (kind == LS_BARRIER_ABORT)
             message.status = LS_ELOST;
@@ -174,16 +174,18 @@ static void test_fields_out_of_range_are_refused(void **state)
     (void)state;
     check_refused(0, 0x9f); /* long form without its end */
     check_refused(0, 0x93); /* another array */
-    check_refused(1, 2);    /* version */
+    check_refused(1, 1);    /* version */
     check_refused(2, 0);    /* kind */
-    check_refused(2, 7);
-    check_refused(3, 2); /* again without ask */
-    check_refused(3, 5); /* stuck without anyone lost */
-    check_refused(3, 8);
+    check_refused(2, 9);
+    check_refused(3, 2);  /* again without ask */
+    check_refused(3, 5);  /* stuck without anyone lost */
+    check_refused(3, 33); /* final, yet no abort */
+    check_refused(3, 64);
     check_refused(4, 3);     /* known */
     check_refused(5, 0xce);  /* width of `to` */
     check_refused(15, 0xff); /* epoch */
     check_refused(33, 0x40); /* next */
+    check_refused(42, 0x40); /* since */
 }
 
 static void test_an_abort_that_claims_success_is_refused(void **state)

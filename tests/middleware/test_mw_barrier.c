@@ -250,6 +250,10 @@ static void test_what_is_wrong_with_its_options_fails_the_task(void **s)
     assert_int_equal(ls_task_use(task, ls_mw_barrier(task, &wrong, 0)),
                      LS_EINVAL);
     assert_has(ls_error_text(), "no blanks");
+    const struct ls_barrier_options other = {.group = "learner"};
+    const struct ls_middleware made = ls_mw_barrier(task, &other, 0);
+    assert_null(made.fn); /* this node is not in it */
+    assert_int_equal(made.status, LS_OK);
     ls_task_destroy(&task);
     ls_node_destroy(&node);
 }

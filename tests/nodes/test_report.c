@@ -19,8 +19,11 @@ static struct report sample(int64_t node)
                             .env_steps_per_s = 0.25,
                             .eval_value = 481.5,
                             .episodes = 20,
+                            .slowest = 2,
+                            .slowest_ns = 1500000000,
                             .status = LS_ELOST};
     (void)snprintf(report.endpoint, sizeof report.endpoint, "tcp://a:1");
+    (void)snprintf(report.losses, sizeof report.losses, "\"x\" a\n\"y\" b");
     (void)snprintf(report.text, sizeof report.text, "why it is so");
     return report;
 }
@@ -44,7 +47,10 @@ static void test_what_goes_in_comes_out(void **state)
     assert_true(out.eval_value == 481.5);
     assert_int_equal(out.status, LS_ELOST);
     assert_string_equal(out.endpoint, "tcp://a:1");
+    assert_int_equal(out.slowest, 2);
+    assert_int_equal(out.slowest_ns, 1500000000);
     assert_string_equal(out.weights, "");
+    assert_string_equal(out.losses, "\"x\" a\n\"y\" b");
     assert_string_equal(out.text, "why it is so");
 
     in.eval_value = NAN;

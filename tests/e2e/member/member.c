@@ -6,6 +6,9 @@
  *   member ID WORLD TOPOLOGY ENDPOINT SEED barrier EPOCHS
  *       goes through so many epochs and prints "EPOCH ENTERED LEFT" for each,
  *       in ns of the clock that all processes of a host share
+ *   member ID WORLD TOPOLOGY ENDPOINT SEED endless
+ *       says "first" after its first epoch, and goes on until one fails; then
+ *       prints the status, the time, and what the error says
  *   member ID WORLD TOPOLOGY ENDPOINT SEED watch
  *       stays until its input ends, and prints what becomes of the others,
  *       "ready ID INCARNATION", "lost ID REASON", "left ID"; "is INCARNATION"
@@ -65,10 +68,10 @@ static int greet(ls_node *node, uint32_t world)
     return status == LS_OK ? 0 : failed("not all were heard");
 }
 
-static int barrier(ls_node *node, uint64_t epochs)
+static int go_through(ls_node *node, uint64_t epochs,
+                      struct ls_barrier_epoch_info *infos)
 {
     ls_barrier *gate;
-    struct ls_barrier_epoch_info *infos = calloc(epochs, sizeof *infos);
     if (infos == NULL || ls_barrier_create(&gate, node, NULL) != LS_OK ||
         ls_node_start(node) != LS_OK)
         return failed("start");
@@ -79,7 +82,34 @@ static int barrier(ls_node *node, uint64_t epochs)
         printf("%" PRIu64 " %" PRId64 " %" PRId64 "\n", infos[i].epoch,
                infos[i].entered_at, infos[i].left_at);
     ls_barrier_destroy(&gate);
+    return 0;
+}
+
+static int barrier(ls_node *node, uint64_t epochs)
+{
+    struct ls_barrier_epoch_info *infos = calloc(epochs, sizeof *infos);
+    const int code = go_through(node, epochs, infos);
     free(infos);
+    return code;
+}
+
+static int endless(ls_node *node)
+{
+    ls_barrier *gate;
+    if (ls_barrier_create(&gate, node, NULL) != LS_OK ||
+        ls_node_start(node) != LS_OK ||
+        ls_barrier_wait(gate, 0, WAIT_MS, NULL) != LS_OK)
+        return failed("start");
+    puts("first");
+    fflush(stdout);
+    int status = LS_OK;
+    while (status == LS_OK)
+        status = ls_barrier_wait(gate, 0, WAIT_MS, NULL);
+    printf("%s %" PRId64 " %s\n", ls_status_name(status),
+           ls_now(ls_node_runtime(node)), ls_error_text());
+    fflush(stdout);
+    (void)getchar(); /* who ended first must not be a loss to the others */
+    ls_barrier_destroy(&gate);
     return 0;
 }
 
@@ -107,8 +137,7 @@ static void say_member(void *self, const struct ls_member *member)
 static void say_errors(void *self)
 {
     ls_node *node = self;
-    int status;
-    while ((status = ls_wait_for(node, "never", -1, NULL, NULL)) == LS_ELOST) {
+    while (ls_wait_for(node, "never", -1, NULL, NULL) == LS_ELOST) {
         printf("error %s\n", ls_error_text());
         say_is(node);
     }
@@ -138,8 +167,8 @@ static int topology_of(const char *name)
 int main(int argc, char **argv)
 {
     if (argc < 7) {
-        fputs("usage: member ID WORLD TOPOLOGY ENDPOINT SEED greet|watch|"
-              "barrier N\n",
+        fputs("usage: member ID WORLD TOPOLOGY ENDPOINT SEED "
+              "greet|watch|endless|barrier N\n",
               stderr);
         return 2;
     }
@@ -161,6 +190,8 @@ int main(int argc, char **argv)
         code = greet(node, options.world_size);
     else if (strcmp(argv[6], "watch") == 0)
         code = watch(node);
+    else if (strcmp(argv[6], "endless") == 0)
+        code = endless(node);
     else
         code = barrier(node, strtoull(argv[7], NULL, 10));
     ls_node_destroy(&node);

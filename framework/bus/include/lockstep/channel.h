@@ -4,7 +4,8 @@
  * another member, through relays if need be. Messages are small, outside the
  * windows of flow control, and handled on the bus thread, before and beside
  * any event. They may be lost when a connection breaks or when the other side
- * has not opened the channel: a protocol repeats what matters.
+ * has not opened the channel: a protocol repeats what matters, or sends it by
+ * ls_channel_send_reliable().
  * The barrier stands on this; user code wants event.h.
  * Thread: any; the ops run on the bus thread and must not block. */
 #ifndef LOCKSTEP_CHANNEL_H
@@ -27,6 +28,11 @@ struct ls_channel_ops {
      * of itself. All members have been told as lost before; they become ready
      * again after. NULL: not interested. */
     void (*renewed)(void *self, uint64_t incarnation);
+    /* A message came for a channel that this node has not: each channel with
+     * this op is told. Answer with ls_channel_answer(). NULL: not interested.
+     */
+    void (*stray)(void *self, const char *name, uint32_t from,
+                  uint64_t incarnation, const void *data, size_t size);
     /* The time of ls_channel_wake_at() has come. NULL: no timers. */
     void (*timer)(void *self, int64_t now);
     /* The node stops: nothing can be sent any more. Runs once, on the thread
@@ -50,6 +56,22 @@ LS_API void ls_channel_close(ls_channel **channel);
  * Errors: LS_ENOENT no such member is present; LS_ELIMIT; LS_ECLOSED. */
 LS_MUST_USE LS_API int ls_channel_send(ls_channel *channel, uint32_t to,
                                        const void *data, size_t size);
+
+/* The same, and it arrives exactly once, in the order of the reliable messages
+ * and events that this node sends to that member: over broken connections and
+ * whatever the network loses, unless the member is lost, which ops->member
+ * says. Never waits.
+ * Errors: also LS_EAGAIN the member has not acknowledged 1024 of them yet;
+ *         LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_channel_send_reliable(ls_channel *channel,
+                                                uint32_t to, const void *data,
+                                                size_t size);
+
+/* As ls_channel_send(), to the channel `name` of that member, another than this
+ * one's. Errors: also LS_EINVAL for what is no name. */
+LS_MUST_USE LS_API int ls_channel_answer(ls_channel *channel, const char *name,
+                                         uint32_t to, const void *data,
+                                         size_t size);
 
 /* Have ops->timer called at `at` (ls_now() time), or not at all: LS_FOREVER.
  * One time is set per channel; the last call counts. */

@@ -1,9 +1,10 @@
 /* event.h - named events between the nodes of a world, and within one.
  *
- * Delivery: FIFO per sender and event; every message that a sender could not
- * deliver, and every gap that a receiver sees, is counted
- * (ls_router_stats()). Handlers run on the node's dispatch thread, one at a
- * time, in the order in which messages came and listeners were registered; an
+ * Delivery: FIFO per sender, event and policy; every message that a sender
+ * could not deliver, and every gap that a receiver sees, is counted
+ * (ls_router_stats(), ls_router_losses()). What each policy promises beyond
+ * that is told at ls_policy. Handlers run on the node's dispatch thread, one at
+ * a time, in the order in which messages came and listeners were registered; an
  * error that a handler returns stops nothing and is kept for
  * ls_node_take_error(), whence ls_task_run() fails with it.
  *
@@ -22,7 +23,8 @@ struct ls_event {
     uint32_t origin;      /* id of the node that emitted it */
     uint64_t incarnation; /* of that node */
     uint64_t sequence;    /* counts that node's emits of this event to all, from
-                           * 1; 0: to one node, or within this one only */
+                           * 1, reliable and latest ones apart from the rest;
+                           * 0: to one node, or within this one only */
     const void *data;     /* not aligned for any type: read it through the
                            * codec, or copy it */
     size_t size;          /* of data, in bytes */
@@ -67,10 +69,38 @@ enum ls_scope {
     LS_SCOPE_REMOTE /* only those of other nodes */
 };
 
+/* What becomes of an event for a listener at another node; within a node
+ * nothing is ever lost. docs/guarantees.md has a test for each promise.
+ *
+ * BLOCK and DROP are at most once: what is under way on a connection when it
+ * breaks, or emitted while it is being made again, is missed, and counted at
+ * the receiver.
+ *
+ * RELIABLE is exactly once, in order, to every listener that is ready when it
+ * is emitted, also to one whose connection is being made again just then. What
+ * is not acknowledged comes again, over as many connections as it takes; an
+ * emit returns when it is kept for that, and waits as BLOCK does while too much
+ * is. Only when a listener leaves or is lost before it has acknowledged one
+ * does it count as lost (`unacknowledged`; it may have been handled all the
+ * same). When it was lost, and unless the event is one of the framework's, the
+ * sender is told too: by an error LS_ELOST for ls_node_take_error() and what
+ * that ends, which names node, first event and number. ls_node_stop() waits
+ * for acknowledgements, linger_ms at most.
+ *
+ * LATEST is for a value of which the newest counts. Emitting never waits. Each
+ * listener gets the values in order, and those alone that are the newest when
+ * there is room for them; the last one always, over as many connections as it
+ * takes. Who begins to listen gets the current one at once. The node keeps one
+ * value per event, until it stops.
+ *
+ * One event should have one policy: between two there is no order. */
 enum ls_policy {
-    LS_POLICY_DEFAULT, /* what ls_event_policy() set; else BLOCK */
-    LS_POLICY_BLOCK,   /* wait for room at the slowest listener */
-    LS_POLICY_DROP     /* a listener without room misses it, and is counted */
+    LS_POLICY_DEFAULT,  /* what ls_event_policy() set; else BLOCK */
+    LS_POLICY_BLOCK,    /* wait for room at the slowest listener */
+    LS_POLICY_DROP,     /* a listener without room misses it: counted, for
+                         * a long event too, once */
+    LS_POLICY_RELIABLE, /* as BLOCK, and exactly once */
+    LS_POLICY_LATEST    /* to all alone, from a node that is started */
 };
 
 /* One emit, in full. Zeroed fields have their usual meaning. */
@@ -82,7 +112,7 @@ struct ls_emission {
     enum ls_policy policy;
     bool to_one; /* only to node `to`, which may be this one */
     uint32_t to;
-    int wait_ms; /* policy block; 0: the node's emit_timeout_ms,
+    int wait_ms; /* block and reliable; 0: the node's emit_timeout_ms,
                   * negative: do not wait at all */
     /* Zero copy: data is moved, and released on any thread once nobody needs
      * it; also when the emit fails. Worth it from some KiB on. */
@@ -93,14 +123,16 @@ struct ls_emission {
 /* Emit to all listeners, here and remote: returns once the message is queued
  * for each of them. Never delivers on the caller's stack.
  * Errors: LS_EINVAL the name; LS_ELIMIT over max_payload_bytes; LS_EAGAIN
- *         policy block: a listener had no room until the deadline: the text
- *         names it, and nothing was sent to anyone; LS_ECLOSED; what
+ *         block, reliable: a listener had no room until the deadline: the
+ *         text names it, and nothing was sent to anyone; LS_ECLOSED; what
  *         ls_router_interrupt() says; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_emit(ls_node *node, const char *event,
                                const void *data, size_t size);
 
 /* The same with every choice.
- * Errors: also LS_ENOENT to_one: no such member, or it does not listen. */
+ * Errors: also LS_ENOENT to_one: no such member, or it does not listen;
+ *         LS_EINVAL, LS_ESTATE policy latest to one, from a node that is not
+ *         started. */
 LS_MUST_USE LS_API int ls_emit_with(ls_node *node,
                                     const struct ls_emission *emission);
 
@@ -131,33 +163,44 @@ struct ls_router_stats {
     uint64_t emitted; /* emits that succeeded */
     uint64_t sent;    /* messages handed to the network */
     uint64_t sent_bytes;
+    uint64_t resent;   /* of them, reliable ones once more */
     uint64_t received; /* messages from others, for this node */
     uint64_t received_bytes;
-    uint64_t handled;    /* handlers run */
-    uint64_t relayed;    /* passed on by a hub */
-    uint64_t dropped;    /* policy drop: listeners that missed one */
-    uint64_t lost;       /* messages that a peer sent here and that never
-                          * came, by the peers' own counts */
-    uint64_t missed;     /* gaps in the sequence of an event: lost on the
-                          * way, or dropped by its sender's policy */
-    uint64_t reconnects; /* broken connections of members that were made
-                          * again in time */
-    uint64_t rejoined;   /* times that this node was declared lost, and went
-                          * on as a new member */
-    uint64_t refused;    /* malformed, of another job, or stale */
-    uint64_t blocked;    /* emits that had to wait for room */
-    int64_t blocked_ns;  /* for how long, in all */
-    size_t queued;       /* in the dispatch queue now */
+    uint64_t handled;        /* handlers run */
+    uint64_t relayed;        /* passed on by a hub */
+    uint64_t dropped;        /* policy drop: listeners that missed one */
+    uint64_t lost;           /* messages that a peer sent here and that never
+                              * came, by the peers' own counts */
+    uint64_t missed;         /* gaps in the sequence of an event: lost on the
+                              * way, or dropped by its sender's policy */
+    uint64_t unacknowledged; /* reliable events that a listener may not have
+                              * got when it left or was lost */
+    uint64_t repeated;       /* messages that came twice, or too late to be in
+                              * order: not handled */
+    uint64_t reconnects;     /* broken connections of members that were made
+                              * again in time */
+    uint64_t rejoined;       /* times that this node was declared lost, and went
+                              * on as a new member */
+    uint64_t refused;        /* malformed, of another job, or stale */
+    uint64_t blocked;        /* emits that had to wait for room */
+    int64_t blocked_ns;      /* for how long, in all */
+    uint32_t slowest;   /* the node that emits found without room longest */
+    int64_t slowest_ns; /* for how long, in all; 0: none was */
+    size_t queued;      /* in the dispatch queue now */
     size_t queued_peak;
 };
 LS_API void ls_router_stats(ls_node *node, struct ls_router_stats *out);
 
-/* Losses by sender and event, those that have any. Returns how many there
- * are; up to `capacity` are written. */
+/* Losses between two nodes of one event, as this node knows them: what it sent
+ * (dropped, unacknowledged) and what it was sent (missed). What a sender drops
+ * its receiver misses, so do not add the two up. Rows without losses are left
+ * out. Returns how many rows there are; up to `capacity` are written. */
 struct ls_router_loss {
-    uint32_t origin;
+    uint32_t sender, receiver;
     char event[LS_EVENT_MAX + 1];
+    uint64_t dropped;
     uint64_t missed;
+    uint64_t unacknowledged;
 };
 LS_API size_t ls_router_losses(ls_node *node, struct ls_router_loss *out,
                                size_t capacity);

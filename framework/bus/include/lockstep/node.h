@@ -136,6 +136,8 @@ LS_API const char *ls_node_role(const ls_node *node);
 LS_API const char *ls_node_labels(const ls_node *node);
 LS_API enum ls_topology ls_node_topology(const ls_node *node);
 LS_API uint32_t ls_node_world_size(const ls_node *node);
+/* How many may be in the world at once. */
+LS_API uint32_t ls_node_world_max(const ls_node *node);
 /* 0 before open. It changes when this node was declared lost by another and
  * rejoins (docs/concepts.md): then all others are told as lost and ready again,
  * and ls_node_take_error() says LS_ELOST. */

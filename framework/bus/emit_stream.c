@@ -1,0 +1,181 @@
+/* Emitting through streams: policies reliable and latest. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit.h"
+
+/* Whom a reliable emit goes to, as they were when it began: nobody is to get
+ * the second half of a long one. */
+struct receiver {
+    struct peer *peer;
+    uint64_t life;
+    bool gone;
+};
+
+struct reliable {
+    struct emit *e;
+    struct receiver *to;
+    size_t n;
+    struct receiver one; /* for a single one nothing is allocated */
+};
+
+static bool is_gone(const struct receiver *to)
+{
+    assert(to->peer != NULL);
+    return to->peer->incarnation != to->life || member_has_ended(to->peer);
+}
+
+static struct peer *without_room(const struct reliable *r, size_t size)
+{
+    const struct targets *all = &r->e->entry->receivers;
+    for (size_t i = 0; i < r->n; i++)
+        if (!is_gone(&r->to[i]) && !streams_room(r->to[i].peer, size))
+            return r->to[i].peer;
+    for (size_t i = 0; r->to == NULL && i < all->n; i++)
+        if (!streams_room(all->at[i], size))
+            return all->at[i];
+    return NULL;
+}
+
+static int no_room(const struct emit *e, const struct peer *peer)
+{
+    if (peer == NULL)
+        return ls_error(LS_EAGAIN,
+                        "event \"%s\": a long one of it is still under way",
+                        e->entry->name);
+    return ls_error(LS_EAGAIN,
+                    "event \"%s\": node %u (%s) has no room for it: %s",
+                    e->entry->name, peer->id, peer->role,
+                    peer->away_at != 0
+                        ? "its connection is broken, and has not come back yet"
+                        : "it has not handled what this node sent it before");
+}
+
+/* Wait until all have room. Lock held, and let go of meanwhile. */
+static int wait_room(struct reliable *r, size_t size)
+{
+    struct emit *e = r->e;
+    int64_t since = 0;
+    int status = LS_OK;
+    struct peer *peer = NULL, *slow = NULL;
+    for (;;) {
+        if (r->to == NULL)
+            events_targets(e->node, e->entry);
+        peer = without_room(r, size);
+        if (peer == NULL && (!e->entry->emitting || e->under_way))
+            break;
+        slow = peer != NULL ? peer : slow;
+        status = emit_wait(e, peer, &since);
+        if (status != LS_OK)
+            break;
+    }
+    emit_waited(e, slow, since);
+    return status == LS_ETIMEDOUT ? no_room(e, peer) : status;
+}
+
+static void choose_one(struct reliable *r, struct peer *peer)
+{
+    r->one = (struct receiver){.peer = peer, .life = peer->incarnation};
+    r->to = &r->one;
+    r->n = 1;
+}
+
+static int choose_all(struct reliable *r, const struct targets *all)
+{
+    if (all->n == 1) {
+        choose_one(r, all->at[0]);
+        return LS_OK;
+    }
+    r->to = calloc(all->n + 1, sizeof *r->to);
+    if (r->to == NULL)
+        return ls_error(LS_ENOMEM, "no memory for an emit");
+    for (; r->n < all->n; r->n++)
+        r->to[r->n] = (struct receiver){.peer = all->at[r->n],
+                                        .life = all->at[r->n]->incarnation};
+    return LS_OK;
+}
+
+/* One part to each. Whoever was lost since the first has lost all of it. */
+static int push_part(struct reliable *r, size_t at, size_t size, uint8_t flags)
+{
+    struct emit *e = r->e;
+    const struct parcel parcel = {.payload = e->payload,
+                                  .offset = at,
+                                  .size = size,
+                                  .of = size == e->in->size && flags == 0
+                                            ? WIRE_KIND_EVENT
+                                            : WIRE_KIND_CHUNK,
+                                  .flags = flags,
+                                  .sequence = e->sequence,
+                                  .entry = e->entry};
+    int status = LS_OK;
+    for (size_t i = 0; i < r->n; i++) {
+        struct receiver *to = &r->to[i];
+        if (!to->gone && is_gone(to)) {
+            to->gone = true;
+            losses_unacknowledged(e->node, e->entry, to->peer);
+        }
+        if (!to->gone && status == LS_OK)
+            status = streams_push(e->node, to->peer, &parcel);
+    }
+    return status;
+}
+
+/* In parts, letting others emit between two of them. */
+static int push_long(struct reliable *r)
+{
+    struct emit *e = r->e;
+    int status = LS_OK;
+    e->entry->emitting = e->under_way = true;
+    for (size_t at = 0; at < e->in->size && status == LS_OK;
+         at += WIRE_CHUNK_BYTES) {
+        const size_t left = e->in->size - at;
+        const size_t size = left < WIRE_CHUNK_BYTES ? left : WIRE_CHUNK_BYTES;
+        status = wait_room(r, size);
+        if (status == LS_OK)
+            status = push_part(r, at, size, 0);
+        transport_unlock(e->node->transport);
+        transport_lock(e->node->transport);
+    }
+    if (status != LS_OK)
+        (void)push_part(r, 0, 0, WIRE_FLAG_WITHDRAW);
+    e->entry->emitting = e->under_way = false;
+    ls_cond_broadcast(&e->node->changed);
+    return status;
+}
+
+int emit_reliable(struct emit *e)
+{
+    struct reliable r = {.e = e};
+    const bool is_long = e->in->size > WIRE_CHUNK_BYTES;
+    transport_lock(e->node->transport);
+    if (e->one != NULL)
+        choose_one(&r, e->one);
+    int status = wait_room(&r, is_long ? WIRE_CHUNK_BYTES : e->in->size);
+    if (status == LS_OK && e->one == NULL)
+        status = choose_all(&r, &e->entry->receivers);
+    if (status == LS_OK && e->one != NULL && is_gone(&r.one))
+        status = ls_error(LS_ENOENT, "event \"%s\": node %u is gone",
+                          e->entry->name, e->one->id);
+    if (status == LS_OK) {
+        e->sequence = e->one != NULL ? 0 : ++e->entry->stream_sequence;
+        status = is_long ? push_long(&r) : push_part(&r, 0, e->in->size, 0);
+    }
+    transport_unlock(e->node->transport);
+    if (r.to != &r.one)
+        free(r.to);
+    return status;
+}
+
+int emit_latest(struct emit *e, bool local)
+{
+    ls_node *node = e->node;
+    transport_lock(node->transport);
+    latest_set(node, e->entry, payload_share(e->payload));
+    events_targets(node, e->entry);
+    for (size_t i = 0; i < e->entry->receivers.n; i++)
+        latest_offer(node, e->entry->receivers.at[i]);
+    transport_unlock(node->transport);
+    return local ? latest_queue(node, e->entry, false) : LS_OK;
+}

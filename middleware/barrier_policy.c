@@ -1,0 +1,107 @@
+/* What an epoch that failed means for the wait: it fails, or it goes on in the
+ * next epoch.
+ *
+ * All fail an epoch or none (docs/barrier.md), so all go on, each with the
+ * members that it then sees. Until all see the same, epochs fail at once. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "barrier_epoch_parts.h"
+#include "lockstep/runtime.h"
+
+/* Whether members may come and go without a wait that fails. */
+static bool is_elastic(const struct ls_epoch_rules *rules)
+{
+    return rules->go_on || rules->grace_ns > 0 || rules->least != rules->most;
+}
+
+static size_t n_here(const struct ls_epoch *epoch)
+{
+    return ls_epoch_n_joined(epoch) + 1;
+}
+
+static void pause(struct ls_epoch *epoch)
+{
+    epoch->ask_at = epoch->now + epoch->retry_every;
+    epoch->retry_every *= 2;
+    if (epoch->retry_every > LS_EPOCH_RETRY_LAST_NS)
+        epoch->retry_every = LS_EPOCH_RETRY_LAST_NS;
+}
+
+bool ls_epoch_retry(struct ls_epoch *epoch)
+{
+    const struct ls_epoch_rules *rules = &epoch->rules;
+    const struct ls_epoch_reason *reason = &epoch->failed;
+    if (!epoch->inside || reason->final)
+        return false;
+    if (reason->status == LS_ELOST && (rules->go_on || rules->grace_ns > 0)) {
+        if (epoch->grace_until == 0 && rules->grace_ns > 0) {
+            epoch->grace_until = epoch->now + rules->grace_ns;
+            epoch->grace_n =
+                epoch->n_view > rules->least ? epoch->n_view : rules->least;
+        }
+    } else if (reason->status != LS_EMISMATCH || !is_elastic(rules)) {
+        return false;
+    }
+    pause(epoch);
+    return true;
+}
+
+static void refuse_absence(struct ls_epoch *epoch)
+{
+    char text[LS_BARRIER_REASON_MAX] = "";
+    if (epoch->has_gone)
+        snprintf(text, sizeof text, "node %" PRIu32 " was lost, and ",
+                 epoch->gone_one);
+    const size_t size = strlen(text);
+    snprintf(text + size, sizeof text - size,
+             "not all are here after %" PRId64 " ms of grace",
+             epoch->rules.grace_ns / LS_NS_PER_MS);
+    epoch->pending = false;
+    ls_epoch_give_up(epoch, LS_ELOST, true, text);
+}
+
+void ls_epoch_try_again(struct ls_epoch *epoch, int64_t now)
+{
+    if (epoch->grace_until != 0 && n_here(epoch) < epoch->grace_n) {
+        if (now < epoch->grace_until) {
+            epoch->ask_at = epoch->grace_until;
+            return;
+        }
+        if (!epoch->rules.go_on) {
+            refuse_absence(epoch);
+            return;
+        }
+    }
+    epoch->pending = false;
+    ls_epoch_begin(epoch, now);
+}
+
+void ls_epoch_refuse_count(struct ls_epoch *epoch)
+{
+    const struct ls_epoch_rules *rules = &epoch->rules;
+    const bool few = epoch->n_view < rules->least;
+    char text[LS_BARRIER_REASON_MAX];
+    if (few && epoch->has_gone) {
+        snprintf(text, sizeof text,
+                 "node %" PRIu32 "%s; %" PRIu32
+                 " members are here, not %" PRIu32,
+                 epoch->gone_one,
+                 epoch->gone_withdrew ? LS_EPOCH_WITHDREW : " was lost",
+                 epoch->n_view, rules->least);
+        ls_epoch_give_up(epoch, epoch->gone_withdrew ? LS_EMISMATCH : LS_ELOST,
+                         epoch->gone_withdrew, text);
+        return;
+    }
+    snprintf(text, sizeof text,
+             "node %" PRIu32 " sees %" PRIu32 " members, not %s%" PRIu32,
+             epoch->id, epoch->n_view,
+             rules->least == rules->most ? ""
+             : few                       ? "at least "
+                                         : "at most ",
+             few ? rules->least : rules->most);
+    /* Who is awaited may have been lost before this node knew it. */
+    const bool awaited = few && rules->grace_ns > 0;
+    ls_epoch_give_up(epoch, awaited ? LS_ELOST : LS_EMISMATCH, !awaited, text);
+}

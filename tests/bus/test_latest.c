@@ -1,0 +1,259 @@
+/* Policy latest: a value that every listener has, sooner or later, and none an
+ * older one after it. */
+#include "severed_world.h"
+
+#define MIB (1024u * 1024u)
+
+static const struct severed_plan patient = {
+    .n = 2, .heartbeat_ms = 20, .silence_ms = 60000};
+
+/* What a listener has seen of a value that is a number. */
+struct seen {
+    struct counter value; /* the last */
+    struct counter came;
+    struct counter go_on; /* how many may be handled */
+    uint64_t backwards;
+    size_t size;
+};
+
+static int see(void *self, const struct ls_event *event)
+{
+    struct seen *seen = self;
+    int value = 0;
+    memcpy(&value, event->data, sizeof value);
+    seen->size = event->size;
+    if (!counter_reaches(&seen->go_on, counter_get(&seen->came) + 1))
+        abort();
+    const int step = value - counter_get(&seen->value);
+    seen->backwards += step <= 0;
+    counter_add(&seen->came, 1);
+    counter_add(&seen->value, step);
+    return LS_OK;
+}
+
+static void seen_init(struct seen *seen, int go_on)
+{
+    *seen = (struct seen){.size = 0};
+    counter_init(&seen->value);
+    counter_init(&seen->came);
+    counter_init(&seen->go_on);
+    counter_add(&seen->go_on, go_on);
+}
+
+static void seen_fini(struct seen *seen)
+{
+    counter_fini(&seen->value);
+    counter_fini(&seen->came);
+    counter_fini(&seen->go_on);
+}
+
+static void set(struct severed_node *from, int value)
+{
+    assert_ok(ls_emit_with(from->node,
+                           &(struct ls_emission){.event = "v",
+                                                 .data = &value,
+                                                 .size = sizeof value,
+                                                 .policy = LS_POLICY_LATEST}));
+}
+
+/* ---- who gets it ------------------------------------------------------- */
+
+static void test_who_begins_to_listen_gets_the_current_value(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    struct seen seen;
+    seen_init(&seen, 100);
+    set(a, 1);
+    set(a, 2);
+    assert_ok(ls_on(b->node, "v", see, &seen));
+    assert_reaches(&seen.value, 2);
+    assert_int_equal(counter_get(&seen.came), 1);
+    set(a, 3);
+    assert_reaches(&seen.value, 3);
+    assert_ok(ls_off(b->node, "v", see, &seen));
+    set(a, 4);
+    assert_ok(ls_on(b->node, "v", see, &seen));
+    assert_reaches(&seen.value, 4);
+    assert_int_equal(seen.backwards, 0);
+    severed_end(world);
+    seen_fini(&seen);
+}
+
+static void test_this_node_itself_gets_it_too(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0];
+    struct seen seen;
+    seen_init(&seen, 100);
+    set(a, 1);
+    assert_ok(ls_on(a->node, "v", see, &seen));
+    assert_reaches(&seen.value, 1);
+    set(a, 2);
+    assert_reaches(&seen.value, 2);
+    severed_end(world);
+    seen_fini(&seen);
+}
+
+static void
+test_a_value_set_while_one_is_away_comes_when_it_is_back(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    struct seen seen;
+    seen_init(&seen, 100);
+    assert_ok(ls_on(b->node, "v", see, &seen));
+    set(a, 1);
+    assert_reaches(&seen.value, 1);
+    severed_watch(world);
+    severed_reset(&a->link, LINK_HOLDS);
+    assert_reaches(&a->away_n, 1);
+    for (int i = 2; i < 50; i++)
+        set(a, i);
+    severed_reset(&a->link, LINK_PASSES);
+    assert_reaches(&seen.value, 49);
+    assert_true(counter_get(&seen.came) <= 3); /* 1, 2 and 49 */
+    assert_int_equal(seen.backwards, 0);
+    assert_int_equal(severed_stats(b).missed, 0);
+    severed_end(world);
+    seen_fini(&seen);
+}
+
+static void test_a_member_that_comes_later_gets_it(void **state)
+{
+    (void)state;
+    struct world world;
+    struct seen seen;
+    struct ls_node_options options;
+    ls_node *late = NULL;
+    const int value = 7;
+    world_start(&world, &(struct world_plan){.n = 1});
+    seen_init(&seen, 100);
+    assert_ok(ls_emit_with(world.at[0].node,
+                           &(struct ls_emission){.event = "v",
+                                                 .data = &value,
+                                                 .size = sizeof value,
+                                                 .policy = LS_POLICY_LATEST}));
+    const char *seed = world.seed;
+    char bind[LS_ENDPOINT_MAX + 1];
+    fresh_endpoint(bind, sizeof bind);
+    ls_node_options_init(&options);
+    options.id = 2;
+    options.bind = bind;
+    options.attach = &seed;
+    options.n_attach = 1;
+    options.world_size = 2;
+    assert_ok(ls_node_create(&late, &options));
+    assert_ok(ls_on(late, "v", see, &seen));
+    assert_ok(ls_node_start(late));
+    assert_reaches(&seen.value, 7);
+    ls_node_destroy(&late);
+    world_destroy(&world);
+    seen_fini(&seen);
+}
+
+/* ---- what is replaced -------------------------------------------------- */
+
+static void test_a_slow_handler_gets_the_newest_next(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    struct seen there, here;
+    seen_init(&there, 0);
+    seen_init(&here, 0);
+    assert_ok(ls_on(b->node, "v", see, &there));
+    assert_ok(ls_on(a->node, "v", see, &here));
+    for (int i = 1; i <= 2000; i++)
+        set(a, i); /* never waits */
+    counter_add(&there.go_on, 100000);
+    counter_add(&here.go_on, 100000);
+    assert_reaches(&there.value, 2000);
+    assert_reaches(&here.value, 2000);
+    assert_true(counter_get(&here.came) <= 2); /* the first, the last */
+    assert_int_equal(there.backwards, 0);
+    assert_int_equal(here.backwards, 0);
+    assert_int_equal(severed_stats(a).dropped, 0);
+    assert_int_equal(severed_stats(b).missed, 0);
+    severed_end(world);
+    seen_fini(&there);
+    seen_fini(&here);
+}
+
+static void count_release(void *data, void *hint)
+{
+    free(data);
+    counter_add(hint, 1);
+}
+
+static void test_a_long_value_is_whole_and_freed_when_it_is_replaced(void **s)
+{
+    (void)s;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    struct seen seen;
+    struct counter released;
+    seen_init(&seen, 100);
+    counter_init(&released);
+    assert_ok(ls_on(b->node, "v", see, &seen));
+    for (int i = 1; i <= 3; i++) {
+        int *data = calloc(5, MIB);
+        assert_non_null(data);
+        data[0] = i;
+        assert_ok(ls_emit_with(a->node,
+                               &(struct ls_emission){.event = "v",
+                                                     .data = data,
+                                                     .size = 5u * MIB,
+                                                     .policy = LS_POLICY_LATEST,
+                                                     .release = count_release,
+                                                     .hint = &released}));
+        assert_reaches(&seen.value, i);
+        assert_int_equal(seen.size, 5u * MIB);
+    }
+    assert_reaches(&released, 2); /* the third is the current one */
+    ls_node_destroy(&a->node);
+    assert_reaches(&released, 3);
+    severed_end(world);
+    seen_fini(&seen);
+    counter_fini(&released);
+}
+
+/* ---- errors ------------------------------------------------------------ */
+
+static void test_it_is_for_all_and_for_started_nodes(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct ls_emission emission = {
+        .event = "v", .policy = LS_POLICY_LATEST, .to_one = true, .to = 2};
+    struct ls_node_options options;
+    ls_node *node = NULL;
+    assert_ok(ls_on(world->at[1].node, "v", count, &world->at[1].heard));
+    emit_until_heard(world->at[0].node, "v", &world->at[1].heard);
+    assert_fails(ls_emit_with(world->at[0].node, &emission), LS_EINVAL);
+    ls_node_options_init(&options);
+    assert_ok(ls_node_create(&node, &options));
+    emission.to_one = false;
+    assert_fails(ls_emit_with(node, &emission), LS_ESTATE);
+    ls_node_destroy(&node);
+    severed_end(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_begins_to_listen_gets_the_current_value),
+        cmocka_unit_test(test_this_node_itself_gets_it_too),
+        cmocka_unit_test(
+            test_a_value_set_while_one_is_away_comes_when_it_is_back),
+        cmocka_unit_test(test_a_member_that_comes_later_gets_it),
+        cmocka_unit_test(test_a_slow_handler_gets_the_newest_next),
+        cmocka_unit_test(
+            test_a_long_value_is_whole_and_freed_when_it_is_replaced),
+        cmocka_unit_test(test_it_is_for_all_and_for_started_nodes),
+    };
+    return cmocka_run_group_tests_name("latest", tests, NULL, NULL);
+}

@@ -1,0 +1,325 @@
+/* Policy reliable between real nodes: over connections that break, to members
+ * that are slow, and to those that are lost. */
+#include "severed_world.h"
+
+#define MIB (1024u * 1024u)
+
+static const struct severed_plan patient = {
+    .n = 2, .heartbeat_ms = 20, .silence_ms = 60000};
+
+static int emit(struct severed_node *from, const void *data, size_t size)
+{
+    return ls_emit_with(from->node,
+                        &(struct ls_emission){.event = "x",
+                                              .data = data,
+                                              .size = size,
+                                              .policy = LS_POLICY_RELIABLE,
+                                              .wait_ms = LONG_MS});
+}
+
+static int emit_now(struct severed_node *from, uint32_t to)
+{
+    return ls_emit_with(from->node,
+                        &(struct ls_emission){.event = "x",
+                                              .policy = LS_POLICY_RELIABLE,
+                                              .to_one = to != 0,
+                                              .to = to,
+                                              .wait_ms = -1});
+}
+
+/* ---- broken connections ------------------------------------------------ */
+
+static void
+test_what_is_emitted_to_one_that_is_away_comes_when_it_is_back(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    severed_watch(world);
+    severed_reset(&a->link, LINK_HOLDS);
+    assert_reaches(&a->away_n, 1);
+    for (int i = 0; i < 7; i++)
+        assert_ok(emit(a, NULL, 0));
+    assert_ok(emit_now(a, 2));
+    assert_int_equal(counter_get(&b->heard), 0);
+    severed_reset(&a->link, LINK_PASSES);
+    assert_reaches(&b->heard, 8);
+    assert_int_equal(severed_stats(b).missed, 0);
+    severed_end(world);
+}
+
+/* Wait until something came to a node twice. */
+static void await_repeated(struct severed_node *at)
+{
+    const int64_t deadline = long_deadline();
+    ls_runtime *runtime = ls_runtime_threads();
+    ls_mutex_lock(&at->heard.mutex);
+    while (severed_stats(at).repeated == 0 && ls_now(runtime) < deadline)
+        (void)!ls_cond_wait(&at->heard.cond, &at->heard.mutex,
+                            ls_deadline(runtime, 2));
+    ls_mutex_unlock(&at->heard.mutex);
+    assert_true(severed_stats(at).repeated != 0);
+}
+
+static void test_what_was_under_way_comes_again_and_is_handled_once(void **s)
+{
+    (void)s;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    severed_watch(world);
+    /* B hears, and its acknowledgements are held up on the way back. */
+    severed_reset(&b->link, LINK_HOLDS);
+    assert_reaches(&b->away_n, 1);
+    assert_ok(emit(a, NULL, 0));
+    await_repeated(b); /* since A does not know */
+    assert_int_equal(counter_get(&b->heard), 1);
+    severed_reset(&b->link, LINK_PASSES);
+    assert_ok(emit(a, NULL, 0));
+    assert_reaches(&b->heard, 2);
+    ls_node_stop(a->node, LS_OK); /* when all is acknowledged */
+    assert_int_equal(severed_stats(a).unacknowledged, 0);
+    assert_true(severed_stats(a).resent >= 1);
+    assert_int_equal(counter_get(&b->heard), 2);
+    severed_end(world);
+}
+
+struct parts {
+    struct counter came;
+    size_t size;
+    bool whole;
+};
+
+static uint8_t pattern(size_t at)
+{
+    return (uint8_t)(at * 31 + (at >> 13));
+}
+
+static int check_parts(void *self, const struct ls_event *event)
+{
+    struct parts *parts = self;
+    const uint8_t *data = event->data;
+    parts->size = event->size;
+    parts->whole = true;
+    for (size_t i = 0; i < event->size; i++)
+        parts->whole = parts->whole && data[i] == pattern(i);
+    counter_add(&parts->came, 1);
+    return LS_OK;
+}
+
+static void test_a_long_one_is_whole_after_a_break(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    struct parts parts = {.size = 0};
+    const size_t size = 20 * MIB + 5; /* more than the window */
+    uint8_t *data = malloc(size);
+    assert_non_null(data);
+    for (size_t i = 0; i < size; i++)
+        data[i] = pattern(i);
+    counter_init(&parts.came);
+    assert_ok(ls_on(b->node, "x", check_parts, &parts));
+    severed_watch(world);
+    severed_reset(&a->link, LINK_PASSES); /* it is being remade meanwhile */
+    assert_ok(emit(a, data, size));
+    severed_reset(&a->link, LINK_PASSES);
+    assert_reaches(&parts.came, 1);
+    assert_int_equal(parts.size, size);
+    assert_true(parts.whole);
+    severed_end(world);
+    counter_fini(&parts.came);
+    free(data);
+}
+
+static void test_it_runs_from_leaf_to_leaf_across_a_hub(void **state)
+{
+    (void)state;
+    struct severed_world *world =
+        severed_start(&(struct severed_plan){.n = 3,
+                                             .topology = LS_TOPOLOGY_STAR,
+                                             .heartbeat_ms = 20,
+                                             .silence_ms = 60000});
+    struct severed_node *from = &world->at[1];
+    for (int i = 0; i < 500; i++) {
+        assert_ok(emit(from, &i, sizeof i));
+        if (i % 100 == 50)
+            severed_reset(&world->at[i / 100 % 3].link, LINK_PASSES);
+    }
+    assert_reaches(&world->at[0].heard, 500);
+    assert_reaches(&world->at[1].heard, 500);
+    assert_reaches(&world->at[2].heard, 500);
+    assert_int_equal(counter_get(&world->at[2].heard), 500);
+    severed_end(world);
+}
+
+/* ---- slow and lost members --------------------------------------------- */
+
+static int hold_up(void *self, const struct ls_event *event)
+{
+    (void)event;
+    if (!counter_reaches(self, 1))
+        abort();
+    return LS_OK;
+}
+
+static void test_a_full_window_names_the_slow_member(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    struct counter go_on;
+    int n = 0;
+    counter_init(&go_on);
+    assert_ok(ls_on(b->node, "x", hold_up, &go_on));
+    while (n < 100 && emit(a, NULL, 0) == LS_OK)
+        n++; /* until its room is known */
+    int status;
+    while ((status = emit_now(a, 0)) == LS_OK && n < 1000000)
+        n++;
+    assert_int_equal(status, LS_EAGAIN);
+    assert_error_has("node 2");
+    assert_fails(emit_now(a, 2), LS_EAGAIN);
+    assert_true(severed_stats(a).blocked >= 2);
+    counter_add(&go_on, 1);
+    assert_reaches(&b->heard, n); /* those that failed were not sent */
+    assert_ok(emit(a, NULL, 0));
+    assert_reaches(&b->heard, n + 1);
+    severed_end(world);
+    counter_fini(&go_on);
+}
+
+static void test_a_loss_is_counted_and_told(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    struct ls_router_loss loss;
+    severed_watch(world);
+    severed_reset(&a->link, LINK_HOLDS);
+    assert_reaches(&a->away_n, 1);
+    for (int i = 0; i < 3; i++)
+        assert_ok(emit(a, NULL, 0));
+    severed_reset(&b->link, LINK_REFUSES); /* as if its process were gone */
+    assert_reaches(&a->lost, 1);
+    assert_fails(ls_node_take_error(a->node), LS_ELOST);
+    assert_error_has("\"x\"");
+    assert_error_has("node 2");
+    assert_error_has("3 reliable events");
+    assert_int_equal(severed_stats(a).unacknowledged, 3);
+    assert_int_equal(ls_router_losses(a->node, &loss, 1), 1);
+    assert_int_equal(loss.sender, 1);
+    assert_int_equal(loss.receiver, 2);
+    assert_string_equal(loss.event, "x");
+    assert_int_equal(loss.unacknowledged, 3);
+    assert_fails(emit_now(a, 2), LS_ENOENT);
+    severed_end(world);
+}
+
+/* ---- stopping ---------------------------------------------------------- */
+
+static void test_stopping_waits_for_what_is_not_acknowledged(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    severed_watch(world);
+    severed_reset(&a->link, LINK_HOLDS);
+    assert_reaches(&a->away_n, 1);
+    for (int i = 0; i < 5; i++)
+        assert_ok(emit(a, NULL, 0));
+    severed_reset(&a->link, LINK_PASSES); /* not back yet */
+    ls_node_stop(a->node, LS_OK);
+    assert_reaches(&b->heard, 5);
+    assert_reaches(&b->left, 1);
+    assert_int_equal(severed_stats(a).unacknowledged, 0);
+    severed_end(world);
+}
+
+/* ---- channels ---------------------------------------------------------- */
+
+struct inbox {
+    struct counter came;
+    uint64_t disorder;
+};
+
+static void take(void *self, uint32_t from, uint64_t life, const void *data,
+                 size_t size)
+{
+    struct inbox *inbox = self;
+    int number = -1;
+    (void)from, (void)life;
+    if (size == sizeof number)
+        memcpy(&number, data, sizeof number);
+    inbox->disorder += number != counter_get(&inbox->came);
+    counter_add(&inbox->came, 1);
+}
+
+static void test_a_channel_may_send_reliably_too(void **state)
+{
+    (void)state;
+    static const struct ls_channel_ops ops = {.message = take};
+    struct severed_world *world = severed_start(&patient);
+    struct inbox inbox = {.disorder = 0};
+    ls_channel *to = NULL, *from = NULL;
+    counter_init(&inbox.came);
+    assert_ok(ls_channel_open(&to, world->at[1].node, "calls", &ops, &inbox));
+    assert_ok(ls_channel_open(&from, world->at[0].node, "calls", &ops, &inbox));
+    for (int i = 0; i < 300; i++) {
+        assert_ok(ls_channel_send_reliable(from, 2, &i, sizeof i));
+        if (i % 100 == 50)
+            severed_reset(&world->at[0].link, LINK_PASSES);
+    }
+    assert_reaches(&inbox.came, 300);
+    assert_int_equal(inbox.disorder, 0);
+    assert_fails(ls_channel_send_reliable(from, 9, NULL, 0), LS_ENOENT);
+    assert_fails(
+        ls_channel_send_reliable(from, 2, NULL, LS_CHANNEL_MESSAGE_MAX + 1),
+        LS_ELIMIT);
+    ls_channel_close(&from);
+    ls_channel_close(&to);
+    severed_end(world);
+    counter_fini(&inbox.came);
+}
+
+static void test_a_channel_does_not_wait_for_one_that_is_away(void **state)
+{
+    (void)state;
+    static const struct ls_channel_ops ops = {.message = take};
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0];
+    struct inbox inbox = {.disorder = 0};
+    ls_channel *from = NULL;
+    int n = 0, status;
+    counter_init(&inbox.came);
+    severed_watch(world);
+    severed_reset(&a->link, LINK_HOLDS);
+    assert_reaches(&a->away_n, 1);
+    assert_ok(ls_channel_open(&from, a->node, "calls", &ops, &inbox));
+    while ((status = ls_channel_send_reliable(from, 2, "", 1)) == LS_OK)
+        n++;
+    assert_int_equal(status, LS_EAGAIN);
+    assert_error_has("node 2");
+    assert_int_equal(n, 1024);
+    severed_reset(&a->link, LINK_PASSES);
+    ls_channel_close(&from);
+    severed_end(world);
+    counter_fini(&inbox.came);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            test_what_is_emitted_to_one_that_is_away_comes_when_it_is_back),
+        cmocka_unit_test(
+            test_what_was_under_way_comes_again_and_is_handled_once),
+        cmocka_unit_test(test_a_long_one_is_whole_after_a_break),
+        cmocka_unit_test(test_it_runs_from_leaf_to_leaf_across_a_hub),
+        cmocka_unit_test(test_a_full_window_names_the_slow_member),
+        cmocka_unit_test(test_a_loss_is_counted_and_told),
+        cmocka_unit_test(test_stopping_waits_for_what_is_not_acknowledged),
+        cmocka_unit_test(test_a_channel_may_send_reliably_too),
+        cmocka_unit_test(test_a_channel_does_not_wait_for_one_that_is_away),
+    };
+    return cmocka_run_group_tests_name("reliable", tests, NULL, NULL);
+}

@@ -1,0 +1,482 @@
+/* Streams, as two state machines with a network of our own between them: no
+ * thread, no socket, and no clock but a number. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lockstep/random.h"
+#include "stream.h"
+
+#define MS           LS_NS_PER_MS
+#define WINDOW       64
+#define WINDOW_BYTES 1000000
+
+static void count_one(void *self, void *content)
+{
+    (void)content;
+    ++*(unsigned *)self;
+}
+
+static void *content_of(uint64_t number)
+{
+    return (void *)(uintptr_t)number;
+}
+
+/* A sender that knows of much room. */
+static struct stream_sender sender(void)
+{
+    struct stream_sender s;
+    stream_sender_init(&s);
+    s.room_messages = WINDOW;
+    s.room_bytes = WINDOW_BYTES;
+    return s;
+}
+
+static void push(struct stream_sender *s, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        assert_int_equal(stream_push(s, content_of(s->next), 1, false), LS_OK);
+}
+
+/* Transmit all that may be; returns how many, and the first of them. */
+static unsigned transmit(struct stream_sender *s, int64_t now, uint64_t *first)
+{
+    unsigned n = 0;
+    uint64_t number;
+    bool again;
+    while (stream_next(s, now, &number, &again) != NULL)
+        if (n++ == 0 && first != NULL)
+            *first = number;
+    return n;
+}
+
+static unsigned acknowledge(struct stream_sender *s, uint64_t number,
+                            uint64_t also, int64_t now)
+{
+    unsigned freed = 0;
+    const struct stream_ack ack = {.sequence = s->last_ack + 1,
+                                   .number = number,
+                                   .also = also,
+                                   .room_messages = WINDOW,
+                                   .room_bytes = WINDOW_BYTES};
+    (void)stream_acknowledge(s, &ack, now, count_one, &freed);
+    return freed;
+}
+
+static void end(struct stream_sender *s)
+{
+    unsigned freed = 0;
+    stream_sender_fini(s, count_one, &freed);
+}
+
+/* ---- the sender -------------------------------------------------------- */
+
+static void test_each_is_transmitted_once_in_order(void **state)
+{
+    (void)state;
+    struct stream_sender s = sender();
+    uint64_t number;
+    bool again;
+    push(&s, 3);
+    for (uint64_t i = 1; i <= 3; i++) {
+        const struct stream_item *item = stream_next(&s, 0, &number, &again);
+        assert_non_null(item);
+        assert_ptr_equal(item->content, content_of(i));
+        assert_int_equal(number, i);
+        assert_false(again);
+    }
+    assert_null(stream_next(&s, 0, &number, &again));
+    end(&s);
+}
+
+static void test_an_acknowledgement_frees_all_up_to_it(void **state)
+{
+    (void)state;
+    struct stream_sender s = sender();
+    push(&s, 5);
+    assert_int_equal(transmit(&s, 0, NULL), 5);
+    assert_int_equal(acknowledge(&s, 3, 0, 1), 3);
+    assert_int_equal(acknowledge(&s, 3, 0, 2), 0);
+    assert_int_equal(acknowledge(&s, 5, 0, 3), 2);
+    assert_true(stream_is_idle(&s));
+    end(&s);
+}
+
+static void
+test_an_acknowledgement_of_what_was_not_sent_is_ignored(void **state)
+{
+    (void)state;
+    struct stream_sender s = sender();
+    push(&s, 5);
+    assert_int_equal(acknowledge(&s, 1, 0, 0), 0);
+    assert_int_equal(transmit(&s, 0, NULL), 5);
+    assert_int_equal(acknowledge(&s, 6, ~UINT64_C(0), 0), 0);
+    assert_int_equal(acknowledge(&s, UINT64_MAX, 0, 0), 0);
+    end(&s);
+}
+
+static void test_an_overtaken_acknowledgement_is_ignored(void **state)
+{
+    (void)state;
+    struct stream_sender s = sender();
+    unsigned freed = 0;
+    push(&s, 4);
+    (void)transmit(&s, 0, NULL);
+    assert_int_equal(acknowledge(&s, 2, 0, 0), 2);
+    const struct stream_ack old = {.sequence = s.last_ack, .number = 3};
+    assert_false(stream_acknowledge(&s, &old, 0, count_one, &freed));
+    assert_int_equal(freed, 0);
+    assert_int_equal(s.room_messages, WINDOW);
+    end(&s);
+}
+
+static void test_room_is_what_the_receiver_said(void **state)
+{
+    (void)state;
+    struct stream_sender s;
+    unsigned freed = 0;
+    stream_sender_init(&s);
+    push(&s, STREAM_FIRST_MESSAGES);
+    assert_false(stream_has_room(&s, 1, false));
+    assert_true(stream_has_room(&s, 1, true)); /* control is outside */
+    (void)transmit(&s, 0, NULL);
+    const struct stream_ack ack = {
+        .sequence = 1, .number = 10, .room_messages = 8, .room_bytes = 100};
+    assert_true(stream_acknowledge(&s, &ack, 0, count_one, &freed));
+    assert_true(stream_has_room(&s, 94, false));
+    assert_false(stream_has_room(&s, 95, false));
+    push(&s, 2);
+    assert_false(stream_has_room(&s, 1, false));
+    end(&s);
+}
+
+static void test_control_messages_are_bounded_too(void **state)
+{
+    (void)state;
+    struct stream_sender s = sender();
+    for (unsigned i = 0; i < STREAM_CONTROL_MAX; i++) {
+        assert_true(stream_has_room(&s, 1, true));
+        assert_int_equal(stream_push(&s, content_of(1), 1, true), LS_OK);
+    }
+    assert_false(stream_has_room(&s, 1, true));
+    assert_true(stream_has_room(&s, 1, false));
+    end(&s);
+}
+
+static void
+test_what_is_not_acknowledged_comes_again_later_each_time(void **state)
+{
+    (void)state;
+    struct stream_sender s = sender();
+    uint64_t first = 0;
+    assert_int_equal(stream_tick(&s, 0), LS_FOREVER);
+    push(&s, 3);
+    (void)transmit(&s, 0, NULL);
+    assert_int_equal(stream_tick(&s, 19 * MS), 20 * MS);
+    assert_int_equal(transmit(&s, 19 * MS, NULL), 0);
+    int64_t now = 20 * MS, wait = 40 * MS;
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(stream_tick(&s, now), now + wait);
+        assert_int_equal(transmit(&s, now, &first), 3);
+        assert_int_equal(first, 1);
+        now += wait;
+        wait = 2 * wait < 500 * MS ? 2 * wait : 500 * MS;
+    }
+    (void)acknowledge(&s, 3, 0, now);
+    assert_int_equal(stream_tick(&s, now), LS_FOREVER);
+    end(&s);
+}
+
+static void test_the_wait_follows_the_network(void **state)
+{
+    (void)state;
+    struct stream_sender s = sender();
+    int64_t now = 0;
+    for (int i = 0; i < 50; i++) { /* 100 ms there and back */
+        push(&s, 1);
+        (void)transmit(&s, now, NULL);
+        now += 100 * MS;
+        (void)acknowledge(&s, s.next - 1, 0, now);
+    }
+    push(&s, 1);
+    (void)transmit(&s, now, NULL);
+    assert_int_equal(stream_tick(&s, now + 150 * MS), now + 200 * MS);
+    end(&s);
+}
+
+static void test_a_gap_is_filled_once_at_once(void **state)
+{
+    (void)state;
+    struct stream_sender s = sender();
+    uint64_t first = 0;
+    push(&s, 10);
+    (void)transmit(&s, 0, NULL);
+    /* It has 1, 2, and 4 to 6: three is missing. */
+    assert_int_equal(acknowledge(&s, 2, 0xe, 0), 2);
+    assert_int_equal(transmit(&s, 0, &first), 1);
+    assert_int_equal(first, 3);
+    (void)acknowledge(&s, 2, 0xe, 0);
+    assert_int_equal(transmit(&s, 0, &first), 0);
+    /* By the clock it comes again; what has arrived does not. */
+    (void)stream_tick(&s, 20 * MS);
+    assert_int_equal(transmit(&s, 20 * MS, &first), 10 - 2 - 3);
+    end(&s);
+}
+
+static void test_after_a_reconnect_a_burst_goes_first(void **state)
+{
+    (void)state;
+    struct stream_sender s = sender();
+    uint64_t first = 0;
+    s.room_messages = 3 * STREAM_BURST;
+    push(&s, 2 * STREAM_BURST);
+    (void)transmit(&s, 0, NULL);
+    push(&s, 1);
+    stream_rewind(&s);
+    assert_int_equal(transmit(&s, 0, &first), STREAM_BURST);
+    assert_int_equal(first, 1);
+    (void)acknowledge(&s, 1, 0, 0);
+    assert_int_equal(transmit(&s, 0, &first), 1);
+    assert_int_equal(first, STREAM_BURST + 1);
+    (void)acknowledge(&s, 2 * STREAM_BURST, 0, 0);
+    assert_int_equal(transmit(&s, 0, &first), 1); /* the new one, last */
+    assert_int_equal(first, 2 * STREAM_BURST + 1);
+    end(&s);
+}
+
+/* ---- the receiver ------------------------------------------------------ */
+
+static void test_what_is_next_is_delivered_and_else_held(void **state)
+{
+    (void)state;
+    struct stream_receiver r;
+    unsigned freed = 0;
+    stream_receiver_init(&r);
+    assert_int_equal(stream_receive(&r, 1, content_of(1), 1, 100),
+                     STREAM_DELIVER);
+    assert_int_equal(stream_receive(&r, 3, content_of(3), 1, 100), STREAM_HOLD);
+    assert_int_equal(stream_receive(&r, 4, content_of(4), 1, 100), STREAM_HOLD);
+    assert_null(stream_take(&r));
+    assert_int_equal(stream_also(&r), 0x6);
+    assert_int_equal(stream_receive(&r, 2, content_of(2), 1, 100),
+                     STREAM_DELIVER);
+    assert_ptr_equal(stream_take(&r), content_of(3));
+    assert_ptr_equal(stream_take(&r), content_of(4));
+    assert_null(stream_take(&r));
+    assert_int_equal(r.next, 5);
+    stream_receiver_fini(&r, count_one, &freed);
+    assert_int_equal(freed, 0);
+}
+
+static void test_what_came_before_is_repeated(void **state)
+{
+    (void)state;
+    struct stream_receiver r;
+    unsigned freed = 0;
+    stream_receiver_init(&r);
+    (void)stream_receive(&r, 1, content_of(1), 1, 100);
+    (void)stream_receive(&r, 3, content_of(3), 1, 100);
+    assert_int_equal(stream_receive(&r, 1, content_of(1), 1, 100),
+                     STREAM_REPEATED);
+    assert_int_equal(stream_receive(&r, 3, content_of(3), 1, 100),
+                     STREAM_REPEATED);
+    assert_int_equal(stream_receive(&r, 0, content_of(1), 1, 100),
+                     STREAM_REPEATED);
+    stream_receiver_fini(&r, count_one, &freed);
+    assert_int_equal(freed, 1);
+}
+
+static void test_what_is_held_is_bounded(void **state)
+{
+    (void)state;
+    struct stream_receiver r;
+    unsigned freed = 0;
+    stream_receiver_init(&r);
+    assert_int_equal(
+        stream_receive(&r, 1 + STREAM_REACH, content_of(9), 1, 100),
+        STREAM_BEYOND);
+    assert_int_equal(stream_receive(&r, UINT64_MAX, content_of(9), 1, 100),
+                     STREAM_BEYOND);
+    assert_int_equal(stream_receive(&r, STREAM_REACH, content_of(9), 60, 100),
+                     STREAM_HOLD);
+    assert_int_equal(stream_receive(&r, 2, content_of(2), 41, 100),
+                     STREAM_BEYOND);
+    assert_int_equal(stream_receive(&r, 2, content_of(2), 40, 100),
+                     STREAM_HOLD);
+    stream_receiver_fini(&r, count_one, &freed);
+    assert_int_equal(freed, 2);
+}
+
+/* ---- both, over a bad network ------------------------------------------ */
+
+#define IN_FLIGHT_MAX 512
+#define N_MESSAGES    200
+#define SCHEDULES     4000
+
+struct packet {
+    bool is_ack;
+    int64_t at;
+    uint64_t number;
+    struct stream_ack ack;
+};
+
+struct network {
+    struct ls_rng rng;
+    unsigned loss, doubled; /* of 256 */
+    int64_t delay;
+    struct packet packets[IN_FLIGHT_MAX];
+    size_t n;
+};
+
+static void throw_in(struct network *net, struct packet packet, int64_t now)
+{
+    const unsigned luck = (unsigned)ls_rng_below(&net->rng, 256);
+    unsigned copies = luck < net->loss ? 0 : 1;
+    if (ls_rng_below(&net->rng, 256) < net->doubled)
+        copies++;
+    for (; copies != 0 && net->n < IN_FLIGHT_MAX; copies--) {
+        packet.at =
+            now + 1 + (int64_t)ls_rng_below(&net->rng, (uint64_t)net->delay);
+        net->packets[net->n++] = packet;
+    }
+}
+
+/* The next that arrives by `until`; false: none does. */
+static bool take(struct network *net, int64_t until, struct packet *out)
+{
+    size_t first = net->n;
+    for (size_t i = 0; i < net->n; i++)
+        if (net->packets[i].at <= until &&
+            (first == net->n || net->packets[i].at < net->packets[first].at))
+            first = i;
+    if (first == net->n)
+        return false;
+    *out = net->packets[first];
+    net->packets[first] = net->packets[--net->n];
+    return true;
+}
+
+struct run {
+    struct network net;
+    struct stream_sender s;
+    struct stream_receiver r;
+    uint64_t acks, delivered, freed, held; /* delivered, not handled */
+    int64_t now;
+};
+
+static void release(void *self, void *content)
+{
+    struct run *run = self;
+    assert_ptr_equal(content, content_of(++run->freed)); /* in order, once */
+}
+
+static void deliver(struct run *run, const void *content)
+{
+    assert_ptr_equal(content, content_of(++run->delivered));
+    run->held++;
+    assert_true(run->held <= WINDOW);
+}
+
+static void answer(struct run *run)
+{
+    const struct packet packet = {.is_ack = true,
+                                  .ack = {.sequence = ++run->acks,
+                                          .number = run->r.next - 1,
+                                          .also = stream_also(&run->r),
+                                          .room_messages = WINDOW - run->held,
+                                          .room_bytes = WINDOW_BYTES}};
+    throw_in(&run->net, packet, run->now);
+}
+
+static void arrive(struct run *run, const struct packet *packet)
+{
+    void *content;
+    if (packet->is_ack) {
+        (void)stream_acknowledge(&run->s, &packet->ack, run->now, release, run);
+        return;
+    }
+    if (stream_receive(&run->r, packet->number, content_of(packet->number), 1,
+                       WINDOW_BYTES) == STREAM_DELIVER)
+        deliver(run, content_of(packet->number));
+    while ((content = stream_take(&run->r)) != NULL)
+        deliver(run, content);
+    answer(run);
+}
+
+static void send_all(struct run *run)
+{
+    uint64_t number;
+    bool again;
+    while (run->s.next <= N_MESSAGES && stream_has_room(&run->s, 1, false))
+        push(&run->s, 1);
+    while (stream_next(&run->s, run->now, &number, &again) != NULL)
+        throw_in(&run->net, (struct packet){.number = number}, run->now);
+}
+
+static void one_schedule(uint64_t seed)
+{
+    struct run run = {0};
+    struct packet packet;
+    unsigned none = 0;
+    ls_rng_seed(&run.net.rng, seed, 0);
+    run.net.loss = (unsigned)ls_rng_below(&run.net.rng, 120);
+    run.net.doubled = (unsigned)ls_rng_below(&run.net.rng, 120);
+    run.net.delay = 1 + (int64_t)ls_rng_below(&run.net.rng, 30 * MS);
+    stream_sender_init(&run.s);
+    stream_receiver_init(&run.r);
+    while (run.freed < N_MESSAGES && run.now < 3000 * LS_NS_PER_S) {
+        send_all(&run);
+        if (ls_rng_below(&run.net.rng, 50) == 0) {
+            run.net.n = 0; /* the connection breaks, and is made again */
+            stream_rewind(&run.s);
+        }
+        run.held -= ls_rng_below(&run.net.rng, run.held + 1);
+        if (ls_rng_below(&run.net.rng, 8) == 0)
+            answer(&run); /* a heartbeat */
+        run.now += MS;
+        while (take(&run.net, run.now, &packet))
+            arrive(&run, &packet);
+        (void)stream_tick(&run.s, run.now);
+    }
+    if (run.freed != N_MESSAGES || run.delivered != N_MESSAGES)
+        fail_msg("seed %llu: %llu delivered, %llu acknowledged of %d",
+                 (unsigned long long)seed, (unsigned long long)run.delivered,
+                 (unsigned long long)run.freed, N_MESSAGES);
+    stream_receiver_fini(&run.r, count_one, &none);
+    stream_sender_fini(&run.s, count_one, &none);
+    assert_int_equal(none, 0);
+}
+
+static void test_exactly_once_in_order_whatever_the_network_does(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= SCHEDULES; seed++)
+        one_schedule(seed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_is_transmitted_once_in_order),
+        cmocka_unit_test(test_an_acknowledgement_frees_all_up_to_it),
+        cmocka_unit_test(
+            test_an_acknowledgement_of_what_was_not_sent_is_ignored),
+        cmocka_unit_test(test_an_overtaken_acknowledgement_is_ignored),
+        cmocka_unit_test(test_room_is_what_the_receiver_said),
+        cmocka_unit_test(test_control_messages_are_bounded_too),
+        cmocka_unit_test(
+            test_what_is_not_acknowledged_comes_again_later_each_time),
+        cmocka_unit_test(test_the_wait_follows_the_network),
+        cmocka_unit_test(test_a_gap_is_filled_once_at_once),
+        cmocka_unit_test(test_after_a_reconnect_a_burst_goes_first),
+        cmocka_unit_test(test_what_is_next_is_delivered_and_else_held),
+        cmocka_unit_test(test_what_came_before_is_repeated),
+        cmocka_unit_test(test_what_is_held_is_bounded),
+        cmocka_unit_test(test_exactly_once_in_order_whatever_the_network_does),
+    };
+    return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+/* Barriers whose members come, go and come back, under thousands of fault
+ * schedules: the waits of all others go on. */
+#include "barrier_play.h"
+
+/* Unless somebody is wrongly held for lost, no wait fails. */
+static void play_without_failure(struct plan plan, uint64_t n_seeds)
+{
+    static struct world world;
+    n_seeds *= factor();
+    for (uint64_t seed = 1; seed <= n_seeds; seed++) {
+        plan.n = plan.fanout > 0 ? 5 + seed % 5 : 2 + seed % 8;
+        play(&world, &plan, seed);
+        if (world.violation[0] != '\0')
+            fail_msg("seed %llu, %zu nodes: %s", (unsigned long long)seed,
+                     plan.n, world.violation);
+        if (world.failure[0] != '\0')
+            fail_msg("seed %llu, %zu nodes: %s", (unsigned long long)seed,
+                     plan.n, world.failure);
+    }
+}
+
+static const struct plan rough_elastic = {
+    .least = 1,
+    .go_on = true,
+    .retry = true,
+    .waits = 8,
+    .loss = 0.2,
+    .twice = 0.2,
+    .delay = 5 * WORLD_MS,
+    .think = 20 * WORLD_MS,
+    .late = 30 * WORLD_MS,
+    .give_up_at = 300 * LS_NS_PER_S,
+};
+
+static void test_members_that_come_later_join_without_a_failure(void **state)
+{
+    (void)state;
+    struct plan plan = rough_elastic;
+    plan.formed = 2;
+    plan.least = 2;
+    plan.late = 400 * WORLD_MS;
+    play_without_failure(plan, 700);
+    plan.go_on = false;
+    play_without_failure(plan, 700);
+    plan.fanout = 2;
+    play_without_failure(plan, 700);
+}
+
+static void test_the_others_go_on_without_the_lost(void **state)
+{
+    (void)state;
+    struct plan plan = rough_elastic;
+    for (plan.crashes = 1; plan.crashes <= 3; plan.crashes++)
+        play_without_failure(plan, 700);
+    plan.fanout = 2;
+    play_without_failure(plan, 700);
+}
+
+static void test_who_comes_back_is_counted_again(void **state)
+{
+    (void)state;
+    struct plan plan = rough_elastic;
+    plan.crashes = 2;
+    plan.restart = true;
+    play_without_failure(plan, 700);
+    plan.fanout = 2;
+    play_without_failure(plan, 700);
+}
+
+static void test_within_the_grace_a_restart_fails_no_wait(void **state)
+{
+    (void)state;
+    struct plan plan = rough_elastic;
+    plan.least = 0;
+    plan.go_on = false;
+    plan.grace = 10 * LS_NS_PER_S;
+    plan.crashes = 1;
+    plan.restart = true;
+    play_without_failure(plan, 700);
+}
+
+static void test_deadlines_and_aborts_do_not_stop_those_who_go_on(void **state)
+{
+    (void)state;
+    struct plan plan = rough_elastic;
+    plan.crashes = 1;
+    plan.restart = true;
+    plan.aborts = 3;
+    plan.deadline = 400 * WORLD_MS;
+    play_all(plan, 700);
+    plan.fanout = 2;
+    play_all(plan, 700);
+}
+
+static void test_a_false_alarm_does_not_stop_those_who_go_on(void **state)
+{
+    (void)state;
+    struct plan plan = rough_elastic;
+    plan.false_lost = true;
+    play_all(plan, 700);
+    plan.crashes = 1;
+    play_all(plan, 700);
+    plan.fanout = 2;
+    play_all(plan, 700);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_members_that_come_later_join_without_a_failure),
+        cmocka_unit_test(test_the_others_go_on_without_the_lost),
+        cmocka_unit_test(test_who_comes_back_is_counted_again),
+        cmocka_unit_test(test_within_the_grace_a_restart_fails_no_wait),
+        cmocka_unit_test(test_deadlines_and_aborts_do_not_stop_those_who_go_on),
+        cmocka_unit_test(test_a_false_alarm_does_not_stop_those_who_go_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

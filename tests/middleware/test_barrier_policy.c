@@ -1,0 +1,274 @@
+/* The barrier's state machine when members come, go and come back: when a wait
+ * goes on in the next epoch, and when it fails. */
+#include "barrier_post.h"
+
+static const struct ls_epoch_rules go_on = {
+    .least = 1, .most = 3, .go_on = true};
+static const struct ls_epoch_rules patient = {
+    .least = 3, .most = 3, .grace_ns = 500 * LS_NS_PER_MS};
+static const struct ls_epoch_rules elastic = {.least = 2, .most = 3};
+
+/* Hand over all but what is for one who is gone. */
+static void deliver_without(struct post *post, size_t gone)
+{
+    while (post->n_letters > 0) {
+        const struct letter letter = next_letter(post);
+        if (letter.to != gone && letter.from != gone)
+            hand_over(post, &letter);
+    }
+}
+
+/* Let time pass until those who are left have nothing more to say. */
+static void run_without(struct post *post, size_t gone)
+{
+    for (int i = 0; i < 20; i++) {
+        deliver_without(post, gone);
+        pass(post, 10 * MS);
+    }
+    deliver_without(post, gone);
+}
+
+/* A new life of THIRD, known to all. */
+static void bring_back(struct post *post, uint64_t incarnation)
+{
+    const struct ls_epoch_rules rules = post->nodes[LEADER]->rules;
+    ls_epoch_destroy(&post->nodes[THIRD]);
+    assert_int_equal(ls_epoch_create(&post->nodes[THIRD], ids[THIRD], &rules),
+                     LS_OK);
+    ls_epoch_set_incarnation(post->nodes[THIRD], incarnation);
+    for (size_t i = LEADER; i < THIRD; i++) {
+        assert_int_equal(
+            ls_epoch_joined(post->nodes[i], post->now, ids[THIRD], incarnation),
+            LS_OK);
+        collect(post, i);
+        assert_int_equal(
+            ls_epoch_joined(post->nodes[THIRD], post->now, ids[i], 100 + i),
+            LS_OK);
+    }
+}
+
+static void lose_third(struct post *post)
+{
+    for (size_t i = LEADER; i < THIRD; i++)
+        lost(post, i, THIRD);
+}
+
+static void test_who_goes_on_waits_with_those_who_are_left(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post_by(&post, 3, &go_on);
+    run_epoch(&post);
+    enter(&post, LEADER, 1);
+    enter(&post, SECOND, 2);
+    deliver_all(&post);
+    lose_third(&post);
+    run_without(&post, THIRD);
+    for (size_t i = LEADER; i < THIRD; i++) {
+        expect_end(&post, i, LS_OK, end_of(&post, LEADER)->epoch);
+        assert_int_equal(end_of(&post, i)->n_members, 2);
+        assert_int_equal(end_of(&post, i)->n_lost, 1);
+        assert_int_equal(end_of(&post, i)->flags, 3);
+        assert_true(end_of(&post, i)->epoch > 1);
+        assert_int_equal(end_of(&post, i)->since, end_of(&post, i)->epoch);
+    }
+    destroy_post(&post);
+}
+
+static void test_a_view_keeps_its_number_while_it_lasts(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post_by(&post, 3, &go_on);
+    for (int i = 0; i < 5; i++) {
+        run_epoch(&post);
+        for (size_t k = 0; k < 3; k++) {
+            assert_int_equal(end_of(&post, k)->since, 0);
+            assert_int_equal(end_of(&post, k)->n_members, 3);
+            assert_int_equal(post.nodes[k]->n_left_ids, 3);
+            assert_memory_equal(post.nodes[k]->left_ids, ids, sizeof ids);
+        }
+    }
+    destroy_post(&post);
+}
+
+static void test_who_comes_back_gives_the_view_a_new_number(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post_by(&post, 3, &go_on);
+    run_epoch(&post);
+    lose_third(&post);
+    bring_back(&post, 777);
+    for (size_t i = 0; i < 3; i++)
+        enter(&post, i, 0);
+    run_without(&post, 3);
+    for (size_t i = 0; i < 3; i++) {
+        expect_end(&post, i, LS_OK, end_of(&post, LEADER)->epoch);
+        assert_int_equal(end_of(&post, i)->since, end_of(&post, i)->epoch);
+        assert_int_equal(end_of(&post, i)->n_members, 3);
+    }
+    destroy_post(&post);
+}
+
+static void test_within_the_grace_the_wait_is_for_its_next_life(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post_by(&post, 3, &patient);
+    run_epoch(&post);
+    enter(&post, LEADER, 0);
+    enter(&post, SECOND, 0);
+    deliver_all(&post);
+    lose_third(&post);
+    run_without(&post, THIRD);
+    assert_true(waits(&post, LEADER) && waits(&post, SECOND));
+    bring_back(&post, 777);
+    enter(&post, THIRD, 0);
+    run_without(&post, 3);
+    for (size_t i = 0; i < 3; i++)
+        expect_end(&post, i, LS_OK, end_of(&post, LEADER)->epoch);
+    destroy_post(&post);
+}
+
+static void test_when_the_grace_is_over_all_fail_alike(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post_by(&post, 3, &patient);
+    run_epoch(&post);
+    enter(&post, LEADER, 0);
+    enter(&post, SECOND, 0);
+    deliver_all(&post);
+    lose_third(&post);
+    for (int i = 0; i < 4; i++)
+        run_without(&post, THIRD);
+    for (size_t i = LEADER; i < THIRD; i++) {
+        assert_int_equal(end_of(&post, i)->status, LS_ELOST);
+        assert_string_equal(end_of(&post, i)->reason.text,
+                            "node 4294967295 was lost, and not all are here "
+                            "after 500 ms of grace");
+    }
+    destroy_post(&post);
+}
+
+static void test_a_deadline_ends_a_wait_between_two_epochs(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post_by(&post, 3, &patient);
+    run_epoch(&post);
+    enter(&post, LEADER, 0);
+    enter(&post, SECOND, 0);
+    deliver_all(&post);
+    lose_third(&post);
+    run_without(&post, THIRD);
+    ls_epoch_abort(post.nodes[LEADER], LS_ETIMEDOUT, false, "late");
+    collect(&post, LEADER);
+    assert_int_equal(end_of(&post, LEADER)->status, LS_ETIMEDOUT);
+    assert_string_equal(end_of(&post, LEADER)->reason.text,
+                        "late; before that, node 4294967295 was lost, not "
+                        "known to have entered");
+    destroy_post(&post);
+}
+
+static void test_one_who_joins_is_counted_in_the_next_epoch(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post_by(&post, 2, &elastic);
+    enter(&post, LEADER, 0);
+    post.n = 3;
+    assert_int_equal(ls_epoch_create(&post.nodes[THIRD], ids[THIRD], &elastic),
+                     LS_OK);
+    bring_back(&post, 777);
+    enter(&post, THIRD, 0);
+    enter(&post, SECOND, 0); /* it counts THIRD, the leader does not */
+    run_without(&post, 3);
+    for (size_t i = 0; i < 3; i++) {
+        expect_end(&post, i, LS_OK, end_of(&post, LEADER)->epoch);
+        assert_true(end_of(&post, i)->epoch > 0);
+        assert_int_equal(end_of(&post, i)->n_members, 3);
+    }
+    destroy_post(&post);
+}
+
+static void test_with_other_rules_nobody_goes_on(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post_by(&post, 3, &go_on);
+    post.nodes[SECOND]->rules.hash = 5;
+    for (size_t i = 0; i < 3; i++)
+        enter(&post, i, 0);
+    run_without(&post, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(end_of(&post, i)->status, LS_EMISMATCH);
+    destroy_post(&post);
+}
+
+static void withdraw(struct post *post, size_t node)
+{
+    ls_epoch_withdraw(post->nodes[node]);
+    collect(post, node);
+}
+
+static void test_a_barrier_taken_down_fails_those_who_wait(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    run_epoch(&post);
+    enter(&post, LEADER, 0);
+    enter(&post, SECOND, 0);
+    withdraw(&post, THIRD);
+    deliver_all(&post);
+    for (size_t i = LEADER; i < THIRD; i++) {
+        expect_end(&post, i, LS_EMISMATCH, 1);
+        assert_string_equal(
+            end_of(&post, i)->reason.text,
+            "node 4294967295 has no barrier of this name any more");
+    }
+    /* That its node is here does not mean that its barrier is. */
+    assert_int_equal(
+        ls_epoch_joined(post.nodes[LEADER], post.now, ids[THIRD], 102), LS_OK);
+    for (uint64_t epoch = 2; epoch < 4; epoch++) {
+        enter(&post, LEADER, 0);
+        expect_end(&post, LEADER, LS_EMISMATCH, epoch);
+    }
+    destroy_post(&post);
+}
+
+/* It was taken down before this one met it; another is to come. */
+static void test_the_end_of_an_earlier_barrier_is_no_alarm(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    enter(&post, LEADER, 0);
+    withdraw(&post, THIRD);
+    deliver_all(&post);
+    assert_true(waits(&post, LEADER));
+    enter(&post, SECOND, 0);
+    enter(&post, THIRD, 0);
+    deliver_all(&post);
+    expect_all_left(&post, 0);
+    destroy_post(&post);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_goes_on_waits_with_those_who_are_left),
+        cmocka_unit_test(test_a_view_keeps_its_number_while_it_lasts),
+        cmocka_unit_test(test_who_comes_back_gives_the_view_a_new_number),
+        cmocka_unit_test(test_within_the_grace_the_wait_is_for_its_next_life),
+        cmocka_unit_test(test_when_the_grace_is_over_all_fail_alike),
+        cmocka_unit_test(test_a_deadline_ends_a_wait_between_two_epochs),
+        cmocka_unit_test(test_one_who_joins_is_counted_in_the_next_epoch),
+        cmocka_unit_test(test_with_other_rules_nobody_goes_on),
+        cmocka_unit_test(test_a_barrier_taken_down_fails_those_who_wait),
+        cmocka_unit_test(test_the_end_of_an_earlier_barrier_is_no_alarm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,91 @@
+/* The barrier in a tree, under thousands of fault schedules. */
+#include "barrier_play.h"
+
+/* Two stand below each: the tree has three levels at least. */
+static const struct plan rough_tree = {
+    .fanout = 2,
+    .waits = 6,
+    .loss = 0.2,
+    .twice = 0.2,
+    .delay = 5 * WORLD_MS,
+    .think = 20 * WORLD_MS,
+    .late = 30 * WORLD_MS,
+    .give_up_at = 300 * LS_NS_PER_S,
+};
+
+static void test_all_leave_every_epoch_through_a_tree(void **state)
+{
+    (void)state;
+    play_all(rough_tree, 1000);
+}
+
+static void test_crashes_in_a_tree_leave_the_others_agreed(void **state)
+{
+    (void)state;
+    struct plan plan = rough_tree;
+    for (plan.crashes = 1; plan.crashes <= 4; plan.crashes++)
+        play_all(plan, 1000);
+}
+
+static void test_a_crash_in_a_busy_tree_leaves_the_others_agreed(void **state)
+{
+    (void)state;
+    struct plan plan = rough_tree;
+    plan.crashes = 2;
+    plan.think = 0;
+    plan.waits = 10;
+    plan.late = 10 * WORLD_MS;
+    plan.delay = LS_NS_PER_MS / 2;
+    play_all(plan, 1000);
+}
+
+static void test_restarts_and_false_alarms_do_not_stop_a_tree(void **state)
+{
+    (void)state;
+    struct plan plan = rough_tree;
+    plan.restart = true;
+    plan.retry = true;
+    plan.crashes = 2;
+    play_all(plan, 700);
+    plan.false_lost = true;
+    plan.crashes = 1;
+    play_all(plan, 700);
+}
+
+static void test_aborts_and_deadlines_do_not_stop_a_tree(void **state)
+{
+    (void)state;
+    struct plan plan = rough_tree;
+    plan.aborts = 4;
+    plan.deadline = 400 * WORLD_MS;
+    plan.retry = true;
+    play_all(plan, 700);
+}
+
+static void test_a_tree_needs_no_more_messages_than_a_leader(void **state)
+{
+    (void)state;
+    static struct world world;
+    const struct plan plan = {.n = WORLD_NODES_MAX,
+                              .fanout = 4,
+                              .waits = 20,
+                              .delay = WORLD_MS,
+                              .give_up_at = 60 * LS_NS_PER_S};
+    play(&world, &plan, 1);
+    assert_string_equal(world.violation, "");
+    assert_true(world.n_sent <= 20 * 4 * (WORLD_NODES_MAX - 1));
+    assert_true(world.n_sent >= 19 * 4 * (WORLD_NODES_MAX - 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_leave_every_epoch_through_a_tree),
+        cmocka_unit_test(test_crashes_in_a_tree_leave_the_others_agreed),
+        cmocka_unit_test(test_a_crash_in_a_busy_tree_leaves_the_others_agreed),
+        cmocka_unit_test(test_restarts_and_false_alarms_do_not_stop_a_tree),
+        cmocka_unit_test(test_aborts_and_deadlines_do_not_stop_a_tree),
+        cmocka_unit_test(test_a_tree_needs_no_more_messages_than_a_leader),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
