@@ -330,11 +330,13 @@ static void follow_earlier(struct ls_epoch *epoch,
                            const struct ls_epoch_peer *peer)
 {
     if (epoch->heard_epoch != epoch->epoch) {
-        static const char text[] = "it gave up before";
+        char text[LS_BARRIER_REASON_MAX];
+        const int n = snprintf(text, sizeof text,
+                               "node %" PRIu32 " gave it up before", peer->id);
         epoch->heard = (struct ls_epoch_reason){.status = peer->ahead.status,
                                                 .final = peer->ahead.final,
                                                 .origin = peer->ahead.origin};
-        ls_epoch_set_text(&epoch->heard, text, sizeof text - 1);
+        ls_epoch_set_text(&epoch->heard, text, (size_t)n);
     }
     ls_epoch_follow(epoch, 0);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exchange_merge.h"
 #include "fields.h"
 
 struct sender {
@@ -25,6 +26,8 @@ struct ls_exchange_inbox {
     size_t depth;
     struct sender *senders; /* own; in order of id */
     size_t n;
+    uint64_t round;
+    uint64_t stale; /* messages of earlier rounds */
 };
 
 int ls_exchange_inbox_create(ls_exchange_inbox **out, const char *from,
@@ -170,6 +173,12 @@ int ls_exchange_inbox_put(ls_exchange_inbox *inbox, uint32_t id,
                           uint64_t incarnation, const void *data, size_t size,
                           uint64_t *dropped)
 {
+    const uint64_t round = ls_exchange_round_of(data, size);
+    *dropped = 0;
+    if (round < inbox->round) {
+        inbox->stale++;
+        return LS_OK;
+    }
     struct sender *sender = sender_of(inbox, id, incarnation);
     void *copy = malloc(size > 0 ? size : 1);
     if (sender == NULL || copy == NULL) {
@@ -178,7 +187,6 @@ int ls_exchange_inbox_put(ls_exchange_inbox *inbox, uint32_t id,
     }
     if (size > 0)
         memcpy(copy, data, size);
-    *dropped = 0;
     if (sender->n == inbox->depth) {
         *dropped = ++sender->dropped;
         free(sender->queue[0].data);
@@ -186,7 +194,7 @@ int ls_exchange_inbox_put(ls_exchange_inbox *inbox, uint32_t id,
                 --sender->n * sizeof *sender->queue);
     }
     sender->queue[sender->n++] =
-        (struct ls_exchange_message){.sender = id, .data = copy, .size = size};
+        (struct ls_exchange_message){id, round, copy, size};
     return LS_OK;
 }
 
@@ -204,6 +212,33 @@ static bool was_lost(const struct sender *sender)
 {
     return sender->state == LS_MEMBER_LOST ||
            (sender->state == LS_MEMBER_LEFT && sender->reason != LS_OK);
+}
+
+/* The oldest come first, so rounds only grow along a queue. */
+static size_t discard_before(struct sender *sender, uint64_t round)
+{
+    size_t n = 0;
+    while (n < sender->n && sender->queue[n].round < round)
+        free(sender->queue[n++].data);
+    sender->n -= n;
+    memmove(&sender->queue[0], &sender->queue[n],
+            sender->n * sizeof *sender->queue);
+    return n;
+}
+
+void ls_exchange_inbox_begin(ls_exchange_inbox *inbox, uint64_t round)
+{
+    inbox->round = round;
+    for (size_t i = 0; i < inbox->n; i++) {
+        struct sender *sender = &inbox->senders[i];
+        inbox->stale += discard_before(sender, round);
+        sender->mourned = sender->mourned || was_lost(sender);
+    }
+}
+
+uint64_t ls_exchange_inbox_stale(const ls_exchange_inbox *inbox)
+{
+    return inbox->stale;
 }
 
 /* What an empty queue means. */

@@ -15,7 +15,8 @@ typedef struct ls_exchange_inbox ls_exchange_inbox;
 
 struct ls_exchange_message {
     uint32_t sender;
-    void *data; /* own: free() it */
+    uint64_t round; /* of the sender */
+    void *data;     /* own: free() it */
     size_t size;
 };
 
@@ -34,6 +35,13 @@ LS_MUST_USE int ls_exchange_inbox_member(ls_exchange_inbox *inbox,
 LS_MUST_USE int ls_exchange_inbox_members(ls_exchange_inbox *inbox,
                                           const struct ls_member *members,
                                           size_t n);
+
+/* A round begins: what is of an earlier one is thrown away, now and when it
+ * comes, and who has been lost so far counts as left. */
+void ls_exchange_inbox_begin(ls_exchange_inbox *inbox, uint64_t round);
+
+/* How many messages were of an earlier round. */
+uint64_t ls_exchange_inbox_stale(const ls_exchange_inbox *inbox);
 
 /* A message has come. data: copied.
  * dropped: how many of this sender's have been lost so far, when this one

@@ -141,9 +141,11 @@ void ls_exchange_plan_destroy(ls_exchange_plan **plan)
 }
 
 int ls_exchange_write(const ls_exchange_plan *plan, ls_context *context,
-                      ls_writer *out)
+                      uint64_t round, ls_writer *out)
 {
-    ls_write_map(out, 3);
+    ls_write_map(out, 4);
+    ls_write_string(out, "round");
+    ls_write_uint(out, round);
     ls_write_string(out, "iteration");
     ls_write_int(out, ls_field_int(context, "total_step", 0));
     ls_write_string(out, "values");
@@ -200,6 +202,25 @@ bool ls_exchange_is_end(const void *data, size_t size, uint64_t *run)
         LS_OK;
     ls_document_destroy(&document);
     return end;
+}
+
+uint64_t ls_exchange_round_of(const void *data, size_t size)
+{
+    static const unsigned char before[] = "\x84\xa5round";
+    const size_t at = sizeof before - 1;
+    const unsigned char *bytes = data;
+    if (size <= at || memcmp(bytes, before, at) != 0)
+        return 0;
+    const unsigned char form = bytes[at];
+    if (form <= 0x7f)
+        return form;
+    /* uint 8, 16, 32, 64: big-endian after the form */
+    const size_t n =
+        form >= 0xcc && form <= 0xcf ? (size_t)1 << (form - 0xcc) : 0;
+    uint64_t round = 0;
+    for (size_t i = 0; i < n && at + n < size; i++)
+        round = round << 8 | bytes[at + 1 + i];
+    return round;
 }
 
 int ls_exchange_part_read(struct ls_exchange_part *out, uint32_t sender,

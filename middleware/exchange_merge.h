@@ -1,9 +1,9 @@
 /* exchange_merge.h - what an exchange sends and how a receiver merges it: the
  * part without nodes, threads or time.
  *
- * A message is a map {"iteration": int, "values": {field: value …},
- * "increments": {field: number …}}, or {"end": run} after a sender's last of a
- * run; runs are numbered from 1.
+ * A message is a map {"round": uint, "iteration": int, "values": {field:
+ * value …}, "increments": {field: number …}}, with the round first, or {"end":
+ * run} after a sender's last of a run; runs are numbered from 1.
  * Thread: serial. */
 #ifndef LOCKSTEP_EXCHANGE_MERGE_H
 #define LOCKSTEP_EXCHANGE_MERGE_H
@@ -22,10 +22,12 @@ LS_MUST_USE int ls_exchange_plan_create(ls_exchange_plan **out,
                                         const char *increments);
 void ls_exchange_plan_destroy(ls_exchange_plan **plan);
 
-/* Write the message of one iteration. Increments are what was added since the
- * last ls_exchange_sent(), or since the plan was made. */
+/* Write the message of one iteration; round: ls_task_round(). Increments are
+ * what was added since the last ls_exchange_sent(), or since the plan was made.
+ */
 LS_MUST_USE int ls_exchange_write(const ls_exchange_plan *plan,
-                                  ls_context *context, ls_writer *out);
+                                  ls_context *context, uint64_t round,
+                                  ls_writer *out);
 void ls_exchange_sent(ls_exchange_plan *plan, ls_context *context);
 void ls_exchange_write_end(uint64_t run, ls_writer *out);
 
@@ -47,6 +49,9 @@ void ls_exchange_part_fini(struct ls_exchange_part *part);
 /* Whether the bytes of a message are an end, and of which run. Cheap: an end
  * is short. */
 bool ls_exchange_is_end(const void *data, size_t size, uint64_t *run);
+
+/* The round that a message is of; 0 when it does not say. Cheap. */
+uint64_t ls_exchange_round_of(const void *data, size_t size);
 
 /* Merge the parts in the order given. Keys that are not in the plan are
  * ignored, fields that a part does not have stay.

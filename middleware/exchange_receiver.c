@@ -333,10 +333,19 @@ int ls_exchange_receive(ls_exchange_receiver *receiver, uint64_t run)
                : ls_error_at(status, "exchange \"%s\"", receiver->how.name);
 }
 
-void ls_exchange_receiver_begin(ls_exchange_receiver *receiver)
+void ls_exchange_receiver_begin(ls_exchange_receiver *receiver, uint64_t round)
 {
     receiver->newest =
         ls_field_int(ls_task_context(receiver->how.task), "total_step", 0) - 1;
+    ls_mutex_lock(&receiver->mutex);
+    const uint64_t before = ls_exchange_inbox_stale(receiver->inbox);
+    ls_exchange_inbox_begin(receiver->inbox, round);
+    const uint64_t stale = ls_exchange_inbox_stale(receiver->inbox);
+    ls_mutex_unlock(&receiver->mutex);
+    if (stale > before)
+        ls_log_info("exchange \"%s\": a new round; %" PRIu64
+                    " messages of the one before are thrown away",
+                    receiver->how.name, stale - before);
 }
 
 /* Life ------------------------------------------------------------------- */

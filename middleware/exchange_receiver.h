@@ -28,8 +28,8 @@ LS_MUST_USE int ls_exchange_receiver_create(ls_exchange_receiver **out,
                                             const struct ls_exchange_how *how);
 void ls_exchange_receiver_destroy(ls_exchange_receiver **receiver);
 
-/* What the context has is of the iteration before this one. */
-void ls_exchange_receiver_begin(ls_exchange_receiver *receiver);
+/* A round begins: what the context has is of the iteration before this one. */
+void ls_exchange_receiver_begin(ls_exchange_receiver *receiver, uint64_t round);
 
 /* Wait, take and merge, as middleware.h says; run: the task's, from 1. */
 LS_MUST_USE int ls_exchange_receive(ls_exchange_receiver *receiver,

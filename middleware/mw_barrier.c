@@ -4,6 +4,12 @@
  * does not reach is given up, so that the others do not wait for it, and all
  * count alike.
  *
+ * Each wait says where in the pipeline it stands. A node whose run begins may
+ * come to where the others end an iteration; it then waits once more, and is
+ * in step with them. That iteration is the first of a round: whoever began, and
+ * whoever goes on, knows the round by the same number. Nodes that meet at the
+ * two ends of an iteration have counted differently, and all give it up.
+ *
  * The last iteration is agreed upon in its second epoch: whoever finishes says
  * so in its flags. A run may end unagreed, when the finish becomes known, or
  * the iterations are done, behind that epoch; others may then be in the next
@@ -18,7 +24,12 @@
 #include "lockstep/log.h"
 
 #define DEFAULT_TIMEOUT_MS 60000
-#define FLAG_FINISHING     1u
+
+/* Bits that all get to see or-ed. The last three say where the node is. */
+#define FLAG_FINISHING 1u
+#define FLAG_BEGINS    2u /* at the beginning of its run */
+#define FLAG_AT_START  4u /* of a later iteration */
+#define FLAG_AT_END    8u
 
 struct step_barrier {
     ls_barrier *barrier; /* own */
@@ -27,6 +38,7 @@ struct step_barrier {
     bool failed; /* an epoch of this run has failed, for everyone */
     bool agreed; /* all end with this iteration */
     bool ran;    /* this run had an iteration */
+    bool begun;  /* it has begun in step with the others */
 };
 
 /* Tell the others that this node does not come to the next epoch. */
@@ -37,19 +49,57 @@ static void give_up(struct step_barrier *self, int status)
     self->failed = true;
 }
 
-static int wait_once(struct step_barrier *self, uint32_t flags, uint32_t *all)
+static int wait_once(struct step_barrier *self, uint32_t flags,
+                     struct ls_barrier_epoch_info *info)
 {
-    struct ls_barrier_epoch_info info;
     int status = ls_task_cancelled(self->task);
     if (status < 0) {
         give_up(self, status);
         return status;
     }
-    status = ls_barrier_wait(self->barrier, flags, self->timeout_ms, &info);
-    if (status < 0) {
+    status = ls_barrier_wait(self->barrier, flags, self->timeout_ms, info);
+    if (status < 0)
         self->failed = true;
+    return status;
+}
+
+/* All of the epoch see the same flags, so all give up. */
+static int out_of_step(struct step_barrier *self, uint32_t all)
+{
+    self->failed = true;
+    return (all & FLAG_FINISHING) != 0
+               ? ls_error(LS_ELOST, "barrier: the others have finished their "
+                                    "run, just before this node began")
+               : ls_error(LS_EABORTED, "barrier: members met at the two ends "
+                                       "of an iteration");
+}
+
+static int wait_at_start(struct step_barrier *self, uint32_t flags)
+{
+    const uint32_t place = self->begun ? FLAG_AT_START : FLAG_BEGINS;
+    struct ls_barrier_epoch_info info = {.flags = 0};
+    do {
+        const int status = wait_once(self, place | flags, &info);
+        if (status < 0)
+            return status;
+    } while ((info.flags & FLAG_AT_END) != 0 &&
+             (info.flags & (FLAG_AT_START | FLAG_FINISHING)) == 0);
+    if ((info.flags & FLAG_AT_END) != 0)
+        return out_of_step(self, info.flags);
+    self->begun = true;
+    if ((info.flags & FLAG_BEGINS) != 0)
+        ls_task_set_round(self->task, info.epoch + 1);
+    return LS_OK;
+}
+
+static int wait_at_end(struct step_barrier *self, uint32_t flags, uint32_t *all)
+{
+    struct ls_barrier_epoch_info info;
+    const int status = wait_once(self, FLAG_AT_END | flags, &info);
+    if (status < 0)
         return status;
-    }
+    if ((info.flags & FLAG_AT_START) != 0)
+        return out_of_step(self, info.flags & ~FLAG_FINISHING);
     *all = info.flags;
     return LS_OK;
 }
@@ -57,9 +107,9 @@ static int wait_once(struct step_barrier *self, uint32_t flags, uint32_t *all)
 static int run(ls_step *step, void *state)
 {
     struct step_barrier *self = state;
-    uint32_t all;
+    uint32_t all = 0;
     self->ran = true;
-    int status = wait_once(self, 0, &all);
+    int status = wait_at_start(self, 0);
     if (status < 0)
         return status;
     status = ls_yield(step);
@@ -67,8 +117,8 @@ static int run(ls_step *step, void *state)
         give_up(self, status);
         return status;
     }
-    status = wait_once(self, ls_task_finishing(self->task) ? FLAG_FINISHING : 0,
-                       &all);
+    status = wait_at_end(
+        self, ls_task_finishing(self->task) ? FLAG_FINISHING : 0, &all);
     if (status == LS_OK && (all & FLAG_FINISHING) != 0) {
         self->agreed = true;
         ls_task_finish_here(self->task);
@@ -81,9 +131,9 @@ static int run(ls_step *step, void *state)
 static void say_finished(struct step_barrier *self)
 {
     uint32_t all;
-    int status = wait_once(self, FLAG_FINISHING, &all);
+    int status = wait_at_start(self, FLAG_FINISHING);
     if (status == LS_OK)
-        status = wait_once(self, FLAG_FINISHING, &all);
+        status = wait_at_end(self, FLAG_FINISHING, &all);
     if (status < 0)
         ls_log_debug("barrier: after the end: %s", ls_error_text());
 }
@@ -101,6 +151,7 @@ static int finish(void *state, ls_task *task, int status)
     self->failed = false;
     self->agreed = false;
     self->ran = false;
+    self->begun = false;
     return LS_OK;
 }
 

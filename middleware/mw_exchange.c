@@ -21,8 +21,9 @@ struct exchange {
     int timeout_ms;
     ls_exchange_plan *plan;         /* own */
     ls_exchange_receiver *receiver; /* own; NULL: this node does not */
-    uint64_t iterations;
-    uint64_t run; /* from 1, as the task counts them */
+    uint64_t round;
+    uint64_t iterations; /* of this round */
+    uint64_t run;        /* from 1, as the task counts them */
 };
 
 /* Sending ---------------------------------------------------------------- */
@@ -59,7 +60,8 @@ static int send(struct exchange *exchange)
     ls_writer *writer;
     int status = ls_writer_create(&writer);
     if (status == LS_OK) {
-        status = ls_exchange_write(exchange->plan, context, writer);
+        status =
+            ls_exchange_write(exchange->plan, context, exchange->round, writer);
         if (status == LS_OK)
             status = emit(exchange, writer);
         else
@@ -91,10 +93,15 @@ static int finish(void *self, ls_task *task, int status)
 static int exchange_step(ls_step *step, void *self)
 {
     struct exchange *exchange = self;
+    const uint64_t round = ls_task_round(exchange->task);
+    if (round != exchange->round) {
+        exchange->round = round;
+        exchange->iterations = 0;
+    }
     const uint64_t iteration = exchange->iterations++;
     int status = LS_OK;
     if (exchange->receiver != NULL && iteration == 0)
-        ls_exchange_receiver_begin(exchange->receiver);
+        ls_exchange_receiver_begin(exchange->receiver, round);
     if (exchange->receiver != NULL && iteration >= exchange->skip)
         status = ls_exchange_receive(exchange->receiver, exchange->run);
     if (status != LS_OK || !exchange->sends)

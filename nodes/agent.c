@@ -12,6 +12,16 @@ static uint64_t seed_of_policy(uint64_t seed)
     return ls_rng_next(&rng);
 }
 
+/* What the streams of one life of a node stem from. */
+static uint64_t seed_of_life(uint64_t seed, unsigned generation)
+{
+    struct ls_rng rng;
+    if (generation == 0)
+        return seed;
+    ls_rng_seed(&rng, seed, UINT64_MAX - generation);
+    return ls_rng_next(&rng);
+}
+
 static void seed_env(struct ls_rng *rng, uint64_t seed, uint32_t node_id,
                      size_t index)
 {
@@ -45,7 +55,7 @@ static void *new_state(size_t bytes)
     return calloc(1, bytes > 0 ? bytes : 1);
 }
 
-static int init_env(struct agent *agent, const struct plan *plan,
+static int init_env(struct agent *agent, const struct plan *plan, uint64_t life,
                     uint32_t node_id, size_t index)
 {
     struct agent_env *env = &agent->envs[index];
@@ -53,7 +63,7 @@ static int init_env(struct agent *agent, const struct plan *plan,
     void *state = new_state(ops->state_bytes);
     if (state == NULL)
         return ls_error(LS_ENOMEM, "plugin %s: env", agent->plugin->name);
-    seed_env(&env->noise, plan->seed, node_id, index);
+    seed_env(&env->noise, life, node_id, index);
     const uint64_t seed = ls_rng_next(&env->noise);
     const int status = ops->init(state, plan->env, seed);
     if (status != LS_OK) {
@@ -101,15 +111,17 @@ static int init_scratch(struct agent *agent)
 }
 
 int agent_init(struct agent *out, const struct ls_plugin *plugin,
-               const struct plan *plan, uint32_t node_id, size_t n_envs)
+               const struct plan *plan, uint32_t node_id, unsigned generation,
+               size_t n_envs)
 {
     struct agent agent = {.plugin = plugin};
     agent.envs = calloc(n_envs, sizeof *agent.envs);
     if (agent.envs == NULL)
         return ls_error(LS_ENOMEM, "%zu environments", n_envs);
+    const uint64_t life = seed_of_life(plan->seed, generation);
     int status = LS_OK;
     while (agent.n_envs < n_envs && status == LS_OK) {
-        status = init_env(&agent, plan, node_id, agent.n_envs);
+        status = init_env(&agent, plan, life, node_id, agent.n_envs);
         agent.n_envs++; /* fini passes over what is not there */
     }
     if (status == LS_OK)

@@ -2,7 +2,9 @@
  *
  * Every node of a run starts with the same weights, since they follow from the
  * run's seed alone; environments and choices draw from streams of the node's
- * own, so that no number depends on which node runs where, or when.
+ * own, so that no number depends on which node runs where, or when. A node that
+ * was started again has other streams than before, so that it does not bring
+ * the same again.
  * Thread: serial. */
 #ifndef LOCKSTEP_AGENT_H
 #define LOCKSTEP_AGENT_H
@@ -34,13 +36,14 @@ struct agent {
 };
 
 /* Make n_envs environments (>= 1) and the policy from the plan's sections.
+ * generation: how often the node was started before.
  * Problems that the plugin notes about them are in the configuration's report.
  * out:    own; written on success only; give it to agent_fini().
  * Errors: what the plugin's init returns, with its name; LS_EHANDLER it names
  *         shapes outside the limits of plugin.h; LS_ENOMEM. */
 LS_MUST_USE int agent_init(struct agent *out, const struct ls_plugin *plugin,
                            const struct plan *plan, uint32_t node_id,
-                           size_t n_envs);
+                           unsigned generation, size_t n_envs);
 void agent_fini(struct agent *agent);
 
 /* The shape of what this agent brings or takes. */

@@ -3,6 +3,7 @@
 #endif
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -142,7 +143,50 @@ static int make_sink(struct hosted *hosted, const struct options *options,
     }
     *out = (struct report_sink){show_report, hosted};
     return render_create(&hosted->shown, &hosted->setup.plan, options->json,
-                         hosted->index);
+                         hosted->index, NULL);
+}
+
+/* "3,7", as `run` writes it. */
+static int read_gone(const struct plan *plan, const char *text, uint32_t *ids,
+                     size_t *n)
+{
+    *n = 0;
+    while (text != NULL && *text != '\0') {
+        size_t index;
+        char *end;
+        const unsigned long id = strtoul(text, &end, 10);
+        if (end == text || (*end != ',' && *end != '\0') || id > UINT32_MAX ||
+            *n == plan->n_nodes)
+            return ls_error(LS_EINVAL, "--gone: expected ids, as in 3,7");
+        const int status = plan_find(plan, (uint32_t)id, &index);
+        if (status != LS_OK)
+            return ls_error_at(status, "--gone");
+        ids[(*n)++] = (uint32_t)id;
+        text = *end == ',' ? end + 1 : end;
+    }
+    return LS_OK;
+}
+
+static int create_run(struct hosted *hosted, const struct options *options,
+                      const struct plan_endpoints *endpoints,
+                      struct report_sink sink)
+{
+    uint32_t gone[PLAN_NODES_MAX];
+    size_t n_gone;
+    const int status =
+        read_gone(&hosted->setup.plan, options->gone, gone, &n_gone);
+    if (status != LS_OK)
+        return status;
+    return node_run_create(&hosted->run, &(struct node_run_options){
+                                             .plan = &hosted->setup.plan,
+                                             .index = hosted->index,
+                                             .plugin = hosted->setup.plugin,
+                                             .endpoints = endpoints,
+                                             .sink = sink,
+                                             .generation = options->generation,
+                                             .gone = gone,
+                                             .n_gone = n_gone,
+                                         });
 }
 
 static int prepare(struct hosted *hosted, const struct options *options)
@@ -157,9 +201,7 @@ static int prepare(struct hosted *hosted, const struct options *options)
     if (status == LS_OK)
         status = make_sink(hosted, options, &sink);
     if (status == LS_OK)
-        status =
-            node_run_create(&hosted->run, &hosted->setup.plan, hosted->index,
-                            hosted->setup.plugin, &endpoints, sink);
+        status = create_run(hosted, options, &endpoints, sink);
     return status;
 }
 
@@ -197,6 +239,8 @@ int command_node(const struct options *options)
     status = command_setup(&hosted.setup, options);
     if (status != LS_OK)
         return ls_status_exit_code(status);
+    if (options->parent != 0)
+        plan_set_run(&hosted.setup.plan, options->parent);
     status = prepare(&hosted, options);
     const int exit_code = status == LS_OK
                               ? go(&hosted, options->parent != 0 ? 1 : N_ENDS)

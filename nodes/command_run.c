@@ -6,6 +6,7 @@
 #include "command.h"
 #include "processes.h"
 #include "render.h"
+#include "simulated.h"
 #include "supervise.h"
 #include "threads.h"
 
@@ -59,10 +60,67 @@ static int run_watched(const struct options *options, const struct setup *setup,
         ls_signal_watch(&signals, ends, N_ENDS, on_signal, watcher);
     if (status != LS_OK)
         return command_failed(status);
-    const int exit_code = options->threads
+    const int exit_code = options->as == AS_THREADS
                               ? run_threads(options, setup, watcher, left)
                               : run_processes(options, setup, watcher, left);
     ls_signal_unwatch(&signals);
+    return exit_code;
+}
+
+/* In a simulation nothing is left outside of this process, so a signal may
+ * end it as it does any other. */
+static int run_simulated(const struct options *options,
+                         const struct setup *setup, simulated *all)
+{
+    render *shown = NULL;
+    supervisor *watcher = NULL;
+    ls_runtime *runtime = simulated_runtime(all);
+    int exit_code = 1;
+    int status = render_create(&shown, &setup->plan, options->json,
+                               setup->plan.n_nodes, runtime);
+    if (status == LS_OK)
+        status = supervisor_create(&watcher, &setup->plan, shown, runtime);
+    if (status == LS_OK)
+        status =
+            simulated_supervise(all, watcher, options->timeout_s, &exit_code);
+    if (status != LS_OK) {
+        exit_code = command_failed(status);
+        simulated_print(all, stderr);
+    }
+    supervisor_destroy(&watcher);
+    render_destroy(&shown);
+    return exit_code;
+}
+
+static int run_in_simulation(const struct options *options,
+                             const struct setup *setup)
+{
+    struct faults faults;
+    FILE *log = NULL;
+    simulated *all = NULL;
+    int status = command_faults(
+        &faults, options->faults != NULL ? options->faults : "none",
+        &setup->plan);
+    if (status != LS_OK)
+        return ls_status_exit_code(status);
+    status = command_event_log(&log, options->event_log);
+    if (status != LS_OK) {
+        faults_fini(&faults);
+        return ls_status_exit_code(status);
+    }
+    status = simulated_create(
+        &all, &(struct simulated_options){.plan = &setup->plan,
+                                          .plugin = setup->plugin,
+                                          .faults = &faults,
+                                          .seed = setup->plan.seed,
+                                          .log = log});
+    const int exit_code = status == LS_OK ? run_simulated(options, setup, all)
+                                          : command_failed(status);
+    simulated_destroy(&all);
+    if (log != NULL && fclose(log) != 0)
+        (void)fprintf(stderr, "lockstep: %s was not written in full\n",
+                      options->event_log);
+    faults_fini(&faults);
     return exit_code;
 }
 
@@ -72,10 +130,10 @@ static int run_plan(const struct options *options, const struct setup *setup,
     render *shown = NULL;
     supervisor *watcher = NULL;
     int exit_code = 1;
-    int status =
-        render_create(&shown, &setup->plan, options->json, setup->plan.n_nodes);
+    int status = render_create(&shown, &setup->plan, options->json,
+                               setup->plan.n_nodes, NULL);
     if (status == LS_OK)
-        status = supervisor_create(&watcher, &setup->plan, shown);
+        status = supervisor_create(&watcher, &setup->plan, shown, NULL);
     if (status == LS_OK)
         exit_code = run_watched(options, setup, watcher, left);
     else
@@ -93,7 +151,8 @@ int command_run(const struct options *options)
     const int status = command_setup(&setup, options);
     if (status != LS_OK)
         return ls_status_exit_code(status);
-    if (!options->threads && setup.plan.world.transport == PLAN_INPROC) {
+    if (options->as != AS_THREADS &&
+        setup.plan.world.transport == PLAN_INPROC) {
         setup_fini(&setup);
         return command_failed(
             ls_error(LS_ECONFIG,
@@ -101,6 +160,12 @@ int command_run(const struct options *options)
                      "one process only: add --as threads",
                      options->config));
     }
+    if (options->as == AS_SIM) {
+        const int exit_code = run_in_simulation(options, &setup);
+        setup_fini(&setup);
+        return exit_code;
+    }
+    plan_set_run(&setup.plan, (long)getpid());
     bool left = false;
     const int exit_code = run_plan(options, &setup, &left);
     if (left)

@@ -18,6 +18,8 @@ int main(int argc, char **argv)
         return command_node(&options);
     case COMMAND_CHECK:
         return command_check(&options);
+    case COMMAND_SIM:
+        return command_sim(&options);
     case COMMAND_VERSION:
         printf("lockstep %s\n", version_text());
         return 0;

@@ -8,6 +8,7 @@
 #include "lockstep/event.h"
 #include "lockstep/log.h"
 
+#include "company.h"
 #include "memory.h"
 #include "role.h"
 
@@ -19,7 +20,11 @@ struct node_run {
     size_t index;
     struct plan_endpoints endpoints;
     struct report_sink sink;
+    ls_runtime *runtime; /* borrow */
     struct role role;
+    uint32_t *members; /* own; ids of the world: n_members */
+    size_t n_members;
+    company *others; /* own */
 
     ls_mutex mutex; /* what follows */
     enum phase phase;
@@ -29,26 +34,55 @@ struct node_run {
     char why[LS_ERROR_TEXT_MAX];
 };
 
-int node_run_create(node_run **out, const struct plan *plan, size_t index,
-                    const struct plugin *plugin,
-                    const struct plan_endpoints *endpoints,
-                    struct report_sink sink)
+static bool is_gone(const struct node_run_options *options, uint32_t id)
 {
+    for (size_t i = 0; i < options->n_gone; i++) {
+        if (options->gone[i] == id)
+            return true;
+    }
+    return false;
+}
+
+static int set_members(node_run *run, const struct node_run_options *options)
+{
+    const struct plan *plan = run->plan;
+    run->members = calloc(plan->n_nodes, sizeof *run->members);
+    if (run->members == NULL)
+        return ls_error(LS_ENOMEM, "the members of the world");
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        if (!is_gone(options, plan->nodes[i].id))
+            run->members[run->n_members++] = plan->nodes[i].id;
+    }
+    return LS_OK;
+}
+
+int node_run_create(node_run **out, const struct node_run_options *options)
+{
+    const struct plan *plan = options->plan;
+    const size_t index = options->index;
     node_run *run = calloc(1, sizeof *run);
     if (run == NULL)
         return ls_error(LS_ENOMEM, "node %u", (unsigned)plan->nodes[index].id);
     run->plan = plan;
     run->index = index;
-    run->endpoints = *endpoints;
-    run->sink = sink;
-    int status = ls_mutex_init(&run->mutex, ls_runtime_threads());
+    run->endpoints = *options->endpoints;
+    run->sink = options->sink;
+    run->runtime =
+        options->runtime != NULL ? options->runtime : ls_runtime_threads();
+    int status = ls_mutex_init(&run->mutex, run->runtime);
     if (status != LS_OK) {
         free(run);
         return status;
     }
-    status = role_init(&run->role, plan, index, plugin_table(plugin), sink);
+    status = set_members(run, options);
+    if (status == LS_OK)
+        status = role_init(
+            &run->role, plan, index, options->generation,
+            options->plugin != NULL ? plugin_table(options->plugin) : NULL,
+            options->sink, options->watch);
     if (status != LS_OK) {
         ls_mutex_fini(&run->mutex);
+        free(run->members);
         free(run);
         return status;
     }
@@ -62,6 +96,7 @@ void node_run_destroy(node_run **run)
         return;
     role_fini(&(*run)->role);
     ls_mutex_fini(&(*run)->mutex);
+    free((*run)->members);
     free(*run);
     *run = NULL;
 }
@@ -99,11 +134,8 @@ static int create_node(node_run *run)
     const struct plan_node *planned = &plan->nodes[run->index];
     const struct plan_endpoints *endpoints = &run->endpoints;
     const char *attach[PLAN_ATTACH_MAX];
-    uint32_t members[PLAN_NODES_MAX];
     for (size_t i = 0; i < endpoints->n_attach; i++)
         attach[i] = endpoints->attach[i];
-    for (size_t i = 0; i < plan->n_nodes; i++)
-        members[i] = plan->nodes[i].id;
 
     struct ls_node_options options;
     ls_node_options_init(&options);
@@ -116,13 +148,14 @@ static int create_node(node_run *run)
     options.attach = attach;
     options.n_attach = endpoints->n_attach;
     options.topology = plan->world.topology;
-    options.world_size = (uint32_t)plan->n_nodes;
-    options.members = members;
+    options.world_size = (uint32_t)run->n_members;
+    options.members = run->members;
     options.config_hash = plan->hash;
     options.start_timeout_ms = plan->world.start_timeout_ms;
     options.heartbeat_ms = plan->world.heartbeat_ms;
     options.silence_ms = plan->world.silence_ms;
     options.insecure = plan->world.insecure;
+    options.runtime = run->runtime;
     const int status = ls_node_create(&run->node, &options);
     /* What the node refuses stood in the file, or on the command line. */
     return status == LS_EINVAL ? LS_ECONFIG : status;
@@ -142,7 +175,9 @@ static int create_task(node_run *run)
         });
     if (status == LS_OK)
         role_use(&run->role, run->task);
-    return status;
+    return status == LS_OK
+               ? company_create(&run->others, run->plan, run->index, run->task)
+               : status;
 }
 
 static int join_world(node_run *run)
@@ -174,7 +209,7 @@ static int live(node_run *run)
     if (status == LS_OK)
         status = enter(run, PHASE_RUNNING);
     if (status == LS_OK)
-        status = ls_task_run(run->task, UINT64_MAX);
+        status = company_run(run->others);
 
     ls_mutex_lock(&run->mutex);
     run->phase = PHASE_OVER;
@@ -246,6 +281,7 @@ int node_run_go(node_run *run)
     run->sink.put(run->sink.self, &report);
     if (run->node != NULL)
         ls_node_stop(run->node, status);
+    company_destroy(&run->others);
     ls_task_destroy(&run->task);
     ls_node_destroy(&run->node);
     if (status != LS_OK)

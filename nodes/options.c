@@ -16,16 +16,26 @@ enum option_kind {
     OPTION_JSON,
     OPTION_AS,
     OPTION_TIMEOUT,
+    OPTION_NODES,
+    OPTION_FAULTS,
+    OPTION_EVENT_LOG,
+    OPTION_SEEDS,
+    OPTION_FIRST,
+    OPTION_SABOTAGE,
     OPTION_ID,
     OPTION_BIND,
     OPTION_ADVERTISE,
     OPTION_ATTACH,
     OPTION_REPORT_FD,
-    OPTION_PARENT
+    OPTION_PARENT,
+    OPTION_GENERATION,
+    OPTION_GONE
 };
 
 #define ON(command) (1u << (command))
-#define ON_ALL      (ON(COMMAND_RUN) | ON(COMMAND_NODE) | ON(COMMAND_CHECK))
+#define ON_ALL                                                                 \
+    (ON(COMMAND_RUN) | ON(COMMAND_NODE) | ON(COMMAND_CHECK) | ON(COMMAND_SIM))
+#define ON_SIM (ON(COMMAND_RUN) | ON(COMMAND_SIM))
 
 static const struct option_spec {
     const char *name;
@@ -37,14 +47,22 @@ static const struct option_spec {
     {"--set", OPTION_SET, "key=value", ON_ALL},
     {"--out", OPTION_OUT, "a folder", ON_ALL},
     {"--json", OPTION_JSON, NULL, ON_ALL},
-    {"--as", OPTION_AS, "processes or threads", ON(COMMAND_RUN)},
+    {"--nodes", OPTION_NODES, "a number of nodes", ON_ALL},
+    {"--as", OPTION_AS, "processes, threads or sim", ON(COMMAND_RUN)},
     {"--timeout", OPTION_TIMEOUT, "seconds", ON(COMMAND_RUN)},
+    {"--faults", OPTION_FAULTS, "a name or a file", ON_SIM},
+    {"--event-log", OPTION_EVENT_LOG, "a file", ON_SIM},
+    {"--seeds", OPTION_SEEDS, "a number of seeds", ON(COMMAND_SIM)},
+    {"--first", OPTION_FIRST, "a seed", ON(COMMAND_SIM)},
+    {"--sabotage", OPTION_SABOTAGE, "what to break", ON(COMMAND_SIM)},
     {"--id", OPTION_ID, "a node's id", ON(COMMAND_NODE)},
     {"--bind", OPTION_BIND, "an endpoint", ON(COMMAND_NODE)},
     {"--advertise", OPTION_ADVERTISE, "an endpoint", ON(COMMAND_NODE)},
     {"--attach", OPTION_ATTACH, "an endpoint", ON(COMMAND_NODE)},
     {"--report-fd", OPTION_REPORT_FD, "a descriptor", ON(COMMAND_NODE)},
     {"--parent", OPTION_PARENT, "a process id", ON(COMMAND_NODE)},
+    {"--generation", OPTION_GENERATION, "a number", ON(COMMAND_NODE)},
+    {"--gone", OPTION_GONE, "ids", ON(COMMAND_NODE)},
 };
 #define N_SPECS (sizeof specs / sizeof specs[0])
 
@@ -52,6 +70,7 @@ static const char *const command_names[] = {
     [COMMAND_NONE] = "",           [COMMAND_HELP] = "help",
     [COMMAND_VERSION] = "version", [COMMAND_RUN] = "run",
     [COMMAND_NODE] = "node",       [COMMAND_CHECK] = "check",
+    [COMMAND_SIM] = "sim",
 };
 #define N_COMMANDS (sizeof command_names / sizeof command_names[0])
 
@@ -101,20 +120,61 @@ static int parse_set(struct options *out, char *text)
     return LS_OK;
 }
 
+/* --nodes 9 is --set nodes.0.count=9. */
+static int parse_nodes(struct options *out, const char *name, const char *text)
+{
+    uint64_t number;
+    const int status = parse_whole(name, text, UINT32_MAX, &number);
+    if (status != LS_OK)
+        return status;
+    if (out->n_sets == OPTIONS_REPEATS_MAX)
+        return ls_error(LS_EINVAL, "--set: at most %d of them",
+                        OPTIONS_REPEATS_MAX);
+    out->sets[out->n_sets].path = "nodes.0.count";
+    out->sets[out->n_sets].value = text;
+    out->n_sets++;
+    return LS_OK;
+}
+
 static int parse_as(struct options *out, const char *text)
 {
-    static const char *const names[] = {"processes", "threads"};
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const names[] = {[AS_PROCESSES] = "processes",
+                                        [AS_THREADS] = "threads",
+                                        [AS_SIM] = "sim"};
+    const size_t n = sizeof names / sizeof names[0];
+    for (size_t i = 0; i < n; i++) {
         if (strcmp(text, names[i]) == 0) {
-            out->threads = i == 1;
+            out->as = (enum options_as)i;
             return LS_OK;
         }
     }
-    const char *nearest = ls_nearest(text, names, 2);
+    const char *nearest = ls_nearest(text, names, n);
     if (nearest != NULL)
         return ls_error(LS_EINVAL, "--as %s: did you mean \"%s\"?", text,
                         nearest);
-    return ls_error(LS_EINVAL, "--as %s: expected processes or threads", text);
+    return ls_error(LS_EINVAL, "--as %s: expected processes, threads or sim",
+                    text);
+}
+
+/* Where an option goes whose value is taken as it is; NULL: it is not one. */
+static const char **place_of(struct options *out, enum option_kind kind)
+{
+    switch (kind) {
+    case OPTION_OUT:
+        return &out->out;
+    case OPTION_BIND:
+        return &out->bind;
+    case OPTION_ADVERTISE:
+        return &out->advertise;
+    case OPTION_FAULTS:
+        return &out->faults;
+    case OPTION_EVENT_LOG:
+        return &out->event_log;
+    case OPTION_SABOTAGE:
+        return &out->sabotage;
+    default:
+        return NULL;
+    }
 }
 
 static int parse_value(struct options *out, const struct option_spec *spec,
@@ -126,30 +186,33 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         out->json = true;
         return LS_OK;
     }
+    const char **place = place_of(out, spec->kind);
+    if (place != NULL) {
+        *place = text;
+        return LS_OK;
+    }
     switch (spec->kind) {
     case OPTION_SEED:
         out->seed = text;
-        return parse_whole(spec->name, text, INT64_MAX, &number);
+        out->n_seeds = 1;
+        return parse_whole(spec->name, text, INT64_MAX, &out->first_seed);
     case OPTION_SET:
         return parse_set(out, text);
-    case OPTION_OUT:
-        out->out = text;
-        return LS_OK;
     case OPTION_AS:
         return parse_as(out, text);
     case OPTION_TIMEOUT:
         return parse_seconds(spec->name, text, &out->timeout_s);
+    case OPTION_NODES:
+        return parse_nodes(out, spec->name, text);
+    case OPTION_SEEDS:
+        return parse_whole(spec->name, text, INT64_MAX, &out->n_seeds);
+    case OPTION_FIRST:
+        return parse_whole(spec->name, text, INT64_MAX, &out->first_seed);
     case OPTION_ID:
         status = parse_whole(spec->name, text, UINT32_MAX, &number);
         out->id = (uint32_t)number;
         out->has_id = true;
         return status;
-    case OPTION_BIND:
-        out->bind = text;
-        return LS_OK;
-    case OPTION_ADVERTISE:
-        out->advertise = text;
-        return LS_OK;
     case OPTION_ATTACH:
         if (out->n_attach == OPTIONS_REPEATS_MAX)
             return ls_error(LS_EINVAL, "--attach: at most %d of them",
@@ -164,7 +227,11 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         status = parse_whole(spec->name, text, INT_MAX, &number);
         out->parent = (long)number;
         return status;
-    case OPTION_JSON:
+    case OPTION_GENERATION:
+        status = parse_whole(spec->name, text, UINT32_MAX, &number);
+        out->generation = (unsigned)number;
+        return status;
+    default:
         break;
     }
     return LS_OK;
@@ -251,8 +318,8 @@ static int parse_command(struct options *out, const char *text)
                         "there is no \"lockstep %s\"; did you mean \"%s\"?",
                         text, nearest);
     return ls_error(LS_EINVAL,
-                    "there is no \"lockstep %s\"; there are run, node, check "
-                    "and help",
+                    "there is no \"lockstep %s\"; there are run, node, check, "
+                    "sim and help",
                     text);
 }
 
@@ -287,12 +354,16 @@ static int check_complete(const struct options *options)
                         "which node? As in: lockstep node %s --id 0; "
                         "lockstep check %s lists them",
                         options->config, options->config);
+    if (options->command == COMMAND_RUN && options->as != AS_SIM &&
+        (options->faults != NULL || options->event_log != NULL))
+        return ls_error(LS_EINVAL, "%s is for a simulation: add --as sim",
+                        options->faults != NULL ? "--faults" : "--event-log");
     return LS_OK;
 }
 
 int options_parse(struct options *out, int argc, char **argv)
 {
-    struct options options = {.report_fd = -1};
+    struct options options = {.report_fd = -1, .n_seeds = 100};
     if (argc < 2) {
         *out = options;
         return LS_OK;

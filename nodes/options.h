@@ -16,8 +16,12 @@ enum command {
     COMMAND_VERSION,
     COMMAND_RUN,
     COMMAND_NODE,
-    COMMAND_CHECK
+    COMMAND_CHECK,
+    COMMAND_SIM
 };
+
+/* What runs the nodes of `run`. */
+enum options_as { AS_PROCESSES, AS_THREADS, AS_SIM };
 
 #define OPTIONS_REPEATS_MAX 64
 
@@ -36,8 +40,17 @@ struct options {
     bool json;
 
     /* run */
-    bool threads;
+    enum options_as as;
     double timeout_s; /* 0: none */
+
+    /* run --as sim, and sim */
+    const char *faults;    /* a name or a file; NULL: none, in sim all */
+    const char *event_log; /* a file; NULL: none */
+
+    /* sim */
+    uint64_t n_seeds;
+    uint64_t first_seed;
+    const char *sabotage; /* NULL: none */
 
     /* node */
     uint32_t id;
@@ -48,6 +61,8 @@ struct options {
     size_t n_attach;
     int report_fd; /* -1: none; given by `run` to the nodes that it starts */
     long parent;   /* the pid of that run; 0: none */
+    unsigned generation; /* how often the node was started before */
+    const char *gone;    /* ids that the run goes on without, "3,7"; or NULL */
 };
 
 /* Read the command line. argv's texts are changed: "--set a=b" is cut.

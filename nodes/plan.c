@@ -5,10 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const plan_role_names[PLAN_N_ROLES + 1] = {"learner", "collector",
-                                                       "evaluator", NULL};
+#include "lockstep/random.h"
+
+const char *const plan_role_names[PLAN_N_ROLES + 1] = {
+    "learner", "collector", "evaluator", "member", NULL};
 const char *const plan_transport_names[] = {"tcp", "ipc", "inproc", NULL};
 const char *const plan_topology_names[] = {"mesh", "star", NULL};
+const char *const plan_policy_names[] = {"fail", "go_on", "restart", NULL};
 
 static const char name_characters[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -83,6 +86,34 @@ static void read_roles(struct plan *plan, ls_config_section *root)
     plan->stop_minutes = ls_config_double(stop, "minutes", 0.0, 0.0, 1e6);
 }
 
+static void read_barrier(struct plan_barrier *barrier,
+                         ls_config_section *section)
+{
+    barrier->epochs = ls_config_int(section, "epochs", 100, 1, INT32_MAX);
+    barrier->failures = ls_config_int(section, "failures", 0, 0, INT32_MAX);
+    barrier->timeout_ms =
+        (int)ls_config_int(section, "timeout_ms", 60000, 1, 86400000);
+    barrier->pace_ms = (int)ls_config_int(section, "pace_ms", 0, 0, 60000);
+    barrier->events = ls_config_int(section, "events", 0, 0, 1000000);
+}
+
+static void read_sim(struct plan_sim *sim, ls_config_section *section)
+{
+    sim->epochs = ls_config_int(section, "epochs", 15, 1, INT32_MAX);
+    sim->events = ls_config_int(section, "events", 1, 0, 1000000);
+    sim->pace_ms = (int)ls_config_int(section, "pace_ms", 250, 0, 60000);
+}
+
+/* Only a learner that is started again has a use for a checkpoint. */
+static void read_learner(struct plan *plan, ls_config_section *root)
+{
+    ls_config_section *learner = ls_config_section_at(root, "learner");
+    const bool restarts = plan->n_nodes > plan->first &&
+                          plan->nodes[plan->first].policy == PLAN_RESTART;
+    plan->checkpoint_every = ls_config_int(learner, "checkpoint_every",
+                                           restarts ? 10 : 0, 0, INT32_MAX);
+}
+
 static void read_job(struct plan *plan, ls_config_section *root)
 {
     plan->job = ls_config_string(root, "job", "lockstep");
@@ -94,7 +125,6 @@ static void read_job(struct plan *plan, ls_config_section *root)
                           LS_JOB_MAX);
     plan->seed = (uint64_t)ls_config_int(root, "seed", 0, 0, INT64_MAX);
     plan->plugin = ls_config_string(root, "plugin", "");
-    (void)ls_config_require(root, "plugin");
 }
 
 static int read_out(struct plan *plan, ls_config_section *root)
@@ -120,6 +150,8 @@ int plan_read(struct plan *out, ls_config **config, const char *path)
     read_job(&plan, root);
     read_world(&plan.world, ls_config_section_at(root, "world"));
     read_roles(&plan, root);
+    read_barrier(&plan.barrier, ls_config_section_at(root, "barrier"));
+    read_sim(&plan.sim, ls_config_section_at(root, "sim"));
     plan.env = ls_config_section_at(root, "env");
     plan.policy = ls_config_section_at(root, "policy");
     plan.hash = ls_config_hash(*config);
@@ -127,6 +159,10 @@ int plan_read(struct plan *out, ls_config **config, const char *path)
     int status = read_out(&plan, root);
     if (status == LS_OK)
         status = plan_read_nodes(&plan, root);
+    if (!plan_is_of_members(&plan))
+        (void)ls_config_require(root, "plugin");
+    if (status == LS_OK)
+        read_learner(&plan, root);
     if (status != LS_OK) {
         plan_fini(&plan);
         return status;
@@ -153,6 +189,29 @@ void plan_fini(struct plan *plan)
     free(plan->path);
     ls_config_destroy(&plan->config);
     memset(plan, 0, sizeof *plan);
+}
+
+bool plan_is_of_members(const struct plan *plan)
+{
+    return plan->n_nodes > 0 && plan->nodes[0].role == PLAN_MEMBER;
+}
+
+void plan_set_run(struct plan *plan, long pid)
+{
+    struct ls_rng rng;
+    ls_rng_seed(&rng, plan->hash, (uint64_t)pid);
+    do
+        plan->hash = ls_rng_next(&rng);
+    while (plan->hash == 0); /* 0 would be content with any */
+}
+
+bool plan_can_lose_nodes(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        if (plan->nodes[i].policy != PLAN_FAIL)
+            return true;
+    }
+    return false;
 }
 
 int plan_find(const struct plan *plan, uint32_t id, size_t *index)

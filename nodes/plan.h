@@ -15,20 +15,41 @@
 #include "lockstep/config.h"
 #include "lockstep/node.h"
 
-enum plan_role { PLAN_LEARNER, PLAN_COLLECTOR, PLAN_EVALUATOR, PLAN_N_ROLES };
+enum plan_role {
+    PLAN_LEARNER,
+    PLAN_COLLECTOR,
+    PLAN_EVALUATOR,
+    PLAN_MEMBER, /* only keeps step with the others; needs no plugin */
+    PLAN_N_ROLES
+};
 extern const char *const plan_role_names[PLAN_N_ROLES + 1]; /* NULL at last */
 
 enum plan_transport { PLAN_TCP, PLAN_IPC, PLAN_INPROC };
 extern const char *const plan_transport_names[];
 extern const char *const plan_topology_names[];
 
+/* What becomes of the run when a node fails. */
+enum plan_policy {
+    PLAN_FAIL,   /* it fails too */
+    PLAN_GO_ON,  /* it goes on without the node */
+    PLAN_RESTART /* the node is started again, and the others wait for it */
+};
+extern const char *const plan_policy_names[];
+
 #define PLAN_NODES_MAX  1024
 #define PLAN_ATTACH_MAX 16
+
+/* No restart waits longer. */
+#define PLAN_BACKOFF_MAX_MS 10000
 
 /* Texts: own; "" where the file says nothing. */
 struct plan_node {
     uint32_t id;
     enum plan_role role;
+    enum plan_policy policy;
+    unsigned max_restarts; /* of the node in a run; with PLAN_RESTART */
+    int backoff_ms;        /* before the first; each further one waits twice
+                            * as long as the one before */
     char *labels;
     char *host; /* under which others reach it, when it runs alone */
     int port;   /* with host */
@@ -48,6 +69,22 @@ struct plan_world {
     bool insecure;
 };
 
+/* What members do. */
+struct plan_barrier {
+    int64_t epochs;   /* to go through together */
+    int64_t failures; /* epochs that may fail before a member gives up */
+    int timeout_ms;   /* of each wait */
+    int pace_ms;      /* between two epochs: 0 to so much, at random */
+    int64_t events;   /* reliable ones that each emits before each epoch */
+    int sabotage;     /* enum ls_sabotage; what to break on purpose */
+};
+
+/* What members do instead in `lockstep sim`, where failures are borne. */
+struct plan_sim {
+    int64_t epochs, events;
+    int pace_ms;
+};
+
 struct plan {
     ls_config *config; /* own */
     char *path;        /* own; of the file */
@@ -60,7 +97,8 @@ struct plan {
     struct plan_world world;
     struct plan_node *nodes; /* own; n_nodes, in the file's order */
     size_t n_nodes;
-    size_t first; /* index of the learner: the star's hub, the mesh's seed */
+    size_t first; /* index of the learner, or of the first member: the star's
+                   * hub, the mesh's seed */
 
     size_t envs, steps;    /* of each collector */
     size_t episodes;       /* of an evaluation */
@@ -68,6 +106,10 @@ struct plan {
     int64_t every;         /* evaluate each so many updates */
     int64_t stop_env_step; /* 0: no such end */
     double stop_minutes;   /* 0: no such end */
+    int64_t checkpoint_every; /* the learner's updates between two; 0: none */
+
+    struct plan_barrier barrier;
+    struct plan_sim sim;
 
     ls_config_section *env, *policy; /* the plugin's */
 };
@@ -82,6 +124,16 @@ void plan_fini(struct plan *plan);
 
 /* Part of plan_read(): the list `nodes`. Errors: LS_ENOMEM. */
 LS_MUST_USE int plan_read_nodes(struct plan *plan, ls_config_section *root);
+
+/* Whether its nodes are members, which have nothing to learn. */
+bool plan_is_of_members(const struct plan *plan);
+
+/* Whether the run can outlive a node. */
+bool plan_can_lose_nodes(const struct plan *plan);
+
+/* Have the nodes of one run refuse those of another run of the same file: when
+ * a node dies, the other run may get its port. pid: of the run. */
+void plan_set_run(struct plan *plan, long pid);
 
 /* Find a node. Errors: LS_EINVAL there is none: lists those there are. */
 LS_MUST_USE int plan_find(const struct plan *plan, uint32_t id, size_t *index);

@@ -181,8 +181,38 @@ static int read_host(struct plan *plan, const struct item *item,
     return LS_OK;
 }
 
+static void read_policy(struct plan *plan, const struct item *item)
+{
+    ls_config_section *section = item->section;
+    const enum plan_policy policy = (enum plan_policy)ls_config_choice(
+        section, "policy", PLAN_FAIL, plan_policy_names);
+    static const char *const keys[] = {"max_restarts", "backoff_ms"};
+    for (size_t i = 0; i < 2 && policy != PLAN_RESTART; i++) {
+        if (ls_config_has(section, keys[i]))
+            ls_config_problem(section, keys[i],
+                              "%s goes with policy: restart only; here it is "
+                              "%s",
+                              keys[i], plan_policy_names[policy]);
+    }
+    const unsigned max_restarts =
+        (unsigned)ls_config_int(section, "max_restarts", 3, 0, 1000000);
+    const int backoff_ms =
+        (int)ls_config_int(section, "backoff_ms", 100, 1, PLAN_BACKOFF_MAX_MS);
+    for (size_t k = 0; k < item->n; k++) {
+        struct plan_node *node = &plan->nodes[item->first + k];
+        node->policy = policy;
+        node->max_restarts = max_restarts;
+        node->backoff_ms = backoff_ms;
+        if (policy == PLAN_GO_ON && node->role == PLAN_LEARNER)
+            ls_config_problem(section, "policy",
+                              "nothing is learned without the learner: say "
+                              "fail or restart");
+    }
+}
+
 static int read_item(struct plan *plan, const struct item *item)
 {
+    read_policy(plan, item);
     const char *labels = ls_config_string(item->section, "labels", "");
     for (size_t k = 0; k < item->n; k++) {
         struct plan_node *node = &plan->nodes[item->first + k];
@@ -206,6 +236,13 @@ static void check_roles(struct plan *plan, ls_config_section *root)
         counts[role]++;
         if (role == PLAN_LEARNER)
             plan->first = i;
+    }
+    if (counts[PLAN_MEMBER] > 0) {
+        if (counts[PLAN_MEMBER] < plan->n_nodes)
+            ls_config_problem(root, "nodes",
+                              "members keep step among themselves; a job has "
+                              "either members or learner and collectors");
+        return;
     }
     if (counts[PLAN_LEARNER] != 1)
         ls_config_problem(root, "nodes",

@@ -37,6 +37,10 @@ static void print_node(const struct plan *plan, size_t index,
         printf("-");
     if (node->labels[0] != '\0')
         printf("  [%s]", node->labels);
+    if (node->policy == PLAN_GO_ON)
+        printf("  go on without it");
+    if (node->policy == PLAN_RESTART)
+        printf("  restart, up to %u times", node->max_restarts);
     printf("\n");
 }
 
@@ -75,10 +79,16 @@ static int write_node(const struct plan *plan, size_t index, ls_writer *out)
     const int status = make_row(plan, index, &row);
     if (status != LS_OK)
         return status;
-    ls_write_map(out, 6);
+    const bool restarts = node->policy == PLAN_RESTART;
+    ls_write_map(out, restarts ? 9 : 7);
     json_int(out, "id", node->id);
     json_string(out, "role", plan_role_names[node->role]);
     json_string(out, "labels", node->labels);
+    json_string(out, "policy", plan_policy_names[node->policy]);
+    if (restarts) {
+        json_int(out, "max_restarts", node->max_restarts);
+        json_int(out, "backoff_ms", node->backoff_ms);
+    }
     json_string(out, "bind", row.endpoints.bind);
     json_string(out, "advertise", row.listens);
     ls_write_string(out, "attach");

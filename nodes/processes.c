@@ -14,12 +14,13 @@ struct processes {
     const struct plan *plan;       /* borrow */
     supervisor *watcher;           /* borrow */
     child **children;              /* own; n_nodes, NULL: not started */
+    bool quiet; /* no life that is over can still note anything */
     struct socket_folder folder;
 };
 
 /* The arguments of one node; texts that are put together live in `text`. */
 struct arguments {
-    char *argv[2 * OPTIONS_REPEATS_MAX + 2 * PLAN_ATTACH_MAX + 24];
+    char *argv[2 * OPTIONS_REPEATS_MAX + 2 * PLAN_ATTACH_MAX + 28];
     size_t n;
     char *text; /* own */
     size_t used, size;
@@ -60,9 +61,24 @@ static void add_set(struct arguments *arguments, const char *path,
     add_pair(arguments, "--set", text);
 }
 
-static size_t text_size(const struct options *options)
+/* "3,7" */
+static void add_gone(struct arguments *arguments, const struct launch *launch)
 {
-    size_t size = 128; /* the numbers */
+    char *text = arguments->text + arguments->used;
+    size_t n = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < launch->n_gone; i++)
+        n += (size_t)snprintf(text + n, arguments->size - arguments->used - n,
+                              "%s%u", i > 0 ? "," : "",
+                              (unsigned)launch->gone[i]);
+    arguments->used += n + 1;
+    add_pair(arguments, "--gone", text);
+}
+
+static size_t text_size(const struct options *options,
+                        const struct launch *launch)
+{
+    size_t size = 128 + 11 * launch->n_gone; /* the numbers */
     for (size_t i = 0; i < options->n_sets; i++)
         size +=
             strlen(options->sets[i].path) + strlen(options->sets[i].value) + 2;
@@ -71,11 +87,12 @@ static size_t text_size(const struct options *options)
 
 static int make_arguments(struct arguments *out,
                           const struct processes *launched, size_t index,
-                          const struct plan_endpoints *endpoints)
+                          const struct launch *launch)
 {
+    const struct plan_endpoints *endpoints = launch->endpoints;
     const struct options *options = launched->options;
     memset(out, 0, sizeof *out);
-    out->size = text_size(options);
+    out->size = text_size(options, launch);
     out->text = malloc(out->size);
     if (out->text == NULL)
         return ls_error(LS_ENOMEM, "starting a node");
@@ -92,19 +109,23 @@ static int make_arguments(struct arguments *out,
     add_pair(out, "--out", options->out);
     add_number(out, "--report-fd", CHILD_REPORT_FD);
     add_number(out, "--parent", (long)getpid());
+    if (launch->generation > 0)
+        add_number(out, "--generation", (long)launch->generation);
+    add_gone(out, launch);
     add(out, "--");
     add(out, options->config);
     return LS_OK;
 }
 
-static int start(void *self, size_t index,
-                 const struct plan_endpoints *endpoints)
+static int start(void *self, size_t index, const struct launch *launch)
 {
     processes *launched = self;
     struct arguments arguments;
-    int status = make_arguments(&arguments, launched, index, endpoints);
+    int status = make_arguments(&arguments, launched, index, launch);
     if (status != LS_OK)
         return status;
+    launched->quiet =
+        child_destroy(&launched->children[index]) && launched->quiet;
     status = child_start(&launched->children[index], arguments.argv, index,
                          launched->watcher);
     free(arguments.text);
@@ -127,6 +148,7 @@ int processes_create(processes **out, const struct options *options,
     made->options = options;
     made->plan = plan;
     made->watcher = watcher;
+    made->quiet = true;
     made->children = calloc(plan->n_nodes, sizeof *made->children);
     int status = made->children != NULL
                      ? LS_OK
@@ -147,7 +169,7 @@ bool processes_destroy(processes **launched)
 {
     if (launched == NULL || *launched == NULL)
         return true;
-    bool quiet = true;
+    bool quiet = (*launched)->quiet;
     for (size_t i = 0; i < (*launched)->plan->n_nodes; i++)
         quiet = child_destroy(&(*launched)->children[i]) && quiet;
     socket_folder_remove(&(*launched)->folder);

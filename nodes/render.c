@@ -17,7 +17,7 @@ static bool wants_colour(int fd)
 }
 
 int render_create(render **out, const struct plan *plan, bool json,
-                  size_t alone)
+                  size_t alone, ls_runtime *runtime)
 {
     render *made = calloc(1, sizeof *made);
     if (made == NULL)
@@ -27,7 +27,8 @@ int render_create(render **out, const struct plan *plan, bool json,
     made->lead = alone < plan->n_nodes ? alone : plan->first;
     made->colour_out = wants_colour(STDOUT_FILENO);
     made->colour_err = wants_colour(STDERR_FILENO);
-    made->born_at = ls_now(ls_runtime_threads());
+    made->runtime = runtime != NULL ? runtime : ls_runtime_threads();
+    made->born_at = ls_now(made->runtime);
     made->nodes = calloc(plan->n_nodes, sizeof *made->nodes);
     int status =
         made->nodes != NULL ? LS_OK : ls_error(LS_ENOMEM, "showing the run");
@@ -73,7 +74,7 @@ struct count_text render_count(int64_t value)
 struct totals render_totals(const struct render *self)
 {
     const int64_t now =
-        self->ended_at != 0 ? self->ended_at : ls_now(ls_runtime_threads());
+        self->ended_at != 0 ? self->ended_at : ls_now(self->runtime);
     const double second = (double)LS_NS_PER_S;
     struct totals totals = {.wall_s = (double)(now - self->born_at) / second};
     for (size_t i = 0; i < self->plan->n_nodes; i++) {
@@ -151,6 +152,13 @@ static void show_line(render *self)
         ls_progress_show(self->progress, line);
         return;
     }
+    if (plan_is_of_members(self->plan)) {
+        (void)snprintf(line, sizeof line, "%s  %.1f s  %s epochs", who,
+                       totals.wall_s,
+                       render_count(self->nodes[self->lead].last.epochs).text);
+        ls_progress_show(self->progress, line);
+        return;
+    }
     print_return(self, mean_return, sizeof mean_return);
     (void)snprintf(line, sizeof line,
                    "%s  %.1f s  iteration %s%s  %s env steps  %s/s", who,
@@ -189,7 +197,7 @@ static void count(render *self, size_t index, const struct report *report)
         return;
     self->iteration = report->iteration;
     self->env_step = report->env_step;
-    self->counted_at = ls_now(ls_runtime_threads());
+    self->counted_at = ls_now(self->runtime);
 }
 
 void render_report(render *self, size_t index, const struct report *report)
@@ -204,7 +212,7 @@ void render_report(render *self, size_t index, const struct report *report)
     case REPORT_STARTED:
         node->state = NODE_IN;
         if (self->formed_at == 0)
-            self->formed_at = ls_now(ls_runtime_threads());
+            self->formed_at = ls_now(self->runtime);
         break;
     case REPORT_EVALUATION:
         self->evaluation = *report;
@@ -214,7 +222,8 @@ void render_report(render *self, size_t index, const struct report *report)
         break;
     case REPORT_FAILED:
         node->state = NODE_FAILED;
-        self->failed = true;
+        if (self->plan->nodes[index].policy == PLAN_FAIL)
+            self->failed = true;
         break;
     case REPORT_PROGRESS:
     case REPORT_N_KINDS:
@@ -237,6 +246,24 @@ void render_line(render *self, size_t index, const char *line)
         (void)fprintf(stderr, "%s\n", line);
     else
         (void)fprintf(stderr, "%.*s: %s\n", (int)strlen(name) - 1, name, line);
+}
+
+void render_policy(render *self, const struct render_policy *policy)
+{
+    struct rendered_node *node = &self->nodes[policy->index];
+    node->state = NODE_AWAITED;
+    node->restarts = policy->restart > 0 ? policy->restart : node->restarts;
+    node->let_go = policy->restart == 0;
+    /* A learner that comes back may count from an earlier iteration on. */
+    if (policy->index == self->lead)
+        self->iteration = 0;
+    if (self->progress != NULL)
+        ls_progress_clear(self->progress);
+    (void)fprintf(stderr, "lockstep: %s\n", policy->text);
+    (void)fflush(stderr);
+    if (self->json != NULL)
+        render_json_policy(self, policy);
+    show_line(self);
 }
 
 void render_failed(render *self, const struct render_failure *failure)
@@ -278,7 +305,7 @@ static void show_remains(const render *self)
 
 void render_end(render *self)
 {
-    self->ended_at = ls_now(ls_runtime_threads());
+    self->ended_at = ls_now(self->runtime);
     if (self->failed)
         show_remains(self);
     else if (self->progress != NULL)

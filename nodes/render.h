@@ -12,9 +12,9 @@
 typedef struct render render;
 
 /* plan: borrow. alone: index of the one node that is watched; n_nodes: all.
- * Errors: LS_ENOMEM. */
+ * runtime: whose time it shows; NULL: threads. Errors: LS_ENOMEM. */
 LS_MUST_USE int render_create(render **out, const struct plan *plan, bool json,
-                              size_t alone);
+                              size_t alone, ls_runtime *runtime);
 void render_destroy(render **render);
 
 /* A node has been started; pid: 0 when it is a thread. */
@@ -23,6 +23,15 @@ void render_launched(render *render, size_t index, long pid);
 void render_report(render *render, size_t index, const struct report *report);
 /* A node wrote a line to stderr. */
 void render_line(render *render, size_t index, const char *line);
+
+/* A node failed, and the run goes on. */
+struct render_policy {
+    size_t index;     /* of the node */
+    unsigned restart; /* it is its so manieth restart; 0: it is let go */
+    int wait_ms;      /* before that restart */
+    const char *text; /* a whole sentence */
+};
+void render_policy(render *render, const struct render_policy *policy);
 
 struct render_failure {
     size_t index;             /* of the node; n_nodes: the run itself */

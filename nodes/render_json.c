@@ -27,6 +27,22 @@ static void put_node(render *self, size_t index)
     json_string(self->json, "role", plan_role_names[node->role]);
 }
 
+/* What members have besides, and how many fields that is. */
+static uint32_t n_epochs(const render *self)
+{
+    return plan_is_of_members(self->plan) ? 4 : 0;
+}
+
+static void put_epochs(render *self, const struct report *report)
+{
+    if (n_epochs(self) == 0)
+        return;
+    json_int(self->json, "epochs", report->epochs);
+    json_int(self->json, "failures", report->failures);
+    json_int(self->json, "median_ns", report->median_ns);
+    json_int(self->json, "max_ns", report->max_ns);
+}
+
 static void put_counters(render *self, const struct report *report)
 {
     json_int(self->json, "iteration", report->iteration);
@@ -69,8 +85,9 @@ void render_json_report(render *self, size_t index, const struct report *report)
     case REPORT_PROGRESS:
         if (index != self->lead)
             return; /* the others' are parts of what this one counts */
-        begin(self, "progress", 6);
+        begin(self, "progress", 6 + n_epochs(self));
         put_node(self, index);
+        put_epochs(self, report);
         put_counters(self, report);
         json_double(out, "env_steps_per_s", report->env_steps_per_s);
         end(self);
@@ -92,6 +109,23 @@ void render_json_report(render *self, size_t index, const struct report *report)
         break;
     }
     put_life(self, index, report);
+}
+
+void render_json_policy(render *self, const struct render_policy *policy)
+{
+    ls_writer *out = self->json;
+    const bool restarts = policy->restart > 0;
+    begin(self, restarts ? "restarting" : "let_go", restarts ? 6 : 3);
+    put_node(self, policy->index);
+    if (restarts) {
+        json_int(out, "restart", policy->restart);
+        json_int(out, "max_restarts",
+                 self->plan->nodes[policy->index].max_restarts);
+        json_int(out, "wait_ms", policy->wait_ms);
+    }
+    ls_write_string(out, "text");
+    json_any_string(out, policy->text);
+    end(self);
 }
 
 void render_json_failed(render *self, const struct render_failure *failure)
@@ -120,7 +154,8 @@ void render_json_summary(render *self)
     ls_writer *out = self->json;
     const struct totals totals = render_totals(self);
     const struct report *lead = &self->nodes[self->lead].last;
-    begin(self, "summary", 16);
+    begin(self, "summary", 16 + n_epochs(self));
+    put_epochs(self, lead);
     json_int(out, "exit_code", self->exit_code);
     json_bool(out, "solved", totals.solved);
     json_double(out, "return",
@@ -140,10 +175,12 @@ void render_json_summary(render *self)
     ls_write_string(out, "nodes");
     ls_write_array(out, (uint32_t)self->plan->n_nodes);
     for (size_t i = 0; i < self->plan->n_nodes; i++) {
-        ls_write_map(out, 4);
+        ls_write_map(out, 6);
         put_node(self, i);
         json_int(out, "pid", self->nodes[i].pid);
         json_int(out, "peak_kib", self->nodes[i].last.peak_kib);
+        json_int(out, "restarts", self->nodes[i].restarts);
+        json_bool(out, "let_go", self->nodes[i].let_go);
     }
     end(self);
 }

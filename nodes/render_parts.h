@@ -18,6 +18,8 @@ enum node_state {
 struct rendered_node {
     enum node_state state;
     long pid;
+    unsigned restarts;
+    bool let_go; /* the run has gone on without it */
     struct report last;
 };
 
@@ -28,6 +30,7 @@ struct render {
     size_t lead;                 /* whose counters are the run's */
     ls_progress *progress;       /* own; NULL: not wanted */
     ls_writer *json;             /* own; NULL: text */
+    ls_runtime *runtime;         /* borrow; whose time is shown */
     bool colour_out, colour_err;
     bool failed; /* some node; the line stands still */
     int exit_code;
@@ -54,6 +57,7 @@ struct count_text render_count(int64_t value);
 /* Events as JSON lines. */
 void render_json_report(render *render, size_t index,
                         const struct report *report);
+void render_json_policy(render *render, const struct render_policy *policy);
 void render_json_failed(render *render, const struct render_failure *failure);
 void render_json_summary(render *render);
 

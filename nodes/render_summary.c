@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lockstep/simulation.h"
+
 #include "render_parts.h"
 
 /* Memory is told node by node up to here, beyond it only the largest. */
@@ -18,6 +20,11 @@ static void print_heading(const render *self, bool solved)
     const struct report *evaluation = &self->evaluation;
     const char *bold = self->colour_out ? "\033[1;32m" : "";
     const char *plain = self->colour_out ? "\033[0m" : "";
+    if (plan_is_of_members(self->plan)) {
+        printf("done: %s epochs of %zu members\n\n",
+               render_count(lead->epochs).text, self->plan->n_nodes);
+        return;
+    }
     if (evaluation->episodes == 0) {
         printf("done after %s iterations\n\n",
                render_count(lead->iteration).text);
@@ -67,6 +74,63 @@ static void print_memory(const render *self, int64_t peak_kib)
     row("peak memory", text);
 }
 
+static void print_epochs(const render *self)
+{
+    const struct report *lead = &self->nodes[self->lead].last;
+    char text[96];
+    int64_t max_ns = 0, failures = 0, sent = 0, repeated = 0;
+    for (size_t i = 0; i < self->plan->n_nodes; i++) {
+        const struct report *report = &self->nodes[i].last;
+        max_ns = report->max_ns > max_ns ? report->max_ns : max_ns;
+        failures += report->failures;
+        sent += report->barrier_sent;
+        repeated += report->barrier_repeated;
+    }
+    (void)snprintf(text, sizeof text, "median %.3f ms, at most %.3f ms",
+                   (double)lead->median_ns / 1e6, (double)max_ns / 1e6);
+    row("waited", text);
+    (void)snprintf(text, sizeof text, "%s, %s of them repeated",
+                   render_count(sent).text, render_count(repeated).text);
+    row("barrier", text);
+    if (failures > 0)
+        row("failed waits", render_count(failures).text);
+}
+
+static void print_training(const render *self, const struct totals *totals)
+{
+    const struct report *lead = &self->nodes[self->lead].last;
+    char text[96];
+    row("iterations", render_count(lead->iteration).text);
+    (void)snprintf(text, sizeof text, "%s in %s episodes",
+                   render_count(lead->env_step).text,
+                   render_count(lead->env_episode).text);
+    row("env steps", text);
+    row("env steps/s",
+        render_count((int64_t)llround(totals->env_steps_per_s)).text);
+}
+
+/* "node 0: 1, node 3: 2, without node 4", or nothing. */
+static void print_restarts(const render *self)
+{
+    char text[512] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < self->plan->n_nodes && used < sizeof text; i++) {
+        const struct rendered_node *node = &self->nodes[i];
+        const unsigned id = (unsigned)self->plan->nodes[i].id;
+        const char *comma = used > 0 ? ", " : "";
+        if (node->restarts > 0)
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used,
+                                 "%snode %u: %u", comma, id, node->restarts);
+        if (node->let_go && used < sizeof text)
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used,
+                                 "%swithout node %u", used > 0 ? ", " : "", id);
+    }
+    if (used > 0)
+        row("restarts", text);
+}
+
 static void print_losses(const render *self)
 {
     for (size_t i = 0; i < self->plan->n_nodes; i++) {
@@ -107,14 +171,12 @@ void render_text_summary(render *self)
     print_heading(self, totals.solved);
 
     (void)snprintf(text, sizeof text, "%.2f s", totals.wall_s);
-    row("wall time", text);
-    row("iterations", render_count(lead->iteration).text);
-    (void)snprintf(text, sizeof text, "%s in %s episodes",
-                   render_count(lead->env_step).text,
-                   render_count(lead->env_episode).text);
-    row("env steps", text);
-    row("env steps/s",
-        render_count((int64_t)llround(totals.env_steps_per_s)).text);
+    row(ls_simulation_of(self->runtime) != NULL ? "virtual time" : "wall time",
+        text);
+    if (plan_is_of_members(self->plan))
+        print_epochs(self);
+    else
+        print_training(self, &totals);
     print_bytes(bytes, sizeof bytes, totals.sent_bytes);
     (void)snprintf(text, sizeof text, "%s sent, %s",
                    render_count(totals.sent).text, bytes);
@@ -124,6 +186,7 @@ void render_text_summary(render *self)
     print_slowest(self);
     if (totals.refused > 0)
         row("refused", render_count(totals.refused).text);
+    print_restarts(self);
     if (totals.peak_kib > 0)
         print_memory(self, totals.peak_kib);
     if (lead->weights[0] != '\0')

@@ -33,6 +33,10 @@ struct report {
     double eval_value; /* NaN: none yet */
     int64_t episodes;
 
+    int64_t epochs, failures;  /* of a member: went well, did not */
+    int64_t median_ns, max_ns; /* of its waits for those that went well */
+    int64_t barrier_sent, barrier_repeated; /* messages */
+
     int64_t sent, sent_bytes, received, lost, dropped, refused; /* traffic */
     int64_t slowest,
         slowest_ns;   /* who had no room for it longest; 0 ns: none */

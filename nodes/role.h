@@ -1,11 +1,13 @@
 /* role.h - what each role does in an iteration.
  *
  * An iteration is one collect, one learn and one evaluation, in step:
- *   collector   receives the weights of the iteration before (in the first one
- *               it has them from the seed), collects, sends trajectories
+ *   collector   receives the weights of the iteration before, collects, sends
+ *               trajectories
  *   learner     waits for all trajectories, learns, sends the weights
  *   evaluator   receives these very weights, evaluates; when they are good
  *               enough, everyone ends with this iteration
+ * A round (ls_task_round()) begins with the learner's weights, sent to all, so
+ * that whoever comes later, or comes back, works with them too.
  * So what a run computes follows from its seed alone, and the weights that the
  * learner holds at the end are those that were evaluated last. */
 #ifndef LOCKSTEP_ROLE_H
@@ -18,27 +20,40 @@
 #include "agent.h"
 #include "plan.h"
 #include "report.h"
+#include "role_member.h"
+#include "weights.h"
 
 /* What a role's steps share. The node that runs it owns all of this. */
 struct role {
     const struct plan *plan; /* borrow */
     size_t index;            /* of the node in the plan */
-    struct agent agent;
+    struct agent agent;      /* all but members */
+    struct member *member;   /* own; members only */
     struct report_sink sink;
     struct trajectory *trajectories; /* own; n_trajectories */
     size_t n_trajectories;
     ls_writer *writer;             /* own */
     struct ls_trajectory *batch;   /* own; as many, for learn() */
     int64_t started_at;            /* the first iteration */
+    ls_task *task;                 /* borrow; after role_use() */
+    struct ls_middleware welcome;  /* the exchange that begins a round */
+    uint64_t round;                /* the last one that was begun */
+    struct weights_note resumed;   /* where a restarted learner goes on */
     bool learned;                  /* the weights are worth keeping */
     char weights[REPORT_PATH_MAX]; /* where they were written, or "" */
 };
 
-/* out: written on success only; give it to role_fini().
- * Errors: LS_ENOMEM; what the plugin's init returns. */
+/* generation: how often the node was started before; a learner then goes on
+ * from its last checkpoint.
+ * plugin: borrow; not looked at for members. watch: for members; may be NULL.
+ * out: written on success only; give it to role_fini().
+ * Errors: LS_ENOMEM; what the plugin's init returns; those of weights_load(),
+ *         but for LS_ENOENT. */
 LS_MUST_USE int role_init(struct role *out, const struct plan *plan,
-                          size_t index, const struct ls_plugin *plugin,
-                          struct report_sink sink);
+                          size_t index, unsigned generation,
+                          const struct ls_plugin *plugin,
+                          struct report_sink sink,
+                          const struct member_watch *watch);
 void role_fini(struct role *role);
 
 /* Fill a task with the pipeline of the role; the first error is kept by the
@@ -50,10 +65,15 @@ struct report role_report(const struct role *role, ls_task *task,
                           enum report_kind kind);
 
 /* The steps. */
+ls_step_fn role_welcome;
 ls_step_fn role_collect;
 ls_step_fn role_learn;
 ls_step_fn role_evaluate;
 /* The learner's finish hook: writes the weights. */
 int role_save_weights(void *role, ls_task *task, int status);
+
+/* The learner's part of role_init(): go on from the checkpoint of an earlier
+ * life of this run, or clear away that of an earlier run. */
+LS_MUST_USE int role_resume(struct role *role, unsigned generation);
 
 #endif

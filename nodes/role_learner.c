@@ -41,6 +41,56 @@ static void log_info(const struct ls_learn_info *info, int64_t train_iter)
     ls_log_info("update %lld%s", (long long)train_iter, line);
 }
 
+/* iterations: that are over, or will be when these weights are the result. */
+static int save(struct role *role, const char *name, int64_t iterations,
+                char *path, size_t size)
+{
+    const struct ls_online_context *context =
+        ls_context_data(ls_task_context(role->task));
+    const struct weights_note note = {.seed = role->plan->seed,
+                                      .iteration = iterations,
+                                      .train_iter = context->train_iter,
+                                      .env_step = context->env_step,
+                                      .env_episode = context->env_episode};
+    return weights_save(&role->agent, &note, role->plan->out, name, path, size);
+}
+
+int role_resume(struct role *role, unsigned generation)
+{
+    const struct plan *plan = role->plan;
+    weights_tidy(plan->out);
+    if (generation == 0 && plan->checkpoint_every > 0)
+        weights_remove(plan->out, WEIGHTS_CHECKPOINT);
+    if (generation == 0)
+        return LS_OK;
+    int status = plan->checkpoint_every > 0
+                     ? weights_load(&role->agent, plan->seed, plan->out,
+                                    WEIGHTS_CHECKPOINT, &role->resumed)
+                     : ls_error(LS_ENOENT, "learner.checkpoint_every is 0");
+    if (status == LS_ENOENT) {
+        ls_log_warn("restart %u begins with nothing learned: %s", generation,
+                    ls_error_text());
+        return LS_OK;
+    }
+    if (status != LS_OK)
+        return status;
+    role->learned = true;
+    ls_log_info("restart %u goes on after update %lld", generation,
+                (long long)role->resumed.train_iter);
+    return LS_OK;
+}
+
+static int checkpoint(struct role *role,
+                      const struct ls_online_context *context)
+{
+    char path[REPORT_PATH_MAX];
+    const int64_t every = role->plan->checkpoint_every;
+    return every > 0 && context->train_iter % every == 0
+               ? save(role, WEIGHTS_CHECKPOINT, context->total_step + 1, path,
+                      sizeof path)
+               : LS_OK;
+}
+
 int role_learn(ls_step *step, void *self)
 {
     struct role *role = self;
@@ -60,20 +110,22 @@ int role_learn(ls_step *step, void *self)
     role->learned = true;
     context->train_iter++;
     log_info(&info, context->train_iter);
-    return agent_save(&role->agent, &context->policy);
+    status = checkpoint(role, context);
+    return status == LS_OK ? agent_save(&role->agent, &context->policy)
+                           : status;
 }
 
 int role_save_weights(void *self, ls_task *task, int status)
 {
     struct role *role = self;
-    (void)status; /* whatever ended the run, what was learned is worth having */
-    if (!role->learned)
-        return LS_OK;
     const struct ls_online_context *context =
         ls_context_data(ls_task_context(task));
-    const struct weights_note note = {.seed = role->plan->seed,
-                                      .train_iter = context->train_iter,
-                                      .env_step = context->env_step};
-    return weights_save(&role->agent, &note, role->plan->out, role->weights,
-                        sizeof role->weights);
+    if (!role->learned)
+        return LS_OK;
+    /* Whatever ended the run, what was learned is worth having. */
+    const int saved = save(role, WEIGHTS_FINAL, context->total_step,
+                           role->weights, sizeof role->weights);
+    if (saved == LS_OK && status == LS_OK && role->plan->checkpoint_every > 0)
+        weights_remove(role->plan->out, WEIGHTS_CHECKPOINT);
+    return saved;
 }

@@ -76,7 +76,7 @@ static int try_plugin(struct setup *setup)
         return LS_OK;
     }
     struct agent agent = {.plugin = NULL};
-    status = agent_init(&agent, plugin_table(setup->plugin), plan, 0, 1);
+    status = agent_init(&agent, plugin_table(setup->plugin), plan, 0, 0, 1);
     if (status == LS_OK)
         agent_fini(&agent);
     return status;

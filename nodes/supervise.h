@@ -2,7 +2,8 @@
  *
  * The supervisor starts the first node, waits until it listens, starts the
  * others with its endpoint, and then waits for what happens: all done, one
- * failed, Ctrl-C, time up. Whatever it is, in the end no node is left. It does
+ * failed, Ctrl-C, time up. A node that fails is started again, or done without,
+ * when its policy says so. Whatever it is, in the end no node is left. It does
  * not know whether nodes are processes or threads: a launcher starts and stops
  * them, and notes what they say and how they end.
  * Thread: owner; the notes are for any thread. */
@@ -15,21 +16,29 @@
 
 typedef struct supervisor supervisor;
 
+/* How a node is started. All borrowed. */
+struct launch {
+    const struct plan_endpoints *endpoints;
+    unsigned generation;  /* how often it was started before */
+    const uint32_t *gone; /* ids of those that the run goes on without */
+    size_t n_gone;
+};
+
 struct launcher {
-    /* Start a node. endpoints: copied. On failure no end is noted.
-     * Thread: that of supervise(). */
-    int (*start)(void *self, size_t index,
-                 const struct plan_endpoints *endpoints);
+    /* Start a node, also again, once its end was noted. On failure no end is
+     * noted. Thread: that of supervise(). */
+    int (*start)(void *self, size_t index, const struct launch *launch);
     /* Tell a node to stop; hard: make it. Nothing when it has ended. */
     void (*stop)(void *self, size_t index, bool hard);
     void *self;
     const char *dir; /* for ipc sockets; may be NULL */
 };
 
-/* render: borrow. out: own; give it to supervisor_destroy(), when no launcher
- * will note anything any more. Errors: LS_ENOMEM. */
+/* render: borrow. runtime: of the launcher's nodes; NULL: threads. out: own;
+ * give it to supervisor_destroy(), when no launcher will note anything any
+ * more. Errors: LS_ENOMEM. */
 LS_MUST_USE int supervisor_create(supervisor **out, const struct plan *plan,
-                                  render *render);
+                                  render *render, ls_runtime *runtime);
 void supervisor_destroy(supervisor **supervisor);
 
 /* Run to the end. timeout_s: 0: none. Returns the exit code; everything has

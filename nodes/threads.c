@@ -30,16 +30,32 @@ static void run_node(void *arg)
                         ls_status_exit_code(status), 0);
 }
 
-static int start(void *self, size_t index,
-                 const struct plan_endpoints *endpoints)
+/* Its end has come, or was noted. */
+static void clear(struct node_thread *node)
+{
+    const int status = ls_thread_join(&node->thread, LS_FOREVER);
+    assert(status == LS_OK); /* there is no deadline to pass */
+    (void)status;
+    node_run_destroy(&node->run);
+}
+
+static int start(void *self, size_t index, const struct launch *launch)
 {
     threads *all = self;
     struct node_thread *node = &all->nodes[index];
+    clear(node); /* of an earlier life */
     node->all = all;
     node->index = index;
-    int status = node_run_create(&node->run, &all->setup->plan, index,
-                                 all->setup->plugin, endpoints,
-                                 supervisor_sink(all->watcher));
+    int status = node_run_create(
+        &node->run,
+        &(struct node_run_options){.plan = &all->setup->plan,
+                                   .index = index,
+                                   .plugin = all->setup->plugin,
+                                   .endpoints = launch->endpoints,
+                                   .sink = supervisor_sink(all->watcher),
+                                   .generation = launch->generation,
+                                   .gone = launch->gone,
+                                   .n_gone = launch->n_gone});
     if (status != LS_OK)
         return status;
     status = ls_thread_spawn(ls_runtime_threads(), &node->thread, "node",
@@ -85,13 +101,8 @@ void threads_destroy(threads **all)
 {
     if (all == NULL || *all == NULL)
         return;
-    for (size_t i = 0; i < (*all)->setup->plan.n_nodes; i++) {
-        struct node_thread *node = &(*all)->nodes[i];
-        const int status = ls_thread_join(&node->thread, LS_FOREVER);
-        assert(status == LS_OK); /* there is no deadline to pass */
-        (void)status;
-        node_run_destroy(&node->run);
-    }
+    for (size_t i = 0; i < (*all)->setup->plan.n_nodes; i++)
+        clear(&(*all)->nodes[i]);
     socket_folder_remove(&(*all)->folder);
     free((*all)->nodes);
     free(*all);

@@ -1,24 +1,43 @@
 /* weights.h - the learned weights as a file.
  *
- * One msgpack map: format, plugin, plugin_version, seed, train_iter, env_step,
- * and weights, which is the value that the plugin's save() writes. The file is
- * whole or it is the one that was there before. */
+ * One msgpack map: format, plugin, plugin_version, seed, iteration, train_iter,
+ * env_step, env_episode, and weights, which is the value that the plugin's
+ * save() writes. The file is whole or it is the one that was there before. */
 #ifndef LOCKSTEP_WEIGHTS_H
 #define LOCKSTEP_WEIGHTS_H
 
 #include "agent.h"
 
+/* In the run's folder: what it has come to, and how far it was. */
+#define WEIGHTS_FINAL      "policy.msgpack"
+#define WEIGHTS_CHECKPOINT "checkpoint.msgpack"
+
 struct weights_note {
     uint64_t seed;
-    int64_t train_iter, env_step;
+    int64_t iteration, train_iter, env_step, env_episode;
 };
 
-/* Write the agent's weights to folder/policy.msgpack, making the folder.
+/* Write the agent's weights to folder/name, making the folder.
  * path:   size bytes; the file's path is written on success.
  * Errors: what the plugin's save returns; LS_EIO with the path and the
  *         system's reason; LS_ELIMIT the path is too long. */
 LS_MUST_USE int weights_save(struct agent *agent,
                              const struct weights_note *note,
-                             const char *folder, char *path, size_t size);
+                             const char *folder, const char *name, char *path,
+                             size_t size);
+
+/* Read them back into the agent's policy.
+ * Errors: LS_ENOENT there is no such file; LS_EPROTO it is none of this format;
+ *         LS_EMISMATCH it is of another plugin or seed; LS_EIO; LS_ELIMIT; what
+ *         the plugin's load returns; LS_ENOMEM. */
+LS_MUST_USE int weights_load(struct agent *agent, uint64_t seed,
+                             const char *folder, const char *name,
+                             struct weights_note *out);
+
+/* Remove what a learner was writing when it was killed. */
+void weights_tidy(const char *folder);
+
+/* Remove such a file, if it is there. */
+void weights_remove(const char *folder, const char *name);
 
 #endif

@@ -224,7 +224,7 @@ struct ls_node {
     struct assembly *assemblies; /* bus thread */
 
     /* under the lock */
-    struct peer *peers[MAX_PEERS];
+    struct peer *peers[MAX_PEERS]; /* by id */
     size_t n_peers;
     struct link *links;
     uint64_t world_version;     /* changes when an emit's targets may */

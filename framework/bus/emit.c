@@ -126,10 +126,16 @@ static int publish(struct emit *e, const struct peer *to,
     ls_node *node = e->node;
     uint8_t head[WIRE_HEAD_MAX];
     const bool chunk = part->size != e->in->size;
+    flags = (uint8_t)(flags | (e->drop ? WIRE_FLAG_DROP : 0));
+    node->stats.sent++;
+    node->stats.sent_bytes += part->size;
+    if (to == NULL && part->release == NULL && !chunk &&
+        batch_add(node, e->entry, flags, e->sequence, part->data, part->size))
+        return LS_OK;
     struct wire_header header =
         bus_header(node, chunk ? WIRE_KIND_CHUNK : WIRE_KIND_EVENT);
     header.sequence = e->sequence;
-    header.flags = (uint8_t)(flags | (e->drop ? WIRE_FLAG_DROP : 0));
+    header.flags = flags;
     header.total = (uint32_t)e->in->size;
     header.offset = (uint32_t)part->offset;
     size_t n;
@@ -144,12 +150,6 @@ static int publish(struct emit *e, const struct peer *to,
     header.data = part->release == NULL ? head : NULL;
     header.size = part->size;
     n += wire_header_write(head + n, &header);
-    node->stats.sent++;
-    node->stats.sent_bytes += part->size;
-    if (to == NULL && part->release == NULL && !chunk &&
-        batch_add(node, e->entry, header.flags, e->sequence, part->data,
-                  part->size))
-        return LS_OK;
     batch_flush(node);
     if (part->release == NULL)
         return transport_publish(node->transport, head, n, part->data,

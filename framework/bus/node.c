@@ -309,29 +309,15 @@ ls_runtime *ls_node_runtime(const ls_node *node)
     return node->runtime;
 }
 
-static int by_id(const void *a, const void *b)
-{
-    const struct ls_member *x = a, *y = b;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
 size_t ls_node_members(ls_node *node, struct ls_member *out, size_t capacity)
 {
     if (node->transport == NULL)
         return 0;
     transport_lock(node->transport);
     const size_t n = node->n_peers;
-    struct ls_member *all = capacity < n ? calloc(n, sizeof *all) : out;
-    for (size_t i = 0; i < n && all != NULL; i++)
-        world_member(node->peers[i], &all[i]);
+    for (size_t i = 0; i < n && i < capacity; i++)
+        world_member(node->peers[i], &out[i]);
     transport_unlock(node->transport);
-    if (all != NULL)
-        qsort(all, n, sizeof *all, by_id);
-    if (all != out && all != NULL) {
-        if (capacity != 0)
-            memcpy(out, all, capacity * sizeof *out);
-        free(all);
-    }
     return n;
 }
 

@@ -8,12 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where a peer of this id stands, or would: they are ordered by id, since
+ * every heartbeat looks for everyone. */
+static size_t place(const ls_node *node, uint32_t id)
+{
+    size_t low = 0, high = node->n_peers;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (node->peers[middle]->id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 struct peer *world_find(ls_node *node, uint32_t id)
 {
-    for (size_t i = 0; i < node->n_peers; i++)
-        if (node->peers[i]->id == id)
-            return node->peers[i];
-    return NULL;
+    const size_t at = place(node, id);
+    return at < node->n_peers && node->peers[at]->id == id ? node->peers[at]
+                                                           : NULL;
 }
 
 void world_renew(ls_node *node, struct peer *peer, uint64_t incarnation)
@@ -47,7 +61,11 @@ struct peer *world_note(ls_node *node, uint32_t id, uint64_t incarnation)
     peer->id = id;
     world_renew(node, peer, incarnation);
     message_list_init(&peer->relay);
-    node->peers[node->n_peers++] = peer;
+    const size_t at = place(node, id);
+    memmove(&node->peers[at + 1], &node->peers[at],
+            (node->n_peers - at) * sizeof(struct peer *));
+    node->peers[at] = peer;
+    node->n_peers++;
     return peer;
 }
 

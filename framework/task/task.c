@@ -170,6 +170,16 @@ uint64_t ls_task_iterations(const ls_task *task)
     return atomic_load(&task->iterations);
 }
 
+uint64_t ls_task_round(const ls_task *task)
+{
+    return atomic_load(&task->round);
+}
+
+void ls_task_set_round(ls_task *task, uint64_t round)
+{
+    atomic_store(&task->round, round);
+}
+
 bool ls_task_has_role(const ls_task *task, const char *role)
 {
     return ls_task_takes_part(task, role);

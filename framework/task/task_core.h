@@ -46,6 +46,7 @@ struct ls_task {
 
     atomic_bool running;
     atomic_uint_fast64_t iterations;
+    atomic_uint_fast64_t round;
     /* Runs are numbered from 1: the one that runs now, or the next one; the
      * last one that was finished, here or elsewhere; and the last one of which
      * the others need not be told (any more). */

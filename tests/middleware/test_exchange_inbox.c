@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "exchange_merge.h"
+
 #define DEPTH 3
 
 static int open_inbox(void **state)
@@ -106,6 +108,78 @@ static void test_a_full_queue_loses_its_oldest_and_counts(void **state)
     assert_string_equal(take(inbox), "1:c 2:other");
     assert_string_equal(take(inbox), "1:d");
     assert_string_equal(take(inbox), "1:e");
+}
+
+static void test_a_message_tells_its_round(void **state)
+{
+    (void)state;
+    static const uint64_t rounds[] = {0,          1,          127,       128,
+                                      255,        256,        65535,     65536,
+                                      UINT32_MAX, UINT64_MAX, 4294967296};
+    for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; i++) {
+        ls_writer *writer;
+        const void *data;
+        size_t size;
+        assert_int_equal(ls_writer_create(&writer), LS_OK);
+        ls_write_map(writer, 4); /* as ls_exchange_write() begins it */
+        ls_write_string(writer, "round");
+        ls_write_uint(writer, rounds[i]);
+        for (int k = 0; k < 3; k++) {
+            ls_write_string(writer, "more");
+            ls_write_nil(writer);
+        }
+        assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+        assert_true(ls_exchange_round_of(data, size) == rounds[i]);
+        /* Cut anywhere, it is read no further than it goes. */
+        for (size_t n = 0; n < size; n++) {
+            unsigned char *cut = malloc(n > 0 ? n : 1);
+            assert_non_null(cut);
+            memcpy(cut, data, n);
+            (void)ls_exchange_round_of(cut, n);
+            free(cut);
+        }
+        ls_writer_destroy(&writer);
+    }
+    assert_true(ls_exchange_round_of("\x81\xa5other\x01", 8) == 0);
+}
+
+/* A message as ls_exchange_write() begins it; of a round under 128. */
+static void put_of_round(ls_exchange_inbox *inbox, uint32_t id, char round,
+                         char letter)
+{
+    char bytes[] = "\x84\xa5round_?";
+    bytes[7] = round;
+    bytes[8] = letter;
+    put(inbox, id, 1, bytes);
+}
+
+static void test_a_round_throws_away_what_is_of_an_earlier_one(void **state)
+{
+    ls_exchange_inbox *inbox = *state;
+    put_of_round(inbox, 1, 3, 'a');
+    put_of_round(inbox, 1, 4, 'b');
+    put_of_round(inbox, 2, 3, 'c');
+    ls_exchange_inbox_begin(inbox, 4);
+    assert_look(inbox, 1, .queued = 1);
+    put_of_round(inbox, 2, 3, 'd'); /* late */
+    put_of_round(inbox, 2, 5, 'e'); /* ahead */
+    assert_int_equal(ls_exchange_inbox_stale(inbox), 3);
+    assert_string_equal(take(inbox), "1:\x84\xa5round\x04"
+                                     "b 2:\x84\xa5round\x05"
+                                     "e");
+    assert_string_equal(take(inbox), "");
+}
+
+static void test_a_round_begins_without_those_lost_before(void **state)
+{
+    ls_exchange_inbox *inbox = *state;
+    tell(inbox, 1, 1, LS_MEMBER_READY, LS_OK);
+    tell(inbox, 1, 1, LS_MEMBER_LOST, LS_ELOST);
+    assert_look(inbox, 1, .lost = 1);
+    ls_exchange_inbox_begin(inbox, 1);
+    assert_look(inbox, 1, .left = 1);
+    tell(inbox, 1, 2, LS_MEMBER_READY, LS_OK);
+    assert_look(inbox, 1, .awaited = 1);
 }
 
 static void test_ready_members_of_the_roles_are_awaited(void **state)
@@ -245,6 +319,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(test_one_message_of_each_is_taken_in_order_of_id),
         test(test_a_full_queue_loses_its_oldest_and_counts),
+        test(test_a_message_tells_its_round),
+        test(test_a_round_throws_away_what_is_of_an_earlier_one),
+        test(test_a_round_begins_without_those_lost_before),
         test(test_ready_members_of_the_roles_are_awaited),
         test(test_a_list_of_members_does_not_undo_what_became_of_them),
         test(test_an_end_counts_for_its_run_and_those_before),

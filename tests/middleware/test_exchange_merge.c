@@ -74,7 +74,7 @@ static struct ls_exchange_part part_of(struct side *side, uint32_t sender)
     const void *data;
     size_t size;
     assert_int_equal(ls_writer_create(&writer), LS_OK);
-    assert_int_equal(ls_exchange_write(side->plan, side->context, writer),
+    assert_int_equal(ls_exchange_write(side->plan, side->context, 7, writer),
                      LS_OK);
     assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
     uint64_t run;

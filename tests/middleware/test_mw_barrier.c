@@ -223,6 +223,99 @@ static void test_a_cancel_wakes_the_wait(void **s)
     tear_down();
 }
 
+/* The round that all are in; it is the same for all. */
+static uint64_t common_round(void)
+{
+    const uint64_t round = ls_task_round(players[0].task);
+    for (size_t i = 1; i < N; i++)
+        assert_true(ls_task_round(players[i].task) == round);
+    return round;
+}
+
+static void test_each_run_is_a_round_that_all_know_alike(void **s)
+{
+    (void)s;
+    set_up(NEVER);
+    assert_int_equal(ls_task_round(players[0].task), 0);
+    players[1].fail_at = 3;
+    do_all(&cluster, run_task);
+    const uint64_t first = common_round();
+    assert_true(first > 0);
+    check_next_run();
+    assert_true(common_round() > first);
+    tear_down();
+}
+
+/* Two nodes, of which one runs by itself until the other has come. */
+struct pair {
+    ls_node *nodes[2]; /* own */
+    ls_task *tasks[2]; /* own */
+    int status[2];
+    uint64_t rounds[2]; /* in the last iteration */
+    atomic_uint_fast64_t seen[2];
+};
+
+static struct pair pair;
+
+static int note_round(ls_step *step, void *self)
+{
+    const size_t i = self == &pair.seen[1];
+    pair.rounds[i] = ls_task_round(ls_step_task(step));
+    if (atomic_fetch_add(&pair.seen[i], 1) + 1 == 5 && i == 1)
+        ls_task_finish_here(ls_step_task(step));
+    return LS_OK;
+}
+
+static void make_one_of_pair(size_t i)
+{
+    static const char *const endpoints[] = {"inproc://mw-barrier-0",
+                                            "inproc://mw-barrier-1"};
+    const struct ls_barrier_options any = {.expected = LS_BARRIER_ANY};
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    options.id = (uint32_t)i;
+    options.bind = endpoints[i];
+    options.attach = endpoints;
+    options.n_attach = i;
+    options.world_size = (uint32_t)i + 1;
+    assert_ok(ls_node_create(&pair.nodes[i], &options));
+    assert_ok(ls_task_create(&pair.tasks[i],
+                             &(struct ls_task_options){.node = pair.nodes[i]}));
+    ls_task_use(pair.tasks[i], ls_mw_barrier(pair.tasks[i], &any, TIMEOUT_MS));
+    ls_task_use_fn(pair.tasks[i], note_round, &pair.seen[i]);
+    assert_ok(ls_node_start(pair.nodes[i]));
+}
+
+static void run_first_of_pair(void *self)
+{
+    (void)self;
+    pair.status[0] = ls_task_run(pair.tasks[0], NEVER);
+}
+
+static void test_one_that_joins_a_run_is_brought_into_step(void **s)
+{
+    (void)s;
+    ls_thread *thread;
+    memset(&pair, 0, sizeof pair);
+    make_one_of_pair(0);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "first",
+                              run_first_of_pair, NULL));
+    make_one_of_pair(1);
+    pair.status[1] = ls_task_run(pair.tasks[1], NEVER);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    assert_int_equal(pair.status[0], LS_OK);
+    assert_int_equal(pair.status[1], LS_OK);
+    assert_int_equal(atomic_load(&pair.seen[1]), 5);
+    assert_true(pair.rounds[0] > 0);
+    assert_true(pair.rounds[0] == pair.rounds[1]);
+    for (size_t i = 0; i < 2; i++)
+        ls_node_stop(pair.nodes[i], LS_OK);
+    for (size_t i = 0; i < 2; i++) {
+        ls_task_destroy(&pair.tasks[i]);
+        ls_node_destroy(&pair.nodes[i]);
+    }
+}
+
 static void test_without_a_world_it_is_void(void **s)
 {
     (void)s;
@@ -269,6 +362,8 @@ int main(void)
         cmocka_unit_test(test_a_step_that_fails_before_the_barrier_does_too),
         cmocka_unit_test(test_a_cancel_ends_the_run_for_all),
         cmocka_unit_test(test_a_cancel_wakes_the_wait),
+        cmocka_unit_test(test_each_run_is_a_round_that_all_know_alike),
+        cmocka_unit_test(test_one_that_joins_a_run_is_brought_into_step),
         cmocka_unit_test(test_without_a_world_it_is_void),
         cmocka_unit_test(test_what_is_wrong_with_its_options_fails_the_task),
     };

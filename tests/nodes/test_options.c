@@ -51,7 +51,7 @@ static void test_run_takes_its_options_in_any_order(void **state)
     assert_string_equal(options.config, "a.yaml");
     assert_string_equal(options.seed, "7");
     assert_string_equal(options.out, "there");
-    assert_true(options.threads);
+    assert_int_equal(options.as, AS_THREADS);
     assert_true(options.json);
     assert_true(options.timeout_s == 1.5);
     assert_int_equal(options.n_sets, 2);
@@ -68,10 +68,44 @@ static void test_run_has_defaults(void **state)
     parse(&line, "lockstep run a.yaml", &options);
     assert_null(options.seed);
     assert_null(options.out);
-    assert_false(options.threads);
+    assert_int_equal(options.as, AS_PROCESSES);
     assert_false(options.json);
     assert_true(options.timeout_s == 0.0);
     assert_int_equal(options.report_fd, -1);
+}
+
+static void test_sim_takes_seeds_and_faults(void **state)
+{
+    (void)state;
+    struct line line;
+    struct options options;
+    parse(&line,
+          "lockstep sim a.yaml --seeds 500 --first 20 --nodes 9 "
+          "--faults cuts --event-log e.log --sabotage eager --json",
+          &options);
+    assert_int_equal(options.command, COMMAND_SIM);
+    assert_int_equal(options.n_seeds, 500);
+    assert_int_equal(options.first_seed, 20);
+    assert_string_equal(options.faults, "cuts");
+    assert_string_equal(options.event_log, "e.log");
+    assert_string_equal(options.sabotage, "eager");
+    assert_true(options.json);
+    assert_int_equal(options.n_sets, 1);
+    assert_string_equal(options.sets[0].path, "nodes.0.count");
+    assert_string_equal(options.sets[0].value, "9");
+    parse(&line, "lockstep sim a.yaml --seed 7", &options);
+    assert_int_equal(options.first_seed, 7);
+    assert_int_equal(options.n_seeds, 1);
+}
+
+static void test_run_takes_faults_in_a_simulation(void **state)
+{
+    (void)state;
+    struct line line;
+    struct options options;
+    parse(&line, "lockstep run a.yaml --as sim --faults f.yaml", &options);
+    assert_int_equal(options.as, AS_SIM);
+    assert_string_equal(options.faults, "f.yaml");
 }
 
 static void test_node_takes_endpoints(void **state)
@@ -162,7 +196,13 @@ static void test_mistakes_are_told_with_what_to_write(void **state)
         {"lockstep run a --seed 99999999999999999999999", "whole number"},
         {"lockstep run a --json=yes", "takes no value"},
         {"lockstep run a --as thread", "did you mean \"threads\"?"},
-        {"lockstep run a --as x", "processes or threads"},
+        {"lockstep run a --as x", "processes, threads or sim"},
+        {"lockstep run a --faults all", "add --as sim"},
+        {"lockstep run a --event-log x", "add --as sim"},
+        {"lockstep run a --seeds 3", "no option of \"lockstep run\""},
+        {"lockstep sim", "which configuration?"},
+        {"lockstep sim a --as sim", "no option of \"lockstep sim\""},
+        {"lockstep sim a --nodes x", "whole number"},
         {"lockstep run a --timeout 0", "more than 0"},
         {"lockstep run a --timeout nan", "more than 0"},
         {"lockstep run a --timeout soon", "more than 0"},
@@ -213,6 +253,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_takes_its_options_in_any_order),
         cmocka_unit_test(test_run_has_defaults),
+        cmocka_unit_test(test_sim_takes_seeds_and_faults),
+        cmocka_unit_test(test_run_takes_faults_in_a_simulation),
         cmocka_unit_test(test_node_takes_endpoints),
         cmocka_unit_test(test_help_is_asked_for_in_every_way),
         cmocka_unit_test(test_version_and_nothing),

@@ -184,6 +184,58 @@ static void assert_node_problem(const char *more, const char *words)
     assert_problem(text, "job.yaml:4:", words);
 }
 
+static void test_a_node_fails_the_run_unless_its_policy_says_else(void **state)
+{
+    (void)state;
+    struct plan plan;
+    read_good(&plan, FIVE);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(plan.nodes[i].policy, PLAN_FAIL);
+    assert_false(plan_can_lose_nodes(&plan));
+    assert_int_equal(plan.checkpoint_every, 0);
+    plan_fini(&plan);
+
+    read_good(&plan, "plugin: p\nnodes:\n"
+                     "- {role: learner, policy: restart}\n"
+                     "- {role: collector, count: 2, policy: restart,\n"
+                     "   max_restarts: 7, backoff_ms: 50}\n"
+                     "- {role: evaluator, policy: go_on}\n");
+    assert_true(plan_can_lose_nodes(&plan));
+    assert_int_equal(plan.nodes[0].policy, PLAN_RESTART);
+    assert_int_equal(plan.nodes[0].max_restarts, 3);
+    assert_int_equal(plan.nodes[0].backoff_ms, 100);
+    assert_int_equal(plan.nodes[2].max_restarts, 7);
+    assert_int_equal(plan.nodes[2].backoff_ms, 50);
+    assert_int_equal(plan.nodes[3].policy, PLAN_GO_ON);
+    assert_int_equal(plan.checkpoint_every, 10);
+    plan_fini(&plan);
+
+    read_good(&plan, FIVE "learner: {checkpoint_every: 4}\n");
+    assert_int_equal(plan.checkpoint_every, 4);
+    plan_fini(&plan);
+}
+
+static void test_policies_that_make_no_sense_are_told(void **state)
+{
+    (void)state;
+    assert_problem("plugin: p\nnodes:\n"
+                   "- {role: learner}\n"
+                   "- {role: collector, policy: retsart}\n",
+                   "4:29", "did you mean \"restart\"?");
+    assert_problem("plugin: p\nnodes:\n"
+                   "- {role: learner, policy: go_on}\n"
+                   "- {role: collector}\n",
+                   "3:27", "nothing is learned without the learner");
+    assert_problem("plugin: p\nnodes:\n"
+                   "- {role: learner}\n"
+                   "- {role: collector, policy: go_on, max_restarts: 3}\n",
+                   "4:50", "max_restarts goes with policy: restart only");
+    assert_problem("plugin: p\nnodes:\n"
+                   "- {role: learner}\n"
+                   "- {role: collector, policy: restart, backoff_ms: 10001}\n",
+                   "4:50", "10000");
+}
+
 static void test_endpoints_are_checked(void **state)
 {
     (void)state;
@@ -348,9 +400,45 @@ static void test_settings_that_differ_have_another_hash(void **state)
     read_good(&other, "seed: 2\n" FIVE);
     assert_true(one.hash == same.hash);
     assert_true(one.hash != other.hash);
+    plan_set_run(&one, 4711);
+    plan_set_run(&other, 4711);
+    assert_true(one.hash != other.hash && one.hash != same.hash);
+    plan_set_run(&same, 4711);
+    assert_true(one.hash == same.hash);
     plan_fini(&one);
     plan_fini(&same);
     plan_fini(&other);
+}
+
+static void test_members_need_no_plugin_and_no_learner(void **state)
+{
+    (void)state;
+    struct plan plan;
+    read_good(&plan, "nodes: [{role: member, count: 3}]\n"
+                     "barrier: {epochs: 7, timeout_ms: 50, failures: 2,\n"
+                     "          pace_ms: 4, events: 5}\n"
+                     "sim: {epochs: 3, pace_ms: 9, events: 6}\n");
+    assert_true(plan_is_of_members(&plan));
+    assert_int_equal(plan.n_nodes, 3);
+    assert_int_equal(plan.first, 0);
+    assert_int_equal(plan.barrier.epochs, 7);
+    assert_int_equal(plan.barrier.timeout_ms, 50);
+    assert_int_equal(plan.barrier.failures, 2);
+    assert_int_equal(plan.barrier.pace_ms, 4);
+    assert_int_equal(plan.barrier.events, 5);
+    assert_int_equal(plan.sim.events, 6);
+    assert_int_equal(plan.sim.epochs, 3);
+    assert_int_equal(plan.sim.pace_ms, 9);
+    plan_fini(&plan);
+}
+
+static void test_members_are_alone_in_a_job(void **state)
+{
+    (void)state;
+    assert_problem(FIVE "  - role: member\n", "nodes",
+                   "members keep step among themselves");
+    assert_problem("nodes: [{role: learner}, {role: collector}]\n", "plugin",
+                   "");
 }
 
 int main(void)
@@ -361,6 +449,8 @@ int main(void)
         cmocka_unit_test(test_ids_count_up_in_the_order_of_the_file),
         cmocka_unit_test(test_named_ids_are_kept_and_the_others_fill_the_gaps),
         cmocka_unit_test(test_what_is_wrong_is_told_with_its_place),
+        cmocka_unit_test(test_a_node_fails_the_run_unless_its_policy_says_else),
+        cmocka_unit_test(test_policies_that_make_no_sense_are_told),
         cmocka_unit_test(test_endpoints_are_checked),
         cmocka_unit_test(test_nodes_of_one_item_need_places_of_their_own),
         cmocka_unit_test(test_run_attaches_all_to_the_first_node),
@@ -369,6 +459,8 @@ int main(void)
         cmocka_unit_test(test_own_words_go_before_what_follows_from_others),
         cmocka_unit_test(test_nobody_is_known_before_the_first_has_a_place),
         cmocka_unit_test(test_settings_that_differ_have_another_hash),
+        cmocka_unit_test(test_members_need_no_plugin_and_no_learner),
+        cmocka_unit_test(test_members_are_alone_in_a_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

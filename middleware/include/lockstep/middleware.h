@@ -62,6 +62,8 @@ LS_API struct ls_middleware ls_mw_stop(ls_task *task,
  *   LS_OK         when the run finishes and every sender has sent its last:
  *                 with what there is;
  *   the status that the run is cancelled with.
+ * When a round begins (ls_task_round()), what was sent in an earlier one is
+ * thrown away, and counted in the log; who was lost before is not waited for.
  * Nodes that send and receive do not hear themselves. Without a node it is
  * void. It listens from creation on: make it before ls_node_start(), and
  * destroy the task before the node. Payloads are not copied by the sender. */
@@ -73,8 +75,9 @@ struct ls_exchange_options {
     const char *increments; /* whole numbers and doubles of which the change
                              * since the last message (at first: since this
                              * call) is sent, and added: "env_step" */
-    unsigned skip;          /* receivers take nothing in their first `skip`
-                             * iterations: 1 where the sender waits for us */
+    unsigned skip;          /* receivers take nothing in the first `skip`
+                             * iterations of a round: 1 where the sender waits
+                             * for us */
     bool newest;            /* receivers take the newest message of any sender
                              * instead of one of each; see stale */
     int timeout_ms;         /* <= 0: 60000 */

@@ -1,5 +1,6 @@
 /* A plugin that goes wrong on demand: `env: {fault: crash, at: 100}`. Without
- * a fault it is the smallest that works: the return of an episode is 10. */
+ * a fault it is the smallest that works: the return of an episode is 10, and
+ * 1000 when a file is there: `env: {prize: FILE}`. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@ struct env {
     enum fault fault;
     int64_t at, n_steps; /* the fault comes with this step */
     int in_episode;
+    char prize[256]; /* "": none */
 };
 
 static int env_init(void *env, ls_config_section *config, uint64_t seed)
@@ -24,6 +26,8 @@ static int env_init(void *env, ls_config_section *config, uint64_t seed)
     (void)seed;
     self->fault = (enum fault)ls_config_choice(config, "fault", NONE, faults);
     self->at = ls_config_int(config, "at", 100, 1, INT64_MAX);
+    const char *prize = ls_config_string(config, "prize", "");
+    (void)snprintf(self->prize, sizeof self->prize, "%s", prize);
     return LS_OK;
 }
 
@@ -83,6 +87,8 @@ static int env_step(void *env, const float *action, float *observation,
     observation[0] = (float)self->in_episode;
     *reward = now && self->fault == NOT_FINITE ? NAN : 1.0f;
     *terminated = self->in_episode == 10;
+    if (*terminated && self->prize[0] != '\0' && access(self->prize, F_OK) == 0)
+        *reward = 991.0f;
     *truncated = false;
     return LS_OK;
 }

@@ -209,6 +209,14 @@ LS_API bool ls_task_match_labels(const ls_task *task, const char *globs);
 /* Iterations completed by all runs so far. */
 LS_API uint64_t ls_task_iterations(const ls_task *task);
 
+/* The round that this node is in: what all nodes that began together call it.
+ * It grows; 0 before the first, and without a barrier. A round begins with a
+ * run, and when a node joins one that goes on, so what another node sent in an
+ * earlier round is not meant for this one. ls_mw_barrier() sets it at the
+ * beginning of an iteration. Thread: any. */
+LS_API uint64_t ls_task_round(const ls_task *task);
+LS_API void ls_task_set_round(ls_task *task, uint64_t round);
+
 /* Inside a step ---------------------------------------------------------- */
 
 /* Let the rest of the pipeline run. Returns LS_OK, or the error that ended

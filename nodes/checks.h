@@ -1,0 +1,66 @@
+/* checks.h - what must hold in a simulation of members, whatever goes wrong.
+ *
+ *   early    nobody leaves an epoch before everyone has entered it
+ *   all      when one leaves an epoch, so do all who entered it
+ *   named    who fails by another says by whom
+ *   bound    no wait lasts longer than its deadline
+ *   events   a reliable event is got once and in order, and missed only by one
+ *            that its sender held for lost, or that held the sender for it
+ *   queues   what is under way in the network stays below a bound
+ *   end      after the run nothing is under way, and every connection closed
+ *
+ * "all" can hold only where nobody is held for lost who lives: two sides of a
+ * cut that lasts longer than silence_ms decide each for itself, and so does who
+ * was paused for so long. So an epoch during which somebody was held for lost
+ * by mistake is excused from it. From "early" nothing is excused, but that one
+ * who waits was sent on to a later epoch by such a mistake.
+ *
+ * A life is one incarnation of a node; one that was killed is excused from what
+ * it did not do. A broken promise is told to ls_simulation_violation(), with
+ * the name of the check first.
+ * Thread: that of the simulation. */
+#ifndef LOCKSTEP_CHECKS_H
+#define LOCKSTEP_CHECKS_H
+
+#include "lockstep/network.h"
+#include "lockstep/simulation.h"
+
+#include "plan.h"
+#include "role_member.h"
+
+typedef struct checks checks;
+struct check_life;
+
+struct checks_figures {
+    uint64_t epochs;   /* that somebody left */
+    uint64_t leaves;   /* of all members */
+    uint64_t failures; /* waits that failed */
+    uint64_t events;   /* got */
+    uint64_t mistakes; /* living nodes that somebody held for lost */
+    uint64_t excused;  /* breaks of a promise that a mistake explains */
+};
+
+/* All: borrow. out: own; destroy it before the simulation, after the run.
+ * Errors: LS_ENOMEM. */
+LS_MUST_USE int checks_create(checks **out, ls_simulation *simulation,
+                              const ls_network *network,
+                              const struct plan *plan);
+void checks_destroy(checks **checks);
+
+/* A node begins a life on a host. out: borrow: as long as the checks.
+ * Errors: LS_ENOMEM. */
+LS_MUST_USE int checks_begin(checks *checks, struct check_life **out,
+                             size_t index, const ls_host *host);
+/* To be handed to the member. Borrow: as long as the checks. */
+const struct member_watch *checks_watch(const struct check_life *life);
+/* It was killed; it was resumed; it has ended. */
+void checks_killed(struct check_life *life);
+void checks_resumed(struct check_life *life);
+void checks_ended(struct check_life *life);
+
+/* After the run: what is left to judge, and that nothing is left. */
+void checks_finish(checks *checks);
+
+struct checks_figures checks_figures(const checks *checks);
+
+#endif

@@ -1,0 +1,121 @@
+/* Who holds whom for lost, and what that explains. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "checks_parts.h"
+
+static bool was_mistaken(const checks *self, int64_t from, int64_t to)
+{
+    for (const struct mistake *at = self->mistakes; at != NULL;
+         at = at->previous) {
+        if (at->from <= to && at->to >= from)
+            return true;
+    }
+    return false;
+}
+
+void checks_judge(checks *self, int64_t before)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < self->n_verdicts; i++) {
+        const struct verdict *verdict = &self->verdicts[i];
+        if (verdict->to >= before)
+            self->verdicts[kept++] = *verdict;
+        else if (was_mistaken(self, verdict->from, verdict->to))
+            self->figures.excused++;
+        else
+            ls_simulation_violation(self->simulation, "%s", verdict->text);
+    }
+    self->n_verdicts = kept;
+}
+
+/* Since `from`. */
+void checks_accuse(checks *self, int64_t from, const char *format, ...)
+{
+    va_list arguments;
+    if (self->n_verdicts == CHECKS_VERDICTS_MAX)
+        return; /* one is enough */
+    struct verdict *verdict = &self->verdicts[self->n_verdicts++];
+    verdict->from = from;
+    verdict->to = checks_now(self);
+    va_start(arguments, format);
+    (void)vsnprintf(verdict->text, sizeof verdict->text, format, arguments);
+    va_end(arguments);
+}
+
+/* Whether this life of a node is over. One that never entered an epoch did not
+ * tell its incarnation; if there is such a one, it is the one. */
+static bool has_ended(const checks *self, uint32_t id, uint64_t incarnation)
+{
+    bool unknown = false;
+    for (const struct check_life *life = self->lives; life != NULL;
+         life = life->previous) {
+        const bool gone = life->dead || life->over;
+        if (checks_id(life) == id && life->incarnation == incarnation)
+            return gone;
+        unknown |= checks_id(life) == id && life->incarnation == 0 && gone;
+    }
+    return unknown;
+}
+
+static void note_mistake(struct check_life *life, uint32_t id)
+{
+    checks *all = life->all;
+    struct mistake *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        ls_simulation_violation(all->simulation, "checks: no memory");
+        return;
+    }
+    made->by = life;
+    made->id = id;
+    made->from = checks_now(all) - CHECKS_NOTICE_NS;
+    made->to = LS_FOREVER;
+    made->previous = all->mistakes;
+    all->mistakes = made;
+    all->figures.mistakes++;
+}
+
+const struct ready *checks_find_ready(const struct check_life *life,
+                                      uint32_t id, uint64_t incarnation)
+{
+    const struct ready *ready = life->ready;
+    while (ready != NULL &&
+           (ready->id != id || ready->incarnation != incarnation))
+        ready = ready->previous;
+    return ready;
+}
+
+static void note_ready(struct check_life *life, const struct ls_member *member)
+{
+    if (checks_find_ready(life, member->id, member->incarnation) != NULL)
+        return;
+    struct ready *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        ls_simulation_violation(life->all->simulation, "checks: no memory");
+        return;
+    }
+    made->id = member->id;
+    made->incarnation = member->incarnation;
+    made->at = checks_now(life->all);
+    made->previous = life->ready;
+    life->ready = made;
+}
+
+void checks_on_member(void *self, const struct ls_member *member)
+{
+    struct check_life *life = self;
+    checks *all = life->all;
+    if (life->dead)
+        return;
+    if (member->state == LS_MEMBER_LOST &&
+        !has_ended(all, member->id, member->incarnation))
+        note_mistake(life, member->id);
+    if (member->state != LS_MEMBER_READY)
+        return;
+    note_ready(life, member);
+    for (struct mistake *at = all->mistakes; at != NULL; at = at->previous) {
+        if (at->by == life && at->id == member->id && at->to == LS_FOREVER)
+            at->to = checks_now(all) + CHECKS_NOTICE_NS;
+    }
+}

@@ -1,0 +1,419 @@
+#include "company.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lockstep/codec.h"
+#include "lockstep/event.h"
+#include "lockstep/log.h"
+
+/* A node has given its round up; data: the round, as one msgpack integer. Its
+ * steps in the barrier tell those who are there; others may wait elsewhere for
+ * what will not come. */
+#define ROUND_OVER "lockstep.round_over"
+/* One who takes it no sooner finds out by itself, when its time is up. */
+#define TELL_MS 1000
+
+struct company {
+    const struct plan *plan; /* borrow */
+    size_t self;
+    ls_task *task; /* borrow */
+    ls_node *node; /* borrow */
+    ls_runtime *runtime;
+    bool listens;
+    struct ls_member *members; /* own; a buffer */
+    size_t capacity;
+
+    ls_mutex mutex; /* guards what follows */
+    ls_cond changed;
+    uint64_t changes;
+    bool running;           /* the task is */
+    uint64_t over;          /* the last round that this node gave up */
+    uint64_t *incarnations; /* own; by index in the plan; 0: never ready */
+};
+
+/* Who is there ----------------------------------------------------------- */
+
+static const struct ls_member *find_member(const struct ls_member *members,
+                                           size_t n, uint32_t id)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (members[i].id == id)
+            return &members[i];
+    }
+    return NULL;
+}
+
+static bool was_lost(const struct ls_member *member)
+{
+    return member->state == LS_MEMBER_LOST ||
+           (member->state == LS_MEMBER_LEFT && member->reason != LS_OK);
+}
+
+/* What one node means for the run, by itself. */
+static enum company_state look_at(const struct plan *plan, size_t self,
+                                  const struct plan_node *node,
+                                  const struct ls_member *member)
+{
+    if (member != NULL && member->state == LS_MEMBER_READY)
+        return COMPANY_WHOLE;
+    if (member != NULL && member->state == LS_MEMBER_LEFT && !was_lost(member))
+        return COMPANY_DONE;
+    if (node->policy == PLAN_GO_ON)
+        return COMPANY_WHOLE;
+    /* A leaf of a star loses sight of all the others with the hub. */
+    const bool leaf =
+        plan->world.topology == LS_TOPOLOGY_STAR && self != plan->first;
+    if (member == NULL || !was_lost(member) || node->policy == PLAN_RESTART ||
+        leaf)
+        return COMPANY_AWAITS;
+    return COMPANY_BROKEN;
+}
+
+enum company_state company_look(const struct plan *plan, size_t self,
+                                const struct ls_member *members, size_t n,
+                                size_t *which)
+{
+    enum company_state state = COMPANY_WHOLE;
+    size_t collectors = 0, lost_collector = plan->n_nodes;
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const struct ls_member *member = find_member(members, n, node->id);
+        const bool here =
+            i == self || (member != NULL && member->state == LS_MEMBER_READY);
+        if (node->role == PLAN_COLLECTOR &&
+            (here || node->policy != PLAN_GO_ON))
+            collectors++;
+        else if (node->role == PLAN_COLLECTOR)
+            lost_collector = i;
+        const enum company_state mine =
+            i == self ? COMPANY_WHOLE : look_at(plan, self, node, member);
+        if (mine > state) {
+            state = mine;
+            *which = i;
+        }
+    }
+    if (state < COMPANY_BROKEN && collectors == 0 &&
+        lost_collector < plan->n_nodes) {
+        state = COMPANY_BROKEN;
+        *which = lost_collector;
+    }
+    return state;
+}
+
+static int look_around(company *self, enum company_state *state, size_t *which)
+{
+    size_t n;
+    while ((n = ls_node_members(self->node, self->members, self->capacity)) >
+           self->capacity) {
+        struct ls_member *members = realloc(self->members, n * sizeof *members);
+        if (members == NULL)
+            return ls_error(LS_ENOMEM, "no memory for %zu members", n);
+        self->members = members;
+        self->capacity = n;
+    }
+    *state = company_look(self->plan, self->self, self->members, n, which);
+    ls_mutex_lock(&self->mutex);
+    for (size_t i = 0; i < self->plan->n_nodes; i++) {
+        const struct ls_member *member =
+            find_member(self->members, n, self->plan->nodes[i].id);
+        if (member != NULL && member->state == LS_MEMBER_READY)
+            self->incarnations[i] = member->incarnation;
+    }
+    ls_mutex_unlock(&self->mutex);
+    return LS_OK;
+}
+
+/* What comes in ---------------------------------------------------------- */
+
+/* Whether this takes a node from the run. One that comes back may be heard of
+ * before its end, and news of an earlier life may come late. With the mutex
+ * held. */
+static bool note_member(company *self, size_t index,
+                        const struct ls_member *member)
+{
+    uint64_t *known = &self->incarnations[index];
+    self->changes++;
+    ls_cond_broadcast(&self->changed);
+    if (member->state != LS_MEMBER_READY)
+        return was_lost(member) && *known == member->incarnation;
+    const bool replaced = *known != 0 && *known != member->incarnation;
+    *known = member->incarnation;
+    return replaced;
+}
+
+/* A loss ends the run at once, also in the middle of a long step. */
+static void on_member(void *arg, const struct ls_member *member)
+{
+    company *self = arg;
+    size_t index = 0;
+    while (index < self->plan->n_nodes &&
+           self->plan->nodes[index].id != member->id)
+        index++;
+    if (index == self->plan->n_nodes)
+        return;
+    ls_mutex_lock(&self->mutex);
+    const bool loss = note_member(self, index, member);
+    const bool ends = loss && self->running;
+    ls_mutex_unlock(&self->mutex);
+    /* Once all have agreed to finish, each leaves in its own time. */
+    if (!ends || ls_task_finishing(self->task))
+        return;
+    char text[128];
+    (void)snprintf(text, sizeof text, "node %" PRIu32 " (%s) was lost",
+                   member->id, plan_role_names[self->plan->nodes[index].role]);
+    ls_task_cancel(self->task, LS_ELOST, text);
+}
+
+static int on_round_over(void *arg, const struct ls_event *event)
+{
+    company *self = arg;
+    ls_document *document = NULL;
+    uint64_t round = 0;
+    int status = ls_document_read(&document, event->data, event->size, NULL);
+    if (status == LS_OK)
+        status = ls_value_uint(ls_document_root(document), &round);
+    ls_document_destroy(&document);
+    if (status != LS_OK)
+        return status;
+    ls_mutex_lock(&self->mutex);
+    const bool ends = self->running && round > self->over &&
+                      round == ls_task_round(self->task);
+    ls_mutex_unlock(&self->mutex);
+    if (!ends || ls_task_finishing(self->task))
+        return LS_OK;
+    char text[64];
+    (void)snprintf(text, sizeof text, "node %" PRIu32 " gave the round up",
+                   event->origin);
+    ls_task_cancel(self->task, LS_EABORTED, text);
+    return LS_OK;
+}
+
+static void on_cancel(void *arg, int status)
+{
+    company *self = arg;
+    (void)status;
+    ls_mutex_lock(&self->mutex);
+    self->changes++;
+    ls_cond_broadcast(&self->changed);
+    ls_mutex_unlock(&self->mutex);
+}
+
+/* Running ---------------------------------------------------------------- */
+
+static int run_once(company *self)
+{
+    ls_mutex_lock(&self->mutex);
+    self->running = true;
+    ls_mutex_unlock(&self->mutex);
+    const int status = ls_task_run(self->task, UINT64_MAX);
+    ls_mutex_lock(&self->mutex);
+    self->running = false;
+    ls_mutex_unlock(&self->mutex);
+    return status;
+}
+
+/* What a run may end with when a node was lost: itself, by another's word, or
+ * because nodes differ for a moment in who is there. */
+static bool may_be_loss(int status)
+{
+    return status == LS_ELOST || status == LS_EABORTED ||
+           status == LS_EMISMATCH;
+}
+
+/* A cancel by others than this file. */
+static int cancelled(company *self)
+{
+    const int status = ls_task_cancelled(self->task);
+    return may_be_loss(status) ? LS_OK : status;
+}
+
+/* Once for each round: a run that fails before it has begun is in none. */
+static void give_round_up(company *self)
+{
+    const uint64_t round = ls_task_round(self->task);
+    ls_mutex_lock(&self->mutex);
+    const bool again = round <= self->over;
+    self->over = round;
+    ls_mutex_unlock(&self->mutex);
+    if (again)
+        return;
+    ls_writer *writer = NULL;
+    int status = ls_writer_create(&writer);
+    if (status == LS_OK) {
+        struct ls_emission emission = {.event = ROUND_OVER,
+                                       .scope = LS_SCOPE_REMOTE,
+                                       .policy = LS_POLICY_BLOCK,
+                                       .wait_ms = TELL_MS};
+        ls_write_uint(writer, round);
+        status = ls_writer_bytes(writer, &emission.data, &emission.size);
+        if (status == LS_OK)
+            status = ls_emit_with(self->node, &emission);
+        ls_writer_destroy(&writer);
+    }
+    if (status != LS_OK)
+        ls_log_debug("the others are not told: %s", ls_error_text());
+}
+
+/* Wait until everyone is there; *done: the others have finished the run.
+ * why: the text of the loss. */
+static int await_all(company *self, const char *why, int64_t deadline,
+                     bool *done)
+{
+    for (;;) {
+        enum company_state state = COMPANY_WHOLE;
+        size_t which = self->self;
+        ls_mutex_lock(&self->mutex);
+        const uint64_t seen = self->changes;
+        ls_mutex_unlock(&self->mutex);
+        int status = cancelled(self);
+        if (status == LS_OK)
+            status = look_around(self, &state, &which);
+        if (status != LS_OK)
+            return status;
+        *done = state == COMPANY_DONE;
+        const bool late = ls_now(self->runtime) >= deadline;
+        if (*done || (state == COMPANY_WHOLE && !late))
+            return LS_OK;
+        if (state == COMPANY_BROKEN || late)
+            return state == COMPANY_AWAITS
+                       ? ls_error(
+                             LS_ELOST,
+                             "%s; node %" PRIu32 " (%s) did not come back", why,
+                             self->plan->nodes[which].id,
+                             plan_role_names[self->plan->nodes[which].role])
+                       : ls_error(LS_ELOST, "%s", why);
+        ls_mutex_lock(&self->mutex);
+        while (self->changes == seen &&
+               ls_cond_wait(&self->changed, &self->mutex, deadline) == LS_OK)
+            continue;
+        ls_mutex_unlock(&self->mutex);
+    }
+}
+
+/* How long a run may take from a loss to an iteration that is whole. */
+static int64_t patience_ends(const company *self)
+{
+    return ls_deadline(self->runtime, self->plan->world.start_timeout_ms +
+                                          PLAN_BACKOFF_MAX_MS);
+}
+
+int company_run(company *self)
+{
+    char why[LS_ERROR_TEXT_MAX];
+    uint64_t iterations = UINT64_MAX; /* at the last loss */
+    int64_t deadline = 0;
+    bool done = false;
+    enum company_state state;
+    size_t which;
+    int status = self->listens ? look_around(self, &state, &which) : LS_OK;
+    if (status == LS_OK)
+        status = run_once(self);
+    while (!done && may_be_loss(status) && self->listens) {
+        (void)snprintf(why, sizeof why, "%s", ls_error_text());
+        if (ls_task_iterations(self->task) != iterations)
+            deadline = patience_ends(self);
+        iterations = ls_task_iterations(self->task);
+        give_round_up(self);
+        ls_log_info("waits for all to be there: %s", why);
+        status = await_all(self, why, deadline, &done);
+        if (status == LS_OK && !done)
+            status = run_once(self);
+    }
+    return status;
+}
+
+/* Life ------------------------------------------------------------------- */
+
+static int init(company *self)
+{
+    self->incarnations =
+        calloc(self->plan->n_nodes, sizeof *self->incarnations);
+    if (self->incarnations == NULL)
+        return ls_error(LS_ENOMEM, "no memory for who is there");
+    int status = ls_mutex_init(&self->mutex, self->runtime);
+    if (status != LS_OK)
+        return status;
+    status = ls_cond_init(&self->changed, self->runtime);
+    if (status != LS_OK)
+        ls_mutex_fini(&self->mutex);
+    return status;
+}
+
+static void fini(company *self)
+{
+    ls_cond_fini(&self->changed);
+    ls_mutex_fini(&self->mutex);
+}
+
+/* Taking away what is there cannot fail. */
+static void must(int status)
+{
+    assert(status == LS_OK);
+    (void)status;
+}
+
+/* A run that no node can be lost to needs nobody to watch it. */
+static int listen(company *self)
+{
+    if (!plan_can_lose_nodes(self->plan))
+        return LS_OK;
+    int status = ls_node_on_member(self->node, on_member, self);
+    if (status != LS_OK)
+        return status;
+    status = ls_on(self->node, ROUND_OVER, on_round_over, self);
+    if (status == LS_OK) {
+        status = ls_task_on_cancel(self->task, on_cancel, self);
+        if (status != LS_OK)
+            must(ls_off(self->node, ROUND_OVER, on_round_over, self));
+    }
+    self->listens = status == LS_OK;
+    if (status != LS_OK)
+        must(ls_node_on_member(self->node, NULL, self));
+    return status;
+}
+
+int company_create(company **out, const struct plan *plan, size_t self_index,
+                   ls_task *task)
+{
+    company *self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return ls_error(LS_ENOMEM, "no memory for who is there");
+    self->plan = plan;
+    self->self = self_index;
+    self->task = task;
+    self->node = ls_task_node(task);
+    self->runtime = ls_task_runtime(task);
+    int status = init(self);
+    if (status == LS_OK) {
+        status = listen(self);
+        if (status != LS_OK)
+            fini(self);
+    }
+    if (status != LS_OK) {
+        free(self->incarnations);
+        free(self);
+        return status;
+    }
+    *out = self;
+    return LS_OK;
+}
+
+void company_destroy(company **self)
+{
+    if (self == NULL || *self == NULL)
+        return;
+    if ((*self)->listens) {
+        must(ls_node_on_member((*self)->node, NULL, *self));
+        must(ls_off((*self)->node, ROUND_OVER, on_round_over, *self));
+        must(ls_task_on_cancel((*self)->task, NULL, *self));
+    }
+    fini(*self);
+    free((*self)->members);
+    free((*self)->incarnations);
+    free(*self);
+    *self = NULL;
+}

@@ -1,0 +1,45 @@
+/* company.h - the other nodes of a plan, as one node sees them, and a run that
+ * goes on when it loses one that the plan lets it lose.
+ *
+ * A loss ends the run of the task, here as everywhere; what the node's role has
+ * learned and counted stays. When all whom the plan asks for are there again,
+ * the task runs again, and the barrier brings everyone into step: a new round.
+ * Nobody starts a node here: that is for `lockstep run`, or for whoever started
+ * it on its host.
+ * Thread: owner. */
+#ifndef LOCKSTEP_COMPANY_H
+#define LOCKSTEP_COMPANY_H
+
+#include "lockstep/task.h"
+
+#include "plan.h"
+
+enum company_state {
+    COMPANY_WHOLE,  /* everyone is here whom the run needs */
+    COMPANY_AWAITS, /* one is not, and will come (back) */
+    COMPANY_BROKEN, /* one is lost, and the run with it */
+    COMPANY_DONE    /* one has left because the run is done */
+};
+
+/* What the members mean for a run. self: index of this node, which is not
+ * among the members. which: of the node that decides, when one does. Pure. */
+enum company_state company_look(const struct plan *plan, size_t self,
+                                const struct ls_member *members, size_t n,
+                                size_t *which);
+
+typedef struct company company;
+
+/* Before the node is started, and its task was built. All borrow.
+ * out:    own; written on success only; destroy it before task and node.
+ * Errors: LS_ENOMEM. */
+LS_MUST_USE int company_create(company **out, const struct plan *plan,
+                               size_t self, ls_task *task);
+void company_destroy(company **company);
+
+/* ls_task_run(), again and again, until the run is done, fails, or is
+ * cancelled.
+ * Errors: those of ls_task_run(); LS_ELOST one was lost that the run needs, or
+ *         did not come back in time. */
+LS_MUST_USE int company_run(company *company);
+
+#endif

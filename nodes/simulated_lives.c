@@ -1,0 +1,161 @@
+/* Lives of simulated nodes: begun, killed, and begun again. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "simulated_parts.h"
+
+/* Whoever fails begins again after this. */
+#define AGAIN_NS (200 * LS_NS_PER_MS)
+
+static void put_report(void *self, const struct report *report)
+{
+    const struct life *life = self;
+    if (life->killed || life->all->watcher == NULL)
+        return;
+    const struct report_sink sink = supervisor_sink(life->all->watcher);
+    sink.put(sink.self, report);
+}
+
+/* A life on a host that is there; it becomes the current one of its node. */
+static int make_life(simulated *all, struct life **out, size_t index,
+                     ls_host *host, const struct launch *launch)
+{
+    struct life *life = calloc(1, sizeof *life);
+    if (life == NULL)
+        return ls_error(LS_ENOMEM, "a simulated node");
+    life->all = all;
+    life->index = index;
+    life->host = host;
+    life->endpoints = *launch->endpoints;
+    int status = LS_OK;
+    if (all->checks != NULL)
+        status = checks_begin(all->checks, &life->check, index, host);
+    if (status == LS_OK)
+        status = node_run_create(
+            &life->run,
+            &(struct node_run_options){.plan = all->options.plan,
+                                       .index = index,
+                                       .plugin = all->options.plugin,
+                                       .endpoints = launch->endpoints,
+                                       .generation = launch->generation,
+                                       .gone = launch->gone,
+                                       .n_gone = launch->n_gone,
+                                       .sink = {put_report, life},
+                                       .runtime = ls_host_runtime(host),
+                                       .watch = life->check != NULL
+                                                    ? checks_watch(life->check)
+                                                    : NULL});
+    if (status != LS_OK) {
+        free(life);
+        return status;
+    }
+    life->previous = all->lives;
+    all->lives = life;
+    all->current[index] = life;
+    *out = life;
+    return LS_OK;
+}
+
+static void note_gone(const struct life *life, int status)
+{
+    simulated *all = life->all;
+    if (all->watcher != NULL)
+        supervisor_note_end(all->watcher, life->index,
+                            life->killed ? 0 : ls_status_exit_code(status),
+                            life->killed ? SIGKILL : 0);
+    ls_mutex_lock(&all->mutex);
+    all->n_running--;
+    if (status == LS_OK && !life->killed && all->n_done++ == 0)
+        all->done_at = ls_simulation_now(all->simulation);
+    ls_cond_broadcast(&all->ended);
+    ls_mutex_unlock(&all->mutex);
+}
+
+/* Who fails alone begins again, as something outside of it would have it. */
+static bool goes_on(const struct life *life, int status)
+{
+    const simulated *all = life->all;
+    return status != LS_OK && !life->killed && !all->closing &&
+           all->watcher == NULL && plan_is_of_members(all->options.plan);
+}
+
+static void run_lives(void *arg)
+{
+    struct life *life = arg;
+    simulated *all = life->all;
+    const size_t index = life->index;
+    ls_runtime *runtime = ls_host_runtime(life->host);
+    int status = node_run_go(life->run);
+    while (goes_on(life, status)) {
+        ls_simulation_note(all->simulation, "its run failed: %s",
+                           ls_error_text());
+        checks_ended(life->check);
+        ls_rest_until(runtime, ls_now(runtime) + AGAIN_NS);
+        if (!goes_on(life, status))
+            break;
+        struct life *next;
+        status = make_life(all, &next, index, life->host,
+                           &(struct launch){.endpoints = &life->endpoints});
+        if (status != LS_OK)
+            break;
+        life = next;
+        status = node_run_go(life->run);
+    }
+    if (life->check != NULL)
+        checks_ended(life->check);
+    note_gone(life, status);
+}
+
+static int make_host(simulated *all, size_t index, ls_host **out)
+{
+    char name[24];
+    (void)snprintf(name, sizeof name, "node %u",
+                   (unsigned)all->options.plan->nodes[index].id);
+    int status = ls_host_create(out, all->simulation, name);
+    if (status == LS_OK)
+        status = ls_network_join(all->network, *out);
+    if (status != LS_OK)
+        return status;
+    ls_host_skew(*out, all->skews[index].offset_ns, all->skews[index].drift);
+    return LS_OK;
+}
+
+int simulated_begin(simulated *all, size_t index, const struct launch *launch)
+{
+    ls_host *host;
+    struct life *life;
+    int status = make_host(all, index, &host);
+    if (status == LS_OK)
+        status = make_life(all, &life, index, host, launch);
+    if (status != LS_OK)
+        return status;
+    all->n_running++;
+    status = ls_thread_spawn(ls_host_runtime(host), &life->thread, "node",
+                             run_lives, life);
+    if (status != LS_OK)
+        all->n_running--;
+    return status;
+}
+
+static void reap(void *arg)
+{
+    struct life *life = arg;
+    node_run_cancel(life->run, LS_ECANCELED, "it was killed");
+}
+
+/* Its threads are left to end; that they do is not seen by anyone. */
+void simulated_kill(simulated *all, size_t index)
+{
+    struct life *life = all->current[index];
+    if (life == NULL || life->killed)
+        return;
+    life->killed = true;
+    if (life->check != NULL)
+        checks_killed(life->check);
+    ls_network_kill(all->network, life->host);
+    ls_host_resume(life->host);
+    if (ls_thread_spawn(ls_simulation_runtime(all->simulation), &life->reaper,
+                        "reaper", reap, life) != LS_OK)
+        ls_simulation_violation(all->simulation, "kill: %s", ls_error_text());
+}

@@ -1,0 +1,258 @@
+/* What becomes of a run when one of its nodes fails: see restart.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "supervise_parts.h"
+
+bool supervise_counts(const supervisor *sup, size_t index)
+{
+    return sup->nodes[index].final ||
+           sup->plan->nodes[index].policy == PLAN_FAIL;
+}
+
+/* It has failed, and nothing was made of that yet. */
+static bool awaits_verdict(const supervisor *sup, size_t index)
+{
+    const struct watched *node = &sup->nodes[index];
+    return node->gone && !node->let_go && !supervise_counts(sup, index) &&
+           judge_rank(&node->end) != JUDGE_NOTHING;
+}
+
+static void say(supervisor *sup, size_t index, int wait_ms, const char *what)
+{
+    char text[LS_ERROR_TEXT_MAX + 256];
+    supervise_describe(sup, index, text, sizeof text);
+    const size_t n = strlen(text);
+    (void)snprintf(text + n, sizeof text - n, "; %s", what);
+    render_policy(
+        sup->render,
+        &(struct render_policy){
+            .index = index,
+            .restart = wait_ms >= 0 ? sup->nodes[index].restarts.n : 0,
+            .wait_ms = wait_ms,
+            .text = text,
+        });
+}
+
+static void let_go(supervisor *sup, size_t index, const char *what)
+{
+    sup->nodes[index].let_go = true;
+    say(sup, index, -1, what);
+}
+
+/* From here to its start it counts as one that was not started yet. */
+static void schedule(supervisor *sup, size_t index, int wait_ms)
+{
+    struct watched *node = &sup->nodes[index];
+    char what[96];
+    (void)snprintf(what, sizeof what, "restart %u of %u in %d ms",
+                   node->restarts.n, sup->plan->nodes[index].max_restarts,
+                   wait_ms);
+    node->restart_at = ls_deadline(sup->runtime, wait_ms);
+    node->launched = node->gone = false;
+    sup->n_launched--;
+    sup->n_gone--;
+    say(sup, index, wait_ms, what);
+}
+
+static void call_off(supervisor *sup, size_t index)
+{
+    struct watched *node = &sup->nodes[index];
+    node->restart_at = 0;
+    node->launched = node->gone = true;
+    sup->n_launched++;
+    sup->n_gone++;
+}
+
+static bool is_last_collector(const supervisor *sup, size_t index)
+{
+    const struct plan_node *nodes = sup->plan->nodes;
+    for (size_t i = 0; i < sup->n; i++) {
+        if (i != index && nodes[i].role == PLAN_COLLECTOR &&
+            !sup->nodes[i].let_go)
+            return false;
+    }
+    return nodes[index].role == PLAN_COLLECTOR;
+}
+
+static void decide(supervisor *sup, size_t index)
+{
+    struct watched *node = &sup->nodes[index];
+    int wait_ms = 0;
+    switch (restart_decide(&node->restarts, &sup->plan->nodes[index],
+                           ls_now(sup->runtime), &wait_ms)) {
+    case RESTART_AGAIN:
+        schedule(sup, index, wait_ms);
+        break;
+    case RESTART_LET_GO:
+        if (is_last_collector(sup, index))
+            node->final = true;
+        else
+            let_go(sup, index, "the run goes on without it");
+        break;
+    case RESTART_FAIL:
+        node->final = true;
+        break;
+    }
+}
+
+/* The others are done, so nobody is there to come back to. What the run was
+ * for is with the first node, unless it was done itself. */
+static void conclude(supervisor *sup, size_t index)
+{
+    const struct judge_end *end = &sup->nodes[index].end;
+    const bool done = end->reported && end->status == LS_OK;
+    if (index == sup->plan->first && !done)
+        sup->nodes[index].final = true;
+    else
+        let_go(sup, index, "the run is ending without it");
+}
+
+void supervise_apply(supervisor *sup)
+{
+    for (size_t i = 0; i < sup->n && sup->interrupted == 0; i++) {
+        if (sup->any_done && sup->nodes[i].restart_at != 0)
+            call_off(sup, i);
+        if (!awaits_verdict(sup, i))
+            continue;
+        if (sup->any_done)
+            conclude(sup, i);
+        else
+            decide(sup, i);
+    }
+}
+
+/* The first node listens before others start: they attach to it, and might
+ * else take the port that it has to have again. */
+static int64_t due_at(const supervisor *sup, size_t index)
+{
+    const int64_t at = sup->nodes[index].restart_at;
+    const size_t first = sup->plan->first;
+    return at != 0 && (index == first || sup->nodes[first].listens)
+               ? at
+               : LS_FOREVER;
+}
+
+size_t supervise_next_due(const supervisor *sup)
+{
+    const int64_t now = ls_now(sup->runtime);
+    size_t i = 0;
+    while (i < sup->n && due_at(sup, i) > now)
+        i++;
+    return i;
+}
+
+int64_t supervise_due_at(const supervisor *sup)
+{
+    int64_t at = LS_FOREVER;
+    for (size_t i = 0; i < sup->n; i++)
+        at = due_at(sup, i) < at ? due_at(sup, i) : at;
+    return at;
+}
+
+size_t supervise_next_useless(const supervisor *sup)
+{
+    for (size_t i = 0; i < sup->n && sup->any_done; i++) {
+        const struct watched *node = &sup->nodes[i];
+        if (node->restarts.n > 0 && node->launched && !node->gone &&
+            !node->working && !node->end.told)
+            return i;
+    }
+    return sup->n;
+}
+
+/* Starting; without the mutex ---------------------------------------------- */
+
+/* A node that comes back listens where it did, not at the first free port of a
+ * range: others look for it there, and would find somebody else. */
+static void keep_address(const char *endpoint, struct plan_endpoints *endpoints)
+{
+    const char *port = strrchr(endpoint, ':');
+    char *range = strrchr(endpoints->bind, ':');
+    if (strncmp(endpoint, "tcp://", 6) != 0 || range == NULL ||
+        strchr(range, '-') == NULL || strlen(port) > strlen(range))
+        return;
+    memcpy(range, port, strlen(port) + 1);
+}
+
+static size_t list_gone(const supervisor *sup, uint32_t *ids)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < sup->n; i++) {
+        if (sup->nodes[i].let_go)
+            ids[n++] = sup->plan->nodes[i].id;
+    }
+    return n;
+}
+
+/* A mesh finds its members in any direction. */
+static void attach_to_others(const supervisor *sup, size_t index,
+                             struct plan_endpoints *out)
+{
+    for (size_t i = 0; i < sup->n && out->n_attach < PLAN_ATTACH_MAX; i++) {
+        const struct watched *node = &sup->nodes[i];
+        if (i != index && node->listens)
+            memcpy(out->attach[out->n_attach++], node->endpoint,
+                   sizeof node->endpoint);
+    }
+}
+
+static int find_endpoints(const supervisor *sup, size_t index,
+                          struct plan_endpoints *out)
+{
+    const size_t first = sup->plan->first;
+    const struct watched *node = &sup->nodes[index];
+    const int status = plan_endpoints_here(
+        sup->plan, index, index == first ? NULL : sup->nodes[first].endpoint,
+        sup->launcher->dir, out);
+    if (status != LS_OK || node->endpoint[0] == '\0')
+        return status;
+    const bool mesh = sup->plan->world.topology == LS_TOPOLOGY_MESH;
+    if (index == first && mesh)
+        attach_to_others(sup, index, out);
+    /* Another program may have taken its port meanwhile. The hub of a star is
+     * found nowhere else. */
+    if (node->end.status != LS_EADDRINUSE || (index == first && !mesh))
+        keep_address(node->endpoint, out);
+    return LS_OK;
+}
+
+static void note_failed_start(supervisor *sup, size_t index, int status)
+{
+    struct watched *node = &sup->nodes[index];
+    ls_mutex_lock(&sup->mutex);
+    node->end.reported = true;
+    node->end.status = status;
+    (void)snprintf(node->text, sizeof node->text, "%s", ls_error_text());
+    ls_mutex_unlock(&sup->mutex);
+    supervisor_note_end(sup, index, 1, 0);
+}
+
+void supervise_start(supervisor *sup, size_t index)
+{
+    struct watched *node = &sup->nodes[index];
+    struct plan_endpoints endpoints;
+    uint32_t gone[PLAN_NODES_MAX];
+    ls_mutex_lock(&sup->mutex);
+    const struct launch what = {.endpoints = &endpoints,
+                                .generation = node->restarts.n,
+                                .gone = gone,
+                                .n_gone = list_gone(sup, gone)};
+    int status = find_endpoints(sup, index, &endpoints);
+    node->restart_at = 0;
+    node->end = (struct judge_end){.over = false};
+    node->listens = node->working = false;
+    node->n_lines = 0;
+    node->launched = true;
+    sup->n_launched++;
+    ls_mutex_unlock(&sup->mutex);
+    if (status == LS_OK)
+        status = sup->launcher->start(sup->launcher->self, index, &what);
+    if (status != LS_OK) {
+        note_failed_start(sup, index, status);
+        return;
+    }
+    ls_mutex_lock(&sup->mutex);
+    render_launched(sup->render, index, node->pid);
+    ls_mutex_unlock(&sup->mutex);
+}

@@ -1,0 +1,211 @@
+# The whole cluster in one thread: the same from the same seed, right under every
+# fault, and a sweep that finds what is wrong.
+load helpers
+
+setup() {
+    enter_scratch
+    barrier=$SOURCE_DIR/configs/barrier.yaml
+}
+
+# A sanitizer makes a run many times slower.
+seeds() {
+    if [ -n "$LOCKSTEP_SANITIZE" ]; then
+        echo $(($1 / 20 + 2))
+    else
+        echo "$1"
+    fi
+}
+
+# sweep SEEDS ARGUMENT...: its figures are $line.
+sweep() {
+    local n
+    n=$(seeds "$1")
+    shift
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --json --seeds "$n" "$@"
+    last_line "$output"
+    [ "$(field event)" = sweep ]
+}
+
+# holds SEEDS ARGUMENT...: nothing was found.
+holds() {
+    sweep "$@"
+    [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
+    [ "$(field violated)" = false ]
+    ((10#$(field epochs) > 0))
+}
+
+@test "members go through the same epochs as processes, threads, and simulated" {
+    local as
+    for as in processes threads sim; do
+        run --separate-stderr "$LOCKSTEP" run "$barrier" --as "$as" --nodes 3 \
+            --set barrier.epochs=20 --json
+        [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
+        last_line "$output"
+        [ "$(field event)" = summary ]
+        [ "$(field epochs)" = 20 ]
+        [ "$(field failures)" = 0 ]
+    done
+}
+
+@test "the summary of members tells how long they waited" {
+    run --separate-stderr "$LOCKSTEP" run "$barrier" --as sim
+    [ "$status" -eq 0 ]
+    says "done: 100 epochs of 5 members"
+    for row in "virtual time" "waited         median" "barrier        1,600"; do
+        says "  $row"
+    done
+}
+
+@test "cartpole is solved in a simulation, with the weights of any other run" {
+    local i
+    for i in a b; do
+        run --separate-stderr "$LOCKSTEP" run "$cartpole" --as sim --json \
+            --out "$i" --event-log "$i.log"
+        [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
+        last_line "$output"
+        [ "$(field solved)" = true ]
+    done
+    cmp a.log b.log
+    cmp a/policy.msgpack b/policy.msgpack
+    "$LOCKSTEP" run "$cartpole" --as threads --out c
+    cmp a/policy.msgpack c/policy.msgpack
+}
+
+@test "the same seed is the same run, another one is not" {
+    "$LOCKSTEP" sim "$barrier" --seed 7 --event-log a.log
+    "$LOCKSTEP" sim "$barrier" --seed 7 --event-log b.log
+    "$LOCKSTEP" sim "$barrier" --seed 8 --event-log c.log
+    cmp a.log b.log
+    run ! cmp -s a.log c.log
+    grep -q 'fault: ' a.log
+    grep -q 'left epoch' a.log
+}
+
+@test "everything at once, 3 nodes" {
+    holds 200 --nodes 3
+}
+
+@test "everything at once, 5 nodes" {
+    holds 120 --nodes 5
+    ((10#$(field kill) > 0 && 10#$(field pause) > 0 && 10#$(field cut) > 0))
+    ((10#$(field lost) > 0 && 10#$(field doubled) > 0))
+}
+
+@test "everything at once, 9 nodes" {
+    holds 40 --nodes 9
+}
+
+@test "a lossy network, in a star" {
+    holds 40 --set world.topology=star --faults lossy
+}
+
+@test "each kind of fault by itself" {
+    local faults
+    for faults in none lossy cuts pauses crashes; do
+        holds 30 --faults "$faults"
+    done
+    holds 10 --faults "$SOURCE_DIR/configs/faults/storm.yaml"
+}
+
+@test "without faults every epoch goes well" {
+    holds 20 --faults none
+    [ "$(field failures)" = 0 ]
+    [ "$(field mistakes)" = 0 ]
+    [ "$(field epochs)" = $((15 * $(seeds 20))) ]
+}
+
+# found WHAT: a barrier that is broken so is found out, and the seed that is
+# named shows it again.
+found() {
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --seeds 1000 \
+        --sabotage "$1"
+    [ "$status" -eq 1 ]
+    says "1 violation"
+    local seed said
+    seed=$(sed -n 's/^lockstep: seed \([0-9]*\): .*/\1/p' <<<"$stderr")
+    said=$(grep '^lockstep: seed ' <<<"$stderr")
+    [ -n "$seed" ]
+    [[ $stderr == *"--seed $seed --faults all --sabotage $1 --event-log"* ]]
+    [[ $stderr == *" net: "* ]] # the last events
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --seed "$seed" \
+        --faults all --sabotage "$1" --event-log again.log
+    [ "$status" -eq 1 ]
+    [ "$(grep '^lockstep: seed ' <<<"$stderr")" = "$said" ]
+    grep -qF "${said#*: seed "$seed": }" again.log
+}
+
+@test "a barrier that never asks again is found out" {
+    found no-retransmit
+}
+
+@test "a barrier whose answers count in any epoch is found out" {
+    found ack-without-epoch
+}
+
+@test "a barrier that counts answers, and not who gave them, is found out" {
+    found count-instead-of-set
+}
+
+@test "a node that is killed in a simulated run is named" {
+    printf 'script: [{at: 0.01, kill: 2}]\n' >kill.yaml
+    run --separate-stderr "$LOCKSTEP" run "$barrier" --as sim \
+        --faults kill.yaml --set barrier.pace_ms=5
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"node 2 (member) was killed by signal 9 (SIGKILL)"* ]]
+}
+
+@test "faults that are wrong are shown with line and caret" {
+    printf 'network:\n  los: 0.1\nscript:\n  - {at: 1, cut: 0 + 2}\n' >bad.yaml
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --faults bad.yaml
+    [ "$status" -eq 78 ]
+    [[ $stderr == *'bad.yaml:2:3: unknown key "los"; did you mean "loss"?'* ]]
+    [[ $stderr == *'bad.yaml:4:18:'*'is no link'* ]]
+    [[ $stderr == *'|                  ^'* ]]
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --faults lossey
+    [ "$status" -eq 78 ]
+    [[ $stderr == *'did you mean "lossy"?'* ]]
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --sabotage egaer
+    [ "$status" -eq 2 ]
+    [[ $stderr == *'did you mean "eager"?'* ]]
+}
+
+@test "help on sim and on faults teaches by example" {
+    local topic
+    for topic in sim faults; do
+        run "$LOCKSTEP" help "$topic"
+        [ "$status" -eq 0 ]
+        says "  lockstep sim configs/barrier.yaml" || [ "$topic" = faults ]
+        ((${#output} > 1000))
+    done
+}
+
+# As docs/debugging.md has it.
+@test "gdb stops in one node's step on an epoch" {
+    command -v gdb >/dev/null || skip "gdb is not installed"
+    [ -z "$LOCKSTEP_SANITIZE" ] || skip "a sanitizer traces the program itself"
+    local who='((struct member *)state)'
+    run gdb -q -nx -batch -ex 'set debuginfod enabled off' \
+        -ex "break keep_step if $who->id == 2 && $who->epochs == 7" \
+        -ex run -ex "print $who->epochs" -ex 'backtrace 2' \
+        --args "$LOCKSTEP" run "$barrier" --as sim
+    [ "$status" -eq 0 ]
+    says "Breakpoint 1, keep_step"
+    says '$1 = 7'
+    says "#1 "
+}
+
+@test "a simulated run starts killed nodes again, the same way each time" {
+    local i
+    printf 'script:\n  - {at: 0.002, kill: 2}\n  - {at: 0.1, kill: 3}\n' >k.yaml
+    for i in a b; do
+        run --separate-stderr "$LOCKSTEP" run \
+            "$SOURCE_DIR/configs/cartpole-restart.yaml" --as sim --json \
+            --faults k.yaml --out "$i" --event-log "$i.log"
+        [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
+        last_line "$output"
+        [ "$(field solved)" = true ]
+        [[ $stderr == *"node 2 (collector) was killed by signal 9"* ]]
+    done
+    cmp a.log b.log
+    cmp a/policy.msgpack b/policy.msgpack
+}

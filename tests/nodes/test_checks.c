@@ -1,0 +1,456 @@
+/* What the checks say to stories that three members tell: each promise broken
+ * once, and what is excused. */
+#include "checks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A simulation with three hosts, and nobody on them: the members' words are
+ * put into their mouths. */
+struct world {
+    struct plan plan;
+    ls_simulation *simulation;
+    ls_network *network;
+    checks *checks;
+    ls_host *hosts[3];
+    struct check_life *lives[3];
+};
+
+static void open_world(struct world *world)
+{
+    ls_config *config = NULL;
+    memset(world, 0, sizeof *world);
+    assert_int_equal(ls_config_parse(&config, "job.yaml",
+                                     "nodes: [{role: member, count: 3}]\n"
+                                     "barrier: {timeout_ms: 10000}\n"),
+                     LS_OK);
+    assert_int_equal(plan_read(&world->plan, &config, "job.yaml"), LS_OK);
+    assert_int_equal(ls_simulation_create(&world->simulation, NULL), LS_OK);
+    assert_int_equal(
+        ls_network_create(&world->network, world->simulation, NULL), LS_OK);
+    assert_int_equal(checks_create(&world->checks, world->simulation,
+                                   world->network, &world->plan),
+                     LS_OK);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(
+            ls_host_create(&world->hosts[i], world->simulation, "h"), LS_OK);
+        assert_int_equal(
+            checks_begin(world->checks, &world->lives[i], i, world->hosts[i]),
+            LS_OK);
+    }
+}
+
+static void close_world(struct world *world)
+{
+    checks_destroy(&world->checks);
+    ls_network_destroy(&world->network);
+    ls_simulation_destroy(&world->simulation);
+    plan_fini(&world->plan);
+}
+
+static void enters(struct world *world, size_t i)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]);
+    watch->entering(watch->self, 100 + i);
+}
+
+static void leaves(struct world *world, size_t i, uint64_t epoch)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]);
+    const struct ls_barrier_epoch_info info = {.epoch = epoch};
+    watch->ended(watch->self, LS_OK, &info);
+}
+
+static void fails(struct world *world, size_t i)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]);
+    watch->ended(watch->self, ls_error(LS_ELOST, "node 1 was lost"), NULL);
+}
+
+static void sees(struct world *world, size_t i, size_t other,
+                 enum ls_member_state state)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]);
+    const struct ls_member member = {
+        .id = (uint32_t)other, .incarnation = 100 + other, .state = state};
+    watch->member(watch->self, &member);
+}
+
+static void emits(struct world *world, size_t i, uint64_t number)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]);
+    watch->emitting(watch->self, number);
+}
+
+static void gets(struct world *world, size_t i, size_t from, uint64_t number)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]);
+    const struct ls_event event = {.origin = (uint32_t)from,
+                                   .incarnation = 100 + from};
+    watch->heard(watch->self, &event, number);
+}
+
+static void all_go_through(struct world *world, uint64_t epoch)
+{
+    for (size_t i = 0; i < 3; i++)
+        enters(world, i);
+    for (size_t i = 0; i < 3; i++)
+        leaves(world, i, epoch);
+}
+
+/* Node 0 emits three events, and knows node 1 from the beginning. */
+static void three_are_emitted(struct world *world)
+{
+    all_go_through(world, 0);
+    sees(world, 0, 1, LS_MEMBER_READY);
+    for (uint64_t number = 1; number <= 3; number++)
+        emits(world, 0, number);
+}
+
+static void passes(struct world *world, int64_t seconds)
+{
+    ls_runtime *runtime = ls_simulation_runtime(world->simulation);
+    for (int64_t i = 0; i < seconds; i++)
+        ls_rest_until(runtime, ls_now(runtime) + LS_NS_PER_S);
+}
+
+/* Tell a story; says: what the violation begins with, NULL: there is none. */
+static void judge(void (*story)(void *world), const char *says)
+{
+    struct world world;
+    open_world(&world);
+    const int status = ls_simulation_run(world.simulation, story, &world);
+    if (status == LS_OK)
+        checks_finish(world.checks);
+    if (says == NULL) {
+        if (status != LS_OK || ls_simulation_is_violated(world.simulation))
+            fail_msg("%s", ls_error_text());
+    } else {
+        assert_int_equal(status, LS_EINVARIANT);
+        if (strstr(ls_error_text(), says) == NULL)
+            fail_msg("expected %s: %s", says, ls_error_text());
+    }
+    close_world(&world);
+}
+
+static void all_is_well(void *arg)
+{
+    for (uint64_t epoch = 0; epoch < 5; epoch++)
+        all_go_through(arg, epoch);
+}
+
+static void test_epochs_that_all_leave_are_fine(void **state)
+{
+    (void)state;
+    judge(all_is_well, NULL);
+}
+
+static void one_has_not_entered(void *arg)
+{
+    all_go_through(arg, 0);
+    enters(arg, 0);
+    enters(arg, 1);
+    leaves(arg, 0, 1);
+}
+
+static void test_leaving_before_another_entered_is_early(void **state)
+{
+    (void)state;
+    judge(one_has_not_entered,
+          "early: node 0 left epoch 1 before node 2 had entered it");
+}
+
+static void one_is_in_the_epoch_before(void *arg)
+{
+    for (size_t i = 0; i < 3; i++)
+        enters(arg, i);
+    leaves(arg, 0, 0);
+    enters(arg, 0);
+    leaves(arg, 1, 0);
+    enters(arg, 1);
+    leaves(arg, 0, 1); /* node 2 is still in epoch 0 */
+    leaves(arg, 2, 0);
+    passes(arg, 10);
+}
+
+static void test_leaving_while_another_is_in_the_epoch_before(void **state)
+{
+    (void)state;
+    judge(one_is_in_the_epoch_before, "early: node 0 left epoch 1 while node 2 "
+                                      "was in epoch 0");
+}
+
+static void one_fails_alone(void *arg)
+{
+    for (size_t i = 0; i < 3; i++)
+        enters(arg, i);
+    leaves(arg, 0, 0);
+    leaves(arg, 1, 0);
+    fails(arg, 2);
+    passes(arg, 10);
+}
+
+static void test_failing_alone_breaks_all(void **state)
+{
+    (void)state;
+    judge(one_fails_alone, "all: node 0 left epoch 0, and node 2 failed in it");
+}
+
+static void one_failed_before_the_others_left(void *arg)
+{
+    for (size_t i = 0; i < 3; i++)
+        enters(arg, i);
+    fails(arg, 2);
+    leaves(arg, 0, 0);
+    leaves(arg, 1, 0);
+    passes(arg, 10);
+}
+
+static void test_having_failed_alone_breaks_all(void **state)
+{
+    (void)state;
+    judge(one_failed_before_the_others_left,
+          "all: node 0 left epoch 0, and node 2 failed in it");
+}
+
+static void all_fail(void *arg)
+{
+    for (size_t i = 0; i < 3; i++)
+        enters(arg, i);
+    for (size_t i = 0; i < 3; i++)
+        fails(arg, i);
+    all_go_through(arg, 1);
+    passes(arg, 10);
+}
+
+static void test_failing_together_is_fine(void **state)
+{
+    (void)state;
+    judge(all_fail, NULL);
+}
+
+static void one_names_nobody(void *arg)
+{
+    struct world *world = arg;
+    const struct member_watch *watch = checks_watch(world->lives[0]);
+    enters(world, 0);
+    watch->ended(watch->self, ls_error(LS_ELOST, "it went wrong"), NULL);
+}
+
+static void test_an_error_must_name_who_it_was(void **state)
+{
+    (void)state;
+    judge(one_names_nobody, "named: node 0 failed by another");
+}
+
+static void one_is_held_for_lost(void *arg)
+{
+    struct world *world = arg;
+    for (size_t i = 0; i < 3; i++)
+        enters(world, i);
+    sees(world, 0, 2, LS_MEMBER_LOST);
+    leaves(world, 0, 0);
+    leaves(world, 1, 0);
+    fails(world, 2);
+    sees(world, 0, 2, LS_MEMBER_READY);
+    passes(world, 10);
+    assert_int_equal(checks_figures(world->checks).mistakes, 1);
+    assert_int_equal(checks_figures(world->checks).excused, 1);
+}
+
+static void test_a_mistake_excuses_an_epoch(void **state)
+{
+    (void)state;
+    judge(one_is_held_for_lost, NULL);
+}
+
+static void a_mistake_is_over(void *arg)
+{
+    sees(arg, 0, 2, LS_MEMBER_LOST);
+    passes(arg, 1);
+    sees(arg, 0, 2, LS_MEMBER_READY);
+    passes(arg, 10);
+    one_fails_alone(arg);
+}
+
+static void test_a_mistake_of_before_excuses_nothing(void **state)
+{
+    (void)state;
+    judge(a_mistake_is_over, "all: node 0 left epoch 0");
+}
+
+static void one_dies_inside(void *arg)
+{
+    struct world *world = arg;
+    for (size_t i = 0; i < 3; i++)
+        enters(world, i);
+    checks_killed(world->lives[2]);
+    sees(world, 0, 2, LS_MEMBER_LOST);
+    leaves(world, 0, 0);
+    leaves(world, 1, 0);
+    fails(world, 2); /* nobody sees that */
+    passes(world, 20);
+    assert_int_equal(checks_figures(world->checks).mistakes, 0);
+}
+
+static void test_one_killed_inside_is_excused(void **state)
+{
+    (void)state;
+    judge(one_dies_inside, NULL);
+}
+
+static void one_dies_outside(void *arg)
+{
+    struct world *world = arg;
+    all_go_through(world, 0);
+    checks_killed(world->lives[2]);
+    enters(world, 0);
+    enters(world, 1);
+    leaves(world, 0, 1);
+}
+
+static void test_leaving_without_one_killed_before_is_early(void **state)
+{
+    (void)state;
+    judge(one_dies_outside, "early: node 0 left epoch 1 before node 2");
+}
+
+static void one_waits_for_ever(void *arg)
+{
+    enters(arg, 1);
+    passes(arg, 8);
+    passes(arg, 8);
+    fails(arg, 1);
+}
+
+static void test_a_wait_past_its_deadline_breaks_the_bound(void **state)
+{
+    (void)state;
+    judge(one_waits_for_ever, "bound: node 1 has waited for 12.0");
+}
+
+static void one_waits_while_paused(void *arg)
+{
+    struct world *world = arg;
+    enters(world, 1);
+    ls_host_pause(world->hosts[1]);
+    passes(world, 30);
+    ls_host_resume(world->hosts[1]);
+    checks_resumed(world->lives[1]);
+    fails(world, 1);
+    passes(world, 1);
+}
+
+static void test_who_is_paused_may_wait(void **state)
+{
+    (void)state;
+    judge(one_waits_while_paused, NULL);
+}
+
+static void events_come_once(void *arg)
+{
+    struct world *world = arg;
+    three_are_emitted(world);
+    for (uint64_t number = 1; number <= 3; number++)
+        gets(world, 1, 0, number);
+    assert_int_equal(checks_figures(world->checks).events, 3);
+    passes(world, 10);
+}
+
+static void test_events_in_order_are_fine(void **state)
+{
+    (void)state;
+    judge(events_come_once, NULL);
+}
+
+static void an_event_comes_twice(void *arg)
+{
+    three_are_emitted(arg);
+    gets(arg, 1, 0, 1);
+    gets(arg, 1, 0, 2);
+    gets(arg, 1, 0, 2);
+}
+
+static void test_an_event_that_comes_twice_is_told(void **state)
+{
+    (void)state;
+    judge(an_event_comes_twice,
+          "events: node 1 got event 2 of node 0 after event 2");
+}
+
+static void an_event_is_missed(void *arg)
+{
+    three_are_emitted(arg);
+    gets(arg, 1, 0, 1);
+    gets(arg, 1, 0, 3);
+    passes(arg, 10);
+}
+
+static void test_an_event_that_is_missed_is_told(void **state)
+{
+    (void)state;
+    judge(an_event_is_missed,
+          "events: node 1 got event 3 of node 0 next to event 1");
+}
+
+static void an_event_is_missed_by_one_held_for_lost(void *arg)
+{
+    three_are_emitted(arg);
+    gets(arg, 1, 0, 1);
+    sees(arg, 0, 1, LS_MEMBER_LOST);
+    gets(arg, 1, 0, 3);
+    passes(arg, 10);
+}
+
+static void test_who_is_held_for_lost_may_miss_one(void **state)
+{
+    (void)state;
+    judge(an_event_is_missed_by_one_held_for_lost, NULL);
+}
+
+static void an_event_is_missed_before_it_is_a_member(void *arg)
+{
+    struct world *world = arg;
+    all_go_through(world, 0);
+    for (uint64_t number = 1; number <= 3; number++)
+        emits(world, 0, number);
+    gets(world, 1, 0, 1);
+    gets(world, 1, 0, 3);
+    passes(world, 10);
+}
+
+static void test_who_is_no_member_yet_may_miss_one(void **state)
+{
+    (void)state;
+    judge(an_event_is_missed_before_it_is_a_member, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_epochs_that_all_leave_are_fine),
+        cmocka_unit_test(test_leaving_before_another_entered_is_early),
+        cmocka_unit_test(test_leaving_while_another_is_in_the_epoch_before),
+        cmocka_unit_test(test_failing_alone_breaks_all),
+        cmocka_unit_test(test_having_failed_alone_breaks_all),
+        cmocka_unit_test(test_failing_together_is_fine),
+        cmocka_unit_test(test_an_error_must_name_who_it_was),
+        cmocka_unit_test(test_a_mistake_excuses_an_epoch),
+        cmocka_unit_test(test_a_mistake_of_before_excuses_nothing),
+        cmocka_unit_test(test_one_killed_inside_is_excused),
+        cmocka_unit_test(test_leaving_without_one_killed_before_is_early),
+        cmocka_unit_test(test_a_wait_past_its_deadline_breaks_the_bound),
+        cmocka_unit_test(test_who_is_paused_may_wait),
+        cmocka_unit_test(test_events_in_order_are_fine),
+        cmocka_unit_test(test_an_event_that_comes_twice_is_told),
+        cmocka_unit_test(test_an_event_that_is_missed_is_told),
+        cmocka_unit_test(test_who_is_held_for_lost_may_miss_one),
+        cmocka_unit_test(test_who_is_no_member_yet_may_miss_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+/* What the members that a node sees mean for its run. */
+#include "company.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* A learner, two collectors and an evaluator; this node is the learner. */
+enum { LEARNER, FIRST, SECOND, EVALUATOR, N };
+
+static struct plan_node nodes[N];
+static struct ls_member members[N - 1];
+static struct plan plan;
+
+static int set_up(void **state)
+{
+    (void)state;
+    static const enum plan_role roles[N] = {PLAN_LEARNER, PLAN_COLLECTOR,
+                                            PLAN_COLLECTOR, PLAN_EVALUATOR};
+    for (size_t i = 0; i < N; i++)
+        nodes[i] =
+            (struct plan_node){.id = (uint32_t)(10 * i), .role = roles[i]};
+    for (size_t i = 1; i < N; i++)
+        members[i - 1] = (struct ls_member){
+            .id = nodes[i].id, .incarnation = 1, .state = LS_MEMBER_READY};
+    plan = (struct plan){
+        .nodes = nodes, .n_nodes = N, .world = {.topology = LS_TOPOLOGY_MESH}};
+    return 0;
+}
+
+static void become(size_t index, enum ls_member_state state, int reason)
+{
+    members[index - 1].state = state;
+    members[index - 1].reason = reason;
+}
+
+/* which: N: none decides. */
+static void check(enum company_state state, size_t which)
+{
+    size_t found = N;
+    assert_int_equal(company_look(&plan, LEARNER, members, N - 1, &found),
+                     state);
+    assert_int_equal(found, which);
+}
+
+static void test_all_there_is_whole(void **state)
+{
+    (void)state;
+    check(COMPANY_WHOLE, N);
+}
+
+static void test_a_loss_is_what_the_policy_of_the_lost_one_says(void **state)
+{
+    (void)state;
+    become(FIRST, LS_MEMBER_LOST, LS_ELOST);
+    check(COMPANY_BROKEN, FIRST);
+    nodes[FIRST].policy = PLAN_RESTART;
+    check(COMPANY_AWAITS, FIRST);
+    nodes[FIRST].policy = PLAN_GO_ON;
+    check(COMPANY_WHOLE, N);
+}
+
+static void test_who_left_with_an_error_is_lost(void **state)
+{
+    (void)state;
+    become(SECOND, LS_MEMBER_LEFT, LS_EHANDLER);
+    check(COMPANY_BROKEN, SECOND);
+    nodes[SECOND].policy = PLAN_RESTART;
+    check(COMPANY_AWAITS, SECOND);
+}
+
+static void test_who_left_well_has_finished_the_run(void **state)
+{
+    (void)state;
+    nodes[FIRST].policy = PLAN_RESTART;
+    become(FIRST, LS_MEMBER_LOST, LS_ELOST);
+    become(EVALUATOR, LS_MEMBER_LEFT, LS_OK);
+    check(COMPANY_DONE, EVALUATOR);
+}
+
+static void test_one_on_its_way_is_awaited(void **state)
+{
+    (void)state;
+    become(SECOND, LS_MEMBER_SEEN, LS_OK);
+    check(COMPANY_AWAITS, SECOND);
+    members[SECOND - 1].id = 99; /* never heard of */
+    check(COMPANY_AWAITS, SECOND);
+}
+
+static void test_nothing_is_learned_without_a_collector(void **state)
+{
+    (void)state;
+    nodes[FIRST].policy = nodes[SECOND].policy = PLAN_GO_ON;
+    become(FIRST, LS_MEMBER_LOST, LS_ELOST);
+    check(COMPANY_WHOLE, N);
+    become(SECOND, LS_MEMBER_LOST, LS_ELOST);
+    check(COMPANY_BROKEN, SECOND);
+    nodes[FIRST].policy = PLAN_RESTART;
+    check(COMPANY_AWAITS, FIRST);
+}
+
+/* Through the hub a leaf loses all the others, who are there. */
+static void test_a_leaf_of_a_star_waits_for_all(void **state)
+{
+    (void)state;
+    plan.world.topology = LS_TOPOLOGY_STAR;
+    plan.first = FIRST;
+    nodes[FIRST].policy = PLAN_RESTART;
+    become(FIRST, LS_MEMBER_LOST, LS_ELOST);
+    become(SECOND, LS_MEMBER_LOST, LS_ELOST);
+    check(COMPANY_AWAITS, FIRST);
+    plan.first = LEARNER;
+    check(COMPANY_BROKEN, SECOND);
+}
+
+#define test(function) cmocka_unit_test_setup(function, set_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test(test_all_there_is_whole),
+        test(test_a_loss_is_what_the_policy_of_the_lost_one_says),
+        test(test_who_left_with_an_error_is_lost),
+        test(test_who_left_well_has_finished_the_run),
+        test(test_one_on_its_way_is_awaited),
+        test(test_nothing_is_learned_without_a_collector),
+        test(test_a_leaf_of_a_star_waits_for_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

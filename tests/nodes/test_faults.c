@@ -1,0 +1,320 @@
+/* What a file of faults comes to, what is said of one that is wrong, and what
+ * a seed draws. */
+#include "faults.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct plan five; /* members with the ids 0 to 4 */
+
+static int make_plan(void **state)
+{
+    ls_config *config = NULL;
+    (void)state;
+    return ls_config_parse(&config, "job.yaml",
+                           "nodes: [{role: member, count: 5}]\n") == LS_OK &&
+                   plan_read(&five, &config, "job.yaml") == LS_OK
+               ? 0
+               : -1;
+}
+
+static int drop_plan(void **state)
+{
+    (void)state;
+    plan_fini(&five);
+    return 0;
+}
+
+/* Load a file with this text. */
+static int load(struct faults *out, const char *text)
+{
+    char path[] = "/tmp/lockstep-faults-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (int)strlen(text));
+    assert_int_equal(close(fd), 0);
+    const int status = faults_load(out, path, &five);
+    assert_int_equal(unlink(path), 0);
+    return status;
+}
+
+static void assert_problem(const char *text, const char *place,
+                           const char *words)
+{
+    struct faults faults;
+    assert_int_equal(load(&faults, text), LS_ECONFIG);
+    const char *report = ls_config_report(faults.config);
+    if (strstr(report, place) == NULL || strstr(report, words) == NULL)
+        fail_msg("expected %s … %s in:\n%s", place, words, report);
+    faults_fini(&faults);
+}
+
+static void test_every_name_is_known(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"none",   "lossy",   "cuts",
+                                        "pauses", "crashes", "all"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct faults faults;
+        assert_non_null(faults_preset(names[i]));
+        assert_int_equal(faults_load(&faults, names[i], &five), LS_OK);
+        faults_fini(&faults);
+    }
+    assert_null(faults_preset("some"));
+}
+
+static void test_none_has_no_faults(void **state)
+{
+    (void)state;
+    struct faults faults;
+    struct fault *list;
+    struct ls_rng rng;
+    size_t n = 9;
+    assert_int_equal(faults_load(&faults, "none", &five), LS_OK);
+    assert_int_equal(faults.path.delay_ns, 50 * LS_NS_PER_US);
+    assert_true(faults.path.loss <= 0.0);
+    ls_rng_seed(&rng, 1, 0);
+    assert_int_equal(faults_draw(&faults, &five, &rng, &list, &n), LS_OK);
+    assert_int_equal(n, 0);
+    free(list);
+    faults_fini(&faults);
+}
+
+static void test_unknown_name_is_refused_with_the_nearest(void **state)
+{
+    (void)state;
+    struct faults faults;
+    assert_int_equal(faults_load(&faults, "lossey", &five), LS_ENOENT);
+    assert_non_null(strstr(ls_error_text(), "did you mean \"lossy\"?"));
+    faults_fini(&faults);
+    assert_int_equal(faults_load(&faults, "/nowhere/at.yaml", &five),
+                     LS_ENOENT);
+    assert_non_null(strstr(ls_error_text(), "lockstep help faults"));
+    faults_fini(&faults);
+}
+
+static void test_network_is_taken_over(void **state)
+{
+    (void)state;
+    struct faults faults;
+    assert_int_equal(load(&faults, "network: {delay_ms: 20, jitter_ms: 2.5,\n"
+                                   "  loss: 0.25, duplicate: 0.5,\n"
+                                   "  reorder: 0.125, bytes_per_s: 1000}\n"),
+                     LS_OK);
+    assert_int_equal(faults.path.delay_ns, 20 * LS_NS_PER_MS);
+    assert_int_equal(faults.path.jitter_ns, 2500 * LS_NS_PER_US);
+    assert_true(faults.path.loss >= 0.25 && faults.path.loss <= 0.25);
+    assert_true(faults.path.duplicate >= 0.5 && faults.path.duplicate <= 0.5);
+    assert_true(faults.path.reorder >= 0.125 && faults.path.reorder <= 0.125);
+    assert_int_equal(faults.path.bytes_per_s, 1000);
+    faults_fini(&faults);
+}
+
+static void assert_fault(const struct fault *fault, int64_t at_ms,
+                         enum fault_kind kind, uint32_t from, uint32_t to,
+                         bool both)
+{
+    assert_int_equal(fault->at, at_ms * LS_NS_PER_MS);
+    assert_int_equal(fault->kind, kind);
+    assert_int_equal(fault->from, from);
+    assert_int_equal(fault->to, to);
+    assert_int_equal(fault->both, both);
+}
+
+static void test_script_is_taken_over_in_order_of_time(void **state)
+{
+    (void)state;
+    struct faults faults;
+    struct fault *list;
+    struct ls_rng rng;
+    size_t n;
+    assert_int_equal(load(&faults, "script:\n"
+                                   "  - {at: 2, cut: 0 > 4, for_ms: 500}\n"
+                                   "  - {at: 1.5, cut: 3 - all}\n"
+                                   "  - {at: 4, heal: all - all}\n"
+                                   "  - {at: 0, reset: 1 - 2}\n"
+                                   "  - {at: 3, kill: 2, for_ms: 10}\n"),
+                     LS_OK);
+    ls_rng_seed(&rng, 1, 0);
+    assert_int_equal(faults_draw(&faults, &five, &rng, &list, &n), LS_OK);
+    assert_int_equal(n, 7);
+    assert_fault(&list[0], 0, FAULT_RESET, 1, 2, true);
+    assert_fault(&list[1], 1500, FAULT_CUT, 3, FAULT_ALL, true);
+    assert_fault(&list[2], 2000, FAULT_CUT, 0, 4, false);
+    assert_fault(&list[3], 2500, FAULT_HEAL, 0, 4, false);
+    assert_int_equal(list[4].kind, FAULT_KILL);
+    assert_int_equal(list[5].kind, FAULT_RESTART);
+    assert_int_equal(list[5].at, 3010 * LS_NS_PER_MS);
+    assert_fault(&list[6], 4000, FAULT_HEAL, FAULT_ALL, FAULT_ALL, true);
+    free(list);
+    faults_fini(&faults);
+}
+
+static void test_shape_changes_a_link_and_changes_it_back(void **state)
+{
+    (void)state;
+    struct faults faults;
+    assert_int_equal(load(&faults,
+                          "network: {loss: 0.5}\n"
+                          "script:\n"
+                          "  - {at: 1, shape: 0 > 1, network: {delay_ms: 7},\n"
+                          "     for_ms: 100}\n"),
+                     LS_OK);
+    assert_int_equal(faults.n_script, 2);
+    assert_int_equal(faults.script[0].path.delay_ns, 7 * LS_NS_PER_MS);
+    assert_true(faults.script[0].path.loss >= 0.5); /* what is not said stays */
+    assert_int_equal(faults.script[1].kind, FAULT_SHAPE);
+    assert_int_equal(faults.script[1].path.delay_ns, 50 * LS_NS_PER_US);
+    faults_fini(&faults);
+}
+
+static void test_every_problem_is_shown_at_its_place(void **state)
+{
+    (void)state;
+    assert_problem("netwrok: {loss: 0.1}\n",
+                   ":1:1:", "did you mean \"network\"?");
+    assert_problem("network: {loss: 2}\n", ":1:17:", "");
+    assert_problem("random:\n  cuts: {cuont: 3}\n",
+                   ":2:10:", "did you mean \"count\"?");
+    assert_problem("script:\n  - {at: 1, cut: 0 + 2}\n",
+                   ":2:18:", "is no link: write \"0 > 2\" for one way");
+    assert_problem("script:\n  - {at: 1, cut: 0 > 7}\n",
+                   ":2:18:", "has no such node");
+    assert_problem("script:\n  - {at: 1, kill: 7}\n",
+                   ":2:19:", "has no node 7");
+    assert_problem("script:\n  - {at: 1}\n", ":2:5:", "what happens then?");
+    assert_problem("script:\n  - {cut: 0 - 1}\n", ":2:5:", "at");
+    assert_problem("script:\n  - {at: 1, kill: 1, pause: 2}\n",
+                   ":2:", "one fault an item");
+    assert_problem("script:\n  - {at: 1, reset: 0 - 1, for_ms: 10}\n",
+                   ":2:", "for_ms");
+}
+
+static void test_a_seed_draws_the_same_faults_again(void **state)
+{
+    (void)state;
+    struct faults faults;
+    size_t n_differ = 0;
+    assert_int_equal(faults_load(&faults, "all", &five), LS_OK);
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        struct fault *list[3];
+        struct ls_rng rng;
+        size_t n[3];
+        for (size_t i = 0; i < 3; i++) {
+            ls_rng_seed(&rng, i < 2 ? seed : seed + 1, 0);
+            assert_int_equal(faults_draw(&faults, &five, &rng, &list[i], &n[i]),
+                             LS_OK);
+        }
+        assert_int_equal(n[0], n[1]);
+        for (size_t i = 0; i < n[0]; i++) {
+            assert_int_equal(list[0][i].at, list[1][i].at);
+            assert_int_equal(list[0][i].kind, list[1][i].kind);
+        }
+        n_differ += n[0] != n[2] || n[0] == 0 || list[0]->at != list[2]->at;
+        for (size_t i = 0; i < 3; i++)
+            free(list[i]);
+    }
+    assert_true(n_differ > 40);
+    faults_fini(&faults);
+}
+
+static void test_what_is_drawn_is_within_bounds_and_undone(void **state)
+{
+    (void)state;
+    struct faults faults;
+    assert_int_equal(faults_load(&faults, "all", &five), LS_OK);
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        struct fault *list;
+        struct ls_rng rng;
+        size_t n;
+        ls_rng_seed(&rng, seed, 0);
+        assert_int_equal(faults_draw(&faults, &five, &rng, &list, &n), LS_OK);
+        assert_true(n <= 2 * (2 + 3 + 2 + 2));
+        for (size_t i = 0; i < n; i++) {
+            assert_true(i == 0 || list[i].at >= list[i - 1].at);
+            assert_true(list[i].from < 5 && list[i].to < 5);
+            assert_int_not_equal(list[i].from, list[i].to);
+            assert_true(faults_is_undone(list, n, i));
+        }
+        free(list);
+    }
+    faults_fini(&faults);
+}
+
+static void test_a_scripted_cut_lasts_until_it_is_healed(void **state)
+{
+    (void)state;
+    const struct fault list[] = {
+        {.kind = FAULT_CUT, .from = 0, .to = 1, .both = true},
+        {.kind = FAULT_HEAL, .from = 0, .to = 1},
+        {.kind = FAULT_KILL, .from = 2},
+        {.kind = FAULT_RESTART, .from = 3},
+        {.kind = FAULT_CUT, .from = 3, .to = 1},
+        {.kind = FAULT_HEAL, .from = FAULT_ALL, .to = 1},
+        {.kind = FAULT_RESET, .from = 0, .to = 1},
+    };
+    const size_t n = sizeof list / sizeof list[0];
+    assert_false(faults_is_undone(list, n, 0)); /* one way of it only */
+    assert_false(faults_is_undone(list, n, 2)); /* another came back */
+    assert_true(faults_is_undone(list, n, 4));
+    assert_true(faults_is_undone(list, n, 6)); /* nothing to undo */
+}
+
+static void test_clocks_are_drawn_within_bounds(void **state)
+{
+    (void)state;
+    struct faults faults;
+    struct ls_rng rng;
+    assert_int_equal(
+        load(&faults, "random: {skew: {offset_ms: 3, drift: 0.01}}\n"), LS_OK);
+    ls_rng_seed(&rng, 5, 0);
+    for (int i = 0; i < 100; i++) {
+        int64_t offset;
+        double drift;
+        faults_draw_skew(&faults, &rng, &offset, &drift);
+        assert_true(offset >= 0 && offset <= 3000000);
+        assert_true(drift >= -0.01 && drift <= 0.01);
+    }
+    faults_fini(&faults);
+}
+
+static void test_a_fault_prints_as_a_script_says_it(void **state)
+{
+    (void)state;
+    char text[96];
+    faults_print(&(struct fault){.at = 1500000000,
+                                 .kind = FAULT_CUT,
+                                 .from = 0,
+                                 .to = FAULT_ALL,
+                                 .both = true},
+                 text, sizeof text);
+    assert_string_equal(text, "1.500 s: cut 0 - all");
+    faults_print(&(struct fault){.kind = FAULT_KILL, .from = 3}, text,
+                 sizeof text);
+    assert_string_equal(text, "0.000 s: kill 3");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_name_is_known),
+        cmocka_unit_test(test_none_has_no_faults),
+        cmocka_unit_test(test_unknown_name_is_refused_with_the_nearest),
+        cmocka_unit_test(test_network_is_taken_over),
+        cmocka_unit_test(test_script_is_taken_over_in_order_of_time),
+        cmocka_unit_test(test_shape_changes_a_link_and_changes_it_back),
+        cmocka_unit_test(test_every_problem_is_shown_at_its_place),
+        cmocka_unit_test(test_a_seed_draws_the_same_faults_again),
+        cmocka_unit_test(test_what_is_drawn_is_within_bounds_and_undone),
+        cmocka_unit_test(test_a_scripted_cut_lasts_until_it_is_healed),
+        cmocka_unit_test(test_clocks_are_drawn_within_bounds),
+        cmocka_unit_test(test_a_fault_prints_as_a_script_says_it),
+    };
+    return cmocka_run_group_tests(tests, make_plan, drop_plan);
+}

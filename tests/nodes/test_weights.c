@@ -1,0 +1,172 @@
+/* Weights as a file: what is written comes back, and nothing else does. */
+#include "weights.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "report.h"
+
+/* A policy that is one number. */
+static int save(const void *policy, ls_writer *out)
+{
+    ls_write_int(out, *(const int64_t *)policy);
+    return LS_OK;
+}
+
+static int load(void *policy, const ls_value *in)
+{
+    return ls_value_int(in, policy);
+}
+
+static const struct ls_policy_ops ops = {.save = save, .load = load};
+static const struct ls_plugin plugin = {
+    .name = "number", .version = "1", .policy = &ops};
+
+struct place {
+    char folder[64];
+    struct agent agent;
+    int64_t number;
+};
+
+static int set_up(void **state)
+{
+    static struct place place;
+    memset(&place, 0, sizeof place);
+    strcpy(place.folder, "/tmp/lockstep-weights-XXXXXX");
+    place.agent = (struct agent){.plugin = &plugin, .policy = &place.number};
+    *state = &place;
+    return mkdtemp(place.folder) == NULL ||
+           ls_writer_create(&place.agent.writer) != LS_OK;
+}
+
+static int tear_down(void **state)
+{
+    struct place *place = *state;
+    weights_remove(place->folder, WEIGHTS_CHECKPOINT);
+    weights_remove(place->folder, WEIGHTS_CHECKPOINT); /* again: nothing */
+    ls_writer_destroy(&place->agent.writer);
+    return rmdir(place->folder); /* fails when anything else is left */
+}
+
+static const struct weights_note note = {.seed = 5,
+                                         .iteration = 9,
+                                         .train_iter = 8,
+                                         .env_step = 1 << 20,
+                                         .env_episode = 77};
+
+static void write_number(struct place *place, int64_t number)
+{
+    char path[REPORT_PATH_MAX];
+    place->number = number;
+    assert_int_equal(weights_save(&place->agent, &note, place->folder,
+                                  WEIGHTS_CHECKPOINT, path, sizeof path),
+                     LS_OK);
+    assert_non_null(strstr(path, "/checkpoint.msgpack"));
+}
+
+static int read_number(struct place *place, uint64_t seed,
+                       struct weights_note *out)
+{
+    place->number = -1;
+    return weights_load(&place->agent, seed, place->folder, WEIGHTS_CHECKPOINT,
+                        out);
+}
+
+static void test_what_was_saved_last_is_loaded(void **state)
+{
+    struct place *place = *state;
+    struct weights_note loaded;
+    write_number(place, 41);
+    write_number(place, 42);
+    assert_int_equal(read_number(place, 5, &loaded), LS_OK);
+    assert_int_equal(place->number, 42);
+    assert_memory_equal(&loaded, &note, sizeof note);
+}
+
+static void test_no_file_is_no_entry(void **state)
+{
+    struct weights_note loaded;
+    assert_int_equal(read_number(*state, 5, &loaded), LS_ENOENT);
+    assert_non_null(strstr(ls_error_text(), "checkpoint.msgpack"));
+}
+
+static void test_weights_of_another_run_are_refused(void **state)
+{
+    struct place *place = *state;
+    struct weights_note loaded;
+    write_number(place, 42);
+    assert_int_equal(read_number(place, 6, &loaded), LS_EMISMATCH);
+    static const struct ls_plugin others[] = {
+        {.name = "other", .version = "1", .policy = &ops},
+        {.name = "number", .version = "2", .policy = &ops},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        place->agent.plugin = &others[i];
+        assert_int_equal(read_number(place, 5, &loaded), LS_EMISMATCH);
+        assert_int_equal(place->number, -1);
+    }
+}
+
+static void test_a_file_that_is_cut_anywhere_is_refused(void **state)
+{
+    struct place *place = *state;
+    struct weights_note loaded;
+    char path[128], bytes[512];
+    write_number(place, 42);
+    (void)snprintf(path, sizeof path, "%s/%s", place->folder,
+                   WEIGHTS_CHECKPOINT);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    const size_t size = fread(bytes, 1, sizeof bytes, file);
+    assert_int_equal(fclose(file), 0);
+    assert_in_range(size, 100, sizeof bytes - 1);
+    for (size_t n = 0; n < size; n++) {
+        file = fopen(path, "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(bytes, 1, n, file), n);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(read_number(place, 5, &loaded), LS_EPROTO);
+        assert_int_equal(place->number, -1);
+    }
+}
+
+static void test_what_a_killed_learner_left_is_removed(void **state)
+{
+    struct place *place = *state;
+    struct weights_note loaded;
+    write_number(place, 42);
+    static const char *const names[] = {WEIGHTS_CHECKPOINT, WEIGHTS_FINAL};
+    for (size_t i = 0; i < 2; i++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, "%s/%s.part", place->folder,
+                       names[i]);
+        FILE *file = fopen(path, "wb");
+        assert_non_null(file);
+        assert_int_equal(fclose(file), 0);
+    }
+    weights_tidy(place->folder); /* else the folder could not be removed */
+    assert_int_equal(read_number(place, 5, &loaded), LS_OK);
+}
+
+#define test(function)                                                         \
+    cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test(test_what_was_saved_last_is_loaded),
+        test(test_no_file_is_no_entry),
+        test(test_weights_of_another_run_are_refused),
+        test(test_what_a_killed_learner_left_is_removed),
+        test(test_a_file_that_is_cut_anywhere_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
