@@ -91,20 +91,23 @@ void ls_epoch_set_text(struct ls_epoch_reason *reason, const char *text,
 }
 
 /* The epoch is behind this node, which goes on with the next, or with the one
- * that the others are in by now. */
-static void finish(struct ls_epoch *epoch, int status, uint64_t next)
+ * that the others are in by now. When nobody is inside it ends what the next
+ * wait will enter: whoever was inside last may not have looked at its end. */
+static struct ls_epoch_end *finish(struct ls_epoch *epoch, int status,
+                                   uint64_t next)
 {
-    epoch->end.status = status;
-    epoch->end.epoch = epoch->epoch;
-    epoch->end.flags = epoch->flags;
-    epoch->end.last = epoch->last;
-    epoch->end.since = epoch->since;
-    epoch->end.n_members = epoch->n_view;
-    epoch->end.n_lost = epoch->n_gone;
-    epoch->ended = true;
+    struct ls_epoch_end *end = epoch->inside ? &epoch->end : &epoch->early;
+    end->status = status;
+    end->epoch = epoch->epoch;
+    end->flags = epoch->flags;
+    end->last = epoch->last;
+    end->since = epoch->since;
+    end->n_members = epoch->n_view;
+    end->n_lost = epoch->n_gone;
     epoch->phase = LS_EPOCH_NONE;
     epoch->ask_at = LS_FOREVER;
     epoch->epoch = next > epoch->epoch ? next : epoch->epoch + 1;
+    return end;
 }
 
 static void tell_abort(struct ls_epoch *epoch, uint64_t number)
@@ -122,13 +125,14 @@ static void end_failed(struct ls_epoch *epoch, int status, uint64_t next,
                        bool tell)
 {
     const uint64_t number = epoch->epoch;
-    epoch->end.reason = epoch->failed;
-    finish(epoch, status, next);
+    finish(epoch, status, next)->reason = epoch->failed;
     if (tell)
         tell_abort(epoch, number);
+    if (!epoch->inside)
+        return;
     epoch->pending = ls_epoch_retry(epoch);
     epoch->ended = !epoch->pending;
-    epoch->inside = epoch->inside && epoch->pending;
+    epoch->inside = epoch->pending;
 }
 
 void ls_epoch_give_up(struct ls_epoch *epoch, int status, bool final,
@@ -196,7 +200,8 @@ static void leave(struct ls_epoch *epoch)
              (direct && peer->told < LS_EPOCH_READY)))
             ls_outbox_left(epoch, peer);
     }
-    finish(epoch, LS_OK, 0);
+    (void)finish(epoch, LS_OK, 0);
+    epoch->ended = true;
     epoch->inside = false;
     epoch->n_gone = 0;
 }
@@ -424,6 +429,7 @@ void ls_epoch_enter(struct ls_epoch *epoch, int64_t now, int64_t deadline,
     epoch->grace_until = 0;
     if (epoch->given_up) {
         epoch->given_up = false;
+        epoch->end = epoch->early;
         epoch->pending = ls_epoch_retry(epoch);
         epoch->ended = !epoch->pending;
         epoch->inside = epoch->pending;

@@ -131,6 +131,7 @@ struct ls_epoch {
     bool has_gone;       /* one was lost, and is not back: */
     bool gone_withdrew;  /* only its barrier is gone */
     uint32_t gone_one;   /* its id */
+    uint64_t gone_epoch; /* in which it was lost */
 
     bool has_left; /* the last epoch that ended well */
     uint64_t left_epoch;
@@ -142,8 +143,9 @@ struct ls_epoch {
     size_t n_left_ids;
 
     struct ls_epoch_reason failed; /* why the last one that failed did */
-    bool given_up; /* the next wait has failed before it began */
-    bool refuse;   /* give up the next epoch once asked */
+    bool given_up; /* the next wait has failed before it began, with: */
+    struct ls_epoch_end early;
+    bool refuse; /* give up the next epoch once asked */
 
     uint64_t heard_epoch;          /* of `heard` */
     struct ls_epoch_reason heard;  /* the last abort of someone else */
@@ -179,9 +181,11 @@ LS_MUST_USE int ls_epoch_joined(struct ls_epoch *epoch, int64_t now,
 void ls_epoch_lost(struct ls_epoch *epoch, int64_t now, uint32_t id,
                    uint64_t incarnation);
 
-/* A member has taken its barrier down: to this barrier it is lost. */
+/* A member has taken its barrier down: to this barrier it is lost. message: its
+ * GONE, which may name another loss as the cause. */
 void ls_epoch_withdrawn(struct ls_epoch *epoch, int64_t now, uint32_t id,
-                        uint64_t incarnation);
+                        uint64_t incarnation,
+                        const struct ls_barrier_message *message);
 
 /* Tell the others that this barrier is taken down. Nobody may be inside. */
 void ls_epoch_withdraw(struct ls_epoch *epoch);

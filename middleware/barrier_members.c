@@ -152,14 +152,30 @@ static void lose(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
         ls_epoch_tell_loss(epoch);
 }
 
+/* Whether the last epoch that ended well knew nothing of it yet. */
+static bool is_fresh(const struct ls_epoch *epoch)
+{
+    return epoch->has_gone &&
+           (!epoch->has_left || epoch->gone_epoch >= epoch->left_epoch);
+}
+
+/* The first is the cause to name: members that fail by its loss may go too. */
+static void note_gone(struct ls_epoch *epoch, uint32_t id, bool withdrew)
+{
+    if (is_fresh(epoch))
+        return;
+    epoch->has_gone = true;
+    epoch->gone_one = id;
+    epoch->gone_withdrew = withdrew;
+    epoch->gone_epoch = epoch->epoch;
+}
+
 static void be_gone(struct ls_epoch *epoch, int64_t now,
                     struct ls_epoch_peer *peer)
 {
     epoch->now = now;
     if (peer->joined || peer->counted) {
-        epoch->has_gone = true;
-        epoch->gone_one = peer->id;
-        epoch->gone_withdrew = peer->withdrew;
+        note_gone(epoch, peer->id, peer->withdrew);
         epoch->n_gone += peer->gone ? 0 : 1;
     }
     peer->joined = false;
@@ -184,7 +200,8 @@ void ls_epoch_lost(struct ls_epoch *epoch, int64_t now, uint32_t id,
 }
 
 void ls_epoch_withdrawn(struct ls_epoch *epoch, int64_t now, uint32_t id,
-                        uint64_t incarnation)
+                        uint64_t incarnation,
+                        const struct ls_barrier_message *message)
 {
     struct ls_epoch_peer *peer =
         ls_epoch_peers_find(&epoch->peers, id, incarnation);
@@ -192,6 +209,8 @@ void ls_epoch_withdrawn(struct ls_epoch *epoch, int64_t now, uint32_t id,
      * this one ever met. */
     if (peer == NULL || peer->gone || peer->rounds == 0)
         return;
+    if (message->n_lost > 0 && message->lost_one != epoch->id)
+        note_gone(epoch, message->lost_one, message->status == LS_EMISMATCH);
     peer->withdrew = true;
     be_gone(epoch, now, peer);
 }
@@ -199,7 +218,14 @@ void ls_epoch_withdrawn(struct ls_epoch *epoch, int64_t now, uint32_t id,
 void ls_epoch_withdraw(struct ls_epoch *epoch)
 {
     for (size_t i = 0; i < epoch->peers.n; i++) {
-        if (epoch->peers.items[i].joined)
+        if (!epoch->peers.items[i].joined)
+            continue;
+        struct ls_barrier_message *message =
             ls_outbox_post(epoch, &epoch->peers.items[i], LS_BARRIER_GONE);
+        if (!is_fresh(epoch))
+            continue;
+        message->n_lost = 1;
+        message->lost_one = epoch->gone_one;
+        message->status = epoch->gone_withdrew ? LS_EMISMATCH : LS_ELOST;
     }
 }

@@ -282,7 +282,7 @@ void ls_epoch_receive(struct ls_epoch *epoch, int64_t now, uint32_t from,
         return;
     epoch->now = now;
     if (message->kind == LS_BARRIER_GONE) {
-        ls_epoch_withdrawn(epoch, now, from, incarnation);
+        ls_epoch_withdrawn(epoch, now, from, incarnation, message);
         return;
     }
     if (peer->withdrew) {

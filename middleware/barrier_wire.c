@@ -216,7 +216,8 @@ static void read_details(struct reader *in, struct ls_barrier_message *message,
     message->n_lost = read_u32(in);
     message->lost = read_u64(in);
     message->lost_one = read_u32(in);
-    if (message->n_lost > 0 && message->kind != LS_BARRIER_ENTERED)
+    if (message->n_lost > 0 && message->kind != LS_BARRIER_ENTERED &&
+        message->kind != LS_BARRIER_GONE)
         in->bad = true;
 }
 

@@ -69,7 +69,8 @@ struct ls_barrier_message {
     uint32_t n_lacking;                       /* how many are waited for */
     const struct ls_barrier_missing *missing; /* the first of them */
     size_t n_missing;                         /* <= LS_BARRIER_MISSING_MAX */
-    uint32_t n_lost;   /* ENTERED: members that the sender has lost, else 0 */
+    uint32_t n_lost;   /* ENTERED: members that the sender has lost; GONE: 1 if
+                        * it goes after such a loss; else 0 */
     uint64_t lost;     /* the hash of those */
     uint32_t lost_one; /* the id of the first of those */
 };

@@ -129,3 +129,31 @@ said() {
         return 1
     }
 }
+
+# nobody_early N EPOCHS FILE...: in each epoch of what members said, the last to
+# enter did so before the first left. All N have been through each, and it was
+# so many epochs; "any" of either is fine.
+nobody_early() {
+    local n=$1 epochs=$2
+    shift 2
+    cat "$@" | awk -v n="$n" -v epochs="$epochs" '
+        !/^[0-9]/ { next }
+        !($1 in count) || $2 > entered[$1] { entered[$1] = $2 }
+        !($1 in count) || $3 < left[$1] { left[$1] = $3 }
+        { count[$1]++ }
+        END {
+            for (e in count) {
+                seen++
+                if (n != "any" && count[e] != n) {
+                    print "epoch", e, "has", count[e]
+                    bad++
+                }
+                if (left[e] < entered[e]) { print "epoch", e, "early"; bad++ }
+            }
+            if (epochs != "any" && seen != epochs) {
+                print seen, "epochs"
+                bad++
+            }
+            exit bad > 0
+        }'
+}

@@ -251,6 +251,25 @@ static void test_an_abort_that_came_too_late_ends_the_next_epoch(void **state)
     destroy_post(&post);
 }
 
+/* Between the end of an epoch and the moment at which the waiting thread looks
+ * at it, the next one may be lost already. */
+static void
+test_a_loss_in_the_next_epoch_leaves_the_end_of_this_one(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    run_epoch(&post);
+    expect_end(&post, SECOND, LS_OK, 0);
+    enter(&post, THIRD, 0);
+    lost(&post, THIRD, LEADER);
+    deliver_all(&post);
+    expect_end(&post, SECOND, LS_OK, 0);
+    enter(&post, SECOND, 0);
+    expect_end(&post, SECOND, LS_ELOST, 1);
+    destroy_post(&post);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +287,8 @@ int main(void)
         cmocka_unit_test(test_who_gave_up_answers_only_with_the_abort),
         cmocka_unit_test(test_once_all_are_ready_only_the_leader_decides),
         cmocka_unit_test(test_an_abort_that_came_too_late_ends_the_next_epoch),
+        cmocka_unit_test(
+            test_a_loss_in_the_next_epoch_leaves_the_end_of_this_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

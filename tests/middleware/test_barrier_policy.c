@@ -6,6 +6,7 @@ static const struct ls_epoch_rules go_on = {
     .least = 1, .most = 3, .go_on = true};
 static const struct ls_epoch_rules patient = {
     .least = 3, .most = 3, .grace_ns = 500 * LS_NS_PER_MS};
+static const struct ls_epoch_rules strict = {.least = 3, .most = 3};
 static const struct ls_epoch_rules elastic = {.least = 2, .most = 3};
 
 /* Hand over all but what is for one who is gone. */
@@ -256,6 +257,41 @@ static void test_the_end_of_an_earlier_barrier_is_no_alarm(void **state)
     destroy_post(&post);
 }
 
+/* THIRD was lost and so LEADER failed, and goes; SECOND hears first of that. */
+static void test_who_goes_because_of_a_loss_names_it(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post_by(&post, 3, &strict);
+    run_epoch(&post);
+    lost(&post, LEADER, THIRD);
+    enter(&post, LEADER, 0);
+    expect_end(&post, LEADER, LS_ELOST, 1);
+    lose_all(&post);
+    withdraw(&post, LEADER);
+    deliver_all(&post);
+    enter(&post, SECOND, 0);
+    expect_end(&post, SECOND, LS_ELOST, 1);
+    assert_string_equal(end_of(&post, SECOND)->reason.text,
+                        "node 4294967295 was lost; 2 members are here, not 3");
+    destroy_post(&post);
+}
+
+static void test_of_two_losses_the_first_is_named(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post_by(&post, 3, &strict);
+    run_epoch(&post);
+    lost(&post, SECOND, THIRD);
+    lost(&post, SECOND, LEADER);
+    enter(&post, SECOND, 0);
+    expect_end(&post, SECOND, LS_ELOST, 1);
+    assert_string_equal(end_of(&post, SECOND)->reason.text,
+                        "node 4294967295 was lost; 1 members are here, not 3");
+    destroy_post(&post);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +305,8 @@ int main(void)
         cmocka_unit_test(test_with_other_rules_nobody_goes_on),
         cmocka_unit_test(test_a_barrier_taken_down_fails_those_who_wait),
         cmocka_unit_test(test_the_end_of_an_earlier_barrier_is_no_alarm),
+        cmocka_unit_test(test_who_goes_because_of_a_loss_names_it),
+        cmocka_unit_test(test_of_two_losses_the_first_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

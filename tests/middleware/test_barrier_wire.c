@@ -130,6 +130,17 @@ static void test_a_node_says_whom_it_is_stuck_without(void **state)
     check_round_trip(&message);
 }
 
+static void test_who_goes_may_say_after_whom(void **state)
+{
+    (void)state;
+    struct ls_barrier_message message = plain(LS_BARRIER_GONE);
+    check_round_trip(&message);
+    message.n_lost = 1;
+    message.lost_one = 7;
+    message.status = LS_ELOST;
+    check_round_trip(&message);
+}
+
 static size_t encode_abort(unsigned char *bytes)
 {
     static struct ls_barrier_missing missing[2] = {{7, 3}, {1000000, 0}};
@@ -253,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_the_longest_message_fits),
         cmocka_unit_test(test_a_list_of_the_missing_travels_with_any_kind),
         cmocka_unit_test(test_a_node_says_whom_it_is_stuck_without),
+        cmocka_unit_test(test_who_goes_may_say_after_whom),
         cmocka_unit_test(test_a_message_cut_short_is_refused),
         cmocka_unit_test(test_fields_out_of_range_are_refused),
         cmocka_unit_test(test_an_abort_that_claims_success_is_refused),

@@ -6,6 +6,9 @@
  *   member ID WORLD TOPOLOGY ENDPOINT SEED barrier EPOCHS
  *       goes through so many epochs and prints "EPOCH ENTERED LEFT" for each,
  *       in ns of the clock that all processes of a host share
+ *   member ID WORLD TOPOLOGY ENDPOINT SEED endure SILENCE_MS [again]
+ *       goes through epochs until one of the members is sent SIGTERM, and with
+ *       `again` even if some fail: endure.h
  *   member ID WORLD TOPOLOGY ENDPOINT SEED endless
  *       says "first" after its first epoch, and goes on until one fails; then
  *       prints the status, the time, and what the error says
@@ -21,6 +24,8 @@
 #include <string.h>
 
 #include <lockstep/lockstep.h>
+
+#include "endure.h"
 
 #define WAIT_MS 60000
 
@@ -164,14 +169,29 @@ static int topology_of(const char *name)
     return strcmp(name, "star") == 0 ? LS_TOPOLOGY_STAR : LS_TOPOLOGY_MESH;
 }
 
+static int run(ls_node *node, const char *mode, const char *size, bool again)
+{
+    if (strcmp(mode, "greet") == 0)
+        return greet(node, ls_node_world_size(node));
+    if (strcmp(mode, "watch") == 0)
+        return watch(node);
+    if (strcmp(mode, "endless") == 0)
+        return endless(node);
+    if (strcmp(mode, "endure") == 0)
+        return endure(node, again);
+    return barrier(node, strtoull(size, NULL, 10));
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 7) {
         fputs("usage: member ID WORLD TOPOLOGY ENDPOINT SEED "
-              "greet|watch|endless|barrier N\n",
+              "greet|barrier|endless|endure|watch ...\n",
               stderr);
         return 2;
     }
+    const char *mode = argv[6];
+    const char *size = argc > 7 ? argv[7] : "0";
     struct ls_node_options options;
     ls_node_options_init(&options);
     const char *seed = argv[5];
@@ -179,21 +199,16 @@ int main(int argc, char **argv)
     options.world_size = (uint32_t)strtoul(argv[2], NULL, 10);
     options.topology = (enum ls_topology)topology_of(argv[3]);
     options.bind = argv[4];
+    options.insecure = true; /* hosts that are namespaces of this one */
     options.start_timeout_ms = WAIT_MS;
     options.attach = &seed;
     options.n_attach = strcmp(seed, argv[4]) == 0 ? 0 : 1;
+    if (strcmp(mode, "endure") == 0)
+        options.silence_ms = (int)strtol(size, NULL, 10);
     ls_node *node;
     if (ls_node_create(&node, &options) != LS_OK)
         return failed("create");
-    int code;
-    if (strcmp(argv[6], "greet") == 0)
-        code = greet(node, options.world_size);
-    else if (strcmp(argv[6], "watch") == 0)
-        code = watch(node);
-    else if (strcmp(argv[6], "endless") == 0)
-        code = endless(node);
-    else
-        code = barrier(node, strtoull(argv[7], NULL, 10));
+    const int code = run(node, mode, size, argc > 8);
     ls_node_destroy(&node);
     return code;
 }
