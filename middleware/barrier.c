@@ -44,25 +44,13 @@ static void send_out(ls_barrier *barrier)
     }
 }
 
-/* Keep the end of the epoch that is waited for: before the waiter runs, the
- * machine may hear of the next epoch that it was given up. */
-static bool keep_end(ls_barrier *barrier)
-{
-    const struct ls_epoch_end *end = ls_epoch_end(barrier->epoch);
-    if (!barrier->has_end && end != NULL) {
-        barrier->end = *end;
-        barrier->has_end = true;
-    }
-    return barrier->has_end;
-}
-
 /* The mutex is held before, and not after. */
 static void settle(ls_barrier *barrier)
 {
     send_out(barrier);
     const bool wake =
         barrier->waiting &&
-        (keep_end(barrier) || barrier->closed ||
+        (ls_epoch_end(barrier->epoch) != NULL || barrier->closed ||
          ls_epoch_wake_at(barrier->epoch) < barrier->sleeps_until);
     ls_mutex_unlock(&barrier->mutex);
     if (wake)
@@ -299,7 +287,8 @@ static void on_quiet(ls_barrier *barrier, int64_t deadline)
 static const struct ls_epoch_end *wait_for_end(ls_barrier *barrier,
                                                int64_t deadline)
 {
-    while (!keep_end(barrier)) {
+    const struct ls_epoch_end *end;
+    while ((end = ls_epoch_end(barrier->epoch)) == NULL) {
         const int64_t ask_at = ls_epoch_wake_at(barrier->epoch);
         barrier->sleeps_until = ask_at < deadline ? ask_at : deadline;
         if (barrier->closed)
@@ -308,7 +297,7 @@ static const struct ls_epoch_end *wait_for_end(ls_barrier *barrier,
                               barrier->sleeps_until) == LS_ETIMEDOUT)
             on_quiet(barrier, deadline);
     }
-    return &barrier->end;
+    return end;
 }
 
 static int can_wait(const ls_barrier *barrier)
@@ -332,7 +321,6 @@ static int run_epoch(ls_barrier *barrier, uint32_t flags, int64_t deadline,
     const int64_t now = ls_now(barrier->runtime);
     look_around(barrier, now);
     barrier->waiting = true;
-    barrier->has_end = false;
     ls_epoch_enter(barrier->epoch, now, deadline, flags);
     send_out(barrier);
     const struct ls_epoch_end *end = wait_for_end(barrier, deadline);

@@ -151,7 +151,7 @@ void ls_epoch_give_up(struct ls_epoch *epoch, int status, bool final,
 
 void ls_epoch_follow(struct ls_epoch *epoch, uint64_t next)
 {
-    epoch->failed = epoch->heard;
+    epoch->failed = epoch->heard[epoch->epoch % LS_EPOCH_HEARD].reason;
     /* These are true of all alike; the rest is one member's own. */
     const int status = epoch->failed.status;
     const bool common = status == LS_ELOST || status == LS_EMISMATCH;
@@ -334,31 +334,48 @@ void ls_epoch_note(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
 static void follow_earlier(struct ls_epoch *epoch,
                            const struct ls_epoch_peer *peer)
 {
-    if (epoch->heard_epoch != epoch->epoch) {
+    struct ls_epoch_heard *heard = &epoch->heard[epoch->epoch % LS_EPOCH_HEARD];
+    if (heard->rounds != epoch->epoch + 1) {
         char text[LS_BARRIER_REASON_MAX];
         const int n = snprintf(text, sizeof text,
                                "node %" PRIu32 " gave it up before", peer->id);
-        epoch->heard = (struct ls_epoch_reason){.status = peer->ahead.status,
-                                                .final = peer->ahead.final,
-                                                .origin = peer->ahead.origin};
-        ls_epoch_set_text(&epoch->heard, text, (size_t)n);
+        heard->rounds = epoch->epoch + 1;
+        heard->reason = (struct ls_epoch_reason){.status = peer->ahead.status,
+                                                 .final = peer->ahead.final,
+                                                 .origin = peer->ahead.origin};
+        ls_epoch_set_text(&heard->reason, text, (size_t)n);
     }
     ls_epoch_follow(epoch, 0);
 }
 
-/* Use what peers said of this epoch before this node was in it. Returns false
- * when that ended it. */
+/* What a peer in the view said of this epoch before this node was in it. */
+static bool is_ahead(const struct ls_epoch *epoch,
+                     const struct ls_epoch_peer *peer)
+{
+    return peer->in_view && peer->ahead.phase != LS_EPOCH_NONE &&
+           peer->ahead.epoch == epoch->epoch;
+}
+
+/* Comes before a reason of this node's own, so that all name the same. */
+static bool was_given_up(struct ls_epoch *epoch)
+{
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        const struct ls_epoch_peer *peer = &epoch->peers.items[i];
+        if (is_ahead(epoch, peer) && peer->ahead.phase == LS_EPOCH_GAVE_UP) {
+            follow_earlier(epoch, peer);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Returns false when what others said ended the epoch. */
 static bool use_ahead(struct ls_epoch *epoch)
 {
     for (size_t i = 0; i < epoch->peers.n; i++) {
         struct ls_epoch_peer *peer = &epoch->peers.items[i];
-        if (!peer->in_view || peer->ahead.phase == LS_EPOCH_NONE ||
-            peer->ahead.epoch != epoch->epoch)
+        if (!is_ahead(epoch, peer))
             continue;
-        if (peer->ahead.phase == LS_EPOCH_GAVE_UP) {
-            follow_earlier(epoch, peer);
-            return false;
-        }
         if (peer->ahead.view != epoch->view) {
             ls_epoch_differ(epoch, peer, peer->ahead.rules);
             return false;
@@ -406,6 +423,8 @@ void ls_epoch_begin(struct ls_epoch *epoch, int64_t now)
      * the leader lacks. */
     if (epoch->deadline > now && epoch->deadline < epoch->ask_at)
         epoch->ask_at = now + (epoch->deadline - now) / 2;
+    if (was_given_up(epoch))
+        return;
     const struct ls_epoch_rules *rules = &epoch->rules;
     if (epoch->n_view < rules->least ||
         (rules->most != 0 && epoch->n_view > rules->most)) {

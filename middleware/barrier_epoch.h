@@ -64,6 +64,14 @@ struct ls_epoch_reason {
     struct ls_barrier_missing missing[LS_BARRIER_MISSING_MAX];
 };
 
+/* A node that lags behind hears the reasons of so many epochs ahead of it. */
+#define LS_EPOCH_HEARD 8
+
+struct ls_epoch_heard {
+    uint64_t rounds; /* the epoch, plus 1; 0: none */
+    struct ls_epoch_reason reason;
+};
+
 /* How an epoch ended. */
 struct ls_epoch_end {
     int status;
@@ -147,8 +155,9 @@ struct ls_epoch {
     struct ls_epoch_end early;
     bool refuse; /* give up the next epoch once asked */
 
-    uint64_t heard_epoch;          /* of `heard` */
-    struct ls_epoch_reason heard;  /* the last abort of someone else */
+    struct ls_epoch_heard heard[LS_EPOCH_HEARD]; /* by epoch % LS_EPOCH_HEARD:
+                                                  * the last abort of someone
+                                                  * else in it */
     uint64_t report_epoch;         /* of `report`, plus 1; 0: none */
     struct ls_epoch_reason report; /* whom the leader lacks */
 

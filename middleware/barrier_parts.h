@@ -31,8 +31,6 @@ struct ls_barrier {
     struct ls_epoch *epoch; /* own; this and what follows under the mutex */
     bool withdrawn;         /* taken down: it said so, and says no more */
     bool waiting;
-    bool has_end;              /* for the waiter, which has not taken it: */
-    struct ls_epoch_end end;   /* the next epoch may have ended meanwhile */
     int64_t sleeps_until;      /* while waiting */
     bool closed;               /* the node stops */
     enum ls_sabotage sabotage; /* by a test; else NONE */

@@ -18,11 +18,17 @@ static void copy_reason(struct ls_epoch_reason *reason,
                message->n_missing * sizeof message->missing[0]);
 }
 
+/* The reason of a nearer epoch, which is needed earlier, is not given up for
+ * it. */
 static void hear_abort(struct ls_epoch *epoch,
                        const struct ls_barrier_message *message)
 {
-    copy_reason(&epoch->heard, message);
-    epoch->heard_epoch = message->epoch;
+    struct ls_epoch_heard *heard =
+        &epoch->heard[message->epoch % LS_EPOCH_HEARD];
+    if (heard->rounds > epoch->epoch && heard->rounds <= message->epoch)
+        return;
+    copy_reason(&heard->reason, message);
+    heard->rounds = message->epoch + 1;
 }
 
 /* The peer is in an epoch that is behind this node, and needs to know how it

@@ -100,6 +100,7 @@ void checks_destroy(checks **self)
         free(at);
         at = previous;
     }
+    checks_forget_failures(*self);
     free(*self);
     *self = NULL;
 }
@@ -113,6 +114,7 @@ int checks_begin(checks *self, struct check_life **out, size_t index,
     life->all = self;
     life->index = index;
     life->host = host;
+    life->began_at = checks_now(self);
     life->watch = (struct member_watch){.entering = checks_on_entering,
                                         .ended = checks_on_ended,
                                         .member = checks_on_member,
@@ -144,6 +146,7 @@ void checks_resumed(struct check_life *life)
 void checks_ended(struct check_life *life)
 {
     life->over = true;
+    life->over_at = checks_now(life->all);
 }
 
 void checks_finish(checks *self)

@@ -99,6 +99,8 @@ void checks_on_entering(void *self, uint64_t incarnation)
 {
     struct check_life *life = self;
     ls_simulation_note(life->all->simulation, "enters");
+    if (life->incarnation != 0 && life->incarnation != incarnation)
+        life->renewed_at = checks_now(life->all);
     life->incarnation = incarnation;
     life->waiting = true;
     life->entered_at = checks_now(life->all);
@@ -115,6 +117,7 @@ static void note_failure(struct check_life *life, int status)
                                 " failed by another, and does not say by "
                                 "whom: %s",
                                 checks_id(life), ls_error_text());
+    checks_note_failure(life, status);
     all->figures.failures++;
     life->failed_since = true;
     if (life->owes)

@@ -15,6 +15,36 @@ static bool was_mistaken(const checks *self, int64_t from, int64_t to)
     return false;
 }
 
+static size_t is_between(int64_t at, int64_t from, int64_t to)
+{
+    return at >= from && at <= to ? 1 : 0;
+}
+
+/* Lives that began or ended; who rejoins as a new member does both. */
+static size_t count_changes(const checks *self, int64_t from, int64_t to)
+{
+    size_t n = 0;
+    for (const struct check_life *life = self->lives; life != NULL;
+         life = life->previous) {
+        n += is_between(life->began_at, from, to);
+        if (life->dead)
+            n += is_between(life->died_at, from, to);
+        else if (life->over)
+            n += is_between(life->over_at, from, to);
+        if (life->renewed_at != 0)
+            n += 2 * is_between(life->renewed_at, from, to);
+    }
+    return n;
+}
+
+static bool is_excused(const checks *self, const struct verdict *verdict)
+{
+    return was_mistaken(self, verdict->from, verdict->to) ||
+           (verdict->alike &&
+            count_changes(self, verdict->from - CHECKS_NOTICE_NS,
+                          verdict->to + CHECKS_NOTICE_NS) > 1);
+}
+
 void checks_judge(checks *self, int64_t before)
 {
     size_t kept = 0;
@@ -22,7 +52,7 @@ void checks_judge(checks *self, int64_t before)
         const struct verdict *verdict = &self->verdicts[i];
         if (verdict->to >= before)
             self->verdicts[kept++] = *verdict;
-        else if (was_mistaken(self, verdict->from, verdict->to))
+        else if (is_excused(self, verdict))
             self->figures.excused++;
         else
             ls_simulation_violation(self->simulation, "%s", verdict->text);
@@ -30,17 +60,32 @@ void checks_judge(checks *self, int64_t before)
     self->n_verdicts = kept;
 }
 
-/* Since `from`. */
-void checks_accuse(checks *self, int64_t from, const char *format, ...)
+static void accuse(checks *self, bool alike, int64_t from, const char *format,
+                   va_list arguments)
 {
-    va_list arguments;
     if (self->n_verdicts == CHECKS_VERDICTS_MAX)
         return; /* one is enough */
     struct verdict *verdict = &self->verdicts[self->n_verdicts++];
     verdict->from = from;
     verdict->to = checks_now(self);
-    va_start(arguments, format);
+    verdict->alike = alike;
     (void)vsnprintf(verdict->text, sizeof verdict->text, format, arguments);
+}
+
+void checks_accuse(checks *self, int64_t from, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    accuse(self, false, from, format, arguments);
+    va_end(arguments);
+}
+
+void checks_accuse_difference(checks *self, int64_t from, const char *format,
+                              ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    accuse(self, true, from, format, arguments);
     va_end(arguments);
 }
 

@@ -38,7 +38,8 @@ struct check_life {
     uint64_t incarnation; /* 0: not known yet */
 
     bool waiting, dead, over;
-    int64_t entered_at, died_at, resumed_at;
+    int64_t began_at, entered_at, died_at, resumed_at;
+    int64_t over_at, renewed_at; /* 0: never */
     uint64_t next;     /* one past the last epoch that it left; 0: none */
     bool failed_since; /* a wait of it failed since it left that one */
     bool owes;         /* the epoch that it is in must be this one: */
@@ -60,9 +61,20 @@ struct mistake {
     struct mistake *previous;
 };
 
+/* A wait that failed by another's doing. */
+struct failure {
+    const struct check_life *life;
+    uint64_t epoch;
+    int status;
+    uint32_t named;
+    int64_t entered_at;
+    struct failure *previous;
+};
+
 /* A break of a promise that is one unless there was a mistake. */
 struct verdict {
     int64_t from, to;
+    bool alike; /* nor is it one where members came and went */
     char text[256];
 };
 
@@ -72,6 +84,7 @@ struct checks {
     const struct plan *plan;
     struct check_life *lives; /* own; the latest first */
     struct mistake *mistakes; /* own; the latest first */
+    struct failure *failures; /* own; the latest first */
     struct verdict verdicts[CHECKS_VERDICTS_MAX];
     size_t n_verdicts;
     uint64_t newest; /* one past the latest epoch that anybody left */
@@ -84,12 +97,19 @@ uint32_t checks_id(const struct check_life *life);
 /* A promise is broken, unless there was a mistake since `from`. */
 void checks_accuse(checks *checks, int64_t from, const char *format, ...)
     LS_PRINTF(3, 4);
+/* The same; nor is it one where more than one member came or went. */
+void checks_accuse_difference(checks *checks, int64_t from, const char *format,
+                              ...) LS_PRINTF(3, 4);
 /* Judge the accusations made before a time. */
 void checks_judge(checks *checks, int64_t before);
 
 /* An incarnation of a node that a life has seen ready; NULL: it has not. */
 const struct ready *checks_find_ready(const struct check_life *life,
                                       uint32_t id, uint64_t incarnation);
+
+/* A wait failed: compare it with the others of its epoch; and forget them. */
+void checks_note_failure(struct check_life *life, int status);
+void checks_forget_failures(checks *checks);
 
 /* What a member tells: see struct member_watch. self: the life. */
 void checks_on_entering(void *self, uint64_t incarnation);

@@ -16,12 +16,14 @@
  *   -DWHO=set        of these (bits): those who do not lead are alike
  *   -DFALSE_LOSS     one node holds one other for lost that lives
  *   -DQUIT           a node may give up by itself before it is READY
+ *   -DEXIT           who has its epochs behind it may be gone at once
  *   -DDIRECT         everyone talks to everyone from the start
  * broken on purpose, each of which must fail:
  *   -DHASTY          a stuck node gives up alone
  *   -DONE_PHASE      READY suffices to leave
  *   -DIGNORE_EPOCH   facts of one epoch count in the next
  *   -DCOUNT          a doubled request counts for somebody else
+ *   -DNO_EPOCH       ABORT does not say which epoch it is about
  *   -DNO_REPEAT      what is lost is not said again */
 #ifndef N
 #define N 3
@@ -50,7 +52,7 @@ byte stuck_without[N * N]; /* what the other said, in my epoch */
 byte top[N * E];         /* as far as it came: NONE .. LEFT */
 bool failed[N * E], first[N * E]; /* gave up; and was the first to */
 byte seen[N * E];        /* its view then */
-bool crashed[N], stuck[N];
+bool crashed[N], gone[N], stuck[N];
 byte n_crashed, n_false;
 #ifdef NO_REPEAT
 bool said[N * N];
@@ -58,6 +60,7 @@ bool said[N * N];
 
 #define E_ epoch[me]
 #define LIVE(q) (!crashed[q])
+#define SPEAKS(q) (!crashed[q] && !gone[q])
 #define RUNS(q) (!crashed[q] && epoch[q] < E)
 #define ENDED(q) (crashed[q] || epoch[q] >= E)
 #define LEADER(set) (HAS(set, 0) -> 0 : (HAS(set, 1) -> 1 : (HAS(set, 2) -> 2 : 3)))
@@ -178,6 +181,9 @@ end:
 #ifdef CRASH
   :: atomic { LIVE(me) && n_crashed < CRASH && HAS(WHO, me) -> n_crashed++; crashed[me] = true; printf("%d crashes\n", me) }
 #endif
+#ifdef EXIT
+  :: atomic { LIVE(me) && epoch[me] >= E && !gone[me] -> gone[me] = true; printf("%d exits\n", me) }
+#endif
   od
 }
 
@@ -185,8 +191,8 @@ end:
  * it: through the leader, or past it. */
 #define ASKS(q) (direct[me] || LEADER(view[me]) == q || LEADER(view[me]) == me)
 #define TELLS (direct[q] || LEADER(seen[IN(q, E_)]) == q || LEADER(seen[IN(q, E_)]) == me)
-#define HEARS (LIVE(q) && RUNS(me) && !GONE(q) && phase[me] != NONE)
-#define HEARS_EARLY (LIVE(q) && RUNS(me) && !GONE(q) && phase[me] == NONE && epoch[q] == E_)
+#define HEARS (SPEAKS(q) && RUNS(me) && !GONE(q) && phase[me] != NONE)
+#define HEARS_EARLY (SPEAKS(q) && RUNS(me) && !GONE(q) && phase[me] == NONE && epoch[q] == E_)
 #define SAYS top[IN(q, E_)]
 #define OTHER_VIEW (seen[IN(q, E_)] != view[me])
 
@@ -221,6 +227,10 @@ end:
        printf("%d hears that %d is stuck without %d\n", me, q, lost[q] & view[q]);
        advance(me) }
   /* It gave up. Once I am READY under a leader, only the leader's word counts. */
+#ifdef NO_EPOCH
+  :: atomic { HEARS && E_ > 0 && failed[IN(q, E_ - 1)] && failed[IN(me, E_ - 1)] && !failed[IN(q, E_)] ->
+       give_up(me, false) }
+#endif
   :: atomic { HEARS && failed[IN(q, E_)] && (first[IN(q, E_)] || ASKS(q) || TELLS) &&
        !(phase[me] == READY && !direct[me] && LEADER(view[me]) != me && LEADER(view[me]) != q) ->
        give_up(me, false) }
@@ -231,7 +241,7 @@ end:
   :: atomic { HEARS_EARLY && phase[q] == ENTERED &&
        (lost[q] & view[q]) != 0 -> view[me] = view[q]; give_up(me, true) }
   /* I have not entered, and it has given up: I will follow when I do. */
-  :: atomic { LIVE(q) && RUNS(me) && !GONE(q) && phase[me] == NONE && failed[IN(q, E_)] ->
+  :: atomic { SPEAKS(q) && RUNS(me) && !GONE(q) && phase[me] == NONE && failed[IN(q, E_)] ->
        view[me] = seen[IN(q, E_)]; give_up(me, false) }
   od
 }
@@ -256,7 +266,7 @@ inline lose(me, q) {
 proctype detector(byte q, me) {
 end:
   do
-  :: atomic { crashed[q] && LIVE(me) && !GONE(q) -> lose(me, q) }
+  :: atomic { !SPEAKS(q) && LIVE(me) && !GONE(q) -> lose(me, q) }
 #ifdef FALSE_LOSS
   :: atomic { n_false == 0 && LIVE(me) && !GONE(q) -> n_false = 1; lose(me, q) }
 #endif

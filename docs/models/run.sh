@@ -31,12 +31,15 @@ check 'everyone to everyone, two crashes' holds safety -DE=2 -DDIRECT -DCRASH=2
 check 'everyone to everyone, all end' holds ends -DDIRECT -DCRASH=2
 check 'one gives up' holds safety -DE=2 -DQUIT
 check 'one gives up, one crash, all end' holds ends -DQUIT -DCRASH=1
+check 'who is done exits' holds safety -DE=2 -DEXIT -DCRASH=1
+check 'who is done exits, all end' holds ends -DE=2 -DEXIT -DCRASH=1
 check 'one is held for lost that is not' holds safety -DE=2 -DFALSE_LOSS -DCRASH=1
 check 'four nodes' holds safety -DN=4
 check 'four nodes, the leader crashes' holds safety -DN=4 -DCRASH=1 -DWHO=1
 
 check 'broken: one phase' fails safety -DONE_PHASE -DQUIT
 check 'broken: facts of another epoch' fails safety -DE=2 -DIGNORE_EPOCH
+check 'broken: an abort of any epoch' fails safety -DE=2 -DQUIT -DNO_EPOCH
 check 'broken: messages counted' fails safety -DCOUNT
 check 'broken: nothing is said again' fails ends -DNO_REPEAT
 check 'broken: a stuck node gives up alone' fails safety -DN=4 -DCRASH=2 -DWHO=9 -DHASTY

@@ -124,6 +124,11 @@ static void free_calls(ls_simulation *simulation)
     for (size_t i = 1; i <= simulation->n_timers; i++)
         if (simulation->heap[i]->thread == NULL)
             free(simulation->heap[i]);
+    while (simulation->spare != NULL) {
+        struct sim_timer *const call = simulation->spare;
+        simulation->spare = call->next;
+        free(call);
+    }
     free(simulation->heap);
 }
 

@@ -32,6 +32,7 @@ struct sim_timer {
     struct sim_thread *thread; /* whose deadline it is; NULL: it is a call */
     void (*fn)(void *arg);
     void *arg;
+    struct sim_timer *next; /* among spare calls */
 };
 
 enum sim_wait {
@@ -102,7 +103,8 @@ struct ls_simulation {
 
     struct sim_timer **heap; /* own; from 1 */
     size_t n_timers, n_calls, heap_capacity;
-    uint64_t n_timed; /* gives the sequence */
+    struct sim_timer *spare; /* own: calls that were made, for others to come */
+    uint64_t n_timed;        /* gives the sequence */
 
     struct sim_watch *watches; /* own */
     size_t n_watches;

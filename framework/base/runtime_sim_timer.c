@@ -100,9 +100,9 @@ static void fire(ls_simulation *simulation, struct sim_timer *timer)
     }
     ls_sim_timer_stop(simulation, timer);
     simulation->n_calls--;
-    const struct sim_timer call = *timer;
-    free(timer);
-    call.fn(call.arg);
+    timer->next = simulation->spare;
+    simulation->spare = timer;
+    timer->fn(timer->arg);
 }
 
 void ls_sim_timers_fire(ls_simulation *simulation)
@@ -112,13 +112,22 @@ void ls_sim_timers_fire(ls_simulation *simulation)
         fire(simulation, simulation->heap[1]);
 }
 
+static struct sim_timer *take_call(ls_simulation *simulation)
+{
+    struct sim_timer *call = simulation->spare;
+    if (ls_sim_timers_reserve(simulation, simulation->n_threads + 1 +
+                                              simulation->n_calls) != LS_OK)
+        return NULL;
+    if (call == NULL)
+        return calloc(1, sizeof *call);
+    simulation->spare = call->next;
+    return call;
+}
+
 int ls_simulation_at(ls_simulation *simulation, int64_t at,
                      void (*fn)(void *arg), void *arg)
 {
-    struct sim_timer *call = NULL;
-    if (ls_sim_timers_reserve(simulation, simulation->n_threads + 1 +
-                                              simulation->n_calls) == LS_OK)
-        call = calloc(1, sizeof *call);
+    struct sim_timer *call = take_call(simulation);
     if (call == NULL)
         return ls_error(LS_ENOMEM, "no memory for a call at a virtual time");
     call->fn = fn;

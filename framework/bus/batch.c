@@ -61,7 +61,7 @@ bool batch_add(ls_node *node, struct event_entry *entry, uint8_t flags,
         batch_flush(node);
     if (!may)
         return false;
-    if (batch->entry == NULL) {
+    if (batch->entry != entry) { /* there is none, now */
         const int64_t now = ls_now(node->runtime);
         const bool close = now - batch->published_at < CLOSE_NS;
         batch->published_at = now;

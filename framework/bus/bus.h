@@ -79,6 +79,7 @@ struct link {
     struct peer *peer; /* who answers there; NULL: nobody has yet */
     bool attached;     /* the user gave it; else found */
     bool heard;        /* a message of its peer has come over it */
+    bool withdrawn;    /* this node's presence is not in force there */
     bool closing;
     char refusal[192]; /* why who answers is not accepted; "" */
 };
@@ -349,8 +350,8 @@ void world_member(const struct peer *peer, struct ls_member *out);
 void world_refuse(ls_node *node, struct link *link);
 void world_mismatch(ls_node *node, struct link *link);
 
-/* world_link.c. Bus thread, lock held. */
-/* The peer that a message over this link came from, or NULL: refused. */
+/* world_link.c: the peer that a message over this link came from, or NULL:
+ * refused. Bus thread, lock held. */
 struct peer *world_accept(ls_node *node, struct link *link,
                           const struct wire_header *header);
 
@@ -373,6 +374,9 @@ void presence_admit_rival(ls_node *node, struct peer *peer);
 struct link *link_find(ls_node *node, const char *endpoint);
 int link_dial(ls_node *node, const char *endpoint, bool attached,
               const struct peer *peer);
+/* Who answers there is gone: it closes, or waits for another to be shown. */
+void link_retire(ls_node *node, struct link *link, bool left);
+void link_present(ls_node *node, struct link *link);
 void links_close_marked(ls_node *node);
 void links_subscribe(ls_node *node, const uint8_t *topic, size_t size,
                      bool subscribe, const struct link *but);
@@ -397,13 +401,12 @@ void relay_flush(ls_node *node);
 void farewell_send(ls_node *node, int64_t now);
 
 /* rejoin.c: being told that one is no member, and what follows. Bus thread,
- * lock held. */
-/* Tell those that are here and are no members why not. */
+ * lock held. First: tell those that are here and are no members why not. */
 void verdicts_send(ls_node *node);
 void verdict_read(ls_node *node, struct peer *peer,
                   const struct wire_header *header);
-/* A hub begins anew: those that were lost with it cannot be taken back. */
-void rejoin_behind(ls_node *node, const struct peer *hub);
+/* The hub of this leaf has a member that is lost here. */
+void rejoin_hub(ls_node *node, const struct peer *hub, const struct peer *peer);
 /* Go on as a new incarnation, if that is due. */
 void rejoin(ls_node *node);
 

@@ -125,6 +125,8 @@ static void read_relayed(ls_node *node, const struct peer *hub,
         world_apply(node, peer, member_leaves(peer, member->reason));
     else if (member->state == WIRE_MEMBER_LOST)
         world_apply(node, peer, member_is_lost(peer, member->reason));
+    else if (peer->state == LS_MEMBER_LOST && peer->n_present != 0)
+        rejoin_hub(node, hub, peer);
 }
 
 int heartbeat_read(ls_node *node, struct peer *peer,

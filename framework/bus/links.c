@@ -64,10 +64,17 @@ static size_t presence_topic(const ls_node *node, uint8_t *topic)
     return wire_presence_write(topic, &me);
 }
 
-static int subscribe_presence(ls_node *node, struct link *link)
+static int subscribe_presence(ls_node *node, struct link *link, bool on)
 {
     uint8_t topic[WIRE_TOPIC_MAX];
-    return subscribe(link, topic, presence_topic(node, topic), true);
+    return subscribe(link, topic, presence_topic(node, topic), on);
+}
+
+static void present_everywhere(ls_node *node, bool on)
+{
+    for (struct link *link = node->links; link != NULL; link = link->next)
+        if (!link->closing && !link->withdrawn)
+            (void)subscribe_presence(node, link, on);
 }
 
 /* Tell everyone what this incarnation listens to, or take it back. */
@@ -89,14 +96,13 @@ static void listen_everywhere(ls_node *node, bool on)
 
 void links_renew(ls_node *node, uint64_t incarnation)
 {
-    uint8_t topic[WIRE_TOPIC_MAX];
     const uint64_t old = node->incarnation;
     /* The new one first: so nobody takes this node to be away. */
     node->incarnation = incarnation;
     listen_everywhere(node, true);
-    links_subscribe(node, topic, presence_topic(node, topic), true, NULL);
+    present_everywhere(node, true);
     node->incarnation = old;
-    links_subscribe(node, topic, presence_topic(node, topic), false, NULL);
+    present_everywhere(node, false);
     listen_everywhere(node, false);
     node->incarnation = incarnation;
 }
@@ -140,7 +146,7 @@ int link_dial(ls_node *node, const char *endpoint, bool attached,
     if (status == LS_OK && node->hub && peer != NULL)
         relay_dial(node, link, peer);
     if (status == LS_OK)
-        status = subscribe_presence(node, link);
+        status = subscribe_presence(node, link, true);
     if (status == LS_OK)
         status = transport_link_connect(link->transport, endpoint);
     if (status != LS_OK) {
@@ -152,6 +158,28 @@ int link_dial(ls_node *node, const char *endpoint, bool attached,
     node->links = link;
     ls_log_debug("bus: dialling %s", endpoint);
     return LS_OK;
+}
+
+/* Whoever leaves waits until the presence of all others is gone: that says that
+ * all it sent has been received. An address that the user gave is kept for who
+ * comes back to it, as nobody else may know where this node is; the heartbeats
+ * of a new one are heard, as those of any. Who is only lost may not be gone,
+ * and still has to see this node. */
+void link_retire(ls_node *node, struct link *link, bool left)
+{
+    link->closing = link->closing || !link->attached;
+    if (link->closing || !left || link->withdrawn)
+        return;
+    link->withdrawn = true;
+    (void)subscribe_presence(node, link, false);
+}
+
+void link_present(ls_node *node, struct link *link)
+{
+    if (!link->withdrawn || node->leaving)
+        return;
+    link->withdrawn = false;
+    (void)subscribe_presence(node, link, true);
 }
 
 void links_close_marked(ls_node *node)

@@ -94,9 +94,19 @@ void packet_free(ls_network *network, struct packet *packet)
 
 static const char *kind_name(enum wire_kind kind)
 {
-    static const char *const names[] = {"?",         "event",  "chunk",
-                                        "heartbeat", "credit", "channel",
-                                        "farewell",  "batch"};
+    static const char *const names[] = {
+        [0] = "?",
+        [WIRE_KIND_EVENT] = "event",
+        [WIRE_KIND_CHUNK] = "chunk",
+        [WIRE_KIND_HEARTBEAT] = "heartbeat",
+        [WIRE_KIND_CREDIT] = "credit",
+        [WIRE_KIND_CHANNEL] = "channel",
+        [WIRE_KIND_FAREWELL] = "farewell",
+        [WIRE_KIND_BATCH] = "batch",
+        [WIRE_KIND_VERDICT] = "verdict",
+        [WIRE_KIND_RELIABLE] = "reliable",
+        [WIRE_KIND_ACK] = "ack",
+    };
     return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "?";
 }
 

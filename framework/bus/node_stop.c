@@ -2,7 +2,7 @@
 #include "assembly.h"
 #include "bus.h"
 
-/* Whether somebody has not read the farewell yet: each closes its connection
+/* Whether somebody has not read the farewell yet: each takes its presence back
  * when it has, and so all that came before it. One that is away may come back
  * for it. */
 static bool anyone_left(const ls_node *node)

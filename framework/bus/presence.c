@@ -63,6 +63,8 @@ static void dial_back(ls_node *node, struct peer *peer)
     if (!node->leaving && link_dial(node, peer->endpoint, false, peer) != LS_OK)
         world_refuse(node, NULL);
     struct link *link = link_find(node, peer->endpoint);
+    if (link != NULL)
+        link_present(node, link);
     if (link != NULL && link->peer == NULL && peer->link == NULL) {
         link->peer = peer;
         peer->link = link;
@@ -116,8 +118,6 @@ static void arrives(ls_node *node, struct peer *peer,
 {
     settle_identity(peer, p);
     peer->via = p->relayed ? world_find(node, p->relay) : NULL;
-    if (peer->via == NULL)
-        rejoin_behind(node, peer);
     if (peer->via == NULL && !has_room(node, peer))
         bar(node, peer);
     else

@@ -14,9 +14,9 @@
  * are no new ones. Who counts may be wrong for a moment, and then both do.
  *
  * A hub never rejoins, since all that a leaf knows of others goes through it:
- * a leaf that accuses its hub is accused in return. When a hub that was lost
- * comes back as another incarnation its leaves rejoin, or they could not accept
- * each other. */
+ * a leaf that accuses its hub is accused in return. Who is a member the hub
+ * alone says: a leaf that has declared another lost, with its hub or because
+ * that was slower to find a new hub, and sees it there again, rejoins. */
 #include "assembly.h"
 #include "bus.h"
 
@@ -134,18 +134,13 @@ void verdict_read(ls_node *node, struct peer *peer,
     world_fail(node, header->reason, ls_error_text());
 }
 
-void rejoin_behind(ls_node *node, const struct peer *hub)
+void rejoin_hub(ls_node *node, const struct peer *hub, const struct peer *peer)
 {
     char text[256];
-    bool lost = false;
-    for (size_t i = 0; i < node->n_peers; i++)
-        lost = lost || (node->peers[i]->via == hub &&
-                        node->peers[i]->state == LS_MEMBER_LOST);
-    if (!lost || node->hub)
-        return;
     snprintf(text, sizeof text,
-             "node %u has lost its hub, node %u, which is back as a new one",
-             node->options.id, hub->id);
+             "node %u had declared node %u lost, which its hub, node %u, has "
+             "as a member",
+             node->options.id, peer->id, hub->id);
     want_rejoin(node, text);
 }
 

@@ -184,13 +184,10 @@ static void peer_ended(ls_node *node, struct peer *peer, bool tell)
     peer->ended_at = node->now;
     node->unlistened = true;
     node->announce = true;
-    /* Our connection there closes: to one that leaves this says that all it
-     * sent has been received. An address that the user gave is kept for who
-     * comes back to it, and so is one that is only silent: should it speak
-     * again, it has to be told what was thought of it. */
-    if (peer->link != NULL && gone &&
-        (peer->state == LS_MEMBER_LEFT || !peer->link->attached))
-        peer->link->closing = true;
+    /* One that is only silent may speak again, and then has to be told what
+     * was thought of it. */
+    if (peer->link != NULL && gone)
+        link_retire(node, peer->link, peer->state == LS_MEMBER_LEFT);
     if (node->hub) {
         relay_present(node, peer, false);
         relay_flush(node);

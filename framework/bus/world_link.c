@@ -41,6 +41,8 @@ static struct peer *bind_link(ls_node *node, struct link *link,
         if (better != link)
             return NULL;
     }
+    if (!member_has_ended(peer))
+        link_present(node, link);
     link->heard = true;
     if (link->peer != NULL && link->peer != peer)
         link->peer->link = NULL;
@@ -97,12 +99,18 @@ struct peer *world_accept(ls_node *node, struct link *link,
         return NULL;
     }
     const bool leaf = node->options.topology == LS_TOPOLOGY_STAR && !node->hub;
-    if (leaf && !direct && link->peer == NULL)
-        return NULL; /* whose connection this is, a heartbeat says first */
+    const bool own = link->peer != NULL && link->peer->id == header->origin;
     struct peer *peer = NULL;
-    if (link->peer != NULL && link->peer->id != header->origin)
+    if (link->peer != NULL && !own)
         peer = relayed(node, link, header, leaf);
-    return peer != NULL ? peer : bind_link(node, link, header);
+    if (peer != NULL)
+        return peer;
+    /* Whose connection this is, now or after one that has ended, a heartbeat
+     * says: of all else a leaf cannot know whether it was passed on. */
+    if (leaf && !direct && !own &&
+        !(link->peer != NULL && member_is_alive(link->peer)))
+        return NULL;
+    return bind_link(node, link, header);
 }
 
 /* ---- time -------------------------------------------------------------- */

@@ -18,6 +18,7 @@ struct raw_peer {
     uint64_t sequence;
 };
 
+/* node_endpoint: where it subscribes; NULL: nowhere yet. */
 static inline void raw_open(struct raw_peer *raw, uint32_t id,
                             const char *node_endpoint)
 {
@@ -39,7 +40,8 @@ static inline void raw_open(struct raw_peer *raw, uint32_t id,
     assert_int_equal(zmq_bind(raw->xpub, "tcp://127.0.0.1:*"), 0);
     assert_int_equal(
         zmq_getsockopt(raw->xpub, ZMQ_LAST_ENDPOINT, raw->endpoint, &size), 0);
-    assert_int_equal(zmq_connect(raw->sub, node_endpoint), 0);
+    if (node_endpoint != NULL)
+        assert_int_equal(zmq_connect(raw->sub, node_endpoint), 0);
 }
 
 static inline void raw_close(struct raw_peer *raw)
@@ -66,17 +68,23 @@ static inline void raw_be_present(struct raw_peer *raw)
     raw_subscribe(raw, topic, wire_presence_write(topic, &me));
 }
 
-/* Wait until the node has subscribed here to a topic that begins so. */
-static inline void raw_await_subscription(struct raw_peer *raw,
-                                          const char *begins)
+/* Wait until the node has subscribed here to a topic that begins so, or has
+ * taken that back. */
+static inline void raw_await(struct raw_peer *raw, const char *begins, bool on)
 {
     char frame[WIRE_TOPIC_MAX + 1];
     int size;
     do {
         size = zmq_recv(raw->xpub, frame, sizeof frame, 0);
         assert_true(size > 0);
-    } while (frame[0] != 1 || (size_t)size < 1 + strlen(begins) ||
+    } while (frame[0] != (on ? 1 : 0) || (size_t)size < 1 + strlen(begins) ||
              memcmp(frame + 1, begins, strlen(begins)) != 0);
+}
+
+static inline void raw_await_subscription(struct raw_peer *raw,
+                                          const char *begins)
+{
+    raw_await(raw, begins, true);
 }
 
 /* Wait until this very node has: others of its world may dial here too, and

@@ -1,5 +1,6 @@
 /* A world of five under faults drawn from a seed: cuts, resets, pauses, losses,
- * kills and restarts. Once it is quiet, all that live agree on who is there. */
+ * kills, farewells and restarts. Once it is quiet, all that live agree on who
+ * is there. */
 #include "network_fixture.h"
 
 #include "lockstep/random.h"
@@ -131,6 +132,18 @@ static void kill_one(struct cluster *c, size_t index)
     quit(life);
 }
 
+/* Its program ends, as one does that has failed. */
+static void leave_one(struct cluster *c, size_t index)
+{
+    struct life *life = c->now[index];
+    if (life == NULL || life->status != LS_OK || ls_host_is_paused(life->host))
+        return;
+    note(c, "leave", index, index);
+    c->now[index] = NULL;
+    quit(life);
+    assert_ok(ls_thread_join(&life->thread, LS_FOREVER));
+}
+
 static void restart_one(struct cluster *c, size_t index, bool same_port)
 {
     if (c->now[index] != NULL || c->n_lives == LIVES)
@@ -154,7 +167,7 @@ static void fault(struct cluster *c, struct ls_rng *random)
         (a + 1 + (size_t)ls_rng_below(random, MEMBERS - 1)) % MEMBERS;
     ls_host *from = host_of(c, a), *to = host_of(c, b);
     const bool star = c->topology == LS_TOPOLOGY_STAR;
-    switch (ls_rng_below(random, 8)) {
+    switch (ls_rng_below(random, 9)) {
     case 0:
         if (from != NULL && to != NULL) {
             note(c, "cut", a, b);
@@ -184,6 +197,9 @@ static void fault(struct cluster *c, struct ls_rng *random)
         break;
     case 6:
         kill_one(c, a);
+        break;
+    case 7:
+        leave_one(c, a);
         break;
     default:
         /* Leaves find the hub at its address alone. */
@@ -247,13 +263,21 @@ static void assert_agrees(const struct cluster *c, const struct life *life)
                  n_living, c->story);
 }
 
+static void assert_all_agree(const struct cluster *c)
+{
+    for (size_t i = 0; i < MEMBERS; i++)
+        if (c->now[i] != NULL)
+            assert_agrees(c, c->now[i]);
+}
+
 static void end_all(struct cluster *c)
 {
     for (size_t i = 0; i < MEMBERS; i++)
         if (c->now[i] != NULL)
             quit(c->now[i]);
     for (size_t i = 0; i < c->n_lives; i++)
-        assert_ok(ls_thread_join(&c->lives[i].thread, LS_FOREVER));
+        if (c->lives[i].thread != NULL)
+            assert_ok(ls_thread_join(&c->lives[i].thread, LS_FOREVER));
 }
 
 static void storm(struct net *net)
@@ -271,9 +295,38 @@ static void storm(struct net *net)
     if (c->topology == LS_TOPOLOGY_STAR)
         restart_one(c, 0, true);
     net_rest(net, 15000);
+    assert_all_agree(c);
+    end_all(c);
+}
+
+/* The first, to which the others are attached, leaves and comes back. */
+static void return_of_the_first(struct net *net)
+{
+    struct cluster *c = net->self;
     for (size_t i = 0; i < MEMBERS; i++)
-        if (c->now[i] != NULL)
-            assert_agrees(c, c->now[i]);
+        begin_life(c, i, 21500 + i);
+    net_rest(net, 5000);
+    leave_one(c, 0);
+    restart_one(c, 0, true);
+    net_rest(net, 15000);
+    assert_all_agree(c);
+    end_all(c);
+}
+
+/* Meanwhile one stands still: for the others it is lost, for it nobody is. */
+static void return_past_a_sleeper(struct net *net)
+{
+    struct cluster *c = net->self;
+    for (size_t i = 0; i < MEMBERS; i++)
+        begin_life(c, i, 21500 + i);
+    net_rest(net, 5000);
+    ls_host_pause(host_of(c, 1));
+    leave_one(c, 0);
+    restart_one(c, 0, true);
+    net_rest(net, 3000);
+    ls_host_resume(host_of(c, 1));
+    net_rest(net, 15000);
+    assert_all_agree(c);
     end_all(c);
 }
 
@@ -351,6 +404,20 @@ static void test_all_that_live_agree_in_a_star(void **state)
     sweep(LS_TOPOLOGY_STAR, storm);
 }
 
+static void test_one_that_leaves_is_found_when_it_is_back(void **state)
+{
+    (void)state;
+    sweep(LS_TOPOLOGY_MESH, return_of_the_first);
+    sweep(LS_TOPOLOGY_STAR, return_of_the_first);
+}
+
+static void test_who_slept_meanwhile_becomes_a_member_too(void **state)
+{
+    (void)state;
+    sweep(LS_TOPOLOGY_MESH, return_past_a_sleeper);
+    sweep(LS_TOPOLOGY_STAR, return_past_a_sleeper);
+}
+
 static void ignore_line(void *self, const char *line)
 {
     (void)self, (void)line;
@@ -371,6 +438,8 @@ int main(void)
         cmocka_unit_test(test_all_that_live_agree_in_a_mesh),
         cmocka_unit_test(test_all_that_live_agree_in_a_star),
         cmocka_unit_test(test_who_leaves_is_not_taken_for_lost),
+        cmocka_unit_test(test_one_that_leaves_is_found_when_it_is_back),
+        cmocka_unit_test(test_who_slept_meanwhile_becomes_a_member_too),
     };
     return cmocka_run_group_tests_name("world_faults", tests, NULL, NULL);
 }

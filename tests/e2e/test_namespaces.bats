@@ -10,8 +10,8 @@ setup() {
     enter_scratch
     need_namespaces
     make_hosts
-    epochs=${EPOCHS:-12}
-    cut_ms=${CUT_MS:-3500}
+    epochs=${EPOCHS:-6}
+    cut_ms=${CUT_MS:-3200}
     flaps=${FLAPS:-2}
 }
 
@@ -74,16 +74,8 @@ over_cut() {
     all_judged
 }
 
-@test "pairs are cut from each other, one from the leader, and go on when healed" {
-    over_cut 'cut 1 3' 'cut 2 4'
-}
-
-@test "one direction is cut, from the leader, and another to it" {
-    over_cut 'oneway 1 3' 'oneway 4 1'
-}
-
-@test "a host is cut from all others, and goes on when healed" {
-    over_cut 'cut 2 *'
+@test "pairs, single directions and a host are cut, and go on when healed" {
+    over_cut 'cut 1 3' 'oneway 1 5' 'oneway 4 1' 'cut 2 *'
 }
 
 @test "the leader's host is cut from all others, and goes on when healed" {
@@ -93,9 +85,9 @@ over_cut() {
 @test "cuts come and go on a bad network, and nobody is lost" {
     local cuts=('cut 1 *' 'oneway 2 *' 'cut 4 5' 'oneway * 3' 'cut 1 3') i
     tell delay 20 5
-    tell loss 0.05
     begin_all 30000
     lines 5 is_epoch 1
+    tell loss 0.05
     for ((i = 0; i < flaps; i++)); do
         tell "${cuts[i % 5]}"
         tell "${cuts[i * 7 % 3]}"
@@ -142,7 +134,7 @@ now_ns() {
 
 dead() {
     tell delay 20 5
-    begin_all 2000
+    begin_all 1500
     lines 5 is_epoch 5
     tell dead "$1"
     since=$answer
@@ -248,7 +240,7 @@ job: five
 plugin: cartpole
 nodes: [{role: learner}, {role: collector, count: 3}, {role: evaluator}]
 world: {insecure: true}
-stop: {env_step: 4000}
+stop: {env_step: 2000}
 END
     for ((i = 1; i <= hosts; i++)); do
         nsenter --net="/run/netns/$(namespace $i)" "$LOCKSTEP" node five.yaml \

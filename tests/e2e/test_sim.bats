@@ -78,6 +78,10 @@ holds() {
     cmp a.log b.log
     run ! cmp -s a.log c.log
     grep -q 'fault: ' a.log
+    # messages are named by their kind
+    grep -q ' comes reliable ' a.log
+    grep -q ' comes ack ' a.log
+    run ! grep -E '(comes|again|loses) \? ' a.log c.log
     grep -q 'left epoch' a.log
 }
 
@@ -95,8 +99,11 @@ holds() {
     holds 40 --nodes 9
 }
 
-@test "a lossy network, in a star" {
-    holds 40 --set world.topology=star --faults lossy
+@test "everything at once, in a star" {
+    holds 100 --nodes 3 --set world.topology=star
+    holds 100 --nodes 5 --set world.topology=star
+    holds 20 --nodes 9 --set world.topology=star
+    holds 1 --nodes 5 --set world.topology=star --first 517
 }
 
 @test "each kind of fault by itself" {

@@ -270,6 +270,62 @@ test_a_loss_in_the_next_epoch_leaves_the_end_of_this_one(void **state)
     destroy_post(&post);
 }
 
+static void
+test_an_abort_of_the_next_epoch_leaves_the_end_of_this_one(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    run_epoch(&post);
+    ls_epoch_abort(post.nodes[SECOND], LS_ECANCELED, false, "done");
+    collect(&post, SECOND);
+    expect_end(&post, SECOND, LS_OK, 0);
+    assert_int_equal(end_of(&post, SECOND)->flags, 7);
+    enter(&post, SECOND, 0);
+    expect_end(&post, SECOND, LS_ECANCELED, 1);
+    destroy_post(&post);
+}
+
+static void abort_at(struct post *post, size_t node, const char *text)
+{
+    ls_epoch_abort(post->nodes[node], LS_ECANCELED, false, text);
+    collect(post, node);
+    deliver_all(post);
+}
+
+static void test_who_lags_behind_has_the_reason_of_each_epoch(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    abort_at(&post, SECOND, "one");
+    enter(&post, LEADER, 0);
+    deliver_all(&post);
+    abort_at(&post, LEADER, "two");
+    enter(&post, THIRD, 0);
+    expect_end(&post, THIRD, LS_EABORTED, 0);
+    assert_string_equal(end_of(&post, THIRD)->reason.text, "one");
+    assert_int_equal(end_of(&post, THIRD)->reason.origin, ids[SECOND]);
+    enter(&post, THIRD, 0);
+    expect_end(&post, THIRD, LS_EABORTED, 1);
+    assert_string_equal(end_of(&post, THIRD)->reason.text, "two");
+    destroy_post(&post);
+}
+
+/* It would have had one of its own: a member has gone meanwhile. */
+static void test_who_lags_behind_fails_as_the_others_did(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    abort_at(&post, SECOND, "one");
+    lost(&post, THIRD, LEADER);
+    enter(&post, THIRD, 0);
+    expect_end(&post, THIRD, LS_EABORTED, 0);
+    assert_string_equal(end_of(&post, THIRD)->reason.text, "one");
+    destroy_post(&post);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +345,10 @@ int main(void)
         cmocka_unit_test(test_an_abort_that_came_too_late_ends_the_next_epoch),
         cmocka_unit_test(
             test_a_loss_in_the_next_epoch_leaves_the_end_of_this_one),
+        cmocka_unit_test(
+            test_an_abort_of_the_next_epoch_leaves_the_end_of_this_one),
+        cmocka_unit_test(test_who_lags_behind_has_the_reason_of_each_epoch),
+        cmocka_unit_test(test_who_lags_behind_fails_as_the_others_did),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

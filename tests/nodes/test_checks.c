@@ -1,142 +1,6 @@
 /* What the checks say to stories that three members tell: each promise broken
  * once, and what is excused. */
-#include "checks.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-/* A simulation with three hosts, and nobody on them: the members' words are
- * put into their mouths. */
-struct world {
-    struct plan plan;
-    ls_simulation *simulation;
-    ls_network *network;
-    checks *checks;
-    ls_host *hosts[3];
-    struct check_life *lives[3];
-};
-
-static void open_world(struct world *world)
-{
-    ls_config *config = NULL;
-    memset(world, 0, sizeof *world);
-    assert_int_equal(ls_config_parse(&config, "job.yaml",
-                                     "nodes: [{role: member, count: 3}]\n"
-                                     "barrier: {timeout_ms: 10000}\n"),
-                     LS_OK);
-    assert_int_equal(plan_read(&world->plan, &config, "job.yaml"), LS_OK);
-    assert_int_equal(ls_simulation_create(&world->simulation, NULL), LS_OK);
-    assert_int_equal(
-        ls_network_create(&world->network, world->simulation, NULL), LS_OK);
-    assert_int_equal(checks_create(&world->checks, world->simulation,
-                                   world->network, &world->plan),
-                     LS_OK);
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(
-            ls_host_create(&world->hosts[i], world->simulation, "h"), LS_OK);
-        assert_int_equal(
-            checks_begin(world->checks, &world->lives[i], i, world->hosts[i]),
-            LS_OK);
-    }
-}
-
-static void close_world(struct world *world)
-{
-    checks_destroy(&world->checks);
-    ls_network_destroy(&world->network);
-    ls_simulation_destroy(&world->simulation);
-    plan_fini(&world->plan);
-}
-
-static void enters(struct world *world, size_t i)
-{
-    const struct member_watch *watch = checks_watch(world->lives[i]);
-    watch->entering(watch->self, 100 + i);
-}
-
-static void leaves(struct world *world, size_t i, uint64_t epoch)
-{
-    const struct member_watch *watch = checks_watch(world->lives[i]);
-    const struct ls_barrier_epoch_info info = {.epoch = epoch};
-    watch->ended(watch->self, LS_OK, &info);
-}
-
-static void fails(struct world *world, size_t i)
-{
-    const struct member_watch *watch = checks_watch(world->lives[i]);
-    watch->ended(watch->self, ls_error(LS_ELOST, "node 1 was lost"), NULL);
-}
-
-static void sees(struct world *world, size_t i, size_t other,
-                 enum ls_member_state state)
-{
-    const struct member_watch *watch = checks_watch(world->lives[i]);
-    const struct ls_member member = {
-        .id = (uint32_t)other, .incarnation = 100 + other, .state = state};
-    watch->member(watch->self, &member);
-}
-
-static void emits(struct world *world, size_t i, uint64_t number)
-{
-    const struct member_watch *watch = checks_watch(world->lives[i]);
-    watch->emitting(watch->self, number);
-}
-
-static void gets(struct world *world, size_t i, size_t from, uint64_t number)
-{
-    const struct member_watch *watch = checks_watch(world->lives[i]);
-    const struct ls_event event = {.origin = (uint32_t)from,
-                                   .incarnation = 100 + from};
-    watch->heard(watch->self, &event, number);
-}
-
-static void all_go_through(struct world *world, uint64_t epoch)
-{
-    for (size_t i = 0; i < 3; i++)
-        enters(world, i);
-    for (size_t i = 0; i < 3; i++)
-        leaves(world, i, epoch);
-}
-
-/* Node 0 emits three events, and knows node 1 from the beginning. */
-static void three_are_emitted(struct world *world)
-{
-    all_go_through(world, 0);
-    sees(world, 0, 1, LS_MEMBER_READY);
-    for (uint64_t number = 1; number <= 3; number++)
-        emits(world, 0, number);
-}
-
-static void passes(struct world *world, int64_t seconds)
-{
-    ls_runtime *runtime = ls_simulation_runtime(world->simulation);
-    for (int64_t i = 0; i < seconds; i++)
-        ls_rest_until(runtime, ls_now(runtime) + LS_NS_PER_S);
-}
-
-/* Tell a story; says: what the violation begins with, NULL: there is none. */
-static void judge(void (*story)(void *world), const char *says)
-{
-    struct world world;
-    open_world(&world);
-    const int status = ls_simulation_run(world.simulation, story, &world);
-    if (status == LS_OK)
-        checks_finish(world.checks);
-    if (says == NULL) {
-        if (status != LS_OK || ls_simulation_is_violated(world.simulation))
-            fail_msg("%s", ls_error_text());
-    } else {
-        assert_int_equal(status, LS_EINVARIANT);
-        if (strstr(ls_error_text(), says) == NULL)
-            fail_msg("expected %s: %s", says, ls_error_text());
-    }
-    close_world(&world);
-}
+#include "checks_world.h"
 
 static void all_is_well(void *arg)
 {
@@ -430,6 +294,65 @@ static void test_who_is_no_member_yet_may_miss_one(void **state)
     judge(an_event_is_missed_before_it_is_a_member, NULL);
 }
 
+static void enters_in_vain(struct world *world, size_t i, unsigned lost)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]);
+    enters(world, i);
+    watch->ended(
+        watch->self,
+        ls_error(LS_ELOST, "barrier \"x\", epoch 1: node %u was lost", lost),
+        NULL);
+}
+
+/* Nodes 0 and 1 have long known each other, and fail in epoch 1. */
+static void two_fail(struct world *world, unsigned one, unsigned other)
+{
+    enters_in_vain(world, 0, one);
+    enters_in_vain(world, 1, other);
+    passes(world, 10);
+}
+
+static void two_know_each_other(struct world *world)
+{
+    all_go_through(world, 0);
+    sees(world, 0, 1, LS_MEMBER_READY);
+    sees(world, 1, 0, LS_MEMBER_READY);
+    passes(world, 10);
+}
+
+static void two_name_the_same(void *arg)
+{
+    two_know_each_other(arg);
+    two_fail(arg, 2, 2);
+}
+
+static void two_name_different_ones(void *arg)
+{
+    two_know_each_other(arg);
+    two_fail(arg, 2, 5);
+}
+
+static void two_name_different_ones_of_two(void *arg)
+{
+    struct world *world = arg;
+    struct check_life *again;
+    two_know_each_other(world);
+    checks_killed(world->lives[2]);
+    assert_int_equal(checks_begin(world->checks, &again, 2, world->hosts[2]),
+                     LS_OK);
+    two_fail(world, 2, 5);
+}
+
+static void test_failing_with_different_names_is_not_alike(void **state)
+{
+    (void)state;
+    judge(two_name_the_same, NULL);
+    judge(two_name_different_ones,
+          "alike: epoch 1: node 1 fails with LS_ELOST and names node 5, node 0 "
+          "with LS_ELOST and node 2");
+    judge(two_name_different_ones_of_two, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -440,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_having_failed_alone_breaks_all),
         cmocka_unit_test(test_failing_together_is_fine),
         cmocka_unit_test(test_an_error_must_name_who_it_was),
+        cmocka_unit_test(test_failing_with_different_names_is_not_alike),
         cmocka_unit_test(test_a_mistake_excuses_an_epoch),
         cmocka_unit_test(test_a_mistake_of_before_excuses_nothing),
         cmocka_unit_test(test_one_killed_inside_is_excused),

@@ -1,0 +1,171 @@
+/* Who answers at an address that the user gave, one after the other: a node
+ * waits there for whoever comes next, and a leaf knows its hub. */
+#include "raw_peer.h"
+
+#define HUB   1
+#define LEAF  2
+#define OTHER 9
+
+/* A leaf at a hub made of bare sockets. */
+struct star {
+    struct raw_peer hub;
+    ls_node *leaf;
+    struct counter met;         /* how often the hub has become ready */
+    struct counter ready, lost; /* the same of the other */
+};
+
+static void on_member(void *self, const struct ls_member *member)
+{
+    struct star *star = self;
+    const bool is_ready = member->state == LS_MEMBER_READY;
+    if (member->id == OTHER)
+        counter_add(is_ready ? &star->ready : &star->lost, 1);
+    else if (is_ready)
+        counter_add(&star->met, 1);
+}
+
+/* As a hub does, which is attached to nobody: a leaf comes first. */
+static void meet(struct star *star)
+{
+    const int before = counter_get(&star->met);
+    raw_await_presence(&star->hub, star->leaf);
+    raw_be_present(&star->hub);
+    raw_heartbeat(&star->hub, star->leaf);
+    assert_reaches(&star->met, before + 1);
+}
+
+static void star_open(struct star *star)
+{
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    raw_open(&star->hub, HUB, NULL);
+    counter_init(&star->met);
+    counter_init(&star->ready);
+    counter_init(&star->lost);
+    const char *attach = star->hub.endpoint;
+    options.id = LEAF;
+    options.bind = "tcp://127.0.0.1:*";
+    options.attach = &attach;
+    options.n_attach = 1;
+    options.topology = LS_TOPOLOGY_STAR;
+    options.world_size = 1;
+    options.silence_ms = LONG_MS;
+    options.linger_ms = 10; /* nobody answers its farewell */
+    assert_ok(ls_node_create(&star->leaf, &options));
+    assert_ok(ls_node_on_member(star->leaf, on_member, star));
+    assert_ok(ls_node_start(star->leaf));
+    assert_int_equal(zmq_connect(star->hub.sub, ls_node_endpoint(star->leaf)),
+                     0);
+    meet(star);
+}
+
+static void star_close(struct star *star)
+{
+    ls_node_destroy(&star->leaf);
+    counter_fini(&star->met);
+    counter_fini(&star->ready);
+    counter_fini(&star->lost);
+    raw_close(&star->hub);
+}
+
+static void say_farewell(struct star *star)
+{
+    struct wire_header header = raw_header(&star->hub, WIRE_KIND_FAREWELL);
+    raw_event(&star->hub, NULL, &header, NULL, 0);
+    raw_await(&star->hub, "~H", false);
+}
+
+/* What a new life of the hub says first is that it is there. */
+static void come_back(struct star *star)
+{
+    star->hub.incarnation++;
+    star->hub.sequence = 0;
+    raw_heartbeat(&star->hub, star->leaf);
+    meet(star);
+}
+
+static void test_who_said_farewell_is_met_again_in_its_next_life(void **state)
+{
+    (void)state;
+    struct star star;
+    star_open(&star);
+    for (int i = 0; i < 3; i++) {
+        say_farewell(&star);
+        come_back(&star);
+    }
+    star_close(&star);
+}
+
+static void test_what_a_hub_passes_on_first_is_not_the_hub(void **state)
+{
+    (void)state;
+    struct star star;
+    star_open(&star);
+    say_farewell(&star);
+    struct wire_header header = raw_header(&star.hub, WIRE_KIND_CREDIT);
+    header.origin = OTHER;
+    raw_event(&star.hub, NULL, &header, NULL, 0);
+    come_back(&star);
+    star_close(&star);
+}
+
+/* ---- who is a member --------------------------------------------------- */
+
+static void be_told_of_other(struct star *star, enum wire_member_state state)
+{
+    uint8_t members[1024];
+    struct wire_header header = raw_header(&star->hub, WIRE_KIND_HEARTBEAT);
+    struct wire_member leaf = {.id = LEAF,
+                               .incarnation = ls_node_incarnation(star->leaf),
+                               .state = WIRE_MEMBER_PRESENT};
+    struct wire_member other = {
+        .id = OTHER, .incarnation = 5, .state = state, .reason = LS_ELOST};
+    header.name = star->hub.job;
+    header.name_size = strlen(star->hub.job);
+    strcpy(leaf.endpoint, ls_node_endpoint(star->leaf));
+    strcpy(other.endpoint, "tcp://127.0.0.1:1");
+    size_t size = wire_members_begin(members, 2);
+    size += wire_member_write(members + size, &leaf);
+    size += wire_member_write(members + size, &other);
+    raw_event(&star->hub, NULL, &header, members, size);
+}
+
+static void be_shown_other(struct star *star)
+{
+    uint8_t topic[WIRE_TOPIC_MAX];
+    struct wire_presence other = {
+        .relayed = true, .relay = HUB, .id = OTHER, .incarnation = 5};
+    strcpy(other.job, star->hub.job);
+    strcpy(other.endpoint, "tcp://127.0.0.1:1");
+    raw_subscribe(&star->hub, topic, wire_presence_write(topic, &other));
+    assert_reaches(&star->ready, 1);
+}
+
+static void test_a_leaf_that_has_lost_whom_its_hub_has_rejoins(void **state)
+{
+    (void)state;
+    struct star star;
+    star_open(&star);
+    const uint64_t before = ls_node_incarnation(star.leaf);
+    be_shown_other(&star);
+    be_told_of_other(&star, WIRE_MEMBER_LOST);
+    assert_reaches(&star.lost, 1);
+    be_told_of_other(&star, WIRE_MEMBER_PRESENT);
+    raw_await_presence(&star.hub, star.leaf);
+    assert_reaches(&star.ready, 2);
+    assert_true(ls_node_incarnation(star.leaf) > before);
+    assert_fails(ls_node_take_error(star.leaf), LS_ELOST);
+    assert_error_has("node 2 had declared node 9 lost, which its hub, node 1, "
+                     "has as a member; it has rejoined as a new member");
+    star_close(&star);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_said_farewell_is_met_again_in_its_next_life),
+        cmocka_unit_test(test_what_a_hub_passes_on_first_is_not_the_hub),
+        cmocka_unit_test(test_a_leaf_that_has_lost_whom_its_hub_has_rejoins),
+    };
+    return cmocka_run_group_tests_name("return", tests, NULL, NULL);
+}
