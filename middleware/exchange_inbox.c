@@ -285,6 +285,11 @@ size_t ls_exchange_inbox_take(ls_exchange_inbox *inbox,
     return taken;
 }
 
+static const char *end_of(const struct sender *sender)
+{
+    return sender->state == LS_MEMBER_LOST ? "was lost" : "left with an error";
+}
+
 int ls_exchange_inbox_take_loss(ls_exchange_inbox *inbox)
 {
     const struct sender *first = NULL;
@@ -298,10 +303,23 @@ int ls_exchange_inbox_take_loss(ls_exchange_inbox *inbox)
     }
     if (first == NULL)
         return ls_error(LS_ELOST, "no sender is left");
-    return ls_error(
-        LS_ELOST, "node %u (%s) %s: %s", (unsigned)first->id, first->role,
-        first->state == LS_MEMBER_LOST ? "was lost" : "left with an error",
-        ls_status_sentence(first->reason));
+    return ls_error(LS_ELOST, "node %u (%s) %s: %s", (unsigned)first->id,
+                    first->role, end_of(first),
+                    ls_status_sentence(first->reason));
+}
+
+int ls_exchange_inbox_none_left(const ls_exchange_inbox *inbox)
+{
+    const char *text = "no node that sends is left, and nobody has finished "
+                       "the run";
+    for (size_t i = 0; i < inbox->n; i++) {
+        const struct sender *sender = &inbox->senders[i];
+        if (sender->in_role && was_lost(sender))
+            return ls_error(LS_ELOST, "%s: node %u (%s) %s: %s", text,
+                            (unsigned)sender->id, sender->role, end_of(sender),
+                            ls_status_sentence(sender->reason));
+    }
+    return ls_error(LS_ELOST, "%s", text);
 }
 
 void ls_exchange_inbox_print_awaited(const ls_exchange_inbox *inbox,

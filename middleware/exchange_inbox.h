@@ -74,6 +74,10 @@ size_t ls_exchange_inbox_take(ls_exchange_inbox *inbox,
  * them. Returns LS_ELOST, with a text that names one. */
 LS_MUST_USE int ls_exchange_inbox_take_loss(ls_exchange_inbox *inbox);
 
+/* Nobody is left who could send: LS_ELOST, with a text that names one who was
+ * lost or left with an error, if there is one. */
+LS_MUST_USE int ls_exchange_inbox_none_left(const ls_exchange_inbox *inbox);
+
 /* Print "node 3 (collector), node 4 (collector)": those that are awaited. */
 void ls_exchange_inbox_print_awaited(const ls_exchange_inbox *inbox,
                                      uint64_t run, char *text, size_t size);

@@ -143,10 +143,8 @@ static int judge(ls_exchange_receiver *receiver, bool finishing)
         return LS_EAGAIN;
     if (finishing || receiver->how.sends_too)
         return LS_OK;
-    return look.left > 0
-               ? ls_error(LS_ELOST, "no node that sends is left, and nobody "
-                                    "has finished the run")
-               : LS_EAGAIN;
+    return look.left > 0 ? ls_exchange_inbox_none_left(receiver->inbox)
+                         : LS_EAGAIN;
 }
 
 static int timed_out(ls_exchange_receiver *receiver)

@@ -74,6 +74,9 @@ void losses_dropped(ls_node *node, struct event_entry *entry, struct peer *peer)
 void losses_unacknowledged(ls_node *node, struct event_entry *entry,
                            const struct peer *peer)
 {
+    /* Whoever leaves has no more use for what the framework tells it. */
+    if (peer->state == LS_MEMBER_LEFT && strncmp(entry->name, "ls.", 3) == 0)
+        return;
     struct receiver_record *record = losses_record(entry, peer->id);
     node->stats.unacknowledged++;
     if (record != NULL)

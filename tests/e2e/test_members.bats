@@ -136,14 +136,10 @@ end_all() {
     rm a.in a.out
     live a 1 3 star
     life a
-    hub=$life
-    event b "error node 2 has lost its hub, node 1"
-    event c "error node 3 has lost its hub, node 1"
-    life b
-    b=$life
-    life c
-    event b "ready 3 $life"
-    event c "ready 2 $b"
-    [ -n "$hub" ]
+    # One of the leaves rejoins, or both, so that all agree on who is there.
+    event b "ready "
+    event b "ready "
+    event c "ready "
+    event c "ready "
     end_all b c a
 }

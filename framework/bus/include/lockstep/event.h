@@ -82,10 +82,11 @@ enum ls_scope {
  * emit returns when it is kept for that, and waits as BLOCK does while too much
  * is. Only when a listener leaves or is lost before it has acknowledged one
  * does it count as lost (`unacknowledged`; it may have been handled all the
- * same). When it was lost, and unless the event is one of the framework's, the
- * sender is told too: by an error LS_ELOST for ls_node_take_error() and what
- * that ends, which names node, first event and number. ls_node_stop() waits
- * for acknowledgements, linger_ms at most.
+ * same), but for the framework's own events to one that leaves. When it was
+ * lost, and unless the event is one of the framework's, the sender is told too:
+ * by an error LS_ELOST for ls_node_take_error() and what that ends, which names
+ * node, first event and number. ls_node_stop() waits for acknowledgements,
+ * linger_ms at most.
  *
  * LATEST is for a value of which the newest counts. Emitting never waits. Each
  * listener gets the values in order, and those alone that are the newest when
