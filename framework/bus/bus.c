@@ -32,12 +32,9 @@ int bus_send(ls_node *node, uint32_t to, struct wire_header *header,
 
 void bus_drop(ls_node *node, struct message *message)
 {
-    struct message_list list;
-    message_list_init(&list);
-    message_list_append(&list, message);
     /* Into the spare ones of this thread: it is still warm. */
     transport_release(message);
-    message_list_splice(&node->spare, &list);
+    message_list_append(&node->spare, message);
 }
 
 void bus_refuse(ls_node *node, struct link *link)

@@ -439,6 +439,7 @@ int events_remote(ls_node *node, struct event_entry *entry, uint32_t id,
 void events_sweep(ls_node *node);
 void events_targets(ls_node *node, struct event_entry *entry);
 bool events_listens(const struct event_entry *entry, const struct peer *peer);
+bool events_is_reserved(const struct event_entry *entry); /* "ls.…": ours */
 /* Bus thread: note the sequence number; counts what was missed before it.
  * Returns false when it, or a later one, has come before. */
 bool events_sequence(ls_node *node, struct event_entry *entry,

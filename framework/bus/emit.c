@@ -29,12 +29,27 @@ static struct peer *without_room(const struct emit *e, size_t size)
     return NULL;
 }
 
-static int no_room(struct emit *e, const struct peer *peer)
+static struct peer *now_without_room(void *self, size_t size)
+{
+    struct emit *e = self;
+    if (e->one == NULL)
+        events_targets(e->node, e->entry);
+    return without_room(e, size);
+}
+
+static int no_room(const struct emit *e, const struct peer *peer)
 {
     if (peer == NULL)
         return ls_error(LS_EAGAIN,
                         "event \"%s\": a long one of it is still under way",
                         e->entry->name);
+    if (e->policy == LS_POLICY_RELIABLE)
+        return ls_error(
+            LS_EAGAIN, "event \"%s\": node %u (%s) has no room for it: %s",
+            e->entry->name, peer->id, peer->role,
+            peer->away_at != 0
+                ? "its connection is broken, and has not come back yet"
+                : "it has not handled what this node sent it before");
     return ls_error(LS_EAGAIN,
                     "event \"%s\": node %u (%s) has no room for it: it has "
                     "not handled %llu messages of this node yet",
@@ -51,7 +66,10 @@ static int ended(const ls_node *node)
                            : ls_error(status, "the emit was interrupted");
 }
 
-int emit_wait(struct emit *e, struct peer *peer, int64_t *since)
+/* One wait for room at a peer (NULL: for the turn of this emit).
+ * since: when the emit began to wait; 0: it has not yet, and does now.
+ * Errors: LS_ETIMEDOUT it may not wait any longer; what ended it. */
+static int wait_once(struct emit *e, struct peer *peer, int64_t *since)
 {
     ls_node *node = e->node;
     const int status = ended(node);
@@ -77,7 +95,7 @@ int emit_wait(struct emit *e, struct peer *peer, int64_t *since)
     return LS_OK;
 }
 
-void emit_waited(struct emit *e, struct peer *peer, int64_t since)
+static void note_waited(struct emit *e, struct peer *peer, int64_t since)
 {
     if (since == 0)
         return;
@@ -87,27 +105,28 @@ void emit_waited(struct emit *e, struct peer *peer, int64_t since)
         peer->slow.waited_ns += waited;
 }
 
-/* Wait until every target has room for `size` bytes, or they need not. Lock
- * held, and let go of meanwhile. */
-static int wait_room(struct emit *e, size_t size)
+int emit_wait_room(struct emit *e, emit_full_fn *full, void *self, size_t size)
 {
     int64_t since = 0;
     int status = LS_OK;
     struct peer *peer = NULL, *slow = NULL;
     for (;;) {
-        if (e->one == NULL)
-            events_targets(e->node, e->entry);
-        peer = without_room(e, size);
+        peer = full(self, size);
         const bool my_turn = !e->entry->emitting || e->under_way;
         if (my_turn && (peer == NULL || e->drop))
             break;
         slow = peer != NULL ? peer : slow;
-        status = emit_wait(e, peer, &since);
+        status = wait_once(e, peer, &since);
         if (status != LS_OK)
             break;
     }
-    emit_waited(e, slow, since);
+    note_waited(e, slow, since);
     return status == LS_ETIMEDOUT ? no_room(e, peer) : status;
+}
+
+static int wait_room(struct emit *e, size_t size)
+{
+    return emit_wait_room(e, now_without_room, e, size);
 }
 
 /* ---- publishing -------------------------------------------------------- */
@@ -322,18 +341,14 @@ static int find_one(struct emit *e)
 static int local_message(struct emit *e, struct message **out)
 {
     ls_node *node = e->node;
-    struct message_list batch;
-    message_list_init(&batch);
     struct message *message = message_take_one(node->pool);
     void *copy = NULL;
     const bool small = e->in->size <= sizeof message->small;
     if (message != NULL && e->payload == NULL && !small)
         copy = malloc(e->in->size);
     if (message == NULL || (e->payload == NULL && !small && copy == NULL)) {
-        if (message != NULL) {
-            message_list_append(&batch, message);
-            message_give_back(node->pool, &batch);
-        }
+        if (message != NULL)
+            message_give_back_one(node->pool, message);
         return ls_error(LS_ENOMEM, "no memory for an event of %zu bytes",
                         e->in->size);
     }
@@ -386,10 +401,7 @@ static int emit_both(struct emit *e, bool local, bool remote)
         message->event.sequence = e->sequence;
         dispatch_fill(node, message);
     } else if (message != NULL) {
-        struct message_list list;
-        message_list_init(&list);
-        message_list_append(&list, message);
-        message_give_back(node->pool, &list);
+        message_give_back_one(node->pool, message);
     }
     return status;
 }

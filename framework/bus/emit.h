@@ -23,12 +23,12 @@ struct emit {
 
 /* The clock is read by an emit that has to wait, and only then. */
 int64_t emit_deadline(struct emit *e);
-/* A wait for room at a peer (NULL: for the turn of this emit) under the lock.
- * since: when the emit began to wait; 0: it has not yet, and does now.
- * Errors: LS_ETIMEDOUT it may not wait any longer; what ended it. */
-int emit_wait(struct emit *e, struct peer *peer, int64_t *since);
-/* After the last of them. */
-void emit_waited(struct emit *e, struct peer *peer, int64_t since);
+/* A peer that has no room for so many bytes of the emit, or NULL. */
+typedef struct peer *emit_full_fn(void *self, size_t size);
+/* Wait until it is the turn of this emit and nobody is full, or need not have
+ * room. Lock held, and let go of meanwhile.
+ * Errors: LS_EAGAIN it may not wait any longer; what ended it. */
+int emit_wait_room(struct emit *e, emit_full_fn *full, void *self, size_t size);
 
 /* emit_stream.c: what goes through streams. Lock not held. */
 int emit_reliable(struct emit *e);

@@ -26,9 +26,12 @@ static bool is_gone(const struct receiver *to)
     return to->peer->incarnation != to->life || member_has_ended(to->peer);
 }
 
-static struct peer *without_room(const struct reliable *r, size_t size)
+static struct peer *without_room(void *self, size_t size)
 {
+    const struct reliable *r = self;
     const struct targets *all = &r->e->entry->receivers;
+    if (r->to == NULL)
+        events_targets(r->e->node, r->e->entry);
     for (size_t i = 0; i < r->n; i++)
         if (!is_gone(&r->to[i]) && !streams_room(r->to[i].peer, size))
             return r->to[i].peer;
@@ -36,42 +39,6 @@ static struct peer *without_room(const struct reliable *r, size_t size)
         if (!streams_room(all->at[i], size))
             return all->at[i];
     return NULL;
-}
-
-static int no_room(const struct emit *e, const struct peer *peer)
-{
-    if (peer == NULL)
-        return ls_error(LS_EAGAIN,
-                        "event \"%s\": a long one of it is still under way",
-                        e->entry->name);
-    return ls_error(LS_EAGAIN,
-                    "event \"%s\": node %u (%s) has no room for it: %s",
-                    e->entry->name, peer->id, peer->role,
-                    peer->away_at != 0
-                        ? "its connection is broken, and has not come back yet"
-                        : "it has not handled what this node sent it before");
-}
-
-/* Wait until all have room. Lock held, and let go of meanwhile. */
-static int wait_room(struct reliable *r, size_t size)
-{
-    struct emit *e = r->e;
-    int64_t since = 0;
-    int status = LS_OK;
-    struct peer *peer = NULL, *slow = NULL;
-    for (;;) {
-        if (r->to == NULL)
-            events_targets(e->node, e->entry);
-        peer = without_room(r, size);
-        if (peer == NULL && (!e->entry->emitting || e->under_way))
-            break;
-        slow = peer != NULL ? peer : slow;
-        status = emit_wait(e, peer, &since);
-        if (status != LS_OK)
-            break;
-    }
-    emit_waited(e, slow, since);
-    return status == LS_ETIMEDOUT ? no_room(e, peer) : status;
 }
 
 static void choose_one(struct reliable *r, struct peer *peer)
@@ -132,7 +99,7 @@ static int push_long(struct reliable *r)
          at += WIRE_CHUNK_BYTES) {
         const size_t left = e->in->size - at;
         const size_t size = left < WIRE_CHUNK_BYTES ? left : WIRE_CHUNK_BYTES;
-        status = wait_room(r, size);
+        status = emit_wait_room(e, without_room, r, size);
         if (status == LS_OK)
             status = push_part(r, at, size, 0);
         transport_unlock(e->node->transport);
@@ -152,7 +119,8 @@ int emit_reliable(struct emit *e)
     transport_lock(e->node->transport);
     if (e->one != NULL)
         choose_one(&r, e->one);
-    int status = wait_room(&r, is_long ? WIRE_CHUNK_BYTES : e->in->size);
+    int status = emit_wait_room(e, without_room, &r,
+                                is_long ? WIRE_CHUNK_BYTES : e->in->size);
     if (status == LS_OK && e->one == NULL)
         status = choose_all(&r, &e->entry->receivers);
     if (status == LS_OK && e->one != NULL && is_gone(&r.one))

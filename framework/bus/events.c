@@ -186,6 +186,11 @@ bool events_listens(const struct event_entry *entry, const struct peer *peer)
     return false;
 }
 
+bool events_is_reserved(const struct event_entry *entry)
+{
+    return strncmp(entry->name, "ls.", 3) == 0;
+}
+
 void events_targets(ls_node *node, struct event_entry *entry)
 {
     if (entry->targets_version == node->world_version ||

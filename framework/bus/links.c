@@ -19,13 +19,19 @@ static int subscribe(struct link *link, const uint8_t *topic, size_t size,
     return transport_link_subscribe(link->transport, topic, size, on);
 }
 
+static size_t listen_topic(const ls_node *node, const struct event_entry *entry,
+                           uint8_t *topic)
+{
+    struct wire_listen listen = {node->options.id, node->incarnation, ""};
+    memcpy(listen.event, entry->name, sizeof listen.event);
+    return wire_listen_write(topic, &listen);
+}
+
 static int subscribe_interest(ls_node *node, struct link *link,
                               const struct event_entry *entry, bool on)
 {
     uint8_t topic[WIRE_TOPIC_MAX];
-    struct wire_listen listen = {node->options.id, node->incarnation, ""};
-    memcpy(listen.event, entry->name, sizeof listen.event);
-    const size_t size = wire_listen_write(topic, &listen);
+    const size_t size = listen_topic(node, entry, topic);
     /* That it listens is said after the filter is in force, and taken back
      * before it is lifted. */
     int status = on ? LS_OK : subscribe(link, topic, size, false);
@@ -83,14 +89,10 @@ static void listen_everywhere(ls_node *node, bool on)
     uint8_t topic[WIRE_TOPIC_MAX];
     for (size_t i = 0; i < EVENT_BUCKETS; i++) {
         const struct event_entry *entry = atomic_load(&node->events[i]);
-        for (; entry != NULL; entry = entry->next) {
-            struct wire_listen listen = {node->options.id, node->incarnation,
-                                         ""};
-            memcpy(listen.event, entry->name, sizeof listen.event);
+        for (; entry != NULL; entry = entry->next)
             if (entry->subscribed)
-                links_subscribe(node, topic, wire_listen_write(topic, &listen),
+                links_subscribe(node, topic, listen_topic(node, entry, topic),
                                 on, NULL);
-        }
     }
 }
 

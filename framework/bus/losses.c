@@ -75,7 +75,7 @@ void losses_unacknowledged(ls_node *node, struct event_entry *entry,
                            const struct peer *peer)
 {
     /* Whoever leaves has no more use for what the framework tells it. */
-    if (peer->state == LS_MEMBER_LEFT && strncmp(entry->name, "ls.", 3) == 0)
+    if (peer->state == LS_MEMBER_LEFT && events_is_reserved(entry))
         return;
     struct receiver_record *record = losses_record(entry, peer->id);
     node->stats.unacknowledged++;

@@ -140,3 +140,11 @@ void message_give_back(message_pool *pool, struct message_list *list)
     while ((message = message_list_take(list)) != NULL)
         free(message);
 }
+
+void message_give_back_one(message_pool *pool, struct message *message)
+{
+    struct message_list list;
+    message_list_init(&list);
+    message_list_append(&list, message);
+    message_give_back(pool, &list);
+}

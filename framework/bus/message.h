@@ -81,5 +81,6 @@ struct message *message_take(message_pool *pool, struct message_list *batch);
 struct message *message_take_one(message_pool *pool);
 /* Give all of the list back, released and empty. */
 void message_give_back(message_pool *pool, struct message_list *list);
+void message_give_back_one(message_pool *pool, struct message *message);
 
 #endif

@@ -144,11 +144,11 @@ static void lose(void *self, void *content)
     const bool whole =
         parcel->offset + parcel->size == payload_size(parcel->payload) &&
         (parcel->flags & (WIRE_FLAG_WITHDRAW | WIRE_FLAG_LATEST)) == 0;
-    if (whole && parcel->entry != NULL)
+    if (whole && parcel->entry != NULL) {
         losses_unacknowledged(loss->node, parcel->entry, loss->peer);
-    if (whole && parcel->entry != NULL &&
-        strncmp(parcel->entry->name, "ls.", 3) != 0 && loss->n++ == 0)
-        loss->event = parcel->entry->name;
+        if (!events_is_reserved(parcel->entry) && loss->n++ == 0)
+            loss->event = parcel->entry->name;
+    }
     parcel_free(NULL, content);
 }
 
@@ -250,14 +250,6 @@ static void note_missed(ls_node *node, struct event_entry *entry,
     transport_unlock(node->transport);
 }
 
-static void give_back(ls_node *node, struct message *message)
-{
-    struct message_list list;
-    message_list_init(&list);
-    message_list_append(&list, message);
-    message_give_back(node->pool, &list);
-}
-
 static bool deliver_event(ls_node *node, struct peer *origin,
                           const struct wire_header *header, const uint8_t *data,
                           size_t size, struct message *message)
@@ -285,7 +277,7 @@ static bool deliver_event(ls_node *node, struct peer *origin,
                               memory_order_relaxed);
     if (!events_stream_sequence(node, entry, header)) {
         if (whole != message)
-            give_back(node, whole);
+            message_give_back_one(node->pool, whole);
         return false; /* a latest value that it has seen */
     }
     whole->stream = true;
@@ -306,12 +298,12 @@ static void deliver(ls_node *node, struct peer *origin,
     const uint8_t *data;
     size_t size;
     bool kept = false;
-    if (!bus_payload(message, header, &data, &size) ||
-        size > header->total - header->offset)
-        (void)0; /* it counted, and that is all */
-    else if (header->of == WIRE_KIND_CHANNEL)
+    /* One that is wrong has counted, and that is all. */
+    const bool right = bus_payload(message, header, &data, &size) &&
+                       size <= header->total - header->offset;
+    if (right && header->of == WIRE_KIND_CHANNEL)
         channels_message(node, header, data, size);
-    else
+    else if (right)
         kept = deliver_event(node, origin, header, data, size, message);
     if (!kept)
         bus_drop(node, message);

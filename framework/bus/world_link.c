@@ -112,5 +112,3 @@ struct peer *world_accept(ls_node *node, struct link *link,
         return NULL;
     return bind_link(node, link, header);
 }
-
-/* ---- time -------------------------------------------------------------- */
