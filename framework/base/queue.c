@@ -1,9 +1,16 @@
 /* Design notes:
  *
- * - A ring of slots under one lock, with a condition for each side: a put
- *   wakes one getter and a get wakes one putter, never one of its own side.
+ * - A ring of slots under one lock, with a side for getters and one for
+ *   putters: a put wakes one getter and a get wakes one putter, never one of
+ *   its own side.
+ * - While one is called that has not come yet, no other of its side is: it
+ *   calls the next one itself when it leaves something to do. So a waker that
+ *   is faster than a thread can be woken makes one call for many items. Who
+ *   gives up at its deadline may have been the one that was called, so it, too,
+ *   passes the call on.
+ * - Calls are made after the lock is released: who is woken finds it free.
  * - A wait that times out looks once more at the ring before it gives up, so
- *   that a signal that came together with the deadline is not lost.
+ *   that a call that came together with the deadline is not lost.
  * - The drop function runs without the lock, so it may take its time and may
  *   use the queue. Meanwhile the slot has the new item in it, so the dropped
  *   one is moved out first: onto the stack when it is small, as nearly all
@@ -16,11 +23,19 @@
 
 enum { SMALL_ITEM_BYTES = 256 };
 
+/* Those who wait for one thing. */
+struct side {
+    ls_cond cond;
+    /* The rest under the queue's mutex. */
+    size_t n_waiting;
+    bool called; /* one of them, that has not come yet */
+};
+
 struct ls_queue {
     struct ls_queue_options options;
     ls_mutex mutex;
-    ls_cond not_full;
-    ls_cond not_empty;
+    struct side putters;
+    struct side getters;
     /* The rest under mutex. */
     unsigned char *slots; /* own; options.capacity of options.item_size */
     size_t oldest;        /* a slot's number */
@@ -60,9 +75,9 @@ int ls_queue_create(ls_queue **out, ls_runtime *runtime,
     if (status == LS_OK)
         status = ls_mutex_init(&queue->mutex, runtime);
     if (status == LS_OK)
-        status = ls_cond_init(&queue->not_full, runtime);
+        status = ls_cond_init(&queue->putters.cond, runtime);
     if (status == LS_OK)
-        status = ls_cond_init(&queue->not_empty, runtime);
+        status = ls_cond_init(&queue->getters.cond, runtime);
     if (status != LS_OK) {
         ls_queue_destroy(&queue);
         return status;
@@ -84,6 +99,36 @@ static bool is_full(const ls_queue *queue)
     return queue->stats.size == queue->options.capacity;
 }
 
+/* Wait for what the side waits for, or for the end of it. */
+static int wait_on(ls_queue *queue, struct side *side, int64_t deadline)
+{
+    side->n_waiting++;
+    const int status = ls_cond_wait(&side->cond, &queue->mutex, deadline);
+    side->n_waiting--;
+    side->called = false;
+    return status;
+}
+
+/* Whether one of that side is to be called, which the caller then does. */
+static bool must_call(struct side *side, bool has_something)
+{
+    const bool calls = has_something && side->n_waiting > 0 && !side->called;
+    side->called = side->called || calls;
+    return calls;
+}
+
+/* Release the lock, and call who can go on now. */
+static void unlock_and_call(ls_queue *queue)
+{
+    const bool calls_getter = must_call(&queue->getters, queue->stats.size > 0);
+    const bool calls_putter = must_call(&queue->putters, !is_full(queue));
+    ls_mutex_unlock(&queue->mutex);
+    if (calls_getter)
+        ls_cond_signal(&queue->getters.cond);
+    if (calls_putter)
+        ls_cond_signal(&queue->putters.cond);
+}
+
 static void append(ls_queue *queue, const void *item)
 {
     memcpy(slot_at(queue, queue->stats.size), item, queue->options.item_size);
@@ -91,7 +136,6 @@ static void append(ls_queue *queue, const void *item)
     queue->stats.size++;
     if (queue->stats.peak < queue->stats.size)
         queue->stats.peak = queue->stats.size;
-    ls_cond_signal(&queue->not_empty);
 }
 
 /* Move the oldest item to *item, or nowhere when that is NULL. */
@@ -129,7 +173,7 @@ static int wait_for_room(ls_queue *queue, int64_t deadline)
             return say_full(queue, LS_EAGAIN);
         if (status != LS_OK)
             return say_full(queue, status);
-        status = ls_cond_wait(&queue->not_full, &queue->mutex, deadline);
+        status = wait_on(queue, &queue->putters, deadline);
     }
     return queue->closed ? say_closed() : LS_OK;
 }
@@ -142,7 +186,7 @@ static int put_when_room(ls_queue *queue, const void *item, int64_t deadline)
         append(queue, item);
     else
         queue->stats.refused++;
-    ls_mutex_unlock(&queue->mutex);
+    unlock_and_call(queue);
     return status;
 }
 
@@ -162,7 +206,7 @@ static int put_over_oldest(ls_queue *queue, const void *item, void *dropped,
     } else {
         queue->stats.refused++;
     }
-    ls_mutex_unlock(&queue->mutex);
+    unlock_and_call(queue);
     return status;
 }
 
@@ -205,7 +249,7 @@ static int wait_for_item(ls_queue *queue, int64_t deadline)
             return ls_error(LS_EAGAIN, "the queue is empty");
         if (status != LS_OK)
             return ls_error(status, "the queue was empty until the deadline");
-        status = ls_cond_wait(&queue->not_empty, &queue->mutex, deadline);
+        status = wait_on(queue, &queue->getters, deadline);
     }
     return LS_OK;
 }
@@ -218,9 +262,8 @@ int ls_queue_get(ls_queue *queue, void *item, int64_t deadline)
     if (status == LS_OK) {
         take_oldest(queue, item);
         queue->stats.got++;
-        ls_cond_signal(&queue->not_full);
     }
-    ls_mutex_unlock(&queue->mutex);
+    unlock_and_call(queue);
     return status;
 }
 
@@ -228,8 +271,8 @@ void ls_queue_close(ls_queue *queue)
 {
     ls_mutex_lock(&queue->mutex);
     queue->closed = true;
-    ls_cond_broadcast(&queue->not_full);
-    ls_cond_broadcast(&queue->not_empty);
+    ls_cond_broadcast(&queue->putters.cond);
+    ls_cond_broadcast(&queue->getters.cond);
     ls_mutex_unlock(&queue->mutex);
 }
 
@@ -248,8 +291,8 @@ void ls_queue_destroy(ls_queue **queue)
     *queue = NULL;
     for (size_t i = 0; old->options.drop != NULL && i < old->stats.size; i++)
         old->options.drop(slot_at(old, i));
-    ls_cond_fini(&old->not_empty);
-    ls_cond_fini(&old->not_full);
+    ls_cond_fini(&old->getters.cond);
+    ls_cond_fini(&old->putters.cond);
     ls_mutex_fini(&old->mutex);
     free(old->slots);
     free(old);

@@ -56,6 +56,22 @@ bool ls_thread_is_current(const ls_thread *thread)
     return thread != NULL && thread->runtime->ops->thread_is_current(thread);
 }
 
+int ls_core_count(ls_runtime *runtime)
+{
+    return runtime->ops->core_count(runtime);
+}
+
+int ls_thread_pin(ls_runtime *runtime, int core)
+{
+    const int n = ls_core_count(runtime);
+    if (core < 0 || core >= n)
+        return ls_error(LS_ENOENT,
+                        "there is no core %d: this machine has %d, "
+                        "from 0 on",
+                        core, n);
+    return runtime->ops->thread_pin(runtime, core);
+}
+
 int ls_mutex_init(ls_mutex *mutex, ls_runtime *runtime)
 {
     mutex->runtime = runtime;

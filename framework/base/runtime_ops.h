@@ -21,6 +21,9 @@ struct ls_runtime_ops {
     /* Frees the thread, unless it fails. */
     int (*thread_join)(ls_thread *thread, int64_t deadline);
     bool (*thread_is_current)(const ls_thread *thread);
+    int (*core_count)(ls_runtime *runtime);
+    /* core: 0 to core_count - 1 */
+    int (*thread_pin)(ls_runtime *runtime, int core);
 
     /* The member runtime is set before init and stays until after fini. */
     int (*mutex_init)(ls_mutex *mutex);

@@ -57,6 +57,19 @@ static void sim_rest_until(ls_runtime *runtime, int64_t deadline)
     (void)ls_sim_wait(sim_host(runtime), NULL, SIM_RESTS, NULL, deadline);
 }
 
+static int sim_core_count(ls_runtime *runtime)
+{
+    (void)runtime;
+    return LS_CORES_MAX;
+}
+
+static int sim_thread_pin(ls_runtime *runtime, int core)
+{
+    (void)runtime;
+    (void)core;
+    return LS_OK;
+}
+
 const struct ls_runtime_ops ls_sim_ops = {
     .now = sim_now,
     .wall_now = sim_wall_now,
@@ -65,6 +78,8 @@ const struct ls_runtime_ops ls_sim_ops = {
     .thread_spawn = ls_sim_spawn,
     .thread_join = ls_sim_join,
     .thread_is_current = ls_sim_is_current,
+    .core_count = sim_core_count,
+    .thread_pin = sim_thread_pin,
     .mutex_init = ls_sim_mutex_init,
     .mutex_fini = ls_sim_mutex_fini,
     .mutex_lock = ls_sim_mutex_lock,

@@ -11,10 +11,11 @@
  *   blocked before the thread exists, so it never has a moment without.
  * - That a pthread call fails on a lock that was initialised is a mistake in
  *   our code, never news from outside: hence the assertions. */
-#define _GNU_SOURCE /* pthread_setname_np, getentropy */
+#define _GNU_SOURCE /* pthread_setname_np, getentropy, CPU_SET */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,8 @@ _Static_assert(_Alignof(pthread_mutex_t) <= _Alignof(max_align_t) &&
                "and their alignments, too");
 
 enum { NAME_BYTES = 16 }; /* with its NUL; what Linux keeps of a name */
+
+_Static_assert(LS_CORES_MAX <= CPU_SETSIZE, "a cpu_set_t has room for all");
 
 struct os_thread {
     ls_thread base;
@@ -257,6 +260,29 @@ static bool threads_is_current(const ls_thread *thread)
     return (const struct os_thread *)thread == current;
 }
 
+static int threads_core_count(ls_runtime *runtime)
+{
+    (void)runtime;
+    const long n = sysconf(_SC_NPROCESSORS_CONF);
+    if (n < 1)
+        return 1;
+    return n < LS_CORES_MAX ? (int)n : LS_CORES_MAX;
+}
+
+static int threads_pin(ls_runtime *runtime, int core)
+{
+    (void)runtime;
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET((size_t)core, &only);
+    if (pthread_setaffinity_np(pthread_self(), sizeof only, &only) != 0)
+        return ls_error(LS_ENOENT,
+                        "core %d: this process may not use it; look at taskset "
+                        "-cp %ld, and at the cpuset of its container",
+                        core, (long)getpid());
+    return LS_OK;
+}
+
 static pthread_mutex_t *os_mutex(ls_mutex *mutex)
 {
     return (pthread_mutex_t *)(void *)mutex->os.bytes;
@@ -326,6 +352,8 @@ static ls_runtime threads = {
             .thread_spawn = threads_spawn,
             .thread_join = threads_join,
             .thread_is_current = threads_is_current,
+            .core_count = threads_core_count,
+            .thread_pin = threads_pin,
             .mutex_init = threads_mutex_init,
             .mutex_fini = threads_mutex_fini,
             .mutex_lock = threads_mutex_lock,

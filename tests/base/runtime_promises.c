@@ -97,6 +97,28 @@ void a_thread_is_current_nowhere_else(ls_runtime *runtime)
     fini_gate(&gate);
 }
 
+/* Not every process may use every core. */
+static void pin_self(void *arg)
+{
+    ls_runtime *const runtime = arg;
+    const int n = ls_core_count(runtime);
+    assert_true(n >= 1 && n <= LS_CORES_MAX);
+    int n_allowed = 0;
+    for (int core = 0; core < n; core++)
+        n_allowed += ls_thread_pin(runtime, core) == LS_OK;
+    assert_true(n_allowed >= 1);
+    assert_int_equal(ls_thread_pin(runtime, n), LS_ENOENT);
+    assert_non_null(strstr(ls_error_text(), "there is no core"));
+    assert_int_equal(ls_thread_pin(runtime, -1), LS_ENOENT);
+}
+
+void a_thread_can_be_kept_on_a_core(ls_runtime *runtime)
+{
+    ls_thread *thread;
+    spawn(runtime, &thread, pin_self, runtime);
+    join(&thread);
+}
+
 void join_gives_up_at_its_deadline_and_may_be_tried_again(ls_runtime *runtime)
 {
     struct gate gate;

@@ -14,6 +14,7 @@
     X(a_thread_knows_itself_from_its_start)                                    \
     X(a_thread_has_an_error_text_of_its_own)                                   \
     X(a_thread_is_current_nowhere_else)                                        \
+    X(a_thread_can_be_kept_on_a_core)                                          \
     X(join_gives_up_at_its_deadline_and_may_be_tried_again)                    \
     X(a_mutex_lets_one_in_at_a_time)                                           \
     X(fini_may_come_again_or_before_init)                                      \

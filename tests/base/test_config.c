@@ -383,6 +383,28 @@ static void the_nearest_word_is_one_slip_away(void **state)
     assert_null(ls_nearest("lr", names, 0));
 }
 
+static void a_config_is_written_as_one_value(void **state)
+{
+    (void)state;
+    ls_config *config =
+        parse("{\"a\": 1, \"b\": [true, null, 2.5, \"x\\n\"], \"c\": {}}");
+    ls_writer *writer = NULL;
+    ls_document *document = NULL;
+    const void *data;
+    size_t size;
+    char text[64];
+    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    ls_config_write(config, writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_int_equal(ls_document_read(&document, data, size, NULL), LS_OK);
+    (void)ls_value_print(ls_document_root(document), text, sizeof text);
+    assert_string_equal(text, "{\"a\":1,\"b\":[true,null,2.5,\"x\\n\"],"
+                              "\"c\":{}}");
+    ls_document_destroy(&document);
+    ls_writer_destroy(&writer);
+    ls_config_destroy(&config);
+}
+
 static void destroying_nothing_is_fine(void **state)
 {
     (void)state;
@@ -409,6 +431,7 @@ int main(void)
         cmocka_unit_test(files_are_read_and_named),
         cmocka_unit_test(the_hash_is_of_the_meaning),
         cmocka_unit_test(the_nearest_word_is_one_slip_away),
+        cmocka_unit_test(a_config_is_written_as_one_value),
         cmocka_unit_test(destroying_nothing_is_fine),
     };
     return cmocka_run_group_tests_name("config", tests, NULL, NULL);

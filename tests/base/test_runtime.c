@@ -82,6 +82,39 @@ static void a_thread_leaves_ending_signals_to_main(void **state)
     assert_int_equal(sigismember(&check.blocked, SIGUSR1), 0);
 }
 
+struct pinned {
+    int core; /* the last one that it may use */
+    char list[64];
+};
+
+static void pin_and_look(void *arg)
+{
+    struct pinned *pinned = arg;
+    ls_runtime *const runtime = ls_runtime_threads();
+    pinned->core = -1;
+    for (int core = 0; core < ls_core_count(runtime); core++)
+        if (ls_thread_pin(runtime, core) == LS_OK)
+            pinned->core = core;
+    FILE *file = fopen("/proc/thread-self/status", "r");
+    assert_non_null(file);
+    char line[256];
+    while (fgets(line, sizeof line, file) != NULL)
+        (void)sscanf(line, "Cpus_allowed_list: %63s", pinned->list);
+    fclose(file);
+}
+
+static void a_pinned_thread_stays_on_its_core(void **state)
+{
+    (void)state;
+    struct pinned pinned = {.core = -1};
+    ls_thread *thread;
+    spawn(ls_runtime_threads(), &thread, pin_and_look, &pinned);
+    join(&thread);
+    char core[16];
+    (void)snprintf(core, sizeof core, "%d", pinned.core);
+    assert_string_equal(pinned.list, core);
+}
+
 static void join_of_nothing_is_fine(void **state)
 {
     (void)state;
@@ -143,6 +176,7 @@ int main(void)
             cmocka_unit_test(wall_now_is_the_time_of_day),
         cmocka_unit_test(a_thread_has_its_name_cut_to_15_bytes),
         cmocka_unit_test(a_thread_leaves_ending_signals_to_main),
+        cmocka_unit_test(a_pinned_thread_stays_on_its_core),
         cmocka_unit_test(join_of_nothing_is_fine),
         cmocka_unit_test(spawn_says_when_the_system_has_no_room),
         cmocka_unit_test(who_was_not_spawned_is_on_the_runtime_of_threads),

@@ -25,6 +25,14 @@
 #include "lockstep/context.h"
 #include "lockstep/task.h"
 
+/* driver */
+#include "lockstep/device.h"
+
+/* learner */
+#include "lockstep/learner.h"
+#include "lockstep/learner_info.h"
+#include "lockstep/minibatch_ring.h"
+
 /* middleware */
 #include "lockstep/barrier.h"
 #include "lockstep/middleware.h"

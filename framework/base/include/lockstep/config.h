@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lockstep/codec.h"
 #include "lockstep/status.h"
 
 /* A file, and all that was noted about it. */
@@ -116,6 +117,10 @@ LS_API const char *ls_config_report(const ls_config *config);
  * or key order, another for any other value. 16 and 0x10 are equal, and 1.0 and
  * 1.00; 1, 1.0 and "1" are not. For comparing two nodes' settings. */
 LS_API uint64_t ls_config_hash(const ls_config *config);
+
+/* Write all of it as one map. JSON is YAML too, so this takes JSON to msgpack
+ * bytes; what is wrong in it has then been said by ls_config_parse(). */
+LS_API void ls_config_write(const ls_config *config, ls_writer *out);
 
 /* The word of names[n] nearest to `word`, if it is near enough to be what was
  * meant (edit distance at most a third of its length, 1 at least, but less than

@@ -61,8 +61,8 @@ LS_API void ls_queue_close(ls_queue *queue);
 
 LS_API void ls_queue_stats(ls_queue *queue, struct ls_queue_stats *out);
 
-/* Free the queue, dropping what is in it; nobody may be waiting. NULL and a
- * pointer to NULL are fine. */
+/* Free the queue, dropping what is in it; nobody else may be in a call. NULL
+ * and a pointer to NULL are fine. */
 LS_API void ls_queue_destroy(ls_queue **queue);
 
 #endif

@@ -96,6 +96,16 @@ LS_MUST_USE LS_API int ls_thread_join(ls_thread **thread, int64_t deadline);
 /* Whether the caller runs on this thread. NULL: false. */
 LS_API bool ls_thread_is_current(const ls_thread *thread);
 
+/* How many cores this machine has; they are numbered from 0. In a simulation
+ * LS_CORES_MAX, whatever runs it. */
+#define LS_CORES_MAX 1024
+LS_API int ls_core_count(ls_runtime *runtime);
+
+/* Keep the calling thread on one core, and threads that it spawns. In a
+ * simulation it does nothing.
+ * Errors: LS_ENOENT: there is no such core, or this process may not use it. */
+LS_MUST_USE LS_API int ls_thread_pin(ls_runtime *runtime, int core);
+
 /* A lock without recursion. fini does nothing to one that is all zero, or had
  * its fini: so what is half made can be taken apart. Errors of init:
  * LS_ENOMEM. */

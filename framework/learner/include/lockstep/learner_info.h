@@ -1,0 +1,69 @@
+/* learner_info.h - what training says of itself: named numbers, reduced.
+ *
+ * Numbers of one name become one: the mean, or for a name that begins with
+ * "min_" or "max_" the least or the most. What is not a number (NaN) says
+ * nothing: it is left out, and NaN is what is left when nothing else was said.
+ * TD errors, one for each sample, are joined in the order in which they come.
+ * So an info is a sum that others are added to: over devices, over passes.
+ * Thread: serial. */
+#ifndef LOCKSTEP_LEARNER_INFO_H
+#define LOCKSTEP_LEARNER_INFO_H
+
+#include <stddef.h>
+
+#include "lockstep/codec.h"
+
+/* The most names that an info holds. */
+#define LS_LEARNER_INFO_MAX 32
+
+typedef struct ls_learner_info ls_learner_info;
+
+/* out: own; empty. Errors: LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_learner_info_create(ls_learner_info **out);
+/* NULL and a pointer to NULL are fine. */
+LS_API void ls_learner_info_destroy(ls_learner_info **info);
+
+/* Forget everything; the memory is kept. */
+LS_API void ls_learner_info_clear(ls_learner_info *info);
+
+/* Add a number.
+ * name:   borrow, as long as this info and all that it is added to: a static
+ *         text.
+ * Errors: LS_ELIMIT: LS_LEARNER_INFO_MAX other names are in it. */
+LS_MUST_USE LS_API int ls_learner_info_add(ls_learner_info *info,
+                                           const char *name, double value);
+
+/* Join n TD errors to those that are there. values: copied.
+ * Errors: LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_learner_info_add_td_errors(ls_learner_info *info,
+                                                     const double *values,
+                                                     size_t n);
+
+/* Add everything that was added to `from`.
+ * Errors: LS_ELIMIT, LS_ENOMEM; info may then have some of it. */
+LS_MUST_USE LS_API int ls_learner_info_merge(ls_learner_info *info,
+                                             const ls_learner_info *from);
+
+/* Exchange what two infos hold. */
+LS_API void ls_learner_info_swap(ls_learner_info *one, ls_learner_info *other);
+
+/* How many names there are, and each in the order of its first number. */
+LS_API size_t ls_learner_info_count(const ls_learner_info *info);
+LS_API const char *ls_learner_info_name(const ls_learner_info *info,
+                                        size_t index);
+LS_API double ls_learner_info_value(const ls_learner_info *info, size_t index);
+
+/* The number of that name; NaN when there is none. */
+LS_API double ls_learner_info_get(const ls_learner_info *info,
+                                  const char *name);
+
+/* Borrow: until the info is changed. NULL when *n is 0. */
+LS_API const double *ls_learner_info_td_errors(const ls_learner_info *info,
+                                               size_t *n);
+
+/* Write a map of name and number; when there are TD errors, also "td_error",
+ * an array. */
+LS_API void ls_learner_info_write(const ls_learner_info *info,
+                                  ls_writer *writer);
+
+#endif
