@@ -250,7 +250,11 @@ static int64_t look_after(ls_node *node)
     const int64_t resend = streams_tick(node, now);
     links_close_marked(node);
     const int64_t due = announce(node, now);
+    const bool room = node->room_made;
+    node->room_made = false;
     transport_unlock(node->transport);
+    if (room)
+        channels_room(node);
     links_sync_interests(node);
     const int64_t timer = channels_tick(node, now);
     world_tell_news(node);

@@ -157,20 +157,6 @@ struct member_watch {
     unsigned waiters; /* who wait until it does not run */
 };
 
-struct ls_channel {
-    ls_channel *next;
-    ls_node *node;
-    char name[LS_EVENT_MAX + 1];
-    size_t name_size;
-    const struct ls_channel_ops *ops;
-    void *self;
-    int64_t wake_at; /* under router */
-    bool told;       /* of the members that were ready when it was opened */
-    bool closed;
-    bool closing; /* a thread in close waits, and frees it */
-    unsigned running;
-};
-
 struct dispatch {
     ls_mutex lock;
     ls_cond filled; /* for the dispatch thread */
@@ -235,6 +221,7 @@ struct ls_node {
     bool leaving;               /* said farewell: dials nobody any more */
     bool probes_wanted;         /* bus thread */
     bool unlistened;            /* a peer has stopped listening to something */
+    bool room_made;             /* where a channel's message found none */
     int farewell_reason;        /* when leaving */
     int64_t farewell_at;        /* it is repeated then */
     bool rejoins;               /* it was declared lost: why, in rejoin_text */
@@ -258,6 +245,7 @@ struct ls_node {
     size_t n_events;
     atomic_bool interests_changed; /* a `wanted` differs from `subscribed` */
     ls_channel *channels;
+    uint64_t n_channels; /* that ever were */
     struct member_watch *watches;
     uint64_t n_watches;
     int error;
@@ -463,6 +451,8 @@ void dispatch_add(ls_node *node, struct message_list *list);
 /* Room for a local emit: reserved first, then filled or given back. */
 int dispatch_reserve(ls_node *node, size_t bytes, bool wait, int64_t deadline);
 void dispatch_fill(ls_node *node, struct message *message);
+/* For what needs no room. Errors: LS_ECLOSED, and the message is given back. */
+int dispatch_offer(ls_node *node, struct message *message);
 void dispatch_give_up(ls_node *node, size_t bytes);
 bool dispatch_is_current(const ls_node *node);
 /* Have the bus thread look after what has changed. Any thread. */
@@ -486,15 +476,25 @@ void dispatch_error(ls_node *node, int status, const char *event,
 void dispatch_lost(ls_node *node, const struct peer *peer, const char *event,
                    uint64_t n);
 
-/* channel.c. Bus thread, no lock held. */
+/* channel.c. Bus thread but where said, no lock held. */
 void channels_message(ls_node *node, const struct wire_header *header,
                       const void *data, size_t size);
 void channels_member(ls_node *node, const struct ls_member *member);
 void channels_renewed(ls_node *node, uint64_t incarnation);
+void channels_room(ls_node *node);
+/* ls_channel_send_reliable(), without a channel of this node's own. */
+int channels_send_reliable(ls_node *node, const char *name, uint32_t to,
+                           const void *data, size_t size);
+/* Dispatch thread: a MESSAGE_CHANNEL. */
+void channels_dispatched(ls_node *node, const struct message *message);
 /* Tell every channel that the node stops. Any thread. */
 void channels_closed(ls_node *node);
 /* Tell new channels who is there, and run the timers that are due; returns when
  * the next one is. */
 int64_t channels_tick(ls_node *node, int64_t now);
+
+/* call_stray.c. Bus thread, no lock: refuse a call, if no channel was open. */
+void calls_stray(ls_node *node, const struct wire_header *header,
+                 const void *data, size_t size);
 
 #endif

@@ -4,6 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct ls_channel {
+    ls_channel *next;
+    ls_node *node;
+    char name[LS_EVENT_MAX + 1];
+    size_t name_size;
+    const struct ls_channel_ops *ops;
+    void *self;
+    uint64_t number; /* from 1 */
+    int64_t wake_at; /* under router */
+    bool told;       /* of the members that were ready when it was opened */
+    bool closed;
+    bool closing; /* a thread in close waits, and frees it */
+    unsigned running;
+};
+
 static bool is_bus_thread(const ls_node *node)
 {
     return ls_thread_is_current(node->bus_thread);
@@ -30,8 +45,10 @@ int ls_channel_open(ls_channel **out, ls_node *node, const char *name,
     while (*at != NULL && strcmp((*at)->name, name) != 0)
         at = &(*at)->next;
     const bool taken = *at != NULL;
-    if (!taken)
+    if (!taken) {
+        channel->number = ++node->n_channels;
         *at = channel;
+    }
     ls_mutex_unlock(&node->router);
     if (!taken && node->transport != NULL)
         node_wake(node);
@@ -130,61 +147,91 @@ void channels_message(ls_node *node, const struct wire_header *header,
         tell_stray(node, header, data, size);
     }
     ls_mutex_unlock(&node->router);
+    if (channel == NULL)
+        calls_stray(node, header, data, size);
+}
+
+/* Tell all channels of something, each by its op, outside the lock. */
+static void tell_all(ls_node *node,
+                     void (*tell)(const ls_channel *channel, const void *news),
+                     const void *news)
+{
+    ls_mutex_lock(&node->router);
+    ls_channel *channel = node->channels;
+    while (channel != NULL) {
+        ls_channel *next = channel->next;
+        if (!channel->closed) {
+            channel->running++;
+            ls_mutex_unlock(&node->router);
+            tell(channel, news);
+            ls_mutex_lock(&node->router);
+            next = channel->next;
+            end_op(node, channel);
+        }
+        channel = next;
+    }
+    ls_mutex_unlock(&node->router);
+}
+
+static void tell_member(const ls_channel *channel, const void *member)
+{
+    if (channel->ops->member != NULL)
+        channel->ops->member(channel->self, member);
 }
 
 void channels_member(ls_node *node, const struct ls_member *member)
 {
-    ls_mutex_lock(&node->router);
-    ls_channel *channel = node->channels;
-    while (channel != NULL) {
-        ls_channel *next = channel->next;
-        if (!channel->closed && channel->ops->member != NULL) {
-            channel->running++;
-            ls_mutex_unlock(&node->router);
-            channel->ops->member(channel->self, member);
-            ls_mutex_lock(&node->router);
-            next = channel->next;
-            end_op(node, channel);
-        }
-        channel = next;
-    }
-    ls_mutex_unlock(&node->router);
+    tell_all(node, tell_member, member);
+}
+
+static void tell_renewed(const ls_channel *channel, const void *incarnation)
+{
+    if (channel->ops->renewed != NULL)
+        channel->ops->renewed(channel->self, *(const uint64_t *)incarnation);
 }
 
 void channels_renewed(ls_node *node, uint64_t incarnation)
 {
-    ls_mutex_lock(&node->router);
-    ls_channel *channel = node->channels;
-    while (channel != NULL) {
-        ls_channel *next = channel->next;
-        if (!channel->closed && channel->ops->renewed != NULL) {
-            channel->running++;
-            ls_mutex_unlock(&node->router);
-            channel->ops->renewed(channel->self, incarnation);
-            ls_mutex_lock(&node->router);
-            next = channel->next;
-            end_op(node, channel);
-        }
-        channel = next;
-    }
-    ls_mutex_unlock(&node->router);
+    tell_all(node, tell_renewed, &incarnation);
+}
+
+static void tell_room(const ls_channel *channel, const void *nothing)
+{
+    (void)nothing;
+    if (channel->ops->room != NULL)
+        channel->ops->room(channel->self);
+}
+
+void channels_room(ls_node *node)
+{
+    tell_all(node, tell_room, NULL);
+}
+
+static void tell_closed(const ls_channel *channel, const void *nothing)
+{
+    (void)nothing;
+    if (channel->ops->closed != NULL)
+        channel->ops->closed(channel->self);
 }
 
 void channels_closed(ls_node *node)
 {
+    tell_all(node, tell_closed, NULL);
+}
+
+void channels_dispatched(ls_node *node, const struct message *message)
+{
     ls_mutex_lock(&node->router);
     ls_channel *channel = node->channels;
-    while (channel != NULL) {
-        ls_channel *next = channel->next;
-        if (!channel->closed && channel->ops->closed != NULL) {
-            channel->running++;
-            ls_mutex_unlock(&node->router);
-            channel->ops->closed(channel->self);
-            ls_mutex_lock(&node->router);
-            next = channel->next;
-            end_op(node, channel);
-        }
-        channel = next;
+    while (channel != NULL &&
+           (channel->number != message->watch || channel->closed))
+        channel = channel->next;
+    if (channel != NULL) {
+        channel->running++;
+        ls_mutex_unlock(&node->router);
+        channel->ops->dispatched(channel->self, message->what);
+        ls_mutex_lock(&node->router);
+        end_op(node, channel);
     }
     ls_mutex_unlock(&node->router);
 }
@@ -252,9 +299,8 @@ int64_t channels_tick(ls_node *node, int64_t now)
     return earliest;
 }
 
-static int check_send(const ls_channel *channel, const char *name, size_t size)
+static int check_send(const ls_node *node, const char *name, size_t size)
 {
-    const ls_node *node = channel->node;
     if (size > LS_CHANNEL_MESSAGE_MAX)
         return ls_error(LS_ELIMIT, "channel \"%s\": %zu bytes are over %d",
                         name, size, LS_CHANNEL_MESSAGE_MAX);
@@ -270,11 +316,10 @@ static int not_there(const char *name, uint32_t to)
                     to);
 }
 
-static int send_to(ls_channel *channel, const char *name, uint32_t to,
+static int send_to(ls_node *node, const char *name, uint32_t to,
                    const void *data, size_t size)
 {
-    ls_node *node = channel->node;
-    int status = check_send(channel, name, size);
+    int status = check_send(node, name, size);
     if (status != LS_OK)
         return status;
     struct wire_header header = bus_header(node, WIRE_KIND_CHANNEL);
@@ -289,51 +334,59 @@ static int send_to(ls_channel *channel, const char *name, uint32_t to,
     return there ? status : not_there(name, to);
 }
 
-static int push(ls_channel *channel, uint32_t to, struct payload *payload,
-                char *name)
+static int push(ls_node *node, uint32_t to, struct payload *payload, char *name)
 {
-    ls_node *node = channel->node;
     const struct parcel parcel = {.payload = payload,
                                   .size = payload_size(payload),
                                   .of = WIRE_KIND_CHANNEL,
                                   .name = name};
+    /* Over a hub, what a member says may be here before its presence is: then
+     * the stream waits for that. */
     struct peer *peer = world_find(node, to);
-    if (peer == NULL || !(member_hears(peer) || peer->away_at != 0))
-        return not_there(channel->name, to);
-    if (!stream_has_room(&peer->streams.out, 0, true))
+    if (peer == NULL || peer->barred || member_has_ended(peer))
+        return not_there(name, to);
+    if (!stream_has_room(&peer->streams.out, 0, true)) {
+        peer->streams.full = true;
         return ls_error(LS_EAGAIN,
                         "channel \"%s\": node %u (%s) has not acknowledged "
                         "%d messages yet",
-                        channel->name, to, peer->role, STREAM_CONTROL_MAX);
+                        name, to, peer->role, STREAM_CONTROL_MAX);
+    }
     return streams_push(node, peer, &parcel);
+}
+
+int channels_send_reliable(ls_node *node, const char *name, uint32_t to,
+                           const void *data, size_t size)
+{
+    struct payload *payload = NULL;
+    char *copy = NULL;
+    int status = check_send(node, name, size);
+    if (status == LS_OK)
+        status = payload_create(&payload, data, size, NULL, NULL);
+    if (status == LS_OK && (copy = malloc(strlen(name) + 1)) == NULL)
+        status = ls_error(LS_ENOMEM, "no memory for a message");
+    if (status == LS_OK) {
+        memcpy(copy, name, strlen(name) + 1);
+        transport_lock(node->transport);
+        status = push(node, to, payload, copy);
+        transport_unlock(node->transport);
+    }
+    if (status != LS_OK)
+        free(copy);
+    payload_drop(payload);
+    return status;
 }
 
 int ls_channel_send_reliable(ls_channel *channel, uint32_t to, const void *data,
                              size_t size)
 {
-    struct payload *payload = NULL;
-    char *name = NULL;
-    int status = check_send(channel, channel->name, size);
-    if (status == LS_OK)
-        status = payload_create(&payload, data, size, NULL, NULL);
-    if (status == LS_OK && (name = malloc(channel->name_size + 1)) == NULL)
-        status = ls_error(LS_ENOMEM, "no memory for a message");
-    if (status == LS_OK) {
-        memcpy(name, channel->name, channel->name_size + 1);
-        transport_lock(channel->node->transport);
-        status = push(channel, to, payload, name);
-        transport_unlock(channel->node->transport);
-    }
-    if (status != LS_OK)
-        free(name);
-    payload_drop(payload);
-    return status;
+    return channels_send_reliable(channel->node, channel->name, to, data, size);
 }
 
 int ls_channel_send(ls_channel *channel, uint32_t to, const void *data,
                     size_t size)
 {
-    return send_to(channel, channel->name, to, data, size);
+    return send_to(channel->node, channel->name, to, data, size);
 }
 
 int ls_channel_answer(ls_channel *channel, const char *name, uint32_t to,
@@ -341,7 +394,7 @@ int ls_channel_answer(ls_channel *channel, const char *name, uint32_t to,
 {
     if (!wire_name_valid(name))
         return ls_error(LS_EINVAL, "no channel name");
-    return send_to(channel, name, to, data, size);
+    return send_to(channel->node, name, to, data, size);
 }
 
 void ls_channel_wake_at(ls_channel *channel, int64_t at)
@@ -357,4 +410,22 @@ void ls_channel_wake_at(ls_channel *channel, int64_t at)
         atomic_store(&node->chores, true);
     else
         node_wake(node);
+}
+
+int ls_channel_dispatch(ls_channel *channel, int what)
+{
+    ls_node *node = channel->node;
+    const bool on_bus = is_bus_thread(node);
+    struct message *message = on_bus ? message_take(node->pool, &node->spare)
+                                     : message_take_one(node->pool);
+    if (message == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a message");
+    message->kind = MESSAGE_CHANNEL;
+    message->watch = channel->number;
+    message->what = what;
+    if (on_bus)
+        message_list_append(&node->arrived, message);
+    else
+        return dispatch_offer(node, message);
+    return LS_OK;
 }

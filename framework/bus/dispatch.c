@@ -146,6 +146,20 @@ void dispatch_fill(ls_node *node, struct message *message)
     unlock_and_wake(d);
 }
 
+int dispatch_offer(ls_node *node, struct message *message)
+{
+    struct dispatch *d = &node->dispatch;
+    ls_mutex_lock(&d->lock);
+    const bool closed = d->closed;
+    if (!closed)
+        message_list_append(&d->queue, message);
+    unlock_and_wake(d);
+    if (!closed)
+        return LS_OK;
+    message_give_back_one(node->pool, message);
+    return ls_error(LS_ECLOSED, "node %u has stopped", node->options.id);
+}
+
 void dispatch_give_up(ls_node *node, size_t bytes)
 {
     struct dispatch *d = &node->dispatch;
@@ -276,7 +290,7 @@ static void release(ls_node *node, struct releases *r)
 static void account_for(ls_node *node, struct releases *r,
                         const struct message *message)
 {
-    if (message->kind == MESSAGE_MEMBER)
+    if (message->kind != MESSAGE_EVENT)
         return;
     if (message->local) {
         r->local.messages++;
@@ -304,6 +318,8 @@ static void handle_all(ls_node *node, struct message_list *todo)
     while ((message = message_list_take(todo)) != NULL) {
         if (message->kind == MESSAGE_MEMBER)
             handle_member(node, message);
+        else if (message->kind == MESSAGE_CHANNEL)
+            channels_dispatched(node, message);
         else if (!message->latest || latest_resolve(node, message))
             handle_event(node, message);
         account_for(node, &releases, message);

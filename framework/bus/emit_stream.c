@@ -32,7 +32,7 @@ static struct peer *without_room(void *self, size_t size)
     const struct targets *all = &r->e->entry->receivers;
     if (r->to == NULL)
         events_targets(r->e->node, r->e->entry);
-    for (size_t i = 0; i < r->n; i++)
+    for (size_t i = 0; r->to != NULL && i < r->n; i++)
         if (!is_gone(&r->to[i]) && !streams_room(r->to[i].peer, size))
             return r->to[i].peer;
     for (size_t i = 0; r->to == NULL && i < all->n; i++)

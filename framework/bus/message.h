@@ -20,7 +20,8 @@ struct transport_ops;
 
 enum message_kind {
     MESSAGE_EVENT,
-    MESSAGE_MEMBER /* a member became ready, left or was lost */
+    MESSAGE_MEMBER, /* a member became ready, left or was lost */
+    MESSAGE_CHANNEL /* a channel's op is to run */
 };
 
 /* Room for the transport's own form of a frame. */
@@ -55,7 +56,8 @@ struct message {
     void (*release)(void *data, void *hint); /* instead of free() */
     void *hint;
     struct ls_member *member; /* MESSAGE_MEMBER; own */
-    uint64_t watch;           /* that alone is told; 0: all */
+    uint64_t watch;           /* that alone is told; 0: all. Or the channel */
+    int what;                 /* MESSAGE_CHANNEL: for the op */
     uint8_t small[192];       /* a short payload of a local emit */
 };
 

@@ -63,9 +63,6 @@ static int check_members(const struct ls_node_options *o)
         return out_of_range("world_max", "0, or world_size to 4096");
     if (o->members == NULL)
         return LS_OK;
-    if (o->world_max != 0 && o->world_max != o->world_size)
-        return out_of_range("world_max",
-                            "0 or world_size where members are named");
     bool self = false;
     for (uint32_t i = 0; i < o->world_size; i++) {
         self = self || o->members[i] == o->id;

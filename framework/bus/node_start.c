@@ -67,6 +67,17 @@ static bool formed(ls_node *node)
     return true;
 }
 
+/* Of the world: others do not count where its members are named. Lock held. */
+static size_t n_formed(ls_node *node)
+{
+    size_t n = 0;
+    if (node->members == NULL)
+        return world_n_ready(node) + 1;
+    for (uint32_t i = 0; i < node->options.world_size; i++)
+        n += is_ready(node, node->members[i]) ? 1 : 0;
+    return n;
+}
+
 struct text {
     char *at;
     size_t left;
@@ -133,13 +144,14 @@ static int not_formed(ls_node *node)
     struct silent silent[8];
     buffer[0] = '\0';
     transport_lock(node->transport);
-    const size_t ready = world_n_ready(node) + 1;
+    const size_t ready = n_formed(node);
+    const bool alone = world_n_ready(node) == 0;
     name_missing(node, &text);
     const size_t n = silent_links(node, silent, 8);
     char refusal[sizeof node->refusal];
     memcpy(refusal, node->refusal, sizeof refusal);
     transport_unlock(node->transport);
-    bool mismatch = refusal[0] != '\0' && ready == 1;
+    bool mismatch = refusal[0] != '\0' && alone;
     for (size_t i = 0; i < n; i++) {
         char why[256];
         transport_explain(node->transport, silent[i].endpoint, why, sizeof why);
@@ -148,7 +160,7 @@ static int not_formed(ls_node *node)
         else
             append(&text, "; %s: %s", silent[i].endpoint,
                    why[0] != '\0' ? why : "no answer");
-        mismatch = mismatch || (silent[i].refusal[0] != '\0' && ready == 1);
+        mismatch = mismatch || (silent[i].refusal[0] != '\0' && alone);
     }
     if (refusal[0] != '\0')
         append(&text, "; refused: %s", refusal);

@@ -125,6 +125,12 @@ void streams_acknowledged(ls_node *node, struct peer *peer,
     transmit(node, peer);
     if (peer->streams.latest_waits)
         latest_offer(node, peer);
+    if (peer->streams.full &&
+        peer->streams.out.n_control <= STREAM_CONTROL_MAX / 2) {
+        peer->streams.full = false;
+        node->room_made = true;
+        atomic_store(&node->chores, true);
+    }
     ls_cond_broadcast(&node->changed);
 }
 
@@ -178,6 +184,7 @@ void streams_reset(ls_node *node, struct peer *peer)
     stream_receiver_init(&streams->in);
     latest_forget(node, peer);
     streams->latest_waits = streams->used = streams->ack_due = false;
+    streams->full = false;
     streams->ack_at = LS_FOREVER;
     streams->n_acks = 0;
     streams->unsaid_messages = streams->unsaid_bytes = 0;

@@ -15,6 +15,7 @@ struct peer_streams {
     /* under the lock */
     struct stream_sender out;
     bool latest_waits; /* a value of policy latest has not been pushed yet */
+    bool full;         /* a channel's message found no room */
     /* bus thread */
     struct stream_receiver in;
     bool used;      /* something has come */

@@ -5,18 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* msgpack's fixed-width forms */
-enum {
-    MP_ARRAY = 0x90,
-    MP_NIL = 0xc0,
-    MP_BIN16 = 0xc5,
-    MP_BIN32 = 0xc6,
-    MP_UINT32 = 0xce,
-    MP_UINT64 = 0xcf,
-    MP_INT32 = 0xd2,
-    MP_STR8 = 0xd9,
-    MP_ARRAY32 = 0xdd
-};
+#include "fixed_form.h"
 
 uint32_t wire_job_hash(const char *job)
 {
@@ -24,31 +13,6 @@ uint32_t wire_job_hash(const char *job)
 }
 
 /* ---- writing ----------------------------------------------------------- */
-
-static uint8_t *put_raw32(uint8_t *at, uint8_t form, uint32_t value)
-{
-    *at++ = form;
-    for (int shift = 24; shift >= 0; shift -= 8)
-        *at++ = (uint8_t)(value >> shift);
-    return at;
-}
-
-static uint8_t *put_u64(uint8_t *at, uint64_t value)
-{
-    *at++ = MP_UINT64;
-    for (int shift = 56; shift >= 0; shift -= 8)
-        *at++ = (uint8_t)(value >> shift);
-    return at;
-}
-
-static uint8_t *put_str(uint8_t *at, const char *text, size_t size)
-{
-    *at++ = MP_STR8;
-    *at++ = (uint8_t)size;
-    if (size != 0)
-        memcpy(at, text, size);
-    return at + size;
-}
 
 size_t wire_topic_event(uint8_t *out, const char *event)
 {
@@ -94,73 +58,69 @@ static unsigned header_arity(enum wire_kind kind)
 size_t wire_header_write(uint8_t *out, const struct wire_header *header)
 {
     uint8_t *at = out;
-    *at++ = (uint8_t)(MP_ARRAY | header_arity(header->kind));
+    *at++ = (uint8_t)(FORM_ARRAY | header_arity(header->kind));
     *at++ = WIRE_VERSION;
     *at++ = (uint8_t)header->kind;
-    at = put_raw32(at, MP_UINT32, header->job);
-    at = put_raw32(at, MP_UINT32, header->origin);
-    at = put_u64(at, header->incarnation);
-    at = put_u64(at, header->sequence);
+    at = fixed_write_32(at, FORM_UINT32, header->job);
+    at = fixed_write_32(at, FORM_UINT32, header->origin);
+    at = fixed_write_u64(at, header->incarnation);
+    at = fixed_write_u64(at, header->sequence);
     *at++ = header->flags;
-    at = put_str(at, header->name, header->name_size);
+    at = fixed_write_string(at, header->name, header->name_size);
     switch (header->kind) {
     case WIRE_KIND_CREDIT:
-        at = put_u64(at, header->limit_messages);
-        return (size_t)(put_u64(at, header->limit_bytes) - out);
+        at = fixed_write_u64(at, header->limit_messages);
+        return (size_t)(fixed_write_u64(at, header->limit_bytes) - out);
     case WIRE_KIND_FAREWELL:
-        return (size_t)(put_raw32(at, MP_INT32, (uint32_t)header->reason) -
-                        out);
+        return (
+            size_t)(fixed_write_32(at, FORM_INT32, (uint32_t)header->reason) -
+                    out);
     case WIRE_KIND_BATCH:
-        return (size_t)(put_raw32(at, MP_ARRAY32, header->total) - out);
+        return (size_t)(fixed_write_32(at, FORM_ARRAY32, header->total) - out);
     case WIRE_KIND_CHUNK:
-        at = put_raw32(at, MP_UINT32, header->total);
-        at = put_raw32(at, MP_UINT32, header->offset);
+        at = fixed_write_32(at, FORM_UINT32, header->total);
+        at = fixed_write_32(at, FORM_UINT32, header->offset);
         break;
     case WIRE_KIND_HEARTBEAT:
-        at = put_u64(at, header->config_hash);
+        at = fixed_write_u64(at, header->config_hash);
         break;
     case WIRE_KIND_VERDICT:
-        at = put_raw32(at, MP_INT32, (uint32_t)header->reason);
-        at = put_u64(at, header->subject);
-        at = put_raw32(at, MP_UINT32, header->members);
-        at = put_raw32(at, MP_UINT32, header->silence_ms);
+        at = fixed_write_32(at, FORM_INT32, (uint32_t)header->reason);
+        at = fixed_write_u64(at, header->subject);
+        at = fixed_write_32(at, FORM_UINT32, header->members);
+        at = fixed_write_32(at, FORM_UINT32, header->silence_ms);
         break;
     case WIRE_KIND_RELIABLE:
-        at = put_u64(at, header->to_incarnation);
-        at = put_u64(at, header->number);
+        at = fixed_write_u64(at, header->to_incarnation);
+        at = fixed_write_u64(at, header->number);
         *at++ = (uint8_t)header->of;
-        at = put_raw32(at, MP_UINT32, header->total);
-        at = put_raw32(at, MP_UINT32, header->offset);
+        at = fixed_write_32(at, FORM_UINT32, header->total);
+        at = fixed_write_32(at, FORM_UINT32, header->offset);
         break;
     case WIRE_KIND_ACK:
-        at = put_u64(at, header->to_incarnation);
-        at = put_u64(at, header->number);
-        at = put_u64(at, header->also);
-        at = put_u64(at, header->limit_messages);
-        return (size_t)(put_u64(at, header->limit_bytes) - out);
+        at = fixed_write_u64(at, header->to_incarnation);
+        at = fixed_write_u64(at, header->number);
+        at = fixed_write_u64(at, header->also);
+        at = fixed_write_u64(at, header->limit_messages);
+        return (size_t)(fixed_write_u64(at, header->limit_bytes) - out);
     default:
         break;
     }
     if (header->data == NULL)
-        *at++ = MP_NIL;
+        *at++ = FORM_NIL;
     else
-        at = put_raw32(at, MP_BIN32, (uint32_t)header->size);
+        at = fixed_write_32(at, FORM_BIN32, (uint32_t)header->size);
     return (size_t)(at - out);
 }
 
 size_t wire_batch_write(uint8_t *out, const void *data, size_t size)
 {
-    out[0] = MP_BIN16;
-    out[1] = (uint8_t)(size >> 8);
-    out[2] = (uint8_t)size;
-    if (size != 0)
-        memcpy(out + WIRE_BATCH_LEAD, data, size);
-    return WIRE_BATCH_LEAD + size;
+    return (size_t)(fixed_write_binary(out, data, size) - out);
 }
 
 void wire_batch_count(uint8_t *payloads, uint32_t n)
 {
-    (void)put_raw32(payloads - 5, MP_ARRAY32, n);
+    (void)fixed_write_32(payloads - 5, FORM_ARRAY32, n);
 }
 
 void wire_batch_next(const uint8_t **at, const uint8_t **data, size_t *size)
@@ -195,7 +155,7 @@ static bool get_raw32(struct wire_cursor *c, uint8_t form, uint32_t *out)
 
 static bool get_u64(struct wire_cursor *c, uint64_t *out)
 {
-    if (c->end - c->at < 9 || c->at[0] != MP_UINT64)
+    if (c->end - c->at < 9 || c->at[0] != FORM_UINT64)
         return false;
     uint64_t value = 0;
     for (int i = 1; i <= 8; i++)
@@ -207,7 +167,7 @@ static bool get_u64(struct wire_cursor *c, uint64_t *out)
 
 static bool get_str(struct wire_cursor *c, const char **text, size_t *size)
 {
-    if (c->end - c->at < 2 || c->at[0] != MP_STR8 ||
+    if (c->end - c->at < 2 || c->at[0] != FORM_STR8 ||
         c->end - c->at - 2 < c->at[1])
         return false;
     *size = c->at[1];
@@ -275,12 +235,12 @@ static int topic_read(struct wire_cursor *c, char *topic_class, uint32_t *to,
 static bool payload_read(struct wire_cursor *c, struct wire_header *header)
 {
     uint32_t size;
-    if (c->at < c->end && *c->at == MP_NIL) {
+    if (c->at < c->end && *c->at == FORM_NIL) {
         c->at++;
         header->data = NULL;
         return true;
     }
-    if (!get_raw32(c, MP_BIN32, &size) || (size_t)(c->end - c->at) < size)
+    if (!get_raw32(c, FORM_BIN32, &size) || (size_t)(c->end - c->at) < size)
         return false;
     header->data = c->at;
     header->size = size;
@@ -291,11 +251,11 @@ static bool payload_read(struct wire_cursor *c, struct wire_header *header)
 /* Every payload in its bounds, and as many as it says. */
 static bool batch_read(struct wire_cursor *c, struct wire_header *h)
 {
-    if (!get_raw32(c, MP_ARRAY32, &h->total) || h->total == 0)
+    if (!get_raw32(c, FORM_ARRAY32, &h->total) || h->total == 0)
         return false;
     h->data = c->at;
     for (uint32_t i = 0; i < h->total; i++) {
-        if (c->end - c->at < WIRE_BATCH_LEAD || c->at[0] != MP_BIN16)
+        if (c->end - c->at < WIRE_BATCH_LEAD || c->at[0] != FORM_BIN16)
             return false;
         const size_t size = (size_t)c->at[1] << 8 | c->at[2];
         if (size > WIRE_BATCH_PAYLOAD_MAX ||
@@ -311,8 +271,8 @@ static bool reliable_read(struct wire_cursor *c, struct wire_header *h)
 {
     uint8_t of;
     if (!get_u64(c, &h->to_incarnation) || !get_u64(c, &h->number) ||
-        !get_byte(c, &of) || !get_raw32(c, MP_UINT32, &h->total) ||
-        !get_raw32(c, MP_UINT32, &h->offset))
+        !get_byte(c, &of) || !get_raw32(c, FORM_UINT32, &h->total) ||
+        !get_raw32(c, FORM_UINT32, &h->offset))
         return false;
     h->of = (enum wire_kind)of;
     return (of == WIRE_KIND_EVENT || of == WIRE_KIND_CHUNK ||
@@ -324,7 +284,7 @@ static bool reliable_read(struct wire_cursor *c, struct wire_header *h)
 static bool get_reason(struct wire_cursor *c, int32_t *out)
 {
     uint32_t reason;
-    if (!get_raw32(c, MP_INT32, &reason))
+    if (!get_raw32(c, FORM_INT32, &reason))
         return false;
     *out = (int32_t)reason;
     return true;
@@ -339,13 +299,13 @@ static bool tail_read(struct wire_cursor *c, struct wire_header *h)
         return get_reason(c, &h->reason);
     case WIRE_KIND_VERDICT:
         return get_reason(c, &h->reason) && get_u64(c, &h->subject) &&
-               get_raw32(c, MP_UINT32, &h->members) &&
-               get_raw32(c, MP_UINT32, &h->silence_ms) && payload_read(c, h);
+               get_raw32(c, FORM_UINT32, &h->members) &&
+               get_raw32(c, FORM_UINT32, &h->silence_ms) && payload_read(c, h);
     case WIRE_KIND_BATCH:
         return batch_read(c, h);
     case WIRE_KIND_CHUNK:
-        return get_raw32(c, MP_UINT32, &h->total) &&
-               get_raw32(c, MP_UINT32, &h->offset) && h->offset <= h->total &&
+        return get_raw32(c, FORM_UINT32, &h->total) &&
+               get_raw32(c, FORM_UINT32, &h->offset) && h->offset <= h->total &&
                payload_read(c, h);
     case WIRE_KIND_HEARTBEAT:
         return get_u64(c, &h->config_hash) && payload_read(c, h);
@@ -380,12 +340,13 @@ int wire_header_read(const uint8_t *frame, size_t size, char *topic_class,
     if (kind < WIRE_KIND_EVENT || kind > WIRE_KIND_ACK)
         return malformed("header: unknown kind");
     h.kind = (enum wire_kind)kind;
-    if (arity != (MP_ARRAY | header_arity(h.kind)) ||
-        !get_raw32(&c, MP_UINT32, &h.job) ||
-        !get_raw32(&c, MP_UINT32, &h.origin) || !get_u64(&c, &h.incarnation) ||
-        !get_u64(&c, &h.sequence) || !get_byte(&c, &h.flags) ||
-        h.flags > 0x7f || !get_str(&c, &h.name, &h.name_size) ||
-        h.name_size > LS_EVENT_MAX || !tail_read(&c, &h))
+    if (arity != (FORM_ARRAY | header_arity(h.kind)) ||
+        !get_raw32(&c, FORM_UINT32, &h.job) ||
+        !get_raw32(&c, FORM_UINT32, &h.origin) ||
+        !get_u64(&c, &h.incarnation) || !get_u64(&c, &h.sequence) ||
+        !get_byte(&c, &h.flags) || h.flags > 0x7f ||
+        !get_str(&c, &h.name, &h.name_size) || h.name_size > LS_EVENT_MAX ||
+        !tail_read(&c, &h))
         return malformed("header");
     if (c.at != c.end)
         return malformed("header: bytes left over");
@@ -406,22 +367,22 @@ size_t wire_members_size(size_t n)
 
 size_t wire_members_begin(uint8_t *out, uint32_t n)
 {
-    return (size_t)(put_raw32(out, MP_ARRAY32, n) - out);
+    return (size_t)(fixed_write_32(out, FORM_ARRAY32, n) - out);
 }
 
 size_t wire_member_write(uint8_t *out, const struct wire_member *member)
 {
     uint8_t *at = out;
-    *at++ = MP_ARRAY | 9;
-    at = put_raw32(at, MP_UINT32, member->id);
-    at = put_u64(at, member->incarnation);
+    *at++ = FORM_ARRAY | 9;
+    at = fixed_write_32(at, FORM_UINT32, member->id);
+    at = fixed_write_u64(at, member->incarnation);
     *at++ = (uint8_t)member->state;
-    at = put_raw32(at, MP_INT32, (uint32_t)member->reason);
-    at = put_str(at, member->endpoint, strlen(member->endpoint));
-    at = put_u64(at, member->sent_messages);
-    at = put_u64(at, member->sent_bytes);
-    at = put_u64(at, member->limit_messages);
-    return (size_t)(put_u64(at, member->limit_bytes) - out);
+    at = fixed_write_32(at, FORM_INT32, (uint32_t)member->reason);
+    at = fixed_write_string(at, member->endpoint, strlen(member->endpoint));
+    at = fixed_write_u64(at, member->sent_messages);
+    at = fixed_write_u64(at, member->sent_bytes);
+    at = fixed_write_u64(at, member->limit_messages);
+    return (size_t)(fixed_write_u64(at, member->limit_bytes) - out);
 }
 
 int wire_members_read(struct wire_cursor *cursor, const uint8_t *data,
@@ -430,7 +391,7 @@ int wire_members_read(struct wire_cursor *cursor, const uint8_t *data,
     struct wire_cursor c = {data, data, 0};
     if (data != NULL)
         c.end += size;
-    if (!get_raw32(&c, MP_ARRAY32, &c.left))
+    if (!get_raw32(&c, FORM_ARRAY32, &c.left))
         return malformed("heartbeat: no list of members");
     *cursor = c;
     return LS_OK;
@@ -444,8 +405,8 @@ int wire_member_read(struct wire_cursor *c, struct wire_member *out)
     uint8_t arity, state;
     const char *endpoint;
     size_t size;
-    if (!get_byte(c, &arity) || arity != (MP_ARRAY | 9) ||
-        !get_raw32(c, MP_UINT32, &m.id) || !get_u64(c, &m.incarnation) ||
+    if (!get_byte(c, &arity) || arity != (FORM_ARRAY | 9) ||
+        !get_raw32(c, FORM_UINT32, &m.id) || !get_u64(c, &m.incarnation) ||
         !get_byte(c, &state) || state > WIRE_MEMBER_LOST ||
         !get_reason(c, &m.reason) || !get_str(c, &endpoint, &size) ||
         memchr(endpoint, '\0', size) != NULL || !get_u64(c, &m.sent_messages) ||

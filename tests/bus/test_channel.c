@@ -328,6 +328,81 @@ static void test_the_last_time_that_was_set_counts(void **state)
     talk_end(talk);
 }
 
+/* ---- the dispatch thread ----------------------------------------------- */
+
+/* What ran on it, in order: 'e' for an event, else what was asked for. */
+struct story {
+    ls_channel *channel;
+    char text[64];
+    struct counter n;
+    bool asks; /* in the op for messages */
+};
+
+static void tell(struct story *story, char what)
+{
+    story->text[strlen(story->text)] = what;
+    counter_add(&story->n, 1);
+}
+
+static int on_event(void *self, const struct ls_event *event)
+{
+    (void)event;
+    tell(self, 'e');
+    return LS_OK;
+}
+
+static void on_dispatched(void *self, int what)
+{
+    tell(self, (char)what);
+}
+
+static void on_asked(void *self, uint32_t from, uint64_t incarnation,
+                     const void *data, size_t size)
+{
+    struct story *story = self;
+    (void)from, (void)incarnation, (void)size;
+    if (ls_channel_dispatch(story->channel, *(const char *)data) != LS_OK)
+        abort();
+}
+
+static void test_an_op_on_the_dispatch_thread_comes_after_events(void **state)
+{
+    (void)state;
+    static const struct ls_channel_ops with_errands = {
+        .message = on_asked, .dispatched = on_dispatched};
+    struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
+    ls_node *from = talk->world.at[0].node, *to = talk->world.at[1].node;
+    struct story story = {.text = ""};
+    struct counter known;
+    ls_channel *asker;
+    counter_init(&story.n);
+    counter_init(&known);
+    assert_ok(
+        ls_channel_open(&story.channel, to, "errands", &with_errands, &story));
+    assert_ok(ls_channel_open(&asker, from, "errands", &with_errands, NULL));
+    assert_ok(ls_on(to, "x", on_event, &story));
+    assert_ok(ls_on(to, "known", count, &known)); /* and so "x" is, too */
+    emit_until_heard(from, "known", &known);
+    for (char what = 'a'; what < 'j'; what++) {
+        assert_ok(ls_emit_with(
+            from, &(struct ls_emission){.event = "x",
+                                        .policy = LS_POLICY_RELIABLE,
+                                        .wait_ms = LONG_MS}));
+        assert_ok(ls_channel_send_reliable(asker, 2, &what, 1));
+    }
+    assert_reaches(&story.n, 18);
+    assert_string_equal(story.text, "eaebecedeeefegehei");
+    assert_ok(ls_channel_dispatch(story.channel, 'z')); /* from any thread */
+    assert_reaches(&story.n, 19);
+    ls_channel_close(&asker);
+    ls_node_stop(to, LS_OK);
+    assert_fails(ls_channel_dispatch(story.channel, 'z'), LS_ECLOSED);
+    ls_channel_close(&story.channel);
+    talk_end(talk);
+    counter_fini(&story.n);
+    counter_fini(&known);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_members_are_told),
         cmocka_unit_test(test_a_timer_comes_once_and_not_before_its_time),
         cmocka_unit_test(test_the_last_time_that_was_set_counts),
+        cmocka_unit_test(test_an_op_on_the_dispatch_thread_comes_after_events),
     };
     return cmocka_run_group_tests_name("channel", tests, NULL, NULL);
 }

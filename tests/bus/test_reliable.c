@@ -238,9 +238,15 @@ static void test_stopping_waits_for_what_is_not_acknowledged(void **state)
 /* ---- channels ---------------------------------------------------------- */
 
 struct inbox {
-    struct counter came;
+    struct counter came, room;
     uint64_t disorder;
 };
+
+static void note_room(void *self)
+{
+    struct inbox *inbox = self;
+    counter_add(&inbox->room, 1);
+}
 
 static void take(void *self, uint32_t from, uint64_t life, const void *data,
                  size_t size)
@@ -284,13 +290,15 @@ static void test_a_channel_may_send_reliably_too(void **state)
 static void test_a_channel_does_not_wait_for_one_that_is_away(void **state)
 {
     (void)state;
-    static const struct ls_channel_ops ops = {.message = take};
+    static const struct ls_channel_ops ops = {.message = take,
+                                              .room = note_room};
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0];
     struct inbox inbox = {.disorder = 0};
     ls_channel *from = NULL;
     int n = 0, status;
     counter_init(&inbox.came);
+    counter_init(&inbox.room);
     severed_watch(world);
     severed_reset(&a->link, LINK_HOLDS);
     assert_reaches(&a->away_n, 1);
@@ -301,9 +309,12 @@ static void test_a_channel_does_not_wait_for_one_that_is_away(void **state)
     assert_error_has("node 2");
     assert_int_equal(n, 1024);
     severed_reset(&a->link, LINK_PASSES);
+    assert_reaches(&inbox.room, 1); /* told when it has acknowledged them */
+    assert_ok(ls_channel_send_reliable(from, 2, "", 1));
     ls_channel_close(&from);
     severed_end(world);
     counter_fini(&inbox.came);
+    counter_fini(&inbox.room);
 }
 
 int main(void)

@@ -16,6 +16,7 @@
 #include "lockstep/status.h"
 
 /* bus */
+#include "lockstep/call.h"
 #include "lockstep/channel.h"
 #include "lockstep/event.h"
 #include "lockstep/network.h"

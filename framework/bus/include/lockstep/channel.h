@@ -7,13 +7,14 @@
  * has not opened the channel: a protocol repeats what matters, or sends it by
  * ls_channel_send_reliable().
  * The barrier stands on this; user code wants event.h.
- * Thread: any; the ops run on the bus thread and must not block. */
+ * Thread: any; the ops run on the bus thread and must not block, but for those
+ * that say otherwise. */
 #ifndef LOCKSTEP_CHANNEL_H
 #define LOCKSTEP_CHANNEL_H
 
 #include "lockstep/node.h"
 
-#define LS_CHANNEL_MESSAGE_MAX 65536 /* bytes */
+#define LS_CHANNEL_MESSAGE_MAX 262144 /* bytes */
 
 typedef struct ls_channel ls_channel;
 
@@ -35,6 +36,12 @@ struct ls_channel_ops {
                   uint64_t incarnation, const void *data, size_t size);
     /* The time of ls_channel_wake_at() has come. NULL: no timers. */
     void (*timer)(void *self, int64_t now);
+    /* A member that ls_channel_send_reliable() had no room for, on any channel,
+     * has room again. NULL: not interested. */
+    void (*room)(void *self);
+    /* What ls_channel_dispatch() asked for: runs on the dispatch thread, where
+     * it may run code of users. NULL: not used. */
+    void (*dispatched)(void *self, int what);
     /* The node stops: nothing can be sent any more. Runs once, on the thread
      * that stops the node. NULL: not interested. */
     void (*closed)(void *self);
@@ -49,7 +56,8 @@ LS_MUST_USE LS_API int ls_channel_open(ls_channel **out, ls_node *node,
                                        const struct ls_channel_ops *ops,
                                        void *self);
 
-/* No op runs once this returns, unless it is called from one. */
+/* No op runs once this returns, unless it is called from one. Not from
+ * `dispatched`. */
 LS_API void ls_channel_close(ls_channel **channel);
 
 /* Send to one member. Returns once it is queued.
@@ -60,9 +68,10 @@ LS_MUST_USE LS_API int ls_channel_send(ls_channel *channel, uint32_t to,
 /* The same, and it arrives exactly once, in the order of the reliable messages
  * and events that this node sends to that member: over broken connections and
  * whatever the network loses, unless the member is lost, which ops->member
- * says. Never waits.
- * Errors: also LS_EAGAIN the member has not acknowledged 1024 of them yet;
- *         LS_ENOMEM. */
+ * says. Never waits. A member that was only heard of yet gets it once it is
+ * present.
+ * Errors: also LS_EAGAIN the member has not acknowledged 1024 of them yet:
+ *         ops->room says when; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_channel_send_reliable(ls_channel *channel,
                                                 uint32_t to, const void *data,
                                                 size_t size);
@@ -76,5 +85,10 @@ LS_MUST_USE LS_API int ls_channel_answer(ls_channel *channel, const char *name,
 /* Have ops->timer called at `at` (ls_now() time), or not at all: LS_FOREVER.
  * One time is set per channel; the last call counts. */
 LS_API void ls_channel_wake_at(ls_channel *channel, int64_t at);
+
+/* Have ops->dispatched called once on the dispatch thread, with `what`; asked
+ * for in an op, after the handlers of all events that came before this.
+ * Errors: LS_ENOMEM; LS_ECLOSED the node has stopped. */
+LS_MUST_USE LS_API int ls_channel_dispatch(ls_channel *channel, int what);
 
 #endif

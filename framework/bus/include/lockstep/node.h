@@ -64,7 +64,8 @@ struct ls_node_options {
 
     /* The world: start returns when so many nodes, itself included, are ready;
      * 1 waits for nobody. `members`, when given, are exactly their ids
-     * (world_size of them), so that errors can name who is missing. */
+     * (world_size of them): no other counts, and errors can name who is
+     * missing. */
     uint32_t world_size;
     const uint32_t *members;
     /* So many may be in the world at once, itself included; they may come at

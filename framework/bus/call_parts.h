@@ -1,0 +1,132 @@
+/* call_parts.h - what the files of calls share: their life and their channel
+ * (calls.c), asking (call.c), serving (call_serve.c).
+ *
+ * One lock guards everything here. It is taken before any of the bus's, and is
+ * never held while code of users runs. All inputs end with calls_settle(),
+ * which does what they have led to and lets the lock go. */
+#ifndef LOCKSTEP_BUS_CALL_PARTS_H
+#define LOCKSTEP_BUS_CALL_PARTS_H
+
+#include "bus.h"
+#include "call_post.h"
+#include "call_table.h"
+#include "lockstep/call.h"
+#include "request_table.h"
+
+/* What the dispatch thread is asked for. */
+enum calls_errand {
+    CALLS_HANDLE, /* run the handler of the next request */
+    CALLS_TELL    /* tell of all calls that have ended */
+};
+
+struct ls_call {
+    struct open_call entry;
+    ls_calls *calls;
+    unsigned refs;              /* the user's, and one until it has been told */
+    struct call_letter *letter; /* it waits to be sent; or NULL */
+    int wait_ms;
+    void (*ended)(void *self, ls_call *call);
+    void *self;
+    struct ls_call *next_untold;
+    bool telling, told;
+    ls_cond changed; /* told, or not telling any more */
+    struct ls_call_result result;
+    void *answer; /* own */
+    char name[LS_EVENT_MAX + 1];
+};
+
+struct ls_request {
+    struct open_call entry;
+    ls_calls *calls;
+    unsigned refs; /* the user's, and one while its handler runs */
+    ls_request_fn *fn;
+    void *self;
+    struct ls_request *next_ready, *next_alarm;
+    bool open;              /* in the table */
+    bool entered;           /* its handler has run, or runs */
+    bool answered;          /* the user has done with it */
+    bool alarmed, alarming; /* on_cancel is to be called; runs */
+    void (*on_cancel)(void *self);
+    void *on_cancel_self;
+    char name[LS_EVENT_MAX + 1];
+    size_t size;
+    unsigned char data[];
+};
+
+struct ls_calls {
+    ls_node *node;       /* borrow */
+    ls_runtime *runtime; /* borrow */
+    ls_channel *channel; /* own */
+    uint32_t id;         /* of the node */
+    ls_mutex mutex;
+    ls_cond changed; /* something that is waited for has ended */
+    ls_cond work;    /* for the workers */
+    size_t refs;     /* the user's, and one for each call and request */
+    struct call_table table;
+    struct request_table requests;
+    struct call_post post;
+    struct ls_call *untold, **untold_end;
+    struct ls_call *silent; /* have ended, and nobody is to be told */
+    size_t n_telling;
+    bool tell_asked;
+    struct ls_request *ready, **ready_end;
+    size_t n_running; /* handlers */
+    struct ls_request *alarms;
+    size_t n_alarming;
+    size_t errands_owed; /* CALLS_HANDLE, for want of memory */
+    ls_thread *workers[64];
+    unsigned n_workers;
+    bool closing;      /* by the user */
+    bool stopped;      /* the node is */
+    bool undispatched; /* its dispatch thread has ended */
+    int64_t wake_at, again_at;
+    struct ls_calls_stats stats;
+    unsigned char bytes[CALL_WIRE_MAX];
+};
+
+/* ---- calls.c; the lock is held, but where said ------------------------- */
+
+/* Do what an input has led to, and let the lock go; free the calls when nothing
+ * refers to them any more. */
+void calls_settle(ls_calls *calls);
+/* Send it, now or when there is room; to this node itself, by hand.
+ * Errors: LS_ENOMEM, and LS_ELIMIT for answers: it is counted as dropped. */
+int calls_send(ls_calls *calls, uint32_t to, uint64_t life,
+               const struct call_message *message, struct call_letter **owner);
+/* A message came, from the network or from this node itself. */
+void calls_receive(ls_calls *calls, uint32_t from, uint64_t life, uint64_t own,
+                   const struct call_message *message);
+
+/* ---- call.c; the lock is held ------------------------------------------ */
+
+/* It has ended, and is out of the table: why, in words; message: the one that
+ * ended it, or NULL. */
+void call_finish(struct ls_call *call, const struct call_message *message,
+                 const char *why);
+/* Whether this is a thread that ends calls, and so must not wait for one; any
+ * lock. */
+bool calls_is_own_thread(const ls_calls *calls);
+/* End all that are open, as cancelled. */
+void calls_cancel_all(ls_calls *calls, const char *why);
+/* Wake those that wait for calls which nobody is told of; the lock is let go
+ * meanwhile. */
+void calls_conclude(ls_calls *calls);
+/* Tell of all others that have ended; the lock is let go meanwhile. */
+void calls_tell(ls_calls *calls);
+
+/* ---- call_serve.c; the lock is held ------------------------------------ */
+
+void calls_on_request(ls_calls *calls, uint32_t from, uint64_t life,
+                      uint64_t own, const struct call_message *message);
+/* An open_call_fn; self: the calls. */
+void calls_on_cancelled(void *self, struct open_call *entry);
+/* Run the handler of the next request; the lock is let go meanwhile. */
+void calls_handle_next(ls_calls *calls);
+/* Call what on_cancel asked for; the lock is let go meanwhile. */
+void calls_alarm(ls_calls *calls);
+/* Refuse what is open: nobody is served any more. */
+void calls_refuse_all(ls_calls *calls);
+/* A worker thread. */
+void calls_worker_main(void *self);
+
+#endif

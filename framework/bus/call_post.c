@@ -1,0 +1,167 @@
+#include "call_post.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct call_box *find(const struct call_post *post, uint32_t to)
+{
+    struct call_box *box = post->boxes;
+    while (box != NULL && box->to != to)
+        box = box->next;
+    return box;
+}
+
+bool call_post_waits(const struct call_post *post, uint32_t to)
+{
+    return find(post, to) != NULL;
+}
+
+/* It is in no list any more. */
+static void free_letter(struct call_post *post, struct call_box *box,
+                        struct call_letter *letter)
+{
+    if (letter->answer) {
+        box->n_answers--;
+        post->n_answers--;
+    }
+    if (letter->owner != NULL)
+        *letter->owner = NULL;
+    free(letter);
+}
+
+static void discard_first(struct call_post *post, struct call_box *box)
+{
+    struct call_letter *letter = box->first;
+    box->first = letter->after;
+    if (box->first != NULL)
+        box->first->before = NULL;
+    else
+        box->last = NULL;
+    free_letter(post, box, letter);
+}
+
+static void discard(struct call_post *post, struct call_letter *letter)
+{
+    struct call_box *box = letter->box;
+    if (letter->before == NULL) {
+        discard_first(post, box);
+        return;
+    }
+    letter->before->after = letter->after;
+    if (letter->after != NULL)
+        letter->after->before = letter->before;
+    else
+        box->last = letter->before;
+    free_letter(post, box, letter);
+}
+
+static void drop_all(struct call_post *post, struct call_box *box)
+{
+    while (box->first != NULL) {
+        post->dropped++;
+        discard_first(post, box);
+    }
+}
+
+/* Boxes go with their last letters. */
+static void free_empty(struct call_post *post)
+{
+    struct call_box **at = &post->boxes;
+    while (*at != NULL) {
+        struct call_box *box = *at;
+        if (box->first != NULL) {
+            at = &box->next;
+            continue;
+        }
+        *at = box->next;
+        free(box);
+    }
+}
+
+int call_post_add(struct call_post *post, uint32_t to, uint64_t life,
+                  bool answer, const void *bytes, size_t size,
+                  struct call_letter **owner)
+{
+    struct call_box *box = find(post, to);
+    if (answer && box != NULL && box->n_answers == CALL_POST_ANSWERS) {
+        post->dropped++;
+        return ls_error(LS_ELIMIT, "%d answers wait for node %u",
+                        CALL_POST_ANSWERS, (unsigned)to);
+    }
+    struct call_box *made = box == NULL ? calloc(1, sizeof *made) : NULL;
+    struct call_letter *letter = malloc(sizeof *letter + size);
+    if ((box == NULL && made == NULL) || letter == NULL) {
+        free(made);
+        free(letter);
+        post->dropped++;
+        return ls_error(LS_ENOMEM, "no memory for a message to node %u",
+                        (unsigned)to);
+    }
+    if (made != NULL) {
+        *made = (struct call_box){.next = post->boxes, .to = to};
+        post->boxes = box = made;
+    }
+    *letter = (struct call_letter){.before = box->last,
+                                   .box = box,
+                                   .owner = owner,
+                                   .life = life,
+                                   .answer = answer,
+                                   .size = size};
+    memcpy(letter->bytes, bytes, size);
+    if (box->last != NULL)
+        box->last->after = letter;
+    else
+        box->first = letter;
+    box->last = letter;
+    box->n_answers += answer ? 1 : 0;
+    post->n_answers += answer ? 1 : 0;
+    if (owner != NULL)
+        *owner = letter;
+    return LS_OK;
+}
+
+void call_post_withdraw(struct call_post *post, struct call_letter *letter)
+{
+    discard(post, letter);
+    free_empty(post);
+}
+
+void call_post_lose(struct call_post *post, uint32_t to, uint64_t life)
+{
+    struct call_box *box = find(post, to);
+    struct call_letter *letter = box != NULL ? box->first : NULL;
+    while (letter != NULL) {
+        struct call_letter *after = letter->after;
+        if (letter->life == life) {
+            post->dropped++;
+            discard(post, letter);
+        }
+        letter = after;
+    }
+    free_empty(post);
+}
+
+void call_post_clear(struct call_post *post)
+{
+    for (struct call_box *box = post->boxes; box != NULL; box = box->next)
+        drop_all(post, box);
+    free_empty(post);
+}
+
+bool call_post_flush(struct call_post *post, call_send_fn *send, void *self)
+{
+    int status = LS_OK;
+    for (struct call_box *box = post->boxes; box != NULL && status != LS_ENOMEM;
+         box = box->next) {
+        status = LS_OK;
+        while (status == LS_OK && box->first != NULL) {
+            status = send(self, box->to, box->first->bytes, box->first->size);
+            if (status == LS_OK)
+                discard_first(post, box);
+        }
+        if (status != LS_OK && status != LS_EAGAIN && status != LS_ENOMEM)
+            drop_all(post, box);
+    }
+    free_empty(post);
+    return status == LS_ENOMEM;
+}

@@ -1,0 +1,382 @@
+/* Calls with a peer that may say anything: what is repeated has one effect,
+ * what is not meant for a call does not end it, what is no message is counted,
+ * and all others go on. */
+#include "call_fixture.h"
+#include "call_wire.h"
+#include "lockstep/channel.h"
+#include "raw_peer.h"
+
+#define RAW 666
+
+/* Two nodes with calls, and a raw peer that is a member at the first. */
+struct siege {
+    struct call_world *w;
+    struct caller_node *at;
+    struct counter flushed, ready;
+    struct raw_peer raw;
+    uint64_t n_heard; /* of the stream to it */
+};
+
+static struct siege *siege; /* while the world begins */
+
+static void on_member(void *self, const struct ls_member *member)
+{
+    (void)self;
+    if (member->state == LS_MEMBER_READY && member->id == RAW)
+        counter_add(&siege->ready, 1);
+}
+
+static void prepare(struct caller_node *at)
+{
+    if (at->id != 1)
+        return;
+    assert_ok(ls_on(at->node, "flush", count, &siege->flushed));
+    assert_ok(ls_node_on_member(at->node, on_member, siege));
+}
+
+static void tune(struct ls_node_options *options, size_t index)
+{
+    (void)index;
+    options->silence_ms = 60000; /* raw peers do not keep beating */
+    options->linger_ms = 100;    /* and do not close when told farewell */
+    options->heartbeat_ms = 50;
+    options->world_max = 3;
+}
+
+static void begin(void)
+{
+    siege = calloc(1, sizeof *siege);
+    assert_non_null(siege);
+    counter_init(&siege->flushed);
+    counter_init(&siege->ready);
+    siege->w = call_world_start(
+        2, &(struct ls_calls_options){.max_requests = 4, .max_calls = 2000},
+        prepare, &(struct world_plan){.transport = "tcp", .tune = tune});
+    siege->at = &siege->w->at[0];
+    raw_open(&siege->raw, RAW, ls_node_endpoint(siege->at->node));
+    raw_be_present(&siege->raw);
+    raw_await_presence(&siege->raw, siege->at->node);
+    raw_heartbeat(&siege->raw, siege->at->node);
+    assert_reaches(&siege->ready, 1);
+}
+
+/* Both nodes still work, a thousand times; then all ends. */
+static void end(bool closed)
+{
+    for (int i = 0; i < 1000; i++)
+        assert_ok(ask(siege->at, i % 2 == 0 ? 2 : 1, "echo", 0));
+    if (!closed)
+        raw_close(&siege->raw);
+    call_world_end(siege->w);
+    counter_fini(&siege->flushed);
+    counter_fini(&siege->ready);
+    free(siege);
+}
+
+/* ---- what the raw peer says and hears ---------------------------------- */
+
+static void say_bytes(const void *bytes, size_t size)
+{
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_CHANNEL);
+    header.name = "ls.call";
+    header.name_size = 7;
+    raw_event(&siege->raw, NULL, &header, bytes, size);
+}
+
+static void say(struct call_message message)
+{
+    static unsigned char bytes[CALL_WIRE_MAX];
+    if (message.to == 0)
+        message.to = ls_node_incarnation(siege->at->node);
+    say_bytes(bytes, call_wire_encode(&message, bytes));
+}
+
+static void say_request(uint64_t number, const char *name)
+{
+    say((struct call_message){.kind = CALL_REQUEST,
+                              .number = number,
+                              .left_ms = LONG_MS,
+                              .name = name,
+                              .name_size = strlen(name)});
+}
+
+/* Wait until the node has read all that was said. */
+static void flush(void)
+{
+    const int before = counter_get(&siege->flushed);
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_EVENT);
+    raw_event(&siege->raw, "flush", &header, "x", 1);
+    assert_reaches(&siege->flushed, before + 1);
+}
+
+/* The next message of a call to it; borrow until the next. */
+static struct call_message hear(void)
+{
+    static uint8_t frame[2 * WIRE_CHUNK_BYTES];
+    for (;;) {
+        struct wire_header header;
+        struct call_message message;
+        char topic_class;
+        uint32_t to;
+        const int size = zmq_recv(siege->raw.sub, frame, sizeof frame, 0);
+        assert_true(size > 0);
+        if (wire_header_read(frame, (size_t)size, &topic_class, &to, &header) !=
+                LS_OK ||
+            header.kind != WIRE_KIND_RELIABLE ||
+            header.number <= siege->n_heard)
+            continue;
+        siege->n_heard = header.number;
+        assert_int_equal(header.of, WIRE_KIND_CHANNEL);
+        assert_ok(call_wire_decode(header.data, header.size, &message));
+        assert_true(message.to == siege->raw.incarnation);
+        return message;
+    }
+}
+
+/* ---- answers ----------------------------------------------------------- */
+
+static void note_end(void *self, ls_call *call)
+{
+    if (ls_call_result(call)->state != LS_CALL_COMPLETED)
+        abort();
+    counter_add(self, 1);
+}
+
+static void test_an_answer_that_comes_100_times_counts_once(void **state)
+{
+    (void)state;
+    begin();
+    struct counter ends;
+    ls_call *call;
+    counter_init(&ends);
+    assert_ok(ls_call_start(
+        &call, siege->at->calls,
+        &(struct ls_call_options){
+            .to = RAW, .name = "work", .ended = note_end, .self = &ends}));
+    const struct call_message request = hear();
+    assert_int_equal(request.kind, CALL_REQUEST);
+    assert_memory_equal(request.name, "work", 4);
+    for (int i = 0; i < 100; i++)
+        say((struct call_message){.kind = CALL_COMPLETED,
+                                  .number = request.number,
+                                  .data = "x",
+                                  .size = 1});
+    flush();
+    assert_ends(call, LS_CALL_COMPLETED);
+    assert_int_equal(counter_get(&ends), 1);
+    assert_int_equal(stats_of(siege->at).ended[0], 1);
+    assert_int_equal(stats_of(siege->at).stale, 99);
+    ls_call_destroy(&call);
+    counter_fini(&ends);
+    end(false);
+}
+
+static void test_an_answer_to_a_call_of_another_does_not_end_it(void **state)
+{
+    (void)state;
+    begin();
+    ls_call *call = call_start(siege->at, 2, "hold", LONG_MS);
+    const uint64_t number = ls_call_id(call);
+    for (int kind = CALL_STARTED; kind <= CALL_REFUSED; kind++)
+        say((struct call_message){.kind = (enum call_kind)kind,
+                                  .number = number,
+                                  .code = 1,
+                                  .text = "",
+                                  .data = ""});
+    flush();
+    assert_int_equal(stats_of(siege->at).stale, 4);
+    assert_false(ls_call_state_is_end(ls_call_state(call)));
+    assert_reaches(&siege->w->at[1].held, 1);
+    assert_ok(ls_request_complete(&siege->w->at[1].requests[0], NULL, 0));
+    assert_ends(call, LS_CALL_COMPLETED);
+    ls_call_destroy(&call);
+    end(false);
+}
+
+static void test_an_answer_to_an_earlier_life_of_the_caller_is_stale(void **s)
+{
+    (void)s;
+    begin();
+    ls_call *call = call_start(siege->at, RAW, "work", LONG_MS);
+    const uint64_t number = hear().number;
+    say((struct call_message){
+        .kind = CALL_FAILED, .number = number, .to = 5, .text = ""});
+    flush();
+    assert_int_equal(ls_call_state(call), LS_CALL_STARTING);
+    assert_int_equal(stats_of(siege->at).stale, 1);
+    ls_call_destroy(&call);
+    assert_int_equal(hear().kind, CALL_CANCEL);
+    end(false);
+}
+
+/* It has got all up to this number. */
+static void acknowledge(uint64_t number)
+{
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_ACK);
+    header.to_incarnation = ls_node_incarnation(siege->at->node);
+    header.number = number;
+    header.limit_messages = header.limit_bytes = 1u << 30;
+    raw_event(&siege->raw, NULL, &header, NULL, 0);
+}
+
+static void test_what_finds_no_room_waits_and_goes_when_there_is(void **state)
+{
+    (void)state;
+    enum { ALL = 2000, ROOM = 1024 };
+    static ls_call *calls[ALL];
+    begin();
+    for (int i = 0; i < ALL; i++)
+        calls[i] = call_start(siege->at, RAW, "work", LONG_MS);
+    for (int i = 0; i < ROOM; i++)
+        assert_int_equal(hear().number, ls_call_id(calls[i]));
+    ls_call_destroy(&calls[ROOM + 7]); /* one that waits is not sent at all */
+    ls_call_destroy(&calls[7]);        /* of one that was sent it is told */
+    uint64_t next = ROOM + 1;
+    for (int i = ROOM; i < ALL; i++) {
+        if (siege->n_heard + 1 == next) { /* all that was sent has come */
+            acknowledge(siege->n_heard);
+            next += ROOM;
+        }
+        if (calls[i] != NULL)
+            assert_int_equal(hear().number, ls_call_id(calls[i]));
+    }
+    const struct call_message cancel = hear();
+    assert_int_equal(cancel.kind, CALL_CANCEL);
+    assert_int_equal(cancel.number, 8);
+    for (int i = 0; i < ALL; i++)
+        if (calls[i] != NULL)
+            say((struct call_message){.kind = CALL_COMPLETED,
+                                      .number = ls_call_id(calls[i])});
+    for (int i = 0; i < ALL; i++) {
+        if (calls[i] != NULL)
+            assert_ends(calls[i], LS_CALL_COMPLETED);
+        ls_call_destroy(&calls[i]);
+    }
+    end(false);
+}
+
+/* ---- requests ---------------------------------------------------------- */
+
+static void test_a_request_that_comes_100_times_is_done_once(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < 100; i++)
+        say_request(7, "echo");
+    flush();
+    assert_int_equal(hear().kind, CALL_COMPLETED);
+    assert_int_equal(counter_get(&siege->at->entered), 1);
+    assert_int_equal(stats_of(siege->at).stale, 99);
+    say_request(6, "echo"); /* numbers do not go back */
+    say_request(8, "nonsense");
+    const struct call_message answer = hear();
+    assert_int_equal(answer.kind, CALL_FAILED);
+    assert_int_equal(answer.number, 8);
+    assert_int_equal(stats_of(siege->at).stale, 100);
+    end(false);
+}
+
+static void test_what_is_asked_of_an_earlier_life_is_not_done(void **state)
+{
+    (void)state;
+    begin();
+    say((struct call_message){.kind = CALL_REQUEST,
+                              .number = 1,
+                              .to = 5,
+                              .name = "echo",
+                              .name_size = 4});
+    say((struct call_message){.kind = CALL_CANCEL, .number = 1, .to = 5});
+    flush();
+    assert_int_equal(counter_get(&siege->at->entered), 0);
+    assert_int_equal(stats_of(siege->at).stale, 2);
+    end(false);
+}
+
+static void test_what_breaks_the_format_is_refused_and_counted(void **state)
+{
+    (void)state;
+    begin();
+    static const char junk[LS_CHANNEL_MESSAGE_MAX];
+    unsigned char bytes[CALL_WIRE_MAX];
+    say_bytes("", 0);
+    say_bytes("nonsense", 8);
+    say_bytes(junk, sizeof junk);
+    const struct call_message request = {
+        .kind = CALL_REQUEST,
+        .to = ls_node_incarnation(siege->at->node),
+        .number = 3,
+        .name = "echo",
+        .name_size = 4};
+    const size_t size = call_wire_encode(&request, bytes);
+    say_bytes(bytes, size - 1); /* who asks is known: it is told */
+    const struct call_message answer = hear();
+    assert_int_equal(answer.kind, CALL_REFUSED);
+    assert_int_equal(answer.code, LS_CALL_MALFORMED);
+    assert_int_equal(answer.number, 3);
+    say_request(4, "echo");
+    assert_int_equal(hear().kind, CALL_COMPLETED);
+    flush();
+    assert_int_equal(stats_of(siege->at).malformed, 4);
+    end(false);
+}
+
+static void test_more_than_is_taken_is_refused_as_busy(void **state)
+{
+    (void)state;
+    begin();
+    for (uint64_t i = 1; i <= 2000; i++)
+        say_request(i, "hold");
+    flush();
+    assert_reaches(&siege->at->held, 4);
+    assert_int_equal(stats_of(siege->at).refused, 1996);
+    say_request(2001, "ls.connect");
+    flush();
+    uint32_t master = 0;
+    assert_true(ls_calls_master(siege->at->calls, &master));
+    assert_int_equal(master, RAW);
+    /* It is gone: all of it is given up, and the node is free again. */
+    raw_close(&siege->raw);
+    assert_reaches(&siege->at->alarmed, 4);
+    for (int i = 0; i < 4; i++)
+        assert_fails(ls_request_complete(&siege->at->requests[i], NULL, 0),
+                     LS_ECANCELED);
+    assert_false(ls_calls_master(siege->at->calls, &master));
+    assert_int_equal(stats_of(siege->at).open_requests, 0);
+    end(true);
+}
+
+static void test_one_that_dies_loses_its_calls_at_once(void **state)
+{
+    (void)state;
+    begin();
+    ls_call *calls[2];
+    for (int i = 0; i < 2; i++)
+        calls[i] = call_start(siege->at, RAW, "work", LONG_MS);
+    say((struct call_message){.kind = CALL_STARTED, .number = hear().number});
+    flush();
+    assert_int_equal(ls_call_state(calls[0]), LS_CALL_STARTED);
+    raw_close(&siege->raw);
+    for (int i = 0; i < 2; i++) {
+        assert_ends(calls[i], LS_CALL_LOST);
+        assert_text(ls_call_result(calls[i])->text, "to node 666", __LINE__);
+        ls_call_destroy(&calls[i]);
+    }
+    end(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_answer_that_comes_100_times_counts_once),
+        cmocka_unit_test(test_an_answer_to_a_call_of_another_does_not_end_it),
+        cmocka_unit_test(
+            test_an_answer_to_an_earlier_life_of_the_caller_is_stale),
+        cmocka_unit_test(test_what_finds_no_room_waits_and_goes_when_there_is),
+        cmocka_unit_test(test_a_request_that_comes_100_times_is_done_once),
+        cmocka_unit_test(test_what_is_asked_of_an_earlier_life_is_not_done),
+        cmocka_unit_test(test_what_breaks_the_format_is_refused_and_counted),
+        cmocka_unit_test(test_more_than_is_taken_is_refused_as_busy),
+        cmocka_unit_test(test_one_that_dies_loses_its_calls_at_once),
+    };
+    return cmocka_run_group_tests_name("call_hostile", tests, NULL, NULL);
+}

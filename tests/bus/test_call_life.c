@@ -1,0 +1,297 @@
+/* Calls between real nodes: threads, order, opening and closing. */
+#include "call_fixture.h"
+
+static struct call_world *three(const struct ls_calls_options *options)
+{
+    return call_world_start(3, options, NULL, NULL);
+}
+
+/* ---- threads and order ------------------------------------------------- */
+
+struct order {
+    struct caller_node *at;
+    int events;
+    int seen; /* by the request */
+};
+
+static struct order order;
+
+static int on_event(void *self, const struct ls_event *event)
+{
+    (void)self;
+    (void)event;
+    order.events++;
+    return LS_OK;
+}
+
+static int serve_order(void *self, ls_request *request)
+{
+    (void)self;
+    order.seen = order.events;
+    return ls_request_complete(&request, NULL, 0);
+}
+
+static void serve_in_order(struct caller_node *at)
+{
+    assert_ok(
+        ls_calls_serve(at->calls, "order", LS_CALL_ANYONE, serve_order, at));
+    if (at->id == 2)
+        assert_ok(ls_on(at->node, "tick", on_event, NULL));
+}
+
+static void test_a_call_comes_after_the_reliable_events_before_it(void **state)
+{
+    (void)state;
+    struct call_world *w = call_world_start(2, NULL, serve_in_order, NULL);
+    order = (struct order){0};
+    for (int i = 1; i <= 200; i++) {
+        assert_ok(ls_emit_with(
+            w->at[0].node, &(struct ls_emission){.event = "tick",
+                                                 .policy = LS_POLICY_RELIABLE,
+                                                 .wait_ms = LONG_MS}));
+        assert_ok(ask(&w->at[0], 2, "order", 0));
+        assert_int_equal(order.seen, i);
+    }
+    call_world_end(w);
+}
+
+static void test_workers_run_handlers_at_the_same_time(void **state)
+{
+    (void)state;
+    struct call_world *w = three(&(struct ls_calls_options){.n_workers = 2});
+    ls_call *calls[2];
+    for (int i = 0; i < 2; i++)
+        calls[i] = call_start(&w->at[0], 2, "slow", LONG_MS);
+    assert_reaches(&w->at[1].entered, 2); /* both are in it */
+    counter_add(&w->at[1].may_go, 1);
+    for (int i = 0; i < 2; i++) {
+        assert_ends(calls[i], LS_CALL_COMPLETED);
+        ls_call_destroy(&calls[i]);
+    }
+    call_world_end(w);
+}
+
+static int serve_relay(void *self, ls_request *request)
+{
+    struct caller_node *at = self;
+    const int status = ask(at, 3, "echo", 0);
+    if (status != LS_OK)
+        return status;
+    return ls_request_complete(&request, NULL, 0);
+}
+
+static void serve_relays(struct caller_node *at)
+{
+    assert_ok(
+        ls_calls_serve(at->calls, "relay", LS_CALL_ANYONE, serve_relay, at));
+}
+
+static void test_a_worker_may_ask_in_turn_the_dispatch_thread_not(void **state)
+{
+    (void)state;
+    struct call_world *w = call_world_start(
+        3, &(struct ls_calls_options){.n_workers = 1}, serve_relays, NULL);
+    assert_ok(ask(&w->at[0], 2, "relay", 0));
+    call_world_end(w);
+    w = call_world_start(3, NULL, serve_relays, NULL);
+    assert_fails(ask(&w->at[0], 2, "relay", 0), LS_EHANDLER);
+    assert_error_has("dispatch thread");
+    call_world_end(w);
+}
+
+static int serve_wait(void *self, ls_request *request)
+{
+    struct caller_node *at = self;
+    ls_call *call = call_start(at, 3, "hold", LONG_MS);
+    const int status = ls_call_wait(call, LS_FOREVER);
+    ls_call_destroy(&call);
+    (void)request;
+    return status;
+}
+
+static void serve_waits(struct caller_node *at)
+{
+    assert_ok(
+        ls_calls_serve(at->calls, "wait", LS_CALL_ANYONE, serve_wait, at));
+}
+
+static void test_waiting_has_a_deadline_and_its_threads(void **state)
+{
+    (void)state;
+    struct call_world *w = call_world_start(3, NULL, serve_waits, NULL);
+    ls_call *call = call_start(&w->at[0], 2, "hold", LONG_MS);
+    assert_fails(ls_call_wait(call, LS_NOW), LS_ETIMEDOUT);
+    assert_reaches(&w->at[1].held, 1);
+    assert_ok(ls_request_complete(&w->at[1].requests[0], NULL, 0));
+    assert_ends(call, LS_CALL_COMPLETED);
+    ls_call_destroy(&call);
+    assert_fails(ask(&w->at[0], 2, "wait", 0), LS_EHANDLER);
+    assert_error_has("cannot wait itself");
+    ls_node_stop(w->at[2].node, LS_OK); /* what it holds, if it got so far */
+    if (counter_get(&w->at[2].held) != 0)
+        (void)ls_request_fail(&w->at[2].requests[0], "");
+    call_world_end(w);
+}
+
+/* ---- opening and closing ----------------------------------------------- */
+
+static void test_opening_and_serving_are_refused_when_they_cannot_be(void **s)
+{
+    (void)s;
+    struct call_world *w = three(NULL);
+    ls_calls *const untouched = (ls_calls *)&untouched;
+    ls_calls *calls = untouched;
+    ls_node *node = w->at[0].node;
+    assert_fails(ls_calls_open(&calls, node, NULL), LS_EEXIST);
+    assert_fails(
+        ls_calls_open(&calls, node,
+                      &(struct ls_calls_options){.max_requests = 65537}),
+        LS_EINVAL);
+    assert_fails(ls_calls_open(&calls, node,
+                               &(struct ls_calls_options){.max_calls = 65537}),
+                 LS_EINVAL);
+    assert_fails(ls_calls_open(&calls, node,
+                               &(struct ls_calls_options){.n_workers = 65}),
+                 LS_EINVAL);
+    calls = w->at[0].calls;
+    assert_fails(ls_calls_serve(calls, "a b", LS_CALL_ANYONE, serve_echo, NULL),
+                 LS_EINVAL);
+    assert_fails(ls_calls_serve(calls, "x", LS_CALL_ANYONE, NULL, NULL),
+                 LS_EINVAL);
+    assert_fails(
+        ls_calls_serve(calls, "echo", LS_CALL_ANYONE, serve_echo, NULL),
+        LS_EEXIST);
+    assert_fails(
+        ls_calls_serve(calls, "ls.connect", LS_CALL_ANYONE, serve_echo, NULL),
+        LS_EEXIST);
+    ls_calls_close(&w->at[0].calls);
+    assert_null(w->at[0].calls);
+    ls_calls_close(&w->at[0].calls);
+    ls_calls_close(NULL);
+    ls_node_stop(node, LS_OK);
+    assert_fails(ls_calls_open(&calls, node, NULL), LS_ECLOSED);
+    call_world_end(w);
+}
+
+static void test_starting_is_refused_when_it_cannot_be(void **state)
+{
+    (void)state;
+    struct call_world *w = three(&(struct ls_calls_options){.max_calls = 1});
+    static const char data[LS_CALL_DATA_MAX + 1];
+    ls_call *const untouched = (ls_call *)&untouched;
+    ls_call *call = untouched;
+    const struct {
+        struct ls_call_options options;
+        int status;
+    } bad[] = {
+        {{.to = 2, .name = "a b"}, LS_EINVAL},
+        {{.to = 2}, LS_EINVAL},
+        {{.to = 2, .name = "echo", .wait_ms = -1}, LS_EINVAL},
+        {{.to = 2, .name = "echo", .size = 1}, LS_EINVAL},
+        {{.to = 2, .name = "echo", .data = data, .size = sizeof data},
+         LS_ELIMIT},
+        {{.to = 77, .name = "echo"}, LS_ENOENT},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_fails(ls_call_start(&call, w->at[0].calls, &bad[i].options),
+                     bad[i].status);
+    ls_call *open = call_start(&w->at[0], 2, "hold", LONG_MS);
+    const struct ls_call_options good = {.to = 2, .name = "echo"};
+    assert_fails(ls_call_start(&call, w->at[0].calls, &good), LS_EAGAIN);
+    assert_reaches(&w->at[1].held, 1);
+    ls_call_destroy(&open);
+    (void)ls_request_complete(&w->at[1].requests[0], NULL, 0);
+    ls_node_stop(w->at[0].node, LS_OK);
+    assert_fails(ls_call_start(&call, w->at[0].calls, &good), LS_ECLOSED);
+    assert_ptr_equal(call, untouched);
+    call_world_end(w);
+}
+
+static void close_it(void *self)
+{
+    struct caller_node *at = self;
+    ls_calls_close(&at->calls);
+}
+
+static void test_closing_ends_all_on_both_sides(void **state)
+{
+    (void)state;
+    struct call_world *w = three(NULL);
+    struct caller_node *at = &w->at[1];
+    ls_call *mine = call_start(at, 3, "hold", LONG_MS);
+    assert_reaches(&w->at[2].held, 1);
+    ls_call *begun = call_start(&w->at[0], 2, "hold", LONG_MS);
+    assert_reaches(&at->held, 1);
+    ls_call *running = call_start(&w->at[0], 2, "slow", LONG_MS);
+    assert_reaches(&at->entered, 1);
+    ls_call *queued = call_start(&w->at[0], 2, "echo", LONG_MS);
+    ls_call *own = call_start(at, 2, "echo", LONG_MS);
+    /* What comes after it on the bus thread shows that `queued` is there. */
+    assert_fails(ask(&w->at[0], 2, "nonsense", 0), LS_EHANDLER);
+    ls_thread *thread;
+    assert_ok(
+        ls_thread_spawn(ls_runtime_threads(), &thread, "close", close_it, at));
+    assert_ends(queued, LS_CALL_START_FAILED);
+    assert_int_equal(ls_call_result(queued)->code, LS_CALL_SHUTTING_DOWN);
+    assert_ends(begun, LS_CALL_FAILED);
+    assert_ends(running, LS_CALL_FAILED);
+    assert_ends(mine, LS_CALL_CANCELLED);
+    assert_ends(own, LS_CALL_CANCELLED);
+    assert_reaches(&at->alarmed, 1);
+    counter_add(&at->may_go, 1); /* it waits for the handler that runs */
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    ls_call_destroy(&queued);
+    ls_call_destroy(&begun);
+    ls_call_destroy(&running);
+    /* What outlives it is still good for being looked at and ended. */
+    assert_int_equal(ls_call_state(mine), LS_CALL_CANCELLED);
+    ls_call_destroy(&mine);
+    ls_call_destroy(&own);
+    assert_fails(ls_request_complete(&at->requests[0], NULL, 0), LS_ECANCELED);
+    (void)ls_request_complete(&w->at[2].requests[0], NULL, 0);
+    call_world_end(w);
+}
+
+static void test_what_all_of_it_amounts_to_is_counted(void **state)
+{
+    (void)state;
+    struct call_world *w = three(NULL);
+    ls_call *call = call_start(&w->at[0], 2, "hold", LONG_MS);
+    assert_true(ls_call_id(call) == 1);
+    assert_reaches(&w->at[1].held, 1);
+    assert_ok(ask(&w->at[0], 2, "echo", 0)); /* after it is told as started */
+    (void)ask(&w->at[0], 2, "fail", 0);
+    (void)ask(&w->at[0], 2, "mine", 0);
+    struct ls_calls_stats asked = stats_of(&w->at[0]);
+    struct ls_calls_stats did = stats_of(&w->at[1]);
+    assert_int_equal(asked.started, 4);
+    assert_int_equal(asked.open_calls, 1);
+    assert_int_equal(did.open_requests, 1);
+    assert_int_equal(did.served, 2);
+    assert_int_equal(did.refused, 1);
+    ls_call_destroy(&call);
+    assert_reaches(&w->at[1].alarmed, 1); /* or its answer would be stale */
+    (void)ls_request_complete(&w->at[1].requests[0], NULL, 0);
+    asked = stats_of(&w->at[0]);
+    static const uint64_t ended[] = {1, 1, 1, 0, 0, 1};
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(asked.ended[i], ended[i]);
+    assert_int_equal(asked.stale + asked.malformed, 0);
+    call_world_end(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_call_comes_after_the_reliable_events_before_it),
+        cmocka_unit_test(test_workers_run_handlers_at_the_same_time),
+        cmocka_unit_test(test_a_worker_may_ask_in_turn_the_dispatch_thread_not),
+        cmocka_unit_test(test_waiting_has_a_deadline_and_its_threads),
+        cmocka_unit_test(
+            test_opening_and_serving_are_refused_when_they_cannot_be),
+        cmocka_unit_test(test_starting_is_refused_when_it_cannot_be),
+        cmocka_unit_test(test_closing_ends_all_on_both_sides),
+        cmocka_unit_test(test_what_all_of_it_amounts_to_is_counted),
+    };
+    return cmocka_run_group_tests_name("call_life", tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+/* A node stands still for longer than the others wait, on a simulated network:
+ * its calls are lost, it comes back as a new life, and what it says late is not
+ * believed. */
+#include "network_fixture.h"
+
+#include "lockstep/call.h"
+
+struct side {
+    ls_host *host;
+    ls_runtime *runtime;
+    ls_node *node;
+    ls_calls *calls;
+    ls_request *held;
+    int n_handled, n_cancelled;
+    int status; /* of the start */
+    ls_thread *thread;
+};
+
+static struct side sides[2];
+
+static void note_cancelled(void *self)
+{
+    struct side *side = self;
+    side->n_cancelled++;
+}
+
+static int serve(void *self, ls_request *request)
+{
+    struct side *side = self;
+    size_t size;
+    side->n_handled++;
+    (void)ls_request_data(request, &size);
+    if (size == 0)
+        return ls_request_complete(&request, "now", 3);
+    ls_request_on_cancel(request, note_cancelled, side);
+    side->held = request;
+    return LS_OK;
+}
+
+static void side_start(void *self)
+{
+    struct side *side = self;
+    side->status = ls_node_start(side->node);
+}
+
+static void side_open(struct net *net, size_t index)
+{
+    static const char *const all[] = {"tcp://127.0.0.1:21500",
+                                      "tcp://127.0.0.1:21501"};
+    struct side *side = &sides[index];
+    struct ls_node_options options;
+    *side = (struct side){.host = net->hosts[index]};
+    side->runtime = ls_host_runtime(side->host);
+    ls_node_options_init(&options);
+    options.id = (uint32_t)index + 1;
+    options.bind = all[index];
+    options.attach = all;
+    options.n_attach = 2;
+    options.world_size = 2;
+    options.runtime = side->runtime;
+    assert_ok(ls_node_create(&side->node, &options));
+    assert_ok(ls_calls_open(&side->calls, side->node, NULL));
+    assert_ok(ls_calls_serve(side->calls, "x", LS_CALL_ANYONE, serve, side));
+    assert_ok(ls_thread_spawn(side->runtime, &side->thread, "start", side_start,
+                              side));
+}
+
+static void open_both(struct net *net)
+{
+    side_open(net, 0);
+    side_open(net, 1);
+    for (size_t i = 0; i < 2; i++) {
+        assert_ok(ls_thread_join(&sides[i].thread, LS_FOREVER));
+        assert_ok(sides[i].status);
+    }
+}
+
+static void close_both(void)
+{
+    for (size_t i = 0; i < 2; i++) {
+        ls_calls_close(&sides[i].calls);
+        ls_node_destroy(&sides[i].node);
+    }
+}
+
+static ls_call *start(size_t size)
+{
+    ls_call *call;
+    assert_ok(ls_call_start(&call, sides[0].calls,
+                            &(struct ls_call_options){.to = 2,
+                                                      .name = "x",
+                                                      .data = "1",
+                                                      .size = size,
+                                                      .wait_ms = 60000}));
+    return call;
+}
+
+static enum ls_call_state end_of(ls_call *call)
+{
+    assert_ok(ls_call_wait(call, ls_deadline(sides[0].runtime, LONG_MS)));
+    return ls_call_result(call)->state;
+}
+
+/* The one that is asked is stopped, with a call begun and one that it has not
+ * read. */
+static void stopped_server(struct net *net)
+{
+    open_both(net);
+    const uint64_t life = ls_node_incarnation(sides[1].node);
+    ls_call *begun = start(1);
+    net_rest(net, 100);
+    assert_int_equal(ls_call_state(begun), LS_CALL_STARTED);
+    assert_ok(ls_calls_connect(sides[0].calls, 2, 0, 1000));
+    ls_host_pause(sides[1].host);
+    ls_call *unread = start(0);
+    const int64_t from = net_now(net);
+    assert_int_equal(end_of(begun), LS_CALL_LOST);
+    assert_int_equal(end_of(unread), LS_CALL_LOST);
+    assert_true(net_now(net) - from < 4 * LS_NS_PER_S); /* of virtual time */
+    ls_call_destroy(&begun);
+    ls_call_destroy(&unread);
+    net_rest(net, 3000);
+    ls_host_resume(sides[1].host);
+    net_rest(net, 5000);
+    /* It knows that nobody waits any more, and has no master. */
+    uint32_t master;
+    assert_true(ls_node_incarnation(sides[1].node) != life);
+    assert_int_equal(sides[1].n_cancelled, 1);
+    assert_false(ls_calls_master(sides[1].calls, &master));
+    assert_fails(ls_request_complete(&sides[1].held, "late", 4), LS_ECANCELED);
+    assert_int_equal(sides[1].n_handled,
+                     1); /* what it had not read is not done */
+    ls_call *again = start(0);
+    assert_int_equal(end_of(again), LS_CALL_COMPLETED);
+    ls_call_destroy(&again);
+    assert_ok(ls_calls_connect(sides[0].calls, 2, 0, 1000));
+    close_both();
+}
+
+static void test_the_calls_of_one_that_is_stopped_are_lost(void **state)
+{
+    (void)state;
+    net_run(NULL, stopped_server);
+}
+
+/* The one that asks is: for it, time has passed as well. */
+static void stopped_caller(struct net *net)
+{
+    open_both(net);
+    ls_call *call = start(1);
+    net_rest(net, 100);
+    ls_host_pause(sides[0].host);
+    net_rest(net, 5000);
+    assert_int_equal(sides[1].n_cancelled, 1);
+    assert_fails(ls_request_complete(&sides[1].held, "late", 4), LS_ECANCELED);
+    ls_host_resume(sides[0].host);
+    assert_int_equal(end_of(call), LS_CALL_LOST);
+    ls_call_destroy(&call);
+    net_rest(net, 5000);
+    call = start(0);
+    assert_int_equal(end_of(call), LS_CALL_COMPLETED);
+    ls_call_destroy(&call);
+    close_both();
+}
+
+static void test_those_that_a_stopped_one_asked_are_cancelled(void **state)
+{
+    (void)state;
+    net_run(NULL, stopped_caller);
+}
+
+/* Its connection breaks, and is made again: nothing is lost or done twice. */
+static void broken_connection(struct net *net)
+{
+    open_both(net);
+    ls_call *calls[50];
+    for (int i = 0; i < 50; i++) {
+        calls[i] = start(0);
+        if (i % 10 == 3)
+            ls_network_reset(net->network, sides[0].host, sides[1].host);
+        net_rest(net, 7);
+    }
+    for (int i = 0; i < 50; i++) {
+        assert_int_equal(end_of(calls[i]), LS_CALL_COMPLETED);
+        ls_call_destroy(&calls[i]);
+    }
+    assert_int_equal(sides[1].n_handled, 50);
+    close_both();
+}
+
+static void test_a_broken_connection_is_not_noticed(void **state)
+{
+    (void)state;
+    net_run(NULL, broken_connection);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_calls_of_one_that_is_stopped_are_lost),
+        cmocka_unit_test(test_those_that_a_stopped_one_asked_are_cancelled),
+        cmocka_unit_test(test_a_broken_connection_is_not_noticed),
+    };
+    return cmocka_run_group_tests_name("call_pause", tests, NULL, NULL);
+}

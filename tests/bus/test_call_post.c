@@ -1,0 +1,147 @@
+/* Messages of calls that wait for room at their receivers. */
+#include "call_post.h"
+
+#include "world_fixture.h"
+
+/* What was sent, and what becomes of the next. */
+struct network {
+    char sent[64]; /* receiver and byte of each */
+    int left;      /* until there is no room */
+    int then;      /* what sending returns from there on */
+};
+
+static int send_one(void *self, uint32_t to, const void *bytes, size_t size)
+{
+    struct network *network = self;
+    const size_t n = strlen(network->sent);
+    if (network->left-- <= 0)
+        return network->then;
+    assert_int_equal(size, 1);
+    network->sent[n] = (char)('0' + to);
+    network->sent[n + 1] = *(const char *)bytes;
+    return LS_OK;
+}
+
+static void add(struct call_post *post, uint32_t to, uint64_t life,
+                const char *byte, struct call_letter **owner)
+{
+    assert_ok(call_post_add(post, to, life, false, byte, 1, owner));
+}
+
+static void test_what_waits_goes_in_its_order_for_each_member(void **state)
+{
+    (void)state;
+    struct call_post post = {0};
+    struct network network = {.left = 3, .then = LS_EAGAIN};
+    struct call_letter *letter = NULL;
+    assert_false(call_post_waits(&post, 1));
+    add(&post, 1, 7, "a", &letter);
+    add(&post, 1, 7, "b", NULL);
+    add(&post, 1, 7, "c", NULL);
+    add(&post, 1, 7, "d", NULL);
+    assert_true(call_post_waits(&post, 1));
+    assert_non_null(letter);
+    assert_false(call_post_flush(&post, send_one, &network));
+    assert_string_equal(network.sent, "1a1b1c");
+    assert_null(letter); /* its owner sees that it was sent */
+    assert_true(call_post_waits(&post, 1));
+    network.left = 9;
+    assert_false(call_post_flush(&post, send_one, &network));
+    assert_string_equal(network.sent, "1a1b1c1d");
+    assert_false(call_post_waits(&post, 1));
+    assert_int_equal(post.dropped, 0);
+}
+
+static void test_one_that_is_full_does_not_hold_up_the_others(void **state)
+{
+    (void)state;
+    struct call_post post = {0};
+    struct network network = {.left = 0, .then = LS_EAGAIN};
+    add(&post, 1, 7, "a", NULL);
+    assert_false(call_post_flush(&post, send_one, &network));
+    add(&post, 2, 7, "b", NULL);
+    network.left = 1; /* which of them is first does not matter */
+    assert_false(call_post_flush(&post, send_one, &network));
+    assert_int_equal(strlen(network.sent), 2);
+    call_post_clear(&post);
+    assert_int_equal(post.dropped, 1);
+}
+
+static void test_without_memory_it_is_tried_again(void **state)
+{
+    (void)state;
+    struct call_post post = {0};
+    struct network network = {.left = 1, .then = LS_ENOMEM};
+    add(&post, 1, 7, "a", NULL);
+    add(&post, 1, 7, "b", NULL);
+    assert_true(call_post_flush(&post, send_one, &network));
+    network.left = 9;
+    assert_false(call_post_flush(&post, send_one, &network));
+    assert_string_equal(network.sent, "1a1b");
+}
+
+static void test_of_one_that_is_not_there_all_is_dropped(void **state)
+{
+    (void)state;
+    struct call_post post = {0};
+    struct network network = {.left = 1, .then = LS_ENOENT};
+    struct call_letter *letter = NULL;
+    add(&post, 1, 7, "a", NULL);
+    add(&post, 1, 7, "b", &letter);
+    add(&post, 1, 7, "c", NULL);
+    assert_false(call_post_flush(&post, send_one, &network));
+    assert_false(call_post_waits(&post, 1));
+    assert_null(letter);
+    assert_int_equal(post.dropped, 2);
+}
+
+static void test_any_can_be_taken_out_and_a_life_with_all_of_its(void **state)
+{
+    (void)state;
+    struct call_post post = {0};
+    struct network network = {.left = 9};
+    struct call_letter *letters[4] = {NULL};
+    static const char *const bytes[] = {"a", "b", "c", "d"};
+    for (size_t i = 0; i < 4; i++)
+        add(&post, 1, i < 3 ? 7 : 8, bytes[i], &letters[i]);
+    call_post_withdraw(&post, letters[1]);
+    assert_null(letters[1]);
+    call_post_lose(&post, 1, 7);
+    assert_true(letters[0] == NULL && letters[2] == NULL);
+    assert_int_equal(post.dropped, 2);
+    call_post_lose(&post, 2, 7); /* nothing waits for it */
+    add(&post, 1, 8, "e", NULL);
+    assert_false(call_post_flush(&post, send_one, &network));
+    assert_string_equal(network.sent, "1d1e");
+    add(&post, 1, 8, "f", &letters[0]);
+    call_post_withdraw(&post, letters[0]);
+    assert_false(call_post_waits(&post, 1));
+}
+
+static void test_answers_that_nobody_fetches_are_bounded(void **state)
+{
+    (void)state;
+    struct call_post post = {0};
+    for (int i = 0; i < CALL_POST_ANSWERS; i++)
+        assert_ok(call_post_add(&post, 1, 7, true, "a", 1, NULL));
+    assert_int_equal(post.n_answers, CALL_POST_ANSWERS);
+    assert_fails(call_post_add(&post, 1, 7, true, "a", 1, NULL), LS_ELIMIT);
+    add(&post, 1, 7, "b", NULL);
+    assert_ok(call_post_add(&post, 2, 7, true, "a", 1, NULL));
+    assert_int_equal(post.dropped, 1);
+    call_post_clear(&post);
+    assert_int_equal(post.n_answers, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_waits_goes_in_its_order_for_each_member),
+        cmocka_unit_test(test_one_that_is_full_does_not_hold_up_the_others),
+        cmocka_unit_test(test_without_memory_it_is_tried_again),
+        cmocka_unit_test(test_of_one_that_is_not_there_all_is_dropped),
+        cmocka_unit_test(test_any_can_be_taken_out_and_a_life_with_all_of_its),
+        cmocka_unit_test(test_answers_that_nobody_fetches_are_bounded),
+    };
+    return cmocka_run_group_tests_name("call_post", tests, NULL, NULL);
+}

@@ -1,0 +1,289 @@
+/* Both sides of calls as state machines, one thing at a time. */
+#include "call_table.h"
+#include "request_table.h"
+
+#include "lockstep/random.h"
+#include "world_fixture.h"
+
+/* ---- the side that asks ------------------------------------------------ */
+
+static void count_ended(void *self, struct open_call *entry)
+{
+    assert_int_equal(entry->state, LS_CALL_LOST);
+    ++*(int *)self;
+}
+
+static struct open_call *added(struct call_table *table, uint32_t to,
+                               uint64_t life, int64_t at)
+{
+    struct open_call *entry = calloc(1, sizeof *entry);
+    assert_non_null(entry);
+    entry->peer = to;
+    entry->life = life;
+    entry->own = 5;
+    entry->due.at = at;
+    assert_ok(call_table_add(table, entry));
+    return entry;
+}
+
+static struct call_message reply_to(const struct open_call *entry,
+                                    enum call_kind kind)
+{
+    return (struct call_message){
+        .kind = kind, .to = entry->own, .number = entry->number};
+}
+
+static void test_a_reply_must_be_for_this_very_call(void **state)
+{
+    (void)state;
+    struct call_table table;
+    assert_ok(call_table_init(&table, 10));
+    struct open_call *entry = added(&table, 2, 77, 100);
+    struct call_message reply = reply_to(entry, CALL_COMPLETED);
+    assert_null(call_table_receive(&table, 3, 77, &reply)); /* of another */
+    assert_null(call_table_receive(&table, 2, 78, &reply)); /* another life */
+    reply.to = 4;                                           /* for another */
+    assert_null(call_table_receive(&table, 2, 77, &reply));
+    reply = reply_to(entry, CALL_COMPLETED);
+    reply.number++;
+    assert_null(call_table_receive(&table, 2, 77, &reply));
+    assert_int_equal(table.stale, 4);
+    reply = reply_to(entry, CALL_COMPLETED);
+    assert_ptr_equal(call_table_receive(&table, 2, 77, &reply), entry);
+    assert_int_equal(entry->state, LS_CALL_COMPLETED);
+    for (int i = 0; i < 100; i++) /* and counts once */
+        assert_null(call_table_receive(&table, 2, 77, &reply));
+    assert_int_equal(table.stale, 104);
+    assert_int_equal(table.open.n, 0);
+    free(entry);
+    call_table_fini(&table);
+}
+
+static void test_what_has_begun_is_not_refused_any_more(void **state)
+{
+    (void)state;
+    struct call_table table;
+    assert_ok(call_table_init(&table, 10));
+    struct open_call *entry = added(&table, 2, 77, 100);
+    const struct call_message started = reply_to(entry, CALL_STARTED);
+    const struct call_message refused = reply_to(entry, CALL_REFUSED);
+    const struct call_message failed = reply_to(entry, CALL_FAILED);
+    assert_null(call_table_receive(&table, 2, 77, &started));
+    assert_int_equal(entry->state, LS_CALL_STARTED);
+    assert_null(call_table_receive(&table, 2, 77, &started));
+    assert_null(call_table_receive(&table, 2, 77, &refused));
+    assert_int_equal(table.stale, 2);
+    assert_ptr_equal(call_table_receive(&table, 2, 77, &failed), entry);
+    assert_int_equal(entry->state, LS_CALL_FAILED);
+    free(entry);
+    call_table_fini(&table);
+}
+
+static void test_losses_end_those_of_that_life_alone(void **state)
+{
+    (void)state;
+    struct call_table table;
+    int ended = 0;
+    assert_ok(call_table_init(&table, 3));
+    struct open_call *old = added(&table, 2, 77, 100);
+    struct open_call *new = added(&table, 2, 78, 100);
+    struct open_call *other = added(&table, 3, 77, 100);
+    assert_fails(call_table_add(&table, old), LS_EAGAIN);
+    call_table_lose(&table, 2, 77, count_ended, &ended);
+    assert_int_equal(ended, 1);
+    assert_int_equal(old->state, LS_CALL_LOST);
+    call_table_renew(&table, 5, count_ended, &ended); /* of this very life */
+    assert_int_equal(ended, 1);
+    call_table_renew(&table, 6, count_ended, &ended);
+    assert_int_equal(ended, 3);
+    free(old);
+    free(new);
+    free(other);
+    call_table_fini(&table);
+}
+
+static void test_deadlines_come_in_their_order(void **state)
+{
+    (void)state;
+    struct call_table table;
+    struct ls_rng random;
+    struct open_call *entries[200];
+    ls_rng_seed(&random, 1, 1);
+    assert_ok(call_table_init(&table, 200));
+    assert_true(open_calls_wake_at(&table.open) == LS_FOREVER);
+    for (int i = 0; i < 200; i++)
+        entries[i] =
+            added(&table, 2, 77, 1 + (int64_t)ls_rng_below(&random, 1000));
+    for (int i = 0; i < 200; i += 3)
+        call_table_end(&table, entries[i], LS_CALL_CANCELLED);
+    int64_t now = 0;
+    while (open_calls_wake_at(&table.open) != LS_FOREVER) {
+        assert_true(open_calls_wake_at(&table.open) > now);
+        now = open_calls_wake_at(&table.open);
+        assert_null(call_table_expire(&table, now - 1));
+        struct open_call *entry;
+        while ((entry = call_table_expire(&table, now)) != NULL)
+            assert_true(entry->due.at == now &&
+                        entry->state == LS_CALL_TIMEOUT);
+    }
+    assert_int_equal(table.open.n, 0);
+    for (int i = 0; i < 200; i++)
+        free(entries[i]);
+    call_table_fini(&table);
+}
+
+/* ---- the side that is asked -------------------------------------------- */
+
+static void count_cancelled(void *self, struct open_call *entry)
+{
+    assert_true(entry->state == LS_CALL_CANCELLED);
+    ++*(int *)self;
+}
+
+/* The verdict, and its code. */
+struct judged {
+    enum request_verdict verdict;
+    enum ls_call_code code;
+};
+
+static struct judged judge(struct request_table *table, uint32_t from,
+                           uint64_t life, uint64_t number, const char *name,
+                           uint32_t channel)
+{
+    struct judged judged;
+    const struct call_message message = {.kind = CALL_REQUEST,
+                                         .to = 5,
+                                         .number = number,
+                                         .channel = channel,
+                                         .name = name,
+                                         .name_size = strlen(name)};
+    int cancelled = 0;
+    judged.verdict =
+        request_table_judge(table, from, life, 5, &message, 0, &judged.code,
+                            count_cancelled, &cancelled);
+    return judged;
+}
+
+#define assert_judged(call, wanted, wanted_code)                               \
+    do {                                                                       \
+        const struct judged judged_ = (call);                                  \
+        assert_int_equal(judged_.verdict, (wanted));                           \
+        assert_int_equal(judged_.code, (wanted_code));                         \
+    } while (0)
+
+static struct served served_mine = {.name = "mine", .who = LS_CALL_MASTER_ONLY};
+static struct served served = {.next = &served_mine, .name = "work"};
+
+static void test_a_number_counts_once_in_a_life(void **state)
+{
+    (void)state;
+    struct request_table table;
+    assert_ok(request_table_init(&table, 0, 10));
+    table.served = &served;
+    assert_judged(judge(&table, 1, 77, 3, "work", 0), REQUEST_ACCEPT, 0);
+    assert_judged(judge(&table, 1, 77, 3, "work", 0), REQUEST_STALE, 0);
+    assert_judged(judge(&table, 1, 77, 2, "work", 0), REQUEST_STALE, 0);
+    assert_judged(judge(&table, 1, 77, 9, "work", 0), REQUEST_ACCEPT, 0);
+    assert_judged(judge(&table, 2, 77, 3, "work", 0), REQUEST_ACCEPT, 0);
+    assert_judged(judge(&table, 1, 78, 3, "work", 0), REQUEST_ACCEPT, 0);
+    assert_int_equal(table.stale, 2);
+    assert_int_equal(table.n_callers, 2);
+    int cancelled = 0;
+    request_table_lose(&table, 1, 78, count_cancelled, &cancelled);
+    assert_int_equal(table.n_callers, 1);
+    request_table_fini(&table);
+}
+
+static void test_what_is_asked_of_another_life_is_stale(void **state)
+{
+    (void)state;
+    struct request_table table;
+    enum ls_call_code code;
+    assert_ok(request_table_init(&table, 0, 10));
+    table.served = &served;
+    const struct call_message message = {.kind = CALL_REQUEST,
+                                         .to = 5,
+                                         .number = 1,
+                                         .name = "work",
+                                         .name_size = 4};
+    assert_int_equal(request_table_judge(&table, 1, 77, 6, &message, 0, &code,
+                                         count_cancelled, NULL),
+                     REQUEST_STALE);
+    assert_int_equal(request_table_judge(&table, 1, 77, 5, &message, 10, &code,
+                                         count_cancelled, NULL),
+                     REQUEST_REFUSE); /* answers wait to be sent */
+    assert_int_equal(code, LS_CALL_BUSY);
+    request_table_fini(&table);
+}
+
+static void test_a_new_life_ends_what_the_old_one_asked(void **state)
+{
+    (void)state;
+    struct request_table table;
+    struct open_call entry = {
+        .peer = 1, .life = 77, .own = 5, .number = 1, .due.at = 100};
+    assert_ok(request_table_init(&table, 0, 10));
+    table.served = &served;
+    assert_judged(judge(&table, 1, 77, 1, "work", 0), REQUEST_ACCEPT, 0);
+    assert_ok(open_calls_add(&table.open, &entry));
+    assert_judged(judge(&table, 1, 77, 2, CALL_CONNECT, 0), REQUEST_DONE, 0);
+    assert_true(table.has_master);
+    assert_true(open_calls_wake_at(&table.open) == 100);
+    assert_judged(judge(&table, 1, 78, 1, "mine", 0), REQUEST_REFUSE,
+                  LS_CALL_NOT_CONNECTED);
+    assert_true(entry.state == LS_CALL_CANCELLED);
+    assert_false(table.has_master);
+    assert_null(request_table_expire(&table, 1000));
+    assert_null(request_table_cancel(&table, 1, 77, 5, 1)); /* again */
+    open_calls_remove(&table.open, &entry);
+    assert_int_equal(table.open.n, 0);
+    request_table_fini(&table);
+}
+
+static void test_each_refusal_has_its_code(void **state)
+{
+    (void)state;
+    struct request_table table;
+    assert_ok(request_table_init(&table, 7, 10));
+    table.served = &served;
+    const struct call_message broken = {
+        .kind = CALL_REQUEST, .to = 5, .number = 1, .broken = true};
+    enum ls_call_code code;
+    assert_int_equal(request_table_judge(&table, 9, 77, 5, &broken, 0, &code,
+                                         count_cancelled, NULL),
+                     REQUEST_REFUSE);
+    assert_int_equal(code, LS_CALL_MALFORMED);
+    assert_judged(judge(&table, 1, 77, 1, "work", 0), REQUEST_REFUSE,
+                  LS_CALL_NO_CHANNEL);
+    assert_judged(judge(&table, 1, 77, 2, "work", 8), REQUEST_REFUSE,
+                  LS_CALL_WRONG_CHANNEL);
+    assert_judged(judge(&table, 1, 77, 3, "nonsense", 7), REQUEST_UNKNOWN, 0);
+    assert_judged(judge(&table, 1, 77, 4, CALL_CONNECT, 7), REQUEST_DONE, 0);
+    assert_judged(judge(&table, 2, 77, 1, CALL_CONNECT, 7), REQUEST_REFUSE,
+                  LS_CALL_HAS_MASTER);
+    assert_judged(judge(&table, 2, 77, 2, "mine", 7), REQUEST_REFUSE,
+                  LS_CALL_NOT_CONNECTED);
+    assert_judged(judge(&table, 2, 77, 3, CALL_DISCONNECT, 0), REQUEST_REFUSE,
+                  LS_CALL_NOT_CONNECTED);
+    assert_judged(judge(&table, 1, 77, 5, "mine", 7), REQUEST_ACCEPT, 0);
+    assert_judged(judge(&table, 1, 77, 6, CALL_DISCONNECT, 0), REQUEST_DONE, 0);
+    table.closing = true;
+    assert_judged(judge(&table, 1, 77, 7, "work", 7), REQUEST_REFUSE,
+                  LS_CALL_SHUTTING_DOWN);
+    request_table_fini(&table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_reply_must_be_for_this_very_call),
+        cmocka_unit_test(test_what_has_begun_is_not_refused_any_more),
+        cmocka_unit_test(test_losses_end_those_of_that_life_alone),
+        cmocka_unit_test(test_deadlines_come_in_their_order),
+        cmocka_unit_test(test_a_number_counts_once_in_a_life),
+        cmocka_unit_test(test_what_is_asked_of_another_life_is_stale),
+        cmocka_unit_test(test_a_new_life_ends_what_the_old_one_asked),
+        cmocka_unit_test(test_each_refusal_has_its_code),
+    };
+    return cmocka_run_group_tests_name("call_table", tests, NULL, NULL);
+}
