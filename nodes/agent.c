@@ -83,7 +83,8 @@ static int init_env(struct agent *agent, const struct plan *plan, uint64_t life,
     return LS_OK;
 }
 
-static int init_policy(struct agent *agent, const struct plan *plan)
+static int init_policy(const struct agent *agent, const struct plan *plan,
+                       void **out)
 {
     const struct ls_policy_ops *ops = agent->plugin->policy;
     void *state = new_state(ops->state_bytes);
@@ -95,7 +96,7 @@ static int init_policy(struct agent *agent, const struct plan *plan)
         free(state);
         return ls_error_at(status, "plugin %s: policy", agent->plugin->name);
     }
-    agent->policy = state;
+    *out = state;
     return LS_OK;
 }
 
@@ -125,7 +126,7 @@ int agent_init(struct agent *out, const struct ls_plugin *plugin,
         agent.n_envs++; /* fini passes over what is not there */
     }
     if (status == LS_OK)
-        status = init_policy(&agent, plan);
+        status = init_policy(&agent, plan, &agent.policy);
     if (status == LS_OK)
         status = init_scratch(&agent);
     if (status != LS_OK) {
@@ -139,6 +140,11 @@ int agent_init(struct agent *out, const struct ls_plugin *plugin,
 void agent_fini(struct agent *agent)
 {
     ls_writer_destroy(&agent->writer);
+    for (size_t i = 0; i < agent->n_replicas; i++) {
+        agent->plugin->policy->fini(agent->replicas[i]);
+        free(agent->replicas[i]);
+    }
+    free(agent->replicas);
     if (agent->policy != NULL)
         agent->plugin->policy->fini(agent->policy);
     free(agent->policy);
@@ -205,6 +211,86 @@ int agent_step(struct agent *agent, struct agent_env *env, bool explore,
     return LS_OK;
 }
 
+/* Row `i` of the trajectory takes what the last step left. */
+static void note_step(struct ls_trajectory *trajectory, size_t i,
+                      const struct agent *agent, const struct agent_step *step)
+{
+    const size_t n_observation = agent->spec.n_observation;
+    const size_t n_action = agent->spec.n_action;
+    const size_t n_extras = agent->plugin->policy->n_extras;
+    memcpy(trajectory->next_observations + i * n_observation, agent->next,
+           n_observation * sizeof(float));
+    memcpy(trajectory->actions + i * n_action, agent->action,
+           n_action * sizeof(float));
+    if (n_extras > 0)
+        memcpy(trajectory->extras + i * n_extras, agent->extras,
+               n_extras * sizeof(float));
+    trajectory->rewards[i] = step->reward;
+    trajectory->terminated[i] = step->terminated;
+    trajectory->truncated[i] = step->truncated;
+}
+
+int agent_collect(struct agent *agent, struct agent_env *env,
+                  struct ls_trajectory *trajectory, size_t n, int64_t *episodes,
+                  double *return_sum)
+{
+    trajectory->n = n;
+    for (size_t i = 0; i < n; i++) {
+        struct agent_step step;
+        const int status = agent_step(
+            agent, env, true,
+            trajectory->observations + i * agent->spec.n_observation, &step);
+        if (status != LS_OK)
+            return status;
+        note_step(trajectory, i, agent, &step);
+        if (step.terminated || step.truncated) {
+            ++*episodes;
+            *return_sum += step.episode_return;
+        }
+    }
+    return LS_OK;
+}
+
+int agent_episode(struct agent *agent, struct agent_env *env, ls_task *task,
+                  double *episode_return, int64_t *steps)
+{
+    struct agent_step step;
+    int64_t n = 0;
+    do {
+        int status = task != NULL ? ls_task_cancelled(task) : LS_OK;
+        if (status == LS_OK)
+            status = agent_step(agent, env, false, NULL, &step);
+        if (status != LS_OK)
+            return status;
+        n++;
+    } while (!step.terminated && !step.truncated);
+    *episode_return = step.episode_return;
+    *steps = n;
+    return LS_OK;
+}
+
+int agent_learn(struct agent *agent, const struct ls_trajectory *trajectories,
+                size_t n, struct ls_learn_info *info)
+{
+    const int status =
+        agent->plugin->policy->learn(agent->policy, trajectories, n, info);
+    return status == LS_OK ? LS_OK
+                           : ls_error_at(status, "plugin %s: policy: learn",
+                                         agent->plugin->name);
+}
+
+int agent_renew_policy(struct agent *agent, const struct plan *plan)
+{
+    void *renewed;
+    const int status = init_policy(agent, plan, &renewed);
+    if (status != LS_OK)
+        return status;
+    agent->plugin->policy->fini(agent->policy);
+    free(agent->policy);
+    agent->policy = renewed;
+    return LS_OK;
+}
+
 int agent_save(struct agent *agent, struct ls_bytes *out)
 {
     ls_writer_clear(agent->writer);
@@ -219,18 +305,47 @@ int agent_save(struct agent *agent, struct ls_bytes *out)
     return ls_bytes_set(out, data, size);
 }
 
-int agent_load(struct agent *agent, const struct ls_bytes *in)
+static int load_policy(struct agent *agent, void *policy,
+                       const struct ls_bytes *in)
 {
     const struct ls_codec_limits limits = {
         .max_bytes = (size_t)1 << 30, .max_depth = 16, .max_objects = 65536};
     ls_document *document = NULL;
     int status = ls_document_read(&document, in->data, in->size, &limits);
     if (status == LS_OK)
-        status = agent->plugin->policy->load(agent->policy,
-                                             ls_document_root(document));
+        status =
+            agent->plugin->policy->load(policy, ls_document_root(document));
     ls_document_destroy(&document);
     if (status != LS_OK)
         return ls_error_at(status, "plugin %s: policy: load",
                            agent->plugin->name);
     return LS_OK;
+}
+
+int agent_load(struct agent *agent, const struct ls_bytes *in)
+{
+    return load_policy(agent, agent->policy, in);
+}
+
+int agent_add_replicas(struct agent *agent, const struct plan *plan, size_t n)
+{
+    agent->replicas = calloc(n > 0 ? n : 1, sizeof *agent->replicas);
+    if (agent->replicas == NULL)
+        return ls_error(LS_ENOMEM, "%zu policies", n);
+    int status = LS_OK;
+    while (agent->n_replicas < n && status == LS_OK) {
+        status = init_policy(agent, plan, &agent->replicas[agent->n_replicas]);
+        agent->n_replicas += status == LS_OK;
+    }
+    return status;
+}
+
+int agent_align_replicas(struct agent *agent)
+{
+    struct ls_bytes weights = {.size = 0};
+    int status = agent->n_replicas > 0 ? agent_save(agent, &weights) : LS_OK;
+    for (size_t i = 0; i < agent->n_replicas && status == LS_OK; i++)
+        status = load_policy(agent, agent->replicas[i], &weights);
+    ls_bytes_clear(&weights);
+    return status;
 }

@@ -18,34 +18,20 @@ uint32_t checks_id(const struct check_life *life)
     return life->all->plan->nodes[life->index].id;
 }
 
-static void check_bound(checks *self, const struct check_life *life)
+void *checks_allocate(const checks *self, size_t bytes)
 {
-    const int64_t bound =
-        (int64_t)self->plan->barrier.timeout_ms * LS_NS_PER_MS +
-        CHECKS_SLACK_NS;
-    const int64_t from = life->entered_at > life->resumed_at ? life->entered_at
-                                                             : life->resumed_at;
-    if (!life->waiting || life->dead || life->over ||
-        ls_host_is_paused(life->host) || checks_now(self) - from <= bound)
-        return;
-    ls_simulation_violation(
-        self->simulation,
-        "bound: node %" PRIu32 " has waited for %.3f s, and its deadline was "
-        "after %.3f s",
-        checks_id(life), (double)(checks_now(self) - life->entered_at) / 1e9,
-        (double)self->plan->barrier.timeout_ms / 1e3);
+    void *made = calloc(1, bytes);
+    if (made == NULL)
+        ls_simulation_violation(self->simulation, "checks: no memory");
+    return made;
 }
 
-static void watch(void *state, ls_simulation *simulation)
+static void look(void *state, ls_simulation *simulation)
 {
     checks *self = state;
     struct ls_network_stats stats;
     const uint64_t n = self->plan->n_nodes;
-    for (const struct check_life *life = self->lives; life != NULL;
-         life = life->previous)
-        check_bound(self, life);
-    if (self->n_verdicts > 0)
-        checks_judge(self, checks_now(self) - CHECKS_NOTICE_NS);
+    self->kind->look(self);
     ls_network_stats(self->network, &stats);
     if (stats.waiting > UNDER_WAY_MAX * n * n)
         ls_simulation_violation(simulation,
@@ -54,8 +40,6 @@ static void watch(void *state, ls_simulation *simulation)
                                 " nodes",
                                 stats.waiting, n);
 }
-
-/* Life ------------------------------------------------------------------- */
 
 int checks_create(checks **out, ls_simulation *simulation,
                   const ls_network *network, const struct plan *plan)
@@ -66,9 +50,12 @@ int checks_create(checks **out, ls_simulation *simulation,
     made->simulation = simulation;
     made->network = network;
     made->plan = plan;
-    const int status = ls_simulation_watch(simulation, watch, made);
+    made->kind = plan_is_service(plan) ? &checks_services : &checks_members;
+    int status = made->kind->create(made);
+    if (status == LS_OK)
+        status = ls_simulation_watch(simulation, look, made);
     if (status != LS_OK) {
-        free(made);
+        checks_destroy(&made);
         return status;
     }
     *out = made;
@@ -81,26 +68,11 @@ void checks_destroy(checks **self)
         return;
     for (struct check_life *life = (*self)->lives; life != NULL;) {
         struct check_life *previous = life->previous;
-        free(life->emitted_at);
-        for (struct heard *heard = life->heard; heard != NULL;) {
-            struct heard *last = heard->previous;
-            free(heard);
-            heard = last;
-        }
-        for (struct ready *ready = life->ready; ready != NULL;) {
-            struct ready *last = ready->previous;
-            free(ready);
-            ready = last;
-        }
+        (*self)->kind->forget(life);
         free(life);
         life = previous;
     }
-    for (struct mistake *at = (*self)->mistakes; at != NULL;) {
-        struct mistake *previous = at->previous;
-        free(at);
-        at = previous;
-    }
-    checks_forget_failures(*self);
+    (*self)->kind->destroy(*self);
     free(*self);
     *self = NULL;
 }
@@ -115,21 +87,20 @@ int checks_begin(checks *self, struct check_life **out, size_t index,
     life->index = index;
     life->host = host;
     life->began_at = checks_now(self);
-    life->watch = (struct member_watch){.entering = checks_on_entering,
-                                        .ended = checks_on_ended,
-                                        .member = checks_on_member,
-                                        .emitting = checks_on_emitting,
-                                        .heard = checks_on_heard,
-                                        .self = life};
+    const int status = self->kind->begin(life);
+    if (status != LS_OK) {
+        free(life);
+        return status;
+    }
     life->previous = self->lives;
     self->lives = life;
     *out = life;
     return LS_OK;
 }
 
-const struct member_watch *checks_watch(const struct check_life *life)
+struct node_watch checks_watch(const struct check_life *life)
 {
-    return &life->watch;
+    return life->watch;
 }
 
 void checks_killed(struct check_life *life)
@@ -152,7 +123,7 @@ void checks_ended(struct check_life *life)
 void checks_finish(checks *self)
 {
     struct ls_network_stats stats;
-    checks_judge(self, LS_FOREVER);
+    self->kind->finish(self);
     ls_network_stats(self->network, &stats);
     if (stats.waiting > 0 || stats.connects != stats.disconnects)
         ls_simulation_violation(

@@ -28,19 +28,30 @@
 #include "lockstep/network.h"
 #include "lockstep/simulation.h"
 
+#include "node_watch.h"
 #include "plan.h"
-#include "role_member.h"
 
 typedef struct checks checks;
 struct check_life;
 
 struct checks_figures {
+    /* Of members. */
     uint64_t epochs;   /* that somebody left */
     uint64_t leaves;   /* of all members */
     uint64_t failures; /* waits that failed */
     uint64_t events;   /* got */
     uint64_t mistakes; /* living nodes that somebody held for lost */
     uint64_t excused;  /* breaks of a promise that a mistake explains */
+
+    /* Of services. */
+    uint64_t works;      /* attempts that were given out */
+    uint64_t retried;    /* of these: not the first of their work */
+    uint64_t calls;      /* of the coordinator */
+    uint64_t unanswered; /* of these: that ended in any other way */
+    uint64_t samples;    /* that collectors brought */
+    uint64_t batches;    /* that learners got */
+    uint64_t versions;   /* of policies, committed */
+    uint64_t takeovers;  /* lives of a coordinator after the first */
 };
 
 /* All: borrow. out: own; destroy it before the simulation, after the run.
@@ -54,14 +65,15 @@ void checks_destroy(checks **checks);
  * Errors: LS_ENOMEM. */
 LS_MUST_USE int checks_begin(checks *checks, struct check_life **out,
                              size_t index, const ls_host *host);
-/* To be handed to the member. Borrow: as long as the checks. */
-const struct member_watch *checks_watch(const struct check_life *life);
+/* To be handed to the node; good as long as the checks. */
+struct node_watch checks_watch(const struct check_life *life);
 /* It was killed; it was resumed; it has ended. */
 void checks_killed(struct check_life *life);
 void checks_resumed(struct check_life *life);
 void checks_ended(struct check_life *life);
 
-/* After the run: what is left to judge, and that nothing is left. */
+/* After the run, in another one of the same simulation: what is left to judge,
+ * and that nothing is left. */
 void checks_finish(checks *checks);
 
 struct checks_figures checks_figures(const checks *checks);

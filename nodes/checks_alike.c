@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks_parts.h"
+#include "checks_members.h"
 
 /* Reads `barrier "x", epoch 3: node 7 ...`: what a barrier's error says. */
 static bool read_text(const char *text, uint64_t *epoch, uint32_t *named)
@@ -16,12 +16,12 @@ static bool read_text(const char *text, uint64_t *epoch, uint32_t *named)
     return at != NULL && sscanf(at, "node %" SCNu32, named) == 1;
 }
 
-/* Whether `life` has known the other one to be ready since then. */
-static bool has_met(const struct check_life *life, const struct check_life *of,
-                    int64_t by)
+/* Whether the one has known the other to be ready since then. */
+static bool has_met(const struct member_life *member,
+                    const struct member_life *of, int64_t by)
 {
     const struct ready *ready =
-        checks_find_ready(life, checks_id(of), of->incarnation);
+        checks_find_ready(member, checks_id(of->life), of->incarnation);
     return ready != NULL && ready->at <= by;
 }
 
@@ -36,44 +36,36 @@ static void compare(checks *self, const struct failure *a,
     const int64_t from =
         a->entered_at < b->entered_at ? a->entered_at : b->entered_at;
     if (a->epoch != b->epoch || are_alike(a, b) ||
-        !has_met(a->life, b->life, from) || !has_met(b->life, a->life, from))
+        !has_met(a->member, b->member, from) ||
+        !has_met(b->member, a->member, from))
         return;
-    checks_accuse_difference(
-        self, from,
-        "alike: epoch %" PRIu64 ": node %" PRIu32
-        " fails with %s and names node %" PRIu32 ", node %" PRIu32
-        " with %s and node %" PRIu32,
-        a->epoch, checks_id(a->life), ls_status_name(a->status), a->named,
-        checks_id(b->life), ls_status_name(b->status), b->named);
+    checks_accuse_difference(self, from,
+                             "alike: epoch %" PRIu64 ": node %" PRIu32
+                             " fails with %s and names node %" PRIu32
+                             ", node %" PRIu32 " with %s and node %" PRIu32,
+                             a->epoch, checks_id(a->member->life),
+                             ls_status_name(a->status), a->named,
+                             checks_id(b->member->life),
+                             ls_status_name(b->status), b->named);
 }
 
-void checks_note_failure(struct check_life *life, int status)
+void checks_note_failure(struct member_life *member, int status)
 {
-    checks *self = life->all;
-    struct failure failure = {.life = life,
+    checks *self = member->life->all;
+    struct member_checks *state = self->state;
+    struct failure failure = {.member = member,
                               .status = status,
-                              .entered_at = life->entered_at,
-                              .previous = self->failures};
+                              .entered_at = member->entered_at,
+                              .previous = state->failures};
     if ((status != LS_ELOST && status != LS_EABORTED) ||
         !read_text(ls_error_text(), &failure.epoch, &failure.named))
         return;
-    for (const struct failure *other = self->failures; other != NULL;
+    for (const struct failure *other = state->failures; other != NULL;
          other = other->previous)
         compare(self, &failure, other);
-    self->failures = malloc(sizeof failure);
-    if (self->failures == NULL) {
-        self->failures = failure.previous;
-        ls_simulation_violation(self->simulation, "checks: no memory");
+    struct failure *made = checks_allocate(self, sizeof *made);
+    if (made == NULL)
         return;
-    }
-    *self->failures = failure;
-}
-
-void checks_forget_failures(checks *self)
-{
-    while (self->failures != NULL) {
-        struct failure *previous = self->failures->previous;
-        free(self->failures);
-        self->failures = previous;
-    }
+    *made = failure;
+    state->failures = made;
 }

@@ -2,26 +2,27 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "checks_parts.h"
+#include "checks_members.h"
 
 /* What a node has done for an epoch that another leaves. */
 enum share { SHARE_LEFT, SHARE_INSIDE, SHARE_FAILED, SHARE_NONE };
 
-static enum share share_of(const struct check_life *life, uint64_t epoch,
+static enum share share_of(const struct member_life *member, uint64_t epoch,
                            int64_t since)
 {
-    if (life->next > epoch)
+    const struct check_life *life = member->life;
+    if (member->next > epoch)
         return SHARE_LEFT;
-    if (life->waiting && (!life->dead || life->died_at >= since))
+    if (member->waiting && (!life->dead || life->died_at >= since))
         return SHARE_INSIDE;
-    return life->failed_since ? SHARE_FAILED : SHARE_NONE;
+    return member->failed_since ? SHARE_FAILED : SHARE_NONE;
 }
 
 /* The best of all lives of a node. out: the life that has it. One that was
  * killed inside counts, if the leaver may have held it for alive. */
 static enum share best_share(const checks *self, size_t index,
-                             const struct check_life *leaver, uint64_t epoch,
-                             struct check_life **out)
+                             const struct member_life *leaver, uint64_t epoch,
+                             struct member_life **out)
 {
     const int64_t since =
         leaver->entered_at -
@@ -34,12 +35,12 @@ static enum share best_share(const checks *self, size_t index,
          life = life->previous) {
         if (life->index != index)
             continue;
-        const enum share share = share_of(life, epoch, since);
+        const enum share share = share_of(life->state, epoch, since);
         /* One that was killed inside owes nothing any more, and what its next
          * life does is another epoch. */
         if (*out == NULL || share < best || (share == best && life->dead)) {
             best = share;
-            *out = life;
+            *out = life->state;
         }
     }
     return best;
@@ -47,49 +48,51 @@ static enum share best_share(const checks *self, size_t index,
 
 /* It waits, so it must be in the epoch that the leaver has left. (One that is
  * held for lost by mistake may be sent on to a later one, in the same wait.) */
-static void owe(struct check_life *life, const struct check_life *leaver,
+static void owe(struct member_life *member, const struct member_life *leaver,
                 uint64_t epoch)
 {
-    if (life->owes && life->owed < epoch)
-        checks_accuse(life->all, life->owed_from,
+    if (member->owes && member->owed < epoch)
+        checks_accuse(member->life->all, member->owed_from,
                       "early: node %" PRIu32 " left epoch %" PRIu64
                       " while node %" PRIu32 " was in epoch %" PRIu64,
-                      checks_id(leaver), epoch, checks_id(life), life->owed);
-    if (life->owes)
+                      checks_id(leaver->life), epoch, checks_id(member->life),
+                      member->owed);
+    if (member->owes)
         return;
-    life->owes = true;
-    life->owed = epoch;
-    life->owed_to = checks_id(leaver);
-    life->owed_from = leaver->entered_at;
+    member->owes = true;
+    member->owed = epoch;
+    member->owed_to = checks_id(leaver->life);
+    member->owed_from = leaver->entered_at;
 }
 
-static void judge_leaving(checks *self, const struct check_life *leaver,
+static void judge_leaving(checks *self, const struct member_life *leaver,
                           uint64_t epoch)
 {
+    const uint32_t by = checks_id(leaver->life);
     for (size_t i = 0; i < self->plan->n_nodes; i++) {
-        struct check_life *life;
-        if (i == leaver->index)
+        struct member_life *member;
+        if (i == leaver->life->index)
             continue;
-        switch (best_share(self, i, leaver, epoch, &life)) {
+        switch (best_share(self, i, leaver, epoch, &member)) {
         case SHARE_LEFT:
             break;
         case SHARE_INSIDE:
-            if (!life->dead)
-                owe(life, leaver, epoch);
+            if (!member->life->dead)
+                owe(member, leaver, epoch);
             break;
         case SHARE_FAILED:
-            if (!life->dead && !life->over)
+            if (!member->life->dead && !member->life->over)
                 checks_accuse(self, leaver->entered_at,
                               "all: node %" PRIu32 " left epoch %" PRIu64
                               ", and node %" PRIu32 " failed in it",
-                              checks_id(leaver), epoch, checks_id(life));
+                              by, epoch, checks_id(member->life));
             break;
         case SHARE_NONE:
-            ls_simulation_violation(
-                self->simulation,
-                "early: node %" PRIu32 " left epoch %" PRIu64
-                " before node %" PRIu32 " had entered it",
-                checks_id(leaver), epoch, self->plan->nodes[i].id);
+            ls_simulation_violation(self->simulation,
+                                    "early: node %" PRIu32
+                                    " left epoch %" PRIu64
+                                    " before node %" PRIu32 " had entered it",
+                                    by, epoch, self->plan->nodes[i].id);
             break;
         }
     }
@@ -97,18 +100,20 @@ static void judge_leaving(checks *self, const struct check_life *leaver,
 
 void checks_on_entering(void *self, uint64_t incarnation)
 {
-    struct check_life *life = self;
-    ls_simulation_note(life->all->simulation, "enters");
-    if (life->incarnation != 0 && life->incarnation != incarnation)
-        life->renewed_at = checks_now(life->all);
-    life->incarnation = incarnation;
-    life->waiting = true;
-    life->entered_at = checks_now(life->all);
+    struct member_life *member = self;
+    checks *all = member->life->all;
+    ls_simulation_note(all->simulation, "enters");
+    if (member->incarnation != 0 && member->incarnation != incarnation)
+        member->renewed_at = checks_now(all);
+    member->incarnation = incarnation;
+    member->waiting = true;
+    member->entered_at = checks_now(all);
 }
 
-static void note_failure(struct check_life *life, int status)
+static void note_failure(struct member_life *member, int status)
 {
-    checks *all = life->all;
+    checks *all = member->life->all;
+    const uint32_t id = checks_id(member->life);
     const bool by_other =
         status == LS_ELOST || status == LS_EABORTED || status == LS_ETIMEDOUT;
     if (by_other && strstr(ls_error_text(), "node ") == NULL)
@@ -116,54 +121,56 @@ static void note_failure(struct check_life *life, int status)
                                 "named: node %" PRIu32
                                 " failed by another, and does not say by "
                                 "whom: %s",
-                                checks_id(life), ls_error_text());
-    checks_note_failure(life, status);
+                                id, ls_error_text());
+    checks_note_failure(member, status);
     all->figures.failures++;
-    life->failed_since = true;
-    if (life->owes)
-        checks_accuse(all, life->owed_from,
+    member->failed_since = true;
+    if (member->owes)
+        checks_accuse(all, member->owed_from,
                       "all: node %" PRIu32 " left epoch %" PRIu64
                       ", and node %" PRIu32 " failed in it",
-                      life->owed_to, life->owed, checks_id(life));
+                      member->owed_to, member->owed, id);
 }
 
-static void note_left(struct check_life *life, uint64_t epoch)
+static void note_left(struct member_life *member, uint64_t epoch)
 {
-    checks *all = life->all;
-    if (life->owes && epoch != life->owed)
-        checks_accuse(all, life->owed_from,
+    checks *all = member->life->all;
+    struct member_checks *state = all->state;
+    const uint32_t id = checks_id(member->life);
+    if (member->owes && epoch != member->owed)
+        checks_accuse(all, member->owed_from,
                       "early: node %" PRIu32 " left epoch %" PRIu64
                       " while node %" PRIu32 " was in epoch %" PRIu64,
-                      life->owed_to, life->owed, checks_id(life), epoch);
-    if (epoch < life->next)
+                      member->owed_to, member->owed, id, epoch);
+    if (epoch < member->next)
         ls_simulation_violation(all->simulation,
                                 "early: node %" PRIu32 " left epoch %" PRIu64
                                 " after epoch %" PRIu64,
-                                checks_id(life), epoch, life->next - 1);
+                                id, epoch, member->next - 1);
     all->figures.leaves++;
-    if (epoch >= all->newest) {
-        all->newest = epoch + 1;
+    if (epoch >= state->newest) {
+        state->newest = epoch + 1;
         all->figures.epochs++;
     }
-    life->next = epoch + 1;
-    life->failed_since = false;
-    judge_leaving(all, life, epoch);
+    member->next = epoch + 1;
+    member->failed_since = false;
+    judge_leaving(all, member, epoch);
 }
 
 void checks_on_ended(void *self, int status,
                      const struct ls_barrier_epoch_info *info)
 {
-    struct check_life *life = self;
-    if (life->dead)
+    struct member_life *member = self;
+    ls_simulation *simulation = member->life->all->simulation;
+    if (member->life->dead)
         return; /* what it does now, nobody sees */
     if (status == LS_OK) {
-        ls_simulation_note(life->all->simulation, "left epoch %" PRIu64,
-                           info->epoch);
-        note_left(life, info->epoch);
+        ls_simulation_note(simulation, "left epoch %" PRIu64, info->epoch);
+        note_left(member, info->epoch);
     } else {
-        ls_simulation_note(life->all->simulation, "fails: %s", ls_error_text());
-        note_failure(life, status);
+        ls_simulation_note(simulation, "fails: %s", ls_error_text());
+        note_failure(member, status);
     }
-    life->waiting = false;
-    life->owes = false;
+    member->waiting = false;
+    member->owes = false;
 }

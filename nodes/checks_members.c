@@ -1,166 +1,107 @@
-/* Who holds whom for lost, and what that explains. */
-#include <stdarg.h>
-#include <stdio.h>
+/* Members: their lives, and the bounds of their waits. */
+#include "checks_members.h"
+
+#include <inttypes.h>
 #include <stdlib.h>
 
-#include "checks_parts.h"
-
-static bool was_mistaken(const checks *self, int64_t from, int64_t to)
+static int create(checks *self)
 {
-    for (const struct mistake *at = self->mistakes; at != NULL;
-         at = at->previous) {
-        if (at->from <= to && at->to >= from)
-            return true;
+    self->state = calloc(1, sizeof(struct member_checks));
+    return self->state != NULL ? LS_OK : ls_error(LS_ENOMEM, "the checks");
+}
+
+static void destroy(checks *self)
+{
+    struct member_checks *state = self->state;
+    if (state == NULL)
+        return;
+    for (struct mistake *at = state->mistakes; at != NULL;) {
+        struct mistake *previous = at->previous;
+        free(at);
+        at = previous;
     }
-    return false;
+    for (struct failure *at = state->failures; at != NULL;) {
+        struct failure *previous = at->previous;
+        free(at);
+        at = previous;
+    }
+    free(state);
 }
 
-static size_t is_between(int64_t at, int64_t from, int64_t to)
+static int begin(struct check_life *life)
 {
-    return at >= from && at <= to ? 1 : 0;
+    struct member_life *member = calloc(1, sizeof *member);
+    if (member == NULL)
+        return ls_error(LS_ENOMEM, "the checks");
+    member->life = life;
+    member->watch = (struct member_watch){.entering = checks_on_entering,
+                                          .ended = checks_on_ended,
+                                          .member = checks_on_member,
+                                          .emitting = checks_on_emitting,
+                                          .heard = checks_on_heard,
+                                          .self = member};
+    life->watch.member = &member->watch;
+    life->state = member;
+    return LS_OK;
 }
 
-/* Lives that began or ended; who rejoins as a new member does both. */
-static size_t count_changes(const checks *self, int64_t from, int64_t to)
+static void forget(struct check_life *life)
 {
-    size_t n = 0;
+    struct member_life *member = life->state;
+    if (member == NULL)
+        return;
+    free(member->emitted_at);
+    for (struct heard *at = member->heard; at != NULL;) {
+        struct heard *previous = at->previous;
+        free(at);
+        at = previous;
+    }
+    for (struct ready *at = member->ready; at != NULL;) {
+        struct ready *previous = at->previous;
+        free(at);
+        at = previous;
+    }
+    free(member);
+}
+
+static void check_bound(checks *self, const struct member_life *member)
+{
+    const struct check_life *life = member->life;
+    const int64_t bound =
+        (int64_t)self->plan->barrier.timeout_ms * LS_NS_PER_MS +
+        CHECKS_SLACK_NS;
+    const int64_t from = member->entered_at > life->resumed_at
+                             ? member->entered_at
+                             : life->resumed_at;
+    if (!member->waiting || life->dead || life->over ||
+        ls_host_is_paused(life->host) || checks_now(self) - from <= bound)
+        return;
+    ls_simulation_violation(
+        self->simulation,
+        "bound: node %" PRIu32 " has waited for %.3f s, and its deadline was "
+        "after %.3f s",
+        checks_id(life), (double)(checks_now(self) - member->entered_at) / 1e9,
+        (double)self->plan->barrier.timeout_ms / 1e3);
+}
+
+static void look(checks *self)
+{
+    const struct member_checks *state = self->state;
     for (const struct check_life *life = self->lives; life != NULL;
-         life = life->previous) {
-        n += is_between(life->began_at, from, to);
-        if (life->dead)
-            n += is_between(life->died_at, from, to);
-        else if (life->over)
-            n += is_between(life->over_at, from, to);
-        if (life->renewed_at != 0)
-            n += 2 * is_between(life->renewed_at, from, to);
-    }
-    return n;
+         life = life->previous)
+        check_bound(self, life->state);
+    if (state->n_verdicts > 0)
+        checks_judge(self, checks_now(self) - CHECKS_NOTICE_NS);
 }
 
-static bool is_excused(const checks *self, const struct verdict *verdict)
+static void finish(checks *self)
 {
-    return was_mistaken(self, verdict->from, verdict->to) ||
-           (verdict->alike &&
-            count_changes(self, verdict->from - CHECKS_NOTICE_NS,
-                          verdict->to + CHECKS_NOTICE_NS) > 1);
+    checks_judge(self, LS_FOREVER);
 }
 
-void checks_judge(checks *self, int64_t before)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < self->n_verdicts; i++) {
-        const struct verdict *verdict = &self->verdicts[i];
-        if (verdict->to >= before)
-            self->verdicts[kept++] = *verdict;
-        else if (is_excused(self, verdict))
-            self->figures.excused++;
-        else
-            ls_simulation_violation(self->simulation, "%s", verdict->text);
-    }
-    self->n_verdicts = kept;
-}
-
-static void accuse(checks *self, bool alike, int64_t from, const char *format,
-                   va_list arguments)
-{
-    if (self->n_verdicts == CHECKS_VERDICTS_MAX)
-        return; /* one is enough */
-    struct verdict *verdict = &self->verdicts[self->n_verdicts++];
-    verdict->from = from;
-    verdict->to = checks_now(self);
-    verdict->alike = alike;
-    (void)vsnprintf(verdict->text, sizeof verdict->text, format, arguments);
-}
-
-void checks_accuse(checks *self, int64_t from, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    accuse(self, false, from, format, arguments);
-    va_end(arguments);
-}
-
-void checks_accuse_difference(checks *self, int64_t from, const char *format,
-                              ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    accuse(self, true, from, format, arguments);
-    va_end(arguments);
-}
-
-/* Whether this life of a node is over. One that never entered an epoch did not
- * tell its incarnation; if there is such a one, it is the one. */
-static bool has_ended(const checks *self, uint32_t id, uint64_t incarnation)
-{
-    bool unknown = false;
-    for (const struct check_life *life = self->lives; life != NULL;
-         life = life->previous) {
-        const bool gone = life->dead || life->over;
-        if (checks_id(life) == id && life->incarnation == incarnation)
-            return gone;
-        unknown |= checks_id(life) == id && life->incarnation == 0 && gone;
-    }
-    return unknown;
-}
-
-static void note_mistake(struct check_life *life, uint32_t id)
-{
-    checks *all = life->all;
-    struct mistake *made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        ls_simulation_violation(all->simulation, "checks: no memory");
-        return;
-    }
-    made->by = life;
-    made->id = id;
-    made->from = checks_now(all) - CHECKS_NOTICE_NS;
-    made->to = LS_FOREVER;
-    made->previous = all->mistakes;
-    all->mistakes = made;
-    all->figures.mistakes++;
-}
-
-const struct ready *checks_find_ready(const struct check_life *life,
-                                      uint32_t id, uint64_t incarnation)
-{
-    const struct ready *ready = life->ready;
-    while (ready != NULL &&
-           (ready->id != id || ready->incarnation != incarnation))
-        ready = ready->previous;
-    return ready;
-}
-
-static void note_ready(struct check_life *life, const struct ls_member *member)
-{
-    if (checks_find_ready(life, member->id, member->incarnation) != NULL)
-        return;
-    struct ready *made = calloc(1, sizeof *made);
-    if (made == NULL) {
-        ls_simulation_violation(life->all->simulation, "checks: no memory");
-        return;
-    }
-    made->id = member->id;
-    made->incarnation = member->incarnation;
-    made->at = checks_now(life->all);
-    made->previous = life->ready;
-    life->ready = made;
-}
-
-void checks_on_member(void *self, const struct ls_member *member)
-{
-    struct check_life *life = self;
-    checks *all = life->all;
-    if (life->dead)
-        return;
-    if (member->state == LS_MEMBER_LOST &&
-        !has_ended(all, member->id, member->incarnation))
-        note_mistake(life, member->id);
-    if (member->state != LS_MEMBER_READY)
-        return;
-    note_ready(life, member);
-    for (struct mistake *at = all->mistakes; at != NULL; at = at->previous) {
-        if (at->by == life && at->id == member->id && at->to == LS_FOREVER)
-            at->to = checks_now(all) + CHECKS_NOTICE_NS;
-    }
-}
+const struct checks_kind checks_members = {.begin = begin,
+                                           .forget = forget,
+                                           .create = create,
+                                           .destroy = destroy,
+                                           .look = look,
+                                           .finish = finish};

@@ -1,4 +1,4 @@
-/* checks_parts.h - what the files of the checks share. */
+/* checks_parts.h - what the checks of all jobs share. */
 #ifndef LOCKSTEP_CHECKS_PARTS_H
 #define LOCKSTEP_CHECKS_PARTS_H
 
@@ -7,116 +7,44 @@
 /* How late the end of a wait may be noticed: clocks drift, threads queue. */
 #define CHECKS_SLACK_NS (2 * LS_NS_PER_S)
 
-/* A mistake is known to a member's handler up to so long after the barrier has
- * acted on it; so long "all" is not judged. */
-#define CHECKS_NOTICE_NS LS_NS_PER_S
-
-#define CHECKS_VERDICTS_MAX 64
-
-/* The events of one incarnation of a node, as one life got them. */
-struct heard {
-    uint32_t from;
-    uint64_t incarnation;
-    uint64_t number; /* the last one */
-    int64_t at;
-    struct heard *previous;
-};
-
-/* An incarnation of a node that a life has seen ready, and first when. */
-struct ready {
-    uint32_t id;
-    uint64_t incarnation;
-    int64_t at;
-    struct ready *previous;
-};
-
 struct check_life {
     checks *all;
     size_t index;
     const ls_host *host;
-    struct member_watch watch;
-    uint64_t incarnation; /* 0: not known yet */
-
-    bool waiting, dead, over;
-    int64_t began_at, entered_at, died_at, resumed_at;
-    int64_t over_at, renewed_at; /* 0: never */
-    uint64_t next;     /* one past the last epoch that it left; 0: none */
-    bool failed_since; /* a wait of it failed since it left that one */
-    bool owes;         /* the epoch that it is in must be this one: */
-    uint64_t owed;
-    uint32_t owed_to;    /* who has left it */
-    int64_t owed_from;   /* when that one entered it */
-    struct heard *heard; /* own */
-    struct ready *ready; /* own; whom it has seen ready */
-    int64_t *emitted_at; /* own; of its events */
-    size_t n_emitted;
+    struct node_watch watch;
+    void *state; /* own; of the kind */
+    bool dead, over;
+    int64_t began_at, died_at, resumed_at, over_at; /* 0: never */
     struct check_life *previous;
 };
 
-/* Somebody holds a living node for lost. */
-struct mistake {
-    const struct check_life *by;
-    uint32_t id;
-    int64_t from, to; /* LS_FOREVER: still */
-    struct mistake *previous;
+/* What is particular to jobs of members, or of services. */
+struct checks_kind {
+    /* Make and free the state of a life. Errors: LS_ENOMEM. */
+    int (*begin)(struct check_life *life);
+    void (*forget)(struct check_life *life);
+    /* Make and free the state of all. Errors: LS_ENOMEM. */
+    int (*create)(checks *checks);
+    void (*destroy)(checks *checks);
+    /* Before each jump of virtual time; and after the run. */
+    void (*look)(checks *checks);
+    void (*finish)(checks *checks);
 };
-
-/* A wait that failed by another's doing. */
-struct failure {
-    const struct check_life *life;
-    uint64_t epoch;
-    int status;
-    uint32_t named;
-    int64_t entered_at;
-    struct failure *previous;
-};
-
-/* A break of a promise that is one unless there was a mistake. */
-struct verdict {
-    int64_t from, to;
-    bool alike; /* nor is it one where members came and went */
-    char text[256];
-};
+extern const struct checks_kind checks_members, checks_services;
 
 struct checks {
     ls_simulation *simulation;
     const ls_network *network;
     const struct plan *plan;
+    const struct checks_kind *kind;
+    void *state;              /* own; of the kind */
     struct check_life *lives; /* own; the latest first */
-    struct mistake *mistakes; /* own; the latest first */
-    struct failure *failures; /* own; the latest first */
-    struct verdict verdicts[CHECKS_VERDICTS_MAX];
-    size_t n_verdicts;
-    uint64_t newest; /* one past the latest epoch that anybody left */
     struct checks_figures figures;
 };
 
 int64_t checks_now(const checks *checks);
 uint32_t checks_id(const struct check_life *life);
-
-/* A promise is broken, unless there was a mistake since `from`. */
-void checks_accuse(checks *checks, int64_t from, const char *format, ...)
-    LS_PRINTF(3, 4);
-/* The same; nor is it one where more than one member came or went. */
-void checks_accuse_difference(checks *checks, int64_t from, const char *format,
-                              ...) LS_PRINTF(3, 4);
-/* Judge the accusations made before a time. */
-void checks_judge(checks *checks, int64_t before);
-
-/* An incarnation of a node that a life has seen ready; NULL: it has not. */
-const struct ready *checks_find_ready(const struct check_life *life,
-                                      uint32_t id, uint64_t incarnation);
-
-/* A wait failed: compare it with the others of its epoch; and forget them. */
-void checks_note_failure(struct check_life *life, int status);
-void checks_forget_failures(checks *checks);
-
-/* What a member tells: see struct member_watch. self: the life. */
-void checks_on_entering(void *self, uint64_t incarnation);
-void checks_on_ended(void *self, int status,
-                     const struct ls_barrier_epoch_info *info);
-void checks_on_member(void *self, const struct ls_member *member);
-void checks_on_emitting(void *self, uint64_t number);
-void checks_on_heard(void *self, const struct ls_event *event, uint64_t number);
+/* calloc(); NULL: said as a violation. Own. */
+void *checks_allocate(const checks *checks, size_t bytes);
 
 #endif

@@ -13,6 +13,8 @@ int command_run(const struct options *options);
 int command_node(const struct options *options);
 int command_check(const struct options *options);
 int command_sim(const struct options *options);
+int command_call(const struct options *options);
+int command_bench(const struct options *options);
 
 /* Say on stderr why the program ends: the last error. Returns its exit code. */
 int command_failed(int status);

@@ -125,9 +125,10 @@ static int check_endpoints(const struct hosted *hosted,
     const unsigned first = (unsigned)plan->nodes[plan->first].id;
     return ls_error(LS_ECONFIG,
                     "%s: node %u does not know where to find the others: give "
-                    "the learner, node %u, a host or a bind with one port, or "
+                    "the %s, node %u, a host or a bind with one port, or "
                     "say --attach ENDPOINT",
-                    plan->path, (unsigned)plan->nodes[hosted->index].id, first);
+                    plan->path, (unsigned)plan->nodes[hosted->index].id,
+                    plan_role_names[plan->nodes[plan->first].role], first);
 }
 
 static int make_sink(struct hosted *hosted, const struct options *options,

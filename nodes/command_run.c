@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -9,14 +10,30 @@
 #include "simulated.h"
 #include "supervise.h"
 #include "threads.h"
+#include "watchdog.h"
 
 /* Signals that end a run in good order. */
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 #define N_ENDS (sizeof ends / sizeof ends[0])
 
+/* A run that was told to end, or is out of time, has so long; the supervisor
+ * takes less, but it cannot go on while nobody reads what it writes. */
+#define STOP_MS 10000
+
+static const char not_stopped[] =
+    "the run did not end when it had to: does nobody read its output? Its "
+    "nodes end with it; an ipc folder of its may be left";
+
+struct watched {
+    supervisor *watcher; /* borrow */
+    watchdog *dog;       /* own */
+};
+
 static void on_signal(void *self, int signal)
 {
-    supervisor_interrupt(self, signal);
+    struct watched *watched = self;
+    watchdog_set(watched->dog, STOP_MS, 128 + signal, not_stopped);
+    supervisor_interrupt(watched->watcher, signal);
 }
 
 static int run_processes(const struct options *options,
@@ -56,14 +73,23 @@ static int run_watched(const struct options *options, const struct setup *setup,
                        supervisor *watcher, bool *left)
 {
     ls_signals *signals = NULL;
-    const int status =
-        ls_signal_watch(&signals, ends, N_ENDS, on_signal, watcher);
-    if (status != LS_OK)
+    struct watched watched = {.watcher = watcher};
+    int status = watchdog_create(&watched.dog);
+    if (status == LS_OK)
+        status = ls_signal_watch(&signals, ends, N_ENDS, on_signal, &watched);
+    if (status != LS_OK) {
+        watchdog_destroy(&watched.dog);
         return command_failed(status);
+    }
+    if (options->timeout_s > 0.0 &&
+        options->timeout_s < INT_MAX / 1000 - STOP_MS)
+        watchdog_set(watched.dog, (int)(options->timeout_s * 1000.0) + STOP_MS,
+                     ls_status_exit_code(LS_ETIMEDOUT), not_stopped);
     const int exit_code = options->as == AS_THREADS
                               ? run_threads(options, setup, watcher, left)
                               : run_processes(options, setup, watcher, left);
     ls_signal_unwatch(&signals);
+    watchdog_destroy(&watched.dog);
     return exit_code;
 }
 

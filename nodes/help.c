@@ -14,6 +14,9 @@ static const char overview[] =
     "host\n"
     "  lockstep sim configs/barrier.yaml      does it hold, whatever goes "
     "wrong?\n"
+    "  lockstep call job.yaml 2 stats         ask a node of a run that goes "
+    "on\n"
+    "  lockstep bench learner                 is the learner kept busy?\n"
     "\n"
     "A job is one YAML file: which nodes there are, how they find each other,\n"
     "and what they train. Begin with a copy of configs/cartpole.yaml and\n"
@@ -22,7 +25,8 @@ static const char overview[] =
     "  lockstep run mine.yaml --set nodes.1.count=5    try another value\n"
     "  lockstep run mine.yaml --seed 7 --json          for a script\n"
     "\n"
-    "More: lockstep help run | node | check | sim | faults | config\n"
+    "More: lockstep help run | node | check | sim | call | bench | faults |\n"
+    "      config\n"
     "      lockstep --version\n"
     "      LS_LOG=info lockstep run …       what the nodes do, line by line\n"
     "\n"
@@ -104,11 +108,13 @@ static const char on_check[] =
     "started. Every problem is shown at once, with line and column; exit 78.\n";
 
 static const char on_sim[] =
-    "lockstep sim CONFIG - run members under one schedule of faults after the\n"
-    "other, and see whether what is promised holds\n"
+    "lockstep sim CONFIG - run members, or a service cluster, under one\n"
+    "schedule of faults after the other, and see whether what is promised "
+    "holds\n"
     "\n"
     "  lockstep sim configs/barrier.yaml                       100 seeds\n"
     "  lockstep sim configs/barrier.yaml --seeds 10000 --nodes 9\n"
+    "  lockstep sim configs/service.yaml --seeds 1000\n"
     "  lockstep sim configs/barrier.yaml --faults cuts\n"
     "  lockstep sim configs/barrier.yaml --faults configs/faults/storm.yaml\n"
     "  lockstep sim configs/barrier.yaml --seed 4711 --event-log 4711.log\n"
@@ -117,7 +123,7 @@ static const char on_sim[] =
     "Members do what `sim: {epochs: 15, pace_ms: 250, events: 1}` of the\n"
     "configuration says: so many epochs, before each a pause of up to pace_ms\n"
     "and so many reliable events to the others; one that fails begins again.\n"
-    "Watched is that\n"
+    "Of members is watched that\n"
     "\n"
     "  early    nobody leaves an epoch before everyone has entered it\n"
     "  all      when one leaves an epoch, so do all who entered it\n"
@@ -127,6 +133,15 @@ static const char on_sim[] =
     "  events   a reliable event is got once, in order, or its sender told\n"
     "  queues   what is under way stays below a bound\n"
     "  end      nothing is left\n"
+    "\n"
+    "and of a service cluster, which is one with a coordinator, that\n"
+    "\n"
+    "  once     no work is given to two, no version or sample comes twice\n"
+    "  lost     no work, sample or policy is lost\n"
+    "  calls    each ends, once, and by its deadline\n"
+    "  stale    nobody answers for another work than it was asked for\n"
+    "  infos    N iterations are N + 1 infos, one of them done\n"
+    "  bound, queues, end   as above\n"
     "\n"
     "A violation ends the sweep: exit 1, with the seed, the promise, the last\n"
     "events, and the command that runs it again. docs/debugging.md goes on\n"
@@ -138,14 +153,91 @@ static const char on_sim[] =
     "  --faults F        what goes wrong; default all; lockstep help faults\n"
     "  --event-log FILE  every event, a line each\n"
     "  --nodes N, --set key=value, --json   as for run\n"
-    "  --sabotage WHAT   break the barrier on purpose, to see it found:\n"
+    "  --sabotage WHAT   break something on purpose, to see it found:\n"
     "                      no-retransmit         nothing is asked twice\n"
     "                      ack-without-epoch     an answer counts in any "
     "epoch\n"
     "                      count-instead-of-set  answers are counted, not who\n"
     "                                            gave them\n"
     "                      one-phase, eager      who hears of all, or has\n"
-    "                                            entered, leaves\n";
+    "                                            entered, leaves\n"
+    "                    and of a service cluster:\n"
+    "                      same-attempt          a work that is given out "
+    "again\n"
+    "                                            is not told from before\n"
+    "                      stale-samples         a collector brings what it "
+    "had\n"
+    "                                            ready for its last work\n"
+    "                      from-scratch          a learner that takes over\n"
+    "                                            begins anew\n"
+    "                      no-fencing            one that was replaced still\n"
+    "                                            commits\n";
+
+static const char on_call[] =
+    "lockstep call CONFIG NODE NAME ['{json}'] - ask a node of a run that goes "
+    "on\n"
+    "\n"
+    "  lockstep call configs/cartpole.yaml 0 ping\n"
+    "  lockstep call configs/cartpole.yaml learner stats --json | jq .data\n"
+    "  lockstep call configs/cartpole-service.yaml 1 resource\n"
+    "  lockstep call job.yaml 1 my_call '{\"speed\": 2.5, \"names\": "
+    "[\"a\"]}'\n"
+    "\n"
+    "NODE is an id, or a role that only one node has. Every node serves ping\n"
+    "and stats; those of a service job also what docs/services.md lists, most\n"
+    "of it to their coordinator alone. What is asked is JSON, or YAML; {}\n"
+    "when it is left out.\n"
+    "\n"
+    "A run tells in OUT/run.yaml where its nodes are. Nodes that were started\n"
+    "one by one are found by their host or bind in the configuration, or by\n"
+    "--attach. The caller joins the world of the job as a guest, asks, and\n"
+    "leaves; the run does not notice.\n"
+    "\n"
+    "  --wait-ms N       for finding the node and for its answer; default "
+    "10000\n"
+    "  --channel N       call it under another channel than the job's\n"
+    "  --json            one line: state, code, and data or message\n"
+    "  --attach E        where a node of the job listens\n"
+    "  --bind E, --advertise E   where the nodes reach the caller, when they "
+    "are\n"
+    "                    on other hosts\n"
+    "  --seed, --set, --out   as the run was given them\n"
+    "\n"
+    "Exit codes: 0 completed, 1 it failed or was refused, 2 usage, 69 the "
+    "node\n"
+    "was lost or not to be reached, 78 the configuration is wrong, or no run "
+    "of\n"
+    "it goes on, 124 out of time.\n";
+
+static const char on_bench[] =
+    "lockstep bench learner - how busy stacks and loaders keep a learner\n"
+    "\n"
+    "  lockstep bench learner                          4 stacks, 4 loaders\n"
+    "  lockstep bench learner --stacks 1 --loaders 1   nothing overlaps\n"
+    "  lockstep bench learner --load-us 6000           loading is the slower\n"
+    "  lockstep bench learner --load-us 0 --train-us 0 --batch-bytes 1\n"
+    "                                                  the learner's own time\n"
+    "  lockstep bench learner --devices cuda --batch-bytes 67108864\n"
+    "  lockstep bench learner --devices cpu:0,cpu:1    half a batch on each\n"
+    "  lockstep bench learner --json | jq .ratio\n"
+    "\n"
+    "A load fills the buffer of a stack, uploads it and rests until its time\n"
+    "is over; a pass rests. Shown is where the time of the threads went, and\n"
+    "the batches per second beside the ideal: those of the slower of the two,\n"
+    "loading or training, if it never waited.\n"
+    "\n"
+    "  --stacks N        batches loaded or trained at a time; default 4\n"
+    "  --loaders N       threads that load; 0: the learner itself; default 4\n"
+    "  --passes N        over each batch; default 1\n"
+    "  --queue N         batches that wait to be loaded; default 16\n"
+    "  --devices LIST    cpu, cpu:CORE, cuda, cuda:NUMBER; default cpu\n"
+    "  --batch-bytes N   over all devices; default 1048576\n"
+    "  --load-us N       a load takes at least so long; default 2000\n"
+    "  --train-us N      a pass takes so long; default 2000\n"
+    "  --seconds S       default 3\n"
+    "  --json            one line of JSON on stdout\n"
+    "\n"
+    "docs/learner.md tells how to choose the sizes.\n";
 
 static const char on_faults[] =
     "--faults F - what goes wrong in a simulation: a name, or a file\n"
@@ -203,7 +295,7 @@ static const char on_config[] =
     "    silence_ms: 2000       after it a peer is lost\n"
     "    insecure: false        true: allow tcp beyond this machine\n"
     "  nodes:\n"
-    "    - role: learner        exactly one\n"
+    "    - role: learner        exactly one, but with a coordinator\n"
     "    - {role: collector, count: 3}\n"
     "    - role: evaluator      each item may also say: id, labels, and for\n"
     "                           `lockstep node` host or bind, advertise, "
@@ -213,7 +305,14 @@ static const char on_config[] =
     "                           or restart: the node is started again\n"
     "      max_restarts: 3      each node, then the run fails\n"
     "      backoff_ms: 100      before a restart; doubles up to 10 s\n"
-    "  learner: {checkpoint_every: 10}   updates; for its own restart only\n"
+    "  learner:                 lockstep help bench, docs/learner.md\n"
+    "    passes: 1              over what an iteration brought\n"
+    "    device: cpu            or cpu:3, cuda, cuda:1; or a list, with a\n"
+    "                           share of the batch for each\n"
+    "    queue: 16              batches that wait to be loaded\n"
+    "    stacks: 1              batches loaded or trained at a time\n"
+    "    loaders: 0             threads that load; 0: between the passes\n"
+    "    checkpoint_every: 10   updates; for its own restart only\n"
     "  collector: {envs: 8, steps: 64}   environments each; steps of each per\n"
     "                           iteration\n"
     "  evaluator: {episodes: 20, solved: 475, every: 1}\n"
@@ -224,6 +323,29 @@ static const char on_config[] =
     "                           - {role: member, count: 5}\n"
     "  sim: {epochs: 15, pace_ms: 250, events: 1}   of members in `lockstep "
     "sim`\n"
+    "  coordinator:             of a service job, which is one with a node\n"
+    "                           {role: coordinator}: it gives learners and\n"
+    "                           collectors their work; see docs/services.md\n"
+    "    iterations: 0          of the learner; 0: until it is solved\n"
+    "    eval_interval_s: 60    a collector evaluates each so many seconds\n"
+    "    batch: 12              samples of an iteration; default one of each\n"
+    "                           environment, up to 256\n"
+    "    samples_per_work: 16   then the collector may be given another work\n"
+    "    unroll: 64             steps of a sample; default collector.steps\n"
+    "    split: 1               so many parts of it are samples of their own\n"
+    "    ahead: 1               samples that a collector makes unasked\n"
+    "    send_policy_freq: 1    the policy is committed, and an info sent,\n"
+    "    send_info_freq: 1      each so many iterations\n"
+    "    patience_s: 60         a member keeps its work without a coordinator\n"
+    "    journal: true          for the coordinator's own restart\n"
+    "    learner_expiry_s: 600, collector_expiry_s: 30, retry_s: 3\n"
+    "                           of a work that nobody is there for, or takes\n"
+    "    channel: 1             its calls name it\n"
+    "    data: {store: bus, max_mib: 256}   or {store: files, path_data: DIR,\n"
+    "                           path_policy: DIR}\n"
+    "    replay: {mode: fifo, capacity: 4096, min_size: 1, valid_ratio: 1,\n"
+    "             samples_per_insert: 0, error_buffer: 0, max_staleness: 0,\n"
+    "             max_times_sampled: 0}     or mode: priority\n"
     "  env: {…}                 the plugin's own\n"
     "  policy: {…}              the plugin's own\n";
 
@@ -231,8 +353,9 @@ static const struct topic {
     const char *name;
     const char *text;
 } topics[] = {
-    {"run", on_run}, {"node", on_node},     {"check", on_check},
-    {"sim", on_sim}, {"faults", on_faults}, {"config", on_config},
+    {"run", on_run},       {"node", on_node},     {"check", on_check},
+    {"sim", on_sim},       {"call", on_call},     {"bench", on_bench},
+    {"faults", on_faults}, {"config", on_config},
 };
 #define N_TOPICS (sizeof topics / sizeof topics[0])
 
@@ -251,11 +374,13 @@ int help_print(FILE *to, const char *topic)
         }
     }
     const char *nearest = ls_nearest(topic, names, N_TOPICS);
-    return ls_error(
-        LS_EINVAL, "there is no help on \"%s\"%s%s%s", topic,
-        nearest != NULL ? "; did you mean \"" : "",
-        nearest != NULL ? nearest : "",
-        nearest != NULL ? "\"?" : ": run, node, check, sim, faults, config");
+    return ls_error(LS_EINVAL, "there is no help on \"%s\"%s%s%s", topic,
+                    nearest != NULL ? "; did you mean \"" : "",
+                    nearest != NULL ? nearest : "",
+                    nearest != NULL
+                        ? "\"?"
+                        : ": run, node, check, sim, call, bench, faults, "
+                          "config");
 }
 
 void help_print_short(FILE *to)
@@ -263,6 +388,7 @@ void help_print_short(FILE *to)
     fputs("lockstep run CONFIG      start every node of a job here\n"
           "lockstep check CONFIG    is the file right? what would run?\n"
           "lockstep sim CONFIG      does it hold, whatever goes wrong?\n"
+          "lockstep call CONFIG NODE NAME    ask a node of a run\n"
           "lockstep --help          more, with examples\n",
           to);
 }

@@ -16,6 +16,11 @@ void json_int(ls_writer *out, const char *key, int64_t value);
 void json_double(ls_writer *out, const char *key, double value);
 void json_bool(ls_writer *out, const char *key, bool value);
 
+/* A key, and under it the one value that these bytes of msgpack are, of numbers
+ * and texts; null when they are none. A number that is not finite is null. */
+void json_msgpack(ls_writer *out, const char *key, const void *data,
+                  size_t size);
+
 /* A text of any origin: what is not UTF-8 gets '?' for every byte beyond
  * ASCII. */
 void json_any_string(ls_writer *out, const char *text);

@@ -1,4 +1,4 @@
-/* lockstep - the program: run, node, check. */
+/* lockstep - the program. */
 #include <stdio.h>
 
 #include "command.h"
@@ -20,6 +20,10 @@ int main(int argc, char **argv)
         return command_check(&options);
     case COMMAND_SIM:
         return command_sim(&options);
+    case COMMAND_CALL:
+        return command_call(&options);
+    case COMMAND_BENCH:
+        return command_bench(&options);
     case COMMAND_VERSION:
         printf("lockstep %s\n", version_text());
         return 0;

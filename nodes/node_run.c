@@ -8,9 +8,9 @@
 #include "lockstep/event.h"
 #include "lockstep/log.h"
 
-#include "company.h"
 #include "memory.h"
-#include "role.h"
+#include "node_calls.h"
+#include "work.h"
 
 /* Where it stands, which decides what a cancel has to interrupt. */
 enum phase { PHASE_IDLE, PHASE_JOINING, PHASE_RUNNING, PHASE_OVER };
@@ -21,10 +21,11 @@ struct node_run {
     struct plan_endpoints endpoints;
     struct report_sink sink;
     ls_runtime *runtime; /* borrow */
-    struct role role;
+    const struct work_kind *kind;
+    void *work;        /* own */
     uint32_t *members; /* own; ids of the world: n_members */
     size_t n_members;
-    company *others; /* own */
+    struct node_calls calls;
 
     ls_mutex mutex; /* what follows */
     enum phase phase;
@@ -43,6 +44,14 @@ static bool is_gone(const struct node_run_options *options, uint32_t id)
     return false;
 }
 
+/* Whether it has to be there for this one to begin. In a service job that is
+ * the coordinator, which takes the others as they come. */
+static bool is_awaited(const node_run *run, size_t index)
+{
+    return !plan_is_service(run->plan) || index == run->index ||
+           index == run->plan->first;
+}
+
 static int set_members(node_run *run, const struct node_run_options *options)
 {
     const struct plan *plan = run->plan;
@@ -50,7 +59,7 @@ static int set_members(node_run *run, const struct node_run_options *options)
     if (run->members == NULL)
         return ls_error(LS_ENOMEM, "the members of the world");
     for (size_t i = 0; i < plan->n_nodes; i++) {
-        if (!is_gone(options, plan->nodes[i].id))
+        if (!is_gone(options, plan->nodes[i].id) && is_awaited(run, i))
             run->members[run->n_members++] = plan->nodes[i].id;
     }
     return LS_OK;
@@ -75,11 +84,18 @@ int node_run_create(node_run **out, const struct node_run_options *options)
         return status;
     }
     status = set_members(run, options);
+    run->kind = work_kind_of(plan, index);
     if (status == LS_OK)
-        status = role_init(
-            &run->role, plan, index, options->generation,
-            options->plugin != NULL ? plugin_table(options->plugin) : NULL,
-            options->sink, options->watch);
+        status = run->kind->create(
+            &run->work,
+            &(struct work_options){.plan = plan,
+                                   .index = index,
+                                   .generation = options->generation,
+                                   .plugin = options->plugin != NULL
+                                                 ? plugin_table(options->plugin)
+                                                 : NULL,
+                                   .sink = options->sink,
+                                   .watch = options->watch});
     if (status != LS_OK) {
         ls_mutex_fini(&run->mutex);
         free(run->members);
@@ -94,7 +110,7 @@ void node_run_destroy(node_run **run)
 {
     if (run == NULL || *run == NULL)
         return;
-    role_fini(&(*run)->role);
+    (*run)->kind->destroy((*run)->work);
     ls_mutex_fini(&(*run)->mutex);
     free((*run)->members);
     free(*run);
@@ -142,6 +158,7 @@ static int create_node(node_run *run)
     options.job = plan->job;
     options.id = planned->id;
     options.role = plan_role_names[planned->role];
+    options.labels = PLAN_LABEL;
     options.bind = endpoints->bind;
     options.advertise =
         endpoints->advertise[0] != '\0' ? endpoints->advertise : NULL;
@@ -150,6 +167,7 @@ static int create_node(node_run *run)
     options.topology = plan->world.topology;
     options.world_size = (uint32_t)run->n_members;
     options.members = run->members;
+    options.world_max = plan_world_max(plan);
     options.config_hash = plan->hash;
     options.start_timeout_ms = plan->world.start_timeout_ms;
     options.heartbeat_ms = plan->world.heartbeat_ms;
@@ -173,10 +191,8 @@ static int create_task(node_run *run)
             .roles = plan_role_names[planned->role],
             .labels = planned->labels[0] != '\0' ? planned->labels : NULL,
         });
-    if (status == LS_OK)
-        role_use(&run->role, run->task);
     return status == LS_OK
-               ? company_create(&run->others, run->plan, run->index, run->task)
+               ? run->kind->use(run->work, run->task, run->calls.calls)
                : status;
 }
 
@@ -185,7 +201,8 @@ static int join_world(node_run *run)
     int status = ls_node_open(run->node);
     if (status != LS_OK)
         return status;
-    struct report report = role_report(&run->role, NULL, REPORT_BOUND);
+    struct report report =
+        report_of(run->plan->nodes[run->index].id, REPORT_BOUND);
     (void)snprintf(report.endpoint, sizeof report.endpoint, "%s",
                    ls_node_endpoint(run->node));
     run->sink.put(run->sink.self, &report);
@@ -203,13 +220,16 @@ static int live(node_run *run)
 {
     int status = create_node(run);
     if (status == LS_OK)
+        status =
+            node_calls_open(&run->calls, run->node, plan_channel(run->plan));
+    if (status == LS_OK)
         status = create_task(run);
     if (status == LS_OK)
         status = join_world(run);
     if (status == LS_OK)
         status = enter(run, PHASE_RUNNING);
     if (status == LS_OK)
-        status = company_run(run->others);
+        status = run->kind->run(run->work);
 
     ls_mutex_lock(&run->mutex);
     run->phase = PHASE_OVER;
@@ -247,13 +267,13 @@ static void write_losses(ls_node *node, char *text, size_t size)
 /* Counters and traffic, as they are before the node leaves. */
 static struct report last_report(node_run *run, int status)
 {
-    struct report report = role_report(
-        &run->role, run->task, status == LS_OK ? REPORT_DONE : REPORT_FAILED);
+    struct report report =
+        report_of(run->plan->nodes[run->index].id,
+                  status == LS_OK ? REPORT_DONE : REPORT_FAILED);
     report.status = status;
     if (status != LS_OK)
         (void)snprintf(report.text, sizeof report.text, "%s", ls_error_text());
-    (void)snprintf(report.weights, sizeof report.weights, "%s",
-                   run->role.weights);
+    run->kind->report(run->work, &report);
     report.peak_kib = memory_peak_kib();
     if (run->node == NULL)
         return report;
@@ -281,8 +301,12 @@ int node_run_go(node_run *run)
     run->sink.put(run->sink.self, &report);
     if (run->node != NULL)
         ls_node_stop(run->node, status);
-    company_destroy(&run->others);
+    if (run->kind->leave != NULL)
+        run->kind->leave(run->work);
     ls_task_destroy(&run->task);
+    node_calls_close(&run->calls);
+    if (run->kind->close != NULL)
+        run->kind->close(run->work);
     ls_node_destroy(&run->node);
     if (status != LS_OK)
         status = ls_error(status, "%s", report.text);

@@ -5,10 +5,10 @@
 #ifndef LOCKSTEP_NODE_RUN_H
 #define LOCKSTEP_NODE_RUN_H
 
+#include "node_watch.h"
 #include "plan.h"
 #include "plugin_load.h"
 #include "report.h"
-#include "role_member.h"
 
 typedef struct node_run node_run;
 
@@ -18,8 +18,8 @@ struct node_run_options {
     const struct plugin *plugin; /* borrow; NULL: members need none */
     const struct plan_endpoints *endpoints; /* copied */
     struct report_sink sink;                /* called from the thread of go */
-    ls_runtime *runtime;              /* borrow; NULL: ls_runtime_threads() */
-    const struct member_watch *watch; /* borrow; NULL: nobody watches */
+    ls_runtime *runtime; /* borrow; NULL: ls_runtime_threads() */
+    struct node_watch watch;
 
     /* Of a node that is started again: how often it was before, and the ids of
      * those that the run has gone on without. Copied. */
@@ -30,14 +30,14 @@ struct node_run_options {
 
 /* Make the node's environments and policy; nothing is on any network yet.
  * out:    own; written on success only; give it to node_run_destroy().
- * Errors: those of role_init(); LS_ENOMEM. */
+ * Errors: those of role_init() and agent_init(); LS_ENOMEM. */
 LS_MUST_USE int node_run_create(node_run **out,
                                 const struct node_run_options *options);
 void node_run_destroy(node_run **run);
 
 /* Listen, attach, wait for the world, run to the end and leave. The reports
  * begin with `bound` and end with `done` or `failed`, just before it leaves.
- * Errors: those of ls_node_start() and company_run(). */
+ * Errors: those of ls_node_start(), company_run() and ls_task_run(). */
 LS_MUST_USE int node_run_go(node_run *run);
 
 /* End it soon, wherever it stands: go then returns `status`. The first call

@@ -1,4 +1,4 @@
-#include "options.h"
+#include "options_parts.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -22,6 +22,7 @@ enum option_kind {
     OPTION_SEEDS,
     OPTION_FIRST,
     OPTION_SABOTAGE,
+    OPTION_BENCH, /* read by options_bench() */
     OPTION_ID,
     OPTION_BIND,
     OPTION_ADVERTISE,
@@ -29,13 +30,21 @@ enum option_kind {
     OPTION_REPORT_FD,
     OPTION_PARENT,
     OPTION_GENERATION,
-    OPTION_GONE
+    OPTION_GONE,
+    OPTION_WAIT_MS,
+    OPTION_CHANNEL
 };
 
 #define ON(command) (1u << (command))
 #define ON_ALL                                                                 \
-    (ON(COMMAND_RUN) | ON(COMMAND_NODE) | ON(COMMAND_CHECK) | ON(COMMAND_SIM))
-#define ON_SIM (ON(COMMAND_RUN) | ON(COMMAND_SIM))
+    (ON(COMMAND_RUN) | ON(COMMAND_NODE) | ON(COMMAND_CHECK) |                  \
+     ON(COMMAND_SIM) | ON(COMMAND_CALL))
+#define ON_SIM   (ON(COMMAND_RUN) | ON(COMMAND_SIM))
+#define ON_JOIN  (ON(COMMAND_NODE) | ON(COMMAND_CALL))
+#define ON_BENCH ON(COMMAND_BENCH)
+
+/* A day. */
+#define WAIT_MS_MAX 86400000
 
 static const struct option_spec {
     const char *name;
@@ -46,7 +55,7 @@ static const struct option_spec {
     {"--seed", OPTION_SEED, "a number", ON_ALL},
     {"--set", OPTION_SET, "key=value", ON_ALL},
     {"--out", OPTION_OUT, "a folder", ON_ALL},
-    {"--json", OPTION_JSON, NULL, ON_ALL},
+    {"--json", OPTION_JSON, NULL, ON_ALL | ON_BENCH},
     {"--nodes", OPTION_NODES, "a number of nodes", ON_ALL},
     {"--as", OPTION_AS, "processes, threads or sim", ON(COMMAND_RUN)},
     {"--timeout", OPTION_TIMEOUT, "seconds", ON(COMMAND_RUN)},
@@ -55,14 +64,25 @@ static const struct option_spec {
     {"--seeds", OPTION_SEEDS, "a number of seeds", ON(COMMAND_SIM)},
     {"--first", OPTION_FIRST, "a seed", ON(COMMAND_SIM)},
     {"--sabotage", OPTION_SABOTAGE, "what to break", ON(COMMAND_SIM)},
+    {"--devices", OPTION_BENCH, "names of devices", ON_BENCH},
+    {"--seconds", OPTION_BENCH, "seconds", ON_BENCH},
+    {"--queue", OPTION_BENCH, "a number of batches", ON_BENCH},
+    {"--stacks", OPTION_BENCH, "a number of stacks", ON_BENCH},
+    {"--loaders", OPTION_BENCH, "a number of threads", ON_BENCH},
+    {"--passes", OPTION_BENCH, "a number of passes", ON_BENCH},
+    {"--load-us", OPTION_BENCH, "a time in us", ON_BENCH},
+    {"--train-us", OPTION_BENCH, "a time in us", ON_BENCH},
+    {"--batch-bytes", OPTION_BENCH, "a number of bytes", ON_BENCH},
     {"--id", OPTION_ID, "a node's id", ON(COMMAND_NODE)},
-    {"--bind", OPTION_BIND, "an endpoint", ON(COMMAND_NODE)},
-    {"--advertise", OPTION_ADVERTISE, "an endpoint", ON(COMMAND_NODE)},
-    {"--attach", OPTION_ATTACH, "an endpoint", ON(COMMAND_NODE)},
+    {"--bind", OPTION_BIND, "an endpoint", ON_JOIN},
+    {"--advertise", OPTION_ADVERTISE, "an endpoint", ON_JOIN},
+    {"--attach", OPTION_ATTACH, "an endpoint", ON_JOIN},
     {"--report-fd", OPTION_REPORT_FD, "a descriptor", ON(COMMAND_NODE)},
     {"--parent", OPTION_PARENT, "a process id", ON(COMMAND_NODE)},
     {"--generation", OPTION_GENERATION, "a number", ON(COMMAND_NODE)},
     {"--gone", OPTION_GONE, "ids", ON(COMMAND_NODE)},
+    {"--wait-ms", OPTION_WAIT_MS, "milliseconds", ON(COMMAND_CALL)},
+    {"--channel", OPTION_CHANNEL, "a number", ON(COMMAND_CALL)},
 };
 #define N_SPECS (sizeof specs / sizeof specs[0])
 
@@ -70,26 +90,33 @@ static const char *const command_names[] = {
     [COMMAND_NONE] = "",           [COMMAND_HELP] = "help",
     [COMMAND_VERSION] = "version", [COMMAND_RUN] = "run",
     [COMMAND_NODE] = "node",       [COMMAND_CHECK] = "check",
-    [COMMAND_SIM] = "sim",
+    [COMMAND_SIM] = "sim",         [COMMAND_CALL] = "call",
+    [COMMAND_BENCH] = "bench",
 };
 #define N_COMMANDS (sizeof command_names / sizeof command_names[0])
 
-static int parse_whole(const char *name, const char *text, uint64_t max,
-                       uint64_t *out)
+int options_whole(const char *name, const char *text, uint64_t min,
+                  uint64_t max, uint64_t *out)
 {
     char *end;
     errno = 0;
     const unsigned long long value = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
-        value > max)
-        return ls_error(LS_EINVAL,
-                        "%s %s: expected a whole number from 0 to %llu", name,
-                        text, (unsigned long long)max);
+        value < min || value > max)
+        return ls_error(
+            LS_EINVAL, "%s %s: expected a whole number from %llu to %llu", name,
+            text, (unsigned long long)min, (unsigned long long)max);
     *out = value;
     return LS_OK;
 }
 
-static int parse_seconds(const char *name, const char *text, double *out)
+static int parse_whole(const char *name, const char *text, uint64_t max,
+                       uint64_t *out)
+{
+    return options_whole(name, text, 0, max, out);
+}
+
+int options_seconds(const char *name, const char *text, double *out)
 {
     char *end;
     const double value = strtod(text, &end);
@@ -177,11 +204,46 @@ static const char **place_of(struct options *out, enum option_kind kind)
     }
 }
 
+/* Numbers that fit an int, or 32 bits. */
+static int parse_small(struct options *out, const struct option_spec *spec,
+                       const char *text)
+{
+    uint64_t number = 0;
+    const bool is_int =
+        spec->kind == OPTION_REPORT_FD || spec->kind == OPTION_PARENT;
+    const uint64_t most = spec->kind == OPTION_WAIT_MS ? WAIT_MS_MAX
+                          : is_int                     ? INT_MAX
+                                                       : UINT32_MAX;
+    const int status = parse_whole(spec->name, text, most, &number);
+    switch (spec->kind) {
+    case OPTION_ID:
+        out->id = (uint32_t)number;
+        out->has_id = true;
+        break;
+    case OPTION_REPORT_FD:
+        out->report_fd = (int)number;
+        break;
+    case OPTION_PARENT:
+        out->parent = (long)number;
+        break;
+    case OPTION_WAIT_MS:
+        out->wait_ms = number > 0 ? (int)number : 1;
+        break;
+    case OPTION_CHANNEL:
+        out->channel = (uint32_t)number;
+        break;
+    case OPTION_GENERATION:
+        out->generation = (unsigned)number;
+        break;
+    default:
+        break;
+    }
+    return status;
+}
+
 static int parse_value(struct options *out, const struct option_spec *spec,
                        char *text)
 {
-    uint64_t number = 0;
-    int status = LS_OK;
     if (text == NULL) { /* --json: the one that nothing follows */
         out->json = true;
         return LS_OK;
@@ -201,40 +263,22 @@ static int parse_value(struct options *out, const struct option_spec *spec,
     case OPTION_AS:
         return parse_as(out, text);
     case OPTION_TIMEOUT:
-        return parse_seconds(spec->name, text, &out->timeout_s);
+        return options_seconds(spec->name, text, &out->timeout_s);
     case OPTION_NODES:
         return parse_nodes(out, spec->name, text);
     case OPTION_SEEDS:
         return parse_whole(spec->name, text, INT64_MAX, &out->n_seeds);
     case OPTION_FIRST:
         return parse_whole(spec->name, text, INT64_MAX, &out->first_seed);
-    case OPTION_ID:
-        status = parse_whole(spec->name, text, UINT32_MAX, &number);
-        out->id = (uint32_t)number;
-        out->has_id = true;
-        return status;
     case OPTION_ATTACH:
         if (out->n_attach == OPTIONS_REPEATS_MAX)
             return ls_error(LS_EINVAL, "--attach: at most %d of them",
                             OPTIONS_REPEATS_MAX);
         out->attach[out->n_attach++] = text;
         return LS_OK;
-    case OPTION_REPORT_FD:
-        status = parse_whole(spec->name, text, INT_MAX, &number);
-        out->report_fd = (int)number;
-        return status;
-    case OPTION_PARENT:
-        status = parse_whole(spec->name, text, INT_MAX, &number);
-        out->parent = (long)number;
-        return status;
-    case OPTION_GENERATION:
-        status = parse_whole(spec->name, text, UINT32_MAX, &number);
-        out->generation = (unsigned)number;
-        return status;
     default:
-        break;
+        return parse_small(out, spec, text);
     }
-    return LS_OK;
 }
 
 static int unknown_option(enum command command, const char *text)
@@ -289,7 +333,8 @@ static int parse_option(struct options *out, int argc, char **argv, int *at)
                             spec->value);
         value = argv[++*at];
     }
-    return parse_value(out, spec, value);
+    return spec->kind == OPTION_BENCH ? options_bench(out, spec->name, value)
+                                      : parse_value(out, spec, value);
 }
 
 static int parse_command(struct options *out, const char *text)
@@ -319,7 +364,7 @@ static int parse_command(struct options *out, const char *text)
                         text, nearest);
     return ls_error(LS_EINVAL,
                     "there is no \"lockstep %s\"; there are run, node, check, "
-                    "sim and help",
+                    "sim, call, bench and help",
                     text);
 }
 
@@ -331,6 +376,21 @@ static int parse_word(struct options *out, const char *text)
     }
     if (out->command == COMMAND_HELP || out->command == COMMAND_VERSION)
         return ls_error(LS_EINVAL, "\"%s\" is one word too many", text);
+    const char **places[] = {&out->config, &out->node, &out->name,
+                             &out->argument};
+    for (size_t i = 0; i < 4 && out->command == COMMAND_CALL; i++) {
+        if (*places[i] != NULL)
+            continue;
+        *places[i] = text;
+        return LS_OK;
+    }
+    if (out->command == COMMAND_CALL)
+        return ls_error(LS_EINVAL,
+                        "\"%s\" is one word too many: is what is asked in "
+                        "quotes, as in '{\"key\": 1}'?",
+                        text);
+    if (out->command == COMMAND_BENCH)
+        return options_bench_word(out, text);
     if (out->config != NULL)
         return ls_error(LS_EINVAL,
                         "two configurations, %s and %s; one run takes one",
@@ -344,16 +404,25 @@ static int check_complete(const struct options *options)
     if (options->command < COMMAND_RUN)
         return LS_OK;
     const char *command = command_names[options->command];
+    if (options->command == COMMAND_BENCH)
+        return options_bench_complete(options);
     if (options->config == NULL)
         return ls_error(LS_EINVAL,
                         "which configuration? As in: lockstep %s "
-                        "configs/cartpole.yaml",
-                        command);
+                        "configs/cartpole.yaml%s",
+                        command,
+                        options->command == COMMAND_CALL   ? " 0 ping"
+                        : options->command == COMMAND_NODE ? " --id 0"
+                                                           : "");
     if (options->command == COMMAND_NODE && !options->has_id)
         return ls_error(LS_EINVAL,
                         "which node? As in: lockstep node %s --id 0; "
                         "lockstep check %s lists them",
                         options->config, options->config);
+    if (options->command == COMMAND_CALL && options->name == NULL)
+        return ls_error(LS_EINVAL, "which %s? As in: lockstep call %s 1 ping",
+                        options->node == NULL ? "node" : "call",
+                        options->config);
     if (options->command == COMMAND_RUN && options->as != AS_SIM &&
         (options->faults != NULL || options->event_log != NULL))
         return ls_error(LS_EINVAL, "%s is for a simulation: add --as sim",
@@ -363,7 +432,9 @@ static int check_complete(const struct options *options)
 
 int options_parse(struct options *out, int argc, char **argv)
 {
-    struct options options = {.report_fd = -1, .n_seeds = 100};
+    struct options options = {
+        .report_fd = -1, .n_seeds = 100, .wait_ms = 10000};
+    options_bench_init(&options);
     if (argc < 2) {
         *out = options;
         return LS_OK;

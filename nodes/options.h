@@ -17,7 +17,9 @@ enum command {
     COMMAND_RUN,
     COMMAND_NODE,
     COMMAND_CHECK,
-    COMMAND_SIM
+    COMMAND_SIM,
+    COMMAND_CALL,
+    COMMAND_BENCH
 };
 
 /* What runs the nodes of `run`. */
@@ -52,7 +54,23 @@ struct options {
     uint64_t first_seed;
     const char *sabotage; /* NULL: none */
 
-    /* node */
+    /* call */
+    const char *node;     /* an id, or a role that one node has */
+    const char *name;     /* of the call */
+    const char *argument; /* JSON, or YAML; NULL: none was given */
+    int wait_ms;
+    uint32_t channel; /* 0: the job's */
+
+    /* bench */
+    struct {
+        const char *what;    /* learner */
+        const char *devices; /* "cpu:0,cpu:1" */
+        uint64_t queue, stacks, loaders, passes;
+        uint64_t load_us, train_us, batch_bytes;
+        double seconds;
+    } bench;
+
+    /* node; and bind, advertise and attach: call */
     uint32_t id;
     bool has_id;
     const char *bind;

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lockstep/device.h"
 #include "lockstep/random.h"
 
 const char *const plan_role_names[PLAN_N_ROLES + 1] = {
-    "learner", "collector", "evaluator", "member", NULL};
+    "learner", "collector", "evaluator", "member", "coordinator", NULL};
 const char *const plan_transport_names[] = {"tcp", "ipc", "inproc", NULL};
 const char *const plan_topology_names[] = {"mesh", "star", NULL};
 const char *const plan_policy_names[] = {"fail", "go_on", "restart", NULL};
@@ -104,14 +105,39 @@ static void read_sim(struct plan_sim *sim, ls_config_section *section)
     sim->pace_ms = (int)ls_config_int(section, "pace_ms", 250, 0, 60000);
 }
 
+static void read_devices(struct plan_learner *learner,
+                         ls_config_section *section)
+{
+    const size_t n = ls_config_n_strings(section, "device");
+    if (n > PLAN_DEVICES_MAX)
+        ls_config_problem(section, "device", "%zu devices; at most %d", n,
+                          PLAN_DEVICES_MAX);
+    for (size_t i = 0; i < n && i < PLAN_DEVICES_MAX; i++) {
+        const char *const name = ls_config_string_at(section, "device", i);
+        if (ls_device_check_name(name) != LS_OK)
+            ls_config_problem(section, "device", "%s", ls_error_text());
+        learner->devices[learner->n_devices++] = name;
+    }
+    if (learner->n_devices == 0)
+        learner->devices[learner->n_devices++] = "cpu";
+}
+
 /* Only a learner that is started again has a use for a checkpoint. */
 static void read_learner(struct plan *plan, ls_config_section *root)
 {
-    ls_config_section *learner = ls_config_section_at(root, "learner");
+    if (plan_is_service(plan))
+        return; /* it goes on from the policy that it committed last */
+    struct plan_learner *learner = &plan->learner;
+    ls_config_section *section = ls_config_section_at(root, "learner");
     const bool restarts = plan->n_nodes > plan->first &&
                           plan->nodes[plan->first].policy == PLAN_RESTART;
-    plan->checkpoint_every = ls_config_int(learner, "checkpoint_every",
-                                           restarts ? 10 : 0, 0, INT32_MAX);
+    learner->queue = (size_t)ls_config_int(section, "queue", 16, 1, 65536);
+    learner->stacks = (size_t)ls_config_int(section, "stacks", 1, 1, 256);
+    learner->loaders = (size_t)ls_config_int(section, "loaders", 0, 0, 256);
+    learner->passes = (unsigned)ls_config_int(section, "passes", 1, 1, 65536);
+    read_devices(learner, section);
+    learner->checkpoint_every = ls_config_int(section, "checkpoint_every",
+                                              restarts ? 10 : 0, 0, INT32_MAX);
 }
 
 static void read_job(struct plan *plan, ls_config_section *root)
@@ -161,8 +187,10 @@ int plan_read(struct plan *out, ls_config **config, const char *path)
         status = plan_read_nodes(&plan, root);
     if (!plan_is_of_members(&plan))
         (void)ls_config_require(root, "plugin");
-    if (status == LS_OK)
+    if (status == LS_OK) {
         read_learner(&plan, root);
+        status = plan_read_service(&plan, root);
+    }
     if (status != LS_OK) {
         plan_fini(&plan);
         return status;
@@ -185,6 +213,7 @@ void plan_fini(struct plan *plan)
             free(node->attach[k]);
     }
     free(plan->nodes);
+    plan_fini_service(&plan->service);
     free(plan->out);
     free(plan->path);
     ls_config_destroy(&plan->config);
@@ -194,6 +223,29 @@ void plan_fini(struct plan *plan)
 bool plan_is_of_members(const struct plan *plan)
 {
     return plan->n_nodes > 0 && plan->nodes[0].role == PLAN_MEMBER;
+}
+
+size_t plan_count(const struct plan *plan, enum plan_role role)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n_nodes; i++)
+        n += plan->nodes[i].role == role;
+    return n;
+}
+
+bool plan_is_service(const struct plan *plan)
+{
+    return plan_count(plan, PLAN_COORDINATOR) > 0;
+}
+
+uint32_t plan_world_max(const struct plan *plan)
+{
+    return (uint32_t)plan->n_nodes + PLAN_GUESTS_MAX;
+}
+
+uint32_t plan_channel(const struct plan *plan)
+{
+    return plan_is_service(plan) ? (uint32_t)plan->service.channel : 0;
 }
 
 void plan_set_run(struct plan *plan, long pid)

@@ -15,11 +15,15 @@
 #include "lockstep/config.h"
 #include "lockstep/node.h"
 
+#include "plan_service.h"
+
 enum plan_role {
     PLAN_LEARNER,
     PLAN_COLLECTOR,
     PLAN_EVALUATOR,
-    PLAN_MEMBER, /* only keeps step with the others; needs no plugin */
+    PLAN_MEMBER,      /* only keeps step with the others; needs no plugin */
+    PLAN_COORDINATOR, /* gives work to learners and collectors, who then do not
+                       * go in step: a service job */
     PLAN_N_ROLES
 };
 extern const char *const plan_role_names[PLAN_N_ROLES + 1]; /* NULL at last */
@@ -36,8 +40,9 @@ enum plan_policy {
 };
 extern const char *const plan_policy_names[];
 
-#define PLAN_NODES_MAX  1024
-#define PLAN_ATTACH_MAX 16
+#define PLAN_NODES_MAX   1024
+#define PLAN_ATTACH_MAX  16
+#define PLAN_DEVICES_MAX 64
 
 /* No restart waits longer. */
 #define PLAN_BACKOFF_MAX_MS 10000
@@ -79,6 +84,15 @@ struct plan_barrier {
     int sabotage;     /* enum ls_sabotage; what to break on purpose */
 };
 
+/* How the learner trains: lockstep/learner.h. */
+struct plan_learner {
+    size_t queue, stacks, loaders;
+    unsigned passes; /* over the trajectories of each iteration */
+    const char *devices[PLAN_DEVICES_MAX]; /* borrow: config */
+    size_t n_devices;                      /* >= 1; each has its share */
+    int64_t checkpoint_every;              /* updates between two; 0: none */
+};
+
 /* What members do instead in `lockstep sim`, where failures are borne. */
 struct plan_sim {
     int64_t epochs, events;
@@ -97,8 +111,8 @@ struct plan {
     struct plan_world world;
     struct plan_node *nodes; /* own; n_nodes, in the file's order */
     size_t n_nodes;
-    size_t first; /* index of the learner, or of the first member: the star's
-                   * hub, the mesh's seed */
+    size_t first; /* index of the coordinator, else the learner, else the first
+                   * member: the star's hub, the mesh's seed */
 
     size_t envs, steps;    /* of each collector */
     size_t episodes;       /* of an evaluation */
@@ -106,10 +120,11 @@ struct plan {
     int64_t every;         /* evaluate each so many updates */
     int64_t stop_env_step; /* 0: no such end */
     double stop_minutes;   /* 0: no such end */
-    int64_t checkpoint_every; /* the learner's updates between two; 0: none */
 
+    struct plan_learner learner;
     struct plan_barrier barrier;
     struct plan_sim sim;
+    struct plan_service service; /* where there is a coordinator */
 
     ls_config_section *env, *policy; /* the plugin's */
 };
@@ -127,6 +142,19 @@ LS_MUST_USE int plan_read_nodes(struct plan *plan, ls_config_section *root);
 
 /* Whether its nodes are members, which have nothing to learn. */
 bool plan_is_of_members(const struct plan *plan);
+/* Whether a coordinator gives the others their work. */
+bool plan_is_service(const struct plan *plan);
+size_t plan_count(const struct plan *plan, enum plan_role role);
+
+/* That all nodes of a plan have, and guests (guest.h) do not: so a barrier
+ * among the former is not waited for at the latter. */
+#define PLAN_LABEL      "planned"
+#define PLAN_GUESTS_MAX 8
+/* How many may be in its world, with its guests. */
+uint32_t plan_world_max(const struct plan *plan);
+
+/* That its nodes serve calls under: call.h. */
+uint32_t plan_channel(const struct plan *plan);
 
 /* Whether the run can outlive a node. */
 bool plan_can_lose_nodes(const struct plan *plan);

@@ -181,6 +181,20 @@ static int read_host(struct plan *plan, const struct item *item,
     return LS_OK;
 }
 
+/* Whether the run can go on without one of this role. Collectors are counted
+ * when it happens. */
+static bool has_another(const struct plan *plan, enum plan_role role)
+{
+    switch (role) {
+    case PLAN_LEARNER:
+        return plan_count(plan, PLAN_LEARNER) > 1;
+    case PLAN_COORDINATOR:
+        return false;
+    default:
+        return true;
+    }
+}
+
 static void read_policy(struct plan *plan, const struct item *item)
 {
     ls_config_section *section = item->section;
@@ -203,10 +217,11 @@ static void read_policy(struct plan *plan, const struct item *item)
         node->policy = policy;
         node->max_restarts = max_restarts;
         node->backoff_ms = backoff_ms;
-        if (policy == PLAN_GO_ON && node->role == PLAN_LEARNER)
+        if (policy == PLAN_GO_ON && !has_another(plan, node->role))
             ls_config_problem(section, "policy",
-                              "nothing is learned without the learner: say "
-                              "fail or restart");
+                              "nothing is learned without the %s: say "
+                              "fail or restart",
+                              plan_role_names[node->role]);
     }
 }
 
@@ -228,20 +243,49 @@ static int read_item(struct plan *plan, const struct item *item)
     return LS_OK;
 }
 
+/* Whom the others find first. */
+static size_t find_first(const struct plan *plan)
+{
+    const enum plan_role role =
+        plan_is_service(plan) ? PLAN_COORDINATOR : PLAN_LEARNER;
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        if (plan->nodes[i].role == role)
+            return i;
+    }
+    return 0;
+}
+
+static void check_service(const size_t *counts, ls_config_section *root)
+{
+    if (counts[PLAN_COORDINATOR] > 1)
+        ls_config_problem(root, "nodes",
+                          "one coordinator gives out the work; here are %zu",
+                          counts[PLAN_COORDINATOR]);
+    if (counts[PLAN_LEARNER] == 0 || counts[PLAN_COLLECTOR] == 0)
+        ls_config_problem(root, "nodes",
+                          "a coordinator needs a learner and a collector to "
+                          "give work to");
+    if (counts[PLAN_EVALUATOR] > 0)
+        ls_config_problem(root, "nodes",
+                          "a coordinator has collectors evaluate: leave the "
+                          "evaluator out");
+}
+
 static void check_roles(struct plan *plan, ls_config_section *root)
 {
-    size_t counts[PLAN_N_ROLES] = {0};
-    for (size_t i = plan->n_nodes; i-- > 0;) {
-        const enum plan_role role = plan->nodes[i].role;
-        counts[role]++;
-        if (role == PLAN_LEARNER)
-            plan->first = i;
-    }
+    size_t counts[PLAN_N_ROLES];
+    for (size_t role = 0; role < PLAN_N_ROLES; role++)
+        counts[role] = plan_count(plan, (enum plan_role)role);
+    plan->first = find_first(plan);
     if (counts[PLAN_MEMBER] > 0) {
         if (counts[PLAN_MEMBER] < plan->n_nodes)
             ls_config_problem(root, "nodes",
                               "members keep step among themselves; a job has "
                               "either members or learner and collectors");
+        return;
+    }
+    if (counts[PLAN_COORDINATOR] > 0) {
+        check_service(counts, root);
         return;
     }
     if (counts[PLAN_LEARNER] != 1)

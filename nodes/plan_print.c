@@ -27,7 +27,7 @@ static void print_node(const struct plan *plan, size_t index,
                        const struct row *row, int width)
 {
     const struct plan_node *node = &plan->nodes[index];
-    printf("  %4u  %-9s  %-*s  ", (unsigned)node->id,
+    printf("  %4u  %-11s  %-*s  ", (unsigned)node->id,
            plan_role_names[node->role], width, row->listens);
     if (row->attaches[0] != '\0')
         printf("%s", row->attaches);
@@ -42,6 +42,22 @@ static void print_node(const struct plan *plan, size_t index,
     if (node->policy == PLAN_RESTART)
         printf("  restart, up to %u times", node->max_restarts);
     printf("\n");
+}
+
+static void print_service(const struct plan_service *service)
+{
+    char until[64] = "until it is solved";
+    if (service->iterations > 0)
+        (void)snprintf(until, sizeof until, "%lld iterations",
+                       (long long)service->iterations);
+    printf("\nlearner work: %s, batches of %lld samples of %lld steps\n", until,
+           (long long)service->batch,
+           (long long)(service->unroll / service->split));
+    printf("replay: %s, up to %lld samples; data and policies: %s\n",
+           plan_replay_names[service->replay.mode],
+           (long long)service->replay.capacity,
+           service->store == PLAN_STORE_BUS ? "over the bus"
+                                            : service->path_data);
 }
 
 static int print_table(const struct plan *plan)
@@ -61,7 +77,7 @@ static int print_table(const struct plan *plan)
            plan->n_nodes == 1 ? "" : "s",
            plan_topology_names[plan->world.topology == LS_TOPOLOGY_STAR],
            plan_transport_names[plan->world.transport]);
-    printf("  %4s  %-9s  %-*s  %s\n", "id", "role", width, "listens at",
+    printf("  %4s  %-11s  %-*s  %s\n", "id", "role", width, "listens at",
            "attaches to");
     for (size_t i = 0; i < plan->n_nodes; i++) {
         const int status = make_row(plan, i, &row);
@@ -69,6 +85,8 @@ static int print_table(const struct plan *plan)
             return status;
         print_node(plan, i, &row, width);
     }
+    if (plan_is_service(plan))
+        print_service(&plan->service);
     return LS_OK;
 }
 
@@ -98,13 +116,28 @@ static int write_node(const struct plan *plan, size_t index, ls_writer *out)
     return LS_OK;
 }
 
+static void write_service(const struct plan_service *service, ls_writer *out)
+{
+    ls_write_string(out, "coordinator");
+    ls_write_map(out, 9);
+    json_int(out, "iterations", service->iterations);
+    json_double(out, "eval_interval_s", service->eval_interval_s);
+    json_int(out, "batch", service->batch);
+    json_int(out, "samples_per_work", service->samples_per_work);
+    json_int(out, "unroll", service->unroll);
+    json_int(out, "split", service->split);
+    json_int(out, "channel", service->channel);
+    json_string(out, "replay", plan_replay_names[service->replay.mode]);
+    json_string(out, "store", plan_store_names[service->store]);
+}
+
 static int print_json(const struct plan *plan)
 {
     ls_writer *out = NULL;
     int status = ls_writer_create(&out);
     if (status != LS_OK)
         return status;
-    ls_write_map(out, 7);
+    ls_write_map(out, plan_is_service(plan) ? 8 : 7);
     json_string(out, "job", plan->job);
     json_int(out, "seed", (int64_t)plan->seed);
     json_string(out, "plugin", plan->plugin);
@@ -116,6 +149,8 @@ static int print_json(const struct plan *plan)
     ls_write_array(out, (uint32_t)plan->n_nodes);
     for (size_t i = 0; i < plan->n_nodes && status == LS_OK; i++)
         status = write_node(plan, i, out);
+    if (plan_is_service(plan))
+        write_service(&plan->service, out);
     if (status == LS_OK)
         status = json_print_line(stdout, out);
     ls_writer_destroy(&out);

@@ -184,6 +184,7 @@ struct launcher processes_launcher(processes *launched)
     return (struct launcher){.start = start,
                              .stop = stop,
                              .self = launched,
+                             .outside_reaches = true,
                              .dir = launched->folder.path[0] != '\0'
                                         ? launched->folder.path
                                         : launched->plan->world.dir};

@@ -43,11 +43,45 @@ static void put_epochs(render *self, const struct report *report)
     json_int(self->json, "max_ns", report->max_ns);
 }
 
+/* What a job that learns in step has besides: the metrics of its learner. */
+static uint32_t n_learner(const render *self)
+{
+    return plan_is_of_members(self->plan) || plan_is_service(self->plan) ? 0
+                                                                         : 1;
+}
+
+static void put_learner(render *self, const struct report *report)
+{
+    if (n_learner(self) == 0)
+        return;
+    json_msgpack(self->json, "learner", report->metrics.bytes,
+                 report->metrics.size);
+}
+
 static void put_counters(render *self, const struct report *report)
 {
     json_int(self->json, "iteration", report->iteration);
     json_int(self->json, "env_step", report->env_step);
     json_int(self->json, "train_iter", report->train_iter);
+}
+
+/* The same of a service job. */
+static uint32_t n_service(const render *self)
+{
+    return plan_is_service(self->plan) ? 7 : 0;
+}
+
+static void put_service(render *self, const struct report *report)
+{
+    if (n_service(self) == 0)
+        return;
+    json_int(self->json, "samples", report->samples);
+    json_int(self->json, "infos", report->infos);
+    json_int(self->json, "done_infos", report->done_infos);
+    json_int(self->json, "requeued", report->requeued);
+    json_int(self->json, "expired", report->expired);
+    json_int(self->json, "refused_data", report->refused_data);
+    json_double(self->json, "staleness", report->staleness);
 }
 
 /* A node's record when the world has been formed, or when it has ended. */
@@ -85,9 +119,10 @@ void render_json_report(render *self, size_t index, const struct report *report)
     case REPORT_PROGRESS:
         if (index != self->lead)
             return; /* the others' are parts of what this one counts */
-        begin(self, "progress", 6 + n_epochs(self));
+        begin(self, "progress", 6 + n_epochs(self) + n_service(self));
         put_node(self, index);
         put_epochs(self, report);
+        put_service(self, report);
         put_counters(self, report);
         json_double(out, "env_steps_per_s", report->env_steps_per_s);
         end(self);
@@ -154,8 +189,11 @@ void render_json_summary(render *self)
     ls_writer *out = self->json;
     const struct totals totals = render_totals(self);
     const struct report *lead = &self->nodes[self->lead].last;
-    begin(self, "summary", 16 + n_epochs(self));
+    begin(self, "summary",
+          16 + n_epochs(self) + n_service(self) + n_learner(self));
     put_epochs(self, lead);
+    put_service(self, lead);
+    put_learner(self, lead);
     json_int(out, "exit_code", self->exit_code);
     json_bool(out, "solved", totals.solved);
     json_double(out, "return",

@@ -101,12 +101,44 @@ static void print_training(const render *self, const struct totals *totals)
     const struct report *lead = &self->nodes[self->lead].last;
     char text[96];
     row("iterations", render_count(lead->iteration).text);
-    (void)snprintf(text, sizeof text, "%s in %s episodes",
-                   render_count(lead->env_step).text,
-                   render_count(lead->env_episode).text);
+    if (plan_is_service(self->plan))
+        (void)snprintf(text, sizeof text, "%s in %s samples",
+                       render_count(lead->env_step).text,
+                       render_count(lead->samples).text);
+    else
+        (void)snprintf(text, sizeof text, "%s in %s episodes",
+                       render_count(lead->env_step).text,
+                       render_count(lead->env_episode).text);
     row("env steps", text);
     row("env steps/s",
         render_count((int64_t)llround(totals->env_steps_per_s)).text);
+    if (lead->train_iter == 0 || plan_is_service(self->plan))
+        return;
+    (void)snprintf(text, sizeof text,
+                   "trains %.3f ms, loads %.3f ms, waits %.3f ms for batches",
+                   lead->grad_ms, lead->load_ms,
+                   lead->dequeue_ms + lead->load_wait_ms);
+    row("learner", text);
+}
+
+/* What became of the works of a coordinator. */
+static void print_works(const render *self)
+{
+    const struct report *lead = &self->nodes[self->lead].last;
+    char text[96];
+    if (isfinite(lead->staleness)) {
+        (void)snprintf(text, sizeof text, "mean %.2f versions of the policy",
+                       lead->staleness);
+        row("staleness", text);
+    }
+    if (lead->refused_data > 0)
+        row("wrong answers", render_count(lead->refused_data).text);
+    if (lead->requeued + lead->expired == 0)
+        return;
+    (void)snprintf(text, sizeof text, "%s given out again, %s given up",
+                   render_count(lead->requeued).text,
+                   render_count(lead->expired).text);
+    row("works", text);
 }
 
 /* "node 0: 1, node 3: 2, without node 4", or nothing. */
@@ -177,6 +209,8 @@ void render_text_summary(render *self)
         print_epochs(self);
     else
         print_training(self, &totals);
+    if (plan_is_service(self->plan))
+        print_works(self);
     print_bytes(bytes, sizeof bytes, totals.sent_bytes);
     (void)snprintf(text, sizeof text, "%s sent, %s",
                    render_count(totals.sent).text, bytes);

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum field_type { FIELD_INT, FIELD_DOUBLE, FIELD_TEXT };
+enum field_type { FIELD_INT, FIELD_DOUBLE, FIELD_TEXT, FIELD_METRICS };
 
 struct field {
     const char *name;
@@ -27,6 +27,11 @@ struct field {
             sizeof((struct report *)0)->member                                 \
     }
 
+#define METRICS(member)                                                        \
+    {                                                                          \
+#member, FIELD_METRICS, offsetof(struct report, member), 0             \
+    }
+
 static const struct field fields[] = {
     INT(kind),
     INT(node),
@@ -37,12 +42,23 @@ static const struct field fields[] = {
     DOUBLE(env_steps_per_s),
     DOUBLE(eval_value),
     INT(episodes),
+    DOUBLE(grad_ms),
+    DOUBLE(load_ms),
+    DOUBLE(load_wait_ms),
+    DOUBLE(dequeue_ms),
     INT(epochs),
     INT(failures),
     INT(median_ns),
     INT(max_ns),
     INT(barrier_sent),
     INT(barrier_repeated),
+    INT(samples),
+    INT(infos),
+    INT(done_infos),
+    INT(requeued),
+    INT(expired),
+    INT(refused_data),
+    DOUBLE(staleness),
     INT(sent),
     INT(sent_bytes),
     INT(received),
@@ -56,9 +72,16 @@ static const struct field fields[] = {
     TEXT(endpoint),
     TEXT(weights),
     TEXT(losses),
+    METRICS(metrics),
     TEXT(text),
 };
 #define N_FIELDS (sizeof fields / sizeof fields[0])
+
+struct report report_of(uint32_t node, enum report_kind kind)
+{
+    return (struct report){
+        .kind = kind, .node = node, .eval_value = NAN, .staleness = NAN};
+}
 
 void report_write(const struct report *report, ls_writer *out)
 {
@@ -66,6 +89,7 @@ void report_write(const struct report *report, ls_writer *out)
     ls_write_map(out, N_FIELDS);
     for (size_t i = 0; i < N_FIELDS; i++) {
         const char *at = base + fields[i].offset;
+        const struct report_metrics *metrics;
         int64_t whole;
         double number;
         ls_write_string(out, fields[i].name);
@@ -84,8 +108,35 @@ void report_write(const struct report *report, ls_writer *out)
         case FIELD_TEXT:
             ls_write_string(out, at);
             break;
+        case FIELD_METRICS:
+            metrics = (const struct report_metrics *)(const void *)at;
+            ls_write_binary(out, metrics->bytes, metrics->size);
+            break;
         }
     }
+}
+
+void report_set_metrics(struct report *report, const void *data, size_t size)
+{
+    struct report_metrics *const metrics = &report->metrics;
+    metrics->size = size <= sizeof metrics->bytes ? size : 0;
+    if (metrics->size > 0)
+        memcpy(metrics->bytes, data, metrics->size);
+}
+
+static int read_metrics(struct report_metrics *out, const ls_value *value)
+{
+    const void *data;
+    size_t size;
+    const int status = ls_value_binary(value, &data, &size);
+    if (status != LS_OK)
+        return status;
+    if (size > sizeof out->bytes)
+        return ls_error(LS_EPROTO, "%zu bytes of metrics", size);
+    out->size = size;
+    if (size > 0)
+        memcpy(out->bytes, data, size);
+    return LS_OK;
 }
 
 static int read_field(char *to, const struct field *field,
@@ -111,6 +162,9 @@ static int read_field(char *to, const struct field *field,
             status = ls_error(LS_EPROTO, "%zu bytes of text", strlen(text));
         if (status == LS_OK)
             memcpy(to, text, strlen(text) + 1);
+        break;
+    case FIELD_METRICS:
+        status = read_metrics((struct report_metrics *)(void *)to, value);
         break;
     }
     return status == LS_OK
@@ -143,7 +197,7 @@ int report_read(struct report *out, const void *data, size_t size)
     int status = ls_document_read(&document, data, size, NULL);
     if (status != LS_OK)
         return ls_error_at(status, "a report");
-    struct report report = {.eval_value = NAN};
+    struct report report = {.eval_value = NAN, .staleness = NAN};
     status = read_map(&report, ls_document_root(document));
     ls_document_destroy(&document);
     if (status == LS_OK)

@@ -23,6 +23,15 @@ enum report_kind {
 
 #define REPORT_PATH_MAX   1024
 #define REPORT_LOSSES_MAX 1024
+/* More than all that a policy may say, with names of up to 100 bytes. */
+#define REPORT_METRICS_MAX 2560
+
+/* As ls_learner_metrics_write() has them; size 0: there are none, or more than
+ * there is room for. */
+struct report_metrics {
+    size_t size;
+    unsigned char bytes[REPORT_METRICS_MAX];
+};
 
 struct report {
     int64_t kind;
@@ -33,9 +42,18 @@ struct report {
     double eval_value; /* NaN: none yet */
     int64_t episodes;
 
+    double grad_ms, load_ms, load_wait_ms, dequeue_ms; /* of a learner: means
+                                                        * of the last steps */
+
     int64_t epochs, failures;  /* of a member: went well, did not */
     int64_t median_ns, max_ns; /* of its waits for those that went well */
     int64_t barrier_sent, barrier_repeated; /* messages */
+
+    int64_t samples, infos, done_infos; /* of a coordinator: got */
+    int64_t requeued, expired; /* works given out again, and given up */
+    int64_t refused_data;      /* answers that were none */
+    double staleness; /* of the samples learned from, mean, in versions of the
+                       * policy; NaN: none yet */
 
     int64_t sent, sent_bytes, received, lost, dropped, refused; /* traffic */
     int64_t slowest,
@@ -46,6 +64,7 @@ struct report {
     char endpoint[LS_ENDPOINT_MAX + 1];
     char weights[REPORT_PATH_MAX];  /* the file; "": none was written */
     char losses[REPORT_LOSSES_MAX]; /* a line for each event that lost some */
+    struct report_metrics metrics;  /* of a learner: of the last steps */
     char text[LS_ERROR_TEXT_MAX];
 };
 
@@ -53,6 +72,12 @@ struct report_sink {
     void (*put)(void *self, const struct report *report);
     void *self;
 };
+
+/* data: a msgpack value; none when it is longer than REPORT_METRICS_MAX. */
+void report_set_metrics(struct report *report, const void *data, size_t size);
+
+/* A record with nothing filled in. */
+struct report report_of(uint32_t node, enum report_kind kind);
 
 /* Write a record as one value; read it back. What is missing stays as it was,
  * what is unknown is passed over.

@@ -1,44 +1,27 @@
 #include "role.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static size_t n_collectors(const struct plan *plan)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < plan->n_nodes; i++)
-        n += plan->nodes[i].role == PLAN_COLLECTOR;
-    return n;
-}
-
-static int init_trajectories(struct role *role, size_t n)
+static int init_trajectory(struct role *role)
 {
     const struct trajectory_shape shape =
         agent_shape(&role->agent, role->plan->steps);
-    role->trajectories = calloc(n, sizeof *role->trajectories);
-    role->batch = calloc(n, sizeof *role->batch);
-    if (role->trajectories == NULL || role->batch == NULL)
-        return ls_error(LS_ENOMEM, "%zu trajectories", n);
-    while (role->n_trajectories < n) {
-        const int status =
-            trajectory_init(&role->trajectories[role->n_trajectories], &shape);
-        if (status != LS_OK)
-            return status;
-        role->n_trajectories++;
-    }
-    return LS_OK;
+    return trajectory_init(&role->trajectory, &shape);
 }
 
 int role_init(struct role *out, const struct plan *plan, size_t index,
               unsigned generation, const struct ls_plugin *plugin,
-              struct report_sink sink, const struct member_watch *watch)
+              struct report_sink sink, struct node_watch watch)
 {
     const struct plan_node *node = &plan->nodes[index];
     struct role role = {.plan = plan, .index = index, .sink = sink};
     const bool collects = node->role == PLAN_COLLECTOR;
     if (node->role == PLAN_MEMBER) {
-        const int made = member_create(&role.member, &plan->barrier, watch);
+        const int made =
+            member_create(&role.member, &plan->barrier, watch.member);
         if (made == LS_OK)
             *out = role;
         return made;
@@ -49,9 +32,10 @@ int role_init(struct role *out, const struct plan *plan, size_t index,
         return status;
     status = ls_writer_create(&role.writer);
     if (status == LS_OK && collects)
-        status = init_trajectories(&role, 1);
+        status = init_trajectory(&role);
     if (status == LS_OK && node->role == PLAN_LEARNER)
-        status = init_trajectories(&role, n_collectors(plan) * plan->envs);
+        status =
+            agent_add_replicas(&role.agent, plan, plan->learner.n_devices - 1);
     if (status == LS_OK && node->role == PLAN_LEARNER)
         status = role_resume(&role, generation);
     if (status != LS_OK) {
@@ -64,37 +48,56 @@ int role_init(struct role *out, const struct plan *plan, size_t index,
 
 void role_fini(struct role *role)
 {
-    for (size_t i = 0; i < role->n_trajectories; i++)
-        trajectory_fini(&role->trajectories[i]);
-    free(role->trajectories);
-    free(role->batch);
+    trajectory_fini(&role->trajectory);
     ls_writer_destroy(&role->writer);
     agent_fini(&role->agent);
     member_destroy(&role->member);
     memset(role, 0, sizeof *role);
 }
 
-struct report role_report(const struct role *role, ls_task *task,
-                          enum report_kind kind)
+int role_start(struct role *role, ls_runtime *runtime)
 {
-    struct report report = {
-        .kind = kind,
-        .node = role->plan->nodes[role->index].id,
-        .eval_value = NAN,
-    };
+    const struct plan *const plan = role->plan;
+    const struct plan_node *const node = &plan->nodes[role->index];
+    return node->role == PLAN_LEARNER
+               ? training_start(&role->training, runtime, plan, &role->agent,
+                                node->id,
+                                plan_count(plan, PLAN_COLLECTOR) * plan->envs)
+               : LS_OK;
+}
+
+void role_stop(struct role *role)
+{
+    training_stop(&role->training);
+}
+
+void role_fill(const struct role *role, ls_task *task, struct report *out)
+{
     if (role->member != NULL)
-        member_report(role->member, &report);
+        member_report(role->member, out);
+    (void)snprintf(out->weights, sizeof out->weights, "%s", role->weights);
     if (task == NULL)
-        return report;
+        return;
     const struct ls_online_context *context =
         ls_context_data(ls_task_context(task));
-    report.iteration = context->total_step;
-    report.env_step = context->env_step;
-    report.env_episode = context->env_episode;
-    report.train_iter = context->train_iter;
+    out->iteration = context->total_step;
+    out->env_step = context->env_step;
+    out->env_episode = context->env_episode;
+    out->train_iter = context->train_iter;
     if (isfinite(context->last_eval_value))
-        report.eval_value = context->last_eval_value;
-    return report;
+        out->eval_value = context->last_eval_value;
+    if (role->training == NULL)
+        return;
+    const struct ls_learner_metrics *const metrics =
+        training_metrics(role->training);
+    out->grad_ms = metrics->learner_grad_time_ms;
+    out->load_ms = metrics->learner_load_time_ms;
+    out->load_wait_ms = metrics->learner_load_wait_time_ms;
+    out->dequeue_ms = metrics->learner_dequeue_time_ms;
+    const void *published;
+    size_t size;
+    training_published(role->training, &published, &size);
+    report_set_metrics(out, published, size);
 }
 
 static void on_progress(void *self, const struct ls_progress_report *progress)
@@ -237,10 +240,13 @@ static void use_exchange(struct role *role, ls_task *task)
 /* Who has to be there, the node that runs the task makes sure of. */
 static void use_barrier(struct role *role, ls_task *task)
 {
-    const struct ls_barrier_options any = {.expected = LS_BARRIER_ANY};
+    const struct ls_barrier_options options = {
+        .group = PLAN_LABEL,
+        .expected = plan_can_lose_nodes(role->plan)
+                        ? LS_BARRIER_ANY
+                        : ls_node_world_size(ls_task_node(task))};
     (void)ls_task_use(
-        task, ls_mw_barrier(task, plan_can_lose_nodes(role->plan) ? &any : NULL,
-                            role->plan->world.step_timeout_ms));
+        task, ls_mw_barrier(task, &options, role->plan->world.step_timeout_ms));
 }
 
 /* The counters go on where the checkpoint was made. */
@@ -282,6 +288,7 @@ void role_use(struct role *role, ls_task *task)
         break;
     case PLAN_EVALUATOR:
     case PLAN_MEMBER:
+    case PLAN_COORDINATOR:
     case PLAN_N_ROLES:
         (void)ls_task_use(task, (struct ls_middleware){.name = "evaluate",
                                                        .fn = role_evaluate,

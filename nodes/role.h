@@ -18,9 +18,11 @@
 #include "lockstep/task.h"
 
 #include "agent.h"
+#include "node_watch.h"
 #include "plan.h"
 #include "report.h"
 #include "role_member.h"
+#include "training.h"
 #include "weights.h"
 
 /* What a role's steps share. The node that runs it owns all of this. */
@@ -30,10 +32,9 @@ struct role {
     struct agent agent;      /* all but members */
     struct member *member;   /* own; members only */
     struct report_sink sink;
-    struct trajectory *trajectories; /* own; n_trajectories */
-    size_t n_trajectories;
+    struct trajectory trajectory;  /* own; collectors: what is sent next */
+    struct training *training;     /* own; learners, from role_start() on */
     ls_writer *writer;             /* own */
-    struct ls_trajectory *batch;   /* own; as many, for learn() */
     int64_t started_at;            /* the first iteration */
     ls_task *task;                 /* borrow; after role_use() */
     struct ls_middleware welcome;  /* the exchange that begins a round */
@@ -45,24 +46,27 @@ struct role {
 
 /* generation: how often the node was started before; a learner then goes on
  * from its last checkpoint.
- * plugin: borrow; not looked at for members. watch: for members; may be NULL.
+ * plugin: borrow; not looked at for members. watch: copied.
  * out: written on success only; give it to role_fini().
  * Errors: LS_ENOMEM; what the plugin's init returns; those of weights_load(),
  *         but for LS_ENOENT. */
 LS_MUST_USE int role_init(struct role *out, const struct plan *plan,
                           size_t index, unsigned generation,
                           const struct ls_plugin *plugin,
-                          struct report_sink sink,
-                          const struct member_watch *watch);
+                          struct report_sink sink, struct node_watch watch);
 void role_fini(struct role *role);
+
+/* Before the task is run, and after: what the role runs beside it.
+ * Errors: those of training_start(). */
+LS_MUST_USE int role_start(struct role *role, ls_runtime *runtime);
+void role_stop(struct role *role);
 
 /* Fill a task with the pipeline of the role; the first error is kept by the
  * task and returned by ls_task_run(). role: borrow, longer than the task. */
 void role_use(struct role *role, ls_task *task);
 
-/* A record of this kind with the node's id and the task's counters. */
-struct report role_report(const struct role *role, ls_task *task,
-                          enum report_kind kind);
+/* Fill a record in with the counters of the task, which may be NULL. */
+void role_fill(const struct role *role, ls_task *task, struct report *out);
 
 /* The steps. */
 ls_step_fn role_welcome;

@@ -1,46 +1,17 @@
-#include <string.h>
-
 #include "role.h"
-
-/* Row `i` of the trajectory takes what the last step left. */
-static void note_step(struct ls_trajectory *trajectory, size_t i,
-                      const struct agent *agent, const struct agent_step *step)
-{
-    const size_t n_observation = agent->spec.n_observation;
-    const size_t n_action = agent->spec.n_action;
-    const size_t n_extras = agent->plugin->policy->n_extras;
-    memcpy(trajectory->next_observations + i * n_observation, agent->next,
-           n_observation * sizeof(float));
-    memcpy(trajectory->actions + i * n_action, agent->action,
-           n_action * sizeof(float));
-    if (n_extras > 0)
-        memcpy(trajectory->extras + i * n_extras, agent->extras,
-               n_extras * sizeof(float));
-    trajectory->rewards[i] = step->reward;
-    trajectory->terminated[i] = step->terminated;
-    trajectory->truncated[i] = step->truncated;
-}
 
 /* The next `steps` steps of one environment; episodes go on from one
  * iteration to the next. */
 static int collect_one(struct role *role, struct agent_env *env,
                        struct ls_online_context *context)
 {
-    struct agent *agent = &role->agent;
-    struct ls_trajectory *trajectory = &role->trajectories[0].view;
-    trajectory->n = role->plan->steps;
-    for (size_t i = 0; i < trajectory->n; i++) {
-        struct agent_step step;
-        const int status = agent_step(
-            agent, env, true,
-            trajectory->observations + i * agent->spec.n_observation, &step);
-        if (status != LS_OK)
-            return status;
-        note_step(trajectory, i, agent, &step);
-        context->env_episode += step.terminated || step.truncated;
-    }
-    context->env_step += (int64_t)trajectory->n;
-    return LS_OK;
+    const size_t n = role->plan->steps;
+    double return_sum = 0.0;
+    const int status = agent_collect(&role->agent, env, &role->trajectory.view,
+                                     n, &context->env_episode, &return_sum);
+    if (status == LS_OK)
+        context->env_step += (int64_t)n;
+    return status;
 }
 
 static int send_one(struct role *role, struct ls_online_context *context)
@@ -50,8 +21,7 @@ static int send_one(struct role *role, struct ls_online_context *context)
     const void *data;
     size_t size;
     ls_writer_clear(role->writer);
-    int status =
-        trajectory_write(&role->trajectories[0].view, &shape, role->writer);
+    int status = trajectory_write(&role->trajectory.view, &shape, role->writer);
     if (status == LS_OK)
         status = ls_writer_bytes(role->writer, &data, &size);
     if (status == LS_OK)

@@ -6,15 +6,13 @@ static int evaluate(struct role *role, ls_task *task, double *mean)
     struct agent_env *env = &role->agent.envs[0];
     double sum = 0.0;
     for (size_t episode = 0; episode < role->plan->episodes; episode++) {
-        struct agent_step step;
-        do {
-            int status = ls_task_cancelled(task);
-            if (status == LS_OK)
-                status = agent_step(&role->agent, env, false, NULL, &step);
-            if (status != LS_OK)
-                return status;
-        } while (!step.terminated && !step.truncated);
-        sum += step.episode_return;
+        double episode_return;
+        int64_t steps;
+        const int status =
+            agent_episode(&role->agent, env, task, &episode_return, &steps);
+        if (status != LS_OK)
+            return status;
+        sum += episode_return;
     }
     *mean = sum / (double)role->plan->episodes;
     return LS_OK;
@@ -35,7 +33,9 @@ int role_evaluate(ls_step *step, void *self)
         return status;
     context->last_eval_value = context->eval_value;
     context->last_eval_iter = context->train_iter;
-    struct report report = role_report(role, task, REPORT_EVALUATION);
+    struct report report =
+        report_of(role->plan->nodes[role->index].id, REPORT_EVALUATION);
+    role_fill(role, task, &report);
     report.iteration++; /* the one that is under way */
     report.episodes = (int64_t)role->plan->episodes;
     role->sink.put(role->sink.self, &report);

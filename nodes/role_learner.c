@@ -5,35 +5,16 @@
 #include "role.h"
 #include "weights.h"
 
-static int read_batch(struct role *role, const struct ls_items *items)
-{
-    const struct trajectory_shape shape =
-        agent_shape(&role->agent, role->plan->steps);
-    if (items->n > role->n_trajectories)
-        return ls_error(LS_EPROTO,
-                        "%zu trajectories came, and all collectors together "
-                        "have %zu environments",
-                        items->n, role->n_trajectories);
-    for (size_t i = 0; i < items->n; i++) {
-        const int status =
-            trajectory_read(&role->trajectories[i], &shape,
-                            items->items[i].data, items->items[i].size);
-        if (status != LS_OK)
-            return ls_error_at(status, "item %zu of %zu", i, items->n);
-        role->batch[i] = role->trajectories[i].view;
-    }
-    return LS_OK;
-}
-
-static void log_info(const struct ls_learn_info *info, int64_t train_iter)
+static void log_info(const ls_learner_info *info, int64_t train_iter)
 {
     if (!ls_log_enabled(LS_LOG_INFO))
         return;
     char line[512] = "";
     size_t used = 0;
-    for (size_t i = 0; i < info->n && i < LS_LEARN_INFO_MAX; i++) {
+    for (size_t i = 0; i < ls_learner_info_count(info); i++) {
         const int n = snprintf(line + used, sizeof line - used, "  %s %.5g",
-                               info->items[i].name, info->items[i].value);
+                               ls_learner_info_name(info, i),
+                               ls_learner_info_value(info, i));
         if (n < 0 || (size_t)n >= sizeof line - used)
             break;
         used += (size_t)n;
@@ -59,11 +40,11 @@ int role_resume(struct role *role, unsigned generation)
 {
     const struct plan *plan = role->plan;
     weights_tidy(plan->out);
-    if (generation == 0 && plan->checkpoint_every > 0)
+    if (generation == 0 && plan->learner.checkpoint_every > 0)
         weights_remove(plan->out, WEIGHTS_CHECKPOINT);
     if (generation == 0)
         return LS_OK;
-    int status = plan->checkpoint_every > 0
+    int status = plan->learner.checkpoint_every > 0
                      ? weights_load(&role->agent, plan->seed, plan->out,
                                     WEIGHTS_CHECKPOINT, &role->resumed)
                      : ls_error(LS_ENOENT, "learner.checkpoint_every is 0");
@@ -84,7 +65,7 @@ static int checkpoint(struct role *role,
                       const struct ls_online_context *context)
 {
     char path[REPORT_PATH_MAX];
-    const int64_t every = role->plan->checkpoint_every;
+    const int64_t every = role->plan->learner.checkpoint_every;
     return every > 0 && context->train_iter % every == 0
                ? save(role, WEIGHTS_CHECKPOINT, context->total_step + 1, path,
                       sizeof path)
@@ -97,19 +78,21 @@ int role_learn(ls_step *step, void *self)
     struct ls_online_context *context = ls_step_context(step);
     if (context->trajectories.n == 0)
         return LS_OK; /* the run was finished while waiting for them */
-    int status = read_batch(role, &context->trajectories);
+    ls_learner_info *info = NULL;
+    int status = ls_learner_info_create(&info);
     if (status != LS_OK)
         return status;
-    struct ls_learn_info info = {.n = 0};
-    role->learned = false; /* until it has gone well, there is no telling */
-    status = role->agent.plugin->policy->learn(role->agent.policy, role->batch,
-                                               context->trajectories.n, &info);
+    status = training_learn(role->training, &context->trajectories, info);
+    role->learned =
+        training_is_whole(role->training) && (status == LS_OK || role->learned);
+    if (status == LS_OK)
+        log_info(info, context->train_iter + 1);
+    ls_learner_info_destroy(&info);
+    if (status == LS_OK)
+        status = training_publish(role->training, ls_task_node(role->task));
     if (status != LS_OK)
-        return ls_error_at(status, "plugin %s: policy: learn",
-                           role->agent.plugin->name);
-    role->learned = true;
+        return status;
     context->train_iter++;
-    log_info(&info, context->train_iter);
     status = checkpoint(role, context);
     return status == LS_OK ? agent_save(&role->agent, &context->policy)
                            : status;
@@ -125,7 +108,8 @@ int role_save_weights(void *self, ls_task *task, int status)
     /* Whatever ended the run, what was learned is worth having. */
     const int saved = save(role, WEIGHTS_FINAL, context->total_step,
                            role->weights, sizeof role->weights);
-    if (saved == LS_OK && status == LS_OK && role->plan->checkpoint_every > 0)
+    if (saved == LS_OK && status == LS_OK &&
+        role->plan->learner.checkpoint_every > 0)
         weights_remove(role->plan->out, WEIGHTS_CHECKPOINT);
     return saved;
 }

@@ -171,7 +171,11 @@ struct ls_middleware member_step(struct member *self, ls_task *task)
     self->task = task;
     self->id = ls_node_id(ls_task_node(task));
     ls_rng_seed(&self->chance, ls_entropy(ls_task_runtime(task)), 0);
-    made.status = ls_barrier_create(&self->barrier, ls_task_node(task), NULL);
+    made.status = ls_barrier_create(
+        &self->barrier, ls_task_node(task),
+        &(struct ls_barrier_options){
+            .group = PLAN_LABEL,
+            .expected = ls_node_world_size(ls_task_node(task))});
     if (made.status == LS_OK && self->plan->sabotage != LS_SABOTAGE_NONE)
         ls_barrier_sabotage(self->barrier,
                             (enum ls_sabotage)self->plan->sabotage);

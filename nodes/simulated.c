@@ -75,6 +75,11 @@ static void start_all(simulated *all)
     }
 }
 
+bool simulated_is_checked(const struct plan *plan)
+{
+    return plan_is_of_members(plan) || plan_is_service(plan);
+}
+
 static int64_t settle_ns(const struct plan *plan)
 {
     const int ms = plan->world.start_timeout_ms +
@@ -134,11 +139,10 @@ static void drive(void *arg)
     }
     const bool ended = await_all(all, quiet_at + settle_ns(plan));
     all->closing = true;
-    if (all->n_done == 0 && !are_lasting(all) && plan_is_of_members(plan))
+    if (all->n_done == 0 && !are_lasting(all) && simulated_is_checked(plan))
         ls_simulation_violation(all->simulation,
-                                "bound: nobody got through %lld epochs within "
-                                "%lld s after the last fault",
-                                (long long)plan->barrier.epochs,
+                                "bound: nobody got through within %lld s after "
+                                "the last fault",
                                 (long long)(settle_ns(plan) / LS_NS_PER_S));
     if (!ended)
         end_all(all);
@@ -203,17 +207,24 @@ int simulated_supervise(simulated *all, supervisor *watcher, double timeout_s,
     return status;
 }
 
+static void judge_all(void *arg)
+{
+    const simulated *all = arg;
+    checks_finish(all->checks);
+}
+
 int simulated_check(simulated *all)
 {
     int status = checks_create(&all->checks, all->simulation, all->network,
                                all->options.plan);
+    if (status == LS_OK && plan_is_service(all->options.plan))
+        status = simulated_homes_make(&all->homes);
     if (status != LS_OK)
         return status;
     status = ls_simulation_run(all->simulation, run_all, all);
-    if (status != LS_OK)
-        return status;
-    checks_finish(all->checks);
-    return LS_OK;
+    /* Once more, so that what is found now counts as well. */
+    return status == LS_OK ? ls_simulation_run(all->simulation, judge_all, all)
+                           : status;
 }
 
 /* Life of it all --------------------------------------------------------- */
@@ -293,6 +304,7 @@ void simulated_destroy(simulated **self)
     checks_destroy(&all->checks);
     ls_network_destroy(&all->network);
     ls_simulation_destroy(&all->simulation);
+    simulated_homes_remove(&all->homes);
     free(all->story);
     free(all->faults);
     free(all->skews);

@@ -39,7 +39,9 @@ static void restart(simulated *all, size_t index)
         return;
     const struct plan_endpoints endpoints = life->endpoints;
     if (simulated_begin(all, index,
-                        &(struct launch){.endpoints = &endpoints}) != LS_OK)
+                        &(struct launch){.endpoints = &endpoints,
+                                         .generation = life->generation + 1}) !=
+        LS_OK)
         ls_simulation_violation(all->simulation, "restart: %s",
                                 ls_error_text());
 }

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "simulated_parts.h"
 
@@ -17,6 +18,29 @@ static void put_report(void *self, const struct report *report)
     sink.put(sink.self, report);
 }
 
+/* Of services, who may have to go on from what an earlier life wrote. */
+static int make_home(simulated *all, struct life *life)
+{
+    const struct life *before = all->current[life->index];
+    if (all->homes.root[0] == '\0')
+        return LS_OK;
+    int status = LS_OK;
+    if (before != NULL && !before->killed)
+        memcpy(life->home, before->home, sizeof life->home);
+    else
+        status = simulated_homes_add(
+            &all->homes, before != NULL ? before->left : NULL, life->home);
+    /* Files are shared by all, and what the bus keeps is the home's. */
+    const bool shares = life->plan.service.store == PLAN_STORE_FILES;
+    const char *folder = shares ? all->homes.root : life->home;
+    (void)snprintf(life->policies, sizeof life->policies, "%s/policy", folder);
+    (void)snprintf(life->data, sizeof life->data, "%s/data", folder);
+    life->plan.out = life->home;
+    life->plan.service.path_policy = life->policies;
+    life->plan.service.path_data = life->data;
+    return status;
+}
+
 /* A life on a host that is there; it becomes the current one of its node. */
 static int make_life(simulated *all, struct life **out, size_t index,
                      ls_host *host, const struct launch *launch)
@@ -28,13 +52,20 @@ static int make_life(simulated *all, struct life **out, size_t index,
     life->index = index;
     life->host = host;
     life->endpoints = *launch->endpoints;
-    int status = LS_OK;
-    if (all->checks != NULL)
+    life->generation = launch->generation;
+    life->plan = *all->options.plan;
+    if (all->watcher == NULL)
+        life->plan.seed = all->options.seed;
+    struct node_watch watch = {NULL, NULL};
+    int status = make_home(all, life);
+    if (status == LS_OK && all->checks != NULL)
         status = checks_begin(all->checks, &life->check, index, host);
+    if (life->check != NULL)
+        watch = checks_watch(life->check);
     if (status == LS_OK)
         status = node_run_create(
             &life->run,
-            &(struct node_run_options){.plan = all->options.plan,
+            &(struct node_run_options){.plan = &life->plan,
                                        .index = index,
                                        .plugin = all->options.plugin,
                                        .endpoints = launch->endpoints,
@@ -43,9 +74,7 @@ static int make_life(simulated *all, struct life **out, size_t index,
                                        .n_gone = launch->n_gone,
                                        .sink = {put_report, life},
                                        .runtime = ls_host_runtime(host),
-                                       .watch = life->check != NULL
-                                                    ? checks_watch(life->check)
-                                                    : NULL});
+                                       .watch = watch});
     if (status != LS_OK) {
         free(life);
         return status;
@@ -77,7 +106,7 @@ static bool goes_on(const struct life *life, int status)
 {
     const simulated *all = life->all;
     return status != LS_OK && !life->killed && !all->closing &&
-           all->watcher == NULL && plan_is_of_members(all->options.plan);
+           all->watcher == NULL && simulated_is_checked(all->options.plan);
 }
 
 static void run_lives(void *arg)
@@ -95,8 +124,10 @@ static void run_lives(void *arg)
         if (!goes_on(life, status))
             break;
         struct life *next;
-        status = make_life(all, &next, index, life->host,
-                           &(struct launch){.endpoints = &life->endpoints});
+        status =
+            make_life(all, &next, index, life->host,
+                      &(struct launch){.endpoints = &life->endpoints,
+                                       .generation = life->generation + 1});
         if (status != LS_OK)
             break;
         life = next;
@@ -153,6 +184,9 @@ void simulated_kill(simulated *all, size_t index)
     life->killed = true;
     if (life->check != NULL)
         checks_killed(life->check);
+    if (life->home[0] != '\0' &&
+        simulated_homes_add(&all->homes, life->home, life->left) != LS_OK)
+        ls_simulation_violation(all->simulation, "kill: %s", ls_error_text());
     ls_network_kill(all->network, life->host);
     ls_host_resume(life->host);
     if (ls_thread_spawn(ls_simulation_runtime(all->simulation), &life->reaper,

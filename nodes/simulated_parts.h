@@ -4,6 +4,7 @@
 
 #include "node_run.h"
 #include "simulated.h"
+#include "simulated_home.h"
 
 /* One life of a node: one node_run. Lives stay to the end, since others may
  * still be talking to them. */
@@ -16,6 +17,12 @@ struct life {
     ls_thread *thread;        /* own; of this life and those after a failure */
     ls_thread *reaper;        /* own; ends the threads of a killed one */
     struct plan_endpoints endpoints;
+    unsigned generation; /* lives of the node before */
+    struct plan plan;    /* as the job's; borrow: its texts and nodes */
+    char home[SIMULATED_PATH_MAX]; /* where it writes; "": where the job does */
+    char policies[SIMULATED_PATH_MAX + 8]; /* folders */
+    char data[SIMULATED_PATH_MAX + 8];
+    char left[SIMULATED_PATH_MAX]; /* what was there when it was killed */
     bool killed;
     struct life *previous; /* of any node */
 };
@@ -37,7 +44,8 @@ struct simulated {
 
     struct fault *faults; /* own; n_faults, in order of time */
     size_t n_faults;
-    struct skew *skews;  /* own; by index in the plan */
+    struct skew *skews; /* own; by index in the plan */
+    struct simulated_homes homes;
     ls_thread *injector; /* own */
     uint64_t injected[FAULT_N_KINDS];
 
@@ -56,9 +64,13 @@ struct simulated {
 };
 
 /* Begin a life of a node, on a host of its own.
- * Errors: those of node_run_create() and ls_thread_spawn(). */
+ * Errors: those of node_run_create(), simulated_homes_add() and
+ * ls_thread_spawn(). */
 LS_MUST_USE int simulated_begin(simulated *all, size_t index,
                                 const struct launch *launch);
+/* Whether its nodes have promises that checks.h knows, and outlive their
+ * failures. */
+bool simulated_is_checked(const struct plan *plan);
 /* kill -9. */
 void simulated_kill(simulated *all, size_t index);
 

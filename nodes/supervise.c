@@ -6,7 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "lockstep/log.h"
+
+#include "run_file.h"
+#include "service_node.h"
 #include "signal_name.h"
 #include "supervise_parts.h"
 
@@ -80,11 +85,17 @@ static void put_report(void *self, const struct report *report)
     if (report->kind == REPORT_BOUND) {
         memcpy(node->endpoint, report->endpoint, sizeof node->endpoint);
         node->listens = true;
+        sup->moved = true;
+        /* It may say so before supervise_start() has gone on. */
+        render_launched(sup->render, index, node->pid);
     }
     if (report->kind == REPORT_DONE || report->kind == REPORT_FAILED) {
         node->end.reported = true;
         node->end.status = (int)report->status;
         memcpy(node->text, report->text, sizeof node->text);
+        sup->saved =
+            sup->saved || report->weights[0] != '\0' ||
+            (report->kind == REPORT_DONE && plan_is_service(sup->plan));
     }
     if (report->kind == REPORT_STARTED) {
         node->working = true;
@@ -185,9 +196,36 @@ static enum outcome look(supervisor *sup, bool for_endpoint)
     return GOING;
 }
 
+/* Tell in a file where the nodes listen. A run that cannot goes on: it only is
+ * not found by `lockstep call`. */
+static void tell_where(supervisor *sup)
+{
+    struct run_file *file = calloc(1, sizeof *file);
+    sup->moved = false;
+    if (file == NULL)
+        return;
+    file->pid = (int64_t)getpid();
+    file->hash = sup->plan->hash;
+    for (size_t i = 0; i < sup->n; i++) {
+        struct run_file_node *node = &file->nodes[file->n_nodes++];
+        node->id = sup->plan->nodes[i].id;
+        memcpy(node->endpoint, sup->nodes[i].endpoint, sizeof node->endpoint);
+    }
+    ls_mutex_unlock(&sup->mutex);
+    if (run_file_write(sup->plan, file) != LS_OK)
+        ls_log_info("lockstep call will not find this run: %s",
+                    ls_error_text());
+    free(file);
+    ls_mutex_lock(&sup->mutex);
+}
+
 /* Do what is due, for which the mutex is let go; false: nothing was. */
 static bool act(supervisor *sup)
 {
+    if (sup->moved && sup->launcher->outside_reaches) {
+        tell_where(sup);
+        return true;
+    }
     const size_t due = supervise_next_due(sup);
     const size_t useless = supervise_next_useless(sup);
     if (due == sup->n && useless == sup->n)
@@ -222,7 +260,8 @@ static enum outcome await(supervisor *sup, bool for_endpoint, int64_t deadline)
                                   earlier(end, supervise_due_at(sup)));
         outcome = look(sup, for_endpoint);
         if (outcome == GOING && status != LS_OK && ls_now(sup->runtime) >= end)
-            return TIME_UP;
+            return end == last && supervise_leave_behind(sup) ? LEFT_BEHIND
+                                                              : TIME_UP;
     }
     return outcome;
 }
@@ -302,6 +341,7 @@ static int show(supervisor *sup, enum outcome outcome, double timeout_s,
     case GOING:
     case REACHED:
     case ALL_DONE:
+    case LEFT_BEHIND:
         break;
     }
     return 0;
@@ -320,6 +360,26 @@ static enum outcome start_all(supervisor *sup, int64_t deadline)
             supervise_start(sup, i);
     }
     return GOING;
+}
+
+/* No life of any node follows. What a coordinator leaves is of use to nobody,
+ * unless its policies are all that there is. */
+static void clear_service(const supervisor *sup)
+{
+    const char *policies = sup->plan->service.path_policy;
+    if (!sup->saved && rmdir(policies) != 0 && access(policies, F_OK) == 0)
+        return;
+    if (service_node_clear(sup->plan) != LS_OK)
+        ls_log_warn("something stays: %s", ls_error_text());
+}
+
+static void clear_away(supervisor *sup)
+{
+    ls_mutex_lock(&sup->mutex);
+    if (plan_is_service(sup->plan))
+        clear_service(sup);
+    ls_mutex_unlock(&sup->mutex);
+    run_file_remove(sup->plan);
 }
 
 int supervise(supervisor *sup, const struct launcher *launcher,
@@ -345,6 +405,8 @@ int supervise(supervisor *sup, const struct launcher *launcher,
             *left = !all_gone_within(sup, KILLED_MS);
         }
     }
+    if (launcher->outside_reaches)
+        clear_away(sup);
     ls_mutex_lock(&sup->mutex);
     render_end(sup->render);
     ls_mutex_unlock(&sup->mutex);

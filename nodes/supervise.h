@@ -31,7 +31,9 @@ struct launcher {
     /* Tell a node to stop; hard: make it. Nothing when it has ended. */
     void (*stop)(void *self, size_t index, bool hard);
     void *self;
-    const char *dir; /* for ipc sockets; may be NULL */
+    const char *dir;      /* for ipc sockets; may be NULL */
+    bool outside_reaches; /* nodes can be called from other processes: tell them
+                           * where, see run_file.h */
 };
 
 /* render: borrow. runtime: of the launcher's nodes; NULL: threads. out: own;

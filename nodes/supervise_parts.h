@@ -41,12 +41,22 @@ struct supervisor {
     size_t n;
     size_t n_launched, n_gone;
     unsigned order; /* of the last end */
+    bool moved;     /* a node listens that the run's file does not tell of */
     bool any_done;  /* a node reported success */
     bool any_failed;
+    bool saved;      /* what the run has learned is in its file */
     int interrupted; /* by this signal */
 };
 
-enum outcome { GOING, REACHED, ALL_DONE, FAILED, INTERRUPTED, TIME_UP };
+enum outcome {
+    GOING,
+    REACHED,
+    ALL_DONE,
+    LEFT_BEHIND, /* all are done but some that the run can do without */
+    FAILED,
+    INTERRUPTED,
+    TIME_UP
+};
 
 /* --- supervise_policy.c: with the mutex held ------------------------------ */
 
@@ -64,6 +74,10 @@ int64_t supervise_due_at(const supervisor *sup);
 
 /* A node that is being started again while the others end; n: none. */
 size_t supervise_next_useless(const supervisor *sup);
+
+/* The others have been done for long: go on without those that are not, if
+ * what they would fail with were not the run's failure. */
+bool supervise_leave_behind(supervisor *sup);
 
 /* Start a node; without the mutex. */
 void supervise_start(supervisor *sup, size_t index);

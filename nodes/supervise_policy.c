@@ -64,15 +64,16 @@ static void call_off(supervisor *sup, size_t index)
     sup->n_gone++;
 }
 
-static bool is_last_collector(const supervisor *sup, size_t index)
+/* Whether nobody else does what the run cannot do without. */
+static bool is_last_needed(const supervisor *sup, size_t index)
 {
     const struct plan_node *nodes = sup->plan->nodes;
+    const enum plan_role role = nodes[index].role;
     for (size_t i = 0; i < sup->n; i++) {
-        if (i != index && nodes[i].role == PLAN_COLLECTOR &&
-            !sup->nodes[i].let_go)
+        if (i != index && nodes[i].role == role && !sup->nodes[i].let_go)
             return false;
     }
-    return nodes[index].role == PLAN_COLLECTOR;
+    return role == PLAN_COLLECTOR || role == PLAN_LEARNER;
 }
 
 static void decide(supervisor *sup, size_t index)
@@ -85,7 +86,7 @@ static void decide(supervisor *sup, size_t index)
         schedule(sup, index, wait_ms);
         break;
     case RESTART_LET_GO:
-        if (is_last_collector(sup, index))
+        if (is_last_needed(sup, index))
             node->final = true;
         else
             let_go(sup, index, "the run goes on without it");
@@ -97,11 +98,13 @@ static void decide(supervisor *sup, size_t index)
 }
 
 /* The others are done, so nobody is there to come back to. What the run was
- * for is with the first node, unless it was done itself. */
+ * for is with the first node, unless it was done itself: as a coordinator is,
+ * before it tells its members that they are. */
 static void conclude(supervisor *sup, size_t index)
 {
     const struct judge_end *end = &sup->nodes[index].end;
-    const bool done = end->reported && end->status == LS_OK;
+    const bool done =
+        plan_is_service(sup->plan) || (end->reported && end->status == LS_OK);
     if (index == sup->plan->first && !done)
         sup->nodes[index].final = true;
     else
@@ -159,6 +162,30 @@ size_t supervise_next_useless(const supervisor *sup)
             return i;
     }
     return sup->n;
+}
+
+bool supervise_leave_behind(supervisor *sup)
+{
+    char text[160];
+    for (size_t i = 0; i < sup->n; i++)
+        if (!sup->nodes[i].gone &&
+            (i == sup->plan->first || supervise_counts(sup, i)))
+            return false;
+    for (size_t i = 0; i < sup->n; i++) {
+        const struct plan_node *node = &sup->plan->nodes[i];
+        if (sup->nodes[i].gone)
+            continue;
+        sup->nodes[i].let_go = true;
+        (void)snprintf(text, sizeof text,
+                       "node %u (%s) did not end within %d s of the first "
+                       "that did; the run is ending without it",
+                       (unsigned)node->id, plan_role_names[node->role],
+                       SUPERVISE_STRAGGLE_MS / 1000);
+        render_policy(
+            sup->render,
+            &(struct render_policy){.index = i, .wait_ms = -1, .text = text});
+    }
+    return true;
 }
 
 /* Starting; without the mutex ---------------------------------------------- */

@@ -17,16 +17,30 @@ static void add_network(struct ls_network_stats *sum,
     sum->disconnects += one->disconnects;
 }
 
+static void add_checks(struct checks_figures *sum,
+                       const struct checks_figures *one)
+{
+    sum->epochs += one->epochs;
+    sum->leaves += one->leaves;
+    sum->failures += one->failures;
+    sum->events += one->events;
+    sum->mistakes += one->mistakes;
+    sum->excused += one->excused;
+    sum->works += one->works;
+    sum->retried += one->retried;
+    sum->calls += one->calls;
+    sum->unanswered += one->unanswered;
+    sum->samples += one->samples;
+    sum->batches += one->batches;
+    sum->versions += one->versions;
+    sum->takeovers += one->takeovers;
+}
+
 static void add(struct simulated_figures *sum,
                 const struct simulated_figures *one)
 {
     add_network(&sum->network, &one->network);
-    sum->checks.epochs += one->checks.epochs;
-    sum->checks.leaves += one->checks.leaves;
-    sum->checks.failures += one->checks.failures;
-    sum->checks.events += one->checks.events;
-    sum->checks.mistakes += one->checks.mistakes;
-    sum->checks.excused += one->checks.excused;
+    add_checks(&sum->checks, &one->checks);
     for (size_t i = 0; i < FAULT_N_KINDS; i++)
         sum->injected[i] += one->injected[i];
     sum->virtual_ns += one->virtual_ns;

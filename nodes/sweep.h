@@ -1,4 +1,4 @@
-/* sweep.h - the same members under one schedule of faults after another.
+/* sweep.h - the same job under one schedule of faults after another.
  *
  * Thread: serial. */
 #ifndef LOCKSTEP_SWEEP_H

@@ -111,10 +111,11 @@ void threads_destroy(threads **all)
 
 struct launcher threads_launcher(threads *all)
 {
-    return (struct launcher){.start = start,
-                             .stop = stop,
-                             .self = all,
-                             .dir = all->folder.path[0] != '\0'
-                                        ? all->folder.path
-                                        : all->setup->plan.world.dir};
+    return (struct launcher){
+        .start = start,
+        .stop = stop,
+        .self = all,
+        .outside_reaches = all->setup->plan.world.transport != PLAN_INPROC,
+        .dir = all->folder.path[0] != '\0' ? all->folder.path
+                                           : all->setup->plan.world.dir};
 }

@@ -29,27 +29,41 @@ static void arrays_of(const struct ls_trajectory *trajectory,
     memcpy(arrays, all, sizeof all);
 }
 
+int trajectory_bytes(const struct trajectory_shape *shape, size_t *bytes)
+{
+    const size_t width =
+        2 * shape->n_observation + shape->n_action + 1 + shape->n_extras;
+    if (shape->n_max > SIZE_MAX / (width * sizeof(float) + 2))
+        return ls_error(LS_ENOMEM, "a trajectory of %zu steps", shape->n_max);
+    *bytes = shape->n_max * (width * sizeof(float) + 2);
+    return LS_OK;
+}
+
+struct ls_trajectory trajectory_in(void *memory,
+                                   const struct trajectory_shape *shape)
+{
+    const size_t n = shape->n_max;
+    struct ls_trajectory view = {.observations = memory};
+    view.next_observations = view.observations + n * shape->n_observation;
+    view.actions = view.next_observations + n * shape->n_observation;
+    view.rewards = view.actions + n * shape->n_action;
+    view.extras = view.rewards + n;
+    view.terminated = (uint8_t *)(view.extras + n * shape->n_extras);
+    view.truncated = view.terminated + n;
+    return view;
+}
+
 int trajectory_init(struct trajectory *out,
                     const struct trajectory_shape *shape)
 {
-    const size_t n = shape->n_max;
-    const size_t width =
-        2 * shape->n_observation + shape->n_action + 1 + shape->n_extras;
-    if (n > SIZE_MAX / (width * sizeof(float) + 2))
-        return ls_error(LS_ENOMEM, "a trajectory of %zu steps", n);
-    float *floats = malloc(n * (width * sizeof(float) + 2));
-    if (floats == NULL)
-        return ls_error(LS_ENOMEM, "a trajectory of %zu steps", n);
-    struct ls_trajectory *view = &out->view;
-    out->memory = floats;
-    view->n = 0;
-    view->observations = floats;
-    view->next_observations = view->observations + n * shape->n_observation;
-    view->actions = view->next_observations + n * shape->n_observation;
-    view->rewards = view->actions + n * shape->n_action;
-    view->extras = view->rewards + n;
-    view->terminated = (uint8_t *)(view->extras + n * shape->n_extras);
-    view->truncated = view->terminated + n;
+    size_t bytes = 0;
+    const int status = trajectory_bytes(shape, &bytes);
+    if (status != LS_OK)
+        return status;
+    out->memory = malloc(bytes);
+    if (out->memory == NULL)
+        return ls_error(LS_ENOMEM, "a trajectory of %zu steps", shape->n_max);
+    out->view = trajectory_in(out->memory, shape);
     return LS_OK;
 }
 
@@ -170,24 +184,24 @@ static int read_map(struct ls_trajectory *view,
     return status;
 }
 
-int trajectory_read(struct trajectory *trajectory,
+int trajectory_read(struct ls_trajectory *trajectory,
                     const struct trajectory_shape *shape, const void *data,
                     size_t size)
 {
     /* A map of eight pairs, and nothing nested. */
     const struct ls_codec_limits limits = {
         .max_bytes = (size_t)1 << 30, .max_depth = 2, .max_objects = 64};
-    trajectory->view.n = 0;
+    trajectory->n = 0;
     ls_document *document = NULL;
     int status = ls_document_read(&document, data, size, &limits);
     if (status != LS_OK)
         return ls_error_at(status == LS_ENOMEM ? status : LS_EPROTO,
                            "trajectory");
-    status = read_map(&trajectory->view, shape, ls_document_root(document));
+    status = read_map(trajectory, shape, ls_document_root(document));
     ls_document_destroy(&document);
     if (status == LS_OK)
-        status = check_numbers(LS_EPROTO, &trajectory->view, shape);
+        status = check_numbers(LS_EPROTO, trajectory, shape);
     if (status != LS_OK)
-        trajectory->view.n = 0;
+        trajectory->n = 0;
     return status;
 }

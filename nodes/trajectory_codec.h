@@ -22,6 +22,14 @@ struct trajectory {
     void *memory;              /* own */
 };
 
+/* How much memory one takes. Errors: LS_ENOMEM: more than there can be. */
+LS_MUST_USE int trajectory_bytes(const struct trajectory_shape *shape,
+                                 size_t *bytes);
+
+/* Lay one out in that much memory, aligned for floats; n is 0. */
+struct ls_trajectory trajectory_in(void *memory,
+                                   const struct trajectory_shape *shape);
+
 /* out: own; give it to trajectory_fini(). n is 0. Errors: LS_ENOMEM. */
 LS_MUST_USE int trajectory_init(struct trajectory *out,
                                 const struct trajectory_shape *shape);
@@ -38,7 +46,7 @@ LS_MUST_USE int trajectory_write(const struct ls_trajectory *trajectory,
  * Errors: LS_EPROTO no such value, another shape, more than n_max steps, a
  *         float that is not finite, a flag or a choice that is none. The
  *         trajectory's contents are then undefined, its n is 0. */
-LS_MUST_USE int trajectory_read(struct trajectory *trajectory,
+LS_MUST_USE int trajectory_read(struct ls_trajectory *trajectory,
                                 const struct trajectory_shape *shape,
                                 const void *data, size_t size);
 

@@ -87,9 +87,10 @@ void watchdog_destroy(watchdog **self)
 
 void watchdog_set(watchdog *self, int wait_ms, int exit_code, const char *text)
 {
+    const int64_t deadline = ls_deadline(self->runtime, wait_ms);
     ls_mutex_lock(&self->mutex);
-    if (self->deadline == LS_FOREVER) {
-        self->deadline = ls_deadline(self->runtime, wait_ms);
+    if (deadline < self->deadline) {
+        self->deadline = deadline;
         self->exit_code = exit_code;
         self->text = text;
         ls_cond_broadcast(&self->cond);

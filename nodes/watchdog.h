@@ -1,8 +1,8 @@
 /* watchdog.h - what ends this process when it does not end by itself.
  *
- * Stopping is bounded, also when a plugin hangs in its own code: once it is
- * set, the process has so long to go, or it is made to.
- * Thread: any. */
+ * Stopping is bounded, also when a plugin hangs in its own code, or nobody
+ * reads what is written: once it is set, the process has so long to go, or it
+ * is made to. Thread: any. */
 #ifndef LOCKSTEP_WATCHDOG_H
 #define LOCKSTEP_WATCHDOG_H
 
@@ -16,7 +16,7 @@ LS_MUST_USE int watchdog_create(watchdog **out);
 void watchdog_destroy(watchdog **watchdog);
 
 /* Unless it is destroyed before, end the process `wait_ms` from now, with this
- * exit code and this line on stderr. The first call counts.
+ * exit code and this line on stderr. Of several calls the earliest end counts.
  * text: borrow: until destroy. */
 void watchdog_set(watchdog *watchdog, int wait_ms, int exit_code,
                   const char *text);

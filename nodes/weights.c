@@ -1,25 +1,16 @@
 #include "weights.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "files.h"
 #include "report.h"
 
 #define FORMAT "lockstep.policy.1"
 #define PART   ".part"
-
-static int system_error(int os_errno, const char *what, const char *path)
-{
-    char text[REPORT_PATH_MAX + 32];
-    (void)snprintf(text, sizeof text, "%s %s", what, path);
-    return ls_error_from(os_errno, text);
-}
 
 static int too_long(const char *folder)
 {
@@ -33,74 +24,13 @@ static int make_path(char path[REPORT_PATH_MAX], const char *folder,
     return n >= 0 && n < REPORT_PATH_MAX ? LS_OK : too_long(folder);
 }
 
-/* Make a folder and those above it. */
-static int make_folders(const char *folder)
+static int replace_file(const char *path, const void *data, size_t size)
 {
-    char path[REPORT_PATH_MAX];
-    (void)snprintf(path, sizeof path, "%s", folder);
-    for (char *at = path + 1;; at++) {
-        if (*at != '/' && *at != '\0')
-            continue;
-        const char end = *at;
-        *at = '\0';
-        if (mkdir(path, 0777) < 0 && errno != EEXIST)
-            return system_error(errno, "making the folder", path);
-        if (end == '\0')
-            return LS_OK;
-        *at = end;
-    }
-}
-
-static int write_data(int fd, const void *data, size_t size, const char *path)
-{
-    const char *at = data;
-    while (size > 0) {
-        const ssize_t n = write(fd, at, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return system_error(errno, "writing", path);
-        at += n;
-        size -= (size_t)n;
-    }
-    if (fsync(fd) < 0)
-        return system_error(errno, "writing", path);
-    return LS_OK;
-}
-
-/* The rename itself is on disk only when the folder is. */
-static int sync_folder(const char *folder)
-{
-    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return system_error(errno, "opening", folder);
-    const int failed = fsync(fd) < 0 ? errno : 0;
-    (void)close(fd);
-    return failed == 0 || failed == EINVAL /* some file systems have no such */
-               ? LS_OK
-               : system_error(failed, "writing", folder);
-}
-
-static int replace_file(const char *folder, const char *path, const void *data,
-                        size_t size)
-{
-    char temporary[REPORT_PATH_MAX + 16];
+    char temporary[FILES_PATH_MAX];
     /* Always the same name: one that a killed learner left is written over. */
     (void)snprintf(temporary, sizeof temporary, "%s" PART, path);
-    const int fd =
-        open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return system_error(errno, "writing", temporary);
-    int status = write_data(fd, data, size, temporary);
-    if (close(fd) < 0 && status == LS_OK)
-        status = system_error(errno, "writing", temporary);
-    if (status == LS_OK && rename(temporary, path) < 0)
-        status = system_error(errno, "renaming to", path);
-    if (status != LS_OK) {
-        (void)unlink(temporary);
-        return status;
-    }
-    return sync_folder(folder);
+    const struct files_part part = {data, size};
+    return files_replace(path, temporary, &part, 1, true);
 }
 
 static const struct count {
@@ -157,43 +87,15 @@ int weights_save(struct agent *agent, const struct weights_note *note,
     if (status == LS_OK)
         status = ls_writer_bytes(agent->writer, &data, &bytes);
     if (status == LS_OK)
-        status = make_folders(folder);
+        status = files_make_folders(folder);
     if (status == LS_OK)
-        status = replace_file(folder, file, data, bytes);
+        status = replace_file(file, data, bytes);
     if (status == LS_OK)
         memcpy(path, file, length);
     return status;
 }
 
 /* Reading ---------------------------------------------------------------- */
-
-/* data: own. */
-static int read_all(FILE *file, const char *path, void **data, size_t *size)
-{
-    char *bytes = NULL;
-    size_t used = 0, capacity = 0, n;
-    do {
-        if (used == capacity) {
-            capacity = capacity > 0 ? 2 * capacity : 65536;
-            char *grown = realloc(bytes, capacity);
-            if (grown == NULL) {
-                free(bytes);
-                return ls_error(LS_ENOMEM, "reading %s", path);
-            }
-            bytes = grown;
-        }
-        n = fread(bytes + used, 1, capacity - used, file);
-        used += n;
-    } while (n > 0);
-    if (ferror(file)) {
-        const int failed = errno;
-        free(bytes);
-        return system_error(failed, "reading", path);
-    }
-    *data = bytes;
-    *size = used;
-    return LS_OK;
-}
 
 static bool has_text(const ls_value *map, const char *key, const char *text)
 {
@@ -251,13 +153,7 @@ int weights_load(struct agent *agent, uint64_t seed, const char *folder,
     int status = make_path(path, folder, name);
     if (status != LS_OK)
         return status;
-    FILE *file = fopen(path, "rb");
-    if (file == NULL && errno == ENOENT)
-        return ls_error(LS_ENOENT, "there is no %s", path);
-    if (file == NULL)
-        return system_error(errno, "reading", path);
-    status = read_all(file, path, &data, &size);
-    (void)fclose(file);
+    status = files_read(path, limits.max_bytes, &data, &size);
     if (status != LS_OK)
         return status;
     ls_document *document = NULL;

@@ -29,6 +29,22 @@ start() {
     fd_of[$name]=$fd
 }
 
+# end_started: all that start has begun. One cannot end while it writes what
+# nobody reads.
+end_started() {
+    local name
+    for name in "${!pid_of[@]}"; do
+        kill "${pid_of[$name]}" 2>/dev/null || true
+        cat <&"${fd_of[$name]}" >/dev/null
+        wait "${pid_of[$name]}" || true
+    done
+}
+
+# call NODE NAME ARGUMENT...: in the run of job.yaml.
+call() {
+    run --separate-stderr "$LOCKSTEP" call job.yaml "$@"
+}
+
 # event NAME TEXT...: the next line of its stdout with all of these in it, as
 # $line; fails when there is none.
 event() {

@@ -46,6 +46,13 @@ refused() {
     refused 78 'must be one of' run good.yaml --set world.topology=ring
 }
 
+@test "a device that there is not" {
+    refused 78 'device "gpu": expected cpu, cpu:CORE, cuda or cuda:NUMBER' \
+        check good.yaml --set learner.device=gpu
+    refused 78 'there is no core 9999' run good.yaml \
+        --set learner.device=cpu:9999
+}
+
 @test "several problems are told at once" {
     refused 78 '"ring"' check good.yaml --set world.topology=ring \
         --set collector.steps=many --set sede=3
@@ -75,7 +82,7 @@ refused() {
 }
 
 @test "a plugin of the wrong version, and one that is none" {
-    refused 78 'is built for plugin ABI 1001' run good.yaml \
+    refused 78 'is built for plugin ABI 1002' run good.yaml \
         --set "plugin=$plugins/old.so"
     refused 78 'exports no ls_plugin()' run good.yaml \
         --set "plugin=$plugins/empty.so"

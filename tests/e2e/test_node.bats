@@ -13,11 +13,7 @@ END
 }
 
 teardown() {
-    local pid
-    for pid in "${pid_of[@]}"; do
-        kill "$pid" 2>/dev/null || true
-        wait "$pid" || true
-    done
+    end_started
 }
 
 # first ARGUMENT...: node 0; where it listens is $first.

@@ -18,7 +18,7 @@ summary() {
     [ "$status" -eq 0 ]
     says "solved: mean return"
     says "of 20 episodes, 475 needed"
-    for row in "wall time" iterations "env steps" "env steps/s" messages \
+    for row in "wall time" iterations "env steps" "env steps/s" learner messages \
         "losses         0" "peak memory" "weights        out/cartpole/"; do
         says "  $row"
     done
@@ -44,6 +44,37 @@ summary() {
     [ "$(figures)" = "$first" ]
     cmp a/policy.msgpack b/policy.msgpack
     cmp a/policy.msgpack c/policy.msgpack
+}
+
+@test "stacks and loaders change nothing of the result" {
+    summary --out a --set learner.passes=2
+    summary --out b --set learner.passes=2 --set learner.stacks=3 \
+        --set learner.loaders=2
+    cmp a/policy.msgpack b/policy.msgpack
+}
+
+@test "several devices learn, and the same from the same seed" {
+    summary --out a --set "learner.device=[cpu, cpu, cpu]"
+    [ "$(field solved)" = true ]
+    summary --out b --set "learner.device=[cpu, cpu, cpu]" --as threads
+    cmp a/policy.msgpack b/policy.msgpack
+    run --separate-stderr "$LOCKSTEP" run "$cartpole" \
+        --set "learner.device=[cpu, cpu, cpu, cpu, cpu]"
+    [ "$status" -eq 78 ]
+    [[ $stderr == *"12 trajectories, one of each environment, cannot be"* ]]
+}
+
+@test "the summary has the metrics of the learner, under their keys" {
+    summary
+    local number='-?[0-9][-+.e0-9]*' queue times
+    queue="\"size_count\":[1-9][0-9]*,\"size_mean\":$number"
+    queue+=",\"size_std\":$number,\"size_quantiles\":\[($number,){4}$number\]"
+    times="\"learner_grad_time_ms\":$number,\"learner_load_time_ms\":$number"
+    times+=",\"learner_load_wait_time_ms\":$number"
+    times+=",\"learner_dequeue_time_ms\":$number"
+    grep -Eq "\"learner\":\{\"info\":\{\"learner_queue\":\{$queue\}" <<<"$line"
+    grep -Eq ",\"learner\":\{\"policy_loss\":$number,[^{}]+\}" <<<"$line"
+    grep -Eq ",\"timing_breakdown\":\{$times\}\}\}," <<<"$line"
 }
 
 @test "another seed gives other figures" {

@@ -169,3 +169,17 @@ begin() {
     said "env steps, are in out/cartpole/policy.msgpack"
     [ -s out/cartpole/policy.msgpack ]
 }
+
+@test "nobody reads what a run writes: told to end, it does" {
+    [ "$LOCKSTEP_SANITIZE" != thread ] ||
+        skip "this sanitizer flushes stdout at _exit()"
+    begin
+    exec 9>run.out
+    dd if=/dev/zero bs=4096 count=1000 oflag=nonblock >&9 2>/dev/null || true
+    exec 9>&-
+    kill "${pid_of[run]}"
+    code=0
+    wait "${pid_of[run]}" || code=$?
+    [ "$code" -eq 143 ]
+    [[ $(<run.err) == *"does nobody read its output?"* ]]
+}

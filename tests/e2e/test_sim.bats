@@ -1,37 +1,12 @@
 # The whole cluster in one thread: the same from the same seed, right under every
 # fault, and a sweep that finds what is wrong.
 load helpers
+load sweeps
 
 setup() {
     enter_scratch
     barrier=$SOURCE_DIR/configs/barrier.yaml
-}
-
-# A sanitizer makes a run many times slower.
-seeds() {
-    if [ -n "$LOCKSTEP_SANITIZE" ]; then
-        echo $(($1 / 20 + 2))
-    else
-        echo "$1"
-    fi
-}
-
-# sweep SEEDS ARGUMENT...: its figures are $line.
-sweep() {
-    local n
-    n=$(seeds "$1")
-    shift
-    run --separate-stderr "$LOCKSTEP" sim "$barrier" --json --seeds "$n" "$@"
-    last_line "$output"
-    [ "$(field event)" = sweep ]
-}
-
-# holds SEEDS ARGUMENT...: nothing was found.
-holds() {
-    sweep "$@"
-    [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
-    [ "$(field violated)" = false ]
-    ((10#$(field epochs) > 0))
+    job=$barrier
 }
 
 @test "members go through the same epochs as processes, threads, and simulated" {
@@ -119,26 +94,6 @@ holds() {
     [ "$(field failures)" = 0 ]
     [ "$(field mistakes)" = 0 ]
     [ "$(field epochs)" = $((15 * $(seeds 20))) ]
-}
-
-# found WHAT: a barrier that is broken so is found out, and the seed that is
-# named shows it again.
-found() {
-    run --separate-stderr "$LOCKSTEP" sim "$barrier" --seeds 1000 \
-        --sabotage "$1"
-    [ "$status" -eq 1 ]
-    says "1 violation"
-    local seed said
-    seed=$(sed -n 's/^lockstep: seed \([0-9]*\): .*/\1/p' <<<"$stderr")
-    said=$(grep '^lockstep: seed ' <<<"$stderr")
-    [ -n "$seed" ]
-    [[ $stderr == *"--seed $seed --faults all --sabotage $1 --event-log"* ]]
-    [[ $stderr == *" net: "* ]] # the last events
-    run --separate-stderr "$LOCKSTEP" sim "$barrier" --seed "$seed" \
-        --faults all --sabotage "$1" --event-log again.log
-    [ "$status" -eq 1 ]
-    [ "$(grep '^lockstep: seed ' <<<"$stderr")" = "$said" ]
-    grep -qF "${said#*: seed "$seed": }" again.log
 }
 
 @test "a barrier that never asks again is found out" {

@@ -74,6 +74,30 @@ static void test_run_has_defaults(void **state)
     assert_int_equal(options.report_fd, -1);
 }
 
+static void test_bench_takes_sizes_and_times(void **state)
+{
+    (void)state;
+    struct line line;
+    struct options options;
+    parse(&line,
+          "lockstep bench learner --stacks 2 --loaders 0 --passes 3 --queue 5 "
+          "--load-us 7 --train-us=11 --batch-bytes 13 --seconds 0.5 "
+          "--devices cpu:0,cpu:1 --json",
+          &options);
+    assert_int_equal(options.command, COMMAND_BENCH);
+    assert_string_equal(options.bench.what, "learner");
+    assert_string_equal(options.bench.devices, "cpu:0,cpu:1");
+    assert_int_equal(options.bench.stacks, 2);
+    assert_int_equal(options.bench.loaders, 0);
+    assert_int_equal(options.bench.passes, 3);
+    assert_int_equal(options.bench.queue, 5);
+    assert_int_equal(options.bench.load_us, 7);
+    assert_int_equal(options.bench.train_us, 11);
+    assert_int_equal(options.bench.batch_bytes, 13);
+    assert_true(options.bench.seconds == 0.5);
+    assert_true(options.json);
+}
+
 static void test_sim_takes_seeds_and_faults(void **state)
 {
     (void)state;
@@ -127,6 +151,30 @@ static void test_node_takes_endpoints(void **state)
     assert_int_equal(options.parent, 12);
 }
 
+static void test_call_takes_a_node_a_name_and_what_is_asked(void **state)
+{
+    (void)state;
+    struct line line;
+    struct options options;
+    parse(&line,
+          "lockstep call a.yaml learner ping {\"a\":1} --wait-ms 250 "
+          "--channel 9 --attach X --json",
+          &options);
+    assert_int_equal(options.command, COMMAND_CALL);
+    assert_string_equal(options.config, "a.yaml");
+    assert_string_equal(options.node, "learner");
+    assert_string_equal(options.name, "ping");
+    assert_string_equal(options.argument, "{\"a\":1}");
+    assert_int_equal(options.wait_ms, 250);
+    assert_int_equal(options.channel, 9);
+    assert_int_equal(options.n_attach, 1);
+    assert_true(options.json);
+    parse(&line, "lockstep call a.yaml 0 stats", &options);
+    assert_null(options.argument);
+    assert_int_equal(options.wait_ms, 10000);
+    assert_int_equal(options.channel, 0);
+}
+
 static void test_help_is_asked_for_in_every_way(void **state)
 {
     (void)state;
@@ -174,12 +222,31 @@ static void test_file_may_begin_with_a_dash_after_two(void **state)
     assert_false(options.json);
 }
 
+struct mistake {
+    const char *text, *says;
+};
+
+static void assert_mistakes(const struct mistake *cases, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct line line;
+        struct options options;
+        memset(&options, 0x5a, sizeof options);
+        const struct options before = options;
+        cut(&line, cases[i].text);
+        assert_int_equal(options_parse(&options, line.argc, line.argv),
+                         LS_EINVAL);
+        if (strstr(ls_error_text(), cases[i].says) == NULL)
+            fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].text,
+                     ls_error_text(), cases[i].says);
+        assert_memory_equal(&options, &before, sizeof options);
+    }
+}
+
 static void test_mistakes_are_told_with_what_to_write(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text, *says;
-    } cases[] = {
+    static const struct mistake cases[] = {
         {"lockstep rnu", "did you mean \"run\"?"},
         {"lockstep dance", "run, node, check"},
         {"lockstep /etc/passwd", "did you mean \"lockstep run /etc/passwd\"?"},
@@ -211,21 +278,34 @@ static void test_mistakes_are_told_with_what_to_write(void **state)
         {"lockstep node a", "which node?"},
         {"lockstep node a --id 4294967296", "whole number"},
         {"lockstep node --id 3", "which configuration?"},
+        {"lockstep bench", "lockstep bench learner"},
+        {"lockstep bench lerner", "nothing to measure"},
+        {"lockstep bench learner learner", "nothing to measure"},
+        {"lockstep bench learner --stacks 0", "from 1 to 1024"},
+        {"lockstep bench learner --loaders 1025", "from 0 to 1024"},
+        {"lockstep bench learner --passes x", "whole number"},
+        {"lockstep bench learner --batch-bytes 1099511627777", "from 1 to"},
+        {"lockstep bench learner --seconds 0", "more than 0"},
+        {"lockstep bench learner --stack 2", "did you mean \"--stacks\"?"},
+        {"lockstep bench learner --seed 2", "no option of \"lockstep bench\""},
+        {"lockstep run a --stacks 2", "no option of \"lockstep run\""},
         {"lockstep help run node", "one word too many"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct line line;
-        struct options options;
-        memset(&options, 0x5a, sizeof options);
-        const struct options before = options;
-        cut(&line, cases[i].text);
-        assert_int_equal(options_parse(&options, line.argc, line.argv),
-                         LS_EINVAL);
-        if (strstr(ls_error_text(), cases[i].says) == NULL)
-            fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].text,
-                     ls_error_text(), cases[i].says);
-        assert_memory_equal(&options, &before, sizeof options);
-    }
+    assert_mistakes(cases, sizeof cases / sizeof cases[0]);
+}
+
+static void test_mistakes_in_a_call_are_told(void **state)
+{
+    (void)state;
+    static const struct mistake cases[] = {
+        {"lockstep call", "which configuration?"},
+        {"lockstep call a", "which node? As in: lockstep call a 1 ping"},
+        {"lockstep call a 1", "which call?"},
+        {"lockstep call a 1 ping {a: 1}", "is what is asked in quotes"},
+        {"lockstep call a 1 ping --wait-ms soon", "whole number"},
+        {"lockstep call a 1 ping --timeout 3", "no option of"},
+    };
+    assert_mistakes(cases, sizeof cases / sizeof cases[0]);
 }
 
 static void test_repeats_have_a_limit(void **state)
@@ -253,13 +333,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_takes_its_options_in_any_order),
         cmocka_unit_test(test_run_has_defaults),
+        cmocka_unit_test(test_bench_takes_sizes_and_times),
         cmocka_unit_test(test_sim_takes_seeds_and_faults),
         cmocka_unit_test(test_run_takes_faults_in_a_simulation),
         cmocka_unit_test(test_node_takes_endpoints),
+        cmocka_unit_test(test_call_takes_a_node_a_name_and_what_is_asked),
         cmocka_unit_test(test_help_is_asked_for_in_every_way),
         cmocka_unit_test(test_version_and_nothing),
         cmocka_unit_test(test_file_may_begin_with_a_dash_after_two),
         cmocka_unit_test(test_mistakes_are_told_with_what_to_write),
+        cmocka_unit_test(test_mistakes_in_a_call_are_told),
         cmocka_unit_test(test_repeats_have_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,49 +1,7 @@
 /* What a configuration comes to, and what is said of one that is wrong. */
-#include "plan.h"
-
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#define FIVE                                                                   \
-    "plugin: p\n"                                                              \
-    "nodes:\n"                                                                 \
-    "  - role: learner\n"                                                      \
-    "  - {role: collector, count: 3}\n"                                        \
-    "  - role: evaluator\n"
-
-static void read_plan(struct plan *plan, const char *text)
-{
-    ls_config *config = NULL;
-    assert_int_equal(ls_config_parse(&config, "job.yaml", text), LS_OK);
-    assert_int_equal(plan_read(plan, &config, "job.yaml"), LS_OK);
-    assert_null(config);
-}
-
-static void read_good(struct plan *plan, const char *text)
-{
-    read_plan(plan, text);
-    if (ls_config_finish(plan->config) != LS_OK)
-        fail_msg("%s", ls_config_report(plan->config));
-}
-
-/* The report must hold the place and the words. */
-static void assert_problem(const char *text, const char *place,
-                           const char *words)
-{
-    struct plan plan;
-    read_plan(&plan, text);
-    assert_int_equal(ls_config_finish(plan.config), LS_ECONFIG);
-    const char *report = ls_config_report(plan.config);
-    if (strstr(report, place) == NULL || strstr(report, words) == NULL)
-        fail_msg("expected %s … %s in:\n%s", place, words, report);
-    plan_fini(&plan);
-}
+#include "plan_reading.h"
 
 static void test_smallest_file_gets_defaults(void **state)
 {
@@ -192,7 +150,7 @@ static void test_a_node_fails_the_run_unless_its_policy_says_else(void **state)
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(plan.nodes[i].policy, PLAN_FAIL);
     assert_false(plan_can_lose_nodes(&plan));
-    assert_int_equal(plan.checkpoint_every, 0);
+    assert_int_equal(plan.learner.checkpoint_every, 0);
     plan_fini(&plan);
 
     read_good(&plan, "plugin: p\nnodes:\n"
@@ -207,12 +165,45 @@ static void test_a_node_fails_the_run_unless_its_policy_says_else(void **state)
     assert_int_equal(plan.nodes[2].max_restarts, 7);
     assert_int_equal(plan.nodes[2].backoff_ms, 50);
     assert_int_equal(plan.nodes[3].policy, PLAN_GO_ON);
-    assert_int_equal(plan.checkpoint_every, 10);
+    assert_int_equal(plan.learner.checkpoint_every, 10);
     plan_fini(&plan);
 
     read_good(&plan, FIVE "learner: {checkpoint_every: 4}\n");
-    assert_int_equal(plan.checkpoint_every, 4);
+    assert_int_equal(plan.learner.checkpoint_every, 4);
     plan_fini(&plan);
+}
+
+static void test_a_learner_has_one_stack_unless_it_says_else(void **state)
+{
+    (void)state;
+    struct plan plan;
+    read_good(&plan, FIVE);
+    assert_int_equal(plan.learner.queue, 16);
+    assert_int_equal(plan.learner.stacks, 1);
+    assert_int_equal(plan.learner.loaders, 0);
+    assert_int_equal(plan.learner.passes, 1);
+    assert_int_equal(plan.learner.n_devices, 1);
+    assert_string_equal(plan.learner.devices[0], "cpu");
+    plan_fini(&plan);
+    read_good(&plan, FIVE "learner: {queue: 4, stacks: 2, loaders: 3,\n"
+                          "  passes: 5, device: [cpu, 'cuda:1']}\n");
+    assert_int_equal(plan.learner.queue, 4);
+    assert_int_equal(plan.learner.stacks, 2);
+    assert_int_equal(plan.learner.loaders, 3);
+    assert_int_equal(plan.learner.passes, 5);
+    assert_int_equal(plan.learner.n_devices, 2);
+    assert_string_equal(plan.learner.devices[1], "cuda:1");
+    plan_fini(&plan);
+    assert_problem(FIVE "learner: {stacks: 0}\n", "stacks", "1");
+    assert_problem(FIVE "learner: {passes: 0}\n", "passes", "1");
+    const char *const names[] = {"gpu",       "cpu3",  "'cpu:'", "'cpu:x'",
+                                 "'cuda:1x'", "cudas", "''"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char text[512];
+        (void)snprintf(text, sizeof text, FIVE "learner: {device: %s}\n",
+                       names[i]);
+        assert_problem(text, "device", "expected cpu, cpu:CORE, cuda");
+    }
 }
 
 static void test_policies_that_make_no_sense_are_told(void **state)
@@ -450,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_named_ids_are_kept_and_the_others_fill_the_gaps),
         cmocka_unit_test(test_what_is_wrong_is_told_with_its_place),
         cmocka_unit_test(test_a_node_fails_the_run_unless_its_policy_says_else),
+        cmocka_unit_test(test_a_learner_has_one_stack_unless_it_says_else),
         cmocka_unit_test(test_policies_that_make_no_sense_are_told),
         cmocka_unit_test(test_endpoints_are_checked),
         cmocka_unit_test(test_nodes_of_one_item_need_places_of_their_own),

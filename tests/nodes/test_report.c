@@ -19,12 +19,17 @@ static struct report sample(int64_t node)
                             .env_steps_per_s = 0.25,
                             .eval_value = 481.5,
                             .episodes = 20,
+                            .grad_ms = 12.25,
+                            .load_ms = 0.5,
+                            .load_wait_ms = 0.25,
+                            .dequeue_ms = 3.0,
                             .slowest = 2,
                             .slowest_ns = 1500000000,
                             .status = LS_ELOST};
     (void)snprintf(report.endpoint, sizeof report.endpoint, "tcp://a:1");
     (void)snprintf(report.losses, sizeof report.losses, "\"x\" a\n\"y\" b");
     (void)snprintf(report.text, sizeof report.text, "why it is so");
+    report_set_metrics(&report, "\x81\xa1n\x07", 4);
     return report;
 }
 
@@ -45,6 +50,8 @@ static void test_what_goes_in_comes_out(void **state)
     assert_true(out.env_step == INT64_MAX);
     assert_true(out.env_steps_per_s == 0.25);
     assert_true(out.eval_value == 481.5);
+    assert_true(out.grad_ms == 12.25 && out.load_ms == 0.5);
+    assert_true(out.load_wait_ms == 0.25 && out.dequeue_ms == 3.0);
     assert_int_equal(out.status, LS_ELOST);
     assert_string_equal(out.endpoint, "tcp://a:1");
     assert_int_equal(out.slowest, 2);
@@ -52,6 +59,8 @@ static void test_what_goes_in_comes_out(void **state)
     assert_string_equal(out.weights, "");
     assert_string_equal(out.losses, "\"x\" a\n\"y\" b");
     assert_string_equal(out.text, "why it is so");
+    assert_int_equal(out.metrics.size, 4);
+    assert_memory_equal(out.metrics.bytes, "\x81\xa1n\x07", 4);
 
     in.eval_value = NAN;
     ls_writer_clear(writer);
@@ -60,6 +69,17 @@ static void test_what_goes_in_comes_out(void **state)
     assert_int_equal(report_read(&out, data, size), LS_OK);
     assert_true(isnan(out.eval_value));
     ls_writer_destroy(&writer);
+}
+
+static void metrics_without_room_are_left_out(void **state)
+{
+    (void)state;
+    static const unsigned char many[REPORT_METRICS_MAX + 1];
+    struct report report = sample(3);
+    report_set_metrics(&report, many, REPORT_METRICS_MAX);
+    assert_int_equal(report.metrics.size, REPORT_METRICS_MAX);
+    report_set_metrics(&report, many, sizeof many);
+    assert_int_equal(report.metrics.size, 0);
 }
 
 static void assert_refused(void (*write)(ls_writer *), const char *because)
@@ -96,6 +116,14 @@ static void write_wrong_type(ls_writer *out)
     ls_write_string(out, "many");
 }
 
+static void write_long_metrics(ls_writer *out)
+{
+    static const unsigned char many[REPORT_METRICS_MAX + 1];
+    ls_write_map(out, 1);
+    ls_write_string(out, "metrics");
+    ls_write_binary(out, many, sizeof many);
+}
+
 static void write_long_text(ls_writer *out)
 {
     char text[LS_ERROR_TEXT_MAX + 1];
@@ -113,6 +141,7 @@ static void test_reader_refuses_what_is_no_report(void **state)
     assert_refused(write_unknown_kind, "unknown kind");
     assert_refused(write_wrong_type, "env_step");
     assert_refused(write_long_text, "text");
+    assert_refused(write_long_metrics, "metrics");
     struct report out;
     assert_int_equal(report_read(&out, "", 0), LS_EPROTO);
 }
@@ -185,6 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_goes_in_comes_out),
+        cmocka_unit_test(metrics_without_room_are_left_out),
         cmocka_unit_test(test_reader_refuses_what_is_no_report),
         cmocka_unit_test(test_pipe_brings_reports_in_order),
         cmocka_unit_test(test_writer_that_was_killed_leaves_a_part),

@@ -67,8 +67,8 @@ static void test_what_goes_in_comes_out(void **state)
         fill(&in, n);
         encode(&bytes, &in.view, &shape);
         assert_int_equal(trajectory_init(&out, &shape), LS_OK);
-        assert_int_equal(trajectory_read(&out, &shape, bytes.data, bytes.size),
-                         LS_OK);
+        assert_int_equal(
+            trajectory_read(&out.view, &shape, bytes.data, bytes.size), LS_OK);
         assert_int_equal(out.view.n, n);
         if (n > 0) {
             assert_floats(in.view.observations, out.view.observations, n * 3);
@@ -95,7 +95,7 @@ static void assert_refused(const struct ls_trajectory *trajectory,
     struct bytes bytes;
     encode(&bytes, trajectory, as);
     assert_int_equal(trajectory_init(&out, &shape), LS_OK);
-    assert_int_equal(trajectory_read(&out, &shape, bytes.data, bytes.size),
+    assert_int_equal(trajectory_read(&out.view, &shape, bytes.data, bytes.size),
                      LS_EPROTO);
     if (strstr(ls_error_text(), because) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", ls_error_text(), because);
@@ -194,7 +194,7 @@ static void test_reader_refuses_numbers_that_are_not_finite(void **state)
     memcpy(copy, bytes.data, bytes.size);
     poke(copy, bytes.size, 2001.0f, NAN);
     assert_int_equal(trajectory_init(&out, &shape), LS_OK);
-    assert_int_equal(trajectory_read(&out, &shape, copy, bytes.size),
+    assert_int_equal(trajectory_read(&out.view, &shape, copy, bytes.size),
                      LS_EPROTO);
     assert_non_null(strstr(ls_error_text(), "extras of step 1"));
     free(copy);
@@ -212,7 +212,7 @@ static void test_every_cut_is_refused(void **state)
     encode(&bytes, &in.view, &shape);
     assert_int_equal(trajectory_init(&out, &shape), LS_OK);
     for (size_t size = 0; size < bytes.size; size++) {
-        assert_int_equal(trajectory_read(&out, &shape, bytes.data, size),
+        assert_int_equal(trajectory_read(&out.view, &shape, bytes.data, size),
                          LS_EPROTO);
         assert_int_equal(out.view.n, 0);
     }
@@ -240,7 +240,7 @@ static void test_flipped_bits_do_no_harm(void **state)
         for (uint64_t k = ls_rng_below(&rng, 4) + 1; k > 0; k--)
             copy[ls_rng_below(&rng, bytes.size)] ^=
                 (unsigned char)(1u << ls_rng_below(&rng, 8));
-        const int status = trajectory_read(&out, &shape, copy, bytes.size);
+        const int status = trajectory_read(&out.view, &shape, copy, bytes.size);
         assert_true(status == LS_OK || status == LS_EPROTO);
         assert_true(out.view.n <= shape.n_max);
     }

@@ -23,7 +23,7 @@
 #include "lockstep/status.h"
 
 /* Raised whenever a table below changes its layout or its meaning. */
-#define LS_PLUGIN_ABI 1
+#define LS_PLUGIN_ABI 2
 
 /* What an environment shows and takes. */
 struct ls_env_spec {
@@ -74,6 +74,20 @@ struct ls_learn_info {
     } items[LS_LEARN_INFO_MAX];
 };
 
+/* The states of a policy that learn at the same time, a device each, from equal
+ * shares of a batch. They begin alike, and stay so if each changes its weights
+ * only by what it has shared. */
+struct ls_learn_group {
+    size_t n; /* states */
+    /* Replace values[n] with the means over all states; they are the same
+     * everywhere, to the bit. Waits until every state has called it as often,
+     * with as many values.
+     * Errors: LS_EABORTED another state failed, or shares something else;
+     *         return it. */
+    int (*mean)(void *self, float *values, size_t n);
+    void *self;
+};
+
 struct ls_policy_ops {
     size_t state_bytes;
     /* Floats that act() notes for learn() with each step, 0 … 64. */
@@ -97,6 +111,12 @@ struct ls_policy_ops {
     /* Read it back. Errors: LS_EPROTO or LS_EMISMATCH: not such a value, or
      * another shape; the weights are then as they were. */
     int (*load)(void *policy, const ls_value *in);
+    /* As learn(), for one of several states; its gradients are means over the
+     * group. On a thread of its own. NULL: the policy learns on one device. */
+    int (*learn_in_group)(void *policy,
+                          const struct ls_trajectory *trajectories, size_t n,
+                          const struct ls_learn_group *group,
+                          struct ls_learn_info *info);
 };
 
 struct ls_plugin {

@@ -200,4 +200,5 @@ const struct ls_policy_ops cartpole_policy = {
     .learn = ppo_learn,
     .save = ppo_save,
     .load = ppo_load,
+    .learn_in_group = ppo_learn_in_group,
 };

@@ -47,6 +47,11 @@ float ppo_softmax(const float *logits, float *probabilities, size_t n);
 int ppo_learn(void *policy, const struct ls_trajectory *trajectories, size_t n,
               struct ls_learn_info *info);
 
+/* The table's learn_in_group(). */
+int ppo_learn_in_group(void *policy, const struct ls_trajectory *trajectories,
+                       size_t n, const struct ls_learn_group *group,
+                       struct ls_learn_info *info);
+
 /* Free what ppo_learn() reserved; a zeroed batch is fine. */
 void ppo_batch_fini(struct ppo_batch *batch);
 

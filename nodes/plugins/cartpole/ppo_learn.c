@@ -215,10 +215,17 @@ static void actor_sample(struct ppo *self, const float *logits, uint32_t sample,
     tally->clipped += clipped ? 1.0 : 0.0;
 }
 
+/* group: whose gradients it goes by the mean of; NULL: alone. */
 static int descend(struct mlp *net, const float *slope, size_t n,
-                   double max_norm, double rate)
+                   const struct ls_learn_group *group, double max_norm,
+                   double rate)
 {
     mlp_backward(net, slope, n);
+    const int err = group == NULL ? LS_OK
+                                  : group->mean(group->self, net->gradient,
+                                                net->n_parameters);
+    if (err != LS_OK)
+        return err;
     if (!isfinite(mlp_clip_gradient(net, max_norm)))
         return ls_error(LS_EHANDLER,
                         "policy cartpole: the gradient is not finite; look "
@@ -230,7 +237,8 @@ static int descend(struct mlp *net, const float *slope, size_t n,
 
 /* One step of both networks on the samples order[n]. */
 static int learn_minibatch(struct ppo *self, const uint32_t *order, size_t n,
-                           double rate, struct tally *tally)
+                           const struct ls_learn_group *group, double rate,
+                           struct tally *tally)
 {
     struct ppo_batch *batch = &self->batch;
     const size_t width = self->spec.n_observation;
@@ -256,10 +264,10 @@ static int learn_minibatch(struct ppo *self, const uint32_t *order, size_t n,
     tally->n += n;
     const double max_norm = self->settings.max_gradient_norm;
     const int err =
-        descend(&self->actor, batch->actor_slope, n, max_norm, rate);
-    return err != LS_OK
-               ? err
-               : descend(&self->critic, batch->critic_slope, n, max_norm, rate);
+        descend(&self->actor, batch->actor_slope, n, group, max_norm, rate);
+    return err != LS_OK ? err
+                        : descend(&self->critic, batch->critic_slope, n, group,
+                                  max_norm, rate);
 }
 
 static void add(struct ls_learn_info *info, const char *name, double value)
@@ -281,8 +289,11 @@ static void report(struct ls_learn_info *info, const struct tally *tally,
     add(info, "learning_rate", rate);
 }
 
-int ppo_learn(void *policy, const struct ls_trajectory *trajectories, size_t n,
-              struct ls_learn_info *info)
+/* In a group a minibatch is shared, too: the steps are as many, and as large,
+ * as alone. */
+int ppo_learn_in_group(void *policy, const struct ls_trajectory *trajectories,
+                       size_t n, const struct ls_learn_group *group,
+                       struct ls_learn_info *info)
 {
     struct ppo *self = policy;
     const struct ppo_settings *settings = &self->settings;
@@ -293,15 +304,17 @@ int ppo_learn(void *policy, const struct ls_trajectory *trajectories, size_t n,
         settings->learning_rate *
         pow(settings->learning_rate_decay, (double)self->n_learned);
     struct ppo_batch *batch = &self->batch;
+    const size_t shared =
+        group == NULL ? settings->minibatch : settings->minibatch / group->n;
+    const size_t minibatch = shared > 0 ? shared : 1;
     struct tally tally = {0};
     for (size_t epoch = 0; epoch < settings->epochs; epoch++) {
         shuffle(batch->order, batch->n, &self->rng);
-        for (size_t at = 0; at < batch->n; at += settings->minibatch) {
+        for (size_t at = 0; at < batch->n; at += minibatch) {
             const size_t left = batch->n - at;
-            err = learn_minibatch(
-                self, batch->order + at,
-                left < settings->minibatch ? left : settings->minibatch, rate,
-                &tally);
+            err = learn_minibatch(self, batch->order + at,
+                                  left < minibatch ? left : minibatch, group,
+                                  rate, &tally);
             if (err != LS_OK)
                 return err;
         }
@@ -309,4 +322,10 @@ int ppo_learn(void *policy, const struct ls_trajectory *trajectories, size_t n,
     self->n_learned++;
     report(info, &tally, rate);
     return LS_OK;
+}
+
+int ppo_learn(void *policy, const struct ls_trajectory *trajectories, size_t n,
+              struct ls_learn_info *info)
+{
+    return ppo_learn_in_group(policy, trajectories, n, NULL, info);
 }

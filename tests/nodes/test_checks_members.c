@@ -2,6 +2,76 @@
  * once, and what is excused. */
 #include "checks_world.h"
 
+#include "role_member.h"
+
+#define JOB                                                                    \
+    "nodes: [{role: member, count: 3}]\n"                                      \
+    "barrier: {timeout_ms: 10000}\n"
+
+static void enters(struct world *world, size_t i)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]).member;
+    watch->entering(watch->self, 100 + i);
+}
+
+static void leaves(struct world *world, size_t i, uint64_t epoch)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]).member;
+    const struct ls_barrier_epoch_info info = {.epoch = epoch};
+    watch->ended(watch->self, LS_OK, &info);
+}
+
+static void fails(struct world *world, size_t i)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]).member;
+    watch->ended(watch->self, ls_error(LS_ELOST, "node 1 was lost"), NULL);
+}
+
+static void sees(struct world *world, size_t i, size_t other,
+                 enum ls_member_state state)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]).member;
+    const struct ls_member member = {
+        .id = (uint32_t)other, .incarnation = 100 + other, .state = state};
+    watch->member(watch->self, &member);
+}
+
+static void emits(struct world *world, size_t i, uint64_t number)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]).member;
+    watch->emitting(watch->self, number);
+}
+
+static void gets(struct world *world, size_t i, size_t from, uint64_t number)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]).member;
+    const struct ls_event event = {.origin = (uint32_t)from,
+                                   .incarnation = 100 + from};
+    watch->heard(watch->self, &event, number);
+}
+
+static void all_go_through(struct world *world, uint64_t epoch)
+{
+    for (size_t i = 0; i < 3; i++)
+        enters(world, i);
+    for (size_t i = 0; i < 3; i++)
+        leaves(world, i, epoch);
+}
+
+/* Node 0 emits three events, and knows node 1 from the beginning. */
+static void three_are_emitted(struct world *world)
+{
+    all_go_through(world, 0);
+    sees(world, 0, 1, LS_MEMBER_READY);
+    for (uint64_t number = 1; number <= 3; number++)
+        emits(world, 0, number);
+}
+
+static void judge(void (*story)(void *world), const char *says)
+{
+    judge_job(JOB, story, says);
+}
+
 static void all_is_well(void *arg)
 {
     for (uint64_t epoch = 0; epoch < 5; epoch++)
@@ -101,7 +171,7 @@ static void test_failing_together_is_fine(void **state)
 static void one_names_nobody(void *arg)
 {
     struct world *world = arg;
-    const struct member_watch *watch = checks_watch(world->lives[0]);
+    const struct member_watch *watch = checks_watch(world->lives[0]).member;
     enters(world, 0);
     watch->ended(watch->self, ls_error(LS_ELOST, "it went wrong"), NULL);
 }
@@ -296,7 +366,7 @@ static void test_who_is_no_member_yet_may_miss_one(void **state)
 
 static void enters_in_vain(struct world *world, size_t i, unsigned lost)
 {
-    const struct member_watch *watch = checks_watch(world->lives[i]);
+    const struct member_watch *watch = checks_watch(world->lives[i]).member;
     enters(world, i);
     watch->ended(
         watch->self,

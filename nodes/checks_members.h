@@ -1,0 +1,108 @@
+/* checks_members.h - what the checks of members share. */
+#ifndef LOCKSTEP_CHECKS_MEMBERS_H
+#define LOCKSTEP_CHECKS_MEMBERS_H
+
+#include "role_member.h"
+
+#include "checks_parts.h"
+
+/* A mistake is known to a member's handler up to so long after the barrier has
+ * acted on it; so long "all" is not judged. */
+#define CHECKS_NOTICE_NS LS_NS_PER_S
+
+#define CHECKS_VERDICTS_MAX 64
+
+/* The events of one incarnation of a node, as one life got them. */
+struct heard {
+    uint32_t from;
+    uint64_t incarnation;
+    uint64_t number; /* the last one */
+    int64_t at;
+    struct heard *previous;
+};
+
+/* An incarnation of a node that a life has seen ready, and first when. */
+struct ready {
+    uint32_t id;
+    uint64_t incarnation;
+    int64_t at;
+    struct ready *previous;
+};
+
+struct member_life {
+    struct check_life *life;
+    struct member_watch watch;
+    uint64_t incarnation; /* 0: not known yet */
+
+    bool waiting;
+    int64_t entered_at, renewed_at; /* 0: never */
+    uint64_t next;     /* one past the last epoch that it left; 0: none */
+    bool failed_since; /* a wait of it failed since it left that one */
+    bool owes;         /* the epoch that it is in must be this one: */
+    uint64_t owed;
+    uint32_t owed_to;    /* who has left it */
+    int64_t owed_from;   /* when that one entered it */
+    struct heard *heard; /* own */
+    struct ready *ready; /* own; whom it has seen ready */
+    int64_t *emitted_at; /* own; of its events */
+    size_t n_emitted;
+};
+
+/* Somebody holds a living node for lost. */
+struct mistake {
+    const struct check_life *by;
+    uint32_t id;
+    int64_t from, to; /* LS_FOREVER: still */
+    struct mistake *previous;
+};
+
+/* A wait that failed by another's doing. */
+struct failure {
+    const struct member_life *member;
+    uint64_t epoch;
+    int status;
+    uint32_t named;
+    int64_t entered_at;
+    struct failure *previous;
+};
+
+/* A break of a promise that is one unless there was a mistake. */
+struct verdict {
+    int64_t from, to;
+    bool alike; /* nor is it one where members came and went */
+    char text[256];
+};
+
+struct member_checks {
+    struct mistake *mistakes; /* own; the latest first */
+    struct failure *failures; /* own; the latest first */
+    struct verdict verdicts[CHECKS_VERDICTS_MAX];
+    size_t n_verdicts;
+    uint64_t newest; /* one past the latest epoch that anybody left */
+};
+
+/* A promise is broken, unless there was a mistake since `from`. */
+void checks_accuse(checks *checks, int64_t from, const char *format, ...)
+    LS_PRINTF(3, 4);
+/* The same; nor is it one where more than one member came or went. */
+void checks_accuse_difference(checks *checks, int64_t from, const char *format,
+                              ...) LS_PRINTF(3, 4);
+/* Judge the accusations made before a time. */
+void checks_judge(checks *checks, int64_t before);
+
+/* An incarnation of a node that a life has seen ready; NULL: it has not. */
+const struct ready *checks_find_ready(const struct member_life *member,
+                                      uint32_t id, uint64_t incarnation);
+
+/* A wait failed: compare it with the others of its epoch. */
+void checks_note_failure(struct member_life *member, int status);
+
+/* What a member tells: see struct member_watch. self: its member_life. */
+void checks_on_entering(void *self, uint64_t incarnation);
+void checks_on_ended(void *self, int status,
+                     const struct ls_barrier_epoch_info *info);
+void checks_on_member(void *self, const struct ls_member *member);
+void checks_on_emitting(void *self, uint64_t number);
+void checks_on_heard(void *self, const struct ls_event *event, uint64_t number);
+
+#endif

@@ -1,0 +1,171 @@
+/* Who holds whom for lost, and what that explains. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "checks_members.h"
+
+static bool was_mistaken(const checks *self, int64_t from, int64_t to)
+{
+    const struct member_checks *state = self->state;
+    for (const struct mistake *at = state->mistakes; at != NULL;
+         at = at->previous) {
+        if (at->from <= to && at->to >= from)
+            return true;
+    }
+    return false;
+}
+
+static size_t is_between(int64_t at, int64_t from, int64_t to)
+{
+    return at >= from && at <= to ? 1 : 0;
+}
+
+/* Lives that began or ended; who rejoins as a new member does both. */
+static size_t count_changes(const checks *self, int64_t from, int64_t to)
+{
+    size_t n = 0;
+    for (const struct check_life *life = self->lives; life != NULL;
+         life = life->previous) {
+        const struct member_life *member = life->state;
+        n += is_between(life->began_at, from, to);
+        if (life->dead)
+            n += is_between(life->died_at, from, to);
+        else if (life->over)
+            n += is_between(life->over_at, from, to);
+        if (member->renewed_at != 0)
+            n += 2 * is_between(member->renewed_at, from, to);
+    }
+    return n;
+}
+
+static bool is_excused(const checks *self, const struct verdict *verdict)
+{
+    return was_mistaken(self, verdict->from, verdict->to) ||
+           (verdict->alike &&
+            count_changes(self, verdict->from - CHECKS_NOTICE_NS,
+                          verdict->to + CHECKS_NOTICE_NS) > 1);
+}
+
+void checks_judge(checks *self, int64_t before)
+{
+    struct member_checks *state = self->state;
+    size_t kept = 0;
+    for (size_t i = 0; i < state->n_verdicts; i++) {
+        const struct verdict *verdict = &state->verdicts[i];
+        if (verdict->to >= before)
+            state->verdicts[kept++] = *verdict;
+        else if (is_excused(self, verdict))
+            self->figures.excused++;
+        else
+            ls_simulation_violation(self->simulation, "%s", verdict->text);
+    }
+    state->n_verdicts = kept;
+}
+
+static void accuse(checks *self, bool alike, int64_t from, const char *format,
+                   va_list arguments)
+{
+    struct member_checks *state = self->state;
+    if (state->n_verdicts == CHECKS_VERDICTS_MAX)
+        return; /* one is enough */
+    struct verdict *verdict = &state->verdicts[state->n_verdicts++];
+    verdict->from = from;
+    verdict->to = checks_now(self);
+    verdict->alike = alike;
+    (void)vsnprintf(verdict->text, sizeof verdict->text, format, arguments);
+}
+
+void checks_accuse(checks *self, int64_t from, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    accuse(self, false, from, format, arguments);
+    va_end(arguments);
+}
+
+void checks_accuse_difference(checks *self, int64_t from, const char *format,
+                              ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    accuse(self, true, from, format, arguments);
+    va_end(arguments);
+}
+
+/* Whether this life of a node is over. One that never entered an epoch did not
+ * tell its incarnation; if there is such a one, it is the one. */
+static bool has_ended(const checks *self, uint32_t id, uint64_t incarnation)
+{
+    bool unknown = false;
+    for (const struct check_life *life = self->lives; life != NULL;
+         life = life->previous) {
+        const struct member_life *member = life->state;
+        const bool gone = life->dead || life->over;
+        if (checks_id(life) == id && member->incarnation == incarnation)
+            return gone;
+        unknown |= checks_id(life) == id && member->incarnation == 0 && gone;
+    }
+    return unknown;
+}
+
+static void note_mistake(struct check_life *life, uint32_t id)
+{
+    checks *all = life->all;
+    struct member_checks *state = all->state;
+    struct mistake *made = checks_allocate(all, sizeof *made);
+    if (made == NULL)
+        return;
+    made->by = life;
+    made->id = id;
+    made->from = checks_now(all) - CHECKS_NOTICE_NS;
+    made->to = LS_FOREVER;
+    made->previous = state->mistakes;
+    state->mistakes = made;
+    all->figures.mistakes++;
+}
+
+const struct ready *checks_find_ready(const struct member_life *member,
+                                      uint32_t id, uint64_t incarnation)
+{
+    const struct ready *ready = member->ready;
+    while (ready != NULL &&
+           (ready->id != id || ready->incarnation != incarnation))
+        ready = ready->previous;
+    return ready;
+}
+
+static void note_ready(struct member_life *self, const struct ls_member *member)
+{
+    const checks *all = self->life->all;
+    if (checks_find_ready(self, member->id, member->incarnation) != NULL)
+        return;
+    struct ready *made = checks_allocate(all, sizeof *made);
+    if (made == NULL)
+        return;
+    made->id = member->id;
+    made->incarnation = member->incarnation;
+    made->at = checks_now(all);
+    made->previous = self->ready;
+    self->ready = made;
+}
+
+void checks_on_member(void *arg, const struct ls_member *member)
+{
+    struct member_life *self = arg;
+    const struct check_life *life = self->life;
+    checks *all = life->all;
+    const struct member_checks *state = all->state;
+    if (life->dead)
+        return;
+    if (member->state == LS_MEMBER_LOST &&
+        !has_ended(all, member->id, member->incarnation))
+        note_mistake(self->life, member->id);
+    if (member->state != LS_MEMBER_READY)
+        return;
+    note_ready(self, member);
+    for (struct mistake *at = state->mistakes; at != NULL; at = at->previous) {
+        if (at->by == life && at->id == member->id && at->to == LS_FOREVER)
+            at->to = checks_now(all) + CHECKS_NOTICE_NS;
+    }
+}

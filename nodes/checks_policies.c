@@ -1,0 +1,140 @@
+/* A work's policy only goes on, and its infos tell of each iteration once. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "checks_services.h"
+
+static struct commit *find_commit(const checks *self, const char *policy_id)
+{
+    const struct service_checks *books = self->state;
+    struct commit *commit = books->commits;
+    while (commit != NULL && strcmp(commit->policy_id, policy_id) != 0)
+        commit = commit->previous;
+    return commit;
+}
+
+int64_t checks_newest_version(const checks *self, const char *policy_id)
+{
+    const struct commit *commit = find_commit(self, policy_id);
+    return commit != NULL ? commit->version : -1;
+}
+
+/* The one that readers must see from now on. */
+static void keep_newest(checks *self, const struct work_key *key,
+                        const char *policy_id, int64_t version)
+{
+    struct service_checks *books = self->state;
+    struct commit *commit = find_commit(self, policy_id);
+    if (commit == NULL) {
+        commit = checks_allocate(self, sizeof *commit);
+        if (commit == NULL)
+            return;
+        (void)snprintf(commit->policy_id, sizeof commit->policy_id, "%s",
+                       policy_id);
+        commit->previous = books->commits;
+        books->commits = commit;
+    } else if (key->attempt < commit->attempt) {
+        return;
+    }
+    commit->attempt = key->attempt;
+    commit->version = version;
+    commit->at = checks_now(self);
+}
+
+void checks_on_committed(void *self, const struct work_key *key,
+                         const char *policy_id, int64_t version, int64_t iter)
+{
+    struct service_life *service = self;
+    checks *all = service->life->all;
+    if (service->life->dead)
+        return;
+    ls_simulation_note(all->simulation,
+                       "commits version %" PRId64 " of %s, iteration %" PRId64,
+                       version, policy_id, iter);
+    struct given *given = checks_find_given(all, key);
+    if (given == NULL)
+        return;
+    const int64_t after =
+        given->committed > service->base ? given->committed : service->base;
+    if (version != after + 1)
+        checks_break(all, "once",
+                     "node %" PRIu32 " commits version %" PRId64
+                     " of %s after version %" PRId64,
+                     checks_id(service->life), version, policy_id, after);
+    given->committed = version;
+    all->figures.versions++;
+    keep_newest(all, key, policy_id, version);
+}
+
+void checks_on_loading(void *self)
+{
+    struct service_life *service = self;
+    service->loading_at = checks_now(service->life->all);
+}
+
+void checks_on_loaded(void *self, const struct work_key *key,
+                      const char *policy_id, int64_t version, int64_t iter)
+{
+    struct service_life *service = self;
+    checks *all = service->life->all;
+    if (service->life->dead)
+        return;
+    ls_simulation_note(all->simulation,
+                       "loads version %" PRId64 " of %s, iteration %" PRId64,
+                       version, policy_id, iter);
+    const struct commit *commit = find_commit(all, policy_id);
+    if (commit != NULL && commit->at < service->loading_at &&
+        version < commit->version)
+        checks_break(all, "lost",
+                     "node %" PRIu32 " loads version %" PRId64
+                     " of %s, when version %" PRId64 " was committed",
+                     checks_id(service->life), version, policy_id,
+                     commit->version);
+    const struct given *given = checks_find_given(all, key);
+    if (given != NULL && given->learns && service->base < 0)
+        service->base = version;
+}
+
+void checks_note_info(struct service_life *by, const struct learner_info *info)
+{
+    const checks *all = by->life->all;
+    struct service_checks *books = all->state;
+    const struct given *work = books->given;
+    while (work != NULL && !work->learns)
+        work = work->previous;
+    if (books->is_learned)
+        checks_break(all, "infos", "an info comes after the last one");
+    if (info->learner_step < books->learner_step &&
+        (work == NULL || !work->repeats))
+        checks_break(all, "infos",
+                     "the info of iteration %" PRId64
+                     " comes after that of iteration %" PRId64,
+                     info->learner_step, books->learner_step);
+    books->learner_step = info->learner_step;
+    books->n_infos++;
+    books->is_learned = info->learner_done;
+}
+
+/* N iterations: N + 1 infos, the last of which says done. */
+void checks_finish_infos(struct service_life *by)
+{
+    const checks *all = by->life->all;
+    const struct service_checks *books = all->state;
+    int64_t wanted = 0;
+    for (const struct given *at = books->given; at != NULL; at = at->previous) {
+        if (at->learns)
+            wanted = at->iterations;
+    }
+    if (!books->is_learned)
+        return; /* it was solved before */
+    if (wanted > 0 && books->learner_step != wanted)
+        checks_break(all, "infos",
+                     "the last info is of iteration %" PRId64
+                     ", and there were to be %" PRId64,
+                     books->learner_step, wanted);
+    if (books->is_whole && books->n_infos != books->learner_step + 1)
+        checks_break(all, "infos",
+                     "%" PRId64 " infos of %" PRId64 " iterations",
+                     books->n_infos, books->learner_step);
+}

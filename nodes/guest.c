@@ -1,0 +1,214 @@
+#include "guest.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run_file.h"
+
+/* What a guest is created with, and the texts of that. */
+struct invitation {
+    struct ls_node_options options;
+    char bind[LS_ENDPOINT_MAX + 1];
+    char attach[PLAN_ATTACH_MAX][LS_ENDPOINT_MAX + 1];
+    const char *attach_list[PLAN_ATTACH_MAX];
+    uint32_t members[2]; /* itself, and the host */
+};
+
+/* An id that no node of the plan has. Two guests that have the same are told
+ * so; of so many ids that does not happen. */
+static uint32_t choose_id(const struct plan *plan)
+{
+    uint32_t id;
+    bool taken;
+    do {
+        id = (uint32_t)ls_entropy(ls_runtime_threads());
+        taken = false;
+        for (size_t i = 0; i < plan->n_nodes; i++)
+            taken = taken || plan->nodes[i].id == id;
+    } while (taken);
+    return id;
+}
+
+static void add_address(struct invitation *to, const char *endpoint)
+{
+    const size_t n = to->options.n_attach;
+    if (endpoint[0] == '\0' || n == PLAN_ATTACH_MAX)
+        return;
+    (void)snprintf(to->attach[n], sizeof to->attach[n], "%s", endpoint);
+    to->attach_list[n] = to->attach[n];
+    to->options.n_attach = n + 1;
+}
+
+/* The one to begin with: the hub of a star relays, in a mesh anyone will do. */
+static size_t greeter(const struct guest_options *options)
+{
+    return options->plan->world.topology == LS_TOPOLOGY_STAR
+               ? options->plan->first
+               : options->host;
+}
+
+static int find_by_file(const struct guest_options *options,
+                        struct invitation *out)
+{
+    const struct plan *plan = options->plan;
+    const bool star = plan->world.topology == LS_TOPOLOGY_STAR;
+    const uint32_t first = plan->nodes[greeter(options)].id;
+    struct run_file *file = malloc(sizeof *file);
+    if (file == NULL)
+        return ls_error(LS_ENOMEM, "looking for the nodes");
+    const int status = run_file_read(file, plan);
+    for (size_t pass = 0; pass < (star ? 1 : 2) && status == LS_OK; pass++) {
+        for (size_t i = 0; i < file->n_nodes; i++) {
+            if ((file->nodes[i].id == first) == (pass == 0))
+                add_address(out, file->nodes[i].endpoint);
+        }
+    }
+    if (status == LS_OK)
+        out->options.config_hash = file->hash;
+    free(file);
+    return status;
+}
+
+/* Nodes that were started one by one: where the plan says. */
+static int find_by_plan(const struct guest_options *options,
+                        struct invitation *out)
+{
+    const struct plan *plan = options->plan;
+    const size_t wanted[] = {greeter(options), plan->first};
+    for (size_t i = 0; i < 2; i++) {
+        struct plan_endpoints endpoints;
+        const int status = plan_endpoints_alone(plan, wanted[i], &endpoints);
+        if (status != LS_OK)
+            return status;
+        const char *address = endpoints.advertise[0] != '\0'
+                                  ? endpoints.advertise
+                                  : endpoints.bind;
+        if (plan_endpoint_fault(address, false) == NULL &&
+            (i == 0 || wanted[1] != wanted[0]))
+            add_address(out, address);
+    }
+    return LS_OK;
+}
+
+static int find_nodes(const struct guest_options *options,
+                      struct invitation *out)
+{
+    const struct plan *plan = options->plan;
+    out->options.config_hash = plan->hash;
+    for (size_t i = 0; i < options->n_attach; i++) {
+        const char *fault = plan_endpoint_fault(options->attach[i], false);
+        if (fault != NULL)
+            return ls_error(LS_EINVAL, "--attach %s: %s", options->attach[i],
+                            fault);
+        add_address(out, options->attach[i]);
+    }
+    int status = find_by_file(options, out);
+    if (status == LS_ENOENT && out->options.n_attach == 0)
+        status = find_by_plan(options, out);
+    else if (status == LS_ENOENT)
+        status = LS_OK;
+    if (status == LS_OK && out->options.n_attach == 0)
+        status = ls_error(LS_ECONFIG,
+                          "%s: no run of it goes on here (there is no "
+                          "%s/" RUN_FILE_NAME "), and it does not say where "
+                          "node %" PRIu32 " listens: say --attach ENDPOINT",
+                          plan->path, plan->out, plan->nodes[options->host].id);
+    return status;
+}
+
+/* From the upper half of the ports: a node that comes back needs its own. */
+static int choose_bind(const struct guest_options *options, struct guest *guest,
+                       struct invitation *out)
+{
+    const struct plan_world *world = &options->plan->world;
+    const int half = (world->last_port - world->first_port) / 2;
+    const char *fault =
+        options->bind != NULL ? plan_endpoint_fault(options->bind, true) : NULL;
+    if (fault != NULL)
+        return ls_error(LS_EINVAL, "--bind %s: %s", options->bind, fault);
+    if (options->bind != NULL) {
+        (void)snprintf(out->bind, sizeof out->bind, "%s", options->bind);
+        return LS_OK;
+    }
+    if (strncmp(out->attach[0], "ipc:", 4) != 0) {
+        (void)snprintf(out->bind, sizeof out->bind, "tcp://127.0.0.1:%d-%d",
+                       world->last_port - half, world->last_port);
+        return LS_OK;
+    }
+    const int status = socket_folder_make(&guest->folder);
+    if (status == LS_OK)
+        (void)snprintf(out->bind, sizeof out->bind, "ipc://%.200s/guest.ipc",
+                       guest->folder.path);
+    return status;
+}
+
+static int invite(const struct guest_options *options, struct guest *guest,
+                  struct invitation *out)
+{
+    const struct plan *plan = options->plan;
+    ls_runtime *runtime = ls_runtime_threads();
+    memset(out, 0, sizeof *out);
+    ls_node_options_init(&out->options);
+    out->options.attach = out->attach_list;
+    int status = find_nodes(options, out);
+    if (status == LS_OK)
+        status = choose_bind(options, guest, out);
+    if (status != LS_OK)
+        return status;
+    const int64_t left = options->deadline - ls_now(runtime);
+    out->members[0] = choose_id(plan);
+    out->members[1] = plan->nodes[options->host].id;
+    out->options.job = plan->job;
+    out->options.id = out->members[0];
+    out->options.role = "guest";
+    out->options.bind = out->bind;
+    out->options.advertise = options->advertise;
+    out->options.topology = plan->world.topology;
+    out->options.members = out->members;
+    out->options.world_size = 2;
+    out->options.world_max = plan_world_max(plan);
+    out->options.start_timeout_ms =
+        left > 0 ? (int)(left / LS_NS_PER_MS) + 1 : 1;
+    out->options.heartbeat_ms = plan->world.heartbeat_ms;
+    out->options.silence_ms = plan->world.silence_ms;
+    out->options.insecure = plan->world.insecure;
+    return LS_OK;
+}
+
+static int not_reached(const struct guest_options *options, int status)
+{
+    const struct plan_node *host = &options->plan->nodes[options->host];
+    return ls_error_at(status, "node %" PRIu32 " (%s) was not reached",
+                       host->id, plan_role_names[host->role]);
+}
+
+int guest_join(struct guest *out, const struct guest_options *options)
+{
+    struct guest guest = {.node = NULL};
+    struct invitation *made = malloc(sizeof *made);
+    if (made == NULL)
+        return ls_error(LS_ENOMEM, "joining the job");
+    int status = invite(options, &guest, made);
+    if (status == LS_OK)
+        status = ls_node_create(&guest.node, &made->options);
+    if (status == LS_OK)
+        status = ls_calls_open(&guest.calls, guest.node, NULL);
+    if (status == LS_OK && (status = ls_node_start(guest.node)) != LS_OK)
+        status = not_reached(options, status);
+    free(made);
+    if (status != LS_OK) {
+        guest_leave(&guest);
+        return status;
+    }
+    *out = guest;
+    return LS_OK;
+}
+
+void guest_leave(struct guest *guest)
+{
+    ls_calls_close(&guest->calls);
+    ls_node_destroy(&guest->node);
+    socket_folder_remove(&guest->folder);
+}

@@ -1,0 +1,41 @@
+/* guest.h - a node that joins the world of a job without being in its plan, to
+ * call one of its nodes.
+ *
+ * It serves nothing, listens to nothing, and keeps step with nobody: the job
+ * does not notice it, but for PLAN_GUESTS_MAX of them at once.
+ * Thread: serial. */
+#ifndef LOCKSTEP_GUEST_H
+#define LOCKSTEP_GUEST_H
+
+#include "lockstep/call.h"
+
+#include "plan.h"
+#include "socket_folder.h"
+
+struct guest_options {
+    const struct plan *plan; /* borrow */
+    size_t host;             /* index of the node that it wants to call */
+    /* As of `lockstep node`; NULL, 0: found in the run's file, else in the
+     * plan. Borrow. */
+    const char *bind, *advertise;
+    const char *const *attach;
+    size_t n_attach;
+    int64_t deadline; /* ls_now() of ls_runtime_threads() */
+};
+
+struct guest {
+    ls_node *node;   /* own */
+    ls_calls *calls; /* own */
+    struct socket_folder folder;
+};
+
+/* Join, and wait for the host.
+ * out:    written on success only; give it to guest_leave().
+ * Errors: LS_ECONFIG where the nodes are cannot be known; LS_EUNREACHABLE the
+ *         host was not found in time; those of ls_node_start() and
+ *         ls_calls_open(). */
+LS_MUST_USE int guest_join(struct guest *out,
+                           const struct guest_options *options);
+void guest_leave(struct guest *guest);
+
+#endif

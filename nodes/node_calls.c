@@ -1,0 +1,106 @@
+#include "node_calls.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "lockstep/codec.h"
+#include "lockstep/event.h"
+
+/* Answer with what the writer holds. */
+static int answer(ls_request *request, ls_writer *writer)
+{
+    const void *data;
+    size_t size;
+    const int status = ls_writer_bytes(writer, &data, &size);
+    /* Who does not wait any more has no use for it. */
+    if (status == LS_OK)
+        (void)ls_request_complete(&request, data, size);
+    ls_writer_destroy(&writer);
+    return status;
+}
+
+static int serve_ping(void *self, ls_request *request)
+{
+    const struct node_calls *calls = self;
+    ls_writer *writer = NULL;
+    const int status = ls_writer_create(&writer);
+    if (status != LS_OK)
+        return status;
+    ls_write_map(writer, 1);
+    ls_write_string(writer, "pong");
+    ls_write_uint(writer, ls_node_id(calls->node));
+    return answer(request, writer);
+}
+
+#define ROUTER(name)                                                           \
+    {                                                                          \
+#name, offsetof(struct ls_router_stats, name)                          \
+    }
+static const struct figure {
+    const char *name;
+    size_t offset;
+} router_figures[] = {
+    ROUTER(emitted),  ROUTER(sent),       ROUTER(sent_bytes),
+    ROUTER(resent),   ROUTER(received),   ROUTER(received_bytes),
+    ROUTER(handled),  ROUTER(relayed),    ROUTER(dropped),
+    ROUTER(lost),     ROUTER(missed),     ROUTER(unacknowledged),
+    ROUTER(repeated), ROUTER(reconnects), ROUTER(rejoined),
+    ROUTER(refused),  ROUTER(blocked),
+};
+#define N_ROUTER (sizeof router_figures / sizeof router_figures[0])
+
+static void write_figure(ls_writer *writer, const char *name, uint64_t value)
+{
+    ls_write_string(writer, name);
+    ls_write_uint(writer, value);
+}
+
+static int serve_stats(void *self, ls_request *request)
+{
+    const struct node_calls *calls = self;
+    struct ls_router_stats router;
+    struct ls_calls_stats asked;
+    ls_writer *writer = NULL;
+    const int status = ls_writer_create(&writer);
+    if (status != LS_OK)
+        return status;
+    ls_router_stats(calls->node, &router);
+    ls_calls_stats(calls->calls, &asked);
+    ls_write_map(writer, N_ROUTER + 8);
+    for (size_t i = 0; i < N_ROUTER; i++) {
+        uint64_t value;
+        memcpy(&value, (const char *)&router + router_figures[i].offset,
+               sizeof value);
+        write_figure(writer, router_figures[i].name, value);
+    }
+    write_figure(writer, "queued", router.queued);
+    write_figure(writer, "queued_peak", router.queued_peak);
+    write_figure(writer, "calls_started", asked.started);
+    write_figure(writer, "calls_served", asked.served);
+    write_figure(writer, "calls_refused", asked.refused);
+    write_figure(writer, "calls_stale", asked.stale);
+    write_figure(writer, "calls_malformed", asked.malformed);
+    write_figure(writer, "open_requests", asked.open_requests);
+    return answer(request, writer);
+}
+
+int node_calls_open(struct node_calls *out, ls_node *node, uint32_t channel)
+{
+    out->node = node;
+    int status = ls_calls_open(&out->calls, node,
+                               &(struct ls_calls_options){.channel = channel});
+    if (status == LS_OK)
+        status =
+            ls_calls_serve(out->calls, "ping", LS_CALL_ANYONE, serve_ping, out);
+    if (status == LS_OK)
+        status = ls_calls_serve(out->calls, "stats", LS_CALL_ANYONE,
+                                serve_stats, out);
+    if (status != LS_OK)
+        node_calls_close(out);
+    return status;
+}
+
+void node_calls_close(struct node_calls *calls)
+{
+    ls_calls_close(&calls->calls);
+}

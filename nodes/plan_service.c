@@ -1,0 +1,180 @@
+#include "plan_service.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan.h"
+
+/* A batch is told of in one call: service/messages.h. */
+#define BATCH_MAX   256
+#define UNROLL_MAX  (1 << 20)
+#define SECONDS_MAX 86400.0
+
+const char *const plan_store_names[] = {"bus", "files", NULL};
+const char *const plan_replay_names[] = {"fifo", "priority", NULL};
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* As many samples as all environments together bring in one go. */
+static int64_t natural_batch(const struct plan *plan)
+{
+    const size_t all = plan_count(plan, PLAN_COLLECTOR) * plan->envs;
+    return all == 0 ? 1 : smaller((int64_t)all, BATCH_MAX);
+}
+
+static void read_work(struct plan *plan, ls_config_section *section)
+{
+    struct plan_service *service = &plan->service;
+    service->iterations = ls_config_int(section, "iterations", 0, 0, INT32_MAX);
+    service->eval_interval_s =
+        ls_config_double(section, "eval_interval_s", 60.0, 0.0, SECONDS_MAX);
+    service->batch =
+        ls_config_int(section, "batch", natural_batch(plan), 1, BATCH_MAX);
+    service->samples_per_work = ls_config_int(
+        section, "samples_per_work", 4 * (int64_t)plan->envs, 0, INT32_MAX);
+    service->unroll =
+        ls_config_int(section, "unroll", (int64_t)plan->steps, 1, UNROLL_MAX);
+    service->split = ls_config_int(section, "split", 1, 1, BATCH_MAX);
+    if (service->unroll % service->split != 0)
+        ls_config_problem(section, "split",
+                          "samples of %lld steps cannot be cut into %lld parts "
+                          "of the same length",
+                          (long long)service->unroll,
+                          (long long)service->split);
+    service->ahead = ls_config_int(section, "ahead", 1, 1, 16);
+    service->send_policy_freq =
+        ls_config_int(section, "send_policy_freq", 1, 1, INT32_MAX);
+    service->send_info_freq =
+        ls_config_int(section, "send_info_freq", 1, 1, INT32_MAX);
+}
+
+static void read_assignment(struct plan_service *service,
+                            ls_config_section *section)
+{
+    service->patience_s =
+        ls_config_double(section, "patience_s", 60.0, 0.001, SECONDS_MAX);
+    service->journal = ls_config_bool(section, "journal", true);
+    service->learner_expiry_s = ls_config_double(section, "learner_expiry_s",
+                                                 600.0, 0.001, SECONDS_MAX);
+    service->collector_expiry_s = ls_config_double(
+        section, "collector_expiry_s", 30.0, 0.001, SECONDS_MAX);
+    service->retry_s =
+        ls_config_double(section, "retry_s", 3.0, 0.001, SECONDS_MAX);
+    service->channel = ls_config_int(section, "channel", 1, 1, UINT32_MAX);
+}
+
+static void read_replay(struct plan_service *service,
+                        ls_config_section *section)
+{
+    struct plan_replay *replay = &service->replay;
+    replay->mode = (enum plan_replay_mode)ls_config_choice(
+        section, "mode", PLAN_REPLAY_FIFO, plan_replay_names);
+    replay->capacity = ls_config_int(section, "capacity", 4096, 1, 1 << 24);
+    replay->min_size = ls_config_int(section, "min_size", 1, 1, 1 << 24);
+    replay->samples_per_insert =
+        ls_config_double(section, "samples_per_insert", 0.0, 0.0, 1e6);
+    replay->error_buffer =
+        ls_config_double(section, "error_buffer", 0.0, 0.0, 1e12);
+    replay->max_staleness =
+        ls_config_int(section, "max_staleness", 0, 0, INT32_MAX);
+    replay->max_times_sampled =
+        ls_config_int(section, "max_times_sampled", 0, 0, INT32_MAX);
+    replay->valid_ratio =
+        ls_config_double(section, "valid_ratio", 1.0, 1.0, 1e6);
+
+    const double least =
+        ((double)service->batch + replay->samples_per_insert) / 2.0;
+    if (replay->capacity < service->batch)
+        ls_config_problem(
+            section, "capacity", "%lld is less than one batch of %lld samples",
+            (long long)replay->capacity, (long long)service->batch);
+    else if (replay->valid_ratio * (double)service->batch >
+             (double)replay->capacity)
+        ls_config_problem(section, "valid_ratio",
+                          "%g times a batch of %lld never are there: the "
+                          "capacity is %lld",
+                          replay->valid_ratio, (long long)service->batch,
+                          (long long)replay->capacity);
+    if (replay->min_size > replay->capacity)
+        ls_config_problem(
+            section, "min_size", "%lld never are there: the capacity is %lld",
+            (long long)replay->min_size, (long long)replay->capacity);
+    if (replay->error_buffer > 0.0 && replay->samples_per_insert > 0.0 &&
+        replay->error_buffer < least)
+        ls_config_problem(section, "error_buffer",
+                          "under %g both collecting and learning could wait "
+                          "for ever",
+                          least);
+}
+
+/* A folder in `out` where the file names none. NULL: no memory. */
+static char *read_folder(const struct plan *plan, ls_config_section *section,
+                         const char *key, const char *name)
+{
+    const char *text = ls_config_string(section, key, "");
+    const size_t size = strlen(plan->out) + strlen(text) + strlen(name) + 2;
+    char *path = malloc(size);
+    if (path == NULL)
+        return NULL;
+    if (text[0] != '\0')
+        (void)snprintf(path, size, "%s", text);
+    else
+        (void)snprintf(path, size, "%s/%s", plan->out, name);
+    return path;
+}
+
+static int read_data(struct plan *plan, ls_config_section *section)
+{
+    struct plan_service *service = &plan->service;
+    service->store = (enum plan_store)ls_config_choice(
+        section, "store", PLAN_STORE_BUS, plan_store_names);
+    static const char *const keys[] = {"path_data", "path_policy", "max_mib"};
+    for (size_t i = 0; i < 3; i++) {
+        const bool of_files = i < 2;
+        if (of_files != (service->store == PLAN_STORE_FILES) &&
+            ls_config_has(section, keys[i]))
+            ls_config_problem(
+                section, keys[i], "%s goes with store: %s; here it is %s",
+                keys[i],
+                plan_store_names[of_files ? PLAN_STORE_FILES : PLAN_STORE_BUS],
+                plan_store_names[service->store]);
+    }
+    service->max_mib = ls_config_int(section, "max_mib", 256, 1, 1 << 20);
+    service->path_data = read_folder(plan, section, "path_data", "data");
+    service->path_policy = read_folder(plan, section, "path_policy", "policy");
+    return service->path_data != NULL && service->path_policy != NULL
+               ? LS_OK
+               : ls_error(LS_ENOMEM, "reading coordinator.data");
+}
+
+int plan_read_service(struct plan *plan, ls_config_section *root)
+{
+    ls_config_section *section = ls_config_section_at(root, "coordinator");
+    if (!plan_is_service(plan)) {
+        if (ls_config_has(root, "coordinator"))
+            ls_config_problem(root, "coordinator",
+                              "there is no node of the role coordinator to "
+                              "heed it");
+        ls_config_accept_all(section);
+        return LS_OK;
+    }
+    ls_config_section *evaluator = ls_config_section_at(root, "evaluator");
+    if (ls_config_has(evaluator, "every"))
+        ls_config_problem(evaluator, "every",
+                          "a coordinator evaluates by the clock: see "
+                          "coordinator.eval_interval_s");
+    read_work(plan, section);
+    read_assignment(&plan->service, section);
+    read_replay(&plan->service, ls_config_section_at(section, "replay"));
+    return read_data(plan, ls_config_section_at(section, "data"));
+}
+
+void plan_fini_service(struct plan_service *service)
+{
+    free(service->path_data);
+    free(service->path_policy);
+}

@@ -1,0 +1,153 @@
+/* The plugin counter: nothing to learn, but all there is to do around it.
+ *
+ * The policy counts how often it has learned, and acts by that number; the
+ * return of an episode is the number that was acted by. So an evaluation says
+ * which policy it was of, and a job is solved after as many updates as it asks
+ * for. What takes its time is the cluster alone: for simulations, and for
+ * measuring. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "lockstep/plugin.h"
+
+struct counter_env {
+    uint32_t length, done; /* steps of an episode */
+};
+
+static int env_init(void *state, ls_config_section *config, uint64_t seed)
+{
+    struct counter_env *env = state;
+    (void)seed;
+    env->length = (uint32_t)ls_config_int(config, "steps", 8, 1, 1 << 20);
+    return LS_OK;
+}
+
+static void env_fini(void *state)
+{
+    (void)state;
+}
+
+static void env_spec(const void *state, struct ls_env_spec *out)
+{
+    const struct counter_env *env = state;
+    *out = (struct ls_env_spec){
+        .n_observation = 1, .n_action = 1, .max_steps = env->length};
+}
+
+static int env_reset(void *state, float *observation)
+{
+    struct counter_env *env = state;
+    env->done = 0;
+    observation[0] = 0.0f;
+    return LS_OK;
+}
+
+static int env_step(void *state, const float *action, float *observation,
+                    float *reward, bool *terminated, bool *truncated)
+{
+    struct counter_env *env = state;
+    env->done++;
+    observation[0] = (float)env->done;
+    *terminated = env->done == env->length;
+    *truncated = false;
+    *reward = *terminated ? action[0] : 0.0f;
+    return LS_OK;
+}
+
+struct counter_policy {
+    int64_t updates;
+};
+
+static int policy_init(void *state, ls_config_section *config,
+                       const struct ls_env_spec *spec, uint64_t seed)
+{
+    (void)state;
+    (void)config;
+    (void)seed;
+    if (spec->n_action != 1)
+        return ls_error(LS_EMISMATCH, "counter acts by 1 number, not %zu",
+                        spec->n_action);
+    return LS_OK;
+}
+
+static void policy_fini(void *state)
+{
+    (void)state;
+}
+
+static int policy_act(void *state, const float *observation, bool explore,
+                      uint64_t noise, float *action, float *extras)
+{
+    const struct counter_policy *policy = state;
+    (void)observation;
+    (void)explore;
+    (void)noise;
+    (void)extras;
+    action[0] = (float)policy->updates;
+    return LS_OK;
+}
+
+static int policy_learn(void *state, const struct ls_trajectory *trajectories,
+                        size_t n, struct ls_learn_info *info)
+{
+    struct counter_policy *policy = state;
+    (void)trajectories;
+    policy->updates++;
+    info->n = 2;
+    info->items[0].name = "updates";
+    info->items[0].value = (double)policy->updates;
+    info->items[1].name = "trajectories";
+    info->items[1].value = (double)n;
+    return LS_OK;
+}
+
+static int policy_save(const void *state, ls_writer *out)
+{
+    const struct counter_policy *policy = state;
+    ls_write_int(out, policy->updates);
+    return LS_OK;
+}
+
+static int policy_load(void *state, const ls_value *in)
+{
+    struct counter_policy *policy = state;
+    int64_t updates;
+    const int status = ls_value_int(in, &updates);
+    if (status != LS_OK)
+        return status;
+    if (updates < 0)
+        return ls_error(LS_EPROTO, "%" PRId64 " updates are no count", updates);
+    policy->updates = updates;
+    return LS_OK;
+}
+
+static const struct ls_env_ops env = {
+    .state_bytes = sizeof(struct counter_env),
+    .init = env_init,
+    .fini = env_fini,
+    .spec = env_spec,
+    .reset = env_reset,
+    .step = env_step,
+};
+
+static const struct ls_policy_ops policy = {
+    .state_bytes = sizeof(struct counter_policy),
+    .init = policy_init,
+    .fini = policy_fini,
+    .act = policy_act,
+    .learn = policy_learn,
+    .save = policy_save,
+    .load = policy_load,
+};
+
+LS_API const struct ls_plugin *ls_plugin(void)
+{
+    static const struct ls_plugin table = {
+        .abi = LS_PLUGIN_ABI,
+        .name = "counter",
+        .version = "1",
+        .env = &env,
+        .policy = &policy,
+    };
+    return &table;
+}

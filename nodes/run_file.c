@@ -1,0 +1,113 @@
+#include "run_file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "report.h"
+
+static int make_path(char path[REPORT_PATH_MAX], const struct plan *plan)
+{
+    const int n =
+        snprintf(path, REPORT_PATH_MAX, "%s/" RUN_FILE_NAME, plan->out);
+    return n >= 0 && n < REPORT_PATH_MAX
+               ? LS_OK
+               : ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
+                          plan->out);
+}
+
+static void print(const struct run_file *file, FILE *to)
+{
+    (void)fprintf(to,
+                  "# A run that goes on: for lockstep call.\n"
+                  "pid: %" PRId64 "\n"
+                  "hash: \"%" PRIx64 "\"\n"
+                  "nodes:\n",
+                  file->pid, file->hash);
+    for (size_t i = 0; i < file->n_nodes; i++)
+        (void)fprintf(to, "  - {id: %" PRIu32 ", endpoint: \"%s\"}\n",
+                      file->nodes[i].id, file->nodes[i].endpoint);
+}
+
+static int replace(const char *path, const char *text, size_t size)
+{
+    char temporary[FILES_PATH_MAX];
+    (void)snprintf(temporary, sizeof temporary, "%s.part", path);
+    const struct files_part part = {text, size};
+    return files_replace(path, temporary, &part, 1, false);
+}
+
+int run_file_write(const struct plan *plan, const struct run_file *file)
+{
+    char path[REPORT_PATH_MAX];
+    char *text = NULL;
+    size_t size = 0;
+    int status = make_path(path, plan);
+    if (status == LS_OK)
+        status = files_make_folders(plan->out);
+    if (status != LS_OK)
+        return status;
+    FILE *to = open_memstream(&text, &size);
+    if (to == NULL)
+        return ls_error(LS_ENOMEM, "writing %s", path);
+    print(file, to);
+    status = fclose(to) == 0 ? replace(path, text, size)
+                             : ls_error(LS_ENOMEM, "writing %s", path);
+    free(text);
+    return status;
+}
+
+static void read_config(struct run_file *out, ls_config_section *root)
+{
+    out->pid = ls_config_int(root, "pid", 0, 1, INT32_MAX);
+    out->hash = strtoull(ls_config_string(root, "hash", "0"), NULL, 16);
+    const size_t n = ls_config_n_sections(root, "nodes");
+    for (size_t i = 0; i < n && i < PLAN_NODES_MAX; i++) {
+        ls_config_section *item = ls_config_item(root, "nodes", i);
+        struct run_file_node *node = &out->nodes[out->n_nodes++];
+        node->id = (uint32_t)ls_config_int(item, "id", 0, 0, UINT32_MAX);
+        (void)snprintf(node->endpoint, sizeof node->endpoint, "%s",
+                       ls_config_string(item, "endpoint", ""));
+    }
+}
+
+int run_file_read(struct run_file *out, const struct plan *plan)
+{
+    char path[REPORT_PATH_MAX];
+    ls_config *config = NULL;
+    int status = make_path(path, plan);
+    if (status == LS_OK)
+        status = ls_config_load(&config, path);
+    if (status != LS_OK)
+        return status;
+    struct run_file *file = calloc(1, sizeof *file);
+    if (file != NULL) {
+        read_config(file, ls_config_root(config));
+        status = ls_config_finish(config);
+    } else {
+        status = ls_error(LS_ENOMEM, "reading %s", path);
+    }
+    if (status == LS_OK && kill((pid_t)file->pid, 0) < 0 && errno == ESRCH)
+        status = ls_error(LS_ENOENT,
+                          "the run that wrote %s, pid %" PRId64 ", is gone",
+                          path, file->pid);
+    if (status == LS_OK)
+        *out = *file;
+    free(file);
+    ls_config_destroy(&config);
+    return status;
+}
+
+void run_file_remove(const struct plan *plan)
+{
+    char path[REPORT_PATH_MAX];
+    if (make_path(path, plan) != LS_OK)
+        return;
+    (void)unlink(path);
+    (void)rmdir(plan->out);
+}

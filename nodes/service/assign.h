@@ -1,0 +1,110 @@
+/* assign.h - the works of the coordinator: who has which, and who waits.
+ *
+ *   queued → starting → running → closing → over
+ *      ↑________|__________|__________|
+ *      refused, or lost, or failed and closed: queued again
+ *
+ * A work that its member may have begun comes back with its next attempt, at
+ * the front; one that was refused with the same, since nobody has begun it.
+ * Evaluations go before collector works. A work that was queued for too long is
+ * given up. Pure. Thread: serial. */
+#ifndef LOCKSTEP_SERVICE_ASSIGN_H
+#define LOCKSTEP_SERVICE_ASSIGN_H
+
+#include "messages.h"
+#include "pool.h"
+#include "replay.h"
+
+enum work_kind { WORK_LEARNER, WORK_COLLECTOR, WORK_EVALUATION };
+enum { WORK_KINDS = 3 };
+
+enum work_state {
+    WORK_QUEUED,
+    WORK_AWAITED, /* its member is to tell whether it holds it */
+    WORK_STARTING,
+    WORK_RUNNING,
+    WORK_CLOSING
+};
+
+/* What becomes of one that is being closed. */
+enum work_end { WORK_FINISHED, WORK_REQUEUED, WORK_GIVEN_UP };
+
+enum { LEARNER_BATCHES = 2 }; /* that a learner may have at once */
+
+/* What a learner was given, until it has done with it. */
+struct lent_batch {
+    size_t n;                   /* 0: none */
+    struct drawn_sample *drawn; /* own; of the batch size */
+};
+
+struct work {
+    struct work *next;
+    enum work_kind kind;
+    enum work_state state;
+    enum work_end end; /* while closing */
+    uint64_t number;   /* unique in the job, from 1 */
+    struct work_key key;
+    service_name policy_id, buffer_id;
+    struct pool_member *member; /* unless queued. Borrow */
+    uint64_t incarnation;       /* of it */
+    int64_t queued_at;
+    int64_t until;      /* awaited, closing: then it is over */
+    int64_t again_at;   /* no call is made for it before */
+    int64_t progress;   /* iterations, samples or episodes done */
+    unsigned malformed; /* answers in a row that could not be read */
+    bool doomed;        /* to be closed when it has started */
+
+    /* Of a learner work. */
+    struct replay *buffer; /* own; NULL: closed */
+    int64_t demanded;      /* samples in the batch that it waits for; 0: none */
+    bool done;             /* its last info has come */
+    struct lent_batch lent[LEARNER_BATCHES];
+
+    /* Of a collector work: a sample that the buffer had no room for; the data
+     * of the last one, of which another part may come; and whether the buffer
+     * has done with it. */
+    struct sample held;
+    bool has_held;
+    service_name last_data;
+    bool owes_drop;
+};
+
+struct works {
+    struct work *first; /* own; those that wait in the order of their turn */
+    uint64_t last_number;
+    int64_t expiry[WORK_KINDS]; /* ns */
+    bool same_attempt;          /* sabotage */
+};
+
+void works_fini(struct works *works);
+
+/* One more, queued at the end, as attempt 1. Its task_id is made from kind and
+ * number; 0: the next one. NULL: no memory. */
+struct work *works_add(struct works *works, enum work_kind kind,
+                       uint64_t number, int64_t now);
+void works_remove(struct works *works, struct work **work);
+
+/* Queued again, at the front, with the next attempt. */
+void works_requeue(struct works *works, struct work *work, int64_t now);
+/* Queued again, where it was and as if it had never been given out. */
+void works_return(struct work *work);
+
+/* A queued work and a free member for it, which are put together: starting, and
+ * taken. NULL: no work that is queued has a member now. */
+struct work *works_assign(struct works *works, struct pool *pool, int64_t now);
+
+/* One that was queued for too long; NULL: none. */
+struct work *works_expired(const struct works *works, int64_t now);
+
+struct work *works_of(const struct works *works,
+                      const struct pool_member *member);
+size_t works_count(const struct works *works, enum work_kind kind);
+
+/* When a queued work expires, or one that is awaited or being closed has to be
+ * looked at; LS_FOREVER: none. */
+int64_t works_wake_at(const struct works *works, int64_t now);
+
+enum pool_role work_role(enum work_kind kind);
+const char *work_kind_name(enum work_kind kind); /* "learner" */
+
+#endif

@@ -1,0 +1,274 @@
+/* The collector's steps. An iteration of the task is one trajectory, or one
+ * episode of an evaluation, or ends early: the work is closed or has failed, or
+ * its task is finished. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collector_parts.h"
+#include "lockstep/log.h"
+#include "policy_value.h"
+
+/* Data that nobody takes -------------------------------------------------- */
+
+static bool take_garbage(struct collector_service *service, service_name out)
+{
+    ls_mutex_lock(&service->work.mutex);
+    const bool any = service->n_garbage > 0;
+    if (any)
+        memcpy(out, service->garbage[--service->n_garbage],
+               sizeof(service_name));
+    ls_mutex_unlock(&service->work.mutex);
+    return any;
+}
+
+/* A store that is lost has nothing left to drop. */
+static void drop_garbage(struct collector_service *service)
+{
+    service_name name;
+    while (take_garbage(service, name))
+        if (store_drop(service->options.common.store, name,
+                       service->options.common.store_wait_ms) != LS_OK)
+            ls_log_warn("collector: data %s was not dropped: %s", name,
+                        ls_error_text());
+}
+
+/* Ends --------------------------------------------------------------------- */
+
+static void end_work(struct collector_service *service, const char *failure)
+{
+    ls_mutex_lock(&service->work.mutex);
+    collector_discard(service);
+    ls_mutex_unlock(&service->work.mutex);
+    drop_garbage(service);
+    service->collects = false;
+    service_work_let_go(&service->work, failure);
+}
+
+static int fail_work(struct collector_service *service)
+{
+    char text[LS_CALL_TEXT_MAX + 1];
+    (void)snprintf(text, sizeof text, "%s", ls_error_text());
+    end_work(service, text);
+    return LS_OK;
+}
+
+/* The store has failed: whoever asks is told, and the next call is waited for.
+ */
+static int fail_ask(struct collector_service *service)
+{
+    char text[LS_CALL_TEXT_MAX + 1];
+    (void)snprintf(text, sizeof text, "%s", ls_error_text());
+    ls_log_warn("collector: %s", text);
+    service->collects = false;
+    ls_mutex_lock(&service->work.mutex);
+    service->figures.failed_stores++;
+    service->may_begin = false;
+    if (service->ask != NULL)
+        (void)ls_request_fail(&service->ask, text);
+    ls_mutex_unlock(&service->work.mutex);
+    return LS_OK;
+}
+
+/* A work begins ------------------------------------------------------------ */
+
+int collector_begin(void *self)
+{
+    struct collector_service *service = self;
+    return service->options.ops->reset(service->options.self) == LS_OK
+               ? LS_OK
+               : fail_work(service);
+}
+
+/* The policy --------------------------------------------------------------- */
+
+static bool may_collect(void *arg)
+{
+    const struct collector_service *service = arg;
+    return service->work.closing ||
+           (service->may_begin && !collector_is_done(service) &&
+            service->n_ready < service->options.work_ahead);
+}
+
+static int load(struct collector_service *service,
+                const struct store_blob *blob)
+{
+    struct policy_value value;
+    const int status =
+        policy_value_load(&value, blob->data, blob->size,
+                          service->options.ops->load, service->options.self);
+    if (status != LS_OK)
+        return status;
+    if (service->options.common.watch != NULL)
+        service->options.common.watch->loaded(
+            service->options.common.watch->self, &service->told.key,
+            service->told.policy_id, value.version, value.iter);
+    service->policy_iter = value.iter;
+    ls_mutex_lock(&service->work.mutex);
+    service->version = value.version;
+    service->figures.policies++;
+    ls_mutex_unlock(&service->work.mutex);
+    return LS_OK;
+}
+
+static int get_policy(struct collector_service *service)
+{
+    const char *name = service->told.policy_id;
+    struct store_blob blob;
+    if (service->options.common.watch != NULL)
+        service->options.common.watch->loading(
+            service->options.common.watch->self);
+    int status = store_get(service->options.common.store, &name, 1, &blob,
+                           service->options.common.store_wait_ms);
+    if (status != LS_OK) {
+        (void)ls_error_at(status, "policy %s", name);
+        return fail_ask(service);
+    }
+    status = load(service, &blob);
+    store_blob_fini(&blob);
+    if (status == LS_OK)
+        return LS_OK;
+    (void)ls_error_at(status, "policy %s", name);
+    return fail_work(service);
+}
+
+int collector_step_policy(ls_step *step, void *self)
+{
+    struct collector_service *service = self;
+    (void)step;
+    service->collects = false;
+    if (!service_work_is_used(&service->work))
+        return LS_OK;
+    drop_garbage(service);
+    const int status = service_work_wait(&service->work, may_collect, service);
+    if (status != LS_OK)
+        return status;
+    ls_mutex_lock(&service->work.mutex);
+    const bool closing = service->work.closing;
+    service->collects = !closing && may_collect(service);
+    const bool newer =
+        service->version < 0 || service->wanted_version > service->version;
+    ls_mutex_unlock(&service->work.mutex);
+    if (closing)
+        end_work(service, NULL);
+    return service->collects && newer ? get_policy(service) : LS_OK;
+}
+
+/* Collecting ----------------------------------------------------------------
+ */
+
+static int collect(struct collector_service *service)
+{
+    const struct collector_ops *ops = service->options.ops;
+    service->what = (struct collected){.steps = 0};
+    if (!service->told.eval_flag)
+        return ops->collect(service->options.self, service->told.unroll_len,
+                            &service->data, &service->what);
+    service->what.episodes = 1;
+    return ops->evaluate(service->options.self, &service->what.return_sum,
+                         &service->what.steps);
+}
+
+int collector_step_collect(ls_step *step, void *self)
+{
+    struct collector_service *service = self;
+    (void)step;
+    if (!service->collects)
+        return LS_OK;
+    return collect(service) == LS_OK ? LS_OK : fail_work(service);
+}
+
+/* Handing over --------------------------------------------------------------
+ */
+
+static void count(struct collector_service *service)
+{
+    const struct collected *what = &service->what;
+    service->episodes += what->episodes;
+    service->steps += what->steps;
+    service->return_sum += what->return_sum;
+    service->figures.episodes += what->episodes;
+    service->figures.steps += what->steps;
+}
+
+/* Unique among all lives of all nodes. */
+static void name_data(struct collector_service *service, service_name out)
+{
+    const ls_node *node = service->options.common.node;
+    (void)snprintf(out, sizeof(service_name), "d%u.%" PRIx64 ".%" PRIu64,
+                   (unsigned)ls_node_id(node), ls_node_incarnation(node),
+                   ++service->n_names);
+}
+
+/* Lock held. */
+static void make_ready(struct collector_service *service,
+                       const service_name data_id, size_t size)
+{
+    struct handed *handed = &service->ready[service->n_ready++];
+    struct sample *sample = &handed->whole;
+    *handed = (struct handed){.parts = 0};
+    service->trajectories++;
+    service->figures.trajectories++;
+    memcpy(sample->data_id, data_id, sizeof sample->data_id);
+    memcpy(sample->task_id, service->told.key.task_id, sizeof sample->task_id);
+    memcpy(sample->buffer_id, service->told.buffer_id,
+           sizeof sample->buffer_id);
+    (void)snprintf(sample->compressor, sizeof sample->compressor, "none");
+    sample->policy_iter = service->policy_iter;
+    sample->policy_version = service->version;
+    sample->env_id = service->what.env_id;
+    sample->unroll_len = service->told.unroll_len;
+    sample->priority = 1.0;
+    sample->cur_episode = service->episodes;
+    sample->cur_sample = service->trajectories;
+    sample->cur_step = service->steps;
+    sample->size = (int64_t)size;
+    collector_answer(service);
+}
+
+static int hand_over(struct collector_service *service)
+{
+    service_name name;
+    name_data(service, name);
+    const struct store_put put = {.name = name,
+                                  .data = service->data.data,
+                                  .size = service->data.size,
+                                  .wait_ms =
+                                      service->options.common.store_wait_ms};
+    if (store_put(service->options.common.store, &put) != LS_OK) {
+        (void)ls_error_at(LS_EIO, "data %s", name);
+        ls_mutex_lock(&service->work.mutex);
+        service->figures.dropped++;
+        ls_mutex_unlock(&service->work.mutex);
+        return fail_ask(service);
+    }
+    ls_mutex_lock(&service->work.mutex);
+    count(service);
+    make_ready(service, name, service->data.size);
+    if (service->work.closing || service->work.master_is_lost)
+        collector_discard(service);
+    ls_mutex_unlock(&service->work.mutex);
+    return LS_OK;
+}
+
+int collector_step_hand_over(ls_step *step, void *self)
+{
+    struct collector_service *service = self;
+    (void)step;
+    if (!service->collects)
+        return LS_OK;
+    if (!service->told.eval_flag)
+        return hand_over(service);
+    ls_mutex_lock(&service->work.mutex);
+    count(service);
+    collector_answer(service);
+    ls_mutex_unlock(&service->work.mutex);
+    return LS_OK;
+}
+
+void collector_run_ended(void *self)
+{
+    struct collector_service *service = self;
+    service->collects = false;
+    drop_garbage(service);
+}

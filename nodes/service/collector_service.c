@@ -1,0 +1,270 @@
+#include "collector_service.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector_parts.h"
+#include "split.h"
+
+/* What the work is asked --------------------------------------------------- */
+
+bool collector_is_done(const struct collector_service *service)
+{
+    const struct collector_work *told = &service->told;
+    if (told->eval_flag)
+        return service->episodes >= told->episodes;
+    return told->samples > 0 && service->trajectories >= told->samples;
+}
+
+static int answer(struct collector_service *service,
+                  const struct collector_data *data)
+{
+    ls_writer_clear(service->work.writer);
+    collector_data_write(data, service->work.writer);
+    return service_work_answer(&service->work, &service->ask);
+}
+
+static void remove_first(struct collector_service *service)
+{
+    service->n_ready--;
+    memmove(service->ready, service->ready + 1,
+            service->n_ready * sizeof service->ready[0]);
+}
+
+static void answer_sample(struct collector_service *service,
+                          struct collector_data *data)
+{
+    struct handed *first = &service->ready[0];
+    split_sample(&first->whole, first->parts, service->told.split,
+                 &data->sample);
+    if (answer(service, data) != LS_OK)
+        return; /* nobody waits for it any more: the next call gets it */
+    service->samples++;
+    service->figures.samples++;
+    if (++first->parts == service->told.split) {
+        remove_first(service);
+        service_work_changed(&service->work);
+    }
+}
+
+/* How far it is. */
+static void answer_info(struct collector_service *service,
+                        struct collector_data *data)
+{
+    service->told_episodes = service->episodes;
+    data->is_info = true;
+    data->info =
+        (struct collector_info){.collector_done = collector_is_done(service),
+                                .cur_episode = service->episodes,
+                                .cur_sample = service->trajectories,
+                                .cur_step = service->steps};
+    (void)answer(service, data);
+}
+
+void collector_answer(struct collector_service *service)
+{
+    if (service->ask == NULL)
+        return;
+    struct collector_data data = {.key = service->told.key};
+    memcpy(data.buffer_id, service->told.buffer_id, sizeof data.buffer_id);
+    if (service->n_ready > 0)
+        answer_sample(service, &data);
+    else if (collector_is_done(service) ||
+             (service->told.eval_flag &&
+              service->episodes > service->told_episodes))
+        answer_info(service, &data);
+}
+
+void collector_discard(struct collector_service *service)
+{
+    if (service->options.common.sabotage == SERVICE_SABOTAGE_STALE_SAMPLES)
+        return;
+    for (size_t i = 0; i < service->n_ready; i++) {
+        const struct handed *handed = &service->ready[i];
+        service->figures.dropped++;
+        if (handed->parts == 0) /* what was taken in part is the taker's */
+            memcpy(service->garbage[service->n_garbage++],
+                   handed->whole.data_id, sizeof(service_name));
+    }
+    service->n_ready = 0;
+}
+
+static void fail(ls_request **request, const char *text)
+{
+    if (*request != NULL)
+        (void)ls_request_fail(request, text);
+}
+
+static void drop(void *self, const char *text)
+{
+    struct collector_service *service = self;
+    fail(&service->ask, text);
+    collector_discard(service);
+}
+
+/* Nothing is collected for nobody. */
+static void master_lost(void *self)
+{
+    struct collector_service *service = self;
+    drop(service, "the coordinator is lost");
+    service->may_begin = false;
+}
+
+static int64_t progress(void *self)
+{
+    const struct collector_service *service = self;
+    return service->told.eval_flag ? service->episodes : service->trajectories;
+}
+
+static void closed(void *self, ls_writer *out)
+{
+    const struct collector_service *service = self;
+    const struct collector_closed finish_info = {
+        .key = service->told.key,
+        .eval_flag = service->told.eval_flag,
+        .reward_mean = service->episodes > 0
+                           ? service->return_sum / (double)service->episodes
+                           : (double)NAN,
+        .step_count = service->steps,
+        .episode_count = service->episodes,
+        .sample_count = service->samples,
+        .policy_version = service->version};
+    collector_closed_write(&finish_info, out);
+}
+
+/* Lock held. */
+static void begin_anew(struct collector_service *service,
+                       const struct collector_work *told)
+{
+    service->told = *told;
+    service->version = service->wanted_version = -1;
+    service->may_begin = false;
+    service->episodes = service->steps = service->trajectories = 0;
+    service->told_episodes = 0;
+    service->samples = 0;
+    service->return_sum = 0.0;
+}
+
+static int serve_start(void *self, ls_request *request)
+{
+    struct collector_service *service = self;
+    struct collector_work told;
+    size_t size;
+    const void *data = ls_request_data(request, &size);
+    const int status = collector_work_read(&told, data, size);
+    if (status != LS_OK)
+        return service_work_malformed(&service->work, request, status);
+    ls_mutex_lock(&service->work.mutex);
+    if (service_work_start(&service->work, &request, &told.key))
+        begin_anew(service, &told);
+    ls_mutex_unlock(&service->work.mutex);
+    return LS_OK;
+}
+
+static int serve_data(void *self, ls_request *request)
+{
+    struct collector_service *service = self;
+    struct collector_ask ask;
+    size_t size;
+    const void *data = ls_request_data(request, &size);
+    const int status = collector_ask_read(&ask, data, size);
+    if (status != LS_OK)
+        return service_work_malformed(&service->work, request, status);
+    ls_mutex_lock(&service->work.mutex);
+    if (service_work_admits(&service->work, &request, &ask.key)) {
+        fail(&service->ask, "a later call takes its place");
+        service->ask = request;
+        service->may_begin = true;
+        if (ask.policy_version > service->wanted_version)
+            service->wanted_version = ask.policy_version;
+        collector_answer(service);
+        service_work_changed(&service->work);
+    }
+    ls_mutex_unlock(&service->work.mutex);
+    return LS_OK;
+}
+
+static int serve_close(void *self, ls_request *request)
+{
+    struct collector_service *service = self;
+    return service_work_close(&service->work, request);
+}
+
+/* The service ---------------------------------------------------------------
+ */
+
+static const struct service_work_ops work_ops = {.what = "collector",
+                                                 .drop = drop,
+                                                 .master_lost = master_lost,
+                                                 .progress = progress,
+                                                 .closed = closed,
+                                                 .start = serve_start,
+                                                 .begin = collector_begin,
+                                                 .run_ended =
+                                                     collector_run_ended};
+
+static const struct service_work_call served[] = {
+    {CALL_COLLECTOR_START, serve_start},
+    {CALL_COLLECTOR_DATA, serve_data},
+    {CALL_COLLECTOR_CLOSE, serve_close}};
+
+int collector_service_create(collector_service **out,
+                             const struct collector_service_options *options)
+{
+    if (options->work_ahead > WORK_AHEAD_MAX)
+        return ls_error(LS_EINVAL, "work_ahead is %zu, and at most %d",
+                        options->work_ahead, WORK_AHEAD_MAX);
+    struct collector_service *service = calloc(1, sizeof *service);
+    if (service == NULL)
+        return ls_error(LS_ENOMEM, "a collector service");
+    service->options = *options;
+    if (service->options.work_ahead == 0)
+        service->options.work_ahead = 1;
+    int status =
+        service_work_init(&service->work, &options->common, &work_ops, service);
+    if (status == LS_OK)
+        status = service_work_serve(&service->work, served,
+                                    sizeof served / sizeof served[0]);
+    if (status != LS_OK) {
+        collector_service_destroy(&service);
+        return status;
+    }
+    *out = service;
+    return LS_OK;
+}
+
+void collector_service_destroy(collector_service **service)
+{
+    if (service == NULL || *service == NULL)
+        return;
+    service_work_fini(&(*service)->work);
+    ls_bytes_clear(&(*service)->data);
+    free(*service);
+    *service = NULL;
+}
+
+void collector_service_use(collector_service *service, ls_task *task)
+{
+    static const struct service_work_step steps[] = {
+        {"policy", collector_step_policy},
+        {"collect", collector_step_collect},
+        {"hand over", collector_step_hand_over}};
+    service_work_use(&service->work, task, steps,
+                     sizeof steps / sizeof steps[0]);
+}
+
+void collector_service_figures(collector_service *service,
+                               struct collector_figures *out)
+{
+    struct service_work *work = &service->work;
+    ls_mutex_lock(&work->mutex);
+    struct collector_figures figures = service->figures;
+    figures.works = work->works;
+    figures.given_back = work->given_back;
+    figures.refused = work->refused;
+    figures.lost_masters = work->lost_masters;
+    figures.key = work->key;
+    ls_mutex_unlock(&work->mutex);
+    *out = figures;
+}

@@ -1,0 +1,71 @@
+/* commander.h - what the job wants: one learner work, collector works, and an
+ * evaluation of the policy every now and then, until it is good or done.
+ *
+ * It asks for works one by one and is told when one is over, which makes its
+ * space free again. Pure. Thread: serial. */
+#ifndef LOCKSTEP_SERVICE_COMMANDER_H
+#define LOCKSTEP_SERVICE_COMMANDER_H
+
+#include "assign.h"
+
+struct commander {
+    /* As in struct core_options. */
+    int64_t iterations, eval_interval, eval_episodes, max_env_steps, retry;
+    double stop_value;
+    size_t collector_works;
+
+    size_t out[WORK_KINDS]; /* works asked for and not over */
+
+    /* What was learned. */
+    int64_t policy_version; /* that is known to be committed; -1: none */
+    int64_t learner_step, committed, infos, done_infos, env_steps;
+    int64_t learner_attempts; /* at all learner works: the policy goes on from
+                               * one to the next */
+
+    /* Evaluations. */
+    int64_t asked_version; /* that the last one was to be of */
+    int64_t next_at;       /* not before */
+    int64_t evaluations;
+    double value; /* the last; NaN: none */
+    int64_t value_version;
+    bool final_over; /* what was learned at last has been evaluated */
+};
+
+enum commander_wish {
+    COMMANDER_NOTHING,
+    COMMANDER_LEARNER,
+    COMMANDER_COLLECTOR,
+    COMMANDER_EVALUATION, /* of the policy as it is now */
+    COMMANDER_END
+};
+
+/* The figures as at the beginning; the options are the caller's to fill in. */
+void commander_init(struct commander *commander);
+
+/* What it wants most now, with so many collectors there. The caller does it and
+ * says so by commander_asked(), but for the end.
+ * why: static text, written at the end. */
+enum commander_wish commander_next(const struct commander *commander,
+                                   int64_t now, size_t collectors,
+                                   const char **why);
+void commander_asked(struct commander *commander, enum work_kind kind,
+                     int64_t now);
+
+/* A work is over. failed: it was given up, and its space is free again. */
+void commander_freed(struct commander *commander, enum work_kind kind,
+                     bool failed, int64_t now);
+
+/* An info of the learner. */
+void commander_info(struct commander *commander,
+                    const struct learner_info *info);
+/* It tells that this version is committed, at this iteration. */
+void commander_committed(struct commander *commander, int64_t version,
+                         int64_t iterations);
+/* An evaluation has brought this value; version: -1: it is not known. */
+void commander_evaluated(struct commander *commander, double value,
+                         int64_t version);
+
+/* When it may want something that it does not want now; LS_FOREVER: not. */
+int64_t commander_wake_at(const struct commander *commander, int64_t now);
+
+#endif

@@ -1,0 +1,271 @@
+/* The machine as a whole: made, told the time, ended. */
+#include "core.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core_parts.h"
+
+static int wrong(const char *option, const char *expected)
+{
+    return ls_error(LS_EINVAL, "a coordinator: %s: expected %s", option,
+                    expected);
+}
+
+static int check(const struct core_options *options)
+{
+    const int64_t most = INT64_C(1) << 53;
+    const struct {
+        const char *name;
+        int64_t value, least, most;
+    } numbers[] = {
+        {"iterations", options->iterations, 0, most},
+        {"eval_interval", options->eval_interval, 0, INT64_MAX / 4},
+        {"eval_episodes", options->eval_episodes, 0, most},
+        {"max_env_steps", options->max_env_steps, 0, most},
+        {"max_time", options->max_time, 0, INT64_MAX / 4},
+        {"samples_per_work", options->samples_per_work, 1, most},
+        {"unroll_len", options->unroll_len, 1, 1 << 20},
+        {"split", options->split, 1, 1 << 20},
+        {"batch_size", options->batch_size, 1, SERVICE_BATCH_MAX},
+        {"send_policy_freq", options->send_policy_freq, 1, most},
+        {"send_info_freq", options->send_info_freq, 1, most},
+        {"learner_expiry", options->learner_expiry, 0, INT64_MAX / 4},
+        {"collector_expiry", options->collector_expiry, 0, INT64_MAX / 4},
+        {"retry", options->retry, 0, INT64_MAX / 4},
+        {"call_timeout", options->call_timeout, 0, INT64_MAX / 4},
+        {"work_timeout", options->work_timeout, 0, INT64_MAX / 4},
+        {"max_failures", options->max_failures, 0, most},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (numbers[i].value < numbers[i].least ||
+            numbers[i].value > numbers[i].most)
+            return ls_error(LS_EINVAL,
+                            "a coordinator: %s: expected %lld to %lld",
+                            numbers[i].name, (long long)numbers[i].least,
+                            (long long)numbers[i].most);
+    if (options->unroll_len % options->split != 0)
+        return wrong("split", "a divisor of unroll_len");
+    if (!isnan(options->stop_value) && options->eval_episodes == 0)
+        return wrong("eval_episodes", "at least 1 with a stop_value");
+    return LS_OK;
+}
+
+/* A buffer with these options is tried, so that later ones cannot fail. */
+static int check_replay(const core *self)
+{
+    struct replay_options options = self->options.replay;
+    options.name = "buffer_1";
+    options.max_batch = (size_t)self->options.batch_size;
+    struct replay *buffer;
+    const int status = replay_create(&buffer, &options);
+    if (status == LS_OK)
+        replay_destroy(&buffer);
+    return status;
+}
+
+static void fill_in(core *self, const struct core_options *options)
+{
+    self->options = *options;
+    const struct {
+        int64_t *value, by_default;
+    } defaults[] = {
+        {&self->options.learner_expiry, 600 * LS_NS_PER_S},
+        {&self->options.collector_expiry, 30 * LS_NS_PER_S},
+        {&self->options.retry, 3 * LS_NS_PER_S},
+        {&self->options.call_timeout, 10 * LS_NS_PER_S},
+        {&self->options.work_timeout, 60 * LS_NS_PER_S},
+        {&self->options.max_failures, 10},
+    };
+    for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
+        if (*defaults[i].value == 0)
+            *defaults[i].value = defaults[i].by_default;
+    self->works.same_attempt =
+        options->sabotage == SERVICE_SABOTAGE_SAME_ATTEMPT;
+    self->works.expiry[WORK_LEARNER] = self->options.learner_expiry;
+    self->works.expiry[WORK_COLLECTOR] = self->options.collector_expiry;
+    self->works.expiry[WORK_EVALUATION] = self->options.collector_expiry;
+    self->commander = (struct commander){
+        .iterations = options->iterations,
+        .eval_interval = options->eval_interval,
+        .eval_episodes = options->eval_episodes,
+        .max_env_steps = options->max_env_steps,
+        .retry = self->options.retry,
+        .stop_value = options->stop_value,
+        .collector_works = options->collector_works,
+    };
+    commander_init(&self->commander);
+    ls_rng_seed(&self->pool.rng, options->seed, 0);
+}
+
+int core_create(core **out, const struct core_options *options)
+{
+    int status = check(options);
+    if (status != LS_OK)
+        return status;
+    core *self = calloc(1, sizeof *self);
+    if (self == NULL)
+        return ls_error(LS_ENOMEM, "a coordinator");
+    self->last = &self->first;
+    fill_in(self, options);
+    status = check_replay(self);
+    if (status == LS_OK)
+        status = ls_writer_create(&self->writer);
+    if (status == LS_OK)
+        status = replay_data_init(&self->data, options->replay.capacity);
+    if (status == LS_OK)
+        *out = self;
+    else
+        core_destroy(&self);
+    return status;
+}
+
+void core_destroy(core **machine)
+{
+    core *self = machine == NULL ? NULL : *machine;
+    if (self == NULL)
+        return;
+    *machine = NULL;
+    while (self->calls != NULL) {
+        struct open_call *gone = self->calls;
+        self->calls = gone->next;
+        free(gone);
+    }
+    core_actions_fini(self);
+    works_fini(&self->works);
+    pool_fini(&self->pool);
+    if (self->data.buckets != NULL)
+        replay_data_fini(&self->data);
+    ls_writer_destroy(&self->writer);
+    free(self);
+}
+
+void core_no_memory(core *self)
+{
+    if (self->status == LS_OK)
+        self->status = ls_error(LS_ENOMEM, "the coordinator's state");
+}
+
+void core_end(core *self, int64_t now, int status, const char *text)
+{
+    if (self->stopping)
+        return;
+    self->stopping = true;
+    self->stop_status = status;
+    (void)snprintf(self->stop_text, sizeof self->stop_text, "%s", text);
+    core_say(self, LS_LOG_INFO, "the job ends: %s", text);
+    struct work *work = self->works.first;
+    while (work != NULL) {
+        const bool ends = work->doomed;
+        if (!ends)
+            core_work_close(self, work, now, WORK_GIVEN_UP);
+        else if (work->until > now + self->options.call_timeout)
+            work->until = now + self->options.call_timeout;
+        work = ends ? work->next : self->works.first;
+    }
+    core_cancel_questions(self);
+}
+
+int core_stop(core *self, int64_t now, int status, const char *text)
+{
+    core_end(self, now, status, text);
+    core_settle(self, now);
+    return self->status;
+}
+
+/* What is inserted may be sampled, and what is sampled makes room. */
+static void pump(core *self, int64_t now)
+{
+    bool more = true;
+    while (more && self->status == LS_OK && !self->stopping) {
+        struct work *learner = core_learner(self);
+        more = learner != NULL && core_learner_pump(self, learner, now);
+        for (struct work *w = self->works.first; w != NULL; w = w->next)
+            if (w->kind != WORK_LEARNER && core_collector_pump(self, w, now))
+                more = true;
+    }
+}
+
+void core_policies(const core *self, const char **evaluated,
+                   const char **learned)
+{
+    *evaluated = self->evaluated;
+    *learned = self->policy_id;
+}
+
+static void finish(core *self)
+{
+    if (self->done || self->works.first != NULL || self->calls != NULL ||
+        self->snapshot.number != 0)
+        return;
+    self->done = true;
+    core_record_figures(self);
+    core_act(self, &(struct core_action){.kind = CORE_DONE,
+                                         .status = self->stop_status,
+                                         .text = self->stop_text,
+                                         .name = self->evaluated,
+                                         .from = self->policy_id,
+                                         .value = self->commander.value});
+}
+
+void core_settle(core *self, int64_t now)
+{
+    if (self->status != LS_OK || self->done)
+        return;
+    if (!self->begun)
+        core_begin(self, now);
+    self->begun = true;
+    if (now >= self->ends_at)
+        core_end(self, now, LS_OK, "the time is up");
+    core_drive_works(self, now);
+    if (!self->stopping)
+        core_drive_commander(self, now);
+    if (!self->stopping)
+        core_drive_queue(self, now);
+    pump(self, now);
+    core_drive_works(self, now); /* closes what ended just now */
+    core_drive_members(self, now);
+    if (self->stopping)
+        finish(self);
+}
+
+int core_time(core *self, int64_t now)
+{
+    core_settle(self, now);
+    return self->status;
+}
+
+int64_t core_wake_at(const core *self, int64_t now)
+{
+    if (self->done || self->status != LS_OK)
+        return LS_FOREVER;
+    if (!self->begun)
+        return now;
+    int64_t at = pool_wake_at(&self->pool, now);
+    const int64_t others[] = {
+        works_wake_at(&self->works, now),
+        self->stopping ? LS_FOREVER : commander_wake_at(&self->commander, now),
+        self->stopping ? LS_FOREVER : self->ends_at};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (others[i] < at)
+            at = others[i];
+    return at;
+}
+
+void core_figures(const core *self, struct core_figures *out)
+{
+    const struct commander *commander = &self->commander;
+    *out = self->counted;
+    out->env_steps = commander->env_steps;
+    out->learner_step = commander->learner_step;
+    out->infos = commander->infos;
+    out->done_infos = commander->done_infos;
+    out->evaluations = commander->evaluations;
+    out->eval_value = commander->value;
+    out->policy_version = commander->policy_version;
+    const struct work *learner = core_learner(self);
+    if (learner != NULL)
+        replay_figures(learner->buffer, &out->replay);
+}

@@ -1,0 +1,244 @@
+/* A running learner work: what it demands is drawn from its buffer, and what it
+ * tells of its iterations is noted. It may demand while it learns. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core_parts.h"
+
+struct work *core_learner(const core *self)
+{
+    struct work *work = self->works.first;
+    while (work != NULL && work->buffer == NULL)
+        work = work->next;
+    return work;
+}
+
+int core_learner_init(core *self, struct work *work)
+{
+    (void)snprintf(work->buffer_id, sizeof work->buffer_id, "buffer_%" PRIu64,
+                   work->number);
+    for (size_t i = 0; i < LEARNER_BATCHES; i++) {
+        work->lent[i].drawn = calloc((size_t)self->options.batch_size,
+                                     sizeof(struct drawn_sample));
+        if (work->lent[i].drawn == NULL)
+            return ls_error(LS_ENOMEM, "the batches of %s", work->key.task_id);
+    }
+    struct replay_options options = self->options.replay;
+    options.name = work->buffer_id;
+    options.seed = self->options.seed + work->number;
+    options.max_batch = (size_t)self->options.batch_size;
+    return replay_create(&work->buffer, &options);
+}
+
+/* Who may still bring another part of this data; NULL: nobody. */
+static struct work *source_of(const core *self, const char *data_id)
+{
+    struct work *work = self->works.first;
+    while (work != NULL && strcmp(work->last_data, data_id) != 0)
+        work = work->next;
+    return work;
+}
+
+void core_buffer_drain(core *self, struct work *work)
+{
+    char name[SAFE_NAME_MAX + 1];
+    while (replay_take_dropped(work->buffer, name)) {
+        struct work *source =
+            self->options.split > 1 ? source_of(self, name) : NULL;
+        if (source != NULL)
+            source->owes_drop = true;
+        else
+            core_data_drop(self, name);
+    }
+}
+
+void core_buffer_close(core *self, struct work *work)
+{
+    if (work->buffer == NULL)
+        return;
+    replay_figures(work->buffer, &self->counted.replay);
+    replay_close(work->buffer);
+    core_buffer_drain(self, work);
+    replay_destroy(&work->buffer);
+}
+
+void core_batch_release(core *self, struct work *work, struct lent_batch *batch)
+{
+    if (work->buffer != NULL && batch->n > 0) {
+        if (replay_release(work->buffer, batch->drawn, batch->n) != LS_OK)
+            core_say(self, LS_LOG_ERROR, "%s: %s", work->buffer_id,
+                     ls_error_text());
+        core_buffer_drain(self, work);
+    }
+    batch->n = 0;
+}
+
+/* What it may have at once, it has. */
+static struct lent_batch *unused(struct work *work)
+{
+    for (size_t i = 0; i < LEARNER_BATCHES; i++)
+        if (work->lent[i].n == 0)
+            return &work->lent[i];
+    return NULL;
+}
+
+static void write_batch(core *self, const struct work *work,
+                        const struct lent_batch *batch)
+{
+    ls_writer_clear(self->writer);
+    learner_batch_write(&(struct learner_batch){.key = work->key,
+                                                .n = batch->n,
+                                                .items = batch->drawn},
+                        self->writer);
+}
+
+static bool give_batch(core *self, struct work *work)
+{
+    struct lent_batch *batch = unused(work);
+    const size_t n = (size_t)work->demanded;
+    if (batch == NULL || !replay_may_sample(work->buffer, n) ||
+        replay_sample(work->buffer, n, batch->drawn) != LS_OK)
+        return false;
+    batch->n = n;
+    work->demanded = 0;
+    core_buffer_drain(self, work);
+    write_batch(self, work, batch);
+    if (self->status != LS_OK)
+        return false;
+    struct open_call *call = core_call(self, ABOUT_LEARN, work->member, work);
+    if (call != NULL)
+        call->batch = batch;
+    return true;
+}
+
+bool core_learner_pump(core *self, struct work *work, int64_t now)
+{
+    if (work->state != WORK_RUNNING || work->again_at > now)
+        return false;
+    if (work->done) {
+        if (!core_has_call(self, work, ABOUT_LEARN))
+            core_work_close(self, work, now, WORK_FINISHED);
+        return false;
+    }
+    if (work->demanded > 0)
+        return give_batch(self, work);
+    if (unused(work) != NULL && !core_has_call(self, work, ABOUT_DEMAND)) {
+        ls_writer_clear(self->writer);
+        work_key_write(&work->key, self->writer);
+        (void)core_call(self, ABOUT_DEMAND, work->member, work);
+    }
+    return false;
+}
+
+static void note_info(core *self, struct work *work,
+                      const struct learner_info *info)
+{
+    commander_info(&self->commander, info);
+    if (work->buffer != NULL)
+        replay_set_version(work->buffer, self->commander.policy_version);
+    core_buffer_drain(self, work);
+    work->progress = info->learner_step;
+    core_record_figures(self);
+    core_act(self, &(struct core_action){.kind = CORE_INFO, .info = info});
+}
+
+static int check_demand(const core *self, const struct work *work,
+                        const struct learner_demand *demand)
+{
+    const int status = core_check_key(work, &demand->key);
+    if (status != LS_OK)
+        return status;
+    if (strcmp(demand->buffer_id, work->buffer_id) != 0)
+        return ls_error(LS_EPROTO, "buffer_id: %s, and its buffer is %s",
+                        demand->buffer_id, work->buffer_id);
+    if (!demand->done && demand->batch_size != self->options.batch_size)
+        return ls_error(LS_EPROTO, "batch_size: %lld, and it was told %lld",
+                        (long long)demand->batch_size,
+                        (long long)self->options.batch_size);
+    if (demand->done && !demand->info.learner_done)
+        return ls_error(LS_EPROTO, "info: it is done, and learner_done is not");
+    return LS_OK;
+}
+
+void core_demand_ended(core *self, int64_t now, const struct open_call *call,
+                       const struct ls_call_result *result)
+{
+    struct work *work = call->work;
+    if (core_work_call_failed(self, now, call, result))
+        return;
+    struct learner_demand demand;
+    int status = learner_demand_read(&demand, result->data, result->size);
+    if (status == LS_OK)
+        status = check_demand(self, work, &demand);
+    if (status != LS_OK) {
+        core_work_malformed(self, now, call);
+        return;
+    }
+    work->malformed = 0;
+    commander_committed(&self->commander, demand.policy_version,
+                        demand.cur_learner_iter);
+    if (demand.done) {
+        work->done = true;
+        note_info(self, work, &demand.info);
+        core_record_work(self, work);
+    } else {
+        work->demanded = demand.batch_size;
+    }
+}
+
+static int check_result(const struct work *work,
+                        const struct learner_result *result)
+{
+    const int status = core_check_key(work, &result->key);
+    if (status != LS_OK)
+        return status;
+    if (strcmp(result->buffer_id, work->buffer_id) != 0)
+        return ls_error(LS_EPROTO, "buffer_id: %s, and its buffer is %s",
+                        result->buffer_id, work->buffer_id);
+    if (result->has_info && result->info.learner_done)
+        return ls_error(LS_EPROTO, "info: learner_done is for the last demand");
+    return LS_OK;
+}
+
+/* The learner waits for another one, so the batch goes back. */
+static void batch_refused(core *self, struct work *work,
+                          struct lent_batch *batch)
+{
+    work->demanded = (int64_t)batch->n;
+    core_batch_release(self, work, batch);
+}
+
+void core_learn_ended(core *self, int64_t now, const struct open_call *call,
+                      const struct ls_call_result *result)
+{
+    struct work *work = call->work;
+    if (result->state == LS_CALL_START_FAILED)
+        batch_refused(self, work, call->batch);
+    else
+        core_batch_release(self, work, call->batch);
+    if (result->state == LS_CALL_FAILED) { /* that batch alone */
+        (void)core_count_failure(self, work, now, result->text);
+        return;
+    }
+    if (core_work_call_failed(self, now, call, result))
+        return;
+    struct learner_result learned;
+    int status = learner_result_read(&learned, result->data, result->size);
+    if (status == LS_OK)
+        status = check_result(work, &learned);
+    if (status != LS_OK) {
+        core_work_malformed(self, now, call);
+        return;
+    }
+    work->malformed = 0;
+    self->failures[WORK_LEARNER] = 0;
+    self->counted.batches++;
+    /* An item that is gone meanwhile is counted there. */
+    for (size_t i = 0; i < learned.priority_info.n; i++)
+        (void)replay_update_priority(work->buffer,
+                                     &learned.priority_info.items[i]);
+    if (learned.has_info)
+        note_info(self, work, &learned.info);
+}

@@ -1,0 +1,241 @@
+#include "learner_service.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "learner_parts.h"
+#include "lockstep/log.h"
+
+/* What the work is asked --------------------------------------------------- */
+
+static void fail(ls_request **request, const char *text)
+{
+    if (*request != NULL)
+        (void)ls_request_fail(request, text);
+}
+
+static void drop_waiting(struct learner_service *service, const char *text)
+{
+    struct batch *batch = service->waiting;
+    service->waiting = NULL;
+    service->outstanding = false;
+    fail(&service->asking, text);
+    if (batch != NULL && batch->fetching)
+        batch->dropped = true;
+    else
+        batch_destroy(batch);
+}
+
+static void drop(void *self, const char *text)
+{
+    struct learner_service *service = self;
+    fail(&service->demand, text);
+    fail(&service->answering, text);
+    drop_waiting(service, text);
+    service->wants = service->finished = false;
+}
+
+/* What it has asked for does not come any more; what trains goes on. */
+static void master_lost(void *self)
+{
+    struct learner_service *service = self;
+    fail(&service->demand, "the coordinator is lost");
+    drop_waiting(service, "the coordinator is lost");
+}
+
+static int64_t progress(void *self)
+{
+    const struct learner_service *service = self;
+    return service->iter;
+}
+
+static void closed(void *self, ls_writer *out)
+{
+    const struct learner_service *service = self;
+    struct learner_closed answer = {.key = service->told.key};
+    memcpy(answer.buffer_id, service->told.buffer_id, sizeof answer.buffer_id);
+    learner_closed_write(&answer, out);
+}
+
+static int serve_start(void *self, ls_request *request)
+{
+    struct learner_service *service = self;
+    struct learner_work told;
+    size_t size;
+    const void *data = ls_request_data(request, &size);
+    const int status = learner_work_read(&told, data, size);
+    if (status != LS_OK)
+        return service_work_malformed(&service->work, request, status);
+    ls_mutex_lock(&service->work.mutex);
+    if (service_work_start(&service->work, &request, &told.key)) {
+        service->told = told;
+        service->iter = told.done;
+        service->policy_version = -1;
+        service->wants = service->outstanding = false;
+        service->training = service->finished = false;
+    }
+    ls_mutex_unlock(&service->work.mutex);
+    return LS_OK;
+}
+
+static int serve_demand(void *self, ls_request *request)
+{
+    struct learner_service *service = self;
+    struct work_key key;
+    const int status = service_work_read_key(&service->work, request, &key);
+    if (status != LS_OK)
+        return status;
+    ls_mutex_lock(&service->work.mutex);
+    if (service_work_admits(&service->work, &request, &key)) {
+        fail(&service->demand, "a later call takes its place");
+        service->demand = request;
+        learner_answer_demand(service);
+    }
+    ls_mutex_unlock(&service->work.mutex);
+    return LS_OK;
+}
+
+/* Lock held. Whether the batch is what was asked for. */
+static bool is_asked_for(struct learner_service *service,
+                         const struct learner_batch *told)
+{
+    const int64_t batch_size = service->told.batch_size;
+    int status = LS_OK;
+    if (!service->outstanding)
+        status = ls_error(LS_ESTATE, "no batch was asked for");
+    else if ((int64_t)told->n != batch_size)
+        status = ls_error(LS_EPROTO, "%zu samples, and a batch has %lld",
+                          told->n, (long long)batch_size);
+    return status == LS_OK;
+}
+
+static int serve_learn(void *self, ls_request *request)
+{
+    struct learner_service *service = self;
+    size_t size;
+    const void *data = ls_request_data(request, &size);
+    struct batch *batch = calloc(1, sizeof *batch);
+    if (batch == NULL)
+        return ls_error(LS_ENOMEM, "a batch");
+    const int status = learner_batch_read(&batch->told, data, size);
+    if (status != LS_OK) {
+        free(batch);
+        return service_work_malformed(&service->work, request, status);
+    }
+    ls_mutex_lock(&service->work.mutex);
+    if (service_work_admits(&service->work, &request, &batch->told.key)) {
+        if (is_asked_for(service, &batch->told)) {
+            service->outstanding = false;
+            service->asking = request;
+            service->waiting = batch;
+            batch = NULL;
+            service_work_changed(&service->work);
+        } else {
+            service_work_refuse(&service->work, &request);
+        }
+    }
+    ls_mutex_unlock(&service->work.mutex);
+    batch_destroy(batch);
+    return LS_OK;
+}
+
+static int serve_close(void *self, ls_request *request)
+{
+    struct learner_service *service = self;
+    return service_work_close(&service->work, request);
+}
+
+/* The service ---------------------------------------------------------------
+ */
+
+static const struct service_work_ops work_ops = {.what = "learner",
+                                                 .drop = drop,
+                                                 .master_lost = master_lost,
+                                                 .progress = progress,
+                                                 .closed = closed,
+                                                 .start = serve_start,
+                                                 .begin = learner_begin,
+                                                 .run_ended =
+                                                     learner_run_ended};
+
+static const struct service_work_call served[] = {
+    {CALL_LEARNER_START, serve_start},
+    {CALL_LEARNER_DEMAND, serve_demand},
+    {CALL_LEARNER_LEARN, serve_learn},
+    {CALL_LEARNER_CLOSE, serve_close}};
+
+int learner_service_create(learner_service **out,
+                           const struct learner_service_options *options)
+{
+    struct learner_service *service = calloc(1, sizeof *service);
+    if (service == NULL)
+        return ls_error(LS_ENOMEM, "a learner service");
+    service->options = *options;
+    int status = ls_writer_create(&service->writer);
+    if (status == LS_OK)
+        status = service_work_init(&service->work, &options->common, &work_ops,
+                                   service);
+    if (status == LS_OK)
+        status = learner_add_hooks(service);
+    if (status == LS_OK)
+        status = ls_thread_spawn(service->work.runtime, &service->fetcher,
+                                 "fetch", learner_fetch, service);
+    if (status == LS_OK)
+        status = service_work_serve(&service->work, served,
+                                    sizeof served / sizeof served[0]);
+    if (status != LS_OK) {
+        learner_service_destroy(&service);
+        return status;
+    }
+    *out = service;
+    return LS_OK;
+}
+
+static void stop_fetching(struct learner_service *service)
+{
+    if (service->fetcher == NULL)
+        return;
+    ls_mutex_lock(&service->work.mutex);
+    service->stopping = true;
+    service_work_changed(&service->work);
+    ls_mutex_unlock(&service->work.mutex);
+    (void)!ls_thread_join(&service->fetcher, LS_FOREVER);
+}
+
+void learner_service_destroy(learner_service **service)
+{
+    if (service == NULL || *service == NULL)
+        return;
+    struct learner_service *old = *service;
+    stop_fetching(old);
+    service_work_fini(&old->work);
+    ls_writer_destroy(&old->writer);
+    free(old);
+    *service = NULL;
+}
+
+void learner_service_use(learner_service *service, ls_task *task)
+{
+    static const struct service_work_step steps[] = {
+        {"await batch", learner_step_batch},
+        {"learn", learner_step_learn},
+        {"after", learner_step_after}};
+    service_work_use(&service->work, task, steps,
+                     sizeof steps / sizeof steps[0]);
+}
+
+void learner_service_figures(learner_service *service,
+                             struct learner_figures *out)
+{
+    struct service_work *work = &service->work;
+    ls_mutex_lock(&work->mutex);
+    struct learner_figures figures = service->figures;
+    figures.works = work->works;
+    figures.given_back = work->given_back;
+    figures.refused = work->refused;
+    figures.lost_masters = work->lost_masters;
+    figures.key = work->key;
+    figures.iter = work->held ? service->iter : 0;
+    ls_mutex_unlock(&work->mutex);
+    *out = figures;
+}

@@ -1,0 +1,121 @@
+/* learner_service.h - a learner that takes its works from a coordinator.
+ *
+ * It serves "resource" and the four learner calls of messages.h, for one work
+ * at a time, and gives a task its steps:
+ *   await work    until one is held: then it takes the last committed policy,
+ *                 or commits its first one as version 0
+ *   await batch   until the coordinator has brought one, and its data is here;
+ *                 the next one is asked for, and fetched, while this one trains
+ *   learn
+ *   after         hooks; the answer of the learn call. After the last iteration
+ *                 the open get_data call is answered as done
+ * A work that fails (the plugin's functions, a policy that cannot be written)
+ * is given back: its open calls fail with the text, and the learner serves the
+ * next one. Data that cannot be got fails the learn call alone: the iteration
+ * is not done, and another batch is asked for.
+ * When a work is closed, its open calls fail at once, and the close is answered
+ * when nothing of the work is under way any more.
+ * When its coordinator is lost, the learner keeps the work, ends the iteration
+ * that is under way, and goes on when the next one calls.
+ * Thread: any, unless a function says otherwise. Source: docs/services.md. */
+#ifndef LOCKSTEP_LEARNER_SERVICE_H
+#define LOCKSTEP_LEARNER_SERVICE_H
+
+#include "lockstep/call.h"
+#include "lockstep/context.h"
+#include "lockstep/task.h"
+
+#include "messages.h"
+#include "priority_hooks.h"
+#include "service_options.h"
+
+typedef struct learner_service learner_service;
+
+/* One sample of a batch with its data, of which the sample may be a part only
+ * (split.h). Borrow: for the call. */
+struct learner_sample {
+    const struct sample *sample;
+    const void *data;
+    size_t size;
+};
+
+/* What it does its work with. Called by the task's thread alone. Errors: any
+ * status with its text. */
+struct learner_ops {
+    /* A work begins: back to the first weights. */
+    int (*reset)(void *self);
+    int (*load)(void *self, const struct ls_bytes *weights);
+    int (*save)(void *self, struct ls_bytes *out);
+    /* Improve the weights. values: its n_values and values[] are filled in.
+     * priorities: n of them, finite and >= 0; set to what they were. */
+    int (*learn)(void *self, const struct learner_sample *samples, size_t n,
+                 struct learner_info *values, double *priorities);
+};
+
+struct learner_service_options {
+    struct service_options common;
+    const struct learner_ops *ops; /* static */
+    void *self;                    /* for ops */
+};
+
+/* Serve the calls. A work may come from then on; it begins when the task runs.
+ * out:     own; written on success only; give it to learner_service_destroy().
+ * options: copied.
+ * Errors: LS_EEXIST the node has a service already; those of
+ *         ls_node_on_member() and ls_thread_spawn(); LS_ENOMEM: some calls may
+ *         be served by then, so close them at once. */
+LS_MUST_USE int
+learner_service_create(learner_service **out,
+                       const struct learner_service_options *options);
+/* After the task and ls_calls_close(), before the node and the store. */
+void learner_service_destroy(learner_service **service);
+
+/* Add the steps to a task; its first error is kept by the task. One task at a
+ * time. A run ends when it is finished or cancelled; with LS_ELOST when the
+ * coordinator was lost for longer than patience_ms, or when this node itself
+ * was taken for dead and has rejoined: it may be run again then. When a run
+ * ends, the work is given up, and calls are refused until the next run.
+ * service: borrow, longer than the task. */
+void learner_service_use(learner_service *service, ls_task *task);
+
+/* Hooks ------------------------------------------------------------------ */
+
+/* What hooks may look at, besides the number of the iteration. Borrow: inside a
+ * hook. */
+struct learner_moment {
+    const struct learner_work *work;
+    bool resumed;              /* the policy was in the store already */
+    int64_t policy_version;    /* the last one that was committed; -1: none */
+    struct learner_info *info; /* after_iter: what learn() reported, for all to
+                                * add to; else NULL */
+};
+const struct learner_moment *
+learner_service_moment(const learner_service *service);
+
+/* Its own are "send policy" at 100, in before_run and after_iter: it commits
+ * the weights, in after_iter when send_policy_freq divides last_iter; and "send
+ * info" at 10 in after_iter, when send_info_freq does, and at 1 in after_run.
+ * An error of a hook gives the work back.
+ * hook: copied; runs on the task's thread. Before the task runs.
+ * Errors: those of priority_hooks_add(). */
+LS_MUST_USE int learner_service_hook(learner_service *service,
+                                     const struct hook *hook);
+
+/* Figures ---------------------------------------------------------------- */
+
+struct learner_figures {
+    int64_t works;      /* begun */
+    int64_t given_back; /* because something failed */
+    int64_t iterations; /* of all works */
+    int64_t infos, commits;
+    int64_t refused;        /* calls: of other works or attempts, malformed, or
+                             * not asked for */
+    int64_t failed_batches; /* whose data could not be got */
+    int64_t lost_masters;
+    struct work_key key; /* the work that is held; task_id "": none */
+    int64_t iter;        /* of it */
+};
+void learner_service_figures(learner_service *service,
+                             struct learner_figures *out);
+
+#endif

@@ -1,0 +1,60 @@
+/* pool.h - the members that works can be given to, by role.
+ *
+ * A member is connected to, asked what it has to offer, and free then. A work
+ * takes it out of the pool until the work is over; then it is asked again.
+ * Pure. Thread: serial. */
+#ifndef LOCKSTEP_SERVICE_POOL_H
+#define LOCKSTEP_SERVICE_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lockstep/random.h"
+
+enum pool_role { POOL_LEARNER, POOL_COLLECTOR };
+
+enum pool_state {
+    POOL_GONE,      /* not ready: lost, or left */
+    POOL_NEW,       /* to be connected to */
+    POOL_CONNECTED, /* to be asked for its resource */
+    POOL_BUSY,      /* a call to it tells what it is next */
+    POOL_FREE,
+    POOL_TAKEN /* a work has it */
+};
+
+struct pool_member {
+    struct pool_member *next;
+    uint32_t id;
+    uint64_t incarnation;
+    enum pool_role role;
+    enum pool_state state;
+    int64_t rest_until; /* nothing is begun with it before */
+    double gpu, cpu;    /* what it offers */
+};
+
+struct pool {
+    struct pool_member *first; /* own */
+    struct ls_rng rng;         /* picks among several */
+};
+
+void pool_fini(struct pool *pool);
+
+/* The member of this id; added as one that is gone when it is new. It lives as
+ * long as the pool. NULL: no memory. */
+struct pool_member *pool_add(struct pool *pool, uint32_t id,
+                             enum pool_role role);
+struct pool_member *pool_find(const struct pool *pool, uint32_t id);
+
+/* One of the free members that do not rest, at random; NULL: there is none. */
+struct pool_member *pool_pick(struct pool *pool, enum pool_role role,
+                              int64_t now);
+
+/* How many are not gone. */
+size_t pool_count(const struct pool *pool, enum pool_role role);
+
+/* When the next of those ends its rest with whom something is to be begun;
+ * LS_FOREVER: none. */
+int64_t pool_wake_at(const struct pool *pool, int64_t now);
+
+#endif

@@ -1,0 +1,427 @@
+#include "replay.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lockstep/random.h"
+#include "replay_data.h"
+#include "replay_tree.h"
+
+#define NO_SLOT SIZE_MAX
+
+struct item {
+    struct sample sample;
+    struct replay_datum *datum; /* borrow: it uses it */
+    uint64_t number;            /* of its unique id */
+    uint64_t n_sampled;
+    size_t older, newer; /* slots; NO_SLOT at the ends */
+};
+
+struct replay {
+    struct replay_options options; /* defaults filled in; name is below */
+    char name[REPLAY_NAME_MAX + 1];
+    size_t least_items; /* below them inserts are free */
+    struct item *items; /* own; by slot */
+    size_t *free_slots; /* own; a stack of n_free */
+    size_t n_free;
+    size_t oldest, newest; /* in the order of coming; NO_SLOT: empty */
+    size_t *batch;         /* own; max_batch slots, while one is drawn */
+    double *weights;       /* own; of those slots */
+    struct replay_tree tree;
+    struct replay_data data;
+    struct ls_rng rng;
+    int64_t version;
+    uint64_t next_number;
+    double staleness_sum;
+    struct replay_figures stats; /* size, lent and the mean are not kept up */
+};
+
+static size_t size_of(const struct replay *buffer)
+{
+    return buffer->options.capacity - buffer->n_free;
+}
+
+/* Create ----------------------------------------------------------------- */
+
+static int wrong(const char *option, const char *expected)
+{
+    return ls_error(LS_EINVAL, "a replay buffer: %s: expected %s", option,
+                    expected);
+}
+
+static int check_limiter(struct replay_options *options)
+{
+    const double ratio = options->samples_per_insert;
+    if (!(ratio >= 0.0 && isfinite(ratio)))
+        return wrong("samples_per_insert", "0 or more");
+    const double least = ((double)options->max_batch + ratio) / 2;
+    if (options->error_buffer == 0.0)
+        options->error_buffer = least;
+    if (!(options->error_buffer >= least && isfinite(options->error_buffer)))
+        return wrong("error_buffer",
+                     "at least half of max_batch + samples_per_insert");
+    return LS_OK;
+}
+
+static int check_options(struct replay_options *options)
+{
+    const size_t capacity = options->capacity;
+    if (!safe_name_is(options->name) || strlen(options->name) > REPLAY_NAME_MAX)
+        return wrong("name", "1 to 42 of [A-Za-z0-9._@-]");
+    if (options->mode != REPLAY_PRIORITY && options->mode != REPLAY_FIFO)
+        return wrong("mode", "priority or fifo");
+    if (capacity == 0 || capacity > REPLAY_CAPACITY_MAX)
+        return wrong("capacity", "1 to 16777216");
+    if (options->max_batch == 0 || options->max_batch > capacity)
+        return wrong("max_batch", "1 to capacity");
+    if (options->staleness_limit < 0)
+        return wrong("staleness_limit", "0 or more");
+    if (options->min_valid_ratio == 0.0)
+        options->min_valid_ratio = 1.0;
+    if (!(options->min_valid_ratio >= 1.0 &&
+          options->min_valid_ratio * (double)options->max_batch <=
+              (double)capacity))
+        return wrong("min_valid_ratio", "at least 1, and that capacity holds "
+                                        "so many times max_batch");
+    if (options->min_size_to_sample > capacity)
+        return wrong("min_size_to_sample", "at most capacity");
+    if (options->mode == REPLAY_FIFO)
+        options->max_times_sampled = 1;
+    return check_limiter(options);
+}
+
+static int allocate(struct replay *buffer)
+{
+    const size_t capacity = buffer->options.capacity;
+    const size_t max_batch = buffer->options.max_batch;
+    buffer->items = calloc(capacity, sizeof *buffer->items);
+    buffer->free_slots = calloc(capacity, sizeof *buffer->free_slots);
+    buffer->batch = calloc(max_batch, sizeof *buffer->batch);
+    buffer->weights = calloc(max_batch, sizeof *buffer->weights);
+    if (buffer->items == NULL || buffer->free_slots == NULL ||
+        buffer->batch == NULL || buffer->weights == NULL)
+        return ls_error(LS_ENOMEM, "a replay buffer of %zu items", capacity);
+    const int status = replay_tree_init(&buffer->tree, capacity);
+    return status == LS_OK ? replay_data_init(&buffer->data, capacity) : status;
+}
+
+int replay_create(struct replay **out, const struct replay_options *options)
+{
+    struct replay_options checked = *options;
+    int status = check_options(&checked);
+    if (status != LS_OK)
+        return status;
+    struct replay *buffer = calloc(1, sizeof *buffer);
+    if (buffer == NULL)
+        return ls_error(LS_ENOMEM, "a replay buffer");
+    memcpy(buffer->name, checked.name, strlen(checked.name) + 1);
+    buffer->options = checked;
+    buffer->options.name = buffer->name;
+    status = allocate(buffer);
+    if (status != LS_OK) {
+        replay_destroy(&buffer);
+        return status;
+    }
+    const double needed =
+        ceil(checked.min_valid_ratio * (double)checked.max_batch);
+    buffer->least_items = (size_t)needed > checked.min_size_to_sample
+                              ? (size_t)needed
+                              : checked.min_size_to_sample;
+    buffer->n_free = checked.capacity;
+    for (size_t i = 0; i < checked.capacity; i++)
+        buffer->free_slots[i] = checked.capacity - 1 - i;
+    buffer->oldest = buffer->newest = NO_SLOT;
+    ls_rng_seed(&buffer->rng, checked.seed, 0);
+    *out = buffer;
+    return LS_OK;
+}
+
+void replay_destroy(struct replay **buffer)
+{
+    if (buffer == NULL || *buffer == NULL)
+        return;
+    replay_tree_fini(&(*buffer)->tree);
+    replay_data_fini(&(*buffer)->data);
+    free((*buffer)->items);
+    free((*buffer)->free_slots);
+    free((*buffer)->batch);
+    free((*buffer)->weights);
+    free(*buffer);
+    *buffer = NULL;
+}
+
+/* Items ------------------------------------------------------------------ */
+
+static void put_in(struct replay *buffer, const struct sample *sample,
+                   struct replay_datum *datum)
+{
+    const size_t slot = buffer->free_slots[--buffer->n_free];
+    struct item *item = &buffer->items[slot];
+    *item = (struct item){.sample = *sample,
+                          .datum = datum,
+                          .number = buffer->next_number++,
+                          .older = buffer->newest,
+                          .newer = NO_SLOT};
+    if (buffer->newest == NO_SLOT)
+        buffer->oldest = slot;
+    else
+        buffer->items[buffer->newest].newer = slot;
+    buffer->newest = slot;
+    replay_tree_weigh(&buffer->tree, slot,
+                      sample->priority + REPLAY_PRIORITY_FLOOR);
+    replay_tree_date(&buffer->tree, slot, sample->policy_version);
+}
+
+static void evict(struct replay *buffer, size_t slot, uint64_t *count)
+{
+    const struct item *item = &buffer->items[slot];
+    if (item->older == NO_SLOT)
+        buffer->oldest = item->newer;
+    else
+        buffer->items[item->older].newer = item->newer;
+    if (item->newer == NO_SLOT)
+        buffer->newest = item->older;
+    else
+        buffer->items[item->newer].older = item->older;
+    replay_data_unuse(&buffer->data, item->datum);
+    replay_tree_weigh(&buffer->tree, slot, 0.0);
+    replay_tree_date(&buffer->tree, slot, REPLAY_TREE_EMPTY);
+    buffer->free_slots[buffer->n_free++] = slot;
+    (*count)++;
+}
+
+static bool is_stale(const struct replay *buffer, int64_t version)
+{
+    const int64_t limit = buffer->options.staleness_limit;
+    return limit > 0 && version <= buffer->version - limit;
+}
+
+void replay_set_version(struct replay *buffer, int64_t policy_version)
+{
+    if (policy_version <= buffer->version)
+        return;
+    buffer->version = policy_version;
+    while (size_of(buffer) > 0) {
+        int64_t version;
+        const size_t slot = replay_tree_oldest(&buffer->tree, &version);
+        if (!is_stale(buffer, version))
+            return;
+        evict(buffer, slot, &buffer->stats.evicted_stale);
+    }
+}
+
+/* Insert ----------------------------------------------------------------- */
+
+/* How many samples more than wanted could be given now; cf. the limits in the
+ * header. */
+static double surplus(const struct replay *buffer, uint64_t inserted,
+                      uint64_t sampled)
+{
+    const struct replay_options *options = &buffer->options;
+    const double inserts =
+        (double)inserted - (double)options->min_size_to_sample;
+    return options->samples_per_insert * inserts - (double)sampled;
+}
+
+bool replay_may_insert(const struct replay *buffer)
+{
+    const struct replay_figures *stats = &buffer->stats;
+    return buffer->options.samples_per_insert == 0.0 ||
+           size_of(buffer) < buffer->least_items ||
+           surplus(buffer, stats->inserted + 1, stats->sampled) <=
+               buffer->options.error_buffer;
+}
+
+int replay_insert(struct replay *buffer, const struct sample *sample)
+{
+    if (!safe_name_is(sample->data_id) || sample->policy_version < 0 ||
+        !(sample->priority >= 0.0 && sample->priority <= SAMPLE_PRIORITY_MAX))
+        return ls_error(LS_EINVAL,
+                        "replay buffer %s: a sample that was not "
+                        "checked",
+                        buffer->name);
+    if (!replay_may_insert(buffer)) {
+        buffer->stats.inserts_refused++;
+        return ls_error(LS_EAGAIN,
+                        "replay buffer %s: %llu inserts for %llu "
+                        "samples given: wait for the learner",
+                        buffer->name,
+                        (unsigned long long)buffer->stats.inserted,
+                        (unsigned long long)buffer->stats.sampled);
+    }
+    struct replay_datum *datum;
+    const int status = replay_data_use(&buffer->data, sample->data_id, &datum);
+    if (status != LS_OK)
+        return status;
+    buffer->stats.inserted++;
+    if (is_stale(buffer, sample->policy_version)) {
+        buffer->stats.evicted_stale++;
+        replay_data_unuse(&buffer->data, datum);
+        return LS_OK;
+    }
+    if (buffer->n_free == 0)
+        evict(buffer, buffer->oldest, &buffer->stats.evicted_overflow);
+    put_in(buffer, sample, datum);
+    return LS_OK;
+}
+
+/* Sample ----------------------------------------------------------------- */
+
+static bool has_enough(const struct replay *buffer, size_t n)
+{
+    const size_t size = size_of(buffer);
+    return size >= buffer->options.min_size_to_sample &&
+           (double)size >= buffer->options.min_valid_ratio * (double)n;
+}
+
+static bool is_within_rate(const struct replay *buffer, size_t n)
+{
+    return buffer->options.samples_per_insert == 0.0 ||
+           surplus(buffer, buffer->stats.inserted, buffer->stats.sampled + n) >=
+               -buffer->options.error_buffer;
+}
+
+bool replay_may_sample(const struct replay *buffer, size_t n)
+{
+    return n > 0 && n <= buffer->options.max_batch && has_enough(buffer, n) &&
+           is_within_rate(buffer, n);
+}
+
+static void choose_oldest(struct replay *buffer, size_t n)
+{
+    size_t slot = buffer->oldest;
+    for (size_t i = 0; i < n; i++, slot = buffer->items[slot].newer)
+        buffer->batch[i] = slot;
+}
+
+/* What is drawn weighs nothing until the batch is complete. */
+static void choose_by_priority(struct replay *buffer, size_t n)
+{
+    struct replay_tree *tree = &buffer->tree;
+    for (size_t i = 0; i < n; i++) {
+        const double at = ls_rng_double(&buffer->rng) * replay_tree_total(tree);
+        buffer->batch[i] = replay_tree_find(tree, at);
+        buffer->weights[i] = replay_tree_weight(tree, buffer->batch[i]);
+        replay_tree_weigh(tree, buffer->batch[i], 0.0);
+    }
+    for (size_t i = 0; i < n; i++)
+        replay_tree_weigh(tree, buffer->batch[i], buffer->weights[i]);
+}
+
+static void name_item(const struct replay *buffer, const struct item *item,
+                      char id[SAFE_NAME_MAX + 1])
+{
+    (void)snprintf(id, SAFE_NAME_MAX + 1, "%s_%llu", buffer->name,
+                   (unsigned long long)item->number);
+}
+
+static void give(struct replay *buffer, size_t slot, struct drawn_sample *out)
+{
+    struct item *item = &buffer->items[slot];
+    struct replay_figures *stats = &buffer->stats;
+    const int64_t behind = buffer->version - item->sample.policy_version;
+    *out = (struct drawn_sample){.sample = item->sample,
+                                 .slot = (int64_t)slot,
+                                 .staleness = behind > 0 ? behind : 0};
+    name_item(buffer, item, out->unique_id);
+    replay_data_lend(&buffer->data, item->datum);
+    stats->sampled++;
+    buffer->staleness_sum += (double)out->staleness;
+    if (out->staleness > stats->staleness_max)
+        stats->staleness_max = out->staleness;
+    item->n_sampled++;
+    if (item->n_sampled == buffer->options.max_times_sampled)
+        evict(buffer, slot, &stats->evicted_used);
+}
+
+int replay_sample(struct replay *buffer, size_t n, struct drawn_sample *out)
+{
+    if (n == 0 || n > buffer->options.max_batch)
+        return ls_error(LS_EINVAL,
+                        "replay buffer %s: a batch of %zu, expected "
+                        "1 to %zu",
+                        buffer->name, n, buffer->options.max_batch);
+    const bool enough = has_enough(buffer, n);
+    if (!enough || !is_within_rate(buffer, n)) {
+        buffer->stats.batches_refused++;
+        return ls_error(LS_EAGAIN,
+                        "replay buffer %s: no batch of %zu: %s "
+                        "(it has %zu)",
+                        buffer->name, n,
+                        enough ? "too few were inserted since the last"
+                               : "too few items are there",
+                        size_of(buffer));
+    }
+    if (buffer->options.mode == REPLAY_FIFO)
+        choose_oldest(buffer, n);
+    else
+        choose_by_priority(buffer, n);
+    for (size_t i = 0; i < n; i++)
+        give(buffer, buffer->batch[i], &out[i]);
+    buffer->stats.batches++;
+    return LS_OK;
+}
+
+int replay_release(struct replay *buffer, const struct drawn_sample *drawn,
+                   size_t n)
+{
+    int status = LS_OK;
+    for (size_t i = 0; i < n && status == LS_OK; i++)
+        status = replay_data_release(&buffer->data, drawn[i].sample.data_id);
+    return status == LS_OK
+               ? LS_OK
+               : ls_error_at(status, "replay buffer %s", buffer->name);
+}
+
+/* The rest --------------------------------------------------------------- */
+
+/* The item of a slot that is taken; NULL: there is none. */
+static const struct item *item_at(const struct replay *buffer, int64_t slot)
+{
+    if (slot < 0 || (uint64_t)slot >= buffer->options.capacity ||
+        replay_tree_weight(&buffer->tree, (size_t)slot) == 0.0)
+        return NULL;
+    return &buffer->items[slot];
+}
+
+bool replay_update_priority(struct replay *buffer,
+                            const struct priority_update *update)
+{
+    const struct item *item = item_at(buffer, update->slot);
+    char id[SAFE_NAME_MAX + 1] = "";
+    if (item != NULL)
+        name_item(buffer, item, id);
+    if (item == NULL || strcmp(id, update->unique_id) != 0 ||
+        !(update->priority >= 0.0 && update->priority <= SAMPLE_PRIORITY_MAX)) {
+        buffer->stats.updates_refused++;
+        return false;
+    }
+    replay_tree_weigh(&buffer->tree, (size_t)update->slot,
+                      update->priority + REPLAY_PRIORITY_FLOOR);
+    buffer->stats.updates++;
+    return true;
+}
+
+bool replay_take_dropped(struct replay *buffer, char data_id[SAFE_NAME_MAX + 1])
+{
+    return replay_data_take(&buffer->data, data_id);
+}
+
+void replay_close(struct replay *buffer)
+{
+    uint64_t uncounted = 0;
+    while (buffer->oldest != NO_SLOT)
+        evict(buffer, buffer->oldest, &uncounted);
+    replay_data_release_all(&buffer->data);
+}
+
+void replay_figures(const struct replay *buffer, struct replay_figures *out)
+{
+    *out = buffer->stats;
+    out->size = size_of(buffer);
+    out->lent = buffer->data.lent;
+    out->staleness_mean =
+        out->sampled > 0 ? buffer->staleness_sum / (double)out->sampled : 0.0;
+}

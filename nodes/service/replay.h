@@ -1,0 +1,128 @@
+/* replay.h - the replay buffer of one learner work: which samples the learner
+ * gets next.
+ *
+ * Mode priority draws them in proportion to their priorities, without
+ * replacement within a batch; an item stays until it is too old, pushed out, or
+ * was drawn often enough. Mode fifo gives each item once, in the order in which
+ * they came.
+ *
+ * It holds what is told of the data, not the data. That is needed as long as an
+ * item refers to it (several may, each to a part), and as long as somebody who
+ * was given such an item has not done with it: replay_release(). Afterwards
+ * replay_take_dropped() hands the data_id out, once, for the store to drop.
+ *
+ * A rate limiter keeps inserting and sampling in proportion: with I inserts, S
+ * samples given, and r samples_per_insert, the buffer keeps
+ *   |r I - S - r min_size| <= error_buffer
+ * by refusing samples below and inserts above it. While fewer than min_size
+ * items are there, nothing is given out; and until then, or while there are too
+ * few for the largest batch, inserts are free.
+ *
+ * Pure: neither lock nor clock, and the same seed draws the same.
+ * Thread: serial.
+ * Source: Schaul et al., "Prioritized Experience Replay", ICLR 2016, section
+ * 3.3 (proportional); Cassirer et al., "Reverb", arXiv:2102.04736, section 3.4
+ * (rate limiters). */
+#ifndef LOCKSTEP_REPLAY_H
+#define LOCKSTEP_REPLAY_H
+
+#include <stddef.h>
+
+#include "sample.h"
+
+#define REPLAY_CAPACITY_MAX (1u << 24)
+/* Of a buffer: that of an item, NAME_n, is a safe name as well. */
+#define REPLAY_NAME_MAX (SAFE_NAME_MAX - 21)
+/* Added to every priority, so that none is 0. */
+#define REPLAY_PRIORITY_FLOOR 1e-5
+
+struct replay;
+
+enum replay_mode { REPLAY_PRIORITY, REPLAY_FIFO };
+
+struct replay_options {
+    const char *name; /* as in safe_name.h, REPLAY_NAME_MAX bytes at most;
+                       * copied. Items are NAME_0, NAME_1 … */
+    enum replay_mode mode;
+    size_t capacity;  /* items; one more pushes the oldest out */
+    size_t max_batch; /* the largest batch that will be asked for; at most
+                       * capacity */
+    int64_t staleness_limit; /* items that are so many versions behind, or more,
+                              * are removed; 0: however many */
+    double min_valid_ratio;  /* nothing is given out unless so many times the
+                              * batch are there; from 1; 0: default 1 */
+    uint64_t max_times_sampled; /* an item is removed when it was drawn so
+                                 * often; 0: never. fifo: 1, whatever is said */
+    size_t min_size_to_sample;  /* items; at most capacity */
+    double samples_per_insert;  /* 0: no rate limiter */
+    double error_buffer;        /* in samples; at least half of max_batch +
+                                 * samples_per_insert, since less could refuse both for
+                                 * ever; 0: default, that much */
+    uint64_t seed;
+};
+
+struct replay_figures {
+    size_t size;       /* items now */
+    size_t lent;       /* given out and not released */
+    uint64_t inserted; /* = size + the three evicted_ */
+    uint64_t evicted_stale, evicted_overflow, evicted_used;
+    uint64_t inserts_refused; /* by the rate limiter */
+    uint64_t batches, sampled;
+    uint64_t batches_refused;          /* too few items, or the rate limiter */
+    uint64_t updates, updates_refused; /* of priorities */
+    /* Of all samples given out; 0 before the first. */
+    double staleness_mean;
+    int64_t staleness_max;
+};
+
+/* out:    own; written on success only; give it to replay_destroy().
+ * Errors: LS_EINVAL an option, which the text names; LS_ENOMEM. */
+LS_MUST_USE int replay_create(struct replay **out,
+                              const struct replay_options *options);
+void replay_destroy(struct replay **buffer);
+
+/* The learner's policy is at this version now: what has become too old goes. A
+ * version below an earlier one changes nothing. */
+void replay_set_version(struct replay *buffer, int64_t policy_version);
+
+/* Put one in. When it is too old already, it goes at once.
+ * sample: copied.
+ * Errors: LS_EINVAL its data_id, priority or policy_version is none that
+ *         sample_read() gives; LS_EAGAIN the rate limiter:
+ *         replay_may_insert() will tell when; LS_ENOMEM. */
+LS_MUST_USE int replay_insert(struct replay *buffer,
+                              const struct sample *sample);
+bool replay_may_insert(const struct replay *buffer);
+
+/* Draw `n` different items, 1 to max_batch.
+ * out:    n of them are written, on success only; each is lent until
+ *         replay_release().
+ * Errors: LS_EAGAIN too few items, or the rate limiter: the text says which,
+ *         and replay_may_sample() will tell when; LS_EINVAL n. */
+LS_MUST_USE int replay_sample(struct replay *buffer, size_t n,
+                              struct drawn_sample *out);
+bool replay_may_sample(const struct replay *buffer, size_t n);
+
+/* Who was given these has done with them, or is lost.
+ * Errors: LS_ENOENT one of them is not lent: the text names it; those before
+ *         it are released. */
+LS_MUST_USE int replay_release(struct replay *buffer,
+                               const struct drawn_sample *drawn, size_t n);
+
+/* A new priority for an item, when slot and unique id name one that is there,
+ * and the priority is one. Returns whether it was taken; both are counted. */
+bool replay_update_priority(struct replay *buffer,
+                            const struct priority_update *update);
+
+/* Take the data_id of data that nobody needs any more.
+ * data_id: written when true is returned. */
+bool replay_take_dropped(struct replay *buffer,
+                         char data_id[SAFE_NAME_MAX + 1]);
+
+/* The work ends: all data goes to replay_take_dropped(), also what is lent.
+ * Counts nothing as evicted: the buffer is only good to be destroyed then. */
+void replay_close(struct replay *buffer);
+
+void replay_figures(const struct replay *buffer, struct replay_figures *out);
+
+#endif

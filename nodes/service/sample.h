@@ -1,0 +1,73 @@
+/* sample.h - what is told of a piece of training data; the data itself lies in
+ * a store, under data_id.
+ *
+ * Collectors announce samples to the coordinator, its replay buffer draws them,
+ * the learner is told which were drawn and answers with new priorities. Each of
+ * the three is a flat map on the wire, read strictly: every field is there, of
+ * its type and within its range, and there is no other.
+ * Thread: serial. */
+#ifndef LOCKSTEP_SAMPLE_H
+#define LOCKSTEP_SAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lockstep/codec.h"
+#include "safe_name.h"
+
+#define SAMPLE_PRIORITY_MAX 1e30
+
+/* Names are those of safe_name.h; numbers are not negative. */
+struct sample {
+    char data_id[SAFE_NAME_MAX + 1];
+    char task_id[SAFE_NAME_MAX + 1];    /* the collector work */
+    char buffer_id[SAFE_NAME_MAX + 1];  /* of the learner work */
+    char compressor[SAFE_NAME_MAX + 1]; /* of the data; "none" */
+    char object_ref[SAFE_NAME_MAX + 1]; /* ""; the wire may leave it out */
+    int64_t policy_iter;    /* of the learner, when the policy was written */
+    int64_t policy_version; /* of the policy that made the data */
+    int64_t env_id;
+    int64_t unroll_len; /* steps, 1 to UINT32_MAX */
+    /* The steps from split_begin on are meant, unroll_len of them; not split:
+     * the data as a whole. The wire leaves split_begin out then. */
+    bool split;
+    int64_t split_begin;                       /* up to UINT32_MAX */
+    double priority;                           /* 0 to SAMPLE_PRIORITY_MAX */
+    int64_t cur_episode, cur_sample, cur_step; /* of the collector work */
+    int64_t size; /* of the data in the store, in bytes */
+    /* Not on the wire: filled in by who receives it. 0 when read. */
+    uint32_t collector; /* id of the node that announced it */
+    int64_t made_at;    /* when it was announced, ls_now() */
+};
+
+/* A sample as a replay buffer gives it out. */
+struct drawn_sample {
+    struct sample sample;
+    int64_t slot;                      /* "replay_buffer_idx" */
+    char unique_id[SAFE_NAME_MAX + 1]; /* "replay_unique_id" */
+    int64_t staleness; /* versions that its policy was behind when drawn */
+};
+
+struct priority_update {
+    int64_t slot;                      /* "replay_buffer_idx" */
+    char unique_id[SAFE_NAME_MAX + 1]; /* "replay_unique_id" */
+    double priority;                   /* as a sample's */
+};
+
+/* Write one value: a map with the names above. A drawn sample has "sample" for
+ * what is drawn. */
+void sample_write(const struct sample *sample, ls_writer *out);
+void drawn_sample_write(const struct drawn_sample *drawn, ls_writer *out);
+void priority_update_write(const struct priority_update *update,
+                           ls_writer *out);
+
+/* Read one back. *out is written on success only.
+ * value:  NULL is refused as one that is missing.
+ * Errors: LS_EPROTO no such map: the text names the field. */
+LS_MUST_USE int sample_read(struct sample *out, const ls_value *value);
+LS_MUST_USE int drawn_sample_read(struct drawn_sample *out,
+                                  const ls_value *value);
+LS_MUST_USE int priority_update_read(struct priority_update *out,
+                                     const ls_value *value);
+
+#endif

@@ -1,0 +1,33 @@
+/* store_files.h - a store that is a folder, which all nodes share.
+ *
+ * A value is a file of its name: the bytes, then a trailer of 24 bytes: magic
+ * "lsstore1", the number of bytes (8), their XXH3 (8), little-endian. It is
+ * written beside it and renamed over it, so readers need neither locks nor
+ * second tries, and a file that was cut short or damaged is seen as that.
+ * Thread: as store.h says; any number of processes. */
+#ifndef LOCKSTEP_STORE_FILES_H
+#define LOCKSTEP_STORE_FILES_H
+
+#include "store.h"
+
+struct store_files_options {
+    const char *folder; /* copied; made, with those above it */
+    size_t max_bytes;   /* of one value; 0: default 1 GiB */
+};
+
+/* Open it, and remove what killed writers of this host left unfinished.
+ * What is put with `keep` is on disk when the put returns.
+ * out:    own; written on success only; give it to store_close().
+ * Errors: LS_EIO, which names the folder; LS_ELIMIT its path is too long;
+ *         LS_ENOMEM. */
+LS_MUST_USE int store_files_open(struct store **out,
+                                 const struct store_files_options *options);
+
+/* Call fn with each name that is there, in no order, until it fails.
+ * store:  one of store_files_open().
+ * Errors: LS_EIO; what fn returns. */
+LS_MUST_USE int store_files_each(struct store *store,
+                                 int (*fn)(void *self, const char *name),
+                                 void *self);
+
+#endif

@@ -1,0 +1,33 @@
+/* store_parts.h - what an implementation of store.h fills in.
+ *
+ * Names, numbers and defaults have been checked when an operation is called;
+ * it need not count. */
+#ifndef LOCKSTEP_STORE_PARTS_H
+#define LOCKSTEP_STORE_PARTS_H
+
+#include <stdatomic.h>
+
+#include "store.h"
+
+struct store_ops {
+    /* Releases the data, whatever it returns: store_put_release(). */
+    int (*put)(struct store *store, const struct store_put *put);
+    int (*get)(struct store *store, const char *const *names, size_t n,
+               struct store_blob *out, int wait_ms);
+    int (*drop)(struct store *store, const char *name, int wait_ms);
+    void (*close)(struct store *store); /* frees it */
+};
+
+/* The first member of every implementation. */
+struct store {
+    const struct store_ops *ops;
+    _Atomic uint64_t puts, gets, misses, drops, refused, failed, put_bytes,
+        got_bytes;
+};
+
+void store_put_release(const struct store_put *put);
+
+/* LS_ESTATE, in words. */
+int store_outranked(const char *name, uint64_t rank, uint64_t by);
+
+#endif

@@ -1,0 +1,119 @@
+#include "store_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "store_parts.h"
+
+#define N_BUCKETS 16384
+
+struct store_entry {
+    char name[SAFE_NAME_MAX + 1];
+    struct store_bytes *bytes; /* own */
+    uint64_t rank;
+    struct store_entry *next;
+};
+
+struct store_bytes *store_bytes_create(const void *data, size_t size)
+{
+    struct store_bytes *bytes = malloc(sizeof *bytes + size);
+    if (bytes == NULL)
+        return NULL;
+    atomic_init(&bytes->users, 1);
+    bytes->value = store_value_of(data, size);
+    if (size > 0)
+        memcpy(bytes->data, data, size);
+    return bytes;
+}
+
+struct store_bytes *store_bytes_share(struct store_bytes *bytes)
+{
+    (void)atomic_fetch_add(&bytes->users, 1);
+    return bytes;
+}
+
+void store_bytes_release(struct store_bytes *bytes)
+{
+    if (bytes != NULL && atomic_fetch_sub(&bytes->users, 1) == 1)
+        free(bytes);
+}
+
+int store_table_init(struct store_table *out)
+{
+    struct store_entry **buckets =
+        calloc(N_BUCKETS, sizeof(struct store_entry *));
+    if (buckets == NULL)
+        return ls_error(LS_ENOMEM, "a store");
+    *out = (struct store_table){.buckets = buckets};
+    return LS_OK;
+}
+
+static void drop_at(struct store_table *table, struct store_entry **place)
+{
+    struct store_entry *entry = *place;
+    *place = entry->next;
+    table->n--;
+    table->held -= entry->bytes->value.size;
+    store_bytes_release(entry->bytes);
+    free(entry);
+}
+
+void store_table_fini(struct store_table *table)
+{
+    for (size_t i = 0; table->buckets != NULL && i < N_BUCKETS; i++) {
+        while (table->buckets[i] != NULL)
+            drop_at(table, &table->buckets[i]);
+    }
+    free((void *)table->buckets);
+    memset(table, 0, sizeof *table);
+}
+
+/* Where the pointer to it is, or would be. */
+static struct store_entry **place_of(const struct store_table *table,
+                                     const char *name)
+{
+    const uint64_t hash = XXH3_64bits(name, strlen(name));
+    struct store_entry **at = &table->buckets[hash % N_BUCKETS];
+    while (*at != NULL && strcmp((*at)->name, name) != 0)
+        at = &(*at)->next;
+    return at;
+}
+
+int store_table_set(struct store_table *table, const char *name,
+                    struct store_bytes *bytes, uint64_t rank)
+{
+    struct store_entry **place = place_of(table, name);
+    if (*place != NULL && (*place)->rank > rank)
+        return store_outranked(name, rank, (*place)->rank);
+    if (*place == NULL) {
+        struct store_entry *entry = calloc(1, sizeof *entry);
+        if (entry == NULL)
+            return ls_error(LS_ENOMEM, "a store: %s", name);
+        memcpy(entry->name, name, strlen(name) + 1);
+        *place = entry;
+        table->n++;
+    } else {
+        table->held -= (*place)->bytes->value.size;
+        store_bytes_release((*place)->bytes);
+    }
+    (*place)->bytes = bytes;
+    (*place)->rank = rank;
+    table->held += bytes->value.size;
+    return LS_OK;
+}
+
+struct store_bytes *store_table_get(const struct store_table *table,
+                                    const char *name)
+{
+    const struct store_entry *entry = *place_of(table, name);
+    return entry != NULL ? entry->bytes : NULL;
+}
+
+void store_table_drop(struct store_table *table, const char *name)
+{
+    struct store_entry **place = place_of(table, name);
+    if (*place != NULL)
+        drop_at(table, place);
+}

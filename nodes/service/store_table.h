@@ -1,0 +1,47 @@
+/* store_table.h - names, and the bytes that they stand for, in memory.
+ *
+ * Bytes are shared: a name may be dropped or get others while some are still
+ * being sent.
+ * Thread: serial; store_bytes_share() and release: any. */
+#ifndef LOCKSTEP_STORE_TABLE_H
+#define LOCKSTEP_STORE_TABLE_H
+
+#include <stdatomic.h>
+
+#include "store_wire.h"
+
+/* Made with one user. */
+struct store_bytes {
+    _Atomic size_t users;
+    struct store_value value;
+    unsigned char data[];
+};
+
+/* Copy them. NULL: out of memory. */
+struct store_bytes *store_bytes_create(const void *data, size_t size);
+struct store_bytes *store_bytes_share(struct store_bytes *bytes);
+void store_bytes_release(struct store_bytes *bytes); /* NULL is fine */
+
+struct store_entry;
+
+struct store_table {
+    struct store_entry **buckets; /* own */
+    size_t n;                     /* names */
+    uint64_t held;                /* bytes */
+};
+
+/* Errors: LS_ENOMEM. */
+LS_MUST_USE int store_table_init(struct store_table *out);
+void store_table_fini(struct store_table *table);
+
+/* Let the name stand for these bytes, of which it becomes a user in the
+ * caller's place, on success.
+ * Errors: LS_ESTATE it stands for bytes of a higher rank; LS_ENOMEM. */
+LS_MUST_USE int store_table_set(struct store_table *table, const char *name,
+                                struct store_bytes *bytes, uint64_t rank);
+/* Borrow; NULL: there is no such name. */
+struct store_bytes *store_table_get(const struct store_table *table,
+                                    const char *name);
+void store_table_drop(struct store_table *table, const char *name);
+
+#endif

@@ -1,0 +1,166 @@
+#include "sweep_show.h"
+
+#include <inttypes.h>
+
+#include "json.h"
+#include "render_parts.h"
+
+static void row(const char *name, const char *text)
+{
+    printf("  %-13s  %s\n", name, text);
+}
+
+static void print_network(const struct ls_network_stats *network)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text,
+                   "%s sent; %s lost, %s doubled, %s overtaken, %s lost with "
+                   "their connection",
+                   render_count((int64_t)network->sent).text,
+                   render_count((int64_t)network->lost).text,
+                   render_count((int64_t)network->duplicated).text,
+                   render_count((int64_t)network->reordered).text,
+                   render_count((int64_t)network->broken).text);
+    row("messages", text);
+}
+
+static void print_faults(const uint64_t *injected)
+{
+    char text[256] = "none";
+    size_t used = 0;
+    for (size_t i = 0; i < FAULT_N_KINDS; i++) {
+        if (injected[i] > 0)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s",
+                                     used > 0 ? ", " : "",
+                                     render_count((int64_t)injected[i]).text,
+                                     fault_names[i]);
+    }
+    row("faults", text);
+}
+
+static void print_members(const struct checks_figures *sum)
+{
+    char text[160];
+    (void)snprintf(text, sizeof text, "%s; %s failed waits",
+                   render_count((int64_t)sum->epochs).text,
+                   render_count((int64_t)sum->failures).text);
+    row("epochs", text);
+    row("events", render_count((int64_t)sum->events).text);
+}
+
+static void print_services(const struct checks_figures *sum)
+{
+    char text[200];
+    (void)snprintf(text, sizeof text,
+                   "%s given out, %s of them again; %s takeovers",
+                   render_count((int64_t)sum->works).text,
+                   render_count((int64_t)sum->retried).text,
+                   render_count((int64_t)sum->takeovers).text);
+    row("works", text);
+    (void)snprintf(text, sizeof text, "%s, %s of them without an answer",
+                   render_count((int64_t)sum->calls).text,
+                   render_count((int64_t)sum->unanswered).text);
+    row("calls", text);
+    (void)snprintf(text, sizeof text,
+                   "%s came, %s batches of them; %s policy versions",
+                   render_count((int64_t)sum->samples).text,
+                   render_count((int64_t)sum->batches).text,
+                   render_count((int64_t)sum->versions).text);
+    row("samples", text);
+}
+
+static void print_mistakes(const struct checks_figures *sum)
+{
+    char text[160];
+    (void)snprintf(text, sizeof text,
+                   "%s living nodes were held for lost, which explains %s "
+                   "breaks of a promise",
+                   render_count((int64_t)sum->mistakes).text,
+                   render_count((int64_t)sum->excused).text);
+    row("mistakes", text);
+}
+
+void sweep_print(const struct sweep_shown *shown)
+{
+    const struct sweep_result *result = shown->result;
+    const struct simulated_figures *sum = &result->sum;
+    const bool serves = plan_is_service(shown->plan);
+    char text[160];
+    const double real_s = (double)result->real_ns / 1e9;
+    printf("%s: %s seed%s from %" PRIu64 " on, %zu nodes, faults %s: %s\n\n",
+           shown->plan->job, render_count((int64_t)result->runs).text,
+           result->runs == 1 ? "" : "s", shown->first, shown->plan->n_nodes,
+           shown->faults, result->violated ? "1 violation" : "0 violations");
+    if (serves)
+        print_services(&sum->checks);
+    else
+        print_members(&sum->checks);
+    print_network(&sum->network);
+    print_faults(sum->injected);
+    if (!serves)
+        print_mistakes(&sum->checks);
+    (void)snprintf(text, sizeof text, "%.1f s", (double)sum->virtual_ns / 1e9);
+    row("virtual time", text);
+    (void)snprintf(text, sizeof text, "%.2f s, %.0f seeds/s", real_s,
+                   (double)result->runs / real_s);
+    row("real time", text);
+    (void)fflush(stdout);
+}
+
+#define N_CHECKS 13
+static void write_checks(ls_writer *out, const struct checks_figures *sum)
+{
+    json_int(out, "epochs", (int64_t)sum->epochs);
+    json_int(out, "failures", (int64_t)sum->failures);
+    json_int(out, "events", (int64_t)sum->events);
+    json_int(out, "mistakes", (int64_t)sum->mistakes);
+    json_int(out, "excused", (int64_t)sum->excused);
+    json_int(out, "works", (int64_t)sum->works);
+    json_int(out, "retried", (int64_t)sum->retried);
+    json_int(out, "calls", (int64_t)sum->calls);
+    json_int(out, "unanswered", (int64_t)sum->unanswered);
+    json_int(out, "samples", (int64_t)sum->samples);
+    json_int(out, "batches", (int64_t)sum->batches);
+    json_int(out, "versions", (int64_t)sum->versions);
+    json_int(out, "takeovers", (int64_t)sum->takeovers);
+}
+
+#define N_NETWORK 6
+static void write_network(ls_writer *out, const struct ls_network_stats *sum)
+{
+    json_int(out, "messages", (int64_t)sum->sent);
+    json_int(out, "delivered", (int64_t)sum->delivered);
+    json_int(out, "lost", (int64_t)sum->lost);
+    json_int(out, "doubled", (int64_t)sum->duplicated);
+    json_int(out, "overtaken", (int64_t)sum->reordered);
+    json_int(out, "broken", (int64_t)sum->broken);
+}
+
+int sweep_print_json(const struct sweep_shown *shown)
+{
+    const struct sweep_result *result = shown->result;
+    const struct simulated_figures *sum = &result->sum;
+    ls_writer *out = NULL;
+    int status = ls_writer_create(&out);
+    if (status != LS_OK)
+        return status;
+    ls_write_map(out, 10 + N_CHECKS + N_NETWORK + FAULT_N_KINDS);
+    json_string(out, "event", "sweep");
+    json_int(out, "first", (int64_t)shown->first);
+    json_int(out, "runs", (int64_t)result->runs);
+    json_int(out, "nodes", (int64_t)shown->plan->n_nodes);
+    json_string(out, "faults", shown->faults);
+    json_bool(out, "violated", result->violated);
+    json_int(out, "seed", result->violated ? (int64_t)result->seed : -1);
+    ls_write_string(out, "text");
+    json_any_string(out, result->text);
+    write_checks(out, &sum->checks);
+    write_network(out, &sum->network);
+    json_double(out, "virtual_s", (double)sum->virtual_ns / 1e9);
+    json_double(out, "real_s", (double)result->real_ns / 1e9);
+    for (size_t i = 0; i < FAULT_N_KINDS; i++)
+        json_int(out, fault_names[i], (int64_t)sum->injected[i]);
+    status = json_print_line(stdout, out);
+    ls_writer_destroy(&out);
+    return status;
+}

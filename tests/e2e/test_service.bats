@@ -1,0 +1,348 @@
+# A service job: whoever dies, its work goes on.
+load helpers
+
+setup() {
+    enter_scratch
+    export LOCKSTEP_PLUGIN_PATH=$plugins
+    # By files of its own: nobody else can take the address that a node had.
+    cat >job.yaml <<'END'
+job: job
+plugin: faulty
+world: {transport: ipc}
+nodes:
+  - {role: coordinator, policy: restart}
+  - {role: learner, count: 2, policy: go_on}
+  - {role: collector, count: 3, policy: restart}
+collector: {steps: 20}
+coordinator:
+  eval_interval_s: 0
+  batch: 4
+  samples_per_work: 8
+  retry_s: 0.1
+  replay: {capacity: 64, samples_per_insert: 1, error_buffer: 8}
+evaluator: {episodes: 2, solved: 1000}
+env: {prize: solved}
+END
+}
+
+teardown() {
+    end_started
+}
+
+# begin ARGUMENT...: a run that has learned and evaluated.
+begin() {
+    start run run job.yaml --json --timeout 100 "$@"
+    nodes_of run "${n_nodes:-6}"
+    event run '"evaluation"'
+}
+
+# busy_learner: its id is $busy, that of the other one $idle.
+busy_learner() {
+    call 1 resource --json
+    [ "$status" -eq 0 ]
+    busy=2 idle=1
+    [[ $output != *'"task_id":"learn_'* ]] || busy=1 idle=2
+    call $busy resource --json
+    [[ $output == *'"task_id":"learn_'* ]]
+}
+
+# learns: more than what the last progress line told.
+learns() {
+    local before
+    event run '"progress"' || return
+    before=$(field train_iter)
+    while event run '"progress"'; do
+        [ "$(field train_iter)" -le "$before" ] || return 0
+    done
+    return 1
+}
+
+# stderr_has TEXT [WHO]: waits for it.
+stderr_has() {
+    local text who=${2:-run}
+    while IFS= read -r text; do
+        [[ $text != *"$1"* ]] || return 0
+    done < <(tail -f --pid="${pid_of[$who]}" -n +1 "$who.err" 3>&-)
+    return 1
+}
+
+# comes_back NODE: the run says that it starts the node again, and it is in the
+# world again.
+comes_back() {
+    event run '"restarting"' "\"node\":$1,"
+    event run '"started"' "\"node\":$1,"
+    nodes[$1]=$(field pid)
+}
+
+# ends_solved: and nothing is left.
+ends_solved() {
+    touch solved
+    finish run
+    [ "$code" -eq 0 ] || { echo "exit $code: $err" >&2; return 1; }
+    last_line "$rest"
+    [ "$(field event)" = summary ]
+    [ "$(field solved)" = true ]
+    all_gone
+    [ "$(ls -A out/job)" = policy.msgpack ]
+}
+
+@test "a service job is solved, as processes, threads and in a simulation" {
+    local as
+    touch solved
+    for as in processes threads sim; do
+        run --separate-stderr "$LOCKSTEP" run job.yaml --as $as --timeout 100 \
+            --json --out "$as"
+        [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
+        last_line "$output"
+        [ "$(field solved)" = true ]
+        [ "$(field losses)" = 0 ]
+        [ -s "$as/policy.msgpack" ]
+        [ "$(ls -A "$as")" = policy.msgpack ]
+    done
+}
+
+@test "in a simulation a seed gives the same run again" {
+    local seed
+    for seed in 3 3 4; do
+        run --separate-stderr "$LOCKSTEP" run job.yaml --as sim --seed $seed \
+            --event-log "log.$((++n))" --set coordinator.iterations=20
+        [ "$status" -eq 0 ]
+    done
+    cmp log.1 log.2
+    ! cmp -s log.1 log.3
+}
+
+@test "data and policies in files" {
+    begin --set coordinator.data.store=files
+    [ -n "$(ls -A out/job/policy)" ]
+    touch solved
+    finish run
+    [ "$code" -eq 0 ]
+    [ -s out/job/policy.msgpack ]
+}
+
+@test "calls that nobody serves, or that are not for the caller" {
+    begin
+    call 1 bogus --json
+    [ "$status" -eq 1 ]
+    [ "$output" = '{"state":"failed","code":0,"message":"task name error"}' ]
+    call 1 ping
+    [ "$status" -eq 0 ]
+    call 1 resource --channel 9 --json
+    [ "$status" -eq 1 ]
+    line=$output
+    [ "$(field state)" = start_failed ]
+    [ "$(field code)" = 202 ]
+    call 1 ls.connect --json
+    line=$output
+    [ "$(field state)" = start_failed ]
+    [ "$(field code)" = 501 ]
+    call 1 learner_close_task '{task_id: learn_1, attempt: 1}' --json
+    line=$output
+    [ "$(field state)" = start_failed ]
+    [ "$(field code)" = 502 ]
+    ends_solved
+}
+
+@test "kill -9 of the busy learner: the one in reserve goes on" {
+    begin
+    busy_learner
+    learns
+    local before
+    before=$(field train_iter)
+    kill -9 "${nodes[$busy]}"
+    event run '"let_go"' "\"node\":$busy,"
+    learns
+    [ "$(field train_iter)" -ge "$before" ]
+    call $idle resource --json
+    [[ $output == *'"task_id":"learn_1"'*'"attempt":2'* ]]
+    ends_solved
+    [ "$(field requeued)" -ge 1 ]
+}
+
+@test "kill -9 of the only learner: the next one gets the work" {
+    sed -i 's/count: 2, policy: go_on/policy: restart, backoff_ms: 300/' job.yaml
+    n_nodes=5 begin
+    kill -9 "${nodes[1]}"
+    comes_back 1
+    learns
+    ends_solved
+    [ "$(field requeued)" -ge 1 ]
+}
+
+@test "kill -9 of the only learner: its work expires, and another is asked for" {
+    sed -i 's/count: 2, policy: go_on/policy: restart, backoff_ms: 1500/' \
+        job.yaml
+    n_nodes=5 begin --set coordinator.learner_expiry_s=0.3
+    kill -9 "${nodes[1]}"
+    stderr_has "learn_1 has waited for a learner too long: it is given up"
+    comes_back 1
+    learns
+    ends_solved
+    [ "$(field expired)" -ge 1 ]
+}
+
+@test "kill -9 of a collector: what it brought stays, and it comes back" {
+    begin
+    kill -9 "${nodes[4]}"
+    comes_back 4
+    learns
+    ends_solved
+}
+
+@test "kill -9 of the coordinator: its next life takes over" {
+    begin
+    learns
+    local before
+    before=$(field train_iter)
+    kill -9 "${nodes[0]}"
+    comes_back 0
+    learns
+    [ "$(field train_iter)" -ge "$before" ]
+    # Nobody holds what another holds.
+    local id held=()
+    for id in 1 2 3 4 5; do
+        call $id resource --json
+        [ "$status" -eq 0 ]
+        [[ ! $output =~ \"task_id\":\"([^\"]*) ]] || held+=("${BASH_REMATCH[1]}")
+    done
+    [ -z "$(printf '%s\n' "${held[@]}" | grep learn_ | sort | uniq -d)" ]
+    ends_solved
+    [[ $line =~ \"node\":0,[^}]*\"restarts\":1 ]]
+}
+
+@test "Ctrl-C keeps what was learned; the next run begins anew" {
+    local store
+    for store in bus files; do
+        rm -f run.out
+        begin --set coordinator.data.store=$store
+        learns
+        kill -INT "${pid_of[run]}"
+        finish run
+        [ "$code" -eq 130 ]
+        all_gone
+        [ -s out/job/policy.msgpack ]
+        said "the weights after"
+        run --separate-stderr "$LOCKSTEP" run job.yaml --json --timeout 100 \
+            --set coordinator.data.store=$store --set coordinator.iterations=3
+        [ "$status" -eq 0 ]
+        last_line "$output"
+        [ "$(field train_iter)" = 3 ]
+        [ "$(ls -A out/job)" = policy.msgpack ]
+    done
+}
+
+@test "who was frozen, and declared lost, rejoins as a new member and works on" {
+    local id pid
+    begin --set world.heartbeat_ms=20 --set world.silence_ms=100
+    busy_learner
+    for id in 5 $busy; do
+        pid=${nodes[$id]}
+        kill -STOP "$pid"
+        stderr_has "bus: node $id ("
+        kill -CONT "$pid"
+        stderr_has "node $id it begins again"
+        learns
+        call $id ping
+        [ "$status" -eq 0 ]
+        kill -0 "$pid"
+    done
+    ends_solved
+}
+
+@test "100 iterations are 101 infos, of which one says done" {
+    LS_LOG=debug run --separate-stderr "$LOCKSTEP" run job.yaml --json \
+        --timeout 100 --set coordinator.iterations=100
+    [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
+    last_line "$output"
+    [ "$(field train_iter)" = 100 ]
+    [ "$(field infos)" = 101 ]
+    [ "$(field done_infos)" = 1 ]
+    # One policy before the first iteration, and one after each.
+    [ "$(grep -o 'is of iteration [0-9]*' <<<"$stderr" | cut -d' ' -f4)" = \
+        "$(echo 0 && seq 0 99)" ]
+}
+
+@test "a plugin that fails: the work is given out again, the node serves on" {
+    begin --set env.fault=fail --set env.at=100
+    stderr_has "the cart fell off the table"
+    call 3 ping
+    [ "$status" -eq 0 ]
+    touch solved
+    finish run
+}
+
+@test "nodes that were started one by one, and a coordinator started again" {
+    local folder=$PWD/sockets id
+    mkdir "$folder"
+    for id in 5 4 3 2 1 0; do
+        start "n$id" node job.yaml --id $id --json --set "world.dir=$folder"
+    done
+    for id in 1 2 3 4 5; do
+        event "n$id" '"started"'
+    done
+    event n0 '"evaluation"'
+    kill -9 "${pid_of[n0]}"
+    wait "${pid_of[n0]}" || true
+    touch solved
+    start again node job.yaml --id 0 --json --set "world.dir=$folder" \
+        --generation 1
+    finish again
+    [ "$code" -eq 0 ] || { echo "$err" >&2; return 1; }
+    last_line "$rest"
+    [ "$(field train_iter)" -gt 0 ]
+    for id in 1 2 3 4 5; do
+        finish "n$id"
+        [ "$code" -eq 0 ] || { echo "node $id: $err" >&2; return 1; }
+    done
+    [ "$(ls -A out/job)" = policy.msgpack ]
+}
+
+@test "a coordinator that does not come back: its members give up" {
+    local folder=$PWD/sockets id
+    mkdir "$folder"
+    for id in 0 1 2 3 4 5; do
+        start "n$id" node job.yaml --id $id --json --set "world.dir=$folder" \
+            --set coordinator.patience_s=0.5
+    done
+    for id in 1 2 3 4 5; do
+        event "n$id" '"started"'
+    done
+    event n0 '"evaluation"'
+    kill -9 "${pid_of[n0]}"
+    for id in 1 2 3 4 5; do
+        finish "n$id"
+        [ "$code" -eq 69 ] || { echo "node $id: $code $err" >&2; return 1; }
+    done
+}
+
+@test "who was frozen, and declared lost, ends where no coordinator comes back" {
+    local folder=$PWD/sockets id
+    mkdir "$folder"
+    sed -i 's/coordinator, policy: restart/coordinator, policy: fail/' job.yaml
+    for id in 0 1 2 3 4 5; do
+        start "n$id" node job.yaml --id $id --json --set "world.dir=$folder" \
+            --set world.heartbeat_ms=100 --set world.silence_ms=1000
+    done
+    for id in 1 2 3 4 5; do
+        event "n$id" '"started"'
+    done
+    event n0 '"evaluation"'
+    kill -STOP "${pid_of[n5]}"
+    stderr_has "bus: node 5 (" n0
+    kill -CONT "${pid_of[n5]}"
+    finish n5
+    [ "$code" -eq 69 ] || { echo "node 5: $code $err" >&2; return 1; }
+    touch solved
+    for id in 0 1 2 3 4; do
+        finish "n$id"
+        [ "$code" -eq 0 ] || { echo "node $id: $code $err" >&2; return 1; }
+    done
+}
+
+@test "check shows the coordinator" {
+    run "$LOCKSTEP" check "$SOURCE_DIR/configs/cartpole-service.yaml"
+    [ "$status" -eq 0 ]
+    says "coordinator"
+    says "learner work: until it is solved"
+}

@@ -1,0 +1,109 @@
+# A service cluster in one thread: no work is done twice, none is lost, and no
+# call is left open, whatever goes wrong.
+load helpers
+load sweeps
+
+setup() {
+    enter_scratch
+    job=$SOURCE_DIR/configs/service.yaml
+}
+
+# above FIELD...: each is greater than zero.
+above() {
+    local name
+    for name; do
+        ((10#$(field "$name") > 0)) || { echo "no $name" >&2; return 1; }
+    done
+}
+
+@test "without faults each work is done in its first attempt" {
+    holds 20 --faults none
+    above works calls samples batches
+    [ "$(field retried)" = 0 ]
+    [ "$(field takeovers)" = 0 ]
+    # version 0, and one of each iteration
+    [ "$(field versions)" = $((21 * $(seeds 20))) ]
+}
+
+@test "everything at once" {
+    holds 100
+    above kill pause cut lost doubled
+    above retried takeovers unanswered
+}
+
+@test "everything at once, with samples by priority" {
+    holds 20 --set coordinator.replay.mode=priority \
+        --set coordinator.replay.max_times_sampled=2
+}
+
+@test "everything at once, until a value is reached" {
+    holds 20 --set coordinator.iterations=0 --set evaluator.solved=12
+}
+
+@test "everything at once, in a star" {
+    holds 20 --set world.topology=star
+}
+
+@test "everything at once, with files in place of the bus" {
+    holds 20 --set coordinator.data.store=files
+}
+
+@test "a coordinator that comes back takes over what is held" {
+    printf 'script: [{at: 1, kill: 0, for_ms: 300}]\n' >k.yaml
+    holds 20 --faults k.yaml
+    [ "$(field takeovers)" = "$(seeds 20)" ]
+    [ "$(field retried)" = 0 ]
+    [ "$(field versions)" = $((21 * $(seeds 20))) ]
+}
+
+@test "when learners are killed no iteration is committed twice" {
+    printf 'script:\n  - {at: 1, kill: 1, for_ms: 300}\n' >k.yaml
+    printf '  - {at: 1.5, kill: 2, for_ms: 300}\n' >>k.yaml
+    holds 20 --faults k.yaml
+    above retried
+    [ "$(field versions)" = $((21 * $(seeds 20))) ]
+}
+
+@test "each kind of fault by itself" {
+    local faults
+    for faults in lossy cuts pauses crashes; do
+        holds 15 --faults "$faults"
+    done
+}
+
+@test "the same seed is the same run" {
+    "$LOCKSTEP" sim "$job" --seed 7 --event-log a.log
+    "$LOCKSTEP" sim "$job" --seed 7 --event-log b.log
+    cmp a.log b.log
+    grep -q 'fault: ' a.log
+    grep -q 'begins work ' a.log
+    grep -q 'commits version ' a.log
+}
+
+@test "nothing is left of a sweep on the disk" {
+    mkdir tmp
+    TMPDIR=$PWD/tmp "$LOCKSTEP" sim "$job" --seeds 2
+    [ -z "$(ls tmp)" ]
+}
+
+@test "a work that is given out again as if it were the same is found out" {
+    found same-attempt
+}
+
+@test "samples of the work before are found out" {
+    found stale-samples
+}
+
+@test "a learner that begins anew is found out" {
+    found from-scratch
+}
+
+@test "a learner that was replaced and still commits is found out" {
+    found no-fencing "$SOURCE_DIR/configs/faults/storm.yaml" 150
+}
+
+@test "a sabotage of something else is none" {
+    run --separate-stderr "$LOCKSTEP" sim "$job" --sabotage eager
+    [ "$status" -eq 2 ]
+    [[ $stderr == *"--sabotage eager: "* ]]
+}

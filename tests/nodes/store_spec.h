@@ -1,0 +1,345 @@
+/* store_spec.h - what every store does, whatever is behind it: tests over two
+ * handles of one store, for the implementation that includes them to run. */
+#ifndef STORE_SPEC_H
+#define STORE_SPEC_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lockstep/runtime.h"
+#include "store.h"
+
+#define SPEC_MAX_BYTES ((size_t)2 << 20) /* of a value, in the store opened */
+
+/* *state of each test points to one. */
+struct store_pair {
+    struct store *here, *there;
+};
+
+#define spec_ok(call)                                                          \
+    do {                                                                       \
+        const int status_ = (call);                                            \
+        if (status_ != LS_OK)                                                  \
+            fail_msg("%s: %s: %s", #call, ls_status_name(status_),             \
+                     ls_error_text());                                         \
+    } while (0)
+
+static inline void spec_put(struct store *store, const char *name,
+                            const void *data, size_t size)
+{
+    spec_ok(store_put(
+        store, &(struct store_put){.name = name, .data = data, .size = size}));
+}
+
+static inline void spec_has(struct store *store, const char *name,
+                            const void *data, size_t size)
+{
+    struct store_blob blob;
+    spec_ok(store_get(store, &name, 1, &blob, 0));
+    assert_int_equal(blob.size, size);
+    assert_non_null(blob.data);
+    assert_memory_equal(blob.data, data, size);
+    store_blob_fini(&blob);
+    assert_null(blob.data);
+}
+
+static inline void spec_has_text(struct store *store, const char *name,
+                                 const char *text)
+{
+    spec_has(store, name, text, strlen(text));
+}
+
+static inline void spec_put_text(struct store *store, const char *name,
+                                 const char *text)
+{
+    spec_put(store, name, text, strlen(text));
+}
+
+static inline void spec_lacks(struct store *store, const char *name)
+{
+    struct store_blob blob;
+    assert_int_equal(store_get(store, &name, 1, &blob, 0), LS_ENOENT);
+    assert_non_null(strstr(ls_error_text(), name));
+}
+
+static inline void spec_gives_what_was_put(void **state)
+{
+    struct store_pair *pair = *state;
+    static const size_t sizes[] = {0, 1, 1000, 300000, SPEC_MAX_BYTES};
+    unsigned char *data = malloc(SPEC_MAX_BYTES);
+    assert_non_null(data);
+    for (size_t i = 0; i < SPEC_MAX_BYTES; i++)
+        data[i] = (unsigned char)(i * 2654435761u >> 13);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "data-%zu", sizes[i]);
+        spec_lacks(pair->there, name);
+        spec_put(pair->here, name, data, sizes[i]);
+        spec_has(pair->there, name, data, sizes[i]);
+        spec_has(pair->here, name, data, sizes[i]);
+    }
+    free(data);
+}
+
+static inline int spec_put_ranked(struct store *store, const char *name,
+                                  const char *text, uint64_t rank)
+{
+    return store_put(store, &(struct store_put){.name = name,
+                                                .data = text,
+                                                .size = strlen(text),
+                                                .keep = true,
+                                                .rank = rank});
+}
+
+static inline void spec_keeps_the_higher_rank(void **state)
+{
+    struct store_pair *pair = *state;
+    spec_ok(spec_put_ranked(pair->here, "ranked", "one", 1));
+    spec_ok(spec_put_ranked(pair->here, "ranked", "one again", 1));
+    spec_has_text(pair->there, "ranked", "one again");
+    spec_ok(spec_put_ranked(pair->there, "ranked", "twelve", 12));
+    assert_int_equal(spec_put_ranked(pair->here, "ranked", "two", 2),
+                     LS_ESTATE);
+    assert_non_null(strstr(ls_error_text(), "ranked of rank 2 comes too late"));
+    spec_has_text(pair->here, "ranked", "twelve");
+    spec_ok(store_drop(pair->there, "ranked", 0));
+    spec_lacks(pair->here, "ranked");
+    spec_ok(spec_put_ranked(pair->here, "ranked", "a new beginning", 1));
+    spec_has_text(pair->there, "ranked", "a new beginning");
+}
+
+static inline void spec_replaces(void **state)
+{
+    struct store_pair *pair = *state;
+    spec_put_text(pair->here, "policy", "the first");
+    spec_has_text(pair->there, "policy", "the first");
+    spec_put_text(pair->there, "policy", "and the second");
+    spec_has_text(pair->here, "policy", "and the second");
+    spec_put_text(pair->here, "policy", "");
+    spec_has_text(pair->there, "policy", "");
+}
+
+static inline void spec_gives_several_or_none(void **state)
+{
+    struct store_pair *pair = *state;
+    static const char *const there[] = {"a", "b", "same-as-a", "a"};
+    static const char *const missing[] = {"a", "nowhere", "b"};
+    spec_put_text(pair->here, "a", "one");
+    spec_put_text(pair->here, "b", "two");
+    spec_put_text(pair->here, "same-as-a", "one");
+    struct store_blob blobs[4];
+    spec_ok(store_get(pair->there, there, 4, blobs, 0));
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(blobs[i].size, 3);
+        assert_memory_equal(blobs[i].data, i == 1 ? "two" : "one", 3);
+        store_blob_fini(&blobs[i]);
+    }
+    assert_int_equal(store_get(pair->there, missing, 3, blobs, 0), LS_ENOENT);
+    assert_non_null(strstr(ls_error_text(), "nowhere"));
+    for (size_t i = 0; i < 3; i++)
+        assert_null(blobs[i].data);
+    assert_int_equal(store_get(pair->there, there, 0, blobs, 0), LS_EINVAL);
+    assert_int_equal(store_get(pair->there, there, STORE_GET_MAX + 1, blobs, 0),
+                     LS_EINVAL);
+}
+
+static inline void spec_gives_as_many_as_may_be_asked_for(void **state)
+{
+    struct store_pair *pair = *state;
+    static char text[STORE_GET_MAX][SAFE_NAME_MAX + 1];
+    static const char *names[STORE_GET_MAX];
+    static struct store_blob blobs[STORE_GET_MAX];
+    for (size_t i = 0; i < STORE_GET_MAX; i++) {
+        (void)snprintf(text[i], sizeof text[i], "%059zu.%zu", i, i % 3);
+        names[i] = text[i];
+        spec_put_text(pair->here, names[i], names[i]);
+    }
+    spec_ok(store_get(pair->there, names, STORE_GET_MAX, blobs, 0));
+    for (size_t i = 0; i < STORE_GET_MAX; i++) {
+        assert_memory_equal(blobs[i].data, names[i], blobs[i].size);
+        store_blob_fini(&blobs[i]);
+    }
+}
+
+static inline void spec_forgets_what_is_dropped(void **state)
+{
+    struct store_pair *pair = *state;
+    spec_put_text(pair->here, "a", "one");
+    spec_ok(store_drop(pair->there, "a", 0));
+    spec_lacks(pair->here, "a");
+    spec_lacks(pair->there, "a");
+    spec_ok(store_drop(pair->here, "a", 0));
+    spec_put_text(pair->there, "a", "again");
+    spec_has_text(pair->here, "a", "again");
+}
+
+/* hint: how often. */
+static inline void spec_released(void *data, void *hint)
+{
+    free(data);
+    ++*(int *)hint;
+}
+
+static inline int spec_put_moved(struct store *store, const char *name,
+                                 size_t size, int *released)
+{
+    void *data = calloc(1, size);
+    assert_non_null(data);
+    return store_put(store, &(struct store_put){.name = name,
+                                                .data = data,
+                                                .size = size,
+                                                .release = spec_released,
+                                                .hint = released});
+}
+
+static inline void spec_refuses_what_is_no_name(void **state)
+{
+    struct store_pair *pair = *state;
+    char longer[SAFE_NAME_MAX + 2] = {0};
+    memset(longer, 'n', sizeof longer - 1);
+    const char *const bad[] = {"",     ".",    ".hidden", "..",  "a/b",
+                               "a..b", "../a", "a b",     longer};
+    struct store_blob blob;
+    int released = 0;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(spec_put_moved(pair->here, bad[i], 1, &released),
+                         LS_EINVAL);
+        assert_int_equal(released, i + 1);
+        assert_int_equal(store_get(pair->here, &bad[i], 1, &blob, 0),
+                         LS_EINVAL);
+        assert_int_equal(store_drop(pair->here, bad[i], 0), LS_EINVAL);
+    }
+}
+
+static inline void spec_refuses_to_wait_for_ever(void **state)
+{
+    struct store_pair *pair = *state;
+    const char *const name = "a";
+    struct store_blob blob;
+    const struct store_put put = {.name = "a", .data = "", .wait_ms = -1};
+    assert_int_equal(store_put(pair->here, &put), LS_EINVAL);
+    assert_int_equal(store_get(pair->here, &name, 1, &blob, -1), LS_EINVAL);
+    assert_int_equal(store_drop(pair->here, "a", -1), LS_EINVAL);
+}
+
+static inline void spec_refuses_what_is_too_long(void **state)
+{
+    struct store_pair *pair = *state;
+    int released = 0;
+    spec_put_text(pair->here, "a", "one");
+    assert_int_equal(
+        spec_put_moved(pair->here, "a", SPEC_MAX_BYTES + 1, &released),
+        LS_ELIMIT);
+    assert_int_equal(released, 1);
+    spec_has_text(pair->there, "a", "one");
+}
+
+static inline void spec_counts(void **state)
+{
+    struct store_pair *pair = *state;
+    const char *const names[] = {"a", "b"};
+    struct store_blob blobs[2];
+    int released = 0;
+    spec_put_text(pair->here, "a", "one");
+    spec_put_text(pair->here, "b", "three");
+    spec_ok(store_get(pair->here, names, 2, blobs, 0));
+    store_blob_fini(&blobs[0]);
+    store_blob_fini(&blobs[1]);
+    spec_ok(store_drop(pair->here, "a", 0));
+    spec_lacks(pair->here, "a");
+    (void)spec_put_moved(pair->here, "a", SPEC_MAX_BYTES + 1, &released);
+    (void)spec_put_moved(pair->here, "a/b", 1, &released);
+    struct store_stats stats;
+    store_stats(pair->here, &stats);
+    assert_int_equal(stats.puts, 2);
+    assert_int_equal(stats.put_bytes, 8);
+    assert_int_equal(stats.gets, 2);
+    assert_int_equal(stats.got_bytes, 8);
+    assert_int_equal(stats.misses, 1);
+    assert_int_equal(stats.drops, 1);
+    assert_int_equal(stats.refused, 1);
+    assert_int_equal(stats.failed, 1);
+    store_stats(pair->there, &stats);
+    assert_int_equal(stats.puts, 0);
+}
+
+/* Two write, two read ----------------------------------------------------- */
+
+#define SPEC_ROUNDS 60
+#define SPEC_VALUE  70000
+
+struct spec_worker {
+    struct store *store;
+    unsigned char writer; /* 0: it reads */
+    int status;
+};
+
+static inline void spec_work(void *self)
+{
+    struct spec_worker *worker = self;
+    const char *const name = "shared";
+    unsigned char *value = malloc(SPEC_VALUE);
+    for (int i = 0; i < SPEC_ROUNDS && worker->status == LS_OK; i++) {
+        struct store_blob blob = {NULL, 0};
+        if (worker->writer != 0) {
+            memset(value, worker->writer + 2 * i, SPEC_VALUE);
+            worker->status =
+                store_put(worker->store,
+                          &(struct store_put){
+                              .name = name, .data = value, .size = SPEC_VALUE});
+            continue;
+        }
+        worker->status = store_get(worker->store, &name, 1, &blob, 0);
+        const unsigned char *bytes = blob.data;
+        if (worker->status == LS_OK &&
+            (blob.size != SPEC_VALUE ||
+             memcmp(bytes, bytes + 1, SPEC_VALUE - 1) != 0))
+            worker->status = LS_EINVARIANT;
+        store_blob_fini(&blob);
+    }
+    free(value);
+}
+
+static inline void spec_gives_no_mixture(void **state)
+{
+    struct store_pair *pair = *state;
+    static const unsigned char first[SPEC_VALUE];
+    struct spec_worker workers[] = {{.store = pair->here, .writer = 1},
+                                    {.store = pair->there, .writer = 2},
+                                    {.store = pair->here},
+                                    {.store = pair->there}};
+    ls_thread *threads[4];
+    spec_put(pair->here, "shared", first, sizeof first);
+    for (size_t i = 0; i < 4; i++)
+        spec_ok(ls_thread_spawn(ls_runtime_threads(), &threads[i], "worker",
+                                spec_work, &workers[i]));
+    for (size_t i = 0; i < 4; i++) {
+        spec_ok(ls_thread_join(&threads[i], LS_FOREVER));
+        assert_int_equal(workers[i].status, LS_OK);
+    }
+}
+
+#define STORE_SPEC_TEST(name, setup, teardown)                                 \
+    cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define STORE_SPEC(setup, teardown)                                            \
+    STORE_SPEC_TEST(spec_gives_what_was_put, setup, teardown),                 \
+        STORE_SPEC_TEST(spec_replaces, setup, teardown),                       \
+        STORE_SPEC_TEST(spec_keeps_the_higher_rank, setup, teardown),          \
+        STORE_SPEC_TEST(spec_gives_several_or_none, setup, teardown),          \
+        STORE_SPEC_TEST(spec_gives_as_many_as_may_be_asked_for, setup,         \
+                        teardown),                                             \
+        STORE_SPEC_TEST(spec_forgets_what_is_dropped, setup, teardown),        \
+        STORE_SPEC_TEST(spec_refuses_what_is_no_name, setup, teardown),        \
+        STORE_SPEC_TEST(spec_refuses_to_wait_for_ever, setup, teardown),       \
+        STORE_SPEC_TEST(spec_refuses_what_is_too_long, setup, teardown),       \
+        STORE_SPEC_TEST(spec_counts, setup, teardown),                         \
+        STORE_SPEC_TEST(spec_gives_no_mixture, setup, teardown)
+
+#endif

@@ -1,0 +1,177 @@
+/* The policy of the plugin cartpole on two devices at the same time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cartpole.h"
+#include "learn_group.h"
+#include "ppo.h"
+
+enum { N_STEPS = 64, N_LEARNS = 4 };
+
+static const struct ls_env_spec cart = {4, 1, 2, 500};
+
+struct share {
+    float observations[N_STEPS][4], next_observations[N_STEPS][4];
+    float actions[N_STEPS], rewards[N_STEPS], extras[N_STEPS];
+    uint8_t terminated[N_STEPS], truncated[N_STEPS];
+};
+
+/* One device: its policy, what it learns from, and what came of it. */
+struct device {
+    struct ppo policy;
+    struct share share;
+    const struct ls_learn_group *member; /* NULL: alone */
+    struct learn_group *group;
+    int status;
+};
+
+static void open_policy(struct ppo *policy, const char *yaml)
+{
+    ls_config *config = NULL;
+    memset(policy, 0, sizeof *policy);
+    assert_int_equal(ls_config_parse(&config, "test.yaml", yaml), LS_OK);
+    ls_config_section *section =
+        ls_config_section_at(ls_config_root(config), "policy");
+    assert_int_equal(cartpole_policy.init(policy, section, &cart, 5), LS_OK);
+    assert_int_equal(ls_config_finish(config), LS_OK);
+    ls_config_destroy(&config);
+}
+
+static void fill(struct share *share, uint64_t seed)
+{
+    struct ls_rng rng;
+    ls_rng_seed(&rng, seed, 0);
+    memset(share, 0, sizeof *share);
+    for (size_t i = 0; i < N_STEPS; i++) {
+        for (size_t k = 0; k < 4; k++) {
+            share->observations[i][k] = (float)ls_rng_normal(&rng);
+            share->next_observations[i][k] = (float)ls_rng_normal(&rng);
+        }
+        share->actions[i] = (float)ls_rng_below(&rng, 2);
+        share->rewards[i] = share->actions[i];
+        share->extras[i] = -0.6931472f;
+    }
+}
+
+static void learn(void *arg)
+{
+    struct device *const device = arg;
+    struct share *const share = &device->share;
+    const struct ls_trajectory trajectory = {
+        N_STEPS,           share->observations[0], share->next_observations[0],
+        share->actions,    share->rewards,         share->extras,
+        share->terminated, share->truncated};
+    struct ls_learn_info info;
+    device->status =
+        device->member == NULL
+            ? cartpole_policy.learn(&device->policy, &trajectory, 1, &info)
+            : cartpole_policy.learn_in_group(&device->policy, &trajectory, 1,
+                                             device->member, &info);
+    if (device->member != NULL)
+        learn_group_leave(device->group);
+}
+
+static void learn_together(struct device *devices)
+{
+    ls_thread *threads[2];
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(ls_thread_spawn(ls_runtime_threads(), &threads[i],
+                                         "device", learn, &devices[i]),
+                         LS_OK);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(ls_thread_join(&threads[i], LS_FOREVER), LS_OK);
+}
+
+static struct learn_group *open_devices(struct device *devices,
+                                        const char *yaml)
+{
+    struct learn_group *group;
+    assert_int_equal(learn_group_create(&group, ls_runtime_threads(), 2),
+                     LS_OK);
+    for (size_t i = 0; i < 2; i++) {
+        open_policy(&devices[i].policy, yaml);
+        fill(&devices[i].share, i);
+        devices[i].member = learn_group_member(group, i);
+        devices[i].group = group;
+    }
+    return group;
+}
+
+static void assert_alike(const struct mlp *one, const struct mlp *other)
+{
+    assert_int_equal(one->n_parameters, other->n_parameters);
+    assert_memory_equal(one->parameters, other->parameters,
+                        one->n_parameters * sizeof(float));
+}
+
+static void close_devices(struct device *devices, struct learn_group *group)
+{
+    for (size_t i = 0; i < 2; i++)
+        cartpole_policy.fini(&devices[i].policy);
+    learn_group_destroy(&group);
+}
+
+static void devices_with_other_shares_stay_alike(void **state)
+{
+    (void)state;
+    static struct device devices[2];
+    struct learn_group *group = open_devices(devices, "policy: {}");
+    for (uint64_t i = 0; i < N_LEARNS; i++) {
+        learn_together(devices);
+        assert_int_equal(devices[0].status, LS_OK);
+        assert_int_equal(devices[1].status, LS_OK);
+        assert_alike(&devices[0].policy.actor, &devices[1].policy.actor);
+        assert_alike(&devices[0].policy.critic, &devices[1].policy.critic);
+        fill(&devices[0].share, 10 + i);
+        fill(&devices[1].share, 20 + i);
+    }
+    close_devices(devices, group);
+}
+
+static void equal_shares_learn_as_one_alone(void **state)
+{
+    (void)state;
+    static struct device devices[2], alone;
+    struct learn_group *group =
+        open_devices(devices, "policy: {minibatch: 32}");
+    open_policy(&alone.policy, "policy: {minibatch: 16}");
+    for (uint64_t i = 0; i < N_LEARNS; i++) {
+        fill(&devices[0].share, i);
+        fill(&devices[1].share, i);
+        fill(&alone.share, i);
+        learn_together(devices);
+        learn(&alone);
+    }
+    assert_alike(&devices[0].policy.actor, &alone.policy.actor);
+    assert_alike(&devices[1].policy.critic, &alone.policy.critic);
+    cartpole_policy.fini(&alone.policy);
+    close_devices(devices, group);
+}
+
+static void one_that_fails_ends_the_other(void **state)
+{
+    (void)state;
+    static struct device devices[2];
+    struct learn_group *group = open_devices(devices, "policy: {}");
+    devices[1].share.actions[3] = 7.0f;
+    learn_together(devices);
+    assert_int_equal(devices[0].status, LS_EABORTED);
+    assert_int_equal(devices[1].status, LS_EINVAL);
+    close_devices(devices, group);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(devices_with_other_shares_stay_alike),
+        cmocka_unit_test(equal_shares_learn_as_one_alone),
+        cmocka_unit_test(one_that_fails_ends_the_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

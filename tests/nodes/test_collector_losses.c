@@ -1,0 +1,210 @@
+/* collector_service.h, as a specification: what fails, and who is lost. */
+#include "collector_bench.h"
+
+/* What fails ----------------------------------------------------------------
+ */
+
+static void a_collector_that_fails_gives_its_work_back(void **state)
+{
+    struct collector_bench *bench = collector_start(0);
+    struct collector_work work = work_of("c1", 0);
+    (void)state;
+    bench->toy.fails = 1;
+    start(bench, &work);
+    fails_with(begin_ask(bench, work.key, 3), "the pole broke");
+    assert_string_equal(
+        resource_of(bench->bench, bench->bench->coordinator.calls).task_id, "");
+    work.key.attempt = 2;
+    start(bench, &work);
+    (void)sample_of(begin_ask(bench, work.key, 3));
+    assert_int_equal(figures_of(bench).given_back, 1);
+    collector_stop(bench);
+}
+
+static void weights_of_another_shape_give_the_work_back(void **state)
+{
+    struct collector_bench *bench = collector_start(0);
+    const struct collector_work work = work_of("c1", 0);
+    struct store_put put = {.name = "policy_1", .data = "x", .size = 1};
+    (void)state;
+    assert_int_equal(store_put(&bench->bench->store->base, &put), LS_OK);
+    start(bench, &work);
+    fails_with(begin_ask(bench, work.key, 3), "policy policy_1");
+    collector_stop(bench);
+}
+
+static void
+without_a_policy_the_call_fails_and_the_next_one_may_succeed(void **state)
+{
+    struct collector_bench *bench = collector_start(0);
+    struct collector_work work = work_of("c1", 0);
+    (void)state;
+    strcpy(work.policy_id, "policy_2");
+    start(bench, &work);
+    fails_with(begin_ask(bench, work.key, -1), "policy policy_2");
+    commit(bench, "policy_2", 0);
+    assert_int_equal(sample_of(begin_ask(bench, work.key, 0)).policy_version,
+                     0);
+    assert_int_equal(figures_of(bench).failed_stores, 1);
+    collector_stop(bench);
+}
+
+static void a_store_that_fails_fails_the_call_alone(void **state)
+{
+    struct collector_bench *bench = collector_start(0);
+    const struct collector_work work = work_of("c1", 0);
+    (void)state;
+    start(bench, &work);
+    toy_set(bench->bench->store, put_status, LS_EAGAIN);
+    fails_with(begin_ask(bench, work.key, 3), "the toy is broken");
+    toy_set(bench->bench->store, put_status, LS_OK);
+    const struct sample sample = sample_of(begin_ask(bench, work.key, 3));
+    has_data(bench, &sample, "1/3");
+    assert_int_equal(figures_of(bench).dropped, 1);
+    collector_stop(bench);
+}
+
+static void what_nobody_waits_for_goes_to_the_next_call(void **state)
+{
+    struct collector_bench *bench = collector_start(0);
+    const struct collector_work work = work_of("c1", 0);
+    (void)state;
+    gate_turn(&bench->toy.gate, true);
+    start(bench, &work);
+    ls_call *given_up = begin_ask(bench, work.key, 3);
+    gate_await(&bench->toy.gate, 1, 0);
+    ls_call_cancel(given_up);
+    ls_call_destroy(&given_up);
+    /* Calls come in order: this one was served after the cancel. */
+    (void)resource_of(bench->bench, bench->bench->coordinator.calls);
+    gate_turn(&bench->toy.gate, false);
+    const struct sample sample = sample_of(begin_ask(bench, work.key, 3));
+    has_data(bench, &sample, "0/3");
+    collector_stop(bench);
+}
+
+/* Masters -------------------------------------------------------------------
+ */
+
+static void the_master_alone_gives_works(void **state)
+{
+    struct collector_bench *bench = collector_start(0);
+    const struct collector_work work = work_of("c1", 0);
+    (void)state;
+    const struct service_resource resource =
+        resource_of(bench->bench, bench->bench->successor.calls);
+    assert_true(resource.gpu == 1.0 && resource.cpu == 2.0);
+    assert_string_equal(resource.task_id, "");
+    collector_work_write(&work, bench->bench->writer);
+    is_refused(begin_call(bench->bench, bench->bench->successor.calls,
+                          CALL_COLLECTOR_START),
+               LS_CALL_NOT_CONNECTED, "master");
+    collector_stop(bench);
+}
+
+static void a_lost_coordinator_ends_the_run_that_has_no_patience(void **state)
+{
+    struct collector_bench *bench = collector_start(0);
+    const struct collector_work work = work_of("c1", 0);
+    (void)state;
+    start(bench, &work);
+    bench_kill(&bench->bench->coordinator, LS_EHANDLER);
+    bench_ends(bench->bench, LS_ELOST);
+    assert_non_null(
+        strstr(bench->bench->run_text, "the coordinator, node 2, was lost"));
+    /* What it held is given up. */
+    assert_int_equal(
+        ls_calls_connect(bench->bench->successor.calls, MEMBER, 0, BENCH_MS),
+        LS_OK);
+    assert_string_equal(
+        resource_of(bench->bench, bench->bench->successor.calls).task_id, "");
+    collector_stop(bench);
+}
+
+static void patience_has_an_end(void **state)
+{
+    struct collector_bench *bench = collector_start(1);
+    (void)state;
+    (void)resource_of(bench->bench, bench->bench->coordinator.calls);
+    bench_kill(&bench->bench->coordinator, LS_EHANDLER);
+    bench_ends(bench->bench, LS_ELOST);
+    assert_non_null(
+        strstr(bench->bench->run_text, "none came in its place within 1 ms"));
+    collector_stop(bench);
+}
+
+static void the_next_coordinator_takes_the_work_over(void **state)
+{
+    struct collector_bench *bench = collector_start(BENCH_MS);
+    const struct collector_work work = work_of("c1", 0);
+    (void)state;
+    start(bench, &work);
+    (void)sample_of(begin_ask(bench, work.key, 3));
+    gate_await(&bench->toy.gate, 0, 2);
+    bench_kill(&bench->bench->coordinator, LS_EHANDLER);
+    ls_calls *calls = bench->bench->successor.calls;
+    assert_int_equal(ls_calls_connect(calls, MEMBER, 0, BENCH_MS), LS_OK);
+    const struct service_resource resource = resource_of(bench->bench, calls);
+    assert_string_equal(resource.task_id, "c1");
+    assert_int_equal(resource.attempt, 1);
+    /* What nobody took is gone, and the work goes on. */
+    const struct sample sample =
+        sample_of(begin_ask_of(bench, calls, work.key, 3));
+    assert_int_equal(sample.cur_sample, 3);
+    has_data(bench, &sample, "2/3");
+    assert_int_equal(figures_of(bench).dropped, 1);
+    collector_stop(bench);
+}
+
+static void a_finished_task_ends_its_run(void **state)
+{
+    struct collector_bench *bench = collector_start(0);
+    const struct collector_work work = work_of("c1", 0);
+    ls_task *task;
+    (void)state;
+    start(bench, &work);
+    (void)sample_of(begin_ask(bench, work.key, 3));
+    assert_int_equal(
+        ls_task_create(
+            &task,
+            &(struct ls_task_options){.node = bench->bench->coordinator.node}),
+        LS_OK);
+    ls_task_finish(task);
+    bench_ends(bench->bench, LS_OK);
+    ls_task_destroy(&task);
+    is_refused(begin_start(bench, &work), LS_CALL_REFUSED,
+               "its task has ended");
+    collector_stop(bench);
+}
+
+static void too_much_work_ahead_is_refused(void **state)
+{
+    struct bench *bench = bench_create();
+    collector_service *service = NULL;
+    (void)state;
+    const struct collector_service_options options = {
+        .common = bench_options(bench, 0), .work_ahead = 17};
+    assert_int_equal(collector_service_create(&service, &options), LS_EINVAL);
+    assert_null(service);
+    bench_stop(bench);
+    bench_destroy(bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_collector_that_fails_gives_its_work_back),
+        cmocka_unit_test(weights_of_another_shape_give_the_work_back),
+        cmocka_unit_test(
+            without_a_policy_the_call_fails_and_the_next_one_may_succeed),
+        cmocka_unit_test(a_store_that_fails_fails_the_call_alone),
+        cmocka_unit_test(what_nobody_waits_for_goes_to_the_next_call),
+        cmocka_unit_test(the_master_alone_gives_works),
+        cmocka_unit_test(a_lost_coordinator_ends_the_run_that_has_no_patience),
+        cmocka_unit_test(patience_has_an_end),
+        cmocka_unit_test(the_next_coordinator_takes_the_work_over),
+        cmocka_unit_test(a_finished_task_ends_its_run),
+        cmocka_unit_test(too_much_work_ahead_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,237 @@
+/* coordinator.h, as a specification: a whole job with real nodes and services,
+ * in one process. */
+#include "coordinator_bench.h"
+#include "folder_fixture.h"
+
+static void test_a_learner_of_100_iterations_tells_101_infos(void **state)
+{
+    (void)state;
+    struct job *job = job_create();
+    job_start(job);
+    job_ends(job);
+    job_leaves_no_data(job);
+    assert_int_equal(job->infos, 101);
+    assert_int_equal(job->done_infos, 1);
+    assert_int_equal(job->last_step, 100);
+    assert_int_equal(job->end_status, LS_OK);
+    assert_int_equal(job->end_weights, 100);
+    struct core_figures figures;
+    coordinator_figures(job->coordinator, &figures);
+    assert_int_equal(figures.learner_step, 100);
+    assert_int_equal(figures.batches, 100);
+    assert_int_equal(figures.open_calls, 0);
+    assert_int_equal(figures.refused_data, 0);
+    assert_true(figures.env_steps == 4 * figures.samples);
+    job_destroy(job);
+}
+
+static void
+test_the_value_ends_the_job_with_the_policy_that_has_it(void **state)
+{
+    (void)state;
+    struct job *job = job_create();
+    job->options.core.iterations = 0;
+    job->options.core.stop_value = 5;
+    job->options.core.eval_episodes = 2;
+    job_start(job);
+    job_ends(job);
+    job_leaves_no_data(job);
+    assert_true(job->evaluations >= 1);
+    assert_true(job->end_value >= 5);
+    assert_int_equal(job->end_weights, job->end_value);
+    assert_string_equal(job->end_text, "the value was reached");
+    job_destroy(job);
+}
+
+static size_t busy_learner(struct job *job)
+{
+    struct learner_figures figures;
+    learner_service_figures(job->parts[PART_LEARNER].learner, &figures);
+    return figures.works > 0 ? PART_LEARNER : PART_LEARNER + 1;
+}
+
+/* Both learners stop at their n-th iteration; the busy one is waited for. */
+static size_t await_busy_learner(struct job *job)
+{
+    struct part *first = &job->parts[PART_LEARNER];
+    toy_await(job->store, n_policies, 1); /* it has begun: version 0 */
+    const size_t busy = busy_learner(job);
+    gate_await(&first[busy - PART_LEARNER].gate, 1, 0);
+    return busy;
+}
+
+static void test_the_work_of_a_lost_learner_goes_to_the_reserve(void **state)
+{
+    (void)state;
+    struct job *job = job_create();
+    gate_turn(&job->parts[PART_LEARNER].gate, true);
+    gate_turn(&job->parts[PART_LEARNER + 1].gate, true);
+    job_start(job);
+    const size_t busy = await_busy_learner(job);
+    const size_t reserve = busy == PART_LEARNER ? busy + 1 : PART_LEARNER;
+    gate_turn(&job->parts[reserve].gate, false);
+    part_kill(&job->parts[busy]);
+    job_ends(job);
+    job_leaves_no_data(job);
+    assert_int_equal(job->done_infos, 1);
+    assert_int_equal(job->last_step, 100);
+    assert_int_equal(job->end_weights, 100);
+    struct core_figures figures;
+    coordinator_figures(job->coordinator, &figures);
+    assert_true(figures.requeued >= 1);
+    job_destroy(job);
+}
+
+static void test_a_lost_collector_is_not_missed(void **state)
+{
+    (void)state;
+    struct job *job = job_create();
+    job_start(job);
+    toy_await(job->store, n_policies, 5);
+    part_kill(&job->parts[PART_COLLECTOR]);
+    job_ends(job);
+    assert_int_equal(job->infos, 101);
+    assert_int_equal(job->end_weights, 100);
+    job_destroy(job);
+}
+
+static void restart_coordinator(struct job *job)
+{
+    struct part *part = &job->parts[PART_COORDINATOR];
+    part_kill(part);
+    job->ends = 0; /* the life that is over has told its own */
+    part_create_node(part, PARTS);
+    job->options.take_over = true;
+    job_use_coordinator(job);
+    if (ls_node_start(part->at.node) != LS_OK)
+        fail_msg("%s", ls_error_text());
+    part_begin_run(part);
+}
+
+static void test_a_restarted_coordinator_takes_the_works_over(void **state)
+{
+    const struct place *place = *state;
+    struct job *job = job_create_in(place->folder);
+    job->options.journal = place->path;
+    gate_turn(&job->parts[PART_LEARNER].gate, true);
+    gate_turn(&job->parts[PART_LEARNER + 1].gate, true);
+    job_start(job);
+    const size_t busy = await_busy_learner(job);
+    restart_coordinator(job);
+    gate_turn(&job->parts[PART_LEARNER].gate, false);
+    gate_turn(&job->parts[PART_LEARNER + 1].gate, false);
+    job_ends(job);
+    assert_int_equal(job->done_infos, 1);
+    assert_int_equal(job->end_weights, 100);
+    /* It was not begun a second time. */
+    struct learner_figures figures;
+    learner_service_figures(job->parts[busy].learner, &figures);
+    assert_int_equal(figures.works, 1);
+    assert_int_equal(busy_learner(job), busy);
+    job_destroy(job);
+}
+
+static void test_without_take_over_the_journal_begins_anew(void **state)
+{
+    const struct place *place = *state;
+    for (int i = 0; i < 2; i++) {
+        struct job *job = job_create();
+        job->options.journal = place->path;
+        job->options.core.iterations = 5;
+        job_start(job);
+        job_ends(job);
+        assert_int_equal(job->infos, 6);
+        job_destroy(job);
+    }
+}
+
+static void test_a_journal_that_is_none_is_an_error(void **state)
+{
+    const struct place *place = *state;
+    FILE *file = fopen(place->path, "w");
+    assert_non_null(file);
+    (void)fputs("something else, which is long enough", file);
+    assert_int_equal(fclose(file), 0);
+    struct job *job = job_create();
+    job->options.journal = place->path;
+    job->options.take_over = true;
+    job->options.calls = job->parts[PART_COORDINATOR].at.calls;
+    job->options.store = &job->store->base;
+    assert_int_equal(coordinator_create(&job->coordinator, &job->options),
+                     LS_EPROTO);
+    assert_null(job->coordinator);
+    job_destroy(job);
+}
+
+static void test_stop_closes_all_works_and_ends_with_its_status(void **state)
+{
+    (void)state;
+    struct job *job = job_create();
+    job->options.core.iterations = 0;
+    job_start(job);
+    toy_await(job->store, n_policies, 3);
+    coordinator_stop(job->coordinator, LS_EABORTED, "that is enough");
+    coordinator_stop(job->coordinator, LS_OK, "this comes too late");
+    part_ends(&job->parts[PART_COORDINATOR], LS_EABORTED);
+    assert_non_null(
+        strstr(job->parts[PART_COORDINATOR].text, "that is enough"));
+    assert_int_equal(job->ends, 1);
+    assert_int_equal(job->end_status, LS_EABORTED);
+    for (size_t i = PART_LEARNER; i < PARTS; i++)
+        ls_task_cancel(job->parts[i].task, LS_ECANCELED, "the test is over");
+    for (size_t i = PART_LEARNER; i < PARTS; i++)
+        part_ends(&job->parts[i], LS_ECANCELED);
+    job_destroy(job);
+}
+
+static void test_stop_with_ok_finishes_the_task_everywhere(void **state)
+{
+    (void)state;
+    struct job *job = job_create();
+    job->options.core.iterations = 0;
+    job_start(job);
+    toy_await(job->store, n_policies, 3);
+    coordinator_stop(job->coordinator, LS_OK, "the time is up");
+    job_ends(job);
+    job_leaves_no_data(job);
+    assert_string_equal(job->end_text, "the time is up");
+    job_destroy(job);
+}
+
+static void test_wrong_options_are_refused(void **state)
+{
+    (void)state;
+    struct job *job = job_create();
+    job->options.calls = job->parts[PART_COORDINATOR].at.calls;
+    assert_int_equal(coordinator_create(&job->coordinator, &job->options),
+                     LS_EINVAL);
+    job->options.store = &job->store->base;
+    job->options.core.batch_size = 0;
+    assert_int_equal(coordinator_create(&job->coordinator, &job->options),
+                     LS_EINVAL);
+    assert_non_null(strstr(ls_error_text(), "batch_size"));
+    job_destroy(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_learner_of_100_iterations_tells_101_infos),
+        cmocka_unit_test(
+            test_the_value_ends_the_job_with_the_policy_that_has_it),
+        cmocka_unit_test(test_the_work_of_a_lost_learner_goes_to_the_reserve),
+        cmocka_unit_test(test_a_lost_collector_is_not_missed),
+        cmocka_unit_test_setup_teardown(
+            test_a_restarted_coordinator_takes_the_works_over, folder_set_up,
+            folder_tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_without_take_over_the_journal_begins_anew, folder_set_up,
+            folder_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_journal_that_is_none_is_an_error,
+                                        folder_set_up, folder_tear_down),
+        cmocka_unit_test(test_stop_closes_all_works_and_ends_with_its_status),
+        cmocka_unit_test(test_stop_with_ok_finishes_the_task_everywhere),
+        cmocka_unit_test(test_wrong_options_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,484 @@
+/* core.h, as a specification: what the coordinator decides, case by case. */
+#include "core_hand.h"
+
+static struct core_options options;
+
+static int set_up(void **state)
+{
+    (void)state;
+    options = hand_options();
+    return 0;
+}
+
+/* Members ---------------------------------------------------------------- */
+
+static void test_a_member_is_connected_to_asked_and_given_a_work(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_open(&options);
+    hand_member(hand, LEARNER, 1, true);
+    hand_connected(hand, LEARNER);
+    hand_resource(hand, LEARNER, "", 0);
+    const struct hand_call *start =
+        hand_expect(hand, LEARNER, CALL_LEARNER_START);
+    struct learner_work work;
+    assert_int_equal(learner_work_read(&work, start->data, start->size), LS_OK);
+    assert_string_equal(work.key.task_id, "learn_1");
+    assert_int_equal(work.key.attempt, 1);
+    assert_string_equal(work.policy_id, "policy_1");
+    assert_string_equal(work.buffer_id, "buffer_1");
+    assert_int_equal(work.iterations, 10);
+    assert_int_equal(work.done, 0);
+    hand_close(hand);
+}
+
+static void test_members_of_other_roles_get_nothing(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_open(&options);
+    assert_int_equal(
+        core_member(hand->core, hand->now, 9, 1, "evaluator", true), LS_OK);
+    hand_take(hand);
+    hand_expect_none(hand, 9, "ls.connect");
+    hand_close(hand);
+}
+
+static void test_who_has_another_master_is_asked_again_later(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_open(&options);
+    hand_member(hand, LEARNER, 1, true);
+    hand_fail(hand, LEARNER, "ls.connect", LS_CALL_START_FAILED,
+              LS_CALL_HAS_MASTER);
+    hand_expect_none(hand, LEARNER, "ls.connect");
+    assert_int_equal(core_wake_at(hand->core, hand->now),
+                     hand->now + 3 * LS_NS_PER_S);
+    hand_wait(hand, 3 * LS_NS_PER_S);
+    (void)hand_expect(hand, LEARNER, "ls.connect");
+    hand_close(hand);
+}
+
+static void test_a_member_that_comes_back_is_connected_to_anew(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_open(&options);
+    hand_join(hand, LEARNER);
+    hand_started(hand, LEARNER);
+    hand_member(hand, LEARNER, 2, true); /* its end was not told */
+    hand_connected(hand, LEARNER);
+    hand_fail(hand, LEARNER, CALL_LEARNER_DEMAND, LS_CALL_LOST, 0);
+    hand_resource(hand, LEARNER, "", 0);
+    const struct hand_call *start =
+        hand_expect(hand, LEARNER, CALL_LEARNER_START);
+    struct learner_work work;
+    assert_int_equal(learner_work_read(&work, start->data, start->size), LS_OK);
+    assert_int_equal(work.key.attempt, 2);
+    assert_int_equal(hand_figures(hand).requeued, 1);
+    hand_close(hand);
+}
+
+static void test_what_a_member_holds_of_nobody_is_closed(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_open(&options);
+    hand_member(hand, LEARNER, 1, true);
+    hand_connected(hand, LEARNER);
+    hand_resource(hand, LEARNER, "learn_77", 3);
+    const struct hand_call *close =
+        hand_expect(hand, LEARNER, CALL_LEARNER_CLOSE);
+    struct work_key key;
+    assert_int_equal(work_key_read(&key, close->data, close->size), LS_OK);
+    assert_string_equal(key.task_id, "learn_77");
+    assert_int_equal(key.attempt, 3);
+    hand_closed(hand, LEARNER, "learn_77", 3, 0);
+    hand_resource(hand, LEARNER, "", 0);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_START);
+    hand_close(hand);
+}
+
+/* Works ------------------------------------------------------------------ */
+
+static void test_a_refused_work_goes_to_another_at_once(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_open(&options);
+    hand_join(hand, LEARNER);
+    hand_fail(hand, LEARNER, CALL_LEARNER_START, LS_CALL_START_FAILED,
+              LS_CALL_BUSY);
+    assert_int_equal(hand_figures(hand).refused_starts, 1);
+    hand_expect_none(hand, LEARNER, CALL_RESOURCE);
+    hand_join(hand, RESERVE);
+    const struct hand_call *start =
+        hand_expect(hand, RESERVE, CALL_LEARNER_START);
+    struct learner_work work;
+    assert_int_equal(learner_work_read(&work, start->data, start->size), LS_OK);
+    assert_int_equal(work.key.attempt, 1); /* nobody has begun it */
+    hand_close(hand);
+}
+
+static void test_a_refused_work_is_tried_again_after_retry(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_open(&options);
+    hand_join(hand, LEARNER);
+    hand_fail(hand, LEARNER, CALL_LEARNER_START, LS_CALL_START_FAILED,
+              LS_CALL_REFUSED);
+    hand_wait(hand, 3 * LS_NS_PER_S);
+    hand_resource(hand, LEARNER, "", 0);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_START);
+    hand_close(hand);
+}
+
+static void test_a_learner_work_expires_after_600_s(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_open(&options);
+    hand_wait(hand, 0);
+    assert_int_equal(core_wake_at(hand->core, hand->now),
+                     hand->now + 600 * LS_NS_PER_S);
+    hand_wait(hand, 600 * LS_NS_PER_S - 1);
+    assert_int_equal(hand_figures(hand).expired, 0);
+    hand_wait(hand, 1);
+    assert_int_equal(hand_figures(hand).expired, 1);
+    assert_string_equal(
+        hand->warning,
+        "learn_1 has waited for a learner too long: it is given up");
+    hand_join(hand, LEARNER); /* its space was free: there is a new one */
+    const struct hand_call *start =
+        hand_expect(hand, LEARNER, CALL_LEARNER_START);
+    struct learner_work work;
+    assert_int_equal(learner_work_read(&work, start->data, start->size), LS_OK);
+    assert_string_equal(work.key.task_id, "learn_2");
+    assert_string_equal(work.policy_id, "policy_1");
+    hand_close(hand);
+}
+
+static void test_a_collector_work_expires_after_30_s(void **state)
+{
+    (void)state;
+    options.collector_works = 2;
+    struct hand *hand = hand_running(&options);
+    hand_wait(hand, 30 * LS_NS_PER_S);
+    assert_int_equal(hand_figures(hand).expired, 1);
+    hand_close(hand);
+}
+
+static void
+test_a_start_that_nobody_answers_is_closed_before_it_goes_on(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_open(&options);
+    hand_join(hand, LEARNER);
+    hand_join(hand, RESERVE);
+    hand_fail(hand, LEARNER, CALL_LEARNER_START, LS_CALL_TIMEOUT, 0);
+    hand_expect_none(hand, RESERVE, CALL_LEARNER_START);
+    hand_closed(hand, LEARNER, "learn_1", 1, 0);
+    const struct hand_call *start =
+        hand_expect(hand, RESERVE, CALL_LEARNER_START);
+    struct learner_work work;
+    assert_int_equal(learner_work_read(&work, start->data, start->size), LS_OK);
+    assert_int_equal(work.key.attempt, 2);
+    hand_close(hand);
+}
+
+static void test_a_work_that_is_not_closed_in_time_goes_to_another(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_open(&options);
+    hand_join(hand, LEARNER);
+    hand_join(hand, RESERVE);
+    hand_fail(hand, LEARNER, CALL_LEARNER_START, LS_CALL_TIMEOUT, 0);
+    hand_fail(hand, LEARNER, CALL_LEARNER_CLOSE, LS_CALL_FAILED, 0);
+    hand_wait(hand, 60 * LS_NS_PER_S);
+    const struct hand_call *start =
+        hand_expect(hand, RESERVE, CALL_LEARNER_START);
+    struct learner_work work;
+    assert_int_equal(learner_work_read(&work, start->data, start->size), LS_OK);
+    assert_string_equal(work.key.task_id, "learn_1");
+    assert_int_equal(work.key.attempt, 2); /* the first counts no more */
+    hand_close(hand);
+}
+
+static void test_failures_in_a_row_end_the_job(void **state)
+{
+    (void)state;
+    options.max_failures = 2;
+    struct hand *hand = hand_open(&options);
+    hand_join(hand, LEARNER);
+    hand_fail(hand, LEARNER, CALL_LEARNER_START, LS_CALL_FAILED, 0);
+    hand_closed(hand, LEARNER, "learn_1", 1, 0);
+    hand_wait(hand, 3 * LS_NS_PER_S);
+    hand_resource(hand, LEARNER, "", 0);
+    hand_fail(hand, LEARNER, CALL_LEARNER_START, LS_CALL_FAILED, 0);
+    hand_closed(hand, LEARNER, "learn_1", 2, 0);
+    assert_int_equal(hand->n_done, 1);
+    assert_int_equal(hand->done_status, LS_EHANDLER);
+    assert_non_null(strstr(hand->done_text, "2 times"));
+    assert_non_null(strstr(hand->done_text, "it could not be"));
+    hand_close(hand);
+}
+
+/* Answers that are none --------------------------------------------------- */
+
+static void test_three_answers_that_are_none_take_the_work_away(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_running(&options);
+    hand_garbage(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    assert_non_null(strstr(hand->warning, "node 3"));
+    assert_non_null(strstr(hand->warning, CALL_COLLECTOR_DATA));
+    hand_garbage(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    hand_expect_none(hand, COLLECTOR, CALL_COLLECTOR_CLOSE);
+    hand_garbage(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    (void)hand_expect(hand, COLLECTOR, CALL_COLLECTOR_CLOSE);
+    assert_int_equal(hand_figures(hand).refused_data, 3);
+    hand_join(hand, OTHER);
+    hand_closed(hand, COLLECTOR, "collect_2", 1, 0);
+    assert_int_equal(hand_figures(hand).requeued, 1);
+    hand_close(hand);
+}
+
+static void test_data_for_another_work_or_buffer_is_refused(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_running(&options);
+    const int drops = hand->n_drops;
+    hand_sample(hand, COLLECTOR, "collect_99", "d1");
+    assert_non_null(strstr(hand->warning, "collect_99"));
+    assert_int_equal(hand_figures(hand).refused_data, 1);
+    assert_int_equal(hand_figures(hand).samples, 0);
+    assert_int_equal(hand->n_drops, drops + 1);      /* nobody else would */
+    hand_sample(hand, COLLECTOR, "collect_2", "d2"); /* one that is right */
+    assert_int_equal(hand_figures(hand).samples, 1);
+    assert_int_equal(hand_figures(hand).env_steps, 4);
+    hand_close(hand);
+}
+
+static void test_no_sample_has_the_name_of_a_policy(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_running(&options);
+    const int drops = hand->n_drops;
+    hand_sample(hand, COLLECTOR, "collect_2", "policy_1");
+    assert_non_null(strstr(hand->warning, "policy_1 is the name of a policy"));
+    assert_int_equal(hand_figures(hand).refused_data, 1);
+    assert_int_equal(hand_figures(hand).samples, 0);
+    hand_member(hand, LEARNER, 1, false); /* nor is it dropped with the rest */
+    assert_int_equal(hand->n_drops, drops);
+    hand_close(hand);
+}
+
+static void test_an_unreadable_resource_leaves_the_member_out(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_open(&options);
+    hand_member(hand, LEARNER, 1, true);
+    hand_connected(hand, LEARNER);
+    hand_garbage(hand, LEARNER, CALL_RESOURCE);
+    assert_int_equal(hand_figures(hand).refused_data, 1);
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_START);
+    hand_wait(hand, 3 * LS_NS_PER_S);
+    hand_resource(hand, LEARNER, "", 0);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_START);
+    hand_close(hand);
+}
+
+/* Learning ---------------------------------------------------------------- */
+
+static void test_it_demands_while_it_learns_but_has_two_at_most(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_running(&options);
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_LEARN);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    struct hand_call *first = hand_expect(hand, LEARNER, CALL_LEARNER_LEARN);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_DEMAND); /* at once */
+    first->to = 99; /* so that the second can be told from it */
+    hand_demand(hand, LEARNER, 1, 0, false);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_LEARN);
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_DEMAND);
+    first->to = LEARNER + 10;
+    hand_close(hand);
+}
+
+static void test_the_last_info_closes_the_work_and_drops_its_data(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_running(&options);
+    const int n_drops = hand->n_drops;
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    hand_learned(hand, LEARNER, 1, 1);
+    hand_demand(hand, LEARNER, 1, 1, true);
+    assert_int_equal(hand->n_infos, 2);
+    assert_int_equal(hand_figures(hand).done_infos, 1);
+    assert_int_equal(hand_figures(hand).learner_step, 1);
+    assert_int_equal(hand->n_drops, n_drops + 1);
+    hand_closed(hand, LEARNER, "learn_1", 1, 0);
+    assert_int_equal(hand->n_done, 0); /* a collector is not closed yet */
+    hand_fail(hand, COLLECTOR, CALL_COLLECTOR_DATA, LS_CALL_FAILED, 0);
+    hand_closed(hand, COLLECTOR, "collect_2", 1, NAN);
+    assert_int_equal(hand->n_done, 1);
+    assert_int_equal(hand->done_status, LS_OK);
+    hand_close(hand);
+}
+
+static void test_a_batch_that_fails_is_given_back(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_running(&options);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    hand_fail(hand, LEARNER, CALL_LEARNER_LEARN, LS_CALL_FAILED, 0);
+    assert_int_equal(hand_figures(hand).replay.lent, 0);
+    hand_demand(hand, LEARNER, 1, 0, false);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_LEARN);
+    hand_close(hand);
+}
+
+static void test_the_next_attempt_is_told_what_was_committed(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_running(&options);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    hand_learned(hand, LEARNER, 1, 1);
+    hand_join(hand, RESERVE);
+    hand_member(hand, LEARNER, 1, false);
+    const struct hand_call *start =
+        hand_expect(hand, RESERVE, CALL_LEARNER_START);
+    struct learner_work work;
+    assert_int_equal(learner_work_read(&work, start->data, start->size), LS_OK);
+    assert_int_equal(work.key.attempt, 2);
+    assert_int_equal(work.done, 1);
+    hand_close(hand);
+}
+
+/* Evaluations -------------------------------------------------------------- */
+
+/* A new policy is there, COLLECTOR is free: it evaluates. */
+static struct hand *evaluating(void)
+{
+    options.stop_value = 100;
+    options.eval_episodes = 2;
+    struct hand *hand = hand_running(&options);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    hand_learned(hand, LEARNER, 1, 1);
+    const struct collector_data done = {.key = hand_key("collect_2", 1),
+                                        .buffer_id = "buffer_1",
+                                        .is_info = true,
+                                        .info = {.collector_done = true}};
+    collector_data_write(&done, hand->writer);
+    hand_answer(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    hand_closed(hand, COLLECTOR, "collect_2", 1, NAN);
+    hand_resource(hand, COLLECTOR, "", 0);
+    return hand;
+}
+
+static void evaluate(struct hand *hand, double value)
+{
+    hand_started(hand, COLLECTOR);
+    const struct collector_data done = {.key = hand_key("evaluate_3", 1),
+                                        .buffer_id = "none",
+                                        .is_info = true,
+                                        .info = {.collector_done = true}};
+    collector_data_write(&done, hand->writer);
+    hand_answer(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    hand_closed(hand, COLLECTOR, "evaluate_3", 1, value);
+}
+
+static void test_an_evaluation_goes_first_and_has_its_own_policy(void **state)
+{
+    (void)state;
+    struct hand *hand = evaluating();
+    const struct hand_call *start =
+        hand_expect(hand, COLLECTOR, CALL_COLLECTOR_START);
+    struct collector_work work;
+    assert_int_equal(collector_work_read(&work, start->data, start->size),
+                     LS_OK);
+    assert_true(work.eval_flag);
+    assert_int_equal(work.episodes, 2);
+    assert_string_equal(work.policy_id, "policy_1@3");
+    hand_close(hand);
+}
+
+static void test_the_value_ends_the_job(void **state)
+{
+    (void)state;
+    struct hand *hand = evaluating();
+    evaluate(hand, 100);
+    assert_true(hand->evaluated == 100);
+    hand_fail(hand, LEARNER, CALL_LEARNER_DEMAND, LS_CALL_CANCELLED, 0);
+    hand_closed(hand, LEARNER, "learn_1", 1, 0);
+    assert_int_equal(hand->n_done, 1);
+    assert_int_equal(hand->done_status, LS_OK);
+    assert_string_equal(hand->done_name, "policy_1@3");
+    hand_close(hand);
+}
+
+static void test_a_lower_value_does_not(void **state)
+{
+    (void)state;
+    struct hand *hand = evaluating();
+    evaluate(hand, 99);
+    assert_true(hand->evaluated == 99);
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_CLOSE);
+    assert_int_equal(hand_figures(hand).evaluations, 1);
+    hand_close(hand);
+}
+
+static void test_an_evaluation_without_a_value_is_done_again(void **state)
+{
+    (void)state;
+    struct hand *hand = evaluating();
+    evaluate(hand, NAN);
+    assert_int_equal(hand_figures(hand).evaluations, 0);
+    assert_int_equal(hand_figures(hand).requeued, 1);
+    hand_close(hand);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(
+            test_a_member_is_connected_to_asked_and_given_a_work, set_up),
+        cmocka_unit_test_setup(test_members_of_other_roles_get_nothing, set_up),
+        cmocka_unit_test_setup(test_who_has_another_master_is_asked_again_later,
+                               set_up),
+        cmocka_unit_test_setup(
+            test_a_member_that_comes_back_is_connected_to_anew, set_up),
+        cmocka_unit_test_setup(test_what_a_member_holds_of_nobody_is_closed,
+                               set_up),
+        cmocka_unit_test_setup(test_a_refused_work_goes_to_another_at_once,
+                               set_up),
+        cmocka_unit_test_setup(test_a_refused_work_is_tried_again_after_retry,
+                               set_up),
+        cmocka_unit_test_setup(test_a_learner_work_expires_after_600_s, set_up),
+        cmocka_unit_test_setup(test_a_collector_work_expires_after_30_s,
+                               set_up),
+        cmocka_unit_test_setup(
+            test_a_start_that_nobody_answers_is_closed_before_it_goes_on,
+            set_up),
+        cmocka_unit_test_setup(
+            test_a_work_that_is_not_closed_in_time_goes_to_another, set_up),
+        cmocka_unit_test_setup(test_failures_in_a_row_end_the_job, set_up),
+        cmocka_unit_test_setup(
+            test_three_answers_that_are_none_take_the_work_away, set_up),
+        cmocka_unit_test_setup(test_data_for_another_work_or_buffer_is_refused,
+                               set_up),
+        cmocka_unit_test_setup(test_no_sample_has_the_name_of_a_policy, set_up),
+        cmocka_unit_test_setup(
+            test_an_unreadable_resource_leaves_the_member_out, set_up),
+        cmocka_unit_test_setup(
+            test_it_demands_while_it_learns_but_has_two_at_most, set_up),
+        cmocka_unit_test_setup(
+            test_the_last_info_closes_the_work_and_drops_its_data, set_up),
+        cmocka_unit_test_setup(test_a_batch_that_fails_is_given_back, set_up),
+        cmocka_unit_test_setup(test_the_next_attempt_is_told_what_was_committed,
+                               set_up),
+        cmocka_unit_test_setup(
+            test_an_evaluation_goes_first_and_has_its_own_policy, set_up),
+        cmocka_unit_test_setup(test_the_value_ends_the_job, set_up),
+        cmocka_unit_test_setup(test_a_lower_value_does_not, set_up),
+        cmocka_unit_test_setup(test_an_evaluation_without_a_value_is_done_again,
+                               set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

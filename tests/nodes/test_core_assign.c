@@ -1,0 +1,265 @@
+/* pool.h, assign.h and commander.h, as a specification. */
+#include "assign.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "commander.h"
+#include "lockstep/runtime.h"
+
+/* The pool ----------------------------------------------------------------- */
+
+static struct pool_member *add(struct pool *pool, uint32_t id,
+                               enum pool_role role, enum pool_state is)
+{
+    struct pool_member *member = pool_add(pool, id, role);
+    assert_non_null(member);
+    member->state = is;
+    return member;
+}
+
+static void test_one_of_the_free_is_picked_at_random(void **state)
+{
+    (void)state;
+    struct pool pool = {.first = NULL};
+    int picked[5] = {0};
+    ls_rng_seed(&pool.rng, 1, 0);
+    for (uint32_t id = 0; id < 3; id++)
+        (void)add(&pool, id, POOL_COLLECTOR, POOL_FREE);
+    (void)add(&pool, 3, POOL_COLLECTOR, POOL_TAKEN);
+    (void)add(&pool, 4, POOL_LEARNER, POOL_FREE);
+    for (int i = 0; i < 3000; i++)
+        picked[pool_pick(&pool, POOL_COLLECTOR, 0)->id]++;
+    for (int i = 0; i < 3; i++)
+        assert_in_range(picked[i], 850, 1150);
+    assert_int_equal(picked[3] + picked[4], 0);
+    pool_fini(&pool);
+}
+
+static void test_who_rests_is_not_picked_and_wakes_the_machine(void **state)
+{
+    (void)state;
+    struct pool pool = {.first = NULL};
+    struct pool_member *member = add(&pool, 1, POOL_LEARNER, POOL_FREE);
+    member->rest_until = 10;
+    assert_null(pool_pick(&pool, POOL_LEARNER, 9));
+    assert_int_equal(pool_wake_at(&pool, 9), 10);
+    assert_ptr_equal(pool_pick(&pool, POOL_LEARNER, 10), member);
+    assert_int_equal(pool_wake_at(&pool, 10), LS_FOREVER);
+    pool_fini(&pool);
+}
+
+static void test_members_are_counted_by_role_unless_gone(void **state)
+{
+    (void)state;
+    struct pool pool = {.first = NULL};
+    (void)add(&pool, 1, POOL_LEARNER, POOL_TAKEN);
+    (void)add(&pool, 2, POOL_COLLECTOR, POOL_NEW);
+    (void)add(&pool, 3, POOL_COLLECTOR, POOL_GONE);
+    assert_int_equal(pool_count(&pool, POOL_LEARNER), 1);
+    assert_int_equal(pool_count(&pool, POOL_COLLECTOR), 1);
+    assert_ptr_equal(pool_add(&pool, 3, POOL_COLLECTOR), pool_find(&pool, 3));
+    pool_fini(&pool);
+}
+
+/* Works -------------------------------------------------------------------- */
+
+static void test_evaluations_go_first_then_the_order_of_asking(void **state)
+{
+    (void)state;
+    struct pool pool = {.first = NULL};
+    struct works works = {.expiry = {100, 100, 100}};
+    struct work *first = works_add(&works, WORK_COLLECTOR, 0, 0);
+    struct work *second = works_add(&works, WORK_COLLECTOR, 0, 0);
+    struct work *evaluation = works_add(&works, WORK_EVALUATION, 0, 0);
+    struct pool_member *member = add(&pool, 1, POOL_COLLECTOR, POOL_FREE);
+    assert_ptr_equal(works_assign(&works, &pool, 0), evaluation);
+    assert_int_equal(member->state, POOL_TAKEN);
+    assert_null(works_assign(&works, &pool, 0));
+    member->state = POOL_FREE;
+    assert_ptr_equal(works_assign(&works, &pool, 0), first);
+    member->state = POOL_FREE;
+    assert_ptr_equal(works_assign(&works, &pool, 0), second);
+    works_fini(&works);
+    pool_fini(&pool);
+}
+
+static void
+test_what_was_lost_comes_to_the_front_as_the_next_attempt(void **state)
+{
+    (void)state;
+    struct pool pool = {.first = NULL};
+    struct works works = {.expiry = {100, 100, 100}};
+    (void)works_add(&works, WORK_COLLECTOR, 0, 0);
+    struct work *lost = works_add(&works, WORK_COLLECTOR, 0, 0);
+    (void)add(&pool, 1, POOL_COLLECTOR, POOL_FREE);
+    works_requeue(&works, lost, 50);
+    assert_int_equal(lost->key.attempt, 2);
+    assert_ptr_equal(works_assign(&works, &pool, 50), lost);
+    works_fini(&works);
+    pool_fini(&pool);
+}
+
+static void
+test_a_queued_work_expires_and_a_refused_one_goes_on_ageing(void **state)
+{
+    (void)state;
+    struct pool pool = {.first = NULL};
+    struct works works = {.expiry = {600, 30, 30}};
+    struct work *work = works_add(&works, WORK_COLLECTOR, 0, 0);
+    (void)works_add(&works, WORK_LEARNER, 0, 0);
+    (void)add(&pool, 1, POOL_COLLECTOR, POOL_FREE);
+    assert_ptr_equal(works_assign(&works, &pool, 0), work);
+    assert_null(works_expired(&works, 100)); /* it has a member */
+    works_return(work);
+    assert_int_equal(work->key.attempt, 1);
+    assert_int_equal(works_wake_at(&works, 10), 30);
+    assert_null(works_expired(&works, 29));
+    assert_ptr_equal(works_expired(&works, 30), work);
+    works_fini(&works);
+    pool_fini(&pool);
+}
+
+/* The commander ------------------------------------------------------------ */
+
+static struct commander commander(void)
+{
+    struct commander made = {.iterations = 10,
+                             .eval_interval = 60,
+                             .eval_episodes = 3,
+                             .stop_value = 100,
+                             .retry = 5};
+    commander_init(&made);
+    return made;
+}
+
+static void learn(struct commander *self, int64_t step, bool done)
+{
+    commander_info(self, &(struct learner_info){.learner_step = step,
+                                                .learner_done = done,
+                                                .policy_version = step});
+}
+
+static enum commander_wish wish(const struct commander *self, int64_t now)
+{
+    const char *why;
+    return commander_next(self, now, 2, &why);
+}
+
+static void
+test_it_wants_a_learner_then_collectors_then_evaluations(void **state)
+{
+    (void)state;
+    struct commander self = commander();
+    assert_int_equal(wish(&self, 0), COMMANDER_LEARNER);
+    commander_asked(&self, WORK_LEARNER, 0);
+    assert_int_equal(wish(&self, 0), COMMANDER_NOTHING); /* no policy yet */
+    commander_committed(&self, 0, 0);
+    assert_int_equal(wish(&self, 0), COMMANDER_COLLECTOR);
+    commander_asked(&self, WORK_COLLECTOR, 0);
+    assert_int_equal(wish(&self, 0), COMMANDER_COLLECTOR);
+    commander_asked(&self, WORK_COLLECTOR, 0);
+    assert_int_equal(wish(&self, 0), COMMANDER_NOTHING); /* one for each */
+    learn(&self, 1, false);
+    assert_int_equal(wish(&self, 0), COMMANDER_EVALUATION);
+}
+
+static void test_evaluations_keep_their_interval(void **state)
+{
+    (void)state;
+    struct commander self = commander();
+    self.collector_works = 1;
+    self.out[WORK_LEARNER] = self.out[WORK_COLLECTOR] = 1;
+    learn(&self, 1, false);
+    commander_asked(&self, WORK_EVALUATION, 0);
+    commander_evaluated(&self, 50, 1);
+    commander_freed(&self, WORK_EVALUATION, false, 10);
+    learn(&self, 2, false);
+    assert_int_equal(wish(&self, 59), COMMANDER_NOTHING);
+    assert_int_equal(commander_wake_at(&self, 59), 60);
+    assert_int_equal(wish(&self, 60), COMMANDER_EVALUATION);
+}
+
+static void test_one_that_failed_is_asked_for_again_soon(void **state)
+{
+    (void)state;
+    struct commander self = commander();
+    self.collector_works = 1;
+    self.out[WORK_LEARNER] = self.out[WORK_COLLECTOR] = 1;
+    learn(&self, 1, false);
+    commander_asked(&self, WORK_EVALUATION, 0);
+    commander_freed(&self, WORK_EVALUATION, true, 10);
+    assert_int_equal(wish(&self, 14), COMMANDER_NOTHING);
+    assert_int_equal(wish(&self, 15), COMMANDER_EVALUATION);
+}
+
+static void
+test_after_the_last_iteration_the_last_policy_is_evaluated(void **state)
+{
+    (void)state;
+    struct commander self = commander();
+    self.out[WORK_LEARNER] = 1;
+    learn(&self, 9, false);
+    commander_asked(&self, WORK_EVALUATION, 0);
+    learn(&self, 10, true);
+    assert_int_equal(self.learner_step, 10);
+    commander_freed(&self, WORK_LEARNER, false, 1);
+    commander_evaluated(&self, 1, 9);
+    commander_freed(&self, WORK_EVALUATION, false, 2);
+    assert_int_equal(wish(&self, 2), COMMANDER_EVALUATION); /* of 10 */
+    commander_asked(&self, WORK_EVALUATION, 2);
+    assert_int_equal(wish(&self, 3), COMMANDER_NOTHING);
+    commander_evaluated(&self, 2, 10);
+    commander_freed(&self, WORK_EVALUATION, false, 4);
+    assert_int_equal(wish(&self, 4), COMMANDER_END);
+}
+
+static void test_without_a_value_the_last_iteration_is_the_end(void **state)
+{
+    (void)state;
+    struct commander self = commander();
+    self.stop_value = NAN;
+    self.out[WORK_LEARNER] = 1;
+    learn(&self, 10, true);
+    assert_int_equal(wish(&self, 0), COMMANDER_END);
+}
+
+static void test_committed_iterations_follow_the_versions(void **state)
+{
+    (void)state;
+    struct commander self = commander();
+    commander_info(
+        &self, &(struct learner_info){.learner_step = 4, .policy_version = 2});
+    commander_info(
+        &self, &(struct learner_info){.learner_step = 5, .policy_version = 2});
+    assert_int_equal(self.learner_step, 5);
+    assert_int_equal(self.committed, 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_of_the_free_is_picked_at_random),
+        cmocka_unit_test(test_who_rests_is_not_picked_and_wakes_the_machine),
+        cmocka_unit_test(test_members_are_counted_by_role_unless_gone),
+        cmocka_unit_test(test_evaluations_go_first_then_the_order_of_asking),
+        cmocka_unit_test(
+            test_what_was_lost_comes_to_the_front_as_the_next_attempt),
+        cmocka_unit_test(
+            test_a_queued_work_expires_and_a_refused_one_goes_on_ageing),
+        cmocka_unit_test(
+            test_it_wants_a_learner_then_collectors_then_evaluations),
+        cmocka_unit_test(test_evaluations_keep_their_interval),
+        cmocka_unit_test(test_one_that_failed_is_asked_for_again_soon),
+        cmocka_unit_test(
+            test_after_the_last_iteration_the_last_policy_is_evaluated),
+        cmocka_unit_test(test_without_a_value_the_last_iteration_is_the_end),
+        cmocka_unit_test(test_committed_iterations_follow_the_versions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

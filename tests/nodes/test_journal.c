@@ -1,0 +1,427 @@
+/* A file of records: whatever happens to its writer, what was added is there,
+ * and nothing else. */
+#include "journal.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "nodes/folder_fixture.h"
+
+#define HEAD_SIZE   12
+#define RECORD_HEAD 16
+
+/* What a reader has seen: the texts of all records, one behind the other. */
+struct seen {
+    char text[4096];
+    size_t n;
+};
+
+static int see(void *self, const struct journal_record *record)
+{
+    struct seen *seen = self;
+    const size_t used = strlen(seen->text);
+    assert_true(used + record->size + 2 < sizeof seen->text);
+    (void)snprintf(seen->text + used, sizeof seen->text - used, "%.*s;",
+                   (int)record->size, (const char *)record->data);
+    seen->n++;
+    return LS_OK;
+}
+
+static int try_open(const char *path, struct journal **out, struct seen *seen)
+{
+    memset(seen, 0, sizeof *seen);
+    return journal_open(
+        out, &(struct journal_options){.path = path, .fn = see, .self = seen});
+}
+
+static void append(struct journal *journal, const char *text)
+{
+    const struct journal_record record = {text, strlen(text)};
+    assert_int_equal(journal_append(journal, &record), LS_OK);
+}
+
+static void assert_holds(const char *path, const char *texts)
+{
+    struct journal *journal;
+    struct seen seen;
+    assert_int_equal(try_open(path, &journal, &seen), LS_OK);
+    assert_string_equal(seen.text, texts);
+    journal_close(&journal);
+}
+
+static void write_file(const char *path, const void *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+static size_t read_file(const char *path, unsigned char *data, size_t size)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    const size_t n = fread(data, 1, size, file);
+    assert_int_equal(fclose(file), 0);
+    return n;
+}
+
+static void write_three(const char *path)
+{
+    struct journal *journal;
+    struct seen seen;
+    assert_int_equal(try_open(path, &journal, &seen), LS_OK);
+    append(journal, "one");
+    append(journal, "");
+    append(journal, "three");
+    journal_close(&journal);
+}
+
+/* Where the records of write_three() end. */
+static const size_t ends[] = {HEAD_SIZE, HEAD_SIZE + RECORD_HEAD + 3,
+                              HEAD_SIZE + 2 * RECORD_HEAD + 3,
+                              HEAD_SIZE + 3 * RECORD_HEAD + 8};
+static const char *const texts[] = {"", "one;", "one;;", "one;;three;"};
+
+static void test_what_was_added_is_read_in_order(void **state)
+{
+    const struct place *place = *state;
+    write_three(place->path);
+    assert_holds(place->path, "one;;three;");
+    struct journal *journal;
+    struct seen seen;
+    assert_int_equal(try_open(place->path, &journal, &seen), LS_OK);
+    append(journal, "four");
+    struct journal_stats stats;
+    journal_stats(journal, &stats);
+    assert_int_equal(stats.records, 4);
+    assert_int_equal(stats.bytes, ends[3] + RECORD_HEAD + 4);
+    assert_int_equal(stats.torn, 0);
+    journal_close(&journal);
+    assert_null(journal);
+    journal_close(&journal);
+    assert_holds(place->path, "one;;three;four;");
+}
+
+static void test_a_durable_journal_reads_the_same(void **state)
+{
+    const struct place *place = *state;
+    struct journal *journal;
+    assert_int_equal(
+        journal_open(&journal, &(struct journal_options){.path = place->path,
+                                                         .durable = true}),
+        LS_OK);
+    append(journal, "kept");
+    journal_close(&journal);
+    assert_holds(place->path, "kept;");
+}
+
+static void
+test_a_file_cut_anywhere_loses_only_what_was_not_finished(void **state)
+{
+    const struct place *place = *state;
+    unsigned char bytes[256];
+    write_three(place->path);
+    const size_t size = read_file(place->path, bytes, sizeof bytes);
+    assert_int_equal(size, ends[3]);
+    for (size_t length = 0; length < size; length++) {
+        size_t whole = 0;
+        while (ends[whole + 1] <= length)
+            whole++;
+        write_file(place->path, bytes, length);
+        struct journal *journal;
+        struct seen seen;
+        struct journal_stats stats;
+        assert_int_equal(try_open(place->path, &journal, &seen), LS_OK);
+        assert_string_equal(seen.text, texts[whole]);
+        journal_stats(journal, &stats);
+        assert_int_equal(stats.torn,
+                         length - (length < HEAD_SIZE ? 0 : ends[whole]));
+        append(journal, "more");
+        journal_close(&journal);
+        char expected[64];
+        (void)snprintf(expected, sizeof expected, "%smore;", texts[whole]);
+        assert_holds(place->path, expected);
+    }
+}
+
+static void test_space_that_was_never_written_is_cut_off(void **state)
+{
+    const struct place *place = *state;
+    for (size_t n = 1; n < 10000; n = 2 * n + 1) {
+        write_three(place->path);
+        assert_int_equal(truncate(place->path, (off_t)(ends[3] + n)), 0);
+        assert_holds(place->path, "one;;three;");
+        struct stat found;
+        assert_int_equal(stat(place->path, &found), 0);
+        assert_int_equal(found.st_size, ends[3]);
+        assert_int_equal(unlink(place->path), 0);
+    }
+}
+
+/* The head of the last record says where it ends: damaged, it could hide that
+ * others follow. Its payload alone may be unfinished. */
+static void check_flipped(const char *path, size_t at)
+{
+    struct journal *journal = NULL;
+    struct seen seen;
+    const int status = try_open(path, &journal, &seen);
+    char offset[32];
+    if (at < HEAD_SIZE) {
+        assert_int_equal(status, at < 8 ? LS_EPROTO : LS_EMISMATCH);
+    } else if (at >= ends[2] + 8) {
+        assert_int_equal(status, LS_OK);
+        assert_string_equal(seen.text, "one;;");
+        struct journal_stats stats;
+        journal_stats(journal, &stats);
+        assert_int_equal(stats.torn, ends[3] - ends[2]);
+    } else {
+        const size_t begin = at < ends[1]   ? ends[0]
+                             : at < ends[2] ? ends[1]
+                                            : ends[2];
+        assert_int_equal(status, LS_EPROTO);
+        (void)snprintf(offset, sizeof offset, "at byte %zu:", begin);
+        assert_non_null(strstr(ls_error_text(), offset));
+    }
+    journal_close(&journal);
+}
+
+static void test_no_flipped_bit_goes_unnoticed(void **state)
+{
+    const struct place *place = *state;
+    unsigned char bytes[256], after[256];
+    write_three(place->path);
+    const size_t size = read_file(place->path, bytes, sizeof bytes);
+    for (size_t at = 0; at < size; at++) {
+        for (int bit = 0; bit < 8; bit++) {
+            bytes[at] ^= (unsigned char)(1 << bit);
+            write_file(place->path, bytes, size);
+            check_flipped(place->path, at);
+            /* What is refused is left as it is. */
+            if (at < ends[2] + 8) {
+                assert_int_equal(read_file(place->path, after, sizeof after),
+                                 size);
+                assert_memory_equal(after, bytes, size);
+            }
+            bytes[at] ^= (unsigned char)(1 << bit);
+        }
+    }
+}
+
+static void test_records_in_each_others_places_are_noticed(void **state)
+{
+    const struct place *place = *state;
+    unsigned char bytes[256];
+    struct journal *journal;
+    struct seen seen;
+    assert_int_equal(try_open(place->path, &journal, &seen), LS_OK);
+    append(journal, "a");
+    append(journal, "b");
+    append(journal, "c");
+    journal_close(&journal);
+    const size_t size = read_file(place->path, bytes, sizeof bytes);
+    unsigned char swapped[RECORD_HEAD + 1];
+    unsigned char *first = bytes + HEAD_SIZE;
+    memcpy(swapped, first, sizeof swapped);
+    memcpy(first, first + sizeof swapped, sizeof swapped);
+    memcpy(first + sizeof swapped, swapped, sizeof swapped);
+    write_file(place->path, bytes, size);
+    assert_int_equal(try_open(place->path, &journal, &seen), LS_EPROTO);
+}
+
+static int refuse_empty(void *self, const struct journal_record *record)
+{
+    (void)self;
+    return record->size > 0 ? LS_OK : ls_error(LS_EMISMATCH, "not mine");
+}
+
+static void test_a_reader_that_refuses_a_record_ends_the_opening(void **state)
+{
+    const struct place *place = *state;
+    write_three(place->path);
+    struct journal *journal = NULL;
+    assert_int_equal(
+        journal_open(&journal, &(struct journal_options){.path = place->path,
+                                                         .fn = refuse_empty}),
+        LS_EMISMATCH);
+    assert_null(journal);
+    assert_non_null(strstr(ls_error_text(), "byte 31: not mine"));
+}
+
+static void test_compacting_leaves_just_the_records_given(void **state)
+{
+    const struct place *place = *state;
+    write_three(place->path);
+    struct journal *journal;
+    struct seen seen;
+    const struct journal_record records[] = {{"a", 1}, {"bc", 2}};
+    struct journal_stats stats;
+    assert_int_equal(try_open(place->path, &journal, &seen), LS_OK);
+    assert_int_equal(journal_compact(journal, records, 2), LS_OK);
+    journal_stats(journal, &stats);
+    assert_int_equal(stats.records, 2);
+    assert_int_equal(stats.bytes, HEAD_SIZE + 2 * RECORD_HEAD + 3);
+    append(journal, "d");
+    assert_holds(place->path, "a;bc;d;");
+    assert_int_equal(journal_compact(journal, NULL, 0), LS_OK);
+    append(journal, "e");
+    journal_close(&journal);
+    assert_holds(place->path, "e;");
+}
+
+static void test_a_compacting_that_fails_leaves_the_old_records(void **state)
+{
+    const struct place *place = *state;
+    char in_the_way[128];
+    (void)snprintf(in_the_way, sizeof in_the_way, "%s.new", place->path);
+    assert_int_equal(mkdir(in_the_way, 0777), 0);
+    write_three(place->path);
+    struct journal *journal;
+    struct seen seen;
+    const struct journal_record record = {"a", 1};
+    assert_int_equal(try_open(place->path, &journal, &seen), LS_OK);
+    assert_int_equal(journal_compact(journal, &record, 1), LS_EIO);
+    assert_non_null(strstr(ls_error_text(), in_the_way));
+    append(journal, "four");
+    journal_close(&journal);
+    assert_holds(place->path, "one;;three;four;");
+}
+
+static void test_a_record_that_is_too_long_is_refused(void **state)
+{
+    const struct place *place = *state;
+    struct journal *journal;
+    struct seen seen;
+    char *data = calloc(1, JOURNAL_RECORD_MAX + 1);
+    const struct journal_record longest = {data, JOURNAL_RECORD_MAX};
+    const struct journal_record longer = {data, JOURNAL_RECORD_MAX + 1};
+    assert_int_equal(try_open(place->path, &journal, &seen), LS_OK);
+    assert_int_equal(journal_append(journal, &longer), LS_ELIMIT);
+    assert_int_equal(journal_compact(journal, &longer, 1), LS_ELIMIT);
+    assert_int_equal(journal_append(journal, &longest), LS_OK);
+    journal_close(&journal);
+    assert_int_equal(
+        journal_open(&journal, &(struct journal_options){.path = place->path}),
+        LS_OK);
+    struct journal_stats stats;
+    journal_stats(journal, &stats);
+    assert_int_equal(stats.records, 1);
+    journal_close(&journal);
+    free(data);
+}
+
+static void test_what_is_no_journal_is_refused(void **state)
+{
+    const struct place *place = *state;
+    struct journal *journal;
+    struct seen seen;
+    static const char *const others[] = {"x", "lsjrnl\n", "a file of text"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        write_file(place->path, others[i], strlen(others[i]));
+        assert_int_equal(try_open(place->path, &journal, &seen), LS_EPROTO);
+        assert_non_null(strstr(ls_error_text(), place->path));
+    }
+}
+
+static void test_a_path_that_cannot_be_written_is_named(void **state)
+{
+    const struct place *place = *state;
+    struct journal *journal;
+    struct seen seen;
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/none/j", place->folder);
+    assert_int_equal(try_open(path, &journal, &seen), LS_EIO);
+    assert_non_null(strstr(ls_error_text(), path));
+    assert_int_equal(try_open(place->folder, &journal, &seen), LS_EIO);
+    assert_int_equal(try_open("/dev/full", &journal, &seen), LS_EIO);
+    char longer[2000];
+    memset(longer, 'a', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    assert_int_equal(try_open(longer, &journal, &seen), LS_ELIMIT);
+}
+
+/* A limit on the size of files makes a write short first, and fail then. */
+static void limit_files(rlim_t most)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = most;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void test_a_full_disk_takes_no_part_of_a_record(void **state)
+{
+    const struct place *place = *state;
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction old;
+    assert_int_equal(sigaction(SIGXFSZ, &ignore, &old), 0);
+    for (size_t room = 0; room < RECORD_HEAD + 4; room++) {
+        write_three(place->path);
+        struct journal *journal;
+        struct seen seen;
+        struct journal_stats stats;
+        const struct journal_record record = {"four", 4};
+        assert_int_equal(try_open(place->path, &journal, &seen), LS_OK);
+        limit_files((rlim_t)(ends[3] + room));
+        const int status = journal_append(journal, &record);
+        limit_files(before.rlim_cur);
+        assert_int_equal(status, LS_EIO);
+        journal_stats(journal, &stats);
+        assert_int_equal(stats.bytes, ends[3]);
+        assert_holds(place->path, "one;;three;");
+        append(journal, "5");
+        journal_close(&journal);
+        assert_holds(place->path, "one;;three;5;");
+        assert_int_equal(unlink(place->path), 0);
+    }
+    assert_int_equal(sigaction(SIGXFSZ, &old, NULL), 0);
+}
+
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
+
+static void test_a_removed_journal_leaves_nothing(void **state)
+{
+    const struct place *place = *state;
+    char unfinished[sizeof place->path + 4];
+    (void)snprintf(unfinished, sizeof unfinished, "%s.new", place->path);
+    write_file(place->path, "half", 4);
+    write_file(unfinished, "half", 4);
+    journal_remove(place->path);
+    assert_int_equal(access(place->path, F_OK), -1);
+    assert_int_equal(access(unfinished, F_OK), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_what_was_added_is_read_in_order),
+        TEST(test_a_removed_journal_leaves_nothing),
+        TEST(test_a_durable_journal_reads_the_same),
+        TEST(test_a_file_cut_anywhere_loses_only_what_was_not_finished),
+        TEST(test_space_that_was_never_written_is_cut_off),
+        TEST(test_no_flipped_bit_goes_unnoticed),
+        TEST(test_records_in_each_others_places_are_noticed),
+        TEST(test_a_reader_that_refuses_a_record_ends_the_opening),
+        TEST(test_compacting_leaves_just_the_records_given),
+        TEST(test_a_compacting_that_fails_leaves_the_old_records),
+        TEST(test_a_record_that_is_too_long_is_refused),
+        TEST(test_what_is_no_journal_is_refused),
+        TEST(test_a_path_that_cannot_be_written_is_named),
+        TEST(test_a_full_disk_takes_no_part_of_a_record),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

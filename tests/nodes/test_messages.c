@@ -1,0 +1,210 @@
+/* messages.h, as a specification: what is written is read back the same, and
+ * nothing else is read. */
+#include "lockstep/random.h"
+
+#include "message_examples.h"
+
+static void reads_back_what_was_written(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_FLAT; i++) {
+        struct bytes bytes = written(&examples[i]);
+        void *out = calloc(1, examples[i].size);
+        if (examples[i].read(out, bytes.data, bytes.size) != LS_OK)
+            fail_msg("%s: %s", examples[i].call, ls_error_text());
+        assert_memory_equal(out, examples[i].value, examples[i].size);
+        free(out);
+        ls_writer_destroy(&bytes.writer);
+    }
+}
+
+static void reads_back_a_batch(void **state)
+{
+    (void)state;
+    struct bytes bytes = written(&examples[N_FLAT]);
+    struct learner_batch out;
+    assert_int_equal(learner_batch_read(&out, bytes.data, bytes.size), LS_OK);
+    assert_memory_equal(&out.key, &batch.key, sizeof out.key);
+    assert_int_equal(out.n, 2);
+    assert_memory_equal(out.items, drawn, sizeof drawn);
+    learner_batch_fini(&out);
+    assert_null(out.items);
+    ls_writer_destroy(&bytes.writer);
+}
+
+static void a_member_without_a_work_says_nothing_of_one(void **state)
+{
+    (void)state;
+    const struct service_resource idle = {.gpu = 0.5, .cpu = 1.0};
+    struct service_resource out = {.attempt = 7};
+    const struct example example = EXAMPLE("", service_resource, idle);
+    struct bytes bytes = written(&example);
+    assert_int_equal(service_resource_read(&out, bytes.data, bytes.size),
+                     LS_OK);
+    assert_memory_equal(&out, &idle, sizeof idle);
+    ls_writer_destroy(&bytes.writer);
+}
+
+static void a_mean_of_nothing_is_nil(void **state)
+{
+    (void)state;
+    struct collector_closed none = collector_closed, out;
+    none.reward_mean = NAN;
+    const struct example example = EXAMPLE("", collector_closed, none);
+    struct bytes bytes = written(&example);
+    assert_int_equal(collector_closed_read(&out, bytes.data, bytes.size),
+                     LS_OK);
+    assert_true(isnan(out.reward_mean));
+    ls_writer_destroy(&bytes.writer);
+}
+
+/* Limits ------------------------------------------------------------------ */
+
+static void refuse_learner(struct learner_work work, const char *field)
+{
+    struct learner_work out;
+    const struct example example = EXAMPLE("", learner_work, work);
+    struct bytes bytes = written(&example);
+    assert_int_equal(learner_work_read(&out, bytes.data, bytes.size),
+                     LS_EPROTO);
+    assert_non_null(strstr(ls_error_text(), "learner_start_task"));
+    assert_non_null(strstr(ls_error_text(), field));
+    ls_writer_destroy(&bytes.writer);
+}
+
+static void refuse_collector(struct collector_work work, const char *field)
+{
+    struct collector_work out;
+    const struct example example = EXAMPLE("", collector_work, work);
+    struct bytes bytes = written(&example);
+    assert_int_equal(collector_work_read(&out, bytes.data, bytes.size),
+                     LS_EPROTO);
+    assert_non_null(strstr(ls_error_text(), field));
+    ls_writer_destroy(&bytes.writer);
+}
+
+static void numbers_keep_to_their_ranges(void **state)
+{
+    (void)state;
+    struct learner_work work = learner;
+    work.batch_size = SERVICE_BATCH_MAX + 1;
+    refuse_learner(work, "batch_size");
+    work = learner;
+    work.key.attempt = 0;
+    refuse_learner(work, "attempt");
+    work = learner;
+    work.send_policy_freq = 0;
+    refuse_learner(work, "send_policy_freq");
+    work = learner;
+    work.gpu = NAN;
+    refuse_learner(work, "gpu");
+    struct collector_work evaluation = collector;
+    evaluation.split = 3;
+    refuse_collector(evaluation, "split");
+    evaluation = collector;
+    evaluation.episodes = 0;
+    refuse_collector(evaluation, "episodes");
+    evaluation = collector;
+    evaluation.unroll_len = 1048577;
+    refuse_collector(evaluation, "unroll_len");
+}
+
+static void names_become_names_of_files_safely(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "../x", "a/b", ".a", "a b"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct learner_work work = learner;
+        name_it(work.policy_id, bad[i]);
+        refuse_learner(work, "policy_id");
+    }
+}
+
+static void the_largest_batch_fits_a_call(void **state)
+{
+    (void)state;
+    char name[SAFE_NAME_MAX + 1];
+    memset(name, 'n', SAFE_NAME_MAX);
+    name[SAFE_NAME_MAX] = '\0';
+    struct drawn_sample *items = calloc(SERVICE_BATCH_MAX, sizeof *items);
+    struct learner_batch full = {.n = SERVICE_BATCH_MAX, .items = items};
+    name_it(full.key.task_id, name);
+    full.key.attempt = INT64_MAX;
+    for (size_t i = 0; i < SERVICE_BATCH_MAX; i++) {
+        struct sample *sample = &items[i].sample;
+        *sample = sample_named(name);
+        name_it(sample->task_id, name);
+        name_it(sample->buffer_id, name);
+        name_it(sample->compressor, name);
+        name_it(sample->object_ref, name);
+        sample->policy_iter = sample->policy_version = sample->env_id =
+            sample->cur_episode = sample->cur_sample = sample->cur_step =
+                sample->size = items[i].slot = items[i].staleness = INT64_MAX;
+        name_it(items[i].unique_id, name);
+    }
+    const struct example example = EXAMPLE("", learner_batch, full);
+    struct bytes bytes = written(&example);
+    print_message("the largest learn call: %zu bytes\n", bytes.size);
+    assert_true(bytes.size <= LS_CALL_DATA_MAX);
+    struct learner_batch out;
+    assert_int_equal(learner_batch_read(&out, bytes.data, bytes.size), LS_OK);
+    learner_batch_fini(&out);
+    ls_writer_destroy(&bytes.writer);
+    free(items);
+}
+
+/* Hostile bytes ----------------------------------------------------------- */
+
+static void bytes_that_were_changed_are_refused_or_read(void **state)
+{
+    (void)state;
+    struct ls_rng rng;
+    ls_rng_seed(&rng, 1, 1);
+    for (size_t i = 0; i < N_EXAMPLES; i++) {
+        struct bytes bytes = written(&examples[i]);
+        for (size_t round = 0; round < 2000; round++) {
+            unsigned char *spoilt = malloc(bytes.size);
+            memcpy(spoilt, bytes.data, bytes.size);
+            for (size_t k = 0; k <= round % 3; k++)
+                spoilt[ls_rng_below(&rng, bytes.size)] =
+                    (unsigned char)ls_rng_below(&rng, 256);
+            const size_t size =
+                round % 5 == 0 ? ls_rng_below(&rng, bytes.size) : bytes.size;
+            void *out = calloc(1, examples[i].size);
+            const int status = examples[i].read(out, spoilt, size);
+            assert_true(status == LS_OK || status == LS_EPROTO);
+            if (status == LS_OK && i == N_FLAT)
+                learner_batch_fini(out);
+            free(out);
+            free(spoilt);
+        }
+        ls_writer_destroy(&bytes.writer);
+    }
+}
+
+static void what_asks_for_nothing_brings_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(service_nothing_read("\x80", 1), LS_OK);
+    assert_int_equal(service_nothing_read("\x81\xa1x\xc0", 4), LS_EPROTO);
+    assert_int_equal(service_nothing_read("", 0), LS_EPROTO);
+    assert_int_equal(service_nothing_read("\x90", 1), LS_EPROTO);
+    assert_int_equal(service_started_read("\x80", 1), LS_EPROTO);
+    assert_int_equal(service_started_read("\x81\xa7message\xa2go", 12), LS_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_back_what_was_written),
+        cmocka_unit_test(reads_back_a_batch),
+        cmocka_unit_test(a_member_without_a_work_says_nothing_of_one),
+        cmocka_unit_test(a_mean_of_nothing_is_nil),
+        cmocka_unit_test(numbers_keep_to_their_ranges),
+        cmocka_unit_test(names_become_names_of_files_safely),
+        cmocka_unit_test(the_largest_batch_fits_a_call),
+        cmocka_unit_test(bytes_that_were_changed_are_refused_or_read),
+        cmocka_unit_test(what_asks_for_nothing_brings_nothing),
+    };
+    return cmocka_run_group_tests(tests, make_examples, NULL);
+}

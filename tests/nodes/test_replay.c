@@ -1,0 +1,495 @@
+/* The replay buffer: what is given out, what goes, and when its data goes. */
+#include "replay.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct replay *create(struct replay_options options)
+{
+    struct replay *buffer = NULL;
+    options.name = "b";
+    assert_int_equal(replay_create(&buffer, &options), LS_OK);
+    return buffer;
+}
+
+static struct sample sample_of(const char *data_id, int64_t version,
+                               double priority)
+{
+    struct sample sample = {.policy_version = version, .priority = priority};
+    (void)snprintf(sample.data_id, sizeof sample.data_id, "%s", data_id);
+    return sample;
+}
+
+static void insert(struct replay *buffer, const char *data_id, int64_t version)
+{
+    const struct sample sample = sample_of(data_id, version, 1.0);
+    assert_int_equal(replay_insert(buffer, &sample), LS_OK);
+}
+
+static struct drawn_sample draw(struct replay *buffer)
+{
+    struct drawn_sample drawn;
+    assert_true(replay_may_sample(buffer, 1));
+    assert_int_equal(replay_sample(buffer, 1, &drawn), LS_OK);
+    return drawn;
+}
+
+static void refuses(struct replay *buffer, size_t n)
+{
+    struct drawn_sample drawn = {.slot = 77};
+    assert_false(replay_may_sample(buffer, n));
+    assert_int_equal(replay_sample(buffer, n, &drawn), LS_EAGAIN);
+    assert_int_equal(drawn.slot, 77);
+}
+
+static struct replay_figures stats_of(const struct replay *buffer)
+{
+    struct replay_figures stats;
+    replay_figures(buffer, &stats);
+    assert_int_equal(stats.inserted, stats.size + stats.evicted_stale +
+                                         stats.evicted_overflow +
+                                         stats.evicted_used);
+    return stats;
+}
+
+static void assert_dropped(struct replay *buffer, const char *data_id)
+{
+    char dropped[SAFE_NAME_MAX + 1] = "nothing";
+    assert_true(replay_take_dropped(buffer, dropped));
+    assert_string_equal(dropped, data_id);
+}
+
+static void assert_none_dropped(struct replay *buffer)
+{
+    char dropped[SAFE_NAME_MAX + 1];
+    assert_false(replay_take_dropped(buffer, dropped));
+}
+
+static void test_fifo_gives_each_item_once_and_in_order(void **s)
+{
+    (void)s;
+    struct replay *buffer =
+        create((struct replay_options){.mode = REPLAY_FIFO,
+                                       .capacity = 4,
+                                       .max_batch = 2,
+                                       .max_times_sampled = 9});
+    struct drawn_sample drawn[2];
+    refuses(buffer, 1);
+    insert(buffer, "a", 0);
+    insert(buffer, "b", 0);
+    insert(buffer, "c", 0);
+    assert_int_equal(replay_sample(buffer, 2, drawn), LS_OK);
+    assert_string_equal(drawn[0].sample.data_id, "a");
+    assert_string_equal(drawn[0].unique_id, "b_0");
+    assert_string_equal(drawn[1].sample.data_id, "b");
+    assert_string_equal(drawn[1].unique_id, "b_1");
+    refuses(buffer, 2);
+    assert_string_equal(draw(buffer).sample.data_id, "c");
+    assert_int_equal(stats_of(buffer).evicted_used, 3);
+    replay_destroy(&buffer);
+    assert_null(buffer);
+    replay_destroy(&buffer);
+}
+
+static void test_a_batch_has_no_item_twice(void **s)
+{
+    (void)s;
+    struct replay *buffer = create(
+        (struct replay_options){.capacity = 64, .max_batch = 64, .seed = 1});
+    for (int i = 0; i < 64; i++) {
+        const struct sample sample = sample_of("d", 0, i == 0 ? 1e6 : 0.0);
+        assert_int_equal(replay_insert(buffer, &sample), LS_OK);
+    }
+    struct drawn_sample drawn[64];
+    assert_int_equal(replay_sample(buffer, 64, drawn), LS_OK);
+    bool seen[64] = {false};
+    for (int i = 0; i < 64; i++) {
+        assert_false(seen[drawn[i].slot]);
+        seen[drawn[i].slot] = true;
+    }
+    assert_int_equal(drawn[0].slot, 0);
+    replay_destroy(&buffer);
+}
+
+static void test_the_same_seed_draws_the_same(void **s)
+{
+    (void)s;
+    int64_t first[100];
+    for (int round = 0; round < 2; round++) {
+        struct replay *buffer = create(
+            (struct replay_options){.capacity = 50, .max_batch = 1, .seed = 9});
+        for (int i = 0; i < 50; i++)
+            insert(buffer, "d", 0);
+        for (int i = 0; i < 100; i++) {
+            const int64_t slot = draw(buffer).slot;
+            if (round == 0)
+                first[i] = slot;
+            assert_int_equal(slot, first[i]);
+        }
+        replay_destroy(&buffer);
+    }
+}
+
+static void test_items_at_the_limit_of_staleness_go(void **s)
+{
+    (void)s;
+    struct replay *buffer = create((struct replay_options){
+        .capacity = 8, .max_batch = 1, .staleness_limit = 3});
+    insert(buffer, "new", 5);
+    insert(buffer, "old", 2);
+    insert(buffer, "older", 1);
+    replay_set_version(buffer, 4);
+    assert_dropped(buffer, "older");
+    assert_none_dropped(buffer);
+    replay_set_version(buffer, 5);
+    assert_dropped(buffer, "old");
+    replay_set_version(buffer, 0); /* it does not go back */
+    insert(buffer, "late", 2);
+    assert_dropped(buffer, "late");
+    assert_none_dropped(buffer);
+    assert_int_equal(draw(buffer).staleness, 0);
+    replay_set_version(buffer, 7);
+    assert_int_equal(draw(buffer).staleness, 2);
+    const struct replay_figures stats = stats_of(buffer);
+    assert_int_equal(stats.size, 1);
+    assert_int_equal(stats.evicted_stale, 3);
+    assert_true(stats.staleness_mean == 1.0);
+    assert_int_equal(stats.staleness_max, 2);
+    replay_set_version(buffer, 8);
+    refuses(buffer, 1);
+    replay_destroy(&buffer);
+}
+
+static void test_one_that_comes_too_late_pushes_nothing_out(void **s)
+{
+    (void)s;
+    struct replay *buffer = create((struct replay_options){
+        .capacity = 1, .max_batch = 1, .staleness_limit = 1});
+    replay_set_version(buffer, 3);
+    insert(buffer, "good", 3);
+    insert(buffer, "late", 2);
+    assert_dropped(buffer, "late");
+    assert_string_equal(draw(buffer).sample.data_id, "good");
+    replay_destroy(&buffer);
+}
+
+static void test_a_full_buffer_pushes_the_oldest_out(void **s)
+{
+    (void)s;
+    struct replay *buffer =
+        create((struct replay_options){.capacity = 2, .max_batch = 2});
+    insert(buffer, "a", 0);
+    insert(buffer, "b", 0);
+    insert(buffer, "c", 0);
+    assert_dropped(buffer, "a");
+    insert(buffer, "d", 0);
+    assert_dropped(buffer, "b");
+    assert_none_dropped(buffer);
+    assert_int_equal(stats_of(buffer).evicted_overflow, 2);
+    replay_destroy(&buffer);
+}
+
+static void test_an_item_goes_when_it_was_drawn_often_enough(void **s)
+{
+    (void)s;
+    struct replay *buffer = create((struct replay_options){
+        .capacity = 2, .max_batch = 1, .max_times_sampled = 3});
+    insert(buffer, "a", 0);
+    for (int i = 0; i < 3; i++) {
+        const struct drawn_sample drawn = draw(buffer);
+        assert_int_equal(replay_release(buffer, &drawn, 1), LS_OK);
+    }
+    refuses(buffer, 1);
+    assert_dropped(buffer, "a");
+    assert_int_equal(stats_of(buffer).evicted_used, 1);
+    replay_destroy(&buffer);
+}
+
+static void test_nothing_is_given_below_the_valid_ratio(void **s)
+{
+    (void)s;
+    struct replay *buffer = create((struct replay_options){
+        .capacity = 8, .max_batch = 4, .min_valid_ratio = 1.5});
+    for (int i = 0; i < 5; i++)
+        insert(buffer, "d", 0);
+    refuses(buffer, 4);
+    assert_true(replay_may_sample(buffer, 3));
+    insert(buffer, "d", 0);
+    struct drawn_sample drawn[4];
+    assert_int_equal(replay_sample(buffer, 4, drawn), LS_OK);
+    assert_int_equal(stats_of(buffer).batches_refused, 1);
+    replay_destroy(&buffer);
+}
+
+static void test_a_batch_is_within_its_limits(void **s)
+{
+    (void)s;
+    struct replay *buffer =
+        create((struct replay_options){.capacity = 8, .max_batch = 4});
+    struct drawn_sample drawn[5];
+    for (int i = 0; i < 8; i++)
+        insert(buffer, "d", 0);
+    assert_int_equal(replay_sample(buffer, 0, drawn), LS_EINVAL);
+    assert_int_equal(replay_sample(buffer, 5, drawn), LS_EINVAL);
+    assert_false(replay_may_sample(buffer, 0));
+    assert_false(replay_may_sample(buffer, 5));
+    replay_destroy(&buffer);
+}
+
+/* Two samples per insert, 4 items at first, 3 samples of play: 2 I - S - 8
+ * stays in [-3, 3]. */
+static void test_the_rate_limiter_keeps_both_sides_in_proportion(void **s)
+{
+    (void)s;
+    struct replay *buffer =
+        create((struct replay_options){.capacity = 100,
+                                       .max_batch = 1,
+                                       .min_size_to_sample = 4,
+                                       .samples_per_insert = 2,
+                                       .error_buffer = 3});
+    for (int i = 0; i < 4; i++) {
+        refuses(buffer, 1);
+        insert(buffer, "d", 0);
+    }
+    insert(buffer, "d", 0); /* 2 5 - 0 - 8 = 2 */
+    const struct sample sample = sample_of("e", 0, 1.0);
+    assert_false(replay_may_insert(buffer));
+    assert_int_equal(replay_insert(buffer, &sample), LS_EAGAIN);
+    assert_none_dropped(buffer);
+    (void)draw(buffer); /* 1; one insert more would make it 3 */
+    assert_true(replay_may_insert(buffer));
+    for (int i = 0; i < 4; i++)
+        (void)draw(buffer); /* down to -3 */
+    refuses(buffer, 1);
+    insert(buffer, "d", 0); /* -1 */
+    (void)draw(buffer);
+    (void)draw(buffer);
+    refuses(buffer, 1);
+    assert_int_equal(stats_of(buffer).inserts_refused, 1);
+    replay_destroy(&buffer);
+}
+
+static void test_the_rate_limiter_never_refuses_both(void **s)
+{
+    (void)s;
+    static const double ratios[] = {0.1, 0.5, 1.0, 3.0, 7.5};
+    for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
+        for (size_t batch = 1; batch <= 8; batch++) {
+            struct replay *buffer = create((struct replay_options){
+                .mode = i % 2 == 0 ? REPLAY_PRIORITY : REPLAY_FIFO,
+                .capacity = 16,
+                .max_batch = batch,
+                .samples_per_insert = ratios[i]});
+            struct drawn_sample drawn[8];
+            for (int turn = 0; turn < 400; turn++) {
+                for (int n = 0; n < 200 && replay_may_insert(buffer); n++)
+                    insert(buffer, "d", 0);
+                assert_true(replay_may_sample(buffer, batch));
+                while (replay_may_sample(buffer, batch))
+                    assert_int_equal(replay_sample(buffer, batch, drawn),
+                                     LS_OK);
+                assert_true(replay_may_insert(buffer));
+            }
+            const struct replay_figures stats = stats_of(buffer);
+            /* What was free at the beginning may go beyond. */
+            const double surplus =
+                ratios[i] * (double)stats.inserted - (double)stats.sampled;
+            if (i % 2 == 0)
+                assert_true(surplus >= -8.0 && surplus <= 8.0 * 9.0);
+            replay_destroy(&buffer);
+        }
+    }
+}
+
+static void test_a_priority_is_taken_by_slot_and_unique_id(void **s)
+{
+    (void)s;
+    struct replay *buffer = create(
+        (struct replay_options){.capacity = 2, .max_batch = 1, .seed = 3});
+    insert(buffer, "a", 0);
+    const struct drawn_sample drawn = draw(buffer);
+    insert(buffer, "other", 0);
+    struct priority_update update = {.slot = drawn.slot, .priority = 1e9};
+    memcpy(update.unique_id, drawn.unique_id, sizeof update.unique_id);
+    assert_true(replay_update_priority(buffer, &update));
+    for (int i = 0; i < 20; i++)
+        assert_string_equal(draw(buffer).sample.data_id, "a");
+    update.priority = -1.0;
+    assert_false(replay_update_priority(buffer, &update));
+    update.priority = 1.0;
+    static const int64_t slots[] = {-1, 1, 2, INT64_MAX};
+    for (size_t i = 0; i < sizeof slots / sizeof slots[0]; i++) {
+        update.slot = slots[i];
+        assert_false(replay_update_priority(buffer, &update));
+    }
+    update.slot = drawn.slot;
+    insert(buffer, "b", 0); /* into the slot of a, as b_2 */
+    assert_false(replay_update_priority(buffer, &update));
+    assert_int_equal(stats_of(buffer).updates, 1);
+    assert_int_equal(stats_of(buffer).updates_refused, 6);
+    replay_destroy(&buffer);
+}
+
+static void test_data_is_needed_until_its_last_part_has_gone(void **s)
+{
+    (void)s;
+    struct replay *buffer =
+        create((struct replay_options){.capacity = 2, .max_batch = 2});
+    insert(buffer, "shared", 0);
+    insert(buffer, "shared", 0);
+    insert(buffer, "x", 0);
+    assert_none_dropped(buffer);
+    insert(buffer, "y", 0);
+    assert_dropped(buffer, "shared");
+    assert_none_dropped(buffer);
+    replay_destroy(&buffer);
+}
+
+static void test_lent_data_is_needed_until_it_is_released(void **s)
+{
+    (void)s;
+    struct replay *buffer = create((struct replay_options){
+        .mode = REPLAY_FIFO, .capacity = 2, .max_batch = 2});
+    insert(buffer, "a", 0);
+    insert(buffer, "b", 0);
+    struct drawn_sample drawn[2];
+    assert_int_equal(replay_sample(buffer, 2, drawn), LS_OK);
+    assert_none_dropped(buffer);
+    assert_int_equal(stats_of(buffer).lent, 2);
+    assert_int_equal(replay_release(buffer, &drawn[1], 1), LS_OK);
+    assert_dropped(buffer, "b");
+    assert_int_equal(replay_release(buffer, drawn, 2), LS_ENOENT);
+    assert_non_null(strstr(ls_error_text(), "b"));
+    assert_dropped(buffer, "a");
+    assert_int_equal(stats_of(buffer).lent, 0);
+    replay_destroy(&buffer);
+}
+
+static void test_data_that_is_used_again_before_it_is_taken_stays(void **s)
+{
+    (void)s;
+    struct replay *buffer =
+        create((struct replay_options){.capacity = 1, .max_batch = 1});
+    insert(buffer, "a", 0);
+    insert(buffer, "b", 0);
+    insert(buffer, "a", 0);
+    assert_dropped(buffer, "b");
+    assert_none_dropped(buffer);
+    insert(buffer, "c", 0);
+    assert_dropped(buffer, "a");
+    replay_destroy(&buffer);
+}
+
+static void test_at_the_end_all_data_goes(void **s)
+{
+    (void)s;
+    struct replay *buffer = create((struct replay_options){
+        .mode = REPLAY_FIFO, .capacity = 4, .max_batch = 1});
+    insert(buffer, "a", 0);
+    const struct drawn_sample lent = draw(buffer);
+    insert(buffer, "b", 0);
+    insert(buffer, "b", 0);
+    replay_close(buffer);
+    bool a = false;
+    bool b = false;
+    char id[SAFE_NAME_MAX + 1];
+    int n = 0;
+    for (; replay_take_dropped(buffer, id); n++) {
+        a = a || strcmp(id, "a") == 0;
+        b = b || strcmp(id, "b") == 0;
+    }
+    assert_true(a && b && n == 2);
+    assert_int_equal(replay_release(buffer, &lent, 1), LS_ENOENT);
+    replay_destroy(&buffer);
+}
+
+static void test_a_sample_that_was_not_checked_is_refused(void **s)
+{
+    (void)s;
+    struct replay *buffer =
+        create((struct replay_options){.capacity = 4, .max_batch = 1});
+    const struct sample bad[] = {sample_of("", 0, 1), sample_of("../x", 0, 1),
+                                 sample_of("a", -1, 1), sample_of("a", 0, -1),
+                                 sample_of("a", 0, 1e31)};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(replay_insert(buffer, &bad[i]), LS_EINVAL);
+    assert_int_equal(stats_of(buffer).inserted, 0);
+    replay_destroy(&buffer);
+}
+
+static void test_options_are_checked_and_named(void **s)
+{
+    (void)s;
+    static const struct {
+        const char *named;
+        struct replay_options options;
+    } cases[] = {
+        {"name", {.name = "a/b", .capacity = 2, .max_batch = 1}},
+        {"name",
+         {.name = "a-name-of-forty-three-bytes-is-one-too-long",
+          .capacity = 2,
+          .max_batch = 1}},
+        {"mode", {.name = "b", .capacity = 2, .max_batch = 1, .mode = 7}},
+        {"capacity", {.name = "b", .max_batch = 1}},
+        {"capacity",
+         {.name = "b", .capacity = REPLAY_CAPACITY_MAX + 1, .max_batch = 1}},
+        {"max_batch", {.name = "b", .capacity = 2}},
+        {"max_batch", {.name = "b", .capacity = 2, .max_batch = 3}},
+        {"staleness_limit",
+         {.name = "b", .capacity = 2, .max_batch = 1, .staleness_limit = -1}},
+        {"min_valid_ratio",
+         {.name = "b", .capacity = 2, .max_batch = 1, .min_valid_ratio = 0.5}},
+        {"min_valid_ratio",
+         {.name = "b", .capacity = 2, .max_batch = 2, .min_valid_ratio = 1.1}},
+        {"min_size_to_sample",
+         {.name = "b", .capacity = 2, .max_batch = 1, .min_size_to_sample = 3}},
+        {"samples_per_insert",
+         {.name = "b",
+          .capacity = 2,
+          .max_batch = 1,
+          .samples_per_insert = -1}},
+        {"error_buffer",
+         {.name = "b",
+          .capacity = 2,
+          .max_batch = 1,
+          .samples_per_insert = 2,
+          .error_buffer = 1.4}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct replay *buffer = NULL;
+        assert_int_equal(replay_create(&buffer, &cases[i].options), LS_EINVAL);
+        assert_non_null(strstr(ls_error_text(), cases[i].named));
+        assert_null(buffer);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fifo_gives_each_item_once_and_in_order),
+        cmocka_unit_test(test_a_batch_has_no_item_twice),
+        cmocka_unit_test(test_the_same_seed_draws_the_same),
+        cmocka_unit_test(test_items_at_the_limit_of_staleness_go),
+        cmocka_unit_test(test_one_that_comes_too_late_pushes_nothing_out),
+        cmocka_unit_test(test_a_full_buffer_pushes_the_oldest_out),
+        cmocka_unit_test(test_an_item_goes_when_it_was_drawn_often_enough),
+        cmocka_unit_test(test_nothing_is_given_below_the_valid_ratio),
+        cmocka_unit_test(test_a_batch_is_within_its_limits),
+        cmocka_unit_test(test_the_rate_limiter_keeps_both_sides_in_proportion),
+        cmocka_unit_test(test_the_rate_limiter_never_refuses_both),
+        cmocka_unit_test(test_a_priority_is_taken_by_slot_and_unique_id),
+        cmocka_unit_test(test_data_is_needed_until_its_last_part_has_gone),
+        cmocka_unit_test(test_lent_data_is_needed_until_it_is_released),
+        cmocka_unit_test(test_data_that_is_used_again_before_it_is_taken_stays),
+        cmocka_unit_test(test_at_the_end_all_data_goes),
+        cmocka_unit_test(test_a_sample_that_was_not_checked_is_refused),
+        cmocka_unit_test(test_options_are_checked_and_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

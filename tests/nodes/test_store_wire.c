@@ -1,0 +1,223 @@
+/* What the members of a store say to each other, as bytes and back. */
+#include "lockstep/call.h"
+
+#include "store_wire.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lockstep/random.h"
+
+static struct store_names names;
+static struct store_answer answer;
+
+static int read_claim(const void *data, size_t size)
+{
+    struct store_claim claim;
+    return store_claim_read(&claim, data, size);
+}
+
+static int read_names(const void *data, size_t size)
+{
+    return store_names_read(&names, data, size);
+}
+
+static int read_drop(const void *data, size_t size)
+{
+    char name[SAFE_NAME_MAX + 1];
+    return store_drop_read(name, data, size);
+}
+
+static int read_answer(const void *data, size_t size)
+{
+    return store_answer_read(&answer, data, size);
+}
+
+typedef int read_fn(const void *data, size_t size);
+static read_fn *const readers[] = {read_claim, read_names, read_drop,
+                                   read_answer};
+
+/* It is read by `reader` alone; cut or prolonged by nobody; with bytes changed
+ * by nobody wrongly, and never without end. */
+static void check_bytes(ls_writer *writer, read_fn *reader)
+{
+    const void *data;
+    size_t size;
+    unsigned char bytes[512];
+    struct ls_rng rng;
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_true(size < sizeof bytes);
+    memset(bytes, 0, sizeof bytes);
+    memcpy(bytes, data, size);
+    for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
+        assert_int_equal(readers[i](bytes, size),
+                         readers[i] == reader ? LS_OK : LS_EPROTO);
+    for (size_t i = 0; i < size; i++)
+        assert_int_equal(reader(bytes, i), LS_EPROTO);
+    assert_int_equal(reader(bytes, size + 1), LS_EPROTO);
+    ls_rng_seed(&rng, size, 0);
+    for (int i = 0; i < 20000; i++) {
+        const size_t at = ls_rng_below(&rng, size);
+        const unsigned char was = bytes[at];
+        bytes[at] = (unsigned char)ls_rng_next(&rng);
+        const int status = reader(bytes, size);
+        assert_true(status == LS_OK || status == LS_EPROTO);
+        bytes[at] = was;
+    }
+    ls_writer_destroy(&writer);
+}
+
+static ls_writer *writer_of(void)
+{
+    ls_writer *writer = NULL;
+    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    return writer;
+}
+
+static void test_a_claim_comes_back(void **state)
+{
+    (void)state;
+    const struct store_claim claim = {.name = "policy-1",
+                                      .value = {4096, UINT64_MAX},
+                                      .keep = true,
+                                      .home = UINT64_C(1) << 63};
+    ls_writer *writer = writer_of();
+    const void *data;
+    size_t size;
+    struct store_claim read;
+    store_claim_write(&claim, writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_int_equal(store_claim_read(&read, data, size), LS_OK);
+    assert_string_equal(read.name, claim.name);
+    assert_true(store_value_equal(read.value, claim.value));
+    assert_true(read.keep);
+    assert_true(read.home == claim.home);
+    check_bytes(writer, read_claim);
+}
+
+static void test_names_come_back_and_bad_ones_are_refused(void **state)
+{
+    (void)state;
+    const char *const good[] = {"a", "b.c", "d@e"};
+    const char *const bad[] = {"a", "../b"};
+    const void *data;
+    size_t size;
+    ls_writer *writer = writer_of();
+    store_names_write(good, 3, writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_int_equal(store_names_read(&names, data, size), LS_OK);
+    assert_int_equal(names.n, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(names.at[i], good[i]);
+    check_bytes(writer, read_names);
+    writer = writer_of();
+    store_names_write(bad, 2, writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_int_equal(store_names_read(&names, data, size), LS_EPROTO);
+    assert_non_null(strstr(ls_error_text(), "../b"));
+    ls_writer_clear(writer);
+    store_names_write(bad, 0, writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_int_equal(store_names_read(&names, data, size), LS_EPROTO);
+    ls_writer_destroy(&writer);
+}
+
+static void test_as_many_names_as_may_be_asked_for_fit_into_a_call(void **state)
+{
+    (void)state;
+    static char text[STORE_GET_MAX + 1][SAFE_NAME_MAX + 1];
+    static const char *pointers[STORE_GET_MAX + 1];
+    const void *data;
+    size_t size;
+    for (size_t i = 0; i <= STORE_GET_MAX; i++) {
+        (void)snprintf(text[i], sizeof text[i], "%063zu", i);
+        pointers[i] = text[i];
+        answer.values[i % STORE_GET_MAX] =
+            (struct store_value){UINT64_MAX, UINT64_MAX};
+    }
+    ls_writer *writer = writer_of();
+    store_names_write(pointers, STORE_GET_MAX, writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_true(size <= LS_CALL_DATA_MAX);
+    assert_int_equal(store_names_read(&names, data, size), LS_OK);
+    ls_writer_clear(writer);
+    store_names_write(pointers, STORE_GET_MAX + 1, writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_int_equal(store_names_read(&names, data, size), LS_EPROTO);
+    ls_writer_clear(writer);
+    answer.status = LS_OK;
+    answer.n = STORE_GET_MAX;
+    store_answer_write(&answer, writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_true(size <= LS_CALL_DATA_MAX);
+    assert_int_equal(store_answer_read(&answer, data, size), LS_OK);
+    assert_int_equal(answer.n, STORE_GET_MAX);
+    ls_writer_destroy(&writer);
+}
+
+static void test_a_drop_comes_back(void **state)
+{
+    (void)state;
+    ls_writer *writer = writer_of();
+    store_drop_write("data-1", writer);
+    check_bytes(writer, read_drop);
+}
+
+static void test_answers_come_back(void **state)
+{
+    (void)state;
+    ls_writer *writer = writer_of();
+    answer = (struct store_answer){.n = 2, .values = {{1, 2}, {3, 4}}};
+    store_answer_write(&answer, writer);
+    check_bytes(writer, read_answer);
+    writer = writer_of();
+    answer = (struct store_answer){.status = LS_EIO, .text = "the disk"};
+    store_answer_write(&answer, writer);
+    const void *data;
+    size_t size;
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_int_equal(store_answer_read(&answer, data, size), LS_OK);
+    assert_int_equal(answer.status, LS_EIO);
+    assert_string_equal(answer.text, "the disk");
+    check_bytes(writer, read_answer);
+    static const int unknown[] = {1, -99, INT32_MIN};
+    for (size_t i = 0; i < 3; i++) {
+        writer = writer_of();
+        answer.status = unknown[i];
+        store_answer_write(&answer, writer);
+        assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+        assert_int_equal(store_answer_read(&answer, data, size), LS_EPROTO);
+        ls_writer_destroy(&writer);
+    }
+}
+
+static void test_equal_bytes_are_the_same_value(void **state)
+{
+    (void)state;
+    assert_true(
+        store_value_equal(store_value_of("abc", 3), store_value_of("abcd", 3)));
+    assert_false(
+        store_value_equal(store_value_of("abc", 3), store_value_of("abd", 3)));
+    assert_true(
+        store_value_equal(store_value_of(NULL, 0), store_value_of("", 0)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_claim_comes_back),
+        cmocka_unit_test(test_names_come_back_and_bad_ones_are_refused),
+        cmocka_unit_test(
+            test_as_many_names_as_may_be_asked_for_fit_into_a_call),
+        cmocka_unit_test(test_a_drop_comes_back),
+        cmocka_unit_test(test_answers_come_back),
+        cmocka_unit_test(test_equal_bytes_are_the_same_value),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
