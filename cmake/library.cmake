@@ -1,14 +1,16 @@
 # The layers of the framework and its middleware, as one library.
 get_property(layers GLOBAL PROPERTY LOCKSTEP_LAYERS)
-set(objects)
+get_property(objects GLOBAL PROPERTY LOCKSTEP_OBJECTS)
+get_property(private GLOBAL PROPERTY LOCKSTEP_FOLDERS)
+list(TRANSFORM objects REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
 set(folders)
 foreach(layer IN LISTS layers)
-    list(APPEND objects $<TARGET_OBJECTS:lockstep_${layer}>)
     get_target_property(folder lockstep_${layer} SOURCE_DIR)
     list(APPEND folders ${folder})
 endforeach()
-set(system PkgConfig::ZMQ PkgConfig::FYAML PkgConfig::XXHASH PkgConfig::MSGPACK
-           Threads::Threads ${CMAKE_DL_LIBS} m)
+set(system PkgConfig::ZMQ PkgConfig::CZMQ PkgConfig::SODIUM PkgConfig::FYAML
+           PkgConfig::XXHASH PkgConfig::MSGPACK Threads::Threads
+           ${CMAKE_DL_LIBS} m)
 
 # What it installs: every header in a layer's include/, and the two of nodes/
 # that outside programs and plugins need.
@@ -40,7 +42,5 @@ add_dependencies(headers_alone lockstep_verify_interface_header_sets)
 # The same with every internal function in reach, for the tests.
 add_library(lockstep_static STATIC ${objects})
 target_link_libraries(lockstep_static PUBLIC ${system})
-foreach(folder IN LISTS folders)
-    target_include_directories(lockstep_static PUBLIC
-                               ${folder}/include ${folder})
-endforeach()
+list(TRANSFORM folders APPEND /include OUTPUT_VARIABLE public)
+target_include_directories(lockstep_static PUBLIC ${public} ${private})

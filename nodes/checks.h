@@ -5,7 +5,7 @@
  *   named    who fails by another says by whom
  *   alike    who fail in the same epoch do so with the same status and name the
  *            same node, if they know each other and one member came or went;
- *            deadlines, and who counts whom, are each one's own
+ *            whom a deadline names, and who counts whom, are each one's own
  *   bound    no wait lasts longer than its deadline
  *   events   a reliable event is got once and in order, and missed only by one
  *            that its sender held for lost, or that held the sender for it

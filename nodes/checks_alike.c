@@ -27,7 +27,9 @@ static bool has_met(const struct member_life *member,
 
 static bool are_alike(const struct failure *a, const struct failure *b)
 {
-    return a->status == b->status && a->named == b->named;
+    /* One whose own time ran out names whom it missed, the others name it. */
+    return a->status == b->status &&
+           (a->named == b->named || a->status == LS_ETIMEDOUT);
 }
 
 static void compare(checks *self, const struct failure *a,
@@ -57,7 +59,8 @@ void checks_note_failure(struct member_life *member, int status)
                               .status = status,
                               .entered_at = member->entered_at,
                               .previous = state->failures};
-    if ((status != LS_ELOST && status != LS_EABORTED) ||
+    if ((status != LS_ELOST && status != LS_EABORTED &&
+         status != LS_ETIMEDOUT) ||
         !read_text(ls_error_text(), &failure.epoch, &failure.named))
         return;
     for (const struct failure *other = state->failures; other != NULL;

@@ -139,20 +139,29 @@ static int set_signals(posix_spawnattr_t *attributes)
     return failed;
 }
 
-static int set_descriptors(posix_spawn_file_actions_t *actions, int report_fd,
-                           int line_fd)
+/* What a node is given. */
+struct descriptors {
+    int report, line;
+    int secret; /* -1: none */
+};
+
+static int set_descriptors(posix_spawn_file_actions_t *actions,
+                           const struct descriptors *given)
 {
     int failed = posix_spawn_file_actions_addopen(actions, STDIN_FILENO,
                                                   "/dev/null", O_RDONLY, 0);
     if (failed == 0)
-        failed =
-            posix_spawn_file_actions_adddup2(actions, line_fd, STDOUT_FILENO);
+        failed = posix_spawn_file_actions_adddup2(actions, given->line,
+                                                  STDOUT_FILENO);
     if (failed == 0)
-        failed =
-            posix_spawn_file_actions_adddup2(actions, line_fd, STDERR_FILENO);
+        failed = posix_spawn_file_actions_adddup2(actions, given->line,
+                                                  STDERR_FILENO);
     if (failed == 0)
-        failed = posix_spawn_file_actions_adddup2(actions, report_fd,
+        failed = posix_spawn_file_actions_adddup2(actions, given->report,
                                                   CHILD_REPORT_FD);
+    if (failed == 0 && given->secret >= 0)
+        failed = posix_spawn_file_actions_adddup2(actions, given->secret,
+                                                  CHILD_SECRET_FD);
     return failed;
 }
 
@@ -166,7 +175,8 @@ static const char *program(char *path, size_t size)
     return access(path, X_OK) == 0 ? path : "/proc/self/exe";
 }
 
-static int spawn(pid_t *pid, char *const argv[], int report_fd, int line_fd)
+static int spawn(pid_t *pid, char *const argv[],
+                 const struct descriptors *given)
 {
     char path[4096];
     posix_spawnattr_t attributes;
@@ -181,7 +191,7 @@ static int spawn(pid_t *pid, char *const argv[], int report_fd, int line_fd)
     }
     failed = set_signals(&attributes);
     if (failed == 0)
-        failed = set_descriptors(&actions, report_fd, line_fd);
+        failed = set_descriptors(&actions, given);
     if (failed == 0)
         failed = posix_spawn(pid, program(path, sizeof path), &actions,
                              &attributes, argv, environ);
@@ -226,14 +236,17 @@ static int listen_to(child *self)
     return status;
 }
 
-static int start_with_pipes(child *self, char *const argv[], int reports[2],
-                            int lines[2])
+static int start_with_pipes(child *self, char *const argv[], int secret_fd,
+                            int reports[2], int lines[2])
 {
     int status = open_pipe(reports);
     if (status == LS_OK)
         status = open_pipe(lines);
     if (status == LS_OK)
-        status = spawn(&self->pid, argv, reports[WRITE], lines[WRITE]);
+        status = spawn(&self->pid, argv,
+                       &(struct descriptors){.report = reports[WRITE],
+                                             .line = lines[WRITE],
+                                             .secret = secret_fd});
     if (status != LS_OK) {
         close_pipe(reports);
         close_pipe(lines);
@@ -247,7 +260,7 @@ static int start_with_pipes(child *self, char *const argv[], int reports[2],
     return listen_to(self);
 }
 
-int child_start(child **out, char *const argv[], size_t index,
+int child_start(child **out, char *const argv[], int secret_fd, size_t index,
                 supervisor *watcher)
 {
     child *self = calloc(1, sizeof *self);
@@ -261,7 +274,7 @@ int child_start(child **out, char *const argv[], size_t index,
         return status;
     }
     int reports[2] = {-1, -1}, lines[2] = {-1, -1};
-    status = start_with_pipes(self, argv, reports, lines);
+    status = start_with_pipes(self, argv, secret_fd, reports, lines);
     if (status != LS_OK) {
         ls_mutex_fini(&self->mutex);
         free(self);

@@ -1,7 +1,8 @@
 /* child.h - a node as a process, and the threads that listen to it.
  *
  * What it writes to stdout and stderr comes back as lines, what it reports on
- * descriptor 3 as reports; when it is gone and all of that has been read, its
+ * descriptor 3 as reports; from descriptor 4 it may read the secret of its run.
+ * When it is gone and all of that has been read, its
  * end is noted. */
 #ifndef LOCKSTEP_CHILD_H
 #define LOCKSTEP_CHILD_H
@@ -9,16 +10,18 @@
 #include "supervise.h"
 
 #define CHILD_REPORT_FD 3
+#define CHILD_SECRET_FD 4
 
 typedef struct child child;
 
 /* argv: NULL at its end; argv[0] is only its name: what runs is this program.
+ * secret_fd: to be its CHILD_SECRET_FD; borrow; -1: none.
  * out:    own; written on success only; give it to child_destroy().
  * Errors: LS_EIO with the system's reason; LS_EAGAIN; LS_ENOMEM.
  * Thread: the one that lives as long as the program: on Linux a child hears of
  *         its parent's death when the thread that made it ends. */
-LS_MUST_USE int child_start(child **out, char *const argv[], size_t index,
-                            supervisor *watcher);
+LS_MUST_USE int child_start(child **out, char *const argv[], int secret_fd,
+                            size_t index, supervisor *watcher);
 
 /* Send a signal, unless it is gone. Thread: any. */
 void child_kill(child *child, int signal);

@@ -15,6 +15,13 @@ int command_failed(int status)
     return ls_status_exit_code(status);
 }
 
+void command_warn(const struct plan *plan)
+{
+    const char *text = plan_security_warning(plan);
+    if (text != NULL)
+        (void)fprintf(stderr, "lockstep: %s\n", text);
+}
+
 /* Every problem of a file. */
 static void print_report(const char *report)
 {

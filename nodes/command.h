@@ -15,6 +15,11 @@ int command_check(const struct options *options);
 int command_sim(const struct options *options);
 int command_call(const struct options *options);
 int command_bench(const struct options *options);
+int command_keygen(const struct options *options);
+
+/* Say on stderr what the user should know before the nodes of this plan start.
+ */
+void command_warn(const struct plan *plan);
 
 /* Say on stderr why the program ends: the last error. Returns its exit code. */
 int command_failed(int status);

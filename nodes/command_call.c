@@ -242,6 +242,8 @@ static int call(const struct options *options, const struct plan *plan,
     const int status = guest_join(
         &guest, &(struct guest_options){.plan = plan,
                                         .host = question->host,
+                                        .id = options->id,
+                                        .has_id = options->has_id,
                                         .bind = options->bind,
                                         .advertise = options->advertise,
                                         .attach = options->attach,

@@ -14,6 +14,7 @@
 
 #include "command.h"
 #include "node_run.h"
+#include "node_security.h"
 #include "render.h"
 #include "signal_name.h"
 #include "watchdog.h"
@@ -30,12 +31,13 @@ static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
 struct hosted {
     struct setup setup;
     size_t index;
-    render *shown;       /* own; of a node that runs alone */
-    report_pipe *pipe;   /* own; of one that `run` has started */
-    watchdog *dog;       /* own */
-    node_run *run;       /* own */
-    volatile int signal; /* that asked it to end; the watch is over when this
-                          * is read */
+    render *shown;         /* own; of a node that runs alone */
+    report_pipe *pipe;     /* own; of one that `run` has started */
+    watchdog *dog;         /* own */
+    ls_security *security; /* own */
+    node_run *run;         /* own */
+    volatile int signal;   /* that asked it to end; the watch is over when this
+                            * is read */
 };
 
 static void on_signal(void *self, int signal)
@@ -74,6 +76,16 @@ static int follow_parent(long parent)
     return LS_OK;
 }
 
+static int copy_attach(const struct plan *plan, const struct options *options,
+                       struct plan_endpoints *out)
+{
+    int status = LS_OK;
+    for (size_t i = 0; i < options->n_attach && status == LS_OK; i++)
+        status = plan_copy_address(plan, options->attach[i],
+                                   out->attach[out->n_attach++]);
+    return status;
+}
+
 /* What the command line says goes before what the file says. */
 static int find_endpoints(const struct hosted *hosted,
                           const struct options *options,
@@ -103,13 +115,11 @@ static int find_endpoints(const struct hosted *hosted,
             return ls_error(LS_EINVAL, "--attach: at most %d of them",
                             PLAN_ATTACH_MAX);
         faulty = options->attach[i];
-        fault = plan_endpoint_fault(faulty, false);
-        (void)snprintf(out->attach[out->n_attach++], LS_ENDPOINT_MAX + 1, "%s",
-                       faulty);
+        fault = plan_address_fault(faulty);
     }
     if (fault != NULL)
         return ls_error(LS_EINVAL, "%s: %s", faulty, fault);
-    return LS_OK;
+    return copy_attach(plan, options, out);
 }
 
 /* The first node may be the one that is attached to; the others must know
@@ -184,10 +194,23 @@ static int create_run(struct hosted *hosted, const struct options *options,
                                              .plugin = hosted->setup.plugin,
                                              .endpoints = endpoints,
                                              .sink = sink,
+                                             .security = hosted->security,
                                              .generation = options->generation,
                                              .gone = gone,
                                              .n_gone = n_gone,
                                          });
+}
+
+static int open_security(struct hosted *hosted, const struct options *options)
+{
+    struct run_secret secret;
+    int status = run_secret_read(&secret, options->secret_fd);
+    if (status != LS_OK)
+        return status;
+    status = node_security_open(&hosted->security, &hosted->setup.plan,
+                                options->id, &secret);
+    run_secret_wipe(&secret);
+    return status;
 }
 
 static int prepare(struct hosted *hosted, const struct options *options)
@@ -199,6 +222,8 @@ static int prepare(struct hosted *hosted, const struct options *options)
         status = find_endpoints(hosted, options, &endpoints);
     if (status == LS_OK)
         status = check_endpoints(hosted, &endpoints, options);
+    if (status == LS_OK)
+        status = open_security(hosted, options);
     if (status == LS_OK)
         status = make_sink(hosted, options, &sink);
     if (status == LS_OK)
@@ -242,11 +267,14 @@ int command_node(const struct options *options)
         return ls_status_exit_code(status);
     if (options->parent != 0)
         plan_set_run(&hosted.setup.plan, options->parent);
+    else
+        command_warn(&hosted.setup.plan);
     status = prepare(&hosted, options);
     const int exit_code = status == LS_OK
                               ? go(&hosted, options->parent != 0 ? 1 : N_ENDS)
                               : command_failed(status);
     node_run_destroy(&hosted.run);
+    ls_security_destroy(&hosted.security);
     watchdog_destroy(&hosted.dog);
     render_destroy(&hosted.shown);
     report_pipe_destroy(&hosted.pipe);

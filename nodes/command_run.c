@@ -7,6 +7,7 @@
 #include "command.h"
 #include "processes.h"
 #include "render.h"
+#include "run_secret.h"
 #include "simulated.h"
 #include "supervise.h"
 #include "threads.h"
@@ -37,12 +38,13 @@ static void on_signal(void *self, int signal)
 }
 
 static int run_processes(const struct options *options,
-                         const struct setup *setup, supervisor *watcher,
+                         const struct setup *setup,
+                         const struct run_secret *secret, supervisor *watcher,
                          bool *left)
 {
     processes *launched = NULL;
     const int status =
-        processes_create(&launched, options, &setup->plan, watcher);
+        processes_create(&launched, options, &setup->plan, secret, watcher);
     if (status != LS_OK)
         return command_failed(status);
     const struct launcher launcher = processes_launcher(launched);
@@ -54,10 +56,11 @@ static int run_processes(const struct options *options,
 }
 
 static int run_threads(const struct options *options, const struct setup *setup,
-                       supervisor *watcher, bool *left)
+                       const struct run_secret *secret, supervisor *watcher,
+                       bool *left)
 {
     threads *launched = NULL;
-    const int status = threads_create(&launched, setup, watcher);
+    const int status = threads_create(&launched, setup, secret, watcher);
     if (status != LS_OK)
         return command_failed(status);
     const struct launcher launcher = threads_launcher(launched);
@@ -85,9 +88,13 @@ static int run_watched(const struct options *options, const struct setup *setup,
         options->timeout_s < INT_MAX / 1000 - STOP_MS)
         watchdog_set(watched.dog, (int)(options->timeout_s * 1000.0) + STOP_MS,
                      ls_status_exit_code(LS_ETIMEDOUT), not_stopped);
-    const int exit_code = options->as == AS_THREADS
-                              ? run_threads(options, setup, watcher, left)
-                              : run_processes(options, setup, watcher, left);
+    struct run_secret secret;
+    run_secret_make(&secret, &setup->plan);
+    const int exit_code =
+        options->as == AS_THREADS
+            ? run_threads(options, setup, &secret, watcher, left)
+            : run_processes(options, setup, &secret, watcher, left);
+    run_secret_end(&secret, &setup->plan);
     ls_signal_unwatch(&signals);
     watchdog_destroy(&watched.dog);
     return exit_code;
@@ -191,6 +198,7 @@ int command_run(const struct options *options)
         setup_fini(&setup);
         return exit_code;
     }
+    command_warn(&setup.plan);
     plan_set_run(&setup.plan, (long)getpid());
     bool left = false;
     const int exit_code = run_plan(options, &setup, &left);

@@ -216,12 +216,13 @@ static int run_once(company *self)
     return status;
 }
 
-/* What a run may end with when a node was lost: itself, by another's word, or
- * because nodes differ for a moment in who is there. */
+/* What a run may end with when a node was lost: itself, by another's word,
+ * because nodes differ for a moment in who is there, or because one has waited
+ * for it so long that it gave up, and all with it. */
 static bool may_be_loss(int status)
 {
     return status == LS_ELOST || status == LS_EABORTED ||
-           status == LS_EMISMATCH;
+           status == LS_EMISMATCH || status == LS_ETIMEDOUT;
 }
 
 /* A cancel by others than this file. */

@@ -5,40 +5,81 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node_security.h"
 #include "run_file.h"
 
 /* What a guest is created with, and the texts of that. */
 struct invitation {
     struct ls_node_options options;
     char bind[LS_ENDPOINT_MAX + 1];
-    char attach[PLAN_ATTACH_MAX][LS_ENDPOINT_MAX + 1];
+    char attach[PLAN_ATTACH_MAX][PLAN_ADDRESS_MAX];
     const char *attach_list[PLAN_ATTACH_MAX];
     uint32_t members[2]; /* itself, and the host */
+    bool running;        /* a run of the plan goes on here */
 };
 
-/* An id that no node of the plan has. Two guests that have the same are told
- * so; of so many ids that does not happen. */
-static uint32_t choose_id(const struct plan *plan)
+static bool is_taken(const struct plan *plan, uint32_t id)
 {
-    uint32_t id;
-    bool taken;
-    do {
-        id = (uint32_t)ls_entropy(ls_runtime_threads());
-        taken = false;
-        for (size_t i = 0; i < plan->n_nodes; i++)
-            taken = taken || plan->nodes[i].id == id;
-    } while (taken);
-    return id;
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        if (plan->nodes[i].id == id)
+            return true;
+    }
+    return false;
 }
 
-static void add_address(struct invitation *to, const char *endpoint)
+/* An id that no node of the plan has. Two guests that have the same are told
+ * so; of so many ids that does not happen. With keys a guest is who its key
+ * says. */
+static int choose_id(const struct guest_options *options, uint32_t *out)
+{
+    const struct plan *plan = options->plan;
+    if (options->has_id && is_taken(plan, options->id))
+        return ls_error(LS_EINVAL,
+                        "--id %" PRIu32 ": that is a node of %s; a guest needs "
+                        "an id of its own",
+                        options->id, plan->path);
+    if (!options->has_id && plan_has_keys(plan))
+        return ls_error(LS_EINVAL,
+                        "%s asks for keys: say --id N, as which "
+                        "\"lockstep keygen %s --id N\" has made one",
+                        plan->path, plan->security.keys);
+    *out = options->id;
+    while (!options->has_id &&
+           is_taken(plan, *out = (uint32_t)ls_entropy(ls_runtime_threads())))
+        continue;
+    return LS_OK;
+}
+
+/* Where the next address goes; it counts once it is written. */
+static char *next_address(struct invitation *to)
 {
     const size_t n = to->options.n_attach;
-    if (endpoint[0] == '\0' || n == PLAN_ATTACH_MAX)
-        return;
-    (void)snprintf(to->attach[n], sizeof to->attach[n], "%s", endpoint);
     to->attach_list[n] = to->attach[n];
-    to->options.n_attach = n + 1;
+    return to->attach[n];
+}
+
+static void add_address(struct invitation *to, const struct plan *plan,
+                        size_t index, const char *endpoint)
+{
+    if (endpoint[0] == '\0' || to->options.n_attach == PLAN_ATTACH_MAX)
+        return;
+    plan_put_address(plan, index, endpoint, next_address(to));
+    to->options.n_attach++;
+}
+
+/* One that the user gave. */
+static int add_given(struct invitation *to, const struct plan *plan,
+                     const char *address)
+{
+    const char *fault = plan_address_fault(address);
+    if (fault != NULL)
+        return ls_error(LS_EINVAL, "--attach %s: %s", address, fault);
+    if (to->options.n_attach == PLAN_ATTACH_MAX)
+        return ls_error(LS_EINVAL, "--attach: at most %d of them",
+                        PLAN_ATTACH_MAX);
+    const int status = plan_copy_address(plan, address, next_address(to));
+    to->options.n_attach += status == LS_OK;
+    return status;
 }
 
 /* The one to begin with: the hub of a star relays, in a mesh anyone will do. */
@@ -61,12 +102,15 @@ static int find_by_file(const struct guest_options *options,
     const int status = run_file_read(file, plan);
     for (size_t pass = 0; pass < (star ? 1 : 2) && status == LS_OK; pass++) {
         for (size_t i = 0; i < file->n_nodes; i++) {
-            if ((file->nodes[i].id == first) == (pass == 0))
-                add_address(out, file->nodes[i].endpoint);
+            size_t index;
+            if ((file->nodes[i].id == first) == (pass == 0) &&
+                plan_find(plan, file->nodes[i].id, &index) == LS_OK)
+                add_address(out, plan, index, file->nodes[i].endpoint);
         }
     }
     if (status == LS_OK)
         out->options.config_hash = file->hash;
+    out->running = status == LS_OK;
     free(file);
     return status;
 }
@@ -87,7 +131,7 @@ static int find_by_plan(const struct guest_options *options,
                                   : endpoints.bind;
         if (plan_endpoint_fault(address, false) == NULL &&
             (i == 0 || wanted[1] != wanted[0]))
-            add_address(out, address);
+            add_address(out, plan, wanted[i], address);
     }
     return LS_OK;
 }
@@ -96,15 +140,13 @@ static int find_nodes(const struct guest_options *options,
                       struct invitation *out)
 {
     const struct plan *plan = options->plan;
+    int status = LS_OK;
     out->options.config_hash = plan->hash;
-    for (size_t i = 0; i < options->n_attach; i++) {
-        const char *fault = plan_endpoint_fault(options->attach[i], false);
-        if (fault != NULL)
-            return ls_error(LS_EINVAL, "--attach %s: %s", options->attach[i],
-                            fault);
-        add_address(out, options->attach[i]);
-    }
-    int status = find_by_file(options, out);
+    for (size_t i = 0; i < options->n_attach && status == LS_OK; i++)
+        status = add_given(out, plan, options->attach[i]);
+    if (status != LS_OK)
+        return status;
+    status = find_by_file(options, out);
     if (status == LS_ENOENT && out->options.n_attach == 0)
         status = find_by_plan(options, out);
     else if (status == LS_ENOENT)
@@ -132,7 +174,7 @@ static int choose_bind(const struct guest_options *options, struct guest *guest,
         (void)snprintf(out->bind, sizeof out->bind, "%s", options->bind);
         return LS_OK;
     }
-    if (strncmp(out->attach[0], "ipc:", 4) != 0) {
+    if (strncmp(plan_address_endpoint(out->attach[0]), "ipc:", 4) != 0) {
         (void)snprintf(out->bind, sizeof out->bind, "tcp://127.0.0.1:%d-%d",
                        world->last_port - half, world->last_port);
         return LS_OK;
@@ -152,13 +194,17 @@ static int invite(const struct guest_options *options, struct guest *guest,
     memset(out, 0, sizeof *out);
     ls_node_options_init(&out->options);
     out->options.attach = out->attach_list;
-    int status = find_nodes(options, out);
+    int status = choose_id(options, &out->members[0]);
+    if (status == LS_OK)
+        status = find_nodes(options, out);
     if (status == LS_OK)
         status = choose_bind(options, guest, out);
+    if (status == LS_OK)
+        status = node_security_open_guest(&guest->security, plan,
+                                          out->members[0], out->running);
     if (status != LS_OK)
         return status;
     const int64_t left = options->deadline - ls_now(runtime);
-    out->members[0] = choose_id(plan);
     out->members[1] = plan->nodes[options->host].id;
     out->options.job = plan->job;
     out->options.id = out->members[0];
@@ -173,6 +219,7 @@ static int invite(const struct guest_options *options, struct guest *guest,
         left > 0 ? (int)(left / LS_NS_PER_MS) + 1 : 1;
     out->options.heartbeat_ms = plan->world.heartbeat_ms;
     out->options.silence_ms = plan->world.silence_ms;
+    out->options.security = guest->security;
     out->options.insecure = plan->world.insecure;
     return LS_OK;
 }
@@ -210,5 +257,6 @@ void guest_leave(struct guest *guest)
 {
     ls_calls_close(&guest->calls);
     ls_node_destroy(&guest->node);
+    ls_security_destroy(&guest->security);
     socket_folder_remove(&guest->folder);
 }

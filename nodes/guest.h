@@ -15,6 +15,9 @@
 struct guest_options {
     const struct plan *plan; /* borrow */
     size_t host;             /* index of the node that it wants to call */
+    /* With keys: whose key it has; else it takes an id that is free. */
+    uint32_t id;
+    bool has_id;
     /* As of `lockstep node`; NULL, 0: found in the run's file, else in the
      * plan. Borrow. */
     const char *bind, *advertise;
@@ -24,16 +27,17 @@ struct guest_options {
 };
 
 struct guest {
-    ls_node *node;   /* own */
-    ls_calls *calls; /* own */
+    ls_node *node;         /* own */
+    ls_calls *calls;       /* own */
+    ls_security *security; /* own */
     struct socket_folder folder;
 };
 
 /* Join, and wait for the host.
  * out:    written on success only; give it to guest_leave().
- * Errors: LS_ECONFIG where the nodes are cannot be known; LS_EUNREACHABLE the
- *         host was not found in time; those of ls_node_start() and
- *         ls_calls_open(). */
+ * Errors: LS_EINVAL its id; LS_ECONFIG where the nodes are cannot be known;
+ *         LS_EUNREACHABLE the host was not found in time; those of
+ *         node_security_open_guest(), ls_node_start() and ls_calls_open(). */
 LS_MUST_USE int guest_join(struct guest *out,
                            const struct guest_options *options);
 void guest_leave(struct guest *guest);

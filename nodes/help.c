@@ -17,6 +17,8 @@ static const char overview[] =
     "  lockstep call job.yaml 2 stats         ask a node of a run that goes "
     "on\n"
     "  lockstep bench learner                 is the learner kept busy?\n"
+    "  lockstep keygen keys job.yaml          a key for each node, for hosts "
+    "apart\n"
     "\n"
     "A job is one YAML file: which nodes there are, how they find each other,\n"
     "and what they train. Begin with a copy of configs/cartpole.yaml and\n"
@@ -25,8 +27,8 @@ static const char overview[] =
     "  lockstep run mine.yaml --set nodes.1.count=5    try another value\n"
     "  lockstep run mine.yaml --seed 7 --json          for a script\n"
     "\n"
-    "More: lockstep help run | node | check | sim | call | bench | faults |\n"
-    "      config\n"
+    "More: lockstep help run | node | check | sim | call | bench | keygen |\n"
+    "      faults | config | security\n"
     "      lockstep --version\n"
     "      LS_LOG=info lockstep run …       what the nodes do, line by line\n"
     "\n"
@@ -89,7 +91,9 @@ static const char on_node[] =
     "                      tcp://127.0.0.1:21500-21999  the first free one\n"
     "                      ipc:///run/user/1000/a.ipc   a socket file\n"
     "  --advertise E     what the others dial, where that is not the same\n"
-    "  --attach E        a peer's endpoint; may be given several times\n"
+    "  --attach E        a peer's endpoint; may be given several times; with\n"
+    "                    keys, and where the file does not say who is there,\n"
+    "                    its id before it: 0@tcp://learner:21500\n"
     "  --generation N    it is the N-th restart of this node: a learner goes\n"
     "                    on from its checkpoint, a collector explores anew\n"
     "  --seed, --set, --out, --json   as for run; seed and settings must be\n"
@@ -198,6 +202,7 @@ static const char on_call[] =
     "  --channel N       call it under another channel than the job's\n"
     "  --json            one line: state, code, and data or message\n"
     "  --attach E        where a node of the job listens\n"
+    "  --id N            with keys: whose key the caller has\n"
     "  --bind E, --advertise E   where the nodes reach the caller, when they "
     "are\n"
     "                    on other hosts\n"
@@ -238,6 +243,41 @@ static const char on_bench[] =
     "  --json            one line of JSON on stdout\n"
     "\n"
     "docs/learner.md tells how to choose the sizes.\n";
+
+static const char on_keygen[] =
+    "lockstep keygen DIR - keys for nodes that run on several hosts\n"
+    "\n"
+    "  lockstep keygen keys job.yaml         for every node of a job\n"
+    "  lockstep keygen keys job.yaml --id 5  for one that was added\n"
+    "  lockstep keygen keys --id 3 --id 4    without a job: any role, any "
+    "labels\n"
+    "  lockstep keygen keys --enrolment      for nodes that ask for an id\n"
+    "\n"
+    "Each node gets two files in DIR, which is made if it is not there:\n"
+    "\n"
+    "  node-3.cert          which key node 3 has, and what it may call "
+    "itself:\n"
+    "                       every node needs those of all others\n"
+    "  node-3.cert_secret   its secret key: for node 3 alone\n"
+    "\n"
+    "Each host gets all certificates, and the secrets of its own nodes:\n"
+    "\n"
+    "  scp -p keys/*.cert keys/node-3.cert_secret box3:keys/\n"
+    "\n"
+    "Nothing is overwritten: to give a node a new key, remove its two files "
+    "first.\n"
+    "To keep a node out, remove its certificate from the folders of the "
+    "others.\n"
+    "\n"
+    "  --id N            a node; may be given several times. With CONFIG: "
+    "only\n"
+    "                    these of its nodes\n"
+    "  --enrolment       enrolment.cert_secret for all who may ask for an id,\n"
+    "                    enrolment.cert for those who give them out\n"
+    "  --set key=value, --nodes N   as for run; with CONFIG\n"
+    "  --json            one line that lists what was written\n"
+    "\n"
+    "What protects from what: docs/security.md.\n";
 
 static const char on_faults[] =
     "--faults F - what goes wrong in a simulation: a name, or a file\n"
@@ -293,7 +333,8 @@ static const char on_config[] =
     "    step_timeout_s: 60     for any wait within an iteration\n"
     "    heartbeat_ms: 250\n"
     "    silence_ms: 2000       after it a peer is lost\n"
-    "    insecure: false        true: allow tcp beyond this machine\n"
+    "    insecure: false        true: nobody is asked who he is\n"
+    "  security: {mode: plain}  lockstep help security\n"
     "  nodes:\n"
     "    - role: learner        exactly one, but with a coordinator\n"
     "    - {role: collector, count: 3}\n"
@@ -349,13 +390,38 @@ static const char on_config[] =
     "  env: {…}                 the plugin's own\n"
     "  policy: {…}              the plugin's own\n";
 
+static const char on_security[] =
+    "The section `security` of a configuration: who may speak to the nodes\n"
+    "\n"
+    "  security:\n"
+    "    mode: plain            who knows the secret: `run` makes one for its\n"
+    "                           nodes and for lockstep call; nodes that are\n"
+    "                           started one by one have that of their job, on\n"
+    "                           this machine and for this user\n"
+    "    mode: curve            who has a key; what is sent is encrypted. For\n"
+    "                           several hosts\n"
+    "    keys: keys             with curve: the folder of the keys, as seen\n"
+    "                           from the folder of this file\n"
+    "    allow: [10.0.0.7]      then nobody comes in from another address;\n"
+    "                           \"\" is whoever comes over ipc\n"
+    "    deny: [10.0.0.8]       nobody comes in from these\n"
+    "\n"
+    "  lockstep keygen keys job.yaml             a key for each of its nodes\n"
+    "  lockstep keygen keys --id 100             and one for a guest, which\n"
+    "  lockstep call job.yaml 0 ping --id 100    asks with it\n"
+    "\n"
+    "With `world: {insecure: true}` in its place nobody is asked: whoever\n"
+    "reaches the nodes may speak, and nothing is encrypted. That is for a\n"
+    "network that is yours alone. More in docs/security.md.\n";
+
 static const struct topic {
     const char *name;
     const char *text;
 } topics[] = {
-    {"run", on_run},       {"node", on_node},     {"check", on_check},
-    {"sim", on_sim},       {"call", on_call},     {"bench", on_bench},
-    {"faults", on_faults}, {"config", on_config},
+    {"run", on_run},           {"node", on_node},     {"check", on_check},
+    {"sim", on_sim},           {"call", on_call},     {"bench", on_bench},
+    {"faults", on_faults},     {"config", on_config}, {"keygen", on_keygen},
+    {"security", on_security},
 };
 #define N_TOPICS (sizeof topics / sizeof topics[0])
 
@@ -379,8 +445,8 @@ int help_print(FILE *to, const char *topic)
                     nearest != NULL ? nearest : "",
                     nearest != NULL
                         ? "\"?"
-                        : ": run, node, check, sim, call, bench, faults, "
-                          "config");
+                        : ": run, node, check, sim, call, bench, keygen, "
+                          "faults, config, security");
 }
 
 void help_print_short(FILE *to)

@@ -24,6 +24,8 @@ int main(int argc, char **argv)
         return command_call(&options);
     case COMMAND_BENCH:
         return command_bench(&options);
+    case COMMAND_KEYGEN:
+        return command_keygen(&options);
     case COMMAND_VERSION:
         printf("lockstep %s\n", version_text());
         return 0;

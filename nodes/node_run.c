@@ -20,7 +20,8 @@ struct node_run {
     size_t index;
     struct plan_endpoints endpoints;
     struct report_sink sink;
-    ls_runtime *runtime; /* borrow */
+    ls_runtime *runtime;   /* borrow */
+    ls_security *security; /* borrow */
     const struct work_kind *kind;
     void *work;        /* own */
     uint32_t *members; /* own; ids of the world: n_members */
@@ -76,6 +77,7 @@ int node_run_create(node_run **out, const struct node_run_options *options)
     run->index = index;
     run->endpoints = *options->endpoints;
     run->sink = options->sink;
+    run->security = options->security;
     run->runtime =
         options->runtime != NULL ? options->runtime : ls_runtime_threads();
     int status = ls_mutex_init(&run->mutex, run->runtime);
@@ -172,11 +174,24 @@ static int create_node(node_run *run)
     options.start_timeout_ms = plan->world.start_timeout_ms;
     options.heartbeat_ms = plan->world.heartbeat_ms;
     options.silence_ms = plan->world.silence_ms;
+    options.security = run->security;
     options.insecure = plan->world.insecure;
     options.runtime = run->runtime;
     const int status = ls_node_create(&run->node, &options);
     /* What the node refuses stood in the file, or on the command line. */
     return status == LS_EINVAL ? LS_ECONFIG : status;
+}
+
+/* A guest may ask, and not end the run. */
+static int guard_finish(node_run *run)
+{
+    int status = LS_OK;
+    for (size_t i = 0; i < run->plan->n_nodes && status == LS_OK; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "%" PRIu32, run->plan->nodes[i].id);
+        status = ls_event_allow(run->node, LS_FINISH_EVENT, id);
+    }
+    return status;
 }
 
 /* The pipeline stands before the node listens: what its steps hear of the
@@ -219,6 +234,8 @@ static int join_world(node_run *run)
 static int live(node_run *run)
 {
     int status = create_node(run);
+    if (status == LS_OK)
+        status = guard_finish(run);
     if (status == LS_OK)
         status =
             node_calls_open(&run->calls, run->node, plan_channel(run->plan));
@@ -264,6 +281,21 @@ static void write_losses(ls_node *node, char *text, size_t size)
     }
 }
 
+/* Of all that was refused here, what was so most often. */
+static void write_refusal(ls_node *node, char *text, size_t size)
+{
+    struct ls_refusal rows[32];
+    const struct ls_refusal *worst = NULL;
+    const size_t n = ls_node_refusals(node, rows, 32);
+    text[0] = '\0';
+    for (size_t i = 0; i < n && i < 32; i++)
+        worst = worst == NULL || rows[i].n > worst->n ? &rows[i] : worst;
+    if (worst != NULL)
+        (void)snprintf(text, size, "%s: %s",
+                       worst->who[0] != '\0' ? worst->who : "somebody",
+                       worst->why);
+}
+
 /* Counters and traffic, as they are before the node leaves. */
 static struct report last_report(node_run *run, int status)
 {
@@ -288,6 +320,7 @@ static struct report last_report(node_run *run, int status)
     report.slowest = stats.slowest;
     report.slowest_ns = stats.slowest_ns;
     write_losses(run->node, report.losses, sizeof report.losses);
+    write_refusal(run->node, report.refusal, sizeof report.refusal);
     return report;
 }
 

@@ -18,7 +18,9 @@ struct node_run_options {
     const struct plugin *plugin; /* borrow; NULL: members need none */
     const struct plan_endpoints *endpoints; /* copied */
     struct report_sink sink;                /* called from the thread of go */
-    ls_runtime *runtime; /* borrow; NULL: ls_runtime_threads() */
+    ls_runtime *runtime;   /* borrow; NULL: ls_runtime_threads() */
+    ls_security *security; /* borrow; NULL: it is known who speaks: within a
+                            * process, and in a simulation */
     struct node_watch watch;
 
     /* Of a node that is started again: how often it was before, and the ids of

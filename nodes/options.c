@@ -23,11 +23,13 @@ enum option_kind {
     OPTION_FIRST,
     OPTION_SABOTAGE,
     OPTION_BENCH, /* read by options_bench() */
+    OPTION_ENROLMENT,
     OPTION_ID,
     OPTION_BIND,
     OPTION_ADVERTISE,
     OPTION_ATTACH,
     OPTION_REPORT_FD,
+    OPTION_SECRET_FD,
     OPTION_PARENT,
     OPTION_GENERATION,
     OPTION_GONE,
@@ -42,6 +44,7 @@ enum option_kind {
 #define ON_SIM   (ON(COMMAND_RUN) | ON(COMMAND_SIM))
 #define ON_JOIN  (ON(COMMAND_NODE) | ON(COMMAND_CALL))
 #define ON_BENCH ON(COMMAND_BENCH)
+#define ON_KEYS  ON(COMMAND_KEYGEN)
 
 /* A day. */
 #define WAIT_MS_MAX 86400000
@@ -53,10 +56,10 @@ static const struct option_spec {
     unsigned on;       /* the commands that take it */
 } specs[] = {
     {"--seed", OPTION_SEED, "a number", ON_ALL},
-    {"--set", OPTION_SET, "key=value", ON_ALL},
+    {"--set", OPTION_SET, "key=value", ON_ALL | ON_KEYS},
     {"--out", OPTION_OUT, "a folder", ON_ALL},
-    {"--json", OPTION_JSON, NULL, ON_ALL | ON_BENCH},
-    {"--nodes", OPTION_NODES, "a number of nodes", ON_ALL},
+    {"--json", OPTION_JSON, NULL, ON_ALL | ON_BENCH | ON_KEYS},
+    {"--nodes", OPTION_NODES, "a number of nodes", ON_ALL | ON_KEYS},
     {"--as", OPTION_AS, "processes, threads or sim", ON(COMMAND_RUN)},
     {"--timeout", OPTION_TIMEOUT, "seconds", ON(COMMAND_RUN)},
     {"--faults", OPTION_FAULTS, "a name or a file", ON_SIM},
@@ -73,11 +76,13 @@ static const struct option_spec {
     {"--load-us", OPTION_BENCH, "a time in us", ON_BENCH},
     {"--train-us", OPTION_BENCH, "a time in us", ON_BENCH},
     {"--batch-bytes", OPTION_BENCH, "a number of bytes", ON_BENCH},
-    {"--id", OPTION_ID, "a node's id", ON(COMMAND_NODE)},
+    {"--enrolment", OPTION_ENROLMENT, NULL, ON_KEYS},
+    {"--id", OPTION_ID, "a node's id", ON_JOIN | ON_KEYS},
     {"--bind", OPTION_BIND, "an endpoint", ON_JOIN},
     {"--advertise", OPTION_ADVERTISE, "an endpoint", ON_JOIN},
     {"--attach", OPTION_ATTACH, "an endpoint", ON_JOIN},
     {"--report-fd", OPTION_REPORT_FD, "a descriptor", ON(COMMAND_NODE)},
+    {"--secret-fd", OPTION_SECRET_FD, "a descriptor", ON(COMMAND_NODE)},
     {"--parent", OPTION_PARENT, "a process id", ON(COMMAND_NODE)},
     {"--generation", OPTION_GENERATION, "a number", ON(COMMAND_NODE)},
     {"--gone", OPTION_GONE, "ids", ON(COMMAND_NODE)},
@@ -91,7 +96,7 @@ static const char *const command_names[] = {
     [COMMAND_VERSION] = "version", [COMMAND_RUN] = "run",
     [COMMAND_NODE] = "node",       [COMMAND_CHECK] = "check",
     [COMMAND_SIM] = "sim",         [COMMAND_CALL] = "call",
-    [COMMAND_BENCH] = "bench",
+    [COMMAND_BENCH] = "bench",     [COMMAND_KEYGEN] = "keygen",
 };
 #define N_COMMANDS (sizeof command_names / sizeof command_names[0])
 
@@ -209,8 +214,9 @@ static int parse_small(struct options *out, const struct option_spec *spec,
                        const char *text)
 {
     uint64_t number = 0;
-    const bool is_int =
-        spec->kind == OPTION_REPORT_FD || spec->kind == OPTION_PARENT;
+    const bool is_int = spec->kind == OPTION_REPORT_FD ||
+                        spec->kind == OPTION_SECRET_FD ||
+                        spec->kind == OPTION_PARENT;
     const uint64_t most = spec->kind == OPTION_WAIT_MS ? WAIT_MS_MAX
                           : is_int                     ? INT_MAX
                                                        : UINT32_MAX;
@@ -222,6 +228,9 @@ static int parse_small(struct options *out, const struct option_spec *spec,
         break;
     case OPTION_REPORT_FD:
         out->report_fd = (int)number;
+        break;
+    case OPTION_SECRET_FD:
+        out->secret_fd = (int)number;
         break;
     case OPTION_PARENT:
         out->parent = (long)number;
@@ -244,10 +253,12 @@ static int parse_small(struct options *out, const struct option_spec *spec,
 static int parse_value(struct options *out, const struct option_spec *spec,
                        char *text)
 {
-    if (text == NULL) { /* --json: the one that nothing follows */
-        out->json = true;
+    if (text == NULL) { /* nothing follows it */
+        *(spec->kind == OPTION_JSON ? &out->json : &out->enrolment) = true;
         return LS_OK;
     }
+    if (spec->kind == OPTION_ID && out->command == COMMAND_KEYGEN)
+        return options_keygen_id(out, text);
     const char **place = place_of(out, spec->kind);
     if (place != NULL) {
         *place = text;
@@ -364,7 +375,7 @@ static int parse_command(struct options *out, const char *text)
                         text, nearest);
     return ls_error(LS_EINVAL,
                     "there is no \"lockstep %s\"; there are run, node, check, "
-                    "sim, call, bench and help",
+                    "sim, call, bench, keygen and help",
                     text);
 }
 
@@ -391,6 +402,8 @@ static int parse_word(struct options *out, const char *text)
                         text);
     if (out->command == COMMAND_BENCH)
         return options_bench_word(out, text);
+    if (out->command == COMMAND_KEYGEN)
+        return options_keygen_word(out, text);
     if (out->config != NULL)
         return ls_error(LS_EINVAL,
                         "two configurations, %s and %s; one run takes one",
@@ -406,6 +419,8 @@ static int check_complete(const struct options *options)
     const char *command = command_names[options->command];
     if (options->command == COMMAND_BENCH)
         return options_bench_complete(options);
+    if (options->command == COMMAND_KEYGEN)
+        return options_keygen_complete(options);
     if (options->config == NULL)
         return ls_error(LS_EINVAL,
                         "which configuration? As in: lockstep %s "
@@ -433,7 +448,7 @@ static int check_complete(const struct options *options)
 int options_parse(struct options *out, int argc, char **argv)
 {
     struct options options = {
-        .report_fd = -1, .n_seeds = 100, .wait_ms = 10000};
+        .report_fd = -1, .secret_fd = -1, .n_seeds = 100, .wait_ms = 10000};
     options_bench_init(&options);
     if (argc < 2) {
         *out = options;

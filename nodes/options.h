@@ -19,7 +19,8 @@ enum command {
     COMMAND_CHECK,
     COMMAND_SIM,
     COMMAND_CALL,
-    COMMAND_BENCH
+    COMMAND_BENCH,
+    COMMAND_KEYGEN
 };
 
 /* What runs the nodes of `run`. */
@@ -70,7 +71,13 @@ struct options {
         double seconds;
     } bench;
 
-    /* node; and bind, advertise and attach: call */
+    /* keygen; config may be NULL */
+    const char *folder; /* of certificates */
+    uint32_t ids[OPTIONS_REPEATS_MAX];
+    size_t n_ids;
+    bool enrolment;
+
+    /* node; and id, bind, advertise and attach: call */
     uint32_t id;
     bool has_id;
     const char *bind;
@@ -78,6 +85,7 @@ struct options {
     const char *attach[OPTIONS_REPEATS_MAX];
     size_t n_attach;
     int report_fd; /* -1: none; given by `run` to the nodes that it starts */
+    int secret_fd; /* the same; to read the run's secret from */
     long parent;   /* the pid of that run; 0: none */
     unsigned generation; /* how often the node was started before */
     const char *gone;    /* ids that the run goes on without, "3,7"; or NULL */

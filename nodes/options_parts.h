@@ -18,4 +18,10 @@ LS_MUST_USE int options_bench(struct options *out, const char *name,
 LS_MUST_USE int options_bench_word(struct options *out, const char *text);
 LS_MUST_USE int options_bench_complete(const struct options *options);
 
+/* Those of keygen: --id, which may come several times; a word; and whether all
+ * is there. Errors: LS_EINVAL. */
+LS_MUST_USE int options_keygen_id(struct options *out, const char *text);
+LS_MUST_USE int options_keygen_word(struct options *out, const char *text);
+LS_MUST_USE int options_keygen_complete(const struct options *options);
+
 #endif

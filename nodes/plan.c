@@ -175,6 +175,7 @@ int plan_read(struct plan *out, ls_config **config, const char *path)
     ls_config_section *root = ls_config_root(*config);
     read_job(&plan, root);
     read_world(&plan.world, ls_config_section_at(root, "world"));
+    int status = plan_read_security(&plan, root);
     read_roles(&plan, root);
     read_barrier(&plan.barrier, ls_config_section_at(root, "barrier"));
     read_sim(&plan.sim, ls_config_section_at(root, "sim"));
@@ -182,7 +183,8 @@ int plan_read(struct plan *out, ls_config **config, const char *path)
     plan.policy = ls_config_section_at(root, "policy");
     plan.hash = ls_config_hash(*config);
 
-    int status = read_out(&plan, root);
+    if (status == LS_OK)
+        status = read_out(&plan, root);
     if (status == LS_OK)
         status = plan_read_nodes(&plan, root);
     if (!plan_is_of_members(&plan))
@@ -213,6 +215,7 @@ void plan_fini(struct plan *plan)
             free(node->attach[k]);
     }
     free(plan->nodes);
+    plan_fini_security(&plan->security);
     plan_fini_service(&plan->service);
     free(plan->out);
     free(plan->path);

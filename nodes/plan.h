@@ -15,6 +15,7 @@
 #include "lockstep/config.h"
 #include "lockstep/node.h"
 
+#include "plan_security.h"
 #include "plan_service.h"
 
 enum plan_role {
@@ -71,7 +72,7 @@ struct plan_world {
     const char *dir; /* of ipc sockets; NULL: none named. borrow: config */
     int start_timeout_ms, step_timeout_ms;
     int heartbeat_ms, silence_ms;
-    bool insecure;
+    bool insecure; /* nobody is asked who he is: plan_security.h */
 };
 
 /* What members do. */
@@ -109,6 +110,7 @@ struct plan {
     uint64_t hash;
 
     struct plan_world world;
+    struct plan_security security;
     struct plan_node *nodes; /* own; n_nodes, in the file's order */
     size_t n_nodes;
     size_t first; /* index of the coordinator, else the learner, else the first
@@ -166,11 +168,15 @@ void plan_set_run(struct plan *plan, long pid);
 /* Find a node. Errors: LS_EINVAL there is none: lists those there are. */
 LS_MUST_USE int plan_find(const struct plan *plan, uint32_t id, size_t *index);
 
+/* Where a node is attached to: an endpoint, and before it, with keys, the id of
+ * the node that is to answer there: "3@tcp://127.0.0.1:21500". */
+#define PLAN_ADDRESS_MAX (LS_ENDPOINT_MAX + 12)
+
 /* Where a node listens and whom it attaches to. */
 struct plan_endpoints {
     char bind[LS_ENDPOINT_MAX + 1];
     char advertise[LS_ENDPOINT_MAX + 1]; /* "": what was bound */
-    char attach[PLAN_ATTACH_MAX][LS_ENDPOINT_MAX + 1];
+    char attach[PLAN_ATTACH_MAX][PLAN_ADDRESS_MAX];
     size_t n_attach;
 };
 
@@ -178,20 +184,35 @@ struct plan_endpoints {
  * does not count, and those that name nobody attach to the first node.
  * first: its endpoint once it is known; NULL: it is not, or this is it.
  * dir:   for ipc sockets.
- * Errors: LS_ECONFIG an endpoint would be too long. */
+ * Errors: LS_ECONFIG an endpoint would be too long, or, with keys, it is not
+ *         known which node is at one that is attached to. */
 LS_MUST_USE int plan_endpoints_here(const struct plan *plan, size_t index,
                                     const char *first, const char *dir,
                                     struct plan_endpoints *out);
 
 /* For a node that is started by itself: the others are found through the first
  * node's host or fixed endpoint.
- * Errors: LS_ECONFIG an endpoint would be too long. */
+ * Errors: those of plan_endpoints_here(). */
 LS_MUST_USE int plan_endpoints_alone(const struct plan *plan, size_t index,
                                      struct plan_endpoints *out);
+
+/* Write the address under which a node is attached to at an endpoint. */
+void plan_put_address(const struct plan *plan, size_t index,
+                      const char *endpoint, char out[PLAN_ADDRESS_MAX]);
+
+/* Write one that the user gave: with keys, and where he left it out, the id of
+ * the node that the plan has there.
+ * Errors: LS_ECONFIG it has none there; the address is too long. */
+LS_MUST_USE int plan_copy_address(const struct plan *plan, const char *address,
+                                  char out[PLAN_ADDRESS_MAX]);
 
 /* What is wrong with the form of an endpoint, in words for a message; NULL:
  * nothing. listen: it is for bind, so a range of ports is fine. */
 const char *plan_endpoint_fault(const char *endpoint, bool listen);
+/* The same of one that is attached to, which may begin with an id. */
+const char *plan_address_fault(const char *address);
+/* Its endpoint. Borrow: part of it. */
+const char *plan_address_endpoint(const char *address);
 /* Whether an endpoint is reached from this machine only. */
 bool plan_endpoint_is_local(const char *endpoint);
 

@@ -42,6 +42,22 @@ const char *plan_endpoint_fault(const char *endpoint, bool listen)
     return "expected tcp://HOST:PORT, ipc://PATH or inproc://NAME";
 }
 
+const char *plan_address_endpoint(const char *address)
+{
+    const size_t digits = strspn(address, "0123456789");
+    return digits > 0 && address[digits] == '@' ? address + digits + 1
+                                                : address;
+}
+
+const char *plan_address_fault(const char *address)
+{
+    const char *endpoint = plan_address_endpoint(address);
+    if (endpoint != address &&
+        (endpoint - address > 11 || strtoull(address, NULL, 10) > UINT32_MAX))
+        return "the id before @ is larger than any node's";
+    return plan_endpoint_fault(endpoint, false);
+}
+
 bool plan_endpoint_is_local(const char *endpoint)
 {
     static const char *const local[] = {"ipc://", "inproc://", "tcp://127.",
@@ -83,11 +99,70 @@ static int default_bind(const struct plan *plan, const struct plan_node *node,
                plan->world.last_port);
 }
 
-static int copy_attach(const struct plan_node *node, struct plan_endpoints *out)
+/* Where others can dial a node without having heard of it; "" when that shows
+ * only once it runs. */
+static int known_address(const struct plan *plan, const struct plan_node *node,
+                         char *out)
+{
+    if (node->host[0] != '\0')
+        return put(out, "tcp://%s:%d", node->host, node->port);
+    if (node->advertise[0] != '\0')
+        return put(out, "%s", node->advertise);
+    const bool anywhere = strncmp(node->bind, "tcp://0.", 8) == 0 ||
+                          strncmp(node->bind, "tcp://*", 7) == 0;
+    if (node->bind[0] != '\0' && !anywhere &&
+        plan_endpoint_fault(node->bind, false) == NULL)
+        return put(out, "%s", node->bind);
+    if (node->bind[0] == '\0' && plan->world.transport == PLAN_IPC)
+        return default_bind(plan, node, plan->world.dir, out);
+    out[0] = '\0';
+    return LS_OK;
+}
+
+void plan_put_address(const struct plan *plan, size_t index,
+                      const char *endpoint, char out[PLAN_ADDRESS_MAX])
+{
+    if (plan_has_keys(plan))
+        (void)snprintf(out, PLAN_ADDRESS_MAX, "%u@%s",
+                       (unsigned)plan->nodes[index].id, endpoint);
+    else
+        (void)snprintf(out, PLAN_ADDRESS_MAX, "%s", endpoint);
+}
+
+int plan_copy_address(const struct plan *plan, const char *address,
+                      char out[PLAN_ADDRESS_MAX])
+{
+    char known[LS_ENDPOINT_MAX + 1];
+    if (strlen(plan_address_endpoint(address)) > LS_ENDPOINT_MAX)
+        return ls_error(LS_ECONFIG,
+                        "the endpoint %.80s… is longer than %d bytes", address,
+                        LS_ENDPOINT_MAX);
+    (void)snprintf(out, PLAN_ADDRESS_MAX, "%s", address);
+    if (!plan_has_keys(plan) || plan_address_endpoint(address) != address)
+        return LS_OK;
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        const int status = known_address(plan, &plan->nodes[i], known);
+        if (status != LS_OK)
+            return status;
+        if (strcmp(known, address) != 0)
+            continue;
+        plan_put_address(plan, i, address, out);
+        return LS_OK;
+    }
+    return ls_error(LS_ECONFIG,
+                    "%s: with keys, say which node is at %s: its id and @ "
+                    "before it, as in %u@%s",
+                    plan->path, address, (unsigned)plan->nodes[plan->first].id,
+                    address);
+}
+
+static int copy_attach(const struct plan *plan, const struct plan_node *node,
+                       struct plan_endpoints *out)
 {
     int status = LS_OK;
     for (size_t i = 0; i < node->n_attach && status == LS_OK; i++)
-        status = put(out->attach[out->n_attach++], "%s", node->attach[i]);
+        status = plan_copy_address(plan, node->attach[i],
+                                   out->attach[out->n_attach++]);
     return status;
 }
 
@@ -103,30 +178,11 @@ int plan_endpoints_here(const struct plan *plan, size_t index,
     if (status == LS_OK)
         status = put(out->advertise, "%s", node->advertise);
     if (status == LS_OK)
-        status = copy_attach(node, out);
+        status = copy_attach(plan, node, out);
     if (status == LS_OK && out->n_attach == 0 && first != NULL)
-        status = put(out->attach[out->n_attach++], "%s", first);
+        plan_put_address(plan, plan->first, first,
+                         out->attach[out->n_attach++]);
     return status;
-}
-
-/* Where others can dial the first node without having heard of it; "" when
- * that shows only once it runs. */
-static int known_address(const struct plan *plan, char *out)
-{
-    const struct plan_node *first = &plan->nodes[plan->first];
-    if (first->host[0] != '\0')
-        return put(out, "tcp://%s:%d", first->host, first->port);
-    if (first->advertise[0] != '\0')
-        return put(out, "%s", first->advertise);
-    const bool anywhere = strncmp(first->bind, "tcp://0.", 8) == 0 ||
-                          strncmp(first->bind, "tcp://*", 7) == 0;
-    if (first->bind[0] != '\0' && !anywhere &&
-        plan_endpoint_fault(first->bind, false) == NULL)
-        return put(out, "%s", first->bind);
-    if (first->bind[0] == '\0' && plan->world.transport == PLAN_IPC)
-        return default_bind(plan, first, plan->world.dir, out);
-    out[0] = '\0';
-    return LS_OK;
 }
 
 int plan_endpoints_alone(const struct plan *plan, size_t index,
@@ -152,10 +208,13 @@ int plan_endpoints_alone(const struct plan *plan, size_t index,
             status = put(out->advertise, "%s", node->advertise);
     }
     if (status == LS_OK)
-        status = copy_attach(node, out);
+        status = copy_attach(plan, node, out);
     if (status != LS_OK || out->n_attach > 0 || index == plan->first)
         return status;
-    status = known_address(plan, out->attach[0]);
-    out->n_attach = out->attach[0][0] != '\0';
+    char first[LS_ENDPOINT_MAX + 1];
+    status = known_address(plan, &plan->nodes[plan->first], first);
+    if (status == LS_OK && first[0] != '\0')
+        plan_put_address(plan, plan->first, first,
+                         out->attach[out->n_attach++]);
     return status;
 }

@@ -95,21 +95,31 @@ static int give_ids(struct plan *plan, const struct item *items, size_t n_items)
     return LS_OK;
 }
 
+/* A secret goes over no network: who could read it there would have it. */
+static bool may_go_far(const struct plan *plan)
+{
+    return plan->security.mode != LS_SECURITY_PLAIN;
+}
+
+#define KEYS_OR_NOT                                                            \
+    "that takes a key for each node, security: {mode: curve, keys: DIR}, or "  \
+    "world: {insecure: true} if the network is yours alone"
+
 /* Read one endpoint of an item, for one of its nodes, and say what is wrong
  * with it. */
 static void check_endpoint(const struct plan *plan, const struct item *item,
-                           const char *key, const char *endpoint)
+                           const char *key, const char *text)
 {
-    const bool listen = strcmp(key, "bind") == 0;
-    const char *fault = plan_endpoint_fault(endpoint, listen);
+    const bool attach = strcmp(key, "attach") == 0;
+    const char *endpoint = attach ? plan_address_endpoint(text) : text;
+    const char *fault =
+        attach ? plan_address_fault(text)
+               : plan_endpoint_fault(text, strcmp(key, "bind") == 0);
     if (fault != NULL)
-        ls_config_problem(item->section, key, "\"%s\": %s", endpoint, fault);
-    else if (!plan->world.insecure && !plan_endpoint_is_local(endpoint))
+        ls_config_problem(item->section, key, "\"%s\": %s", text, fault);
+    else if (!may_go_far(plan) && !plan_endpoint_is_local(endpoint))
         ls_config_problem(item->section, key,
-                          "%s is beyond this machine, where nothing is "
-                          "encrypted yet; say world: {insecure: true} if the "
-                          "network is yours alone",
-                          endpoint);
+                          "%s is beyond this machine: " KEYS_OR_NOT, endpoint);
 }
 
 static int read_endpoints(struct plan *plan, const struct item *item,
@@ -165,12 +175,10 @@ static int read_host(struct plan *plan, const struct item *item,
     if (node->bind[0] != '\0' || node->advertise[0] != '\0')
         ls_config_problem(item->section, "host",
                           "host stands for bind and advertise; give either");
-    if (!plan->world.insecure && strcmp(host, "localhost") != 0 &&
+    if (!may_go_far(plan) && strcmp(host, "localhost") != 0 &&
         strncmp(host, "127.", 4) != 0)
         ls_config_problem(item->section, "host",
-                          "traffic between hosts is not encrypted yet; say "
-                          "world: {insecure: true} if the network is yours "
-                          "alone");
+                          "%s is beyond this machine: " KEYS_OR_NOT, host);
     node->port = plan->world.first_port;
     for (const struct plan_node *other = plan->nodes; other < node; other++)
         node->port += strcmp(other->host, node->host) == 0;

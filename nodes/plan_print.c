@@ -60,6 +60,24 @@ static void print_service(const struct plan_service *service)
                                             : service->path_data);
 }
 
+static void print_hosts(const char *what, const struct plan_hosts *hosts)
+{
+    for (size_t i = 0; i < hosts->n; i++)
+        printf("%s%s", i == 0 ? what : ", ",
+               hosts->items[i][0] != '\0' ? hosts->items[i] : "ipc");
+}
+
+static void print_security(const struct plan *plan)
+{
+    const struct plan_security *security = &plan->security;
+    printf("%s", plan_security_text(plan));
+    if (security->keys != NULL)
+        printf(" (%s)", security->keys);
+    print_hosts("; only from ", &security->allow);
+    print_hosts("; not from ", &security->deny);
+    printf("\n\n");
+}
+
 static int print_table(const struct plan *plan)
 {
     struct row row;
@@ -73,10 +91,11 @@ static int print_table(const struct plan *plan)
     }
     printf("%s is right: job %s, seed %llu, plugin %s\n", plan->path, plan->job,
            (unsigned long long)plan->seed, plan->plugin);
-    printf("%zu node%s, %s over %s\n\n", plan->n_nodes,
+    printf("%zu node%s, %s over %s; ", plan->n_nodes,
            plan->n_nodes == 1 ? "" : "s",
            plan_topology_names[plan->world.topology == LS_TOPOLOGY_STAR],
            plan_transport_names[plan->world.transport]);
+    print_security(plan);
     printf("  %4s  %-11s  %-*s  %s\n", "id", "role", width, "listens at",
            "attaches to");
     for (size_t i = 0; i < plan->n_nodes; i++) {
@@ -131,13 +150,39 @@ static void write_service(const struct plan_service *service, ls_writer *out)
     json_string(out, "store", plan_store_names[service->store]);
 }
 
+static void write_hosts(const char *key, const struct plan_hosts *hosts,
+                        ls_writer *out)
+{
+    ls_write_string(out, key);
+    ls_write_array(out, (uint32_t)hosts->n);
+    for (size_t i = 0; i < hosts->n; i++)
+        ls_write_string(out, hosts->items[i]);
+}
+
+static void write_security(const struct plan *plan, ls_writer *out)
+{
+    static const char *const modes[] = {[LS_SECURITY_NONE] = "none",
+                                        [LS_SECURITY_PLAIN] = "plain",
+                                        [LS_SECURITY_CURVE] = "curve"};
+    ls_write_string(out, "security");
+    ls_write_map(out, 4);
+    json_string(out, "mode", modes[plan->security.mode]);
+    ls_write_string(out, "keys");
+    if (plan->security.keys != NULL)
+        json_any_string(out, plan->security.keys);
+    else
+        ls_write_nil(out);
+    write_hosts("allow", &plan->security.allow, out);
+    write_hosts("deny", &plan->security.deny, out);
+}
+
 static int print_json(const struct plan *plan)
 {
     ls_writer *out = NULL;
     int status = ls_writer_create(&out);
     if (status != LS_OK)
         return status;
-    ls_write_map(out, plan_is_service(plan) ? 8 : 7);
+    ls_write_map(out, plan_is_service(plan) ? 9 : 8);
     json_string(out, "job", plan->job);
     json_int(out, "seed", (int64_t)plan->seed);
     json_string(out, "plugin", plan->plugin);
@@ -145,6 +190,7 @@ static int print_json(const struct plan *plan)
     json_string(out, "topology",
                 plan_topology_names[plan->world.topology == LS_TOPOLOGY_STAR]);
     json_string(out, "transport", plan_transport_names[plan->world.transport]);
+    write_security(plan, out);
     ls_write_string(out, "nodes");
     ls_write_array(out, (uint32_t)plan->n_nodes);
     for (size_t i = 0; i < plan->n_nodes && status == LS_OK; i++)

@@ -10,17 +10,18 @@
 #include "socket_folder.h"
 
 struct processes {
-    const struct options *options; /* borrow */
-    const struct plan *plan;       /* borrow */
-    supervisor *watcher;           /* borrow */
-    child **children;              /* own; n_nodes, NULL: not started */
+    const struct options *options;   /* borrow */
+    const struct plan *plan;         /* borrow */
+    const struct run_secret *secret; /* borrow */
+    supervisor *watcher;             /* borrow */
+    child **children;                /* own; n_nodes, NULL: not started */
     bool quiet; /* no life that is over can still note anything */
     struct socket_folder folder;
 };
 
 /* The arguments of one node; texts that are put together live in `text`. */
 struct arguments {
-    char *argv[2 * OPTIONS_REPEATS_MAX + 2 * PLAN_ATTACH_MAX + 28];
+    char *argv[2 * OPTIONS_REPEATS_MAX + 2 * PLAN_ATTACH_MAX + 30];
     size_t n;
     char *text; /* own */
     size_t used, size;
@@ -108,6 +109,8 @@ static int make_arguments(struct arguments *out,
     add_pair(out, "--seed", options->seed);
     add_pair(out, "--out", options->out);
     add_number(out, "--report-fd", CHILD_REPORT_FD);
+    if (launched->secret->there)
+        add_number(out, "--secret-fd", CHILD_SECRET_FD);
     add_number(out, "--parent", (long)getpid());
     if (launch->generation > 0)
         add_number(out, "--generation", (long)launch->generation);
@@ -126,8 +129,13 @@ static int start(void *self, size_t index, const struct launch *launch)
         return status;
     launched->quiet =
         child_destroy(&launched->children[index]) && launched->quiet;
-    status = child_start(&launched->children[index], arguments.argv, index,
-                         launched->watcher);
+    int secret_fd = -1;
+    status = run_secret_open(launched->secret, &secret_fd);
+    if (status == LS_OK)
+        status = child_start(&launched->children[index], arguments.argv,
+                             secret_fd, index, launched->watcher);
+    if (secret_fd >= 0)
+        (void)close(secret_fd);
     free(arguments.text);
     return status;
 }
@@ -140,13 +148,15 @@ static void stop(void *self, size_t index, bool hard)
 }
 
 int processes_create(processes **out, const struct options *options,
-                     const struct plan *plan, supervisor *watcher)
+                     const struct plan *plan, const struct run_secret *secret,
+                     supervisor *watcher)
 {
     processes *made = calloc(1, sizeof *made);
     if (made == NULL)
         return ls_error(LS_ENOMEM, "starting the nodes");
     made->options = options;
     made->plan = plan;
+    made->secret = secret;
     made->watcher = watcher;
     made->quiet = true;
     made->children = calloc(plan->n_nodes, sizeof *made->children);

@@ -3,6 +3,7 @@
 #define LOCKSTEP_PROCESSES_H
 
 #include "options.h"
+#include "run_secret.h"
 #include "supervise.h"
 
 typedef struct processes processes;
@@ -11,7 +12,9 @@ typedef struct processes processes;
  * look into; destroy removes it.
  * Errors: LS_EIO the folder; LS_ENOMEM. */
 LS_MUST_USE int processes_create(processes **out, const struct options *options,
-                                 const struct plan *plan, supervisor *watcher);
+                                 const struct plan *plan,
+                                 const struct run_secret *secret,
+                                 supervisor *watcher);
 /* All nodes are gone. False: as child_destroy(). */
 bool processes_destroy(processes **processes);
 struct launcher processes_launcher(processes *processes);

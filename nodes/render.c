@@ -76,13 +76,19 @@ struct totals render_totals(const struct render *self)
     const int64_t now =
         self->ended_at != 0 ? self->ended_at : ls_now(self->runtime);
     const double second = (double)LS_NS_PER_S;
-    struct totals totals = {.wall_s = (double)(now - self->born_at) / second};
+    struct totals totals = {.wall_s = (double)(now - self->born_at) / second,
+                            .refusal = ""};
+    int64_t most = 0;
     for (size_t i = 0; i < self->plan->n_nodes; i++) {
         const struct report *report = &self->nodes[i].last;
         totals.sent += report->sent;
         totals.sent_bytes += report->sent_bytes;
         totals.lost += report->lost + report->dropped;
         totals.refused += report->refused;
+        if (report->refused > most) {
+            most = report->refused;
+            totals.refusal = report->refusal;
+        }
         if (report->peak_kib > totals.peak_kib)
             totals.peak_kib = report->peak_kib;
     }

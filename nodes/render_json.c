@@ -190,7 +190,8 @@ void render_json_summary(render *self)
     const struct totals totals = render_totals(self);
     const struct report *lead = &self->nodes[self->lead].last;
     begin(self, "summary",
-          16 + n_epochs(self) + n_service(self) + n_learner(self));
+          (totals.refused > 0 ? 17 : 16) + n_epochs(self) + n_service(self) +
+              n_learner(self));
     put_epochs(self, lead);
     put_service(self, lead);
     put_learner(self, lead);
@@ -208,6 +209,10 @@ void render_json_summary(render *self)
     json_int(out, "message_bytes", totals.sent_bytes);
     json_int(out, "losses", totals.lost);
     json_int(out, "refused", totals.refused);
+    if (totals.refused > 0) {
+        ls_write_string(out, "refusal");
+        json_any_string(out, totals.refusal);
+    }
     json_string(out, "weights",
                 lead->weights[0] != '\0' ? lead->weights : NULL);
     ls_write_string(out, "nodes");

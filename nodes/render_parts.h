@@ -45,6 +45,7 @@ struct totals {
     double env_steps_per_s;
     int64_t sent, sent_bytes, lost, refused, peak_kib;
     bool solved;
+    const char *refusal; /* of the node that refused most; "": none. Borrow */
 };
 struct totals render_totals(const struct render *render);
 

@@ -195,6 +195,18 @@ static void print_slowest(const render *self)
     row("slowest", text);
 }
 
+/* "3, node 7: it may not …", or nothing. */
+static void print_refused(const struct totals *totals)
+{
+    char text[REPORT_REFUSAL_MAX + 40];
+    if (totals->refused == 0)
+        return;
+    (void)snprintf(text, sizeof text, "%s%s%s",
+                   render_count(totals->refused).text,
+                   totals->refusal[0] != '\0' ? ", " : "", totals->refusal);
+    row("refused", text);
+}
+
 void render_text_summary(render *self)
 {
     const struct totals totals = render_totals(self);
@@ -218,8 +230,7 @@ void render_text_summary(render *self)
     row("losses", render_count(totals.lost).text);
     print_losses(self);
     print_slowest(self);
-    if (totals.refused > 0)
-        row("refused", render_count(totals.refused).text);
+    print_refused(&totals);
     print_restarts(self);
     if (totals.peak_kib > 0)
         print_memory(self, totals.peak_kib);

@@ -72,6 +72,7 @@ static const struct field fields[] = {
     TEXT(endpoint),
     TEXT(weights),
     TEXT(losses),
+    TEXT(refusal),
     METRICS(metrics),
     TEXT(text),
 };

@@ -23,6 +23,8 @@ enum report_kind {
 
 #define REPORT_PATH_MAX   1024
 #define REPORT_LOSSES_MAX 1024
+/* Who, and why: lockstep/node.h. */
+#define REPORT_REFUSAL_MAX 256
 /* More than all that a policy may say, with names of up to 100 bytes. */
 #define REPORT_METRICS_MAX 2560
 
@@ -62,9 +64,10 @@ struct report {
 
     int64_t status;
     char endpoint[LS_ENDPOINT_MAX + 1];
-    char weights[REPORT_PATH_MAX];  /* the file; "": none was written */
-    char losses[REPORT_LOSSES_MAX]; /* a line for each event that lost some */
-    struct report_metrics metrics;  /* of a learner: of the last steps */
+    char weights[REPORT_PATH_MAX];    /* the file; "": none was written */
+    char losses[REPORT_LOSSES_MAX];   /* a line for each event that lost some */
+    char refusal[REPORT_REFUSAL_MAX]; /* the most frequent; "": there is none */
+    struct report_metrics metrics;    /* of a learner: of the last steps */
     char text[LS_ERROR_TEXT_MAX];
 };
 

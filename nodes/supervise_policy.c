@@ -219,8 +219,8 @@ static void attach_to_others(const supervisor *sup, size_t index,
     for (size_t i = 0; i < sup->n && out->n_attach < PLAN_ATTACH_MAX; i++) {
         const struct watched *node = &sup->nodes[i];
         if (i != index && node->listens)
-            memcpy(out->attach[out->n_attach++], node->endpoint,
-                   sizeof node->endpoint);
+            plan_put_address(sup->plan, i, node->endpoint,
+                             out->attach[out->n_attach++]);
     }
 }
 

@@ -6,18 +6,21 @@
 #include "lockstep/runtime.h"
 
 #include "node_run.h"
+#include "node_security.h"
 #include "socket_folder.h"
 
 struct node_thread {
     threads *all; /* borrow */
     size_t index;
-    node_run *run;     /* own; NULL: not started */
-    ls_thread *thread; /* own */
+    ls_security *security; /* own; its key; NULL: it has none of its own */
+    node_run *run;         /* own; NULL: not started */
+    ls_thread *thread;     /* own */
 };
 
 struct threads {
     const struct setup *setup; /* borrow */
     supervisor *watcher;       /* borrow */
+    ls_security *security;     /* own; of all nodes; NULL: with keys */
     struct node_thread *nodes; /* own; n_nodes */
     struct socket_folder folder;
 };
@@ -37,6 +40,7 @@ static void clear(struct node_thread *node)
     assert(status == LS_OK); /* there is no deadline to pass */
     (void)status;
     node_run_destroy(&node->run);
+    ls_security_destroy(&node->security);
 }
 
 static int start(void *self, size_t index, const struct launch *launch)
@@ -46,16 +50,25 @@ static int start(void *self, size_t index, const struct launch *launch)
     clear(node); /* of an earlier life */
     node->all = all;
     node->index = index;
-    int status = node_run_create(
+    const struct plan *plan = &all->setup->plan;
+    int status = plan_has_keys(plan)
+                     ? node_security_open(&node->security, plan,
+                                          plan->nodes[index].id, NULL)
+                     : LS_OK;
+    if (status != LS_OK)
+        return status;
+    status = node_run_create(
         &node->run,
-        &(struct node_run_options){.plan = &all->setup->plan,
-                                   .index = index,
-                                   .plugin = all->setup->plugin,
-                                   .endpoints = launch->endpoints,
-                                   .sink = supervisor_sink(all->watcher),
-                                   .generation = launch->generation,
-                                   .gone = launch->gone,
-                                   .n_gone = launch->n_gone});
+        &(struct node_run_options){
+            .plan = plan,
+            .index = index,
+            .plugin = all->setup->plugin,
+            .endpoints = launch->endpoints,
+            .sink = supervisor_sink(all->watcher),
+            .security = node->security != NULL ? node->security : all->security,
+            .generation = launch->generation,
+            .gone = launch->gone,
+            .n_gone = launch->n_gone});
     if (status != LS_OK)
         return status;
     status = ls_thread_spawn(ls_runtime_threads(), &node->thread, "node",
@@ -75,7 +88,7 @@ static void stop(void *self, size_t index, bool hard)
 }
 
 int threads_create(threads **out, const struct setup *setup,
-                   supervisor *watcher)
+                   const struct run_secret *secret, supervisor *watcher)
 {
     threads *all = calloc(1, sizeof *all);
     if (all == NULL)
@@ -88,7 +101,10 @@ int threads_create(threads **out, const struct setup *setup,
     if (status == LS_OK && setup->plan.world.transport == PLAN_IPC &&
         setup->plan.world.dir == NULL)
         status = socket_folder_make(&all->folder);
+    if (status == LS_OK && !plan_has_keys(&setup->plan))
+        status = node_security_open(&all->security, &setup->plan, 0, secret);
     if (status != LS_OK) {
+        socket_folder_remove(&all->folder);
         free(all->nodes);
         free(all);
         return status;
@@ -103,6 +119,7 @@ void threads_destroy(threads **all)
         return;
     for (size_t i = 0; i < (*all)->setup->plan.n_nodes; i++)
         clear(&(*all)->nodes[i]);
+    ls_security_destroy(&(*all)->security);
     socket_folder_remove(&(*all)->folder);
     free((*all)->nodes);
     free(*all);

@@ -4,8 +4,6 @@
 #include "lockstep/log.h"
 #include "task_core.h"
 
-#define FINISH "ls.finish"
-
 static void raise_to(atomic_uint_fast64_t *at, uint64_t value)
 {
     uint_fast64_t seen = atomic_load(at);
@@ -41,13 +39,15 @@ static int on_finish(void *self, const struct ls_event *event)
 
 int ls_finish_listen(ls_task *task)
 {
-    return task->node == NULL ? LS_OK
-                              : ls_on(task->node, FINISH, on_finish, task);
+    return task->node == NULL
+               ? LS_OK
+               : ls_on(task->node, LS_FINISH_EVENT, on_finish, task);
 }
 
 void ls_finish_unlisten(ls_task *task)
 {
-    if (task->node != NULL && ls_off(task->node, FINISH, on_finish, task) < 0)
+    if (task->node != NULL &&
+        ls_off(task->node, LS_FINISH_EVENT, on_finish, task) < 0)
         ls_log_debug("task: somebody has taken its listener away: %s",
                      ls_error_text());
 }
@@ -58,7 +58,7 @@ static int tell(ls_task *task, uint64_t run)
     int status = ls_writer_create(&writer);
     if (status < 0)
         return status;
-    struct ls_emission emission = {.event = FINISH,
+    struct ls_emission emission = {.event = LS_FINISH_EVENT,
                                    .scope = LS_SCOPE_REMOTE,
                                    .policy = LS_POLICY_RELIABLE};
     ls_write_uint(writer, run);

@@ -211,7 +211,7 @@ int coordinator_tell_end(coordinator *self, int status, const char *text,
 static int finish_all(coordinator *self)
 {
     const int status = ls_emit_with(
-        self->node, &(struct ls_emission){.event = "ls.finish", /* task.h */
+        self->node, &(struct ls_emission){.event = LS_FINISH_EVENT,
                                           .scope = LS_SCOPE_REMOTE,
                                           .policy = LS_POLICY_RELIABLE});
     ls_task_finish_here(self->task);

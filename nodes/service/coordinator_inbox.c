@@ -6,8 +6,6 @@
 #include "lockstep/event.h"
 #include "lockstep/log.h"
 
-static const char FINISH[] = "ls.finish"; /* task.h */
-
 void coordinator_inbox_init(struct inbox *inbox)
 {
     *inbox = (struct inbox){.status = LS_OK};
@@ -97,7 +95,7 @@ int coordinator_listen(coordinator *self)
         self->hears_members = status == LS_OK;
     }
     if (status == LS_OK && !self->hears_finish) {
-        status = ls_on(self->node, FINISH, on_finish, self);
+        status = ls_on(self->node, LS_FINISH_EVENT, on_finish, self);
         self->hears_finish = status == LS_OK;
     }
     return status;
@@ -107,7 +105,8 @@ void coordinator_unlisten(coordinator *self)
 {
     if ((self->hears_members &&
          ls_node_on_member(self->node, NULL, self) < 0) ||
-        (self->hears_finish && ls_off(self->node, FINISH, on_finish, self) < 0))
+        (self->hears_finish &&
+         ls_off(self->node, LS_FINISH_EVENT, on_finish, self) < 0))
         ls_log_debug("coordinator: a listener was gone: %s", ls_error_text());
     self->hears_members = self->hears_finish = false;
 }

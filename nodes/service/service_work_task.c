@@ -6,8 +6,6 @@
 
 #include "service_work.h"
 
-static const char FINISH[] = "ls.finish"; /* task.h */
-
 /* What wakes it ----------------------------------------------------------- */
 
 static void wake(struct service_work *work)
@@ -36,7 +34,7 @@ static int attach(struct service_work *work, ls_task *task)
     int status = ls_task_on_cancel(task, on_cancel, work);
     if (status != LS_OK)
         return status;
-    status = ls_on(work->options.node, FINISH, on_finish, work);
+    status = ls_on(work->options.node, LS_FINISH_EVENT, on_finish, work);
     if (status == LS_OK)
         work->task = task;
     else if (ls_task_on_cancel(task, NULL, work) != LS_OK)
@@ -49,7 +47,7 @@ static void detach(void *self)
     struct service_work *work = self;
     if (work->task == NULL)
         return;
-    if (ls_off(work->options.node, FINISH, on_finish, work) != LS_OK ||
+    if (ls_off(work->options.node, LS_FINISH_EVENT, on_finish, work) != LS_OK ||
         ls_task_on_cancel(work->task, NULL, work) != LS_OK)
         ls_log_debug("%s: %s", work->ops->what, ls_error_text());
     work->task = NULL;

@@ -5,7 +5,7 @@
 #define NETWORK_FIXTURE_H
 
 #include "lockstep/network.h"
-#include "transport.h"
+#include "transport_fixture.h"
 #include "world_fixture.h"
 
 #define NET_HOSTS 16
@@ -107,8 +107,10 @@ static inline void end_tell(struct end *end, const char *mark,
 }
 
 static inline void end_subscription(void *self, const uint8_t *topic,
-                                    size_t size, bool subscribed)
+                                    size_t size, bool subscribed,
+                                    const struct speaker *by)
 {
+    (void)by;
     end_tell(self, subscribed ? "+" : "-", topic, size);
 }
 
@@ -150,14 +152,14 @@ static inline void end_open(struct end *end, ls_host *host, const char *bind)
 {
     memset(end, 0, sizeof *end);
     end->runtime = ls_host_runtime(host);
-    assert_ok(transport_open(&end->transport, end->runtime, bind, 1 << 20, 200,
+    assert_ok(open_transport(&end->transport, end->runtime, bind, NULL,
                              end->endpoint));
 }
 
 static inline void end_dial(struct end *end, const char *endpoint)
 {
     assert_ok(transport_link_open(end->transport, &end->link, end));
-    assert_ok(transport_link_connect(end->link, endpoint));
+    assert_ok(transport_link_connect(end->link, endpoint, false, 0));
 }
 
 static inline void end_subscribe(struct end *end, const char *topic, bool on)
@@ -175,7 +177,7 @@ static inline void end_publish(struct end *end, const char *text)
 
 static inline void end_close(struct end *end)
 {
-    transport_link_close(&end->link);
+    transport_link_close(&end->link, false);
     transport_close(&end->transport);
 }
 

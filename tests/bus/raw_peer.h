@@ -1,4 +1,5 @@
-/* raw_peer.h - a peer made of bare sockets, that may say anything. */
+/* raw_peer.h - a peer made of bare sockets, that may say anything. It has no
+ * secret: nodes that meet it are insecure. */
 #ifndef RAW_PEER_H
 #define RAW_PEER_H
 
@@ -15,6 +16,7 @@ struct raw_peer {
     uint32_t id;
     uint64_t incarnation;
     const char *job;
+    uint64_t link; /* the number of its link to the node */
     uint64_t sequence;
 };
 
@@ -24,7 +26,8 @@ static inline void raw_open(struct raw_peer *raw, uint32_t id,
 {
     const int verbose = 1, no_linger = 0, wait_ms = LONG_MS, unlimited = 0;
     size_t size = sizeof raw->endpoint;
-    *raw = (struct raw_peer){.id = id, .incarnation = 77, .job = "lockstep"};
+    *raw = (struct raw_peer){
+        .id = id, .incarnation = 77, .job = "lockstep", .link = 0x4d};
     raw->zctx = zmq_ctx_new();
     raw->xpub = zmq_socket(raw->zctx, ZMQ_XPUB);
     raw->sub = zmq_socket(raw->zctx, ZMQ_SUB);
@@ -60,7 +63,8 @@ static inline void raw_subscribe(struct raw_peer *raw, const void *topic,
 static inline void raw_be_present(struct raw_peer *raw)
 {
     uint8_t topic[WIRE_TOPIC_MAX];
-    struct wire_presence me = {.id = raw->id, .incarnation = raw->incarnation};
+    struct wire_presence me = {
+        .link = raw->link, .id = raw->id, .incarnation = raw->incarnation};
     strcpy(me.job, raw->job);
     strcpy(me.endpoint, raw->endpoint);
     raw_subscribe(raw, topic, wire_topic_control(topic));
@@ -68,33 +72,42 @@ static inline void raw_be_present(struct raw_peer *raw)
     raw_subscribe(raw, topic, wire_presence_write(topic, &me));
 }
 
-/* Wait until the node has subscribed here to a topic that begins so, or has
- * taken that back. */
-static inline void raw_await(struct raw_peer *raw, const char *begins, bool on)
+static inline void raw_answer(struct raw_peer *raw, const char *challenge);
+
+/* The next subscription or its end, without the byte that says which, a NUL
+ * after it; challenges are answered on the way. Returns its size. */
+static inline int raw_topic(struct raw_peer *raw, char *topic, bool *on)
 {
-    char frame[WIRE_TOPIC_MAX + 1];
-    int size;
+    char frame[WIRE_TOPIC_MAX + 2];
+    const int size = zmq_recv(raw->xpub, frame, WIRE_TOPIC_MAX + 1, 0);
+    assert_in_range(size, 1, WIRE_TOPIC_MAX + 1);
+    frame[size] = '\0';
+    *on = frame[0] == 1;
+    memcpy(topic, frame + 1, (size_t)size);
+    if (*on && size == WIRE_CHALLENGE_SIZE + 3 && topic[0] == WIRE_CHALLENGE)
+        raw_answer(raw, topic + 1);
+    return size - 1;
+}
+
+/* Wait until this very node is present, or is not any more: others of its
+ * world may dial here too, and what is sent before is not heard by it. */
+static inline void raw_await_node(struct raw_peer *raw, const ls_node *node,
+                                  bool there)
+{
+    char topic[WIRE_TOPIC_MAX + 2];
+    struct wire_presence presence;
+    bool on;
     do {
-        size = zmq_recv(raw->xpub, frame, sizeof frame, 0);
-        assert_true(size > 0);
-    } while (frame[0] != (on ? 1 : 0) || (size_t)size < 1 + strlen(begins) ||
-             memcmp(frame + 1, begins, strlen(begins)) != 0);
+        const int size = raw_topic(raw, topic, &on);
+        presence.id = UINT32_MAX;
+        (void)wire_presence_read((const uint8_t *)topic, (size_t)size,
+                                 &presence);
+    } while (presence.id != ls_node_id(node) || on != there);
 }
 
-static inline void raw_await_subscription(struct raw_peer *raw,
-                                          const char *begins)
-{
-    raw_await(raw, begins, true);
-}
-
-/* Wait until this very node has: others of its world may dial here too, and
- * what is sent before is not heard by it. */
 static inline void raw_await_presence(struct raw_peer *raw, const ls_node *node)
 {
-    char begins[LS_JOB_MAX + 32];
-    (void)snprintf(begins, sizeof begins, "~H%d/%s/%u/", WIRE_VERSION,
-                   ls_node_job(node), ls_node_id(node));
-    raw_await_subscription(raw, begins);
+    raw_await_node(raw, node, true);
 }
 
 static inline void raw_send(struct raw_peer *raw, const void *frame,
@@ -139,14 +152,27 @@ static inline void raw_event(struct raw_peer *raw, const char *event,
     free(frame);
 }
 
-/* A heartbeat that lists this node as present: with it both are ready. */
+/* Say who listens here. */
+static inline void raw_answer(struct raw_peer *raw, const char *challenge)
+{
+    uint8_t frame[WIRE_HEAD_MAX];
+    struct wire_header header = raw_header(raw, WIRE_KIND_PROOF);
+    header.name = raw->job;
+    header.name_size = strlen(raw->job);
+    header.data = frame;
+    size_t n = wire_topic_challenge(frame, challenge);
+    n += wire_header_write(frame + n, &header);
+    raw_send(raw, frame, n, false);
+}
+
+/* A heartbeat that lists this node as ready: with it both are. */
 static inline void raw_heartbeat(struct raw_peer *raw, ls_node *node)
 {
     uint8_t members[1024];
     struct wire_header header = raw_header(raw, WIRE_KIND_HEARTBEAT);
     struct wire_member you = {.id = ls_node_id(node),
                               .incarnation = ls_node_incarnation(node),
-                              .state = WIRE_MEMBER_PRESENT,
+                              .state = WIRE_MEMBER_READY,
                               .limit_messages = 1u << 30,
                               .limit_bytes = UINT64_MAX / 2};
     header.name = raw->job;
@@ -176,7 +202,8 @@ static inline void raw_await_listed(struct raw_peer *raw)
             wire_members_read(&cursor, header.data, header.size) != LS_OK)
             continue;
         while (wire_member_read(&cursor, &member) == 1)
-            if (member.id == raw->id && member.state == WIRE_MEMBER_PRESENT)
+            if (member.id == raw->id && (member.state == WIRE_MEMBER_PRESENT ||
+                                         member.state == WIRE_MEMBER_READY))
                 return;
     }
 }

@@ -37,7 +37,8 @@ static void prepare(struct caller_node *at)
 static void tune(struct ls_node_options *options, size_t index)
 {
     (void)index;
-    options->silence_ms = 60000; /* raw peers do not keep beating */
+    options->insecure = true;    /* raw peers have no secret, */
+    options->silence_ms = 60000; /* and do not keep beating, */
     options->linger_ms = 100;    /* and do not close when told farewell */
     options->heartbeat_ms = 50;
     options->world_max = 3;
@@ -109,7 +110,18 @@ static void flush(void)
     assert_reaches(&siege->flushed, before + 1);
 }
 
-/* The next message of a call to it; borrow until the next. */
+/* It has got all up to this number. */
+static void acknowledge(uint64_t number)
+{
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_ACK);
+    header.to_incarnation = ls_node_incarnation(siege->at->node);
+    header.number = number;
+    header.limit_messages = header.limit_bytes = 1u << 30;
+    raw_event(&siege->raw, NULL, &header, NULL, 0);
+}
+
+/* The next message of a call to it, acknowledged when that is asked for;
+ * borrow until the next. */
 static struct call_message hear(void)
 {
     static uint8_t frame[2 * WIRE_CHUNK_BYTES];
@@ -127,6 +139,8 @@ static struct call_message hear(void)
             continue;
         siege->n_heard = header.number;
         assert_int_equal(header.of, WIRE_KIND_CHANNEL);
+        if ((header.flags & WIRE_FLAG_TELL) != 0)
+            acknowledge(header.number);
         assert_ok(call_wire_decode(header.data, header.size, &message));
         assert_true(message.to == siege->raw.incarnation);
         return message;
@@ -209,37 +223,29 @@ static void test_an_answer_to_an_earlier_life_of_the_caller_is_stale(void **s)
     end(false);
 }
 
-/* It has got all up to this number. */
-static void acknowledge(uint64_t number)
-{
-    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_ACK);
-    header.to_incarnation = ls_node_incarnation(siege->at->node);
-    header.number = number;
-    header.limit_messages = header.limit_bytes = 1u << 30;
-    raw_event(&siege->raw, NULL, &header, NULL, 0);
-}
+/* More than a stream holds; fewer where a sanitizer makes each take so long
+ * that the raw peer, which has no heartbeat, would be taken for silent. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define N_CALLS 1100
+#endif
+#endif
+#ifndef N_CALLS
+#define N_CALLS 2000
+#endif
 
 static void test_what_finds_no_room_waits_and_goes_when_there_is(void **state)
 {
     (void)state;
-    enum { ALL = 2000, ROOM = 1024 };
+    enum { ALL = N_CALLS };
     static ls_call *calls[ALL];
     begin();
     for (int i = 0; i < ALL; i++)
         calls[i] = call_start(siege->at, RAW, "work", LONG_MS);
-    for (int i = 0; i < ROOM; i++)
-        assert_int_equal(hear().number, ls_call_id(calls[i]));
-    ls_call_destroy(&calls[ROOM + 7]); /* one that waits is not sent at all */
-    ls_call_destroy(&calls[7]);        /* of one that was sent it is told */
-    uint64_t next = ROOM + 1;
-    for (int i = ROOM; i < ALL; i++) {
-        if (siege->n_heard + 1 == next) { /* all that was sent has come */
-            acknowledge(siege->n_heard);
-            next += ROOM;
-        }
-        if (calls[i] != NULL)
-            assert_int_equal(hear().number, ls_call_id(calls[i]));
-    }
+    ls_call_destroy(&calls[ALL - 1]); /* one that waits is not sent at all */
+    ls_call_destroy(&calls[7]);       /* of one that was sent it is told */
+    for (uint64_t i = 0; i < ALL - 1; i++)
+        assert_int_equal(hear().number, i + 1);
     const struct call_message cancel = hear();
     assert_int_equal(cancel.kind, CALL_CANCEL);
     assert_int_equal(cancel.number, 8);

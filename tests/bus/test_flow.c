@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "bus.h"
+#include "transport_fixture.h"
 
 #define WINDOW_MESSAGES 16
 #define WINDOW_BYTES    4096
@@ -17,6 +18,7 @@ struct flow {
     ls_node *node; /* the receiver; it has no one to send a grant to */
     struct peer *from;
     struct peer *to;
+    ls_security *security;
 };
 
 static int setup(void **state)
@@ -29,13 +31,19 @@ static int setup(void **state)
     assert_int_equal(ls_node_create(&flow->node, &options), LS_OK);
     flow->node->options.window_messages = WINDOW_MESSAGES;
     flow->node->options.window_bytes = WINDOW_BYTES;
-    assert_int_equal(transport_open(&flow->node->transport,
-                                    ls_runtime_threads(), "inproc://flow", 1024,
-                                    0, endpoint),
+    assert_int_equal(ls_security_none(&flow->security), LS_OK);
+    assert_int_equal(open_transport(&flow->node->transport,
+                                    ls_runtime_threads(), "inproc://flow",
+                                    flow->security, endpoint),
                      LS_OK);
     flow->from = calloc(1, sizeof *flow->from);
     flow->to = calloc(1, sizeof *flow->to);
     assert_true(flow->from != NULL && flow->to != NULL);
+    flow_begin(flow->from, false);
+    flow_begin(flow->to, false);
+    pace_init(&flow->to->pace);
+    flow->from->member.state = LS_MEMBER_READY; /* else it is told nothing */
+    flow->from->member.n_present = 1;
     *state = flow;
     return 0;
 }
@@ -46,6 +54,7 @@ static int teardown(void **state)
     free(flow->from);
     free(flow->to);
     ls_node_destroy(&flow->node);
+    ls_security_destroy(&flow->security);
     free(flow);
     return 0;
 }
@@ -57,28 +66,53 @@ static void release(struct flow *flow, uint64_t messages, uint64_t bytes)
     transport_unlock(flow->node->transport);
 }
 
-/* The receiver's limit reaches the sender. */
+/* The receiver's limit reaches the sender, and what has arrived there. */
 static void grant(struct flow *flow)
 {
-    const struct account limit = flow_limit(flow->node, flow->from);
+    struct wire_member says = {.state = WIRE_MEMBER_READY};
     transport_lock(flow->node->transport);
-    flow_raise(flow->node, flow->to, limit.messages, limit.bytes);
+    flow_account(flow->node, flow->from, &says);
+    says.sent_messages = says.sent_bytes = 0; /* it is told nothing here */
+    assert_int_equal(flow_settle(flow->node, flow->to, &says), LS_OK);
     transport_unlock(flow->node->transport);
+}
+
+static int settle_as(struct flow *flow, uint64_t messages, uint64_t bytes)
+{
+    const struct wire_member says = {.state = WIRE_MEMBER_READY,
+                                     .sent_messages = messages,
+                                     .sent_bytes = bytes};
+    transport_lock(flow->node->transport);
+    const int status = flow_settle(flow->node, flow->from, &says);
+    transport_unlock(flow->node->transport);
+    return status;
 }
 
 static void settle(struct flow *flow)
 {
+    assert_int_equal(
+        settle_as(flow, flow->to->sent.messages, flow->to->sent.bytes), LS_OK);
+}
+
+static struct account limit_of(struct flow *flow)
+{
+    struct wire_member says;
     transport_lock(flow->node->transport);
-    flow_settle(flow->node, flow->from, flow->to->sent.messages,
-                flow->to->sent.bytes);
+    flow_account(flow->node, flow->from, &says);
     transport_unlock(flow->node->transport);
+    return (struct account){says.limit_messages, says.limit_bytes};
 }
 
 static void assert_limit(struct flow *flow, uint64_t messages, uint64_t bytes)
 {
-    const struct account limit = flow_limit(flow->node, flow->from);
+    const struct account limit = limit_of(flow);
     assert_int_equal(limit.messages, messages);
     assert_int_equal(limit.bytes, bytes);
+}
+
+static void charge(struct flow *flow, size_t bytes)
+{
+    (void)flow_charge(flow->node, flow->to, bytes);
 }
 
 static void test_nothing_may_be_sent_before_a_grant(void **state)
@@ -95,7 +129,7 @@ static void test_a_window_holds_so_many_messages(void **state)
     grant(flow);
     for (int i = 0; i < WINDOW_MESSAGES; i++) {
         assert_true(flow_room(flow->to, 0));
-        flow_charge(flow->to, 0);
+        charge(flow, 0);
     }
     assert_false(flow_room(flow->to, 0));
 }
@@ -104,10 +138,10 @@ static void test_a_window_holds_so_many_bytes(void **state)
 {
     struct flow *flow = *state;
     grant(flow);
-    flow_charge(flow->to, WINDOW_BYTES - 10);
+    charge(flow, WINDOW_BYTES - 10);
     assert_true(flow_room(flow->to, 10));
     assert_false(flow_room(flow->to, 11));
-    flow_charge(flow->to, 10);
+    charge(flow, 10);
     assert_true(flow_room(flow->to, 0)); /* an empty one still fits */
     assert_false(flow_room(flow->to, 1));
 }
@@ -133,8 +167,12 @@ static void test_a_grant_that_is_overtaken_takes_nothing_back(void **state)
 {
     struct flow *flow = *state;
     transport_lock(flow->node->transport);
-    flow_raise(flow->node, flow->to, 30, 9000);
-    flow_raise(flow->node, flow->to, 20, 8000);
+    flow_credit(
+        flow->node, flow->to,
+        &(struct wire_header){.limit_messages = 30, .limit_bytes = 9000});
+    flow_credit(
+        flow->node, flow->to,
+        &(struct wire_header){.limit_messages = 20, .limit_bytes = 8000});
     transport_unlock(flow->node->transport);
     assert_int_equal(flow->to->limit.messages, 30);
     assert_int_equal(flow->to->limit.bytes, 9000);
@@ -143,27 +181,25 @@ static void test_a_grant_that_is_overtaken_takes_nothing_back(void **state)
 static void test_a_grant_is_not_sent_for_every_message(void **state)
 {
     struct flow *flow = *state;
-    flow->from->granted = flow_limit(flow->node, flow->from);
-    const struct account before = flow->from->granted;
+    const uint64_t before = limit_of(flow).messages;
     for (int i = 1; i < WINDOW_MESSAGES / 4; i++) {
         flow_got(flow->from, 1, true);
         release(flow, 1, 1);
-        assert_int_equal(flow->from->granted.messages, before.messages);
+        assert_int_equal(flow->from->granted_messages, before);
     }
     flow_got(flow->from, 1, true);
     release(flow, 1, 1);
-    assert_int_equal(flow->from->granted.messages,
-                     before.messages + WINDOW_MESSAGES / 4);
+    assert_int_equal(flow->from->granted_messages,
+                     before + WINDOW_MESSAGES / 4);
 }
 
 static void test_a_quarter_of_the_bytes_is_granted_too(void **state)
 {
     struct flow *flow = *state;
-    flow->from->granted = flow_limit(flow->node, flow->from);
-    const uint64_t before = flow->from->granted.bytes;
+    const uint64_t before = limit_of(flow).bytes;
     flow_got(flow->from, WINDOW_BYTES / 4, true);
     release(flow, 1, WINDOW_BYTES / 4);
-    assert_int_equal(flow->from->granted.bytes, before + WINDOW_BYTES / 4);
+    assert_int_equal(flow->from->granted_bytes, before + WINDOW_BYTES / 4);
 }
 
 static void test_what_was_lost_is_counted_and_does_not_cost_room(void **state)
@@ -171,7 +207,7 @@ static void test_what_was_lost_is_counted_and_does_not_cost_room(void **state)
     struct flow *flow = *state;
     grant(flow);
     for (int i = 0; i < 10; i++)
-        flow_charge(flow->to, 10);
+        charge(flow, 10);
     for (int i = 0; i < 7; i++)
         flow_got(flow->from, 10, true); /* three never came */
     settle(flow);
@@ -192,6 +228,72 @@ static void test_what_was_not_counted_by_the_sender_is_no_loss(void **state)
     assert_limit(flow, WINDOW_MESSAGES, WINDOW_BYTES);
 }
 
+static void test_a_sender_that_goes_further_is_seen(void **state)
+{
+    struct flow *flow = *state;
+    grant(flow);
+    assert_true(
+        flow_may(flow->node, flow->from, WINDOW_MESSAGES, WINDOW_BYTES));
+    for (int i = 0; i < WINDOW_MESSAGES + WINDOW_MESSAGES / 2; i++) {
+        assert_true(flow_may(flow->node, flow->from, 1, 0));
+        flow_got(flow->from, 0, true);
+    }
+    assert_false(flow_may(flow->node, flow->from, 1, 0));
+    assert_false(flow_may(flow->node, flow->from, 0, 2 * WINDOW_BYTES));
+    release(flow, WINDOW_MESSAGES, 0); /* it has been granted more */
+    assert_true(flow_may(flow->node, flow->from, 1, 0));
+}
+
+static void test_what_a_sender_says_of_itself_is_bounded(void **state)
+{
+    struct flow *flow = *state;
+    grant(flow);
+    assert_int_equal(settle_as(flow, WINDOW_MESSAGES + 1, 0), LS_EPROTO);
+    assert_int_equal(settle_as(flow, 0, WINDOW_BYTES + 1), LS_EPROTO);
+    assert_int_equal(settle_as(flow, 1ull << 63, 0), LS_EPROTO);
+    assert_int_equal(flow->node->stats.lost, 0);
+    assert_int_equal(settle_as(flow, 5, 50), LS_OK);
+    assert_int_equal(settle_as(flow, 4, 50), LS_EPROTO);
+    assert_int_equal(settle_as(flow, 5, 49), LS_EPROTO);
+    assert_int_equal(flow->node->stats.lost, 5);
+}
+
+static void test_more_cannot_arrive_than_was_sent(void **state)
+{
+    struct flow *flow = *state;
+    grant(flow);
+    charge(flow, 10);
+    flow_credit(flow->node, flow->to,
+                &(struct wire_header){.arrived_messages = UINT64_MAX,
+                                      .arrived_bytes = UINT64_MAX});
+    assert_int_equal(flow->to->arrived.messages, 1);
+    assert_int_equal(flow->to->arrived.bytes, 10);
+}
+
+static void test_the_first_credit_begins_the_counting(void **state)
+{
+    struct flow *flow = *state;
+    assert_false(flow->to->counts);
+    flow_credit(flow->node, flow->to, &(struct wire_header){.kind = 0});
+    assert_true(flow->to->counts);
+    flow_begin(flow->to, false);
+    assert_false(flow->to->counts);
+}
+
+static void test_who_waits_lets_what_is_under_way_arrive(void **state)
+{
+    struct flow *flow = *state;
+    flow->node->options.window_bytes = 1u << 20;
+    grant(flow);
+    assert_true(flow_room_now(flow->to, 1u << 20)); /* one may always go */
+    charge(flow, PACE_FIRST_BYTES);
+    assert_false(flow_room_now(flow->to, 1));
+    assert_true(flow_room(flow->to, 1));
+    flow_got(flow->from, PACE_FIRST_BYTES, false);
+    grant(flow);
+    assert_true(flow_room_now(flow->to, 1));
+}
+
 /* Whatever is sent, lost, held and released in whatever order: never more is
  * under way than the window, and once all is settled the window is whole. */
 static void test_the_window_heals_whatever_happens(void **state)
@@ -203,7 +305,7 @@ static void test_the_window_heals_whatever_happens(void **state)
         random = random * 6364136223846793005u + 1442695040888963407u;
         const unsigned choice = (unsigned)(random >> 60);
         if (choice < 8 && flow_room(flow->to, 100)) {
-            flow_charge(flow->to, 100);
+            charge(flow, 100);
             if (choice != 0) { /* else lost */
                 flow_got(flow->from, 100, choice < 6);
                 held += choice < 6 ? 1 : 0;
@@ -241,6 +343,11 @@ int main(void)
         FLOW_TEST(test_a_quarter_of_the_bytes_is_granted_too),
         FLOW_TEST(test_what_was_lost_is_counted_and_does_not_cost_room),
         FLOW_TEST(test_what_was_not_counted_by_the_sender_is_no_loss),
+        FLOW_TEST(test_a_sender_that_goes_further_is_seen),
+        FLOW_TEST(test_what_a_sender_says_of_itself_is_bounded),
+        FLOW_TEST(test_more_cannot_arrive_than_was_sent),
+        FLOW_TEST(test_the_first_credit_begins_the_counting),
+        FLOW_TEST(test_who_waits_lets_what_is_under_way_arrive),
         FLOW_TEST(test_the_window_heals_whatever_happens),
     };
     return cmocka_run_group_tests_name("flow", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* The life of one member, as a state machine: no node, no socket, no clock. */
-#include "bus.h"
+#include "membership.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,37 +8,37 @@
 
 #define SILENCE 1000
 
-static struct peer seen(void)
+static struct member seen(void)
 {
-    struct peer peer = {.id = 7};
+    struct member peer = {.id = 7};
     member_begin(&peer, 42);
     return peer;
 }
 
-static struct peer ready_at(int64_t now)
+static struct member ready_at(int64_t now)
 {
-    struct peer peer = seen();
-    (void)member_appears(&peer);
+    struct member peer = seen();
+    (void)member_appears(&peer, 1);
     peer.heard_at = now;
-    peer.lists_me = true;
+    peer.lists_me = peer.announced = true;
     assert_int_equal(member_settle(&peer), MEMBER_BECAME_READY);
     return peer;
 }
 
-static struct peer away_at(int64_t now)
+static struct member away_at(int64_t now)
 {
-    struct peer peer = ready_at(now);
+    struct member peer = ready_at(now);
     assert_int_equal(member_disappears(&peer, now), MEMBER_AWAY);
     return peer;
 }
 
-static enum member_change tick(struct peer *peer, int64_t now)
+static enum member_change tick(struct member *peer, int64_t now)
 {
     int64_t next = LS_FOREVER;
     return member_tick(peer, now, SILENCE, &next);
 }
 
-static int64_t next_of(struct peer *peer, int64_t now)
+static int64_t next_of(struct member *peer, int64_t now)
 {
     int64_t next = LS_FOREVER;
     assert_int_equal(member_tick(peer, now, SILENCE, &next), MEMBER_SAME);
@@ -50,13 +50,15 @@ static int64_t next_of(struct peer *peer, int64_t now)
 static void test_ready_takes_both_ways(void **state)
 {
     (void)state;
-    struct peer peer = seen();
+    struct member peer = seen();
     assert_int_equal(member_settle(&peer), MEMBER_SAME);
-    (void)member_appears(&peer);
+    (void)member_appears(&peer, 1);
     assert_int_equal(member_settle(&peer), MEMBER_SAME);
     peer.heard_at = 5;
     assert_int_equal(member_settle(&peer), MEMBER_SAME);
     peer.lists_me = true;
+    assert_int_equal(member_settle(&peer), MEMBER_SAME);
+    peer.announced = true;
     assert_int_equal(member_settle(&peer), MEMBER_BECAME_READY);
     assert_int_equal(peer.state, LS_MEMBER_READY);
     assert_int_equal(member_settle(&peer), MEMBER_SAME); /* once */
@@ -65,17 +67,17 @@ static void test_ready_takes_both_ways(void **state)
 static void test_behind_a_hub_presence_suffices(void **state)
 {
     (void)state;
-    struct peer hub = ready_at(5), leaf = seen();
+    struct member hub = ready_at(5), leaf = seen();
     leaf.via = &hub;
-    (void)member_appears(&leaf);
+    (void)member_appears(&leaf, 1);
     assert_int_equal(member_settle(&leaf), MEMBER_BECAME_READY);
 }
 
 static void test_one_too_many_is_never_ready_and_takes_no_id(void **state)
 {
     (void)state;
-    struct peer peer = seen();
-    (void)member_appears(&peer);
+    struct member peer = seen();
+    (void)member_appears(&peer, 1);
     peer.heard_at = 5;
     peer.lists_me = peer.barred = true;
     assert_int_equal(member_settle(&peer), MEMBER_SAME);
@@ -86,8 +88,8 @@ static void test_one_too_many_is_never_ready_and_takes_no_id(void **state)
 static void test_who_was_never_ready_is_forgotten_when_it_goes(void **state)
 {
     (void)state;
-    struct peer peer = seen();
-    (void)member_appears(&peer);
+    struct member peer = seen();
+    (void)member_appears(&peer, 1);
     peer.heard_at = 5;
     assert_true(member_is_alive(&peer));
     assert_int_equal(member_disappears(&peer, 6), MEMBER_SAME);
@@ -101,11 +103,11 @@ static void test_who_was_never_ready_is_forgotten_when_it_goes(void **state)
 static void test_away_is_ready_and_hears_nothing(void **state)
 {
     (void)state;
-    struct peer peer = away_at(10);
+    struct member peer = away_at(10);
     assert_int_equal(peer.state, LS_MEMBER_READY);
     assert_true(member_is_alive(&peer));
     assert_false(member_hears(&peer));
-    assert_int_equal(member_appears(&peer), MEMBER_RETURNED);
+    assert_int_equal(member_appears(&peer, 1), MEMBER_RETURNED);
     assert_true(member_hears(&peer));
     assert_int_equal(peer.state, LS_MEMBER_READY);
     assert_int_equal(tick(&peer, 10 + SILENCE - 1), MEMBER_SAME);
@@ -115,8 +117,8 @@ static void test_away_is_ready_and_hears_nothing(void **state)
 static void test_of_several_presences_the_last_counts(void **state)
 {
     (void)state;
-    struct peer peer = ready_at(10);
-    assert_int_equal(member_appears(&peer), MEMBER_SAME);
+    struct member peer = ready_at(10);
+    assert_int_equal(member_appears(&peer, 1), MEMBER_SAME);
     assert_int_equal(member_disappears(&peer, 20), MEMBER_SAME);
     assert_int_equal(member_disappears(&peer, 30), MEMBER_AWAY);
     assert_int_equal(member_disappears(&peer, 40), MEMBER_SAME);
@@ -126,7 +128,7 @@ static void test_of_several_presences_the_last_counts(void **state)
 static void test_its_host_is_asked_at_once_and_again(void **state)
 {
     (void)state;
-    struct peer peer = away_at(10);
+    struct member peer = away_at(10);
     assert_int_equal(tick(&peer, 10), MEMBER_SAME);
     assert_int_equal(peer.probe, PROBE_WANTED);
     peer.probe = PROBE_ASKED;
@@ -140,7 +142,7 @@ static void test_its_host_is_asked_at_once_and_again(void **state)
 static void test_who_is_refused_by_its_host_is_lost(void **state)
 {
     (void)state;
-    struct peer peer = away_at(10);
+    struct member peer = away_at(10);
     peer.probe = PROBE_ASKED;
     assert_int_equal(member_probed(&peer, true, 10, 40), MEMBER_ENDED);
     assert_int_equal(peer.state, LS_MEMBER_LOST);
@@ -150,9 +152,9 @@ static void test_who_is_refused_by_its_host_is_lost(void **state)
 static void test_an_answer_that_comes_late_means_nothing(void **state)
 {
     (void)state;
-    struct peer peer = away_at(10);
+    struct member peer = away_at(10);
     peer.probe = PROBE_ASKED;
-    (void)member_appears(&peer);
+    (void)member_appears(&peer, 1);
     assert_int_equal(member_probed(&peer, true, 10, 40), MEMBER_SAME);
     assert_int_equal(member_probed(&peer, true, 10, 40), MEMBER_SAME);
     assert_int_equal(peer.state, LS_MEMBER_READY);
@@ -161,7 +163,7 @@ static void test_an_answer_that_comes_late_means_nothing(void **state)
 static void test_it_is_asked_less_and_less(void **state)
 {
     (void)state;
-    struct peer peer = away_at(10);
+    struct member peer = away_at(10);
     int64_t now = 0, last = 0;
     for (int i = 0; i < 10; i++) {
         peer.probe = PROBE_ASKED;
@@ -179,7 +181,7 @@ static void test_it_is_asked_less_and_less(void **state)
 static void test_silence_ends_it(void **state)
 {
     (void)state;
-    struct peer peer = ready_at(10);
+    struct member peer = ready_at(10);
     assert_int_equal(next_of(&peer, 20), 10 + SILENCE);
     peer.heard_at = 500;
     assert_int_equal(tick(&peer, 10 + SILENCE), MEMBER_SAME);
@@ -190,7 +192,7 @@ static void test_silence_ends_it(void **state)
 static void test_who_is_away_has_as_long_though_it_is_heard(void **state)
 {
     (void)state;
-    struct peer peer = away_at(10);
+    struct member peer = away_at(10);
     peer.heard_at = 10 + SILENCE;
     assert_int_equal(tick(&peer, 10 + SILENCE), MEMBER_ENDED);
     assert_int_equal(peer.reason, LS_ETIMEDOUT);
@@ -199,22 +201,22 @@ static void test_who_is_away_has_as_long_though_it_is_heard(void **state)
 static void test_who_is_behind_a_hub_that_is_away_is_not_judged(void **state)
 {
     (void)state;
-    struct peer hub = ready_at(10), leaf = seen();
+    struct member hub = ready_at(10), leaf = seen();
     leaf.via = &hub;
-    (void)member_appears(&leaf);
+    (void)member_appears(&leaf, 1);
     (void)member_settle(&leaf);
     assert_int_equal(tick(&leaf, 10 + 9 * SILENCE), MEMBER_SAME);
     (void)member_disappears(&hub, 20);
     (void)member_disappears(&leaf, 20);
     assert_int_equal(tick(&leaf, 20 + SILENCE), MEMBER_SAME);
-    (void)member_appears(&hub);
+    (void)member_appears(&hub, 30);
     assert_int_equal(tick(&leaf, 20 + SILENCE), MEMBER_ENDED);
 }
 
 static void test_a_stop_of_ones_own_is_excused(void **state)
 {
     (void)state;
-    struct peer peer = ready_at(10), away = away_at(10), unheard = seen();
+    struct member peer = ready_at(10), away = away_at(10), unheard = seen();
     member_excuse(&peer, 5 * SILENCE);
     member_excuse(&away, 5 * SILENCE);
     member_excuse(&unheard, 5 * SILENCE);
@@ -230,7 +232,7 @@ static void test_a_stop_of_ones_own_is_excused(void **state)
 static void test_an_end_is_final(void **state)
 {
     (void)state;
-    struct peer lost = ready_at(10), left = ready_at(10);
+    struct member lost = ready_at(10), left = ready_at(10);
     assert_int_equal(member_is_lost(&lost, LS_ETIMEDOUT), MEMBER_ENDED);
     assert_int_equal(member_leaves(&lost, LS_OK), MEMBER_SAME);
     assert_int_equal(member_leaves(&left, LS_EIO), MEMBER_ENDED);
@@ -238,7 +240,7 @@ static void test_an_end_is_final(void **state)
     assert_int_equal(left.state, LS_MEMBER_LEFT);
     assert_int_equal(left.reason, LS_EIO);
     (void)member_disappears(&lost, 20);
-    assert_int_equal(member_appears(&lost), MEMBER_SAME);
+    assert_int_equal(member_appears(&lost, 21), MEMBER_SAME);
     lost.lists_me = true;
     assert_int_equal(member_settle(&lost), MEMBER_SAME);
     assert_int_equal(lost.state, LS_MEMBER_LOST);
@@ -251,8 +253,8 @@ static void test_an_end_is_final(void **state)
 static void test_who_leaves_before_it_was_ready_is_not_told_of(void **state)
 {
     (void)state;
-    struct peer peer = seen();
-    (void)member_appears(&peer);
+    struct member peer = seen();
+    (void)member_appears(&peer, 1);
     assert_int_equal(member_leaves(&peer, LS_OK), MEMBER_FORGOTTEN);
     assert_int_equal(peer.state, LS_MEMBER_LEFT);
 }
@@ -262,7 +264,7 @@ static void test_who_leaves_before_it_was_ready_is_not_told_of(void **state)
 static void test_who_has_a_rival_is_asked_for_and_judged(void **state)
 {
     (void)state;
-    struct peer peer = ready_at(10);
+    struct member peer = ready_at(10);
     peer.n_rival = 1;
     (void)next_of(&peer, 20);
     assert_int_equal(peer.probe, PROBE_WANTED);

@@ -293,7 +293,7 @@ static void restart(const char *transport, enum ls_topology topology)
     assert_ok(ls_node_create(&world->at[2].node, &options));
     tell(world->at[2].node, 0, &again);
     assert_ok(ls_node_start(world->at[2].node));
-    assert_true(ls_node_incarnation(world->at[2].node) > life);
+    assert_true(ls_node_incarnation(world->at[2].node) != life);
     assert_ok(ls_emit(world->at[2].node, "x", NULL, 0));
     assert_ok(ls_emit(world->at[0].node, "x", NULL, 0));
     for (size_t i = 0; i < 2; i++) {
@@ -410,7 +410,7 @@ test_a_silent_member_is_lost_and_comes_back_as_a_new_one(void **state)
     (void)kill(death.pid, SIGCONT);
     assert_reaches(&death.told.ready, 2);
     assert_int_equal(death.told.last.state, LS_MEMBER_READY);
-    assert_true(death.told.last.incarnation > life);
+    assert_true(death.told.last.incarnation != life);
     assert_int_equal(counter_get(&death.told.lost), 1);
     death_end(&death);
 }

@@ -64,7 +64,7 @@ static void withdrawn(struct net *net)
     assert_hears(&e.pub, "+a");
     assert_hears(&e.sub, "x1");
     end_publish(&e.pub, "x2");
-    transport_link_close(&e.sub.link);
+    transport_link_close(&e.sub.link, false);
     end_listen(&e.pub, 0);
     assert_string_equal(e.pub.story, ""); /* it is told on the way */
     assert_hears(&e.pub, "-a -x");
@@ -263,8 +263,8 @@ static void bind_fails(struct net *net, size_t host, const char *bind,
 {
     transport *t = NULL;
     char endpoint[LS_ENDPOINT_MAX + 1];
-    assert_fails(transport_open(&t, ls_host_runtime(net->hosts[host]), bind,
-                                1 << 20, 0, endpoint),
+    assert_fails(open_transport(&t, ls_host_runtime(net->hosts[host]), bind,
+                                NULL, endpoint),
                  wanted);
     assert_error_has(text);
 }
@@ -310,9 +310,11 @@ static void named(struct net *net)
     end_dial(&sub, "tcp://a:21500");
     end_subscribe(&sub, "x", true);
     assert_hears(&pub, "+x");
-    transport_explain(sub.transport, "tcp://a:21500", why, sizeof why);
+    assert_false(transport_explain(sub.transport, "tcp://a:21500", false, 0,
+                                   why, sizeof why));
     assert_string_equal(why, "");
-    transport_explain(sub.transport, "tcp://nowhere:1", why, sizeof why);
+    assert_false(transport_explain(sub.transport, "tcp://nowhere:1", false, 0,
+                                   why, sizeof why));
     assert_string_equal(why, "the network has no host \"nowhere\"");
     end_close(&sub);
     end_close(&pub);

@@ -284,8 +284,9 @@ static void test_drop_counts_what_each_misses(void **state)
     assert_reaches(&slow->done, WINDOW);
     let_on(slow, 1000);
     const struct ls_emission block = {.event = "x", .policy = LS_POLICY_BLOCK};
-    assert_ok(ls_emit_with(slow->from, &block)); /* shows the gap */
-    assert_reaches(&slow->done, WINDOW + 1);
+    assert_ok(ls_emit_with(slow->from, &block));    /* waits for room */
+    assert_ok(ls_emit(slow->from, "x", "data", 4)); /* shows the gap */
+    assert_reaches(&slow->done, WINDOW + 2);
     assert_int_equal(stats_of(slow->world.at[1].node).missed, n_more);
     assert_int_equal(stats_of(slow->world.at[1].node).lost, 0);
     assert_int_equal(stats_of(slow->world.at[2].node).missed, 0);

@@ -20,8 +20,9 @@ static void test_presence_sorts_behind_all_other_topics(void **state)
     (void)state;
     uint8_t topic[WIRE_TOPIC_MAX];
     uint8_t other[WIRE_TOPIC_MAX];
-    const struct wire_presence presence = {.job = "j", .endpoint = "e"};
-    const struct wire_listen listen = {UINT32_MAX, UINT64_MAX, "~~~"};
+    const struct wire_presence presence = {
+        .link = 1, .incarnation = 1, .job = "j", .endpoint = "e"};
+    const struct wire_listen listen = {UINT64_MAX, UINT32_MAX, "~~~"};
     (void)wire_presence_write(topic, &presence);
     (void)wire_topic_control(other);
     assert_true(other[0] < topic[0]);
@@ -37,11 +38,13 @@ static void test_presence_sorts_behind_all_other_topics(void **state)
 
 static struct wire_presence longest_presence(void)
 {
-    struct wire_presence p = {.relayed = true,
+    struct wire_presence p = {.link = UINT64_MAX,
+                              .relayed = true,
                               .relay = UINT32_MAX,
                               .id = UINT32_MAX,
                               .incarnation = UINT64_MAX,
                               .config_hash = UINT64_MAX};
+    memset(p.signature, 'a', WIRE_SIGNATURE_MAX);
     memset(p.job, 'j', LS_JOB_MAX);
     memset(p.role, 'r', WIRE_ROLE_MAX);
     memset(p.labels, 'l', WIRE_LABELS_MAX);
@@ -56,6 +59,8 @@ static void assert_presence_comes_back(const struct wire_presence *presence)
     const size_t size = wire_presence_write(topic, presence);
     assert_true(size < WIRE_TOPIC_MAX);
     assert_int_equal(wire_presence_read(topic, size, &back), LS_OK);
+    assert_true(back.link == presence->link);
+    assert_string_equal(back.signature, presence->signature);
     assert_int_equal(back.relayed, presence->relayed);
     assert_int_equal(back.relay, presence->relay);
     assert_int_equal(back.id, presence->id);
@@ -70,7 +75,8 @@ static void assert_presence_comes_back(const struct wire_presence *presence)
 static void test_presence_comes_back(void **state)
 {
     (void)state;
-    const struct wire_presence plain = {.job = "a.job-1_2",
+    const struct wire_presence plain = {.link = 7,
+                                        .job = "a.job-1_2",
                                         .id = 0,
                                         .incarnation = 1,
                                         .role = "",
@@ -105,38 +111,44 @@ static void test_malformed_presences_are_refused(void **state)
     static const char *const bad[] = {
         "~",
         "~H",
-        "~H1",
-        "~X1/j/1/1/0///e",
-        "~H/j/1/1/0///e",
-        "~Hx/j/1/1/0///e",
-        "~H-1/j/1/1/0///e",
-        "~H1/j/1/1/0//e",                  /* a part too few */
-        "~H1/j/1/1/0///",                  /* no endpoint */
-        "~H1/j/4294967296/1/0///e",        /* an id too large */
-        "~H1/j//1/0///e",                  /* no id */
-        "~H1/j/1/g/0///e",                 /* no number */
-        "~H1/j/1/11111111111111111/0///e", /* an incarnation too long */
-        "~H1/j/1/1/FF///e",                /* capitals */
-        "~H1/j/1/1/0/rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr//e",
-        "~H1/j/1/1/0//" LABELS_63 "x/e",
-        "~R1/j/1/1/0///e", /* relayed by nobody */
+        "~H2",
+        "~X2/7//j/1/1/0///e",
+        "~H/7//j/1/1/0///e",
+        "~Hx/7//j/1/1/0///e",
+        "~H-2/7//j/1/1/0///e",
+        "~H02/7//j/1/1/0///e",                /* a number has one spelling */
+        "~H2//j/1/1/0///e",                   /* no link */
+        "~H2/0//j/1/1/0///e",                 /* nor such a one */
+        "~H2/07//j/1/1/0///e",                /* spelled otherwise */
+        "~H2/7/x/j/1/1/0///e",                /* a signature of other digits */
+        "~H2/7//j/1/1/0//e",                  /* a part too few */
+        "~H2/7//j/1/1/0///",                  /* no endpoint */
+        "~H2/7//j/4294967296/1/0///e",        /* an id too large */
+        "~H2/7//j//1/0///e",                  /* no id */
+        "~H2/7//j/1/g/0///e",                 /* no number */
+        "~H2/7//j/1/0/0///e",                 /* no incarnation */
+        "~H2/7//j/1/11111111111111111/0///e", /* an incarnation too long */
+        "~H2/7//j/1/1/FF///e",                /* capitals */
+        "~H2/7//j/1/1/0/rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr//e",
+        "~H2/7//j/1/1/0//" LABELS_63 "x/e",
+        "~R2/7//j/1/1/0///e", /* relayed by nobody */
         "H1/j/1/1/0///e"};
-    assert_int_equal(read_presence("~H1/j/1/1/0///e", 15), LS_OK);
+    assert_int_equal(read_presence("~H2/7//j/1/1/0///e", 18), LS_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(read_presence(bad[i], strlen(bad[i])), LS_EPROTO);
-    assert_int_equal(read_presence("~H1/j/1/1/0///e\0f", 17), LS_EPROTO);
+    assert_int_equal(read_presence("~H2/7//j/1/1/0///e\0f", 20), LS_EPROTO);
     static char huge[100000];
     memset(huge, 'x', sizeof huge);
-    memcpy(huge, "~H1/j/1/1/0///", 14);
+    memcpy(huge, "~H2/7//j/1/1/0///", 17);
     assert_int_equal(read_presence(huge, sizeof huge), LS_EPROTO);
-    assert_int_equal(read_presence(huge, 14 + LS_ENDPOINT_MAX + 1), LS_EPROTO);
+    assert_int_equal(read_presence(huge, 17 + LS_ENDPOINT_MAX + 1), LS_EPROTO);
 }
 
 static void test_presence_of_another_version_says_so(void **state)
 {
     (void)state;
-    assert_int_equal(read_presence("~H2/whatever follows", 20), LS_EMISMATCH);
-    assert_non_null(strstr(ls_error_text(), "version 2"));
+    assert_int_equal(read_presence("~H3/whatever follows", 20), LS_EMISMATCH);
+    assert_non_null(strstr(ls_error_text(), "version 3"));
 }
 
 static void test_cut_and_changed_presences_are_refused_or_read(void **state)
@@ -172,7 +184,7 @@ static int read_listen(const char *text, size_t size)
 static void test_listening_comes_back(void **state)
 {
     (void)state;
-    struct wire_listen listen = {UINT32_MAX, UINT64_MAX, ""};
+    struct wire_listen listen = {UINT64_MAX, UINT32_MAX, ""};
     struct wire_listen back;
     uint8_t topic[WIRE_TOPIC_MAX];
     memset(listen.event, 'a', LS_EVENT_MAX);
@@ -180,7 +192,7 @@ static void test_listening_comes_back(void **state)
     const size_t size = wire_listen_write(topic, &listen);
     assert_int_equal(wire_listen_read(topic, size, &back), LS_OK);
     assert_int_equal(back.id, listen.id);
-    assert_true(back.incarnation == listen.incarnation);
+    assert_true(back.link == listen.link);
     assert_string_equal(back.event, listen.event);
 }
 
@@ -190,7 +202,8 @@ static void test_malformed_listenings_are_refused(void **state)
     static const char *const bad[] = {
         "l",       "l1",        "l1/",       "l1/1",       "l1/1/",
         "l/1/x",   "l1//x",     "lx/1/x",    "l1/x/x",     "l1/1/a b",
-        "l1/1/a*", "l1/1/\x7f", "l1/1/\xc3", "m1/1/event", "l4294967296/1/x"};
+        "l1/1/a*", "l1/1/\x7f", "l1/1/\xc3", "m1/1/event", "l1/4294967296/x",
+        "l0/1/x",  "l01/1/x",   "l1/01/x"};
     assert_int_equal(read_listen("l1/1/x", 6), LS_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(read_listen(bad[i], strlen(bad[i])), LS_EPROTO);

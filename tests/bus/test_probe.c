@@ -4,7 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "transport.h"
+#include "transport_fixture.h"
 #include "world_fixture.h"
 
 struct probing {
@@ -13,6 +13,7 @@ struct probing {
     char asked[LS_ENDPOINT_MAX + 1];
     enum transport_probed answer;
     int n;
+    ls_security *security;
 };
 
 static void on_probed(void *self, const char *endpoint,
@@ -29,8 +30,9 @@ static const struct transport_events events = {.probed = on_probed};
 static void begin(struct probing *p, const char *bind)
 {
     memset(p, 0, sizeof *p);
-    assert_ok(transport_open(&p->transport, ls_runtime_threads(), bind, 4096, 0,
-                             p->endpoint));
+    assert_ok(ls_security_none(&p->security));
+    assert_ok(open_transport(&p->transport, ls_runtime_threads(), bind,
+                             p->security, p->endpoint));
 }
 
 static enum transport_probed probe(struct probing *p, const char *endpoint)
@@ -75,8 +77,10 @@ static void test_a_bound_address_listens(void **state)
         transport_unbind(bound.transport);
         assert_int_equal(probe(&asks, bound.endpoint), TRANSPORT_REFUSES);
         transport_close(&bound.transport);
+        ls_security_destroy(&bound.security);
     }
     transport_close(&asks.transport);
+    ls_security_destroy(&asks.security);
 }
 
 static void test_a_stopped_process_still_listens(void **state)
@@ -90,6 +94,7 @@ static void test_a_stopped_process_still_listens(void **state)
     close(fd);
     assert_int_equal(probe(&asks, endpoint), TRANSPORT_REFUSES);
     transport_close(&asks.transport);
+    ls_security_destroy(&asks.security);
 }
 
 static void test_localhost_needs_no_resolver(void **state)
@@ -103,6 +108,7 @@ static void test_localhost_needs_no_resolver(void **state)
     assert_int_equal(probe(&asks, named), TRANSPORT_LISTENS);
     close(fd);
     transport_close(&asks.transport);
+    ls_security_destroy(&asks.security);
 }
 
 static void test_who_does_not_answer_is_unknown(void **state)
@@ -127,6 +133,7 @@ static void test_who_does_not_answer_is_unknown(void **state)
         close(crowd[i]);
     close(fd);
     transport_close(&asks.transport);
+    ls_security_destroy(&asks.security);
 }
 
 static void test_a_host_name_is_unknown(void **state)
@@ -137,6 +144,7 @@ static void test_a_host_name_is_unknown(void **state)
     assert_int_equal(probe(&asks, "tcp://no-such-host.invalid:21500"),
                      TRANSPORT_UNKNOWN);
     transport_close(&asks.transport);
+    ls_security_destroy(&asks.security);
 }
 
 static void test_what_is_no_address_is_refused(void **state)
@@ -148,6 +156,7 @@ static void test_what_is_no_address_is_refused(void **state)
                  LS_EINVAL);
     assert_error_has("udp://127.0.0.1:1");
     transport_close(&asks.transport);
+    ls_security_destroy(&asks.security);
 }
 
 static void test_a_probe_under_way_ends_with_the_transport(void **state)
@@ -160,6 +169,7 @@ static void test_a_probe_under_way_ends_with_the_transport(void **state)
     assert_ok(transport_probe(asks.transport, endpoint));
     assert_ok(transport_probe(asks.transport, "inproc://asks"));
     transport_close(&asks.transport);
+    ls_security_destroy(&asks.security);
     assert_int_equal(asks.n, 0);
     close(fd);
 }

@@ -134,19 +134,53 @@ static void test_a_reliable_one_that_makes_no_sense_is_refused(void **state)
     good.name_size = 1;
     good.number = 1;
     good.of = WIRE_KIND_EVENT;
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 3; i++) {
         uint8_t frame[WIRE_HEAD_MAX];
         struct wire_header bad = good;
         char topic_class;
         uint32_t to;
         bad.number = i == 1 ? 0 : bad.number;
         bad.of = i == 2 ? WIRE_KIND_HEARTBEAT : bad.of;
-        bad.offset = i == 3 ? 1 : 0; /* of none */
         size_t size = wire_topic_inbox(frame, 1);
         size += wire_header_write(frame + size, &bad);
         assert_int_equal(
             wire_header_read(frame, size, &topic_class, &to, &header),
             i == 0 ? LS_OK : LS_EPROTO);
+    }
+}
+
+static void test_a_payload_has_to_be_where_total_and_offset_put_it(void **state)
+{
+    (void)state;
+    const struct {
+        enum wire_kind kind, of;
+        uint8_t flags;
+        uint32_t total, offset;
+        size_t size;
+        bool fits;
+    } cases[] = {{WIRE_KIND_EVENT, 0, 0, 0, 0, 5, true},
+                 {WIRE_KIND_CHUNK, 0, 0, 9, 4, 5, true},
+                 {WIRE_KIND_CHUNK, 0, 0, 9, 4, 0, false},
+                 {WIRE_KIND_CHUNK, 0, 0, 9, 4, 6, false},
+                 {WIRE_KIND_CHUNK, 0, 0, 9, 9, 1, false},
+                 {WIRE_KIND_CHUNK, 0, 0, 0, 0, 5, false},
+                 {WIRE_KIND_CHUNK, 0, 0, UINT32_MAX, UINT32_MAX, 2, false},
+                 {WIRE_KIND_CHUNK, 0, WIRE_FLAG_WITHDRAW, 9, 0, 0, true},
+                 {WIRE_KIND_CHUNK, 0, WIRE_FLAG_WITHDRAW, 9, 0, 1, false},
+                 {WIRE_KIND_CHUNK, 0, WIRE_FLAG_WITHDRAW, 9, 1, 0, false},
+                 {WIRE_KIND_RELIABLE, WIRE_KIND_EVENT, 0, 5, 0, 5, true},
+                 {WIRE_KIND_RELIABLE, WIRE_KIND_EVENT, 0, 0, 0, 5, false},
+                 {WIRE_KIND_RELIABLE, WIRE_KIND_EVENT, 0, 5, 1, 5, false},
+                 {WIRE_KIND_RELIABLE, WIRE_KIND_CHUNK, 0, 9, 4, 5, true},
+                 {WIRE_KIND_RELIABLE, WIRE_KIND_CHUNK, 0, 9, 4, 6, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct wire_header header = header_of(cases[i].kind);
+        header.of = cases[i].of;
+        header.flags = cases[i].flags;
+        header.total = cases[i].total;
+        header.offset = cases[i].offset;
+        if (wire_payload_fits(&header, cases[i].size) != cases[i].fits)
+            fail_msg("case %zu", i);
     }
 }
 
@@ -193,8 +227,8 @@ static void test_event_has_the_bytes_that_are_documented(void **state)
 {
     (void)state;
     static const uint8_t wanted[] = {
-        0x65, 0x67, 0x72, 0x65, 0x65, 0x74, 0x00, 0x99, 0x01, 0x01, 0xce,
-        0xb7, 0x16, 0x11, 0xd3, 0xce, 0x00, 0x00, 0x00, 0x07, 0xcf, 0x11,
+        0x65, 0x67, 0x72, 0x65, 0x65, 0x74, 0x00, 0x99, 0x02, 0x01, 0xce,
+        0xa0, 0x55, 0xc4, 0xd1, 0xce, 0x00, 0x00, 0x00, 0x07, 0xcf, 0x11,
         0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0xcf, 0x00, 0x00, 0x00,
         0x00, 0x00, 0x00, 0x00, 0x2a, 0x00, 0xd9, 0x00, 0xc6, 0x00, 0x00,
         0x00, 0x05, 0x68, 0x65, 0x6c, 0x6c, 0x6f};
@@ -339,6 +373,8 @@ int main(void)
         cmocka_unit_test(test_header_of_every_kind_comes_back),
         cmocka_unit_test(test_header_keeps_what_only_its_kind_has),
         cmocka_unit_test(test_a_reliable_one_that_makes_no_sense_is_refused),
+        cmocka_unit_test(
+            test_a_payload_has_to_be_where_total_and_offset_put_it),
         cmocka_unit_test(
             test_payload_in_a_second_frame_is_told_from_an_empty_one),
         cmocka_unit_test(test_name_of_an_event_is_its_topics),

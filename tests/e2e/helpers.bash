@@ -10,9 +10,12 @@ unset LS_LOG LOCKSTEP_PLUGIN_PATH NO_COLOR
 # Options that make a run go on until something ends it.
 endless=(--set evaluator.solved=501 --set stop.env_step=0)
 
-# Each test has a folder of its own to run in.
+# Each test has a folder of its own to run in, and one for the secrets and
+# sockets of its jobs, which are not those of the user.
 enter_scratch() {
     mkdir -p "$BATS_TEST_TMPDIR/scratch"
+    export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR/runtime
+    mkdir -m 700 "$XDG_RUNTIME_DIR"
     cd "$BATS_TEST_TMPDIR/scratch" || return
     declare -gA pid_of=() fd_of=()
 }
@@ -172,4 +175,24 @@ nobody_early() {
             }
             exit bad > 0
         }'
+}
+
+# comes_back NODE: the run says that it starts the node again, and it is in the
+# world again.
+comes_back() {
+    event run '"restarting"' "\"node\":$1,"
+    event run '"started"' "\"node\":$1,"
+    nodes[$1]=$(field pid)
+}
+
+# ends_solved: and nothing is left.
+ends_solved() {
+    touch solved
+    finish run
+    [ "$code" -eq 0 ] || { echo "exit $code: $err" >&2; return 1; }
+    last_line "$rest"
+    [ "$(field event)" = summary ]
+    [ "$(field solved)" = true ]
+    all_gone
+    [ "$(ls -A out/job)" = policy.msgpack ]
 }

@@ -105,6 +105,28 @@ refused() {
     refused 2 '--set job.x=1' run good.yaml --set job.x=1
 }
 
+@test "who may speak: a wrong mode, an unknown key, no keys, no address" {
+    refused 78 'did you mean "curve"?' run good.yaml --set security.mode=curv
+    refused 78 'did you mean "deny"?' check good.yaml --set security.dney=x
+    refused 78 'missing key "security.keys"' check good.yaml \
+        --set security.mode=curve
+    refused 78 'keys are for mode: curve' node good.yaml --id 0 \
+        --set security.keys=keys
+    refused 78 '"box7" is no IPv4 or IPv6 address' run good.yaml \
+        --set security.allow=box7
+    refused 78 'leave one of them out' run good.yaml \
+        --set world.insecure=true --set security.mode=plain
+    echo 'security: {mod: plain}' >>good.yaml
+    refused 78 'good.yaml:5:12: unknown key "mod"' check good.yaml
+    says 'did you mean "mode"?'
+}
+
+@test "keys that are not there: which, and how they are made" {
+    refused 78 'keygen' node good.yaml --id 0 --set security.mode=curve \
+        --set security.keys=absent
+    says absent
+}
+
 @test "tcp beyond this machine needs a word" {
     refused 78 'insecure: true' run good.yaml \
         --set nodes.0.bind=tcp://0.0.0.0:21500

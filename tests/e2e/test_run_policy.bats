@@ -30,26 +30,6 @@ begin() {
     event run '"evaluation"'
 }
 
-# comes_back NODE: the run says that it starts the node again, and it is in the
-# world again.
-comes_back() {
-    event run '"restarting"' "\"node\":$1,"
-    event run '"started"' "\"node\":$1,"
-    nodes[$1]=$(field pid)
-}
-
-# ends_solved: and nothing is left.
-ends_solved() {
-    touch solved
-    finish run
-    [ "$code" -eq 0 ] || { echo "exit $code: $err" >&2; return 1; }
-    last_line "$rest"
-    [ "$(field event)" = summary ]
-    [ "$(field solved)" = true ]
-    all_gone
-    [ "$(ls -A out/job)" = policy.msgpack ]
-}
-
 # restarts_of NODE: in the summary $line.
 restarts_of() {
     [[ $line =~ \"node\":$1,[^}]*\"restarts\":([0-9]+) ]] &&

@@ -1,28 +1,11 @@
 # A service job: whoever dies, its work goes on.
 load helpers
+load service
 
 setup() {
     enter_scratch
     export LOCKSTEP_PLUGIN_PATH=$plugins
-    # By files of its own: nobody else can take the address that a node had.
-    cat >job.yaml <<'END'
-job: job
-plugin: faulty
-world: {transport: ipc}
-nodes:
-  - {role: coordinator, policy: restart}
-  - {role: learner, count: 2, policy: go_on}
-  - {role: collector, count: 3, policy: restart}
-collector: {steps: 20}
-coordinator:
-  eval_interval_s: 0
-  batch: 4
-  samples_per_work: 8
-  retry_s: 0.1
-  replay: {capacity: 64, samples_per_insert: 1, error_buffer: 8}
-evaluator: {episodes: 2, solved: 1000}
-env: {prize: solved}
-END
+    service_job
 }
 
 teardown() {
@@ -64,26 +47,6 @@ stderr_has() {
         [[ $text != *"$1"* ]] || return 0
     done < <(tail -f --pid="${pid_of[$who]}" -n +1 "$who.err" 3>&-)
     return 1
-}
-
-# comes_back NODE: the run says that it starts the node again, and it is in the
-# world again.
-comes_back() {
-    event run '"restarting"' "\"node\":$1,"
-    event run '"started"' "\"node\":$1,"
-    nodes[$1]=$(field pid)
-}
-
-# ends_solved: and nothing is left.
-ends_solved() {
-    touch solved
-    finish run
-    [ "$code" -eq 0 ] || { echo "exit $code: $err" >&2; return 1; }
-    last_line "$rest"
-    [ "$(field event)" = summary ]
-    [ "$(field solved)" = true ]
-    all_gone
-    [ "$(ls -A out/job)" = policy.msgpack ]
 }
 
 @test "a service job is solved, as processes, threads and in a simulation" {
@@ -233,13 +196,16 @@ ends_solved() {
 }
 
 @test "who was frozen, and declared lost, rejoins as a new member and works on" {
-    local id pid
+    local id pid other
     begin --set world.heartbeat_ms=20 --set world.silence_ms=100
     busy_learner
     for id in 5 $busy; do
         pid=${nodes[$id]}
         kill -STOP "$pid"
-        stderr_has "bus: node $id ("
+        # By all: of fewer it would be they who rejoin.
+        for other in 0 1 2 3 4 5; do
+            [ "$other" = "$id" ] || stderr_has "node $other bus: node $id ("
+        done
         kill -CONT "$pid"
         stderr_has "node $id it begins again"
         learns

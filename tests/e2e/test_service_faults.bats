@@ -2,6 +2,7 @@
 # named, nobody dies, and the job is solved by the others. tests/e2e/liar tells
 # what the liar can say.
 load helpers
+load service
 
 setup() {
     enter_scratch
@@ -9,24 +10,7 @@ setup() {
     liar=$BUILD_DIR/tests/e2e/liar/liar
     sockets=$PWD/sockets
     mkdir "$sockets"
-    cat >job.yaml <<'END'
-job: job
-plugin: faulty
-world: {transport: ipc}
-nodes:
-  - {role: coordinator, policy: restart}
-  - {role: learner, count: 2, policy: go_on}
-  - {role: collector, count: 3, policy: restart}
-collector: {steps: 20}
-coordinator:
-  eval_interval_s: 0
-  batch: 4
-  samples_per_work: 8
-  retry_s: 0.1
-  replay: {capacity: 64, samples_per_insert: 1, error_buffer: 8}
-evaluator: {episodes: 2, solved: 1000}
-env: {prize: solved}
-END
+    service_job
 }
 
 teardown() {

@@ -96,7 +96,7 @@ static void listening(const uint8_t *topic, size_t size)
     must(wire_name_valid(l.event));
     const size_t n = wire_listen_write(written, &l);
     must(wire_listen_read(written, n, &again) == LS_OK);
-    must(l.id == again.id && l.incarnation == again.incarnation &&
+    must(l.id == again.id && l.link == again.link &&
          strcmp(l.event, again.event) == 0);
 }
 

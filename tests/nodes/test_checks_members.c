@@ -423,6 +423,43 @@ static void test_failing_with_different_names_is_not_alike(void **state)
     judge(two_name_different_ones_of_two, NULL);
 }
 
+static void times_out(struct world *world, size_t i, const char *text)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]).member;
+    enters(world, i);
+    watch->ended(watch->self,
+                 ls_error(LS_ETIMEDOUT, "barrier \"x\", epoch 1: %s", text),
+                 NULL);
+}
+
+/* The one names whom it missed, the other who gave up. */
+static void both_time_out(void *arg)
+{
+    struct world *world = arg;
+    two_know_each_other(world);
+    times_out(world, 0, "the deadline passed; missing: node 5");
+    times_out(world, 1, "node 0 gave up with LS_ETIMEDOUT");
+    passes(world, 10);
+}
+
+static void one_of_two_times_out(void *arg)
+{
+    struct world *world = arg;
+    two_know_each_other(world);
+    times_out(world, 0, "the deadline passed; missing: node 5");
+    enters_in_vain(world, 1, 5);
+    passes(world, 10);
+}
+
+static void test_a_timeout_of_one_alone_is_not_alike(void **state)
+{
+    (void)state;
+    judge(both_time_out, NULL);
+    judge(one_of_two_times_out,
+          "alike: epoch 1: node 1 fails with LS_ELOST and names node 5, node 0 "
+          "with LS_ETIMEDOUT and node 5");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +471,7 @@ int main(void)
         cmocka_unit_test(test_failing_together_is_fine),
         cmocka_unit_test(test_an_error_must_name_who_it_was),
         cmocka_unit_test(test_failing_with_different_names_is_not_alike),
+        cmocka_unit_test(test_a_timeout_of_one_alone_is_not_alike),
         cmocka_unit_test(test_a_mistake_excuses_an_epoch),
         cmocka_unit_test(test_a_mistake_of_before_excuses_nothing),
         cmocka_unit_test(test_one_killed_inside_is_excused),

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +99,31 @@ static void test_bench_takes_sizes_and_times(void **state)
     assert_true(options.json);
 }
 
+static void test_keygen_takes_a_folder_and_nodes(void **state)
+{
+    (void)state;
+    struct line line;
+    struct options options;
+    parse(&line, "lockstep keygen keys --id 3 --id=4294967295 --json",
+          &options);
+    assert_int_equal(options.command, COMMAND_KEYGEN);
+    assert_string_equal(options.folder, "keys");
+    assert_null(options.config);
+    assert_int_equal(options.n_ids, 2);
+    assert_int_equal(options.ids[0], 3);
+    assert_true(options.ids[1] == UINT32_MAX);
+    assert_true(options.json);
+    assert_false(options.enrolment);
+    parse(&line,
+          "lockstep keygen keys a.yaml --enrolment --nodes 2 --set a.b=c",
+          &options);
+    assert_string_equal(options.config, "a.yaml");
+    assert_int_equal(options.n_ids, 0);
+    assert_int_equal(options.n_sets, 2);
+    assert_true(options.enrolment);
+    assert_false(options.json);
+}
+
 static void test_sim_takes_seeds_and_faults(void **state)
 {
     (void)state;
@@ -139,7 +165,7 @@ static void test_node_takes_endpoints(void **state)
     struct options options;
     parse(&line,
           "lockstep node a.yaml --id 4294967295 --bind B --advertise A "
-          "--attach X --attach Y --report-fd 3 --parent 12",
+          "--attach X --attach Y --report-fd 3 --secret-fd 4 --parent 12",
           &options);
     assert_int_equal(options.command, COMMAND_NODE);
     assert_true(options.id == UINT32_MAX);
@@ -148,6 +174,7 @@ static void test_node_takes_endpoints(void **state)
     assert_int_equal(options.n_attach, 2);
     assert_string_equal(options.attach[1], "Y");
     assert_int_equal(options.report_fd, 3);
+    assert_int_equal(options.secret_fd, 4);
     assert_int_equal(options.parent, 12);
 }
 
@@ -158,7 +185,7 @@ static void test_call_takes_a_node_a_name_and_what_is_asked(void **state)
     struct options options;
     parse(&line,
           "lockstep call a.yaml learner ping {\"a\":1} --wait-ms 250 "
-          "--channel 9 --attach X --json",
+          "--channel 9 --attach X --id 100 --json",
           &options);
     assert_int_equal(options.command, COMMAND_CALL);
     assert_string_equal(options.config, "a.yaml");
@@ -167,10 +194,14 @@ static void test_call_takes_a_node_a_name_and_what_is_asked(void **state)
     assert_string_equal(options.argument, "{\"a\":1}");
     assert_int_equal(options.wait_ms, 250);
     assert_int_equal(options.channel, 9);
+    assert_true(options.has_id);
+    assert_int_equal(options.id, 100);
     assert_int_equal(options.n_attach, 1);
     assert_true(options.json);
     parse(&line, "lockstep call a.yaml 0 stats", &options);
     assert_null(options.argument);
+    assert_false(options.has_id);
+    assert_int_equal(options.secret_fd, -1);
     assert_int_equal(options.wait_ms, 10000);
     assert_int_equal(options.channel, 0);
 }
@@ -294,6 +325,42 @@ static void test_mistakes_are_told_with_what_to_write(void **state)
     assert_mistakes(cases, sizeof cases / sizeof cases[0]);
 }
 
+static void test_mistakes_in_keygen_are_told(void **state)
+{
+    (void)state;
+    static const struct mistake cases[] = {
+        {"lockstep keygen", "which folder?"},
+        {"lockstep keygen --id 3", "which folder?"},
+        {"lockstep keygen keys", "keys for which nodes?"},
+        {"lockstep keygen keys --id x", "whole number"},
+        {"lockstep keygen keys --id 4294967296", "whole number"},
+        {"lockstep keygen keys --id 3 --id 3", "--id 3: it is given twice"},
+        {"lockstep keygen keys a b", "\"b\" is one word too many"},
+        {"lockstep keygen keys --id 3 --set a=b", "name it, as in"},
+        {"lockstep keygen keys --enrolment=yes", "takes no value"},
+        {"lockstep keygen keys --enrollment", "did you mean \"--enrolment\"?"},
+        {"lockstep keygen keys a --seed 3", "no option of \"lockstep keygen\""},
+        {"lockstep run a --enrolment", "no option of \"lockstep run\""},
+    };
+    assert_mistakes(cases, sizeof cases / sizeof cases[0]);
+}
+
+static void test_more_keys_than_there_may_be_are_told(void **state)
+{
+    (void)state;
+    char words[OPTIONS_REPEATS_MAX + 1][16];
+    char program[] = "lockstep", command[] = "keygen", folder[] = "keys";
+    char *argv[OPTIONS_REPEATS_MAX + 4] = {program, command, folder};
+    struct options options;
+    for (int i = 0; i <= OPTIONS_REPEATS_MAX; i++) {
+        (void)snprintf(words[i], sizeof words[i], "--id=%d", i);
+        argv[3 + i] = words[i];
+    }
+    assert_int_equal(options_parse(&options, OPTIONS_REPEATS_MAX + 4, argv),
+                     LS_EINVAL);
+    assert_non_null(strstr(ls_error_text(), "at most 64"));
+}
+
 static void test_mistakes_in_a_call_are_told(void **state)
 {
     (void)state;
@@ -334,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_run_takes_its_options_in_any_order),
         cmocka_unit_test(test_run_has_defaults),
         cmocka_unit_test(test_bench_takes_sizes_and_times),
+        cmocka_unit_test(test_keygen_takes_a_folder_and_nodes),
         cmocka_unit_test(test_sim_takes_seeds_and_faults),
         cmocka_unit_test(test_run_takes_faults_in_a_simulation),
         cmocka_unit_test(test_node_takes_endpoints),
@@ -342,6 +410,8 @@ int main(void)
         cmocka_unit_test(test_version_and_nothing),
         cmocka_unit_test(test_file_may_begin_with_a_dash_after_two),
         cmocka_unit_test(test_mistakes_are_told_with_what_to_write),
+        cmocka_unit_test(test_mistakes_in_keygen_are_told),
+        cmocka_unit_test(test_more_keys_than_there_may_be_are_told),
         cmocka_unit_test(test_mistakes_in_a_call_are_told),
         cmocka_unit_test(test_repeats_have_a_limit),
     };

@@ -21,6 +21,7 @@
 #include "lockstep/event.h"
 #include "lockstep/network.h"
 #include "lockstep/node.h"
+#include "lockstep/security.h"
 
 /* task */
 #include "lockstep/context.h"

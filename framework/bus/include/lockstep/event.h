@@ -63,6 +63,15 @@ LS_MUST_USE LS_API int ls_off(ls_node *node, const char *event, ls_event_fn *fn,
  * Returns how many, >= 0. Same promise as ls_off(). */
 LS_API int ls_off_all(ls_node *node, const char *pattern);
 
+/* Let nobody emit this event to this node but whom you name, one with each
+ * call: who: an id, "3"; or "role:learner", "label:fast", for all that call
+ * themselves so. What others emit is dropped here, counted and named
+ * (ls_node_refusals()). It is the identity of the connection that counts; a
+ * hub is believed about its leaves. Set it before ls_node_start().
+ * Errors: LS_EINVAL the name, or who; LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_event_allow(ls_node *node, const char *event,
+                                      const char *who);
+
 enum ls_scope {
     LS_SCOPE_BOTH,  /* listeners here and everywhere */
     LS_SCOPE_LOCAL, /* only those of this node */
@@ -182,7 +191,10 @@ struct ls_router_stats {
                               * again in time */
     uint64_t rejoined;       /* times that this node was declared lost, and went
                               * on as a new member */
-    uint64_t refused;        /* malformed, of another job, or stale */
+    uint64_t refused;        /* what came from outside and was not accepted:
+                              * ls_node_refusals() */
+    uint64_t early;          /* events of one to which this node was not ready
+                              * yet, or not ready again: not for it */
     uint64_t blocked;        /* emits that had to wait for room */
     int64_t blocked_ns;      /* for how long, in all */
     uint32_t slowest;   /* the node that emits found without room longest */

@@ -10,7 +10,8 @@
  * the peer knows at once. How: docs/wire-format.md and docs/concepts.md.
  *
  * Identity: an id is chosen by the user and unique among the living; the
- * incarnation tells one life of a node from the next.
+ * incarnation, a random number, tells one life of a node from the next. Who
+ * connects proves his id (lockstep/security.h).
  * Thread: any, unless a function says otherwise. */
 #ifndef LOCKSTEP_NODE_H
 #define LOCKSTEP_NODE_H
@@ -20,6 +21,7 @@
 #include <stdint.h>
 
 #include "lockstep/runtime.h"
+#include "lockstep/security.h"
 #include "lockstep/status.h"
 
 typedef struct ls_node ls_node;
@@ -58,7 +60,9 @@ struct ls_node_options {
     const char *bind;
     const char *advertise;     /* what others dial; NULL: what was bound */
     const char *const *attach; /* addresses of peers, in any order, up or not
-                                * yet; one's own is passed over */
+                                * yet; one's own is passed over. "3@tcp://…"
+                                * says which node is to answer there, and
+                                * nobody else may; with keys it is needed */
     size_t n_attach;
     enum ls_topology topology;
 
@@ -90,7 +94,13 @@ struct ls_node_options {
     int emit_timeout_ms;      /* how long an emit under policy block waits for
                                * the slowest listener; default 10000 */
 
-    bool insecure; /* allow tcp beyond loopback without keys */
+    /* Who may speak to this node (lockstep/security.h). NULL: PLAIN, with the
+     * secret that the job has on this host, ls_security_job(); but in inproc://
+     * and in a simulation, where it is known who speaks. Borrow: as long as the
+     * node. */
+    ls_security *security;
+    bool insecure; /* nobody is asked who he is, and tcp beyond loopback is
+                    * allowed: for networks that you alone are on */
 
     ls_runtime *runtime; /* NULL: ls_runtime_threads(). Borrow */
 };
@@ -105,7 +115,8 @@ LS_MUST_USE LS_API int ls_node_create(ls_node **out,
                                       const struct ls_node_options *options);
 
 /* Bind, attach, and wait until the world is formed: `world_size` distinct ids
- * present, each hearing and heard. Handlers may run before it returns.
+ * present, each hearing and heard: from then on each hears all that the others
+ * emit. Handlers may run before it returns.
  * Errors: LS_EADDRINUSE; LS_EINVAL the endpoint cannot be bound;
  *         LS_EUNREACHABLE the world was not formed within start_timeout_ms:
  *         the text names who is missing, which addresses did not answer, and
@@ -161,7 +172,9 @@ struct ls_member {
     enum ls_member_state state;
     int reason;       /* LEFT: the status it left with; LOST: LS_ELOST when
                        * its process is gone, or it was replaced by a new
-                       * incarnation; LS_ETIMEDOUT for silence */
+                       * incarnation; LS_ETIMEDOUT for silence; LS_EPROTO:
+                       * it broke the protocol, and was cut off; LS_ESTATE: a
+                       * leaf that had declared this hub lost */
     int64_t heard_at; /* ls_now() when it was last heard; 0: never */
     char role[32];
     char labels[64];
@@ -173,6 +186,34 @@ struct ls_member {
  * is there. Returns how many there are. */
 LS_API size_t ls_node_members(ls_node *node, struct ls_member *out,
                               size_t capacity);
+
+/* Why something that came from outside was refused. */
+enum ls_refusal_kind {
+    LS_REFUSAL_STRANGER, /* it was not let in: it could not say who it is */
+    LS_REFUSAL_FORM,     /* bytes that break docs/wire-format.md */
+    LS_REFUSAL_WORLD,    /* of another job, version or configuration, an id that
+                          * is taken, or one too many */
+    LS_REFUSAL_IDENTITY, /* it speaks as another */
+    LS_REFUSAL_STALE,    /* of a life that has ended */
+    LS_REFUSAL_WINDOW,   /* more than it was granted: it was cut off */
+    LS_REFUSAL_ACCESS,   /* an event that it may not emit */
+    LS_REFUSAL_N_KINDS
+};
+LS_API const char *ls_refusal_kind_name(enum ls_refusal_kind kind);
+
+/* One kind of refusal by one offender. */
+struct ls_refusal {
+    enum ls_refusal_kind kind;
+    char who[64];  /* "node 7", or an address; "": it cannot be named */
+    char why[160]; /* the last time */
+    uint64_t n;
+    int64_t last_at; /* ls_now() of the last one */
+};
+
+/* Copy up to `capacity` of them; returns how many there are. Of many offenders
+ * only the worst are kept; `refused` of ls_router_stats() counts all. */
+LS_API size_t ls_node_refusals(ls_node *node, struct ls_refusal *out,
+                               size_t capacity);
 
 /* Be told when a member becomes ready, leaves or is lost; first of those that
  * are ready now (one that becomes so meanwhile may be told twice). One function

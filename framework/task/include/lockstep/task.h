@@ -165,8 +165,11 @@ LS_API void ls_step_lock_destroy(ls_step_lock **lock);
  *         others cannot be told. */
 LS_MUST_USE LS_API int ls_task_run(ls_task *task, uint64_t n_iterations);
 
+/* Tells a task that its run is to end: for a wait that must not outlast it. */
+#define LS_FINISH_EVENT "ls.finish"
+
 /* End the run at the end of the iteration in which it is known, here and, by
- * the event "ls.finish", on every node. Nodes count their runs, and the k-th
+ * LS_FINISH_EVENT, on every node. Nodes count their runs, and the k-th
  * run of one ends the k-th run of the others: what comes late from the last
  * run does not end this one. Outside of a run: the next one. The event's data
  * is that number as msgpack; none means the run that the receiver is in.

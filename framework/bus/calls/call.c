@@ -1,0 +1,424 @@
+/* Asking: a call from its start to its end, as its user sees it. */
+#include "lockstep/call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "call_parts.h"
+
+#define DEFAULT_WAIT_MS 10000
+
+/* ---- ends -------------------------------------------------------------- */
+
+/* The user's, and the one until it has been told, in any order. */
+static void drop(struct ls_call *call)
+{
+    if (--call->refs != 0)
+        return;
+    ls_cond_fini(&call->changed);
+    free(call->answer);
+    call->calls->refs--;
+    free(call);
+}
+
+/* A peer's text, which may be any bytes. */
+static void copy_text(char *out, size_t size, const char *text, size_t length)
+{
+    const size_t n = length < size - 1 ? length : size - 1;
+    for (size_t i = 0; i < n; i++)
+        out[i] =
+            (unsigned char)text[i] < ' ' || text[i] == '\x7f' ? '?' : text[i];
+    out[n] = '\0';
+}
+
+/* Put a text behind what is there, as far as there is room. */
+static void append(struct ls_call *call, const char *text)
+{
+    const size_t used = strlen(call->result.text);
+    copy_text(call->result.text + used, sizeof call->result.text - used, text,
+              strlen(text));
+}
+
+static void explain(struct ls_call *call, const char *why)
+{
+    (void)snprintf(call->result.text, sizeof call->result.text,
+                   "call %llu \"%s\" to node %u, %d ms: ",
+                   (unsigned long long)call->entry.number, call->name,
+                   (unsigned)call->entry.peer, call->wait_ms);
+    append(call, why);
+}
+
+static void explain_refusal(struct ls_call *call,
+                            const struct call_message *message)
+{
+    char text[LS_CALL_TEXT_MAX + 1], code[32];
+    copy_text(text, sizeof text, message->text, message->text_size);
+    call->result.code = (int)message->code;
+    (void)snprintf(code, sizeof code, "refused with %d", call->result.code);
+    explain(call, code);
+    if (call->result.code <= 1000) {
+        append(call, ", ");
+        append(call, ls_call_code_sentence(call->result.code));
+    }
+    if (text[0] == '\0')
+        return;
+    append(call, ": ");
+    append(call, text);
+}
+
+/* Keep the answer, or let the call fail for want of memory. */
+static void keep_answer(struct ls_call *call,
+                        const struct call_message *message)
+{
+    call->answer = malloc(message->size != 0 ? message->size : 1);
+    if (call->answer == NULL) {
+        call->entry.state = LS_CALL_FAILED;
+        (void)snprintf(call->result.text, sizeof call->result.text,
+                       "no memory for an answer of %zu bytes", message->size);
+        return;
+    }
+    if (message->size != 0)
+        memcpy(call->answer, message->data, message->size);
+    call->result.data = call->answer;
+    call->result.size = message->size;
+}
+
+static void count_end(ls_calls *calls, enum ls_call_state state)
+{
+    static const enum ls_call_state order[] = {
+        LS_CALL_COMPLETED, LS_CALL_FAILED,  LS_CALL_START_FAILED,
+        LS_CALL_LOST,      LS_CALL_TIMEOUT, LS_CALL_CANCELLED};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (order[i] == state)
+            calls->stats.ended[i]++;
+}
+
+/* Nobody waits for the answer any more: the one that is asked should know. */
+static void tell_cancelled(struct ls_call *call)
+{
+    ls_calls *calls = call->calls;
+    const struct call_message message = {.kind = CALL_CANCEL,
+                                         .to = call->entry.life,
+                                         .number = call->entry.number};
+    if (call->letter != NULL)
+        call_post_withdraw(&calls->post, call->letter);
+    else if (calls_send(calls, call->entry.peer, call->entry.life, &message,
+                        NULL) != LS_OK)
+        ls_log_debug("call: %s", ls_error_text());
+}
+
+void call_finish(struct ls_call *call, const struct call_message *message,
+                 const char *why)
+{
+    ls_calls *calls = call->calls;
+    if (message == NULL)
+        explain(call, why);
+    else if (message->kind == CALL_COMPLETED)
+        keep_answer(call, message);
+    else if (message->kind == CALL_FAILED)
+        copy_text(call->result.text, sizeof call->result.text, message->text,
+                  message->text_size);
+    else
+        explain_refusal(call, message);
+    call->result.state = call->entry.state;
+    count_end(calls, call->entry.state);
+    if (call->entry.state == LS_CALL_TIMEOUT ||
+        call->entry.state == LS_CALL_CANCELLED)
+        tell_cancelled(call);
+    if (call->ended != NULL) {
+        *calls->untold_end = call;
+        calls->untold_end = &call->next_untold;
+    } else {
+        call->next_untold = calls->silent;
+        calls->silent = call;
+    }
+}
+
+/* Who waits for it is woken. */
+static void conclude(struct ls_call *call)
+{
+    call->told = true;
+    ls_cond_broadcast(&call->changed);
+    drop(call);
+}
+
+/* Most have one that waits, and would meet the lock if it were held: so they
+ * are kept until all of them have been woken. */
+void calls_conclude(ls_calls *calls)
+{
+    struct ls_call *first = calls->silent, *call;
+    calls->silent = NULL;
+    for (call = first; call != NULL; call = call->next_untold)
+        call->told = true;
+    if (first == NULL)
+        return;
+    ls_mutex_unlock(&calls->mutex);
+    for (call = first; call != NULL; call = call->next_untold)
+        ls_cond_broadcast(&call->changed);
+    ls_mutex_lock(&calls->mutex);
+    while ((call = first) != NULL) {
+        first = call->next_untold;
+        drop(call);
+    }
+}
+
+void calls_cancel_all(ls_calls *calls, const char *why)
+{
+    while (calls->table.open.oldest != NULL) {
+        struct ls_call *call = (struct ls_call *)calls->table.open.oldest;
+        call_table_end(&calls->table, &call->entry, LS_CALL_CANCELLED);
+        call_finish(call, NULL, why);
+    }
+}
+
+static struct ls_call *take_untold(ls_calls *calls)
+{
+    struct ls_call *call = calls->untold;
+    if (call == NULL)
+        return NULL;
+    calls->untold = call->next_untold;
+    if (calls->untold == NULL)
+        calls->untold_end = &calls->untold;
+    return call;
+}
+
+/* Those that end meanwhile have their turn in another errand. */
+void calls_tell(ls_calls *calls)
+{
+    struct ls_call *call;
+    calls->tell_asked = false;
+    calls->n_telling++;
+    while ((call = take_untold(calls)) != NULL) {
+        call->telling = true;
+        ls_mutex_unlock(&calls->mutex);
+        call->ended(call->self, call);
+        ls_mutex_lock(&calls->mutex);
+        call->telling = false;
+        conclude(call);
+    }
+    calls->n_telling--;
+    ls_cond_broadcast(&calls->changed);
+}
+
+/* ---- starting ---------------------------------------------------------- */
+
+static int check(const struct ls_call_options *o)
+{
+    if (!wire_name_valid(o->name))
+        return ls_error(LS_EINVAL, "\"%s\" is no name of a call",
+                        o->name != NULL ? o->name : "");
+    if (o->wait_ms < 0)
+        return ls_error(LS_EINVAL,
+                        "call \"%s\": wait_ms: for ever is not to "
+                        "be had",
+                        o->name);
+    if (o->data == NULL && o->size != 0)
+        return ls_error(LS_EINVAL, "call \"%s\": no data", o->name);
+    if (o->size > LS_CALL_DATA_MAX)
+        return ls_error(LS_ELIMIT, "call \"%s\": %zu bytes are over %d",
+                        o->name, o->size, LS_CALL_DATA_MAX);
+    return LS_OK;
+}
+
+/* Whom it is for, in which life. What happens to that member from here on is
+ * told to the table, which has the call by then: the lock is held. */
+static int find_member(struct ls_call *call, uint32_t to)
+{
+    ls_node *node = call->calls->node;
+    call->entry.peer = to;
+    call->entry.life = call->entry.own = CALL_OWN_LIFE;
+    if (node->phase != NODE_OPEN && node->phase != NODE_JOINED)
+        return ls_error(LS_ECLOSED, "node %u is not on the network",
+                        node->options.id);
+    if (to == call->calls->id)
+        return LS_OK;
+    transport_lock(node->transport);
+    const struct peer *peer = world_find(node, to);
+    const bool ready = peer != NULL && peer->member.state == LS_MEMBER_READY;
+    if (ready) {
+        call->entry.life = peer->member.incarnation;
+        call->entry.own = node->incarnation;
+    }
+    transport_unlock(node->transport);
+    return ready
+               ? LS_OK
+               : ls_error(LS_ENOENT, "call \"%s\": node %u is no ready member",
+                          call->name, (unsigned)to);
+}
+
+static struct ls_call *create(ls_calls *calls, const struct ls_call_options *o)
+{
+    struct ls_call *call = calloc(1, sizeof *call);
+    if (call == NULL || ls_cond_init(&call->changed, calls->runtime) != LS_OK) {
+        free(call);
+        (void)ls_error(LS_ENOMEM, "no memory for call \"%s\"", o->name);
+        return NULL;
+    }
+    call->calls = calls;
+    call->refs = 1;
+    call->wait_ms = o->wait_ms != 0 ? o->wait_ms : DEFAULT_WAIT_MS;
+    call->ended = o->ended;
+    call->self = o->self;
+    call->entry.due.at = ls_deadline(calls->runtime, call->wait_ms);
+    call->result.state = LS_CALL_STARTING;
+    memcpy(call->name, o->name, strlen(o->name) + 1);
+    return call;
+}
+
+/* It may have ended when this returns. */
+static int send_request(struct ls_call *call, const struct ls_call_options *o)
+{
+    ls_calls *calls = call->calls;
+    const struct call_message message = {.kind = CALL_REQUEST,
+                                         .to = call->entry.life,
+                                         .number = call->entry.number,
+                                         .left_ms = (uint32_t)call->wait_ms,
+                                         .channel = o->channel,
+                                         .name = o->name,
+                                         .name_size = strlen(o->name),
+                                         .data = o->data,
+                                         .size = o->size};
+    const int status =
+        calls_send(calls, o->to, call->entry.life, &message, &call->letter);
+    if (status == LS_OK)
+        return LS_OK;
+    call_table_end(&calls->table, &call->entry, LS_CALL_IDLE);
+    call->refs--;
+    return status;
+}
+
+static int start(struct ls_call **out, struct ls_call *call,
+                 const struct ls_call_options *o)
+{
+    ls_calls *calls = call->calls;
+    if (calls->closing || calls->stopped)
+        return ls_error(LS_ECLOSED, "call \"%s\": no calls are made any more",
+                        o->name);
+    int status = find_member(call, o->to);
+    if (status == LS_OK)
+        status = call_table_add(&calls->table, &call->entry);
+    if (status != LS_OK)
+        return status;
+    call->refs++; /* until it has been told */
+    status = send_request(call, o);
+    if (status == LS_OK)
+        *out = call; /* before the lock is let go, and so before `ended` */
+    return status;
+}
+
+int ls_call_start(ls_call **out, ls_calls *calls,
+                  const struct ls_call_options *options)
+{
+    int status = check(options);
+    if (status != LS_OK)
+        return status;
+    struct ls_call *call = create(calls, options);
+    if (call == NULL)
+        return LS_ENOMEM;
+    ls_mutex_lock(&calls->mutex);
+    calls->refs++;
+    status = start(out, call, options);
+    if (status != LS_OK)
+        drop(call);
+    calls_settle(calls);
+    return status;
+}
+
+/* ---- looking and waiting ----------------------------------------------- */
+
+enum ls_call_state ls_call_state(ls_call *call)
+{
+    ls_mutex_lock(&call->calls->mutex);
+    const enum ls_call_state state = call->entry.state;
+    ls_mutex_unlock(&call->calls->mutex);
+    return state;
+}
+
+uint64_t ls_call_id(const ls_call *call)
+{
+    return call->entry.number;
+}
+
+bool calls_is_own_thread(const ls_calls *calls)
+{
+    return dispatch_is_current(calls->node) ||
+           ls_thread_is_current(calls->node->bus_thread);
+}
+
+int ls_call_wait(ls_call *call, int64_t deadline)
+{
+    ls_calls *calls = call->calls;
+    int status = LS_OK;
+    ls_mutex_lock(&calls->mutex);
+    if (!call->told && calls_is_own_thread(calls))
+        status = ls_error(LS_ESTATE,
+                          "call \"%s\": the thread that would end this wait "
+                          "cannot wait itself",
+                          call->name);
+    while (!call->told && status == LS_OK)
+        if (ls_cond_wait(&call->changed, &calls->mutex, deadline) != LS_OK &&
+            !call->told)
+            status = ls_error(LS_ETIMEDOUT, "call \"%s\" to node %u goes on",
+                              call->name, (unsigned)call->entry.peer);
+    ls_mutex_unlock(&calls->mutex);
+    return status;
+}
+
+/* The lock is held. */
+static void cancel(ls_call *call)
+{
+    if (ls_call_state_is_end(call->entry.state))
+        return;
+    call_table_end(&call->calls->table, &call->entry, LS_CALL_CANCELLED);
+    call_finish(call, NULL, "it was cancelled");
+}
+
+void ls_call_cancel(ls_call *call)
+{
+    ls_calls *calls = call->calls;
+    ls_mutex_lock(&calls->mutex);
+    cancel(call);
+    calls_settle(calls);
+}
+
+const struct ls_call_result *ls_call_result(const ls_call *call)
+{
+    return &call->result;
+}
+
+/* It is not to be told of any more; wait, if that is just done. */
+static void silence(ls_call *call)
+{
+    ls_calls *calls = call->calls;
+    struct ls_call **at = &calls->untold;
+    while (*at != NULL && *at != call)
+        at = &(*at)->next_untold;
+    if (*at == call) {
+        *at = call->next_untold;
+        if (calls->untold_end == &call->next_untold)
+            calls->untold_end = at;
+        call->told = true;
+        ls_cond_broadcast(&call->changed);
+        call->refs--; /* the user's is still there */
+        return;
+    }
+    int status = LS_OK;
+    while (call->telling && !calls->undispatched &&
+           !calls_is_own_thread(calls) && status == LS_OK)
+        status = ls_cond_wait(&call->changed, &calls->mutex, LS_FOREVER);
+}
+
+void ls_call_destroy(ls_call **call_p)
+{
+    if (call_p == NULL || *call_p == NULL)
+        return;
+    ls_call *call = *call_p;
+    ls_calls *calls = call->calls;
+    *call_p = NULL;
+    ls_mutex_lock(&calls->mutex);
+    cancel(call);
+    silence(call);
+    drop(call);
+    calls_settle(calls);
+}

@@ -1,0 +1,553 @@
+/* Emitting: local listeners by the dispatch queue, remote ones by one publish
+ * on the event's topic, or one by one when some have no room and the policy
+ * lets them miss it. */
+#include "emit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int64_t emit_deadline(struct emit *e)
+{
+    if (e->deadline == 0)
+        e->deadline =
+            ls_deadline(e->node->runtime,
+                        e->in->wait_ms != 0 ? e->in->wait_ms
+                                            : e->node->options.emit_timeout_ms);
+    return e->deadline;
+}
+
+/* ---- room -------------------------------------------------------------- */
+
+/* Whoever waits lets the connection be done with what it has; one that does not
+ * wait takes what its windows grant, unless it is known to take long. */
+static bool has_room(const struct emit *e, const struct peer *peer, size_t size)
+{
+    return e->wait || peer->pace.slow ? flow_room_now(peer, size)
+                                      : flow_room(peer, size);
+}
+
+static struct peer *without_room(const struct emit *e, size_t size)
+{
+    const struct targets *targets = &e->entry->targets;
+    if (e->one != NULL)
+        return has_room(e, e->one_direct, size) ? NULL : e->one_direct;
+    for (size_t i = 0; i < targets->n; i++)
+        if (!has_room(e, targets->at[i], size))
+            return targets->at[i];
+    return NULL;
+}
+
+size_t emit_piece(const struct peer *one, const struct targets *all)
+{
+    size_t piece = one != NULL ? flow_piece(one) : WIRE_CHUNK_BYTES;
+    for (size_t i = 0; one == NULL && i < all->n; i++) {
+        const size_t of = flow_piece(all->at[i]);
+        piece = of < piece ? of : piece;
+    }
+    return piece;
+}
+
+static struct peer *now_without_room(void *self, size_t size)
+{
+    struct emit *e = self;
+    if (e->one == NULL)
+        events_targets(e->node, e->entry);
+    return without_room(e, size);
+}
+
+static int no_room(const struct emit *e, const struct peer *peer)
+{
+    if (peer == NULL)
+        return ls_error(LS_EAGAIN,
+                        "event \"%s\": a long one of it is still under way",
+                        e->entry->name);
+    if (e->policy == LS_POLICY_RELIABLE)
+        return ls_error(
+            LS_EAGAIN, "event \"%s\": node %u (%s) has no room for it: %s",
+            e->entry->name, peer->member.id, peer->member.role,
+            peer->member.away_at != 0
+                ? "its connection is broken, and has not come back yet"
+                : "it has not handled what this node sent it before");
+    return ls_error(LS_EAGAIN,
+                    "event \"%s\": node %u (%s) has no room for it: it has "
+                    "not handled %llu messages of this node yet",
+                    e->entry->name, peer->member.id, peer->member.role,
+                    (unsigned long long)e->node->options.window_messages);
+}
+
+static int ended(const ls_node *node)
+{
+    const int status = atomic_load(&node->dispatch.interrupted);
+    if (node_is_stopping(node))
+        return ls_error(LS_ECLOSED, "node %u is stopping", node->options.id);
+    return status == LS_OK ? LS_OK
+                           : ls_error(status, "the emit was interrupted");
+}
+
+/* One wait for room at a peer (NULL: for the turn of this emit).
+ * since: when the emit began to wait; 0: it has not yet, and does now.
+ * Errors: LS_ETIMEDOUT it may not wait any longer; what ended it. */
+static int wait_once(struct emit *e, struct peer *peer, int64_t *since)
+{
+    ls_node *node = e->node;
+    const int status = ended(node);
+    if (status != LS_OK)
+        return status;
+    if (*since == 0) {
+        *since = ls_now(node->runtime);
+        node->stats.blocked++;
+    }
+    if (!e->wait)
+        return LS_ETIMEDOUT;
+    const int64_t deadline = emit_deadline(e);
+    int64_t until = deadline;
+    if (peer != NULL) {
+        const int64_t now = ls_now(node->runtime);
+        const int64_t look = losses_waiting(e->entry, peer, *since, now);
+        until = look < deadline ? look : deadline;
+    }
+    if (ls_cond_wait(&node->changed, transport_mutex(node->transport), until) !=
+            LS_OK &&
+        until == deadline)
+        return LS_ETIMEDOUT;
+    return LS_OK;
+}
+
+static void note_waited(struct emit *e, struct peer *peer, int64_t since)
+{
+    if (since == 0)
+        return;
+    const int64_t waited = ls_now(e->node->runtime) - since;
+    e->node->stats.blocked_ns += waited;
+    if (peer != NULL)
+        peer->slow.waited_ns += waited;
+}
+
+int emit_wait_room(struct emit *e, emit_full_fn *full, void *self, size_t size)
+{
+    int64_t since = 0;
+    int status = LS_OK;
+    struct peer *peer = NULL, *slow = NULL;
+    for (;;) {
+        peer = full(self, size);
+        const bool my_turn = !e->entry->emitting || e->under_way;
+        if (my_turn && (peer == NULL || e->drop))
+            break;
+        slow = peer != NULL ? peer : slow;
+        status = wait_once(e, peer, &since);
+        if (status != LS_OK)
+            break;
+    }
+    note_waited(e, slow, since);
+    return status == LS_ETIMEDOUT ? no_room(e, peer) : status;
+}
+
+static int wait_room(struct emit *e, size_t size)
+{
+    return emit_wait_room(e, now_without_room, e, size);
+}
+
+/* ---- publishing -------------------------------------------------------- */
+
+/* What is sent of a payload: `data` of `size` bytes at `offset` of it. */
+struct part {
+    const void *data;
+    size_t size, offset;
+    void (*release)(void *data, void *hint); /* NULL: copied */
+    void *hint;
+};
+
+static int publish(struct emit *e, const struct peer *to,
+                   const struct part *part, uint8_t flags)
+{
+    ls_node *node = e->node;
+    uint8_t head[WIRE_HEAD_MAX];
+    const bool chunk = part->size != e->in->size;
+    flags = (uint8_t)(flags | (e->drop ? WIRE_FLAG_DROP : 0));
+    node->stats.sent++;
+    node->stats.sent_bytes += part->size;
+    if (to == NULL && part->release == NULL && !chunk &&
+        batch_add(node, e->entry, flags, e->sequence, part->data, part->size))
+        return LS_OK;
+    struct wire_header header =
+        bus_header(node, chunk ? WIRE_KIND_CHUNK : WIRE_KIND_EVENT);
+    header.sequence = e->sequence;
+    header.flags = flags;
+    header.total = (uint32_t)e->in->size;
+    header.offset = (uint32_t)part->offset;
+    size_t n;
+    if (to != NULL) {
+        n = wire_topic_inbox(head, to->member.id);
+        header.name = e->entry->name;
+        header.name_size = e->entry->topic_size - 2;
+    } else {
+        memcpy(head, e->entry->topic, e->entry->topic_size);
+        n = e->entry->topic_size;
+    }
+    header.data = part->release == NULL ? head : NULL;
+    header.size = part->size;
+    n += wire_header_write(head + n, &header);
+    batch_flush(node);
+    if (part->release == NULL)
+        return transport_publish(node->transport, head, n, part->data,
+                                 part->size);
+    return transport_publish_owned(node->transport, head, n,
+                                   (void *)(uintptr_t)part->data, part->size,
+                                   part->release, part->hint);
+}
+
+/* Policy drop: whether this one misses the event, of which it may have missed a
+ * part already. It counts once. */
+static bool misses(struct emit *e, struct peer *peer, size_t size)
+{
+    for (size_t i = 0; i < e->n_missing; i++)
+        if (e->missing[i] == peer)
+            return true;
+    if (has_room(e, peer, size))
+        return false;
+    losses_dropped(e->node, e->entry, peer);
+    if (e->missing != NULL) {
+        const struct part nothing = {.data = ""};
+        e->missing[e->n_missing++] = peer;
+        (void)publish(e, peer, &nothing, WIRE_FLAG_WITHDRAW);
+    }
+    return true;
+}
+
+/* Policy drop, and some have no room: the others get it by themselves. */
+static int publish_to_some(struct emit *e, struct part *part)
+{
+    const struct targets *targets = &e->entry->targets;
+    struct part copy = *part;
+    copy.release = NULL;
+    int status = LS_OK;
+    for (size_t i = 0; i < targets->n; i++) {
+        struct peer *peer = targets->at[i];
+        if (misses(e, peer, part->size))
+            continue;
+        const bool asks = flow_charge(e->node, peer, part->size);
+        status = publish(e, peer, &copy, 0);
+        if (asks)
+            flow_ask(e->node, peer);
+    }
+    if (part->release != NULL)
+        part->release((void *)(uintptr_t)part->data, part->hint);
+    return status;
+}
+
+/* Publish a part to all that listen. Lock held; there is room, or drop. */
+static int publish_part(struct emit *e, struct part *part, uint8_t flags)
+{
+    int status;
+    if (e->one != NULL) {
+        if (e->drop && misses(e, e->one_direct, part->size)) {
+            if (part->release != NULL)
+                part->release((void *)(uintptr_t)part->data, part->hint);
+            return LS_OK;
+        }
+        const bool asks = flow_charge(e->node, e->one_direct, part->size);
+        status = publish(e, e->one, part, flags);
+        if (asks)
+            flow_ask(e->node, e->one_direct);
+        return status;
+    }
+    if (e->drop && (e->n_missing != 0 || without_room(e, part->size) != NULL))
+        return publish_to_some(e, part);
+    const struct targets *targets = &e->entry->targets;
+    bool any = false;
+    for (size_t i = 0; i < targets->n; i++) {
+        targets->at[i]->asks = flow_charge(e->node, targets->at[i], part->size);
+        any = any || targets->at[i]->asks;
+    }
+    status = publish(e, NULL, part, flags);
+    for (size_t i = 0; any && i < targets->n; i++)
+        if (targets->at[i]->asks)
+            flow_ask(e->node, targets->at[i]);
+    return status;
+}
+
+/* ---- payloads ---------------------------------------------------------- */
+
+static struct part part_at(const struct emit *e, size_t offset, size_t most)
+{
+    struct part part = {
+        .data = e->in->size == 0 ? "" : (const char *)e->in->data + offset,
+        .size = e->in->size - offset,
+        .offset = offset};
+    if (part.size > most)
+        part.size = most;
+    if (e->payload != NULL) {
+        part.release = payload_released;
+        part.hint = payload_share(e->payload);
+    }
+    return part;
+}
+
+/* ---- remote ------------------------------------------------------------ */
+
+static void begin_sequence(struct emit *e)
+{
+    const enum sequence_of of = e->drop ? SEQUENCE_DROP : SEQUENCE_BLOCK;
+    e->sequence = e->one != NULL ? 0 : ++e->entry->sequences[of];
+}
+
+/* One that does not wait is not cut up on a connection of which nothing is
+ * known but that it is new. */
+static size_t piece_of(struct emit *e)
+{
+    const struct targets *all = &e->entry->targets;
+    if (e->one == NULL)
+        events_targets(e->node, e->entry);
+    bool slow = e->one_direct != NULL && e->one_direct->pace.slow;
+    for (size_t i = 0; e->one == NULL && i < all->n; i++)
+        slow = slow || all->at[i]->pace.slow;
+    return e->wait || slow ? emit_piece(e->one_direct, all) : WIRE_CHUNK_BYTES;
+}
+
+/* In chunks, letting others emit between two of them. Lock held. */
+static int emit_long(struct emit *e)
+{
+    ls_node *node = e->node;
+    size_t at = 0;
+    int status = LS_OK;
+    e->entry->emitting = e->under_way = true;
+    if (e->drop)
+        e->missing = calloc(e->entry->targets.n + 1, sizeof(*e->missing));
+    begin_sequence(e);
+    while (at < e->in->size && status == LS_OK) {
+        const size_t piece = piece_of(e);
+        status = wait_room(e, piece);
+        if (status != LS_OK)
+            break;
+        struct part part = part_at(e, at, piece);
+        at += part.size;
+        status = publish_part(e, &part, 0);
+        transport_unlock(node->transport);
+        transport_lock(node->transport);
+    }
+    if (status != LS_OK) {
+        struct part nothing = {.data = ""};
+        (void)publish(e, e->one, &nothing, WIRE_FLAG_WITHDRAW);
+    }
+    e->entry->emitting = e->under_way = false;
+    free(e->missing);
+    e->missing = NULL;
+    ls_cond_broadcast(&node->changed);
+    return status;
+}
+
+static int emit_whole(struct emit *e)
+{
+    begin_sequence(e);
+    struct part part = part_at(e, 0, e->in->size);
+    if (e->one != NULL || e->entry->targets.n != 0)
+        return publish_part(e, &part, 0);
+    if (part.release != NULL)
+        part.release(NULL, part.hint);
+    return LS_OK;
+}
+
+static int emit_remote(struct emit *e)
+{
+    transport_lock(e->node->transport);
+    const size_t piece = piece_of(e);
+    const bool is_long = e->in->size > piece;
+    int status = wait_room(e, is_long ? piece : e->in->size);
+    if (status == LS_EAGAIN && e->drop) {
+        /* A long one of the same event is under way: these miss this one. */
+        for (size_t i = 0; i < e->entry->targets.n; i++)
+            losses_dropped(e->node, e->entry, e->entry->targets.at[i]);
+        begin_sequence(e);
+        status = LS_OK;
+    } else if (status == LS_OK && is_long &&
+               (e->one != NULL || e->entry->targets.n != 0)) {
+        status = emit_long(e);
+    } else if (status == LS_OK) {
+        status = emit_whole(e);
+    }
+    transport_unlock(e->node->transport);
+    return status;
+}
+
+/* Whom to_one means. Errors: LS_ENOENT. */
+static int find_one(struct emit *e)
+{
+    ls_node *node = e->node;
+    transport_lock(node->transport);
+    struct peer *peer = world_find(node, e->in->to);
+    const bool reliable = e->policy == LS_POLICY_RELIABLE;
+    const bool there = peer != NULL && peer->member.state == LS_MEMBER_READY &&
+                       (reliable || member_is_here(&peer->member));
+    if (there && events_listens(e->entry, peer)) {
+        e->one = peer;
+        e->one_direct =
+            peer->member.via != NULL ? peer_of(peer->member.via) : peer;
+    }
+    transport_unlock(node->transport);
+    if (e->one != NULL)
+        return LS_OK;
+    return ls_error(LS_ENOENT, "event \"%s\": node %u %s", e->entry->name,
+                    e->in->to,
+                    there ? "does not listen to it" : "is not present");
+}
+
+/* ---- local ------------------------------------------------------------- */
+
+static int local_message(struct emit *e, struct message **out)
+{
+    ls_node *node = e->node;
+    struct message *message = message_take_one(node->pool);
+    void *copy = NULL;
+    const bool small = e->in->size <= sizeof message->small;
+    if (message != NULL && e->payload == NULL && !small)
+        copy = malloc(e->in->size);
+    if (message == NULL || (e->payload == NULL && !small && copy == NULL)) {
+        if (message != NULL)
+            message_give_back_one(node->pool, message);
+        return ls_error(LS_ENOMEM, "no memory for an event of %zu bytes",
+                        e->in->size);
+    }
+    if (e->payload != NULL) {
+        message->hint = payload_share(e->payload);
+        message->owned = message->hint;
+        message->release = payload_released;
+        message->event.data = payload_data(e->payload);
+    } else {
+        message->owned = copy;
+        message->event.data = small ? message->small : copy;
+        if (e->in->size != 0)
+            memcpy(small ? message->small : copy, e->in->data, e->in->size);
+    }
+    message->local = true;
+    message->held_bytes = message->event.size = e->in->size;
+    message->entry = e->entry;
+    message->event.name = e->entry->name;
+    message->event.origin = node->options.id;
+    message->event.incarnation = node->incarnation;
+    *out = message;
+    return LS_OK;
+}
+
+static int local_room(struct emit *e)
+{
+    int status = dispatch_reserve(e->node, e->in->size, false, LS_NOW);
+    if (status == LS_EAGAIN && e->wait)
+        status = dispatch_reserve(e->node, e->in->size, true, emit_deadline(e));
+    return status;
+}
+
+static int emit_both(struct emit *e, bool local, bool remote)
+{
+    ls_node *node = e->node;
+    struct message *message = NULL;
+    int status = LS_OK;
+    local = local && atomic_load(&e->entry->n_listeners) != 0;
+    if (local)
+        status = local_message(e, &message);
+    if (status == LS_OK && local)
+        status = local_room(e);
+    if (status == LS_OK && remote) {
+        status =
+            e->policy == LS_POLICY_RELIABLE ? emit_reliable(e) : emit_remote(e);
+        if (status != LS_OK && local)
+            dispatch_give_up(node, e->in->size);
+    }
+    if (status == LS_OK && local) {
+        message->event.sequence = e->sequence;
+        dispatch_fill(node, message);
+    } else if (message != NULL) {
+        message_give_back_one(node->pool, message);
+    }
+    return status;
+}
+
+/* ---- the calls --------------------------------------------------------- */
+
+static int check(ls_node *node, const struct ls_emission *in)
+{
+    if (!wire_name_valid(in->event))
+        return ls_error(LS_EINVAL,
+                        "\"%s\" is no event name: 1 to %d printable "
+                        "characters without space * ? [ ] \\",
+                        in->event == NULL ? "" : in->event, LS_EVENT_MAX);
+    if (in->size > node->options.max_payload_bytes)
+        return ls_error(LS_ELIMIT,
+                        "event \"%s\": %zu bytes are over max_payload_bytes "
+                        "(%zu)",
+                        in->event, in->size, node->options.max_payload_bytes);
+    if (in->data == NULL && in->size != 0)
+        return ls_error(LS_EINVAL, "event \"%s\": no data", in->event);
+    if (node_is_stopping(node))
+        return ls_error(LS_ECLOSED, "node %u is stopping", node->options.id);
+    return LS_OK;
+}
+
+/* Reliable and latest ones keep the payload: there is one copy for all. */
+static int keep_payload(struct emit *e)
+{
+    const struct ls_emission *in = e->in;
+    if (e->payload != NULL || e->policy < LS_POLICY_RELIABLE)
+        return LS_OK;
+    return payload_create(&e->payload, in->data, in->size, NULL, NULL);
+}
+
+static int emit_by_policy(struct emit *e, bool local, bool remote)
+{
+    e->drop = e->policy == LS_POLICY_DROP;
+    e->wait = !e->drop && e->in->wait_ms >= 0;
+    if (e->policy == LS_POLICY_LATEST && e->in->scope == LS_SCOPE_LOCAL)
+        e->policy = LS_POLICY_BLOCK;
+    const int status = keep_payload(e);
+    if (status != LS_OK)
+        return status;
+    if (e->policy != LS_POLICY_LATEST)
+        return emit_both(e, local, remote);
+    if (e->in->to_one)
+        return ls_error(LS_EINVAL,
+                        "event \"%s\": policy latest is for all listeners",
+                        e->entry->name);
+    if (!remote)
+        return ls_error(LS_ESTATE,
+                        "event \"%s\": policy latest needs a node that is "
+                        "started",
+                        e->entry->name);
+    return emit_latest(e, local && atomic_load(&e->entry->n_listeners) != 0);
+}
+
+int ls_emit_with(ls_node *node, const struct ls_emission *in)
+{
+    struct emit e = {.node = node, .in = in};
+    int status = in->release == NULL
+                     ? LS_OK
+                     : payload_create(&e.payload, in->data, in->size,
+                                      in->release, in->hint);
+    if (status == LS_OK)
+        status = check(node, in);
+    if (status == LS_OK)
+        status = events_get(node, in->event, strlen(in->event), true, &e.entry);
+    if (status == LS_OK)
+        e.policy =
+            in->policy != LS_POLICY_DEFAULT ? in->policy : e.entry->policy;
+    bool local = in->scope != LS_SCOPE_REMOTE;
+    bool remote = in->scope != LS_SCOPE_LOCAL && node->phase != NODE_CREATED;
+    if (in->to_one) {
+        local = in->to == node->options.id;
+        remote = !local;
+        if (status == LS_OK && remote)
+            status = node->phase == NODE_CREATED
+                         ? ls_error(LS_ENOENT, "the node is not started")
+                         : find_one(&e);
+    }
+    if (status == LS_OK)
+        status = emit_by_policy(&e, local, remote);
+    if (status == LS_OK)
+        atomic_fetch_add_explicit(&node->emitted, 1, memory_order_relaxed);
+    payload_drop(e.payload);
+    return status;
+}
+
+int ls_emit(ls_node *node, const char *event, const void *data, size_t size)
+{
+    return ls_emit_with(node, &(struct ls_emission){
+                                  .event = event, .data = data, .size = size});
+}

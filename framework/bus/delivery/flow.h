@@ -1,0 +1,68 @@
+/* flow.h - windows: how far each sender may go. */
+#ifndef LOCKSTEP_BUS_FLOW_H
+#define LOCKSTEP_BUS_FLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lockstep/node.h"
+
+#include "wire.h"
+
+struct peer;
+
+/* Messages that may be under way to one peer, whatever it grants; the mark of
+ * the publisher lies above it. */
+#define FLOW_UNDER_WAY_MAX 16384u
+
+/* Bytes and messages, counted over the life of both ends. */
+struct account {
+    uint64_t messages, bytes;
+};
+
+/* The accounts of a new life. keep: what is still held of what came stays in
+ * the window: the same life is met again. */
+void flow_begin(struct peer *peer, bool keep);
+
+/* ---- sending; lock held ------------------------------------------------ */
+
+/* Whether it has granted so much more. */
+bool flow_room(const struct peer *peer, size_t bytes);
+/* And whether the connection is done with what it has, as far as it should be
+ * before there is more. */
+bool flow_room_now(const struct peer *peer, size_t bytes);
+/* So much is sent to it. Returns whether flow_ask() is to follow. */
+bool flow_charge(const ls_node *node, struct peer *peer, size_t bytes);
+/* Behind what was sent: it is to tell at once how much of it has come. */
+void flow_ask(ls_node *node, struct peer *peer);
+/* The longest piece of a long message for this peer. */
+size_t flow_piece(const struct peer *peer);
+
+/* ---- receiving --------------------------------------------------------- */
+
+/* Bus thread. Whether so many more messages have been granted to this peer. */
+bool flow_may(const ls_node *node, const struct peer *peer, uint64_t messages,
+              uint64_t bytes);
+/* Bus thread: a message from this peer came: it counts, and is held if `keep`.
+ * What takes a long event back (WIRE_FLAG_WITHDRAW) is counted by neither
+ * side. */
+void flow_got(struct peer *peer, size_t bytes, bool keep);
+/* Lock held: so much of what was held is done with; grants more when due. */
+void flow_release(ls_node *node, struct peer *peer, uint64_t messages,
+                  uint64_t bytes);
+/* Tell it at once how far it may go, and what has come. Lock held. */
+void flow_tell(ls_node *node, struct peer *peer);
+
+/* ---- accounts; lock held ----------------------------------------------- */
+
+/* What stands in this node's heartbeat about a peer. */
+void flow_account(ls_node *node, struct peer *peer, struct wire_member *out);
+/* What a peer's heartbeat says of this node. Errors: LS_EPROTO it cannot be. */
+int flow_settle(ls_node *node, struct peer *peer,
+                const struct wire_member *says);
+/* A credit of it. */
+void flow_credit(ls_node *node, struct peer *peer,
+                 const struct wire_header *header);
+
+#endif

@@ -1,0 +1,234 @@
+/* Events on their way in: to the dispatch thread, put together first when they
+ * are long, or passed on by a hub. Each is handled once and in order, or it is
+ * counted. */
+#include "incoming.h"
+
+/* What a policy made its sender take back is missed all the same. */
+#define WITHDRAWN (WIRE_FLAG_WITHDRAW | WIRE_FLAG_DROP)
+
+static bool listened(const struct event_entry *entry)
+{
+    return atomic_load_explicit(&entry->n_listeners, memory_order_relaxed) != 0;
+}
+
+/* What came and was not kept makes room at once. */
+static void make_room(ls_node *node, struct peer *direct)
+{
+    transport_lock(node->transport);
+    flow_release(node, direct, 0, 0);
+    transport_unlock(node->transport);
+}
+
+/* It takes a long event back, and is not counted by either side. */
+static bool is_withdrawal(const struct wire_header *header)
+{
+    return (header->flags & WIRE_FLAG_WITHDRAW) != 0;
+}
+
+/* It came, and is kept or not. */
+static void note_got(ls_node *node, const struct incoming *in, bool keep)
+{
+    if (in->counted || is_withdrawal(in->header))
+        return;
+    flow_got(in->direct, in->size, keep);
+    if (!keep)
+        make_room(node, in->direct);
+}
+
+void bus_event(ls_node *node, struct message *message,
+               struct event_entry *entry, const struct wire_header *header)
+{
+    message->kind = MESSAGE_EVENT;
+    message->entry = entry;
+    message->event.name = entry->name;
+    message->event.origin = header->origin;
+    message->event.incarnation = header->incarnation;
+    message->event.sequence = header->sequence;
+    message_list_append(&node->arrived, message);
+}
+
+/* A message that is handled here: to the dispatch thread, or put together
+ * first. Returns whether the message was kept. */
+static bool deliver(ls_node *node, const struct incoming *in,
+                    struct event_entry *entry, struct message *message)
+{
+    const struct wire_header *header = in->header;
+    struct message *whole = message;
+    bool keep = !in->counted;
+    if (header->kind == WIRE_KIND_CHUNK) {
+        whole = assembly_add(node, in->origin, entry, header, in->data,
+                             in->size, &keep);
+    } else {
+        whole->held_bytes = in->size;
+        whole->event.data = in->data;
+        whole->event.size = in->size;
+    }
+    note_got(node, in, keep);
+    if (header->kind == WIRE_KIND_CHUNK &&
+        (whole != NULL || (header->flags & WITHDRAWN) == WIRE_FLAG_WITHDRAW))
+        (void)events_sequence(node, entry, header);
+    if (whole == NULL)
+        return false;
+    whole->peer = in->counted ? NULL : in->direct;
+    whole->peer_life = in->direct->member.incarnation;
+    bus_event(node, whole, entry, header);
+    return whole == message;
+}
+
+void incoming_pass_over(ls_node *node, struct peer *direct,
+                        const struct wire_header *header, size_t size)
+{
+    const struct incoming in = {
+        .direct = direct, .header = header, .size = size};
+    note_got(node, &in, false);
+}
+
+/* Let a hub pass it on: in a copy, so that it can be handled here as well. */
+static void pass_on(ls_node *node, struct peer *direct,
+                    const struct message *message,
+                    const struct wire_header *header, size_t size, uint32_t to,
+                    bool inbox)
+{
+    struct message *copy = message_take(node->pool, &node->spare);
+    if (copy == NULL)
+        return;
+    transport_copy(copy, message);
+    transport_lock(node->transport);
+    const bool waits = relay_message(node, direct, copy, header, to, inbox);
+    if (!is_withdrawal(header))
+        flow_got(direct, size, waits);
+    if (!waits)
+        flow_release(node, direct, 0, 0);
+    transport_unlock(node->transport);
+    if (!waits)
+        bus_drop(node, copy);
+}
+
+/* Passed on, and counted there: handled here in a copy that nobody's window
+ * holds. */
+static void deliver_too(ls_node *node, const struct incoming *in,
+                        struct event_entry *entry,
+                        const struct message *message)
+{
+    struct message *copy = message_take(node->pool, &node->spare);
+    if (copy == NULL)
+        return;
+    transport_copy(copy, message);
+    struct incoming again = *in;
+    if (in->header->data != NULL)
+        again.data = copy->head + (in->data - message->head);
+    else
+        again.data = copy->tail;
+    again.counted = true;
+    if (!deliver(node, &again, entry, copy))
+        bus_drop(node, copy);
+}
+
+/* Whether an event, or a part of one, is to be handled here. What is not
+ * listened to is noted all the same: it is not missed. What comes twice or too
+ * late would break the order. */
+static bool is_wanted(ls_node *node, struct event_entry *entry,
+                      const struct incoming *in)
+{
+    const struct wire_header *header = in->header;
+    const size_t size = in->size;
+    const bool part = header->kind == WIRE_KIND_CHUNK;
+    if (!listened(entry) ||
+        !event_access_admits(node, entry, &in->origin->member)) {
+        if (!part || header->offset + size >= header->total)
+            (void)events_sequence(node, entry, header);
+        return false;
+    }
+    if (part ? events_is_new(node, entry, header)
+             : events_sequence(node, entry, header))
+        return true;
+    atomic_fetch_add_explicit(&node->repeated, 1, memory_order_relaxed);
+    return false;
+}
+
+/* More than it was granted: its receiver bounds what is queued here. */
+static int over(const struct peer *direct)
+{
+    return ls_error(LS_ELIMIT, "node %u sent more than it was granted",
+                    direct->member.id);
+}
+
+int incoming_event(ls_node *node, struct incoming *in, struct message *message,
+                   bool inbox, uint32_t to, bool *kept)
+{
+    const struct wire_header *header = in->header;
+    *kept = false;
+    if (header->name_size == 0 ||
+        !bus_payload(message, header, &in->data, &in->size) ||
+        !wire_payload_fits(header, in->size))
+        return ls_error(LS_EPROTO, "an event whose name, total, offset and "
+                                   "payload do not agree");
+    if (!in->counted && !flow_may(node, in->direct, 1, in->size))
+        return over(in->direct);
+    const bool mine = !inbox || to == node->options.id;
+    const bool others = node->hub && (!inbox || to != node->options.id);
+    struct event_entry *entry =
+        mine ? events_find(node, header->name, header->name_size) : NULL;
+    if (entry != NULL && !is_wanted(node, entry, in))
+        entry = NULL;
+    if (others)
+        pass_on(node, in->direct, message, header, in->size, to, inbox);
+    else if (entry == NULL)
+        note_got(node, in, false);
+    if (entry == NULL)
+        return LS_OK;
+    atomic_fetch_add_explicit(&node->received, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&node->received_bytes, in->size,
+                              memory_order_relaxed);
+    if (others)
+        deliver_too(node, in, entry, message);
+    else
+        *kept = deliver(node, in, entry, message);
+    return LS_OK;
+}
+
+/* The events of a batch that is as it should be. */
+static bool each_of(ls_node *node, const struct incoming *in,
+                    struct message *message)
+{
+    const struct wire_header *header = in->header;
+    struct event_entry *entry =
+        events_find(node, header->name, header->name_size);
+    const uint8_t *at = header->data;
+    struct wire_header one = *header;
+    struct incoming each_in = {
+        .direct = in->direct, .origin = in->origin, .header = &one};
+    bool kept = false, passed = false;
+    for (uint32_t i = 0; i < header->total; i++, one.sequence++) {
+        wire_batch_next(&at, &each_in.data, &each_in.size);
+        const bool last = i + 1 == header->total;
+        const bool wanted = entry != NULL && is_wanted(node, entry, &each_in);
+        struct message *each =
+            last || !wanted ? message : message_take(node->pool, &node->spare);
+        if (!wanted || each == NULL) {
+            flow_got(in->direct, each_in.size, false);
+            passed = true;
+            continue;
+        }
+        atomic_fetch_add_explicit(&node->received, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&node->received_bytes, each_in.size,
+                                  memory_order_relaxed);
+        kept = deliver(node, &each_in, entry, each) && last;
+    }
+    if (passed)
+        make_room(node, in->direct);
+    return kept;
+}
+
+int incoming_batch(ls_node *node, const struct incoming *in,
+                   struct message *message, bool inbox, bool *kept)
+{
+    const struct wire_header *header = in->header;
+    *kept = false;
+    if (inbox || node->hub || header->name_size == 0 || message->n_frames != 1)
+        return ls_error(LS_EPROTO, "a batch where there can be none");
+    if (!flow_may(node, in->direct, header->total, header->size))
+        return over(in->direct);
+    *kept = each_of(node, in, message);
+    return LS_OK;
+}

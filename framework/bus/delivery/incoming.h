@@ -1,0 +1,30 @@
+/* incoming.h - events on their way in. Bus thread, no lock held. */
+#ifndef LOCKSTEP_BUS_INCOMING_H
+#define LOCKSTEP_BUS_INCOMING_H
+
+#include "assembly.h"
+
+/* An event on its way in. */
+struct incoming {
+    struct peer *direct; /* whose connection it came over */
+    struct peer *origin;
+    const struct wire_header *header;
+    const uint8_t *data;
+    size_t size;
+    bool counted; /* in the window of `direct` already */
+};
+
+/* An event, or a part of one. kept: whether the message was.
+ * Errors: LS_EPROTO it contradicts itself; LS_ELIMIT its sender was not granted
+ *         so much. Then nothing is counted. */
+int incoming_event(ls_node *node, struct incoming *in, struct message *message,
+                   bool inbox, uint32_t to, bool *kept);
+/* The events of a batch, in order. The last of them holds the frame: it is
+ * handled, and released, after the others. Errors: as above. */
+int incoming_batch(ls_node *node, const struct incoming *in,
+                   struct message *message, bool inbox, bool *kept);
+/* Not for this node, or nobody listens any more. */
+void incoming_pass_over(ls_node *node, struct peer *direct,
+                        const struct wire_header *header, size_t size);
+
+#endif

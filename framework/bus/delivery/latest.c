@@ -1,0 +1,162 @@
+/* Policy latest: one value per event, which every listener gets for the
+ * present: when it changes, and when the listener appears.
+ *
+ * A value goes through the listener's stream, the next one only when that one
+ * is acknowledged: so what is not sent yet is replaced, what is lost comes
+ * again, and nobody ever goes back to an older one. */
+#include "bus.h"
+
+#include <string.h>
+
+void latest_set(ls_node *node, struct event_entry *entry,
+                struct payload *payload)
+{
+    if (entry->latest == NULL) {
+        entry->next_latest = node->latest;
+        node->latest = entry;
+    }
+    payload_drop(entry->latest);
+    entry->latest = payload;
+    entry->sequences[SEQUENCE_LATEST]++;
+}
+
+void latest_close(ls_node *node)
+{
+    for (struct event_entry *entry = node->latest; entry != NULL;
+         entry = entry->next_latest) {
+        payload_drop(entry->latest);
+        entry->latest = NULL;
+    }
+    node->latest = NULL;
+}
+
+static int push(ls_node *node, struct peer *peer, struct event_entry *entry)
+{
+    const size_t size = payload_size(entry->latest);
+    const size_t piece = streams_piece(peer);
+    size_t at = 0;
+    int status;
+    do {
+        const bool is_long = size > piece;
+        struct parcel parcel = {.payload = entry->latest,
+                                .offset = at,
+                                .size = size - at > piece ? piece : size - at,
+                                .of =
+                                    is_long ? WIRE_KIND_CHUNK : WIRE_KIND_EVENT,
+                                .flags = WIRE_FLAG_LATEST,
+                                .sequence = entry->sequences[SEQUENCE_LATEST],
+                                .entry = entry};
+        status = streams_push(node, peer, &parcel);
+        at += parcel.size;
+    } while (status == LS_OK && at < size);
+    return status;
+}
+
+static void offer(ls_node *node, struct peer *peer, struct event_entry *entry)
+{
+    struct receiver_record *record = losses_record(entry, peer->member.id);
+    const struct stream_sender *out = &peer->streams.out;
+    if (record == NULL)
+        return;
+    if (record->latest_incarnation != peer->member.incarnation) {
+        record->latest_incarnation = peer->member.incarnation;
+        record->latest_sequence = record->latest_number = 0;
+    }
+    if (record->latest_sequence == entry->sequences[SEQUENCE_LATEST])
+        return;
+    const size_t size = payload_size(entry->latest);
+    if (out->base <= record->latest_number ||
+        !streams_room(peer,
+                      size < WIRE_CHUNK_BYTES ? size : WIRE_CHUNK_BYTES) ||
+        push(node, peer, entry) != LS_OK) {
+        peer->streams.latest_waits = true;
+        return;
+    }
+    record->latest_sequence = entry->sequences[SEQUENCE_LATEST];
+    record->latest_number = out->next - 1;
+}
+
+void latest_offer(ls_node *node, struct peer *peer)
+{
+    peer->streams.latest_waits = false;
+    if (peer->member.state != LS_MEMBER_READY)
+        return;
+    for (struct event_entry *entry = node->latest; entry != NULL;
+         entry = entry->next_latest)
+        if (events_listens(entry, peer))
+            offer(node, peer, entry);
+}
+
+void latest_again(struct event_entry *entry, uint32_t id)
+{
+    struct receiver_record *record =
+        entry->latest == NULL ? NULL : losses_record(entry, id);
+    if (record != NULL)
+        record->latest_sequence = 0;
+}
+
+void latest_forget(ls_node *node, const struct peer *peer)
+{
+    for (struct event_entry *entry = node->latest; entry != NULL;
+         entry = entry->next_latest)
+        latest_again(entry, peer->member.id);
+}
+
+/* ---- here -------------------------------------------------------------- */
+
+int latest_queue(ls_node *node, struct event_entry *entry, bool anew)
+{
+    transport_lock(node->transport);
+    if (anew)
+        entry->latest_handled = 0;
+    const bool queued = entry->latest_queued || entry->latest == NULL;
+    entry->latest_queued = entry->latest != NULL;
+    transport_unlock(node->transport);
+    if (queued)
+        return LS_OK;
+    struct message *message = message_take_one(node->pool);
+    if (message == NULL) {
+        transport_lock(node->transport);
+        entry->latest_queued = false;
+        transport_unlock(node->transport);
+        return ls_error(LS_ENOMEM, "no memory for an event");
+    }
+    message->latest = true; /* and of no peer: it stands for the value */
+    message->entry = entry;
+    message->event.name = entry->name;
+    message->event.origin = node->options.id;
+    message->event.incarnation = node->incarnation;
+    dispatch_fill(node, message);
+    return LS_OK;
+}
+
+bool latest_resolve(ls_node *node, struct message *message)
+{
+    struct event_entry *entry = message->entry;
+    bool handle = true;
+    transport_lock(node->transport);
+    if (message->peer != NULL) {
+        /* Not when a later one waits behind it. */
+        for (size_t i = 0; i < entry->n_origins; i++)
+            if (entry->origins[i].id == message->event.origin &&
+                entry->origins[i].incarnation == message->event.incarnation)
+                handle = message->event.sequence >=
+                         entry->origins[i].last[SEQUENCE_LATEST];
+    } else if (entry->latest != NULL &&
+               entry->sequences[SEQUENCE_LATEST] > entry->latest_handled) {
+        struct payload *payload = payload_share(entry->latest);
+        message->event.data = payload_data(payload);
+        message->event.size = payload_size(payload);
+        message->event.sequence = entry->sequences[SEQUENCE_LATEST];
+        message->owned = payload;
+        message->release = payload_released;
+        message->hint = payload;
+        entry->latest_handled = entry->sequences[SEQUENCE_LATEST];
+    } else {
+        handle = false;
+    }
+    if (message->peer == NULL)
+        entry->latest_queued = false;
+    transport_unlock(node->transport);
+    return handle;
+}

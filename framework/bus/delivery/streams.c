@@ -1,0 +1,513 @@
+/* Streams between nodes: what is pushed at one end is handled at the other,
+ * each message once and in order, over as many connections as it takes.
+ *
+ * They run from end to end, also across a hub, in windows of their own: those
+ * of flow.c count what one connection carries, and start again with it. */
+#include "assembly.h"
+#include "bus.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ACK_MESSAGES 64 /* an acknowledgement at the latest */
+#define ACK_NS       (5 * LS_NS_PER_MS)
+#define COPY_BYTES   4096 /* shorter payloads are copied into the frame */
+
+/* ---- sending ----------------------------------------------------------- */
+
+static void parcel_free(void *self, void *content)
+{
+    struct parcel *parcel = content;
+    (void)self;
+    payload_drop(parcel->payload);
+    free(parcel->name);
+    free(parcel);
+}
+
+bool streams_room(const struct peer *peer, size_t bytes)
+{
+    return stream_has_room(&peer->streams.out, bytes, false);
+}
+
+size_t streams_piece(const struct peer *peer)
+{
+    return pace_piece(&peer->streams.pace, WIRE_CHUNK_BYTES);
+}
+
+static void publish(ls_node *node, const struct peer *peer,
+                    const struct parcel *parcel, uint64_t number, bool tell)
+{
+    uint8_t head[WIRE_HEAD_MAX];
+    const char *data =
+        (const char *)payload_data(parcel->payload) + parcel->offset;
+    const bool copy = parcel->size <= COPY_BYTES;
+    struct wire_header header = bus_header(node, WIRE_KIND_RELIABLE);
+    header.sequence = parcel->sequence;
+    header.flags = (uint8_t)(parcel->flags | (tell ? WIRE_FLAG_TELL : 0));
+    header.name = parcel->name != NULL ? parcel->name : parcel->entry->name;
+    header.name_size = strlen(header.name);
+    header.to_incarnation = peer->member.incarnation;
+    header.number = number;
+    header.of = parcel->of;
+    header.total = (uint32_t)payload_size(parcel->payload);
+    header.offset = (uint32_t)parcel->offset;
+    header.data = copy ? head : NULL;
+    header.size = parcel->size;
+    size_t n = wire_topic_inbox(head, peer->member.id);
+    n += wire_header_write(head + n, &header);
+    batch_flush(node); /* what was emitted before this goes before it */
+    /* What the network does not take is transmitted again. */
+    if (copy)
+        (void)transport_publish(node->transport, head, n, data, parcel->size);
+    else
+        (void)transport_publish_owned(
+            node->transport, head, n, (void *)(uintptr_t)data, parcel->size,
+            payload_released, payload_share(parcel->payload));
+}
+
+static void transmit(ls_node *node, struct peer *peer)
+{
+    struct stream_sender *out = &peer->streams.out;
+    struct pace *pace = &peer->streams.pace;
+    const struct stream_item *item;
+    uint64_t number;
+    bool again;
+    if (!member_is_here(&peer->member))
+        return;
+    const int64_t now = ls_now(node->runtime);
+    out->most = pace->bytes;
+    while ((item = stream_next(out, now, &number, &again)) != NULL) {
+        const struct parcel *parcel = item->content;
+        const bool tell = pace_asks(pace, out->sent_bytes,
+                                    out->sent_bytes - out->acked_bytes, now);
+        publish(node, peer, parcel, number, tell);
+        node->stats.sent++;
+        node->stats.sent_bytes += parcel->size;
+        node->stats.resent += again ? 1 : 0;
+    }
+}
+
+int streams_push(ls_node *node, struct peer *peer, const struct parcel *parcel)
+{
+    struct stream_sender *out = &peer->streams.out;
+    struct parcel *copy = malloc(sizeof *copy);
+    if (copy == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a message to node %u",
+                        peer->member.id);
+    *copy = *parcel;
+    const bool control = parcel->of == WIRE_KIND_CHANNEL ||
+                         (parcel->flags & WIRE_FLAG_WITHDRAW) != 0;
+    const bool was_idle = stream_is_idle(out);
+    const int status = stream_push(out, copy, parcel->size, control);
+    if (status != LS_OK) {
+        free(copy);
+        return status;
+    }
+    payload_share(copy->payload);
+    transmit(node, peer);
+    if (was_idle)
+        node_wake(node); /* for the time at which it is transmitted again */
+    return LS_OK;
+}
+
+void streams_present(ls_node *node, struct peer *peer)
+{
+    peer->streams.ack_due = peer->streams.used;
+    pace_again(&peer->streams.pace);
+    stream_rewind(&peer->streams.out);
+    transmit(node, peer);
+    latest_offer(node, peer);
+    ls_cond_broadcast(&node->changed); /* who waits for it */
+}
+
+void streams_acknowledged(ls_node *node, struct peer *peer,
+                          const struct wire_header *header)
+{
+    const struct stream_ack ack = {.sequence = header->sequence,
+                                   .number = header->number,
+                                   .also = header->also,
+                                   .repeats = header->repeats,
+                                   .room_messages = header->limit_messages,
+                                   .room_bytes = header->limit_bytes};
+    if (header->to_incarnation != node->incarnation ||
+        !stream_acknowledge(&peer->streams.out, &ack, node->now, parcel_free,
+                            NULL))
+        return;
+    pace_arrived(&peer->streams.pace, peer->streams.out.acked_bytes, node->now);
+    transmit(node, peer);
+    if (peer->streams.latest_waits)
+        latest_offer(node, peer);
+    if (peer->streams.full &&
+        peer->streams.out.n_control <= STREAM_CONTROL_MAX / 2) {
+        peer->streams.full = false;
+        node->room_made = true;
+        atomic_store(&node->chores, true);
+    }
+    ls_cond_broadcast(&node->changed);
+}
+
+/* ---- the end of a peer ------------------------------------------------- */
+
+struct loss {
+    ls_node *node;
+    struct peer *peer;
+    const char *event; /* the first; NULL: none that a user emitted */
+    uint64_t n;
+};
+
+static void lose(void *self, void *content)
+{
+    struct loss *loss = self;
+    const struct parcel *parcel = content;
+    const bool whole =
+        parcel->offset + parcel->size == payload_size(parcel->payload) &&
+        (parcel->flags & (WIRE_FLAG_WITHDRAW | WIRE_FLAG_LATEST)) == 0;
+    if (whole && parcel->entry != NULL) {
+        losses_unacknowledged(loss->node, parcel->entry, loss->peer);
+        if (!events_is_reserved(parcel->entry) && loss->n++ == 0)
+            loss->event = parcel->entry->name;
+    }
+    parcel_free(NULL, content);
+}
+
+void streams_gone(ls_node *node, struct peer *peer)
+{
+    struct loss loss = {.node = node, .peer = peer};
+    stream_sender_fini(&peer->streams.out, lose, &loss);
+    latest_forget(node, peer);
+    if (loss.n != 0 && peer->member.state == LS_MEMBER_LOST)
+        dispatch_lost(node, peer, loss.event, loss.n);
+}
+
+static void message_drop(void *self, void *content)
+{
+    bus_drop(self, content);
+}
+
+void streams_reset(ls_node *node, struct peer *peer, bool keep)
+{
+    struct peer_streams *streams = &peer->streams;
+    struct loss loss = {.node = node, .peer = peer};
+    if (streams->out.next != 0)
+        stream_sender_fini(&streams->out, lose, &loss);
+    stream_sender_init(&streams->out);
+    pace_init(&streams->pace);
+    if (streams->in.next != 0)
+        stream_receiver_fini(&streams->in, message_drop, node);
+    stream_receiver_init(&streams->in);
+    latest_forget(node, peer);
+    streams->latest_waits = streams->used = streams->ack_due = false;
+    streams->full = false;
+    streams->ack_at = LS_FOREVER;
+    streams->n_acks = streams->repeats = 0;
+    streams->got_messages = streams->got_bytes = 0;
+    streams->permitted_messages = streams->permitted_bytes = 0;
+    streams->unsaid_messages = streams->unsaid_bytes = 0;
+    streams->told_messages = streams->told_bytes = 0;
+    atomic_store(&streams->room_made, false);
+    if (keep)
+        return;
+    atomic_store(&streams->held_messages, 0);
+    atomic_store(&streams->held_bytes, 0);
+}
+
+/* ---- receiving --------------------------------------------------------- */
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static uint64_t more(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static struct account room_of(const ls_node *node,
+                              const struct peer_streams *streams)
+{
+    return (struct account){
+        less(node->options.window_messages,
+             atomic_load(&streams->held_messages)),
+        less(node->options.window_bytes, atomic_load(&streams->held_bytes))};
+}
+
+static void acknowledge(ls_node *node, struct peer *peer)
+{
+    struct peer_streams *streams = &peer->streams;
+    const struct account room = room_of(node, streams);
+    struct wire_header header = bus_header(node, WIRE_KIND_ACK);
+    header.sequence = ++streams->n_acks;
+    header.to_incarnation = peer->member.incarnation;
+    header.number = streams->in.next - 1;
+    header.also = stream_also(&streams->in);
+    header.repeats = streams->repeats;
+    header.limit_messages = room.messages;
+    header.limit_bytes = room.bytes;
+    streams->ack_due = false;
+    streams->ack_at = LS_FOREVER;
+    streams->unsaid_messages = streams->unsaid_bytes = 0;
+    streams->told_messages = room.messages;
+    streams->told_bytes = room.bytes;
+    /* What is held beyond the window was never granted: an acknowledgement of
+     * it must not be room for as much again. */
+    streams->permitted_messages =
+        more(streams->permitted_messages,
+             less(streams->got_messages + node->options.window_messages,
+                  atomic_load(&streams->held_messages)));
+    streams->permitted_bytes =
+        more(streams->permitted_bytes,
+             less(streams->got_bytes + node->options.window_bytes,
+                  atomic_load(&streams->held_bytes)));
+    atomic_store(&streams->room_made, false);
+    (void)bus_send(node, peer->member.id, &header, NULL, 0);
+}
+
+static void note_arrival(ls_node *node, struct peer_streams *streams,
+                         size_t bytes, bool at_once)
+{
+    at_once = at_once || !streams->used;
+    streams->used = true;
+    streams->unsaid_messages++;
+    streams->unsaid_bytes += bytes;
+    if (at_once || streams->unsaid_messages >= ACK_MESSAGES ||
+        streams->unsaid_messages >= node->options.window_messages / 4 ||
+        streams->unsaid_bytes >= node->options.window_bytes / 4) {
+        streams->ack_due = true;
+        atomic_store(&node->chores, true);
+    } else if (streams->ack_at == LS_FOREVER) {
+        streams->ack_at = node->now + ACK_NS;
+        atomic_store(&node->chores, true);
+    }
+}
+
+/* One that cannot be put together: this node is to blame, not the network. */
+static void note_missed(ls_node *node, struct event_entry *entry,
+                        uint32_t origin)
+{
+    transport_lock(node->transport);
+    events_missed(node, entry, origin);
+    transport_unlock(node->transport);
+}
+
+static bool deliver_event(ls_node *node, struct peer *origin,
+                          const struct wire_header *header, const uint8_t *data,
+                          size_t size, struct message *message)
+{
+    struct peer_streams *streams = &origin->streams;
+    const bool last = header->offset + size == header->total;
+    struct event_entry *entry =
+        events_find(node, header->name, header->name_size);
+    if (entry == NULL || atomic_load(&entry->n_listeners) == 0 ||
+        !event_access_admits(node, entry, &origin->member))
+        return false;
+    struct message *whole = message;
+    if (header->of == WIRE_KIND_CHUNK) {
+        bool keep = false;
+        whole = assembly_add(node, origin, entry, header, data, size, &keep);
+        if (whole == NULL && last && size != 0)
+            note_missed(node, entry, header->origin);
+    } else {
+        whole->event.data = data;
+        whole->event.size = size;
+    }
+    if (whole == NULL)
+        return false;
+    atomic_fetch_add_explicit(&node->received, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&node->received_bytes, whole->event.size,
+                              memory_order_relaxed);
+    if (!events_stream_sequence(node, entry, header)) {
+        if (whole != message)
+            message_give_back_one(node->pool, whole);
+        return false; /* a latest value that it has seen */
+    }
+    whole->stream = true;
+    whole->latest = (header->flags & WIRE_FLAG_LATEST) != 0;
+    whole->peer = origin;
+    whole->peer_life = origin->member.incarnation;
+    whole->held_bytes = whole->event.size;
+    whole->held_messages = 1;
+    atomic_fetch_add(&streams->held_messages, 1);
+    atomic_fetch_add(&streams->held_bytes, whole->held_bytes);
+    bus_event(node, whole, entry, header);
+    return whole == message;
+}
+
+static void deliver(ls_node *node, struct peer *origin,
+                    const struct wire_header *header, struct message *message)
+{
+    const uint8_t *data;
+    size_t size;
+    bool kept = false;
+    const bool right = bus_payload(message, header, &data, &size);
+    if (right && header->of == WIRE_KIND_CHANNEL)
+        channels_message(node, header, data, size);
+    else if (right)
+        kept = deliver_event(node, origin, header, data, size, message);
+    if (!kept)
+        bus_drop(node, message);
+}
+
+static void deliver_kept(ls_node *node, struct peer *origin)
+{
+    struct message *message;
+    while ((message = stream_take(&origin->streams.in)) != NULL) {
+        struct wire_header header;
+        char topic_class;
+        uint32_t to;
+        if (wire_header_read(message->head, message->head_size, &topic_class,
+                             &to, &header) == LS_OK)
+            deliver(node, origin, &header, message);
+        else
+            bus_drop(node, message);
+    }
+}
+
+/* Whether the sender keeps to the room that it was told of; before it was told
+ * of any, to what everybody has. */
+static bool is_granted(const struct peer_streams *streams,
+                       const struct wire_header *header, size_t size)
+{
+    return header->of == WIRE_KIND_CHANNEL ||
+           header->number < streams->in.next ||
+           (streams->got_messages <
+                streams->permitted_messages + STREAM_FIRST_MESSAGES &&
+            streams->got_bytes + size <=
+                streams->permitted_bytes + STREAM_FIRST_BYTES);
+}
+
+static void count(struct peer_streams *streams,
+                  const struct wire_header *header, size_t size)
+{
+    if (header->of == WIRE_KIND_CHANNEL)
+        return;
+    streams->got_messages++;
+    streams->got_bytes += size;
+}
+
+int streams_message(ls_node *node, struct peer *origin,
+                    const struct wire_header *header, struct message *message,
+                    bool *kept)
+{
+    struct peer_streams *streams = &origin->streams;
+    const size_t size =
+        header->data != NULL ? header->size : message->tail_size;
+    *kept = false;
+    if (header->to_incarnation != node->incarnation)
+        return LS_OK; /* for an earlier life of this node */
+    if (message->n_frames != (header->data != NULL ? 1u : 2u) ||
+        size > WIRE_CHUNK_BYTES || !wire_payload_fits(header, size))
+        return ls_error(LS_EPROTO, "a message whose total, offset and payload "
+                                   "do not agree");
+    if (!is_granted(streams, header, size))
+        return ls_error(LS_ELIMIT, "it sent more than it has room for here");
+    const bool was_whole = streams->in.n_held == 0;
+    const enum stream_verdict verdict =
+        stream_receive(&streams->in, header->number, message, size,
+                       node->options.window_bytes);
+    if (verdict == STREAM_DELIVER || verdict == STREAM_HOLD)
+        count(streams, header, size);
+    if (verdict == STREAM_DELIVER) {
+        deliver(node, origin, header, message);
+    } else if (verdict != STREAM_HOLD) {
+        atomic_fetch_add(&node->repeated, 1);
+        streams->repeats += verdict == STREAM_REPEATED ? 1 : 0;
+    }
+    deliver_kept(node, origin);
+    note_arrival(node, streams, size,
+                 (verdict == STREAM_HOLD && was_whole) ||
+                     (header->flags & (WIRE_FLAG_LATEST | WIRE_FLAG_TELL)) !=
+                         0);
+    *kept = verdict == STREAM_DELIVER || verdict == STREAM_HOLD;
+    return LS_OK;
+}
+
+void streams_release(ls_node *node, struct peer *peer, uint64_t messages,
+                     uint64_t bytes)
+{
+    struct peer_streams *streams = &peer->streams;
+    const struct ls_node_options *o = &node->options;
+    atomic_fetch_sub(&streams->held_messages, messages);
+    atomic_fetch_sub(&streams->held_bytes, bytes);
+    const struct account room = room_of(node, streams);
+    if (less(room.messages, streams->told_messages) < o->window_messages / 4 &&
+        less(room.bytes, streams->told_bytes) < o->window_bytes / 4)
+        return;
+    if (!atomic_exchange(&streams->room_made, true))
+        node_wake(node);
+}
+
+/* ---- time -------------------------------------------------------------- */
+
+static int64_t tick(ls_node *node, struct peer *peer, int64_t now)
+{
+    struct peer_streams *streams = &peer->streams;
+    int64_t next = LS_FOREVER;
+    if (!member_is_here(&peer->member))
+        return next;
+    if (streams->ack_due || streams->ack_at <= now ||
+        atomic_load(&streams->room_made))
+        acknowledge(node, peer);
+    next = streams->ack_at;
+    const bool due = streams->out.resend_at <= now;
+    if (streams->out.resend_at != LS_FOREVER) {
+        const int64_t at = stream_tick(&streams->out, now);
+        next = at < next ? at : next;
+    }
+    if (due)
+        transmit(node, peer);
+    return next;
+}
+
+int64_t streams_tick(ls_node *node, int64_t now)
+{
+    int64_t next = LS_FOREVER;
+    if (node->acknowledge_all)
+        streams_acknowledge_all(node);
+    for (size_t i = 0; i < node->world.n; i++) {
+        const int64_t at = tick(node, world_at(node, i), now);
+        next = at < next ? at : next;
+    }
+    return next;
+}
+
+void streams_acknowledge_all(ls_node *node)
+{
+    for (size_t i = 0; i < node->world.n; i++)
+        if (world_at(node, i)->streams.used &&
+            member_is_here(node->world.at[i]))
+            acknowledge(node, world_at(node, i));
+    if (!node->acknowledge_all)
+        return;
+    node->acknowledge_all = false;
+    ls_cond_broadcast(&node->changed);
+}
+
+static bool drained(const ls_node *node)
+{
+    for (size_t i = 0; i < node->world.n; i++)
+        if (!stream_is_idle(&world_at(node, i)->streams.out) ||
+            (world_at(node, i)->streams.latest_waits &&
+             member_is_here(node->world.at[i])))
+            return false;
+    return true;
+}
+
+void streams_drain(ls_node *node, int64_t deadline)
+{
+    ls_mutex *mutex = transport_mutex(node->transport);
+    int status = LS_OK;
+    while (!drained(node) && status == LS_OK)
+        status = ls_cond_wait(&node->changed, mutex, deadline);
+    node->acknowledge_all = true;
+    node_wake(node);
+    while (node->acknowledge_all && status == LS_OK)
+        status = ls_cond_wait(&node->changed, mutex, deadline);
+}
+
+void streams_close(ls_node *node)
+{
+    latest_close(node);
+    for (size_t i = 0; i < node->world.n; i++)
+        streams_reset(node, world_at(node, i), false);
+}

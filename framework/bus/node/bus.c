@@ -1,0 +1,522 @@
+/* The bus thread: reads everything that comes, keeps the world, and hands
+ * events to the dispatch thread. It never runs user code, so nothing that a
+ * handler does can starve presence or barriers. */
+#include "incoming.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANNOUNCE_NS      (LS_NS_PER_MS) /* heartbeats on change: not closer */
+#define ANNOUNCE_PEER_NS (50 * LS_NS_PER_US)
+
+struct wire_header bus_header(const ls_node *node, enum wire_kind kind)
+{
+    return (struct wire_header){.kind = kind,
+                                .job = node->job_hash,
+                                .origin = node->options.id,
+                                .incarnation = node->incarnation};
+}
+
+int bus_send(ls_node *node, uint32_t to, struct wire_header *header,
+             const void *data, size_t size)
+{
+    uint8_t head[WIRE_HEAD_MAX];
+    size_t n = wire_topic_inbox(head, to);
+    header->data = size != 0 ? data : head; /* inside the frame */
+    header->size = size;
+    n += wire_header_write(head + n, header);
+    return transport_publish(node->transport, head, n, data, size);
+}
+
+/* ---- what comes over a link -------------------------------------------- */
+
+static void refuse_peer(ls_node *node, const struct member *member,
+                        enum ls_refusal_kind kind)
+{
+    char who[32];
+    snprintf(who, sizeof who, "node %u", member->id);
+    refusals_note(&node->refusals, kind, who, 1, node->now);
+}
+
+void bus_drop(ls_node *node, struct message *message)
+{
+    /* Into the spare ones of this thread: it is still warm. */
+    transport_release(message);
+    message_list_append(&node->spare, message);
+}
+
+void bus_refuse(ls_node *node, struct link *link, enum ls_refusal_kind kind)
+{
+    transport_lock(node->transport);
+    if (link->refusal[0] == '\0')
+        snprintf(link->refusal, sizeof link->refusal, "%.*s",
+                 (int)sizeof link->refusal - 1, ls_error_text());
+    if (link->peer != NULL)
+        refuse_peer(node, &link->peer->member, kind);
+    else
+        refusals_note(&node->refusals, kind, link->endpoint, 1, node->now);
+    transport_unlock(node->transport);
+}
+
+void bus_refuse_member(ls_node *node, const struct member *member,
+                       enum ls_refusal_kind kind)
+{
+    transport_lock(node->transport);
+    refuse_peer(node, member, kind);
+    transport_unlock(node->transport);
+}
+
+bool bus_payload(const struct message *message,
+                 const struct wire_header *header, const uint8_t **data,
+                 size_t *size)
+{
+    if (message->n_frames != (header->data != NULL ? 1u : 2u))
+        return false;
+    *data = header->data != NULL ? header->data : message->tail;
+    *size = header->data != NULL ? header->size : message->tail_size;
+    return *size <= WIRE_CHUNK_BYTES;
+}
+
+static void read_verdict(ls_node *node, const struct link *link,
+                         const struct wire_header *header)
+{
+    char text[LS_ENDPOINT_MAX + 1] = "";
+    const size_t n = header->data == NULL || header->size > LS_ENDPOINT_MAX
+                         ? 0
+                         : header->size;
+    if (n != 0)
+        memcpy(text, header->data, n);
+    text[n] = '\0';
+    const struct verdict verdict = {.reason = header->reason,
+                                    .subject = header->subject,
+                                    .members = header->members,
+                                    .silence_ms = header->silence_ms,
+                                    .text = text};
+    struct member *from =
+        link->same_id || link->peer == NULL ? NULL : &link->peer->member;
+    if (from != NULL && verdict.reason == LS_ELOST &&
+        verdict.subject == node->incarnation)
+        link->peer->counts = false; /* what it goes on to send is not for us */
+    if (membership_verdict(&node->world, from, &verdict, link->attached,
+                           node->now) != LS_OK)
+        refusals_note(&node->refusals, LS_REFUSAL_IDENTITY, link->endpoint, 1,
+                      node->now);
+    ls_cond_broadcast(&node->changed);
+}
+
+static void read_heartbeat(ls_node *node, struct peer *origin,
+                           const struct wire_header *header)
+{
+    const int status = heartbeat_read(node, origin, header);
+    if (status == LS_EMISMATCH && origin->link != NULL)
+        answer_mismatch(node, origin->link);
+    else if (status != LS_OK)
+        refuse_peer(node, &origin->member, LS_REFUSAL_FORM);
+}
+
+static void control_message(ls_node *node, const struct link *link,
+                            struct peer *origin,
+                            const struct wire_header *header)
+{
+    if (header->kind != WIRE_KIND_CREDIT && header->kind != WIRE_KIND_ACK)
+        atomic_store(&node->chores, true);
+    transport_lock(node->transport);
+    switch (header->kind) {
+    case WIRE_KIND_HEARTBEAT:
+        read_heartbeat(node, origin, header);
+        break;
+    case WIRE_KIND_CREDIT:
+        if (header->sequence == node->incarnation)
+            flow_credit(node, origin, header);
+        break;
+    case WIRE_KIND_ACK:
+        streams_acknowledged(node, origin, header);
+        break;
+    case WIRE_KIND_FAREWELL:
+        membership_farewell(&node->world, &origin->member, header->reason,
+                            node->now);
+        break;
+    case WIRE_KIND_VERDICT:
+        read_verdict(node, link, header);
+        break;
+    default:
+        break;
+    }
+    transport_unlock(node->transport);
+}
+
+static bool relayed_control(ls_node *node, struct peer *direct,
+                            struct message *message,
+                            const struct wire_header *header, bool inbox,
+                            uint32_t to)
+{
+    const bool elsewhere = inbox && to != node->options.id;
+    if (node->hub && (elsewhere || header->kind == WIRE_KIND_FAREWELL)) {
+        transport_lock(node->transport);
+        (void)relay_message(node, direct, message, header, to, inbox);
+        transport_unlock(node->transport);
+    }
+    return elsewhere;
+}
+
+/* What a hub relays comes back to its sender too, in the hub's account. */
+static void echo(ls_node *node, const struct link *link,
+                 const struct message *message,
+                 const struct wire_header *header)
+{
+    const uint8_t *data;
+    size_t size;
+    if (header->origin == node->options.id && link->peer != NULL &&
+        link->peer->counts && header->incarnation == node->incarnation &&
+        (header->kind == WIRE_KIND_EVENT || header->kind == WIRE_KIND_CHUNK) &&
+        bus_payload(message, header, &data, &size))
+        incoming_pass_over(node, link->peer, header, size);
+}
+
+/* It goes on although it was not granted more: what it sends is not read any
+ * longer, and it is told that it is no member. Of a leaf behind a hub it is
+ * only not accepted. */
+static void cut_off(ls_node *node, struct link *link, struct peer *peer)
+{
+    transport_lock(node->transport);
+    if (node->world.leaving) { /* the others do not count this node any more */
+        transport_unlock(node->transport);
+        atomic_fetch_add_explicit(&node->early, 1, memory_order_relaxed);
+        return;
+    }
+    refuse_peer(node, &peer->member, LS_REFUSAL_WINDOW);
+    if (peer->member.via == NULL) {
+        membership_apply(&node->world, &peer->member,
+                         member_is_lost(&peer->member, LS_EPROTO), node->now);
+        link->closing = true;
+    }
+    atomic_store(&node->chores, true);
+    transport_unlock(node->transport);
+}
+
+/* What a leaf says to others through its hub. */
+static bool is_passed_on(enum wire_kind kind)
+{
+    return kind == WIRE_KIND_EVENT || kind == WIRE_KIND_CHUNK ||
+           kind == WIRE_KIND_RELIABLE || kind == WIRE_KIND_ACK ||
+           kind == WIRE_KIND_CHANNEL || kind == WIRE_KIND_FAREWELL;
+}
+
+/* What a member says. Returns whether the message was kept. */
+static bool from_member(ls_node *node, struct link *link, struct peer *origin,
+                        const struct wire_header *header, bool inbox,
+                        uint32_t to, struct message *message)
+{
+    struct incoming in = {
+        .direct = link->peer, .origin = origin, .header = header};
+    bool kept = false;
+    int status = LS_OK;
+    if (origin != link->peer && !is_passed_on(header->kind))
+        status = ls_error(LS_EPROTO, "a hub has passed on what is not for "
+                                     "others");
+    else if (header->kind == WIRE_KIND_EVENT ||
+             header->kind == WIRE_KIND_CHUNK ||
+             header->kind == WIRE_KIND_BATCH) {
+        if (!link->peer->counts)
+            atomic_fetch_add_explicit(&node->early, 1, memory_order_relaxed);
+        else if (header->kind == WIRE_KIND_BATCH)
+            status = incoming_batch(node, &in, message, inbox, &kept);
+        else
+            status = incoming_event(node, &in, message, inbox, to, &kept);
+    } else if (relayed_control(node, link->peer, message, header, inbox, to)) {
+        return false;
+    } else if (header->kind == WIRE_KIND_RELIABLE) {
+        status = streams_message(node, origin, header, message, &kept);
+    } else if (header->kind == WIRE_KIND_CHANNEL) {
+        channels_message(node, header, header->data, header->size);
+    } else {
+        control_message(node, link, origin, header);
+    }
+    if (status == LS_ELIMIT)
+        cut_off(node, link, origin);
+    else if (status != LS_OK)
+        bus_refuse_member(node, &origin->member, LS_REFUSAL_FORM);
+    return kept;
+}
+
+/* What one says that is not a member yet, or not any more: only what makes it
+ * one, or tells this node why it is none. */
+static void from_other(ls_node *node, struct link *link, struct peer *origin,
+                       const struct wire_header *header)
+{
+    const bool ended = member_has_ended(&origin->member);
+    const bool lost = origin->member.state == LS_MEMBER_LOST;
+    if (header->kind == WIRE_KIND_VERDICT ||
+        (header->kind == WIRE_KIND_HEARTBEAT && (lost || !ended)) ||
+        (header->kind == WIRE_KIND_FAREWELL && !ended)) {
+        control_message(node, link, origin, header);
+        if (header->kind == WIRE_KIND_VERDICT || !lost)
+            return;
+    }
+    if (!ended) {
+        atomic_fetch_add_explicit(&node->early, 1, memory_order_relaxed);
+        return;
+    }
+    transport_lock(node->transport);
+    (void)ls_error(LS_ENOENT, "this life of node %u has ended",
+                   origin->member.id);
+    if (lost)
+        refuse_peer(node, &origin->member, LS_REFUSAL_STALE);
+    membership_remind(&node->world, &origin->member, node->now);
+    transport_unlock(node->transport);
+}
+
+/* Whose it is, looked up only when it is not as it was last time. */
+static struct peer *find_origin(ls_node *node, struct link *link,
+                                const struct wire_header *header, bool *early)
+{
+    struct peer *origin = link->peer;
+    *early = false;
+    if (origin != NULL && origin->member.id == header->origin &&
+        origin->member.incarnation == header->incarnation &&
+        header->job == node->job_hash && !link->closing)
+        return origin;
+    transport_lock(node->transport);
+    atomic_store(&node->chores, true);
+    origin = NULL;
+    if (header->job != node->job_hash) {
+        (void)ls_error(LS_EMISMATCH, "it belongs to another job");
+        refusals_note(&node->refusals, LS_REFUSAL_WORLD, link->endpoint, 1,
+                      node->now);
+    } else if (!link->closing) {
+        origin = answer_origin(node, link, header, early);
+    }
+    transport_unlock(node->transport);
+    return origin;
+}
+
+/* Over a connection that has proved whose it is. */
+static bool trusted(ls_node *node, struct link *link, struct message *message,
+                    const struct wire_header *header, bool inbox, uint32_t to)
+{
+    bool early;
+    if (link->same_id) {
+        transport_lock(node->transport);
+        if (header->kind == WIRE_KIND_VERDICT)
+            read_verdict(node, link, header);
+        transport_unlock(node->transport);
+        return false;
+    }
+    struct peer *origin = find_origin(node, link, header, &early);
+    if (link->peer != NULL)
+        atomic_store_explicit(&link->peer->member.heard_at, node->now,
+                              memory_order_relaxed);
+    if (early)
+        return early_keep(node, link->peer, header, message);
+    if (origin == NULL || link->peer == NULL) {
+        echo(node, link, message, header);
+        return false;
+    }
+    if (origin->member.state == LS_MEMBER_READY &&
+        link->peer->member.state == LS_MEMBER_READY)
+        return from_member(node, link, origin, header, inbox, to, message);
+    from_other(node, link, origin, header);
+    return false;
+}
+
+/* Returns whether the message was kept. */
+static bool on_link(ls_node *node, struct link *link, struct message *message)
+{
+    struct wire_header header;
+    char topic_class;
+    uint32_t to = 0;
+    if (message->n_frames > 2) {
+        (void)ls_error(LS_EPROTO, "a message of more than two frames");
+        bus_refuse(node, link, LS_REFUSAL_FORM);
+        return false;
+    }
+    if (wire_header_read(message->head, message->head_size, &topic_class, &to,
+                         &header) != LS_OK) {
+        bus_refuse(node, link, LS_REFUSAL_FORM);
+        return false;
+    }
+    if (message->trusted && header.kind != WIRE_KIND_PROOF)
+        return trusted(node, link, message, &header, topic_class == WIRE_INBOX,
+                       to);
+    if (!message->trusted) {
+        transport_lock(node->transport);
+        answer_read(node, link, message, &header);
+        transport_unlock(node->transport);
+    }
+    return false;
+}
+
+static void on_message(void *self, void *owner, struct message *message)
+{
+    ls_node *node = self;
+    if (owner == NULL || !on_link(node, owner, message))
+        bus_drop(node, message);
+}
+
+static struct message *on_take(void *self)
+{
+    ls_node *node = self;
+    return message_take(node->pool, &node->spare);
+}
+
+static void on_probed(void *self, const char *endpoint,
+                      enum transport_probed answer)
+{
+    ls_node *node = self;
+    transport_lock(node->transport);
+    atomic_store(&node->chores, true);
+    membership_probed(&node->world, endpoint, answer == TRANSPORT_REFUSES,
+                      node->now);
+    transport_unlock(node->transport);
+}
+
+static void on_refused(void *self, const struct transport_refusal *refusal)
+{
+    ls_node *node = self;
+    transport_lock(node->transport);
+    (void)ls_error(LS_EPROTO, "%s", refusal->why);
+    refusals_note(&node->refusals,
+                  refusal->too_much ? LS_REFUSAL_WINDOW : LS_REFUSAL_STRANGER,
+                  refusal->who, refusal->n, node->now);
+    transport_unlock(node->transport);
+}
+
+static void on_subscription(void *self, const uint8_t *topic, size_t size,
+                            bool subscribed, const struct speaker *by)
+{
+    subscription_read(self, topic, size, subscribed, by);
+}
+
+/* Whether a connection is that of a member, whose windows bound what waits. */
+static bool is_of_member(void *self, uint64_t connection)
+{
+    const ls_node *node = self;
+    for (size_t i = 0; i < node->world.n; i++) {
+        const struct member *member = node->world.at[i];
+        for (size_t j = 0; j < MEMBERSHIP_SHOWINGS; j++)
+            if (member->state == LS_MEMBER_READY &&
+                member->showings[j].n != 0 &&
+                member->showings[j].connection == connection)
+                return true;
+    }
+    return false;
+}
+
+static void on_cut(void *self, const char *name)
+{
+    ls_node *node = self;
+    (void)ls_error(LS_ELIMIT, "it does not read what it subscribed to, and was "
+                              "cut off");
+    refusals_note(&node->refusals, LS_REFUSAL_WINDOW, name, 1, node->now);
+}
+
+/* ---- the loop ---------------------------------------------------------- */
+
+/* Heartbeats are due by the clock, and soon after a change; returns when. */
+static int64_t announce(ls_node *node, int64_t now)
+{
+    int64_t due = node->heartbeat_at;
+    if (node->world.announce) {
+        const int64_t soon = node->announced_at + ANNOUNCE_NS +
+                             (int64_t)node->world.n * ANNOUNCE_PEER_NS;
+        due = soon < due ? soon : due;
+    }
+    if (due <= now) {
+        heartbeat_send(node, now);
+        due = node->heartbeat_at;
+    }
+    if (!node->world.leaving)
+        return due;
+    if (node->farewell_at <= now)
+        farewell_send(node, now);
+    return node->farewell_at < due ? node->farewell_at : due;
+}
+
+/* Links belong to this thread: whoever joins only asks for them. */
+static void dial_attached(ls_node *node)
+{
+    if (!atomic_exchange(&node->dial_wanted, false))
+        return;
+    for (size_t i = 0; i < node->n_attach; i++) {
+        const struct attach *to = &node->attach[i];
+        const int status =
+            link_dial(node, to->endpoint, true, to->known, to->id);
+        if (status != LS_OK)
+            membership_fail(&node->world, status, ls_error_text());
+    }
+    ls_cond_broadcast(&node->changed);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The world, the links and the streams. Lock held; returns when to look again.
+ */
+static int64_t look_after_world(ls_node *node, int64_t now)
+{
+    batch_flush(node);
+    dial_attached(node);
+    int64_t next = membership_tick(&node->world, now);
+    rejoin(node);
+    world_probe(node);
+    events_sweep(node);
+    next = earlier(next, streams_tick(node, now));
+    next = earlier(next, links_tick(node, now));
+    next = earlier(next, early_tick(node, now));
+    links_close_marked(node);
+    if (transport_is_crowded(node->transport))
+        next = earlier(next, transport_look(node->transport, now, is_of_member,
+                                            on_cut, node));
+    return earlier(next, announce(node, now));
+}
+
+/* Heartbeats, the world, timers, what others asked for; returns when to look
+ * again at the latest. */
+static int64_t look_after(ls_node *node)
+{
+    const int64_t now = node->now;
+    transport_lock(node->transport);
+    const int64_t next = look_after_world(node, now);
+    const bool room = node->room_made;
+    node->room_made = false;
+    transport_unlock(node->transport);
+    early_hand_on(node);
+    if (room)
+        channels_room(node);
+    links_sync_interests(node);
+    const int64_t timer = channels_tick(node, now);
+    world_tell_news(node);
+    return earlier(next, timer);
+}
+
+void bus_thread_main(void *self)
+{
+    static const struct transport_events events = {.subscription =
+                                                       on_subscription,
+                                                   .message = on_message,
+                                                   .take = on_take,
+                                                   .probed = on_probed,
+                                                   .refused = on_refused};
+    ls_node *node = self;
+    ls_log_set_node(node->options.id);
+    int64_t next = LS_NOW;
+    node->now = ls_now(node->runtime);
+    while (!atomic_load(&node->stopping)) {
+        (void)transport_poll(node->transport, next, &events, node);
+        node->now = ls_now(node->runtime);
+        /* Only when there is need: the task thread that a message has just
+         * woken wants the same lock. */
+        if (atomic_exchange(&node->chores, false) || node->now >= next ||
+            transport_is_crowded(node->transport))
+            next = look_after(node);
+        if (node->arrived.n != 0)
+            dispatch_add(node, &node->arrived);
+    }
+    transport_lock(node->transport);
+    node->bus_ended = true;
+    ls_cond_broadcast(&node->changed);
+    transport_unlock(node->transport);
+}

@@ -1,0 +1,431 @@
+/* Control messages between members. */
+#include "bus.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct ls_channel {
+    ls_channel *next;
+    ls_node *node;
+    char name[LS_EVENT_MAX + 1];
+    size_t name_size;
+    const struct ls_channel_ops *ops;
+    void *self;
+    uint64_t number; /* from 1 */
+    int64_t wake_at; /* under router */
+    bool told;       /* of the members that were ready when it was opened */
+    bool closed;
+    bool closing; /* a thread in close waits, and frees it */
+    unsigned running;
+};
+
+static bool is_bus_thread(const ls_node *node)
+{
+    return ls_thread_is_current(node->bus_thread);
+}
+
+int ls_channel_open(ls_channel **out, ls_node *node, const char *name,
+                    const struct ls_channel_ops *ops, void *self)
+{
+    if (!wire_name_valid(name) || ops == NULL || ops->message == NULL)
+        return ls_error(LS_EINVAL, "no channel name, or no op for messages");
+    if (node_is_stopping(node))
+        return ls_error(LS_ECLOSED, "node %u is stopping", node->options.id);
+    ls_channel *channel = calloc(1, sizeof *channel);
+    if (channel == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a channel");
+    channel->node = node;
+    channel->name_size = strlen(name);
+    memcpy(channel->name, name, channel->name_size + 1);
+    channel->ops = ops;
+    channel->self = self;
+    channel->wake_at = LS_FOREVER;
+    ls_mutex_lock(&node->router);
+    ls_channel **at = &node->channels;
+    while (*at != NULL && strcmp((*at)->name, name) != 0)
+        at = &(*at)->next;
+    const bool taken = *at != NULL;
+    if (!taken) {
+        channel->number = ++node->n_channels;
+        *at = channel;
+    }
+    ls_mutex_unlock(&node->router);
+    if (!taken && node->transport != NULL)
+        node_wake(node);
+    if (taken) {
+        free(channel);
+        return ls_error(LS_EEXIST, "node %u has a channel \"%s\"",
+                        node->options.id, name);
+    }
+    *out = channel;
+    return LS_OK;
+}
+
+static void unlink_channel(ls_node *node, const ls_channel *channel)
+{
+    ls_channel **at = &node->channels;
+    while (*at != NULL && *at != channel)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = channel->next;
+}
+
+void ls_channel_close(ls_channel **channel_p)
+{
+    if (channel_p == NULL || *channel_p == NULL)
+        return;
+    ls_channel *channel = *channel_p;
+    ls_node *node = channel->node;
+    int status = LS_OK;
+    ls_mutex_lock(&node->router);
+    channel->closed = true;
+    channel->closing = !is_bus_thread(node);
+    while (channel->running != 0 && !is_bus_thread(node) && status == LS_OK)
+        status = ls_cond_wait(&node->idle, &node->router, LS_FOREVER);
+    const bool running = channel->running != 0;
+    if (!running)
+        unlink_channel(node, channel);
+    ls_mutex_unlock(&node->router);
+    if (!running)
+        free(channel); /* else by end_op(), when its op has returned */
+    *channel_p = NULL;
+}
+
+/* Router held, before and after. */
+static void end_op(ls_node *node, ls_channel *channel)
+{
+    if (--channel->running == 0 && channel->closed && !channel->closing) {
+        unlink_channel(node, channel);
+        free(channel);
+    } else if (channel->closed) {
+        ls_cond_broadcast(&node->idle);
+    }
+}
+
+/* A message for a channel that is not there; the router is held. */
+static void tell_stray(ls_node *node, const struct wire_header *header,
+                       const void *data, size_t size)
+{
+    char name[LS_EVENT_MAX + 1];
+    memcpy(name, header->name, header->name_size);
+    name[header->name_size] = '\0';
+    ls_channel *channel = node->channels;
+    while (channel != NULL) {
+        ls_channel *next = channel->next;
+        if (!channel->closed && channel->ops->stray != NULL) {
+            channel->running++;
+            ls_mutex_unlock(&node->router);
+            channel->ops->stray(channel->self, name, header->origin,
+                                header->incarnation, data, size);
+            ls_mutex_lock(&node->router);
+            next = channel->next;
+            end_op(node, channel);
+        }
+        channel = next;
+    }
+}
+
+void channels_message(ls_node *node, const struct wire_header *header,
+                      const void *data, size_t size)
+{
+    if (data == NULL || size > LS_CHANNEL_MESSAGE_MAX)
+        return;
+    ls_mutex_lock(&node->router);
+    ls_channel *channel = node->channels;
+    while (channel != NULL &&
+           (channel->name_size != header->name_size || channel->closed ||
+            memcmp(channel->name, header->name, header->name_size) != 0))
+        channel = channel->next;
+    if (channel != NULL) {
+        channel->running++;
+        ls_mutex_unlock(&node->router);
+        channel->ops->message(channel->self, header->origin,
+                              header->incarnation, data, size);
+        ls_mutex_lock(&node->router);
+        end_op(node, channel);
+    } else {
+        tell_stray(node, header, data, size);
+    }
+    ls_mutex_unlock(&node->router);
+    if (channel == NULL)
+        calls_stray(node, header, data, size);
+}
+
+/* Tell all channels of something, each by its op, outside the lock. */
+static void tell_all(ls_node *node,
+                     void (*tell)(const ls_channel *channel, const void *news),
+                     const void *news)
+{
+    ls_mutex_lock(&node->router);
+    ls_channel *channel = node->channels;
+    while (channel != NULL) {
+        ls_channel *next = channel->next;
+        if (!channel->closed) {
+            channel->running++;
+            ls_mutex_unlock(&node->router);
+            tell(channel, news);
+            ls_mutex_lock(&node->router);
+            next = channel->next;
+            end_op(node, channel);
+        }
+        channel = next;
+    }
+    ls_mutex_unlock(&node->router);
+}
+
+static void tell_member(const ls_channel *channel, const void *member)
+{
+    if (channel->ops->member != NULL)
+        channel->ops->member(channel->self, member);
+}
+
+void channels_member(ls_node *node, const struct ls_member *member)
+{
+    tell_all(node, tell_member, member);
+}
+
+static void tell_renewed(const ls_channel *channel, const void *incarnation)
+{
+    if (channel->ops->renewed != NULL)
+        channel->ops->renewed(channel->self, *(const uint64_t *)incarnation);
+}
+
+void channels_renewed(ls_node *node, uint64_t incarnation)
+{
+    tell_all(node, tell_renewed, &incarnation);
+}
+
+static void tell_room(const ls_channel *channel, const void *nothing)
+{
+    (void)nothing;
+    if (channel->ops->room != NULL)
+        channel->ops->room(channel->self);
+}
+
+void channels_room(ls_node *node)
+{
+    tell_all(node, tell_room, NULL);
+}
+
+static void tell_closed(const ls_channel *channel, const void *nothing)
+{
+    (void)nothing;
+    if (channel->ops->closed != NULL)
+        channel->ops->closed(channel->self);
+}
+
+void channels_closed(ls_node *node)
+{
+    tell_all(node, tell_closed, NULL);
+}
+
+void channels_dispatched(ls_node *node, const struct message *message)
+{
+    ls_mutex_lock(&node->router);
+    ls_channel *channel = node->channels;
+    while (channel != NULL &&
+           (channel->number != message->watch || channel->closed))
+        channel = channel->next;
+    if (channel != NULL) {
+        channel->running++;
+        ls_mutex_unlock(&node->router);
+        channel->ops->dispatched(channel->self, message->what);
+        ls_mutex_lock(&node->router);
+        end_op(node, channel);
+    }
+    ls_mutex_unlock(&node->router);
+}
+
+/* Tell one channel who is there; no lock held. */
+static void tell_new(ls_node *node, ls_channel *channel)
+{
+    struct ls_member member;
+    bool more = channel->ops->member != NULL;
+    for (size_t i = 0; more; i++) {
+        transport_lock(node->transport);
+        more = i < node->world.n;
+        const bool ready = more && node->world.at[i]->state == LS_MEMBER_READY;
+        if (ready)
+            world_member(node->world.at[i], &member);
+        transport_unlock(node->transport);
+        if (ready)
+            channel->ops->member(channel->self, &member);
+    }
+}
+
+static void tell_new_channels(ls_node *node)
+{
+    ls_channel *channel = node->channels;
+    while (channel != NULL) {
+        ls_channel *next = channel->next;
+        if (!channel->told && !channel->closed) {
+            channel->told = true;
+            channel->running++;
+            ls_mutex_unlock(&node->router);
+            tell_new(node, channel);
+            ls_mutex_lock(&node->router);
+            next = channel->next;
+            end_op(node, channel);
+        }
+        channel = next;
+    }
+}
+
+int64_t channels_tick(ls_node *node, int64_t now)
+{
+    int64_t earliest = LS_FOREVER;
+    ls_mutex_lock(&node->router);
+    tell_new_channels(node);
+    ls_channel *channel = node->channels;
+    while (channel != NULL) {
+        ls_channel *next = channel->next;
+        if (!channel->closed && channel->ops->timer != NULL &&
+            channel->wake_at <= now) {
+            channel->wake_at = LS_FOREVER;
+            channel->running++;
+            ls_mutex_unlock(&node->router);
+            channel->ops->timer(channel->self, now);
+            ls_mutex_lock(&node->router);
+            next = channel->next;
+            if (!channel->closed && channel->wake_at < earliest)
+                earliest = channel->wake_at;
+            end_op(node, channel);
+        } else if (!channel->closed && channel->wake_at < earliest) {
+            earliest = channel->wake_at;
+        }
+        channel = next;
+    }
+    ls_mutex_unlock(&node->router);
+    return earliest;
+}
+
+static int check_send(const ls_node *node, const char *name, size_t size)
+{
+    if (size > LS_CHANNEL_MESSAGE_MAX)
+        return ls_error(LS_ELIMIT, "channel \"%s\": %zu bytes are over %d",
+                        name, size, LS_CHANNEL_MESSAGE_MAX);
+    if (node_is_stopping(node) || node->transport == NULL)
+        return ls_error(LS_ECLOSED, "node %u is not on the network",
+                        node->options.id);
+    return LS_OK;
+}
+
+static int not_there(const char *name, uint32_t to)
+{
+    return ls_error(LS_ENOENT, "channel \"%s\": node %u is not present", name,
+                    to);
+}
+
+static int send_to(ls_node *node, const char *name, uint32_t to,
+                   const void *data, size_t size)
+{
+    int status = check_send(node, name, size);
+    if (status != LS_OK)
+        return status;
+    struct wire_header header = bus_header(node, WIRE_KIND_CHANNEL);
+    header.name = name;
+    header.name_size = strlen(name);
+    transport_lock(node->transport);
+    const struct peer *peer = world_find(node, to);
+    const bool there = peer != NULL && member_is_here(&peer->member);
+    if (there)
+        status = bus_send(node, to, &header, data, size);
+    transport_unlock(node->transport);
+    return there ? status : not_there(name, to);
+}
+
+static int push(ls_node *node, uint32_t to, struct payload *payload, char *name)
+{
+    const struct parcel parcel = {.payload = payload,
+                                  .size = payload_size(payload),
+                                  .of = WIRE_KIND_CHANNEL,
+                                  .name = name};
+    /* Over a hub, what a member says may be here before its presence is: then
+     * the stream waits for that. */
+    struct peer *peer = world_find(node, to);
+    if (peer == NULL || peer->member.barred || member_has_ended(&peer->member))
+        return not_there(name, to);
+    if (!stream_has_room(&peer->streams.out, 0, true)) {
+        peer->streams.full = true;
+        return ls_error(LS_EAGAIN,
+                        "channel \"%s\": node %u (%s) has not acknowledged "
+                        "%d messages yet",
+                        name, to, peer->member.role, STREAM_CONTROL_MAX);
+    }
+    return streams_push(node, peer, &parcel);
+}
+
+int channels_send_reliable(ls_node *node, const char *name, uint32_t to,
+                           const void *data, size_t size)
+{
+    struct payload *payload = NULL;
+    char *copy = NULL;
+    int status = check_send(node, name, size);
+    if (status == LS_OK)
+        status = payload_create(&payload, data, size, NULL, NULL);
+    if (status == LS_OK && (copy = malloc(strlen(name) + 1)) == NULL)
+        status = ls_error(LS_ENOMEM, "no memory for a message");
+    if (status == LS_OK) {
+        memcpy(copy, name, strlen(name) + 1);
+        transport_lock(node->transport);
+        status = push(node, to, payload, copy);
+        transport_unlock(node->transport);
+    }
+    if (status != LS_OK)
+        free(copy);
+    payload_drop(payload);
+    return status;
+}
+
+int ls_channel_send_reliable(ls_channel *channel, uint32_t to, const void *data,
+                             size_t size)
+{
+    return channels_send_reliable(channel->node, channel->name, to, data, size);
+}
+
+int ls_channel_send(ls_channel *channel, uint32_t to, const void *data,
+                    size_t size)
+{
+    return send_to(channel->node, channel->name, to, data, size);
+}
+
+int ls_channel_answer(ls_channel *channel, const char *name, uint32_t to,
+                      const void *data, size_t size)
+{
+    if (!wire_name_valid(name))
+        return ls_error(LS_EINVAL, "no channel name");
+    return send_to(channel->node, name, to, data, size);
+}
+
+void ls_channel_wake_at(ls_channel *channel, int64_t at)
+{
+    ls_node *node = channel->node;
+    ls_mutex_lock(&node->router);
+    const bool sooner = at < channel->wake_at;
+    channel->wake_at = at;
+    ls_mutex_unlock(&node->router);
+    if (!sooner || node->transport == NULL)
+        return;
+    if (is_bus_thread(node))
+        atomic_store(&node->chores, true);
+    else
+        node_wake(node);
+}
+
+int ls_channel_dispatch(ls_channel *channel, int what)
+{
+    ls_node *node = channel->node;
+    const bool on_bus = is_bus_thread(node);
+    struct message *message = on_bus ? message_take(node->pool, &node->spare)
+                                     : message_take_one(node->pool);
+    if (message == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a message");
+    message->kind = MESSAGE_CHANNEL;
+    message->watch = channel->number;
+    message->what = what;
+    if (on_bus)
+        message_list_append(&node->arrived, message);
+    else
+        return dispatch_offer(node, message);
+    return LS_OK;
+}

@@ -1,0 +1,439 @@
+/* A node as an object: its options, its makings, what it tells of itself. */
+#include "lockstep/node.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bus.h"
+
+void ls_node_options_init(struct ls_node_options *options)
+{
+    *options = (struct ls_node_options){
+        .job = "lockstep",
+        .role = "",
+        .labels = "",
+        .topology = LS_TOPOLOGY_MESH,
+        .world_size = 1,
+        .start_timeout_ms = 10000,
+        .heartbeat_ms = 250,
+        .silence_ms = 2000,
+        .linger_ms = 200,
+        .window_messages = 16384,
+        .window_bytes = 8u << 20,
+        .max_payload_bytes = 64u << 20,
+        .emit_timeout_ms = 10000,
+    };
+}
+
+/* ---- checking ---------------------------------------------------------- */
+
+static int out_of_range(const char *option, const char *range)
+{
+    return ls_error(LS_EINVAL, "node option %s: it must be %s", option, range);
+}
+
+/* "tcp://127.0.0.1:21500", or "0@tcp://127.0.0.1:21500". */
+static bool read_attach(const char *text, struct attach *out)
+{
+    const size_t digits = strspn(text, "0123456789");
+    *out = (struct attach){.known = digits != 0 && text[digits] == '@'};
+    if (out->known) {
+        const unsigned long long id = strtoull(text, NULL, 10);
+        if (digits > 10 || id > UINT32_MAX)
+            return false;
+        out->id = (uint32_t)id;
+        text += digits + 1;
+    }
+    return snprintf(out->endpoint, sizeof out->endpoint, "%s", text) <=
+           LS_ENDPOINT_MAX;
+}
+
+static int check_texts(const struct ls_node_options *o)
+{
+    if (o->job == NULL || o->job[0] == '\0' ||
+        !wire_word_valid(o->job, LS_JOB_MAX, "._-"))
+        return out_of_range("job", "1 to 64 of A-Z a-z 0-9 . _ -");
+    if (o->role != NULL && !wire_word_valid(o->role, WIRE_ROLE_MAX, "._-,"))
+        return out_of_range("role", "at most 31 of A-Z a-z 0-9 . _ - ,");
+    if (o->labels != NULL &&
+        !wire_word_valid(o->labels, WIRE_LABELS_MAX, "._-,"))
+        return out_of_range("labels", "at most 63 of A-Z a-z 0-9 . _ - ,");
+    if (o->bind != NULL && strlen(o->bind) > LS_ENDPOINT_MAX - 16)
+        return out_of_range("bind", "shorter than 240 bytes");
+    if (o->advertise != NULL && strlen(o->advertise) > LS_ENDPOINT_MAX)
+        return out_of_range("advertise", "at most 255 bytes");
+    struct attach to;
+    for (size_t i = 0; i < o->n_attach; i++)
+        if (o->attach == NULL || o->attach[i] == NULL ||
+            !read_attach(o->attach[i], &to))
+            return out_of_range("attach",
+                                "addresses of at most 255 bytes, behind an id "
+                                "and @ where it is known who answers");
+    return LS_OK;
+}
+
+static int check_members(const struct ls_node_options *o)
+{
+    if (o->world_size < 1 || o->world_size > MEMBERSHIP_MAX)
+        return out_of_range("world_size", "1 to 4096");
+    if (o->world_max != 0 &&
+        (o->world_max < o->world_size || o->world_max > MEMBERSHIP_MAX))
+        return out_of_range("world_max", "0, or world_size to 4096");
+    if (o->members == NULL)
+        return LS_OK;
+    bool self = false;
+    for (uint32_t i = 0; i < o->world_size; i++) {
+        self = self || o->members[i] == o->id;
+        for (uint32_t j = 0; j < i; j++)
+            if (o->members[i] == o->members[j])
+                return ls_error(LS_EINVAL,
+                                "node option members: id %u is there twice",
+                                o->members[i]);
+    }
+    return self ? LS_OK
+                : ls_error(LS_EINVAL,
+                           "node option members: this node's own "
+                           "id, %u, is not among them",
+                           o->id);
+}
+
+static int check_numbers(const struct ls_node_options *o)
+{
+    if ((int)o->topology < LS_TOPOLOGY_MESH || o->topology > LS_TOPOLOGY_ALONE)
+        return out_of_range("topology", "mesh, star or alone");
+    if (o->start_timeout_ms < -1 || o->emit_timeout_ms < 0 || o->linger_ms < 0)
+        return out_of_range("a timeout", "0 or more milliseconds");
+    if (o->heartbeat_ms < 10 || o->heartbeat_ms > 60000)
+        return out_of_range("heartbeat_ms", "10 to 60000");
+    if (o->silence_ms < 2 * o->heartbeat_ms)
+        return out_of_range("silence_ms", "at least twice heartbeat_ms");
+    if (o->window_messages < 16 || o->window_messages > 1u << 20)
+        return out_of_range("window_messages", "16 to 1048576");
+    if (o->window_bytes < 2 * (size_t)WIRE_CHUNK_BYTES)
+        return out_of_range("window_bytes", "at least 2 MiB");
+    if (o->max_payload_bytes > 1u << 30)
+        return out_of_range("max_payload_bytes", "at most 1 GiB");
+    return LS_OK;
+}
+
+static int too_far(const char *endpoint)
+{
+    return ls_error(LS_EINVAL,
+                    "%s is beyond this host: that takes keys (`security`, see "
+                    "lockstep/security.h), or `insecure`",
+                    endpoint);
+}
+
+static int check_reach(const struct ls_node_options *o)
+{
+    struct attach to;
+    const bool keys = o->security != NULL &&
+                      ls_security_mode(o->security) == LS_SECURITY_CURVE;
+    if (o->insecure || keys)
+        return LS_OK;
+    if (o->bind != NULL && transport_leaves_host(o->bind))
+        return too_far(o->bind);
+    for (size_t i = 0; i < o->n_attach; i++)
+        if (read_attach(o->attach[i], &to) &&
+            transport_leaves_host(to.endpoint))
+            return too_far(to.endpoint);
+    return LS_OK;
+}
+
+static int check(const struct ls_node_options *o)
+{
+    int status = check_texts(o);
+    if (status == LS_OK)
+        status = check_members(o);
+    if (status == LS_OK)
+        status = check_numbers(o);
+    return status == LS_OK ? check_reach(o) : status;
+}
+
+/* ---- making ------------------------------------------------------------ */
+
+static void init_world(ls_node *node)
+{
+    const struct ls_node_options *o = &node->options;
+    membership_init(&node->world,
+                    &(struct membership_options){
+                        .id = o->id,
+                        .job = node->job,
+                        .endpoint = node->endpoint,
+                        .config_hash = o->config_hash,
+                        .topology = o->topology,
+                        .hub = node->hub,
+                        .world_max = o->world_max,
+                        .heartbeat_ns = o->heartbeat_ms * LS_NS_PER_MS,
+                        .silence_ns = o->silence_ms * LS_NS_PER_MS,
+                        .member_size = sizeof(struct peer)},
+                    &world_ops, node);
+}
+
+static bool copy_options(ls_node *node, const struct ls_node_options *o)
+{
+    node->options = *o;
+    node->runtime = o->runtime != NULL ? o->runtime : ls_runtime_threads();
+    snprintf(node->job, sizeof node->job, "%s", o->job);
+    snprintf(node->role, sizeof node->role, "%s",
+             o->role != NULL ? o->role : "");
+    snprintf(node->labels, sizeof node->labels, "%s",
+             o->labels != NULL ? o->labels : "");
+    snprintf(node->bind, sizeof node->bind, "%s",
+             o->bind != NULL ? o->bind : "tcp://127.0.0.1:21500-21999");
+    snprintf(node->endpoint, sizeof node->endpoint, "%s",
+             o->advertise != NULL ? o->advertise : "");
+    node->job_hash = wire_job_hash(node->job);
+    node->hub = o->topology == LS_TOPOLOGY_STAR && o->n_attach == 0;
+    node->security = o->security;
+    node->n_attach = o->n_attach;
+    node->attach = calloc(o->n_attach + 1, sizeof *node->attach);
+    bool ok = node->attach != NULL;
+    for (size_t i = 0; i < o->n_attach && ok; i++)
+        (void)read_attach(o->attach[i], &node->attach[i]);
+    if (o->members != NULL && ok) {
+        node->members = calloc(o->world_size, sizeof *node->members);
+        ok = node->members != NULL;
+        if (ok)
+            memcpy(node->members, o->members,
+                   o->world_size * sizeof *node->members);
+    }
+    if (o->world_max == 0) {
+        const bool any = o->world_size == 1 || o->topology == LS_TOPOLOGY_ALONE;
+        node->options.world_max = any ? MEMBERSHIP_MAX : o->world_size;
+    }
+    node->options.attach = NULL;
+    node->options.members = NULL;
+    init_world(node);
+    return ok;
+}
+
+int ls_node_create(ls_node **out, const struct ls_node_options *options)
+{
+    int status = check(options);
+    if (status != LS_OK)
+        return status;
+    ls_node *node = calloc(1, sizeof *node);
+    if (node == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a node");
+    message_list_init(&node->spare);
+    message_list_init(&node->arrived);
+    status = copy_options(node, options)
+                 ? LS_OK
+                 : ls_error(LS_ENOMEM, "no memory for a node");
+    if (status == LS_OK)
+        status = ls_mutex_init(&node->router, node->runtime);
+    if (status == LS_OK)
+        status = ls_cond_init(&node->idle, node->runtime);
+    if (status == LS_OK)
+        status = ls_cond_init(&node->changed, node->runtime);
+    if (status == LS_OK)
+        status = dispatch_init(node);
+    if (status == LS_OK)
+        status = message_pool_create(&node->pool, node->runtime);
+    if (status != LS_OK) {
+        ls_node_destroy(&node);
+        return status;
+    }
+    *out = node;
+    return LS_OK;
+}
+
+static void free_watches(ls_node *node)
+{
+    while (node->watches != NULL) {
+        struct member_watch *watch = node->watches;
+        node->watches = watch->next;
+        free(watch);
+    }
+}
+
+static void free_peer(void *self, struct member *member)
+{
+    ls_node *node = self;
+    struct peer *peer = peer_of(member);
+    message_give_back(node->pool, &peer->relay);
+    message_give_back(node->pool, &peer->early);
+    streams_reset(node, peer, false);
+}
+
+void ls_node_destroy(ls_node **node_p)
+{
+    if (node_p == NULL || *node_p == NULL)
+        return;
+    ls_node *node = *node_p;
+    ls_node_stop(node, LS_OK);
+    if (ls_thread_join(&node->bus_thread, LS_FOREVER) != LS_OK)
+        ls_log_error("bus: the bus thread of node %u did not end",
+                     node->options.id);
+    if (node->pool != NULL) {
+        membership_fini(&node->world, free_peer);
+        message_give_back(node->pool, &node->spare);
+        message_give_back(node->pool, &node->arrived);
+        dispatch_fini(node);
+    }
+    transport_close(&node->transport);
+    message_pool_destroy(&node->pool);
+    events_free(node);
+    free_watches(node);
+    free(node->news);
+    free(node->heartbeat);
+    ls_cond_fini(&node->changed);
+    ls_cond_fini(&node->idle);
+    ls_mutex_fini(&node->router);
+    free(node->attach);
+    free(node->members);
+    refusals_fini(&node->refusals);
+    ls_security_destroy(&node->own_security);
+    free(node);
+    *node_p = NULL;
+}
+
+/* ---- telling ----------------------------------------------------------- */
+
+uint32_t ls_node_id(const ls_node *node)
+{
+    return node->options.id;
+}
+
+const char *ls_node_job(const ls_node *node)
+{
+    return node->job;
+}
+
+const char *ls_node_role(const ls_node *node)
+{
+    return node->role;
+}
+
+const char *ls_node_labels(const ls_node *node)
+{
+    return node->labels;
+}
+
+enum ls_topology ls_node_topology(const ls_node *node)
+{
+    return node->options.topology;
+}
+
+uint32_t ls_node_world_max(const ls_node *node)
+{
+    return node->options.world_max;
+}
+
+uint32_t ls_node_world_size(const ls_node *node)
+{
+    return node->options.world_size;
+}
+
+uint64_t ls_node_incarnation(const ls_node *node)
+{
+    return node->incarnation;
+}
+
+const char *ls_node_endpoint(const ls_node *node)
+{
+    return node->phase == NODE_CREATED ? "" : node->endpoint;
+}
+
+ls_runtime *ls_node_runtime(const ls_node *node)
+{
+    return node->runtime;
+}
+
+size_t ls_node_members(ls_node *node, struct ls_member *out, size_t capacity)
+{
+    if (node->transport == NULL)
+        return 0;
+    transport_lock(node->transport);
+    const size_t n = node->world.n;
+    for (size_t i = 0; i < n && i < capacity; i++)
+        world_member(node->world.at[i], &out[i]);
+    transport_unlock(node->transport);
+    return n;
+}
+
+size_t ls_node_refusals(ls_node *node, struct ls_refusal *out, size_t capacity)
+{
+    if (node->transport == NULL)
+        return 0;
+    transport_lock(node->transport);
+    const size_t n = node->refusals.n;
+    for (size_t i = 0; i < n && i < capacity; i++)
+        out[i] = node->refusals.rows[i].told;
+    transport_unlock(node->transport);
+    return n;
+}
+
+/* ---- watching members -------------------------------------------------- */
+
+static void unwatch(ls_node *node, const void *self)
+{
+    int status = LS_OK;
+    struct member_watch **at = &node->watches;
+    while (*at != NULL && ((*at)->self != self || (*at)->removed))
+        at = &(*at)->next;
+    struct member_watch *watch = *at;
+    if (watch == NULL)
+        return;
+    watch->removed = true;
+    watch->waiters++; /* so that it stays to be looked at */
+    while (watch->running && !dispatch_is_current(node) && status == LS_OK)
+        status = ls_cond_wait(&node->idle, &node->router, LS_FOREVER);
+    watch->waiters--;
+    /* The dispatch thread frees it, after its next round at the latest. */
+}
+
+/* Tell a new watch alone of those that are ready, in order with events. */
+static void tell_ready(ls_node *node, uint64_t watch)
+{
+    struct ls_member members[16];
+    size_t at = 0, n;
+    do {
+        n = 0;
+        transport_lock(node->transport);
+        for (; at < node->world.n && n < 16; at++)
+            if (node->world.at[at]->state == LS_MEMBER_READY)
+                world_member(node->world.at[at], &members[n++]);
+        transport_unlock(node->transport);
+        for (size_t i = 0; i < n; i++) {
+            struct message *message = message_take_one(node->pool);
+            struct ls_member *copy = malloc(sizeof *copy);
+            if (message == NULL || copy == NULL) {
+                free(message);
+                free(copy);
+                continue;
+            }
+            *copy = members[i];
+            message->kind = MESSAGE_MEMBER;
+            message->member = copy;
+            message->watch = watch;
+            dispatch_fill(node, message);
+        }
+    } while (n == 16);
+}
+
+int ls_node_on_member(ls_node *node,
+                      void (*fn)(void *self, const struct ls_member *member),
+                      void *self)
+{
+    struct member_watch *watch = fn == NULL ? NULL : calloc(1, sizeof *watch);
+    if (fn != NULL && watch == NULL)
+        return ls_error(LS_ENOMEM, "no memory to watch members");
+    uint64_t number = 0;
+    ls_mutex_lock(&node->router);
+    unwatch(node, self);
+    if (watch != NULL) {
+        *watch = (struct member_watch){.next = node->watches,
+                                       .fn = fn,
+                                       .self = self,
+                                       .number = ++node->n_watches};
+        number = watch->number;
+        node->watches = watch;
+    }
+    ls_mutex_unlock(&node->router);
+    if (number != 0 && node->transport != NULL)
+        tell_ready(node, number);
+    return LS_OK;
+}

@@ -1,0 +1,319 @@
+/* A node on the network: opening, and joining a world. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bus.h"
+#include "runtime_network.h"
+
+#define MAX_SILENT 8
+/* When it is looked whether waiting makes sense, first and then. */
+#define LOOK_MS       1000
+#define LOOK_AGAIN_MS 5000
+
+/* ---- open -------------------------------------------------------------- */
+
+static void subscribe_from_start(ls_node *node)
+{
+    atomic_store(&node->interests_changed, false);
+    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
+        struct event_entry *entry = atomic_load(&node->events[i]);
+        for (; entry != NULL; entry = entry->next)
+            entry->subscribed = entry->wanted;
+    }
+}
+
+/* Who may speak here, if the user has not said so: whoever knows the secret of
+ * this job on this host. */
+static int choose_security(ls_node *node)
+{
+    const bool simulated = ls_runtime_network(node->runtime) != NULL;
+    if (node->security != NULL || (simulated && !node->options.insecure))
+        return LS_OK;
+    const int status =
+        node->options.insecure || transport_in_process(node->bind)
+            ? ls_security_none(&node->own_security)
+            : ls_security_job(&node->own_security, node->job);
+    node->security = node->own_security;
+    return status;
+}
+
+static int open_transport(ls_node *node)
+{
+    while (node->incarnation == 0)
+        node->incarnation = ls_entropy(node->runtime);
+    membership_begin(&node->world, node->incarnation);
+    return transport_open(&node->transport,
+                          &(struct transport_options){
+                              .runtime = node->runtime,
+                              .bind = node->bind,
+                              .advertise = node->endpoint,
+                              .id = node->options.id,
+                              .incarnation = node->incarnation,
+                              .security = node->security,
+                              .max_message_bytes = WIRE_CHUNK_BYTES + 65536,
+                              .max_under_way = 2 * FLOW_UNDER_WAY_MAX,
+                              .linger_ms = node->options.linger_ms},
+                          node->bound);
+}
+
+int ls_node_open(ls_node *node)
+{
+    if (node_is_stopping(node))
+        return ls_error(LS_ECLOSED, "node %u was stopped", node->options.id);
+    if (node->phase != NODE_CREATED)
+        return ls_error(LS_ESTATE, "node %u was started before",
+                        node->options.id);
+    int status = choose_security(node);
+    if (status == LS_OK)
+        status = open_transport(node);
+    if (status != LS_OK)
+        return ls_error_at(status, "node %u", node->options.id);
+    if (node->endpoint[0] == '\0')
+        memcpy(node->endpoint, node->bound, sizeof node->endpoint);
+    status = links_sign(node);
+    if (status != LS_OK)
+        return ls_error_at(status, "node %u", node->options.id);
+    ls_mutex_lock(&node->router);
+    subscribe_from_start(node);
+    ls_mutex_unlock(&node->router);
+    world_allow(node);
+    node->phase = NODE_OPEN;
+    status = dispatch_start(node);
+    if (status == LS_OK)
+        status = ls_thread_spawn(node->runtime, &node->bus_thread, "ls-bus",
+                                 bus_thread_main, node);
+    if (status == LS_OK)
+        ls_log_info("bus: node %u of job %s is at %s", node->options.id,
+                    node->job, node->endpoint);
+    return status;
+}
+
+/* ---- join -------------------------------------------------------------- */
+
+static bool is_ready(ls_node *node, uint32_t id)
+{
+    const struct member *member = membership_find(&node->world, id);
+    return id == node->options.id ||
+           (member != NULL && membership_has_both_ways(member));
+}
+
+static bool formed(ls_node *node)
+{
+    if (node->members == NULL)
+        return membership_n_both_ways(&node->world) + 1 >=
+               node->options.world_size;
+    for (uint32_t i = 0; i < node->options.world_size; i++)
+        if (!is_ready(node, node->members[i]))
+            return false;
+    return true;
+}
+
+/* Of the world: others do not count where its members are named. Lock held. */
+static size_t n_formed(ls_node *node)
+{
+    size_t n = 0;
+    if (node->members == NULL)
+        return membership_n_both_ways(&node->world) + 1;
+    for (uint32_t i = 0; i < node->options.world_size; i++)
+        n += is_ready(node, node->members[i]) ? 1 : 0;
+    return n;
+}
+
+struct text {
+    char *at;
+    size_t left;
+};
+
+static void append(struct text *text, const char *format, ...) LS_PRINTF(2, 3);
+static void append(struct text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(text->at, text->left, format, args);
+    va_end(args);
+    const size_t used = n < 0                    ? 0
+                        : (size_t)n < text->left ? (size_t)n
+                                                 : text->left - 1;
+    text->at += used;
+    text->left -= used;
+}
+
+/* Who is missing, in words. Lock held. */
+static void name_missing(ls_node *node, struct text *text)
+{
+    const char *before = " missing: node ";
+    if (node->members == NULL) {
+        append(text, " missing: %zu more",
+               node->options.world_size - 1 -
+                   membership_n_both_ways(&node->world));
+        return;
+    }
+    for (uint32_t i = 0; i < node->options.world_size; i++) {
+        if (is_ready(node, node->members[i]))
+            continue;
+        append(text, "%s%" PRIu32, before, node->members[i]);
+        const struct member *member =
+            membership_find(&node->world, node->members[i]);
+        if (member != NULL && member->n_present != 0)
+            append(text, " (its presence is here, but it does not list this "
+                         "node)");
+        before = ", ";
+    }
+}
+
+struct silent {
+    char endpoint[LS_ENDPOINT_MAX + 1];
+    char refusal[192];
+    bool attached, known;
+    uint32_t id; /* if known */
+};
+
+/* The addresses that nobody of this world answers at. */
+static size_t silent_links(ls_node *node, struct silent *out, size_t capacity)
+{
+    size_t n = 0;
+    for (struct link *l = node->links; l != NULL && n < capacity; l = l->next) {
+        if (l->peer != NULL && l->peer->member.state == LS_MEMBER_READY)
+            continue;
+        memcpy(out[n].endpoint, l->endpoint, sizeof out[n].endpoint);
+        memcpy(out[n].refusal, l->refusal, sizeof out[n].refusal);
+        out[n].attached = l->attached;
+        out[n].known = l->known;
+        out[n].id = l->id;
+        n++;
+    }
+    return n;
+}
+
+static bool explain(ls_node *node, const struct silent *link, char *why,
+                    size_t size)
+{
+    return transport_explain(node->transport, link->endpoint, link->known,
+                             link->id, why, size);
+}
+
+/* Whether waiting does not help: nobody is here, and whoever listens at the
+ * addresses that the user gave does not let this node in. */
+static bool is_shut_out(ls_node *node)
+{
+    struct silent silent[MAX_SILENT];
+    char why[256];
+    bool shut_out = false;
+    transport_lock(node->transport);
+    const bool alone = membership_n_ready(&node->world) == 0;
+    const size_t n = silent_links(node, silent, MAX_SILENT);
+    transport_unlock(node->transport);
+    for (size_t i = 0; i < n && alone; i++) {
+        if (!silent[i].attached)
+            continue;
+        shut_out = explain(node, &silent[i], why, sizeof why);
+        if (!shut_out)
+            break;
+    }
+    return shut_out;
+}
+
+static int not_formed(ls_node *node, bool hopeless)
+{
+    char buffer[LS_ERROR_TEXT_MAX - 100], within[32] = "";
+    struct text text = {buffer, sizeof buffer};
+    struct silent silent[MAX_SILENT];
+    buffer[0] = '\0';
+    transport_lock(node->transport);
+    const size_t ready = n_formed(node);
+    const bool alone = membership_n_ready(&node->world) == 0;
+    name_missing(node, &text);
+    const size_t n = silent_links(node, silent, MAX_SILENT);
+    char refusal[sizeof node->refusals.last], hint[sizeof node->world.hint];
+    memcpy(refusal, node->refusals.last, sizeof refusal);
+    memcpy(hint, node->world.hint, sizeof hint);
+    transport_unlock(node->transport);
+    bool mismatch = refusal[0] != '\0' && alone;
+    for (size_t i = 0; i < n; i++) {
+        char why[256];
+        const bool shut_out = explain(node, &silent[i], why, sizeof why);
+        if (silent[i].refusal[0] != '\0')
+            append(&text, "; %s: %s", silent[i].endpoint, silent[i].refusal);
+        else
+            append(&text, "; %s: %s", silent[i].endpoint,
+                   why[0] != '\0' ? why : "no answer");
+        mismatch =
+            mismatch || (alone && (shut_out || silent[i].refusal[0] != '\0'));
+    }
+    if (refusal[0] != '\0')
+        append(&text, "; refused: %s", refusal);
+    if (hint[0] != '\0')
+        append(&text, "; %s", hint);
+    if (!hopeless)
+        snprintf(within, sizeof within, " within %d ms",
+                 node->options.start_timeout_ms);
+    return ls_error(mismatch ? LS_EMISMATCH : LS_EUNREACHABLE,
+                    "node %u: the world was not formed%s: %zu of %u nodes are "
+                    "ready;%s",
+                    node->options.id, within, ready, node->options.world_size,
+                    buffer);
+}
+
+/* Lock held. */
+static int wait_for_members(ls_node *node, int64_t deadline)
+{
+    int64_t look_at = ls_deadline(node->runtime, LOOK_MS);
+    int status = LS_OK;
+    while (!formed(node) && node->world.fatal == LS_OK &&
+           !node_is_stopping(node) && status == LS_OK) {
+        const int64_t until = look_at < deadline ? look_at : deadline;
+        status = ls_cond_wait(&node->changed, transport_mutex(node->transport),
+                              until);
+        if (status == LS_OK || until == deadline)
+            continue;
+        transport_unlock(node->transport);
+        status = is_shut_out(node) ? LS_EMISMATCH : LS_OK;
+        look_at = ls_deadline(node->runtime, LOOK_AGAIN_MS);
+        transport_lock(node->transport);
+    }
+    return status;
+}
+
+static int wait_formed(ls_node *node, int64_t deadline)
+{
+    transport_lock(node->transport);
+    int status = wait_for_members(node, deadline);
+    if (formed(node))
+        status = LS_OK;
+    node->world.formed = status == LS_OK;
+    char fatal[LS_ERROR_TEXT_MAX];
+    memcpy(fatal, node->world.fatal_text, sizeof fatal);
+    const int why = node->world.fatal;
+    transport_unlock(node->transport);
+    if (why != LS_OK)
+        return ls_error(why, "%s", fatal);
+    if (node_is_stopping(node))
+        return ls_error(LS_ECLOSED,
+                        "node %u was stopped before its world was "
+                        "formed",
+                        node->options.id);
+    return status == LS_OK ? LS_OK : not_formed(node, status == LS_EMISMATCH);
+}
+
+int ls_node_join(ls_node *node)
+{
+    if (node_is_stopping(node))
+        return ls_error(LS_ECLOSED, "node %u was stopped", node->options.id);
+    if (node->phase != NODE_OPEN)
+        return ls_error(LS_ESTATE, "node %u is not open, or joined before",
+                        node->options.id);
+    const int64_t deadline =
+        ls_deadline(node->runtime, node->options.start_timeout_ms);
+    node->phase = NODE_JOINED;
+    atomic_store(&node->dial_wanted, true);
+    node_wake(node);
+    return wait_formed(node, deadline);
+}
+
+int ls_node_start(ls_node *node)
+{
+    const int status = ls_node_open(node);
+    return status == LS_OK ? ls_node_join(node) : status;
+}

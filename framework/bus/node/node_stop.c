@@ -1,0 +1,80 @@
+/* Leaving a world. */
+#include "assembly.h"
+#include "bus.h"
+
+/* Whether somebody has not read the farewell yet: each takes its presence back
+ * when it has, and so all that came before it. One that is away may come back
+ * for it. */
+static bool anyone_left(const ls_node *node)
+{
+    for (size_t i = 0; i < node->world.n; i++) {
+        const struct member *member = node->world.at[i];
+        if (member->via == NULL && member->state != LS_MEMBER_LOST &&
+            (member->n_present != 0 || member->away_at != 0))
+            return true;
+    }
+    return false;
+}
+
+void farewell_send(ls_node *node, int64_t now)
+{
+    uint8_t head[WIRE_HEAD_MAX];
+    struct wire_header header = bus_header(node, WIRE_KIND_FAREWELL);
+    header.reason = node->farewell_reason;
+    size_t n = wire_topic_control(head);
+    n += wire_header_write(head + n, &header);
+    batch_flush(node);
+    (void)transport_publish(node->transport, head, n, NULL, 0);
+    node->farewell_at = now + FAREWELL_AGAIN_NS;
+}
+
+static void say_farewell(ls_node *node, int reason)
+{
+    const int64_t deadline =
+        ls_deadline(node->runtime, node->options.linger_ms);
+    int status = LS_OK;
+    transport_lock(node->transport);
+    streams_drain(node, deadline);
+    node->farewell_reason = reason;
+    node->world.leaving = true;
+    farewell_send(node, ls_now(node->runtime));
+    node_wake(node); /* the bus thread repeats it */
+    while (anyone_left(node) && status == LS_OK)
+        status = ls_cond_wait(&node->changed, transport_mutex(node->transport),
+                              deadline);
+    transport_unlock(node->transport);
+}
+
+static void wait_bus_ended(ls_node *node)
+{
+    int status = LS_OK;
+    transport_lock(node->transport);
+    while (node->bus_thread != NULL && !node->bus_ended && status == LS_OK)
+        status = ls_cond_wait(&node->changed, transport_mutex(node->transport),
+                              LS_FOREVER);
+    transport_unlock(node->transport);
+}
+
+void ls_node_stop(ls_node *node, int reason)
+{
+    const enum node_phase was = atomic_exchange(&node->phase, NODE_STOPPED);
+    if (was == NODE_STOPPED || node->transport == NULL)
+        return;
+    if (node->bus_thread != NULL)
+        say_farewell(node, reason);
+    channels_closed(node);
+    atomic_store(&node->stopping, true);
+    ls_router_interrupt(node, LS_ECLOSED);
+    node_wake(node);
+    wait_bus_ended(node);
+    dispatch_stop(node);
+    transport_lock(node->transport);
+    for (struct link *link = node->links; link != NULL; link = link->next)
+        link->closing = true;
+    links_close_marked(node);
+    assembly_drop(node, NULL);
+    streams_close(node);
+    transport_unlock(node->transport);
+    transport_unbind(node->transport);
+    ls_log_info("bus: node %u has stopped", node->options.id);
+}

@@ -1,0 +1,57 @@
+/* Going on as a new incarnation, in place: the connections stay, all accounts
+ * and sequences begin anew. Why and when is decided in
+ * framework/bus/membership.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "assembly.h"
+#include "bus.h"
+
+static void forget_sequences(ls_node *node)
+{
+    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
+        struct event_entry *entry = atomic_load(&node->events[i]);
+        for (; entry != NULL; entry = entry->next) {
+            entry->sequences[SEQUENCE_BLOCK] = 0;
+            entry->sequences[SEQUENCE_DROP] = 0;
+        }
+    }
+}
+
+static bool had_anybody(const struct membership *world)
+{
+    for (size_t i = 0; i < world->n; i++)
+        if (world->at[i]->was_ready)
+            return true;
+    return false;
+}
+
+void rejoin(ls_node *node)
+{
+    char text[LS_ERROR_TEXT_MAX];
+    struct membership *world = &node->world;
+    const bool had_any = had_anybody(world);
+    uint64_t next = 0;
+    if (!world->rejoins || world->leaving)
+        return;
+    batch_flush(node);
+    while (next == 0 || next == node->incarnation)
+        next = ls_entropy(node->runtime);
+    links_renew(node, next);
+    assembly_drop(node, NULL);
+    forget_sequences(node);
+    snprintf(text, sizeof text, "%s; it has rejoined as a new member",
+             world->rejoin_text);
+    membership_renew(world, next, node->now);
+    const struct member self = {
+        .id = node->options.id, .incarnation = next, .state = LS_MEMBER_READY};
+    world_tell(node, &self);
+    node->stats.rejoined++;
+    if (!had_any) { /* nobody noticed, and nothing was lost */
+        ls_log_info("bus: %s", text);
+        return;
+    }
+    ls_log_error("bus: %s", text);
+    dispatch_keep_error(node, LS_ELOST, text);
+}

@@ -1,0 +1,228 @@
+/* What the hub of a star does for its leaves: it subscribes at each leaf, in
+ * its own connection, to what the other leaves subscribed to at it, presence
+ * last; and it publishes again what it gets. So a leaf sees the others exactly
+ * as it would over connections of their own, only marked as relayed.
+ *
+ * Windows hold hop by hop: a message for a leaf without room waits here, in
+ * the window of the leaf that sent it, which thereby stops in its turn. */
+#include "bus.h"
+
+#include <string.h>
+
+static size_t presence_topic(const ls_node *node, const struct link *link,
+                             const struct peer *leaf, uint8_t *topic)
+{
+    const struct member *member = &leaf->member;
+    struct wire_presence p = {.link = link->number,
+                              .relayed = true,
+                              .relay = node->options.id,
+                              .id = member->id,
+                              .incarnation = member->incarnation,
+                              .config_hash = leaf->config_hash};
+    memcpy(p.job, node->job, sizeof p.job);
+    memcpy(p.role, member->role, sizeof p.role);
+    memcpy(p.labels, member->labels, sizeof p.labels);
+    memcpy(p.endpoint, member->endpoint, sizeof p.endpoint);
+    memcpy(p.signature, leaf->signature, sizeof p.signature);
+    return wire_presence_write(topic, &p);
+}
+
+static void subscribe(struct link *link, const uint8_t *topic, size_t size,
+                      bool on)
+{
+    (void)transport_link_subscribe(link->transport, topic, size, on);
+}
+
+static void repeat_presence(const ls_node *node, struct link *link,
+                            const struct peer *leaf, bool on)
+{
+    uint8_t topic[WIRE_TOPIC_MAX];
+    subscribe(link, topic, presence_topic(node, link, leaf, topic), on);
+}
+
+static void repeat_listen(struct link *link, const struct peer *leaf,
+                          const struct event_entry *entry, bool on)
+{
+    uint8_t topic[WIRE_TOPIC_MAX];
+    struct wire_listen listen = {link->number, leaf->member.id, ""};
+    memcpy(listen.event, entry->name, sizeof listen.event);
+    const size_t size = wire_listen_write(topic, &listen);
+    if (!on)
+        subscribe(link, topic, size, false);
+    subscribe(link, entry->topic, entry->topic_size, on);
+    if (on)
+        subscribe(link, topic, size, true);
+}
+
+/* All that a leaf has subscribed to, its presence last (or first when it is
+ * taken back). */
+static void repeat_all(ls_node *node, struct link *link,
+                       const struct peer *leaf, bool on)
+{
+    uint8_t topic[WIRE_TOPIC_MAX];
+    if (!on)
+        repeat_presence(node, link, leaf, false);
+    subscribe(link, topic, wire_topic_inbox(topic, leaf->member.id), on);
+    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
+        const struct event_entry *entry = atomic_load(&node->events[i]);
+        for (; entry != NULL; entry = entry->next)
+            if (events_listens(entry, leaf))
+                repeat_listen(link, leaf, entry, on);
+    }
+    if (on)
+        repeat_presence(node, link, leaf, true);
+}
+
+static bool is_other(const struct link *link, const struct peer *leaf)
+{
+    return link != leaf->link && !link->closing;
+}
+
+void relay_present(ls_node *node, struct peer *leaf, bool present)
+{
+    if (leaf->relayed == present)
+        return;
+    leaf->relayed = present;
+    for (struct link *link = node->links; link != NULL; link = link->next)
+        if (is_other(link, leaf))
+            repeat_all(node, link, leaf, present);
+}
+
+void relay_listen(ls_node *node, struct peer *leaf,
+                  const struct event_entry *entry, bool on)
+{
+    for (struct link *link = node->links; link != NULL; link = link->next)
+        if (is_other(link, leaf))
+            repeat_listen(link, leaf, entry, on);
+}
+
+void relay_dial(ls_node *node, struct link *link, const struct peer *peer)
+{
+    for (size_t i = 0; i < node->world.n; i++) {
+        const struct peer *leaf = world_at(node, i);
+        if (leaf != peer && leaf->relayed)
+            repeat_all(node, link, leaf, true);
+    }
+}
+
+/* ---- messages ---------------------------------------------------------- */
+
+struct route {
+    struct peer **targets;
+    size_t n;
+    struct peer *one; /* the target of an inbox */
+};
+
+static size_t bytes_of(const struct message *message,
+                       const struct wire_header *header)
+{
+    return header->data != NULL ? header->size : message->tail_size;
+}
+
+static bool has_room(const struct peer *peer, size_t size, bool may_drop)
+{
+    return may_drop && !peer->pace.slow ? flow_room(peer, size)
+                                        : flow_room_now(peer, size);
+}
+
+/* Publish when every target has room. A message under policy drop goes to all
+ * or counts as dropped for those without. */
+static bool pass_on(ls_node *node, const struct route *route,
+                    const struct message *message,
+                    const struct wire_header *header, size_t size)
+{
+    const bool may_drop = (header->flags & WIRE_FLAG_DROP) != 0;
+    const bool counted = (header->flags & WIRE_FLAG_WITHDRAW) == 0;
+    size_t without = 0;
+    for (size_t i = 0; i < route->n && counted; i++)
+        without += has_room(route->targets[i], size, may_drop) ? 0 : 1;
+    if (without != 0) {
+        if (may_drop)
+            node->stats.dropped += route->n;
+        return may_drop;
+    }
+    for (size_t i = 0; i < route->n && counted; i++)
+        route->targets[i]->asks = flow_charge(node, route->targets[i], size);
+    (void)transport_republish(node->transport, message);
+    for (size_t i = 0; i < route->n && counted; i++)
+        if (route->targets[i]->asks)
+            flow_ask(node, route->targets[i]);
+    node->stats.relayed++;
+    return true;
+}
+
+static struct route find_route(ls_node *node, const struct wire_header *header,
+                               uint32_t to, bool inbox)
+{
+    struct route route = {0};
+    if (inbox) {
+        struct peer *peer = world_find(node, to);
+        route.one = peer != NULL && member_is_here(&peer->member) ? peer : NULL;
+        route.n = route.one != NULL ? 1 : 0;
+        return route;
+    }
+    struct event_entry *entry =
+        events_find(node, header->name, header->name_size);
+    if (entry != NULL) {
+        events_targets(node, entry);
+        route.targets = entry->targets.at;
+        route.n = entry->targets.n;
+    }
+    return route;
+}
+
+bool relay_message(ls_node *node, struct peer *from, struct message *message,
+                   const struct wire_header *header, uint32_t to, bool inbox)
+{
+    if (header->kind != WIRE_KIND_EVENT && header->kind != WIRE_KIND_CHUNK) {
+        (void)transport_republish(node->transport, message);
+        return false;
+    }
+    struct route route = find_route(node, header, to, inbox);
+    if (inbox)
+        route.targets = &route.one;
+    if (route.n == 0)
+        return false;
+    const size_t size = bytes_of(message, header);
+    if (from->relay.n == 0 && pass_on(node, &route, message, header, size))
+        return false;
+    message->held_bytes = size;
+    message_list_append(&from->relay, message);
+    return true;
+}
+
+/* Try the first waiting message of one sender; false: it still waits. */
+static bool flush_one(ls_node *node, struct peer *from,
+                      struct message_list *done)
+{
+    struct message *message = from->relay.first;
+    struct wire_header header;
+    char topic_class;
+    uint32_t to = 0;
+    if (message == NULL ||
+        wire_header_read(message->head, message->head_size, &topic_class, &to,
+                         &header) != LS_OK)
+        return false;
+    const bool inbox = topic_class == WIRE_INBOX;
+    struct route route = find_route(node, &header, to, inbox);
+    if (inbox)
+        route.targets = &route.one;
+    if (!pass_on(node, &route, message, &header, message->held_bytes))
+        return false;
+    (void)message_list_take(&from->relay);
+    if ((header.flags & WIRE_FLAG_WITHDRAW) == 0)
+        flow_release(node, from, 1, message->held_bytes);
+    message_list_append(done, message);
+    return true;
+}
+
+void relay_flush(ls_node *node)
+{
+    struct message_list done;
+    message_list_init(&done);
+    for (size_t i = 0; i < node->world.n; i++)
+        while (flush_one(node, world_at(node, i), &done))
+            ;
+    if (done.n != 0)
+        message_give_back(node->pool, &done);
+}

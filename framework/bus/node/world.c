@@ -1,0 +1,258 @@
+/* Who is there: what this node does about what becomes of the others, which
+ * framework/bus/membership decides. */
+#include "assembly.h"
+#include "bus.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What may wait for those that do not read, besides the windows of those that
+ * are here. */
+#define ALLOWED_BYTES (32u << 20)
+
+struct peer *world_find(const ls_node *node, uint32_t id)
+{
+    struct member *member = membership_find(&node->world, id);
+    return member == NULL ? NULL : peer_of(member);
+}
+
+void world_member(const struct member *member, struct ls_member *out)
+{
+    *out = (struct ls_member){.id = member->id,
+                              .incarnation = member->incarnation,
+                              .state = member->state,
+                              .reason = member->reason,
+                              .heard_at = member->heard_at};
+    memcpy(out->role, member->role, sizeof out->role);
+    memcpy(out->labels, member->labels, sizeof out->labels);
+    memcpy(out->endpoint, member->endpoint, sizeof out->endpoint);
+}
+
+void world_allow(ls_node *node)
+{
+    const size_t n = membership_n_ready(&node->world);
+    transport_allow(node->transport,
+                    ALLOWED_BYTES + (n + 1) * node->options.window_bytes);
+}
+
+/* ---- telling ----------------------------------------------------------- */
+
+void world_tell(ls_node *node, const struct member *member)
+{
+    struct ls_member *grown =
+        realloc(node->news, (node->n_news + 1) * sizeof *grown);
+    if (grown != NULL) {
+        node->news = grown;
+        world_member(member, &grown[node->n_news++]);
+    }
+    ls_cond_broadcast(&node->changed);
+}
+
+static void tell_one(ls_node *node, const struct ls_member *member)
+{
+    if (member->id == node->options.id) {
+        channels_renewed(node, member->incarnation);
+        return;
+    }
+    channels_member(node, member);
+    struct message *message = message_take(node->pool, &node->spare);
+    struct ls_member *copy = message == NULL ? NULL : malloc(sizeof *copy);
+    if (copy == NULL)
+        return;
+    *copy = *member;
+    message->kind = MESSAGE_MEMBER;
+    message->member = copy;
+    message_list_append(&node->arrived, message);
+}
+
+void world_tell_news(ls_node *node)
+{
+    for (;;) {
+        transport_lock(node->transport);
+        struct ls_member *members = node->news;
+        const size_t n = node->n_news;
+        node->news = NULL;
+        node->n_news = 0;
+        transport_unlock(node->transport);
+        if (members == NULL)
+            return;
+        for (size_t i = 0; i < n; i++)
+            tell_one(node, &members[i]);
+        free(members);
+    }
+}
+
+/* ---- what becomes of a member ------------------------------------------ */
+
+/* A life begins, with empty accounts. */
+static void on_began(void *self, struct member *member)
+{
+    ls_node *node = self;
+    struct peer *peer = peer_of(member);
+    if (peer->relay.last == NULL) {
+        message_list_init(&peer->relay);
+        message_list_init(&peer->early);
+    }
+    if (peer->link != NULL)
+        link_present(node, peer->link);
+    early_drop(node, peer);
+    flow_begin(peer, node->world.renewing);
+    streams_reset(node, peer, node->world.renewing);
+    pace_init(&peer->pace);
+}
+
+static void became_ready(ls_node *node, struct peer *peer)
+{
+    const struct member *member = &peer->member;
+    if (node->hub)
+        relay_present(node, peer, true);
+    world_allow(node);
+    ls_log_info("bus: node %u %s%s%sis ready at %s", member->id,
+                member->role[0] != '\0' ? "(" : "", member->role,
+                member->role[0] != '\0' ? ") " : "", member->endpoint);
+    world_tell(node, member);
+    if (member->via == NULL)
+        flow_tell(node, peer); /* before anything that counts */
+    streams_present(node, peer);
+}
+
+/* The connection of a peer was broken and is made again: it hears all from here
+ * on. What it listened to before (entry->remotes) has been kept. */
+static void returned(ls_node *node, struct peer *peer)
+{
+    node->stats.reconnects++;
+    node->unlistened = true; /* what it does not listen to any more */
+    ls_log_info("bus: node %u (%s) is connected again", peer->member.id,
+                peer->member.role);
+    pace_again(&peer->pace);
+    if (peer->member.via == NULL)
+        flow_tell(node, peer); /* what it granted meanwhile is not known */
+    streams_present(node, peer);
+}
+
+static void log_end(const struct member *member)
+{
+    if (member->state == LS_MEMBER_LOST)
+        ls_log_warn("bus: node %u (%s) is lost: %s", member->id, member->role,
+                    member->reason == LS_ETIMEDOUT ? "it fell silent"
+                    : member->reason == LS_EPROTO
+                        ? "it broke the protocol, and was cut off"
+                    : member->reason == LS_ESTATE
+                        ? "it had declared this node lost"
+                        : "it is gone");
+    else
+        ls_log_info("bus: node %u (%s) left", member->id, member->role);
+}
+
+static void ended(ls_node *node, struct peer *peer, bool was_ready)
+{
+    const struct member *member = &peer->member;
+    const bool gone = member->state == LS_MEMBER_LEFT ||
+                      member->reason == LS_ELOST || member->reason == LS_EPROTO;
+    node->unlistened = true;
+    /* One that is only silent may speak again, and then has to be told what
+     * was thought of it. */
+    if (peer->link != NULL && gone)
+        link_retire(node, peer->link, member->state == LS_MEMBER_LEFT);
+    if (node->hub) {
+        relay_present(node, peer, false);
+        relay_flush(node);
+    }
+    early_drop(node, peer);
+    assembly_drop(node, peer);
+    streams_gone(node, peer);
+    log_end(member);
+    world_allow(node);
+    if (was_ready)
+        world_tell(node, member);
+}
+
+static void on_changed(void *self, struct member *member,
+                       enum member_change change)
+{
+    ls_node *node = self;
+    struct peer *peer = peer_of(member);
+    atomic_store(&node->chores, true);
+    if (node->world.renewing) /* it is there, and met again */
+        world_tell(node, member);
+    else if (change == MEMBER_BECAME_READY)
+        became_ready(node, peer);
+    else if (change == MEMBER_AWAY)
+        ls_log_info("bus: the connection of node %u (%s) is gone", member->id,
+                    member->role);
+    else if (change == MEMBER_RETURNED)
+        returned(node, peer);
+    else
+        ended(node, peer, change == MEMBER_ENDED);
+    ls_cond_broadcast(&node->changed);
+}
+
+/* ---- whom to dial ------------------------------------------------------ */
+
+/* Two that were dialled at one address, or one that has moved: what answers at
+ * the old address is somebody else. */
+static void leave_old_link(struct peer *peer, const char *endpoint)
+{
+    if (peer->link == NULL || strcmp(peer->link->endpoint, endpoint) == 0)
+        return;
+    peer->link->peer = NULL;
+    peer->link = NULL;
+    peer->member.linked = false;
+}
+
+static bool on_dial(void *self, struct member *member, uint32_t id,
+                    const char *endpoint)
+{
+    ls_node *node = self;
+    if (member != NULL)
+        leave_old_link(peer_of(member), endpoint);
+    const int status = link_dial(node, endpoint, false, true, id);
+    if (status == LS_ELIMIT && member == NULL)
+        return false; /* it is named again when there is room */
+    if (status != LS_OK) {
+        char who[32];
+        snprintf(who, sizeof who, "node %u", id);
+        refusals_note(&node->refusals, LS_REFUSAL_WORLD, who, 1, node->now);
+        return false;
+    }
+    struct link *link = link_find(node, endpoint);
+    if (member != NULL && link != NULL)
+        link_present(node, link);
+    return true;
+}
+
+/* ---- what the others are told ------------------------------------------ */
+
+static void on_tell(void *self, const struct verdict *verdict)
+{
+    ls_node *node = self;
+    struct wire_header header = bus_header(node, WIRE_KIND_VERDICT);
+    header.reason = verdict->reason;
+    header.subject = verdict->subject;
+    header.members = verdict->members;
+    header.silence_ms = verdict->silence_ms;
+    (void)bus_send(node, verdict->to, &header, verdict->text,
+                   strlen(verdict->text));
+}
+
+const struct membership_ops world_ops = {
+    .began = on_began, .changed = on_changed, .dial = on_dial, .tell = on_tell};
+
+/* ---- probes ------------------------------------------------------------ */
+
+/* Ask the hosts of those whose connection is gone whether they still run. */
+void world_probe(ls_node *node)
+{
+    if (!node->world.probes_wanted)
+        return;
+    node->world.probes_wanted = false;
+    for (size_t i = 0; i < node->world.n; i++) {
+        struct member *member = node->world.at[i];
+        if (member->probe != PROBE_WANTED)
+            continue;
+        member->probe = PROBE_ASKED;
+        if (transport_probe(node->transport, member->endpoint) != LS_OK)
+            membership_probed(&node->world, member->endpoint, false, node->now);
+    }
+}

@@ -1,0 +1,191 @@
+/* transport.h - what the bus asks of a network.
+ *
+ * A transport publishes from one endpoint to whoever subscribed there, and has
+ * one link to each peer that this node subscribed to. libzmq is one
+ * (transport_zmq.c), the simulated network of lockstep/network.h is another
+ * (transport_sim.c): the runtime says which, and nothing else in the bus knows
+ * sockets.
+ *
+ * Who connects is asked who he is (lockstep/security.h), and so is who answers:
+ * what a peer says comes with what the transport knows of it. Nothing that an
+ * unknown connection says is lost here, but it is marked.
+ *
+ * The lock: transport_lock() guards publishing, and is the node's lock for all
+ * that an emit looks at. Functions say whether it must be held.
+ * Threads: the bus thread owns the links and polls; any thread may publish. */
+#ifndef LOCKSTEP_BUS_TRANSPORT_H
+#define LOCKSTEP_BUS_TRANSPORT_H
+
+#include "lockstep/security.h"
+
+#include "message.h"
+#include "speaker.h"
+
+typedef struct transport transport;
+typedef struct transport_link transport_link;
+
+enum transport_probed {
+    TRANSPORT_LISTENS, /* a process accepts connections there */
+    TRANSPORT_REFUSES, /* its host lives and says that nobody does */
+    TRANSPORT_UNKNOWN  /* no answer within a second */
+};
+
+#define TRANSPORT_NAME_MAX 64
+
+/* Strangers that were not let in since the last time, or one that was and took
+ * too much. Borrow: in the call. */
+struct transport_refusal {
+    bool too_much;
+    const char *who; /* the last of them: an address, or "" */
+    const char *why;
+    uint64_t n;
+};
+
+struct transport_events {
+    /* Someone subscribed to, or unsubscribed from, this topic here. Called
+     * with the lock held. */
+    void (*subscription)(void *self, const uint8_t *topic, size_t size,
+                         bool subscribed, const struct speaker *by);
+    /* A message came over a link; the message is moved. */
+    void (*message)(void *self, void *link_owner, struct message *message);
+    /* Where to take an empty message from; NULL: none to be had, the message
+     * is dropped and counted by the caller. */
+    struct message *(*take)(void *self);
+    /* The answer to transport_probe(). */
+    void (*probed)(void *self, const char *endpoint,
+                   enum transport_probed answer);
+    /* Somebody connected here and was refused, or cut off. Lock not held. */
+    void (*refused)(void *self, const struct transport_refusal *refusal);
+};
+
+struct transport_options {
+    ls_runtime *runtime;
+    const char *bind;      /* as ls_node_options.bind; a range is resolved */
+    const char *advertise; /* another address of it; "": none */
+    uint32_t id;           /* as whom this node dials others */
+    uint64_t incarnation;
+    ls_security *security; /* borrow */
+    size_t max_message_bytes;
+    uint32_t max_under_way; /* messages that may wait for one connection: what
+                             * it does not read beyond that, it misses */
+    int linger_ms;
+};
+
+/* Bind. endpoint: what was bound, LS_ENDPOINT_MAX + 1 bytes.
+ * Errors: LS_EADDRINUSE, LS_EINVAL, LS_EIO, LS_ENOMEM. */
+int transport_open(transport **out, const struct transport_options *options,
+                   char *endpoint);
+/* Close everything; at most linger_ms. No other thread is inside. */
+void transport_close(transport **t);
+/* Give the endpoint up, and wait at most linger_ms for what is unsent; all
+ * else still works, publishing to nobody. */
+void transport_unbind(transport *t);
+/* The node goes on as another life. Lock held. */
+void transport_renew(transport *t, uint64_t incarnation);
+
+void transport_lock(transport *t);
+void transport_unlock(transport *t);
+/* The lock itself, for conditions that are waited for under it. */
+ls_mutex *transport_mutex(transport *t);
+
+/* Publish one message: `head` is copied, then `body` is copied behind it in
+ * the same frame. Lock held. Errors: LS_ENOMEM, LS_EIO. */
+int transport_publish(transport *t, const void *head, size_t head_size,
+                      const void *body, size_t body_size);
+/* The same with `body` as a second frame that is not copied; release(data,
+ * hint) is called on any thread when nobody needs it, also on failure. */
+int transport_publish_owned(transport *t, const void *head, size_t head_size,
+                            void *body, size_t body_size,
+                            void (*release)(void *data, void *hint),
+                            void *hint);
+/* Pass a received message on as it is. Lock held; the message stays valid. */
+int transport_republish(transport *t, const struct message *message);
+
+/* A link to a peer's endpoint, not yet connected. Bus thread.
+ * Errors: LS_EINVAL the address; LS_ELIMIT no more sockets; LS_ENOMEM. */
+int transport_link_open(transport *t, transport_link **out, void *owner);
+/* known: the node that is to answer there is `id`, and nobody else may.
+ * Errors: and LS_ENOENT there is no key for it; LS_EINVAL where keys are asked
+ *         for and it is not known. */
+int transport_link_connect(transport_link *link, const char *endpoint,
+                           bool known, uint32_t id);
+int transport_link_subscribe(transport_link *link, const uint8_t *topic,
+                             size_t size, bool subscribe);
+/* Whoever sent this message over the link has proved to be who he should be:
+ * what comes over the same connection is `trusted`, until it is made again. */
+void transport_link_trust(transport_link *link, const struct message *message);
+/* linger: what was subscribed and taken back is still told, for a moment. Not
+ * from inside transport_poll(). */
+void transport_link_close(transport_link **link, bool linger);
+
+/* ---- those that connected here; lock held ------------------------------ */
+
+/* End a connection. It may be made again at once. */
+void transport_cut(transport *t, uint64_t connection);
+/* Its address, for people: "" when it is not known. */
+void transport_name(const transport *t, uint64_t connection,
+                    char name[TRANSPORT_NAME_MAX]);
+/* So many bytes may wait for those that are to read them. Whoever else does not
+ * read is cut off when more than that waits. */
+void transport_allow(transport *t, size_t bytes);
+/* Whether transport_look() is to be called soon. Thread: any. */
+bool transport_is_crowded(const transport *t);
+/* Look for them, if need be; exempt: tells who is to have patience with. Each
+ * that is cut off is told. Returns when to look again. */
+int64_t transport_look(transport *t, int64_t now,
+                       bool (*exempt)(void *self, uint64_t connection),
+                       void (*cut)(void *self, const char *name), void *self);
+
+/* Ask whether anyone listens at an endpoint, to tell a broken connection from a
+ * process that is gone: events->probed() is called once from transport_poll().
+ * A host name is not looked up: it is TRANSPORT_UNKNOWN. Bus thread. Errors:
+ * LS_EINVAL; LS_ELIMIT; LS_ENOMEM. */
+int transport_probe(transport *t, const char *endpoint);
+
+/* Wait until something comes or the deadline passes, and hand it on. Bus
+ * thread, lock not held. Returns whether messages may be left unread, so that
+ * it should be called again at once. */
+bool transport_poll(transport *t, int64_t deadline,
+                    const struct transport_events *events, void *self);
+/* Make transport_poll() return. Thread: any. */
+void transport_wake(transport *t);
+
+/* Make `copy`, an empty message, share the frames of another. Thread: any that
+ * has the other. */
+void transport_copy(struct message *copy, const struct message *of);
+
+/* At the start of a release function: what others did with the payload before
+ * they let it go is done. (libzmq's own counting is hidden from
+ * ThreadSanitizer.) */
+void transport_released(void);
+
+/* Release the frames of a message. Thread: any. */
+void transport_release(struct message *message);
+
+/* Why nobody may have answered at an address, dialled as node `id` if known,
+ * into text: "" when nothing is known against it. Returns whether somebody
+ * listens there who does not let this node in. May ask the resolver, and waits
+ * for an answer for a third of a second. Lock not held. */
+bool transport_explain(transport *t, const char *endpoint, bool known,
+                       uint32_t id, char *text, size_t size);
+
+/* Whether an address reaches beyond this host: tcp to other than loopback. */
+bool transport_leaves_host(const char *endpoint);
+
+/* Whether it is an address within this process. */
+bool transport_in_process(const char *endpoint);
+
+/* The host of a tcp address into host[size], without brackets. Returns false:
+ * it is another kind of address. */
+bool transport_tcp_host(const char *endpoint, char *host, size_t size);
+/* Whether an address is of a kind that the bus uses; libzmq has more, some of
+ * which reach everyone on a network. */
+bool transport_knows(const char *endpoint);
+/* "tcp://host:21500-21999" into its parts: host with its tcp://. */
+bool transport_port_range(const char *bind, char *host, size_t size,
+                          unsigned *first, unsigned *last);
+/* The one spelling of an address of this host, so that who dials it and who
+ * listens there mean the same: into out[LS_ENDPOINT_MAX + 1]. */
+void transport_canonical(const char *endpoint, char *out);
+
+#endif

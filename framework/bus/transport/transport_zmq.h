@@ -1,0 +1,250 @@
+/* transport_zmq.h - what the files of the libzmq transport share. */
+#ifndef LOCKSTEP_BUS_TRANSPORT_ZMQ_H
+#define LOCKSTEP_BUS_TRANSPORT_ZMQ_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <zmq.h>
+
+#include "transport_ops.h"
+
+#define LOOK_EVERY_NS LS_NS_PER_MS
+
+/* A connection that somebody made to this node, known since it subscribed. */
+struct zmq_inbound {
+    uint64_t number;
+    bool proved;
+    uint32_t id;        /* if proved */
+    int fd;             /* libzmq's; -1: not known */
+    uint64_t cookie;    /* of that socket: the number may be another's by now */
+    size_t topic_bytes; /* that it has subscribed to, in all */
+    int unsent;         /* bytes that its host has not taken, when looked at */
+    int64_t unsent_since;
+    char name[TRANSPORT_NAME_MAX];
+};
+
+/* Bytes that libzmq holds for those that have not read them. */
+struct zmq_ledger {
+    atomic_size_t held;
+    atomic_uint users;
+};
+
+struct zmq_handler;
+struct zmq_gate;
+
+struct zmq_transport {
+    struct transport base;
+    void *zctx; /* shared */
+    void *xpub;
+    struct zmq_gate *gate; /* who may connect; NULL: inproc */
+    struct zmq_ledger *ledger;
+    ls_security *security; /* borrow */
+    uint32_t id;
+    uint64_t incarnation; /* under the lock */
+    char bound[LS_ENDPOINT_MAX + 1];
+    int epoll;
+    int wake;
+    atomic_bool woken;         /* a wake is under way */
+    int64_t looked_at;         /* for subscriptions, by a publisher; locked */
+    int64_t read_at;           /* by the bus thread */
+    atomic_bool unlooked;      /* published since, and nobody looked */
+    atomic_bool xpub_readable; /* seen by a publisher */
+    struct zmq_link *dirty;    /* links to be read before waiting */
+    struct zmq_probe *probes;  /* under way, oldest first */
+    size_t max_message_bytes;
+    int linger_ms;
+    struct zmq_transport *next_inproc; /* see transport_zmq_context.c */
+
+    /* transport_zmq_inbound.c; under the lock */
+    struct zmq_inbound *inbounds;
+    size_t n_inbounds, inbound_capacity;
+    /* bus thread: those that took too much, and the last of them */
+    char overfull[TRANSPORT_NAME_MAX];
+    uint64_t n_overfull;
+    size_t allowed;        /* bytes that may be held */
+    int64_t at_mark_since; /* somebody missed what lay beyond the mark; 0 */
+    /* transport_zmq_monitor.c; bus thread */
+    void *monitor;
+    struct zmq_accepted *accepted;
+    size_t n_accepted;
+    enum zmq_fault {
+        ZMQ_FAULT_NONE,
+        ZMQ_FAULT_PROTOCOL,
+        ZMQ_FAULT_OTHER
+    } fault; /* of the connection that ends next */
+};
+
+struct zmq_link {
+    struct transport_link base;
+    void *sub;
+    void *owner;
+    int fd;
+    bool dirty;
+    bool own;         /* inproc: there is one connection, for good */
+    bool proved;      /* whose it is */
+    zmq_msg_t proof;  /* keeps what tells its connection from others */
+    const char *mark; /* that; of the connection that is proved */
+    struct zmq_link *next_dirty;
+};
+
+static_assert(sizeof(zmq_msg_t) <= sizeof(struct frame), "zmq_msg_t fits");
+
+/* ThreadSanitizer does not see libzmq's own synchronisation: what was written
+ * before a send is visible after the receive of it. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TELL_TSAN 1
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define TELL_TSAN 1
+#endif
+#ifdef TELL_TSAN
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+extern char transport_handover;
+#define HANDED_OVER() __tsan_release(&transport_handover)
+#define TAKEN_OVER()  __tsan_acquire(&transport_handover)
+#else
+#define HANDED_OVER() ((void)0)
+#define TAKEN_OVER()  ((void)0)
+#endif
+
+/* The code for libzmq's last error, with its text behind `what`. */
+int transport_zmq_error(const char *what);
+
+/* The context that all nodes of a process share, as inproc needs; it lives
+ * while somebody has it. NULL: none could be made. */
+void *transport_zmq_context(struct zmq_handler **handler);
+void transport_zmq_context_release(void);
+/* Note that a transport is bound to an inproc address, and that it is not any
+ * more; whether one is. */
+void transport_zmq_inproc_add(struct zmq_transport *t);
+void transport_zmq_inproc_remove(struct zmq_transport *t);
+bool transport_zmq_inproc_has(const char *endpoint);
+
+/* transport_zmq_gate.c: who may connect to a bound socket; ZAP. */
+int transport_zmq_gate_open(struct zmq_gate **out, struct zmq_handler *handler,
+                            ls_security *security);
+/* Afterwards nobody is let in. */
+void transport_zmq_gate_close(struct zmq_gate **gate);
+/* Set what the socket needs, before it is bound. */
+bool transport_zmq_gate_guard(const struct zmq_gate *gate, void *socket);
+/* Where it is bound, and advertised: others are let in from now on. */
+void transport_zmq_gate_opens(struct zmq_gate *gate, const char *bound,
+                              const char *advertised);
+/* Who was refused since the last call. out: texts are the caller's. */
+bool transport_zmq_gate_refused(struct zmq_gate *gate, char *who, char *why,
+                                size_t why_size, uint64_t *n);
+/* The handler of a context, which answers for all gates: begun before anything
+ * is bound, ended with the context. NULL: it could not be begun. */
+struct zmq_handler *transport_zmq_handler_start(void *zctx);
+void transport_zmq_handler_join(struct zmq_handler **handler);
+
+/* transport_zmq_inbound.c: those that connected. Lock held. */
+/* Who sent this subscription. */
+struct speaker transport_zmq_speaker(struct zmq_transport *t, zmq_msg_t *frame,
+                                     size_t topic_bytes);
+void transport_zmq_cut(transport *t, uint64_t connection);
+void transport_zmq_name(const transport *t, uint64_t connection,
+                        char name[TRANSPORT_NAME_MAX]);
+void transport_zmq_allow(transport *t, size_t bytes);
+int64_t transport_zmq_look(transport *t, int64_t now,
+                           bool (*exempt)(void *self, uint64_t connection),
+                           void (*cut)(void *self, const char *name),
+                           void *self);
+/* The connection with this descriptor has ended: whether it ever subscribed. */
+bool transport_zmq_inbound_ended(struct zmq_transport *t, int fd);
+/* Tell of those that subscribed to too much. Lock not held. */
+void transport_zmq_tell_overfull(struct zmq_transport *t,
+                                 const struct transport_events *events,
+                                 void *self);
+/* "127.0.0.1:4711", or the process at a socket file. */
+void transport_zmq_peer_name(int fd, char name[TRANSPORT_NAME_MAX]);
+
+/* transport_zmq_held.c: frames whose bytes are counted until they are read. */
+struct zmq_ledger *transport_zmq_ledger_create(void);
+void transport_zmq_ledger_drop(struct zmq_ledger *ledger);
+/* A frame of head and body, copied. Returns whether there was memory. */
+bool transport_zmq_frame(struct zmq_ledger *ledger, zmq_msg_t *frame,
+                         const void *head, size_t head_size, const void *body,
+                         size_t body_size);
+/* One that is not copied. release is called in any case. */
+bool transport_zmq_frame_owned(struct zmq_ledger *ledger, zmq_msg_t *frame,
+                               void *body, size_t size,
+                               void (*release)(void *data, void *hint),
+                               void *hint);
+
+/* transport_zmq_monitor.c: those that connected and went no further. Bus
+ * thread. */
+int transport_zmq_monitor_open(struct zmq_transport *t);
+/* Any thread: where the events of a socket are read, for wait_ms at most at a
+ * time. The caller's to close, after the monitor of the socket has been ended;
+ * NULL: zmq_errno() says why. */
+void *transport_zmq_monitor(void *zctx, void *socket, int events, int wait_ms);
+/* One event: its kind, and its descriptor or error. */
+bool transport_zmq_monitor_next(void *monitor, int flags, unsigned *kind,
+                                int *value);
+void transport_zmq_monitor_close(struct zmq_transport *t);
+void transport_zmq_monitor_read(struct zmq_transport *t,
+                                const struct transport_events *events,
+                                void *self);
+/* Wait until the port has been given up. */
+void transport_zmq_monitor_unbound(struct zmq_transport *t);
+
+/* Bind a socket to `bind`, trying the ports of a range in turn; endpoint gets
+ * what was bound. Errors: LS_EADDRINUSE, LS_EINVAL, LS_EIO. */
+int transport_zmq_bind(void *socket, const char *bind, char *endpoint);
+/* Close the socket. Afterwards its address is free, and a socket file is
+ * removed. */
+void transport_zmq_close(struct zmq_transport *t);
+bool transport_zmq_set_int(void *socket, int option, int value);
+/* What both kinds of socket need before they bind or connect. */
+bool transport_zmq_set_common(void *socket, size_t max_bytes, int linger_ms);
+int transport_zmq_fd(void *socket);
+/* Have transport_poll() see when there is something to read. */
+bool transport_zmq_watch(const struct zmq_transport *t, int fd, void *what);
+
+static inline struct zmq_transport *zmq_of(transport *t)
+{
+    return (struct zmq_transport *)t;
+}
+
+/* transport_zmq.c */
+void transport_zmq_wake(transport *t);
+
+/* transport_zmq_link.c */
+int transport_zmq_link_open(transport *t, transport_link **out, void *owner);
+int transport_zmq_link_connect(transport_link *link, const char *endpoint,
+                               bool known, uint32_t id);
+void transport_zmq_link_trust(transport_link *link,
+                              const struct message *message);
+int transport_zmq_link_subscribe(transport_link *link, const uint8_t *topic,
+                                 size_t size, bool subscribe);
+void transport_zmq_link_close(transport_link *link, bool linger);
+bool transport_zmq_poll(transport *t, int64_t deadline,
+                        const struct transport_events *events, void *self);
+void transport_zmq_copy(struct message *copy, const struct message *of);
+void transport_zmq_release(struct message *message);
+
+/* Set what shows who this node is, before `link` connects. */
+int transport_zmq_authenticate(const struct zmq_transport *t,
+                               struct zmq_link *link, const char *endpoint,
+                               bool known, uint32_t id);
+
+/* transport_zmq_explain.c; any thread, no lock */
+bool transport_zmq_explain(transport *t, const char *endpoint, bool known,
+                           uint32_t id, char *text, size_t size);
+
+/* transport_zmq_probe.c */
+int transport_zmq_probe(transport *t, const char *endpoint);
+/* When the first of the probes has its answer at the latest. */
+int64_t transport_zmq_probes_due(const struct zmq_transport *t);
+/* Something happened to `what`: whether it is a probe, which notes it. */
+bool transport_zmq_probe_ready(struct zmq_transport *t, const void *what);
+/* Tell the answers that are there. */
+void transport_zmq_probes_tell(struct zmq_transport *t,
+                               const struct transport_events *events,
+                               void *self);
+void transport_zmq_probes_free(struct zmq_transport *t);
+
+#endif

@@ -1,0 +1,125 @@
+/* The context that the nodes of a process share, and who is bound in it. */
+#include "transport_zmq.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MAX_SOCKETS 32768
+
+static struct {
+    atomic_flag busy; /* held for a few instructions, at open and close */
+    void *zctx;
+    struct zmq_handler *handler; /* of the context */
+    unsigned users;
+    struct zmq_transport *inproc; /* bound to such an address */
+} shared = {.busy = ATOMIC_FLAG_INIT};
+
+static void take_shared(void)
+{
+    while (
+        atomic_flag_test_and_set_explicit(&shared.busy, memory_order_acquire))
+        ;
+}
+
+static void let_go_of_shared(void)
+{
+    atomic_flag_clear_explicit(&shared.busy, memory_order_release);
+}
+
+static void terminate(void *zctx, struct zmq_handler *handler)
+{
+    while (zmq_ctx_term(zctx) != 0 && zmq_errno() == EINTR)
+        ;
+    transport_zmq_handler_join(&handler);
+}
+
+/* A context with its handler, made outside of the lock; of two that are made at
+ * once one goes. */
+static bool make(void **zctx, struct zmq_handler **handler)
+{
+    *zctx = zmq_ctx_new();
+    if (*zctx == NULL)
+        return false;
+    zmq_ctx_set(*zctx, ZMQ_BLOCKY, 0);
+    zmq_ctx_set(*zctx, ZMQ_MAX_SOCKETS, MAX_SOCKETS);
+    *handler = transport_zmq_handler_start(*zctx);
+    if (*handler == NULL)
+        zmq_ctx_term(*zctx);
+    return *handler != NULL;
+}
+
+void *transport_zmq_context(struct zmq_handler **out)
+{
+    void *made = NULL;
+    struct zmq_handler *handler = NULL;
+    take_shared();
+    const bool none = shared.users == 0;
+    if (!none)
+        shared.users++;
+    void *zctx = shared.zctx;
+    *out = shared.handler;
+    let_go_of_shared();
+    if (!none)
+        return zctx;
+    if (!make(&made, &handler))
+        return NULL;
+    take_shared();
+    const bool first = shared.users++ == 0;
+    if (first) {
+        shared.zctx = made;
+        shared.handler = handler;
+    }
+    zctx = shared.zctx;
+    *out = shared.handler;
+    let_go_of_shared();
+    if (!first)
+        terminate(made, handler);
+    return zctx;
+}
+
+void transport_zmq_context_release(void)
+{
+    take_shared();
+    void *last = NULL;
+    struct zmq_handler *handler = NULL;
+    if (--shared.users == 0) {
+        last = shared.zctx;
+        handler = shared.handler;
+        shared.zctx = NULL;
+        shared.handler = NULL;
+    }
+    let_go_of_shared();
+    if (last != NULL)
+        terminate(last, handler);
+}
+
+void transport_zmq_inproc_add(struct zmq_transport *t)
+{
+    if (strncmp(t->bound, "inproc://", 9) != 0)
+        return;
+    take_shared();
+    t->next_inproc = shared.inproc;
+    shared.inproc = t;
+    let_go_of_shared();
+}
+
+void transport_zmq_inproc_remove(struct zmq_transport *t)
+{
+    take_shared();
+    struct zmq_transport **at = &shared.inproc;
+    while (*at != NULL && *at != t)
+        at = &(*at)->next_inproc;
+    if (*at != NULL)
+        *at = t->next_inproc;
+    let_go_of_shared();
+}
+
+bool transport_zmq_inproc_has(const char *endpoint)
+{
+    take_shared();
+    const struct zmq_transport *t = shared.inproc;
+    while (t != NULL && strcmp(t->bound, endpoint) != 0)
+        t = t->next_inproc;
+    let_go_of_shared();
+    return t != NULL;
+}

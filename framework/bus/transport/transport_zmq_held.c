@@ -1,0 +1,97 @@
+/* Frames whose bytes are counted for as long as libzmq holds them for those
+ * that have not read them: the one thing that tells that somebody does not.
+ * Short ones are not worth it: the mark of the socket bounds how many wait. */
+#include "transport_zmq.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNTED_BYTES 1024
+
+struct zmq_ledger *transport_zmq_ledger_create(void)
+{
+    struct zmq_ledger *ledger = calloc(1, sizeof *ledger);
+    if (ledger != NULL)
+        atomic_store(&ledger->users, 1);
+    return ledger;
+}
+
+void transport_zmq_ledger_drop(struct zmq_ledger *ledger)
+{
+    if (ledger != NULL && atomic_fetch_sub(&ledger->users, 1) == 1)
+        free(ledger);
+}
+
+struct held {
+    struct zmq_ledger *ledger;
+    size_t size;
+    void (*release)(void *data, void *hint); /* of who owns it; or NULL */
+    void *hint;
+    uint8_t bytes[];
+};
+
+static void let_go(void *data, void *hint)
+{
+    struct held *held = hint;
+    transport_released();
+    atomic_fetch_sub(&held->ledger->held, held->size);
+    transport_zmq_ledger_drop(held->ledger);
+    if (held->release != NULL)
+        held->release(data, held->hint);
+    free(held);
+}
+
+static struct held *hold(struct zmq_ledger *ledger, size_t size, size_t copied)
+{
+    struct held *held = malloc(sizeof *held + copied);
+    if (held == NULL)
+        return NULL;
+    *held = (struct held){.ledger = ledger, .size = size};
+    atomic_fetch_add(&ledger->held, size);
+    atomic_fetch_add(&ledger->users, 1);
+    return held;
+}
+
+bool transport_zmq_frame(struct zmq_ledger *ledger, zmq_msg_t *frame,
+                         const void *head, size_t head_size, const void *body,
+                         size_t body_size)
+{
+    const size_t size = head_size + body_size;
+    uint8_t *at;
+    if (size < COUNTED_BYTES) {
+        if (zmq_msg_init_size(frame, size) != 0)
+            return false;
+        at = zmq_msg_data(frame);
+    } else {
+        struct held *held = hold(ledger, size, size);
+        if (held == NULL)
+            return false;
+        at = held->bytes;
+        if (zmq_msg_init_data(frame, at, size, let_go, held) != 0) {
+            let_go(at, held);
+            return false;
+        }
+    }
+    memcpy(at, head, head_size);
+    if (body_size != 0)
+        memcpy(at + head_size, body, body_size);
+    return true;
+}
+
+bool transport_zmq_frame_owned(struct zmq_ledger *ledger, zmq_msg_t *frame,
+                               void *body, size_t size,
+                               void (*release)(void *data, void *hint),
+                               void *hint)
+{
+    struct held *held = hold(ledger, size, 0);
+    if (held == NULL) {
+        release(body, hint);
+        return false;
+    }
+    held->release = release;
+    held->hint = hint;
+    if (zmq_msg_init_data(frame, body, size, let_go, held) == 0)
+        return true;
+    let_go(body, held);
+    return false;
+}

@@ -1,0 +1,258 @@
+/* Those that connected to this node.
+ *
+ * libzmq tells of a connection by what it sends: a subscription carries the
+ * User-Id that the gate gave, and the descriptor of the socket. That number may
+ * be another's when it is used, so the cookie of the socket, which the kernel
+ * never gives twice, is kept with it. Nothing in libzmq ends one connection of
+ * a bound socket; shutdown(2) does, and libzmq then sees it end.
+ * Source: zmq_msg_get(3) ZMQ_SRCFD, zmq_msg_gets(3), socket(7) SO_COOKIE. */
+#define _GNU_SOURCE /* SO_COOKIE */
+#include "transport_zmq.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "wire.h"
+
+#ifndef SO_COOKIE
+#define SO_COOKIE 57
+#endif
+
+/* Whoever has taken nothing for so long while too much waits is cut off; one
+ * that is exempt has more patience. */
+#define STALLED_NS      (10 * LS_NS_PER_MS)
+#define STALLED_LONG_NS LS_NS_PER_S
+#define LOOK_AGAIN_NS   (5 * LS_NS_PER_MS)
+/* So long after somebody came to the mark it is looked for. */
+#define AT_MARK_NS (2 * LS_NS_PER_S)
+/* Topics that one connection may subscribe to: all event names that peers may
+ * make known, and as much again. */
+#define TOPIC_BYTES_MAX (2u << 20)
+
+static uint64_t cookie_of(int fd)
+{
+    uint64_t cookie = 0;
+    socklen_t size = sizeof cookie;
+    return fd >= 0 && getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0
+               ? cookie
+               : 0;
+}
+
+void transport_zmq_peer_name(int fd, char name[TRANSPORT_NAME_MAX])
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+        struct sockaddr_storage room;
+    } peer = {.any.sa_family = AF_UNSPEC};
+    char text[INET6_ADDRSTRLEN] = "";
+    socklen_t size = sizeof peer;
+    name[0] = '\0';
+    if (fd < 0 || getpeername(fd, &peer.any, &size) != 0)
+        return;
+    if (peer.any.sa_family == AF_INET &&
+        inet_ntop(AF_INET, &peer.in.sin_addr, text, sizeof text) != NULL)
+        snprintf(name, TRANSPORT_NAME_MAX, "%s:%u", text,
+                 ntohs(peer.in.sin_port));
+    else if (peer.any.sa_family == AF_INET6 &&
+             inet_ntop(AF_INET6, &peer.in6.sin6_addr, text, sizeof text) !=
+                 NULL)
+        snprintf(name, TRANSPORT_NAME_MAX, "[%s]:%u", text,
+                 ntohs(peer.in6.sin6_port));
+    struct ucred process = {.pid = 0};
+    size = sizeof process;
+    if (peer.any.sa_family == AF_UNIX &&
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &process, &size) == 0)
+        snprintf(name, TRANSPORT_NAME_MAX, "process %ld", (long)process.pid);
+}
+
+static struct zmq_inbound *find(const struct zmq_transport *t, uint64_t number)
+{
+    /* The last ones are those that speak. */
+    for (size_t i = t->n_inbounds; i-- > 0;)
+        if (t->inbounds[i].number == number)
+            return &t->inbounds[i];
+    return NULL;
+}
+
+/* Forget those that are no more. */
+static void prune(struct zmq_transport *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->n_inbounds; i++)
+        if (t->inbounds[i].cookie != 0 &&
+            cookie_of(t->inbounds[i].fd) == t->inbounds[i].cookie)
+            t->inbounds[n++] = t->inbounds[i];
+    t->n_inbounds = n;
+}
+
+static struct zmq_inbound *note(struct zmq_transport *t,
+                                const struct speaker *by, int fd)
+{
+    if (t->n_inbounds == t->inbound_capacity) {
+        prune(t);
+        const size_t capacity =
+            t->n_inbounds < t->inbound_capacity / 2 ? t->inbound_capacity
+            : t->inbound_capacity == 0              ? 8
+                                                    : 2 * t->inbound_capacity;
+        struct zmq_inbound *grown =
+            capacity == t->inbound_capacity
+                ? t->inbounds
+                : realloc(t->inbounds, capacity * sizeof *grown);
+        if (grown == NULL)
+            return NULL;
+        t->inbounds = grown;
+        t->inbound_capacity = capacity;
+    }
+    struct zmq_inbound *in = &t->inbounds[t->n_inbounds++];
+    *in = (struct zmq_inbound){.number = by->connection,
+                               .proved = by->proved,
+                               .id = by->id,
+                               .fd = fd,
+                               .cookie = cookie_of(fd),
+                               .unsent = -1};
+    transport_zmq_peer_name(fd, in->name);
+    return in;
+}
+
+static void cut(struct zmq_inbound *in)
+{
+    if (in->cookie != 0 && cookie_of(in->fd) == in->cookie)
+        (void)shutdown(in->fd, SHUT_RDWR);
+    in->cookie = 0;
+}
+
+bool transport_zmq_inbound_ended(struct zmq_transport *t, int fd)
+{
+    for (size_t i = 0; i < t->n_inbounds; i++) {
+        if (t->inbounds[i].fd != fd)
+            continue;
+        /* This one alone: of others that are gone too it is yet to be told. */
+        t->n_inbounds--;
+        memmove(&t->inbounds[i], &t->inbounds[i + 1],
+                (t->n_inbounds - i) * sizeof t->inbounds[i]);
+        return true;
+    }
+    return false;
+}
+
+/* "ID/NUMBER", "/NUMBER" */
+static bool read_user(const char *user, struct speaker *by)
+{
+    char *end;
+    by->proved = user[0] != '/';
+    if (by->proved) {
+        const unsigned long id = strtoul(user, &end, 10);
+        if (*end != '/' || id > UINT32_MAX)
+            return false;
+        by->id = (uint32_t)id;
+        user = end;
+    }
+    by->connection = strtoull(user + 1, &end, 10);
+    return *end == '\0';
+}
+
+struct speaker transport_zmq_speaker(struct zmq_transport *t, zmq_msg_t *frame,
+                                     size_t topic_bytes)
+{
+    struct speaker by = {.own = t->gate == NULL};
+    const char *user = by.own ? NULL : zmq_msg_gets(frame, "User-Id");
+    if (user == NULL || !read_user(user, &by))
+        return by;
+    by.spoken = true;
+    struct zmq_inbound *in = find(t, by.connection);
+    if (in == NULL)
+        in = note(t, &by, zmq_msg_get(frame, ZMQ_SRCFD));
+    if (in != NULL && (in->topic_bytes += topic_bytes) > TOPIC_BYTES_MAX &&
+        in->cookie != 0) {
+        memcpy(t->overfull, in->name, sizeof t->overfull);
+        t->n_overfull++;
+        cut(in);
+    }
+    return by;
+}
+
+void transport_zmq_tell_overfull(struct zmq_transport *t,
+                                 const struct transport_events *events,
+                                 void *self)
+{
+    char why[96];
+    if (t->n_overfull == 0)
+        return;
+    snprintf(why, sizeof why,
+             "it subscribed to more than %u bytes of topics, and was cut off",
+             TOPIC_BYTES_MAX);
+    events->refused(self, &(struct transport_refusal){.too_much = true,
+                                                      .who = t->overfull,
+                                                      .why = why,
+                                                      .n = t->n_overfull});
+    t->n_overfull = 0;
+}
+
+void transport_zmq_cut(transport *base, uint64_t connection)
+{
+    struct zmq_inbound *in = find(zmq_of(base), connection);
+    if (in != NULL)
+        cut(in);
+}
+
+void transport_zmq_name(const transport *base, uint64_t connection,
+                        char name[TRANSPORT_NAME_MAX])
+{
+    const struct zmq_inbound *in =
+        find((const struct zmq_transport *)base, connection);
+    snprintf(name, TRANSPORT_NAME_MAX, "%s", in != NULL ? in->name : "");
+}
+
+/* ---- those that do not read -------------------------------------------- */
+
+void transport_zmq_allow(transport *base, size_t bytes)
+{
+    zmq_of(base)->allowed = bytes;
+}
+
+/* Whether its host has taken nothing for so long. */
+static bool is_stalled(struct zmq_inbound *in, int64_t now, int64_t patience)
+{
+    int unsent = 0;
+    if (in->cookie == 0 || cookie_of(in->fd) != in->cookie ||
+        ioctl(in->fd, SIOCOUTQ, &unsent) != 0)
+        return false;
+    if (unsent == 0 || unsent != in->unsent) {
+        in->unsent = unsent;
+        in->unsent_since = now;
+        return false;
+    }
+    return now - in->unsent_since >= patience;
+}
+
+int64_t transport_zmq_look(transport *base, int64_t now,
+                           bool (*exempt)(void *self, uint64_t connection),
+                           void (*told)(void *self, const char *name),
+                           void *self)
+{
+    struct zmq_transport *t = zmq_of(base);
+    if (now - t->at_mark_since >= AT_MARK_NS)
+        t->at_mark_since = 0;
+    if (atomic_load(&t->ledger->held) <= t->allowed && t->at_mark_since == 0) {
+        atomic_store(&base->crowded, false);
+        return LS_FOREVER;
+    }
+    for (size_t i = 0; i < t->n_inbounds; i++) {
+        struct zmq_inbound *in = &t->inbounds[i];
+        const bool patient = exempt(self, in->number);
+        if (!is_stalled(in, now, patient ? STALLED_LONG_NS : STALLED_NS))
+            continue;
+        cut(in);
+        told(self, in->name);
+    }
+    return now + LOOK_AGAIN_NS;
+}

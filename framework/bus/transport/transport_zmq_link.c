@@ -1,0 +1,381 @@
+/* Links: one SUB each, read by the bus thread. */
+#define _GNU_SOURCE /* epoll, explicit_bzero */
+#include "transport_zmq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "credentials.h"
+
+#define READ_BUDGET                                                            \
+    512 /* messages from one link before others are looked at                  \
+         */
+#define MAX_READY 64
+/* Messages of one link that wait to be read: beyond that its sender waits. */
+#define UNREAD_MARK 2048
+
+/* ---- links ------------------------------------------------------------- */
+
+static void make_dirty(struct zmq_link *link)
+{
+    struct zmq_transport *t = zmq_of(link->base.transport);
+    if (link->dirty)
+        return;
+    link->dirty = true;
+    link->next_dirty = t->dirty;
+    t->dirty = link;
+}
+
+static struct zmq_link *link_of(transport_link *link)
+{
+    return (struct zmq_link *)link;
+}
+
+int transport_zmq_link_open(transport *base, transport_link **out, void *owner)
+{
+    struct zmq_transport *t = zmq_of(base);
+    struct zmq_link *link = calloc(1, sizeof *link);
+    if (link == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a link");
+    link->base.transport = base;
+    link->owner = owner;
+    link->fd = -1;
+    zmq_msg_init(&link->proof);
+    int status = LS_OK;
+    if ((link->sub = zmq_socket(t->zctx, ZMQ_SUB)) == NULL)
+        status = transport_zmq_error("zmq_socket");
+    else if (!transport_zmq_set_common(link->sub, t->max_message_bytes, 0) ||
+             !transport_zmq_set_int(link->sub, ZMQ_SNDHWM, 0) ||
+             !transport_zmq_set_int(link->sub, ZMQ_RCVHWM, UNREAD_MARK))
+        status = transport_zmq_error("zmq_setsockopt");
+    else if ((link->fd = transport_zmq_fd(link->sub)) < 0 ||
+             !transport_zmq_watch(t, link->fd, link))
+        status = ls_error_from(errno, "epoll_ctl");
+    if (status != LS_OK) {
+        transport_zmq_link_close(&link->base, false);
+        return status;
+    }
+    *out = &link->base;
+    return LS_OK;
+}
+
+/* Show who this node is, to whoever listens at that address and nowhere else.
+ */
+static int set_password(const struct zmq_transport *t, void *sub,
+                        const char *endpoint)
+{
+    char user[16], password[256];
+    struct credentials_claim claim = {.id = t->id,
+                                      .incarnation = t->incarnation};
+    transport_canonical(endpoint, claim.address);
+    const int status =
+        credentials_password(t->security, &claim, user, password);
+    if (status != LS_OK)
+        return status;
+    return zmq_setsockopt(sub, ZMQ_PLAIN_USERNAME, user, strlen(user)) == 0 &&
+                   zmq_setsockopt(sub, ZMQ_PLAIN_PASSWORD, password,
+                                  strlen(password)) == 0
+               ? LS_OK
+               : transport_zmq_error("zmq_setsockopt");
+}
+
+/* Show who this node is, to the node of that id alone. */
+static int set_keys(const struct zmq_transport *t, void *sub,
+                    const char *endpoint, bool known, uint32_t id)
+{
+    char server[LS_PUBLIC_KEY_MAX], mine[LS_PUBLIC_KEY_MAX];
+    char secret[LS_PUBLIC_KEY_MAX];
+    if (!known)
+        return ls_error(LS_EINVAL,
+                        "%s: which node is to answer there? Say it by its id, "
+                        "as in 0@%s: keys belong to nodes",
+                        endpoint, endpoint);
+    int status = credentials_server_key(t->security, id, server);
+    if (status == LS_OK)
+        status = credentials_own_keys(t->security, mine, secret);
+    if (status != LS_OK)
+        return status;
+    const bool ok =
+        zmq_setsockopt(sub, ZMQ_CURVE_SERVERKEY, server, sizeof server) == 0 &&
+        zmq_setsockopt(sub, ZMQ_CURVE_PUBLICKEY, mine, sizeof mine) == 0 &&
+        zmq_setsockopt(sub, ZMQ_CURVE_SECRETKEY, secret, sizeof secret) == 0;
+    explicit_bzero(secret, sizeof secret);
+    return ok ? LS_OK : transport_zmq_error("zmq_setsockopt");
+}
+
+int transport_zmq_authenticate(const struct zmq_transport *t,
+                               struct zmq_link *link, const char *endpoint,
+                               bool known, uint32_t id)
+{
+    link->own = transport_in_process(endpoint);
+    if (link->own)
+        return LS_OK;
+    switch (ls_security_mode(t->security)) {
+    case LS_SECURITY_PLAIN:
+        return set_password(t, link->sub, endpoint);
+    case LS_SECURITY_CURVE:
+        return set_keys(t, link->sub, endpoint, known, id);
+    default:
+        return LS_OK;
+    }
+}
+
+int transport_zmq_link_connect(transport_link *base, const char *endpoint,
+                               bool known, uint32_t id)
+{
+    struct zmq_link *link = link_of(base);
+    if (!transport_knows(endpoint))
+        return ls_error(LS_EINVAL, "\"%s\" is no address to attach to",
+                        endpoint);
+    const int status = transport_zmq_authenticate(zmq_of(base->transport), link,
+                                                  endpoint, known, id);
+    if (status != LS_OK)
+        return status;
+    make_dirty(link);
+    if (zmq_connect(link->sub, endpoint) == 0)
+        return LS_OK;
+    const int error = zmq_errno();
+    if (error == EINVAL || error == EPROTONOSUPPORT)
+        return ls_error(LS_EINVAL, "\"%s\" is no address to attach to",
+                        endpoint);
+    return transport_zmq_error(endpoint);
+}
+
+/* libzmq gives all messages of a connection one record of its properties, so
+ * the place of one of them tells connections apart for as long as a message of
+ * it is kept. */
+static const char *mark_of(zmq_msg_t *frame)
+{
+    return zmq_msg_gets(frame, "Peer-Address");
+}
+
+void transport_zmq_link_trust(transport_link *base,
+                              const struct message *message)
+{
+    struct zmq_link *link = link_of(base);
+    zmq_msg_t *frame = (zmq_msg_t *)(uintptr_t)&message->frames[0];
+    zmq_msg_close(&link->proof);
+    zmq_msg_init(&link->proof);
+    zmq_msg_copy(&link->proof, frame);
+    link->mark = link->own ? NULL : mark_of(&link->proof);
+    link->proved = true;
+}
+
+int transport_zmq_link_subscribe(transport_link *base, const uint8_t *topic,
+                                 size_t size, bool subscribe)
+{
+    struct zmq_link *link = link_of(base);
+    make_dirty(link);
+    const int option = subscribe ? ZMQ_SUBSCRIBE : ZMQ_UNSUBSCRIBE;
+    return zmq_setsockopt(link->sub, option, topic, size) == 0
+               ? LS_OK
+               : transport_zmq_error("zmq_setsockopt");
+}
+
+void transport_zmq_link_close(transport_link *base, bool linger)
+{
+    struct zmq_link *link = link_of(base);
+    struct zmq_transport *t = zmq_of(base->transport);
+    struct zmq_link **at = &t->dirty;
+    while (*at != NULL && *at != link)
+        at = &(*at)->next_dirty;
+    if (*at == link)
+        *at = link->next_dirty;
+    if (link->fd >= 0)
+        epoll_ctl(t->epoll, EPOLL_CTL_DEL, link->fd, NULL);
+    if (link->sub != NULL && linger)
+        (void)transport_zmq_set_int(link->sub, ZMQ_LINGER, t->linger_ms);
+    if (link->sub != NULL)
+        zmq_close(link->sub);
+    zmq_msg_close(&link->proof);
+    free(link);
+}
+
+/* ---- receiving --------------------------------------------------------- */
+
+/* Read one message whole; parts beyond the second are read and thrown away,
+ * or they would be taken for the start of the next one. */
+static bool receive(struct zmq_link *link, struct message *message)
+{
+    zmq_msg_t *first = (zmq_msg_t *)&message->frames[0];
+    zmq_msg_init(first);
+    if (zmq_msg_recv(first, link->sub, ZMQ_DONTWAIT) < 0)
+        return false;
+    TAKEN_OVER();
+    message->transport = &transport_zmq_ops;
+    message->n_frames = 1;
+    message->head = zmq_msg_data(first);
+    message->head_size = zmq_msg_size(first);
+    message->tail = NULL;
+    message->tail_size = 0;
+    message->trusted =
+        link->proved && (link->own || mark_of(first) == link->mark);
+    bool more = zmq_msg_more(first) != 0;
+    if (more) {
+        zmq_msg_t *second = (zmq_msg_t *)&message->frames[1];
+        zmq_msg_init(second);
+        zmq_msg_recv(second, link->sub, ZMQ_DONTWAIT);
+        message->n_frames = 2;
+        message->tail = zmq_msg_data(second);
+        message->tail_size = zmq_msg_size(second);
+        more = zmq_msg_more(second) != 0;
+    }
+    while (more) {
+        zmq_msg_t rest;
+        zmq_msg_init(&rest);
+        more = zmq_msg_recv(&rest, link->sub, ZMQ_DONTWAIT) >= 0 &&
+               zmq_msg_more(&rest) != 0;
+        zmq_msg_close(&rest);
+        message->n_frames = 3; /* too many: refused above, see bus.c */
+    }
+    return true;
+}
+
+void transport_zmq_copy(struct message *copy, const struct message *of)
+{
+    for (unsigned i = 0; i < of->n_frames && i < 2; i++) {
+        zmq_msg_init((zmq_msg_t *)&copy->frames[i]);
+        zmq_msg_copy((zmq_msg_t *)&copy->frames[i],
+                     (zmq_msg_t *)(uintptr_t)&of->frames[i]);
+    }
+    copy->transport = of->transport;
+    copy->n_frames = of->n_frames;
+    copy->head = zmq_msg_data((zmq_msg_t *)&copy->frames[0]);
+    copy->head_size = of->head_size;
+    copy->tail =
+        of->n_frames > 1 ? zmq_msg_data((zmq_msg_t *)&copy->frames[1]) : NULL;
+    copy->tail_size = of->tail_size;
+}
+
+void transport_released(void)
+{
+    TAKEN_OVER();
+}
+
+void transport_zmq_release(struct message *message)
+{
+    HANDED_OVER();
+    zmq_msg_close((zmq_msg_t *)&message->frames[0]);
+    if (message->n_frames > 1)
+        zmq_msg_close((zmq_msg_t *)&message->frames[1]);
+    message->n_frames = 0;
+}
+
+static void read_link(struct zmq_link *link,
+                      const struct transport_events *events, void *self)
+{
+    for (unsigned i = 0; i < READ_BUDGET; i++) {
+        struct message *message = events->take(self);
+        if (message == NULL)
+            break;
+        if (!receive(link, message)) {
+            message->n_frames = 0;
+            events->message(self, NULL, message);
+            return;
+        }
+        events->message(self, link->owner, message);
+    }
+    make_dirty(link);
+}
+
+static void read_subscriptions(struct zmq_transport *t,
+                               const struct transport_events *events,
+                               void *self)
+{
+    t->read_at = ls_now(t->base.runtime);
+    transport_lock(&t->base);
+    atomic_store(&t->unlooked, false);
+    atomic_store(&t->xpub_readable, false);
+    zmq_msg_t frame;
+    zmq_msg_init(&frame);
+    while (zmq_msg_recv(&frame, t->xpub, ZMQ_DONTWAIT) >= 0) {
+        const uint8_t *data = zmq_msg_data(&frame);
+        const size_t size = zmq_msg_size(&frame);
+        if (size > 1 && data[0] <= 1) {
+            const struct speaker by =
+                transport_zmq_speaker(t, &frame, data[0] == 1 ? size - 1 : 0);
+            events->subscription(self, data + 1, size - 1, data[0] == 1, &by);
+        }
+    }
+    zmq_msg_close(&frame);
+    transport_unlock(&t->base);
+}
+
+/* Strangers, as the monitor and the gate saw them. A refusal of the gate ends a
+ * connection too, so there is an event whenever there is one. */
+static void tell_refused(struct zmq_transport *t,
+                         const struct transport_events *events, void *self)
+{
+    char who[TRANSPORT_NAME_MAX], why[192];
+    uint64_t n;
+    transport_zmq_monitor_read(t, events, self);
+    if (transport_zmq_gate_refused(t->gate, who, why, sizeof why, &n))
+        events->refused(
+            self, &(struct transport_refusal){.who = who, .why = why, .n = n});
+}
+
+static int wait_ms(const struct zmq_transport *t, int64_t deadline)
+{
+    const int64_t due = transport_zmq_probes_due(t);
+    deadline = due < deadline ? due : deadline;
+    if (t->dirty != NULL || atomic_load(&t->xpub_readable))
+        return 0;
+    if (atomic_load(&t->unlooked)) {
+        const int64_t soon = t->read_at + 2 * LOOK_EVERY_NS;
+        deadline = soon < deadline ? soon : deadline;
+    }
+    if (deadline == LS_FOREVER)
+        return -1;
+    const int64_t now = ls_now(t->base.runtime);
+    if (deadline <= now)
+        return 0;
+    const int64_t left = deadline - now;
+    const int64_t ms = (left + LS_NS_PER_MS - 1) / LS_NS_PER_MS;
+    return ms > 60000 ? 60000 : (int)ms;
+}
+
+bool transport_zmq_poll(transport *base, int64_t deadline,
+                        const struct transport_events *events, void *self)
+{
+    struct zmq_transport *t = zmq_of(base);
+    struct epoll_event ready[MAX_READY];
+    const bool unlooked = atomic_load(&t->unlooked);
+    bool monitored = false;
+    const int n = epoll_wait(t->epoll, ready, MAX_READY, wait_ms(t, deadline));
+    if (unlooked && ls_now(t->base.runtime) - t->read_at >= 2 * LOOK_EVERY_NS)
+        atomic_store(&t->xpub_readable, true);
+    for (int i = 0; i < n; i++) {
+        void *what = ready[i].data.ptr;
+        if (what == &t->wake) {
+            uint64_t count;
+            const ssize_t got = read(t->wake, &count, sizeof count);
+            (void)got;
+            atomic_store(&t->woken, false);
+        } else if (what == t->xpub) {
+            atomic_store(&t->xpub_readable, true);
+        } else if (what == t->monitor) {
+            monitored = true;
+        } else if (!transport_zmq_probe_ready(t, what)) {
+            make_dirty(what);
+        }
+    }
+    if (atomic_load(&t->xpub_readable))
+        read_subscriptions(t, events, self);
+    transport_zmq_tell_overfull(t, events, self);
+    if (monitored)
+        tell_refused(t, events, self);
+    if (t->probes != NULL)
+        transport_zmq_probes_tell(t, events, self);
+    struct zmq_link *todo = t->dirty;
+    t->dirty = NULL;
+    while (todo != NULL) {
+        struct zmq_link *link = todo;
+        todo = link->next_dirty;
+        link->dirty = false;
+        read_link(link, events, self);
+    }
+    return t->dirty != NULL;
+}

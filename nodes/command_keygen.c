@@ -1,0 +1,210 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lockstep/security.h"
+
+#include "command.h"
+#include "json.h"
+
+#define LABELS_MAX 256
+#define PATH_BYTES 4096
+
+/* A certificate that is to be made. */
+struct wanted {
+    bool enrolment;
+    uint32_t id;
+    const char *role; /* borrow; NULL: any */
+    bool any_labels;
+    char labels[LABELS_MAX];
+};
+
+struct list {
+    struct wanted *items; /* own */
+    size_t n;
+};
+
+/* A node of a plan has the label of all of them, and its own. */
+static struct wanted of_plan(const struct plan_node *node)
+{
+    struct wanted wanted = {.id = node->id,
+                            .role = plan_role_names[node->role]};
+    (void)snprintf(wanted.labels, sizeof wanted.labels, "%s%s%s", PLAN_LABEL,
+                   node->labels[0] != '\0' ? "," : "", node->labels);
+    return wanted;
+}
+
+/* plan: NULL: there is none. */
+static int choose(struct list *out, const struct options *options,
+                  const struct plan *plan)
+{
+    const bool all = plan != NULL && options->n_ids == 0;
+    const size_t n = all ? plan->n_nodes : options->n_ids;
+    out->n = 0;
+    out->items = calloc(n + 1, sizeof *out->items);
+    if (out->items == NULL)
+        return ls_error(LS_ENOMEM, "listing the nodes");
+    for (size_t i = 0; i < n; i++) {
+        size_t index = i;
+        if (plan != NULL && !all) {
+            const int status = plan_find(plan, options->ids[i], &index);
+            if (status != LS_OK)
+                return status;
+        }
+        out->items[out->n++] =
+            plan != NULL
+                ? of_plan(&plan->nodes[index])
+                : (struct wanted){.id = options->ids[i], .any_labels = true};
+    }
+    if (options->enrolment)
+        out->items[out->n++] = (struct wanted){.enrolment = true};
+    return LS_OK;
+}
+
+/* ---- files -------------------------------------------------------------- */
+
+struct file {
+    char path[PATH_BYTES];
+};
+
+/* Without a slash at its end. */
+static int length_of(const char *folder)
+{
+    const size_t size = strlen(folder);
+    return (int)(size > 1 && folder[size - 1] == '/' ? size - 1 : size);
+}
+
+static struct file file_of(const char *folder, const struct wanted *wanted,
+                           const char *suffix)
+{
+    struct file file;
+    char name[32] = "enrolment";
+    if (!wanted->enrolment)
+        (void)snprintf(name, sizeof name, "node-%" PRIu32, wanted->id);
+    (void)snprintf(file.path, sizeof file.path, "%.*s/%s.cert%s",
+                   length_of(folder), folder, name, suffix);
+    return file;
+}
+
+/* All or none: what could be found missing half-way is looked for before. */
+static int check_absent(const char *folder, const struct list *list)
+{
+    static const char *const suffixes[] = {"", "_secret"};
+    for (size_t i = 0; i < list->n; i++) {
+        for (size_t j = 0; j < 2; j++) {
+            const struct file file =
+                file_of(folder, &list->items[i], suffixes[j]);
+            if (access(file.path, F_OK) == 0)
+                return ls_error(LS_EEXIST,
+                                "%s is there already, and is not overwritten; "
+                                "nothing was written",
+                                file.path);
+        }
+    }
+    return LS_OK;
+}
+
+static int make(const char *folder, const struct wanted *wanted)
+{
+    if (wanted->enrolment)
+        return ls_keys_create_enrolment(folder);
+    const int status =
+        ls_keys_create(folder, wanted->id, wanted->role,
+                       wanted->any_labels ? NULL : wanted->labels);
+    if (status == LS_EINVAL && wanted->role != NULL) /* of a configuration */
+        return ls_error_at(LS_ECONFIG, "node %" PRIu32, wanted->id);
+    return status;
+}
+
+static int make_all(const char *folder, const struct list *list)
+{
+    int status = check_absent(folder, list);
+    for (size_t i = 0; i < list->n && status == LS_OK; i++)
+        status = make(folder, &list->items[i]);
+    return status;
+}
+
+/* ---- what is said ------------------------------------------------------- */
+
+static void print_text(const char *folder, const struct list *list)
+{
+    const struct wanted *first = &list->items[0];
+    for (size_t i = 0; i < list->n; i++) {
+        const struct wanted *wanted = &list->items[i];
+        printf("made %s and %s", file_of(folder, wanted, "").path,
+               file_of(folder, wanted, "_secret").path);
+        if (wanted->role != NULL)
+            printf("  %s [%s]", wanted->role, wanted->labels);
+        printf("\n");
+    }
+    printf("\nEvery host needs the certificates of all, and the secrets of its "
+           "own nodes alone:\n  scp -p %.*s/*.cert %s HOST:FOLDER/\n",
+           length_of(folder), folder, file_of(folder, first, "_secret").path);
+}
+
+static void write_wanted(ls_writer *out, const char *folder,
+                         const struct wanted *wanted)
+{
+    const bool planned = wanted->role != NULL;
+    ls_write_map(out, planned ? 5 : 3);
+    if (wanted->enrolment)
+        json_bool(out, "enrolment", true);
+    else
+        json_int(out, "id", wanted->id);
+    if (planned) {
+        json_string(out, "role", wanted->role);
+        json_string(out, "labels", wanted->labels);
+    }
+    ls_write_string(out, "certificate");
+    json_any_string(out, file_of(folder, wanted, "").path);
+    ls_write_string(out, "secret");
+    json_any_string(out, file_of(folder, wanted, "_secret").path);
+}
+
+static int print_json(const char *folder, const struct list *list)
+{
+    ls_writer *out = NULL;
+    int status = ls_writer_create(&out);
+    if (status != LS_OK)
+        return status;
+    ls_write_map(out, 2);
+    json_string(out, "event", "keygen");
+    ls_write_string(out, "made");
+    ls_write_array(out, (uint32_t)list->n);
+    for (size_t i = 0; i < list->n; i++)
+        write_wanted(out, folder, &list->items[i]);
+    status = json_print_line(stdout, out);
+    ls_writer_destroy(&out);
+    return status;
+}
+
+/* ---- the command -------------------------------------------------------- */
+
+static int keygen(const struct options *options, const struct plan *plan)
+{
+    struct list list;
+    int status = choose(&list, options, plan);
+    if (status == LS_OK)
+        status = make_all(options->folder, &list);
+    if (status == LS_OK && options->json)
+        status = print_json(options->folder, &list);
+    else if (status == LS_OK)
+        print_text(options->folder, &list);
+    free(list.items);
+    return status == LS_OK ? 0 : command_failed(status);
+}
+
+int command_keygen(const struct options *options)
+{
+    if (options->config == NULL)
+        return keygen(options, NULL);
+    struct setup setup;
+    const int status = command_setup(&setup, options);
+    if (status != LS_OK)
+        return ls_status_exit_code(status);
+    const int exit_code = keygen(options, &setup.plan);
+    setup_fini(&setup);
+    return exit_code;
+}

@@ -1,0 +1,96 @@
+/* Which addresses are let in. */
+#include "access.h"
+
+#include "credentials_fixture.h"
+
+/* ---- addresses ---------------------------------------------------------- */
+
+static void test_everyone_is_let_in_until_something_is_said(void **state)
+{
+    (void)state;
+    ls_security *security = none();
+    assert_true(credentials_admits(security, "10.0.0.1"));
+    assert_true(credentials_admits(security, ""));
+    assert_true(credentials_admits(security, "no address"));
+    ls_security_destroy(&security);
+}
+
+static void test_denied_is_denied(void **state)
+{
+    (void)state;
+    ls_security *security = plain(0);
+    assert_int_equal(ls_security_deny(security, "10.0.0.1"), LS_OK);
+    assert_false(credentials_admits(security, "10.0.0.1"));
+    assert_true(credentials_admits(security, "10.0.0.2"));
+    assert_true(credentials_admits(security, ""));
+    assert_int_equal(ls_security_allow(security, "10.0.0.1"), LS_OK);
+    assert_false(credentials_admits(security, "10.0.0.1"));
+    ls_security_destroy(&security);
+}
+
+static void test_once_something_is_allowed_all_else_is_denied(void **state)
+{
+    (void)state;
+    ls_security *security = none();
+    assert_int_equal(ls_security_allow(security, "10.0.0.1"), LS_OK);
+    assert_true(credentials_admits(security, "10.0.0.1"));
+    assert_false(credentials_admits(security, "10.0.0.2"));
+    assert_false(credentials_admits(security, ""));
+    assert_false(credentials_admits(security, "no address"));
+    assert_int_equal(ls_security_allow(security, ""), LS_OK);
+    assert_true(credentials_admits(security, ""));
+    assert_int_equal(ls_security_allow(security, "10.0.0.1"),
+                     LS_OK); /* again */
+    ls_security_destroy(&security);
+}
+
+static void test_one_address_in_several_forms_is_one(void **state)
+{
+    (void)state;
+    ls_security *security = none();
+    assert_int_equal(ls_security_allow(security, "FD00:0:0::7"), LS_OK);
+    assert_int_equal(ls_security_allow(security, "::ffff:10.0.0.1"), LS_OK);
+    assert_true(credentials_admits(security, "fd00::7"));
+    assert_true(credentials_admits(security, "fd00::7%eth0"));
+    assert_true(credentials_admits(security, "10.0.0.1"));
+    assert_int_equal(ls_security_deny(security, "10.0.0.1"), LS_OK);
+    assert_false(credentials_admits(security, "::ffff:10.0.0.1"));
+    ls_security_destroy(&security);
+}
+
+static void test_what_is_no_address_is_refused(void **state)
+{
+    (void)state;
+    ls_security *security = none();
+    static const char *const bad[] = {
+        "localhost",
+        "10.0.0",
+        "10.0.0.1:21500",
+        "10.0.0.0/8",
+        "[::1]",
+        "tcp://10.0.0.1",
+        "%eth0",
+        "1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc:dddd"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        failed(ls_security_allow(security, bad[i]), LS_EINVAL, bad[i]);
+        failed(ls_security_deny(security, bad[i]), LS_EINVAL, bad[i]);
+    }
+    failed(ls_security_allow(security, NULL), LS_EINVAL, "no IPv4");
+    assert_true(credentials_admits(security, "10.0.0.1"));
+    ls_security_destroy(&security);
+}
+
+int main(void)
+{
+    if (sodium_init() < 0)
+        return 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_everyone_is_let_in_until_something_is_said),
+        cmocka_unit_test(test_denied_is_denied),
+        cmocka_unit_test(test_once_something_is_allowed_all_else_is_denied),
+        cmocka_unit_test(test_one_address_in_several_forms_is_one),
+        cmocka_unit_test(test_what_is_no_address_is_refused),
+    };
+    return cmocka_run_group_tests_name("access", tests, scratch_set_up,
+                                       scratch_tear_down);
+}

@@ -1,0 +1,25 @@
+# The service job that the tests of services run: it is solved once there is a
+# file `solved`.
+
+# service_job: job.yaml. By files of its own: nobody else can take the address
+# that a node had.
+service_job() {
+    cat >job.yaml <<'END'
+job: job
+plugin: faulty
+world: {transport: ipc}
+nodes:
+  - {role: coordinator, policy: restart}
+  - {role: learner, count: 2, policy: go_on}
+  - {role: collector, count: 3, policy: restart}
+collector: {steps: 20}
+coordinator:
+  eval_interval_s: 0
+  batch: 4
+  samples_per_work: 8
+  retry_s: 0.1
+  replay: {capacity: 64, samples_per_insert: 1, error_buffer: 8}
+evaluator: {episodes: 2, solved: 1000}
+env: {prize: solved}
+END
+}

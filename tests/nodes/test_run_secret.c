@@ -1,0 +1,210 @@
+/* The secret of a run: made, handed on, read by guests, and gone. */
+#include "run_secret.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "node_security.h"
+
+struct fixture {
+    char folder[64];
+    char path[128]; /* of the file */
+    struct plan plan;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    char out[96];
+    assert_non_null(fixture);
+    (void)snprintf(fixture->folder, sizeof fixture->folder,
+                   "/tmp/lockstep-test-XXXXXX");
+    assert_non_null(mkdtemp(fixture->folder));
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", fixture->folder, 1), 0);
+    (void)snprintf(out, sizeof out, "%s/out", fixture->folder);
+    fixture->plan.out = strdup(out);
+    fixture->plan.path = strdup("job.yaml");
+    fixture->plan.job = "job";
+    fixture->plan.security.mode = LS_SECURITY_PLAIN;
+    assert_int_equal(
+        run_secret_path(&fixture->plan, fixture->path, sizeof fixture->path),
+        LS_OK);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const made[] = {"lockstep/job/secret", "lockstep/job",
+                                       "lockstep"};
+    char path[128];
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", fixture->folder, made[i]);
+        (void)remove(path);
+    }
+    assert_int_equal(rmdir(fixture->folder), 0);
+    free(fixture->plan.path);
+    free(fixture->plan.out);
+    free(fixture);
+    return 0;
+}
+
+static void test_it_is_in_a_file_that_only_this_user_can_read(void **state)
+{
+    struct fixture *fixture = *state;
+    struct run_secret secret;
+    struct stat is;
+    uint8_t bytes[LS_SECRET_BYTES + 1];
+    run_secret_make(&secret, &fixture->plan);
+    assert_true(secret.there);
+    assert_int_equal(stat(fixture->path, &is), 0);
+    assert_int_equal(is.st_mode & 0777, 0600);
+    const int fd = open(fixture->path, O_RDONLY);
+    assert_int_equal(read(fd, bytes, sizeof bytes), LS_SECRET_BYTES);
+    (void)close(fd);
+    assert_memory_equal(bytes, secret.bytes, LS_SECRET_BYTES);
+    run_secret_end(&secret, &fixture->plan);
+    assert_int_equal(access(fixture->plan.out, F_OK), -1);
+    static const uint8_t none[LS_SECRET_BYTES];
+    assert_memory_equal(secret.bytes, none, sizeof none);
+}
+
+static void test_each_run_has_another(void **state)
+{
+    struct fixture *fixture = *state;
+    struct run_secret killed, next;
+    run_secret_make(&killed, &fixture->plan); /* its file stays */
+    run_secret_make(&next, &fixture->plan);
+    assert_memory_not_equal(killed.bytes, next.bytes, LS_SECRET_BYTES);
+    run_secret_wipe(&killed);
+    run_secret_end(&next, &fixture->plan);
+    assert_int_equal(access(fixture->path, F_OK), -1);
+}
+
+static void
+test_a_folder_that_cannot_be_written_keeps_only_guests_out(void **state)
+{
+    (void)state;
+    struct plan plan = {.out = strdup("/dev/null/out"),
+                        .security = {.mode = LS_SECURITY_PLAIN}};
+    static const uint8_t none[LS_SECRET_BYTES];
+    struct run_secret secret;
+    run_secret_make(&secret, &plan);
+    assert_true(secret.there);
+    assert_memory_not_equal(secret.bytes, none, sizeof none);
+    run_secret_end(&secret, &plan);
+    free(plan.out);
+}
+
+static void test_a_plan_that_needs_none_has_none(void **state)
+{
+    struct fixture *fixture = *state;
+    struct run_secret secret, back;
+    int fd = 0;
+    fixture->plan.security.mode = LS_SECURITY_NONE;
+    run_secret_make(&secret, &fixture->plan);
+    assert_false(secret.there);
+    assert_int_equal(access(fixture->path, F_OK), -1);
+    assert_int_equal(run_secret_open(&secret, &fd), LS_OK);
+    assert_int_equal(fd, -1);
+    assert_int_equal(run_secret_read(&back, fd), LS_OK);
+    assert_false(back.there);
+    run_secret_end(&secret, &fixture->plan);
+}
+
+static void test_it_is_handed_on_by_a_descriptor(void **state)
+{
+    struct fixture *fixture = *state;
+    struct run_secret secret, back;
+    int fd;
+    run_secret_make(&secret, &fixture->plan);
+    assert_int_equal(run_secret_open(&secret, &fd), LS_OK);
+    assert_int_equal(run_secret_read(&back, fd), LS_OK);
+    assert_true(back.there);
+    assert_memory_equal(back.bytes, secret.bytes, LS_SECRET_BYTES);
+    assert_int_equal(fcntl(fd, F_GETFD), -1); /* closed: a plugin has it not */
+    run_secret_end(&secret, &fixture->plan);
+}
+
+static void test_a_descriptor_of_something_else_is_refused(void **state)
+{
+    (void)state;
+    struct run_secret back = {.there = false};
+    const int fd = open("/dev/null", O_RDONLY);
+    assert_int_equal(run_secret_read(&back, fd), LS_EINVAL);
+    assert_non_null(strstr(ls_error_text(), "0 bytes"));
+    assert_false(back.there);
+}
+
+/* What a guest has, by the mode of the file that it reads. */
+static void test_a_guest_reads_the_file_of_a_run_that_goes_on(void **state)
+{
+    struct fixture *fixture = *state;
+    struct run_secret secret;
+    ls_security *security = NULL;
+    run_secret_make(&secret, &fixture->plan);
+    assert_int_equal(
+        node_security_open_guest(&security, &fixture->plan, 9, true), LS_OK);
+    assert_int_equal(ls_security_mode(security), LS_SECURITY_PLAIN);
+    ls_security_destroy(&security);
+    assert_int_equal(chmod(fixture->path, 0644), 0);
+    assert_int_equal(
+        node_security_open_guest(&security, &fixture->plan, 9, true),
+        LS_ECONFIG);
+    assert_non_null(strstr(ls_error_text(), fixture->path));
+    assert_int_equal(/* that of the job */
+                     node_security_open_guest(&security, &fixture->plan, 9,
+                                              false),
+                     LS_OK);
+    ls_security_destroy(&security);
+    run_secret_end(&secret, &fixture->plan);
+    assert_int_equal(
+        node_security_open_guest(&security, &fixture->plan, 9, true), LS_OK);
+    ls_security_destroy(&security);
+}
+
+static void test_each_mode_is_made(void **state)
+{
+    struct fixture *fixture = *state;
+    struct plan *plan = &fixture->plan;
+    ls_security *security = NULL;
+    plan->security.mode = LS_SECURITY_NONE;
+    plan->security.allow = (struct plan_hosts){.items = {"10.0.0.7"}, .n = 1};
+    assert_int_equal(node_security_open(&security, plan, 3, NULL), LS_OK);
+    assert_int_equal(ls_security_mode(security), LS_SECURITY_NONE);
+    ls_security_destroy(&security);
+    plan->world.transport = PLAN_INPROC;
+    assert_int_equal(node_security_open(&security, plan, 3, NULL), LS_OK);
+    assert_null(security);
+    plan->world.transport = PLAN_TCP;
+    plan->security.mode = LS_SECURITY_CURVE;
+    plan->security.keys = fixture->path; /* there is no such folder */
+    assert_int_equal(node_security_open(&security, plan, 3, NULL), LS_ENOENT);
+    assert_non_null(strstr(ls_error_text(), fixture->path));
+    assert_null(security);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_it_is_in_a_file_that_only_this_user_can_read),
+        TEST(test_each_run_has_another),
+        TEST(test_a_folder_that_cannot_be_written_keeps_only_guests_out),
+        TEST(test_a_plan_that_needs_none_has_none),
+        TEST(test_it_is_handed_on_by_a_descriptor),
+        TEST(test_a_descriptor_of_something_else_is_refused),
+        TEST(test_a_guest_reads_the_file_of_a_run_that_goes_on),
+        TEST(test_each_mode_is_made),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
