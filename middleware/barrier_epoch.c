@@ -1,5 +1,6 @@
 #include "barrier_epoch.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,13 +150,39 @@ void ls_epoch_give_up(struct ls_epoch *epoch, int status, bool final,
     end_failed(epoch, status, 0, true);
 }
 
+/* What a wait returns that fails for another's cause. These are true of all
+ * alike; any other status is the origin's own, and may be one that this node
+ * has never heard of. */
+static int status_for_all(int cause)
+{
+    switch (cause) {
+    case LS_ETIMEDOUT:
+    case LS_ELOST:
+    case LS_EMISMATCH:
+        return cause;
+    default:
+        return LS_EABORTED;
+    }
+}
+
+struct ls_epoch_heard *ls_epoch_find_heard(struct ls_epoch *epoch)
+{
+    const uint64_t at = epoch->epoch % LS_EPOCH_HEARD;
+    struct ls_epoch_heard *heard = &epoch->heard[at];
+    if (heard->rounds == epoch->epoch + 1)
+        return heard;
+    heard = &epoch->heard_beyond[at];
+    return heard->rounds == epoch->epoch + 1 ? heard : NULL;
+}
+
 void ls_epoch_follow(struct ls_epoch *epoch, uint64_t next)
 {
-    epoch->failed = epoch->heard[epoch->epoch % LS_EPOCH_HEARD].reason;
-    /* These are true of all alike; the rest is one member's own. */
-    const int status = epoch->failed.status;
-    const bool common = status == LS_ELOST || status == LS_EMISMATCH;
-    end_failed(epoch, common ? status : LS_EABORTED, next,
+    const struct ls_epoch_heard *heard = ls_epoch_find_heard(epoch);
+    assert(heard != NULL); /* whoever calls this has heard it, or noted it */
+    epoch->failed = heard->reason;
+    epoch->pending = false;
+    epoch->short_of = false;
+    end_failed(epoch, status_for_all(epoch->failed.status), next,
                epoch->leader == epoch->id);
 }
 
@@ -334,8 +361,9 @@ void ls_epoch_note(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
 static void follow_earlier(struct ls_epoch *epoch,
                            const struct ls_epoch_peer *peer)
 {
-    struct ls_epoch_heard *heard = &epoch->heard[epoch->epoch % LS_EPOCH_HEARD];
-    if (heard->rounds != epoch->epoch + 1) {
+    if (ls_epoch_find_heard(epoch) == NULL) {
+        struct ls_epoch_heard *heard =
+            &epoch->heard[epoch->epoch % LS_EPOCH_HEARD];
         char text[LS_BARRIER_REASON_MAX];
         const int n = snprintf(text, sizeof text,
                                "node %" PRIu32 " gave it up before", peer->id);
@@ -411,9 +439,8 @@ static void speak_first(struct ls_epoch *epoch)
 void ls_epoch_begin(struct ls_epoch *epoch, int64_t now)
 {
     epoch->now = now;
+    epoch->short_of = false;
     ls_epoch_make_view(epoch);
-    epoch->phase = LS_EPOCH_ENTERED;
-    epoch->rounds = epoch->epoch + 1;
     epoch->flags = epoch->own_flags;
     epoch->last = epoch->id;
     epoch->refuse = false;
@@ -425,9 +452,15 @@ void ls_epoch_begin(struct ls_epoch *epoch, int64_t now)
         epoch->ask_at = now + (epoch->deadline - now) / 2;
     if (was_given_up(epoch))
         return;
-    const struct ls_epoch_rules *rules = &epoch->rules;
-    if (epoch->n_view < rules->least ||
-        (rules->most != 0 && epoch->n_view > rules->most)) {
+    if (ls_epoch_is_short(epoch)) {
+        epoch->short_of = true;
+        epoch->pending = true;
+        epoch->ask_at = LS_FOREVER;
+        return;
+    }
+    epoch->phase = LS_EPOCH_ENTERED;
+    epoch->rounds = epoch->epoch + 1;
+    if (ls_epoch_is_miscounted(epoch)) {
         ls_epoch_refuse_count(epoch);
         return;
     }
@@ -465,11 +498,16 @@ void ls_epoch_enter(struct ls_epoch *epoch, int64_t now, int64_t deadline,
  * than that its time ran out. */
 static void abort_pending(struct ls_epoch *epoch, int status, const char *text)
 {
-    char before[LS_BARRIER_REASON_MAX + 1];
+    char why[LS_BARRIER_REASON_MAX + 1];
     char both[2 * LS_BARRIER_REASON_MAX + 32];
-    memcpy(before, epoch->failed.text, sizeof before);
-    snprintf(both, sizeof both, "%s; before that, %s", text, before);
+    if (epoch->short_of)
+        (void)ls_epoch_say_count(epoch, why);
+    else
+        memcpy(why, epoch->failed.text, sizeof why);
+    snprintf(both, sizeof both, "%s%s%s", text,
+             epoch->short_of ? ": " : "; before that, ", why);
     epoch->pending = false;
+    epoch->short_of = false;
     ls_epoch_give_up(epoch, status, true, both);
 }
 

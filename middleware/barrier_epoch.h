@@ -46,6 +46,7 @@ enum ls_epoch_way {
 struct ls_epoch_rules {
     uint32_t least;      /* members, this one included, that there must be */
     uint32_t most;       /* and may be; 0: any number */
+    uint32_t room;       /* that the world may grow to; 0: it does not grow */
     uint32_t direct_max; /* up to so many talk directly; 0: the default */
     uint32_t fanout;     /* of the tree; 0: chosen, 1: through the leader */
     bool go_on;          /* without those who are lost, in the next epoch */
@@ -64,7 +65,8 @@ struct ls_epoch_reason {
     struct ls_barrier_missing missing[LS_BARRIER_MISSING_MAX];
 };
 
-/* A node that lags behind hears the reasons of so many epochs ahead of it. */
+/* A node that lags behind keeps the reasons of so many epochs ahead of it, and
+ * of as many of the latest. */
 #define LS_EPOCH_HEARD 8
 
 struct ls_epoch_heard {
@@ -132,6 +134,7 @@ struct ls_epoch {
 
     bool inside;         /* somebody waits: from an entry to its end */
     bool pending;        /* the wait goes on in the next epoch, at ask_at */
+    bool short_of;       /* pending, until rules.least members are here */
     int64_t retry_every; /* how long it pauses before that */
     int64_t grace_until; /* 0: nobody's return is waited for */
     uint32_t grace_n;    /* so many members are waited for */
@@ -155,9 +158,11 @@ struct ls_epoch {
     struct ls_epoch_end early;
     bool refuse; /* give up the next epoch once asked */
 
-    struct ls_epoch_heard heard[LS_EPOCH_HEARD]; /* by epoch % LS_EPOCH_HEARD:
-                                                  * the last abort of someone
-                                                  * else in it */
+    /* By epoch % LS_EPOCH_HEARD: the last abort of someone else in it. Nearer
+     * epochs come first, since this node enters them earlier; later ones in
+     * `beyond`, since the others may send it there. */
+    struct ls_epoch_heard heard[LS_EPOCH_HEARD];
+    struct ls_epoch_heard heard_beyond[LS_EPOCH_HEARD];
     uint64_t report_epoch;         /* of `report`, plus 1; 0: none */
     struct ls_epoch_reason report; /* whom the leader lacks */
 

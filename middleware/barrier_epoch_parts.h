@@ -42,8 +42,13 @@ void ls_epoch_differ(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
                      uint32_t rules);
 
 /* Give up because another one did, for the reason in `heard`; go on with epoch
- * `next` if that is later than the next. */
+ * `next` if that is later than the next. The status is that of the first cause
+ * if it is true of all alike, else LS_EABORTED. */
 void ls_epoch_follow(struct ls_epoch *epoch, uint64_t next);
+
+/* Why another one has given the epoch up that this node is in, or enters. NULL:
+ * that is not known. */
+struct ls_epoch_heard *ls_epoch_find_heard(struct ls_epoch *epoch);
 
 /* text: copied, cut. */
 void ls_epoch_set_text(struct ls_epoch_reason *reason, const char *text,
@@ -111,8 +116,18 @@ bool ls_epoch_retry(struct ls_epoch *epoch);
 /* That time has come: begin, or wait on, or give up. */
 void ls_epoch_try_again(struct ls_epoch *epoch, int64_t now);
 
-/* Too few are here, or too many: end the epoch. */
+/* Whether too few are counted, but more may come: nobody enters before. */
+bool ls_epoch_is_short(const struct ls_epoch *epoch);
+
+/* Whether so many can never be right: too many, or too few of them left. */
+bool ls_epoch_is_miscounted(const struct ls_epoch *epoch);
+
+/* End the epoch for that. */
 void ls_epoch_refuse_count(struct ls_epoch *epoch);
+
+/* "node 7 sees 2 members, not 3"; returns its size. */
+size_t ls_epoch_say_count(const struct ls_epoch *epoch,
+                          char text[static LS_BARRIER_REASON_MAX]);
 
 /* --- barrier_members.c --------------------------------------------------- */
 

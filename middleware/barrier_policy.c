@@ -13,7 +13,8 @@
 /* Whether members may come and go without a wait that fails. */
 static bool is_elastic(const struct ls_epoch_rules *rules)
 {
-    return rules->go_on || rules->grace_ns > 0 || rules->least != rules->most;
+    return rules->go_on || rules->grace_ns > 0 || rules->most == 0 ||
+           rules->least != rules->most;
 }
 
 static size_t n_here(const struct ls_epoch *epoch)
@@ -78,6 +79,37 @@ void ls_epoch_try_again(struct ls_epoch *epoch, int64_t now)
     ls_epoch_begin(epoch, now);
 }
 
+bool ls_epoch_is_short(const struct ls_epoch *epoch)
+{
+    const struct ls_epoch_rules *rules = &epoch->rules;
+    /* One who was lost is no newcomer: that is for `on_loss` and the grace. */
+    return epoch->n_view < rules->least && rules->least <= rules->room &&
+           !epoch->has_gone && rules->grace_ns == 0;
+}
+
+bool ls_epoch_is_miscounted(const struct ls_epoch *epoch)
+{
+    const struct ls_epoch_rules *rules = &epoch->rules;
+    return epoch->n_view < rules->least ||
+           (rules->most != 0 && epoch->n_view > rules->most);
+}
+
+size_t ls_epoch_say_count(const struct ls_epoch *epoch,
+                          char text[static LS_BARRIER_REASON_MAX])
+{
+    const struct ls_epoch_rules *rules = &epoch->rules;
+    const bool few = epoch->n_view < rules->least;
+    const int n =
+        snprintf(text, LS_BARRIER_REASON_MAX,
+                 "node %" PRIu32 " sees %" PRIu32 " members, not %s%" PRIu32,
+                 epoch->id, epoch->n_view,
+                 rules->least == rules->most ? ""
+                 : few                       ? "at least "
+                                             : "at most ",
+                 few ? rules->least : rules->most);
+    return n < 0 ? 0 : (size_t)n;
+}
+
 void ls_epoch_refuse_count(struct ls_epoch *epoch)
 {
     const struct ls_epoch_rules *rules = &epoch->rules;
@@ -94,13 +126,7 @@ void ls_epoch_refuse_count(struct ls_epoch *epoch)
                          epoch->gone_withdrew, text);
         return;
     }
-    snprintf(text, sizeof text,
-             "node %" PRIu32 " sees %" PRIu32 " members, not %s%" PRIu32,
-             epoch->id, epoch->n_view,
-             rules->least == rules->most ? ""
-             : few                       ? "at least "
-                                         : "at most ",
-             few ? rules->least : rules->most);
+    (void)ls_epoch_say_count(epoch, text);
     /* Who is awaited may have been lost before this node knew it. */
     const bool awaited = few && rules->grace_ns > 0;
     ls_epoch_give_up(epoch, awaited ? LS_ELOST : LS_EMISMATCH, !awaited, text);

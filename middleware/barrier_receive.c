@@ -18,15 +18,16 @@ static void copy_reason(struct ls_epoch_reason *reason,
                message->n_missing * sizeof message->missing[0]);
 }
 
-/* The reason of a nearer epoch, which is needed earlier, is not given up for
- * it. */
 static void hear_abort(struct ls_epoch *epoch,
                        const struct ls_barrier_message *message)
 {
-    struct ls_epoch_heard *heard =
-        &epoch->heard[message->epoch % LS_EPOCH_HEARD];
-    if (heard->rounds > epoch->epoch && heard->rounds <= message->epoch)
-        return;
+    const uint64_t at = message->epoch % LS_EPOCH_HEARD;
+    struct ls_epoch_heard *heard = &epoch->heard[at];
+    if (heard->rounds > epoch->epoch && heard->rounds <= message->epoch) {
+        heard = &epoch->heard_beyond[at];
+        if (heard->rounds > message->epoch + 1)
+            return;
+    }
     copy_reason(&heard->reason, message);
     heard->rounds = message->epoch + 1;
 }
@@ -100,6 +101,7 @@ static void stay_out(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
                  message->lost_one, peer->id);
     epoch->epoch = message->epoch;
     epoch->pending = false;
+    epoch->short_of = false;
     ls_epoch_give_up(epoch, withdrew ? LS_EMISMATCH : LS_ELOST, false, text);
     epoch->given_up = !inside;
 }
@@ -120,12 +122,25 @@ static void on_ahead(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
     ls_outbox_say(epoch, peer, true);
 }
 
+/* Whether the epoch that the wait would enter next ends it. Another reason than
+ * a final one is looked at when the pause before that epoch is over. */
+static bool ends_pending(const struct ls_epoch *epoch,
+                         const struct ls_epoch_peer *peer,
+                         const struct ls_barrier_message *message)
+{
+    return epoch->pending && peer->joined &&
+           message->kind == LS_BARRIER_ABORT &&
+           (message->final || epoch->short_of);
+}
+
 /* The peer is in the epoch that this node will enter next. */
 static void on_next(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
                     const struct ls_barrier_message *message)
 {
     keep_ahead(epoch, peer, message);
-    if (epoch->refuse && peer->joined && message->ask) {
+    if (ends_pending(epoch, peer, message)) {
+        ls_epoch_follow(epoch, message->next);
+    } else if (epoch->refuse && peer->joined && message->ask) {
         char text[sizeof epoch->failed.text];
         memcpy(text, epoch->failed.text, sizeof text);
         epoch->refuse = false;

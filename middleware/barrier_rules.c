@@ -49,18 +49,19 @@ struct ls_epoch_rules ls_barrier_rules(const ls_node *node,
     const bool go_on = options->on_loss == LS_ON_LOSS_GO_ON;
     const bool any = options->expected == LS_BARRIER_ANY;
     const uint32_t expected = any ? 0 : options->expected;
+    const uint32_t size = ls_node_world_size(node);
+    const uint32_t max = ls_node_world_max(node);
     struct ls_epoch_rules rules = {
         .least = expected,
         .most = go_on ? 0 : expected,
+        .room = max > size ? max : 0,
         .fanout = options->fanout,
         .go_on = go_on,
         .grace_ns = options->grace_ms * LS_NS_PER_MS,
     };
     if (expected == 0 && !any && options->group == NULL) {
-        const uint32_t size = ls_node_world_size(node);
-        const uint32_t most = ls_node_world_max(node);
         rules.least = go_on ? 1 : size;
-        rules.most = most > size ? most : size;
+        rules.most = max > size ? max : size;
     }
     const char *group = options->group == NULL ? "" : options->group;
     uint32_t hash = hash_bytes(UINT32_C(2166136261), group, strlen(group));

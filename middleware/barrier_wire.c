@@ -105,6 +105,18 @@ static void read_missing(struct fixed_reader *in,
     message->n_missing = n;
 }
 
+/* An abort's may be any that its sender has been given, see
+ * ls_barrier_wire_decode(); of a loss there are two, and nothing else has one.
+ */
+static bool is_status_sound(const struct ls_barrier_message *message)
+{
+    if (message->kind == LS_BARRIER_ABORT)
+        return true;
+    if (message->n_lost > 0)
+        return message->status == LS_ELOST || message->status == LS_EMISMATCH;
+    return message->status == LS_OK;
+}
+
 static void read_details(struct fixed_reader *in,
                          struct ls_barrier_message *message,
                          struct ls_barrier_missing *scratch)
@@ -118,8 +130,9 @@ static void read_details(struct fixed_reader *in,
     message->n_lost = fixed_read_u32(in);
     message->lost = fixed_read_u64(in);
     message->lost_one = fixed_read_u32(in);
-    if (message->n_lost > 0 && message->kind != LS_BARRIER_ENTERED &&
-        message->kind != LS_BARRIER_GONE)
+    if ((message->n_lost > 0 && message->kind != LS_BARRIER_ENTERED &&
+         message->kind != LS_BARRIER_GONE) ||
+        !is_status_sound(message))
         in->bad = true;
 }
 

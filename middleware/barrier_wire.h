@@ -59,10 +59,12 @@ struct ls_barrier_message {
 
     /* Only written when one of them is set. Borrow: from whoever made them;
      * after decoding, reason from the bytes and missing from the scratch. */
-    int status;                               /* ABORT: why; negative. With
+    int status;                               /* ABORT: the first cause;
+                                               * negative, and maybe none that
+                                               * the receiver knows. With
                                                * lost_one: LS_ELOST, or
                                                * LS_EMISMATCH, it has taken its
-                                               * barrier down */
+                                               * barrier down. Else 0 */
     uint32_t origin;                          /* ABORT: who gave up first */
     const char *reason;                       /* not NUL-terminated */
     size_t reason_size;                       /* <= LS_BARRIER_REASON_MAX */

@@ -24,6 +24,7 @@ struct plan {
     size_t n;
     uint32_t fanout; /* of the tree */
     uint32_t least;  /* members that there must be; 0: n, and no more */
+    bool any;        /* any number will do */
     size_t formed;   /* nobody waits before so many have met; 0: n */
     bool go_on;      /* without the lost */
     int64_t grace;   /* wait so long for them */
@@ -39,6 +40,7 @@ struct plan {
     unsigned aborts;  /* in all */
     bool retry;       /* go on after an error; else it is the last wait */
     int64_t deadline; /* of each wait; 0: none */
+    bool alike;       /* who fail an epoch do so with the same status */
     enum ls_sabotage sabotage;
     int64_t give_up_at; /* when a run that does not end is stopped */
 };
@@ -81,6 +83,7 @@ struct record {
     bool left[WORLD_NODES_MAX];
     bool counted[WORLD_NODES_MAX]; /* by one who left */
     bool failed[WORLD_NODES_MAX];
+    int cause;     /* of those who failed for another's; LS_OK: nobody did */
     uint32_t seen; /* flags that those saw who left last */
     uint64_t view; /* whom those counted; 0: nobody has left */
     uint64_t since;

@@ -64,6 +64,17 @@ static inline void check_left(struct world *world, size_t node, uint64_t epoch,
     record->left[node] = true;
 }
 
+static inline void check_failed(struct world *world, size_t node,
+                                const struct ls_epoch_end *end)
+{
+    struct record *record = &world->records[end->epoch];
+    record->failed[node] = true;
+    if (world->plan.alike && record->cause != LS_OK &&
+        record->cause != end->status)
+        violate(world, "failed differently", node, end->epoch);
+    record->cause = end->status;
+}
+
 /* Nobody has left an epoch that another has failed, be it before a crash. */
 static inline void check_uniform(struct world *world)
 {

@@ -66,7 +66,7 @@ static inline void on_end(struct world *world, size_t node,
         check_left(world, node, end->epoch, end->flags);
         life->n_left++;
     } else {
-        world->records[end->epoch].failed[node] = true;
+        check_failed(world, node, end);
         life->n_failed++;
         if (world->failure[0] == '\0')
             snprintf(world->failure, sizeof world->failure,
@@ -93,7 +93,8 @@ static inline void settle(struct world *world, size_t node)
         put_on_wire(world, node, &out[i]);
     const struct ls_epoch_end *end = ls_epoch_end(life->machine);
     /* An epoch that failed, though the wait goes on. */
-    if (life->machine->pending && life->machine->end.epoch < WORLD_EPOCHS_MAX)
+    if (life->machine->pending && !life->machine->short_of &&
+        life->machine->end.epoch < WORLD_EPOCHS_MAX)
         world->records[life->machine->end.epoch].failed[node] = true;
     if (life->waiting && end != NULL) {
         on_end(world, node, end);
@@ -111,10 +112,15 @@ static inline void settle(struct world *world, size_t node)
 static inline void start(struct world *world, size_t node)
 {
     struct life *life = &world->lives[node];
+    const uint32_t n = (uint32_t)world->plan.n;
+    const uint32_t least = world->plan.least;
+    const bool any = world->plan.any;
     const struct ls_epoch_rules rules = {
-        .least = world->plan.least != 0 ? world->plan.least
-                                        : (uint32_t)world->plan.n,
-        .most = (uint32_t)world->plan.n,
+        .least = any          ? 0
+                 : least != 0 ? least
+                              : n,
+        .most = any ? 0 : n,
+        .room = world->plan.formed != 0 ? n : 0,
         .fanout = world->plan.fanout,
         .go_on = world->plan.go_on,
         .grace_ns = world->plan.grace,

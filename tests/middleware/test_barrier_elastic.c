@@ -46,6 +46,35 @@ static void test_members_that_come_later_join_without_a_failure(void **state)
     play_without_failure(plan, 700);
 }
 
+/* Two have found each other, and wait, before they know of the others. */
+static void test_any_number_finds_together_without_a_failure(void **state)
+{
+    (void)state;
+    struct plan plan = rough_elastic;
+    plan.go_on = false;
+    plan.any = true;
+    plan.formed = 2;
+    play_without_failure(plan, 700);
+    plan.late = 400 * WORLD_MS;
+    play_without_failure(plan, 700);
+    plan.fanout = 2;
+    play_without_failure(plan, 700);
+}
+
+static void test_too_few_wait_for_the_others_without_a_failure(void **state)
+{
+    (void)state;
+    struct plan plan = rough_elastic;
+    plan.go_on = false;
+    plan.formed = 2;
+    plan.least = 5;
+    plan.fanout = 2; /* five at least */
+    plan.late = 400 * WORLD_MS;
+    play_without_failure(plan, 700);
+    plan.go_on = true;
+    play_without_failure(plan, 700);
+}
+
 static void test_the_others_go_on_without_the_lost(void **state)
 {
     (void)state;
@@ -108,6 +137,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_members_that_come_later_join_without_a_failure),
+        cmocka_unit_test(test_any_number_finds_together_without_a_failure),
+        cmocka_unit_test(test_too_few_wait_for_the_others_without_a_failure),
         cmocka_unit_test(test_the_others_go_on_without_the_lost),
         cmocka_unit_test(test_who_comes_back_is_counted_again),
         cmocka_unit_test(test_within_the_grace_a_restart_fails_no_wait),

@@ -131,6 +131,56 @@ static void test_who_is_stuck_alone_gives_up_after_a_second(void **state)
     destroy_post(&post);
 }
 
+/* --- one cause for all -------------------------------------------------- */
+
+static void give_up_late(struct post *post, size_t node)
+{
+    ls_epoch_abort(post->nodes[node], LS_ETIMEDOUT, false, "late");
+    collect(post, node);
+}
+
+/* Whoever hears of it, and whoever comes after. */
+static void test_a_deadline_of_one_is_a_timeout_for_all(void **state)
+{
+    (void)state;
+    for (size_t late = LEADER; late <= THIRD; late++) {
+        const size_t later = (late + 1) % 3;
+        struct post post;
+        create_post(&post, 3);
+        for (size_t i = LEADER; i <= THIRD; i++) {
+            if (i != later)
+                enter(&post, i, 0);
+        }
+        deliver_all(&post);
+        give_up_late(&post, late);
+        deliver_all(&post);
+        enter(&post, later, 0);
+        for (size_t i = LEADER; i <= THIRD; i++) {
+            expect_end(&post, i, LS_ETIMEDOUT, 0);
+            assert_int_equal(end_of(&post, i)->reason.origin, ids[late]);
+            assert_string_equal(end_of(&post, i)->reason.text, "late");
+        }
+        deliver_all(&post);
+        run_epoch(&post);
+        expect_all_left(&post, 1);
+        destroy_post(&post);
+    }
+}
+
+static void test_a_status_that_nobody_knows_is_an_abort(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 2);
+    enter(&post, LEADER, 0);
+    ls_epoch_abort(post.nodes[SECOND], INT32_MIN, true, "mine");
+    collect(&post, SECOND);
+    deliver_all(&post);
+    expect_end(&post, LEADER, LS_EABORTED, 0);
+    assert_string_equal(end_of(&post, LEADER)->reason.text, "mine");
+    destroy_post(&post);
+}
+
 /* --- aborts ------------------------------------------------------------- */
 
 static void test_an_abort_reaches_all_and_the_next_epoch_works(void **state)
@@ -312,6 +362,28 @@ static void test_who_lags_behind_has_the_reason_of_each_epoch(void **state)
     destroy_post(&post);
 }
 
+/* It has heard of nearer epochs, too, and is not to enter those. */
+static void test_who_is_sent_far_ahead_has_the_reason_there(void **state)
+{
+    (void)state;
+    enum { FAR = LS_EPOCH_HEARD + 1 };
+    struct post post;
+    create_post(&post, 3);
+    for (uint64_t epoch = 0; epoch <= FAR; epoch++) {
+        abort_at(&post, SECOND, epoch < FAR ? "near" : "far");
+        enter(&post, SECOND, 0);
+        expect_end(&post, SECOND, LS_ECANCELED, epoch);
+    }
+    const struct ls_barrier_message expect = {
+        .kind = LS_BARRIER_EXPECT, .to = 100 + THIRD, .next = FAR};
+    ls_epoch_receive(post.nodes[THIRD], post.now, ids[LEADER], 100 + LEADER,
+                     &expect);
+    enter(&post, THIRD, 0);
+    expect_end(&post, THIRD, LS_EABORTED, FAR);
+    assert_string_equal(end_of(&post, THIRD)->reason.text, "far");
+    destroy_post(&post);
+}
+
 /* It would have had one of its own: a member has gone meanwhile. */
 static void test_who_lags_behind_fails_as_the_others_did(void **state)
 {
@@ -337,6 +409,8 @@ int main(void)
         cmocka_unit_test(test_a_leader_lost_after_one_ready_ends_well_for_all),
         cmocka_unit_test(test_a_leader_lost_after_leaving_ends_well_for_all),
         cmocka_unit_test(test_who_is_stuck_alone_gives_up_after_a_second),
+        cmocka_unit_test(test_a_deadline_of_one_is_a_timeout_for_all),
+        cmocka_unit_test(test_a_status_that_nobody_knows_is_an_abort),
         cmocka_unit_test(test_an_abort_reaches_all_and_the_next_epoch_works),
         cmocka_unit_test(test_an_abort_before_a_wait_ends_that_wait_once),
         cmocka_unit_test(test_an_abort_of_another_epoch_is_ignored),
@@ -348,6 +422,7 @@ int main(void)
         cmocka_unit_test(
             test_an_abort_of_the_next_epoch_leaves_the_end_of_this_one),
         cmocka_unit_test(test_who_lags_behind_has_the_reason_of_each_epoch),
+        cmocka_unit_test(test_who_is_sent_far_ahead_has_the_reason_there),
         cmocka_unit_test(test_who_lags_behind_fails_as_the_others_did),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,8 @@ static const struct ls_epoch_rules patient = {
     .least = 3, .most = 3, .grace_ns = 500 * LS_NS_PER_MS};
 static const struct ls_epoch_rules strict = {.least = 3, .most = 3};
 static const struct ls_epoch_rules elastic = {.least = 2, .most = 3};
+static const struct ls_epoch_rules any = {.least = 0};
+static const struct ls_epoch_rules forming = {.least = 3, .most = 3, .room = 5};
 
 /* Hand over all but what is for one who is gone. */
 static void deliver_without(struct post *post, size_t gone)
@@ -173,15 +175,21 @@ static void test_a_deadline_ends_a_wait_between_two_epochs(void **state)
     destroy_post(&post);
 }
 
-static void test_one_who_joins_is_counted_in_the_next_epoch(void **state)
+/* A world of two in which THIRD is not known yet. */
+static void create_without_third(struct post *post,
+                                 const struct ls_epoch_rules *rules)
 {
-    (void)state;
-    struct post post;
-    create_post_by(&post, 2, &elastic);
-    enter(&post, LEADER, 0);
-    post.n = 3;
-    assert_int_equal(ls_epoch_create(&post.nodes[THIRD], ids[THIRD], &elastic),
+    create_post_by(post, 2, rules);
+    post->n = 3;
+    assert_int_equal(ls_epoch_create(&post->nodes[THIRD], ids[THIRD], rules),
                      LS_OK);
+}
+
+static void join_between(const struct ls_epoch_rules *rules)
+{
+    struct post post;
+    create_without_third(&post, rules);
+    enter(&post, LEADER, 0);
     bring_back(&post, 777);
     enter(&post, THIRD, 0);
     enter(&post, SECOND, 0); /* it counts THIRD, the leader does not */
@@ -190,6 +198,128 @@ static void test_one_who_joins_is_counted_in_the_next_epoch(void **state)
         expect_end(&post, i, LS_OK, end_of(&post, LEADER)->epoch);
         assert_true(end_of(&post, i)->epoch > 0);
         assert_int_equal(end_of(&post, i)->n_members, 3);
+    }
+    destroy_post(&post);
+}
+
+static void test_one_who_joins_is_counted_in_the_next_epoch(void **state)
+{
+    (void)state;
+    join_between(&elastic);
+    join_between(&any);
+}
+
+static void test_too_few_wait_until_the_others_are_here(void **state)
+{
+    (void)state;
+    struct post post;
+    create_without_third(&post, &forming);
+    enter(&post, LEADER, 1);
+    enter(&post, SECOND, 2);
+    for (int i = 0; i < 5; i++)
+        run_without(&post, THIRD);
+    assert_true(waits(&post, LEADER) && waits(&post, SECOND));
+    assert_int_equal(ls_epoch_wake_at(post.nodes[LEADER]), LS_FOREVER);
+    bring_back(&post, 777);
+    enter(&post, THIRD, 4);
+    run_without(&post, 3);
+    expect_all_left(&post, 0);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(end_of(&post, i)->flags, 7);
+    destroy_post(&post);
+}
+
+/* SECOND sees all, LEADER does not yet: it is here, and has not entered. */
+static void test_who_sees_too_few_keeps_nobody_from_asking(void **state)
+{
+    (void)state;
+    struct post post;
+    create_without_third(&post, &forming);
+    enter(&post, LEADER, 0);
+    assert_int_equal(
+        ls_epoch_joined(post.nodes[SECOND], post.now, ids[THIRD], 777), LS_OK);
+    enter(&post, SECOND, 0);
+    run_without(&post, THIRD);
+    assert_true(waits(&post, LEADER) && waits(&post, SECOND));
+    bring_back(&post, 777);
+    enter(&post, THIRD, 0);
+    run_without(&post, 3);
+    expect_all_left(&post, 0);
+    destroy_post(&post);
+}
+
+static void test_a_deadline_ends_the_wait_of_too_few_for_all(void **state)
+{
+    (void)state;
+    struct post post;
+    create_without_third(&post, &forming);
+    enter(&post, LEADER, 0);
+    enter(&post, SECOND, 0);
+    ls_epoch_abort(post.nodes[SECOND], LS_ETIMEDOUT, false, "late");
+    collect(&post, SECOND);
+    deliver_all(&post);
+    for (size_t i = LEADER; i < THIRD; i++) {
+        expect_end(&post, i, LS_ETIMEDOUT, 0);
+        assert_int_equal(end_of(&post, i)->reason.origin, ids[SECOND]);
+        assert_string_equal(end_of(&post, i)->reason.text,
+                            "late: node 1000000 sees 2 members, not 3");
+    }
+    destroy_post(&post);
+}
+
+static void test_a_loss_ends_the_wait_of_too_few_for_all(void **state)
+{
+    (void)state;
+    struct post post;
+    const struct ls_epoch_rules four = {.least = 4, .most = 4, .room = 5};
+    create_post_by(&post, 3, &four);
+    for (size_t i = 0; i < 3; i++)
+        enter(&post, i, 0);
+    deliver_all(&post);
+    assert_true(waits(&post, LEADER) && waits(&post, SECOND));
+    lost(&post, LEADER, THIRD);
+    pass(&post, 0);
+    deliver_without(&post, THIRD);
+    for (size_t i = LEADER; i < THIRD; i++) {
+        expect_end(&post, i, LS_ELOST, 0);
+        assert_string_equal(
+            end_of(&post, i)->reason.text,
+            "node 4294967295 was lost; 2 members are here, not 4");
+    }
+    destroy_post(&post);
+}
+
+static void test_what_the_world_has_no_room_for_is_refused(void **state)
+{
+    (void)state;
+    struct post post;
+    const struct ls_epoch_rules four = {.least = 4, .most = 4, .room = 3};
+    create_post_by(&post, 3, &four);
+    enter(&post, LEADER, 0);
+    deliver_all(&post);
+    expect_end(&post, LEADER, LS_EMISMATCH, 0);
+    assert_string_equal(end_of(&post, LEADER)->reason.text,
+                        "node 7 sees 3 members, not 4");
+    destroy_post(&post);
+}
+
+static void test_a_deadline_between_two_epochs_ends_them_for_all(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post_by(&post, 3, &patient);
+    run_epoch(&post);
+    enter(&post, LEADER, 0);
+    enter(&post, SECOND, 0);
+    deliver_all(&post);
+    lose_third(&post);
+    run_without(&post, THIRD);
+    ls_epoch_abort(post.nodes[SECOND], LS_ETIMEDOUT, false, "late");
+    collect(&post, SECOND);
+    deliver_without(&post, THIRD);
+    for (size_t i = LEADER; i < THIRD; i++) {
+        assert_int_equal(end_of(&post, i)->status, LS_ETIMEDOUT);
+        assert_int_equal(end_of(&post, i)->reason.origin, ids[SECOND]);
     }
     destroy_post(&post);
 }
@@ -302,6 +432,12 @@ int main(void)
         cmocka_unit_test(test_when_the_grace_is_over_all_fail_alike),
         cmocka_unit_test(test_a_deadline_ends_a_wait_between_two_epochs),
         cmocka_unit_test(test_one_who_joins_is_counted_in_the_next_epoch),
+        cmocka_unit_test(test_too_few_wait_until_the_others_are_here),
+        cmocka_unit_test(test_who_sees_too_few_keeps_nobody_from_asking),
+        cmocka_unit_test(test_a_deadline_ends_the_wait_of_too_few_for_all),
+        cmocka_unit_test(test_a_loss_ends_the_wait_of_too_few_for_all),
+        cmocka_unit_test(test_what_the_world_has_no_room_for_is_refused),
+        cmocka_unit_test(test_a_deadline_between_two_epochs_ends_them_for_all),
         cmocka_unit_test(test_with_other_rules_nobody_goes_on),
         cmocka_unit_test(test_a_barrier_taken_down_fails_those_who_wait),
         cmocka_unit_test(test_the_end_of_an_earlier_barrier_is_no_alarm),

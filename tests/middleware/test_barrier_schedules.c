@@ -94,6 +94,16 @@ static void test_aborts_and_deadlines_do_not_stop_the_world(void **state)
     play_all(plan, 700);
 }
 
+static void test_a_deadline_is_a_timeout_for_all(void **state)
+{
+    (void)state;
+    struct plan plan = rough;
+    plan.deadline = 100 * WORLD_MS;
+    plan.retry = true;
+    plan.alike = true;
+    play_all(plan, 2000);
+}
+
 static void test_many_nodes_with_a_few_messages_each(void **state)
 {
     (void)state;
@@ -122,6 +132,7 @@ int main(void)
         cmocka_unit_test(test_a_false_alarm_breaks_no_promise_but_agreement),
         cmocka_unit_test(test_a_false_alarm_beside_a_crash_does_not_stop_them),
         cmocka_unit_test(test_aborts_and_deadlines_do_not_stop_the_world),
+        cmocka_unit_test(test_a_deadline_is_a_timeout_for_all),
         cmocka_unit_test(test_many_nodes_with_a_few_messages_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,6 +77,16 @@ static void test_a_tree_needs_no_more_messages_than_a_leader(void **state)
     assert_true(world.n_sent >= 19 * 4 * (WORLD_NODES_MAX - 1));
 }
 
+static void test_a_deadline_in_a_tree_is_a_timeout_for_all(void **state)
+{
+    (void)state;
+    struct plan plan = rough_tree;
+    plan.deadline = 100 * WORLD_MS;
+    plan.retry = true;
+    plan.alike = true;
+    play_all(plan, 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -85,6 +95,7 @@ int main(void)
         cmocka_unit_test(test_a_crash_in_a_busy_tree_leaves_the_others_agreed),
         cmocka_unit_test(test_restarts_and_false_alarms_do_not_stop_a_tree),
         cmocka_unit_test(test_aborts_and_deadlines_do_not_stop_a_tree),
+        cmocka_unit_test(test_a_deadline_in_a_tree_is_a_timeout_for_all),
         cmocka_unit_test(test_a_tree_needs_no_more_messages_than_a_leader),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

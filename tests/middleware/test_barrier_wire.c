@@ -125,6 +125,7 @@ static void test_a_node_says_whom_it_is_stuck_without(void **state)
     message.n_lost = 2;
     message.lost = UINT64_MAX;
     message.lost_one = UINT32_MAX;
+    message.status = LS_EMISMATCH;
     check_round_trip(&message);
     message.stuck = false;
     check_round_trip(&message);
@@ -215,6 +216,32 @@ static void test_an_abort_that_claims_success_is_refused(void **state)
                      LS_EPROTO);
 }
 
+static void check_status_refused(const struct ls_barrier_message *message)
+{
+    unsigned char bytes[LS_BARRIER_WIRE_MAX];
+    struct ls_barrier_message out;
+    const size_t size = ls_barrier_wire_encode(message, bytes);
+    assert_int_equal(ls_barrier_wire_decode(bytes, size, &out, scratch),
+                     LS_EPROTO);
+}
+
+static void test_a_status_that_no_loss_has_is_refused(void **state)
+{
+    (void)state;
+    const int others[] = {LS_OK, LS_ETIMEDOUT, INT32_MIN, 5};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct ls_barrier_message message = plain(LS_BARRIER_ENTERED);
+        message.n_lost = 1;
+        message.status = others[i];
+        check_status_refused(&message);
+        message.kind = LS_BARRIER_GONE;
+        check_status_refused(&message);
+    }
+    struct ls_barrier_message message = plain(LS_BARRIER_UNKNOWN);
+    message.status = LS_ELOST;
+    check_status_refused(&message);
+}
+
 static void test_more_names_than_lacking_or_allowed_are_refused(void **state)
 {
     (void)state;
@@ -268,6 +295,7 @@ int main(void)
         cmocka_unit_test(test_a_message_cut_short_is_refused),
         cmocka_unit_test(test_fields_out_of_range_are_refused),
         cmocka_unit_test(test_an_abort_that_claims_success_is_refused),
+        cmocka_unit_test(test_a_status_that_no_loss_has_is_refused),
         cmocka_unit_test(test_more_names_than_lacking_or_allowed_are_refused),
         cmocka_unit_test(test_random_bytes_are_refused_or_are_the_only_form),
     };

@@ -3,8 +3,9 @@
  * The members are this node and all that are ready when the epoch begins, in
  * whatever topology and with whatever ids; a message that is lost, doubled,
  * late or out of order does no harm. All or none: a deadline, a lost member or
- * an abort ends the epoch for everyone with the same kind of error, which names
- * who is missing; the barrier is usable again in the next epoch. A member that
+ * an abort ends the epoch for everyone. The first cause is handed on, so that
+ * all return the same status, and name who gave up and who is missing; the
+ * barrier is usable again in the next epoch. A member that
  * comes late, or comes back, enters with the others in the epoch after the one
  * they are in. How, and why it is right: docs/barrier.md.
  * Thread: any, one waiter at a time per barrier. */
@@ -32,13 +33,16 @@ struct ls_barrier_options {
     const char *group; /* only nodes with this word in their role or labels
                         * ("learner" in "learner,evaluator"); NULL: all nodes */
 
-    /* An optional check: so many members, this node included, there must be, or
-     * the wait fails with LS_EMISMATCH, with LS_ELOST if that is because one
-     * was lost. Under LS_ON_LOSS_GO_ON: at least so many; set it to more than
-     * half of them and only one side of a cut goes on. 0: the world_size of the
-     * node, in an elastic world (world_max) at least that; for a group, and
-     * under LS_ON_LOSS_GO_ON, any number.
-     * LS_BARRIER_ANY: any number. */
+    /* An optional check: so many members, this node included, there must be.
+     * If there are more, the wait fails with LS_EMISMATCH. If there are fewer,
+     * it fails with LS_ELOST when one was lost; in an elastic world (world_max)
+     * that has room for so many it waits for them, with grace_ms no longer than
+     * that; else LS_EMISMATCH. Under LS_ON_LOSS_GO_ON: at least so many; set it
+     * to more than half of them and only one side of a cut goes on.
+     * 0: the world_size of the node, in an elastic world at least that; for a
+     * group, and under LS_ON_LOSS_GO_ON, any number.
+     * LS_BARRIER_ANY: any number. Where any will do, members that do not all
+     * see the same ones yet wait until they do. */
     uint32_t expected;
 
     /* How members talk. 1: to the one with the lowest id; n: to the one above
@@ -82,14 +86,17 @@ LS_API void ls_barrier_destroy(ls_barrier **barrier);
 /* Enter the next epoch, and leave when all have entered.
  * flags:  bits that every member gets to see or-ed together with all others'.
  * info:   written on success; NULL: not wanted.
- * Errors: LS_ETIMEDOUT the text names each missing node, its last epoch and
- *         when it was heard last; or, of one that has no barrier of this name,
- *         in which barrier it is instead; LS_ELOST a member was lost before it
- *         entered: named, in all members alike; LS_EABORTED another member gave
- *         up this epoch: it and its reason are named; LS_EMISMATCH the world is
+ * Errors: in all members of the epoch alike, by what came first:
+ *         LS_ETIMEDOUT the time of one is up: it is named, as is each missing
+ *         node, its last epoch and when it was heard last; or, of one that has
+ *         no barrier of this name, in which barrier it is instead; LS_ELOST a
+ *         member was lost before it entered: named; LS_EMISMATCH the world is
  *         not as expected, or a member's options differ, or it has taken its
- *         barrier down: named; LS_ECLOSED the node stops; what
- *         ls_barrier_abort() was given.
+ *         barrier down: named.
+ *         In the one that gave up: LS_ECLOSED the node stops; what
+ *         ls_barrier_abort() was given. In all others then LS_EABORTED, which
+ *         names it and its status; after ls_barrier_abort() with one of the
+ *         three above, that.
  *         Each ends the epoch; the next wait enters the one after it, or the
  *         one that the others are in by then. Under LS_ON_LOSS_GO_ON, and while
  *         grace_ms runs, this wait does so itself when a member is lost or not
@@ -124,7 +131,8 @@ LS_API void ls_barrier_stats(ls_barrier *barrier, struct ls_barrier_stats *out);
  * is finishing when it waits again makes all finish at the end of the same
  * iteration; one whose run ends otherwise, having done its iterations, ends
  * the others one iteration later. When a step fails or a run is cancelled, the
- * others' runs end with LS_EABORTED, which names the node. Void in a task
+ * others' runs end as after ls_barrier_abort() with that status: mostly with
+ * LS_EABORTED, which names the node. Void in a task
  * without a node, and in a node that is not in the group.
  * options: NULL: defaults. timeout_ms: of each wait; <= 0: 60000. */
 LS_API struct ls_middleware
