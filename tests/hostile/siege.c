@@ -17,18 +17,8 @@
 
 #include <zmq.h>
 
+#include "base/sanitized.h"
 #include "foe.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 /* What an honest node may ever take: some windows and the 32 MiB that may wait
  * to be sent; a sanitizer keeps what was freed. */
@@ -270,6 +260,14 @@ bool siege_begin(struct siege *siege, const char *mode, const char *program)
         return true;
     case_fails(siege, "it does not");
     return false;
+}
+
+bool siege_stands(struct siege *siege)
+{
+    for (size_t i = 0; i < N_HONEST; i++)
+        if (process_ask(siege, &siege->nodes[i], "figures")[0] == '\0')
+            return false;
+    return true;
 }
 
 static void remove_folder(const char *path)

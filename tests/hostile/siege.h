@@ -56,6 +56,9 @@ int64_t now_ms(void);
 /* Returns whether the world was formed. */
 bool siege_begin(struct siege *siege, const char *mode, const char *program);
 void siege_end(struct siege *siege);
+/* Whether all nodes still answer: where one does not, nothing more is to be
+ * learned than what its log says, which siege_end() shows. */
+bool siege_stands(struct siege *siege);
 
 /* A process of the honest program; its arguments end with NULL. */
 bool process_start(struct siege *siege, struct process *process, uint32_t id,

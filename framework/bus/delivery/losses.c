@@ -92,6 +92,7 @@ void ls_router_stats(ls_node *node, struct ls_router_stats *out)
     if (node->transport != NULL) {
         transport_lock(node->transport);
         *out = node->stats;
+        out->refused = node->refusals.total;
         for (size_t i = 0; i < node->world.n; i++) {
             const struct peer *peer = world_at(node, i);
             if (peer->slow.waited_ns <= out->slowest_ns)
@@ -101,7 +102,6 @@ void ls_router_stats(ls_node *node, struct ls_router_stats *out)
         }
         transport_unlock(node->transport);
     }
-    out->refused = node->refusals.total;
     out->emitted = atomic_load(&node->emitted);
     out->handled = atomic_load(&node->handled);
     out->received = atomic_load(&node->received);
