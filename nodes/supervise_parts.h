@@ -26,6 +26,7 @@ struct watched {
     int64_t restart_at; /* ls_now(); 0: it is not to be started again */
     bool listens;       /* this life of it */
     bool working;       /* and is in the world */
+    bool keeps_address; /* it was told to listen where its last one did */
     bool let_go;        /* the run goes on without it */
     bool final;         /* its failure is the run's, whatever its policy */
 };

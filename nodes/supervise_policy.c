@@ -41,13 +41,10 @@ static void let_go(supervisor *sup, size_t index, const char *what)
 }
 
 /* From here to its start it counts as one that was not started yet. */
-static void schedule(supervisor *sup, size_t index, int wait_ms)
+static void schedule(supervisor *sup, size_t index, int wait_ms,
+                     const char *what)
 {
     struct watched *node = &sup->nodes[index];
-    char what[96];
-    (void)snprintf(what, sizeof what, "restart %u of %u in %d ms",
-                   node->restarts.n, sup->plan->nodes[index].max_restarts,
-                   wait_ms);
     node->restart_at = ls_deadline(sup->runtime, wait_ms);
     node->launched = node->gone = false;
     sup->n_launched--;
@@ -79,11 +76,21 @@ static bool is_last_needed(const supervisor *sup, size_t index)
 static void decide(supervisor *sup, size_t index)
 {
     struct watched *node = &sup->nodes[index];
+    char what[96];
     int wait_ms = 0;
+    /* Another program has taken its port meanwhile, which is not its failure.
+     */
+    if (node->keeps_address && node->end.status == LS_EADDRINUSE) {
+        schedule(sup, index, 0, "it is started again at another address");
+        return;
+    }
     switch (restart_decide(&node->restarts, &sup->plan->nodes[index],
                            ls_now(sup->runtime), &wait_ms)) {
     case RESTART_AGAIN:
-        schedule(sup, index, wait_ms);
+        (void)snprintf(what, sizeof what, "restart %u of %u in %d ms",
+                       node->restarts.n, sup->plan->nodes[index].max_restarts,
+                       wait_ms);
+        schedule(sup, index, wait_ms, what);
         break;
     case RESTART_LET_GO:
         if (is_last_needed(sup, index))
@@ -224,23 +231,26 @@ static void attach_to_others(const supervisor *sup, size_t index,
     }
 }
 
-static int find_endpoints(const supervisor *sup, size_t index,
+static int find_endpoints(supervisor *sup, size_t index,
                           struct plan_endpoints *out)
 {
     const size_t first = sup->plan->first;
-    const struct watched *node = &sup->nodes[index];
+    struct watched *node = &sup->nodes[index];
     const int status = plan_endpoints_here(
         sup->plan, index, index == first ? NULL : sup->nodes[first].endpoint,
         sup->launcher->dir, out);
+    node->keeps_address = false;
     if (status != LS_OK || node->endpoint[0] == '\0')
         return status;
     const bool mesh = sup->plan->world.topology == LS_TOPOLOGY_MESH;
     if (index == first && mesh)
         attach_to_others(sup, index, out);
-    /* Another program may have taken its port meanwhile. The hub of a star is
-     * found nowhere else. */
-    if (node->end.status != LS_EADDRINUSE || (index == first && !mesh))
+    /* The hub of a star is found nowhere else. */
+    const bool must_keep = index == first && !mesh;
+    const bool taken = node->end.status == LS_EADDRINUSE;
+    if (must_keep || !taken)
         keep_address(node->endpoint, out);
+    node->keeps_address = !must_keep && !taken;
     return LS_OK;
 }
 

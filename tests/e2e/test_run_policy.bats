@@ -160,6 +160,29 @@ END
     done
 }
 
+@test "who finds its port taken when it comes back gets another, uncounted" {
+    begin --set world.transport=tcp --set nodes.1.max_restarts=1 \
+        --set nodes.1.backoff_ms=2000
+    local had=${endpoints[1]}
+    kill -9 "${nodes[1]}"
+    event run '"restarting"' '"node":1,' '"restart":1,'
+    sed 's/job: job/job: other/' job.yaml >other.yaml
+    start other node other.yaml --id 0 --bind "$had" --json
+    event other '"bound"'
+    event run '"restarting"' '"node":1,' '"restart":1,' '"wait_ms":0'
+    event run '"bound"' '"node":1,'
+    [ "$(field endpoint)" != "$had" ]
+    event run '"started"' '"node":1,'
+    kill "${pid_of[other]}"
+    finish other
+    touch solved
+    finish run
+    [ "$code" -eq 0 ] || { echo "exit $code: $err" >&2; return 1; }
+    [[ $err == *"started again at another address"* ]]
+    last_line "$rest"
+    [ "$(restarts_of 1)" = 1 ]
+}
+
 @test "Ctrl-C while a restart is awaited: exit 130, and nothing is left" {
     begin --set nodes.1.backoff_ms=10000
     kill -9 "${nodes[3]}"
