@@ -30,5 +30,7 @@ endif()
 if(LOCKSTEP_SANITIZE)
     add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE}
                         -fno-sanitize-recover=all)
-    add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
+    # lld links the many programs of the tests in half of the time.
+    add_link_options(-fsanitize=${LOCKSTEP_SANITIZE}
+                     $<$<C_COMPILER_ID:Clang>:-fuse-ld=lld>)
 endif()

@@ -1,9 +1,9 @@
 /* Calls between four nodes under faults drawn from a seed: lost and doubled
  * messages, cuts, resets, pauses, kills, farewells and restarts. Each call ends
- * once, none is done twice, and no answer is to another call.
- * SEED and SEEDS: from which, and how many. */
+ * once, none is done twice, and no answer is to another call. */
 #include "network_fixture.h"
 
+#include "base/seeds.h"
 #include "lockstep/call.h"
 #include "lockstep/random.h"
 
@@ -11,9 +11,6 @@
 #define LIVES   48
 #define FAULTS  14
 #define CALLS   160 /* of one life */
-#ifndef SEEDS
-#define SEEDS 200
-#endif
 
 struct cluster;
 struct life;
@@ -428,11 +425,9 @@ static void one_seed(uint64_t seed, uint64_t totals[7])
 static void test_each_call_ends_once_and_is_done_at_most_once(void **state)
 {
     (void)state;
-    const char *first = getenv("SEED"), *count = getenv("SEEDS");
-    const uint64_t from = first != NULL ? strtoull(first, NULL, 10) : 1;
-    const uint64_t n = count != NULL ? strtoull(count, NULL, 10) : SEEDS;
+    const struct seeds seeds = seeds_of(200);
     uint64_t totals[7] = {0};
-    for (uint64_t seed = from; seed < from + n; seed++)
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
         one_seed(seed, totals);
     print_message("completed %llu, failed %llu, refused %llu, lost %llu, "
                   "timeout %llu, cancelled %llu; stale %llu\n",
@@ -440,7 +435,7 @@ static void test_each_call_ends_once_and_is_done_at_most_once(void **state)
                   (unsigned long long)totals[2], (unsigned long long)totals[3],
                   (unsigned long long)totals[4], (unsigned long long)totals[5],
                   (unsigned long long)totals[6]);
-    if (n < 50)
+    if (seeds.end - seeds.first < 50)
         return;
     for (size_t i = 0; i < 6; i++) /* none of the ends is left out */
         assert_true(totals[i] != 0);

@@ -4,6 +4,7 @@
 #include "call_table.h"
 #include "request_table.h"
 
+#include "base/seeds.h"
 #include "lockstep/random.h"
 #include "world_fixture.h"
 
@@ -429,7 +430,8 @@ static void one_schedule(uint64_t seed)
 static void test_each_call_ends_once_and_is_done_at_most_once(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 3000; seed++)
+    const struct seeds seeds = seeds_of(3000);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
         one_schedule(seed);
 }
 

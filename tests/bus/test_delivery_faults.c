@@ -2,14 +2,12 @@
  * delays single messages and breaks connections, all drawn from a seed. */
 #include "network_fixture.h"
 
+#include "base/seeds.h"
 #include "lockstep/random.h"
 
 #define MEMBERS 3
 #define SENDER  1 /* in a star a leaf */
 #define EVENTS  100
-#ifndef SEEDS
-#define SEEDS 100
-#endif
 
 /* What one node has seen of the numbers of one event. */
 struct seen {
@@ -241,18 +239,23 @@ static void one_seed(uint64_t seed, enum ls_topology topology)
     free(c);
 }
 
+static void sweep(enum ls_topology topology)
+{
+    const struct seeds seeds = seeds_of(100);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
+        one_seed(seed, topology);
+}
+
 static void test_every_policy_keeps_its_promise_in_a_mesh(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++)
-        one_seed(seed, LS_TOPOLOGY_MESH);
+    sweep(LS_TOPOLOGY_MESH);
 }
 
 static void test_every_policy_keeps_its_promise_in_a_star(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++)
-        one_seed(seed, LS_TOPOLOGY_STAR);
+    sweep(LS_TOPOLOGY_STAR);
 }
 
 int main(void)

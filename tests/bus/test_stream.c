@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/seeds.h"
 #include "lockstep/random.h"
 #include "stream.h"
 
@@ -315,7 +316,6 @@ static void test_what_is_held_is_bounded(void **state)
 
 #define IN_FLIGHT_MAX 512
 #define N_MESSAGES    200
-#define SCHEDULES     4000
 
 struct packet {
     bool is_ack;
@@ -454,7 +454,8 @@ static void one_schedule(uint64_t seed)
 static void test_exactly_once_in_order_whatever_the_network_does(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= SCHEDULES; seed++)
+    const struct seeds seeds = seeds_of(4000);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
         one_schedule(seed);
 }
 

@@ -3,14 +3,9 @@
 
 #include <sys/resource.h>
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define N_CROWD 24
-#endif
-#endif
-#ifndef N_CROWD
-#define N_CROWD 100
-#endif
+#include "base/sanitized.h"
+
+#define N_CROWD (SANITIZED ? 24 : 100)
 
 /* ---- forming ----------------------------------------------------------- */
 

@@ -3,14 +3,12 @@
  * is there. */
 #include "network_fixture.h"
 
+#include "base/seeds.h"
 #include "lockstep/random.h"
 
 #define MEMBERS 5
 #define LIVES   64
 #define FAULTS  12
-#ifndef SEEDS
-#define SEEDS 150
-#endif
 
 struct cluster;
 
@@ -381,10 +379,8 @@ static const struct ls_network_path bad = {.delay_ns = 5 * LS_NS_PER_MS,
 
 static void sweep(enum ls_topology topology, void (*body)(struct net *net))
 {
-    const char *first = getenv("SEED"), *count = getenv("SEEDS");
-    const uint64_t from = first != NULL ? strtoull(first, NULL, 10) : 1;
-    const uint64_t n = count != NULL ? strtoull(count, NULL, 10) : SEEDS;
-    for (uint64_t seed = from; seed < from + n; seed++)
+    const struct seeds seeds = seeds_of(150);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
         run(seed, topology,
             seed % 3 == 0   ? NULL
             : seed % 3 == 1 ? &slow

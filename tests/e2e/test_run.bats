@@ -34,6 +34,7 @@ summary() {
     [ "$(ls -A)" = out ]
 }
 
+# bats test_tags=slow
 @test "a seed gives the same figures and weights again, also as threads" {
     summary --out a
     local first
@@ -46,6 +47,7 @@ summary() {
     cmp a/policy.msgpack c/policy.msgpack
 }
 
+# bats test_tags=slow
 @test "stacks and loaders change nothing of the result" {
     summary --out a --set learner.passes=2
     summary --out b --set learner.passes=2 --set learner.stacks=3 \
@@ -53,6 +55,7 @@ summary() {
     cmp a/policy.msgpack b/policy.msgpack
 }
 
+# bats test_tags=slow
 @test "several devices learn, and the same from the same seed" {
     summary --out a --set "learner.device=[cpu, cpu, cpu]"
     [ "$(field solved)" = true ]
@@ -77,6 +80,7 @@ summary() {
     grep -Eq ",\"timing_breakdown\":\{$times\}\}\}," <<<"$line"
 }
 
+# bats test_tags=slow
 @test "another seed gives other figures" {
     summary --seed 0
     local first
@@ -85,6 +89,7 @@ summary() {
     [ "$(figures)" != "$first" ]
 }
 
+# bats test_tags=slow
 @test "topology and transport change nothing of the result" {
     summary
     local first way
@@ -101,8 +106,10 @@ summary() {
     [ "$(figures)" = "$first" ]
 }
 
+# Over sockets of its own: a node of another job may look for one of its own at
+# a port that is this job's by now, and be refused.
 @test "nothing is lost and nothing refused" {
-    summary
+    summary --set world.transport=ipc
     [ "$(field losses)" = 0 ]
     [ "$(field refused)" = 0 ]
 }

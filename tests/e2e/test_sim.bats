@@ -1,5 +1,6 @@
 # The whole cluster in one thread: the same from the same seed, right under every
 # fault, and a sweep that finds what is wrong.
+# bats file_tags=simulated
 load helpers
 load sweeps
 
@@ -31,6 +32,7 @@ setup() {
     done
 }
 
+# bats test_tags=slow
 @test "cartpole is solved in a simulation, with the weights of any other run" {
     local i
     for i in a b; do
@@ -156,6 +158,7 @@ setup() {
     says "#1 "
 }
 
+# bats test_tags=slow
 @test "a simulated run starts killed nodes again, the same way each time" {
     local i
     printf 'script:\n  - {at: 0.002, kill: 2}\n  - {at: 0.1, kill: 3}\n' >k.yaml

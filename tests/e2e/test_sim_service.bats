@@ -1,5 +1,6 @@
 # A service cluster in one thread: no work is done twice, none is lost, and no
 # call is left open, whatever goes wrong.
+# bats file_tags=simulated
 load helpers
 load sweeps
 
@@ -98,6 +99,7 @@ above() {
     found from-scratch
 }
 
+# bats test_tags=slow
 @test "a learner that was replaced and still commits is found out" {
     found no-fencing "$SOURCE_DIR/configs/faults/storm.yaml" 150
 }

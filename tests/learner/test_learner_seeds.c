@@ -1,9 +1,10 @@
 /* Learners of any shape, with loads and passes that take any time, loaders that
- * die and stops at any moment: SEEDS runs from SEED on (1000 from 1). */
+ * die and stops at any moment. */
 #include "trainer.h"
 
 #include <stdio.h>
 
+#include "base/seeds.h"
 #include "base/simulated.h"
 
 enum { N_STACKS_MAX = 4, N_PRODUCERS_MAX = 3, N_EACH_MAX = 8 };
@@ -333,10 +334,8 @@ static void run_seed(uint64_t seed)
 static void no_schedule_breaks_a_learner(void **state)
 {
     (void)state;
-    const char *const first = getenv("SEED"), *const count = getenv("SEEDS");
-    const uint64_t from = first != NULL ? strtoull(first, NULL, 10) : 1;
-    const uint64_t n = count != NULL ? strtoull(count, NULL, 10) : 1000;
-    for (uint64_t seed = from; seed < from + n; seed++)
+    const struct seeds seeds = seeds_of(1000);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
         run_seed(seed);
 }
 

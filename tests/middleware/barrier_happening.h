@@ -36,7 +36,7 @@ struct plan {
     int64_t late;    /* start, up to */
     unsigned crashes;
     bool restart;     /* who crashed comes back as a new life */
-    bool false_lost;  /* once somebody is wrongly held for lost */
+    bool false_lost;  /* once somebody is wrongly declared lost */
     unsigned aborts;  /* in all */
     bool retry;       /* go on after an error; else it is the last wait */
     int64_t deadline; /* of each wait; 0: none */

@@ -3,6 +3,7 @@
 #define BARRIER_PLAY_H
 
 #include "barrier_world.h"
+#include "base/seeds.h"
 
 static inline void destroy_world(struct world *world)
 {
@@ -90,18 +91,11 @@ static inline int64_t play(struct world *world, const struct plan *plan,
     return world->now;
 }
 
-/* LOCKSTEP_SEEDS=20 plays twenty times as many. */
-static inline uint64_t factor(void)
-{
-    const char *text = getenv("LOCKSTEP_SEEDS");
-    return text == NULL ? 1 : strtoull(text, NULL, 10);
-}
-
 static inline void play_all(struct plan plan, uint64_t n_seeds)
 {
     static struct world world;
-    n_seeds *= factor();
-    for (uint64_t seed = 1; seed <= n_seeds; seed++) {
+    const struct seeds seeds = seeds_of(n_seeds);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         plan.n = plan.fanout > 0 ? 5 + seed % 5 : 2 + seed % 8;
         play(&world, &plan, seed);
         if (world.violation[0] != '\0')

@@ -3,7 +3,7 @@
  *
  * What is checked while it runs: nobody leaves an epoch before everyone it
  * counts has entered it; all who leave an epoch see the same flags, those of
- * all; and, unless somebody is held for lost who is not, or gives up of its own
+ * all; and, unless somebody is declared lost who is not, or gives up of its own
  * accord, nobody leaves an epoch that another fails. The first violation is
  * kept as a text. */
 #ifndef BARRIER_WORLD_H

@@ -2,12 +2,12 @@
  * schedules: the waits of all others go on. */
 #include "barrier_play.h"
 
-/* Unless somebody is wrongly held for lost, no wait fails. */
+/* Unless somebody is wrongly declared lost, no wait fails. */
 static void play_without_failure(struct plan plan, uint64_t n_seeds)
 {
     static struct world world;
-    n_seeds *= factor();
-    for (uint64_t seed = 1; seed <= n_seeds; seed++) {
+    const struct seeds seeds = seeds_of(n_seeds);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         plan.n = plan.fanout > 0 ? 5 + seed % 5 : 2 + seed % 8;
         play(&world, &plan, seed);
         if (world.violation[0] != '\0')

@@ -10,16 +10,10 @@
 
 #include <cmocka.h>
 
+#include "base/seeds.h"
 #include "core_world.h"
 
-/* LOCKSTEP_SEEDS=20 runs twenty times as many; LOCKSTEP_CORE_SEED=7 begins with
- * seed 7, and LOCKSTEP_CORE_TRACE=1 shows what the coordinator says. */
-static int64_t schedules(void)
-{
-    const char *times = getenv("LOCKSTEP_SEEDS");
-    return times == NULL ? 100 : 100 * atoll(times);
-}
-
+/* LOCKSTEP_CORE_TRACE=1 shows what the coordinator says. */
 static int64_t split = 1;
 static bool any_options;
 
@@ -48,10 +42,9 @@ static void choose_options(struct world *world)
 static void sweep(const struct world_faults *faults, double stop_value)
 {
     static struct world world;
-    const char *from = getenv("LOCKSTEP_CORE_SEED");
-    const int64_t first = from == NULL ? 0 : atoll(from);
-    for (int64_t seed = first; seed < first + schedules(); seed++) {
-        world_create(&world, (uint64_t)seed, 2, 3);
+    const struct seeds seeds = seeds_of(100);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
+        world_create(&world, seed, 2, 3);
         world.faults = *faults;
         world.value_per_version = 10;
         world.options.stop_value = stop_value;

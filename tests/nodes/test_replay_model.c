@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
+#include "base/seeds.h"
 #include "lockstep/random.h"
 
-#define N_SEEDS   3000
 #define N_ACTIONS 200
 #define MAX_ITEMS 12
 #define MAX_LENT  4096
@@ -304,7 +304,8 @@ static void test_it_does_what_the_model_does_over_many_seeds(void **s)
 {
     (void)s;
     static struct pair pair;
-    for (uint64_t seed = 0; seed < N_SEEDS; seed++) {
+    const struct seeds seeds = seeds_of(3000);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         memset(&pair, 0, sizeof pair);
         ls_rng_seed(&pair.rng, seed, 1);
         pair.model.options = draw_options(&pair.rng);

@@ -2,12 +2,10 @@
  * other, closes them at any time, and is killed and begun again; members stand
  * still, some for so long that they are taken for dead; all drawn from a seed.
  * Nothing of a work outlives its close, no iteration is done or committed
- * twice, and no call is left open. SEED and SEEDS: from which, and how many. */
+ * twice, and no call is left open. */
 #include "service_talk.h"
 
-#ifndef SEEDS
-#define SEEDS 200
-#endif
+#include "base/seeds.h"
 
 static ls_host *new_host(struct sweep *sweep, const char *name)
 {
@@ -129,19 +127,17 @@ static void one_seed(uint64_t seed, int64_t totals[5])
 
 static void nothing_of_a_work_outlives_its_close(void **state)
 {
-    const char *first = getenv("SEED"), *count = getenv("SEEDS");
-    const uint64_t from = first != NULL ? strtoull(first, NULL, 10) : 1;
-    const uint64_t n = count != NULL ? strtoull(count, NULL, 10) : SEEDS;
+    const struct seeds seeds = seeds_of(200);
     int64_t totals[5] = {0};
     (void)state;
-    for (uint64_t seed = from; seed < from + n; seed++)
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
         one_seed(seed, totals);
     print_message("%lld works, %lld iterations, %lld taken over, %lld ended "
                   "early, %lld members taken for dead\n",
                   (long long)totals[0], (long long)totals[1],
                   (long long)totals[2], (long long)totals[3],
                   (long long)totals[4]);
-    for (size_t i = 0; i < 5 && n >= 40; i++)
+    for (size_t i = 0; i < 5 && seeds.end - seeds.first >= 40; i++)
         assert_true(totals[i] > 0);
 }
 

@@ -11,13 +11,13 @@
 
 #include <cmocka.h>
 
+#include "base/seeds.h"
 #include "lockstep/log.h"
 #include "lockstep/network.h"
 #include "nodes/folder_fixture.h"
 #include "store_bus.h"
 #include "store_home.h"
 
-#define N_SEEDS    40
 #define N_CLIENTS  3
 #define N_FAULTS   8
 #define WAIT_MS    3000
@@ -428,20 +428,13 @@ static void run(const char *folder, uint64_t seed, uint64_t *n_put,
     remove_kept(folder);
 }
 
-static uint64_t number_of(const char *variable, uint64_t otherwise)
-{
-    const char *text = getenv(variable);
-    return text != NULL ? strtoull(text, NULL, 10) : otherwise;
-}
-
 static void test_it_keeps_its_promises_whatever_fails(void **state)
 {
     const struct place *place = *state;
-    const uint64_t first = number_of("SEED", 0);
-    const uint64_t n = number_of("SEEDS", getenv("SEED") != NULL ? 1 : N_SEEDS);
+    const struct seeds seeds = seeds_of(40);
     uint64_t n_put = 0, n_got = 0;
-    for (uint64_t i = 0; i < n; i++)
-        run(place->folder, first + i, &n_put, &n_got);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
+        run(place->folder, seed, &n_put, &n_got);
     print_message("%llu puts, %llu gets\n", (unsigned long long)n_put,
                   (unsigned long long)n_got);
     assert_true(n_put > N_CLIENTS && n_got > 0);
