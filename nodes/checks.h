@@ -8,13 +8,13 @@
  *            whom a deadline names, and who counts whom, are each one's own
  *   bound    no wait lasts longer than its deadline
  *   events   a reliable event is got once and in order, and missed only by one
- *            that its sender held for lost, or that held the sender for it
+ *            that its sender declared lost, or that declared the sender lost
  *   queues   what is under way in the network stays below a bound
  *   end      after the run nothing is under way, and every connection closed
  *
- * "all" can hold only where nobody is held for lost who lives: two sides of a
+ * "all" can hold only where nobody is declared lost who lives: two sides of a
  * cut that lasts longer than silence_ms decide each for itself, and so does who
- * was paused for so long. So an epoch during which somebody was held for lost
+ * was paused for so long. So an epoch during which somebody was declared lost
  * by mistake is excused from it. From "early" nothing is excused, but that one
  * who waits was sent on to a later epoch by such a mistake.
  *
@@ -40,7 +40,7 @@ struct checks_figures {
     uint64_t leaves;   /* of all members */
     uint64_t failures; /* waits that failed */
     uint64_t events;   /* got */
-    uint64_t mistakes; /* living nodes that somebody held for lost */
+    uint64_t mistakes; /* living nodes that somebody declared lost */
     uint64_t excused;  /* breaks of a promise that a mistake explains */
 
     /* Of services. */

@@ -47,7 +47,7 @@ static enum share best_share(const checks *self, size_t index,
 }
 
 /* It waits, so it must be in the epoch that the leaver has left. (One that is
- * held for lost by mistake may be sent on to a later one, in the same wait.) */
+ * declared lost by mistake may be sent on to a later one, in the same wait.) */
 static void owe(struct member_life *member, const struct member_life *leaver,
                 uint64_t epoch)
 {

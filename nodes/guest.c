@@ -20,11 +20,8 @@ struct invitation {
 
 static bool is_taken(const struct plan *plan, uint32_t id)
 {
-    for (size_t i = 0; i < plan->n_nodes; i++) {
-        if (plan->nodes[i].id == id)
-            return true;
-    }
-    return false;
+    size_t index;
+    return plan_find(plan, id, &index) == LS_OK;
 }
 
 /* An id that no node of the plan has. Two guests that have the same are told

@@ -73,7 +73,7 @@ static void print_mistakes(const struct checks_figures *sum)
 {
     char text[160];
     (void)snprintf(text, sizeof text,
-                   "%s living nodes were held for lost, which explains %s "
+                   "%s living nodes were declared lost, which explains %s "
                    "breaks of a promise",
                    render_count((int64_t)sum->mistakes).text,
                    render_count((int64_t)sum->excused).text);

@@ -12,7 +12,7 @@
  * whoever is asked about an epoch that is behind it answers.
  *
  *   -DN=3|4 -DE=1|2  nodes; epochs
- *   -DCRASH=n        up to n nodes crash, and are held for lost after that
+ *   -DCRASH=n        up to n nodes crash, and are declared lost after that
  *   -DWHO=set        of these (bits): those who do not lead are alike
  *   -DFALSE_LOSS     one node holds one other for lost that lives
  *   -DQUIT           a node may give up by itself before it is READY

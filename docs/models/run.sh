@@ -33,7 +33,7 @@ check 'one gives up' holds safety -DE=2 -DQUIT
 check 'one gives up, one crash, all end' holds ends -DQUIT -DCRASH=1
 check 'who is done exits' holds safety -DE=2 -DEXIT -DCRASH=1
 check 'who is done exits, all end' holds ends -DE=2 -DEXIT -DCRASH=1
-check 'one is held for lost that is not' holds safety -DE=2 -DFALSE_LOSS -DCRASH=1
+check 'one is declared lost that is not' holds safety -DE=2 -DFALSE_LOSS -DCRASH=1
 check 'four nodes' holds safety -DN=4
 check 'four nodes, the leader crashes' holds safety -DN=4 -DCRASH=1 -DWHO=1
 

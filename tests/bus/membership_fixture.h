@@ -250,7 +250,7 @@ static inline void hears_list(struct machine *a, uint32_t from,
     struct member *member = of(a, from);
     bool listed_me = false;
     member->heard_at = a->now;
-    assert_ok(membership_heartbeat(&a->m, member, ++a->heartbeats));
+    assert_ok(membership_heartbeat(member, ++a->heartbeats));
     for (size_t i = 0; i < n; i++) {
         struct wire_member listed = {.id = list[i].id,
                                      .incarnation = list[i].life,

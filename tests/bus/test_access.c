@@ -9,7 +9,7 @@ static void test_everyone_is_let_in_until_something_is_said(void **state)
 {
     (void)state;
     ls_security *security = none();
-    assert_true(credentials_admits(security, "10.0.0.1"));
+    assert_true(credentials_admits(security, "192.0.2.1"));
     assert_true(credentials_admits(security, ""));
     assert_true(credentials_admits(security, "no address"));
     ls_security_destroy(&security);
@@ -19,12 +19,12 @@ static void test_denied_is_denied(void **state)
 {
     (void)state;
     ls_security *security = plain(0);
-    assert_int_equal(ls_security_deny(security, "10.0.0.1"), LS_OK);
-    assert_false(credentials_admits(security, "10.0.0.1"));
-    assert_true(credentials_admits(security, "10.0.0.2"));
+    assert_int_equal(ls_security_deny(security, "192.0.2.1"), LS_OK);
+    assert_false(credentials_admits(security, "192.0.2.1"));
+    assert_true(credentials_admits(security, "192.0.2.2"));
     assert_true(credentials_admits(security, ""));
-    assert_int_equal(ls_security_allow(security, "10.0.0.1"), LS_OK);
-    assert_false(credentials_admits(security, "10.0.0.1"));
+    assert_int_equal(ls_security_allow(security, "192.0.2.1"), LS_OK);
+    assert_false(credentials_admits(security, "192.0.2.1"));
     ls_security_destroy(&security);
 }
 
@@ -32,14 +32,14 @@ static void test_once_something_is_allowed_all_else_is_denied(void **state)
 {
     (void)state;
     ls_security *security = none();
-    assert_int_equal(ls_security_allow(security, "10.0.0.1"), LS_OK);
-    assert_true(credentials_admits(security, "10.0.0.1"));
-    assert_false(credentials_admits(security, "10.0.0.2"));
+    assert_int_equal(ls_security_allow(security, "192.0.2.1"), LS_OK);
+    assert_true(credentials_admits(security, "192.0.2.1"));
+    assert_false(credentials_admits(security, "192.0.2.2"));
     assert_false(credentials_admits(security, ""));
     assert_false(credentials_admits(security, "no address"));
     assert_int_equal(ls_security_allow(security, ""), LS_OK);
     assert_true(credentials_admits(security, ""));
-    assert_int_equal(ls_security_allow(security, "10.0.0.1"),
+    assert_int_equal(ls_security_allow(security, "192.0.2.1"),
                      LS_OK); /* again */
     ls_security_destroy(&security);
 }
@@ -49,12 +49,12 @@ static void test_one_address_in_several_forms_is_one(void **state)
     (void)state;
     ls_security *security = none();
     assert_int_equal(ls_security_allow(security, "FD00:0:0::7"), LS_OK);
-    assert_int_equal(ls_security_allow(security, "::ffff:10.0.0.1"), LS_OK);
+    assert_int_equal(ls_security_allow(security, "::ffff:192.0.2.1"), LS_OK);
     assert_true(credentials_admits(security, "fd00::7"));
     assert_true(credentials_admits(security, "fd00::7%eth0"));
-    assert_true(credentials_admits(security, "10.0.0.1"));
-    assert_int_equal(ls_security_deny(security, "10.0.0.1"), LS_OK);
-    assert_false(credentials_admits(security, "::ffff:10.0.0.1"));
+    assert_true(credentials_admits(security, "192.0.2.1"));
+    assert_int_equal(ls_security_deny(security, "192.0.2.1"), LS_OK);
+    assert_false(credentials_admits(security, "::ffff:192.0.2.1"));
     ls_security_destroy(&security);
 }
 
@@ -65,10 +65,10 @@ static void test_what_is_no_address_is_refused(void **state)
     static const char *const bad[] = {
         "localhost",
         "10.0.0",
-        "10.0.0.1:21500",
-        "10.0.0.0/8",
+        "192.0.2.1:21500",
+        "192.0.2.0/8",
         "[::1]",
-        "tcp://10.0.0.1",
+        "tcp://192.0.2.1",
         "%eth0",
         "1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc:dddd"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -76,7 +76,7 @@ static void test_what_is_no_address_is_refused(void **state)
         failed(ls_security_deny(security, bad[i]), LS_EINVAL, bad[i]);
     }
     failed(ls_security_allow(security, NULL), LS_EINVAL, "no IPv4");
-    assert_true(credentials_admits(security, "10.0.0.1"));
+    assert_true(credentials_admits(security, "192.0.2.1"));
     ls_security_destroy(&security);
 }
 

@@ -317,9 +317,9 @@ static void use(void *arg)
             credentials_sign(security, "x", 1, signature) != LS_OK ||
             !credentials_signed(security, OWN, "x", 1, signature) ||
             !credentials_suits(security, 4, "any", "any") ||
-            ls_security_allow(security, "10.0.0.1") != LS_OK ||
-            ls_security_deny(security, "10.0.0.2") != LS_OK ||
-            credentials_admits(security, "10.0.0.2"))
+            ls_security_allow(security, "192.0.2.1") != LS_OK ||
+            ls_security_deny(security, "192.0.2.2") != LS_OK ||
+            credentials_admits(security, "192.0.2.2"))
             abort();
         if (credentials_check_curve(security, pair->key, &id, &enrolment) ==
                 LS_OK &&

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/seeds.h"
 #include "lockstep/log.h"
 #include "lockstep/random.h"
 #include "membership.h"
@@ -479,7 +480,7 @@ static void read_beat(struct node *node, struct member *from,
                       const struct letter *letter)
 {
     bool listed_me = false;
-    if (membership_heartbeat(&node->m, from, letter->number) != LS_OK)
+    if (membership_heartbeat(from, letter->number) != LS_OK)
         return;
     for (size_t i = 0; i < letter->n; i++) {
         struct wire_member listed = {.id = letter->list[i].id,
@@ -899,10 +900,8 @@ static void calm(uint64_t seed)
 
 static void sweep(uint64_t n, void (*body)(uint64_t seed))
 {
-    const char *first = getenv("SEED"), *times = getenv("LOCKSTEP_SEEDS");
-    const uint64_t from = first != NULL ? strtoull(first, NULL, 10) : 1;
-    n *= times != NULL ? strtoull(times, NULL, 10) : 1;
-    for (uint64_t seed = from; seed < from + (first != NULL ? 1 : n); seed++)
+    const struct seeds seeds = seeds_of(n);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
         body(seed);
 }
 

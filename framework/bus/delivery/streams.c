@@ -390,8 +390,7 @@ int streams_message(ls_node *node, struct peer *origin,
                     bool *kept)
 {
     struct peer_streams *streams = &origin->streams;
-    const size_t size =
-        header->data != NULL ? header->size : message->tail_size;
+    const size_t size = bus_payload_size(message, header);
     *kept = false;
     if (header->to_incarnation != node->incarnation)
         return LS_OK; /* for an earlier life of this node */

@@ -136,10 +136,9 @@ static struct member *add(struct membership *m, uint32_t id)
 }
 
 struct member *membership_note(struct membership *m, uint32_t id,
-                               uint64_t incarnation, int64_t now)
+                               uint64_t incarnation)
 {
     struct member *member = membership_find(m, id);
-    (void)now;
     if (member != NULL && member->incarnation == incarnation)
         return member;
     if (member != NULL &&

@@ -204,7 +204,7 @@ struct member *membership_find(const struct membership *m, uint32_t id);
 /* The member of this id in this life, made if need be. NULL: another life of
  * it is there, this one has ended, or there is no room for more. */
 struct member *membership_note(struct membership *m, uint32_t id,
-                               uint64_t incarnation, int64_t now);
+                               uint64_t incarnation);
 /* Do what follows from a change, which the life of a member has told. */
 void membership_apply(struct membership *m, struct member *member,
                       enum member_change change, int64_t now);
@@ -252,8 +252,7 @@ int membership_origin(struct membership *m, struct member *peer,
 
 /* A heartbeat of this member, in number; LS_ENOENT: overtaken. Then its list,
  * one by one, and its end. */
-int membership_heartbeat(struct membership *m, struct member *from,
-                         uint64_t number);
+int membership_heartbeat(struct member *from, uint64_t number);
 void membership_listed(struct membership *m, struct member *from,
                        const struct wire_member *listed, int64_t now);
 void membership_list_ends(struct membership *m, struct member *from,

@@ -20,7 +20,7 @@ void membership_replace(struct membership *m, struct member *member,
                         uint64_t incarnation, int64_t now);
 /* Another node has this node's id: what to do about it, and why. */
 int membership_own_id(struct membership *m, uint64_t incarnation,
-                      const char *endpoint, int64_t now);
+                      const char *endpoint);
 void membership_want_rejoin(struct membership *m, const char *text);
 /* Why it is no member, to one that is here. */
 void membership_tell(struct membership *m, struct member *member);

@@ -71,9 +71,8 @@ static int check_world(const struct membership *m,
 }
 
 int membership_own_id(struct membership *m, uint64_t incarnation,
-                      const char *endpoint, int64_t now)
+                      const char *endpoint)
 {
-    (void)now;
     (void)ls_error(LS_EEXIST,
                    "node id %u is taken: %s has it, and so has %s; give each "
                    "node its own id",
@@ -286,11 +285,11 @@ int membership_present(struct membership *m, const struct speaker *by,
     if (p->id == m->options.id)
         return p->incarnation == m->incarnation
                    ? LS_OK
-                   : membership_own_id(m, p->incarnation, p->endpoint, now);
+                   : membership_own_id(m, p->incarnation, p->endpoint);
     struct member *member = membership_find(m, p->id);
     if (member != NULL && member->incarnation != p->incarnation)
         return other_life(m, member, p, by->connection, now);
-    member = membership_note(m, p->id, p->incarnation, now);
+    member = membership_note(m, p->id, p->incarnation);
     if (member == NULL)
         return ls_error(LS_ELIMIT, "no room to note node %u", p->id);
     return appears(m, member, p, by->connection, now);

@@ -58,9 +58,8 @@ int membership_answers(struct membership *m, const struct answer *answer,
                         "of that one",
                         answer->id, answer->as);
     if (answer->id == m->options.id)
-        return membership_own_id(m, answer->incarnation, answer->endpoint, now);
-    struct member *member =
-        membership_note(m, answer->id, answer->incarnation, now);
+        return membership_own_id(m, answer->incarnation, answer->endpoint);
+    struct member *member = membership_note(m, answer->id, answer->incarnation);
     if (member == NULL && (member = membership_find(m, answer->id)) == NULL)
         return ls_error(LS_ELIMIT, "no room to note node %u", answer->id);
     const int status = settle_life(m, member, answer->incarnation,
@@ -110,10 +109,8 @@ int membership_origin(struct membership *m, struct member *peer,
 
 /* ---- of themselves ----------------------------------------------------- */
 
-int membership_heartbeat(struct membership *m, struct member *from,
-                         uint64_t number)
+int membership_heartbeat(struct member *from, uint64_t number)
 {
-    (void)m;
     if (number <= from->heartbeats)
         return ls_error(LS_ENOENT, "overtaken by a newer one");
     from->heartbeats = number;

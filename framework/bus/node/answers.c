@@ -173,7 +173,8 @@ void answer_read(ls_node *node, struct link *link,
         return;
     if (header->kind != WIRE_KIND_PROOF) {
         /* What was published before the proof was: it is nobody's yet. */
-        atomic_fetch_add_explicit(&node->unproved, 1, memory_order_relaxed);
+        if (header->kind != WIRE_KIND_HEARTBEAT)
+            atomic_fetch_add_explicit(&node->early, 1, memory_order_relaxed);
         return;
     }
     if (header->job != node->job_hash) {

@@ -67,6 +67,12 @@ void bus_refuse_member(ls_node *node, const struct member *member,
     transport_unlock(node->transport);
 }
 
+size_t bus_payload_size(const struct message *message,
+                        const struct wire_header *header)
+{
+    return header->data != NULL ? header->size : message->tail_size;
+}
+
 bool bus_payload(const struct message *message,
                  const struct wire_header *header, const uint8_t **data,
                  size_t *size)
@@ -74,7 +80,7 @@ bool bus_payload(const struct message *message,
     if (message->n_frames != (header->data != NULL ? 1u : 2u))
         return false;
     *data = header->data != NULL ? header->data : message->tail;
-    *size = header->data != NULL ? header->size : message->tail_size;
+    *size = bus_payload_size(message, header);
     return *size <= WIRE_CHUNK_BYTES;
 }
 

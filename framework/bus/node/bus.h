@@ -280,11 +280,14 @@ struct ls_node {
     char error_text[LS_ERROR_TEXT_MAX];
     struct dispatch dispatch;
     atomic_uint_fast64_t emitted, handled, received, received_bytes, repeated;
-    atomic_uint_fast64_t early, unproved;
+    atomic_uint_fast64_t early;
 };
 
 /* bus.c: the loop, and what comes over links. */
 void bus_thread_main(void *node);
+/* Of a payload that is in the header or in the second frame. */
+size_t bus_payload_size(const struct message *message,
+                        const struct wire_header *header);
 /* The payload of a message; false: not as its header says. */
 bool bus_payload(const struct message *message,
                  const struct wire_header *header, const uint8_t **data,

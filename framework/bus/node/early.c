@@ -13,16 +13,10 @@ static bool is_event(const struct wire_header *header)
     return header->kind == WIRE_KIND_EVENT || header->kind == WIRE_KIND_CHUNK;
 }
 
-static size_t bytes_of(const struct message *message,
-                       const struct wire_header *header)
-{
-    return header->data != NULL ? header->size : message->tail_size;
-}
-
 bool early_keep(ls_node *node, struct peer *hub,
                 const struct wire_header *header, struct message *message)
 {
-    const size_t size = bytes_of(message, header);
+    const size_t size = bus_payload_size(message, header);
     const bool event = is_event(header);
     if ((event && (!hub->counts || !flow_may(node, hub, 1, size))) ||
         hub->early.n == EARLY_MAX ||
@@ -103,7 +97,7 @@ static void hand_on_of(ls_node *node, struct peer *hub)
         transport_lock(node->transport);
         struct peer *origin = ready_origin(node, hub, &header);
         if (origin != NULL)
-            let_go(node, hub, &header, bytes_of(message, &header));
+            let_go(node, hub, &header, bus_payload_size(message, &header));
         transport_unlock(node->transport);
         if (origin == NULL)
             message_list_append(&hub->early, message);
@@ -128,7 +122,7 @@ void early_drop(ls_node *node, struct peer *hub)
         bool inbox;
         atomic_fetch_add_explicit(&node->early, 1, memory_order_relaxed);
         if (read_again(message, &header, &to, &inbox))
-            let_go(node, hub, &header, bytes_of(message, &header));
+            let_go(node, hub, &header, bus_payload_size(message, &header));
         bus_drop(node, message);
     }
 }

@@ -79,8 +79,7 @@ int heartbeat_read(ls_node *node, struct peer *peer,
                         "it runs another configuration (%" PRIx64 ") than this "
                         "node (%" PRIx64 "); start all with the same file",
                         header->config_hash, node->options.config_hash);
-    if (membership_heartbeat(&node->world, &peer->member, header->sequence) !=
-        LS_OK)
+    if (membership_heartbeat(&peer->member, header->sequence) != LS_OK)
         return LS_OK;
     int status = wire_members_read(&cursor, header->data, header->size);
     if (status != LS_OK)

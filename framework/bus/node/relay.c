@@ -113,12 +113,6 @@ struct route {
     struct peer *one; /* the target of an inbox */
 };
 
-static size_t bytes_of(const struct message *message,
-                       const struct wire_header *header)
-{
-    return header->data != NULL ? header->size : message->tail_size;
-}
-
 static bool has_room(const struct peer *peer, size_t size, bool may_drop)
 {
     return may_drop && !peer->pace.slow ? flow_room(peer, size)
@@ -183,7 +177,7 @@ bool relay_message(ls_node *node, struct peer *from, struct message *message,
         route.targets = &route.one;
     if (route.n == 0)
         return false;
-    const size_t size = bytes_of(message, header);
+    const size_t size = bus_payload_size(message, header);
     if (from->relay.n == 0 && pass_on(node, &route, message, header, size))
         return false;
     message->held_bytes = size;

@@ -234,13 +234,6 @@ static struct connection *find_out(const struct sim_transport *t,
     return c;
 }
 
-static void cut(transport *base, uint64_t number)
-{
-    struct connection *c = find_out(sim_of(base), number);
-    if (c != NULL)
-        connection_break(c, "cut");
-}
-
 static void name(const transport *base, uint64_t number,
                  char out[TRANSPORT_NAME_MAX])
 {
@@ -303,7 +296,6 @@ const struct transport_ops transport_sim_ops = {
     .link_subscribe = sim_link_subscribe,
     .link_trust = sim_link_trust,
     .link_close = sim_link_close,
-    .cut = cut,
     .name = name,
     .allow = allow,
     .look = look,

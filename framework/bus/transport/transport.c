@@ -100,11 +100,6 @@ void transport_link_close(transport_link **link, bool linger)
 
 /* ---- those that connected here ----------------------------------------- */
 
-void transport_cut(transport *t, uint64_t connection)
-{
-    t->ops->cut(t, connection);
-}
-
 void transport_name(const transport *t, uint64_t connection,
                     char name[TRANSPORT_NAME_MAX])
 {

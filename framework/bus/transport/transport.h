@@ -120,8 +120,6 @@ void transport_link_close(transport_link **link, bool linger);
 
 /* ---- those that connected here; lock held ------------------------------ */
 
-/* End a connection. It may be made again at once. */
-void transport_cut(transport *t, uint64_t connection);
 /* Its address, for people: "" when it is not known. */
 void transport_name(const transport *t, uint64_t connection,
                     char name[TRANSPORT_NAME_MAX]);

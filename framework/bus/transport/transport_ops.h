@@ -36,7 +36,6 @@ struct transport_ops {
     /* Frees the link. */
     void (*link_close)(transport_link *link, bool linger);
 
-    void (*cut)(transport *t, uint64_t connection);
     void (*name)(const transport *t, uint64_t connection,
                  char name[TRANSPORT_NAME_MAX]);
     void (*allow)(transport *t, size_t bytes);

@@ -372,7 +372,6 @@ const struct transport_ops transport_zmq_ops = {
     .link_subscribe = transport_zmq_link_subscribe,
     .link_trust = transport_zmq_link_trust,
     .link_close = transport_zmq_link_close,
-    .cut = transport_zmq_cut,
     .name = transport_zmq_name,
     .allow = transport_zmq_allow,
     .look = transport_zmq_look,

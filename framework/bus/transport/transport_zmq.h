@@ -144,7 +144,6 @@ void transport_zmq_handler_join(struct zmq_handler **handler);
 /* Who sent this subscription. */
 struct speaker transport_zmq_speaker(struct zmq_transport *t, zmq_msg_t *frame,
                                      size_t topic_bytes);
-void transport_zmq_cut(transport *t, uint64_t connection);
 void transport_zmq_name(const transport *t, uint64_t connection,
                         char name[TRANSPORT_NAME_MAX]);
 void transport_zmq_allow(transport *t, size_t bytes);

@@ -197,13 +197,6 @@ void transport_zmq_tell_overfull(struct zmq_transport *t,
     t->n_overfull = 0;
 }
 
-void transport_zmq_cut(transport *base, uint64_t connection)
-{
-    struct zmq_inbound *in = find(zmq_of(base), connection);
-    if (in != NULL)
-        cut(in);
-}
-
 void transport_zmq_name(const transport *base, uint64_t connection,
                         char name[TRANSPORT_NAME_MAX])
 {
