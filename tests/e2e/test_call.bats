@@ -37,7 +37,7 @@ ends_solved() {
     last_line "$rest"
     [ "$(field solved)" = true ]
     [ "$(field losses)" = 0 ]
-    [ "$(field refused)" = 0 ]
+    [ "$(field refused)" = 0 ] || { echo "$line" >&2; return 1; }
     [ "$(ls -A out/job)" = policy.msgpack ]
 }
 

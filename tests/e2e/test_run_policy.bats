@@ -161,8 +161,9 @@ END
 }
 
 @test "who finds its port taken when it comes back gets another, uncounted" {
-    begin --set world.transport=tcp --set nodes.1.max_restarts=1 \
-        --set nodes.1.backoff_ms=2000
+    # where no other run looks for a port
+    begin --set world.transport=tcp --set world.ports=21900-21999 \
+        --set nodes.1.max_restarts=1 --set nodes.1.backoff_ms=2000
     local had=${endpoints[1]}
     kill -9 "${nodes[1]}"
     event run '"restarting"' '"node":1,' '"restart":1,'

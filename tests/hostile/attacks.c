@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,20 +105,22 @@ struct hammer {
     atomic_uint n;    /* connections */
 };
 
+static void knock(struct hammer *hammer)
+{
+    const int fd = raw_tcp(atomic_load(&hammer->port));
+    atomic_fetch_add(&hammer->n, 1);
+    if (fd < 0)
+        return;
+    (void)!send(fd, "\1", 1, MSG_NOSIGNAL);
+    (void)!send(fd, "\0\1\1", 1 + atomic_load(&hammer->n) % 3, MSG_NOSIGNAL);
+    (void)close(fd);
+}
+
 static void hammer(void *self)
 {
     struct hammer *hammer = self;
-    unsigned port;
-    while ((port = atomic_load(&hammer->port)) != 0) {
-        const int fd = raw_tcp(port);
-        atomic_fetch_add(&hammer->n, 1);
-        if (fd < 0)
-            continue;
-        (void)!send(fd, "\1", 1, MSG_NOSIGNAL);
-        (void)!send(fd, "\0\1\1", 1 + atomic_load(&hammer->n) % 3,
-                    MSG_NOSIGNAL);
-        (void)close(fd);
-    }
+    while (atomic_load(&hammer->port) != 0)
+        knock(hammer);
 }
 
 static void hammer_lives(struct siege *siege)
@@ -135,9 +136,8 @@ static void hammer_lives(struct siege *siege)
         (void)!ls_thread_spawn(ls_runtime_threads(), &threads[i], "hammer",
                                hammer, &work);
     for (int life = 1; life < LIVES && lives; life++) {
-        const unsigned until = atomic_load(&work.n) + 8;
-        while (atomic_load(&work.n) < until)
-            (void)poll(NULL, 0, 1);
+        for (int i = 0; i < 8; i++)
+            knock(&work);
         lives =
             write(process.in, "next\n", 5) == 5 && process_at(siege, &process);
         if (lives)

@@ -42,9 +42,14 @@ tidy_one() {
         return 0
     fi
     local known=(--extra-arg=-include
-        --extra-arg="$PWD/tests/house/analyzer.h")
+        --extra-arg="$PWD/tests/house/analyzer.h") bounded=() word
     [ "$file" != framework/base/status.c ] || known=() # defines them
-    said=$(clang-tidy --quiet -p "$build" "${known[@]}" "$file" 2>&1) ||
+    # A tenth of the paths that the analyzer would look at: a tenth of its time.
+    for word in -Xclang -analyzer-config -Xclang max-nodes=25000; do
+        bounded+=("--extra-arg=$word")
+    done
+    said=$(clang-tidy --quiet -p "$build" "${known[@]}" "${bounded[@]}" \
+        "$file" 2>&1) ||
         status=$?
     local findings
     findings=$(grep -E ': (warning|error): ' <<<"$said")
