@@ -409,6 +409,59 @@ static void test_garbage_over_tcp_is_cut_off(void **state)
     siege_end(siege);
 }
 
+/* Say this, hang up once that is answered with READY or the end, and wait until
+ * the node has hung up too. */
+static void say_and_hang_up(const struct siege *siege, const void *bytes,
+                            size_t size)
+{
+    char answer[256] = "";
+    size_t used = 0;
+    ssize_t n;
+    const int fd = raw_tcp(ls_node_endpoint(siege->node));
+    assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), size);
+    do {
+        n = recv(fd, answer + used, sizeof answer - 1 - used, 0);
+        used += n > 0 ? (size_t)n : 0;
+    } while (n > 0 && (used < 72 || memcmp(answer + 67, "READY", 5) != 0));
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    while (n > 0)
+        n = recv(fd, answer, sizeof answer, 0);
+    close(fd);
+}
+
+static void count_strangers(void *self, const char *line)
+{
+    if (strstr(line, "does not speak as a member does") != NULL)
+        counter_add(self, 1);
+}
+
+/* A guest may leave while it comes: that is no offence. */
+static void test_who_hangs_up_before_it_subscribes_is_no_stranger(void **state)
+{
+    (void)state;
+    static const uint8_t greeting[64] = {0xff, 0,    0, 0, 0,   0,   0,   0,
+                                         1,    0x7f, 3, 0, 'N', 'U', 'L', 'L'};
+    static const uint8_t ready[] =
+        "\x04\x19\x05READY\x0bSocket-Type\0\0\0\3SUB";
+    uint8_t bytes[sizeof greeting + sizeof ready - 1];
+    struct counter strangers;
+    struct siege *siege = siege_start();
+    join_as_member(siege); /* it has subscribed, as all that stay do */
+    counter_init(&strangers);
+    ls_log_redirect(count_strangers, &strangers);
+    memcpy(bytes, greeting, sizeof greeting);
+    memcpy(bytes + sizeof greeting, ready, sizeof ready - 1);
+    for (int i = 0; i < 5; i++)
+        say_and_hang_up(siege, bytes, sizeof bytes);
+    assert_int_equal(refused(siege), 0);
+    say_and_hang_up(siege, "\1\0\1\1", 4); /* ZMTP 1.0 */
+    assert_reaches(&strangers, 1);
+    assert_int_equal(refused(siege), 1);
+    ls_log_redirect(NULL, NULL);
+    siege_end(siege);
+    counter_fini(&strangers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_figures_that_lie_are_harmless),
         cmocka_unit_test(test_chunks_that_make_no_whole_are_dropped),
         cmocka_unit_test(test_garbage_over_tcp_is_cut_off),
+        cmocka_unit_test(test_who_hangs_up_before_it_subscribes_is_no_stranger),
     };
     return cmocka_run_group_tests_name("hostile", tests, NULL, NULL);
 }

@@ -67,6 +67,7 @@ struct zmq_transport {
     void *monitor;
     struct zmq_accepted *accepted;
     size_t n_accepted;
+    size_t n_greeted; /* handshakes that succeeded, with those not ended */
     enum zmq_fault {
         ZMQ_FAULT_NONE,
         ZMQ_FAULT_PROTOCOL,

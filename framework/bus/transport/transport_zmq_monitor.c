@@ -5,9 +5,11 @@
  * libzmq tells of a connection by the descriptor when it is accepted and when
  * it ends, and of what was wrong in between without it; one thread of libzmq
  * tells all of it in order, so what was wrong is that of the connection that
- * ends next. Of a peer of ZMTP 1.0 or 2.0 it tells nothing but the end: it is
- * one that never subscribed. What the bus itself probes with connects and says
- * nothing, and whom the gate refuses it has counted: neither counts here.
+ * ends next. Of a peer of ZMTP 1.0 or 2.0 it tells nothing but the end: no
+ * handshake with it has succeeded. That of a guest that leaves while it comes
+ * has: so those are counted, against the connections that have subscribed.
+ * What the bus itself probes with connects and says nothing, and whom the gate
+ * refuses it has counted: neither counts here.
  * Source: zmq_socket_monitor(3). */
 #include "transport_zmq.h"
 
@@ -20,7 +22,7 @@
 #define EVENTS                                                                 \
     (ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED |          \
      ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |   \
-     ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+     ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
 
 struct zmq_accepted {
     int fd;
@@ -88,7 +90,7 @@ void transport_zmq_monitor_close(struct zmq_transport *t)
     t->monitor = NULL;
     free(t->accepted);
     t->accepted = NULL;
-    t->n_accepted = 0;
+    t->n_accepted = t->n_greeted = 0;
 }
 
 static struct zmq_accepted *find(struct zmq_transport *t, int fd)
@@ -114,15 +116,26 @@ static void accepted(struct zmq_transport *t, int fd)
     transport_zmq_peer_name(fd, one->name); /* it may be gone already */
 }
 
+/* Whether the handshake with one that has ended had succeeded. Lock held. */
+static bool had_greeted(struct zmq_transport *t, int fd)
+{
+    if (t->n_greeted < t->n_inbounds)
+        t->n_greeted = t->n_inbounds; /* one of them was mistaken for another */
+    if (!transport_zmq_inbound_ended(t, fd) && t->n_greeted == t->n_inbounds)
+        return false;
+    t->n_greeted--;
+    return true;
+}
+
 static void ended(struct zmq_transport *t, int fd,
                   const struct transport_events *events, void *self)
 {
     struct zmq_accepted *one = find(t, fd);
     transport_lock(&t->base);
-    const bool subscribed = transport_zmq_inbound_ended(t, fd);
+    const bool greeted = had_greeted(t, fd);
     transport_unlock(&t->base);
     if (t->fault == ZMQ_FAULT_PROTOCOL ||
-        (t->fault == ZMQ_FAULT_NONE && !subscribed))
+        (t->fault == ZMQ_FAULT_NONE && !greeted))
         events->refused(self, &(struct transport_refusal){
                                   .who = one != NULL ? one->name : "",
                                   .why = "it does not speak as a member does",
@@ -147,6 +160,8 @@ void transport_zmq_monitor_read(struct zmq_transport *t,
         else if (kind == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ||
                  kind == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
             t->fault = ZMQ_FAULT_OTHER;
+        else if (kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED)
+            t->n_greeted++;
         else if (kind == ZMQ_EVENT_DISCONNECTED)
             ended(t, value, events, self);
 }
