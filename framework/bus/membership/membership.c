@@ -21,6 +21,7 @@ void membership_fini(struct membership *m,
     for (size_t i = 0; i < m->n; i++) {
         fn(m->self, m->at[i]);
         free(m->at[i]->has);
+        free(m->at[i]->rival);
         free(m->at[i]);
     }
     free(m->at);

@@ -73,8 +73,8 @@ struct member {
     enum probe_state probe; /* whether somebody listens at its endpoint */
     int64_t probe_at;       /* not before */
     int64_t probe_every;
-    uint64_t heartbeats;        /* the number of its last */
-    struct wire_presence rival; /* another with this id, if n_rival != 0 */
+    uint64_t heartbeats;         /* the number of its last */
+    struct wire_presence *rival; /* own; another with this id: n_rival != 0 */
     uint64_t rival_connection;
     unsigned n_rival;
     int64_t rival_at;

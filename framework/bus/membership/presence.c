@@ -1,6 +1,7 @@
 /* Presences: who came, who went, and who may have an id when two want it. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "membership_inside.h"
@@ -189,7 +190,7 @@ static int appears(struct membership *m, struct member *member,
 static void rival_appears(struct membership *m, struct member *member,
                           unsigned n, int64_t now)
 {
-    const struct wire_presence rival = member->rival;
+    const struct wire_presence rival = *member->rival;
     const uint64_t connection = member->rival_connection;
     if (rival.incarnation != member->incarnation) {
         member->n_rival = n;
@@ -212,7 +213,8 @@ void membership_replace(struct membership *m, struct member *member,
      * life before will be taken back. */
     for (size_t i = 0; i < MEMBERSHIP_SHOWINGS; i++)
         member->showings[i].link = kept[i].n != 0 ? kept[i].link : 0;
-    rival_appears(m, member, n_rival, now);
+    if (n_rival != 0)
+        rival_appears(m, member, n_rival, now);
 }
 
 /* Two want one id. Whether the one that has it still runs is asked of its
@@ -222,12 +224,15 @@ static int compete(struct member *member, const struct wire_presence *p,
 {
     (void)ls_error(LS_EEXIST, "node id %u is taken by %s; %s wants it too",
                    p->id, member->endpoint, p->endpoint);
-    if (member->n_rival != 0 && member->rival.link == p->link &&
-        member->rival.incarnation == p->incarnation) {
+    if (member->n_rival != 0 && member->rival->link == p->link &&
+        member->rival->incarnation == p->incarnation) {
         member->n_rival++;
         return LS_EEXIST;
     }
-    member->rival = *p;
+    if (member->rival == NULL &&
+        (member->rival = malloc(sizeof *member->rival)) == NULL)
+        return LS_EEXIST; /* it comes again with its next connection */
+    *member->rival = *p;
     member->rival_connection = connection;
     member->n_rival = 1;
     member->rival_at = now;
@@ -312,9 +317,9 @@ void membership_admit_rival(struct membership *m, struct member *member,
     if (member->n_rival == 0 || member_is_alive(member))
         return;
     const unsigned n = member->n_rival;
-    const bool ended = member_ended_as(member, member->rival.incarnation);
+    const bool ended = member_ended_as(member, member->rival->incarnation);
     member->n_rival = 0;
-    membership_begin_life(m, member, member->rival.incarnation);
+    membership_begin_life(m, member, member->rival->incarnation);
     if (ended) /* it is there, and told so, until it is another */
         (void)member_is_lost(member, LS_ELOST);
     rival_appears(m, member, n, now);
@@ -353,8 +358,8 @@ int membership_absent(struct membership *m, const struct speaker *by,
         return LS_OK;
     }
     if (member != NULL && member->n_rival != 0 &&
-        member->rival.link == p->link &&
-        member->rival.incarnation == p->incarnation) {
+        member->rival->link == p->link &&
+        member->rival->incarnation == p->incarnation) {
         member->n_rival--;
         return LS_OK;
     }

@@ -22,7 +22,7 @@ void membership_remind(struct membership *m, struct member *member, int64_t now)
 static bool succeeds(const struct member *member, uint64_t incarnation)
 {
     return member->n_present == 0 ||
-           (member->n_rival != 0 && member->rival.incarnation == incarnation);
+           (member->n_rival != 0 && member->rival->incarnation == incarnation);
 }
 
 /* The record that a life belongs to, which another life may have now. */
@@ -283,7 +283,8 @@ void membership_tell(struct membership *m, struct member *member)
         tell(m, member, LS_EUNREACHABLE, member->incarnation, "");
     /* The one that was there stays, once it has proved to be alive. */
     if (member->n_rival != 0 && member->heard_at > member->rival_at)
-        tell(m, member, LS_EEXIST, member->rival.incarnation, member->endpoint);
+        tell(m, member, LS_EEXIST, member->rival->incarnation,
+             member->endpoint);
 }
 
 void membership_announced(struct membership *m, int64_t now)

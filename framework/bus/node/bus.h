@@ -44,7 +44,7 @@ struct peer {
     /* By a hub, of a leaf: */
     bool relayed;         /* the others have been told of it */
     uint64_t config_hash; /* as its presence has it */
-    char signature[WIRE_SIGNATURE_MAX + 1];
+    char *signature;      /* own; and as that is signed; NULL: by nobody */
 
     /* Sending to it; under the lock. */
     struct account sent, limit, arrived;

@@ -256,6 +256,7 @@ static void free_peer(void *self, struct member *member)
     message_give_back(node->pool, &peer->relay);
     message_give_back(node->pool, &peer->early);
     streams_reset(node, peer, false);
+    free(peer->signature);
 }
 
 void ls_node_destroy(ls_node **node_p)

@@ -23,7 +23,8 @@ static size_t presence_topic(const ls_node *node, const struct link *link,
     memcpy(p.role, member->role, sizeof p.role);
     memcpy(p.labels, member->labels, sizeof p.labels);
     memcpy(p.endpoint, member->endpoint, sizeof p.endpoint);
-    memcpy(p.signature, leaf->signature, sizeof p.signature);
+    if (leaf->signature != NULL)
+        strcpy(p.signature, leaf->signature);
     return wire_presence_write(topic, &p);
 }
 

@@ -1,6 +1,7 @@
 /* What a peer subscribes to here: some of it says something. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bus.h"
@@ -74,7 +75,11 @@ static int present(ls_node *node, const struct speaker *by,
     struct peer *peer =
         node->hub && status == LS_OK ? world_find(node, p->id) : NULL;
     if (peer != NULL && peer->member.incarnation == p->incarnation) {
-        memcpy(peer->signature, p->signature, sizeof peer->signature);
+        char *signature = strdup(p->signature);
+        if (signature == NULL)
+            return ls_error(LS_ENOMEM, "the signature of node %u", p->id);
+        free(peer->signature);
+        peer->signature = signature;
         peer->config_hash = p->config_hash;
     }
     return status;
