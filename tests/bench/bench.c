@@ -38,8 +38,8 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-void bench_run(struct bench_figure *figures, size_t n,
-               const struct bench_options *options)
+void bench_measure(struct bench_figure *figures, size_t n,
+                   const struct bench_options *options)
 {
     const int n_rounds = options->n_rounds;
     for (size_t i = 0; i < n; i++)
@@ -47,7 +47,12 @@ void bench_run(struct bench_figure *figures, size_t n,
     for (int round = 0; round < n_rounds; round++)
         for (size_t i = 0; i < n; i++)
             figures[i].rounds[round] = figures[i].run(figures[i].self);
+}
 
+void bench_order(struct bench_figure *figures, size_t n,
+                 const struct bench_options *options)
+{
+    const int n_rounds = options->n_rounds;
     for (size_t i = 0; i < n; i++) {
         double *rounds = figures[i].rounds;
         qsort(rounds, (size_t)n_rounds, sizeof *rounds, compare);
@@ -56,6 +61,13 @@ void bench_run(struct bench_figure *figures, size_t n,
         figures[i].median =
             (rounds[(n_rounds - 1) / 2] + rounds[n_rounds / 2]) / 2;
     }
+}
+
+void bench_run(struct bench_figure *figures, size_t n,
+               const struct bench_options *options)
+{
+    bench_measure(figures, n, options);
+    bench_order(figures, n, options);
 }
 
 void bench_print(const char *bench, const struct bench_figure *figures,

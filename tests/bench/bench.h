@@ -21,8 +21,7 @@ struct bench_figure {
     double (*run)(void *self); /* measures once; the figure, in its unit */
     void *self;
 
-    double rounds[BENCH_ROUNDS_MAX]; /* filled by bench_run(); in order of
-                                      * size afterwards */
+    double rounds[BENCH_ROUNDS_MAX]; /* by bench_run() in order of size */
     double median;
     double min;
     double max;
@@ -40,6 +39,12 @@ void bench_options_read(struct bench_options *options, int argc, char **argv);
 /* Run all figures, one after the other, round by round. */
 void bench_run(struct bench_figure *figures, size_t n,
                const struct bench_options *options);
+/* The same in two steps, for what is computed of rounds that belong together:
+ * measure, then put them in order and find the median. */
+void bench_measure(struct bench_figure *figures, size_t n,
+                   const struct bench_options *options);
+void bench_order(struct bench_figure *figures, size_t n,
+                 const struct bench_options *options);
 
 /* Print the table, or the lines. */
 void bench_print(const char *bench, const struct bench_figure *figures,
