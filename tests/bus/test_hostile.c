@@ -411,13 +411,12 @@ static void test_garbage_over_tcp_is_cut_off(void **state)
 
 /* Say this, hang up once that is answered with READY or the end, and wait until
  * the node has hung up too. */
-static void say_and_hang_up(const struct siege *siege, const void *bytes,
-                            size_t size)
+static void say_and_hang_up(const ls_node *node, const void *bytes, size_t size)
 {
     char answer[256] = "";
     size_t used = 0;
     ssize_t n;
-    const int fd = raw_tcp(ls_node_endpoint(siege->node));
+    const int fd = raw_tcp(ls_node_endpoint(node));
     assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), size);
     do {
         n = recv(fd, answer + used, sizeof answer - 1 - used, 0);
@@ -452,13 +451,41 @@ static void test_who_hangs_up_before_it_subscribes_is_no_stranger(void **state)
     memcpy(bytes, greeting, sizeof greeting);
     memcpy(bytes + sizeof greeting, ready, sizeof ready - 1);
     for (int i = 0; i < 5; i++)
-        say_and_hang_up(siege, bytes, sizeof bytes);
+        say_and_hang_up(siege->node, bytes, sizeof bytes);
     assert_int_equal(refused(siege), 0);
-    say_and_hang_up(siege, "\1\0\1\1", 4); /* ZMTP 1.0 */
+    say_and_hang_up(siege->node, "\1\0\1\1", 4); /* ZMTP 1.0 */
     assert_reaches(&strangers, 1);
     assert_int_equal(refused(siege), 1);
     ls_log_redirect(NULL, NULL);
     siege_end(siege);
+    counter_fini(&strangers);
+}
+
+static void test_a_stranger_does_not_change_why_a_start_fails(void **state)
+{
+    (void)state;
+    static const char *const nobody = "tcp://127.0.0.1:1";
+    struct counter strangers;
+    struct ls_node_options options;
+    ls_node *node;
+    counter_init(&strangers);
+    ls_log_redirect(count_strangers, &strangers);
+    ls_node_options_init(&options);
+    options.id = 7;
+    options.world_size = 2;
+    options.attach = &nobody;
+    options.n_attach = 1;
+    options.start_timeout_ms = 100;
+    options.insecure = true;
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_node_open(node));
+    say_and_hang_up(node, "\1\0\1\1", 4);
+    assert_reaches(&strangers, 1);
+    assert_fails(ls_node_join(node), LS_EUNREACHABLE);
+    assert_text(ls_error_text(), "no answer", __LINE__);
+    assert_text(ls_error_text(), "refused: it does not speak", __LINE__);
+    ls_node_destroy(&node);
+    ls_log_redirect(NULL, NULL);
     counter_fini(&strangers);
 }
 
@@ -479,6 +506,7 @@ int main(void)
         cmocka_unit_test(test_chunks_that_make_no_whole_are_dropped),
         cmocka_unit_test(test_garbage_over_tcp_is_cut_off),
         cmocka_unit_test(test_who_hangs_up_before_it_subscribes_is_no_stranger),
+        cmocka_unit_test(test_a_stranger_does_not_change_why_a_start_fails),
     };
     return cmocka_run_group_tests_name("hostile", tests, NULL, NULL);
 }

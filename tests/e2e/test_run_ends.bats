@@ -170,6 +170,7 @@ begin() {
     [ -s out/cartpole/policy.msgpack ]
 }
 
+# bats test_tags=slow
 @test "nobody reads what a run writes: told to end, it does" {
     [ "$LOCKSTEP_SANITIZE" != thread ] ||
         skip "this sanitizer flushes stdout at _exit()"

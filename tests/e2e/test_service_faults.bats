@@ -352,6 +352,7 @@ dismiss() {
     [ "$(field requeued)" -ge 1 ]
 }
 
+# bats test_tags=slow
 @test "who stands still when the others are done is left behind" {
     start n0 run job.yaml --json --timeout 100
     nodes_of n0 6

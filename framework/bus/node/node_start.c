@@ -230,7 +230,9 @@ static int not_formed(ls_node *node, bool hopeless)
     memcpy(refusal, node->refusals.last, sizeof refusal);
     memcpy(hint, node->world.hint, sizeof hint);
     transport_unlock(node->transport);
-    bool mismatch = refusal[0] != '\0' && alone;
+    /* Who waits for others cannot know whom it has refused. Who has an address
+     * of theirs learns there what is wrong: a stranger changes nothing. */
+    bool mismatch = refusal[0] != '\0' && alone && n == 0;
     for (size_t i = 0; i < n; i++) {
         char why[256];
         const bool shut_out = explain(node, &silent[i], why, sizeof why);
