@@ -85,11 +85,11 @@ void attack_strangers(struct siege *siege)
     memcpy(greeting + 12, "NULL", 4);
     speak_and_be_named(siege, greeting, sizeof greeting);
     for (uint32_t i = 0; i < 2; i++) {
-        struct foe *foe = foe_open_as(siege, FOE_FALSE, i == 0 ? FIRST_FOE : 2,
-                                      node, "tcp://127.0.0.1:*", false);
         const uint64_t before =
             figure(process_ask(siege, node, "figures"), "stranger") -
             figure(node->before, "stranger");
+        struct foe *foe = foe_open_as(siege, FOE_FALSE, i == 0 ? FIRST_FOE : 2,
+                                      node, "tcp://127.0.0.1:*", false);
         foe_be_present(foe);
         case_refused(siege, node, "stranger", before + 1, HOST);
         if (foe->here[1] != 0)
