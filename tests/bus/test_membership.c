@@ -196,6 +196,48 @@ static void test_only_its_hub_relays_to_a_leaf(void **state)
     end(leaf);
 }
 
+static void
+test_what_was_shown_before_the_hub_was_known_was_not_so(void **state)
+{
+    (void)state;
+    struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
+    const struct wire_presence by_8 = relayed(2, FIRST, 8);
+    const struct wire_presence too_by_8 = relayed(4, FIRST, 8);
+    const struct wire_presence by_3 = relayed(4, FIRST, 3);
+    assert_ok(present(leaf, 8, FIRST));
+    assert_ok(present_as(leaf, 8, &by_8));
+    assert_ok(present_as(leaf, 8, &too_by_8));
+    (void)ready(leaf, 3, FIRST);
+    assert_ok(present_as(leaf, 3, &by_3));
+    assert_ptr_equal(of(leaf, 4)->via, of(leaf, 8));
+    membership_attached(&leaf->m, of(leaf, 3), leaf->now);
+    assert_null(of(leaf, 2)->via);
+    assert_int_equal(of(leaf, 2)->n_present, 0);
+    assert_false(member_is_alive(of(leaf, 2)));
+    assert_ptr_equal(of(leaf, 4)->via, of(leaf, 3));
+    assert_int_equal(of(leaf, 4)->n_present, 1);
+    assert_int_equal(of(leaf, 4)->state, LS_MEMBER_READY);
+    end(leaf);
+}
+
+/* What one shows of another is signed by that one, but so is what it has itself
+ * been shown. */
+static void test_who_was_dialled_first_is_the_only_hub(void **state)
+{
+    (void)state;
+    struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
+    const struct wire_presence by_8 = relayed(2, FIRST, 8);
+    const struct speaker eight = proved(8);
+    membership_attached(&leaf->m, ready(leaf, 3, FIRST), leaf->now);
+    (void)ready(leaf, 8, FIRST);
+    assert_fails(present_as(leaf, 8, &by_8), LS_EPROTO);
+    assert_null(membership_find(&leaf->m, 2));
+    assert_fails(membership_may_listen(&leaf->m, &eight, 2), LS_EPROTO);
+    membership_attached(&leaf->m, of(leaf, 8), leaf->now); /* the next hub */
+    assert_ok(present_as(leaf, 8, &by_8));
+    end(leaf);
+}
+
 static void test_through_a_hub_that_is_lost_nobody_is_reached(void **state)
 {
     (void)state;
@@ -916,6 +958,22 @@ static void test_a_verdict_of_a_stranger_is_refused(void **state)
     end(a);
 }
 
+/* Else whoever is present at it, over a link of his own, ends its life. */
+static void test_a_leaf_yields_to_nobody_but_its_hub(void **state)
+{
+    (void)state;
+    struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
+    (void)ready(leaf, 3, FIRST); /* the hub */
+    assert_ok(present(leaf, 9, FIRST));
+    assert_fails(told_by(leaf, 9, LS_ELOST, false), LS_EPROTO);
+    (void)ready(leaf, 8, FIRST);
+    assert_ok(told_by(leaf, 8, LS_ELOST, false));
+    assert_false(leaf->m.rejoins);
+    assert_ok(told_by(leaf, 3, LS_ELOST, true));
+    assert_true(leaf->m.rejoins);
+    end(leaf);
+}
+
 static void test_a_verdict_on_another_life_is_not_for_this_one(void **state)
 {
     (void)state;
@@ -1071,7 +1129,7 @@ static void test_a_leaf_yields_to_its_hub(void **state)
     const struct wire_presence p = relayed(2, FIRST, 3);
     (void)ready(leaf, 3, FIRST);
     assert_ok(present_as(leaf, 3, &p)); /* on its side: and yet */
-    assert_ok(told_by(leaf, 3, LS_ELOST, false));
+    assert_ok(told_by(leaf, 3, LS_ELOST, true));
     assert_true(leaf->m.rejoins);
     end(leaf);
 }
@@ -1412,6 +1470,9 @@ int main(void)
         cmocka_unit_test(test_a_presence_of_another_identity_is_refused),
         cmocka_unit_test(test_a_presence_of_another_world_is_refused),
         cmocka_unit_test(test_only_its_hub_relays_to_a_leaf),
+        cmocka_unit_test(test_who_was_dialled_first_is_the_only_hub),
+        cmocka_unit_test(
+            test_what_was_shown_before_the_hub_was_known_was_not_so),
         cmocka_unit_test(test_through_a_hub_that_is_lost_nobody_is_reached),
         cmocka_unit_test(test_who_listens_says_it_for_itself),
         cmocka_unit_test(test_a_presence_counts_once_of_each_connection),
@@ -1461,6 +1522,7 @@ int main(void)
         cmocka_unit_test(test_one_that_answers_with_this_id_is_told),
         cmocka_unit_test(test_the_first_reason_to_fail_is_kept),
         cmocka_unit_test(test_a_verdict_of_a_stranger_is_refused),
+        cmocka_unit_test(test_a_leaf_yields_to_nobody_but_its_hub),
         cmocka_unit_test(test_a_verdict_on_another_life_is_not_for_this_one),
         cmocka_unit_test(test_of_equals_the_larger_id_rejoins),
         cmocka_unit_test(test_one_that_was_outvoted_rejoins),

@@ -178,9 +178,11 @@ struct membership {
     size_t n, capacity;
     uint64_t incarnation; /* of this node */
     uint64_t version;     /* changes when an emit's targets may; from 1 */
-    bool formed;          /* this node has joined its world */
-    bool leaving;         /* said farewell: dials nobody any more */
-    bool announce;        /* a heartbeat is due at once */
+    bool has_hub;         /* of a leaf: it is known who that is: */
+    uint32_t hub;
+    bool formed;   /* this node has joined its world */
+    bool leaving;  /* said farewell: dials nobody any more */
+    bool announce; /* a heartbeat is due at once */
     bool probes_wanted;
     bool renewing; /* within membership_renew(): nobody is gone in truth */
     bool rejoins;  /* it was declared lost: why, in rejoin_text */
@@ -243,6 +245,9 @@ struct answer {
 /* out: the member. Errors: and LS_ESTATE it is this node itself. */
 int membership_answers(struct membership *m, const struct answer *answer,
                        int64_t now, struct member **out);
+/* It answers at an address that the user gave: to a leaf it is the hub. */
+void membership_attached(struct membership *m, struct member *member,
+                         int64_t now);
 /* A message of `origin` came over the link of `peer`, whose it is unless that
  * relays: the member that sent it. early: out: it is one that the hub speaks
  * for, and whose presence is not here yet. */

@@ -69,6 +69,39 @@ int membership_answers(struct membership *m, const struct answer *answer,
     return status;
 }
 
+/* What another than its hub has shown of a leaf was never so. */
+static void leave_false_hub(struct membership *m, struct member *leaf,
+                            struct member *hub, int64_t now)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < MEMBERSHIP_SHOWINGS; i++) {
+        struct showing *showing = &leaf->showings[i];
+        if (!member_shows(hub, showing->link))
+            *showing = (struct showing){.n = 0};
+        n += showing->n;
+    }
+    leaf->via = n != 0 && leaf != hub ? hub : NULL;
+    if (n != 0 || leaf->n_present == 0) {
+        leaf->n_present = n;
+        membership_settle(m, leaf, now);
+        return;
+    }
+    leaf->n_present = 1;
+    membership_apply(m, leaf, member_disappears(leaf, now), now);
+}
+
+void membership_attached(struct membership *m, struct member *member,
+                         int64_t now)
+{
+    if (m->has_hub && m->hub == member->id)
+        return;
+    m->has_hub = true;
+    m->hub = member->id;
+    for (size_t i = 0; i < m->n && membership_is_leaf(m); i++)
+        if (m->at[i]->via != NULL && m->at[i]->via != member)
+            leave_false_hub(m, m->at[i], member, now);
+}
+
 /* Who sent what its hub passed on. The presence of who sent it comes over
  * another connection, and maybe later. */
 static int find_relayed(struct membership *m, const struct member *hub,

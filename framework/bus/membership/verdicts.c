@@ -25,7 +25,9 @@
  * A hub never yields, since all that a leaf knows of others goes through it: a
  * leaf that accuses its hub is accused in return. Who is a member the hub alone
  * says: a leaf that has declared another lost, with its hub or because that was
- * slower to find a new hub, and sees it there again, rejoins. */
+ * slower to find a new hub, and sees it there again, rejoins. Its hub is who
+ * answers at the address that its user gave: to others it yields as in a mesh,
+ * or whoever is present at it could end its lives. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,16 +115,16 @@ static void yield(struct membership *m, const struct member *from,
 /* It has ended this node, or says that it lives although this node has ended
  * it. */
 static int told_lost(struct membership *m, struct member *from,
-                     const struct verdict *verdict, int64_t now)
+                     const struct verdict *verdict, bool attached, int64_t now)
 {
+    const bool of_its_hub = membership_is_leaf(m) && attached;
     const bool member = from->was_ready;
     from->disputed_at = now;
     from->ready_there = false;
     if (m->options.hub && verdict->reason == LS_ELOST) {
         membership_apply(m, from, member_is_lost(from, LS_ESTATE), now);
         m->announce = true;
-    } else if (!m->options.hub &&
-               (membership_is_leaf(m) || yields(m, from, now))) {
+    } else if (!m->options.hub && (of_its_hub || yields(m, from, now))) {
         yield(m, from, verdict);
     } else if (verdict->reason == LS_ELOST && from->state != LS_MEMBER_LOST) {
         m->ops->tell(m->self, &(struct verdict){.to = from->id,
@@ -191,5 +193,5 @@ int membership_verdict(struct membership *m, struct member *from,
     if (from == NULL || from->n_present == 0 ||
         (verdict->reason == LS_ESTATE && from->state != LS_MEMBER_LOST))
         return ls_error(LS_EPROTO, "a verdict of one that is no member");
-    return told_lost(m, from, verdict, now);
+    return told_lost(m, from, verdict, attached, now);
 }

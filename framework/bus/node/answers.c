@@ -121,6 +121,8 @@ static void bind(ls_node *node, struct link *link, struct peer *peer)
     link->peer = peer;
     peer->link = link;
     peer->member.linked = true;
+    if (link->attached)
+        membership_attached(&node->world, &peer->member, node->now);
     link->refusal[0] = '\0';
     link->same_id = false;
     link->redial_ns = LINK_REDIAL_NS;

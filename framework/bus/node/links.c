@@ -214,19 +214,33 @@ static int open_link(ls_node *node, struct link *link)
     return status;
 }
 
-/* Another node is said to be at the address of a link. */
+/* Whether it says itself that it is there. */
+static bool is_present(const ls_node *node, uint32_t id)
+{
+    const struct peer *peer = world_find(node, id);
+    return peer != NULL && peer->member.n_present != 0;
+}
+
+/* Another node is said to be at the address of a link. Hearsay does not count
+ * where one says so itself. */
 static int dial_as(ls_node *node, struct link *link, uint32_t id)
 {
-    if (link->peer != NULL && member_is_alive(&link->peer->member))
+    const struct peer *peer = link->peer;
+    const bool hearsay = !is_present(node, id);
+    const bool answers =
+        peer != NULL && peer->member.id != id && member_is_alive(&peer->member);
+    if (answers || (hearsay && is_present(node, link->id)))
         return ls_error(LS_EPROTO,
                         "node %" PRIu32 " is said to be at %s, where node "
                         "%" PRIu32 " is",
-                        id, link->endpoint, link->peer->member.id);
+                        id, link->endpoint,
+                        answers ? peer->member.id : link->id);
     int status = check_key(node, link->endpoint, id);
     if (status != LS_OK)
         return status; /* it stays whose it was */
     link->known = true;
     link->id = id;
+    link->hearsay = hearsay && peer == NULL;
     transport_link_close(&link->transport, false);
     status = open_link(node, link);
     link->closing = status != LS_OK;
@@ -236,7 +250,7 @@ static int dial_as(ls_node *node, struct link *link, uint32_t id)
 int link_dial(ls_node *node, const char *endpoint, bool attached, bool known,
               uint32_t id)
 {
-    const bool hearsay = known && !attached && world_find(node, id) == NULL;
+    const bool hearsay = known && !attached && !is_present(node, id);
     if (strcmp(endpoint, node->endpoint) == 0)
         return LS_OK;
     struct link *link = link_find(node, endpoint);
@@ -271,8 +285,28 @@ int link_dial(ls_node *node, const char *endpoint, bool attached, bool known,
     return LS_OK;
 }
 
+/* Of several that say they are at this address, the next; else as before. */
+static void take_turns(const ls_node *node, struct link *link)
+{
+    uint32_t first = link->id, next = link->id;
+    for (size_t i = node->world.n; i-- > 0;) {
+        const struct member *member = node->world.at[i];
+        if (member->n_present == 0 || member->via != NULL ||
+            strcmp(member->endpoint, link->endpoint) != 0)
+            continue;
+        first = member->id;
+        if (member->id > link->id)
+            next = member->id;
+    }
+    next = next == link->id ? first : next;
+    if (link->known && next != link->id &&
+        check_key(node, link->endpoint, next) == LS_OK)
+        link->id = next;
+}
+
 static void redial(ls_node *node, struct link *link)
 {
+    take_turns(node, link);
     link->redial_ns *= 2;
     if (link->redial_ns > REDIAL_MOST_NS)
         link->redial_ns = REDIAL_MOST_NS;
