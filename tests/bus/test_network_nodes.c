@@ -4,6 +4,8 @@
 
 #define MEMBERS 9
 #define EVENTS  50
+#define BULK    (32u << 10) /* bytes, of: */
+#define BULKS   2
 
 struct cluster;
 
@@ -18,7 +20,7 @@ struct member {
     char text[LS_ERROR_TEXT_MAX];
     ls_mutex mutex;
     ls_cond changed;
-    size_t heard, out_of_order, n_lost, n_left;
+    size_t heard, out_of_order, n_lost, n_left, n_bulk;
     int next[MEMBERS + 1]; /* number expected of each */
 };
 
@@ -27,6 +29,7 @@ struct cluster {
     size_t n;
     enum ls_topology topology;
     int64_t late_ms; /* the last node starts so much later */
+    bool bulk;       /* they have long events too */
     bool (*done)(const struct member *member);
     void (*script)(struct cluster *cluster);
     struct member members[MEMBERS];
@@ -46,6 +49,16 @@ static int on_number(void *self, const struct ls_event *event)
     return LS_OK;
 }
 
+static int on_bulk(void *self, const struct ls_event *event)
+{
+    struct member *m = self;
+    ls_mutex_lock(&m->mutex);
+    m->n_bulk += event->size == BULK ? 1 : 0;
+    ls_cond_signal(&m->changed);
+    ls_mutex_unlock(&m->mutex);
+    return LS_OK;
+}
+
 static void on_member(void *self, const struct ls_member *member)
 {
     struct member *m = self;
@@ -59,6 +72,11 @@ static void on_member(void *self, const struct ls_member *member)
 static bool heard_all(const struct member *m)
 {
     return m->heard == EVENTS * m->cluster->n;
+}
+
+static bool heard_bulk(const struct member *m)
+{
+    return m->n_bulk == BULKS * m->cluster->n && heard_all(m);
 }
 
 static bool lost_one(const struct member *m)
@@ -80,11 +98,24 @@ static int make(struct member *m)
     options.topology = m->cluster->topology;
     options.world_size = (uint32_t)m->cluster->n;
     options.runtime = m->runtime;
+    options.emit_timeout_ms = LONG_MS;
     int status = ls_node_create(&m->node, &options);
     if (status == LS_OK)
         status = ls_on(m->node, "number", on_number, m);
     if (status == LS_OK)
+        status = ls_on(m->node, "bulk", on_bulk, m);
+    if (status == LS_OK)
         status = ls_node_on_member(m->node, on_member, m);
+    return status;
+}
+
+static int emit_bulk(struct member *m)
+{
+    void *bytes = calloc(1, BULK);
+    int status = bytes != NULL ? LS_OK : LS_ENOMEM;
+    for (int i = 0; i < BULKS && status == LS_OK; i++)
+        status = ls_emit(m->node, "bulk", bytes, BULK);
+    free(bytes);
     return status;
 }
 
@@ -96,6 +127,8 @@ static int live(struct member *m)
                       ls_now(m->runtime) + m->cluster->late_ms * LS_NS_PER_MS);
     if (status == LS_OK)
         status = ls_node_start(m->node);
+    if (m->cluster->bulk && status == LS_OK)
+        status = emit_bulk(m);
     for (int i = 0; i < EVENTS && status == LS_OK; i++)
         status = ls_emit(m->node, "number", &i, sizeof i);
     const int64_t deadline = ls_deadline(m->runtime, LONG_MS);
@@ -241,6 +274,22 @@ static void test_one_that_is_killed_is_lost_to_all(void **state)
     }
 }
 
+/* ---- slow links -------------------------------------------------------- */
+
+/* 64 KiB at 10 kB/s take 6.5 s at least, and one is lost after 2 s of silence:
+ * heartbeats go before bulk. */
+static void test_nobody_is_lost_behind_long_events_on_a_slow_link(void **state)
+{
+    static const struct ls_network_path thin = {.delay_ns = LS_NS_PER_MS,
+                                                .bytes_per_s = 10000};
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct cluster c = {.n = 3, .bulk = true, .done = heard_bulk};
+        (void)run(&c, seed, &thin);
+        assert_all_heard(&c);
+    }
+}
+
 /* ---- seeds ------------------------------------------------------------- */
 
 static const struct ls_network_path bad = {.delay_ns = LS_NS_PER_MS,
@@ -297,6 +346,7 @@ int main(void)
         cmocka_unit_test(test_a_world_waits_for_the_last),
         cmocka_unit_test(test_short_cuts_lose_no_event),
         cmocka_unit_test(test_one_that_is_killed_is_lost_to_all),
+        cmocka_unit_test(test_nobody_is_lost_behind_long_events_on_a_slow_link),
         cmocka_unit_test(test_a_seed_gives_the_same_run_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
