@@ -18,6 +18,15 @@ uint32_t checks_id(const struct check_life *life)
     return life->all->plan->nodes[life->index].id;
 }
 
+bool checks_is_of_job(const checks *self, uint32_t id)
+{
+    for (size_t i = 0; i < self->plan->n_nodes; i++) {
+        if (self->plan->nodes[i].id == id)
+            return true;
+    }
+    return false;
+}
+
 void *checks_allocate(const checks *self, size_t bytes)
 {
     void *made = calloc(1, bytes);

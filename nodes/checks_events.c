@@ -65,6 +65,11 @@ void checks_on_heard(void *self, const struct ls_event *event, uint64_t number)
     struct heard *heard = heard_of(member, event->origin, event->incarnation);
     if (member->life->dead || heard == NULL)
         return;
+    if (!checks_is_of_job(all, event->origin))
+        ls_simulation_violation(all->simulation,
+                                "events: node %" PRIu32 " got event %" PRIu64
+                                " of node %" PRIu32 ", which is a stranger",
+                                id, number, event->origin);
     if (number <= heard->number)
         ls_simulation_violation(all->simulation,
                                 "events: node %" PRIu32 " got event %" PRIu64

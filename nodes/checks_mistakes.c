@@ -156,8 +156,8 @@ void checks_on_member(void *arg, const struct ls_member *member)
     const struct check_life *life = self->life;
     checks *all = life->all;
     const struct member_checks *state = all->state;
-    if (life->dead)
-        return;
+    if (life->dead || !checks_is_of_job(all, member->id))
+        return; /* a stranger may be held for what one likes */
     if (member->state == LS_MEMBER_LOST &&
         !has_ended(all, member->id, member->incarnation))
         note_mistake(self->life, member->id);

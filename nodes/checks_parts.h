@@ -44,6 +44,8 @@ struct checks {
 
 int64_t checks_now(const checks *checks);
 uint32_t checks_id(const struct check_life *life);
+/* Whether it is the id of a node of the job; else it is a stranger's. */
+bool checks_is_of_job(const checks *self, uint32_t id);
 /* calloc(); NULL: said as a violation. Own. */
 void *checks_allocate(const checks *checks, size_t bytes);
 

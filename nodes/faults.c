@@ -5,8 +5,8 @@
 #include <string.h>
 
 const char *const fault_names[FAULT_N_KINDS + 1] = {
-    "cut",    "heal", "reset",   "shape", "pause",
-    "resume", "kill", "restart", NULL};
+    "cut",    "heal", "reset",   "shape",    "pause",
+    "resume", "kill", "restart", "stranger", NULL};
 
 static const struct preset {
     const char *name;
@@ -27,6 +27,9 @@ static const struct preset {
                 "  kills: 3\n"
                 "  restart_ms: 500\n"
                 "  within_s: 3\n"},
+    {"stranger", "random:\n"
+                 "  strangers: {count: 3, length_ms: 4000}\n"
+                 "  within_s: 2\n"},
     {"all", "network: {delay_ms: 1, jitter_ms: 5, loss: 0.05,\n"
             "          duplicate: 0.05, reorder: 0.1}\n"
             "random:\n"
@@ -71,6 +74,7 @@ static void read_random(struct faults_random *out, ls_config_section *section)
 {
     ls_config_section *cuts = ls_config_section_at(section, "cuts");
     ls_config_section *pauses = ls_config_section_at(section, "pauses");
+    ls_config_section *strangers = ls_config_section_at(section, "strangers");
     ls_config_section *skew = ls_config_section_at(section, "skew");
     out->cuts = (uint64_t)ls_config_int(cuts, "count", 0, 0, 1000);
     out->one_way = ls_config_double(cuts, "one_way", 0.5, 0.0, 1.0);
@@ -79,6 +83,8 @@ static void read_random(struct faults_random *out, ls_config_section *section)
     out->pauses = (uint64_t)ls_config_int(pauses, "count", 0, 0, 1000);
     out->pause_ns = read_ms(pauses, "length_ms", 1000.0);
     out->kills = (uint64_t)ls_config_int(section, "kills", 0, 0, 1000);
+    out->strangers = (uint64_t)ls_config_int(strangers, "count", 0, 0, 1000);
+    out->stranger_ns = read_ms(strangers, "length_ms", 1000.0);
     out->restart_ns = read_ms(section, "restart_ms", 500.0);
     out->offset_ns = read_ms(skew, "offset_ms", 0.0);
     out->drift = ls_config_double(skew, "drift", 0.0, 0.0, 0.1);
@@ -162,9 +168,10 @@ static enum fault_kind read_kind(ls_config_section *item)
         found = (enum fault_kind)i;
     }
     if (found == FAULT_N_KINDS)
-        ls_config_problem(item, NULL,
-                          "what happens then? One of cut, heal, reset, shape, "
-                          "pause, resume, kill and restart must be here");
+        ls_config_problem(
+            item, NULL,
+            "what happens then? One of cut, heal, reset, shape, "
+            "pause, resume, kill, restart and stranger must be here");
     return found;
 }
 
@@ -200,6 +207,8 @@ static void read_item(struct faults *out, ls_config_section *item,
     if (fault.kind == FAULT_SHAPE)
         fault.path =
             read_path(ls_config_section_at(item, "network"), &out->path);
+    if (fault.kind == FAULT_STRANGER && ls_config_has(item, "for_ms"))
+        fault.length_ns = read_ms(item, "for_ms", 0.0);
     struct fault end = fault;
     end.kind = end_of(fault.kind);
     end.path = out->path;
@@ -246,10 +255,11 @@ static int no_such(const char *name)
         return ls_error(LS_ENOENT,
                         "faults %s: no such file; did you mean \"%s\"?", name,
                         nearest);
-    return ls_error(LS_ENOENT,
-                    "faults %s: no such file, and none of none, lossy, cuts, "
-                    "pauses, crashes and all; see lockstep help faults",
-                    name);
+    return ls_error(
+        LS_ENOENT,
+        "faults %s: no such file, and none of none, lossy, cuts, "
+        "pauses, crashes, stranger and all; see lockstep help faults",
+        name);
 }
 
 int faults_load(struct faults *out, const char *name, const struct plan *plan)

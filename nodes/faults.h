@@ -25,6 +25,7 @@ enum fault_kind {
     FAULT_RESUME,
     FAULT_KILL,
     FAULT_RESTART,
+    FAULT_STRANGER,
     FAULT_N_KINDS
 };
 extern const char *const fault_names[FAULT_N_KINDS + 1]; /* NULL at last */
@@ -38,13 +39,14 @@ struct fault {
     uint32_t from, to; /* ids, or FAULT_ALL; a node's own fault: from */
     bool both;         /* a cut or a heal: the way back as well */
     struct ls_network_path path; /* FAULT_SHAPE */
+    int64_t length_ns; /* FAULT_STRANGER: how long it stays; 0: to the end */
 };
 
 /* Numbers of faults are drawn from 0 to these, lengths and times too. */
 struct faults_random {
-    uint64_t cuts, resets, pauses, kills;
+    uint64_t cuts, resets, pauses, kills, strangers;
     double one_way; /* so many of the cuts are of one direction, 0 … 1 */
-    int64_t cut_ns, pause_ns;
+    int64_t cut_ns, pause_ns, stranger_ns;
     int64_t restart_ns; /* a killed node comes back half to one and a half of
                          * this later; 0: never */
     int64_t offset_ns;  /* a node's clock is ahead by up to so much */
@@ -60,7 +62,7 @@ struct faults {
     size_t n_script;
 };
 
-/* name: none, lossy, cuts, pauses, crashes, all, or a file.
+/* name: none, lossy, cuts, pauses, crashes, stranger, all, or a file.
  * plan: whose nodes the script may name; borrow: for the call.
  * out:  own; give it to faults_fini(), also after an error.
  * Errors: LS_ENOENT neither one of these names nor a file; LS_ECONFIG:

@@ -56,6 +56,10 @@ static void draw_one(struct list *list, enum fault_kind kind,
         add(list, fault, random->restart_ns > 0 ? FAULT_RESTART : FAULT_N_KINDS,
             random->restart_ns / 2 + draw_up_to(rng, random->restart_ns));
         break;
+    case FAULT_STRANGER:
+        fault.length_ns = 1 + draw_up_to(rng, random->stranger_ns);
+        add(list, fault, FAULT_N_KINDS, 0);
+        break;
     default:
         fault.both = true;
         add(list, fault, FAULT_N_KINDS, 0);
@@ -72,7 +76,8 @@ static void draw_all(struct list *list, const struct faults_random *random,
     } parts[] = {{FAULT_CUT, random->cuts},
                  {FAULT_RESET, random->resets},
                  {FAULT_PAUSE, random->pauses},
-                 {FAULT_KILL, random->kills}};
+                 {FAULT_KILL, random->kills},
+                 {FAULT_STRANGER, random->strangers}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         const uint64_t n = ls_rng_below(rng, parts[i].most + 1);
         for (uint64_t k = 0; k < n; k++)
@@ -97,8 +102,9 @@ int faults_draw(const struct faults *faults, const struct plan *plan,
 {
     const struct faults_random *random = &faults->random;
     const size_t most =
-        faults->n_script + 2 * (size_t)(random->cuts + random->resets +
-                                        random->pauses + random->kills);
+        faults->n_script +
+        2 * (size_t)(random->cuts + random->resets + random->pauses +
+                     random->kills + random->strangers);
     struct list list = {.faults = calloc(most + 1, sizeof *list.faults)};
     if (list.faults == NULL)
         return ls_error(LS_ENOMEM, "drawing faults");
@@ -165,7 +171,11 @@ void faults_print(const struct fault *fault, char *text, size_t size)
     print_id(fault->from, from, sizeof from);
     print_id(fault->to, to, sizeof to);
     const double at = (double)fault->at / (double)LS_NS_PER_S;
-    if (fault->kind >= FAULT_PAUSE)
+    if (fault->kind == FAULT_STRANGER && fault->length_ns != 0)
+        (void)snprintf(text, size, "%.3f s: %s %s, for_ms: %" PRId64, at,
+                       fault_names[fault->kind], from,
+                       fault->length_ns / LS_NS_PER_MS);
+    else if (fault->kind >= FAULT_PAUSE)
         (void)snprintf(text, size, "%.3f s: %s %s", at,
                        fault_names[fault->kind], from);
     else

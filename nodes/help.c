@@ -288,6 +288,7 @@ static const char on_faults[] =
     "  pauses    nodes stand still, as by SIGSTOP; clocks are wrong\n"
     "  crashes   nodes are killed, and come back\n"
     "  all       all of these; the default of sim\n"
+    "  stranger  hosts that are no nodes come, and lie; not part of all\n"
     "\n"
     "A file has any of three parts:\n"
     "\n"
@@ -303,6 +304,7 @@ static const char on_faults[] =
     "    resets: 5                  connections break; they come back\n"
     "    pauses: {count: 2, length_ms: 3000}\n"
     "    kills: 2\n"
+    "    strangers: {count: 2, length_ms: 3000}\n"
     "    restart_ms: 500            a killed node comes back; 0: never\n"
     "    skew: {offset_ms: 100, drift: 0.001}     clocks are ahead, and drift\n"
     "    within_s: 3                all begin before\n"
@@ -313,6 +315,7 @@ static const char on_faults[] =
     "    - {at: 6, reset: 0 - 1}\n"
     "    - {at: 7, pause: 2, for_ms: 3000}        or resume: 2 later\n"
     "    - {at: 8, kill: 3, for_ms: 500}          or restart: 3 later\n"
+    "    - {at: 8.5, stranger: 1, for_ms: 2000}    comes to 1, and others\n"
     "    - {at: 9, shape: 0 > 1, network: {delay_ms: 200}, for_ms: 1000}\n"
     "\n"
     "Nodes go by their ids. More in configs/faults.\n";

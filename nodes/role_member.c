@@ -20,10 +20,6 @@
 /* In the flags of an epoch: somebody has epochs to go after it. */
 #define FLAG_MORE 1u
 
-/* Its data is the sender's count of them, as it lies in memory: all members of
- * such a job are one program. */
-#define EVENT "member.event"
-
 struct member {
     const struct plan_barrier *plan;  /* borrow */
     const struct member_watch *watch; /* borrow; may be NULL */
@@ -90,7 +86,7 @@ static int emit_all(struct member *self)
             self->watch->emitting(self->watch->self, self->emitted);
         status =
             ls_emit_with(ls_task_node(self->task),
-                         &(struct ls_emission){.event = EVENT,
+                         &(struct ls_emission){.event = MEMBER_EVENT,
                                                .data = &self->emitted,
                                                .size = sizeof self->emitted,
                                                .scope = LS_SCOPE_REMOTE,
@@ -157,7 +153,8 @@ static void release(void *state)
     struct member *self = state;
     ls_node *node = ls_task_node(self->task);
     if (ls_task_on_cancel(self->task, NULL, self) < 0 ||
-        (self->plan->events > 0 && ls_off(node, EVENT, hear, self) < 0) ||
+        (self->plan->events > 0 &&
+         ls_off(node, MEMBER_EVENT, hear, self) < 0) ||
         (self->watch != NULL &&
          ls_node_on_member(node, NULL, self->watch->self) < 0))
         ls_log_debug("a member: %s", ls_error_text());
@@ -182,7 +179,10 @@ struct ls_middleware member_step(struct member *self, ls_task *task)
     if (made.status == LS_OK)
         made.status = ls_task_on_cancel(task, on_cancel, self);
     if (made.status == LS_OK && self->plan->events > 0)
-        made.status = ls_on(ls_task_node(task), EVENT, hear, self);
+        made.status = ls_event_allow(ls_task_node(task), MEMBER_EVENT,
+                                     "label:" PLAN_LABEL);
+    if (made.status == LS_OK && self->plan->events > 0)
+        made.status = ls_on(ls_task_node(task), MEMBER_EVENT, hear, self);
     if (made.status == LS_OK && self->watch != NULL)
         made.status = ls_node_on_member(ls_task_node(task), self->watch->member,
                                         self->watch->self);

@@ -31,6 +31,10 @@ struct member_watch {
     void *self;
 };
 
+/* Its data is the sender's count of them, as it lies in memory: all members of
+ * such a job are one program. A guest may not emit it. */
+#define MEMBER_EVENT "member.event"
+
 struct member;
 
 /* watch: borrow; NULL: nobody. out: own; destroy it after the task.

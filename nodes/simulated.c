@@ -178,6 +178,7 @@ static void run_all(void *arg)
     assert(status == LS_OK);
     (void)status;
     join_all(all);
+    simulated_strangers_end(all);
     for (struct life *life = all->lives; life != NULL; life = life->previous)
         node_run_destroy(&life->run);
 }
@@ -325,6 +326,9 @@ void simulated_figures(const simulated *all, struct simulated_figures *out)
     if (all->checks != NULL)
         out->checks = checks_figures(all->checks);
     ls_network_stats(all->network, &out->network);
+    out->acts = all->acts;
+    out->refused = all->refused;
+    out->failed = all->failed;
     for (size_t i = 0; i < FAULT_N_KINDS; i++)
         out->injected[i] = all->injected[i];
 }

@@ -51,6 +51,9 @@ struct simulated_figures {
     struct checks_figures checks;
     struct ls_network_stats network;
     uint64_t injected[FAULT_N_KINDS];
+    uint64_t acts;    /* of strangers */
+    uint64_t refused; /* by all nodes, in lives that were not killed */
+    uint64_t failed;  /* lives that ended so, without being killed */
     int64_t virtual_ns;
 };
 /* After the run. */

@@ -66,6 +66,9 @@ static void let_node(simulated *all, const struct fault *fault)
     case FAULT_KILL:
         simulated_kill(all, index);
         break;
+    case FAULT_STRANGER:
+        simulated_stranger(all, fault, index);
+        break;
     default:
         restart(all, index);
         break;

@@ -11,8 +11,14 @@
 
 static void put_report(void *self, const struct report *report)
 {
-    const struct life *life = self;
-    if (life->killed || life->all->watcher == NULL)
+    struct life *life = self;
+    if (life->killed)
+        return;
+    if (report->kind == REPORT_BOUND)
+        memcpy(life->bound, report->endpoint, sizeof life->bound);
+    if (report->kind == REPORT_DONE || report->kind == REPORT_FAILED)
+        life->all->refused += (uint64_t)report->refused;
+    if (life->all->watcher == NULL)
         return;
     const struct report_sink sink = supervisor_sink(life->all->watcher);
     sink.put(sink.self, report);
@@ -120,6 +126,7 @@ static void run_lives(void *arg)
         ls_simulation_note(all->simulation, "its run failed: %s",
                            ls_error_text());
         checks_ended(life->check);
+        all->failed++;
         ls_rest_until(runtime, ls_now(runtime) + AGAIN_NS);
         if (!goes_on(life, status))
             break;

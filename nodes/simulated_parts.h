@@ -17,8 +17,9 @@ struct life {
     ls_thread *thread;        /* own; of this life and those after a failure */
     ls_thread *reaper;        /* own; ends the threads of a killed one */
     struct plan_endpoints endpoints;
-    unsigned generation; /* lives of the node before */
-    struct plan plan;    /* as the job's; borrow: its texts and nodes */
+    char bound[LS_ENDPOINT_MAX + 1]; /* "": not yet */
+    unsigned generation;             /* lives of the node before */
+    struct plan plan; /* as the job's; borrow: its texts and nodes */
     char home[SIMULATED_PATH_MAX]; /* where it writes; "": where the job does */
     char policies[SIMULATED_PATH_MAX + 8]; /* folders */
     char data[SIMULATED_PATH_MAX + 8];
@@ -49,6 +50,12 @@ struct simulated {
     ls_thread *injector; /* own */
     uint64_t injected[FAULT_N_KINDS];
 
+    struct intruder *intruders; /* own */
+    unsigned n_intruders;       /* ever */
+    uint64_t acts;              /* of those that have gone */
+    uint64_t refused;           /* by nodes that came to their end */
+    uint64_t failed;            /* lives that failed by themselves */
+
     struct life *lives;    /* own; the latest first */
     struct life **current; /* own; by index in the plan; NULL: none yet */
     bool closing;          /* no new lives, no more faults */
@@ -73,6 +80,12 @@ LS_MUST_USE int simulated_begin(simulated *all, size_t index,
 bool simulated_is_checked(const struct plan *plan);
 /* kill -9. */
 void simulated_kill(simulated *all, size_t index);
+
+/* One comes to a node, by its index, and maybe to others. */
+void simulated_stranger(simulated *all, const struct fault *fault,
+                        size_t first);
+/* All go. */
+void simulated_strangers_end(simulated *all);
 
 /* A thread that lets the faults happen, each at its time. */
 void simulated_inject(void *all);

@@ -43,6 +43,9 @@ static void add(struct simulated_figures *sum,
     add_checks(&sum->checks, &one->checks);
     for (size_t i = 0; i < FAULT_N_KINDS; i++)
         sum->injected[i] += one->injected[i];
+    sum->acts += one->acts;
+    sum->refused += one->refused;
+    sum->failed += one->failed;
     sum->virtual_ns += one->virtual_ns;
 }
 

@@ -38,6 +38,16 @@ static void print_faults(const uint64_t *injected)
     row("faults", text);
 }
 
+static void print_strangers(const struct simulated_figures *sum)
+{
+    char text[160];
+    (void)snprintf(text, sizeof text, "%s did %s things; %s were refused",
+                   render_count((int64_t)sum->injected[FAULT_STRANGER]).text,
+                   render_count((int64_t)sum->acts).text,
+                   render_count((int64_t)sum->refused).text);
+    row("strangers", text);
+}
+
 static void print_members(const struct checks_figures *sum)
 {
     char text[160];
@@ -97,6 +107,8 @@ void sweep_print(const struct sweep_shown *shown)
         print_members(&sum->checks);
     print_network(&sum->network);
     print_faults(sum->injected);
+    if (sum->injected[FAULT_STRANGER] > 0)
+        print_strangers(sum);
     if (!serves)
         print_mistakes(&sum->checks);
     (void)snprintf(text, sizeof text, "%.1f s", (double)sum->virtual_ns / 1e9);
@@ -144,7 +156,7 @@ int sweep_print_json(const struct sweep_shown *shown)
     int status = ls_writer_create(&out);
     if (status != LS_OK)
         return status;
-    ls_write_map(out, 10 + N_CHECKS + N_NETWORK + FAULT_N_KINDS);
+    ls_write_map(out, 13 + N_CHECKS + N_NETWORK + FAULT_N_KINDS);
     json_string(out, "event", "sweep");
     json_int(out, "first", (int64_t)shown->first);
     json_int(out, "runs", (int64_t)result->runs);
@@ -158,6 +170,9 @@ int sweep_print_json(const struct sweep_shown *shown)
     write_network(out, &sum->network);
     json_double(out, "virtual_s", (double)sum->virtual_ns / 1e9);
     json_double(out, "real_s", (double)result->real_ns / 1e9);
+    json_int(out, "acts", (int64_t)sum->acts);
+    json_int(out, "refused", (int64_t)sum->refused);
+    json_int(out, "failed", (int64_t)sum->failed);
     for (size_t i = 0; i < FAULT_N_KINDS; i++)
         json_int(out, fault_names[i], (int64_t)sum->injected[i]);
     status = json_print_line(stdout, out);

@@ -91,6 +91,44 @@ setup() {
     holds 10 --faults "$SOURCE_DIR/configs/faults/storm.yaml"
 }
 
+# Nobody honest fails, or is held for lost, because of them.
+unharmed() {
+    holds "$@"
+    [ "$(field failures)" = 0 ]
+    [ "$(field mistakes)" = 0 ]
+    [ "$(field failed)" = 0 ]
+    [ "$(field epochs)" = $((15 * $(seeds "$1"))) ]
+    ((10#$(field stranger) > 0 && 10#$(field refused) > 10#$(field stranger)))
+}
+
+@test "strangers harm nobody who is a member" {
+    unharmed 200 --faults stranger --nodes 3
+    unharmed 20 --faults stranger --nodes 9
+}
+
+@test "strangers harm nobody in a star, and where nobody is asked who he is" {
+    unharmed 60 --faults stranger --set world.topology=star
+    unharmed 60 --faults stranger --set world.insecure=true
+}
+
+@test "strangers are not believed about nodes that come back" {
+    local faults=$SOURCE_DIR/configs/faults/strangers.yaml
+    holds 60 --faults "$faults"
+    holds 1 --faults "$faults" --first 58 # whose address was said to be another's
+    "$LOCKSTEP" sim "$barrier" --seed 58 --faults "$faults" --event-log a.log
+    "$LOCKSTEP" sim "$barrier" --seed 58 --faults "$faults" --event-log b.log
+    cmp a.log b.log
+    grep -Eq 'fault: [0-9.]+ s: stranger [0-4], for_ms: [0-9]+$' a.log
+}
+
+@test "what strangers did, and what was refused, is in the summary" {
+    printf 'script: [{at: 0.01, stranger: 2, for_ms: 1000}]\n' >one.yaml
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --seed 1 --faults one.yaml
+    [ "$status" -eq 0 ]
+    says "  faults         1 stranger"
+    [[ $output =~ "  strangers      1 did "[0-9]+" things; "[0-9]+" were refused" ]]
+}
+
 @test "without faults every epoch goes well" {
     holds 20 --faults none
     [ "$(field failures)" = 0 ]

@@ -58,8 +58,8 @@ static void assert_problem(const char *text, const char *place,
 static void test_every_name_is_known(void **state)
 {
     (void)state;
-    static const char *const names[] = {"none",   "lossy",   "cuts",
-                                        "pauses", "crashes", "all"};
+    static const char *const names[] = {"none",    "lossy",    "cuts", "pauses",
+                                        "crashes", "stranger", "all"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct faults faults;
         assert_non_null(faults_preset(names[i]));
@@ -174,6 +174,60 @@ static void test_shape_changes_a_link_and_changes_it_back(void **state)
     faults_fini(&faults);
 }
 
+static void test_a_stranger_stays_as_long_as_it_is_told(void **state)
+{
+    (void)state;
+    struct faults faults;
+    char text[96];
+    assert_int_equal(load(&faults, "script:\n"
+                                   "  - {at: 1.5, stranger: 2, for_ms: 250}\n"
+                                   "  - {at: 2, stranger: 4}\n"),
+                     LS_OK);
+    assert_int_equal(faults.n_script, 2); /* it is undone by nothing */
+    assert_fault(&faults.script[0], 1500, FAULT_STRANGER, 2, 0, false);
+    assert_int_equal(faults.script[0].length_ns, 250 * LS_NS_PER_MS);
+    assert_int_equal(faults.script[1].length_ns, 0);
+    faults_print(&faults.script[0], text, sizeof text);
+    assert_string_equal(text, "1.500 s: stranger 2, for_ms: 250");
+    faults_print(&faults.script[1], text, sizeof text);
+    assert_string_equal(text, "2.000 s: stranger 4");
+    assert_true(faults_is_undone(faults.script, 2, 0));
+    faults_fini(&faults);
+}
+
+static void test_strangers_are_drawn_last(void **state)
+{
+    (void)state;
+    static const char kills[] = "random: {kills: 5, within_s: 2}\n";
+    static const char both[] = "random: {kills: 5, within_s: 2,\n"
+                               "  strangers: {count: 5, length_ms: 300}}\n";
+    struct faults faults[2];
+    struct fault *list[2];
+    size_t n[2], same = 0;
+    for (int i = 0; i < 2; i++) {
+        struct ls_rng rng;
+        ls_rng_seed(&rng, 3, 0);
+        assert_int_equal(load(&faults[i], i == 0 ? kills : both), LS_OK);
+        assert_int_equal(faults_draw(&faults[i], &five, &rng, &list[i], &n[i]),
+                         LS_OK);
+    }
+    assert_true(n[1] > n[0]);
+    for (size_t i = 0; i < n[1]; i++) {
+        if (list[1][i].kind != FAULT_STRANGER) {
+            assert_int_equal(list[1][i].at, list[0][same++].at);
+            continue;
+        }
+        assert_true(list[1][i].at <= 2 * LS_NS_PER_S);
+        assert_true(list[1][i].length_ns > 0 &&
+                    list[1][i].length_ns <= 1 + 300 * LS_NS_PER_MS);
+    }
+    assert_int_equal(same, n[0]); /* the others are as without */
+    for (int i = 0; i < 2; i++) {
+        free(list[i]);
+        faults_fini(&faults[i]);
+    }
+}
+
 static void test_every_problem_is_shown_at_its_place(void **state)
 {
     (void)state;
@@ -188,6 +242,10 @@ static void test_every_problem_is_shown_at_its_place(void **state)
                    ":2:18:", "has no such node");
     assert_problem("script:\n  - {at: 1, kill: 7}\n",
                    ":2:19:", "has no node 7");
+    assert_problem("script:\n  - {at: 1, stranger: 7}\n",
+                   ":2:23:", "has no node 7");
+    assert_problem("random:\n  strangers: {cuont: 3}\n",
+                   ":2:15:", "did you mean \"count\"?");
     assert_problem("script:\n  - {at: 1}\n", ":2:5:", "what happens then?");
     assert_problem("script:\n  - {cut: 0 - 1}\n", ":2:5:", "at");
     assert_problem("script:\n  - {at: 1, kill: 1, pause: 2}\n",
@@ -309,6 +367,8 @@ int main(void)
         cmocka_unit_test(test_network_is_taken_over),
         cmocka_unit_test(test_script_is_taken_over_in_order_of_time),
         cmocka_unit_test(test_shape_changes_a_link_and_changes_it_back),
+        cmocka_unit_test(test_a_stranger_stays_as_long_as_it_is_told),
+        cmocka_unit_test(test_strangers_are_drawn_last),
         cmocka_unit_test(test_every_problem_is_shown_at_its_place),
         cmocka_unit_test(test_a_seed_draws_the_same_faults_again),
         cmocka_unit_test(test_what_is_drawn_is_within_bounds_and_undone),
