@@ -40,6 +40,10 @@ struct certificate {
     uint8_t sign[KEY_BYTES];
 };
 
+/* The file of the key with which ids are asked for; its secret one ends in
+ * "_secret". */
+#define ENROLMENT_FILE "enrolment.cert"
+
 /* A secret key, as text. Wipe it after use. */
 struct certificate_secret {
     char key[CREDENTIALS_KEY_MAX];

@@ -45,6 +45,21 @@ int credentials_check_plain(const ls_security *security, const void *user,
                            : status;
 }
 
+static int unknown_key(const ls_security *security, const uint8_t key[32])
+{
+    char text[CREDENTIALS_KEY_MAX];
+    key_write(key, text);
+    if (security->gives_ids)
+        return ls_error(LS_ENOENT,
+                        "its key %s is not that of %s/" ENROLMENT_FILE
+                        ": only who has the secret one may ask for an id",
+                        text, keyring_folder(security->keyring));
+    return ls_error(LS_ENOENT,
+                    "no certificate in %s has the key %s: if this peer "
+                    "belongs to the job, copy its node-ID.cert there",
+                    keyring_folder(security->keyring), text);
+}
+
 int credentials_check_curve(ls_security *security, const uint8_t key[32],
                             uint32_t *id, bool *enrolment)
 {
@@ -52,18 +67,17 @@ int credentials_check_curve(ls_security *security, const uint8_t key[32],
     struct keyring_found found;
     if (status != LS_OK)
         return status;
-    if (!keyring_find_key(security->keyring, key, &found)) {
-        char text[CREDENTIALS_KEY_MAX];
-        key_write(key, text);
-        return ls_error(LS_ENOENT,
-                        "no certificate in %s has the key %s: if this peer "
-                        "belongs to the job, copy its node-ID.cert there",
-                        keyring_folder(security->keyring), text);
-    }
+    if (!keyring_find_key(security->keyring, key, &found))
+        return unknown_key(security, key);
     *enrolment = found.certificate.enrolment;
     if (!*enrolment)
         *id = found.certificate.id;
     return LS_OK;
+}
+
+bool credentials_gives_ids(const ls_security *security)
+{
+    return security->gives_ids;
 }
 
 bool credentials_admits(const ls_security *security, const char *address)
@@ -93,7 +107,10 @@ int credentials_server_key(ls_security *security, uint32_t id,
     struct keyring_found found;
     if (status != LS_OK)
         return status;
-    if (!keyring_find_id(security->keyring, id, true, &found))
+    const bool asks =
+        security->gives_ids && id != keyring_own(security->keyring)->id;
+    if (asks ? !keyring_find_enrolment(security->keyring, &found)
+             : !keyring_find_id(security->keyring, id, true, &found))
         return ls_error(LS_ENOENT,
                         "no certificate of node %" PRIu32 " in %s: copy "
                         "node-%" PRIu32 ".cert there from where it was made",
@@ -245,7 +262,7 @@ bool credentials_suits(ls_security *security, uint32_t id, const char *role,
                        const char *labels)
 {
     struct keyring_found found;
-    if (security->mode != LS_SECURITY_CURVE)
+    if (security->mode != LS_SECURITY_CURVE || security->gives_ids)
         return true;
     if (!keyring_find_id(security->keyring, id, false, &found))
         return false;

@@ -84,6 +84,10 @@ LS_MUST_USE int credentials_check_curve(ls_security *security,
                                         const uint8_t key[32], uint32_t *id,
                                         bool *enrolment);
 
+/* CURVE, listener: whether this node gives out ids, so that only the owner of
+ * the enrolment key may come in; at all others he may not. */
+bool credentials_gives_ids(const ls_security *security);
+
 /* Whether a connection from this address is let in at all: ls_security_allow()
  * and ls_security_deny(). address: an address as ZAP has it; "": it comes over
  * ipc. */
@@ -95,7 +99,8 @@ LS_MUST_USE int credentials_own_keys(const ls_security *security,
                                      char public_key[CREDENTIALS_KEY_MAX],
                                      char secret_key[CREDENTIALS_KEY_MAX]);
 
-/* CURVE, dialler: the key that node `id` must have. May read the folder again.
+/* CURVE, dialler: the key that node `id` must have; where ids are given out,
+ * all others have the enrolment key. May read the folder again.
  * Errors: LS_ENOENT none is known: names the folder, and what to do; LS_ESTATE
  *         this is not CURVE. */
 LS_MUST_USE int credentials_server_key(ls_security *security, uint32_t id,

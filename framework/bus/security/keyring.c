@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "key_file.h"
 #include "keyring_folder.h"
 #include "lockstep/log.h"
 
@@ -28,7 +29,10 @@ struct keyring {
 static int put_own(const struct keyring *keyring, struct keyring_table *table)
 {
     const struct keyring_entry *own = &keyring->own;
-    struct keyring_entry *there = keyring_table_id(table, own->certificate.id);
+    struct keyring_entry *there =
+        own->certificate.enrolment
+            ? keyring_table_key(table, own->certificate.public_key)
+            : keyring_table_id(table, own->certificate.id);
     if (there != NULL &&
         strcmp(there->certificate.public_key, own->certificate.public_key) == 0)
         keyring_table_remove(table, there);
@@ -91,48 +95,84 @@ static void look_again(struct keyring *keyring)
 
 /* ---- create and destroy ------------------------------------------------- */
 
+static int no_own_file(const struct keyring *keyring,
+                       const struct keyring_owner *owner)
+{
+    char which[32] = "--enrolment";
+    if (!owner->enrolment)
+        (void)snprintf(which, sizeof which, "--id %" PRIu32, owner->id);
+    return ls_error(LS_ENOENT,
+                    "%s has no %s: make it by \"lockstep keygen %s %s\", or "
+                    "copy it here from where it was made",
+                    keyring->folder, keyring->own.file, keyring->folder, which);
+}
+
 /* bytes: CERTIFICATE_MAX + 1. */
-static int read_own_file(const struct keyring *keyring, uint32_t id,
-                         char *bytes, size_t *size)
+static int read_own_file(const struct keyring *keyring,
+                         const struct keyring_owner *owner, char *bytes,
+                         size_t *size)
 {
     struct guarded_folder folder;
-    const char *name = keyring->own.file;
     int status = guarded_open(&folder, keyring->folder, GUARD_WRITING, false);
     if (status == LS_OK)
-        status = guarded_read(&folder, name, GUARD_ALL, bytes, CERTIFICATE_MAX,
-                              size);
+        status = guarded_read(&folder, keyring->own.file, GUARD_ALL, bytes,
+                              CERTIFICATE_MAX, size);
     if (status == LS_ENOENT && folder.fd >= 0)
-        status = ls_error(LS_ENOENT,
-                          "%s has no %s: make it by \"lockstep keygen %s --id "
-                          "%" PRIu32 "\", or copy it here from where it was "
-                          "made",
-                          keyring->folder, name, keyring->folder, id);
+        status = no_own_file(keyring, owner);
     guarded_close(&folder);
     return status;
 }
 
-static int read_own(struct keyring *keyring, uint32_t id,
-                    struct certificate_secret *secret)
+/* That the certificate in the file is its owner's. */
+static int check_owner(const struct certificate *certificate,
+                       const struct keyring_owner *owner)
+{
+    if (certificate->enrolment != owner->enrolment && owner->enrolment)
+        return ls_error(LS_EPROTO, "it is not the enrolment key");
+    if (!owner->enrolment &&
+        (certificate->enrolment || certificate->id != owner->id))
+        return ls_error(LS_EPROTO, "it is not of node %" PRIu32, owner->id);
+    return LS_OK;
+}
+
+static int read_own_certificate(struct keyring *keyring,
+                                const struct keyring_owner *owner,
+                                struct certificate_secret *secret)
 {
     struct keyring_entry *own = &keyring->own;
     char bytes[CERTIFICATE_MAX + 1];
     size_t size = 0;
-    own->signs = true;
-    (void)snprintf(own->file, sizeof own->file, "node-%" PRIu32 ".cert_secret",
-                   id);
-    int status = read_own_file(keyring, id, bytes, &size);
+    if (owner->enrolment)
+        (void)snprintf(own->file, sizeof own->file, ENROLMENT_FILE "_secret");
+    else
+        (void)snprintf(own->file, sizeof own->file,
+                       "node-%" PRIu32 ".cert_secret", owner->id);
+    int status = read_own_file(keyring, owner, bytes, &size);
     if (status == LS_OK) {
         status =
             certificate_read_secret(bytes, size, &own->certificate, secret);
-        if (status == LS_OK &&
-            (own->certificate.enrolment || own->certificate.id != id))
-            status = ls_error(LS_EPROTO, "it is not of node %" PRIu32, id);
+        if (status == LS_OK)
+            status = check_owner(&own->certificate, owner);
         if (status != LS_OK)
             status = ls_error_at(status == LS_EPROTO ? LS_ECONFIG : status,
                                  "%s/%s", keyring->folder, own->file);
     }
     sodium_memzero(bytes, sizeof bytes);
     return status;
+}
+
+static int read_own(struct keyring *keyring, const struct keyring_owner *owner,
+                    struct certificate_secret *secret)
+{
+    struct keyring_entry *own = &keyring->own;
+    own->signs = true;
+    if (owner->path == NULL)
+        return read_own_certificate(keyring, owner, secret);
+    own->certificate.id = owner->id;
+    const char *slash = strrchr(owner->path, '/');
+    (void)snprintf(own->file, sizeof own->file, "%s",
+                   slash != NULL ? slash + 1 : owner->path);
+    return key_file_read(owner->path, &own->certificate, secret);
 }
 
 /* The folder is read again when this process may be somewhere else. */
@@ -154,19 +194,21 @@ static int set_folder(struct keyring *keyring, const char *folder)
     return LS_OK;
 }
 
-static int create(struct keyring *keyring, const char *folder, uint32_t id,
+static int create(struct keyring *keyring, const char *folder,
+                  const struct keyring_owner *owner,
                   struct certificate_secret *secret)
 {
     int status = set_folder(keyring, folder);
     if (status == LS_OK)
-        status = read_own(keyring, id, secret);
+        status = read_own(keyring, owner, secret);
     if (status == LS_OK)
         status = read_folder(keyring, &keyring->known, keyring->hash);
     return status;
 }
 
 int keyring_create(struct keyring **out, ls_runtime *clock, const char *folder,
-                   uint32_t id, struct certificate_secret *secret)
+                   const struct keyring_owner *owner,
+                   struct certificate_secret *secret)
 {
     struct keyring *keyring = calloc(1, sizeof *keyring);
     if (keyring == NULL)
@@ -175,7 +217,7 @@ int keyring_create(struct keyring **out, ls_runtime *clock, const char *folder,
     keyring->clock = clock;
     keyring->looked_at = ls_now(clock);
     if (status == LS_OK)
-        status = create(keyring, folder, id, secret);
+        status = create(keyring, folder, owner, secret);
     if (status != LS_OK) {
         ls_mutex_fini(&keyring->lock);
         free(keyring);
@@ -242,6 +284,19 @@ bool keyring_find_key(struct keyring *keyring, const uint8_t key[KEY_BYTES],
     return find(keyring, 0, text, true, out);
 }
 
+bool keyring_find_enrolment(struct keyring *keyring, struct keyring_found *out)
+{
+    ls_mutex_lock(&keyring->lock);
+    const struct keyring_entry *entry = zhashx_first(keyring->known.by_key);
+    while (entry != NULL && strcmp(entry->file, ENROLMENT_FILE) != 0)
+        entry = zhashx_next(keyring->known.by_key);
+    if (entry != NULL)
+        *out = (struct keyring_found){.certificate = entry->certificate,
+                                      .signs = entry->signs};
+    ls_mutex_unlock(&keyring->lock);
+    return entry != NULL;
+}
+
 /* ---- trusting ----------------------------------------------------------- */
 
 static int check_trust(const struct keyring *keyring, uint32_t id,
@@ -281,6 +336,15 @@ int keyring_trust(struct keyring *keyring, uint32_t id, const char *public_key)
         status = keyring_table_put(&keyring->trusted, &entry, keyring->folder);
     ls_mutex_unlock(&keyring->lock);
     return status;
+}
+
+void keyring_distrust(struct keyring *keyring, uint32_t id)
+{
+    ls_mutex_lock(&keyring->lock);
+    struct keyring_entry *there = keyring_table_id(&keyring->trusted, id);
+    if (there != NULL)
+        keyring_table_remove(&keyring->trusted, there);
+    ls_mutex_unlock(&keyring->lock);
 }
 
 const struct certificate *keyring_own(const struct keyring *keyring)

@@ -92,5 +92,5 @@ int ls_keys_create(const char *folder, uint32_t id, const char *role,
 int ls_keys_create_enrolment(const char *folder)
 {
     struct certificate certificate = {.enrolment = true};
-    return create(folder, "enrolment.cert", &certificate);
+    return create(folder, ENROLMENT_FILE, &certificate);
 }

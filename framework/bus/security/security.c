@@ -94,13 +94,14 @@ static void derive_sign(struct security_secrets *secrets)
     sodium_memzero(key, sizeof key);
 }
 
-int ls_security_curve(ls_security **out, const char *folder, uint32_t id)
+static int create_curve(ls_security **out, const char *folder,
+                        const struct keyring_owner *owner)
 {
     ls_security *security = NULL;
     int status = create(&security, LS_SECURITY_CURVE, true);
     if (status == LS_OK)
         status = keyring_create(&security->keyring, ls_runtime_current(),
-                                folder, id, &security->secrets->key);
+                                folder, owner, &security->secrets->key);
     if (status != LS_OK) {
         ls_security_destroy(&security);
         return status;
@@ -109,6 +110,47 @@ int ls_security_curve(ls_security **out, const char *folder, uint32_t id)
     close_secrets(security);
     *out = security;
     return LS_OK;
+}
+
+int ls_security_curve(ls_security **out, const char *folder, uint32_t id)
+{
+    return create_curve(out, folder, &(struct keyring_owner){.id = id});
+}
+
+int ls_security_giving(ls_security **out, const char *folder, uint32_t id)
+{
+    ls_security *security = NULL;
+    struct keyring_found found;
+    int status =
+        create_curve(&security, folder, &(struct keyring_owner){.id = id});
+    if (status == LS_OK && !keyring_find_enrolment(security->keyring, &found))
+        status = ls_error(LS_ENOENT,
+                          "%s has no " ENROLMENT_FILE ", without which nobody "
+                          "can ask for an id: make it by \"lockstep keygen %s "
+                          "--enrolment\"",
+                          folder, folder);
+    if (status != LS_OK) {
+        ls_security_destroy(&security);
+        return status;
+    }
+    security->gives_ids = true;
+    *out = security;
+    return LS_OK;
+}
+
+int ls_security_asking(ls_security **out, const char *folder)
+{
+    return create_curve(out, folder,
+                        &(struct keyring_owner){.enrolment = true});
+}
+
+int ls_security_leased(ls_security **out, const char *folder, uint32_t id,
+                       const char *path)
+{
+    if (path == NULL || path[0] == '\0')
+        return ls_error(LS_EINVAL, "no file of a key is named");
+    return create_curve(out, folder,
+                        &(struct keyring_owner){.id = id, .path = path});
 }
 
 void ls_security_destroy(ls_security **security)
@@ -153,6 +195,14 @@ int ls_security_trust(ls_security *security, uint32_t id,
     const int status = check_curve(security);
     return status == LS_OK ? keyring_trust(security->keyring, id, public_key)
                            : status;
+}
+
+int ls_security_distrust(ls_security *security, uint32_t id)
+{
+    const int status = check_curve(security);
+    if (status == LS_OK)
+        keyring_distrust(security->keyring, id);
+    return status;
 }
 
 int ls_security_public_key(const ls_security *security,

@@ -189,6 +189,22 @@ static void check_plain(const struct zmq_gate *gate, const struct request *r,
     refuse(answer, "400");
 }
 
+/* What is published goes to whoever is connected, so who may only ask for an id
+ * does not come in where anything else is said. */
+static void misplaced(struct answer *answer, bool enrolment, uint32_t id)
+{
+    if (enrolment)
+        (void)ls_error(LS_EMISMATCH,
+                       "it has the enrolment key, which opens nothing but the "
+                       "place where ids are given out");
+    else
+        (void)ls_error(LS_EMISMATCH,
+                       "it has the key of node %" PRIu32 ", and here is only "
+                       "asked for ids",
+                       id);
+    refuse(answer, "400");
+}
+
 static void check_curve(const struct zmq_gate *gate, const struct request *r,
                         struct answer *answer)
 {
@@ -197,7 +213,11 @@ static void check_curve(const struct zmq_gate *gate, const struct request *r,
     if (r->n <= FIRST || r->frames[FIRST].size != 32 ||
         credentials_check_curve(gate->security, r->frames[FIRST].bytes, &id,
                                 &enrolment) != LS_OK)
-        refuse(answer, "300"); /* its key may yet be told */
+        refuse(answer, credentials_gives_ids(gate->security)
+                           ? "400"
+                           : "300"); /* its key may yet be told */
+    else if (enrolment != credentials_gives_ids(gate->security))
+        misplaced(answer, enrolment, id);
     else if (!enrolment)
         snprintf(answer->user, sizeof answer->user, "%" PRIu32, id);
 }

@@ -96,6 +96,38 @@ LS_MUST_USE LS_API int ls_security_job(ls_security **out, const char *job);
 LS_MUST_USE LS_API int ls_security_curve(ls_security **out, const char *folder,
                                          uint32_t id);
 
+/* ---- ids that are given out --------------------------------------------- */
+
+/* A node that nobody knows beforehand makes a key (ls_key_create()), asks for
+ * an id under the enrolment key (ls_keys_create_enrolment()), and speaks as
+ * that node under its own key. Whoever gives out the id tells all others whose
+ * key it is (ls_security_trust()). What a node publishes goes to whoever is
+ * connected to it, so the asking is done at a node of its own: only there, and
+ * nowhere else, the enrolment key opens anything. */
+
+/* For that node, which is opened beside node `id`, in a world of its own:
+ * whoever has the enrolment key comes in, under any id, and nobody else.
+ * Errors: those of ls_security_curve(); LS_ENOENT the folder has no
+ *         enrolment.cert. */
+LS_MUST_USE LS_API int ls_security_giving(ls_security **out, const char *folder,
+                                          uint32_t id);
+
+/* For who asks there: it has the enrolment key, and dials nodes that the folder
+ * has certificates of. The folder holds enrolment.cert_secret.
+ * Errors: those of ls_security_curve(). */
+LS_MUST_USE LS_API int ls_security_asking(ls_security **out,
+                                          const char *folder);
+
+/* For the node that was given `id`: as ls_security_curve(), with a secret key
+ * that is not in the folder.
+ * path:   of ls_key_create(); copied.
+ * Errors: LS_EINVAL path is NULL or empty; LS_ENOENT there is no such file, or
+ *         folder; LS_ECONFIG the file is open to others, or holds no key, or
+ *         the folder has a certificate of that node; else those of
+ *         ls_security_curve(). */
+LS_MUST_USE LS_API int ls_security_leased(ls_security **out, const char *folder,
+                                          uint32_t id, const char *path);
+
 /* Wipe and free it, after the nodes that use it are destroyed. Sets *security
  * to NULL; NULL and a pointer to NULL are fine. */
 LS_API void ls_security_destroy(ls_security **security);
@@ -132,6 +164,11 @@ LS_MUST_USE LS_API int ls_security_deny(ls_security *security,
  *         another id is trusted with this key. */
 LS_MUST_USE LS_API int ls_security_trust(ls_security *security, uint32_t id,
                                          const char *public_key);
+
+/* curve: trust no key for this id any more, unless a certificate has it.
+ * Connections that are open stay open. One that nobody has is fine. Errors:
+ * LS_ESTATE this is not curve. */
+LS_MUST_USE LS_API int ls_security_distrust(ls_security *security, uint32_t id);
 
 /* curve: the public key of this node, as Z85 text. Errors: LS_ESTATE this is
  * not curve. */
@@ -176,5 +213,19 @@ LS_MUST_USE LS_API int ls_keys_create(const char *folder, uint32_t id,
  * may do nothing but ask.
  * Errors: those of ls_keys_create(). */
 LS_MUST_USE LS_API int ls_keys_create_enrolment(const char *folder);
+
+/* Make a key that is of no node yet: a new file that only this user can read
+ * (0600), with the secret key as Z85 text. It is there whole or not at all.
+ * public_key: written on success.
+ * Errors: LS_EINVAL path is NULL or empty; LS_EEXIST there is such a file;
+ *         LS_ENOENT its folder is not there; LS_EIO. */
+LS_MUST_USE LS_API int ls_key_create(const char *path,
+                                     char public_key[LS_PUBLIC_KEY_MAX]);
+
+/* The public key that belongs to such a file.
+ * Errors: LS_EINVAL path is NULL or empty; LS_ENOENT; LS_ECONFIG the file is
+ *         open to others, or holds no key; LS_EIO. */
+LS_MUST_USE LS_API int ls_key_read(const char *path,
+                                   char public_key[LS_PUBLIC_KEY_MAX]);
 
 #endif

@@ -1,0 +1,283 @@
+/* Keys that are of no node yet, and what the enrolment key opens: the place
+ * where ids are given out, and nothing else. */
+#include "keys_fixture.h"
+#include "lockstep/call.h"
+
+#define GIVER 3 /* OWN, where ids are given out as well */
+#define ASKER 4000
+
+static int enrolled_set_up(void **state)
+{
+    (void)keys_set_up(state);
+    assert_int_equal(ls_keys_create_enrolment(keys(*state, "").text), LS_OK);
+    return 0;
+}
+
+#define enrolled(test)                                                         \
+    cmocka_unit_test_setup_teardown(test, enrolled_set_up, scratch_tear_down)
+
+/* ---- a key in a file ---------------------------------------------------- */
+
+static void test_a_key_is_made_once_and_read_again(void **state)
+{
+    struct scratch *scratch = *state;
+    const struct path path = in(scratch, "one.key");
+    char made[LS_PUBLIC_KEY_MAX], read[LS_PUBLIC_KEY_MAX];
+    uint8_t key[KEY_BYTES];
+    assert_int_equal(ls_key_create(path.text, made), LS_OK);
+    assert_int_equal(mode_of(path.text), 0600);
+    assert_true(key_read(made, key));
+    assert_int_equal(ls_key_read(path.text, read), LS_OK);
+    assert_string_equal(read, made);
+    failed(ls_key_create(path.text, made), LS_EEXIST, path.text);
+    assert_string_equal(read, made);
+}
+
+static void test_what_is_no_file_of_a_key_is_refused(void **state)
+{
+    struct scratch *scratch = *state;
+    const struct path path = in(scratch, "one.key");
+    char key[LS_PUBLIC_KEY_MAX];
+    failed(ls_key_create(NULL, key), LS_EINVAL, "path");
+    failed(ls_key_create("", key), LS_EINVAL, "path");
+    failed(ls_key_read(NULL, key), LS_EINVAL, "path");
+    failed(ls_key_create(in(scratch, "no/one.key").text, key), LS_ENOENT, "no");
+    failed(ls_key_read(path.text, key), LS_ENOENT, path.text);
+    assert_int_equal(ls_key_create(path.text, key), LS_OK);
+    assert_int_equal(chmod(path.text, 0640), 0);
+    failed(ls_key_read(path.text, key), LS_ECONFIG, "chmod");
+    static const char *const bad[] = {"",         KEY,          KEY "\r",
+                                      KEY "\n\n", "~" KEY "\n", KEY "~\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        write_file(path.text, bad[i], strlen(bad[i]), 0600);
+        failed(ls_key_read(path.text, key), LS_ECONFIG, path.text);
+    }
+}
+
+/* ---- whose security it is ----------------------------------------------- */
+
+static void test_a_leased_key_speaks_for_the_id_that_was_given(void **state)
+{
+    struct scratch *scratch = *state;
+    const struct path path = in(scratch, "one.key");
+    char made[LS_PUBLIC_KEY_MAX], own[LS_PUBLIC_KEY_MAX];
+    ls_security *security = NULL;
+    assert_int_equal(ls_key_create(path.text, made), LS_OK);
+    assert_int_equal(
+        ls_security_leased(&security, keys(scratch, "").text, 9, path.text),
+        LS_OK);
+    assert_int_equal(ls_security_public_key(security, own), LS_OK);
+    assert_string_equal(own, made);
+    assert_true(knows(security, 9));
+    assert_true(knows(security, OWN));
+    ls_security_destroy(&security);
+}
+
+static void
+test_a_leased_key_for_a_node_with_a_certificate_is_refused(void **state)
+{
+    struct scratch *scratch = *state;
+    const struct path path = in(scratch, "one.key");
+    const struct path folder = keys(scratch, "");
+    char made[LS_PUBLIC_KEY_MAX];
+    ls_security *security = NULL;
+    failed(ls_security_leased(&security, folder.text, 9, NULL), LS_EINVAL,
+           "no file");
+    failed(ls_security_leased(&security, folder.text, 9, path.text), LS_ENOENT,
+           path.text);
+    assert_int_equal(ls_key_create(path.text, made), LS_OK);
+    failed(ls_security_leased(&security, folder.text, 4, path.text), LS_ECONFIG,
+           "node-4.cert");
+    failed(
+        ls_security_leased(&security, in(scratch, "none").text, 9, path.text),
+        LS_ENOENT, "none");
+    assert_null(security);
+}
+
+static void test_giving_and_asking_need_the_enrolment_key(void **state)
+{
+    struct scratch *scratch = *state;
+    const struct path folder = keys(scratch, "");
+    ls_security *security = NULL;
+    failed(ls_security_giving(&security, folder.text, GIVER), LS_ENOENT,
+           "keygen");
+    failed(ls_security_asking(&security, folder.text), LS_ENOENT,
+           "--enrolment");
+    assert_int_equal(ls_keys_create_enrolment(folder.text), LS_OK);
+    failed(ls_security_giving(&security, folder.text, 9), LS_ENOENT, "--id 9");
+    assert_null(security);
+    copy_file(keys(scratch, "node-4.cert_secret").text,
+              keys(scratch, "other").text);
+    assert_int_equal(unlink(keys(scratch, "enrolment.cert_secret").text), 0);
+    assert_int_equal(rename(keys(scratch, "other").text,
+                            keys(scratch, "enrolment.cert_secret").text),
+                     0);
+    assert_int_equal(chmod(keys(scratch, "enrolment.cert_secret").text, 0600),
+                     0);
+    failed(ls_security_asking(&security, folder.text), LS_ECONFIG,
+           "not the enrolment key");
+}
+
+static void test_who_is_distrusted_is_nobody(void **state)
+{
+    struct scratch *scratch = *state;
+    ls_security *security = open_keys(scratch), *plain = NULL;
+    assert_int_equal(ls_security_trust(security, 9, KEY), LS_OK);
+    assert_true(knows(security, 9));
+    assert_int_equal(ls_security_distrust(security, 9), LS_OK);
+    assert_false(knows(security, 9));
+    assert_int_equal(ls_security_distrust(security, 9), LS_OK);
+    assert_int_equal(ls_security_distrust(security, 4), LS_OK);
+    assert_true(knows(security, 4)); /* by its certificate */
+    assert_int_equal(ls_security_trust(security, 10, KEY), LS_OK);
+    ls_security_destroy(&security);
+    assert_int_equal(ls_security_none(&plain), LS_OK);
+    failed(ls_security_distrust(plain, 9), LS_ESTATE, "curve only");
+    ls_security_destroy(&plain);
+}
+
+/* ---- what it opens ------------------------------------------------------ */
+
+static int answer(void *self, ls_request *request)
+{
+    (void)self;
+    return ls_request_complete(&request, "9", 1);
+}
+
+struct place {
+    char bind[LS_ENDPOINT_MAX + 1];
+    ls_node *node;
+    ls_calls *calls;
+};
+
+static void open_place(struct place *place, const struct scratch *scratch,
+                       uint32_t id, const char *attach, ls_security *security)
+{
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    (void)snprintf(place->bind, sizeof place->bind, "ipc://%s/%u.ipc",
+                   scratch->folder, (unsigned)id);
+    options.id = id;
+    options.bind = place->bind;
+    options.attach = &attach;
+    options.n_attach = attach != NULL;
+    options.topology = LS_TOPOLOGY_ALONE;
+    options.world_size = attach != NULL ? 2 : 1;
+    options.members = attach != NULL ? (uint32_t[]){id, GIVER} : NULL;
+    options.world_max = 0;
+    options.security = security;
+    options.start_timeout_ms = 30000;
+    options.linger_ms = 0;
+    assert_int_equal(ls_node_create(&place->node, &options), LS_OK);
+    assert_int_equal(ls_calls_open(&place->calls, place->node, NULL), LS_OK);
+    assert_int_equal(
+        ls_calls_serve(place->calls, "id", LS_CALL_ANYONE, answer, NULL),
+        LS_OK);
+}
+
+static void close_place(struct place *place)
+{
+    ls_calls_close(&place->calls);
+    ls_node_destroy(&place->node);
+}
+
+/* Whether somebody comes in at node GIVER, and is answered. status: of its
+ * start. */
+static int meet(const struct scratch *scratch, ls_security *giver,
+                ls_security *asker, uint32_t id)
+{
+    struct place at, from;
+    char attach[LS_ENDPOINT_MAX + 16];
+    void *data = NULL;
+    size_t size = 0;
+    open_place(&at, scratch, GIVER, NULL, giver);
+    assert_int_equal(ls_node_start(at.node), LS_OK);
+    (void)snprintf(attach, sizeof attach, "%u@%s", GIVER, at.bind);
+    open_place(&from, scratch, id, attach, asker);
+    const int status = ls_node_start(from.node);
+    if (status == LS_OK) {
+        assert_int_equal(
+            ls_calls_ask(from.calls,
+                         &(struct ls_call_options){.to = GIVER, .name = "id"},
+                         &data, &size),
+            LS_OK);
+        assert_int_equal(size, 1);
+        free(data);
+    } else {
+        char text[LS_ERROR_TEXT_MAX];
+        struct ls_refusal refusal;
+        (void)snprintf(text, sizeof text, "%s", ls_error_text());
+        assert_true(ls_node_refusals(at.node, &refusal, 1) >= 1);
+        (void)ls_error(status, "%.200s; %s", text, refusal.why);
+    }
+    close_place(&from);
+    close_place(&at);
+    return status;
+}
+
+static void test_it_is_answered_where_ids_are_given_out(void **state)
+{
+    struct scratch *scratch = *state;
+    const struct path folder = keys(scratch, "");
+    ls_security *giver = NULL, *asker = NULL;
+    assert_int_equal(ls_security_giving(&giver, folder.text, GIVER), LS_OK);
+    assert_int_equal(ls_security_asking(&asker, folder.text), LS_OK);
+    assert_int_equal(meet(scratch, giver, asker, ASKER), LS_OK);
+    ls_security_destroy(&asker);
+    ls_security_destroy(&giver);
+}
+
+static void test_it_opens_no_other_node(void **state)
+{
+    struct scratch *scratch = *state;
+    ls_security *member = open_keys(scratch), *asker = NULL;
+    assert_int_equal(ls_security_asking(&asker, keys(scratch, "").text), LS_OK);
+    failed(meet(scratch, member, asker, 4), LS_EMISMATCH, "enrolment key");
+    ls_security_destroy(&asker);
+    ls_security_destroy(&member);
+}
+
+static void test_no_other_key_opens_where_ids_are_given_out(void **state)
+{
+    struct scratch *scratch = *state;
+    const struct path folder = keys(scratch, "");
+    ls_security *giver = NULL, *member = NULL;
+    assert_int_equal(ls_security_giving(&giver, folder.text, GIVER), LS_OK);
+    assert_int_equal(ls_security_curve(&member, folder.text, 4), LS_OK);
+    failed(meet(scratch, giver, member, 4), LS_EMISMATCH, "node 4");
+    ls_security_destroy(&member);
+    ls_security_destroy(&giver);
+}
+
+static void test_another_enrolment_key_opens_nothing(void **state)
+{
+    struct scratch *scratch = *state;
+    const struct path folder = keys(scratch, "");
+    ls_security *giver = NULL, *asker = NULL;
+    assert_int_equal(ls_security_giving(&giver, folder.text, GIVER), LS_OK);
+    const struct path other = in(scratch, "other");
+    assert_int_equal(ls_keys_create_enrolment(other.text), LS_OK);
+    copy_file(keys(scratch, "node-3.cert").text,
+              in(scratch, "other/node-3.cert").text);
+    assert_int_equal(ls_security_asking(&asker, other.text), LS_OK);
+    failed(meet(scratch, giver, asker, ASKER), LS_EMISMATCH, ENROLMENT_FILE);
+    ls_security_destroy(&asker);
+    ls_security_destroy(&giver);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        bare(test_a_key_is_made_once_and_read_again),
+        bare(test_what_is_no_file_of_a_key_is_refused),
+        with_keys(test_a_leased_key_speaks_for_the_id_that_was_given),
+        with_keys(test_a_leased_key_for_a_node_with_a_certificate_is_refused),
+        with_keys(test_giving_and_asking_need_the_enrolment_key),
+        with_keys(test_who_is_distrusted_is_nobody),
+        enrolled(test_it_is_answered_where_ids_are_given_out),
+        enrolled(test_it_opens_no_other_node),
+        enrolled(test_no_other_key_opens_where_ids_are_given_out),
+        enrolled(test_another_enrolment_key_opens_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
