@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "json.h"
+#include "plan_lease.h"
 
 #define LABELS_MAX 256
 #define PATH_BYTES 4096
@@ -36,6 +37,15 @@ static struct wanted of_plan(const struct plan_node *node)
     return wanted;
 }
 
+/* Those of a plan that bring an id; the others ask for one, with the enrolment
+ * key. */
+static void choose_all(struct list *out, const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n_nodes; i++)
+        if (!plan->nodes[i].leased)
+            out->items[out->n++] = of_plan(&plan->nodes[i]);
+}
+
 /* plan: NULL: there is none. */
 static int choose(struct list *out, const struct options *options,
                   const struct plan *plan)
@@ -46,19 +56,20 @@ static int choose(struct list *out, const struct options *options,
     out->items = calloc(n + 1, sizeof *out->items);
     if (out->items == NULL)
         return ls_error(LS_ENOMEM, "listing the nodes");
-    for (size_t i = 0; i < n; i++) {
-        size_t index = i;
-        if (plan != NULL && !all) {
-            const int status = plan_find(plan, options->ids[i], &index);
-            if (status != LS_OK)
-                return status;
-        }
+    if (all)
+        choose_all(out, plan);
+    for (size_t i = 0; i < options->n_ids; i++) {
+        size_t index = 0;
+        const int status =
+            plan != NULL ? plan_find(plan, options->ids[i], &index) : LS_OK;
+        if (status != LS_OK)
+            return status;
         out->items[out->n++] =
             plan != NULL
                 ? of_plan(&plan->nodes[index])
                 : (struct wanted){.id = options->ids[i], .any_labels = true};
     }
-    if (options->enrolment)
+    if (options->enrolment || (all && plan_has_leases(plan)))
         out->items[out->n++] = (struct wanted){.enrolment = true};
     return LS_OK;
 }

@@ -13,6 +13,8 @@
 #include "lockstep/signal.h"
 
 #include "command.h"
+#include "lease_asker.h"
+#include "lease_trust.h"
 #include "node_run.h"
 #include "node_security.h"
 #include "render.h"
@@ -31,6 +33,9 @@ static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
 struct hosted {
     struct setup setup;
     size_t index;
+    uint32_t id;              /* that it brings, or was given */
+    struct identity identity; /* own; of one that was given it */
+    struct lease_answer lease;
     render *shown;         /* own; of a node that runs alone */
     report_pipe *pipe;     /* own; of one that `run` has started */
     watchdog *dog;         /* own */
@@ -110,6 +115,9 @@ static int find_endpoints(const struct hosted *hosted,
     }
     if (options->n_attach > 0)
         out->n_attach = 0;
+    else if (out->n_attach == 0 && hosted->lease.attach[0] != '\0')
+        memcpy(out->attach[out->n_attach++], hosted->lease.attach,
+               sizeof hosted->lease.attach);
     for (size_t i = 0; i < options->n_attach && fault == NULL; i++) {
         if (i == PLAN_ATTACH_MAX)
             return ls_error(LS_EINVAL, "--attach: at most %d of them",
@@ -195,20 +203,89 @@ static int create_run(struct hosted *hosted, const struct options *options,
                                              .endpoints = endpoints,
                                              .sink = sink,
                                              .security = hosted->security,
+                                             .gives_ids = options->parent == 0,
                                              .generation = options->generation,
                                              .gone = gone,
                                              .n_gone = n_gone,
                                          });
 }
 
-static int open_security(struct hosted *hosted, const struct options *options)
+/* Of a node that was given its id, with its own key, and those of the others.
+ */
+static int open_leased(struct hosted *hosted)
+{
+    const struct plan *plan = &hosted->setup.plan;
+    const char *leases = hosted->lease.leases;
+    const int status = node_security_open_leased(
+        &hosted->security, plan, hosted->id, hosted->identity.path);
+    return status == LS_OK
+               ? lease_trust_read(
+                     &(struct lease_trust){.plan = plan,
+                                           .security = hosted->security,
+                                           .id = hosted->id},
+                     leases, strlen(leases))
+               : status;
+}
+
+static int open_security(struct hosted *hosted, const struct run_secret *secret)
+{
+    const struct plan *plan = &hosted->setup.plan;
+    return hosted->identity.path[0] != '\0' && plan_has_keys(plan)
+               ? open_leased(hosted)
+               : node_security_open(&hosted->security, plan, hosted->id,
+                                    secret);
+}
+
+/* The role in the plan's words. */
+static int find_role(const char *text, enum plan_role *out)
+{
+    for (size_t role = 0; role < PLAN_N_ROLES; role++)
+        if (strcmp(plan_role_names[role], text) == 0) {
+            *out = (enum plan_role)role;
+            return LS_OK;
+        }
+    const char *nearest = ls_nearest(text, plan_role_names, PLAN_N_ROLES);
+    return ls_error(LS_EINVAL, "--role %s: %s%s%s", text,
+                    nearest != NULL ? "did you mean \"" : "there is none such",
+                    nearest != NULL ? nearest : "",
+                    nearest != NULL ? "\"?" : "");
+}
+
+static int ask_for_id(struct hosted *hosted, const struct options *options,
+                      const struct run_secret *secret)
+{
+    const struct plan *plan = &hosted->setup.plan;
+    enum plan_role role = PLAN_COLLECTOR;
+    int status = find_role(options->role, &role);
+    if (status == LS_OK)
+        status = identity_open(&hosted->identity, options->identity, plan->job);
+    if (status == LS_OK)
+        status = lease_ask(&hosted->lease, &(struct lease_asking){
+                                               .plan = plan,
+                                               .role = role,
+                                               .identity = &hosted->identity,
+                                               .secret = secret,
+                                               .bind = options->bind,
+                                               .advertise = options->advertise,
+                                           });
+    hosted->id = hosted->lease.id;
+    return status;
+}
+
+/* Who it is, and how it proves that. */
+static int identify(struct hosted *hosted, const struct options *options)
 {
     struct run_secret secret;
     int status = run_secret_read(&secret, options->secret_fd);
     if (status != LS_OK)
         return status;
-    status = node_security_open(&hosted->security, &hosted->setup.plan,
-                                options->id, &secret);
+    hosted->id = options->id;
+    if (!options->has_id)
+        status = ask_for_id(hosted, options, &secret);
+    if (status == LS_OK)
+        status = plan_find(&hosted->setup.plan, hosted->id, &hosted->index);
+    if (status == LS_OK)
+        status = open_security(hosted, &secret);
     run_secret_wipe(&secret);
     return status;
 }
@@ -217,13 +294,11 @@ static int prepare(struct hosted *hosted, const struct options *options)
 {
     struct report_sink sink;
     struct plan_endpoints endpoints;
-    int status = plan_find(&hosted->setup.plan, options->id, &hosted->index);
+    int status = identify(hosted, options);
     if (status == LS_OK)
         status = find_endpoints(hosted, options, &endpoints);
     if (status == LS_OK)
         status = check_endpoints(hosted, &endpoints, options);
-    if (status == LS_OK)
-        status = open_security(hosted, options);
     if (status == LS_OK)
         status = make_sink(hosted, options, &sink);
     if (status == LS_OK)
@@ -275,6 +350,8 @@ int command_node(const struct options *options)
                               : command_failed(status);
     node_run_destroy(&hosted.run);
     ls_security_destroy(&hosted.security);
+    lease_answer_fini(&hosted.lease);
+    identity_close(&hosted.identity);
     watchdog_destroy(&hosted.dog);
     render_destroy(&hosted.shown);
     report_pipe_destroy(&hosted.pipe);

@@ -8,8 +8,11 @@
 #include "lockstep/event.h"
 #include "lockstep/log.h"
 
+#include "lease_giver.h"
+#include "lease_trust.h"
 #include "memory.h"
 #include "node_calls.h"
+#include "plan_lease.h"
 #include "work.h"
 
 /* Where it stands, which decides what a cancel has to interrupt. */
@@ -27,6 +30,9 @@ struct node_run {
     uint32_t *members; /* own; ids of the world: n_members */
     size_t n_members;
     struct node_calls calls;
+    bool gives_ids;
+    struct lease_trust trust;
+    lease_giver *giver; /* own; NULL: it gives out no ids */
 
     ls_mutex mutex; /* what follows */
     enum phase phase;
@@ -78,6 +84,7 @@ int node_run_create(node_run **out, const struct node_run_options *options)
     run->endpoints = *options->endpoints;
     run->sink = options->sink;
     run->security = options->security;
+    run->gives_ids = options->gives_ids;
     run->runtime =
         options->runtime != NULL ? options->runtime : ls_runtime_threads();
     int status = ls_mutex_init(&run->mutex, run->runtime);
@@ -194,6 +201,30 @@ static int guard_finish(node_run *run)
     return status;
 }
 
+/* Whose key is whose among those that bring no id. */
+static int hear_leases(node_run *run)
+{
+    const struct plan *plan = run->plan;
+    if (!plan_has_leases(plan) || !plan_has_keys(plan) || run->security == NULL)
+        return LS_OK;
+    run->trust = (struct lease_trust){.plan = plan,
+                                      .security = run->security,
+                                      .id = plan->nodes[run->index].id};
+    return lease_trust_begin(&run->trust, run->node);
+}
+
+static int give_ids(node_run *run)
+{
+    const struct plan *plan = run->plan;
+    if (!run->gives_ids || !plan_has_leases(plan) ||
+        run->index != plan_lease_giver(plan))
+        return LS_OK;
+    return lease_giver_open(
+        &run->giver, &(struct lease_giver_options){.plan = plan,
+                                                   .node = run->node,
+                                                   .security = run->security});
+}
+
 /* The pipeline stands before the node listens: what its steps hear of the
  * others' first words depends on it. */
 static int create_task(node_run *run)
@@ -221,7 +252,9 @@ static int join_world(node_run *run)
     (void)snprintf(report.endpoint, sizeof report.endpoint, "%s",
                    ls_node_endpoint(run->node));
     run->sink.put(run->sink.self, &report);
-    status = enter(run, PHASE_JOINING);
+    status = give_ids(run);
+    if (status == LS_OK)
+        status = enter(run, PHASE_JOINING);
     if (status == LS_OK)
         status = ls_node_join(run->node);
     if (status != LS_OK)
@@ -236,6 +269,8 @@ static int live(node_run *run)
     int status = create_node(run);
     if (status == LS_OK)
         status = guard_finish(run);
+    if (status == LS_OK)
+        status = hear_leases(run);
     if (status == LS_OK)
         status =
             node_calls_open(&run->calls, run->node, plan_channel(run->plan));
@@ -332,6 +367,7 @@ int node_run_go(node_run *run)
      * need not guess it from what the others then say. */
     const struct report report = last_report(run, status);
     run->sink.put(run->sink.self, &report);
+    lease_giver_close(&run->giver);
     if (run->node != NULL)
         ls_node_stop(run->node, status);
     if (run->kind->leave != NULL)

@@ -22,6 +22,8 @@ struct node_run_options {
     ls_security *security; /* borrow; NULL: it is known who speaks: within a
                             * process, and in a simulation */
     struct node_watch watch;
+    bool gives_ids; /* if it is the one to do so: of nodes that are started one
+                     * by one */
 
     /* Of a node that is started again: how often it was before, and the ids of
      * those that the run has gone on without. Copied. */

@@ -24,7 +24,7 @@ static int set_lists(ls_security **security, const struct plan *plan)
     return status;
 }
 
-static int open_keys(ls_security **out, const struct plan *plan, uint32_t id)
+static int check_folder(const struct plan *plan)
 {
     const char *keys = plan->security.keys;
     if (access(keys, F_OK) < 0 && errno == ENOENT)
@@ -32,7 +32,14 @@ static int open_keys(ls_security **out, const struct plan *plan, uint32_t id)
                         "security.keys: there is no folder %s; \"lockstep "
                         "keygen %s %s\" makes it",
                         keys, keys, plan->path);
-    return ls_security_curve(out, keys, id);
+    return LS_OK;
+}
+
+static int open_keys(ls_security **out, const struct plan *plan, uint32_t id)
+{
+    const int status = check_folder(plan);
+    return status == LS_OK ? ls_security_curve(out, plan->security.keys, id)
+                           : status;
 }
 
 int node_security_open(ls_security **out, const struct plan *plan, uint32_t id,
@@ -71,4 +78,46 @@ int node_security_open_guest(ls_security **out, const struct plan *plan,
     /* A run that could not write its file has told of that. */
     return status == LS_ENOENT ? node_security_open(out, plan, id, NULL)
                                : status;
+}
+
+/* ---- ids that are given out --------------------------------------------- */
+
+static int with_lists(ls_security **out, ls_security *made, int status,
+                      const struct plan *plan)
+{
+    if (status == LS_OK)
+        status = set_lists(&made, plan);
+    if (status != LS_OK)
+        return ls_error_at(status, "%s", plan->path);
+    *out = made;
+    return LS_OK;
+}
+
+int node_security_open_giving(ls_security **out, const struct plan *plan,
+                              uint32_t id)
+{
+    ls_security *made = NULL;
+    int status = check_folder(plan);
+    if (status == LS_OK)
+        status = ls_security_giving(&made, plan->security.keys, id);
+    return with_lists(out, made, status, plan);
+}
+
+int node_security_open_asking(ls_security **out, const struct plan *plan)
+{
+    ls_security *made = NULL;
+    int status = check_folder(plan);
+    if (status == LS_OK)
+        status = ls_security_asking(&made, plan->security.keys);
+    return with_lists(out, made, status, plan);
+}
+
+int node_security_open_leased(ls_security **out, const struct plan *plan,
+                              uint32_t id, const char *path)
+{
+    ls_security *made = NULL;
+    int status = check_folder(plan);
+    if (status == LS_OK)
+        status = ls_security_leased(&made, plan->security.keys, id, path);
+    return with_lists(out, made, status, plan);
 }

@@ -24,4 +24,17 @@ LS_MUST_USE int node_security_open_guest(ls_security **out,
                                          const struct plan *plan, uint32_t id,
                                          bool running);
 
+/* For where the ids of replicas are given out, beside node `id`; for who asks
+ * there; and for the replica that was given `id`, whose key is at `path`. The
+ * plan has keys.
+ * Errors: those of ls_security_giving(), ls_security_asking() and
+ *         ls_security_leased(). */
+LS_MUST_USE int node_security_open_giving(ls_security **out,
+                                          const struct plan *plan, uint32_t id);
+LS_MUST_USE int node_security_open_asking(ls_security **out,
+                                          const struct plan *plan);
+LS_MUST_USE int node_security_open_leased(ls_security **out,
+                                          const struct plan *plan, uint32_t id,
+                                          const char *path);
+
 #endif

@@ -25,6 +25,8 @@ enum option_kind {
     OPTION_BENCH, /* read by options_bench() */
     OPTION_ENROLMENT,
     OPTION_ID,
+    OPTION_ROLE,
+    OPTION_IDENTITY,
     OPTION_BIND,
     OPTION_ADVERTISE,
     OPTION_ATTACH,
@@ -78,6 +80,8 @@ static const struct option_spec {
     {"--batch-bytes", OPTION_BENCH, "a number of bytes", ON_BENCH},
     {"--enrolment", OPTION_ENROLMENT, NULL, ON_KEYS},
     {"--id", OPTION_ID, "a node's id", ON_JOIN | ON_KEYS},
+    {"--role", OPTION_ROLE, "a role", ON(COMMAND_NODE)},
+    {"--identity", OPTION_IDENTITY, "a folder", ON(COMMAND_NODE)},
     {"--bind", OPTION_BIND, "an endpoint", ON_JOIN},
     {"--advertise", OPTION_ADVERTISE, "an endpoint", ON_JOIN},
     {"--attach", OPTION_ATTACH, "an endpoint", ON_JOIN},
@@ -194,6 +198,10 @@ static const char **place_of(struct options *out, enum option_kind kind)
     switch (kind) {
     case OPTION_OUT:
         return &out->out;
+    case OPTION_ROLE:
+        return &out->role;
+    case OPTION_IDENTITY:
+        return &out->identity;
     case OPTION_BIND:
         return &out->bind;
     case OPTION_ADVERTISE:
@@ -412,6 +420,22 @@ static int parse_word(struct options *out, const char *text)
     return LS_OK;
 }
 
+static int check_node(const struct options *options)
+{
+    if (!options->has_id && options->role == NULL)
+        return ls_error(LS_EINVAL,
+                        "which node? As in: lockstep node %s --id 0; "
+                        "lockstep check %s lists them",
+                        options->config, options->config);
+    if (options->has_id && (options->role != NULL || options->identity != NULL))
+        return ls_error(LS_EINVAL,
+                        "%s is for a node that is given its id; this one "
+                        "brings --id %u",
+                        options->role != NULL ? "--role" : "--identity",
+                        (unsigned)options->id);
+    return LS_OK;
+}
+
 static int check_complete(const struct options *options)
 {
     if (options->command < COMMAND_RUN)
@@ -429,11 +453,8 @@ static int check_complete(const struct options *options)
                         options->command == COMMAND_CALL   ? " 0 ping"
                         : options->command == COMMAND_NODE ? " --id 0"
                                                            : "");
-    if (options->command == COMMAND_NODE && !options->has_id)
-        return ls_error(LS_EINVAL,
-                        "which node? As in: lockstep node %s --id 0; "
-                        "lockstep check %s lists them",
-                        options->config, options->config);
+    if (options->command == COMMAND_NODE)
+        return check_node(options);
     if (options->command == COMMAND_CALL && options->name == NULL)
         return ls_error(LS_EINVAL, "which %s? As in: lockstep call %s 1 ping",
                         options->node == NULL ? "node" : "call",

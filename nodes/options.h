@@ -77,6 +77,10 @@ struct options {
     size_t n_ids;
     bool enrolment;
 
+    /* node, without an id */
+    const char *role;
+    const char *identity; /* a folder; NULL: the usual one */
+
     /* node; and id, bind, advertise and attach: call */
     uint32_t id;
     bool has_id;

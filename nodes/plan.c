@@ -8,6 +8,8 @@
 #include "lockstep/device.h"
 #include "lockstep/random.h"
 
+#include "plan_lease.h"
+
 const char *const plan_role_names[PLAN_N_ROLES + 1] = {
     "learner", "collector", "evaluator", "member", "coordinator", NULL};
 const char *const plan_transport_names[] = {"tcp", "ipc", "inproc", NULL};
@@ -187,6 +189,8 @@ int plan_read(struct plan *out, ls_config **config, const char *path)
         status = read_out(&plan, root);
     if (status == LS_OK)
         status = plan_read_nodes(&plan, root);
+    if (status == LS_OK && plan.n_nodes > 0)
+        plan_read_leases(&plan, root);
     if (!plan_is_of_members(&plan))
         (void)ls_config_require(root, "plugin");
     if (status == LS_OK) {

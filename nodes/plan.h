@@ -52,6 +52,7 @@ extern const char *const plan_policy_names[];
 struct plan_node {
     uint32_t id;
     enum plan_role role;
+    bool leased; /* whoever asks is given the id: plan_lease.h */
     enum plan_policy policy;
     unsigned max_restarts; /* of the node in a run; with PLAN_RESTART */
     int backoff_ms;        /* before the first; each further one waits twice
@@ -72,7 +73,9 @@ struct plan_world {
     const char *dir; /* of ipc sockets; NULL: none named. borrow: config */
     int start_timeout_ms, step_timeout_ms;
     int heartbeat_ms, silence_ms;
-    bool insecure; /* nobody is asked who he is: plan_security.h */
+    bool insecure;      /* nobody is asked who he is: plan_security.h */
+    const char *leases; /* where ids are given out; NULL: plan_lease_place().
+                         * borrow: config */
 };
 
 /* What members do. */

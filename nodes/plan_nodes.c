@@ -1,9 +1,10 @@
 /* The list `nodes` of a configuration.
  *
- * An item stands for `count` nodes. Ids that the file names are taken first,
- * the others get the lowest free ones in the file's order, so adding an id to
- * one item never gives another the same. "{id}" in an item's texts becomes the
- * id, which is what tells its nodes apart. */
+ * An item stands for `count` nodes, or for as many `replicas`, which are given
+ * their ids when they ask. Ids that the file names are taken first, the others
+ * get the lowest free ones in the file's order, so adding an id to one item
+ * never gives another the same. "{id}" in an item's texts becomes the id, which
+ * is what tells its nodes apart. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 struct item {
     ls_config_section *section;
     size_t first, n; /* its nodes in the plan */
+    bool leased;     /* they are replicas */
     int64_t id;      /* of the first one; -1: any free ones */
 };
 
@@ -306,6 +308,18 @@ static void check_roles(struct plan *plan, ls_config_section *root)
                           "nothing to learn from");
 }
 
+static void read_number(struct item *item)
+{
+    const char *keys[] = {"count", "replicas"};
+    item->leased = ls_config_has(item->section, keys[1]);
+    if (item->leased && ls_config_has(item->section, keys[0]))
+        ls_config_problem(item->section, keys[1],
+                          "count nodes bring their ids, replicas are given "
+                          "theirs; say one of them");
+    item->n = (size_t)ls_config_int(item->section, keys[item->leased], 1, 1,
+                                    PLAN_NODES_MAX);
+}
+
 /* Find out how many nodes each item stands for. */
 static size_t read_shape(struct item *items, enum plan_role *roles, size_t n,
                          ls_config_section *root)
@@ -317,8 +331,7 @@ static size_t read_shape(struct item *items, enum plan_role *roles, size_t n,
         (void)ls_config_require(item->section, "role");
         roles[i] = (enum plan_role)ls_config_choice(
             item->section, "role", PLAN_COLLECTOR, plan_role_names);
-        item->n =
-            (size_t)ls_config_int(item->section, "count", 1, 1, PLAN_NODES_MAX);
+        read_number(item);
         item->id = ls_config_int(item->section, "id", -1, 0, UINT32_MAX);
         item->first = total;
         if (total + item->n > PLAN_NODES_MAX) {
@@ -341,8 +354,10 @@ static int read_items(struct plan *plan, struct item *items, size_t n,
         return ls_error(LS_ENOMEM, "reading nodes");
     }
     for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < items[i].n; k++)
+        for (size_t k = 0; k < items[i].n; k++) {
             plan->nodes[items[i].first + k].role = roles[i];
+            plan->nodes[items[i].first + k].leased = items[i].leased;
+        }
     }
     int status = give_ids(plan, items, n);
     for (size_t i = 0; i < n && status == LS_OK; i++)

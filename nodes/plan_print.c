@@ -3,6 +3,7 @@
 
 #include "json.h"
 #include "plan.h"
+#include "plan_lease.h"
 
 /* What a table shows of a node. */
 struct row {
@@ -37,6 +38,8 @@ static void print_node(const struct plan *plan, size_t index,
         printf("-");
     if (node->labels[0] != '\0')
         printf("  [%s]", node->labels);
+    if (node->leased)
+        printf("  given out");
     if (node->policy == PLAN_GO_ON)
         printf("  go on without it");
     if (node->policy == PLAN_RESTART)
@@ -78,6 +81,17 @@ static void print_security(const struct plan *plan)
     printf("\n\n");
 }
 
+static int print_leases(const struct plan *plan)
+{
+    struct plan_lease_place place;
+    const int status = plan_lease_place(plan, &place);
+    if (status == LS_OK)
+        printf("\nids are given out by node %u at %s\n",
+               (unsigned)plan->nodes[plan_lease_giver(plan)].id,
+               place.advertise);
+    return status;
+}
+
 static int print_table(const struct plan *plan)
 {
     struct row row;
@@ -106,7 +120,7 @@ static int print_table(const struct plan *plan)
     }
     if (plan_is_service(plan))
         print_service(&plan->service);
-    return LS_OK;
+    return plan_has_leases(plan) ? print_leases(plan) : LS_OK;
 }
 
 static int write_node(const struct plan *plan, size_t index, ls_writer *out)
@@ -117,10 +131,11 @@ static int write_node(const struct plan *plan, size_t index, ls_writer *out)
     if (status != LS_OK)
         return status;
     const bool restarts = node->policy == PLAN_RESTART;
-    ls_write_map(out, restarts ? 9 : 7);
+    ls_write_map(out, restarts ? 10 : 8);
     json_int(out, "id", node->id);
     json_string(out, "role", plan_role_names[node->role]);
     json_string(out, "labels", node->labels);
+    json_bool(out, "leased", node->leased);
     json_string(out, "policy", plan_policy_names[node->policy]);
     if (restarts) {
         json_int(out, "max_restarts", node->max_restarts);

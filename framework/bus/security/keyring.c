@@ -308,12 +308,12 @@ static int check_trust(const struct keyring *keyring, uint32_t id,
                         "not replaced",
                         keyring->folder, id);
     if (keyring_table_key(&keyring->known, public_key) != NULL)
-        return ls_error(LS_EEXIST, "%s has a certificate with this key",
+        return ls_error(LS_EMISMATCH, "%s has a certificate with this key",
                         keyring->folder);
     const struct keyring_entry *there =
         keyring_table_key(&keyring->trusted, public_key);
     if (there != NULL && there->certificate.id != id)
-        return ls_error(LS_EEXIST,
+        return ls_error(LS_EMISMATCH,
                         "this key is trusted as that of node %" PRIu32,
                         there->certificate.id);
     return LS_OK;

@@ -53,7 +53,7 @@ bool keyring_find_key(struct keyring *keyring, const uint8_t key[KEY_BYTES],
 /* The enrolment key, as the folder was last read. false: it has none. */
 bool keyring_find_enrolment(struct keyring *keyring, struct keyring_found *out);
 
-/* ls_security_trust(). Errors: LS_EINVAL; LS_EEXIST. */
+/* ls_security_trust(). Errors: LS_EINVAL; LS_EEXIST; LS_EMISMATCH. */
 LS_MUST_USE int keyring_trust(struct keyring *keyring, uint32_t id,
                               const char *public_key);
 /* ls_security_distrust(). */
