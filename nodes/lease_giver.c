@@ -214,13 +214,13 @@ static int give_in_time(lease_giver *giver, const struct lease_ask *ask,
     while (status == LS_EEXIST && !giver->closing &&
            ls_cond_wait(&giver->gone, &giver->lock, until) == LS_OK)
         status = give(giver, ask, &lease);
+    if (status == LS_EEXIST) /* once more, also for its text */
+        status = give(giver, ask, &lease);
     if (status == LS_OK) {
         out->id = lease->id;
         tell(giver);
         out->leases = lines_of(giver);
         status = out->leases != NULL ? LS_OK : LS_ENOMEM;
-    } else if (status == LS_EEXIST) {
-        status = give(giver, ask, &lease); /* for its text */
     }
     ls_mutex_unlock(&giver->lock);
     return status;

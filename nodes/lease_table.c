@@ -208,9 +208,9 @@ static bool read_id(const char *text, uint32_t *out)
 
 int lease_line_read(const char **text, struct lease *out)
 {
-    char id[16], key[LS_PUBLIC_KEY_MAX], how[16];
+    char id[16] = "", key[LS_PUBLIC_KEY_MAX] = "", how[16] = "";
     const char *at = *text;
-    uint32_t number;
+    uint32_t number = 0;
     if (*at == '\0')
         return LS_ENOENT;
     if (!take_word(&at, id, sizeof id, ' ') ||
@@ -243,7 +243,7 @@ static void take_over(struct lease_table *table, const struct lease *read,
 
 int lease_table_read(struct lease_table *table, const char *text, int64_t now)
 {
-    struct lease read;
+    struct lease read = {.id = 0};
     const char *at = text;
     int status;
     unsigned line = 1;

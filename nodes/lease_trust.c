@@ -54,7 +54,7 @@ static void apply(const struct lease_trust *trust,
 int lease_trust_read(const struct lease_trust *trust, const void *data,
                      size_t size)
 {
-    struct lease_table table;
+    struct lease_table table = {.n = 0};
     char *text = malloc(size + 1);
     if (text == NULL)
         return ls_error(LS_ENOMEM, "hearing whose keys are whose");

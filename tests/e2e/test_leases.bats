@@ -183,3 +183,56 @@ giver() {
     [ "$status" -eq 78 ]
     says "tcp://box:21400 is on another host: say where"
 }
+
+@test "a table that cannot be read is told of, with what to do" {
+    mkdir -p out/job
+    echo 'one two three' >out/job/leases
+    run "$LOCKSTEP" node job.yaml --id 0
+    [ "$status" -eq 78 ]
+    says "out/job/leases: mend it, or remove it"
+    says "line 1"
+}
+
+@test "an id that has a certificate is given to nobody" {
+    with_keys
+    "$LOCKSTEP" keygen keys job.yaml --id 1 >/dev/null
+    giver
+    replica two
+    [ "$id" -eq 2 ]
+    run --separate-stderr "$LOCKSTEP" node job.yaml --role member
+    [ "$status" -eq 75 ]
+    [[ $stderr == *"all ids are given out"* ]]
+    start one node job.yaml --id 1 --json
+    ready giver two one
+}
+
+@test "a service job: the coordinator gives out the ids" {
+    cat >job.yaml <<END
+job: job
+plugin: faulty
+world: {transport: ipc, dir: $BATS_TEST_TMPDIR, start_timeout_s: 30}
+nodes:
+  - {role: coordinator}
+  - {role: learner}
+  - {role: collector, replicas: 2}
+collector: {steps: 20}
+evaluator: {episodes: 2, solved: 1000}
+env: {prize: solved}
+END
+    export LOCKSTEP_PLUGIN_PATH=$plugins
+    with_keys
+    giver
+    start learner node job.yaml --id 1 --json
+    start one node job.yaml --role collector --json
+    event one '"bound"'
+    [ "$(field node)" -eq 2 ]
+    start two node job.yaml --role collector --json
+    event two '"bound"'
+    [ "$(field node)" -eq 3 ]
+    touch solved
+    local name
+    for name in giver learner one two; do
+        finish "$name"
+        [ "$code" -eq 0 ]
+    done
+}

@@ -2,51 +2,11 @@
  * there are too few. */
 #include "identity.h"
 
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "bus/security_fixture.h"
 
-#include <cmocka.h>
-
-#include "lockstep/log.h"
-
-static char root[64];
-static char keys[96];
-static int n_lines;
-
-static void count_line(void *self, const char *line)
+static struct path keys_of(const struct scratch *scratch)
 {
-    (void)self;
-    (void)line;
-    n_lines++;
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    n_lines = 0;
-    ls_log_redirect(count_line, NULL);
-    (void)snprintf(root, sizeof root, "/tmp/lockstep-test-XXXXXX");
-    assert_non_null(mkdtemp(root));
-    (void)snprintf(keys, sizeof keys, "%s/some/keys", root);
-    assert_int_equal(setenv("XDG_RUNTIME_DIR", root, 1), 0);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    char command[128];
-    ls_log_redirect(NULL, NULL);
-    (void)snprintf(command, sizeof command, "rm -r %s", root);
-    assert_int_equal(system(command), 0);
-    return 0;
+    return in(scratch, "some/keys");
 }
 
 static void open_it(struct identity *out, const char *folder)
@@ -57,13 +17,14 @@ static void open_it(struct identity *out, const char *folder)
 
 static void test_it_is_the_same_the_next_time(void **state)
 {
-    (void)state;
+    struct scratch *scratch = *state;
+    const struct path keys = keys_of(scratch);
     struct identity first, next;
-    open_it(&first, keys);
+    open_it(&first, keys.text);
     assert_true(first.lasting);
     identity_close(&first);
     assert_string_equal(first.path, "");
-    open_it(&next, keys);
+    open_it(&next, keys.text);
     assert_string_equal(next.key, first.key);
     identity_close(&next);
     identity_close(&next);
@@ -71,15 +32,16 @@ static void test_it_is_the_same_the_next_time(void **state)
 
 static void test_several_at_once_have_one_each(void **state)
 {
-    (void)state;
+    struct scratch *scratch = *state;
+    const struct path keys = keys_of(scratch);
     struct identity all[4], again;
     for (size_t i = 0; i < 4; i++) {
-        open_it(&all[i], keys);
+        open_it(&all[i], keys.text);
         for (size_t j = 0; j < i; j++)
             assert_string_not_equal(all[i].key, all[j].key);
     }
     identity_close(&all[2]);
-    open_it(&again, keys);
+    open_it(&again, keys.text);
     assert_string_equal(again.key, all[2].key);
     identity_close(&again);
     identity_close(&all[0]);
@@ -89,33 +51,35 @@ static void test_several_at_once_have_one_each(void **state)
 
 static void test_it_lies_where_the_state_of_programs_lies(void **state)
 {
-    (void)state;
+    struct scratch *scratch = *state;
     struct identity identity;
     char path[256];
-    assert_int_equal(setenv("XDG_STATE_HOME", root, 1), 0);
+    assert_int_equal(setenv("XDG_STATE_HOME", scratch->folder, 1), 0);
     open_it(&identity, NULL);
-    (void)snprintf(path, sizeof path, "%s/lockstep/job/replica-0.key", root);
+    (void)snprintf(path, sizeof path, "%s/lockstep/job/replica-0.key",
+                   scratch->folder);
     assert_string_equal(identity.path, path);
     identity_close(&identity);
     assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
-    assert_int_equal(setenv("HOME", root, 1), 0);
+    assert_int_equal(setenv("HOME", scratch->folder, 1), 0);
     open_it(&identity, NULL);
     (void)snprintf(path, sizeof path,
-                   "%s/.local/state/lockstep/job/replica-0.key", root);
+                   "%s/.local/state/lockstep/job/replica-0.key",
+                   scratch->folder);
     assert_string_equal(identity.path, path);
     identity_close(&identity);
-    assert_int_equal(n_lines, 0);
+    assert_int_equal(scratch->n_lines, 0);
 }
 
 static void test_without_a_folder_it_is_of_one_life(void **state)
 {
-    (void)state;
+    struct scratch *scratch = *state;
     struct identity identity;
     char path[FILES_PATH_MAX];
     assert_int_equal(setenv("XDG_STATE_HOME", "/dev/null/x", 1), 0);
     open_it(&identity, NULL);
     assert_false(identity.lasting);
-    assert_int_equal(n_lines, 1);
+    assert_int_equal(scratch->n_lines, 1);
     memcpy(path, identity.path, sizeof path);
     assert_int_equal(access(path, R_OK), 0);
     identity_close(&identity);
@@ -125,7 +89,8 @@ static void test_without_a_folder_it_is_of_one_life(void **state)
 
 static void test_what_cannot_be_is_told(void **state)
 {
-    (void)state;
+    struct scratch *scratch = *state;
+    const struct path keys = keys_of(scratch);
     struct identity identity = {.path = ""};
     char path[256], long_name[FILES_PATH_MAX + 8];
     assert_int_equal(identity_open(&identity, "/dev/null/x", "job"), LS_EIO);
@@ -133,24 +98,25 @@ static void test_what_cannot_be_is_told(void **state)
     memset(long_name, 'x', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = '\0';
     assert_int_equal(identity_open(&identity, long_name, "job"), LS_ELIMIT);
-    open_it(&identity, keys);
+    open_it(&identity, keys.text);
     memcpy(path, identity.path, sizeof path);
     identity_close(&identity);
     assert_int_equal(chmod(path, 0644), 0);
-    assert_int_equal(identity_open(&identity, keys, "job"), LS_ECONFIG);
+    assert_int_equal(identity_open(&identity, keys.text, "job"), LS_ECONFIG);
     assert_non_null(strstr(ls_error_text(), "chmod"));
     assert_int_equal(chmod(path, 0600), 0);
     assert_int_equal(truncate(path, 10), 0);
-    assert_int_equal(identity_open(&identity, keys, "job"), LS_ECONFIG);
+    assert_int_equal(identity_open(&identity, keys.text, "job"), LS_ECONFIG);
     assert_non_null(strstr(ls_error_text(), path));
     assert_int_equal(unlink(path), 0);
-    open_it(&identity, keys);
+    open_it(&identity, keys.text);
     identity_close(&identity);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name)                                                             \
+    cmocka_unit_test_setup_teardown(name, scratch_set_up, scratch_tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_it_is_the_same_the_next_time),
         TEST(test_several_at_once_have_one_each),

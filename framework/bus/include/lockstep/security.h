@@ -160,8 +160,8 @@ LS_MUST_USE LS_API int ls_security_deny(ls_security *security,
  * checked, since only a certificate has the key for that.
  * public_key: copied; Z85 text, as of ls_security_public_key().
  * Errors: LS_ESTATE this is not curve; LS_EINVAL public_key is not a key;
- *         LS_EEXIST the folder has a certificate of this id; LS_EMISMATCH it has
- *         one of this key, or another id is trusted with this key. */
+ *         LS_EEXIST the folder has a certificate of this id; LS_EMISMATCH it
+ * has one of this key, or another id is trusted with this key. */
 LS_MUST_USE LS_API int ls_security_trust(ls_security *security, uint32_t id,
                                          const char *public_key);
 
