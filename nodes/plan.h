@@ -209,6 +209,11 @@ void plan_put_address(const struct plan *plan, size_t index,
 LS_MUST_USE int plan_copy_address(const struct plan *plan, const char *address,
                                   char out[PLAN_ADDRESS_MAX]);
 
+/* Print into the place of an endpoint: LS_ENDPOINT_MAX + 1 bytes. Errors:
+ * LS_ECONFIG it is longer. */
+LS_MUST_USE int plan_put_endpoint(char *to, const char *format, ...)
+    LS_PRINTF(2, 3);
+
 /* What is wrong with the form of an endpoint, in words for a message; NULL:
  * nothing. listen: it is for bind, so a range of ports is fine. */
 const char *plan_endpoint_fault(const char *endpoint, bool listen);

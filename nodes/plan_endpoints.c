@@ -69,9 +69,7 @@ bool plan_endpoint_is_local(const char *endpoint)
     return false;
 }
 
-/* Print into an endpoint's place. */
-static int put(char *to, const char *format, ...) LS_PRINTF(2, 3);
-static int put(char *to, const char *format, ...)
+int plan_put_endpoint(char *to, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -88,15 +86,17 @@ static int default_bind(const struct plan *plan, const struct plan_node *node,
 {
     switch (plan->world.transport) {
     case PLAN_IPC:
-        return put(out, "ipc://%s/%s-%u.ipc", dir != NULL ? dir : "/tmp",
-                   plan->job, (unsigned)node->id);
+        return plan_put_endpoint(out, "ipc://%s/%s-%u.ipc",
+                                 dir != NULL ? dir : "/tmp", plan->job,
+                                 (unsigned)node->id);
     case PLAN_INPROC:
-        return put(out, "inproc://%s-%u", plan->job, (unsigned)node->id);
+        return plan_put_endpoint(out, "inproc://%s-%u", plan->job,
+                                 (unsigned)node->id);
     case PLAN_TCP:
         break;
     }
-    return put(out, "tcp://127.0.0.1:%d-%d", plan->world.first_port,
-               plan->world.last_port);
+    return plan_put_endpoint(out, "tcp://127.0.0.1:%d-%d",
+                             plan->world.first_port, plan->world.last_port);
 }
 
 /* Where others can dial a node without having heard of it; "" when that shows
@@ -105,14 +105,14 @@ static int known_address(const struct plan *plan, const struct plan_node *node,
                          char *out)
 {
     if (node->host[0] != '\0')
-        return put(out, "tcp://%s:%d", node->host, node->port);
+        return plan_put_endpoint(out, "tcp://%s:%d", node->host, node->port);
     if (node->advertise[0] != '\0')
-        return put(out, "%s", node->advertise);
+        return plan_put_endpoint(out, "%s", node->advertise);
     const bool anywhere = strncmp(node->bind, "tcp://0.", 8) == 0 ||
                           strncmp(node->bind, "tcp://*", 7) == 0;
     if (node->bind[0] != '\0' && !anywhere &&
         plan_endpoint_fault(node->bind, false) == NULL)
-        return put(out, "%s", node->bind);
+        return plan_put_endpoint(out, "%s", node->bind);
     if (node->bind[0] == '\0' && plan->world.transport == PLAN_IPC)
         return default_bind(plan, node, plan->world.dir, out);
     out[0] = '\0';
@@ -173,10 +173,10 @@ int plan_endpoints_here(const struct plan *plan, size_t index,
     const struct plan_node *node = &plan->nodes[index];
     memset(out, 0, sizeof *out);
     int status = node->bind[0] != '\0'
-                     ? put(out->bind, "%s", node->bind)
+                     ? plan_put_endpoint(out->bind, "%s", node->bind)
                      : default_bind(plan, node, dir, out->bind);
     if (status == LS_OK)
-        status = put(out->advertise, "%s", node->advertise);
+        status = plan_put_endpoint(out->advertise, "%s", node->advertise);
     if (status == LS_OK)
         status = copy_attach(plan, node, out);
     if (status == LS_OK && out->n_attach == 0 && first != NULL)
@@ -192,20 +192,22 @@ int plan_endpoints_alone(const struct plan *plan, size_t index,
     memset(out, 0, sizeof *out);
     int status = LS_OK;
     if (node->host[0] != '\0') {
-        status = put(out->advertise, "tcp://%s:%d", node->host, node->port);
+        status = plan_put_endpoint(out->advertise, "tcp://%s:%d", node->host,
+                                   node->port);
         if (status == LS_OK && plan_endpoint_is_local(out->advertise))
-            status = put(out->bind, "tcp://%s:%d",
-                         strcmp(node->host, "localhost") == 0 ? "127.0.0.1"
-                                                              : node->host,
-                         node->port);
+            status = plan_put_endpoint(
+                out->bind, "tcp://%s:%d",
+                strcmp(node->host, "localhost") == 0 ? "127.0.0.1" : node->host,
+                node->port);
         else if (status == LS_OK)
-            status = put(out->bind, "tcp://0.0.0.0:%d", node->port);
+            status =
+                plan_put_endpoint(out->bind, "tcp://0.0.0.0:%d", node->port);
     } else {
         status = node->bind[0] != '\0'
-                     ? put(out->bind, "%s", node->bind)
+                     ? plan_put_endpoint(out->bind, "%s", node->bind)
                      : default_bind(plan, node, plan->world.dir, out->bind);
         if (status == LS_OK)
-            status = put(out->advertise, "%s", node->advertise);
+            status = plan_put_endpoint(out->advertise, "%s", node->advertise);
     }
     if (status == LS_OK)
         status = copy_attach(plan, node, out);

@@ -1,6 +1,5 @@
 #include "plan_lease.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,28 +78,13 @@ size_t plan_lease_giver(const struct plan *plan)
     return lowest;
 }
 
-static int put(char *to, const char *format, ...) LS_PRINTF(2, 3);
-static int put(char *to, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    const int n = vsnprintf(to, LS_ENDPOINT_MAX + 1, format, arguments);
-    va_end(arguments);
-    return n >= 0 && n <= LS_ENDPOINT_MAX
-               ? LS_OK
-               : ls_error(LS_ECONFIG,
-                          "the endpoint where ids are given out is longer "
-                          "than %d bytes; give one by world.leases",
-                          LS_ENDPOINT_MAX);
-}
-
 /* One beyond this machine stands for all of its interfaces. */
 static int put_bind(struct plan_lease_place *out)
 {
     const char *colon = strrchr(out->advertise, ':');
     if (plan_endpoint_is_local(out->advertise))
-        return put(out->bind, "%s", out->advertise);
-    return put(out->bind, "tcp://0.0.0.0%s", colon);
+        return plan_put_endpoint(out->bind, "%s", out->advertise);
+    return plan_put_endpoint(out->bind, "tcp://0.0.0.0%s", colon);
 }
 
 int plan_lease_place(const struct plan *plan, struct plan_lease_place *out)
@@ -109,15 +93,22 @@ int plan_lease_place(const struct plan *plan, struct plan_lease_place *out)
     const struct plan_world *world = &plan->world;
     int status;
     if (world->leases != NULL)
-        status = put(out->advertise, "%s", world->leases);
+        status = plan_put_endpoint(out->advertise, "%s", world->leases);
     else if (world->transport == PLAN_IPC)
-        status = put(out->advertise, "ipc://%s/%s-leases.ipc",
-                     world->dir != NULL ? world->dir : "/tmp", plan->job);
+        status = plan_put_endpoint(out->advertise, "ipc://%s/%s-leases.ipc",
+                                   world->dir != NULL ? world->dir : "/tmp",
+                                   plan->job);
     else
-        status = put(out->advertise, "tcp://%s:%d",
-                     giver->host[0] != '\0' ? giver->host : "127.0.0.1",
-                     world->last_port);
-    return status == LS_OK ? put_bind(out) : status;
+        status = plan_put_endpoint(out->advertise, "tcp://%s:%d",
+                                   giver->host[0] != '\0' ? giver->host
+                                                          : "127.0.0.1",
+                                   world->last_port);
+    if (status == LS_OK)
+        status = put_bind(out);
+    return status == LS_OK
+               ? LS_OK
+               : ls_error_at(status, "where ids are given out; give a shorter "
+                                     "one by world.leases");
 }
 
 void plan_lease_job(const struct plan *plan, char out[PLAN_LEASE_JOB_MAX])

@@ -177,6 +177,28 @@ nobody_early() {
         }'
 }
 
+# four_nodes [LINE]: job.yaml, of a run that is solved when the test says so, by
+# the file `solved`; begin starts it.
+four_nodes() {
+    export LOCKSTEP_PLUGIN_PATH=$plugins
+    cat >job.yaml <<END
+job: job
+plugin: faulty
+${1:-}
+nodes: [{role: learner}, {role: collector, count: 2}, {role: evaluator}]
+collector: {steps: 20}
+evaluator: {episodes: 2, solved: 1000}
+env: {prize: solved}
+END
+}
+
+# begin ARGUMENT...: the run of job.yaml, until it has evaluated.
+begin() {
+    start run run job.yaml --json --timeout 100 "$@"
+    nodes_of run 4
+    event run '"evaluation"'
+}
+
 # comes_back NODE: the run says that it starts the node again, and it is in the
 # world again.
 comes_back() {

@@ -3,30 +3,11 @@ load helpers
 
 setup() {
     enter_scratch
-    export LOCKSTEP_PLUGIN_PATH=$plugins
-    cat >job.yaml <<'END'
-job: job
-plugin: faulty
-world: {transport: ipc}
-nodes:
-  - role: learner
-  - {role: collector, count: 2}
-  - role: evaluator
-collector: {steps: 20}
-evaluator: {episodes: 2, solved: 1000}
-env: {prize: solved}
-END
+    four_nodes "world: {transport: ipc}"
 }
 
 teardown() {
     end_started
-}
-
-# begin ARGUMENT...: a run that has evaluated.
-begin() {
-    start run run job.yaml --json --timeout 100 "$@"
-    nodes_of run 4
-    event run '"evaluation"'
 }
 
 # ends_solved: and nobody has noticed the callers.

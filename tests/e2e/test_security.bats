@@ -3,27 +3,12 @@ load helpers
 
 setup() {
     enter_scratch
-    export LOCKSTEP_PLUGIN_PATH=$plugins
     intruder=$BUILD_DIR/tests/e2e/intruder/intruder
-    cat >job.yaml <<'END'
-job: job
-plugin: faulty
-nodes: [{role: learner}, {role: collector, count: 2}, {role: evaluator}]
-collector: {steps: 20}
-evaluator: {episodes: 2, solved: 1000}
-env: {prize: solved}
-END
+    four_nodes
 }
 
 teardown() {
     end_started
-}
-
-# begin ARGUMENT...: a run that has evaluated.
-begin() {
-    start run run job.yaml --json --timeout 100 "$@"
-    nodes_of run 4
-    event run '"evaluation"'
 }
 
 # a_key ID...: for each node of the job, and for these.

@@ -25,8 +25,8 @@ void membership_want_rejoin(struct membership *m, const char *text);
 /* Why it is no member, to one that is here. */
 void membership_tell(struct membership *m, struct member *member);
 /* Whether this node is a leaf of a star. */
+bool membership_is_leaf(const struct membership *m);
 /* Whether this may be the hub of a leaf: while that is not known, anybody. */
 bool membership_may_be_hub(const struct membership *m, uint32_t id);
-bool membership_is_leaf(const struct membership *m);
 
 #endif

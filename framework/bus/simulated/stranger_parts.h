@@ -23,7 +23,7 @@ struct victim {
     uint64_t incarnation;
     char endpoint[LS_ENDPOINT_MAX + 1];
     struct wire_presence shown; /* as it was, and may be signed */
-    unsigned here; /* presences in force */
+    unsigned here;              /* presences in force */
 };
 
 struct stranger_link {
