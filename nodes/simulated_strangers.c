@@ -26,7 +26,7 @@ static size_t places(const simulated *all, size_t first, const char **out)
 {
     const size_t n = all->options.plan->n_nodes;
     size_t found = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && found < STRANGER_NODES_MAX; i++) {
         const struct life *life = all->current[(first + i) % n];
         if (life != NULL)
             out[found++] = place_of(life);
@@ -55,24 +55,25 @@ static int come(simulated *all, const struct fault *fault,
     return ls_stranger_create(&made->stranger, options);
 }
 
+static void failed(const simulated *all)
+{
+    ls_simulation_violation(all->simulation, "stranger: %s", ls_error_text());
+}
+
 void simulated_stranger(simulated *all, const struct fault *fault, size_t first)
 {
-    const size_t n = all->options.plan->n_nodes;
-    const char **nodes = calloc(n, sizeof *nodes);
-    struct intruder *made = calloc(1, sizeof *made);
-    int status = nodes != NULL && made != NULL
-                     ? LS_OK
-                     : ls_error(LS_ENOMEM, "a stranger");
+    const char *nodes[STRANGER_NODES_MAX];
     struct ls_stranger_options options = {.nodes = nodes};
-    if (status == LS_OK) {
-        options.n_nodes = places(all, first, nodes);
-        status = come(all, fault, &options, made);
+    struct intruder *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        (void)ls_error(LS_ENOMEM, "no memory for it");
+        failed(all);
+        return;
     }
-    free(nodes);
-    if (status != LS_OK) {
+    options.n_nodes = places(all, first, nodes);
+    if (come(all, fault, &options, made) != LS_OK) {
+        failed(all);
         free(made);
-        ls_simulation_violation(all->simulation, "stranger: %s",
-                                ls_error_text());
         return;
     }
     made->previous = all->intruders;

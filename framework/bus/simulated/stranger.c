@@ -76,7 +76,7 @@ void stranger_dial_again(ls_stranger *self, struct stranger_link *link)
 static void choose_nodes(ls_stranger *self)
 {
     for (size_t i = 0;
-         i < self->options.n_nodes && self->n_links < STRANGER_LINKS_MAX; i++) {
+         i < self->options.n_nodes && self->n_links < STRANGER_NODES_MAX; i++) {
         if (i != 0 && stranger_draw(self, 4) == 0)
             continue;
         struct stranger_link *link = &self->links[self->n_links++];

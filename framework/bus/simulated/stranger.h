@@ -18,6 +18,9 @@
 
 #include "lockstep/network.h"
 
+/* It goes to no more. */
+#define STRANGER_NODES_MAX 16
+
 typedef struct ls_stranger ls_stranger;
 
 struct ls_stranger_options {

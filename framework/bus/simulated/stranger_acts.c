@@ -157,8 +157,7 @@ static void mutate_frames(ls_stranger *self)
     }
 }
 
-/* Origin and incarnation of a header are at a fixed place behind the topic;
- * it is easier to say all of it as that one. */
+/* Frames as that one would send them. */
 static void say_as(ls_stranger *self, uint32_t id, uint64_t incarnation)
 {
     uint8_t frame[STRANGER_FRAME_MAX];

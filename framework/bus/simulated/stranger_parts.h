@@ -7,7 +7,6 @@
 #include "transport.h"
 #include "wire.h"
 
-#define STRANGER_LINKS_MAX 16
 #define STRANGER_KNOWN_MAX 32
 
 enum stranger_manner {
@@ -38,7 +37,7 @@ struct ls_stranger {
     ls_security *none;    /* own; NULL: it can prove who it is */
     transport *transport; /* own */
     char endpoint[LS_ENDPOINT_MAX + 1];
-    struct stranger_link links[STRANGER_LINKS_MAX]; /* own; n_links */
+    struct stranger_link links[STRANGER_NODES_MAX]; /* own; n_links */
     size_t n_links;
     struct victim victims[STRANGER_KNOWN_MAX]; /* n_victims, the latest last */
     size_t n_victims;
