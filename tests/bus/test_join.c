@@ -1,4 +1,8 @@
 /* Starting: how it fails, and what it then says. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lockstep/security.h"
 #include "node_fixture.h"
 
 /* ---- joining ----------------------------------------------------------- */
@@ -128,6 +132,36 @@ static void test_another_configuration_is_a_mismatch(void **state)
     ls_node_destroy(&node);
 }
 
+/* A password is for one spelling of an address. 127.1 is the same host. */
+static void test_an_address_in_another_spelling_is_named_in_both(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/lockstep-XXXXXX", secret[64], other[64];
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(secret, sizeof secret, "%s/secret", folder);
+    assert_ok(ls_secret_create(secret, NULL));
+    struct ls_node_options options = usual(1), second = usual(2);
+    assert_ok(ls_security_file(&options.security, secret));
+    options.bind = second.bind = "tcp://127.0.0.1:*";
+    ls_node *node = started(&options);
+    const char *const is = ls_node_endpoint(node);
+    (void)snprintf(other, sizeof other, "tcp://127.1%s", strrchr(is, ':'));
+    second.security = options.security;
+    second.world_size = 2;
+    assert_fails(start_with(&second, other), LS_EMISMATCH);
+    assert_error_has(other);
+    assert_error_has("another address than the one that was dialled");
+    struct ls_refusal refusal;
+    assert_int_equal(ls_node_refusals(node, &refusal, 1), 1);
+    assert_int_equal(refusal.kind, LS_REFUSAL_STRANGER);
+    assert_non_null(strstr(refusal.why, is));
+    assert_non_null(strstr(refusal.why, other));
+    ls_node_destroy(&node);
+    ls_security_destroy(&options.security);
+    assert_int_equal(unlink(secret), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 /* ---- out of order ------------------------------------------------------ */
 
 static void test_starting_twice_is_refused(void **state)
@@ -189,6 +223,7 @@ int main(void)
         cmocka_unit_test(test_a_taken_id_is_found_through_a_third_node),
         cmocka_unit_test(test_another_job_is_a_mismatch),
         cmocka_unit_test(test_another_configuration_is_a_mismatch),
+        cmocka_unit_test(test_an_address_in_another_spelling_is_named_in_both),
         cmocka_unit_test(test_starting_twice_is_refused),
         cmocka_unit_test(test_a_stopped_node_does_not_start),
         cmocka_unit_test(test_stop_ends_a_join),

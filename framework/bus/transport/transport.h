@@ -31,6 +31,7 @@ enum transport_probed {
 };
 
 #define TRANSPORT_NAME_MAX 64
+#define TRANSPORT_WHY_MAX  640 /* it may name two or three addresses */
 
 /* Strangers that were not let in since the last time, or one that was and took
  * too much. Borrow: in the call. */

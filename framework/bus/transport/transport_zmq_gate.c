@@ -38,7 +38,8 @@ struct zmq_gate {
     bool busy; /* it is being asked for somebody */
     uint64_t n_connections;
     uint64_t n_refused;
-    char who[TRANSPORT_NAME_MAX], why[192]; /* the last of those */
+    char who[TRANSPORT_NAME_MAX]; /* the last of those */
+    char why[TRANSPORT_WHY_MAX];
 };
 
 struct zmq_handler {
@@ -150,7 +151,7 @@ struct request {
 struct answer {
     const char *code; /* 200; 300 for now; 400 never */
     char user[48];    /* to be written behind "/" */
-    char why[192];
+    char why[TRANSPORT_WHY_MAX];
 };
 
 static bool is(const struct frame_of *frame, const char *text)
@@ -182,10 +183,14 @@ static void check_plain(const struct zmq_gate *gate, const struct request *r,
             snprintf(answer->user, sizeof answer->user, "%" PRIu32, claim.id);
             return;
         }
+    const bool advertises = gate->addresses[1][0] != '\0' &&
+                            strcmp(gate->addresses[1], gate->addresses[0]) != 0;
     (void)ls_error(LS_EMISMATCH,
-                   "node %u dialled %s, which is not the address "
-                   "of this node",
-                   claim.id, claim.address);
+                   "node %" PRIu32 " dialled %s, but this node is at %s%s%s: "
+                   "dial it as that, or `advertise` the other here",
+                   claim.id, claim.address, gate->addresses[0],
+                   advertises ? " and " : "",
+                   advertises ? gate->addresses[1] : "");
     refuse(answer, "400");
 }
 

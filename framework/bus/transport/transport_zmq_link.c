@@ -309,7 +309,7 @@ static void read_subscriptions(struct zmq_transport *t,
 static void tell_refused(struct zmq_transport *t,
                          const struct transport_events *events, void *self)
 {
-    char who[TRANSPORT_NAME_MAX], why[192];
+    char who[TRANSPORT_NAME_MAX], why[TRANSPORT_WHY_MAX];
     uint64_t n;
     transport_zmq_monitor_read(t, events, self);
     if (transport_zmq_gate_refused(t->gate, who, why, sizeof why, &n))
