@@ -306,12 +306,14 @@ static int recall(lease_giver *giver)
     int status = files_read(giver->file, FILE_MAX, &text, &size);
     if (status == LS_ENOENT)
         return LS_OK;
-    char *lines = status == LS_OK ? strndup(text, size) : NULL;
+    char *lines = status == LS_OK ? calloc(1, size + 1) : NULL;
     if (status == LS_OK && lines == NULL)
         status = ls_error(LS_ENOMEM, "reading %s", giver->file);
-    if (status == LS_OK)
+    if (status == LS_OK) {
+        memcpy(lines, text, size);
         status = lease_table_read(&giver->table, lines,
                                   ls_now(ls_runtime_threads()));
+    }
     if (status == LS_EPROTO)
         status = ls_error_at(LS_ECONFIG,
                              "%s: mend it, or remove it, and all ids are "
