@@ -1,121 +1,229 @@
 #!/usr/bin/env python3
-"""A program that takes part in a Lockstep job as one of its nodes.
+"""One of the nodes of a Lockstep job, written from docs/wire-format.md alone.
 
     peer.py JOB ID SECRET_FILE ENDPOINT NODES EPOCHS
 
-It attaches to the node at ENDPOINT. Once NODES nodes are ready it emits "count" 300 times
-and leads the barrier "step" for EPOCHS epochs, so its ID must be the lowest. It leaves when
-each of them has emitted a "greet" and called its "double".
+Attaches to the node at ENDPOINT. Once NODES nodes are ready it emits "count" 300 times
+and leads the barrier "step" for EPOCHS epochs, so its ID must be the lowest. It leaves
+when each node has emitted a "greet" and called its "double". It takes part in a mesh in
+mode plain, takes no long events, and does not dial again what broke.
 """
-import struct, sys
-from peer_bus import Peer
-from peer_wire import *
+import functools, hashlib, hmac, itertools, pathlib, secrets, signal, struct, sys, time
+import msgpack, zmq
 
-ENTERED, READY, LEFT, ABORT, EXPECT, ABSENT = range(1, 7)
-ASK, AGAIN = 1, 2
-MASK64 = (1 << 64) - 1
+JOB, ID, SEED = sys.argv[1].encode(), int(sys.argv[2]), sys.argv[4].encode()
+SECRET, NODES, EPOCHS = pathlib.Path(sys.argv[3]).read_bytes(), *map(int, sys.argv[5:])
+LIFE = secrets.randbits(63) + 1         # this incarnation
+EVENT, HEARTBEAT, CHANNEL, FAREWELL = 1, 3, 5, 6
+BATCH, VERDICT, RELIABLE, ACK, PROOF = 7, 8, 9, 10, 11
+STEP, ENTERED, READY, LEFT, ABORT, ASK = b"ls.barrier.step", 1, 2, 3, 4, 1
+RULES = 2166136261 * 16777619**12 % 2**32  # FNV-1a of 12 zeros: no option is set
+WINDOW, UNDER_WAY = (1024, 8 << 20), 16  # room here; messages that all have room for
+FORMS = {"B": (b"", "B"), "I": (b"\xce", "I"), "Q": (b"\xcf", "Q"), "i": (b"\xd2", "i"),
+         "str8": (b"\xd9", "B"), "bin16": (b"\xc5", "H"), "bin32": (b"\xc6", "I")}
+
+def pack(forms, *values):               # msgpack itself takes the shortest form of each
+    out = bytes([0x90 + len(values)])
+    for form, value in zip(forms.split(), values, strict=True):
+        (mark, code), is_text = FORMS[form], isinstance(value, bytes)
+        out += mark + struct.pack(">" + code, len(value) if is_text else value)
+        out += value if is_text else b""
+    return out
+
+def keyed_hash(purpose, id, life, rest):
+    data = b"lockstep %s 2\0" % purpose + struct.pack(">IQ", id, life) + rest
+    return hashlib.blake2b(data, key=SECRET, digest_size=32)
+
+def password(id, life, address):
+    digest = keyed_hash(b"password", id, life, address).hexdigest().encode()
+    return b"2 %x %s %s" % (life, digest, address)
+
+def proof(id, life, address, challenge):
+    rest = struct.pack(">H", len(address)) + address + challenge
+    return keyed_hash(b"proof", id, life, rest).digest()
+
+class Node:                             # another: the link to it, and a stream each way
+    def __init__(self, endpoint):
+        self.endpoint, self.who, self.job = endpoint, None, 0  # the two: once proved
+        self.link = secrets.randbits(63) + 1
+        self.challenge = secrets.token_hex(16).encode()
+        self.ready, self.sent = False, [0, 0]  # messages and bytes outside its stream
+        self.queue, self.acked, self.came = [], 0, 0
+        self.said = 0, 0                # in the barrier: the epoch, and how far it is
+        self.sub = context.socket(zmq.SUB)
+        self.sub.plain_username = b"%d" % ID
+        self.sub.plain_password = password(ID, LIFE, endpoint)
+        self.sub.reconnect_ivl, self.sub.rcvhwm = -1, 0
+        self.sub.subscribe(b"a%s\0" % self.challenge)
+        self.sub.connect(endpoint.decode())
+        readers[self.sub] = functools.partial(on_message, self)
+        nodes.append(self)
+
+    def proved(self, who, job):         # the presence last: then all else is in force
+        self.who, self.inbox, self.job = who, b"i%d\0" % who[0], job
+        presence = b"~H2/%x//%s/%d/%x/0///%s" % (self.link, JOB, ID, LIFE, ENDPOINT)
+        for topic in (b"c\0", b"i%d\0" % ID, b"egreet\0",
+                      b"l%x/%d/greet" % (self.link, ID), presence):
+            self.sub.subscribe(topic)
+
+    def send(self, of, name, data, sequence=0):  # once, and in order
+        self.queue.append((of, name, data, sequence))
+        self.transmit(len(self.queue) - 1)
+
+    def transmit(self, first=0):
+        fresh = enumerate(self.queue[first:UNDER_WAY], self.acked + 1 + first)
+        for number, (of, name, data, sequence) in fresh:
+            publish(self.inbox, RELIABLE, name, sequence, "Q Q B I I bin32",
+                    self.who[1], number, of, len(data), 0, data)
+
+def publish(topic, kind, name, sequence, forms, *more):
+    header = 2, kind, nodes[0].job, ID, LIFE, sequence, 0, name
+    pub.send(topic + pack("B B I I Q Q B str8 " + forms, *header, *more))
+
+def heartbeat():
+    members = [pack("I Q B i str8 Q Q Q Q Q Q", *node.who, 4 if node.ready else 1, 0,
+                    node.endpoint, 0, 0, *map(sum, zip(node.sent, WINDOW)), *node.sent)
+               for node in nodes if (node.endpoint, node.who) in present.values()]
+    body = b"\xdd" + struct.pack(">I", len(members)) + b"".join(members)
+    publish(b"c\0", HEARTBEAT, JOB, next(numbers), "Q bin32", 0, body)
+
+def on_zap():                           # libzmq asks who may come in
+    version, request, _, _, _, _, user, shown = zap.recv_multipart()
+    try:
+        wanted = password(int(user), int(shown.split()[1], 16), ENDPOINT)
+        good = hmac.compare_digest(wanted, shown)
+    except (IndexError, ValueError, struct.error):
+        good = False                    # a stranger may show anything
+    zap.send_multipart([version, request, b"200" if good else b"400", b"", user, b""])
+
+def on_subscription():
+    frame = pub.recv(copy=False)
+    begins, topic = frame.bytes[0], frame.bytes[1:]
+    if begins and topic[:1] == b"a":
+        publish(topic, PROOF, JOB, 0, "bin32", proof(ID, LIFE, ENDPOINT, topic[1:-1]))
+    elif begins and topic[:3] == b"~H2":
+        _, _, _, job, id, life, _, _, _, endpoint = topic.split(b"/", 9)
+        if (job, id) == (JOB, frame.get("User-Id").encode()):
+            present[topic] = endpoint, (int(id), int(life, 16))
+            if endpoint not in [node.endpoint for node in nodes]:
+                Node(endpoint)
+    elif not begins:
+        present.pop(topic, None)
+
+def on_message(node):
+    head, *second = node.sub.recv_multipart()
+    topic, header = head.split(b"\0", 1)
+    _, kind, job, id, life, _, _, name, *more = unpack(header)
+    data = second[0] if second else more[-1]
+    if kind == PROOF and not node.who:
+        if proof(id, life, node.endpoint, node.challenge) in (data[:32], data[32:]):
+            node.proved((id, life), job)
+    elif node.who != (id, life):
+        return                          # nobody's
+    elif kind == HEARTBEAT:
+        for at, in_life, state, _, _, *sent in unpack(data):
+            if (at, in_life) == (ID, LIFE):
+                node.ready, node.sent = state == 4, sent[:2]
+    elif kind in (EVENT, BATCH, CHANNEL):
+        for each in data if kind == BATCH else [data]:
+            handle(node, name or topic[1:], each)
+    elif kind == RELIABLE and more[0] == LIFE:
+        if more[1] == node.came + 1:    # any other has come, or comes again
+            node.came += 1
+            handle(node, name, data)
+        publish(node.inbox, ACK, b"", next(numbers), "Q Q Q Q Q Q",
+                life, node.came, 0, 0, *WINDOW)
+    elif kind == ACK and more[0] == LIFE and more[1] > node.acked:
+        n = more[1] - node.acked
+        node.acked, node.queue = more[1], node.queue[n:]
+        node.transmit(UNDER_WAY - n)    # for these there is room now
+    elif kind == VERDICT and more[1] == LIFE:
+        sys.exit(f"node {id} does not have this one as a member: {more[0]}")
+
+def handle(node, name, data):
+    if name == b"greet":
+        print(f"greet {node.who[0]} {data.decode()}")
+        heard.add((name, node))
+    elif name == b"ls.call":
+        _, kind, to, number, *call = unpack(data)
+        if kind == 1 and to == LIFE:
+            heard.add((name, node))
+            form, end, result = "bin16", 4, b"task name error"
+            if call[2] == b"double":
+                form, end, result = "bin32", 3, 2 * call[3]
+            answer = pack("B B Q Q " + form, 1, end, node.who[1], number, result)
+            node.send(CHANNEL, name, answer)
+    elif name == STEP:
+        barrier.hear(node, *unpack(data)[1:])
 
 def mix(x):
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK64
-    x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK64
+    x = (x % 2**64 ^ x % 2**64 >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB % 2**64
     return x ^ x >> 31
 
-def hash_member(id, incarnation):
-    return mix(mix(id + 0x9E3779B97F4A7C15 & MASK64) ^ incarnation)
-
-def hash_rules(group=b"", expected=0, fanout=0, go_on=0):  # FNV-1a
-    h = 2166136261
-    for byte in group + struct.pack(">III", expected, fanout, go_on):
-        h = (h ^ byte) * 16777619 & MASK
-    return h
-
-class Barrier:
-    """The leader's part of docs/barrier.md, among members that stay."""
-    def __init__(self, peer, name=b"step"):
-        self.peer, self.channel, self.rules = peer, b"ls.barrier." + name, hash_rules()
-        self.epoch = self.since = self.phase = self.flags = self.left_flags = 0
-        self.said, self.views, self.last = {}, set(), peer.id  # of this epoch, by the others
-        peer.channels[self.channel], peer.at_tick = self.on_message, self.ask
+class Barrier:                          # its leader, among members that stay
+    epoch, flags, last = 0, 0, ID       # last: who entered last
+    word = (0, 0), 0                    # what it said last: epoch and kind, flags
 
     def view(self):
-        members = [node.who for node in self.peer.nodes] + [(self.peer.id, self.peer.incarnation)]
-        return sum(hash_member(*member) for member in members) + mix(self.rules) & MASK64
+        members = [(ID, LIFE)] + [node.who for node in nodes if node.ready]
+        hashes = [mix(mix(id + 0x9E3779B97F4A7C15) ^ life) for id, life in members]
+        return (sum(hashes) + mix(RULES)) % 2**64
 
-    def say(self, node, kind, bits=0, past=None):
-        epoch, flags = (self.epoch, self.flags) if past is None else (past, self.left_flags)
-        known = min(self.said.get(node, 0), READY)
-        message = array(fix(2), fix(kind), fix(bits), fix(known), u64(node.who[1]), u64(epoch),
-                        u64(self.view()), u64(self.epoch), u64(self.since),
-                        u32(self.rules), u32(flags), u32(self.last))
-        self.peer.tell(node, CHANNEL, bin32(message), name=self.channel)
+    def say(self, node):
+        (epoch, kind), flags = self.word
+        bits, known, following = ASK if kind == READY else 0, node.said[1], kind == LEFT
+        publish(node.inbox, CHANNEL, STEP, 0, "bin32", pack(
+            "B B B B Q Q Q Q Q I I I", 2, kind, bits, known, node.who[1], epoch,
+            self.view(), epoch + following, 0, RULES, flags, self.last))
 
-    def wait(self, flags=0):
-        """Enter the next epoch, and leave it with all others. Returns the flags of all."""
-        self.phase, self.flags = ENTERED, self.flags | flags
-        self.advance()
-        self.peer.run(lambda: not self.phase)
-        return self.left_flags
+    def hear(self, node, kind, bits, _, to, epoch, view, *more):
+        if to == LIFE and kind == ABORT:
+            sys.exit(f"node {node.who[0]} gives the epoch up: {more[-1]}")
+        if to == LIFE and kind <= READY and (epoch, view) == (self.epoch, self.view()):
+            self.last = node.who[0] if node.said < (epoch, ENTERED) else self.last
+            node.said, self.flags = max(node.said, (epoch, kind)), self.flags | more[3]
+        if to == LIFE and bits & ASK and (epoch, kind) < self.word[0]:
+            self.say(node)              # it lacks this
 
-    def advance(self):
-        nodes = self.peer.nodes
-        if self.phase and self.views - {self.view()}:
-            sys.exit("the members of the barrier do not count the same members")
-        least = min((self.said.get(node, 0) for node in nodes), default=LEFT)
-        if self.phase == ENTERED and least >= ENTERED:
-            self.phase = READY
+    def wait(self, flags):              # returns the flags of all, once all are here
+        self.flags, self.last = self.flags | flags, ID
+        for kind in ENTERED, READY:
+            run(lambda: all(node.said >= (self.epoch, kind) for node in nodes))
+            self.word = (self.epoch, kind + 1), self.flags  # all READY, then all LEFT
             for node in nodes:
-                self.say(node, READY, ASK)
-        if self.phase == READY and least >= READY:
+                self.say(node)
+        self.epoch, self.flags = self.epoch + 1, 0
+        return self.word[1]
+
+def run(until, say=heartbeat):
+    global due
+    while not until():
+        for socket in zmq.select(list(readers), [], [], 0.05)[0]:
+            readers[socket]()
+        if time.monotonic() > due:
+            due = time.monotonic() + 0.25
+            say()
             for node in nodes:
-                self.say(node, LEFT)
-            self.epoch, self.phase, self.left_flags, self.flags = self.epoch + 1, 0, self.flags, 0
-            self.said, self.views = {}, set()
+                node.transmit()         # it may have been lost
 
-    def ask(self):                              # whoever waits asks, until it knows
-        for node in self.peer.nodes:
-            if self.phase and self.said.get(node, 0) < self.phase:
-                self.say(node, self.phase, ASK | AGAIN)
-
-    def on_message(self, node, data):
-        _, kind, bits, known, to, epoch, view, next, since, rules, flags, last, *details = read(data)
-        if to != self.peer.incarnation:
-            return
-        if kind == ABORT:
-            sys.exit(f"node {details[0][1]} gives the epoch up: {details[0][2].decode()}")
-        if kind == EXPECT and next > self.epoch:  # the others count this peer only from there on
-            self.epoch = self.since = next
-            self.said, self.views = {}, set()
-        elif epoch < self.epoch and bits & ASK:
-            self.say(node, LEFT, past=epoch)
-        elif epoch == self.epoch and kind <= LEFT:
-            if node not in self.said:
-                self.last = node.who[0]
-            self.said[node] = max(self.said.get(node, 0), kind)
-            self.views.add(view)
-            self.flags |= flags
-            self.advance()
-        if bits & AGAIN and epoch == self.epoch:
-            self.say(node, self.phase or ABSENT)
-
-def main(job, id, secret_file, endpoint, nodes, epochs):
-    with open(secret_file, "rb") as file:
-        peer = Peer(job.encode(), int(id), file.read())
-    greeted, asked = set(), set()
-    def on_greet(origin, data):
-        print(f"greet {origin} {data.decode()}")
-        greeted.add(origin)
-    def double(node, data):
-        asked.add(node.who[0])
-        return data + data
-    peer.events[b"greet"], peer.served[b"double"] = on_greet, double
-    barrier = Barrier(peer)
-    peer.attach(endpoint.encode())
-    peer.run(lambda: sum(node.ready for node in peer.nodes) == int(nodes))
-    for number in range(300):
-        peer.emit(b"count", b"%d" % number)
-    for epoch in range(int(epochs)):
-        print(f"epoch {epoch} flags {barrier.wait(1):x}")
-    peer.run(lambda: len(greeted) == len(asked) == int(nodes))
-    peer.leave()
-
-main(*sys.argv[1:])
+signal.alarm(100)                       # nothing waits for ever
+unpack = functools.partial(msgpack.unpackb, raw=True)
+context, numbers, due = zmq.Context(), itertools.count(1), 0
+nodes, present, heard, barrier = [], {}, set(), Barrier()
+zap, pub = context.socket(zmq.REP), context.socket(zmq.XPUB)
+readers = {zap: on_zap, pub: on_subscription}
+zap.bind("inproc://zeromq.zap.01")
+pub.plain_server, pub.sndhwm = True, 0
+pub.bind("tcp://127.0.0.1:*")
+ENDPOINT = pub.last_endpoint.rstrip(b"\0")
+Node(SEED)
+run(lambda: sum(node.ready for node in nodes) == NODES)
+for number in range(300):
+    for node in nodes:
+        node.send(EVENT, b"count", b"%d" % number, number + 1)
+for epoch in range(EPOCHS):
+    print(f"epoch {epoch} flags {barrier.wait(1):x}")
+run(lambda: len(heard) == 2 * NODES)
+run(lambda: not any(node.queue for node in nodes))
+run(lambda: not present, lambda: publish(b"c\0", FAREWELL, b"", 0, "i", 0))

@@ -57,6 +57,7 @@ code=$?
 bad=0
 [ $code -eq 0 ] || {
     echo "peer.py: exit $code" >&2
+    head peer.said ./*.said >&2
     exit 1
 }
 for pid in "${pids[@]}"; do
