@@ -206,6 +206,7 @@ giver() {
     ready giver two one
 }
 
+# bats test_tags=slow
 @test "a service job: the coordinator gives out the ids" {
     cat >job.yaml <<END
 job: job
@@ -216,7 +217,6 @@ nodes:
   - {role: learner}
   - {role: collector, replicas: 2}
 collector: {steps: 20}
-coordinator: {eval_interval_s: 0}
 evaluator: {episodes: 2, solved: 1000}
 env: {prize: solved}
 END
