@@ -239,11 +239,8 @@ static int open_security(struct hosted *hosted, const struct run_secret *secret)
 /* The role in the plan's words. */
 static int find_role(const char *text, enum plan_role *out)
 {
-    for (size_t role = 0; role < PLAN_N_ROLES; role++)
-        if (strcmp(plan_role_names[role], text) == 0) {
-            *out = (enum plan_role)role;
-            return LS_OK;
-        }
+    if (plan_role_named(text, out))
+        return LS_OK;
     const char *nearest = ls_nearest(text, plan_role_names, PLAN_N_ROLES);
     return ls_error(LS_EINVAL, "--role %s: %s%s%s", text,
                     nearest != NULL ? "did you mean \"" : "there is none such",

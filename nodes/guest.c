@@ -138,7 +138,6 @@ static int find_nodes(const struct guest_options *options,
 {
     const struct plan *plan = options->plan;
     int status = LS_OK;
-    out->options.config_hash = plan->hash;
     for (size_t i = 0; i < options->n_attach && status == LS_OK; i++)
         status = add_given(out, plan, options->attach[i]);
     if (status != LS_OK)
@@ -157,30 +156,35 @@ static int find_nodes(const struct guest_options *options,
     return status;
 }
 
-/* From the upper half of the ports: a node that comes back needs its own. */
+int guest_bind(const struct plan *plan, const char *address,
+               struct socket_folder *folder, char out[LS_ENDPOINT_MAX + 1])
+{
+    const struct plan_world *world = &plan->world;
+    const int half = (world->last_port - world->first_port) / 2;
+    if (strncmp(plan_address_endpoint(address), "ipc:", 4) != 0) {
+        (void)snprintf(out, LS_ENDPOINT_MAX + 1, "tcp://127.0.0.1:%d-%d",
+                       world->last_port - half, world->last_port);
+        return LS_OK;
+    }
+    const int status = socket_folder_make(folder);
+    if (status == LS_OK)
+        (void)snprintf(out, LS_ENDPOINT_MAX + 1, "ipc://%.200s/guest.ipc",
+                       folder->path);
+    return status;
+}
+
 static int choose_bind(const struct guest_options *options, struct guest *guest,
                        struct invitation *out)
 {
-    const struct plan_world *world = &options->plan->world;
-    const int half = (world->last_port - world->first_port) / 2;
     const char *fault =
         options->bind != NULL ? plan_endpoint_fault(options->bind, true) : NULL;
     if (fault != NULL)
         return ls_error(LS_EINVAL, "--bind %s: %s", options->bind, fault);
-    if (options->bind != NULL) {
-        (void)snprintf(out->bind, sizeof out->bind, "%s", options->bind);
-        return LS_OK;
-    }
-    if (strncmp(plan_address_endpoint(out->attach[0]), "ipc:", 4) != 0) {
-        (void)snprintf(out->bind, sizeof out->bind, "tcp://127.0.0.1:%d-%d",
-                       world->last_port - half, world->last_port);
-        return LS_OK;
-    }
-    const int status = socket_folder_make(&guest->folder);
-    if (status == LS_OK)
-        (void)snprintf(out->bind, sizeof out->bind, "ipc://%.200s/guest.ipc",
-                       guest->folder.path);
-    return status;
+    if (options->bind == NULL)
+        return guest_bind(options->plan, out->attach[0], &guest->folder,
+                          out->bind);
+    (void)snprintf(out->bind, sizeof out->bind, "%s", options->bind);
+    return LS_OK;
 }
 
 static int invite(const struct guest_options *options, struct guest *guest,
@@ -189,7 +193,7 @@ static int invite(const struct guest_options *options, struct guest *guest,
     const struct plan *plan = options->plan;
     ls_runtime *runtime = ls_runtime_threads();
     memset(out, 0, sizeof *out);
-    ls_node_options_init(&out->options);
+    plan_node_options(plan, &out->options);
     out->options.attach = out->attach_list;
     int status = choose_id(options, &out->members[0]);
     if (status == LS_OK)
@@ -203,7 +207,6 @@ static int invite(const struct guest_options *options, struct guest *guest,
         return status;
     const int64_t left = options->deadline - ls_now(runtime);
     out->members[1] = plan->nodes[options->host].id;
-    out->options.job = plan->job;
     out->options.id = out->members[0];
     out->options.role = "guest";
     out->options.bind = out->bind;
@@ -214,10 +217,7 @@ static int invite(const struct guest_options *options, struct guest *guest,
     out->options.world_max = plan_world_max(plan);
     out->options.start_timeout_ms =
         left > 0 ? (int)(left / LS_NS_PER_MS) + 1 : 1;
-    out->options.heartbeat_ms = plan->world.heartbeat_ms;
-    out->options.silence_ms = plan->world.silence_ms;
     out->options.security = guest->security;
-    out->options.insecure = plan->world.insecure;
     return LS_OK;
 }
 

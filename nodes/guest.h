@@ -42,4 +42,13 @@ LS_MUST_USE int guest_join(struct guest *out,
                            const struct guest_options *options);
 void guest_leave(struct guest *guest);
 
+/* Where one listens that is not in the plan, and speaks with one at `address`:
+ * on this host, in the same way. Nodes that come back need their own ports, so
+ * these are of the upper half.
+ * folder: made for a socket, if it takes one.
+ * Errors: those of socket_folder_make(). */
+LS_MUST_USE int guest_bind(const struct plan *plan, const char *address,
+                           struct socket_folder *folder,
+                           char out[LS_ENDPOINT_MAX + 1]);
+
 #endif

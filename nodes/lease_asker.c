@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "guest.h"
 #include "node_security.h"
 #include "plan_lease.h"
 
@@ -29,12 +30,10 @@ static void asker_fini(struct asker *asker)
     socket_folder_remove(&asker->folder);
 }
 
-/* From the upper half of the ports, as guests do. */
 static int choose_bind(struct asker *asker)
 {
     const struct lease_asking *asking = asker->asking;
     const struct plan_world *world = &asking->plan->world;
-    const int half = (world->last_port - world->first_port) / 2;
     if (asking->bind != NULL) {
         (void)snprintf(asker->bind, sizeof asker->bind, "%s", asking->bind);
         return LS_OK;
@@ -46,16 +45,8 @@ static int choose_bind(struct asker *asker)
                         "tcp://THIS-HOST:%d",
                         asker->place.advertise, world->first_port,
                         world->first_port);
-    if (strncmp(asker->place.advertise, "ipc:", 4) != 0) {
-        (void)snprintf(asker->bind, sizeof asker->bind, "tcp://127.0.0.1:%d-%d",
-                       world->last_port - half, world->last_port);
-        return LS_OK;
-    }
-    const int status = socket_folder_make(&asker->folder);
-    if (status == LS_OK)
-        (void)snprintf(asker->bind, sizeof asker->bind,
-                       "ipc://%.200s/asker.ipc", asker->folder.path);
-    return status;
+    return guest_bind(asking->plan, asker->place.advertise, &asker->folder,
+                      asker->bind);
 }
 
 static int find_giver(struct asker *asker)
@@ -84,7 +75,7 @@ static int create_node(struct asker *asker)
     struct ls_node_options options;
     while (members[0] == asker->giver)
         members[0] = (uint32_t)ls_entropy(ls_runtime_threads());
-    ls_node_options_init(&options);
+    plan_node_options(plan, &options);
     options.job = asker->job;
     options.id = members[0];
     options.role = "replica";
@@ -95,12 +86,7 @@ static int create_node(struct asker *asker)
     options.topology = LS_TOPOLOGY_ALONE;
     options.members = members;
     options.world_size = 2;
-    options.config_hash = plan->hash;
-    options.start_timeout_ms = plan->world.start_timeout_ms;
-    options.heartbeat_ms = plan->world.heartbeat_ms;
-    options.silence_ms = plan->world.silence_ms;
     options.security = asker->security;
-    options.insecure = plan->world.insecure;
     const int status = ls_node_create(&asker->node, &options);
     return status == LS_EINVAL ? LS_ECONFIG : status;
 }

@@ -169,12 +169,11 @@ static int check_revoked(lease_giver *giver, const char *key)
 /* The role, in the words of the plan. Errors: LS_EMISMATCH. */
 static int role_of(const lease_giver *giver, const char *name, int *out)
 {
-    for (int role = 0; role < PLAN_N_ROLES; role++)
-        if (strcmp(plan_role_names[role], name) == 0 &&
-            plan_n_leases(giver->plan, (enum plan_role)role) > 0) {
-            *out = role;
-            return LS_OK;
-        }
+    enum plan_role role;
+    if (plan_role_named(name, &role) && plan_n_leases(giver->plan, role) > 0) {
+        *out = (int)role;
+        return LS_OK;
+    }
     return ls_error(LS_EMISMATCH, "no replicas of the role \"%s\" are planned",
                     name);
 }
@@ -280,19 +279,6 @@ static int serve(void *self, ls_request *request)
 
 /* ---- open and close ----------------------------------------------------- */
 
-static int make_table(lease_giver *giver)
-{
-    const struct plan *plan = giver->plan;
-    size_t n = 0;
-    const int status = lease_table_init(&giver->table, plan->n_nodes);
-    for (size_t i = 0; i < plan->n_nodes && status == LS_OK; i++)
-        if (plan->nodes[i].leased)
-            giver->table.leases[n++] = (struct lease){
-                .id = plan->nodes[i].id, .role = (int)plan->nodes[i].role};
-    giver->table.n = n;
-    return status;
-}
-
 /* What was given out before. */
 static int recall(lease_giver *giver)
 {
@@ -306,20 +292,14 @@ static int recall(lease_giver *giver)
     int status = files_read(giver->file, FILE_MAX, &text, &size);
     if (status == LS_ENOENT)
         return LS_OK;
-    char *lines = status == LS_OK ? calloc(1, size + 1) : NULL;
-    if (status == LS_OK && lines == NULL)
-        status = ls_error(LS_ENOMEM, "reading %s", giver->file);
-    if (status == LS_OK) {
-        memcpy(lines, text, size);
-        status = lease_table_read(&giver->table, lines,
+    if (status == LS_OK)
+        status = lease_table_read(&giver->table, text, size,
                                   ls_now(ls_runtime_threads()));
-    }
     if (status == LS_EPROTO)
         status = ls_error_at(LS_ECONFIG,
                              "%s: mend it, or remove it, and all ids are "
                              "given out anew",
                              giver->file);
-    free(lines);
     free(text);
     return status;
 }
@@ -343,7 +323,7 @@ static int create_place(lease_giver *giver, const struct plan_lease_place *at)
     char job[PLAN_LEASE_JOB_MAX];
     struct ls_node_options options;
     plan_lease_job(plan, job);
-    ls_node_options_init(&options);
+    plan_node_options(plan, &options);
     options.job = job;
     options.id = plan->nodes[giver->index].id;
     options.role = plan_role_names[plan->nodes[giver->index].role];
@@ -351,11 +331,7 @@ static int create_place(lease_giver *giver, const struct plan_lease_place *at)
     options.advertise = at->advertise;
     options.topology = LS_TOPOLOGY_ALONE;
     options.world_size = 1;
-    options.config_hash = plan->hash;
-    options.heartbeat_ms = plan->world.heartbeat_ms;
-    options.silence_ms = plan->world.silence_ms;
     options.security = giver->door != NULL ? giver->door : giver->security;
-    options.insecure = plan->world.insecure;
     const int status = ls_node_create(&giver->place, &options);
     return status == LS_EINVAL ? LS_ECONFIG : status;
 }
@@ -409,7 +385,7 @@ int lease_giver_open(lease_giver **out,
     lease_giver *giver = make(options);
     if (giver == NULL)
         return ls_error(LS_ENOMEM, "giving out ids");
-    int status = make_table(giver);
+    int status = plan_lease_table(giver->plan, &giver->table);
     if (status == LS_OK)
         status = recall(giver);
     if (status == LS_OK) {

@@ -241,7 +241,7 @@ static void take_over(struct lease_table *table, const struct lease *read,
     lease->until = now + LEASE_PROMISE_NS;
 }
 
-int lease_table_read(struct lease_table *table, const char *text, int64_t now)
+static int read_text(struct lease_table *table, const char *text, int64_t now)
 {
     struct lease read = {.id = 0};
     const char *at = text;
@@ -255,4 +255,19 @@ int lease_table_read(struct lease_table *table, const char *text, int64_t now)
     while (lease_line_read(&at, &read) == LS_OK)
         take_over(table, &read, now);
     return LS_OK;
+}
+
+int lease_table_read(struct lease_table *table, const void *data, size_t size,
+                     int64_t now)
+{
+    char *text = calloc(1, size + 1);
+    if (text == NULL)
+        return ls_error(LS_ENOMEM, "reading whose keys are whose");
+    if (size > 0)
+        memcpy(text, data, size);
+    const int status = strlen(text) == size
+                           ? read_text(table, text, now)
+                           : ls_error(LS_EPROTO, "there is a NUL in it");
+    free(text);
+    return status;
 }

@@ -99,9 +99,9 @@ LS_MUST_USE int lease_line_read(const char **text, struct lease *out);
 
 /* What an earlier life of the table has written: keys that last are kept,
  * others expected. Ids that the table has not, and keys that are there twice,
- * are left out. Errors: LS_EPROTO with the number of the line; the table is as
- * it was. */
-LS_MUST_USE int lease_table_read(struct lease_table *table, const char *text,
-                                 int64_t now);
+ * are left out. Errors: LS_EPROTO with the number of the line, or a NUL is in
+ * it; LS_ENOMEM; the table is as it was. */
+LS_MUST_USE int lease_table_read(struct lease_table *table, const void *data,
+                                 size_t size, int64_t now);
 
 #endif

@@ -11,25 +11,6 @@
 #include "lease_table.h"
 #include "plan_lease.h"
 
-/* All leased ids of the plan, as a table that the lines are read into. */
-static int read_table(const struct lease_trust *trust, const char *text,
-                      struct lease_table *out)
-{
-    const struct plan *plan = trust->plan;
-    size_t n = 0;
-    int status = lease_table_init(out, plan->n_nodes);
-    if (status != LS_OK)
-        return status;
-    for (size_t i = 0; i < plan->n_nodes; i++)
-        if (plan->nodes[i].leased)
-            out->leases[n++].id = plan->nodes[i].id;
-    out->n = n;
-    status = lease_table_read(out, text, 0);
-    if (status != LS_OK)
-        lease_table_fini(out);
-    return status;
-}
-
 /* Those first whose key is theirs no more: it may be another's by now. */
 static void apply(const struct lease_trust *trust,
                   const struct lease_table *table)
@@ -55,20 +36,12 @@ int lease_trust_read(const struct lease_trust *trust, const void *data,
                      size_t size)
 {
     struct lease_table table = {.n = 0};
-    char *text = malloc(size + 1);
-    if (text == NULL)
-        return ls_error(LS_ENOMEM, "hearing whose keys are whose");
-    if (size > 0)
-        memcpy(text, data, size);
-    text[size] = '\0';
-    int status = strlen(text) == size
-                     ? read_table(trust, text, &table)
-                     : ls_error(LS_EPROTO, "there is a NUL in it");
-    if (status == LS_OK) {
+    int status = plan_lease_table(trust->plan, &table);
+    if (status == LS_OK)
+        status = lease_table_read(&table, data, size, 0);
+    if (status == LS_OK)
         apply(trust, &table);
-        lease_table_fini(&table);
-    }
-    free(text);
+    lease_table_fini(&table);
     return status;
 }
 

@@ -163,8 +163,7 @@ static int create_node(node_run *run)
         attach[i] = endpoints->attach[i];
 
     struct ls_node_options options;
-    ls_node_options_init(&options);
-    options.job = plan->job;
+    plan_node_options(plan, &options);
     options.id = planned->id;
     options.role = plan_role_names[planned->role];
     options.labels = PLAN_LABEL;
@@ -177,12 +176,7 @@ static int create_node(node_run *run)
     options.world_size = (uint32_t)run->n_members;
     options.members = run->members;
     options.world_max = plan_world_max(plan);
-    options.config_hash = plan->hash;
-    options.start_timeout_ms = plan->world.start_timeout_ms;
-    options.heartbeat_ms = plan->world.heartbeat_ms;
-    options.silence_ms = plan->world.silence_ms;
     options.security = run->security;
-    options.insecure = plan->world.insecure;
     options.runtime = run->runtime;
     const int status = ls_node_create(&run->node, &options);
     /* What the node refuses stood in the file, or on the command line. */

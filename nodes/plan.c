@@ -250,6 +250,27 @@ uint32_t plan_world_max(const struct plan *plan)
     return (uint32_t)plan->n_nodes + PLAN_GUESTS_MAX;
 }
 
+bool plan_role_named(const char *name, enum plan_role *out)
+{
+    for (size_t role = 0; role < PLAN_N_ROLES; role++)
+        if (strcmp(plan_role_names[role], name) == 0) {
+            *out = (enum plan_role)role;
+            return true;
+        }
+    return false;
+}
+
+void plan_node_options(const struct plan *plan, struct ls_node_options *out)
+{
+    ls_node_options_init(out);
+    out->job = plan->job;
+    out->config_hash = plan->hash;
+    out->start_timeout_ms = plan->world.start_timeout_ms;
+    out->heartbeat_ms = plan->world.heartbeat_ms;
+    out->silence_ms = plan->world.silence_ms;
+    out->insecure = plan->world.insecure;
+}
+
 uint32_t plan_channel(const struct plan *plan)
 {
     return plan_is_service(plan) ? (uint32_t)plan->service.channel : 0;

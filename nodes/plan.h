@@ -171,6 +171,13 @@ void plan_set_run(struct plan *plan, long pid);
 /* Find a node. Errors: LS_EINVAL there is none: lists those there are. */
 LS_MUST_USE int plan_find(const struct plan *plan, uint32_t id, size_t *index);
 
+/* The role of this name, as in plan_role_names. false: there is none. */
+bool plan_role_named(const char *name, enum plan_role *out);
+
+/* What each node of the job has, of its plan and by default: the rest is its
+ * own. Borrows the name of the job. */
+void plan_node_options(const struct plan *plan, struct ls_node_options *out);
+
 /* Where a node is attached to: an endpoint, and before it, with keys, the id of
  * the node that is to answer there: "3@tcp://127.0.0.1:21500". */
 #define PLAN_ADDRESS_MAX (LS_ENDPOINT_MAX + 12)

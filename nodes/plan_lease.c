@@ -66,6 +66,18 @@ size_t plan_n_leases(const struct plan *plan, enum plan_role role)
     return n;
 }
 
+int plan_lease_table(const struct plan *plan, struct lease_table *out)
+{
+    size_t n = 0;
+    const int status = lease_table_init(out, plan->n_nodes);
+    for (size_t i = 0; i < plan->n_nodes && status == LS_OK; i++)
+        if (plan->nodes[i].leased)
+            out->leases[n++] = (struct lease){.id = plan->nodes[i].id,
+                                              .role = (int)plan->nodes[i].role};
+    out->n = n;
+    return status;
+}
+
 size_t plan_lease_giver(const struct plan *plan)
 {
     size_t lowest = plan->first;

@@ -7,6 +7,7 @@
 #ifndef LOCKSTEP_PLAN_LEASE_H
 #define LOCKSTEP_PLAN_LEASE_H
 
+#include "lease_table.h"
 #include "plan.h"
 
 /* Part of plan_read(), after nodes and security: world.leases, and what does
@@ -17,6 +18,10 @@ void plan_read_leases(struct plan *plan, ls_config_section *root);
 bool plan_has_leases(const struct plan *plan);
 /* How many of this role. */
 size_t plan_n_leases(const struct plan *plan, enum plan_role role);
+
+/* A table of their ids and roles, all of them free. Errors: LS_ENOMEM. */
+LS_MUST_USE int plan_lease_table(const struct plan *plan,
+                                 struct lease_table *out);
 
 /* Who gives out the ids, by index: the coordinator, else the node with the
  * lowest id of those that bring theirs. */

@@ -52,9 +52,7 @@ struct member {
     ls_barrier *barrier;
     long handled;
     int64_t from;
-    ls_mutex lock;
-    ls_cond finished;
-    bool done;
+    struct bench_latch finished;
 };
 
 static void emit(struct member *member, const char *event)
@@ -69,24 +67,6 @@ static void emit(struct member *member, const char *event)
          "emit");
 }
 
-static void finish(struct member *member)
-{
-    ls_mutex_lock(&member->lock);
-    member->done = true;
-    ls_cond_signal(&member->finished);
-    ls_mutex_unlock(&member->lock);
-}
-
-static void await(struct member *member)
-{
-    const int64_t deadline = ls_deadline(ls_runtime_threads(), PATIENCE_MS);
-    ls_mutex_lock(&member->lock);
-    while (!member->done)
-        must(ls_cond_wait(&member->finished, &member->lock, deadline), "wait");
-    member->done = false;
-    ls_mutex_unlock(&member->lock);
-}
-
 static int on_data(void *self, const struct ls_event *event)
 {
     struct member *member = self;
@@ -94,7 +74,7 @@ static int on_data(void *self, const struct ls_event *event)
     if (member->handled++ == 0)
         member->from = bench_now();
     if (member->handled == work[EMITS].n)
-        finish(member);
+        bench_latch_open(&member->finished);
     return LS_OK;
 }
 
@@ -110,7 +90,7 @@ static int on_pong(void *self, const struct ls_event *event)
     struct member *member = self;
     (void)event;
     if (++member->handled == work[TRIPS].n)
-        finish(member);
+        bench_latch_open(&member->finished);
     else
         emit(member, "ping");
     return LS_OK;
@@ -158,8 +138,7 @@ static void begin(struct member *member, const char *mode, const char *keys,
     options.attach = &seed;
     options.n_attach = seed != NULL;
     must(ls_node_create(&member->node, &options), "create");
-    must(ls_mutex_init(&member->lock, ls_runtime_threads()), "lock");
-    must(ls_cond_init(&member->finished, ls_runtime_threads()), "condition");
+    bench_latch_init(&member->finished);
     must(ls_calls_open(&member->calls, member->node, NULL), "calls");
     must(ls_calls_serve(member->calls, "echo", LS_CALL_ANYONE, echo, NULL),
          "serve");
@@ -180,10 +159,10 @@ static int64_t take_part(struct member *member, enum what what)
     const bool first = member->id == 1;
     member->from = bench_now();
     if (what == EMITS && first)
-        await(member);
+        bench_latch_wait(&member->finished, PATIENCE_MS);
     else if (what == TRIPS && first) {
         emit(member, "ping");
-        await(member);
+        bench_latch_wait(&member->finished, PATIENCE_MS);
     }
     for (long i = 0; i < n; i++) {
         if (what == EMITS && !first)
@@ -220,8 +199,7 @@ static int run_member(char **arguments)
     ls_calls_close(&member.calls);
     ls_node_destroy(&member.node);
     ls_security_destroy(&member.security);
-    ls_cond_fini(&member.finished);
-    ls_mutex_fini(&member.lock);
+    bench_latch_fini(&member.finished);
     return 0;
 }
 

@@ -16,9 +16,7 @@ struct end {
     char *payload;
     long handled;
     struct emit_span span;
-    ls_mutex lock;
-    ls_cond finished;
-    bool done;
+    struct bench_latch finished;
 };
 
 static void keep(void *data, void *hint)
@@ -43,21 +41,7 @@ static void emit(struct end *end, const char *event)
 static void finish(struct end *end)
 {
     end->span.to = bench_now();
-    ls_mutex_lock(&end->lock);
-    end->done = true;
-    ls_cond_signal(&end->finished);
-    ls_mutex_unlock(&end->lock);
-}
-
-static void wait_finished(struct end *end)
-{
-    const int64_t deadline =
-        ls_deadline(ls_runtime_threads(), EMIT_PATIENCE_MS);
-    ls_mutex_lock(&end->lock);
-    while (!end->done)
-        if (ls_cond_wait(&end->finished, &end->lock, deadline) != LS_OK)
-            bench_fail("not all events came in time");
-    ls_mutex_unlock(&end->lock);
+    bench_latch_open(&end->finished);
 }
 
 static int on_data(void *self, const struct ls_event *event)
@@ -105,10 +89,9 @@ static void listen(struct end *end)
 static struct end *create(const struct emit_job *job, unsigned id)
 {
     struct end *end = calloc(1, sizeof *end);
-    if (end == NULL || (end->payload = calloc(1, job->size)) == NULL ||
-        ls_mutex_init(&end->lock, ls_runtime_threads()) != LS_OK ||
-        ls_cond_init(&end->finished, ls_runtime_threads()) != LS_OK)
+    if (end == NULL || (end->payload = calloc(1, job->size)) == NULL)
         bench_fail("no memory");
+    bench_latch_init(&end->finished);
     end->job = *job;
     end->id = id;
     return end;
@@ -160,7 +143,7 @@ static struct emit_span bus_run(void *self, const char *peer)
         emit(end, "ping");
     }
     if ((end->id == 0) == end->job.trip)
-        wait_finished(end);
+        bench_latch_wait(&end->finished, EMIT_PATIENCE_MS);
     check_losses(end);
     return end->span;
 }
@@ -169,8 +152,7 @@ static void bus_close(void *self)
 {
     struct end *end = self;
     ls_node_destroy(&end->node);
-    ls_cond_fini(&end->finished);
-    ls_mutex_fini(&end->lock);
+    bench_latch_fini(&end->finished);
     free(end->payload);
     free(end);
 }

@@ -67,6 +67,39 @@ void bench_thread_join(ls_thread *thread)
         bench_fail("thread");
 }
 
+void bench_latch_init(struct bench_latch *latch)
+{
+    latch->done = false;
+    if (ls_mutex_init(&latch->lock, ls_runtime_threads()) != LS_OK ||
+        ls_cond_init(&latch->changed, ls_runtime_threads()) != LS_OK)
+        bench_fail("latch");
+}
+
+void bench_latch_fini(struct bench_latch *latch)
+{
+    ls_cond_fini(&latch->changed);
+    ls_mutex_fini(&latch->lock);
+}
+
+void bench_latch_open(struct bench_latch *latch)
+{
+    ls_mutex_lock(&latch->lock);
+    latch->done = true;
+    ls_cond_signal(&latch->changed);
+    ls_mutex_unlock(&latch->lock);
+}
+
+void bench_latch_wait(struct bench_latch *latch, int wait_ms)
+{
+    const int64_t deadline = ls_deadline(ls_runtime_threads(), wait_ms);
+    ls_mutex_lock(&latch->lock);
+    while (!latch->done)
+        if (ls_cond_wait(&latch->changed, &latch->lock, deadline) != LS_OK)
+            bench_fail("it was not done in time");
+    latch->done = false;
+    ls_mutex_unlock(&latch->lock);
+}
+
 void process_init(void)
 {
     (void)signal(SIGPIPE, SIG_IGN);

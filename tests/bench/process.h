@@ -8,6 +8,7 @@
 #ifndef LOCKSTEP_BENCH_PROCESS_H
 #define LOCKSTEP_BENCH_PROCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -32,6 +33,18 @@ _Noreturn void bench_fail(const char *what);
 /* A thread, and its end. */
 ls_thread *bench_thread(void (*fn)(void *self), void *self);
 void bench_thread_join(ls_thread *thread);
+
+/* What one thread waits for, and another says; again and again. */
+struct bench_latch {
+    ls_mutex lock;
+    ls_cond changed;
+    bool done;
+};
+void bench_latch_init(struct bench_latch *latch);
+void bench_latch_fini(struct bench_latch *latch);
+void bench_latch_open(struct bench_latch *latch);
+/* Ends the program when it is not opened in time. */
+void bench_latch_wait(struct bench_latch *latch, int wait_ms);
 
 /* In main, first. Interrupts are looked at where it is convenient. */
 void process_init(void);

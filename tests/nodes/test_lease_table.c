@@ -205,7 +205,7 @@ static void test_it_is_read_as_it_was_written(void **state)
     const size_t size = lease_table_write(&table, text, sizeof text);
     assert_int_equal(size, strlen(text));
     assert_int_equal(lease_table_write(&table, NULL, 0), size);
-    assert_int_equal(lease_table_read(&next, text, 0), LS_OK);
+    assert_int_equal(lease_table_read(&next, text, size, 0), LS_OK);
     assert_int_equal(ask(&next, 10, 9, 1), 1); /* away: it was kept */
     assert_int_equal(ask(&next, 100, 9, 1), 2);
     lease_table_came(&next, 2);
@@ -224,7 +224,7 @@ static void test_what_the_table_has_not_is_left_out(void **state)
     (void)snprintf(text, sizeof text,
                    "99 %s lasting\n2 %s lasting\n2 %s lasting\n1 %s lasting\n",
                    eleven.text, ten.text, eleven.text, ten.text);
-    assert_int_equal(lease_table_read(&table, text, 0), LS_OK);
+    assert_int_equal(lease_table_read(&table, text, strlen(text), 0), LS_OK);
     (void)lease_table_write(&table, again, sizeof again);
     (void)snprintf(text, sizeof text, "2 %s lasting\n", ten.text);
     assert_string_equal(again, text);
@@ -258,7 +258,8 @@ static void test_a_wrong_line_is_named_and_nothing_is_read(void **state)
         (void)snprintf(text, sizeof text, "2 %s lasting\n%.*s%s%s", key.text,
                        (int)(at != NULL ? at - bad[i] : 99), bad[i],
                        at != NULL ? key.text : "", at != NULL ? at + 2 : "");
-        refused(lease_table_read(&table, text, 0), LS_EPROTO, "line 2: ");
+        refused(lease_table_read(&table, text, strlen(text), 0), LS_EPROTO,
+                "line 2: ");
         assert_int_equal(lease_table_write(&table, again, sizeof again), 0);
     }
     lease_table_fini(&table);

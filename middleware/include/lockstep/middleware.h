@@ -81,8 +81,8 @@ struct ls_exchange_options {
     bool newest;            /* receivers take the newest message of any sender
                              * instead of one of each; see stale */
     int timeout_ms;         /* <= 0: 60000 */
-    unsigned every;         /* newest: senders send in every so manieth
-                             * iteration only, the first among them; 0: 1 */
+    unsigned every;         /* newest: senders send once in so many
+                             * iterations, the first time in the first; 0: 1 */
     unsigned stale;         /* newest: how many iterations old, by total_step,
                              * may be what a receiver works with; it waits for
                              * newer. 0: any age, it never waits */

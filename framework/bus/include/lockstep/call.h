@@ -221,7 +221,7 @@ LS_MUST_USE LS_API int ls_calls_ask(ls_calls *calls,
                                     const struct ls_call_options *options,
                                     void **answer, size_t *size);
 
-/* Become the master of a member, and stop to be it. A member has one; it is
+/* Become the master of a member, and stop being it. A member has one; it is
  * free again when its master disconnects, leaves, or is lost.
  * They are calls themselves, of the names "ls.connect" and "ls.disconnect".
  * Errors: those of ls_calls_ask(); LS_EABORTED it has another (501), the

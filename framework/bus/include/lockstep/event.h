@@ -6,7 +6,7 @@
  * that is told at ls_policy. Handlers run on the node's dispatch thread, one at
  * a time, in the order in which messages came and listeners were registered; an
  * error that a handler returns stops nothing and is kept for
- * ls_node_take_error(), whence ls_task_run() fails with it.
+ * ls_node_take_error(); ls_task_run() takes it from there and fails with it.
  *
  * Names are 1 … 128 bytes of printable ASCII without '*', '?', '[', ']', '\\'
  * and ' ' (those mean something in patterns); any other name is LS_EINVAL.
