@@ -61,7 +61,7 @@ class Node:                             # another: the link to it, and a stream 
 
     def proved(self, who, job):         # the presence last: then all else is in force
         self.who, self.inbox, self.job = who, b"i%d\0" % who[0], job
-        presence = b"~H2/%x//%s/%d/%x/0///%s" % (self.link, JOB, ID, LIFE, ENDPOINT)
+        presence = b"~H2/%x/%s/0///%s/%d/%x/" % (self.link, JOB, ENDPOINT, ID, LIFE)
         for topic in (b"c\0", b"i%d\0" % ID, b"egreet\0",
                       b"l%x/%d/greet" % (self.link, ID), presence):
             self.sub.subscribe(topic)
@@ -102,7 +102,8 @@ def on_subscription():
     if begins and topic[:1] == b"a":
         publish(topic, PROOF, JOB, 0, "bin32", proof(ID, LIFE, ENDPOINT, topic[1:-1]))
     elif begins and topic[:3] == b"~H2":
-        _, _, _, job, id, life, _, _, _, endpoint = topic.split(b"/", 9)
+        world, id, life, _ = topic.rsplit(b"/", 3)
+        _, _, job, _, _, _, endpoint = world.split(b"/", 6)
         if (job, id) == (JOB, frame.get("User-Id").encode()):
             present[topic] = endpoint, (int(id), int(life, 16))
             if endpoint not in [node.endpoint for node in nodes]:

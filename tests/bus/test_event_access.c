@@ -37,10 +37,7 @@ static int tear_down(void **state)
 
 static struct member one(uint32_t id, const char *role, const char *labels)
 {
-    struct member member = {.id = id};
-    (void)snprintf(member.role, sizeof member.role, "%s", role);
-    (void)snprintf(member.labels, sizeof member.labels, "%s", labels);
-    return member;
+    return (struct member){.id = id, .role = role, .labels = labels};
 }
 
 static bool admits(struct guard *guard, const char *event,

@@ -112,7 +112,7 @@ static void test_garbage_subscriptions_are_refused(void **state)
         "~H",
         "~Hx/",
         "~H2/",
-        "~H2/7//lockstep/1",
+        "~H2/7/lockstep/0///e/1",
         "~R2/",
         "~X",
         "l",
@@ -124,9 +124,9 @@ static void test_garbage_subscriptions_are_refused(void **state)
         "\x80\xff",
         "~H99/lockstep/1",
         "l1/1/[",
-        "~H2/7//lockstep/x/1/0///tcp://127.0.0.1:1",
+        "~H2/7/lockstep/0///tcp://127.0.0.1:1/x/1/",
         "\x01\x01",
-        "~H2/7//lockstep/99999999999/1/0///tcp://127.0.0.1:1"};
+        "~H2/7/lockstep/0///tcp://127.0.0.1:1/99999999999/1/"};
     const size_t n = sizeof garbage / sizeof garbage[0];
     struct siege *siege = siege_start();
     for (size_t i = 0; i < n; i++)

@@ -302,7 +302,7 @@ static void test_a_line_says_who_is_slow_now_and_then(void **state)
     int lines = 0;
     assert_non_null(peer);
     peer->member.id = 5;
-    strcpy(peer->member.role, "late");
+    peer->member.role = "late";
     ls_log_redirect(count_lines, &lines);
     const int64_t s = LS_NS_PER_S;
     assert_int_equal(losses_waiting(&entry, peer, s, s), 2 * s);

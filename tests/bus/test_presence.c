@@ -112,36 +112,42 @@ static void test_malformed_presences_are_refused(void **state)
         "~",
         "~H",
         "~H2",
-        "~X2/7//j/1/1/0///e",
-        "~H/7//j/1/1/0///e",
-        "~Hx/7//j/1/1/0///e",
-        "~H-2/7//j/1/1/0///e",
-        "~H02/7//j/1/1/0///e",                /* a number has one spelling */
-        "~H2//j/1/1/0///e",                   /* no link */
-        "~H2/0//j/1/1/0///e",                 /* nor such a one */
-        "~H2/07//j/1/1/0///e",                /* spelled otherwise */
-        "~H2/7/x/j/1/1/0///e",                /* a signature of other digits */
-        "~H2/7//j/1/1/0//e",                  /* a part too few */
-        "~H2/7//j/1/1/0///",                  /* no endpoint */
-        "~H2/7//j/4294967296/1/0///e",        /* an id too large */
-        "~H2/7//j//1/0///e",                  /* no id */
-        "~H2/7//j/1/g/0///e",                 /* no number */
-        "~H2/7//j/1/0/0///e",                 /* no incarnation */
-        "~H2/7//j/1/11111111111111111/0///e", /* an incarnation too long */
-        "~H2/7//j/1/1/FF///e",                /* capitals */
-        "~H2/7//j/1/1/0/rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr//e",
-        "~H2/7//j/1/1/0//" LABELS_63 "x/e",
-        "~R2/7//j/1/1/0///e", /* relayed by nobody */
-        "H1/j/1/1/0///e"};
-    assert_int_equal(read_presence("~H2/7//j/1/1/0///e", 18), LS_OK);
+        "~X2/7/j/0///e/1/1/",
+        "~H/7/j/0///e/1/1/",
+        "~Hx/7/j/0///e/1/1/",
+        "~H-2/7/j/0///e/1/1/",
+        "~H02/7/j/0///e/1/1/",                /* a number has one spelling */
+        "~H2//j/0///e/1/1/",                  /* no link */
+        "~H2/0/j/0///e/1/1/",                 /* nor such a one */
+        "~H2/07/j/0///e/1/1/",                /* spelled otherwise */
+        "~H2/7/j/0///e/1/1/x",                /* a signature of other digits */
+        "~H2/7/j/0//e/1/1/",                  /* a part too few */
+        "~H2/7/j/0////1/1/",                  /* no endpoint */
+        "~H2/7/j/0///e/4294967296/1/",        /* an id too large */
+        "~H2/7/j/0///e//1/",                  /* no id */
+        "~H2/7/j/0///e/1/g/",                 /* no number */
+        "~H2/7/j/0///e/1/0/",                 /* no incarnation */
+        "~H2/7/j/0///e/1/11111111111111111/", /* an incarnation too long */
+        "~H2/7/j/FF///e/1/1/",                /* capitals */
+        "~H2/7/j/0/rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr//e/1/1/",
+        "~H2/7/j/0//" LABELS_63 "x/e/1/1/",
+        "~H2/7/j/0///e",      /* nothing behind the endpoint */
+        "~R2/7/j/0///e/1/1/", /* relayed by nobody */
+        "H1/j/0///e/1/1/"};
+    assert_int_equal(read_presence("~H2/7/j/0///e/1/1/", 18), LS_OK);
+    assert_int_equal(read_presence("~H2/7/j/0///e/f/1/1/", 20), LS_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(read_presence(bad[i], strlen(bad[i])), LS_EPROTO);
-    assert_int_equal(read_presence("~H2/7//j/1/1/0///e\0f", 20), LS_EPROTO);
+    assert_int_equal(read_presence("~H2/7/j/0///e/1/1/\0f", 20), LS_EPROTO);
     static char huge[100000];
     memset(huge, 'x', sizeof huge);
-    memcpy(huge, "~H2/7//j/1/1/0///", 17);
+    memcpy(huge, "~H2/7/j/0///", 12);
+    assert_int_equal(read_presence(huge, 12 + LS_ENDPOINT_MAX), LS_EPROTO);
+    memcpy(huge + 12 + LS_ENDPOINT_MAX, "/1/1/", 5);
+    assert_int_equal(read_presence(huge, 12 + LS_ENDPOINT_MAX + 5), LS_OK);
+    memcpy(huge + 12 + LS_ENDPOINT_MAX, "x/1/1/", 6);
+    assert_int_equal(read_presence(huge, 12 + LS_ENDPOINT_MAX + 6), LS_EPROTO);
     assert_int_equal(read_presence(huge, sizeof huge), LS_EPROTO);
-    assert_int_equal(read_presence(huge, 17 + LS_ENDPOINT_MAX + 1), LS_EPROTO);
 }
 
 static void test_presence_of_another_version_says_so(void **state)

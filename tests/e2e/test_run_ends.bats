@@ -119,14 +119,14 @@ begin() {
 }
 
 @test "--timeout ends a node that hangs in its plugin" {
-    start run run faulty.yaml --json --set env.fault=hang --timeout 1
+    start run run faulty.yaml --json --set env.fault=hang --timeout 3
     nodes_of run 4
     finish run
     [ "$code" -eq 124 ]
     all_gone
     # Threads that hang are left to the end of the process, on purpose.
     TSAN_OPTIONS="$TSAN_OPTIONS:report_thread_leaks=0" \
-        run "$LOCKSTEP" run faulty.yaml --set env.fault=hang --timeout 1 \
+        run "$LOCKSTEP" run faulty.yaml --set env.fault=hang --timeout 3 \
         --as threads
     [ "$status" -eq 124 ]
 }

@@ -15,6 +15,7 @@
  * final: the same id may come again as a new incarnation only. */
 #include "membership.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define PROBE_FIRST_NS LS_NS_PER_MS
@@ -43,6 +44,28 @@ void member_begin(struct member *member, uint64_t incarnation)
     member->heartbeats = 0;
     member->heard_at = 0;
     member_has_none(member);
+}
+
+void member_no_texts(struct member *member)
+{
+    free(member->texts);
+    member->texts = NULL;
+    member->role = member->labels = member->endpoint = "";
+}
+
+int member_texts(struct member *member, const struct wire_presence *p)
+{
+    const size_t role = strlen(p->role) + 1, labels = strlen(p->labels) + 1,
+                 endpoint = strlen(p->endpoint) + 1;
+    char *texts = malloc(role + labels + endpoint);
+    if (texts == NULL)
+        return ls_error(LS_ENOMEM, "node %u at %s", p->id, p->endpoint);
+    free(member->texts);
+    member->texts = texts;
+    member->role = memcpy(texts, p->role, role);
+    member->labels = memcpy(texts + role, p->labels, labels);
+    member->endpoint = memcpy(texts + role + labels, p->endpoint, endpoint);
+    return LS_OK;
 }
 
 bool member_has_ended(const struct member *member)

@@ -22,6 +22,7 @@ void membership_fini(struct membership *m,
         fn(m->self, m->at[i]);
         free(m->at[i]->has);
         free(m->at[i]->rival);
+        free(m->at[i]->texts);
         free(m->at[i]);
     }
     free(m->at);
@@ -128,7 +129,7 @@ static struct member *add(struct membership *m, uint32_t id)
         member->slot = m->n;
     }
     member->id = id;
-    member->role[0] = member->labels[0] = member->endpoint[0] = '\0';
+    member_no_texts(member);
     const size_t at = place(m, id);
     memmove(&m->at[at + 1], &m->at[at], (m->n - at) * sizeof(struct member *));
     m->at[at] = member;

@@ -48,9 +48,9 @@ enum probe_state { PROBE_NONE, PROBE_WANTED, PROBE_ASKED };
 struct member {
     uint32_t id;
     uint64_t incarnation;
-    char role[WIRE_ROLE_MAX + 1];
-    char labels[WIRE_LABELS_MAX + 1];
-    char endpoint[LS_ENDPOINT_MAX + 1];
+    /* As its presence has them; "" before the first. All in texts. */
+    const char *role, *labels, *endpoint;
+    char *texts; /* own */
     enum ls_member_state state;
     int reason;
     _Atomic int64_t heard_at; /* over a link that is proved; 0: never */
@@ -97,6 +97,10 @@ enum member_change {
     MEMBER_FORGOTTEN /* left or is lost without ever having been ready */
 };
 void member_begin(struct member *member, uint64_t incarnation);
+void member_no_texts(struct member *member);
+/* Those of a presence are its own from now on.
+ * Errors: LS_ENOMEM; it has those that it had. */
+int member_texts(struct member *member, const struct wire_presence *presence);
 bool member_has_ended(const struct member *member);
 /* It has said nothing yet of whom it has as members. */
 void member_has_none(struct member *member);

@@ -139,16 +139,16 @@ static void welcome(struct membership *m, struct member *member, int64_t now)
 static int arrives(struct membership *m, struct member *member,
                    const struct wire_presence *p, int64_t now)
 {
-    memcpy(member->role, p->role, sizeof member->role);
-    memcpy(member->labels, p->labels, sizeof member->labels);
-    memcpy(member->endpoint, p->endpoint, sizeof member->endpoint);
+    const int status = member_texts(member, p);
     member->via = p->relayed ? membership_find(m, p->relay) : NULL;
-    if (member->via != NULL || has_room(m, member)) {
+    if (status == LS_OK && (member->via != NULL || has_room(m, member))) {
         welcome(m, member, now);
         return LS_OK;
     }
     member->barred = true;
     m->announce = true; /* it is told */
+    if (status != LS_OK)
+        return status;
     return ls_error(LS_ELIMIT, "node %u at %s is one too many for this world",
                     member->id, member->endpoint);
 }

@@ -30,7 +30,7 @@ static size_t write_members(ls_node *node)
                                      .incarnation = member->incarnation,
                                      .state = membership_lists_as(member),
                                      .reason = member->reason};
-        memcpy(listed.endpoint, member->endpoint, sizeof listed.endpoint);
+        strcpy(listed.endpoint, member->endpoint);
         flow_account(node, world_at(node, i), &listed);
         size += wire_member_write(node->heartbeat + size, &listed);
     }

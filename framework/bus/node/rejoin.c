@@ -44,8 +44,12 @@ void rejoin(ls_node *node)
     snprintf(text, sizeof text, "%s; it has rejoined as a new member",
              world->rejoin_text);
     membership_renew(world, next, node->now);
-    const struct member self = {
-        .id = node->options.id, .incarnation = next, .state = LS_MEMBER_READY};
+    const struct member self = {.id = node->options.id,
+                                .incarnation = next,
+                                .role = node->role,
+                                .labels = node->labels,
+                                .endpoint = node->endpoint,
+                                .state = LS_MEMBER_READY};
     world_tell(node, &self);
     node->stats.rejoined++;
     if (!had_any) { /* nobody noticed, and nothing was lost */

@@ -20,9 +20,9 @@ static size_t presence_topic(const ls_node *node, const struct link *link,
                               .incarnation = member->incarnation,
                               .config_hash = leaf->config_hash};
     memcpy(p.job, node->job, sizeof p.job);
-    memcpy(p.role, member->role, sizeof p.role);
-    memcpy(p.labels, member->labels, sizeof p.labels);
-    memcpy(p.endpoint, member->endpoint, sizeof p.endpoint);
+    strcpy(p.role, member->role);
+    strcpy(p.labels, member->labels);
+    strcpy(p.endpoint, member->endpoint);
     if (leaf->signature != NULL)
         strcpy(p.signature, leaf->signature);
     return wire_presence_write(topic, &p);

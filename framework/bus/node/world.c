@@ -24,9 +24,9 @@ void world_member(const struct member *member, struct ls_member *out)
                               .state = member->state,
                               .reason = member->reason,
                               .heard_at = member->heard_at};
-    memcpy(out->role, member->role, sizeof out->role);
-    memcpy(out->labels, member->labels, sizeof out->labels);
-    memcpy(out->endpoint, member->endpoint, sizeof out->endpoint);
+    strcpy(out->role, member->role);
+    strcpy(out->labels, member->labels);
+    strcpy(out->endpoint, member->endpoint);
 }
 
 void world_allow(ls_node *node)

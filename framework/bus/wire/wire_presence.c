@@ -1,5 +1,9 @@
 /* The subscriptions that say something: "~H…" I am here, "~R…" the one behind
- * me is here, "l…" that node listens to this event. */
+ * me is here, "l…" that node listens to this event.
+ *
+ * What nodes have in common stands first: libzmq keeps each topic as a path in
+ * a tree, a record for each byte that no other topic begins with, at both ends
+ * of a connection, and the leaves of a star have the presences of all. */
 #include "wire.h"
 
 #include <inttypes.h>
@@ -36,9 +40,9 @@ size_t wire_presence_statement(char out[WIRE_TOPIC_MAX],
                                const struct wire_presence *p)
 {
     return (size_t)snprintf(out, WIRE_TOPIC_MAX,
-                            "%s/%" PRIu32 "/%" PRIx64 "/%" PRIx64 "/%s/%s/%s",
-                            p->job, p->id, p->incarnation, p->config_hash,
-                            p->role, p->labels, p->endpoint);
+                            "%s/%" PRIx64 "/%s/%s/%s/%" PRIu32 "/%" PRIx64,
+                            p->job, p->config_hash, p->role, p->labels,
+                            p->endpoint, p->id, p->incarnation);
 }
 
 size_t wire_presence_write(uint8_t *out, const struct wire_presence *p)
@@ -50,7 +54,7 @@ size_t wire_presence_write(uint8_t *out, const struct wire_presence *p)
     return (size_t)snprintf((char *)out, WIRE_TOPIC_MAX,
                             "%c%c%d/%" PRIx64 "%s/%s/%s", WIRE_PRESENCE,
                             p->relayed ? 'R' : 'H', WIRE_VERSION, p->link,
-                            relay, p->signature, statement);
+                            relay, statement, p->signature);
 }
 
 size_t wire_listen_write(uint8_t *out, const struct wire_listen *l)
@@ -74,6 +78,16 @@ static char *next_part(char **rest, bool last)
         *slash++ = '\0';
     *rest = slash;
     return part;
+}
+
+/* The part behind the last '/'; NULL when there is none. Cuts it off. */
+static char *last_part(char *text)
+{
+    char *slash = text == NULL ? NULL : strrchr(text, '/');
+    if (slash == NULL)
+        return NULL;
+    *slash = '\0';
+    return slash + 1;
 }
 
 static bool number(const char *text, int base, uint64_t max, uint64_t *out)
@@ -150,10 +164,11 @@ int wire_presence_read(const uint8_t *topic, size_t size,
     const int status = read_lead(&rest, &p);
     if (status != LS_OK)
         return status;
-    if (!signature_part(p.signature, next_part(&rest, false)) ||
+    /* The endpoint may have '/', so what stands behind it is found first. */
+    if (!signature_part(p.signature, last_part(rest)) ||
+        !number(last_part(rest), 16, UINT64_MAX, &p.incarnation) ||
+        !number(last_part(rest), 10, UINT32_MAX, &id) ||
         !text_part(p.job, LS_JOB_MAX, next_part(&rest, false)) ||
-        !number(next_part(&rest, false), 10, UINT32_MAX, &id) ||
-        !number(next_part(&rest, false), 16, UINT64_MAX, &p.incarnation) ||
         !number(next_part(&rest, false), 16, UINT64_MAX, &p.config_hash) ||
         !text_part(p.role, WIRE_ROLE_MAX, next_part(&rest, false)) ||
         !text_part(p.labels, WIRE_LABELS_MAX, next_part(&rest, false)) ||
