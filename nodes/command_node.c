@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #endif
 
+#include "lockstep/log.h"
 #include "lockstep/signal.h"
 
 #include "command.h"
@@ -18,6 +19,7 @@
 #include "node_run.h"
 #include "node_security.h"
 #include "render.h"
+#include "service_node.h"
 #include "signal_name.h"
 #include "watchdog.h"
 
@@ -36,13 +38,15 @@ struct hosted {
     uint32_t id;              /* that it brings, or was given */
     struct identity identity; /* own; of one that was given it */
     struct lease_answer lease;
-    render *shown;         /* own; of a node that runs alone */
-    report_pipe *pipe;     /* own; of one that `run` has started */
-    watchdog *dog;         /* own */
-    ls_security *security; /* own */
-    node_run *run;         /* own */
-    volatile int signal;   /* that asked it to end; the watch is over when this
-                            * is read */
+    struct run_folder folder; /* own; of one that keeps what is learned, or that
+                               * `run` has started */
+    render *shown;            /* own; of a node that runs alone */
+    report_pipe *pipe;        /* own; of one that `run` has started */
+    watchdog *dog;            /* own */
+    ls_security *security;    /* own */
+    node_run *run;            /* own */
+    volatile int signal; /* that asked it to end; the watch is over when this
+                          * is read */
 };
 
 static void on_signal(void *self, int signal)
@@ -204,7 +208,7 @@ static int create_run(struct hosted *hosted, const struct options *options,
                                              .sink = sink,
                                              .security = hosted->security,
                                              .gives_ids = options->parent == 0,
-                                             .generation = options->generation,
+                                             .generation = options->life,
                                              .gone = gone,
                                              .n_gone = n_gone,
                                          });
@@ -287,6 +291,19 @@ static int identify(struct hosted *hosted, const struct options *options)
     return status;
 }
 
+/* The coordinator, else the learner, owns the run; others find what it has
+ * begun. */
+static int find_folder(struct hosted *hosted, const struct options *options)
+{
+    struct plan *plan = &hosted->setup.plan;
+    const bool keeps = hosted->index == plan->first;
+    if (plan_is_of_members(plan))
+        return LS_OK;
+    if (options->run != NULL)
+        return command_join(&hosted->folder, plan, options->run, keeps);
+    return keeps ? command_begin(&hosted->folder, plan, options->fresh) : LS_OK;
+}
+
 static int prepare(struct hosted *hosted, const struct options *options)
 {
     struct report_sink sink;
@@ -297,7 +314,11 @@ static int prepare(struct hosted *hosted, const struct options *options)
     if (status == LS_OK)
         status = check_endpoints(hosted, &endpoints, options);
     if (status == LS_OK)
+        status = find_folder(hosted, options);
+    if (status == LS_OK)
         status = make_sink(hosted, options, &sink);
+    if (status == LS_OK && hosted->shown != NULL)
+        command_show_run(hosted->shown, &hosted->folder, &hosted->setup.plan);
     if (status == LS_OK)
         status = create_run(hosted, options, &endpoints, sink);
     return status;
@@ -328,9 +349,21 @@ static int go(struct hosted *hosted, size_t n_ends)
     return exit_code;
 }
 
+/* Of a run that nobody else watches over. */
+static void end_run(struct hosted *hosted, const struct options *options,
+                    bool done)
+{
+    const struct plan *plan = &hosted->setup.plan;
+    const bool owns = hosted->folder.name[0] != '\0' && options->run == NULL;
+    if (owns && done && plan_is_service(plan) &&
+        service_node_end(plan) != LS_OK)
+        ls_log_warn("something stays: %s", ls_error_text());
+    run_folder_end(&hosted->folder, owns && done);
+}
+
 int command_node(const struct options *options)
 {
-    struct hosted hosted = {.index = 0};
+    struct hosted hosted = {.folder = {.record = -1}};
     int status = follow_parent(options->parent);
     if (status != LS_OK)
         return command_failed(status);
@@ -346,6 +379,7 @@ int command_node(const struct options *options)
                               ? go(&hosted, options->parent != 0 ? 1 : N_ENDS)
                               : command_failed(status);
     node_run_destroy(&hosted.run);
+    end_run(&hosted, options, exit_code == 0);
     ls_security_destroy(&hosted.security);
     lease_answer_fini(&hosted.lease);
     identity_close(&hosted.identity);

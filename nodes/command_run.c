@@ -103,7 +103,8 @@ static int run_watched(const struct options *options, const struct setup *setup,
 /* In a simulation nothing is left outside of this process, so a signal may
  * end it as it does any other. */
 static int run_simulated(const struct options *options,
-                         const struct setup *setup, simulated *all)
+                         const struct setup *setup, struct run_folder *folder,
+                         simulated *all)
 {
     render *shown = NULL;
     supervisor *watcher = NULL;
@@ -114,11 +115,15 @@ static int run_simulated(const struct options *options,
     if (status == LS_OK)
         status = supervisor_create(&watcher, &setup->plan, shown, runtime);
     if (status == LS_OK)
+        command_show_run(shown, folder, &setup->plan);
+    if (status == LS_OK)
         status =
             simulated_supervise(all, watcher, options->timeout_s, &exit_code);
     if (status != LS_OK) {
         exit_code = command_failed(status);
         simulated_print(all, stderr);
+    } else {
+        run_folder_end(folder, supervisor_is_done(watcher));
     }
     supervisor_destroy(&watcher);
     render_destroy(&shown);
@@ -126,7 +131,8 @@ static int run_simulated(const struct options *options,
 }
 
 static int run_in_simulation(const struct options *options,
-                             const struct setup *setup)
+                             const struct setup *setup,
+                             struct run_folder *folder)
 {
     struct faults faults;
     FILE *log = NULL;
@@ -147,8 +153,9 @@ static int run_in_simulation(const struct options *options,
                                           .faults = &faults,
                                           .seed = setup->plan.seed,
                                           .log = log});
-    const int exit_code = status == LS_OK ? run_simulated(options, setup, all)
-                                          : command_failed(status);
+    const int exit_code = status == LS_OK
+                              ? run_simulated(options, setup, folder, all)
+                              : command_failed(status);
     simulated_destroy(&all);
     if (log != NULL && fclose(log) != 0)
         (void)fprintf(stderr, "lockstep: %s was not written in full\n",
@@ -158,7 +165,7 @@ static int run_in_simulation(const struct options *options,
 }
 
 static int run_plan(const struct options *options, const struct setup *setup,
-                    bool *left)
+                    struct run_folder *folder, bool *left)
 {
     render *shown = NULL;
     supervisor *watcher = NULL;
@@ -167,14 +174,32 @@ static int run_plan(const struct options *options, const struct setup *setup,
                                setup->plan.n_nodes, NULL);
     if (status == LS_OK)
         status = supervisor_create(&watcher, &setup->plan, shown, NULL);
-    if (status == LS_OK)
+    if (status == LS_OK) {
+        command_show_run(shown, folder, &setup->plan);
         exit_code = run_watched(options, setup, watcher, left);
-    else
+        run_folder_end(folder, supervisor_is_done(watcher));
+    } else {
         exit_code = command_failed(status);
+    }
     if (*left)
         return exit_code; /* it may yet be told something */
     supervisor_destroy(&watcher);
     render_destroy(&shown);
+    return exit_code;
+}
+
+/* In its folder, which its nodes may join. */
+static int begin(const struct options *options, struct setup *setup, bool *left)
+{
+    struct run_folder folder = {.name = ""};
+    int status = command_begin(&folder, &setup->plan, options->fresh);
+    if (status == LS_OK && folder.name[0] != '\0')
+        status = run_folder_share(&folder);
+    const int exit_code = status != LS_OK ? command_failed(status)
+                          : options->as == AS_SIM
+                              ? run_in_simulation(options, setup, &folder)
+                              : run_plan(options, setup, &folder, left);
+    run_folder_end(&folder, false);
     return exit_code;
 }
 
@@ -193,15 +218,12 @@ int command_run(const struct options *options)
                      "one process only: add --as threads",
                      options->config));
     }
-    if (options->as == AS_SIM) {
-        const int exit_code = run_in_simulation(options, &setup);
-        setup_fini(&setup);
-        return exit_code;
+    if (options->as != AS_SIM) {
+        command_warn(&setup.plan);
+        plan_set_run(&setup.plan, (long)getpid());
     }
-    command_warn(&setup.plan);
-    plan_set_run(&setup.plan, (long)getpid());
     bool left = false;
-    const int exit_code = run_plan(options, &setup, &left);
+    const int exit_code = begin(options, &setup, &left);
     if (left)
         _exit(exit_code); /* a node that does not end would keep us */
     setup_fini(&setup);

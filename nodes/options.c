@@ -33,8 +33,10 @@ enum option_kind {
     OPTION_REPORT_FD,
     OPTION_SECRET_FD,
     OPTION_PARENT,
-    OPTION_GENERATION,
+    OPTION_LIFE,
     OPTION_GONE,
+    OPTION_RUN,
+    OPTION_FRESH,
     OPTION_WAIT_MS,
     OPTION_CHANNEL
 };
@@ -88,7 +90,9 @@ static const struct option_spec {
     {"--report-fd", OPTION_REPORT_FD, "a descriptor", ON(COMMAND_NODE)},
     {"--secret-fd", OPTION_SECRET_FD, "a descriptor", ON(COMMAND_NODE)},
     {"--parent", OPTION_PARENT, "a process id", ON(COMMAND_NODE)},
-    {"--generation", OPTION_GENERATION, "a number", ON(COMMAND_NODE)},
+    {"--life", OPTION_LIFE, "a number", ON(COMMAND_NODE)},
+    {"--run", OPTION_RUN, "a number", ON(COMMAND_NODE)},
+    {"--fresh", OPTION_FRESH, NULL, ON(COMMAND_RUN) | ON(COMMAND_NODE)},
     {"--gone", OPTION_GONE, "ids", ON(COMMAND_NODE)},
     {"--wait-ms", OPTION_WAIT_MS, "milliseconds", ON(COMMAND_CALL)},
     {"--channel", OPTION_CHANNEL, "a number", ON(COMMAND_CALL)},
@@ -202,6 +206,8 @@ static const char **place_of(struct options *out, enum option_kind kind)
         return &out->role;
     case OPTION_IDENTITY:
         return &out->identity;
+    case OPTION_RUN:
+        return &out->run;
     case OPTION_BIND:
         return &out->bind;
     case OPTION_ADVERTISE:
@@ -249,8 +255,8 @@ static int parse_small(struct options *out, const struct option_spec *spec,
     case OPTION_CHANNEL:
         out->channel = (uint32_t)number;
         break;
-    case OPTION_GENERATION:
-        out->generation = (unsigned)number;
+    case OPTION_LIFE:
+        out->life = (unsigned)number;
         break;
     default:
         break;
@@ -262,7 +268,9 @@ static int parse_value(struct options *out, const struct option_spec *spec,
                        char *text)
 {
     if (text == NULL) { /* nothing follows it */
-        *(spec->kind == OPTION_JSON ? &out->json : &out->enrolment) = true;
+        *(spec->kind == OPTION_JSON    ? &out->json
+          : spec->kind == OPTION_FRESH ? &out->fresh
+                                       : &out->enrolment) = true;
         return LS_OK;
     }
     if (spec->kind == OPTION_ID && out->command == COMMAND_KEYGEN)

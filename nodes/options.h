@@ -42,6 +42,9 @@ struct options {
     size_t n_sets;
     bool json;
 
+    /* run and node */
+    bool fresh; /* a new run, whatever there is to go on with */
+
     /* run */
     enum options_as as;
     double timeout_s; /* 0: none */
@@ -88,11 +91,12 @@ struct options {
     const char *advertise;
     const char *attach[OPTIONS_REPEATS_MAX];
     size_t n_attach;
-    int report_fd; /* -1: none; given by `run` to the nodes that it starts */
-    int secret_fd; /* the same; to read the run's secret from */
-    long parent;   /* the pid of that run; 0: none */
-    unsigned generation; /* how often the node was started before */
-    const char *gone;    /* ids that the run goes on without, "3,7"; or NULL */
+    int report_fd;    /* -1: none; given by `run` to the nodes that it starts */
+    int secret_fd;    /* the same; to read the run's secret from */
+    long parent;      /* the pid of that run; 0: none */
+    unsigned life;    /* the same; how often the node was started before */
+    const char *run;  /* the same; the run's name in its job's folder */
+    const char *gone; /* ids that the run goes on without, "3,7"; or NULL */
 };
 
 /* Read the command line. argv's texts are changed: "--set a=b" is cut.

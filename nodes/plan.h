@@ -109,7 +109,10 @@ struct plan {
     const char *job;   /* this and the others: borrow: config */
     uint64_t seed;
     const char *plugin;
-    char *out; /* own */
+    char *out;         /* own; the folder of the job */
+    char *folder;      /* own; in it that of the run: plan_set_folder() */
+    bool folder_found; /* by its name "latest": another makes it */
+    unsigned lives;    /* that the run had before this one */
     uint64_t hash;
 
     struct plan_world world;
@@ -167,6 +170,19 @@ bool plan_can_lose_nodes(const struct plan *plan);
 /* Have the nodes of one run refuse those of another run of the same file: when
  * a node dies, the other run may get its port. pid: of the run. */
 void plan_set_run(struct plan *plan, long pid);
+
+#define PLAN_LATEST "latest"
+
+/* The folder of its run, which is out/`name`, and where a service job keeps its
+ * files: in it, or where the file says, in a folder named by job and `tag`.
+ * Before, it is that of the run that was begun last: PLAN_LATEST.
+ * Errors: LS_ENOMEM. */
+LS_MUST_USE int plan_set_folder(struct plan *plan, const char *name,
+                                const char *tag);
+
+/* A hash of all that decides what is learned, and of nothing else: not when the
+ * job ends, where its nodes are, or how they are watched. */
+uint64_t plan_learning_hash(const struct plan *plan);
 
 /* Find a node. Errors: LS_EINVAL there is none: lists those there are. */
 LS_MUST_USE int plan_find(const struct plan *plan, uint32_t id, size_t *index);

@@ -113,7 +113,9 @@ static int make_arguments(struct arguments *out,
         add_number(out, "--secret-fd", CHILD_SECRET_FD);
     add_number(out, "--parent", (long)getpid());
     if (launch->generation > 0)
-        add_number(out, "--generation", (long)launch->generation);
+        add_number(out, "--life", (long)launch->generation);
+    if (!launched->plan->folder_found)
+        add_pair(out, "--run", strrchr(launched->plan->folder, '/') + 1);
     add_gone(out, launch);
     add(out, "--");
     add(out, options->config);

@@ -254,6 +254,23 @@ void render_line(render *self, size_t index, const char *line)
         (void)fprintf(stderr, "%.*s: %s\n", (int)strlen(name) - 1, name, line);
 }
 
+void render_run(render *self, const struct render_run *run)
+{
+    if (run->lives > 0)
+        (void)fprintf(stderr,
+                      "lockstep: the run in %s was interrupted and goes on; "
+                      "--fresh begins another\n",
+                      run->folder);
+    if (run->behind != NULL)
+        (void)fprintf(stderr,
+                      "lockstep: a new run, in %s; the one in %s stays as it "
+                      "is\n",
+                      run->folder, run->behind);
+    (void)fflush(stderr);
+    if (self->json != NULL)
+        render_json_run(self, run);
+}
+
 void render_policy(render *self, const struct render_policy *policy)
 {
     struct rendered_node *node = &self->nodes[policy->index];

@@ -17,6 +17,15 @@ LS_MUST_USE int render_create(render **out, const struct plan *plan, bool json,
                               size_t alone, ls_runtime *runtime);
 void render_destroy(render **render);
 
+/* The run has its folder. */
+struct render_run {
+    const char *folder;
+    unsigned lives;     /* that it had before; 0: it is new */
+    const char *behind; /* the folder of one that would go on, and is left as it
+                         * is; NULL: there is none */
+};
+void render_run(render *render, const struct render_run *run);
+
 /* A node has been started; pid: 0 when it is a thread. */
 void render_launched(render *render, size_t index, long pid);
 /* A node reports. */

@@ -112,6 +112,15 @@ static void put_life(render *self, size_t index, const struct report *report)
     end(self);
 }
 
+void render_json_run(render *self, const struct render_run *run)
+{
+    begin(self, "run", 2);
+    ls_write_string(self->json, "folder");
+    json_any_string(self->json, run->folder);
+    json_int(self->json, "lives", (int64_t)run->lives);
+    end(self);
+}
+
 void render_json_report(render *self, size_t index, const struct report *report)
 {
     ls_writer *out = self->json;

@@ -14,11 +14,11 @@
 static int make_path(char path[REPORT_PATH_MAX], const struct plan *plan)
 {
     const int n =
-        snprintf(path, REPORT_PATH_MAX, "%s/" RUN_FILE_NAME, plan->out);
+        snprintf(path, REPORT_PATH_MAX, "%s/" RUN_FILE_NAME, plan->folder);
     return n >= 0 && n < REPORT_PATH_MAX
                ? LS_OK
                : ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
-                          plan->out);
+                          plan->folder);
 }
 
 static void print(const struct run_file *file, FILE *to)
@@ -48,8 +48,6 @@ int run_file_write(const struct plan *plan, const struct run_file *file)
     char *text = NULL;
     size_t size = 0;
     int status = make_path(path, plan);
-    if (status == LS_OK)
-        status = files_make_folders(plan->out);
     if (status != LS_OK)
         return status;
     FILE *to = open_memstream(&text, &size);
@@ -109,5 +107,4 @@ void run_file_remove(const struct plan *plan)
     if (make_path(path, plan) != LS_OK)
         return;
     (void)unlink(path);
-    (void)rmdir(plan->out);
 }

@@ -41,7 +41,9 @@ static int make_home(simulated *all, struct life *life)
     const char *folder = shares ? all->homes.root : life->home;
     (void)snprintf(life->policies, sizeof life->policies, "%s/policy", folder);
     (void)snprintf(life->data, sizeof life->data, "%s/data", folder);
-    life->plan.out = life->home;
+    life->plan.out = life->plan.folder = life->home;
+    life->plan.folder_found = false;
+    life->plan.service.data_at = life->plan.service.policy_at = "";
     life->plan.service.path_policy = life->policies;
     life->plan.service.path_data = life->data;
     return status;

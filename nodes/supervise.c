@@ -93,9 +93,6 @@ static void put_report(void *self, const struct report *report)
         node->end.reported = true;
         node->end.status = (int)report->status;
         memcpy(node->text, report->text, sizeof node->text);
-        sup->saved =
-            sup->saved || report->weights[0] != '\0' ||
-            (report->kind == REPORT_DONE && plan_is_service(sup->plan));
     }
     if (report->kind == REPORT_STARTED) {
         node->working = true;
@@ -156,6 +153,11 @@ void supervisor_note_end(supervisor *sup, size_t index, int exit_code,
     }
     ls_cond_broadcast(&sup->cond);
     ls_mutex_unlock(&sup->mutex);
+}
+
+bool supervisor_is_done(const supervisor *sup)
+{
+    return sup->done;
 }
 
 void supervisor_interrupt(supervisor *sup, int signal)
@@ -362,24 +364,15 @@ static enum outcome start_all(supervisor *sup, int64_t deadline)
     return GOING;
 }
 
-/* No life of any node follows. What a coordinator leaves is of use to nobody,
- * unless its policies are all that there is. */
-static void clear_service(const supervisor *sup)
-{
-    const char *policies = sup->plan->service.path_policy;
-    if (!sup->saved && rmdir(policies) != 0 && access(policies, F_OK) == 0)
-        return;
-    if (service_node_clear(sup->plan) != LS_OK)
-        ls_log_warn("something stays: %s", ls_error_text());
-}
-
+/* No life of any node follows. What a run has left that has not come to its end
+ * is what it will go on with. */
 static void clear_away(supervisor *sup)
 {
-    ls_mutex_lock(&sup->mutex);
-    if (plan_is_service(sup->plan))
-        clear_service(sup);
-    ls_mutex_unlock(&sup->mutex);
-    run_file_remove(sup->plan);
+    if (sup->done && plan_is_service(sup->plan) &&
+        service_node_end(sup->plan) != LS_OK)
+        ls_log_warn("something stays: %s", ls_error_text());
+    if (sup->launcher->outside_reaches)
+        run_file_remove(sup->plan);
 }
 
 int supervise(supervisor *sup, const struct launcher *launcher,
@@ -395,6 +388,7 @@ int supervise(supervisor *sup, const struct launcher *launcher,
     if (outcome == GOING)
         outcome = await(sup, false, deadline);
     const int exit_code = show(sup, outcome, timeout_s, deadline);
+    sup->done = outcome == ALL_DONE || outcome == LEFT_BEHIND;
     ls_mutex_unlock(&sup->mutex);
 
     *left = false;
@@ -405,8 +399,7 @@ int supervise(supervisor *sup, const struct launcher *launcher,
             *left = !all_gone_within(sup, KILLED_MS);
         }
     }
-    if (launcher->outside_reaches)
-        clear_away(sup);
+    clear_away(sup);
     ls_mutex_lock(&sup->mutex);
     render_end(sup->render);
     ls_mutex_unlock(&sup->mutex);

@@ -59,6 +59,9 @@ void supervisor_note_pid(supervisor *supervisor, size_t index, long pid);
 /* The node is gone. */
 void supervisor_note_end(supervisor *supervisor, size_t index, int exit_code,
                          int signal);
+/* Once supervise() has returned: whether the run has come to its own end, and
+ * there is nothing to go on with. */
+bool supervisor_is_done(const supervisor *supervisor);
 /* End the run with exit code 128 + signal. */
 void supervisor_interrupt(supervisor *supervisor, int signal);
 

@@ -45,7 +45,7 @@ struct supervisor {
     bool moved;     /* a node listens that the run's file does not tell of */
     bool any_done;  /* a node reported success */
     bool any_failed;
-    bool saved;      /* what the run has learned is in its file */
+    bool done;       /* it has come to its end */
     int interrupted; /* by this signal */
 };
 

@@ -31,6 +31,15 @@ static void destroy(void *work)
     free(self);
 }
 
+/* Whether a life before this one has said what it left. */
+static bool has_journal(const struct plan *plan)
+{
+    char journal[REPORT_PATH_MAX];
+    return plan->service.journal &&
+           service_node_journal(plan, journal, sizeof journal) == LS_OK &&
+           access(journal, F_OK) == 0;
+}
+
 static int create(void **out, const struct work_options *options)
 {
     struct work *self = calloc(1, sizeof *self);
@@ -44,13 +53,13 @@ static int create(void **out, const struct work_options *options)
         free(self);
         return status;
     }
-    if (options->generation == 0)
+    if (status == LS_OK && !has_journal(options->plan))
         status = service_node_clear(options->plan);
     if (status != LS_OK) {
         destroy(self);
         return status;
     }
-    weights_tidy(options->plan->out);
+    weights_tidy(options->plan->folder);
     *out = self;
     return LS_OK;
 }
@@ -169,7 +178,7 @@ static int save_policy(struct work *self, const struct policy_value *value)
         .env_step = figures.env_steps};
     const int status = agent_load(&self->agent, &value->weights);
     return status == LS_OK
-               ? weights_save(&self->agent, &note, plan->out, WEIGHTS_FINAL,
+               ? weights_save(&self->agent, &note, plan->folder, WEIGHTS_FINAL,
                               self->weights, sizeof self->weights)
                : status;
 }
@@ -180,8 +189,11 @@ static int on_ended(void *work, const struct coordinator_end *end)
     struct work *self = work;
     struct policy_value value;
     self->done = end->status == LS_OK;
-    if (end->policy == NULL)
+    if (end->policy == NULL) { /* nobody learned, or a life before kept it */
+        weights_find(self->base.plan->folder, WEIGHTS_FINAL, self->weights,
+                     sizeof self->weights);
         return LS_OK;
+    }
     int status = policy_value_read(&value, end->policy, end->policy_size);
     if (status != LS_OK)
         return status;
@@ -222,7 +234,6 @@ static int create_coordinator(struct work *self)
         .calls = self->base.calls,
         .store = self->base.store,
         .journal = plan->service.journal ? journal : NULL,
-        .take_over = self->base.generation > 0,
         .channel = plan_channel(plan),
         .watch = self->base.watch,
         .evaluated = on_evaluated,
@@ -283,15 +294,11 @@ static void leave(void *work)
 static void close_coordinator(void *work)
 {
     struct work *self = work;
-    const struct plan_service *service = &self->base.plan->service;
     coordinator_destroy(&self->coordinator);
     service_node_close(&self->base);
     /* A life that was killed may have left what no other knows of. */
     if (self->done && service_node_clear(self->base.plan) != LS_OK)
         ls_log_warn("something stays: %s", ls_error_text());
-    /* Unless something is left in them. */
-    (void)rmdir(service->path_data);
-    (void)rmdir(service->path_policy);
 }
 
 const struct work_kind work_coordinator = {.create = create,

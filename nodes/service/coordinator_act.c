@@ -1,5 +1,4 @@
 /* What the machine wants, done: calls, the journal, the store, reports. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,9 +57,6 @@ int coordinator_journal_open(coordinator *self)
 {
     if (self->journal_path == NULL)
         return LS_OK;
-    if (!self->options.take_over && remove(self->journal_path) != 0 &&
-        errno != ENOENT)
-        return ls_error_from(errno, self->journal_path);
     const int status = journal_open(
         &self->journal, &(struct journal_options){.path = self->journal_path,
                                                   .fn = recall,
@@ -177,9 +173,6 @@ void coordinator_clear_away(coordinator *self)
         drop(self, self->evaluated);
     if (self->policy[0] != '\0')
         drop(self, self->policy);
-    journal_close(&self->journal);
-    if (self->journal_path != NULL && remove(self->journal_path) != 0)
-        ls_log_warn("coordinator: %s stays", self->journal_path);
 }
 
 int coordinator_tell_end(coordinator *self, int status, const char *text,

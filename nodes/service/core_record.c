@@ -114,6 +114,12 @@ static void write_figures(core *self)
     write_string(out, "evaluated", self->evaluated);
 }
 
+static void write_end(core *self, const char *text)
+{
+    begin(self, 2, "end");
+    write_string(self->writer, "text", text);
+}
+
 static void append(core *self)
 {
     struct core_action action = {.kind = CORE_RECORD};
@@ -127,6 +133,12 @@ void core_record_work(core *self, const struct work *work)
 {
     core_count_attempt(self, work);
     write_work(self, work);
+    append(self);
+}
+
+void core_record_end(core *self)
+{
+    write_end(self, self->stop_text);
     append(self);
 }
 
@@ -220,6 +232,10 @@ int core_records(core *self,
     const struct record_sink sink = {self->writer, fn, owner};
     write_figures(self);
     int status = hand_on(&sink);
+    if (self->had_ended && status == LS_OK) {
+        write_end(self, self->stop_text);
+        status = hand_on(&sink);
+    }
     for (const struct work *w = self->works.first; w != NULL && status == LS_OK;
          w = w->next) {
         write_work(self, w);

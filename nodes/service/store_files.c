@@ -329,8 +329,10 @@ int store_files_open(struct store **out,
         options->max_bytes > 0 ? options->max_bytes : DEFAULT_MAX_BYTES;
     memcpy(files->folder, options->folder, strlen(options->folder) + 1);
     struct writer self = own_writer();
-    int status = files_make_folders(files->folder);
-    if (status == LS_OK)
+    int status = LS_OK;
+    if (!options->found)
+        status = files_make_folders(files->folder);
+    if (!options->found && status == LS_OK)
         status = each_file(files, clear_one, &self);
     if (status != LS_OK) {
         free(files);

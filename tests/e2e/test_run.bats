@@ -28,9 +28,10 @@ summary() {
 
 @test "the weights are one whole file, and nothing else is left" {
     summary
-    [ "$(field weights)" = out/cartpole/policy.msgpack ]
-    [ "$(ls -A out/cartpole)" = policy.msgpack ]
-    grep -q lockstep.policy.1 out/cartpole/policy.msgpack
+    [ "$(field weights)" = out/cartpole/1/policy.msgpack ]
+    [ "$(ls -A out/cartpole)" = $'1\nlatest' ]
+    [ "$(ls -A out/cartpole/1)" = $'policy.msgpack\nrecord' ]
+    grep -q lockstep.policy.1 out/cartpole/1/policy.msgpack
     [ "$(ls -A)" = out ]
 }
 
@@ -43,8 +44,8 @@ summary() {
     [ "$(figures)" = "$first" ]
     summary --out c --as threads
     [ "$(figures)" = "$first" ]
-    cmp a/policy.msgpack b/policy.msgpack
-    cmp a/policy.msgpack c/policy.msgpack
+    cmp a/latest/policy.msgpack b/latest/policy.msgpack
+    cmp a/latest/policy.msgpack c/latest/policy.msgpack
 }
 
 # bats test_tags=slow
@@ -52,7 +53,7 @@ summary() {
     summary --out a --set learner.passes=2
     summary --out b --set learner.passes=2 --set learner.stacks=3 \
         --set learner.loaders=2
-    cmp a/policy.msgpack b/policy.msgpack
+    cmp a/latest/policy.msgpack b/latest/policy.msgpack
 }
 
 # bats test_tags=slow
@@ -60,7 +61,7 @@ summary() {
     summary --out a --set "learner.device=[cpu, cpu, cpu]"
     [ "$(field solved)" = true ]
     summary --out b --set "learner.device=[cpu, cpu, cpu]" --as threads
-    cmp a/policy.msgpack b/policy.msgpack
+    cmp a/latest/policy.msgpack b/latest/policy.msgpack
     run --separate-stderr "$LOCKSTEP" run "$cartpole" \
         --set "learner.device=[cpu, cpu, cpu, cpu, cpu]"
     [ "$status" -eq 78 ]

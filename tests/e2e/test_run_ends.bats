@@ -166,8 +166,8 @@ begin() {
     begin
     kill -9 "${nodes[1]}"
     finish run
-    said "env steps, are in out/cartpole/policy.msgpack"
-    [ -s out/cartpole/policy.msgpack ]
+    said "env steps, are in out/cartpole/1/policy.msgpack"
+    [ -s out/cartpole/1/policy.msgpack ]
 }
 
 # bats test_tags=slow

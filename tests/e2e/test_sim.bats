@@ -43,9 +43,9 @@ setup() {
         [ "$(field solved)" = true ]
     done
     cmp a.log b.log
-    cmp a/policy.msgpack b/policy.msgpack
+    cmp a/latest/policy.msgpack b/latest/policy.msgpack
     "$LOCKSTEP" run "$cartpole" --as threads --out c
-    cmp a/policy.msgpack c/policy.msgpack
+    cmp a/latest/policy.msgpack c/latest/policy.msgpack
 }
 
 @test "the same seed is the same run, another one is not" {
@@ -210,5 +210,5 @@ unharmed() {
         [[ $stderr == *"node 2 (collector) was killed by signal 9"* ]]
     done
     cmp a.log b.log
-    cmp a/policy.msgpack b/policy.msgpack
+    cmp a/latest/policy.msgpack b/latest/policy.msgpack
 }

@@ -118,6 +118,10 @@ LS_API const char *ls_config_report(const ls_config *config);
  * 1.00; 1, 1.0 and "1" are not. For comparing two nodes' settings. */
 LS_API uint64_t ls_config_hash(const ls_config *config);
 
+/* The same of one section; one that the file does not have is as an empty one.
+ */
+LS_API uint64_t ls_config_section_hash(const ls_config_section *section);
+
 /* Write all of it as one map. JSON is YAML too, so this takes JSON to msgpack
  * bytes; what is wrong in it has then been said by ls_config_parse(). */
 LS_API void ls_config_write(const ls_config *config, ls_writer *out);
