@@ -213,7 +213,7 @@ static int print_json(const struct plan *plan)
     if (plan_is_service(plan))
         write_service(&plan->service, out);
     if (status == LS_OK)
-        status = json_print_line(stdout, out);
+        status = json_print_line(out);
     ls_writer_destroy(&out);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "lockstep/simulation.h"
 
+#include "output.h"
 #include "render_parts.h"
 
 /* Memory is told node by node up to here, beyond it only the largest. */
@@ -236,5 +237,5 @@ void render_text_summary(render *self)
         print_memory(self, totals.peak_kib);
     if (lead->weights[0] != '\0')
         row("weights", lead->weights);
-    (void)fflush(stdout);
+    output_flush();
 }

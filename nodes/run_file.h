@@ -32,7 +32,9 @@ LS_MUST_USE int run_file_write(const struct plan *plan,
  *         cannot be read; LS_ENOMEM. */
 LS_MUST_USE int run_file_read(struct run_file *out, const struct plan *plan);
 
-/* And the folder, when nothing else is in it. */
-void run_file_remove(const struct plan *plan);
+/* Remove the file if it is this one, as it was written last: not that of
+ * another run in the same folder. And the folder, when nothing else is in it.
+ */
+void run_file_remove(const struct plan *plan, const struct run_file *file);
 
 #endif
