@@ -76,7 +76,7 @@ static void put_counters(render *self, const struct report *report)
 /* The same of a service job. */
 static uint32_t n_service(const render *self)
 {
-    return plan_is_service(self->plan) ? 7 : 0;
+    return plan_is_service(self->plan) ? 8 : 0;
 }
 
 static void put_service(render *self, const struct report *report)
@@ -89,6 +89,7 @@ static void put_service(render *self, const struct report *report)
     json_int(self->json, "requeued", report->requeued);
     json_int(self->json, "expired", report->expired);
     json_int(self->json, "refused_data", report->refused_data);
+    json_int(self->json, "pushed_out", report->pushed_out);
     json_double(self->json, "staleness", report->staleness);
 }
 
