@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* prctl */
 #endif
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,15 +46,14 @@ struct hosted {
     watchdog *dog;            /* own */
     ls_security *security;    /* own */
     node_run *run;            /* own */
-    volatile int signal; /* that asked it to end; the watch is over when this
-                          * is read */
+    atomic_int signal;        /* that asked it to end; 0: none */
 };
 
 static void on_signal(void *self, int signal)
 {
     struct hosted *hosted = self;
     char text[64];
-    hosted->signal = signal;
+    atomic_store(&hosted->signal, signal);
     (void)snprintf(text, sizeof text, "told to end by %s", signal_name(signal));
     watchdog_set(hosted->dog, STOP_MS, 128 + signal,
                  "the node did not stop when told to, and was ended");
@@ -65,6 +65,11 @@ static void show_report(void *self, const struct report *report)
 {
     struct hosted *hosted = self;
     render_report(hosted->shown, hosted->index, report);
+    if (!render_is_unread(hosted->shown) || atomic_load(&hosted->signal) != 0)
+        return;
+    atomic_store(&hosted->signal, SIGPIPE);
+    node_run_cancel(hosted->run, LS_ECANCELED,
+                    "the node ends, since nobody reads its output");
 }
 
 /* When `run` dies, so do its nodes. */
@@ -157,7 +162,6 @@ static int make_sink(struct hosted *hosted, const struct options *options,
                      struct report_sink *out)
 {
     if (options->report_fd >= 0) {
-        (void)signal(SIGPIPE, SIG_IGN);
         const int status =
             report_pipe_create(&hosted->pipe, options->report_fd);
         if (status == LS_OK)
@@ -336,8 +340,9 @@ static int go(struct hosted *hosted, size_t n_ends)
     status = node_run_go(hosted->run);
     ls_signal_unwatch(&signals);
     int exit_code = ls_status_exit_code(status);
-    if (status == LS_ECANCELED && hosted->signal != 0)
-        exit_code = 128 + hosted->signal;
+    const int signal = atomic_load(&hosted->signal);
+    if (status == LS_ECANCELED && signal != 0)
+        exit_code = 128 + signal;
     if (hosted->shown != NULL && status != LS_OK)
         render_failed(hosted->shown,
                       &(struct render_failure){.index = hosted->index,
@@ -345,7 +350,7 @@ static int go(struct hosted *hosted, size_t n_ends)
                                                .exit_code = exit_code,
                                                .text = ls_error_text()});
     if (hosted->shown != NULL)
-        render_end(hosted->shown);
+        exit_code = render_end(hosted->shown, exit_code);
     return exit_code;
 }
 

@@ -5,6 +5,7 @@
 #include "lockstep/signal.h"
 
 #include "command.h"
+#include "output.h"
 #include "processes.h"
 #include "render.h"
 #include "run_secret.h"
@@ -225,7 +226,8 @@ int command_run(const struct options *options)
     bool left = false;
     const int exit_code = begin(options, &setup, &left);
     if (left)
-        _exit(exit_code); /* a node that does not end would keep us */
+        _exit(
+            output_end(exit_code)); /* a node that does not end would keep us */
     setup_fini(&setup);
     return exit_code;
 }

@@ -1,4 +1,6 @@
 #include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,11 +8,13 @@
 
 #include "lockstep/log.h"
 #include "lockstep/middleware.h"
+#include "lockstep/signal.h"
 
 #include "barrier_sabotage.h"
 #include "command.h"
 #include "render_parts.h"
 #include "service_sabotage.h"
+#include "signal_name.h"
 #include "sweep_show.h"
 
 #define SHOW_NS (100 * LS_NS_PER_MS)
@@ -38,7 +42,14 @@ struct shown {
     const char *faults;
     ls_progress *progress; /* own; NULL: not wanted */
     int64_t began_at, shown_at;
+    atomic_int signal; /* that ended the sweep; 0: none */
 };
+
+static void on_signal(void *self, int signal)
+{
+    struct shown *shown = self;
+    atomic_store(&shown->signal, signal);
+}
 
 /* Of those that fit the job. */
 static int find_sabotage(const char *name, bool of_services, int *out)
@@ -80,13 +91,14 @@ static int prepare(struct plan *plan, const struct options *options)
                                      : &plan->barrier.sabotage);
 }
 
-static void show_progress(void *self, uint64_t n_done)
+static bool show_progress(void *self, uint64_t n_done)
 {
     struct shown *shown = self;
     char line[160];
     const int64_t now = ls_now(ls_runtime_threads());
+    const bool more = atomic_load(&shown->signal) == 0;
     if (shown->progress == NULL || now - shown->shown_at < SHOW_NS)
-        return;
+        return more;
     shown->shown_at = now;
     (void)snprintf(line, sizeof line,
                    "%s  %zu nodes  faults %s  %s of %s seeds  %.0f/s",
@@ -95,6 +107,7 @@ static void show_progress(void *self, uint64_t n_done)
                    render_count((int64_t)shown->options->n_seeds).text,
                    (double)n_done * 1e9 / (double)(now - shown->began_at));
     ls_progress_show(shown->progress, line);
+    return more;
 }
 
 /* The command that runs this seed again. */
@@ -113,41 +126,74 @@ static void print_again(const struct shown *shown, uint64_t seed)
     (void)fprintf(stderr, " --event-log seed-%" PRIu64 ".log\n", seed);
 }
 
-static int sweep(struct shown *shown, const struct setup *setup,
-                 const struct faults *faults, FILE *log)
+/* Sweep until a signal says that it is enough; a second one ends at once. */
+static int sweep_watched(struct sweep_result *out, struct shown *shown,
+                         const struct sweep_options *options)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    ls_signals *signals = NULL;
+    int status = ls_signal_watch(&signals, ends, sizeof ends / sizeof *ends,
+                                 on_signal, shown);
+    if (status == LS_OK)
+        status = sweep_run(out, options);
+    ls_signal_unwatch(&signals);
+    return status;
+}
+
+/* What came of it; returns the exit code. */
+static int show(struct shown *shown, const struct sweep_result *result)
 {
     const struct options *options = shown->options;
-    struct sweep_result result;
-    int status =
-        sweep_run(&result, &(struct sweep_options){.plan = &setup->plan,
-                                                   .plugin = setup->plugin,
-                                                   .faults = faults,
-                                                   .first = options->first_seed,
-                                                   .n = options->n_seeds,
-                                                   .log = log,
-                                                   .last_events = stderr,
-                                                   .progress = show_progress,
-                                                   .self = shown});
-    if (status != LS_OK)
-        return command_failed(status);
-    if (shown->progress != NULL)
-        ls_progress_end(shown->progress);
-    const struct sweep_shown figures = {.plan = shown->plan,
-                                        .result = &result,
-                                        .faults = shown->faults,
-                                        .first = options->first_seed};
+    const bool whole = result->violated || result->runs == options->n_seeds;
+    const struct sweep_shown figures = {
+        .plan = shown->plan,
+        .result = result,
+        .faults = shown->faults,
+        .first = options->first_seed,
+        .signal = whole ? 0 : atomic_load(&shown->signal)};
+    int status = LS_OK;
     if (options->json)
         status = sweep_print_json(&figures);
     else
         sweep_print(&figures);
     if (status != LS_OK)
         return command_failed(status);
-    if (!result.violated)
+    if (result->violated) {
+        (void)fprintf(stderr, "lockstep: seed %" PRIu64 ": %s\n", result->seed,
+                      result->text);
+        print_again(shown, result->seed);
+        return 1;
+    }
+    if (whole)
         return 0;
-    (void)fprintf(stderr, "lockstep: seed %" PRIu64 ": %s\n", result.seed,
-                  result.text);
-    print_again(shown, result.seed);
-    return 1;
+    (void)fprintf(stderr, "lockstep: interrupted by %s after %s of %s seeds\n",
+                  signal_name(figures.signal),
+                  render_count((int64_t)result->runs).text,
+                  render_count((int64_t)options->n_seeds).text);
+    return 128 + figures.signal;
+}
+
+static int sweep(struct shown *shown, const struct setup *setup,
+                 const struct faults *faults, FILE *log)
+{
+    const struct options *options = shown->options;
+    struct sweep_result result;
+    const int status =
+        sweep_watched(&result, shown,
+                      &(struct sweep_options){.plan = &setup->plan,
+                                              .plugin = setup->plugin,
+                                              .faults = faults,
+                                              .first = options->first_seed,
+                                              .n = options->n_seeds,
+                                              .log = log,
+                                              .last_events = stderr,
+                                              .progress = show_progress,
+                                              .self = shown});
+    if (status != LS_OK)
+        return command_failed(status);
+    if (shown->progress != NULL)
+        ls_progress_end(shown->progress);
+    return show(shown, &result);
 }
 
 static int run_sweep(const struct options *options, struct setup *setup,

@@ -32,9 +32,11 @@ static const char overview[] =
     "      lockstep --version\n"
     "      LS_LOG=info lockstep run …       what the nodes do, line by line\n"
     "\n"
-    "Exit codes: 0 done, 1 the run failed, 2 usage, 69 a peer was not to be\n"
-    "reached, 75 try again (an address is in use), 78 the configuration is\n"
-    "wrong, 124 out of time, 128+n ended by signal n (Ctrl-C: 130).\n";
+    "Exit codes: 0 done, 1 the run failed or was not solved, 2 usage, 69 a\n"
+    "peer was not to be reached, 75 try again (an address is in use), 78 the\n"
+    "configuration is wrong, 124 out of time, 128+n ended by signal n "
+    "(Ctrl-C:\n"
+    "130). What stdout does not take is exit 1, a closed pipe 141.\n";
 
 static const char on_run[] =
     "lockstep run CONFIG - start every node of a job here, and watch it\n"
@@ -66,7 +68,9 @@ static const char on_run[] =
     "\n"
     "The summary is written to stdout, all else to stderr. When a node fails,\n"
     "the run says which and why, with its last lines, and ends the others.\n"
-    "Ctrl-C ends the run and leaves nothing behind; a second one at once.\n";
+    "A run that ends before evaluator.solved is reached exits with 1.\n"
+    "Ctrl-C ends the run and leaves nothing behind; a second one at once. So\n"
+    "does `| head`, which reads no further.\n";
 
 static const char on_node[] =
     "lockstep node CONFIG --id N, or --role R - one node of a job, here\n"
@@ -165,6 +169,7 @@ static const char on_sim[] =
     "  infos    N iterations are N + 1 infos, one of them done\n"
     "  bound, queues, end   as above\n"
     "\n"
+    "Ctrl-C shows what was swept so far: exit 130.\n"
     "A violation ends the sweep: exit 1, with the seed, the promise, the last\n"
     "events, and the command that runs it again. docs/debugging.md goes on\n"
     "from there.\n"

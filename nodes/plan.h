@@ -17,6 +17,7 @@
 
 #include "plan_security.h"
 #include "plan_service.h"
+#include "plan_sizes.h"
 
 enum plan_role {
     PLAN_LEARNER,
@@ -133,6 +134,7 @@ struct plan {
     struct plan_barrier barrier;
     struct plan_sim sim;
     struct plan_service service; /* where there is a coordinator */
+    struct plan_sizes sizes;     /* 0 without a plugin */
 
     ls_config_section *env, *policy; /* the plugin's */
 };

@@ -58,9 +58,13 @@ void render_failed(render *render, const struct render_failure *failure);
 /* One more line on it, for people. */
 void render_remark(render *render, const char *text);
 
-/* The run is over, and all reports have been seen: the summary; after a
- * failure only where the weights are, but as JSON the whole summary too, so
- * that the last line always is one. */
-void render_end(render *render);
+/* Nobody reads the events any more. */
+bool render_is_unread(const render *render);
+
+/* The run is over with this exit code, and all reports have been seen: the
+ * summary; after a failure only where the weights are, but as JSON the whole
+ * summary too, so that the last line always is one. Returns the exit code,
+ * which is not 0 when the run of all nodes was to be solved, and is not. */
+int render_end(render *render, int exit_code);
 
 #endif

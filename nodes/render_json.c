@@ -5,6 +5,7 @@
 #include "lockstep/log.h"
 
 #include "json.h"
+#include "output.h"
 #include "render_parts.h"
 
 static void begin(render *self, const char *event, uint32_t n)
@@ -16,8 +17,15 @@ static void begin(render *self, const char *event, uint32_t n)
 
 static void end(render *self)
 {
-    if (json_print_line(stdout, self->json) != LS_OK)
+    if (json_print_line(self->json) != LS_OK) {
         ls_log_error("an event could not be written: %s", ls_error_text());
+        return;
+    }
+    const int status = output_flush();
+    if (status == LS_EIO && !self->unwritten)
+        ls_log_error("%s; the run goes on without", ls_error_text());
+    self->unwritten = status != LS_OK;
+    self->unread = status == LS_ECLOSED;
 }
 
 static void put_node(render *self, size_t index)
@@ -68,7 +76,7 @@ static void put_counters(render *self, const struct report *report)
 /* The same of a service job. */
 static uint32_t n_service(const render *self)
 {
-    return plan_is_service(self->plan) ? 7 : 0;
+    return plan_is_service(self->plan) ? 8 : 0;
 }
 
 static void put_service(render *self, const struct report *report)
@@ -81,6 +89,7 @@ static void put_service(render *self, const struct report *report)
     json_int(self->json, "requeued", report->requeued);
     json_int(self->json, "expired", report->expired);
     json_int(self->json, "refused_data", report->refused_data);
+    json_int(self->json, "pushed_out", report->pushed_out);
     json_double(self->json, "staleness", report->staleness);
 }
 

@@ -32,7 +32,8 @@ struct render {
     ls_writer *json;             /* own; NULL: text */
     ls_runtime *runtime;         /* borrow; whose time is shown */
     bool colour_out, colour_err;
-    bool failed; /* some node; the line stands still */
+    bool failed;            /* some node; the line stands still */
+    bool unread, unwritten; /* the last event on stdout */
     int exit_code;
     int64_t born_at, formed_at, ended_at; /* ls_now(); 0: not yet */
     struct report evaluation;             /* the last one; episodes 0: none */

@@ -42,20 +42,28 @@ static int replace(const char *path, const char *text, size_t size)
     return files_replace(path, temporary, &part, 1, false);
 }
 
+/* text: own: free() it. */
+static int make_text(const struct run_file *file, const char *path, char **text,
+                     size_t *size)
+{
+    *text = NULL;
+    FILE *to = open_memstream(text, size);
+    if (to == NULL)
+        return ls_error(LS_ENOMEM, "writing %s", path);
+    print(file, to);
+    return fclose(to) == 0 ? LS_OK : ls_error(LS_ENOMEM, "writing %s", path);
+}
+
 int run_file_write(const struct plan *plan, const struct run_file *file)
 {
     char path[REPORT_PATH_MAX];
     char *text = NULL;
     size_t size = 0;
     int status = make_path(path, plan);
-    if (status != LS_OK)
-        return status;
-    FILE *to = open_memstream(&text, &size);
-    if (to == NULL)
-        return ls_error(LS_ENOMEM, "writing %s", path);
-    print(file, to);
-    status = fclose(to) == 0 ? replace(path, text, size)
-                             : ls_error(LS_ENOMEM, "writing %s", path);
+    if (status == LS_OK)
+        status = make_text(file, path, &text, &size);
+    if (status == LS_OK)
+        status = replace(path, text, size);
     free(text);
     return status;
 }
@@ -101,10 +109,24 @@ int run_file_read(struct run_file *out, const struct plan *plan)
     return status;
 }
 
-void run_file_remove(const struct plan *plan)
+static bool is_there(const char *path, const struct run_file *file)
+{
+    char *text = NULL;
+    void *found = NULL;
+    size_t size = 0, n_found = 0;
+    const bool same = make_text(file, path, &text, &size) == LS_OK &&
+                      files_read(path, size, &found, &n_found) == LS_OK &&
+                      n_found == size && memcmp(found, text, size) == 0;
+    free(text);
+    free(found);
+    return same;
+}
+
+void run_file_remove(const struct plan *plan, const struct run_file *file)
 {
     char path[REPORT_PATH_MAX];
     if (make_path(path, plan) != LS_OK)
         return;
-    (void)unlink(path);
+    if (is_there(path, file))
+        (void)unlink(path);
 }

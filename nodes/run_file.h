@@ -32,6 +32,7 @@ LS_MUST_USE int run_file_write(const struct plan *plan,
  *         cannot be read; LS_ENOMEM. */
 LS_MUST_USE int run_file_read(struct run_file *out, const struct plan *plan);
 
-void run_file_remove(const struct plan *plan);
+/* Remove the file if it is this one, as it was written last. */
+void run_file_remove(const struct plan *plan, const struct run_file *file);
 
 #endif

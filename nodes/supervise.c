@@ -3,6 +3,7 @@
  * stopping a node may wait for that node's last report. */
 #include "supervise.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,7 @@ void supervisor_destroy(supervisor **sup)
             free((*sup)->nodes[i].lines[k]);
     }
     free((*sup)->nodes);
+    free((*sup)->told);
     ls_cond_fini(&(*sup)->cond);
     ls_mutex_fini(&(*sup)->mutex);
     free(*sup);
@@ -105,6 +107,8 @@ static void put_report(void *self, const struct report *report)
         sup->any_failed = sup->any_failed || supervise_counts(sup, index);
     }
     render_report(sup->render, index, report);
+    if (render_is_unread(sup->render) && sup->interrupted == 0)
+        sup->interrupted = SIGPIPE;
     ls_cond_broadcast(&sup->cond);
     ls_mutex_unlock(&sup->mutex);
 }
@@ -202,10 +206,13 @@ static enum outcome look(supervisor *sup, bool for_endpoint)
  * not found by `lockstep call`. */
 static void tell_where(supervisor *sup)
 {
-    struct run_file *file = calloc(1, sizeof *file);
+    if (sup->told == NULL)
+        sup->told = malloc(sizeof *sup->told);
+    struct run_file *file = sup->told;
     sup->moved = false;
     if (file == NULL)
         return;
+    memset(file, 0, sizeof *file);
     file->pid = (int64_t)getpid();
     file->hash = sup->plan->hash;
     for (size_t i = 0; i < sup->n; i++) {
@@ -217,7 +224,6 @@ static void tell_where(supervisor *sup)
     if (run_file_write(sup->plan, file) != LS_OK)
         ls_log_info("lockstep call will not find this run: %s",
                     ls_error_text());
-    free(file);
     ls_mutex_lock(&sup->mutex);
 }
 
@@ -332,8 +338,12 @@ static int show(supervisor *sup, enum outcome outcome, double timeout_s,
         return exit_code;
     case INTERRUPTED:
         sup->any_failed = true;
-        (void)snprintf(text, sizeof text, "interrupted by %s",
-                       signal_name(sup->interrupted));
+        if (sup->interrupted == SIGPIPE)
+            (void)snprintf(text, sizeof text,
+                           "the run ends, since nobody reads its output");
+        else
+            (void)snprintf(text, sizeof text, "interrupted by %s",
+                           signal_name(sup->interrupted));
         return supervise_show_run(sup, LS_ECANCELED, 128 + sup->interrupted,
                                   text);
     case TIME_UP:
@@ -371,8 +381,8 @@ static void clear_away(supervisor *sup)
     if (sup->done && plan_is_service(sup->plan) &&
         service_node_end(sup->plan) != LS_OK)
         ls_log_warn("something stays: %s", ls_error_text());
-    if (sup->launcher->outside_reaches)
-        run_file_remove(sup->plan);
+    if (sup->told != NULL)
+        run_file_remove(sup->plan, sup->told);
 }
 
 int supervise(supervisor *sup, const struct launcher *launcher,
@@ -387,7 +397,7 @@ int supervise(supervisor *sup, const struct launcher *launcher,
     ls_mutex_lock(&sup->mutex);
     if (outcome == GOING)
         outcome = await(sup, false, deadline);
-    const int exit_code = show(sup, outcome, timeout_s, deadline);
+    int exit_code = show(sup, outcome, timeout_s, deadline);
     sup->done = outcome == ALL_DONE || outcome == LEFT_BEHIND;
     ls_mutex_unlock(&sup->mutex);
 
@@ -401,7 +411,7 @@ int supervise(supervisor *sup, const struct launcher *launcher,
     }
     clear_away(sup);
     ls_mutex_lock(&sup->mutex);
-    render_end(sup->render);
+    exit_code = render_end(sup->render, exit_code);
     ls_mutex_unlock(&sup->mutex);
     return exit_code;
 }

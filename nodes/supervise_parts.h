@@ -41,9 +41,11 @@ struct supervisor {
     struct watched *nodes; /* own; n */
     size_t n;
     size_t n_launched, n_gone;
-    unsigned order; /* of the last end */
-    bool moved;     /* a node listens that the run's file does not tell of */
-    bool any_done;  /* a node reported success */
+    unsigned order;        /* of the last end */
+    struct run_file *told; /* own; where the nodes listen, as was told last;
+                            * NULL: it was not */
+    bool moved;    /* a node listens that the run's file does not tell of */
+    bool any_done; /* a node reported success */
     bool any_failed;
     bool done;       /* it has come to its end */
     int interrupted; /* by this signal */

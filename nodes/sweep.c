@@ -83,10 +83,12 @@ int sweep_run(struct sweep_result *out, const struct sweep_options *options)
     struct sweep_result result = {.runs = 0};
     const int64_t began_at = ls_now(ls_runtime_threads());
     int status = LS_OK;
-    while (result.runs < options->n && !result.violated && status == LS_OK) {
+    bool more = true;
+    while (more && result.runs < options->n && !result.violated &&
+           status == LS_OK) {
         status = run_one(&result, options, options->first + result.runs);
-        if (options->progress != NULL)
-            options->progress(options->self, result.runs);
+        more = options->progress == NULL ||
+               options->progress(options->self, result.runs);
     }
     result.real_ns = ls_now(ls_runtime_threads()) - began_at;
     if (status == LS_OK)

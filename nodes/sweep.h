@@ -17,7 +17,8 @@ struct sweep_options {
     uint64_t first, n;           /* seeds */
     FILE *log;                   /* borrow; NULL: none */
     FILE *last_events;           /* borrow; where they go after a violation */
-    void (*progress)(void *self, uint64_t n_done); /* after each seed */
+    /* After each seed; false: that was the last. May be NULL. */
+    bool (*progress)(void *self, uint64_t n_done);
     void *self;
 };
 
@@ -30,7 +31,7 @@ struct sweep_result {
     char text[LS_ERROR_TEXT_MAX]; /* which promise it breaks, and how */
 };
 
-/* Run seed after seed, until one breaks a promise.
+/* Run seed after seed, until one breaks a promise or progress has enough.
  * out: written on success; a violation is a result. Errors: LS_ENOMEM. */
 LS_MUST_USE int sweep_run(struct sweep_result *out,
                           const struct sweep_options *options);

@@ -71,14 +71,14 @@ static int64_t to_ns(double seconds)
     return (int64_t)(seconds * (double)LS_NS_PER_S);
 }
 
-static void set_replay(const struct plan_service *service,
-                       struct replay_options *out)
+static void set_replay(const struct plan *plan, struct replay_options *out)
 {
-    const struct plan_replay *replay = &service->replay;
+    const struct plan_replay *replay = &plan->service.replay;
     *out = (struct replay_options){
         .mode =
             replay->mode == PLAN_REPLAY_FIFO ? REPLAY_FIFO : REPLAY_PRIORITY,
         .capacity = (size_t)replay->capacity,
+        .max_bytes = plan->sizes.replay,
         .staleness_limit = replay->max_staleness,
         .min_valid_ratio = replay->valid_ratio,
         .max_times_sampled = (uint64_t)replay->max_times_sampled,
@@ -98,7 +98,9 @@ static void set_core(const struct plan *plan, struct core_options *out)
         .max_env_steps = plan->stop_env_step,
         .max_time = to_ns(60.0 * plan->stop_minutes),
         .collector_works = 0, /* as many as there are collectors */
-        .samples_per_work = service->samples_per_work,
+        .samples_per_work = service->samples_per_work > 0
+                                ? service->samples_per_work
+                                : INT32_MAX,
         .unroll_len = service->unroll,
         .split = service->split,
         .batch_size = service->batch,
@@ -110,7 +112,7 @@ static void set_core(const struct plan *plan, struct core_options *out)
         .work_timeout = plan->world.step_timeout_ms * LS_NS_PER_MS,
         .seed = plan->seed,
         .sabotage = (enum service_sabotage)service->sabotage};
-    set_replay(service, &out->replay);
+    set_replay(plan, &out->replay);
 }
 
 /* How it goes ------------------------------------------------------------ */
@@ -128,6 +130,7 @@ static void fill(struct work *self, struct report *out)
     out->requeued = figures.requeued;
     out->expired = figures.expired;
     out->refused_data = figures.refused_data;
+    out->pushed_out = (int64_t)figures.replay.evicted_bytes;
     if (figures.replay.sampled > 0)
         out->staleness = figures.replay.staleness_mean;
     if (isfinite(figures.eval_value))

@@ -56,6 +56,7 @@ int64_t ls_sim_true_time(const ls_host *host, int64_t deadline)
 
 int ls_host_create(ls_host **out, ls_simulation *simulation, const char *name)
 {
+    *out = NULL;
     ls_host *const made = calloc(1, sizeof *made);
     if (made == NULL)
         return ls_error(LS_ENOMEM, "no memory for host '%s'", name);

@@ -84,6 +84,7 @@ no_ending:
 
 int ls_task_create(ls_task **out, const struct ls_task_options *options)
 {
+    *out = NULL;
     if (options == NULL || options->n_workers > N_WORKERS_MAX)
         return ls_error(LS_EINVAL,
                         "task: it takes options, with at most %u "
@@ -129,6 +130,7 @@ void ls_task_destroy(ls_task **task)
 
 int ls_step_lock_create(ls_step_lock **out, ls_task *task)
 {
+    *out = NULL;
     ls_step_lock *lock = calloc(1, sizeof *lock);
     if (lock == NULL)
         return ls_error(LS_ENOMEM, "task: no memory for a lock");

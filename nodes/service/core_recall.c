@@ -125,7 +125,7 @@ static int recall_data(core *self, const ls_value *map, bool is_there)
         core_forget_data(self, name);
         return self->status;
     }
-    const int status = replay_data_use(&self->data, name, &datum);
+    const int status = replay_data_use(&self->data, name, 0, &datum);
     if (status == LS_OK && datum->items > 1)
         replay_data_unuse(&self->data, datum);
     return status;

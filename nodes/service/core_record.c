@@ -157,7 +157,7 @@ void core_record_figures(core *self)
 void core_record_data(core *self, const struct sample *sample)
 {
     struct replay_datum *datum;
-    if (replay_data_use(&self->data, sample->data_id, &datum) != LS_OK) {
+    if (replay_data_use(&self->data, sample->data_id, 0, &datum) != LS_OK) {
         core_no_memory(self);
         return;
     }
@@ -172,7 +172,7 @@ void core_record_data(core *self, const struct sample *sample)
 void core_forget_data(core *self, const char *name)
 {
     struct replay_datum *datum;
-    if (replay_data_use(&self->data, name, &datum) != LS_OK) {
+    if (replay_data_use(&self->data, name, 0, &datum) != LS_OK) {
         core_no_memory(self);
         return;
     }
@@ -199,7 +199,7 @@ void core_data_drop(core *self, const char *name)
 bool core_data_is_used(core *self, const char *name)
 {
     struct replay_datum *datum;
-    if (replay_data_use(&self->data, name, &datum) != LS_OK) {
+    if (replay_data_use(&self->data, name, 0, &datum) != LS_OK) {
         core_no_memory(self);
         return true;
     }

@@ -124,12 +124,30 @@ summary() {
     done
 }
 
-@test "a run that reaches its other end is done, and says not solved" {
+@test "a run that ends before it is solved: exit 1, and what to change" {
+    local json
+    for json in '' --json; do
+        run --separate-stderr "$LOCKSTEP" run "$cartpole" $json \
+            --set evaluator.solved=501 --set stop.env_step=3000
+        [ "$status" -eq 1 ]
+        [[ $stderr == *"lockstep: not solved: mean return "*" of 20 episodes \
+when stop.env_step (3000) ended the run: raise that, or lower evaluator.solved \
+(501)" ]] || { echo "$stderr" >&2; false; }
+        [ -z "$json" ] || break
+        says "not solved: mean return"
+        says "iterations     2"
+    done
+    last_line "$output"
+    [ "$(field exit_code)" = 1 ]
+    [ "$(field solved)" = false ]
+    [[ $output != *'"event":"failed"'* ]]
+}
+
+@test "nor is a run solved that never evaluates" {
     run --separate-stderr "$LOCKSTEP" run "$cartpole" \
-        --set evaluator.solved=501 --set stop.env_step=3000
-    [ "$status" -eq 0 ]
-    says "not solved: mean return"
-    says "iterations     2"
+        --set evaluator.every=100 --set stop.env_step=1
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"not solved: nothing was evaluated when stop.env_step"* ]]
 }
 
 # By sockets of its own: a warning of another job's node is on stderr.

@@ -62,6 +62,29 @@ setup() {
     grep -q 'left epoch' a.log
 }
 
+@test "Ctrl-C shows what was swept so far, exit 130" {
+    local json begun
+    for json in '' --json; do
+        start sim sim "$barrier" --nodes 2 --seeds 1000000 $json --event-log log
+        begun=0
+        while IFS= read -r line; do
+            [[ $line != *'-/- spawns -/main' ]] || ((++begun < 3)) || break
+        done < <(tail -F --pid="${pid_of[sim]}" -n +1 log 2>/dev/null 3>&-)
+        kill -INT "${pid_of[sim]}"
+        finish sim
+        [ "$code" -eq 130 ]
+        said "interrupted by SIGINT after "
+        said " of 1,000,000 seeds"
+        rm sim.out log
+        [[ -n $json || $rest == "barrier: "*" seeds from 0 on, 2 nodes, faults \
+all: 0 violations"* ]]
+    done
+    last_line "$rest"
+    [ "$(field event)" = sweep ]
+    [ "$(field signal)" = 2 ]
+    (($(field runs) > 0))
+}
+
 @test "everything at once, 3 nodes" {
     holds 200 --nodes 3
 }

@@ -306,7 +306,8 @@ static inline void hand_sample(struct hand *hand, uint32_t id,
                                   .buffer_id = "buffer_1",
                                   .sample = {.buffer_id = "buffer_1",
                                              .compressor = "none",
-                                             .unroll_len = 4}};
+                                             .unroll_len = 4,
+                                             .size = 100}};
     (void)snprintf(data.sample.data_id, sizeof data.sample.data_id, "%s",
                    data_id);
     (void)snprintf(data.sample.task_id, sizeof data.sample.task_id, "%s",

@@ -268,6 +268,18 @@ static void test_no_sample_has_the_name_of_a_policy(void **state)
     hand_close(hand);
 }
 
+static void test_no_sample_is_larger_than_all_may_be(void **state)
+{
+    struct core_options small = options;
+    (void)state;
+    small.replay.max_bytes = 99;
+    struct hand *hand = hand_running(&small);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    assert_non_null(strstr(hand->warning, "size: 100 bytes"));
+    assert_int_equal(hand_figures(hand).refused_data, 1);
+    hand_close(hand);
+}
+
 static void test_an_unreadable_resource_leaves_the_member_out(void **state)
 {
     (void)state;
@@ -464,6 +476,8 @@ int main(void)
         cmocka_unit_test_setup(test_data_for_another_work_or_buffer_is_refused,
                                set_up),
         cmocka_unit_test_setup(test_no_sample_has_the_name_of_a_policy, set_up),
+        cmocka_unit_test_setup(test_no_sample_is_larger_than_all_may_be,
+                               set_up),
         cmocka_unit_test_setup(
             test_an_unreadable_resource_leaves_the_member_out, set_up),
         cmocka_unit_test_setup(

@@ -66,7 +66,7 @@ static void test_what_is_written_is_read_back(void **state)
     assert_true(back->nodes[0].id == UINT32_MAX);
     assert_string_equal(back->nodes[0].endpoint, "tcp://127.0.0.1:21500");
     assert_string_equal(back->nodes[1].endpoint, "");
-    run_file_remove(&fixture->plan);
+    run_file_remove(&fixture->plan, &fixture->file);
     assert_int_equal(run_file_read(back, &fixture->plan), LS_ENOENT);
     free(back);
 }
@@ -80,7 +80,7 @@ static void test_a_run_that_is_gone_is_no_run(void **state)
     assert_int_equal(run_file_write(&fixture->plan, &fixture->file), LS_OK);
     assert_int_equal(run_file_read(back, &fixture->plan), LS_ENOENT);
     assert_non_null(strstr(ls_error_text(), "is gone"));
-    run_file_remove(&fixture->plan);
+    run_file_remove(&fixture->plan, &fixture->file);
     free(back);
 }
 
@@ -98,7 +98,23 @@ static void test_what_is_no_such_file_is_refused(void **state)
     (void)fputs("pid: -3\n", file);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(run_file_read(back, &fixture->plan), LS_ECONFIG);
-    run_file_remove(&fixture->plan);
+    assert_int_equal(unlink(path), 0);
+    free(back);
+}
+
+static void test_the_file_of_another_run_stays(void **state)
+{
+    struct fixture *fixture = *state;
+    struct run_file other = fixture->file;
+    struct run_file *back = calloc(1, sizeof *back);
+    assert_non_null(back);
+    (void)snprintf(other.nodes[1].endpoint, sizeof other.nodes[1].endpoint,
+                   "tcp://127.0.0.1:21501");
+    assert_int_equal(run_file_write(&fixture->plan, &other), LS_OK);
+    run_file_remove(&fixture->plan, &fixture->file);
+    assert_int_equal(run_file_read(back, &fixture->plan), LS_OK);
+    run_file_remove(&fixture->plan, &other);
+    assert_int_equal(access(fixture->plan.out, F_OK), -1);
     free(back);
 }
 
@@ -119,6 +135,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_run_that_is_gone_is_no_run,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_is_no_such_file_is_refused,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_file_of_another_run_stays,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_a_folder_that_cannot_be_made_is_told, set_up, tear_down),

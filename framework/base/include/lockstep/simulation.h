@@ -39,7 +39,7 @@ struct ls_simulation_options {
                          * ls_simulation_print(); 0: 64 */
 };
 
-/* out: own; written on success only. options: NULL: all zero. Copied.
+/* out: own; NULL after an error. options: NULL: all zero. Copied.
  * Errors: LS_EINVAL stack_bytes under 4 KiB; LS_ENOMEM. */
 LS_MUST_USE LS_API int
 ls_simulation_create(ls_simulation **out,

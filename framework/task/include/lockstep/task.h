@@ -81,7 +81,7 @@ struct ls_task_options {
     size_t stack_bytes; /* of a step; default 64 KiB */
 };
 
-/* out:    own; written on success only; give it to ls_task_destroy().
+/* out:    own; NULL after an error; give it to ls_task_destroy().
  * Errors: LS_EINVAL options; LS_ENOMEM; those of ls_context_create(). */
 LS_MUST_USE LS_API int ls_task_create(ls_task **out,
                                       const struct ls_task_options *options);
