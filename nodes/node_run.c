@@ -139,6 +139,14 @@ static int enter(node_run *run, enum phase phase)
     return status;
 }
 
+static void end_work(node_run *run, int status, const char *text)
+{
+    if (run->kind->end != NULL)
+        run->kind->end(run->work, status, text);
+    else
+        ls_task_cancel(run->task, status, text);
+}
+
 void node_run_cancel(node_run *run, int status, const char *text)
 {
     ls_mutex_lock(&run->mutex);
@@ -148,7 +156,7 @@ void node_run_cancel(node_run *run, int status, const char *text)
         if (run->phase == PHASE_JOINING)
             ls_node_stop(run->node, status);
         if (run->phase == PHASE_RUNNING)
-            ls_task_cancel(run->task, status, text);
+            end_work(run, status, text);
     }
     ls_mutex_unlock(&run->mutex);
 }
