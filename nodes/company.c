@@ -197,7 +197,7 @@ static int on_round_over(void *arg, const struct ls_event *event)
     return LS_OK;
 }
 
-void company_end(company *self, int status, const char *text)
+static void note_ended(company *self, int status, const char *text)
 {
     ls_mutex_lock(&self->mutex);
     if (self->ended == LS_OK) {
@@ -207,6 +207,12 @@ void company_end(company *self, int status, const char *text)
     self->changes++;
     ls_cond_broadcast(&self->changed);
     ls_mutex_unlock(&self->mutex);
+}
+
+void company_end(company *self, int status, const char *text)
+{
+    if (self->listens) /* else nothing is waited for between two runs */
+        note_ended(self, status, text);
     ls_task_cancel(self->task, status, text);
 }
 

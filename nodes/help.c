@@ -59,12 +59,17 @@ static const char on_run[] =
     "  --faults F        with --as sim: what goes wrong; lockstep help faults\n"
     "  --event-log FILE  with --as sim: every event in it, a line each\n"
     "  --nodes N         so many of the first kind of node in the file\n"
-    "  --timeout S       give up after S seconds, with exit 124\n"
+    "  --timeout S       give up after S seconds, with exit 124; with --as "
+    "sim\n"
+    "                    of its clock or of the machine's, whichever is first\n"
     "  --json            an event per line on stdout, the summary last\n"
     "\n"
     "The summary is written to stdout, all else to stderr. When a node fails,\n"
     "the run says which and why, with its last lines, and ends the others.\n"
-    "Ctrl-C ends the run and leaves nothing behind; a second one at once.\n";
+    "Ctrl-C ends the run and leaves nothing behind; a second one at once. A\n"
+    "node that hangs is ended, with the step that it is in; so it is some "
+    "time\n"
+    "after stop.minutes: docs/runtime.md.\n";
 
 static const char on_node[] =
     "lockstep node CONFIG --id N, or --role R - one node of a job, here\n"

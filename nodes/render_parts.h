@@ -59,6 +59,7 @@ struct count_text render_count(int64_t value);
 void render_json_report(render *render, size_t index,
                         const struct report *report);
 void render_json_policy(render *render, const struct render_policy *policy);
+void render_json_stuck(render *render, size_t index, const char *text);
 void render_json_failed(render *render, const struct render_failure *failure);
 void render_json_summary(render *render);
 
