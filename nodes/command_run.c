@@ -1,5 +1,5 @@
-#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "lockstep/signal.h"
@@ -25,6 +25,11 @@ static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 static const char not_stopped[] =
     "the run did not end when it had to: does nobody read its output? Its "
     "nodes end with it; an ipc folder of its may be left";
+
+static int64_t timeout_ms(const struct options *options)
+{
+    return (int64_t)(options->timeout_s * 1000.0);
+}
 
 struct watched {
     supervisor *watcher; /* borrow */
@@ -78,16 +83,15 @@ static int run_watched(const struct options *options, const struct setup *setup,
 {
     ls_signals *signals = NULL;
     struct watched watched = {.watcher = watcher};
-    int status = watchdog_create(&watched.dog);
+    int status = watchdog_create(&watched.dog, NULL, NULL);
     if (status == LS_OK)
         status = ls_signal_watch(&signals, ends, N_ENDS, on_signal, &watched);
     if (status != LS_OK) {
         watchdog_destroy(&watched.dog);
         return command_failed(status);
     }
-    if (options->timeout_s > 0.0 &&
-        options->timeout_s < INT_MAX / 1000 - STOP_MS)
-        watchdog_set(watched.dog, (int)(options->timeout_s * 1000.0) + STOP_MS,
+    if (options->timeout_s > 0.0)
+        watchdog_set(watched.dog, timeout_ms(options) + STOP_MS,
                      ls_status_exit_code(LS_ETIMEDOUT), not_stopped);
     struct run_secret secret;
     run_secret_make(&secret, &setup->plan);
@@ -99,6 +103,38 @@ static int run_watched(const struct options *options, const struct setup *setup,
     ls_signal_unwatch(&signals);
     watchdog_destroy(&watched.dog);
     return exit_code;
+}
+
+struct in_simulation {
+    const struct options *options; /* borrow */
+    simulated *all;                /* own */
+    FILE *log;                     /* own; NULL: none */
+    watchdog *dog;                 /* own */
+};
+
+/* By the clock of the machine: a step that does not return to the simulation
+ * stops the clock that --timeout is for. */
+static void say_late(void *self, const char *text)
+{
+    const struct in_simulation *in = self;
+    char where[600];
+    simulated_where(in->all, where, sizeof where);
+    (void)fprintf(stderr, "lockstep: %s %g s (--timeout)%s%s\n", text,
+                  in->options->timeout_s, where[0] != '\0' ? "; " : "", where);
+    if (in->log != NULL)
+        (void)fflush(in->log);
+}
+
+static int watch_simulated(struct in_simulation *in)
+{
+    if (in->options->timeout_s <= 0.0)
+        return LS_OK;
+    const int status = watchdog_create(&in->dog, say_late, in);
+    if (status == LS_OK)
+        watchdog_set(in->dog, timeout_ms(in->options),
+                     ls_status_exit_code(LS_ETIMEDOUT),
+                     "the run was not done after");
+    return status;
 }
 
 /* In a simulation nothing is left outside of this process, so a signal may
@@ -136,29 +172,31 @@ static int run_in_simulation(const struct options *options,
                              struct run_folder *folder)
 {
     struct faults faults;
-    FILE *log = NULL;
-    simulated *all = NULL;
+    struct in_simulation in = {.options = options};
     int status = command_faults(
         &faults, options->faults != NULL ? options->faults : "none",
         &setup->plan);
     if (status != LS_OK)
         return ls_status_exit_code(status);
-    status = command_event_log(&log, options->event_log);
+    status = command_event_log(&in.log, options->event_log);
     if (status != LS_OK) {
         faults_fini(&faults);
         return ls_status_exit_code(status);
     }
     status = simulated_create(
-        &all, &(struct simulated_options){.plan = &setup->plan,
-                                          .plugin = setup->plugin,
-                                          .faults = &faults,
-                                          .seed = setup->plan.seed,
-                                          .log = log});
+        &in.all, &(struct simulated_options){.plan = &setup->plan,
+                                             .plugin = setup->plugin,
+                                             .faults = &faults,
+                                             .seed = setup->plan.seed,
+                                             .log = in.log});
+    if (status == LS_OK)
+        status = watch_simulated(&in);
     const int exit_code = status == LS_OK
-                              ? run_simulated(options, setup, folder, all)
+                              ? run_simulated(options, setup, folder, in.all)
                               : command_failed(status);
-    simulated_destroy(&all);
-    if (log != NULL && fclose(log) != 0)
+    watchdog_destroy(&in.dog);
+    simulated_destroy(&in.all);
+    if (in.log != NULL && fclose(in.log) != 0)
         (void)fprintf(stderr, "lockstep: %s was not written in full\n",
                       options->event_log);
     faults_fini(&faults);

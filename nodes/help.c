@@ -61,7 +61,9 @@ static const char on_run[] =
     "  --faults F        with --as sim: what goes wrong; lockstep help faults\n"
     "  --event-log FILE  with --as sim: every event in it, a line each\n"
     "  --nodes N         so many of the first kind of node in the file\n"
-    "  --timeout S       give up after S seconds, with exit 124\n"
+    "  --timeout S       give up after S seconds, with exit 124; with --as "
+    "sim\n"
+    "                    of its clock or of the machine's, whichever is first\n"
     "  --fresh           a new run, also when one was interrupted and would\n"
     "                    go on: each has a folder, out/JOB/1 and so on\n"
     "  --json            an event per line on stdout, the summary last\n"
@@ -70,7 +72,9 @@ static const char on_run[] =
     "the run says which and why, with its last lines, and ends the others.\n"
     "A run that ends before evaluator.solved is reached exits with 1.\n"
     "Ctrl-C ends the run and leaves nothing behind; a second one at once. So\n"
-    "does `| head`, which reads no further.\n";
+    "does `| head`, which reads no further. A node that hangs is ended, with\n"
+    "the step that it is in; so it is some time after stop.minutes:\n"
+    "docs/runtime.md.\n";
 
 static const char on_node[] =
     "lockstep node CONFIG --id N, or --role R - one node of a job, here\n"

@@ -297,6 +297,14 @@ void plan_set_run(struct plan *plan, long pid)
     while (plan->hash == 0); /* 0 would be content with any */
 }
 
+int64_t plan_stop_ms(const struct plan *plan)
+{
+    const struct plan_world *world = &plan->world;
+    return (int64_t)(plan->stop_minutes * 60000.0) +
+           3 * (int64_t)world->step_timeout_ms + world->start_timeout_ms +
+           PLAN_BACKOFF_MAX_MS;
+}
+
 bool plan_can_lose_nodes(const struct plan *plan)
 {
     for (size_t i = 0; i < plan->n_nodes; i++) {

@@ -166,6 +166,12 @@ uint32_t plan_world_max(const struct plan *plan);
 /* That its nodes serve calls under: call.h. */
 uint32_t plan_channel(const struct plan *plan);
 
+/* By when, from the beginning of a run, it must have ended by stop.minutes,
+ * which must be set: what is under way then may be an iteration, of which each
+ * of three parts (collect, learn, evaluate) may take step_timeout_s, and a wait
+ * for one that was lost. In ms. */
+int64_t plan_stop_ms(const struct plan *plan);
+
 /* Whether the run can outlive a node. */
 bool plan_can_lose_nodes(const struct plan *plan);
 

@@ -232,6 +232,7 @@ void render_report(render *self, size_t index, const struct report *report)
             self->failed = true;
         break;
     case REPORT_PROGRESS:
+    case REPORT_STUCK:
     case REPORT_N_KINDS:
         break;
     }
@@ -304,6 +305,15 @@ void render_failed(render *self, const struct render_failure *failure)
     (void)fflush(stderr);
     if (self->json != NULL)
         render_json_failed(self, failure);
+}
+
+void render_stuck(render *self, size_t index, const char *text)
+{
+    if (self->progress != NULL)
+        ls_progress_clear(self->progress);
+    (void)fprintf(stderr, "  %s\n", text);
+    if (self->json != NULL)
+        render_json_stuck(self, index, text);
 }
 
 void render_remark(render *self, const char *text)

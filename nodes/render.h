@@ -55,6 +55,9 @@ struct render_failure {
 /* Why the run fails, as soon as that is known. */
 void render_failed(render *render, const struct render_failure *failure);
 
+/* A node that was told to end does not. text: a sentence without its dot. */
+void render_stuck(render *render, size_t index, const char *text);
+
 /* One more line on it, for people. */
 void render_remark(render *render, const char *text);
 

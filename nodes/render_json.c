@@ -158,6 +158,7 @@ void render_json_report(render *self, size_t index, const struct report *report)
     case REPORT_STARTED:
     case REPORT_DONE:
     case REPORT_FAILED:
+    case REPORT_STUCK:
     case REPORT_N_KINDS:
         break;
     }
@@ -178,6 +179,15 @@ void render_json_policy(render *self, const struct render_policy *policy)
     }
     ls_write_string(out, "text");
     json_any_string(out, policy->text);
+    end(self);
+}
+
+void render_json_stuck(render *self, size_t index, const char *text)
+{
+    begin(self, "stuck", 3);
+    put_node(self, index);
+    ls_write_string(self->json, "text");
+    json_any_string(self->json, text);
     end(self);
 }
 

@@ -61,6 +61,7 @@ void render_json_report(render *render, size_t index,
                         const struct report *report);
 void render_json_run(render *render, const struct render_run *run);
 void render_json_policy(render *render, const struct render_policy *policy);
+void render_json_stuck(render *render, size_t index, const char *text);
 void render_json_failed(render *render, const struct render_failure *failure);
 void render_json_summary(render *render);
 

@@ -18,6 +18,8 @@ enum report_kind {
     REPORT_EVALUATION, /* counters; eval_value, episodes */
     REPORT_DONE,       /* counters, traffic, memory, weights */
     REPORT_FAILED,     /* the same; status, text */
+    REPORT_STUCK,      /* it does not end though it has to; text: what it is
+                        * at, as node_run_where() has it */
     REPORT_N_KINDS
 };
 

@@ -1,6 +1,7 @@
 #include "simulated.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "simulated_parts.h"
@@ -24,11 +25,19 @@ static int start(void *self, size_t index, const struct launch *launch)
 static void stop(void *self, size_t index, bool hard)
 {
     simulated *all = self;
+    if (all->current[index] == NULL)
+        return;
     if (hard)
         simulated_kill(all, index);
-    else if (all->current[index] != NULL)
+    else
         node_run_cancel(all->current[index]->run, LS_ECANCELED,
                         "told to stop, since the run ends");
+}
+
+static void where(void *self, size_t index, char *text, size_t size)
+{
+    simulated *all = self;
+    node_run_where(all->current[index]->run, text, size);
 }
 
 static void supervise_all(void *arg)
@@ -36,7 +45,7 @@ static void supervise_all(void *arg)
     simulated *all = arg;
     bool left;
     const struct launcher launcher = {
-        .start = start, .stop = stop, .self = all};
+        .start = start, .stop = stop, .where = where, .self = all};
     all->exit_code = supervise(all->watcher, &launcher, all->timeout_s, &left);
     all->closing = true;
 }
@@ -179,8 +188,31 @@ static void run_all(void *arg)
     (void)status;
     join_all(all);
     simulated_strangers_end(all);
-    for (struct life *life = all->lives; life != NULL; life = life->previous)
-        node_run_destroy(&life->run);
+    for (struct life *life = all->lives; life != NULL; life = life->previous) {
+        node_run *run = life->run;
+        ls_mutex_lock(&all->seen);
+        life->run = NULL;
+        ls_mutex_unlock(&all->seen);
+        node_run_destroy(&run);
+    }
+}
+
+void simulated_where(simulated *all, char *text, size_t size)
+{
+    const ls_host *host = ls_simulation_running(all->simulation);
+    text[0] = '\0';
+    ls_mutex_lock(&all->seen);
+    struct life *life = all->lives;
+    while (life != NULL && life->host != host)
+        life = life->previous;
+    if (host != NULL && life != NULL && life->run != NULL) {
+        char where[512];
+        const struct plan_node *node = &all->options.plan->nodes[life->index];
+        node_run_where(life->run, where, sizeof where);
+        (void)snprintf(text, size, "node %u (%s) is %s", (unsigned)node->id,
+                       plan_role_names[node->role], where);
+    }
+    ls_mutex_unlock(&all->seen);
 }
 
 /* A violation does not end the run, and what comes after would push out what
@@ -281,7 +313,12 @@ int simulated_create(simulated **out, const struct simulated_options *options)
     if (all == NULL)
         return ls_error(LS_ENOMEM, "the simulated nodes");
     all->options = *options;
-    const int status = init(all);
+    int status = ls_mutex_init(&all->seen, ls_runtime_threads());
+    if (status != LS_OK) {
+        free(all);
+        return status;
+    }
+    status = init(all);
     if (status != LS_OK) {
         simulated_destroy(&all);
         return status;
@@ -302,6 +339,7 @@ void simulated_destroy(simulated **self)
     }
     ls_cond_fini(&all->ended);
     ls_mutex_fini(&all->mutex);
+    ls_mutex_fini(&all->seen);
     checks_destroy(&all->checks);
     ls_network_destroy(&all->network);
     ls_simulation_destroy(&all->simulation);

@@ -47,6 +47,11 @@ LS_MUST_USE int simulated_supervise(simulated *simulated, supervisor *watcher,
  * each is a violation; LS_ENOMEM. */
 LS_MUST_USE int simulated_check(simulated *simulated);
 
+/* What runs now, for a run that does not come to its end: "node 1 (collector)
+ * is in step collect"; "" for nothing. text: cut to size.
+ * Thread: any; it waits for nothing. */
+void simulated_where(simulated *simulated, char *text, size_t size);
+
 struct simulated_figures {
     struct checks_figures checks;
     struct ls_network_stats network;

@@ -87,9 +87,11 @@ static int make_life(simulated *all, struct life **out, size_t index,
         free(life);
         return status;
     }
+    ls_mutex_lock(&all->seen);
     life->previous = all->lives;
     all->lives = life;
     all->current[index] = life;
+    ls_mutex_unlock(&all->seen);
     *out = life;
     return LS_OK;
 }

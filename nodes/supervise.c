@@ -18,8 +18,9 @@
 
 /* How long a failure that another would explain waits for that other. */
 #define SETTLE_MS 200
-/* From the word to the kill, and from the kill to giving up. */
-#define GRACE_MS  1000
+/* From the word to the kill, and from the kill to giving up. A node that is a
+ * process and hangs says where, and goes, before the first is over. */
+#define GRACE_MS  2000
 #define KILLED_MS 2000
 
 int supervisor_create(supervisor **out, const struct plan *plan, render *to,
@@ -32,6 +33,7 @@ int supervisor_create(supervisor **out, const struct plan *plan, render *to,
     made->render = to;
     made->runtime = runtime != NULL ? runtime : ls_runtime_threads();
     made->n = plan->n_nodes;
+    made->stop_at = LS_FOREVER;
     made->nodes = calloc(made->n, sizeof *made->nodes);
     int status = made->nodes != NULL
                      ? ls_mutex_init(&made->mutex, made->runtime)
@@ -76,6 +78,15 @@ static void note_over(supervisor *sup, struct watched *node)
     node->end.order = ++sup->order;
 }
 
+/* The time of the run begins with it, and anew with each life of the first
+ * node. */
+static void note_stop(supervisor *sup, size_t index)
+{
+    if (index == sup->plan->first && sup->plan->stop_minutes > 0.0)
+        sup->stop_at =
+            ls_now(sup->runtime) + plan_stop_ms(sup->plan) * LS_NS_PER_MS;
+}
+
 static void put_report(void *self, const struct report *report)
 {
     supervisor *sup = self;
@@ -84,6 +95,12 @@ static void put_report(void *self, const struct report *report)
         return;
     struct watched *node = &sup->nodes[index];
     ls_mutex_lock(&sup->mutex);
+    if (report->kind == REPORT_STUCK) {
+        node->stuck = true;
+        supervise_show_stuck(sup, index, report->text);
+        ls_mutex_unlock(&sup->mutex);
+        return;
+    }
     if (report->kind == REPORT_BOUND) {
         memcpy(node->endpoint, report->endpoint, sizeof node->endpoint);
         node->listens = true;
@@ -99,6 +116,7 @@ static void put_report(void *self, const struct report *report)
     if (report->kind == REPORT_STARTED) {
         node->working = true;
         restart_note_working(&node->restarts, ls_now(sup->runtime));
+        note_stop(sup, index);
     }
     if (report->kind == REPORT_DONE)
         sup->any_done = true;
@@ -261,7 +279,7 @@ static enum outcome await(supervisor *sup, bool for_endpoint, int64_t deadline)
     while (outcome == GOING) {
         if (sup->any_done && last == LS_FOREVER)
             last = ls_deadline(sup->runtime, SUPERVISE_STRAGGLE_MS);
-        const int64_t end = earlier(last, deadline);
+        const int64_t end = earlier(last, earlier(deadline, sup->stop_at));
         int status = LS_OK;
         if (!act(sup))
             status = ls_cond_wait(&sup->cond, &sup->mutex,
@@ -291,6 +309,15 @@ static void settle(supervisor *sup)
     }
 }
 
+static void show_stuck(supervisor *sup, size_t index)
+{
+    char where[LS_ERROR_TEXT_MAX];
+    const struct launcher *launcher = sup->launcher;
+    if (launcher->where != NULL)
+        launcher->where(launcher->self, index, where, sizeof where);
+    supervise_show_stuck(sup, index, launcher->where != NULL ? where : NULL);
+}
+
 /* Stopping; without the mutex --------------------------------------------- */
 
 static void tell_all(supervisor *sup, bool hard)
@@ -301,6 +328,8 @@ static void tell_all(supervisor *sup, bool hard)
         const bool there = node->launched && !node->gone;
         if (there && !node->end.over)
             node->end.told = true;
+        if (there && hard && !node->stuck)
+            show_stuck(sup, i);
         ls_mutex_unlock(&sup->mutex);
         if (there)
             sup->launcher->stop(sup->launcher->self, i, hard);
@@ -348,8 +377,7 @@ static int show(supervisor *sup, enum outcome outcome, double timeout_s,
                                   text);
     case TIME_UP:
         sup->any_failed = true;
-        return supervise_show_late(sup, timeout_s,
-                                   ls_now(sup->runtime) >= deadline);
+        return supervise_show_late(sup, timeout_s, deadline);
     case GOING:
     case REACHED:
     case ALL_DONE:
@@ -393,6 +421,7 @@ int supervise(supervisor *sup, const struct launcher *launcher,
             ? ls_now(sup->runtime) + (int64_t)(timeout_s * (double)LS_NS_PER_S)
             : LS_FOREVER;
     sup->launcher = launcher;
+    note_stop(sup, sup->plan->first);
     enum outcome outcome = start_all(sup, deadline);
     ls_mutex_lock(&sup->mutex);
     if (outcome == GOING)

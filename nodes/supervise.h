@@ -30,6 +30,9 @@ struct launcher {
     int (*start)(void *self, size_t index, const struct launch *launch);
     /* Tell a node to stop; hard: make it. Nothing when it has ended. */
     void (*stop)(void *self, size_t index, bool hard);
+    /* What a node is at that does not stop, as node_run_where() has it. NULL:
+     * that is not seen from here; the node reports it (REPORT_STUCK). */
+    void (*where)(void *self, size_t index, char *text, size_t size);
     void *self;
     const char *dir;      /* for ipc sockets; may be NULL */
     bool outside_reaches; /* nodes can be called from other processes: tell them

@@ -282,7 +282,7 @@ void supervise_start(supervisor *sup, size_t index)
     int status = find_endpoints(sup, index, &endpoints);
     node->restart_at = 0;
     node->end = (struct judge_end){.over = false};
-    node->listens = node->working = false;
+    node->listens = node->working = node->stuck = false;
     node->n_lines = 0;
     node->launched = true;
     sup->n_launched++;

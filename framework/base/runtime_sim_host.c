@@ -82,6 +82,12 @@ ls_host *ls_host_of(ls_runtime *runtime)
     return sim_host(runtime);
 }
 
+ls_host *ls_simulation_running(const ls_simulation *simulation)
+{
+    ls_host *const host = atomic_load(&simulation->running_on);
+    return host != &simulation->outside ? host : NULL;
+}
+
 const char *ls_host_name(const ls_host *host)
 {
     return host->name;

@@ -167,6 +167,25 @@ ls_context *ls_task_context(ls_task *task)
     return task->context;
 }
 
+size_t ls_task_steps_now(const ls_task *task, char *text, size_t size)
+{
+    size_t used = 0;
+    if (size == 0)
+        return 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i <= task->pool.n_workers; i++) {
+        const char *doing = atomic_load(&task->pool.lanes[i].doing);
+        if (doing == NULL)
+            continue;
+        const int n = snprintf(text + used, size - used, "%s%s",
+                               used > 0 ? ", " : "", doing);
+        used += n > 0 ? (size_t)n : 0;
+        if (used >= size)
+            return size - 1;
+    }
+    return used;
+}
+
 uint64_t ls_task_iterations(const ls_task *task)
 {
     return atomic_load(&task->iterations);

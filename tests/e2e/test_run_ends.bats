@@ -118,17 +118,48 @@ begin() {
     all_gone
 }
 
-@test "--timeout ends a node that hangs in its plugin" {
+@test "--timeout ends a node that hangs in its plugin, and names its step" {
     start run run faulty.yaml --json --set env.fault=hang --timeout 3
     nodes_of run 4
     finish run
     [ "$code" -eq 124 ]
+    said "node 3 (evaluator, pid ${nodes[3]}) did not end when told to: it is in step evaluate"
+    [[ $rest == *'"event":"stuck","node":3,'* ]]
     all_gone
     # Threads that hang are left to the end of the process, on purpose.
     TSAN_OPTIONS="$TSAN_OPTIONS:report_thread_leaks=0" \
         run "$LOCKSTEP" run faulty.yaml --set env.fault=hang --timeout 3 \
         --as threads
     [ "$status" -eq 124 ]
+    says "node 3 (evaluator) did not end when told to: it is in step evaluate"
+}
+
+# bats test_tags=simulated
+@test "--timeout ends a simulated run whose clock stands, since a step hangs" {
+    run timeout -s KILL 60 "$LOCKSTEP" run faulty.yaml --set env.fault=hang \
+        --as sim --timeout 0.5 --event-log events.log
+    [ "$status" -eq 124 ]
+    says "the run was not done after 0.5 s (--timeout); node 3 (evaluator) is in step evaluate"
+    [ -s events.log ]
+}
+
+# bats test_tags=simulated
+@test "stop.minutes ends a run that does not look at it" {
+    run "$LOCKSTEP" run "$SOURCE_DIR/configs/barrier.yaml" --as sim \
+        --set barrier.epochs=1000000 --set barrier.pace_ms=500 \
+        --set stop.minutes=0.001 --set world.step_timeout_s=0.1
+    [ "$status" -eq 124 ]
+    says "the run did not end by itself after 0.001 minutes (stop.minutes)"
+}
+
+@test "a node that does not answer is killed by the run, which says so" {
+    begin
+    kill -STOP "${nodes[2]}"
+    kill -INT "${pid_of[run]}"
+    finish run
+    [ "$code" -eq 130 ]
+    said "node 2 (collector, pid ${nodes[2]}) did not end when told to, nor say why: it is killed"
+    all_gone
 }
 
 @test "a step that fails is told with its own words and last lines" {

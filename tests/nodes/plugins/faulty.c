@@ -12,9 +12,9 @@
 
 #include "lockstep/plugin.h"
 
-enum fault { NONE, FAIL, CRASH, QUIT, HANG, NOT_FINITE };
+enum fault { NONE, FAIL, CRASH, QUIT, HANG, NOT_FINITE, STAY };
 static const char *const faults[] = {"none", "fail", "crash", "quit",
-                                     "hang", "nan",  NULL};
+                                     "hang", "nan",  "stay",  NULL};
 
 struct env {
     enum fault fault;
@@ -40,9 +40,23 @@ static int env_init(void *env, ls_config_section *config, uint64_t seed)
     return LS_OK;
 }
 
+static void hang(void)
+{
+    (void)fprintf(stderr, "faulty: about to hang\n");
+    for (;;)
+        (void)pause();
+}
+
 static void fini(void *state)
 {
     (void)state;
+}
+
+static void env_fini(void *env)
+{
+    const struct env *self = env;
+    if (self->fault == STAY && self->n_steps >= self->at)
+        hang();
 }
 
 static void env_spec(const void *env, struct ls_env_spec *out)
@@ -75,11 +89,11 @@ static int go_wrong(enum fault fault)
     case QUIT:
         _exit(3);
     case HANG:
-        for (volatile int forever = 1; forever;)
-            continue;
+        hang();
         break;
     case NONE:
     case NOT_FINITE:
+    case STAY:
         break;
     }
     return LS_OK;
@@ -163,7 +177,7 @@ LS_API const struct ls_plugin *ls_plugin(void)
 {
     static const struct ls_env_ops env = {.state_bytes = sizeof(struct env),
                                           .init = env_init,
-                                          .fini = fini,
+                                          .fini = env_fini,
                                           .spec = env_spec,
                                           .reset = env_reset,
                                           .step = env_step};

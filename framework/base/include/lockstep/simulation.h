@@ -84,6 +84,11 @@ LS_API ls_runtime *ls_host_runtime(ls_host *host);
 LS_API ls_host *ls_host_of(ls_runtime *runtime);
 LS_API const char *ls_host_name(const ls_host *host);
 
+/* The host of the thread that runs now; NULL: it has none, or none runs. A
+ * thread that does not return to the simulation stops all of it, which only
+ * another thread of the system can see. Borrow. Thread: any. */
+LS_API ls_host *ls_simulation_running(const ls_simulation *simulation);
+
 /* Stop all its threads, as SIGSTOP does, the calling one included; what they
  * hold they keep, and their deadlines go on: those that have passed end their
  * waits when they are resumed. Twice: once. A dead host: nothing. */

@@ -212,6 +212,12 @@ LS_API bool ls_task_match_labels(const ls_task *task, const char *globs);
 /* Iterations completed by all runs so far. */
 LS_API uint64_t ls_task_iterations(const ls_task *task);
 
+/* Which steps a half, or the finish, of runs right now: "collect"; in async
+ * mode maybe "collect, learn"; "" for none. For whoever has to say why a run
+ * does not end. text: cut to size. Returns its length. Thread: any; it waits
+ * for nothing. */
+LS_API size_t ls_task_steps_now(const ls_task *task, char *text, size_t size);
+
 /* The round that this node is in: what all nodes that began together call it.
  * It grows; 0 before the first, and without a barrier. A round begins with a
  * run, and when a node joins one that goes on, so what another node sent in an
