@@ -235,6 +235,20 @@ static void test_stopping_waits_for_what_is_not_acknowledged(void **state)
     severed_end(world);
 }
 
+static void test_who_stops_says_first_what_it_has_handled(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    for (int i = 0; i < 10; i++)
+        assert_ok(emit(a, NULL, 0));
+    assert_reaches(&b->heard, 10);
+    ls_node_stop(b->node, LS_OK);
+    assert_reaches(&a->left, 1);
+    assert_int_equal(severed_stats(a).unacknowledged, 0);
+    severed_end(world);
+}
+
 /* ---- channels ---------------------------------------------------------- */
 
 struct inbox {
@@ -329,6 +343,7 @@ int main(void)
         cmocka_unit_test(test_a_full_window_names_the_slow_member),
         cmocka_unit_test(test_a_loss_is_counted_and_told),
         cmocka_unit_test(test_stopping_waits_for_what_is_not_acknowledged),
+        cmocka_unit_test(test_who_stops_says_first_what_it_has_handled),
         cmocka_unit_test(test_a_channel_may_send_reliably_too),
         cmocka_unit_test(test_a_channel_does_not_wait_for_one_that_is_away),
     };
