@@ -106,6 +106,16 @@ test_the_missing_are_named_with_the_last_epoch_they_entered(void **state)
     enter(&post, LEADER, 0); /* epoch 2 */
     assert_int_equal(rounds_of(&post, LEADER, THIRD), 2);
     destroy_post(&post);
+
+    /* One that has only heard of the others by a leader that is gone. */
+    const struct ls_epoch_rules elastic = {.least = 2, .most = 3};
+    create_post_by(&post, 3, &elastic);
+    run_epoch(&post);
+    lost(&post, SECOND, LEADER);
+    lost(&post, THIRD, LEADER);
+    enter(&post, SECOND, 0);
+    assert_int_equal(rounds_of(&post, SECOND, THIRD), 1);
+    destroy_post(&post);
 }
 
 static void test_who_entered_twice_counts_once(void **state)

@@ -190,6 +190,7 @@ class Mutant:
     def __init__(self, path, site, source):
         self.path, self.site, self.source = path, site, source
         self.line = source.count("\n", 0, site.start) + 1
+        self.column = site.start - source.rfind("\n", 0, site.start)
         self.was = " ".join(source[site.start:site.end].split())
         self.now = " ".join(site.text.split())
 
@@ -239,14 +240,14 @@ def judge(mutant, tests):
 def show(mutant, killer, what, as_json):
     if as_json:
         print(json.dumps({"file": mutant.path, "line": mutant.line,
-                          "kind": mutant.site.kind, "was": mutant.was,
-                          "is": mutant.now, "killed_by": killer,
-                          "what": what}), flush=True)
+                          "column": mutant.column, "kind": mutant.site.kind,
+                          "was": mutant.was, "is": mutant.now,
+                          "killed_by": killer, "what": what}), flush=True)
     else:
         verdict = "SURVIVED" if killer is None else "killed by " + killer
-        print("%s:%d: %s: %s -> %s: %s (%s)" %
-              (mutant.path, mutant.line, mutant.site.kind, mutant.was,
-               mutant.now, verdict, what), flush=True)
+        print("%s:%d:%d: %s: %s -> %s: %s (%s)" %
+              (mutant.path, mutant.line, mutant.column, mutant.site.kind,
+               mutant.was, mutant.now, verdict, what), flush=True)
 
 
 # ---- all of them ---------------------------------------------------------------
