@@ -212,28 +212,31 @@ class Mutant:
         return build(object_of(self.path)) and made.read_bytes() != before
 
 
-def passes_without(mutant, test):
+def run_without(mutant, test):
+    """Once for each test: how long it takes is known then, too."""
     mutant.take_out()
-    passes = build(*test.targets()) and test.run() is None
+    if not build(*test.targets()):
+        fail("%s does not build" % test.name)
+    verdict = test.run()
     mutant.put_in()
-    return passes
+    if verdict is not None:
+        test.broken = True
+        print("mutate: %s is left out: without any mutant, too, %s" %
+              (test.name, verdict), file=sys.stderr)
 
 
 def judge(mutant, tests):
     """(name of the test that noticed or None, what it did)."""
     for test in tests:
+        if test.took == 0 and not test.broken:
+            run_without(mutant, test)
         if test.broken:
             continue
         if not build(*test.targets()):
             return "link", "it does not link"
         verdict = test.run()
-        if verdict is None:
-            continue
-        test.broken = test.took == 0 and not passes_without(mutant, test)
-        if not test.broken:
+        if verdict is not None:
             return test.name, verdict
-        print("mutate: %s fails without any mutant, too: it is left out" %
-              test.name, file=sys.stderr)
     return None, "%d tests pass" % sum(not t.broken for t in tests)
 
 

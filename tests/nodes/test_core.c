@@ -399,6 +399,34 @@ static struct hand *evaluating(void)
     return hand;
 }
 
+/* The version that the open call for data tells a collector. */
+static int64_t asked_version(struct hand *hand)
+{
+    const struct hand_call *call =
+        hand_expect(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    struct collector_ask ask;
+    assert_int_equal(collector_ask_read(&ask, call->data, call->size), LS_OK);
+    return ask.policy_version;
+}
+
+static void
+test_a_collector_is_told_what_is_committed_an_evaluation_not(void **state)
+{
+    (void)state;
+    struct hand *hand = evaluating();
+    hand_started(hand, COLLECTOR);
+    assert_int_equal(asked_version(hand), -1); /* its policy does not change */
+    hand_close(hand);
+
+    hand = hand_running(&options);
+    assert_int_equal(asked_version(hand), 0);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    hand_learned(hand, LEARNER, 1, 1);
+    hand_sample(hand, COLLECTOR, "collect_2", "d2");
+    assert_int_equal(asked_version(hand), 1);
+    hand_close(hand);
+}
+
 static void evaluate(struct hand *hand, double value)
 {
     hand_started(hand, COLLECTOR);
@@ -503,6 +531,9 @@ int main(void)
         cmocka_unit_test_setup(test_a_batch_that_fails_is_given_back, set_up),
         cmocka_unit_test_setup(test_the_next_attempt_is_told_what_was_committed,
                                set_up),
+        cmocka_unit_test_setup(
+            test_a_collector_is_told_what_is_committed_an_evaluation_not,
+            set_up),
         cmocka_unit_test_setup(
             test_an_evaluation_goes_first_and_has_its_own_policy, set_up),
         cmocka_unit_test_setup(test_the_value_ends_the_job, set_up),
