@@ -199,6 +199,10 @@ static void test_a_loss_is_counted_and_told(void **state)
     assert_reaches(&a->away_n, 1);
     for (int i = 0; i < 3; i++)
         assert_ok(emit(a, NULL, 0));
+    /* Whoever comes next gets that one: it is not lost. */
+    assert_ok(ls_emit_with(
+        a->node,
+        &(struct ls_emission){.event = "x", .policy = LS_POLICY_LATEST}));
     severed_reset(&b->link, LINK_REFUSES); /* as if its process were gone */
     assert_reaches(&a->lost, 1);
     assert_fails(ls_node_take_error(a->node), LS_ELOST);
