@@ -1,4 +1,6 @@
 #include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +8,7 @@
 
 #include "lockstep/log.h"
 #include "lockstep/middleware.h"
+#include "lockstep/signal.h"
 
 #include "barrier_sabotage.h"
 #include "command.h"
@@ -38,6 +41,7 @@ struct shown {
     const char *faults;
     ls_progress *progress; /* own; NULL: not wanted */
     int64_t began_at, shown_at;
+    atomic_int signal; /* that asked for the end; 0: none */
 };
 
 /* Of those that fit the job. */
@@ -80,9 +84,8 @@ static int prepare(struct plan *plan, const struct options *options)
                                      : &plan->barrier.sabotage);
 }
 
-static void show_progress(void *self, uint64_t n_done)
+static void show(struct shown *shown, uint64_t n_done)
 {
-    struct shown *shown = self;
     char line[160];
     const int64_t now = ls_now(ls_runtime_threads());
     if (shown->progress == NULL || now - shown->shown_at < SHOW_NS)
@@ -95,6 +98,38 @@ static void show_progress(void *self, uint64_t n_done)
                    render_count((int64_t)shown->options->n_seeds).text,
                    (double)n_done * 1e9 / (double)(now - shown->began_at));
     ls_progress_show(shown->progress, line);
+}
+
+static bool note_progress(void *self, uint64_t n_done)
+{
+    struct shown *shown = self;
+    show(shown, n_done);
+    return atomic_load(&shown->signal) == 0;
+}
+
+static void on_signal(void *self, int signal)
+{
+    struct shown *shown = self;
+    atomic_store(&shown->signal, signal);
+}
+
+/* The same command for some of the seeds. */
+static void put_arguments(void *self, struct arguments *out, uint64_t first,
+                          uint64_t n, uint64_t every)
+{
+    const struct options *options = ((struct shown *)self)->options;
+    arguments_add(out, "lockstep");
+    arguments_add(out, "sim");
+    for (size_t i = 0; i < options->n_sets; i++)
+        arguments_add_set(out, options->sets[i].path, options->sets[i].value);
+    arguments_add_pair(out, "--out", options->out);
+    arguments_add_pair(out, "--faults", options->faults);
+    arguments_add_pair(out, "--sabotage", options->sabotage);
+    arguments_add_number(out, "--first", first);
+    arguments_add_number(out, "--seeds", n);
+    arguments_add_number(out, "--every", every);
+    arguments_add(out, "--");
+    arguments_add(out, options->config);
 }
 
 /* The command that runs this seed again. */
@@ -113,41 +148,77 @@ static void print_again(const struct shown *shown, uint64_t seed)
     (void)fprintf(stderr, " --event-log seed-%" PRIu64 ".log\n", seed);
 }
 
-static int sweep(struct shown *shown, const struct setup *setup,
-                 const struct faults *faults, FILE *log)
+/* What a sweep came to. Returns the exit code. */
+static int tell(struct shown *shown, const struct sweep_result *result)
 {
-    const struct options *options = shown->options;
-    struct sweep_result result;
-    int status =
-        sweep_run(&result, &(struct sweep_options){.plan = &setup->plan,
-                                                   .plugin = setup->plugin,
-                                                   .faults = faults,
-                                                   .first = options->first_seed,
-                                                   .n = options->n_seeds,
-                                                   .log = log,
-                                                   .last_events = stderr,
-                                                   .progress = show_progress,
-                                                   .self = shown});
-    if (status != LS_OK)
-        return command_failed(status);
+    const struct sweep_shown figures = {.plan = shown->plan,
+                                        .result = result,
+                                        .faults = shown->faults,
+                                        .first = shown->options->first_seed};
+    int status = LS_OK;
     if (shown->progress != NULL)
         ls_progress_end(shown->progress);
-    const struct sweep_shown figures = {.plan = shown->plan,
-                                        .result = &result,
-                                        .faults = shown->faults,
-                                        .first = options->first_seed};
-    if (options->json)
+    if (shown->options->json)
         status = sweep_print_json(&figures);
     else
         sweep_print(&figures);
     if (status != LS_OK)
         return command_failed(status);
-    if (!result.violated)
-        return 0;
-    (void)fprintf(stderr, "lockstep: seed %" PRIu64 ": %s\n", result.seed,
-                  result.text);
-    print_again(shown, result.seed);
-    return 1;
+    if (result->violated) {
+        (void)fprintf(stderr, "lockstep: seed %" PRIu64 ": %s\n", result->seed,
+                      result->text);
+        print_again(shown, result->seed);
+        return 1;
+    }
+    const int own = atomic_load(&shown->signal);
+    const int signal = own != 0 ? own : result->signal;
+    return signal != 0 ? 128 + signal : 0;
+}
+
+static int sweep(struct shown *shown, const struct setup *setup,
+                 const struct faults *faults, FILE *log)
+{
+    const struct options *options = shown->options;
+    struct sweep_result result;
+    uint64_t jobs = log != NULL ? 1 : options->jobs;
+    if (jobs == 0)
+        jobs = (uint64_t)ls_core_count(ls_runtime_threads());
+    const struct sweep_options what = {.plan = &setup->plan,
+                                       .plugin = setup->plugin,
+                                       .faults = faults,
+                                       .first = options->first_seed,
+                                       .n = options->n_seeds,
+                                       .every = options->every,
+                                       .log = log,
+                                       .last_events = stderr,
+                                       .progress = note_progress,
+                                       .self = shown,
+                                       .jobs = jobs,
+                                       .arguments = put_arguments};
+    if (options->every > 0) {
+        const int status = sweep_serve(&what);
+        const int signal = atomic_load(&shown->signal);
+        return status != LS_OK ? command_failed(status)
+               : signal != 0   ? 128 + signal
+                               : 0;
+    }
+    const int status = sweep_run(&result, &what);
+    return status == LS_OK ? tell(shown, &result) : command_failed(status);
+}
+
+/* Signals end it after the seed that it is at, and what was swept is shown. */
+static int sweep_watched(struct shown *shown, const struct setup *setup,
+                         const struct faults *faults, FILE *log)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    ls_signals *signals = NULL;
+    const int status = ls_signal_watch(
+        &signals, ends, sizeof ends / sizeof ends[0], on_signal, shown);
+    if (status != LS_OK)
+        return command_failed(status);
+    const int exit_code = sweep(shown, setup, faults, log);
+    ls_signal_unwatch(&signals);
+    return exit_code;
 }
 
 static int run_sweep(const struct options *options, struct setup *setup,
@@ -160,14 +231,15 @@ static int run_sweep(const struct options *options, struct setup *setup,
                               options->faults != NULL ? options->faults : "all",
                           .began_at = ls_now(ls_runtime_threads())};
     int status = prepare(&setup->plan, options);
-    if (status == LS_OK && !options->json)
+    if (status == LS_OK && !options->json && options->every == 0)
         status = ls_progress_create(&shown.progress, ls_runtime_threads(),
                                     STDERR_FILENO, -1);
     if (status != LS_OK)
         return command_failed(status);
     status = command_event_log(&log, options->event_log);
-    const int exit_code = status == LS_OK ? sweep(&shown, setup, faults, log)
-                                          : ls_status_exit_code(status);
+    const int exit_code = status == LS_OK
+                              ? sweep_watched(&shown, setup, faults, log)
+                              : ls_status_exit_code(status);
     if (log != NULL && fclose(log) != 0)
         (void)fprintf(stderr, "lockstep: %s was not written in full\n",
                       options->event_log);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lockstep/config.h"
+#include "lockstep/runtime.h"
 
 enum option_kind {
     OPTION_SEED,
@@ -22,6 +23,8 @@ enum option_kind {
     OPTION_SEEDS,
     OPTION_FIRST,
     OPTION_SABOTAGE,
+    OPTION_JOBS,
+    OPTION_EVERY,
     OPTION_BENCH, /* read by options_bench() */
     OPTION_ENROLMENT,
     OPTION_ID,
@@ -69,6 +72,8 @@ static const struct option_spec {
     {"--seeds", OPTION_SEEDS, "a number of seeds", ON(COMMAND_SIM)},
     {"--first", OPTION_FIRST, "a seed", ON(COMMAND_SIM)},
     {"--sabotage", OPTION_SABOTAGE, "what to break", ON(COMMAND_SIM)},
+    {"--jobs", OPTION_JOBS, "a number of processes", ON(COMMAND_SIM)},
+    {"--every", OPTION_EVERY, "a number of seeds", ON(COMMAND_SIM)},
     {"--devices", OPTION_BENCH, "names of devices", ON_BENCH},
     {"--seconds", OPTION_BENCH, "seconds", ON_BENCH},
     {"--queue", OPTION_BENCH, "a number of batches", ON_BENCH},
@@ -289,6 +294,10 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         return parse_whole(spec->name, text, INT64_MAX, &out->n_seeds);
     case OPTION_FIRST:
         return parse_whole(spec->name, text, INT64_MAX, &out->first_seed);
+    case OPTION_JOBS:
+        return options_whole(spec->name, text, 1, LS_CORES_MAX, &out->jobs);
+    case OPTION_EVERY:
+        return options_whole(spec->name, text, 1, LS_CORES_MAX, &out->every);
     case OPTION_ATTACH:
         if (out->n_attach == OPTIONS_REPEATS_MAX)
             return ls_error(LS_EINVAL, "--attach: at most %d of them",
@@ -459,6 +468,10 @@ static int check_complete(const struct options *options)
         return ls_error(LS_EINVAL, "which %s? As in: lockstep call %s 1 ping",
                         options->node == NULL ? "node" : "call",
                         options->config);
+    if (options->jobs > 1 && options->event_log != NULL)
+        return ls_error(LS_EINVAL,
+                        "--event-log is of one process: leave out --jobs %llu",
+                        (unsigned long long)options->jobs);
     if (options->command == COMMAND_RUN && options->as != AS_SIM &&
         (options->faults != NULL || options->event_log != NULL))
         return ls_error(LS_EINVAL, "%s is for a simulation: add --as sim",
