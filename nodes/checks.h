@@ -7,8 +7,9 @@
  *            same node, if they know each other and one member came or went;
  *            whom a deadline names, and who counts whom, are each one's own
  *   bound    no wait lasts longer than its deadline
- *   events   a reliable event is got once and in order, and missed only by one
- *            that its sender declared lost, or that declared the sender lost
+ *   events   a reliable event is got once and in order by each whom its sender
+ *            holds for a member when it emits it, or the sender counts it as
+ *            unacknowledged
  *   queues   what is under way in the network stays below a bound
  *   end      after the run nothing is under way, and every connection closed
  *

@@ -38,7 +38,9 @@ static int begin(struct check_life *life)
                                           .ended = checks_on_ended,
                                           .member = checks_on_member,
                                           .emitting = checks_on_emitting,
+                                          .not_emitted = checks_on_not_emitted,
                                           .heard = checks_on_heard,
+                                          .quitting = checks_on_quitting,
                                           .self = member};
     life->watch.member = &member->watch;
     life->state = member;
@@ -51,8 +53,10 @@ static void forget(struct check_life *life)
     if (member == NULL)
         return;
     free(member->emitted_at);
+    free(member->losses);
     for (struct heard *at = member->heard; at != NULL;) {
         struct heard *previous = at->previous;
+        free(at->numbers);
         free(at);
         at = previous;
     }
@@ -96,6 +100,7 @@ static void look(checks *self)
 
 static void finish(checks *self)
 {
+    checks_finish_events(self);
     checks_judge(self, LS_FOREVER);
 }
 

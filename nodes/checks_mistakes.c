@@ -39,8 +39,15 @@ static size_t count_changes(const checks *self, int64_t from, int64_t to)
     return n;
 }
 
+static bool is_gone(const struct ready *ready)
+{
+    return ready != NULL && ready->gone_at != LS_FOREVER;
+}
+
 static bool is_excused(const checks *self, const struct verdict *verdict)
 {
+    if (verdict->pair[0] != NULL)
+        return is_gone(verdict->pair[0]) || is_gone(verdict->pair[1]);
     return was_mistaken(self, verdict->from, verdict->to) ||
            (verdict->alike &&
             count_changes(self, verdict->from - CHECKS_NOTICE_NS,
@@ -55,24 +62,23 @@ void checks_judge(checks *self, int64_t before)
         const struct verdict *verdict = &state->verdicts[i];
         if (verdict->to >= before)
             state->verdicts[kept++] = *verdict;
-        else if (is_excused(self, verdict))
-            self->figures.excused++;
+        else if (is_excused(self, verdict)) /* of a pair: accounted for */
+            self->figures.excused += verdict->pair[0] == NULL ? 1 : 0;
         else
             ls_simulation_violation(self->simulation, "%s", verdict->text);
     }
     state->n_verdicts = kept;
 }
 
-static void accuse(checks *self, bool alike, int64_t from, const char *format,
+static void accuse(checks *self, const struct verdict *what, const char *format,
                    va_list arguments)
 {
     struct member_checks *state = self->state;
     if (state->n_verdicts == CHECKS_VERDICTS_MAX)
         return; /* one is enough */
     struct verdict *verdict = &state->verdicts[state->n_verdicts++];
-    verdict->from = from;
+    *verdict = *what;
     verdict->to = checks_now(self);
-    verdict->alike = alike;
     (void)vsnprintf(verdict->text, sizeof verdict->text, format, arguments);
 }
 
@@ -80,7 +86,7 @@ void checks_accuse(checks *self, int64_t from, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    accuse(self, false, from, format, arguments);
+    accuse(self, &(struct verdict){.from = from}, format, arguments);
     va_end(arguments);
 }
 
@@ -89,7 +95,17 @@ void checks_accuse_difference(checks *self, int64_t from, const char *format,
 {
     va_list arguments;
     va_start(arguments, format);
-    accuse(self, true, from, format, arguments);
+    accuse(self, &(struct verdict){.from = from, .alike = true}, format,
+           arguments);
+    va_end(arguments);
+}
+
+void checks_accuse_pair(checks *self, const struct ready *there,
+                        const struct ready *back, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    accuse(self, &(struct verdict){.pair = {there, back}}, format, arguments);
     va_end(arguments);
 }
 
@@ -146,8 +162,20 @@ static void note_ready(struct member_life *self, const struct ls_member *member)
     made->id = member->id;
     made->incarnation = member->incarnation;
     made->at = checks_now(all);
+    made->gone_at = LS_FOREVER;
     made->previous = self->ready;
     self->ready = made;
+}
+
+static void note_gone(struct member_life *self, const struct ls_member *member)
+{
+    for (struct ready *ready = self->ready; ready != NULL;
+         ready = ready->previous) {
+        if (ready->id == member->id &&
+            ready->incarnation == member->incarnation &&
+            ready->gone_at == LS_FOREVER)
+            ready->gone_at = checks_now(self->life->all);
+    }
 }
 
 void checks_on_member(void *arg, const struct ls_member *member)
@@ -161,6 +189,8 @@ void checks_on_member(void *arg, const struct ls_member *member)
     if (member->state == LS_MEMBER_LOST &&
         !has_ended(all, member->id, member->incarnation))
         note_mistake(self->life, member->id);
+    if (member->state == LS_MEMBER_LOST || member->state == LS_MEMBER_LEFT)
+        note_gone(self, member);
     if (member->state != LS_MEMBER_READY)
         return;
     note_ready(self, member);

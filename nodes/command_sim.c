@@ -11,6 +11,7 @@
 #include "lockstep/signal.h"
 
 #include "barrier_sabotage.h"
+#include "bus_sabotage.h"
 #include "command.h"
 #include "render_parts.h"
 #include "service_sabotage.h"
@@ -18,20 +19,29 @@
 
 #define SHOW_NS (100 * LS_NS_PER_MS)
 
+/* Whose part is missing; a part of all nodes fits every job. */
+enum broken { BARRIER, SERVICE, BUS };
+
 static const struct sabotage {
     const char *name;
-    int what; /* enum service_sabotage, or enum ls_sabotage */
-    bool of_services;
+    int what; /* enum ls_sabotage, service_sabotage or ls_bus_sabotage */
+    enum broken part;
 } sabotages[] = {
-    {"no-retransmit", LS_SABOTAGE_NO_REPEAT, false},
-    {"ack-without-epoch", LS_SABOTAGE_NO_EPOCH, false},
-    {"count-instead-of-set", LS_SABOTAGE_COUNT, false},
-    {"one-phase", LS_SABOTAGE_ONE_PHASE, false},
-    {"eager", LS_SABOTAGE_EAGER, false},
-    {"same-attempt", SERVICE_SABOTAGE_SAME_ATTEMPT, true},
-    {"stale-samples", SERVICE_SABOTAGE_STALE_SAMPLES, true},
-    {"from-scratch", SERVICE_SABOTAGE_FROM_SCRATCH, true},
-    {"no-fencing", SERVICE_SABOTAGE_NO_FENCING, true},
+    {"no-retransmit", LS_SABOTAGE_NO_REPEAT, BARRIER},
+    {"ack-without-epoch", LS_SABOTAGE_NO_EPOCH, BARRIER},
+    {"count-instead-of-set", LS_SABOTAGE_COUNT, BARRIER},
+    {"one-phase", LS_SABOTAGE_ONE_PHASE, BARRIER},
+    {"eager", LS_SABOTAGE_EAGER, BARRIER},
+    {"same-attempt", SERVICE_SABOTAGE_SAME_ATTEMPT, SERVICE},
+    {"stale-samples", SERVICE_SABOTAGE_STALE_SAMPLES, SERVICE},
+    {"from-scratch", SERVICE_SABOTAGE_FROM_SCRATCH, SERVICE},
+    {"no-fencing", SERVICE_SABOTAGE_NO_FENCING, SERVICE},
+    {"first-event", LS_BUS_SABOTAGE_FIRST_EVENT, BUS},
+    {"later-events", LS_BUS_SABOTAGE_LATER_EVENTS, BUS},
+    {"no-oldest", LS_BUS_SABOTAGE_NO_OLDEST, BUS},
+    {"untold-loss", LS_BUS_SABOTAGE_UNTOLD, BUS},
+    {"finish-once", LS_BUS_SABOTAGE_FINISH, BUS},
+    {"events-once", LS_BUS_SABOTAGE_EVENTS, BUS},
 };
 #define N_SABOTAGES (sizeof sabotages / sizeof sabotages[0])
 
@@ -45,22 +55,20 @@ struct shown {
 };
 
 /* Of those that fit the job. */
-static int find_sabotage(const char *name, bool of_services, int *out)
+static int find_sabotage(const char *name, enum broken part,
+                         const struct sabotage **out)
 {
     const char *names[N_SABOTAGES];
     size_t n = 0;
-    *out = 0;
-    for (size_t i = 0; i < N_SABOTAGES && name != NULL; i++) {
-        if (sabotages[i].of_services != of_services)
+    for (size_t i = 0; i < N_SABOTAGES; i++) {
+        if (sabotages[i].part != part && sabotages[i].part != BUS)
             continue;
         names[n++] = sabotages[i].name;
         if (strcmp(name, sabotages[i].name) == 0) {
-            *out = sabotages[i].what;
+            *out = &sabotages[i];
             return LS_OK;
         }
     }
-    if (name == NULL)
-        return LS_OK;
     const char *nearest = ls_nearest(name, names, n);
     return ls_error(LS_EINVAL, "--sabotage %s: %s%s%s", name,
                     nearest != NULL ? "did you mean \"" : "",
@@ -73,15 +81,23 @@ static int find_sabotage(const char *name, bool of_services, int *out)
 /* What nodes do in a sweep. */
 static int prepare(struct plan *plan, const struct options *options)
 {
+    const struct sabotage *sabotage = NULL;
     plan->barrier.epochs = plan->sim.epochs;
     plan->barrier.pace_ms = plan->sim.pace_ms;
     plan->barrier.events = plan->sim.events;
     plan->barrier.failures = INT64_MAX;
     plan->service.pace_ms = plan->sim.pace_ms;
-    const bool of_services = plan_is_service(plan);
-    return find_sabotage(options->sabotage, of_services,
-                         of_services ? &plan->service.sabotage
-                                     : &plan->barrier.sabotage);
+    if (options->sabotage == NULL)
+        return LS_OK;
+    const int status =
+        find_sabotage(options->sabotage,
+                      plan_is_service(plan) ? SERVICE : BARRIER, &sabotage);
+    if (status != LS_OK)
+        return status;
+    *(sabotage->part == BUS       ? &plan->barrier.bus_sabotage
+      : sabotage->part == SERVICE ? &plan->service.sabotage
+                                  : &plan->barrier.sabotage) = sabotage->what;
+    return LS_OK;
 }
 
 static void show(struct shown *shown, uint64_t n_done)

@@ -148,6 +148,13 @@ unharmed() {
     found count-instead-of-set
 }
 
+@test "events that are not there for all, or not counted, are found out" {
+    local what
+    for what in first-event later-events no-oldest untold-loss events-once; do
+        found "$what"
+    done
+}
+
 @test "a node that is killed in a simulated run is named" {
     printf 'script: [{at: 0.01, kill: 2}]\n' >kill.yaml
     run --separate-stderr "$LOCKSTEP" run "$barrier" --as sim \
