@@ -37,7 +37,7 @@ struct member_life {
     uint64_t incarnation; /* 0: not known yet */
 
     bool waiting;
-    int64_t entered_at, renewed_at; /* 0: never */
+    int64_t entered_at, left_at, renewed_at; /* 0: never */
     uint64_t next;     /* one past the last epoch that it left; 0: none */
     bool failed_since; /* a wait of it failed since it left that one */
     bool owes;         /* the epoch that it is in must be this one: */
@@ -56,8 +56,9 @@ struct member_life {
 /* Somebody holds a living node for lost. */
 struct mistake {
     const struct check_life *by;
+    const struct check_life *of; /* NULL: not known */
     uint32_t id;
-    int64_t from, to; /* LS_FOREVER: still */
+    int64_t from, to; /* LS_FOREVER: not taken back yet */
     struct mistake *previous;
 };
 

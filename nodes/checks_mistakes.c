@@ -5,12 +5,28 @@
 
 #include "checks_members.h"
 
+/* When a life ended, so far as others heed it: LS_FOREVER: it goes on. */
+static int64_t end_of(const struct check_life *life)
+{
+    return life->dead ? life->died_at : life->over ? life->over_at : LS_FOREVER;
+}
+
+/* It holds until it is taken back, by whatever life of that node, as the one
+ * that made it may have ended of it; or whom it is of is no more. */
+static int64_t holds_until(const struct mistake *mistake)
+{
+    int64_t until = mistake->of != NULL ? end_of(mistake->of) : LS_FOREVER;
+    if (until != LS_FOREVER)
+        until += CHECKS_NOTICE_NS;
+    return mistake->to < until ? mistake->to : until;
+}
+
 static bool was_mistaken(const checks *self, int64_t from, int64_t to)
 {
     const struct member_checks *state = self->state;
     for (const struct mistake *at = state->mistakes; at != NULL;
          at = at->previous) {
-        if (at->from <= to && at->to >= from)
+        if (at->from <= to && holds_until(at) >= from)
             return true;
     }
     return false;
@@ -125,7 +141,21 @@ static bool has_ended(const checks *self, uint32_t id, uint64_t incarnation)
     return unknown;
 }
 
-static void note_mistake(struct check_life *life, uint32_t id)
+/* The life that has this incarnation; NULL: it has not told which it has. */
+static const struct check_life *find_life(const checks *self, uint32_t id,
+                                          uint64_t incarnation)
+{
+    for (const struct check_life *life = self->lives; life != NULL;
+         life = life->previous) {
+        const struct member_life *member = life->state;
+        if (checks_id(life) == id && member->incarnation == incarnation)
+            return life;
+    }
+    return NULL;
+}
+
+static void note_mistake(struct check_life *life, uint32_t id,
+                         uint64_t incarnation)
 {
     checks *all = life->all;
     struct member_checks *state = all->state;
@@ -133,6 +163,7 @@ static void note_mistake(struct check_life *life, uint32_t id)
     if (made == NULL)
         return;
     made->by = life;
+    made->of = find_life(all, id, incarnation);
     made->id = id;
     made->from = checks_now(all) - CHECKS_NOTICE_NS;
     made->to = LS_FOREVER;
@@ -188,14 +219,15 @@ void checks_on_member(void *arg, const struct ls_member *member)
         return; /* a stranger may be held for what one likes */
     if (member->state == LS_MEMBER_LOST &&
         !has_ended(all, member->id, member->incarnation))
-        note_mistake(self->life, member->id);
+        note_mistake(self->life, member->id, member->incarnation);
     if (member->state == LS_MEMBER_LOST || member->state == LS_MEMBER_LEFT)
         note_gone(self, member);
     if (member->state != LS_MEMBER_READY)
         return;
     note_ready(self, member);
     for (struct mistake *at = state->mistakes; at != NULL; at = at->previous) {
-        if (at->by == life && at->id == member->id && at->to == LS_FOREVER)
+        if (at->by->index == life->index && at->id == member->id &&
+            at->to == LS_FOREVER)
             at->to = checks_now(all) + CHECKS_NOTICE_NS;
     }
 }

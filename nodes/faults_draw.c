@@ -136,13 +136,17 @@ bool faults_is_undone(const struct fault *list, size_t n, size_t i)
     case FAULT_KILL:
         wanted = FAULT_RESTART;
         break;
+    case FAULT_SHAPE:
+        wanted = FAULT_SHAPE;
+        break;
     default:
         return true;
     }
+    const bool is_link = fault->kind < FAULT_PAUSE;
     for (size_t k = i + 1; k < n; k++) {
         const struct fault *later = &list[k];
         if (later->kind == wanted && covers(later->from, fault->from) &&
-            (wanted != FAULT_HEAL ||
+            (!is_link ||
              (covers(later->to, fault->to) && (later->both || !fault->both))))
             return true;
     }

@@ -92,19 +92,21 @@ static int64_t settle_ns(const struct plan *plan)
 static bool are_lasting(const simulated *all)
 {
     for (size_t i = 0; i < all->n_faults; i++) {
-        if (!faults_is_undone(all->faults, all->n_faults, i))
+        if (all->faults[i].kind != FAULT_SHAPE &&
+            !faults_is_undone(all->faults, all->n_faults, i))
             return true;
     }
     return false;
 }
 
 /* Wait for all to end; true when they did. */
-static bool await_all(simulated *all, int64_t deadline)
+static bool await_all(simulated *all, int64_t quiet_at, int64_t deadline)
 {
     ls_mutex_lock(&all->mutex);
     int status = LS_OK;
     while (all->n_running > 0 && status == LS_OK) {
-        const int64_t straggle = all->done_at + STRAGGLE_NS;
+        const int64_t straggle =
+            (all->done_at > quiet_at ? all->done_at : quiet_at) + STRAGGLE_NS;
         status = ls_cond_wait(
             &all->ended, &all->mutex,
             all->n_done > 0 && straggle < deadline ? straggle : deadline);
@@ -137,13 +139,15 @@ static void drive(void *arg)
         if (all->current[i] != NULL)
             ls_host_resume(all->current[i]->host);
     }
-    const bool ended = await_all(all, quiet_at + settle_ns(plan));
+    const bool ended = await_all(all, quiet_at, quiet_at + settle_ns(plan));
     all->closing = true;
     if (all->n_done == 0 && !are_lasting(all) && simulated_is_checked(plan))
         ls_simulation_violation(all->simulation,
                                 "bound: nobody got through within %lld s after "
                                 "the last fault",
                                 (long long)(settle_ns(plan) / LS_NS_PER_S));
+    if (!ended && all->n_done > 0)
+        checks_straggled(all->checks);
     if (!ended)
         end_all(all);
 }

@@ -163,6 +163,17 @@ unharmed() {
     [[ $stderr == *"node 2 (member) was killed by signal 9 (SIGKILL)"* ]]
 }
 
+@test "a cut lasts over the life of a node" {
+    printf 'script:\n  - {at: 0.5, cut: 1 - 0, for_ms: 5000}\n' >cut.yaml
+    printf '  - {at: 1, kill: 1, for_ms: 200}\n' >>cut.yaml
+    "$LOCKSTEP" sim "$barrier" --nodes 2 --seed 1 --faults cut.yaml \
+        --event-log a.log
+    grep -q 'fault: 1.200 s: restart 1' a.log
+    # something is sent, and comes when the cut is over
+    awk '$1 > 1.3 && / comes / { print $1; exit }' a.log >first
+    awk '{ exit !($1 >= 5.5) }' first
+}
+
 @test "faults that are wrong are shown with line and caret" {
     printf 'network:\n  los: 0.1\nscript:\n  - {at: 1, cut: 0 + 2}\n' >bad.yaml
     run --separate-stderr "$LOCKSTEP" sim "$barrier" --faults bad.yaml

@@ -218,6 +218,85 @@ static void test_a_mistake_of_before_excuses_nothing(void **state)
     judge(a_mistake_is_over, "all: node 0 left epoch 0");
 }
 
+static void a_mistake_ends_with_whom_it_is_of(void *arg)
+{
+    struct world *world = arg;
+    all_go_through(world, 0);
+    sees(world, 0, 2, LS_MEMBER_LOST);
+    checks_killed(world->lives[2]);
+    assert_int_equal(
+        checks_begin(world->checks, &world->lives[2], 2, world->hosts[2]),
+        LS_OK);
+    passes(world, 10);
+    for (size_t i = 0; i < 3; i++)
+        enters(world, i);
+    leaves(world, 0, 1);
+    leaves(world, 2, 1);
+    fails(world, 1);
+    passes(world, 10);
+}
+
+static void another_life_takes_a_mistake_back(void *arg)
+{
+    struct world *world = arg;
+    sees(world, 0, 2, LS_MEMBER_LOST);
+    checks_ended(world->lives[0]);
+    assert_int_equal(
+        checks_begin(world->checks, &world->lives[0], 0, world->hosts[0]),
+        LS_OK);
+    passes(world, 10);
+    one_fails_alone(world); /* the new life has not met node 2 yet */
+    sees(world, 0, 2, LS_MEMBER_READY);
+    passes(world, 10);
+    all_go_through(world, 1);
+    enters(world, 0);
+    enters(world, 1);
+    enters(world, 2);
+    leaves(world, 0, 2);
+    leaves(world, 1, 2);
+    fails(world, 2);
+    passes(world, 10);
+}
+
+static void test_a_mistake_lasts_as_long_as_it_can_matter(void **state)
+{
+    (void)state;
+    judge(a_mistake_ends_with_whom_it_is_of,
+          "all: node 0 left epoch 1, and node 1 failed in it");
+    judge(another_life_takes_a_mistake_back,
+          "all: node 0 left epoch 2, and node 2 failed in it");
+}
+
+static void one_does_not_end(void *arg)
+{
+    struct world *world = arg;
+    all_go_through(world, 0);
+    checks_ended(world->lives[0]);
+    checks_ended(world->lives[2]);
+    passes(world, 15);
+    checks_straggled(world->checks);
+}
+
+static void one_waits_for_who_is_done(void *arg)
+{
+    struct world *world = arg;
+    all_go_through(world, 0);
+    enters(world, 1);
+    checks_ended(world->lives[0]);
+    checks_ended(world->lives[2]);
+    passes(world, 11);
+    checks_straggled(world->checks);
+    fails(world, 1);
+}
+
+static void test_who_left_the_last_epoch_ends(void **state)
+{
+    (void)state;
+    judge(one_does_not_end,
+          "bound: node 1 left the last epoch and does not end");
+    judge(one_waits_for_who_is_done, NULL);
+}
+
 static void one_dies_inside(void *arg)
 {
     struct world *world = arg;
@@ -611,6 +690,8 @@ int main(void)
         cmocka_unit_test(test_an_event_that_comes_twice_is_told),
         cmocka_unit_test(test_an_event_that_is_missed_is_told),
         cmocka_unit_test(test_who_is_held_for_lost_may_miss_one),
+        cmocka_unit_test(test_a_mistake_lasts_as_long_as_it_can_matter),
+        cmocka_unit_test(test_who_left_the_last_epoch_ends),
         cmocka_unit_test(test_who_is_no_member_yet_may_miss_one),
         cmocka_unit_test(test_the_first_event_may_not_be_missed),
         cmocka_unit_test(test_the_last_event_may_not_be_missed),
