@@ -26,6 +26,7 @@ enum fault_kind {
     FAULT_KILL,
     FAULT_RESTART,
     FAULT_STRANGER,
+    FAULT_CLOCK,
     FAULT_N_KINDS
 };
 extern const char *const fault_names[FAULT_N_KINDS + 1]; /* NULL at last */
@@ -39,18 +40,20 @@ struct fault {
     uint32_t from, to; /* ids, or FAULT_ALL; a node's own fault: from */
     bool both;         /* a cut or a heal: the way back as well */
     struct ls_network_path path; /* FAULT_SHAPE */
-    int64_t length_ns; /* FAULT_STRANGER: how long it stays; 0: to the end */
+    int64_t length_ns; /* FAULT_STRANGER: how long it stays; 0: to the end;
+                        * FAULT_CLOCK: how far it is set ahead, or back: < 0 */
 };
 
 /* Numbers of faults are drawn from 0 to these, lengths and times too. */
 struct faults_random {
-    uint64_t cuts, resets, pauses, kills, strangers;
+    uint64_t cuts, resets, pauses, kills, strangers, steps;
     double one_way; /* so many of the cuts are of one direction, 0 … 1 */
     int64_t cut_ns, pause_ns, stranger_ns;
     int64_t restart_ns; /* a killed node comes back half to one and a half of
                          * this later; 0: never */
     int64_t offset_ns;  /* a node's clock is ahead by up to so much */
     double drift;       /* and goes faster or slower by so much */
+    int64_t step_ns;    /* a step sets it ahead or back by up to so much */
     int64_t within_ns;  /* all of them begin before */
 };
 

@@ -89,6 +89,11 @@ static void let_node(simulated *all, const struct fault *fault)
     case FAULT_KILL:
         simulated_kill(all, index);
         break;
+    case FAULT_CLOCK:
+        all->skews[index].offset_ns += fault->length_ns;
+        ls_host_skew(life->host, all->skews[index].offset_ns,
+                     all->skews[index].drift);
+        break;
     case FAULT_STRANGER:
         simulated_stranger(all, fault, index);
         break;

@@ -342,6 +342,38 @@ static void test_clocks_are_drawn_within_bounds(void **state)
     faults_fini(&faults);
 }
 
+static void test_clocks_are_set_ahead_and_back(void **state)
+{
+    (void)state;
+    struct faults faults;
+    struct ls_rng rng;
+    size_t ahead = 0, back = 0;
+    assert_int_equal(load(&faults, "random: {steps: {count: 3, by_ms: 7}}\n"),
+                     LS_OK);
+    ls_rng_seed(&rng, 5, 0);
+    for (int i = 0; i < 100; i++) {
+        struct fault *list;
+        size_t n;
+        assert_int_equal(faults_draw(&faults, &five, &rng, &list, &n), LS_OK);
+        assert_in_range(n, 0, 3);
+        for (size_t k = 0; k < n; k++) {
+            assert_int_equal(list[k].kind, FAULT_CLOCK);
+            assert_true(list[k].length_ns >= -7000000 &&
+                        list[k].length_ns <= 7000000);
+            ahead += list[k].length_ns > 0 ? 1 : 0;
+            back += list[k].length_ns < 0 ? 1 : 0;
+        }
+        free(list);
+    }
+    assert_true(ahead > 30 && back > 30);
+    faults_fini(&faults);
+    assert_int_equal(
+        load(&faults, "script: [{at: 1, clock: 1, by_ms: -300}]\n"), LS_OK);
+    assert_int_equal(faults.script[0].kind, FAULT_CLOCK);
+    assert_true(faults.script[0].length_ns == -300000000);
+    faults_fini(&faults);
+}
+
 static void test_a_fault_prints_as_a_script_says_it(void **state)
 {
     (void)state;
@@ -356,6 +388,9 @@ static void test_a_fault_prints_as_a_script_says_it(void **state)
     faults_print(&(struct fault){.kind = FAULT_KILL, .from = 3}, text,
                  sizeof text);
     assert_string_equal(text, "0.000 s: kill 3");
+    faults_print(&(struct fault){.kind = FAULT_CLOCK, .length_ns = -300000000},
+                 text, sizeof text);
+    assert_string_equal(text, "0.000 s: clock 0, by_ms: -300");
 }
 
 int main(void)
@@ -374,6 +409,7 @@ int main(void)
         cmocka_unit_test(test_what_is_drawn_is_within_bounds_and_undone),
         cmocka_unit_test(test_a_scripted_cut_lasts_until_it_is_healed),
         cmocka_unit_test(test_clocks_are_drawn_within_bounds),
+        cmocka_unit_test(test_clocks_are_set_ahead_and_back),
         cmocka_unit_test(test_a_fault_prints_as_a_script_says_it),
     };
     return cmocka_run_group_tests(tests, make_plan, drop_plan);
