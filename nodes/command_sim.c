@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -15,9 +16,12 @@
 #include "command.h"
 #include "render_parts.h"
 #include "service_sabotage.h"
+#include "sweep_minimize.h"
 #include "sweep_show.h"
 
 #define SHOW_NS (100 * LS_NS_PER_MS)
+/* Faults are taken away for so long. */
+#define MINIMIZE_NS (60 * LS_NS_PER_S)
 
 /* Whose part is missing; a part of all nodes fits every job. */
 enum broken { BARRIER, SERVICE, BUS };
@@ -148,14 +152,64 @@ static void put_arguments(void *self, struct arguments *out, uint64_t first,
     arguments_add(out, options->config);
 }
 
+static bool note_run(void *self, uint64_t n_runs)
+{
+    struct shown *shown = self;
+    char line[80];
+    (void)snprintf(line, sizeof line, "taking faults away  %s runs",
+                   render_count((int64_t)n_runs).text);
+    if (shown->progress != NULL)
+        ls_progress_show(shown->progress, line);
+    return atomic_load(&shown->signal) == 0;
+}
+
+/* Write down which faults the violation needs. Returns their file; NULL: it
+ * was said why there is none. */
+static const char *minimize(struct shown *shown,
+                            const struct sweep_options *what,
+                            const struct sweep_result *result)
+{
+    struct sweep_options options = *what;
+    struct sweep_minimized minimized;
+    const char *path = shown->options->minimize;
+    options.progress = note_run;
+    int status = sweep_minimize(&minimized, &options, result, MINIMIZE_NS);
+    if (shown->progress != NULL)
+        ls_progress_end(shown->progress);
+    if (status != LS_OK) {
+        (void)command_failed(status);
+        return NULL;
+    }
+    FILE *file = fopen(path, "w");
+    if (file != NULL) {
+        (void)fprintf(file, "# lockstep sim --seed %" PRIu64 ": %s\n",
+                      result->seed, result->text);
+        faults_write(&minimized.faults, file);
+    }
+    const bool written = file != NULL && ferror(file) == 0;
+    if ((file != NULL && fclose(file) != 0) || !written) {
+        (void)command_failed(ls_error_from(errno, path));
+        path = NULL;
+    } else {
+        (void)fprintf(stderr,
+                      "  of %zu faults it needs the %zu in %s%s; %s runs\n",
+                      minimized.n_before, minimized.faults.n_script, path,
+                      minimized.in_time ? "" : ", or fewer: time was up",
+                      render_count((int64_t)minimized.runs).text);
+    }
+    faults_fini(&minimized.faults);
+    return path;
+}
+
 /* The command that runs this seed again. */
-static void print_again(const struct shown *shown, uint64_t seed)
+static void print_again(const struct shown *shown, uint64_t seed,
+                        const char *faults)
 {
     const struct options *options = shown->options;
     (void)fprintf(stderr,
                   "  the same again, with every event in a file:\n    lockstep "
                   "sim %s --seed %" PRIu64 " --faults %s",
-                  options->config, seed, shown->faults);
+                  options->config, seed, faults);
     for (size_t i = 0; i < options->n_sets; i++)
         (void)fprintf(stderr, " --set '%s=%s'", options->sets[i].path,
                       options->sets[i].value);
@@ -165,7 +219,8 @@ static void print_again(const struct shown *shown, uint64_t seed)
 }
 
 /* What a sweep came to. Returns the exit code. */
-static int tell(struct shown *shown, const struct sweep_result *result)
+static int tell(struct shown *shown, const struct sweep_options *what,
+                const struct sweep_result *result)
 {
     const struct sweep_shown figures = {.plan = shown->plan,
                                         .result = result,
@@ -183,7 +238,11 @@ static int tell(struct shown *shown, const struct sweep_result *result)
     if (result->violated) {
         (void)fprintf(stderr, "lockstep: seed %" PRIu64 ": %s\n", result->seed,
                       result->text);
-        print_again(shown, result->seed);
+        const char *needed = shown->options->minimize != NULL
+                                 ? minimize(shown, what, result)
+                                 : NULL;
+        print_again(shown, result->seed,
+                    needed != NULL ? needed : shown->faults);
         return 1;
     }
     const int own = atomic_load(&shown->signal);
@@ -219,7 +278,8 @@ static int sweep(struct shown *shown, const struct setup *setup,
                                : 0;
     }
     const int status = sweep_run(&result, &what);
-    return status == LS_OK ? tell(shown, &result) : command_failed(status);
+    return status == LS_OK ? tell(shown, &what, &result)
+                           : command_failed(status);
 }
 
 /* Signals end it after the seed that it is at, and what was swept is shown. */

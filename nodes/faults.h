@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "lockstep/network.h"
 #include "lockstep/random.h"
@@ -86,6 +87,10 @@ LS_MUST_USE int faults_draw(const struct faults *faults,
 /* Whether what fault i did is undone by a later one: what a reset or a stranger
  * did is over at once, and a shape by the next one. */
 bool faults_is_undone(const struct fault *list, size_t n, size_t i);
+
+/* Write a file that loads as these: what is drawn from the seed but for clocks
+ * is left out. */
+void faults_write(const struct faults *faults, FILE *out);
 
 /* A node's clock. */
 void faults_draw_skew(const struct faults *faults, struct ls_rng *rng,

@@ -23,6 +23,7 @@ enum option_kind {
     OPTION_SEEDS,
     OPTION_FIRST,
     OPTION_SABOTAGE,
+    OPTION_MINIMIZE,
     OPTION_JOBS,
     OPTION_EVERY,
     OPTION_BENCH, /* read by options_bench() */
@@ -72,6 +73,7 @@ static const struct option_spec {
     {"--seeds", OPTION_SEEDS, "a number of seeds", ON(COMMAND_SIM)},
     {"--first", OPTION_FIRST, "a seed", ON(COMMAND_SIM)},
     {"--sabotage", OPTION_SABOTAGE, "what to break", ON(COMMAND_SIM)},
+    {"--minimize", OPTION_MINIMIZE, "a file", ON(COMMAND_SIM)},
     {"--jobs", OPTION_JOBS, "a number of processes", ON(COMMAND_SIM)},
     {"--every", OPTION_EVERY, "a number of seeds", ON(COMMAND_SIM)},
     {"--devices", OPTION_BENCH, "names of devices", ON_BENCH},
@@ -217,6 +219,8 @@ static const char **place_of(struct options *out, enum option_kind kind)
         return &out->event_log;
     case OPTION_SABOTAGE:
         return &out->sabotage;
+    case OPTION_MINIMIZE:
+        return &out->minimize;
     default:
         return NULL;
     }

@@ -234,16 +234,25 @@ int simulated_check(simulated *all)
 
 /* Life of it all --------------------------------------------------------- */
 
-static int draw(simulated *all)
+static int draw(const struct simulated_options *options, struct skew *skews,
+                struct fault **out, size_t *n)
 {
-    const struct simulated_options *options = &all->options;
     struct ls_rng chance;
     ls_rng_seed(&chance, options->seed, FAULTS_STREAM);
-    for (size_t i = 0; i < options->plan->n_nodes; i++)
-        faults_draw_skew(options->faults, &chance, &all->skews[i].offset_ns,
-                         &all->skews[i].drift);
-    return faults_draw(options->faults, options->plan, &chance, &all->faults,
-                       &all->n_faults);
+    for (size_t i = 0; i < options->plan->n_nodes; i++) {
+        struct skew skew;
+        faults_draw_skew(options->faults, &chance, &skew.offset_ns,
+                         &skew.drift);
+        if (skews != NULL)
+            skews[i] = skew;
+    }
+    return faults_draw(options->faults, options->plan, &chance, out, n);
+}
+
+int simulated_faults(const struct simulated_options *options,
+                     struct fault **out, size_t *n)
+{
+    return draw(options, NULL, out, n);
 }
 
 static int init(simulated *all)
@@ -254,7 +263,7 @@ static int init(simulated *all)
     all->skews = calloc(n, sizeof *all->skews);
     if (all->current == NULL || all->skews == NULL)
         return ls_error(LS_ENOMEM, "the simulated nodes");
-    int status = draw(all);
+    int status = draw(options, all->skews, &all->faults, &all->n_faults);
     if (status != LS_OK)
         return status;
     const int64_t quiet_at =

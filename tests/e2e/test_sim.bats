@@ -174,6 +174,22 @@ unharmed() {
     awk '{ exit !($1 >= 5.5) }' first
 }
 
+@test "what a violation needs of its faults is written down, and shows it again" {
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --nodes 3 --seeds 300 \
+        --sabotage later-events --minimize needed.yaml
+    [ "$status" -eq 1 ]
+    [[ $stderr =~ "of "([0-9]+)" faults it needs the "([0-9]+)" in needed.yaml" ]]
+    ((BASH_REMATCH[2] < BASH_REMATCH[1]))
+    [ "$(grep -c '{at: ' needed.yaml)" -eq "${BASH_REMATCH[2]}" ]
+    local seed
+    seed=$(sed -n 's/^lockstep: seed \([0-9]*\): .*/\1/p' <<<"$stderr")
+    [[ $stderr == *"--seed $seed --faults needed.yaml "* ]]
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --nodes 3 --seed "$seed" \
+        --sabotage later-events --faults needed.yaml
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"lockstep: seed $seed: events: "* ]]
+}
+
 @test "faults that are wrong are shown with line and caret" {
     printf 'network:\n  los: 0.1\nscript:\n  - {at: 1, cut: 0 + 2}\n' >bad.yaml
     run --separate-stderr "$LOCKSTEP" sim "$barrier" --faults bad.yaml
