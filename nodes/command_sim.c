@@ -44,7 +44,6 @@ static const struct sabotage {
     {"later-events", LS_BUS_SABOTAGE_LATER_EVENTS, BUS},
     {"no-oldest", LS_BUS_SABOTAGE_NO_OLDEST, BUS},
     {"untold-loss", LS_BUS_SABOTAGE_UNTOLD, BUS},
-    {"finish-once", LS_BUS_SABOTAGE_FINISH, BUS},
     {"events-once", LS_BUS_SABOTAGE_EVENTS, BUS},
 };
 #define N_SABOTAGES (sizeof sabotages / sizeof sabotages[0])

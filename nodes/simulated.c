@@ -11,6 +11,9 @@
 #define STRAGGLE_NS (15 * LS_NS_PER_S)
 /* From the word to the end. */
 #define END_NS (120 * LS_NS_PER_S)
+/* Of more, so many heartbeats in a row are lost that nodes may be held for
+ * lost. */
+#define LOSS_BORNE 0.1
 /* So that faults have numbers of their own. */
 #define FAULTS_STREAM 0x6661756c7473
 
@@ -126,6 +129,25 @@ static void end_all(simulated *all)
     }
 }
 
+/* Of a job in lock step, whose nodes end with the first that fails: they do
+ * end, and if nothing was done to any of them but what a network does to
+ * messages, all end well. */
+static void judge_in_step(const simulated *all, bool ended)
+{
+    const size_t n = all->options.plan->n_nodes;
+    if (!ended)
+        ls_simulation_violation(all->simulation,
+                                "bound: %zu nodes have not ended, and the last "
+                                "fault was long ago",
+                                all->n_running);
+    else if (all->n_faults == 0 && all->n_done < n &&
+             all->options.faults->path.loss <= LOSS_BORNE)
+        ls_simulation_violation(all->simulation,
+                                "done: %zu of %zu nodes ended well, and "
+                                "nothing was done to the others",
+                                all->n_done, n);
+}
+
 static void drive(void *arg)
 {
     simulated *all = arg;
@@ -146,6 +168,8 @@ static void drive(void *arg)
                                 "bound: nobody got through within %lld s after "
                                 "the last fault",
                                 (long long)(settle_ns(plan) / LS_NS_PER_S));
+    if (!simulated_is_checked(plan))
+        judge_in_step(all, ended);
     if (!ended && all->n_done > 0)
         checks_straggled(all->checks);
     if (!ended)
@@ -222,7 +246,7 @@ int simulated_check(simulated *all)
 {
     int status = checks_create(&all->checks, all->simulation, all->network,
                                all->options.plan);
-    if (status == LS_OK && plan_is_service(all->options.plan))
+    if (status == LS_OK && !plan_is_of_members(all->options.plan))
         status = simulated_homes_make(&all->homes);
     if (status != LS_OK)
         return status;

@@ -155,6 +155,18 @@ unharmed() {
     done
 }
 
+@test "a job in lock step is swept, and writes where it may" {
+    job=$cartpole
+    holds 4 --faults lossy --set evaluator.solved=30
+    holds 6 --set evaluator.solved=30
+    ((10#$(field kill) > 0))
+    run --separate-stderr "$LOCKSTEP" sim "$cartpole" --faults lossy \
+        --set evaluator.solved=30 --sabotage events-once
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"done: "*" of 5 nodes ended well"* ]]
+    [ ! -e out ]
+}
+
 @test "a node that is killed in a simulated run is named" {
     printf 'script: [{at: 0.01, kill: 2}]\n' >kill.yaml
     run --separate-stderr "$LOCKSTEP" run "$barrier" --as sim \

@@ -531,7 +531,7 @@ int ls_emit_with(ls_node *node, const struct ls_emission *in)
         e.policy =
             in->policy != LS_POLICY_DEFAULT ? in->policy : e.entry->policy;
     if (node->sabotage != LS_BUS_SABOTAGE_NONE && status == LS_OK)
-        e.policy = bus_sabotage_policy(node, e.entry, e.policy);
+        e.policy = bus_sabotage_policy(node, e.policy);
     bool local = in->scope != LS_SCOPE_REMOTE;
     bool remote = in->scope != LS_SCOPE_LOCAL && node->phase != NODE_CREATED;
     if (in->to_one) {

@@ -18,13 +18,10 @@ bool bus_sabotage_drops(const ls_node *node, const struct event_entry *entry,
            (node->sabotage == LS_BUS_SABOTAGE_LATER_EVENTS && sequence > LATER);
 }
 
-enum ls_policy bus_sabotage_policy(const ls_node *node,
-                                   const struct event_entry *entry,
-                                   enum ls_policy policy)
+enum ls_policy bus_sabotage_policy(const ls_node *node, enum ls_policy policy)
 {
-    const int what = events_is_reserved(entry) ? LS_BUS_SABOTAGE_FINISH
-                                               : LS_BUS_SABOTAGE_EVENTS;
-    return node->sabotage == what && policy == LS_POLICY_RELIABLE
+    return node->sabotage == LS_BUS_SABOTAGE_EVENTS &&
+                   policy == LS_POLICY_RELIABLE
                ? LS_POLICY_BLOCK
                : policy;
 }

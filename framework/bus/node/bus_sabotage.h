@@ -19,8 +19,7 @@ enum ls_bus_sabotage {
     LS_BUS_SABOTAGE_NO_OLDEST,    /* the oldest that is not acknowledged is not
                                    * transmitted again */
     LS_BUS_SABOTAGE_UNTOLD,       /* a sender is not told what it lost */
-    LS_BUS_SABOTAGE_FINISH,       /* the word that ends a run is not reliable */
-    LS_BUS_SABOTAGE_EVENTS        /* reliable events of users are not */
+    LS_BUS_SABOTAGE_EVENTS        /* reliable events are not */
 };
 
 /* Before it starts. Thread: owner. */
@@ -30,8 +29,6 @@ LS_API void ls_bus_sabotage(ls_node *node, enum ls_bus_sabotage what);
 bool bus_sabotage_drops(const ls_node *node, const struct event_entry *entry,
                         uint64_t sequence);
 /* By which policy an event is emitted instead. */
-enum ls_policy bus_sabotage_policy(const ls_node *node,
-                                   const struct event_entry *entry,
-                                   enum ls_policy policy);
+enum ls_policy bus_sabotage_policy(const ls_node *node, enum ls_policy policy);
 
 #endif
