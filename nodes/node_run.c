@@ -8,6 +8,7 @@
 #include "lockstep/event.h"
 #include "lockstep/log.h"
 
+#include "bus_sabotage.h"
 #include "lease_giver.h"
 #include "lease_trust.h"
 #include "memory.h"
@@ -233,6 +234,9 @@ static int create_node(node_run *run)
     options.security = run->security;
     options.runtime = run->runtime;
     const int status = ls_node_create(&run->node, &options);
+    if (status == LS_OK)
+        ls_bus_sabotage(run->node,
+                        (enum ls_bus_sabotage)plan->barrier.bus_sabotage);
     /* What the node refuses stood in the file, or on the command line. */
     return status == LS_EINVAL ? LS_ECONFIG : status;
 }

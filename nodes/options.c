@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lockstep/config.h"
+#include "lockstep/runtime.h"
 
 enum option_kind {
     OPTION_SEED,
@@ -22,6 +23,9 @@ enum option_kind {
     OPTION_SEEDS,
     OPTION_FIRST,
     OPTION_SABOTAGE,
+    OPTION_MINIMIZE,
+    OPTION_JOBS,
+    OPTION_EVERY,
     OPTION_BENCH, /* read by options_bench() */
     OPTION_ENROLMENT,
     OPTION_ID,
@@ -71,6 +75,9 @@ static const struct option_spec {
     {"--seeds", OPTION_SEEDS, "a number of seeds", ON(COMMAND_SIM)},
     {"--first", OPTION_FIRST, "a seed", ON(COMMAND_SIM)},
     {"--sabotage", OPTION_SABOTAGE, "what to break", ON(COMMAND_SIM)},
+    {"--minimize", OPTION_MINIMIZE, "a file", ON(COMMAND_SIM)},
+    {"--jobs", OPTION_JOBS, "a number of processes", ON(COMMAND_SIM)},
+    {"--every", OPTION_EVERY, "a number of seeds", ON(COMMAND_SIM)},
     {"--devices", OPTION_BENCH, "names of devices", ON_BENCH},
     {"--seconds", OPTION_BENCH, "seconds", ON_BENCH},
     {"--queue", OPTION_BENCH, "a number of batches", ON_BENCH},
@@ -218,6 +225,8 @@ static const char **place_of(struct options *out, enum option_kind kind)
         return &out->event_log;
     case OPTION_SABOTAGE:
         return &out->sabotage;
+    case OPTION_MINIMIZE:
+        return &out->minimize;
     default:
         return NULL;
     }
@@ -297,6 +306,10 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         return parse_whole(spec->name, text, INT64_MAX, &out->n_seeds);
     case OPTION_FIRST:
         return parse_whole(spec->name, text, INT64_MAX, &out->first_seed);
+    case OPTION_JOBS:
+        return options_whole(spec->name, text, 1, LS_CORES_MAX, &out->jobs);
+    case OPTION_EVERY:
+        return options_whole(spec->name, text, 1, LS_CORES_MAX, &out->every);
     case OPTION_ATTACH:
         if (out->n_attach == OPTIONS_REPEATS_MAX)
             return ls_error(LS_EINVAL, "--attach: at most %d of them",
@@ -467,6 +480,10 @@ static int check_complete(const struct options *options)
         return ls_error(LS_EINVAL, "which %s? As in: lockstep call %s 1 ping",
                         options->node == NULL ? "node" : "call",
                         options->config);
+    if (options->jobs > 1 && options->event_log != NULL)
+        return ls_error(LS_EINVAL,
+                        "--event-log is of one process: leave out --jobs %llu",
+                        (unsigned long long)options->jobs);
     if (options->command == COMMAND_RUN && options->as != AS_SIM &&
         (options->faults != NULL || options->event_log != NULL))
         return ls_error(LS_EINVAL, "%s is for a simulation: add --as sim",

@@ -57,6 +57,10 @@ struct options {
     uint64_t n_seeds;
     uint64_t first_seed;
     const char *sabotage; /* NULL: none */
+    const char *minimize; /* a file for the faults that a violation needs */
+    uint64_t jobs;        /* processes; 0: as many as there are cores */
+    uint64_t every; /* of a process that sweeps for another one: only one in so
+                     * many seeds; 0: it is none */
 
     /* call */
     const char *node;     /* an id, or a role that one node has */

@@ -87,6 +87,7 @@ struct plan_barrier {
     int pace_ms;      /* between two epochs: 0 to so much, at random */
     int64_t events;   /* reliable ones that each emits before each epoch */
     int sabotage;     /* enum ls_sabotage; what to break on purpose */
+    int bus_sabotage; /* enum ls_bus_sabotage; the same, of all nodes */
 };
 
 /* How the learner trains: lockstep/learner.h. */

@@ -34,6 +34,10 @@ LS_MUST_USE int simulated_create(simulated **out,
                                  const struct simulated_options *options);
 void simulated_destroy(simulated **simulated);
 
+/* The faults of its seed. out: own: free(). Errors: LS_ENOMEM. */
+LS_MUST_USE int simulated_faults(const struct simulated_options *options,
+                                 struct fault **out, size_t *n);
+
 /* Whose time a supervisor of it uses. */
 ls_runtime *simulated_runtime(simulated *simulated);
 

@@ -234,6 +234,7 @@ struct ls_node {
     ls_runtime *runtime;
     ls_security *security; /* NULL: in a simulation, where all is believed */
     ls_security *own_security; /* own: made for this node; or NULL */
+    int sabotage;              /* enum ls_bus_sabotage: by a test; else none */
     char signature[WIRE_SIGNATURE_MAX + 1]; /* of this life's presence; "" */
     uint32_t job_hash;
     _Atomic uint64_t incarnation; /* changes under the lock, when it rejoins */
