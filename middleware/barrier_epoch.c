@@ -384,9 +384,15 @@ static bool is_ahead(const struct ls_epoch *epoch,
            peer->ahead.epoch == epoch->epoch;
 }
 
-/* Comes before a reason of this node's own, so that all name the same. */
+/* Comes before a reason of this node's own, so that all name the same. Who was
+ * a member when it said so may be gone by now: others have failed with it. */
 static bool was_given_up(struct ls_epoch *epoch)
 {
+    const struct ls_epoch_heard *heard = ls_epoch_find_heard(epoch);
+    if (heard != NULL && heard->joined) {
+        ls_epoch_follow(epoch, 0);
+        return true;
+    }
     for (size_t i = 0; i < epoch->peers.n; i++) {
         const struct ls_epoch_peer *peer = &epoch->peers.items[i];
         if (is_ahead(epoch, peer) && peer->ahead.phase == LS_EPOCH_GAVE_UP) {

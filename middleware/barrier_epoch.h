@@ -71,6 +71,7 @@ struct ls_epoch_reason {
 
 struct ls_epoch_heard {
     uint64_t rounds; /* the epoch, plus 1; 0: none */
+    bool joined;     /* who said so was */
     struct ls_epoch_reason reason;
 };
 

@@ -18,7 +18,8 @@ static void copy_reason(struct ls_epoch_reason *reason,
                message->n_missing * sizeof message->missing[0]);
 }
 
-static void hear_abort(struct ls_epoch *epoch,
+/* What a member has said is not taken back by one who is none. */
+static void hear_abort(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
                        const struct ls_barrier_message *message)
 {
     const uint64_t at = message->epoch % LS_EPOCH_HEARD;
@@ -28,8 +29,11 @@ static void hear_abort(struct ls_epoch *epoch,
         if (heard->rounds > message->epoch + 1)
             return;
     }
+    if (heard->rounds == message->epoch + 1 && heard->joined && !peer->joined)
+        return;
     copy_reason(&heard->reason, message);
     heard->rounds = message->epoch + 1;
+    heard->joined = peer->joined;
 }
 
 /* The peer is in an epoch that is behind this node, and needs to know how it
@@ -60,7 +64,7 @@ static void keep_ahead(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
         return;
     if (message->kind == LS_BARRIER_ABORT) {
         phase = LS_EPOCH_GAVE_UP;
-        hear_abort(epoch, message);
+        hear_abort(epoch, peer, message);
     }
     const bool whole = message->branch && message->n_lacking == 0;
     const bool more =
@@ -159,7 +163,7 @@ static void on_next(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
 static void on_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
                      const struct ls_barrier_message *message)
 {
-    hear_abort(epoch, message);
+    hear_abort(epoch, peer, message);
     if (epoch->phase == LS_EPOCH_READY && !ls_epoch_is_direct(epoch) &&
         epoch->leader != epoch->id && epoch->leader != peer->id)
         peer->gave_up = true;

@@ -398,6 +398,61 @@ static void test_who_lags_behind_fails_as_the_others_did(void **state)
     destroy_post(&post);
 }
 
+/* The others were told as well, so all fail alike; by itself it would name a
+ * loss that had nothing to do with it. */
+static void test_an_abort_holds_when_who_said_it_is_gone(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    abort_at(&post, SECOND, "one");
+    enter(&post, LEADER, 0);
+    expect_end(&post, LEADER, LS_EABORTED, 0);
+    lose_all(&post);
+    lost(&post, THIRD, SECOND);
+    enter(&post, THIRD, 0);
+    expect_end(&post, THIRD, LS_EABORTED, 0);
+    assert_string_equal(end_of(&post, THIRD)->reason.text, "one");
+    assert_int_equal(end_of(&post, THIRD)->reason.origin, ids[SECOND]);
+    destroy_post(&post);
+}
+
+/* Here nobody counts too few: it would wait with those who are left, who have
+ * failed, and find that they had counted others. */
+static void test_so_it_does_where_the_others_could_go_on(void **state)
+{
+    (void)state;
+    const struct ls_epoch_rules rules = {
+        .least = 1, .most = 3, .room = 3, .go_on = true};
+    struct post post;
+    create_post_by(&post, 3, &rules);
+    enter(&post, THIRD, 0);
+    abort_at(&post, SECOND, "one");
+    expect_end(&post, THIRD, LS_EABORTED, 0);
+    lost(&post, LEADER, SECOND);
+    enter(&post, LEADER, 0);
+    expect_end(&post, LEADER, LS_EABORTED, 0);
+    assert_string_equal(end_of(&post, LEADER)->reason.text, "one");
+    destroy_post(&post);
+}
+
+/* Another node may have a barrier of that name, in another group, say. */
+static void test_an_abort_of_one_who_is_not_counted_is_ignored(void **state)
+{
+    (void)state;
+    const struct ls_barrier_message abort = {.kind = LS_BARRIER_ABORT,
+                                             .to = 100 + THIRD,
+                                             .next = 1,
+                                             .status = LS_ECANCELED,
+                                             .reason = ""};
+    struct post post;
+    create_post(&post, 3);
+    ls_epoch_receive(post.nodes[THIRD], post.now, 8, 108, &abort);
+    run_epoch(&post);
+    expect_all_left(&post, 0);
+    destroy_post(&post);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +479,9 @@ int main(void)
         cmocka_unit_test(test_who_lags_behind_has_the_reason_of_each_epoch),
         cmocka_unit_test(test_who_is_sent_far_ahead_has_the_reason_there),
         cmocka_unit_test(test_who_lags_behind_fails_as_the_others_did),
+        cmocka_unit_test(test_an_abort_holds_when_who_said_it_is_gone),
+        cmocka_unit_test(test_so_it_does_where_the_others_could_go_on),
+        cmocka_unit_test(test_an_abort_of_one_who_is_not_counted_is_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
