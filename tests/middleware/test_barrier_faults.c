@@ -453,6 +453,123 @@ static void test_an_abort_of_one_who_is_not_counted_is_ignored(void **state)
     destroy_post(&post);
 }
 
+/* What SECOND said did not reach THIRD, which knows of a loss. */
+static void create_one_who_was_not_told(struct post *post)
+{
+    create_post(post, 3);
+    ls_epoch_abort(post->nodes[SECOND], LS_ECANCELED, false, "one");
+    collect(post, SECOND);
+    deliver(post, 1);
+    lose_all(post);
+    lost(post, THIRD, SECOND);
+    enter(post, THIRD, 0);
+    assert_true(waits(post, THIRD));
+}
+
+static void test_who_counts_too_few_asks_why_the_others_gave_up(void **state)
+{
+    (void)state;
+    struct post post;
+    create_one_who_was_not_told(&post);
+    deliver_all(&post);
+    expect_end(&post, THIRD, LS_EABORTED, 0);
+    assert_string_equal(end_of(&post, THIRD)->reason.text, "one");
+    assert_int_equal(end_of(&post, THIRD)->reason.origin, ids[SECOND]);
+    destroy_post(&post);
+}
+
+static void fail_as(struct post *post, size_t node, const char *text)
+{
+    enter(post, node, 0);
+    ls_epoch_abort(post->nodes[node], LS_ETIMEDOUT, false, text);
+    collect(post, node);
+    lose_all(post);
+}
+
+static void test_who_is_asked_tells_the_reason_of_that_epoch(void **state)
+{
+    (void)state;
+    struct post post;
+    create_one_who_was_not_told(&post);
+    lose_all(&post);
+    enter(&post, LEADER, 0);
+    expect_end(&post, LEADER, LS_EABORTED, 0);
+    lose_all(&post);
+    for (uint64_t epoch = 1; epoch < LS_EPOCH_HEARD; epoch++)
+        fail_as(&post, LEADER, "later");
+    pass(&post, 20 * MS); /* THIRD asks again */
+    deliver_all(&post);
+    expect_end(&post, THIRD, LS_EABORTED, 0);
+    assert_string_equal(end_of(&post, THIRD)->reason.text, "one");
+    destroy_post(&post);
+}
+
+static void test_who_does_not_know_any_more_says_so(void **state)
+{
+    (void)state;
+    struct post post;
+    create_one_who_was_not_told(&post);
+    lose_all(&post);
+    enter(&post, LEADER, 0);
+    for (uint64_t epoch = 1; epoch <= LS_EPOCH_HEARD; epoch++)
+        fail_as(&post, LEADER, "later");
+    pass(&post, 20 * MS);
+    deliver_all(&post);
+    expect_end(&post, THIRD, LS_ETIMEDOUT, 0);
+    assert_string_equal(end_of(&post, THIRD)->reason.text,
+                        "node 7 gave it up before");
+    destroy_post(&post);
+}
+
+static void test_if_nobody_answers_it_names_the_loss(void **state)
+{
+    (void)state;
+    struct post post;
+    create_one_who_was_not_told(&post);
+    lose_all(&post);
+    for (int64_t passed = 0; passed < LS_EPOCH_INQUIRE_NS; passed += 20 * MS) {
+        assert_true(waits(&post, THIRD));
+        pass(&post, 20 * MS);
+        lose_all(&post);
+    }
+    expect_end(&post, THIRD, LS_ELOST, 0);
+    assert_string_equal(end_of(&post, THIRD)->reason.text,
+                        "node 1000000 was lost; 2 members are here, not 3");
+    destroy_post(&post);
+}
+
+static void test_a_deadline_ends_its_asking(void **state)
+{
+    (void)state;
+    struct post post;
+    create_one_who_was_not_told(&post);
+    ls_epoch_abort(post.nodes[THIRD], LS_ETIMEDOUT, false, "late");
+    expect_end(&post, THIRD, LS_ELOST, 0);
+    destroy_post(&post);
+}
+
+static void test_a_return_ends_its_asking(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    lost(&post, THIRD, SECOND);
+    enter(&post, THIRD, 0);
+    enter(&post, LEADER, 0);
+    enter(&post, SECOND, 0);
+    deliver_all(&post);
+    assert_true(waits(&post, LEADER));
+    lose_all(&post);
+    assert_int_equal(ls_epoch_joined(post.nodes[THIRD], post.now, ids[SECOND],
+                                     100 + SECOND),
+                     LS_OK);
+    pass(&post, 0);
+    pass(&post, 20 * MS);
+    deliver_all(&post);
+    expect_all_left(&post, 0);
+    destroy_post(&post);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -482,6 +599,13 @@ int main(void)
         cmocka_unit_test(test_an_abort_holds_when_who_said_it_is_gone),
         cmocka_unit_test(test_so_it_does_where_the_others_could_go_on),
         cmocka_unit_test(test_an_abort_of_one_who_is_not_counted_is_ignored),
+        cmocka_unit_test(
+            test_who_counts_too_few_asks_why_the_others_gave_up),
+        cmocka_unit_test(test_who_is_asked_tells_the_reason_of_that_epoch),
+        cmocka_unit_test(test_who_does_not_know_any_more_says_so),
+        cmocka_unit_test(test_if_nobody_answers_it_names_the_loss),
+        cmocka_unit_test(test_a_deadline_ends_its_asking),
+        cmocka_unit_test(test_a_return_ends_its_asking),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
