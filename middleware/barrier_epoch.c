@@ -379,9 +379,9 @@ static void follow_earlier(struct ls_epoch *epoch,
         struct ls_epoch_heard *heard =
             &epoch->heard[epoch->epoch % LS_EPOCH_HEARD];
         char text[LS_BARRIER_REASON_MAX];
-        const int n = snprintf(text, sizeof text,
-                               "node %" PRIu32 LS_EPOCH_GAVE_UP_BEFORE,
-                               peer->id);
+        const int n =
+            snprintf(text, sizeof text, "node %" PRIu32 LS_EPOCH_GAVE_UP_BEFORE,
+                     peer->id);
         heard->rounds = epoch->epoch + 1;
         heard->reason = (struct ls_epoch_reason){.status = peer->ahead.status,
                                                  .final = peer->ahead.final,

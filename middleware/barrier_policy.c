@@ -155,8 +155,8 @@ bool ls_epoch_inquire(struct ls_epoch *epoch)
 void ls_epoch_note_answer(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
                           const struct ls_barrier_message *message)
 {
-    if (!epoch->inquires || (message->epoch != epoch->epoch &&
-                             message->kind != LS_BARRIER_ABSENT))
+    if (!epoch->inquires ||
+        (message->epoch != epoch->epoch && message->kind != LS_BARRIER_ABSENT))
         return;
     peer->answered = true;
     if (n_silent(epoch) == 0)

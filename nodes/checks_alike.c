@@ -6,8 +6,8 @@
 
 #include "checks_members.h"
 
-/* Reads `barrier "x", epoch 3: node 7 ...`: what a barrier's error says. One who
- * lags too far behind to be told the reason names nobody. */
+/* Reads `barrier "x", epoch 3: node 7 ...`: what a barrier's error says. One
+ * who lags too far behind to be told the reason names nobody. */
 static bool read_text(const char *text, uint64_t *epoch, uint32_t *named)
 {
     const char *at = strstr(text, "\", epoch ");
