@@ -4,8 +4,9 @@
  *   all      when one leaves an epoch, so do all who entered it
  *   named    who fails by another says by whom
  *   alike    who fail in the same epoch do so with the same status and name the
- *            same node, if they know each other and one member came or went;
- *            whom a deadline names, and who counts whom, are each one's own
+ *            same node, if they know each other and one member came or went
+ *            since each ended the epoch before; whom a deadline names, and who
+ *            counts whom, are each one's own
  *   bound    no wait lasts longer than its deadline; who left the last epoch
  *            ends
  *   events   a reliable event is got once and in order by each whom its sender

@@ -174,4 +174,5 @@ void checks_on_ended(void *self, int status,
     }
     member->waiting = false;
     member->owes = false;
+    member->ended_at = checks_now(member->life->all);
 }

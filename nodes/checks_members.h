@@ -38,6 +38,7 @@ struct member_life {
 
     bool waiting;
     int64_t entered_at, left_at, renewed_at; /* 0: never */
+    int64_t ended_at;                        /* its last wait; 0: none */
     uint64_t next;     /* one past the last epoch that it left; 0: none */
     bool failed_since; /* a wait of it failed since it left that one */
     bool owes;         /* the epoch that it is in must be this one: */
@@ -69,6 +70,7 @@ struct failure {
     int status;
     uint32_t named;
     int64_t entered_at;
+    int64_t since; /* it has ended its wait before that, or begun its life */
     struct failure *previous;
 };
 

@@ -97,20 +97,20 @@ abandon() {
     to "$fd" "run $cartpole --json --out o"
     [ "$code" -eq 1 ]
     said "stdout: not all could be written: No space left on device; the run goes on"
-    [ "$(ls -A o)" = policy.msgpack ]
+    [ "$(ls -A o/1)" = $'policy.msgpack\nrecord' ]
 }
 
 @test "a run whose output nobody reads any more ends, and leaves nothing" {
     local as
     for as in processes threads; do
-        start run run "$cartpole" "${endless[@]}" --json --as $as
+        start run run "$cartpole" "${endless[@]}" --json --fresh --as $as
         nodes_of run 5
         event run '"evaluation"'
         abandon run
         [ "$code" -eq 141 ]
         said "the run ends, since nobody reads its output"
         [ $as = threads ] || all_gone
-        [ "$(ls -A out/cartpole)" = policy.msgpack ]
+        [ "$(ls -A out/cartpole/latest)" = $'policy.msgpack\nrecord' ]
         rm run.out
     done
 }

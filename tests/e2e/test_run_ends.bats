@@ -216,21 +216,22 @@ begin() {
     [[ $(<run.err) == *"does nobody read its output?"* ]]
 }
 
-@test "a run that ends leaves what another in its folder tells" {
+@test "a run that ends leaves what another beside it tells" {
     local name
     for name in a b; do
         start $name run "$SOURCE_DIR/configs/barrier.yaml" --json --out o \
             --nodes 2 --set barrier.epochs=100000000
         nodes_of $name 2
-        until grep -qx "pid: ${pid_of[$name]}" o/run.yaml; do
+        until grep -qx "pid: ${pid_of[$name]}" o/latest/run.yaml; do
             event $name '"progress"'
         done
     done
     kill -INT "${pid_of[a]}"
     finish a
     [ "$code" -eq 130 ]
-    grep -qx "pid: ${pid_of[b]}" o/run.yaml
+    [ "$(ls -A o)" = $'2\nlatest' ]
+    grep -qx "pid: ${pid_of[b]}" o/latest/run.yaml
     kill -INT "${pid_of[b]}"
     finish b
-    [ ! -e o ]
+    [ "$(ls -A o)" = "" ]
 }

@@ -592,6 +592,7 @@ static void two_fail(struct world *world, unsigned one, unsigned other)
 
 static void two_know_each_other(struct world *world)
 {
+    passes(world, 10); /* since all began */
     all_go_through(world, 0);
     sees(world, 0, 1, LS_MEMBER_READY);
     sees(world, 1, 0, LS_MEMBER_READY);
@@ -621,6 +622,33 @@ static void two_name_different_ones_of_two(void *arg)
     two_fail(world, 2, 5);
 }
 
+/* It went and came back before they entered, but after their last wait. */
+static void two_name_different_ones_of_two_before(void *arg)
+{
+    struct world *world = arg;
+    struct check_life *again;
+    two_know_each_other(world);
+    checks_killed(world->lives[2]);
+    assert_int_equal(checks_begin(world->checks, &again, 2, world->hosts[2]),
+                     LS_OK);
+    passes(world, 10);
+    two_fail(world, 2, 5);
+}
+
+static void one_lags_behind(void *arg)
+{
+    struct world *world = arg;
+    const struct member_watch *watch = checks_watch(world->lives[1]).member;
+    two_know_each_other(world);
+    enters_in_vain(world, 0, 2);
+    enters(world, 1);
+    watch->ended(
+        watch->self,
+        ls_error(LS_ELOST, "barrier \"x\", epoch 1: node 0 gave it up before"),
+        NULL);
+    passes(world, 10);
+}
+
 static void test_failing_with_different_names_is_not_alike(void **state)
 {
     (void)state;
@@ -629,6 +657,8 @@ static void test_failing_with_different_names_is_not_alike(void **state)
           "alike: epoch 1: node 1 fails with LS_ELOST and names node 5, node 0 "
           "with LS_ELOST and node 2");
     judge(two_name_different_ones_of_two, NULL);
+    judge(two_name_different_ones_of_two_before, NULL);
+    judge(one_lags_behind, NULL); /* whose reason is not kept names nobody */
 }
 
 static void times_out(struct world *world, size_t i, const char *text)
