@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lockstep/config.h"
+
 static int print_document(FILE *to, const ls_document *document)
 {
     const ls_value *root = ls_document_root(document);
@@ -33,6 +35,18 @@ int json_print_line(FILE *to, ls_writer *value)
         status = print_document(to, document);
     ls_document_destroy(&document);
     return status;
+}
+
+/* JSON is YAML, so the reader of configurations takes it, and says where it is
+ * wrong. */
+int json_read(const char *text, ls_writer *out)
+{
+    ls_config *config = NULL;
+    const int status = ls_config_parse(&config, "argument", text);
+    if (status == LS_OK)
+        ls_config_write(config, out);
+    ls_config_destroy(&config);
+    return status == LS_ECONFIG ? LS_EINVAL : status;
 }
 
 void json_string(ls_writer *out, const char *key, const char *value)

@@ -1,4 +1,5 @@
-/* json.h - values written with ls_writer, printed as lines of JSON. */
+/* json.h - values written with ls_writer: printed as lines of JSON, and read
+ * from it. */
 #ifndef LOCKSTEP_JSON_H
 #define LOCKSTEP_JSON_H
 
@@ -9,6 +10,12 @@
 /* Print the one value that was written, as one whole line, and flush it.
  * Errors: those of ls_writer_bytes(); LS_ENOMEM; LS_EIO. */
 LS_MUST_USE int json_print_line(FILE *to, ls_writer *value);
+
+/* Read a map in JSON; what YAML has beyond it is taken as well.
+ * out:    that one value is written.
+ * Errors: LS_EINVAL it is none, with the place and a caret; LS_ELIMIT;
+ *         LS_ENOMEM. */
+LS_MUST_USE int json_read(const char *text, ls_writer *out);
 
 /* A key and its value, inside a map. A number that is not finite is null. */
 void json_string(ls_writer *out, const char *key, const char *value);
