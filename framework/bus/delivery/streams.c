@@ -304,7 +304,8 @@ static bool deliver_event(ls_node *node, struct peer *origin,
     struct message *whole = message;
     if (header->of == WIRE_KIND_CHUNK) {
         bool keep = false;
-        whole = assembly_add(node, origin, entry, header, data, size, &keep);
+        whole = assembly_add(node, origin, NULL, entry, header, data, size,
+                             &keep);
         if (whole == NULL && last && size != 0)
             note_missed(node, entry, header->origin);
     } else {
