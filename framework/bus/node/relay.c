@@ -1,7 +1,8 @@
 /* What the hub of a star does for its leaves: it subscribes at each leaf, in
- * its own connection, to what the other leaves subscribed to at it, presence
- * last; and it publishes again what it gets. So a leaf sees the others exactly
- * as it would over connections of their own, only marked as relayed.
+ * its own connection, to all inboxes, and to what the other leaves subscribed
+ * to at it, presence last; and it publishes again what it gets. So a leaf sees
+ * the others exactly as it would over connections of their own, only marked as
+ * relayed.
  *
  * Windows hold hop by hop: a message for a leaf without room waits here, in
  * the window of the leaf that sent it, which thereby stops in its turn. */
@@ -60,10 +61,8 @@ static void repeat_listen(struct link *link, const struct peer *leaf,
 static void repeat_all(ls_node *node, struct link *link,
                        const struct peer *leaf, bool on)
 {
-    uint8_t topic[WIRE_TOPIC_MAX];
     if (!on)
         repeat_presence(node, link, leaf, false);
-    subscribe(link, topic, wire_topic_inbox(topic, leaf->member.id), on);
     for (size_t i = 0; i < EVENT_BUCKETS; i++) {
         const struct event_entry *entry = atomic_load(&node->events[i]);
         for (; entry != NULL; entry = entry->next)
