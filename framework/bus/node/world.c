@@ -49,20 +49,26 @@ void world_tell(ls_node *node, const struct member *member)
     ls_cond_broadcast(&node->changed);
 }
 
-static void tell_one(ls_node *node, const struct ls_member *member)
+static void tell_channels(ls_node *node, const struct ls_member *member)
 {
-    if (member->id == node->options.id) {
+    if (member->id == node->options.id)
         channels_renewed(node, member->incarnation);
+    else
+        channels_member(node, member);
+}
+
+/* All in one message: a world that forms makes much news at once. members:
+ * moved. */
+static void tell_users(ls_node *node, struct ls_member *members, size_t n)
+{
+    struct message *message = message_take(node->pool, &node->spare);
+    if (message == NULL) {
+        free(members);
         return;
     }
-    channels_member(node, member);
-    struct message *message = message_take(node->pool, &node->spare);
-    struct ls_member *copy = message == NULL ? NULL : malloc(sizeof *copy);
-    if (copy == NULL)
-        return;
-    *copy = *member;
     message->kind = MESSAGE_MEMBER;
-    message->member = copy;
+    message->members = members;
+    message->n_members = n;
     message_list_append(&node->arrived, message);
 }
 
@@ -78,8 +84,8 @@ void world_tell_news(ls_node *node)
         if (members == NULL)
             return;
         for (size_t i = 0; i < n; i++)
-            tell_one(node, &members[i]);
-        free(members);
+            tell_channels(node, &members[i]);
+        tell_users(node, members, n);
     }
 }
 
