@@ -253,9 +253,12 @@ static void free_peer(void *self, struct member *member)
 {
     ls_node *node = self;
     struct peer *peer = peer_of(member);
-    message_give_back(node->pool, &peer->relay);
-    message_give_back(node->pool, &peer->early);
-    streams_reset(node, peer, false);
+    if (peer->hop != NULL) {
+        message_give_back(node->pool, &peer->hop->relay);
+        message_give_back(node->pool, &peer->hop->early);
+        free(peer->hop);
+    }
+    streams_free(node, peer);
     free(peer->signature);
 }
 
@@ -280,6 +283,7 @@ void ls_node_destroy(ls_node **node_p)
     free_watches(node);
     free(node->news);
     free(node->heartbeat);
+    free(node->batch.bytes);
     ls_cond_fini(&node->changed);
     ls_cond_fini(&node->idle);
     ls_mutex_fini(&node->router);

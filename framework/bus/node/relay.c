@@ -115,8 +115,8 @@ struct route {
 
 static bool has_room(const struct peer *peer, size_t size, bool may_drop)
 {
-    return may_drop && !peer->pace.slow ? flow_room(peer, size)
-                                        : flow_room_now(peer, size);
+    return may_drop && !peer->hop->pace.slow ? flow_room(peer, size)
+                                             : flow_room_now(peer, size);
 }
 
 /* Publish when every target has room. A message under policy drop goes to all
@@ -136,10 +136,11 @@ static bool pass_on(ls_node *node, const struct route *route,
         return may_drop;
     }
     for (size_t i = 0; i < route->n && counted; i++)
-        route->targets[i]->asks = flow_charge(node, route->targets[i], size);
+        route->targets[i]->hop->asks =
+            flow_charge(node, route->targets[i], size);
     (void)transport_republish(node->transport, message);
     for (size_t i = 0; i < route->n && counted; i++)
-        if (route->targets[i]->asks)
+        if (route->targets[i]->hop->asks)
             flow_ask(node, route->targets[i]);
     node->stats.relayed++;
     return true;
@@ -151,7 +152,8 @@ static struct route find_route(ls_node *node, const struct wire_header *header,
     struct route route = {0};
     if (inbox) {
         struct peer *peer = world_find(node, to);
-        route.one = peer != NULL && member_is_here(&peer->member) ? peer : NULL;
+        if (peer != NULL && peer->hop != NULL && member_is_here(&peer->member))
+            route.one = peer;
         route.n = route.one != NULL ? 1 : 0;
         return route;
     }
@@ -178,10 +180,10 @@ bool relay_message(ls_node *node, struct peer *from, struct message *message,
     if (route.n == 0)
         return false;
     const size_t size = bus_payload_size(message, header);
-    if (from->relay.n == 0 && pass_on(node, &route, message, header, size))
+    if (from->hop->relay.n == 0 && pass_on(node, &route, message, header, size))
         return false;
     message->held_bytes = size;
-    message_list_append(&from->relay, message);
+    message_list_append(&from->hop->relay, message);
     return true;
 }
 
@@ -189,7 +191,7 @@ bool relay_message(ls_node *node, struct peer *from, struct message *message,
 static bool flush_one(ls_node *node, struct peer *from,
                       struct message_list *done)
 {
-    struct message *message = from->relay.first;
+    struct message *message = from->hop == NULL ? NULL : from->hop->relay.first;
     struct wire_header header;
     char topic_class;
     uint32_t to = 0;
@@ -203,7 +205,7 @@ static bool flush_one(ls_node *node, struct peer *from,
         route.targets = &route.one;
     if (!pass_on(node, &route, message, &header, message->held_bytes))
         return false;
-    (void)message_list_take(&from->relay);
+    (void)message_list_take(&from->hop->relay);
     if ((header.flags & WIRE_FLAG_WITHDRAW) == 0)
         flow_release(node, from, 1, message->held_bytes);
     message_list_append(done, message);

@@ -96,16 +96,11 @@ static void on_began(void *self, struct member *member)
 {
     ls_node *node = self;
     struct peer *peer = peer_of(member);
-    if (peer->relay.last == NULL) {
-        message_list_init(&peer->relay);
-        message_list_init(&peer->early);
-    }
     if (peer->link != NULL)
         link_present(node, peer->link);
     early_drop(node, peer);
     flow_begin(peer, node->world.renewing);
     streams_reset(node, peer, node->world.renewing);
-    pace_init(&peer->pace);
 }
 
 static void became_ready(ls_node *node, struct peer *peer)
@@ -119,7 +114,7 @@ static void became_ready(ls_node *node, struct peer *peer)
                 member->role[0] != '\0' ? ") " : "", member->endpoint);
     world_tell(node, member);
     if (member->via == NULL)
-        flow_tell(node, peer); /* before anything that counts */
+        flow_connected(node, peer); /* before anything that counts */
     streams_present(node, peer);
 }
 
@@ -131,9 +126,8 @@ static void returned(ls_node *node, struct peer *peer)
     node->unlistened = true; /* what it does not listen to any more */
     ls_log_info("bus: node %u (%s) is connected again", peer->member.id,
                 peer->member.role);
-    pace_again(&peer->pace);
     if (peer->member.via == NULL)
-        flow_tell(node, peer); /* what it granted meanwhile is not known */
+        flow_connected(node, peer); /* what it granted meanwhile is not known */
     streams_present(node, peer);
 }
 
