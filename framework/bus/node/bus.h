@@ -30,7 +30,7 @@
 #include "transport.h"
 #include "wire.h"
 
-#define EVENT_BUCKETS     1024
+#define EVENT_BUCKETS     256
 #define MAX_EVENTS        16384 /* names; peers may make half of them known */
 #define MAX_LISTENERS     4096  /* to one event, at other nodes */
 #define BATCH_BYTES       16384
