@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "files.h"
+#include "lockstep/file.h"
+
 #include "report.h"
 
 static int make_path(char path[REPORT_PATH_MAX], const struct plan *plan)
@@ -36,10 +36,10 @@ static void print(const struct run_file *file, FILE *to)
 
 static int replace(const char *path, const char *text, size_t size)
 {
-    char temporary[FILES_PATH_MAX];
+    char temporary[LS_PATH_MAX];
     (void)snprintf(temporary, sizeof temporary, "%s.part", path);
-    const struct files_part part = {text, size};
-    return files_replace(path, temporary, &part, 1, false);
+    const struct ls_file_part part = {text, size};
+    return ls_file_replace(path, temporary, &part, 1, false);
 }
 
 int run_file_write(const struct plan *plan, const struct run_file *file)
@@ -49,7 +49,7 @@ int run_file_write(const struct plan *plan, const struct run_file *file)
     size_t size = 0;
     int status = make_path(path, plan);
     if (status == LS_OK)
-        status = files_make_folders(plan->out);
+        status = ls_folder_make(plan->out);
     if (status != LS_OK)
         return status;
     FILE *to = open_memstream(&text, &size);
@@ -108,6 +108,6 @@ void run_file_remove(const struct plan *plan)
     char path[REPORT_PATH_MAX];
     if (make_path(path, plan) != LS_OK)
         return;
-    (void)unlink(path);
-    (void)rmdir(plan->out);
+    (void)ls_file_remove(path);
+    (void)ls_folder_remove(plan->out);
 }

@@ -2,11 +2,11 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "lockstep/file.h"
+#include "lockstep/journal.h"
 #include "lockstep/log.h"
 
-#include "journal.h"
 #include "store_bus.h"
 #include "store_files.h"
 #include "store_pair.h"
@@ -63,7 +63,7 @@ static int drop_leftover(void *self, const char *name)
 static int clear_folder(const char *folder, bool (*is_ours)(const char *name))
 {
     struct leftovers all = {.is_ours = is_ours};
-    if (access(folder, F_OK) != 0)
+    if (!ls_file_exists(folder))
         return LS_OK;
     int status = store_files_open(
         &all.store, &(struct store_files_options){.folder = folder});
@@ -93,10 +93,10 @@ int service_node_clear(const struct plan *plan)
         status = clear_folder(service->path_data, is_data);
     if (status != LS_OK)
         return status;
-    journal_remove(journal);
+    ls_journal_remove(journal);
     /* Unless something is left in them. */
-    (void)rmdir(service->path_data);
-    (void)rmdir(service->path_policy);
+    (void)ls_folder_remove(service->path_data);
+    (void)ls_folder_remove(service->path_policy);
     return LS_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lockstep/file.h"
 #include "lockstep/log.h"
 
 #include "run_file.h"
@@ -367,7 +368,8 @@ static enum outcome start_all(supervisor *sup, int64_t deadline)
 static void clear_service(const supervisor *sup)
 {
     const char *policies = sup->plan->service.path_policy;
-    if (!sup->saved && rmdir(policies) != 0 && access(policies, F_OK) == 0)
+    if (!sup->saved && ls_folder_remove(policies) != LS_OK &&
+        ls_file_exists(policies))
         return;
     if (service_node_clear(sup->plan) != LS_OK)
         ls_log_warn("something stays: %s", ls_error_text());

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "lockstep/file.h"
 #include "lockstep/log.h"
 #include "lockstep/middleware.h"
 
@@ -290,8 +290,8 @@ static void close_coordinator(void *work)
     if (self->done && service_node_clear(self->base.plan) != LS_OK)
         ls_log_warn("something stays: %s", ls_error_text());
     /* Unless something is left in them. */
-    (void)rmdir(service->path_data);
-    (void)rmdir(service->path_policy);
+    (void)ls_folder_remove(service->path_data);
+    (void)ls_folder_remove(service->path_policy);
 }
 
 const struct work_kind work_coordinator = {.create = create,

@@ -70,7 +70,7 @@ find tests docs \( -name '*.bats' -o -name '*.sh' -o -name '*.bash' \) \
     breach 'tests wait for what they need, never for a time'
 
 grep -rnE '\.\./sha[r]ed|/wor[k]/|/hom[e]/[a-z]' \
-    --exclude-dir=.git --exclude-dir=build . |
+    --exclude-dir=.git --exclude=.git --exclude-dir=build . |
     breach 'paths of one machine'
 
 grep -rnE '\b(TO[D]O|FIX[M]E|XX[X])\b' --include='*.[chS]' --include='*.md' \

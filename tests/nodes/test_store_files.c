@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "nodes/folder_fixture.h"
+#include "state/folder_fixture.h"
 #include "nodes/store_spec.h"
 
 struct files_pair {

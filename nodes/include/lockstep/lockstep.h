@@ -15,6 +15,10 @@
 #include "lockstep/stats.h"
 #include "lockstep/status.h"
 
+/* state */
+#include "lockstep/file.h"
+#include "lockstep/journal.h"
+
 /* bus */
 #include "lockstep/call.h"
 #include "lockstep/channel.h"
