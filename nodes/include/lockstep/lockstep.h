@@ -16,6 +16,7 @@
 #include "lockstep/status.h"
 
 /* state */
+#include "lockstep/disk.h"
 #include "lockstep/file.h"
 #include "lockstep/journal.h"
 
