@@ -81,9 +81,16 @@ above() {
     grep -q 'commits version ' a.log
 }
 
-@test "nothing is left of a sweep on the disk" {
-    mkdir tmp
+@test "a sweep touches nothing of the disk" {
+    mkdir -p tmp out/service/policy out/service/data
+    echo mine | tee out/service/journal out/service/policy/policy_1 \
+        >out/service/data/data_1
+    local before
+    before=$(find . -type f -exec md5sum {} +)
     TMPDIR=$PWD/tmp "$LOCKSTEP" sim "$job" --seeds 2
+    TMPDIR=$PWD/tmp "$LOCKSTEP" sim "$job" --seeds 2 \
+        --set coordinator.data.store=files
+    [ "$(find . -type f -exec md5sum {} +)" = "$before" ]
     [ -z "$(ls tmp)" ]
 }
 
