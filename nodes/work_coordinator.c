@@ -179,14 +179,16 @@ static int on_ended(void *work, const struct coordinator_end *end)
 {
     struct work *self = work;
     struct policy_value value;
-    self->done = end->status == LS_OK;
-    if (end->policy == NULL)
-        return LS_OK;
-    int status = policy_value_read(&value, end->policy, end->policy_size);
-    if (status != LS_OK)
-        return status;
-    status = save_policy(self, &value);
-    ls_bytes_clear(&value.weights);
+    int status = LS_OK;
+    if (end->policy != NULL) {
+        status = policy_value_read(&value, end->policy, end->policy_size);
+        if (status == LS_OK) {
+            status = save_policy(self, &value);
+            ls_bytes_clear(&value.weights);
+        }
+    }
+    /* What was not saved the next life saves. */
+    self->done = end->status == LS_OK && status == LS_OK;
     return status;
 }
 

@@ -124,7 +124,7 @@ void sim_folder_lose(ls_disk *disk, struct sim_node *folder)
     for (const struct sim_move *m = folder->latest; m != NULL; m = m->earlier)
         n++;
     const uint64_t lost = ls_rng_below(&disk->rng, n + 1);
-    for (uint64_t i = 0; i < lost; i++)
+    for (uint64_t i = 0; i < lost && folder->latest != NULL; i++)
         if (undo_latest(folder) != 0)
             sim_disk_no_memory(disk);
     disk->stats.lost_names += lost;

@@ -72,6 +72,15 @@ above() {
     done
 }
 
+@test "power goes again and again, and disks are full" {
+    local store
+    for store in bus files; do
+        holds 15 --faults "$SOURCE_DIR/configs/faults/power.yaml" \
+            --set coordinator.data.store=$store
+        above power full takeovers
+    done
+}
+
 @test "the same seed is the same run" {
     "$LOCKSTEP" sim "$job" --seed 7 --event-log a.log
     "$LOCKSTEP" sim "$job" --seed 7 --event-log b.log
