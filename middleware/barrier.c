@@ -224,6 +224,7 @@ static int init(ls_barrier *barrier, const struct ls_epoch_rules *rules)
 int ls_barrier_create(ls_barrier **out, ls_node *node,
                       const struct ls_barrier_options *options)
 {
+    *out = NULL;
     const struct ls_barrier_options defaults = {0};
     if (options == NULL)
         options = &defaults;

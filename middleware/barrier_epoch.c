@@ -50,11 +50,9 @@ int ls_epoch_create(struct ls_epoch **out, uint32_t id,
     epoch->rules = *rules;
     epoch->way = LS_EPOCH_BY_LEADER;
     epoch->ask_at = LS_FOREVER;
-    /* For a peer that asks for an epoch of which nothing is known any more. */
-    static const char text[] = "it was past that epoch";
-    epoch->failed =
-        (struct ls_epoch_reason){.status = LS_EABORTED, .origin = id};
-    ls_epoch_set_text(&epoch->failed, text, sizeof text - 1);
+    epoch->failed.status = LS_EABORTED; /* as long as nothing is known */
+    snprintf(epoch->past, sizeof epoch->past,
+             "node %" PRIu32 LS_EPOCH_GAVE_UP_BEFORE, id);
     if (ls_outbox_reserve(epoch, rules->least) != LS_OK) {
         ls_epoch_destroy(&epoch);
         return LS_ENOMEM;
@@ -120,12 +118,25 @@ static void tell_abort(struct ls_epoch *epoch, uint64_t number)
     }
 }
 
+/* For those who ask about it later. */
+static void keep_reason(struct ls_epoch *epoch)
+{
+    struct ls_epoch_heard *heard = &epoch->heard[epoch->epoch % LS_EPOCH_HEARD];
+    epoch->failed_rounds = epoch->epoch + 1;
+    if (heard->rounds > epoch->epoch + 1)
+        return; /* of an epoch to come */
+    heard->rounds = epoch->epoch + 1;
+    heard->joined = true;
+    heard->reason = epoch->failed;
+}
+
 /* End the epoch with an error. `failed` says why; `tell`: the others may not
  * know yet. The policy may let the wait go on. */
 static void end_failed(struct ls_epoch *epoch, int status, uint64_t next,
                        bool tell)
 {
     const uint64_t number = epoch->epoch;
+    keep_reason(epoch);
     finish(epoch, status, next)->reason = epoch->failed;
     if (tell)
         tell_abort(epoch, number);
@@ -165,23 +176,26 @@ static int status_for_all(int cause)
     }
 }
 
-struct ls_epoch_heard *ls_epoch_find_heard(struct ls_epoch *epoch)
+const struct ls_epoch_heard *ls_epoch_find_heard(const struct ls_epoch *epoch,
+                                                 uint64_t number)
 {
-    const uint64_t at = epoch->epoch % LS_EPOCH_HEARD;
-    struct ls_epoch_heard *heard = &epoch->heard[at];
-    if (heard->rounds == epoch->epoch + 1)
+    const uint64_t at = number % LS_EPOCH_HEARD;
+    const struct ls_epoch_heard *heard = &epoch->heard[at];
+    if (heard->rounds == number + 1)
         return heard;
     heard = &epoch->heard_beyond[at];
-    return heard->rounds == epoch->epoch + 1 ? heard : NULL;
+    return heard->rounds == number + 1 ? heard : NULL;
 }
 
 void ls_epoch_follow(struct ls_epoch *epoch, uint64_t next)
 {
-    const struct ls_epoch_heard *heard = ls_epoch_find_heard(epoch);
+    const struct ls_epoch_heard *heard =
+        ls_epoch_find_heard(epoch, epoch->epoch);
     assert(heard != NULL); /* whoever calls this has heard it, or noted it */
     epoch->failed = heard->reason;
     epoch->pending = false;
     epoch->short_of = false;
+    epoch->inquires = false;
     end_failed(epoch, status_for_all(epoch->failed.status), next,
                epoch->leader == epoch->id);
 }
@@ -361,12 +375,13 @@ void ls_epoch_note(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
 static void follow_earlier(struct ls_epoch *epoch,
                            const struct ls_epoch_peer *peer)
 {
-    if (ls_epoch_find_heard(epoch) == NULL) {
+    if (ls_epoch_find_heard(epoch, epoch->epoch) == NULL) {
         struct ls_epoch_heard *heard =
             &epoch->heard[epoch->epoch % LS_EPOCH_HEARD];
         char text[LS_BARRIER_REASON_MAX];
-        const int n = snprintf(text, sizeof text,
-                               "node %" PRIu32 " gave it up before", peer->id);
+        const int n =
+            snprintf(text, sizeof text, "node %" PRIu32 LS_EPOCH_GAVE_UP_BEFORE,
+                     peer->id);
         heard->rounds = epoch->epoch + 1;
         heard->reason = (struct ls_epoch_reason){.status = peer->ahead.status,
                                                  .final = peer->ahead.final,
@@ -384,9 +399,16 @@ static bool is_ahead(const struct ls_epoch *epoch,
            peer->ahead.epoch == epoch->epoch;
 }
 
-/* Comes before a reason of this node's own, so that all name the same. */
+/* Comes before a reason of this node's own, so that all name the same. Who was
+ * a member when it said so may be gone by now: others have failed with it. */
 static bool was_given_up(struct ls_epoch *epoch)
 {
+    const struct ls_epoch_heard *heard =
+        ls_epoch_find_heard(epoch, epoch->epoch);
+    if (heard != NULL && heard->joined) {
+        ls_epoch_follow(epoch, 0);
+        return true;
+    }
     for (size_t i = 0; i < epoch->peers.n; i++) {
         const struct ls_epoch_peer *peer = &epoch->peers.items[i];
         if (is_ahead(epoch, peer) && peer->ahead.phase == LS_EPOCH_GAVE_UP) {
@@ -440,6 +462,7 @@ void ls_epoch_begin(struct ls_epoch *epoch, int64_t now)
 {
     epoch->now = now;
     epoch->short_of = false;
+    epoch->inquires = false;
     ls_epoch_make_view(epoch);
     epoch->flags = epoch->own_flags;
     epoch->last = epoch->id;
@@ -458,6 +481,8 @@ void ls_epoch_begin(struct ls_epoch *epoch, int64_t now)
         epoch->ask_at = LS_FOREVER;
         return;
     }
+    if (ls_epoch_is_miscounted(epoch) && ls_epoch_inquire(epoch))
+        return;
     epoch->phase = LS_EPOCH_ENTERED;
     epoch->rounds = epoch->epoch + 1;
     if (ls_epoch_is_miscounted(epoch)) {
@@ -500,14 +525,20 @@ static void abort_pending(struct ls_epoch *epoch, int status, const char *text)
 {
     char why[LS_BARRIER_REASON_MAX + 1];
     char both[2 * LS_BARRIER_REASON_MAX + 32];
-    if (epoch->short_of)
+    const bool counts = epoch->short_of || epoch->inquires;
+    if (epoch->inquires && status == LS_ETIMEDOUT) {
+        ls_epoch_refuse_count(epoch); /* it has waited for that answer alone */
+        return;
+    }
+    if (counts)
         (void)ls_epoch_say_count(epoch, why);
     else
         memcpy(why, epoch->failed.text, sizeof why);
     snprintf(both, sizeof both, "%s%s%s", text,
-             epoch->short_of ? ": " : "; before that, ", why);
+             counts ? ": " : "; before that, ", why);
     epoch->pending = false;
     epoch->short_of = false;
+    epoch->inquires = false;
     ls_epoch_give_up(epoch, status, true, both);
 }
 

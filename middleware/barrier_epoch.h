@@ -65,12 +65,17 @@ struct ls_epoch_reason {
     struct ls_barrier_missing missing[LS_BARRIER_MISSING_MAX];
 };
 
+/* Who counts too few, since one is lost, asks the others for so long whether
+ * they have given the epoch up for another reason; then it does so itself. */
+#define LS_EPOCH_INQUIRE_NS LS_EPOCH_STUCK_NS
+
 /* A node that lags behind keeps the reasons of so many epochs ahead of it, and
- * of as many of the latest. */
+ * of as many of the latest; and those of the last that it failed itself. */
 #define LS_EPOCH_HEARD 8
 
 struct ls_epoch_heard {
     uint64_t rounds; /* the epoch, plus 1; 0: none */
+    bool joined;     /* who said so was */
     struct ls_epoch_reason reason;
 };
 
@@ -135,6 +140,9 @@ struct ls_epoch {
     bool inside;         /* somebody waits: from an entry to its end */
     bool pending;        /* the wait goes on in the next epoch, at ask_at */
     bool short_of;       /* pending, until rules.least members are here */
+    bool inquires;       /* pending, until all have said what they know of it */
+    uint64_t inquired;   /* about this epoch, plus 1; 0: about none */
+    int64_t inquired_at; /* since when */
     int64_t retry_every; /* how long it pauses before that */
     int64_t grace_until; /* 0: nobody's return is waited for */
     uint32_t grace_n;    /* so many members are waited for */
@@ -153,14 +161,16 @@ struct ls_epoch {
     uint32_t *left_ids; /* own; who took part, by id; left_view says whose */
     size_t n_left_ids;
 
-    struct ls_epoch_reason failed; /* why the last one that failed did */
+    struct ls_epoch_reason failed; /* why the last one that failed did: */
+    uint64_t failed_rounds;        /* that epoch, plus 1; 0: none */
+    char past[40];                 /* what is said when a reason is not kept */
     bool given_up; /* the next wait has failed before it began, with: */
     struct ls_epoch_end early;
     bool refuse; /* give up the next epoch once asked */
 
-    /* By epoch % LS_EPOCH_HEARD: the last abort of someone else in it. Nearer
-     * epochs come first, since this node enters them earlier; later ones in
-     * `beyond`, since the others may send it there. */
+    /* By epoch % LS_EPOCH_HEARD: why it was given up. Nearer epochs come first,
+     * since this node enters them earlier; later ones in `beyond`, since the
+     * others may send it there. Those behind it are for who asks about them. */
     struct ls_epoch_heard heard[LS_EPOCH_HEARD];
     struct ls_epoch_heard heard_beyond[LS_EPOCH_HEARD];
     uint64_t report_epoch;         /* of `report`, plus 1; 0: none */

@@ -9,6 +9,9 @@
 /* What errors say of such a member, after its name. */
 #define LS_EPOCH_WITHDREW " has no barrier of this name any more"
 
+/* And of one who did so for a reason that is not kept any more. */
+#define LS_EPOCH_GAVE_UP_BEFORE " gave it up before"
+
 /* --- barrier_epoch.c ---------------------------------------------------- */
 
 /* Enter `epoch->epoch` with those who are joined. */
@@ -46,9 +49,9 @@ void ls_epoch_differ(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
  * if it is true of all alike, else LS_EABORTED. */
 void ls_epoch_follow(struct ls_epoch *epoch, uint64_t next);
 
-/* Why another one has given the epoch up that this node is in, or enters. NULL:
- * that is not known. */
-struct ls_epoch_heard *ls_epoch_find_heard(struct ls_epoch *epoch);
+/* Why that epoch was given up. NULL: that is not known. */
+const struct ls_epoch_heard *ls_epoch_find_heard(const struct ls_epoch *epoch,
+                                                 uint64_t number);
 
 /* text: copied, cut. */
 void ls_epoch_set_text(struct ls_epoch_reason *reason, const char *text,
@@ -122,6 +125,16 @@ bool ls_epoch_is_short(const struct ls_epoch *epoch);
 /* Whether so many can never be right: too many, or too few of them left. */
 bool ls_epoch_is_miscounted(const struct ls_epoch *epoch);
 
+/* Whether the others are to be asked first why they have given this epoch up,
+ * if they have: who is told so late that it knows of another loss would name
+ * that one. Asks them. */
+bool ls_epoch_inquire(struct ls_epoch *epoch);
+
+/* A peer has spoken of that epoch, or of an earlier one that it is in: if it
+ * had heard of a reason, it says so. */
+void ls_epoch_note_answer(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                          const struct ls_barrier_message *message);
+
 /* End the epoch for that. */
 void ls_epoch_refuse_count(struct ls_epoch *epoch);
 
@@ -169,6 +182,9 @@ void ls_outbox_say(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
 
 /* The same as an answer, with the list of who is missing. */
 void ls_outbox_answer(struct ls_epoch *epoch, struct ls_epoch_peer *peer);
+
+/* Nothing is under way: ask whether the epoch was given up. */
+void ls_outbox_inquire(struct ls_epoch *epoch, struct ls_epoch_peer *peer);
 
 /* Nothing is under way: say so, and who has asked to enter the next epoch. */
 void ls_outbox_absent(struct ls_epoch *epoch, struct ls_epoch_peer *peer);

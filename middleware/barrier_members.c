@@ -54,7 +54,8 @@ int ls_epoch_joined(struct ls_epoch *epoch, int64_t now, uint32_t id,
     if (epoch->has_gone && epoch->gone_one == id)
         epoch->has_gone = false;
     /* Who was waited for may be this one. */
-    if (epoch->pending && (epoch->grace_until != 0 || epoch->short_of))
+    if (epoch->pending &&
+        (epoch->grace_until != 0 || epoch->short_of || epoch->inquires))
         epoch->ask_at = now;
     return LS_OK;
 }
@@ -180,7 +181,7 @@ static void be_gone(struct ls_epoch *epoch, int64_t now,
     }
     peer->joined = false;
     peer->gone = true;
-    if (epoch->short_of)
+    if (epoch->short_of || epoch->inquires)
         epoch->ask_at = now;
     if (!ls_epoch_is_under_way(epoch) || !peer->in_view || peer->lost)
         return;

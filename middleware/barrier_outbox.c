@@ -184,6 +184,14 @@ void ls_outbox_answer(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
         attach_missing(epoch, peer, message);
 }
 
+void ls_outbox_inquire(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
+{
+    struct ls_barrier_message *message =
+        ls_outbox_post(epoch, peer, LS_BARRIER_ABSENT);
+    message->ask = true;
+    message->again = true;
+}
+
 void ls_outbox_absent(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
 {
     attach_missing(epoch, peer, ls_outbox_post(epoch, peer, LS_BARRIER_ABSENT));
@@ -204,7 +212,11 @@ void ls_outbox_left(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
 void ls_outbox_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
                      uint64_t number)
 {
-    const struct ls_epoch_reason *failed = &epoch->failed;
+    const struct ls_epoch_heard *heard = ls_epoch_find_heard(epoch, number);
+    const bool kept = heard != NULL && heard->joined;
+    const bool known = kept || epoch->failed_rounds == number + 1;
+    const struct ls_epoch_reason *failed =
+        kept ? &heard->reason : &epoch->failed;
     struct ls_barrier_message *message =
         ls_outbox_post(epoch, peer, LS_BARRIER_ABORT);
     message->epoch = number;
@@ -212,6 +224,12 @@ void ls_outbox_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
         message->next = number + 1;
     message->status = failed->status;
     message->final = failed->final;
+    if (!known) {
+        message->origin = epoch->id;
+        message->reason = epoch->past;
+        message->reason_size = strlen(epoch->past);
+        return;
+    }
     message->origin = failed->origin;
     message->reason = failed->text;
     message->reason_size = strlen(failed->text);

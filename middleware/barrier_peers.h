@@ -36,6 +36,7 @@ struct ls_epoch_peer {
     bool lost;      /* for this epoch, even if it comes back */
     bool gave_up;   /* said so, but the leader has not: see on_abort() */
     bool chased;    /* was asked at once because it is ahead */
+    bool answered;  /* said what it knows: see ls_epoch_inquire() */
     enum ls_epoch_phase phase;
     enum ls_epoch_phase branch; /* all below it in the tree are so far too */
     enum ls_epoch_phase told;   /* the most that it was sent of this node */

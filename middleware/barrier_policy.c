@@ -110,12 +110,67 @@ size_t ls_epoch_say_count(const struct ls_epoch *epoch,
     return n < 0 ? 0 : (size_t)n;
 }
 
+static bool has_too_few_left(const struct ls_epoch *epoch)
+{
+    return epoch->n_view < epoch->rules.least && epoch->has_gone;
+}
+
+static size_t n_silent(const struct ls_epoch *epoch)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        const struct ls_epoch_peer *peer = &epoch->peers.items[i];
+        n += peer->in_view && !peer->answered ? 1 : 0;
+    }
+    return n;
+}
+
+bool ls_epoch_inquire(struct ls_epoch *epoch)
+{
+    if (!has_too_few_left(epoch))
+        return false;
+    if (epoch->inquired != epoch->epoch + 1) {
+        epoch->inquired = epoch->epoch + 1;
+        epoch->inquired_at = epoch->now;
+        for (size_t i = 0; i < epoch->peers.n; i++)
+            epoch->peers.items[i].answered = false;
+    }
+    const int64_t passed = epoch->now - epoch->inquired_at;
+    const int64_t left = LS_EPOCH_INQUIRE_NS - passed;
+    if (n_silent(epoch) == 0 || left <= 0)
+        return false;
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        struct ls_epoch_peer *peer = &epoch->peers.items[i];
+        if (peer->in_view && !peer->answered)
+            ls_outbox_inquire(epoch, peer);
+    }
+    epoch->inquires = true;
+    epoch->pending = true;
+    const int64_t every =
+        passed > LS_EPOCH_ASK_FIRST_NS ? passed : LS_EPOCH_ASK_FIRST_NS;
+    epoch->ask_at = epoch->now + (every < left ? every : left);
+    return true;
+}
+
+void ls_epoch_note_answer(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                          const struct ls_barrier_message *message)
+{
+    if (!epoch->inquires ||
+        (message->epoch != epoch->epoch && message->kind != LS_BARRIER_ABSENT))
+        return;
+    peer->answered = true;
+    if (n_silent(epoch) == 0)
+        epoch->ask_at = epoch->now;
+}
+
 void ls_epoch_refuse_count(struct ls_epoch *epoch)
 {
+    epoch->pending = false;
+    epoch->inquires = false;
     const struct ls_epoch_rules *rules = &epoch->rules;
     const bool few = epoch->n_view < rules->least;
     char text[LS_BARRIER_REASON_MAX];
-    if (few && epoch->has_gone) {
+    if (has_too_few_left(epoch)) {
         snprintf(text, sizeof text,
                  "node %" PRIu32 "%s; %" PRIu32
                  " members are here, not %" PRIu32,

@@ -18,7 +18,8 @@ static void copy_reason(struct ls_epoch_reason *reason,
                message->n_missing * sizeof message->missing[0]);
 }
 
-static void hear_abort(struct ls_epoch *epoch,
+/* What a member has said is not taken back by one who is none. */
+static void hear_abort(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
                        const struct ls_barrier_message *message)
 {
     const uint64_t at = message->epoch % LS_EPOCH_HEARD;
@@ -28,8 +29,11 @@ static void hear_abort(struct ls_epoch *epoch,
         if (heard->rounds > message->epoch + 1)
             return;
     }
+    if (heard->rounds == message->epoch + 1 && heard->joined && !peer->joined)
+        return;
     copy_reason(&heard->reason, message);
     heard->rounds = message->epoch + 1;
+    heard->joined = peer->joined;
 }
 
 /* The peer is in an epoch that is behind this node, and needs to know how it
@@ -60,7 +64,7 @@ static void keep_ahead(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
         return;
     if (message->kind == LS_BARRIER_ABORT) {
         phase = LS_EPOCH_GAVE_UP;
-        hear_abort(epoch, message);
+        hear_abort(epoch, peer, message);
     }
     const bool whole = message->branch && message->n_lacking == 0;
     const bool more =
@@ -102,8 +106,23 @@ static void stay_out(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
     epoch->epoch = message->epoch;
     epoch->pending = false;
     epoch->short_of = false;
+    epoch->inquires = false;
     ls_epoch_give_up(epoch, withdrew ? LS_EMISMATCH : LS_ELOST, false, text);
     epoch->given_up = !inside;
+}
+
+/* The peer asks whether an epoch was given up that this node has not entered.
+ * Who gave it up may be gone. */
+static void say_what_it_heard(struct ls_epoch *epoch,
+                              struct ls_epoch_peer *peer,
+                              const struct ls_barrier_message *message)
+{
+    const struct ls_epoch_heard *heard =
+        ls_epoch_find_heard(epoch, message->epoch);
+    if (heard != NULL && heard->joined)
+        ls_outbox_abort(epoch, peer, message->epoch);
+    else
+        ls_outbox_absent(epoch, peer);
 }
 
 static void on_ahead(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
@@ -113,6 +132,8 @@ static void on_ahead(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
     if (!ls_epoch_is_under_way(epoch)) {
         if (message->n_lost > 0 && peer->joined)
             stay_out(epoch, peer, message);
+        else if (message->kind == LS_BARRIER_ABSENT && message->ask)
+            say_what_it_heard(epoch, peer, message);
         return;
     }
     if (!peer->in_view || peer->chased)
@@ -130,7 +151,7 @@ static bool ends_pending(const struct ls_epoch *epoch,
 {
     return epoch->pending && peer->joined &&
            message->kind == LS_BARRIER_ABORT &&
-           (message->final || epoch->short_of);
+           (message->final || epoch->short_of || epoch->inquires);
 }
 
 /* The peer is in the epoch that this node will enter next. */
@@ -147,6 +168,8 @@ static void on_next(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
         ls_epoch_abort(epoch, epoch->failed.status, false, text);
     } else if (message->n_lost > 0 && peer->joined) {
         stay_out(epoch, peer, message);
+    } else if (message->kind == LS_BARRIER_ABSENT && message->ask) {
+        say_what_it_heard(epoch, peer, message);
     } else if (message->again) {
         ls_outbox_absent(epoch, peer);
     }
@@ -159,7 +182,7 @@ static void on_next(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
 static void on_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
                      const struct ls_barrier_message *message)
 {
-    hear_abort(epoch, message);
+    hear_abort(epoch, peer, message);
     if (epoch->phase == LS_EPOCH_READY && !ls_epoch_is_direct(epoch) &&
         epoch->leader != epoch->id && epoch->leader != peer->id)
         peer->gave_up = true;
@@ -267,11 +290,11 @@ static void on_present(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
         on_abort(epoch, peer, message);
         return;
     }
-    if (message->kind == LS_BARRIER_ABSENT)
-        return;
-    if (message->view != epoch->view)
+    /* Who is not in the epoch may ask, but has nothing to say of it. */
+    const bool absent = message->kind == LS_BARRIER_ABSENT;
+    if (!absent && message->view != epoch->view)
         ls_epoch_differ(epoch, peer, message->rules);
-    else
+    else if (!absent)
         use(epoch, peer, message);
     if (wants_answer(epoch, peer, message))
         ls_outbox_answer(epoch, peer);
@@ -317,6 +340,7 @@ void ls_epoch_receive(struct ls_epoch *epoch, int64_t now, uint32_t from,
         on_expect(epoch, now, peer, message);
         return;
     }
+    ls_epoch_note_answer(epoch, peer, message);
     if (message->epoch < epoch->epoch)
         on_past(epoch, peer, message);
     else if (message->epoch > epoch->epoch)

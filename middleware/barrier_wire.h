@@ -18,7 +18,8 @@ enum ls_barrier_kind {
     LS_BARRIER_LEFT = 3,    /* I left it: everyone was ready */
     LS_BARRIER_ABORT = 4,   /* I gave it up, and do not take part in it */
     LS_BARRIER_EXPECT = 5,  /* I do not count you before epoch `next` */
-    LS_BARRIER_ABSENT = 6,  /* I have not entered it yet, but am here */
+    LS_BARRIER_ABSENT = 6,  /* I have not entered it yet, but am here. With
+                             * ask: has it been given up? */
     LS_BARRIER_GONE = 7,    /* I have no barrier of this name any more */
     LS_BARRIER_UNKNOWN = 8  /* I have none of this name; the reason says which
                              * I have */

@@ -118,6 +118,7 @@ static void fit(const ls_progress *progress, char out[DRAWN_BYTES])
 int ls_progress_create(ls_progress **out, ls_runtime *runtime, int fd,
                        int terminal)
 {
+    *out = NULL;
     ls_progress *progress = calloc(1, sizeof *progress);
     if (progress == NULL)
         return ls_error(LS_ENOMEM, "progress: no memory for a line");

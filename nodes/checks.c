@@ -129,6 +129,12 @@ void checks_ended(struct check_life *life)
     life->over_at = checks_now(life->all);
 }
 
+void checks_straggled(checks *self)
+{
+    if (self->kind->straggled != NULL)
+        self->kind->straggled(self);
+}
+
 void checks_finish(checks *self)
 {
     struct ls_network_stats stats;

@@ -4,11 +4,14 @@
  *   all      when one leaves an epoch, so do all who entered it
  *   named    who fails by another says by whom
  *   alike    who fail in the same epoch do so with the same status and name the
- *            same node, if they know each other and one member came or went;
- *            whom a deadline names, and who counts whom, are each one's own
- *   bound    no wait lasts longer than its deadline
- *   events   a reliable event is got once and in order, and missed only by one
- *            that its sender declared lost, or that declared the sender lost
+ *            same node, if they know each other and one member came or went
+ *            since each ended the epoch before; whom a deadline names, and who
+ *            counts whom, are each one's own
+ *   bound    no wait lasts longer than its deadline; who left the last epoch
+ *            ends
+ *   events   a reliable event is got once and in order by each whom its sender
+ *            holds for a member when it emits it, or the sender counts it as
+ *            unacknowledged
  *   queues   what is under way in the network stays below a bound
  *   end      after the run nothing is under way, and every connection closed
  *
@@ -71,6 +74,10 @@ struct node_watch checks_watch(const struct check_life *life);
 void checks_killed(struct check_life *life);
 void checks_resumed(struct check_life *life);
 void checks_ended(struct check_life *life);
+
+/* The first has long ended well, nothing goes wrong any more, and others are
+ * still there. */
+void checks_straggled(checks *checks);
 
 /* After the run, in another one of the same simulation: what is left to judge,
  * and that nothing is left. */

@@ -6,10 +6,13 @@
 
 #include "checks_members.h"
 
-/* Reads `barrier "x", epoch 3: node 7 ...`: what a barrier's error says. */
+/* Reads `barrier "x", epoch 3: node 7 ...`: what a barrier's error says. One
+ * who lags too far behind to be told the reason names nobody. */
 static bool read_text(const char *text, uint64_t *epoch, uint32_t *named)
 {
     const char *at = strstr(text, "\", epoch ");
+    if (strstr(text, " gave it up before") != NULL)
+        return false;
     if (at == NULL || sscanf(at, "\", epoch %" SCNu64, epoch) != 1)
         return false;
     at = strstr(at, "node ");
@@ -35,13 +38,15 @@ static bool are_alike(const struct failure *a, const struct failure *b)
 static void compare(checks *self, const struct failure *a,
                     const struct failure *b)
 {
-    const int64_t from =
+    const int64_t entered_at =
         a->entered_at < b->entered_at ? a->entered_at : b->entered_at;
+    /* What each is told of before it enters counts too. */
+    const int64_t since = a->since < b->since ? a->since : b->since;
     if (a->epoch != b->epoch || are_alike(a, b) ||
-        !has_met(a->member, b->member, from) ||
-        !has_met(b->member, a->member, from))
+        !has_met(a->member, b->member, entered_at) ||
+        !has_met(b->member, a->member, entered_at))
         return;
-    checks_accuse_difference(self, from,
+    checks_accuse_difference(self, since,
                              "alike: epoch %" PRIu64 ": node %" PRIu32
                              " fails with %s and names node %" PRIu32
                              ", node %" PRIu32 " with %s and node %" PRIu32,
@@ -58,6 +63,9 @@ void checks_note_failure(struct member_life *member, int status)
     struct failure failure = {.member = member,
                               .status = status,
                               .entered_at = member->entered_at,
+                              .since = member->ended_at != 0
+                                           ? member->ended_at
+                                           : member->life->began_at,
                               .previous = state->failures};
     if ((status != LS_ELOST && status != LS_EABORTED &&
          status != LS_ETIMEDOUT) ||

@@ -153,6 +153,7 @@ static void note_left(struct member_life *member, uint64_t epoch)
         all->figures.epochs++;
     }
     member->next = epoch + 1;
+    member->left_at = checks_now(all);
     member->failed_since = false;
     judge_leaving(all, member, epoch);
 }
@@ -173,4 +174,5 @@ void checks_on_ended(void *self, int status,
     }
     member->waiting = false;
     member->owes = false;
+    member->ended_at = checks_now(member->life->all);
 }

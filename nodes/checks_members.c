@@ -38,7 +38,9 @@ static int begin(struct check_life *life)
                                           .ended = checks_on_ended,
                                           .member = checks_on_member,
                                           .emitting = checks_on_emitting,
+                                          .not_emitted = checks_on_not_emitted,
                                           .heard = checks_on_heard,
+                                          .quitting = checks_on_quitting,
                                           .self = member};
     life->watch.member = &member->watch;
     life->state = member;
@@ -51,8 +53,10 @@ static void forget(struct check_life *life)
     if (member == NULL)
         return;
     free(member->emitted_at);
+    free(member->losses);
     for (struct heard *at = member->heard; at != NULL;) {
         struct heard *previous = at->previous;
+        free(at->numbers);
         free(at);
         at = previous;
     }
@@ -94,8 +98,31 @@ static void look(checks *self)
         checks_judge(self, checks_now(self) - CHECKS_NOTICE_NS);
 }
 
+/* A member that goes on pauses for less, and one that ends takes less. */
+#define CHECKS_LEAVING_NS (10 * LS_NS_PER_S)
+
+/* Others may wait for those that are done, in vain; who left the last epoch as
+ * well has nothing to wait for. */
+static void straggled(checks *self)
+{
+    const struct member_checks *state = self->state;
+    for (const struct check_life *life = self->lives; life != NULL;
+         life = life->previous) {
+        const struct member_life *member = life->state;
+        if (!life->dead && !life->over && !member->waiting &&
+            !member->failed_since && member->next == state->newest &&
+            member->next > 0 &&
+            checks_now(self) - member->left_at > CHECKS_LEAVING_NS)
+            ls_simulation_violation(self->simulation,
+                                    "bound: node %" PRIu32
+                                    " left the last epoch and does not end",
+                                    checks_id(life));
+    }
+}
+
 static void finish(checks *self)
 {
+    checks_finish_events(self);
     checks_judge(self, LS_FOREVER);
 }
 
@@ -103,5 +130,6 @@ const struct checks_kind checks_members = {.begin = begin,
                                            .forget = forget,
                                            .create = create,
                                            .destroy = destroy,
+                                           .straggled = straggled,
                                            .look = look,
                                            .finish = finish};

@@ -16,16 +16,18 @@
 struct heard {
     uint32_t from;
     uint64_t incarnation;
-    uint64_t number; /* the last one */
-    int64_t at;
+    uint64_t number;   /* the last one */
+    uint64_t *numbers; /* own; all of them, rising */
+    size_t n, capacity;
     struct heard *previous;
 };
 
-/* An incarnation of a node that a life has seen ready, and first when. */
+/* An incarnation of a node that a life has seen ready, first when, and until
+ * when: later it may have been ready again. */
 struct ready {
     uint32_t id;
     uint64_t incarnation;
-    int64_t at;
+    int64_t at, gone_at; /* LS_FOREVER: it was never gone */
     struct ready *previous;
 };
 
@@ -35,7 +37,8 @@ struct member_life {
     uint64_t incarnation; /* 0: not known yet */
 
     bool waiting;
-    int64_t entered_at, renewed_at; /* 0: never */
+    int64_t entered_at, left_at, renewed_at; /* 0: never */
+    int64_t ended_at;                        /* its last wait; 0: none */
     uint64_t next;     /* one past the last epoch that it left; 0: none */
     bool failed_since; /* a wait of it failed since it left that one */
     bool owes;         /* the epoch that it is in must be this one: */
@@ -44,15 +47,19 @@ struct member_life {
     int64_t owed_from;   /* when that one entered it */
     struct heard *heard; /* own */
     struct ready *ready; /* own; whom it has seen ready */
-    int64_t *emitted_at; /* own; of its events */
+    int64_t *emitted_at; /* own; of its events; LS_FOREVER: that failed */
     size_t n_emitted;
+    int64_t quit_at;               /* it listens no longer; 0: it does */
+    struct ls_router_loss *losses; /* own; that it knew of then */
+    size_t n_losses;
 };
 
 /* Somebody holds a living node for lost. */
 struct mistake {
     const struct check_life *by;
+    const struct check_life *of; /* NULL: not known */
     uint32_t id;
-    int64_t from, to; /* LS_FOREVER: still */
+    int64_t from, to; /* LS_FOREVER: not taken back yet */
     struct mistake *previous;
 };
 
@@ -63,13 +70,16 @@ struct failure {
     int status;
     uint32_t named;
     int64_t entered_at;
+    int64_t since; /* it has ended its wait before that, or begun its life */
     struct failure *previous;
 };
 
 /* A break of a promise that is one unless there was a mistake. */
 struct verdict {
     int64_t from, to;
-    bool alike; /* nor is it one where members came and went */
+    bool alike;                  /* nor is it one where members came and went */
+    const struct ready *pair[2]; /* borrow; else it is one unless one of the two
+                                  * held the other for gone; NULL: of any */
     char text[256];
 };
 
@@ -87,6 +97,11 @@ void checks_accuse(checks *checks, int64_t from, const char *format, ...)
 /* The same; nor is it one where more than one member came or went. */
 void checks_accuse_difference(checks *checks, int64_t from, const char *format,
                               ...) LS_PRINTF(3, 4);
+/* The same, unless one of two holds the other for gone: who else is mistaken
+ * explains nothing. back: NULL: one of them never met the other. */
+void checks_accuse_pair(checks *checks, const struct ready *there,
+                        const struct ready *back, const char *format, ...)
+    LS_PRINTF(4, 5);
 /* Judge the accusations made before a time. */
 void checks_judge(checks *checks, int64_t before);
 
@@ -103,6 +118,11 @@ void checks_on_ended(void *self, int status,
                      const struct ls_barrier_epoch_info *info);
 void checks_on_member(void *self, const struct ls_member *member);
 void checks_on_emitting(void *self, uint64_t number);
+void checks_on_not_emitted(void *self, uint64_t number);
 void checks_on_heard(void *self, const struct ls_event *event, uint64_t number);
+void checks_on_quitting(void *self, const struct ls_router_loss *losses,
+                        size_t n);
+/* After the run: every event is accounted for. */
+void checks_finish_events(checks *checks);
 
 #endif

@@ -5,12 +5,28 @@
 
 #include "checks_members.h"
 
+/* When a life ended, so far as others heed it: LS_FOREVER: it goes on. */
+static int64_t end_of(const struct check_life *life)
+{
+    return life->dead ? life->died_at : life->over ? life->over_at : LS_FOREVER;
+}
+
+/* It holds until it is taken back, by whatever life of that node, as the one
+ * that made it may have ended of it; or whom it is of is no more. */
+static int64_t holds_until(const struct mistake *mistake)
+{
+    int64_t until = mistake->of != NULL ? end_of(mistake->of) : LS_FOREVER;
+    if (until != LS_FOREVER)
+        until += CHECKS_NOTICE_NS;
+    return mistake->to < until ? mistake->to : until;
+}
+
 static bool was_mistaken(const checks *self, int64_t from, int64_t to)
 {
     const struct member_checks *state = self->state;
     for (const struct mistake *at = state->mistakes; at != NULL;
          at = at->previous) {
-        if (at->from <= to && at->to >= from)
+        if (at->from <= to && holds_until(at) >= from)
             return true;
     }
     return false;
@@ -39,8 +55,15 @@ static size_t count_changes(const checks *self, int64_t from, int64_t to)
     return n;
 }
 
+static bool is_gone(const struct ready *ready)
+{
+    return ready != NULL && ready->gone_at != LS_FOREVER;
+}
+
 static bool is_excused(const checks *self, const struct verdict *verdict)
 {
+    if (verdict->pair[0] != NULL)
+        return is_gone(verdict->pair[0]) || is_gone(verdict->pair[1]);
     return was_mistaken(self, verdict->from, verdict->to) ||
            (verdict->alike &&
             count_changes(self, verdict->from - CHECKS_NOTICE_NS,
@@ -55,24 +78,23 @@ void checks_judge(checks *self, int64_t before)
         const struct verdict *verdict = &state->verdicts[i];
         if (verdict->to >= before)
             state->verdicts[kept++] = *verdict;
-        else if (is_excused(self, verdict))
-            self->figures.excused++;
+        else if (is_excused(self, verdict)) /* of a pair: accounted for */
+            self->figures.excused += verdict->pair[0] == NULL ? 1 : 0;
         else
             ls_simulation_violation(self->simulation, "%s", verdict->text);
     }
     state->n_verdicts = kept;
 }
 
-static void accuse(checks *self, bool alike, int64_t from, const char *format,
+static void accuse(checks *self, const struct verdict *what, const char *format,
                    va_list arguments)
 {
     struct member_checks *state = self->state;
     if (state->n_verdicts == CHECKS_VERDICTS_MAX)
         return; /* one is enough */
     struct verdict *verdict = &state->verdicts[state->n_verdicts++];
-    verdict->from = from;
+    *verdict = *what;
     verdict->to = checks_now(self);
-    verdict->alike = alike;
     (void)vsnprintf(verdict->text, sizeof verdict->text, format, arguments);
 }
 
@@ -80,7 +102,7 @@ void checks_accuse(checks *self, int64_t from, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    accuse(self, false, from, format, arguments);
+    accuse(self, &(struct verdict){.from = from}, format, arguments);
     va_end(arguments);
 }
 
@@ -89,7 +111,17 @@ void checks_accuse_difference(checks *self, int64_t from, const char *format,
 {
     va_list arguments;
     va_start(arguments, format);
-    accuse(self, true, from, format, arguments);
+    accuse(self, &(struct verdict){.from = from, .alike = true}, format,
+           arguments);
+    va_end(arguments);
+}
+
+void checks_accuse_pair(checks *self, const struct ready *there,
+                        const struct ready *back, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    accuse(self, &(struct verdict){.pair = {there, back}}, format, arguments);
     va_end(arguments);
 }
 
@@ -109,7 +141,21 @@ static bool has_ended(const checks *self, uint32_t id, uint64_t incarnation)
     return unknown;
 }
 
-static void note_mistake(struct check_life *life, uint32_t id)
+/* The life that has this incarnation; NULL: it has not told which it has. */
+static const struct check_life *find_life(const checks *self, uint32_t id,
+                                          uint64_t incarnation)
+{
+    for (const struct check_life *life = self->lives; life != NULL;
+         life = life->previous) {
+        const struct member_life *member = life->state;
+        if (checks_id(life) == id && member->incarnation == incarnation)
+            return life;
+    }
+    return NULL;
+}
+
+static void note_mistake(struct check_life *life, uint32_t id,
+                         uint64_t incarnation)
 {
     checks *all = life->all;
     struct member_checks *state = all->state;
@@ -117,6 +163,7 @@ static void note_mistake(struct check_life *life, uint32_t id)
     if (made == NULL)
         return;
     made->by = life;
+    made->of = find_life(all, id, incarnation);
     made->id = id;
     made->from = checks_now(all) - CHECKS_NOTICE_NS;
     made->to = LS_FOREVER;
@@ -146,8 +193,20 @@ static void note_ready(struct member_life *self, const struct ls_member *member)
     made->id = member->id;
     made->incarnation = member->incarnation;
     made->at = checks_now(all);
+    made->gone_at = LS_FOREVER;
     made->previous = self->ready;
     self->ready = made;
+}
+
+static void note_gone(struct member_life *self, const struct ls_member *member)
+{
+    for (struct ready *ready = self->ready; ready != NULL;
+         ready = ready->previous) {
+        if (ready->id == member->id &&
+            ready->incarnation == member->incarnation &&
+            ready->gone_at == LS_FOREVER)
+            ready->gone_at = checks_now(self->life->all);
+    }
 }
 
 void checks_on_member(void *arg, const struct ls_member *member)
@@ -160,12 +219,15 @@ void checks_on_member(void *arg, const struct ls_member *member)
         return; /* a stranger may be held for what one likes */
     if (member->state == LS_MEMBER_LOST &&
         !has_ended(all, member->id, member->incarnation))
-        note_mistake(self->life, member->id);
+        note_mistake(self->life, member->id, member->incarnation);
+    if (member->state == LS_MEMBER_LOST || member->state == LS_MEMBER_LEFT)
+        note_gone(self, member);
     if (member->state != LS_MEMBER_READY)
         return;
     note_ready(self, member);
     for (struct mistake *at = state->mistakes; at != NULL; at = at->previous) {
-        if (at->by == life && at->id == member->id && at->to == LS_FOREVER)
+        if (at->by->index == life->index && at->id == member->id &&
+            at->to == LS_FOREVER)
             at->to = checks_now(all) + CHECKS_NOTICE_NS;
     }
 }

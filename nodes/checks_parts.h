@@ -26,6 +26,8 @@ struct checks_kind {
     /* Make and free the state of all. Errors: LS_ENOMEM. */
     int (*create)(checks *checks);
     void (*destroy)(checks *checks);
+    /* Some are there long after the first has ended well; or NULL. */
+    void (*straggled)(checks *checks);
     /* Before each jump of virtual time; and after the run. */
     void (*look)(checks *checks);
     void (*finish)(checks *checks);

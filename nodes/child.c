@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +19,7 @@
 #include "lockstep/log.h"
 #include "lockstep/runtime.h"
 
-extern char **environ;
-
 #define DRAIN_MS 200
-
-/* Write ends are kept above the numbers that the child gives them. */
-#define FIRST_FD 10
 
 enum { READ, WRITE };
 
@@ -39,34 +33,6 @@ struct child {
     int line_fd;
     ls_thread *reports, *lines, *waiter; /* own */
 };
-
-static void close_pipe(int pipe_fds[2])
-{
-    for (int i = 0; i < 2; i++) {
-        if (pipe_fds[i] >= 0)
-            (void)close(pipe_fds[i]);
-        pipe_fds[i] = -1;
-    }
-}
-
-static int open_pipe(int pipe_fds[2])
-{
-    int raw[2];
-    if (pipe(raw) < 0)
-        return ls_error_from(errno, "making a pipe for a node");
-    for (int i = 0; i < 2; i++) {
-        pipe_fds[i] = fcntl(raw[i], F_DUPFD_CLOEXEC, FIRST_FD);
-        const int failed = pipe_fds[i] < 0 ? errno : 0;
-        (void)close(raw[i]);
-        if (failed != 0) {
-            if (i == READ)
-                (void)close(raw[WRITE]);
-            close_pipe(pipe_fds);
-            return ls_error_from(failed, "making a pipe for a node");
-        }
-    }
-    return LS_OK;
-}
 
 static void read_reports(void *arg)
 {
@@ -121,24 +87,6 @@ static void wait_for_end(void *arg)
                         WIFSIGNALED(how) ? WTERMSIG(how) : 0);
 }
 
-/* A node begins with signals as any program does, whatever this one does. */
-static int set_signals(posix_spawnattr_t *attributes)
-{
-    static const int usual[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT};
-    sigset_t none, reset;
-    (void)sigemptyset(&none);
-    (void)sigemptyset(&reset);
-    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
-        (void)sigaddset(&reset, usual[i]);
-    int failed = posix_spawnattr_setsigmask(attributes, &none);
-    if (failed == 0)
-        failed = posix_spawnattr_setsigdefault(attributes, &reset);
-    if (failed == 0)
-        failed = posix_spawnattr_setflags(
-            attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    return failed;
-}
-
 /* What a node is given. */
 struct descriptors {
     int report, line;
@@ -165,39 +113,18 @@ static int set_descriptors(posix_spawn_file_actions_t *actions,
     return failed;
 }
 
-/* This very program: by its path, which ps shows, unless it is gone. */
-static const char *program(char *path, size_t size)
-{
-    const ssize_t n = readlink("/proc/self/exe", path, size - 1);
-    if (n <= 0)
-        return "/proc/self/exe";
-    path[n] = '\0';
-    return access(path, X_OK) == 0 ? path : "/proc/self/exe";
-}
-
-static int spawn(pid_t *pid, char *const argv[],
+static int spawn(pid_t *pid, const struct arguments *arguments,
                  const struct descriptors *given)
 {
-    char path[4096];
-    posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
-    int failed = posix_spawnattr_init(&attributes);
+    int failed = posix_spawn_file_actions_init(&actions);
     if (failed != 0)
         return ls_error_from(failed, "starting a node");
-    failed = posix_spawn_file_actions_init(&actions);
-    if (failed != 0) {
-        (void)posix_spawnattr_destroy(&attributes);
-        return ls_error_from(failed, "starting a node");
-    }
-    failed = set_signals(&attributes);
-    if (failed == 0)
-        failed = set_descriptors(&actions, given);
-    if (failed == 0)
-        failed = posix_spawn(pid, program(path, sizeof path), &actions,
-                             &attributes, argv, environ);
+    failed = set_descriptors(&actions, given);
+    const int status = failed == 0 ? spawn_self(pid, arguments, &actions)
+                                   : ls_error_from(failed, "starting a node");
     (void)posix_spawn_file_actions_destroy(&actions);
-    (void)posix_spawnattr_destroy(&attributes);
-    return failed == 0 ? LS_OK : ls_error_from(failed, "starting a node");
+    return status;
 }
 
 /* Without a deadline a join cannot fail. */
@@ -236,20 +163,20 @@ static int listen_to(child *self)
     return status;
 }
 
-static int start_with_pipes(child *self, char *const argv[], int secret_fd,
-                            int reports[2], int lines[2])
+static int start_with_pipes(child *self, const struct arguments *arguments,
+                            int secret_fd, int reports[2], int lines[2])
 {
-    int status = open_pipe(reports);
+    int status = spawn_pipe(reports);
     if (status == LS_OK)
-        status = open_pipe(lines);
+        status = spawn_pipe(lines);
     if (status == LS_OK)
-        status = spawn(&self->pid, argv,
+        status = spawn(&self->pid, arguments,
                        &(struct descriptors){.report = reports[WRITE],
                                              .line = lines[WRITE],
                                              .secret = secret_fd});
     if (status != LS_OK) {
-        close_pipe(reports);
-        close_pipe(lines);
+        spawn_close_pipe(reports);
+        spawn_close_pipe(lines);
         return status;
     }
     (void)close(reports[WRITE]);
@@ -260,8 +187,8 @@ static int start_with_pipes(child *self, char *const argv[], int secret_fd,
     return listen_to(self);
 }
 
-int child_start(child **out, char *const argv[], int secret_fd, size_t index,
-                supervisor *watcher)
+int child_start(child **out, const struct arguments *arguments, int secret_fd,
+                size_t index, supervisor *watcher)
 {
     child *self = calloc(1, sizeof *self);
     if (self == NULL)
@@ -274,7 +201,7 @@ int child_start(child **out, char *const argv[], int secret_fd, size_t index,
         return status;
     }
     int reports[2] = {-1, -1}, lines[2] = {-1, -1};
-    status = start_with_pipes(self, argv, secret_fd, reports, lines);
+    status = start_with_pipes(self, arguments, secret_fd, reports, lines);
     if (status != LS_OK) {
         ls_mutex_fini(&self->mutex);
         free(self);

@@ -7,6 +7,7 @@
 #ifndef LOCKSTEP_CHILD_H
 #define LOCKSTEP_CHILD_H
 
+#include "spawn_self.h"
 #include "supervise.h"
 
 #define CHILD_REPORT_FD 3
@@ -14,14 +15,14 @@
 
 typedef struct child child;
 
-/* argv: NULL at its end; argv[0] is only its name: what runs is this program.
+/* arguments: of this very program; borrow.
  * secret_fd: to be its CHILD_SECRET_FD; borrow; -1: none.
  * out:    own; written on success only; give it to child_destroy().
  * Errors: LS_EIO with the system's reason; LS_EAGAIN; LS_ENOMEM.
  * Thread: the one that lives as long as the program: on Linux a child hears of
  *         its parent's death when the thread that made it ends. */
-LS_MUST_USE int child_start(child **out, char *const argv[], int secret_fd,
-                            size_t index, supervisor *watcher);
+LS_MUST_USE int child_start(child **out, const struct arguments *arguments,
+                            int secret_fd, size_t index, supervisor *watcher);
 
 /* Send a signal, unless it is gone. Thread: any. */
 void child_kill(child *child, int signal);

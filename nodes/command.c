@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lockstep/log.h"
+
 #include "agent.h"
 
 int command_failed(int status)
@@ -20,6 +22,52 @@ void command_warn(const struct plan *plan)
     const char *text = plan_security_warning(plan);
     if (text != NULL)
         (void)fprintf(stderr, "lockstep: %s\n", text);
+}
+
+static int set_folder(struct plan *plan, const struct run_folder *folder)
+{
+    char tag[RUN_FOLDER_NAME_MAX + RUN_FOLDER_TOKEN_MAX + 2];
+    (void)snprintf(tag, sizeof tag, "%s-%s", folder->name, folder->token);
+    plan->lives = folder->lives;
+    return plan_set_folder(plan, folder->name, tag);
+}
+
+int command_begin(struct run_folder *out, struct plan *plan, bool fresh)
+{
+    const bool learns = !plan_is_of_members(plan);
+    int status = run_folder_begin(
+        out, &(struct run_folder_options){.out = plan->out,
+                                          .job = plan->job,
+                                          .learning = plan_learning_hash(plan),
+                                          .fresh = fresh || !learns});
+    if (status == LS_OK)
+        status = set_folder(plan, out);
+    else if (!learns) {
+        ls_log_info("lockstep call will not find this run: %s",
+                    ls_error_text());
+        status = plan_set_folder(plan, "none", "none");
+    }
+    return status;
+}
+
+int command_join(struct run_folder *out, struct plan *plan, const char *name,
+                 bool keeps)
+{
+    const int status = run_folder_join(out, plan->out, name, keeps);
+    return status == LS_OK ? set_folder(plan, out) : status;
+}
+
+void command_show_run(render *shown, const struct run_folder *folder,
+                      const struct plan *plan)
+{
+    char behind[LS_PATH_MAX];
+    if (folder->name[0] == '\0' || plan_is_of_members(plan))
+        return;
+    (void)snprintf(behind, sizeof behind, "%s/%u", plan->out, folder->behind);
+    render_run(shown, &(struct render_run){
+                          .folder = plan->folder,
+                          .lives = folder->lives,
+                          .behind = folder->behind > 0 ? behind : NULL});
 }
 
 /* Every problem of a file. */
@@ -79,7 +127,10 @@ int command_check(const struct options *options)
     int status = command_setup(&setup, options);
     if (status != LS_OK)
         return ls_status_exit_code(status);
-    status = plan_print(&setup.plan, options->json);
+    if (!plan_is_of_members(&setup.plan))
+        status = run_folder_check(setup.plan.out);
+    if (status == LS_OK)
+        status = plan_print(&setup.plan, options->json);
     setup_fini(&setup);
     return status == LS_OK ? 0 : command_failed(status);
 }

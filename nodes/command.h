@@ -7,6 +7,8 @@
 
 #include "faults.h"
 #include "options.h"
+#include "render.h"
+#include "run_folder.h"
 #include "setup.h"
 
 int command_run(const struct options *options);
@@ -20,6 +22,19 @@ int command_keygen(const struct options *options);
 /* Say on stderr what the user should know before the nodes of this plan start.
  */
 void command_warn(const struct plan *plan);
+
+/* Begin the run of a plan, or go on with it, as its owner; its folder is the
+ * plan's then. Members learn nothing: they get a folder where one can be made,
+ * for those who want to call them.
+ * Errors: those of run_folder_begin(). */
+LS_MUST_USE int command_begin(struct run_folder *out, struct plan *plan,
+                              bool fresh);
+/* The folder of a run that the launcher has begun. */
+LS_MUST_USE int command_join(struct run_folder *out, struct plan *plan,
+                             const char *name, bool keeps);
+/* Say where it is. */
+void command_show_run(render *shown, const struct run_folder *folder,
+                      const struct plan *plan);
 
 /* Say on stderr why the program ends: the last error. Returns its exit code. */
 int command_failed(int status);

@@ -145,7 +145,7 @@ static int print_json(const struct options *options,
     json_int(line, "steps", (int64_t)figures->counts.steps);
     for (size_t i = 0; i < N_NUMBERS; i++)
         json_double(line, numbers[i].key, numbers[i].value);
-    status = json_print_line(stdout, line);
+    status = json_print_line(line);
     ls_writer_destroy(&line);
     return status;
 }

@@ -115,7 +115,7 @@ static int print_message(const struct ls_call_result *result)
     json_int(out, "code", result->code);
     ls_write_string(out, "message");
     json_any_string(out, result->text);
-    status = json_print_line(stdout, out);
+    status = json_print_line(out);
     ls_writer_destroy(&out);
     return status;
 }

@@ -186,7 +186,7 @@ static int print_json(const char *folder, const struct list *list)
     ls_write_array(out, (uint32_t)list->n);
     for (size_t i = 0; i < list->n; i++)
         write_wanted(out, folder, &list->items[i]);
-    status = json_print_line(stdout, out);
+    status = json_print_line(out);
     ls_writer_destroy(&out);
     return status;
 }

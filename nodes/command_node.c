@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* prctl */
 #endif
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include <sys/prctl.h>
 #endif
 
+#include "lockstep/log.h"
+#include "lockstep/runtime.h"
 #include "lockstep/signal.h"
 
 #include "command.h"
@@ -18,11 +21,15 @@
 #include "node_run.h"
 #include "node_security.h"
 #include "render.h"
+#include "service_node.h"
 #include "signal_name.h"
 #include "watchdog.h"
 
-/* A node that was told to end has so long, whatever its plugin does. */
-#define STOP_MS 2000
+/* A node that was told to end has so long, whatever its plugin does: less than
+ * `run` gives it, to which it then says where it hangs. */
+#define STOP_MS 1000
+/* And so long to leave its world, once its work is over. */
+#define LEAVE_MS 10000
 
 /* The last two are for a node that runs alone: what comes from the terminal
  * goes to `run` as well, which then tells its nodes in its own order. */
@@ -36,24 +43,46 @@ struct hosted {
     uint32_t id;              /* that it brings, or was given */
     struct identity identity; /* own; of one that was given it */
     struct lease_answer lease;
-    render *shown;         /* own; of a node that runs alone */
-    report_pipe *pipe;     /* own; of one that `run` has started */
-    watchdog *dog;         /* own */
-    ls_security *security; /* own */
-    node_run *run;         /* own */
-    volatile int signal;   /* that asked it to end; the watch is over when this
-                            * is read */
+    struct run_folder folder; /* own; of one that keeps what is learned, or that
+                               * `run` has started */
+    render *shown;            /* own; of a node that runs alone */
+    report_pipe *pipe;        /* own; of one that `run` has started */
+    struct report_sink told;  /* either of them */
+    watchdog *dog;            /* own */
+    ls_security *security;    /* own */
+    ls_mutex looking;         /* the run is looked at, and ends, under it */
+    node_run *run;            /* own */
+    atomic_int signal;        /* that asked it to end; 0: none */
 };
 
 static void on_signal(void *self, int signal)
 {
     struct hosted *hosted = self;
     char text[64];
-    hosted->signal = signal;
+    atomic_store(&hosted->signal, signal);
     (void)snprintf(text, sizeof text, "told to end by %s", signal_name(signal));
-    watchdog_set(hosted->dog, STOP_MS, 128 + signal,
-                 "the node did not stop when told to, and was ended");
+    watchdog_set(hosted->dog, STOP_MS, 128 + signal, "when told to");
     node_run_cancel(hosted->run, LS_ECANCELED, text);
+}
+
+/* The node is ended, since it does not end by itself. */
+static void say_stuck(void *self, const char *why)
+{
+    struct hosted *hosted = self;
+    struct report report = report_of(hosted->id, REPORT_STUCK);
+    const struct plan_node *node = &hosted->setup.plan.nodes[hosted->index];
+    ls_mutex_lock(&hosted->looking);
+    if (hosted->run != NULL)
+        node_run_where(hosted->run, report.text, sizeof report.text);
+    else
+        (void)snprintf(report.text, sizeof report.text, "freeing what it had");
+    ls_mutex_unlock(&hosted->looking);
+    if (hosted->pipe != NULL)
+        hosted->told.put(hosted->told.self, &report);
+    else
+        (void)fprintf(
+            stderr, "lockstep: node %u (%s) did not end %s: it is %s\n",
+            (unsigned)node->id, plan_role_names[node->role], why, report.text);
 }
 
 /* Reports of a node that runs alone come from its own thread only. */
@@ -61,6 +90,31 @@ static void show_report(void *self, const struct report *report)
 {
     struct hosted *hosted = self;
     render_report(hosted->shown, hosted->index, report);
+    if (!render_is_unread(hosted->shown) || atomic_load(&hosted->signal) != 0)
+        return;
+    atomic_store(&hosted->signal, SIGPIPE);
+    node_run_cancel(hosted->run, LS_ECANCELED,
+                    "the node ends, since nobody reads its output");
+}
+
+/* What is bounded from some time on. `run` sees to the time of the job itself.
+ */
+static void put_report(void *self, const struct report *report)
+{
+    struct hosted *hosted = self;
+    const struct plan *plan = &hosted->setup.plan;
+    const int late = ls_status_exit_code(LS_ETIMEDOUT);
+    hosted->told.put(hosted->told.self, report);
+    if (report->kind == REPORT_STARTED && hosted->pipe == NULL &&
+        plan->stop_minutes > 0.0)
+        watchdog_set(hosted->dog, plan_stop_ms(plan), late,
+                     "in time (stop.minutes)");
+    if (report->kind == REPORT_DONE || report->kind == REPORT_FAILED)
+        watchdog_set(hosted->dog, LEAVE_MS,
+                     report->status == LS_OK
+                         ? late
+                         : ls_status_exit_code((int)report->status),
+                     "though its work was over");
 }
 
 /* When `run` dies, so do its nodes. */
@@ -149,18 +203,16 @@ static int check_endpoints(const struct hosted *hosted,
                     plan_role_names[plan->nodes[plan->first].role], first);
 }
 
-static int make_sink(struct hosted *hosted, const struct options *options,
-                     struct report_sink *out)
+static int make_sink(struct hosted *hosted, const struct options *options)
 {
     if (options->report_fd >= 0) {
-        (void)signal(SIGPIPE, SIG_IGN);
         const int status =
             report_pipe_create(&hosted->pipe, options->report_fd);
         if (status == LS_OK)
-            *out = report_pipe_sink(hosted->pipe);
+            hosted->told = report_pipe_sink(hosted->pipe);
         return status;
     }
-    *out = (struct report_sink){show_report, hosted};
+    hosted->told = (struct report_sink){show_report, hosted};
     return render_create(&hosted->shown, &hosted->setup.plan, options->json,
                          hosted->index, NULL);
 }
@@ -187,8 +239,7 @@ static int read_gone(const struct plan *plan, const char *text, uint32_t *ids,
 }
 
 static int create_run(struct hosted *hosted, const struct options *options,
-                      const struct plan_endpoints *endpoints,
-                      struct report_sink sink)
+                      const struct plan_endpoints *endpoints)
 {
     uint32_t gone[PLAN_NODES_MAX];
     size_t n_gone;
@@ -201,10 +252,10 @@ static int create_run(struct hosted *hosted, const struct options *options,
                                              .index = hosted->index,
                                              .plugin = hosted->setup.plugin,
                                              .endpoints = endpoints,
-                                             .sink = sink,
+                                             .sink = {put_report, hosted},
                                              .security = hosted->security,
                                              .gives_ids = options->parent == 0,
-                                             .generation = options->generation,
+                                             .generation = options->life,
                                              .gone = gone,
                                              .n_gone = n_gone,
                                          });
@@ -287,9 +338,21 @@ static int identify(struct hosted *hosted, const struct options *options)
     return status;
 }
 
+/* The coordinator, else the learner, owns the run; others find what it has
+ * begun. */
+static int find_folder(struct hosted *hosted, const struct options *options)
+{
+    struct plan *plan = &hosted->setup.plan;
+    const bool keeps = hosted->index == plan->first;
+    if (plan_is_of_members(plan))
+        return LS_OK;
+    if (options->run != NULL)
+        return command_join(&hosted->folder, plan, options->run, keeps);
+    return keeps ? command_begin(&hosted->folder, plan, options->fresh) : LS_OK;
+}
+
 static int prepare(struct hosted *hosted, const struct options *options)
 {
-    struct report_sink sink;
     struct plan_endpoints endpoints;
     int status = identify(hosted, options);
     if (status == LS_OK)
@@ -297,9 +360,13 @@ static int prepare(struct hosted *hosted, const struct options *options)
     if (status == LS_OK)
         status = check_endpoints(hosted, &endpoints, options);
     if (status == LS_OK)
-        status = make_sink(hosted, options, &sink);
+        status = find_folder(hosted, options);
     if (status == LS_OK)
-        status = create_run(hosted, options, &endpoints, sink);
+        status = make_sink(hosted, options);
+    if (status == LS_OK && hosted->shown != NULL)
+        command_show_run(hosted->shown, &hosted->folder, &hosted->setup.plan);
+    if (status == LS_OK)
+        status = create_run(hosted, options, &endpoints);
     return status;
 }
 
@@ -307,7 +374,7 @@ static int prepare(struct hosted *hosted, const struct options *options)
 static int go(struct hosted *hosted, size_t n_ends)
 {
     ls_signals *signals = NULL;
-    int status = watchdog_create(&hosted->dog);
+    int status = watchdog_create(&hosted->dog, say_stuck, hosted);
     if (status == LS_OK)
         status = ls_signal_watch(&signals, ends, n_ends, on_signal, hosted);
     if (status != LS_OK)
@@ -315,8 +382,9 @@ static int go(struct hosted *hosted, size_t n_ends)
     status = node_run_go(hosted->run);
     ls_signal_unwatch(&signals);
     int exit_code = ls_status_exit_code(status);
-    if (status == LS_ECANCELED && hosted->signal != 0)
-        exit_code = 128 + hosted->signal;
+    const int signal = atomic_load(&hosted->signal);
+    if (status == LS_ECANCELED && signal != 0)
+        exit_code = 128 + signal;
     if (hosted->shown != NULL && status != LS_OK)
         render_failed(hosted->shown,
                       &(struct render_failure){.index = hosted->index,
@@ -324,19 +392,57 @@ static int go(struct hosted *hosted, size_t n_ends)
                                                .exit_code = exit_code,
                                                .text = ls_error_text()});
     if (hosted->shown != NULL)
-        render_end(hosted->shown);
+        exit_code = render_end(hosted->shown, exit_code);
     return exit_code;
+}
+
+/* What is left of it may hang as well. */
+static void end_run(struct hosted *hosted)
+{
+    ls_mutex_lock(&hosted->looking);
+    node_run *run = hosted->run;
+    hosted->run = NULL;
+    ls_mutex_unlock(&hosted->looking);
+    node_run_destroy(&run);
+}
+
+/* Of a run that nobody else watches over. */
+static void leave_folder(struct hosted *hosted, const struct options *options,
+                         bool done)
+{
+    const struct plan *plan = &hosted->setup.plan;
+    const bool owns = hosted->folder.name[0] != '\0' && options->run == NULL;
+    if (owns && done && plan_is_service(plan) &&
+        service_node_end(plan) != LS_OK)
+        ls_log_warn("something stays: %s", ls_error_text());
+    run_folder_end(&hosted->folder, owns && done);
+}
+
+static void hosted_fini(struct hosted *hosted)
+{
+    ls_security_destroy(&hosted->security);
+    lease_answer_fini(&hosted->lease);
+    identity_close(&hosted->identity);
+    watchdog_destroy(&hosted->dog);
+    render_destroy(&hosted->shown);
+    report_pipe_destroy(&hosted->pipe);
+    setup_fini(&hosted->setup);
+    ls_mutex_fini(&hosted->looking);
 }
 
 int command_node(const struct options *options)
 {
-    struct hosted hosted = {.index = 0};
+    struct hosted hosted = {.folder = {.record = -1}};
     int status = follow_parent(options->parent);
+    if (status == LS_OK)
+        status = ls_mutex_init(&hosted.looking, ls_runtime_threads());
     if (status != LS_OK)
         return command_failed(status);
     status = command_setup(&hosted.setup, options);
-    if (status != LS_OK)
+    if (status != LS_OK) {
+        ls_mutex_fini(&hosted.looking);
         return ls_status_exit_code(status);
+    }
     if (options->parent != 0)
         plan_set_run(&hosted.setup.plan, options->parent);
     else
@@ -345,13 +451,8 @@ int command_node(const struct options *options)
     const int exit_code = status == LS_OK
                               ? go(&hosted, options->parent != 0 ? 1 : N_ENDS)
                               : command_failed(status);
-    node_run_destroy(&hosted.run);
-    ls_security_destroy(&hosted.security);
-    lease_answer_fini(&hosted.lease);
-    identity_close(&hosted.identity);
-    watchdog_destroy(&hosted.dog);
-    render_destroy(&hosted.shown);
-    report_pipe_destroy(&hosted.pipe);
-    setup_fini(&hosted.setup);
+    end_run(&hosted);
+    leave_folder(&hosted, options, exit_code == 0);
+    hosted_fini(&hosted);
     return exit_code;
 }

@@ -1,10 +1,11 @@
-#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "lockstep/signal.h"
 
 #include "command.h"
+#include "output.h"
 #include "processes.h"
 #include "render.h"
 #include "run_secret.h"
@@ -24,6 +25,11 @@ static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 static const char not_stopped[] =
     "the run did not end when it had to: does nobody read its output? Its "
     "nodes end with it; an ipc folder of its may be left";
+
+static int64_t timeout_ms(const struct options *options)
+{
+    return (int64_t)(options->timeout_s * 1000.0);
+}
 
 struct watched {
     supervisor *watcher; /* borrow */
@@ -77,16 +83,15 @@ static int run_watched(const struct options *options, const struct setup *setup,
 {
     ls_signals *signals = NULL;
     struct watched watched = {.watcher = watcher};
-    int status = watchdog_create(&watched.dog);
+    int status = watchdog_create(&watched.dog, NULL, NULL);
     if (status == LS_OK)
         status = ls_signal_watch(&signals, ends, N_ENDS, on_signal, &watched);
     if (status != LS_OK) {
         watchdog_destroy(&watched.dog);
         return command_failed(status);
     }
-    if (options->timeout_s > 0.0 &&
-        options->timeout_s < INT_MAX / 1000 - STOP_MS)
-        watchdog_set(watched.dog, (int)(options->timeout_s * 1000.0) + STOP_MS,
+    if (options->timeout_s > 0.0)
+        watchdog_set(watched.dog, timeout_ms(options) + STOP_MS,
                      ls_status_exit_code(LS_ETIMEDOUT), not_stopped);
     struct run_secret secret;
     run_secret_make(&secret, &setup->plan);
@@ -100,10 +105,43 @@ static int run_watched(const struct options *options, const struct setup *setup,
     return exit_code;
 }
 
+struct in_simulation {
+    const struct options *options; /* borrow */
+    simulated *all;                /* own */
+    FILE *log;                     /* own; NULL: none */
+    watchdog *dog;                 /* own */
+};
+
+/* By the clock of the machine: a step that does not return to the simulation
+ * stops the clock that --timeout is for. */
+static void say_late(void *self, const char *text)
+{
+    const struct in_simulation *in = self;
+    char where[600];
+    simulated_where(in->all, where, sizeof where);
+    (void)fprintf(stderr, "lockstep: %s %g s (--timeout)%s%s\n", text,
+                  in->options->timeout_s, where[0] != '\0' ? "; " : "", where);
+    if (in->log != NULL)
+        (void)fflush(in->log);
+}
+
+static int watch_simulated(struct in_simulation *in)
+{
+    if (in->options->timeout_s <= 0.0)
+        return LS_OK;
+    const int status = watchdog_create(&in->dog, say_late, in);
+    if (status == LS_OK)
+        watchdog_set(in->dog, timeout_ms(in->options),
+                     ls_status_exit_code(LS_ETIMEDOUT),
+                     "the run was not done after");
+    return status;
+}
+
 /* In a simulation nothing is left outside of this process, so a signal may
  * end it as it does any other. */
 static int run_simulated(const struct options *options,
-                         const struct setup *setup, simulated *all)
+                         const struct setup *setup, struct run_folder *folder,
+                         simulated *all)
 {
     render *shown = NULL;
     supervisor *watcher = NULL;
@@ -114,11 +152,15 @@ static int run_simulated(const struct options *options,
     if (status == LS_OK)
         status = supervisor_create(&watcher, &setup->plan, shown, runtime);
     if (status == LS_OK)
+        command_show_run(shown, folder, &setup->plan);
+    if (status == LS_OK)
         status =
             simulated_supervise(all, watcher, options->timeout_s, &exit_code);
     if (status != LS_OK) {
         exit_code = command_failed(status);
         simulated_print(all, stderr);
+    } else {
+        run_folder_end(folder, supervisor_is_done(watcher));
     }
     supervisor_destroy(&watcher);
     render_destroy(&shown);
@@ -126,31 +168,35 @@ static int run_simulated(const struct options *options,
 }
 
 static int run_in_simulation(const struct options *options,
-                             const struct setup *setup)
+                             const struct setup *setup,
+                             struct run_folder *folder)
 {
     struct faults faults;
-    FILE *log = NULL;
-    simulated *all = NULL;
+    struct in_simulation in = {.options = options};
     int status = command_faults(
         &faults, options->faults != NULL ? options->faults : "none",
         &setup->plan);
     if (status != LS_OK)
         return ls_status_exit_code(status);
-    status = command_event_log(&log, options->event_log);
+    status = command_event_log(&in.log, options->event_log);
     if (status != LS_OK) {
         faults_fini(&faults);
         return ls_status_exit_code(status);
     }
     status = simulated_create(
-        &all, &(struct simulated_options){.plan = &setup->plan,
-                                          .plugin = setup->plugin,
-                                          .faults = &faults,
-                                          .seed = setup->plan.seed,
-                                          .log = log});
-    const int exit_code = status == LS_OK ? run_simulated(options, setup, all)
-                                          : command_failed(status);
-    simulated_destroy(&all);
-    if (log != NULL && fclose(log) != 0)
+        &in.all, &(struct simulated_options){.plan = &setup->plan,
+                                             .plugin = setup->plugin,
+                                             .faults = &faults,
+                                             .seed = setup->plan.seed,
+                                             .log = in.log});
+    if (status == LS_OK)
+        status = watch_simulated(&in);
+    const int exit_code = status == LS_OK
+                              ? run_simulated(options, setup, folder, in.all)
+                              : command_failed(status);
+    watchdog_destroy(&in.dog);
+    simulated_destroy(&in.all);
+    if (in.log != NULL && fclose(in.log) != 0)
         (void)fprintf(stderr, "lockstep: %s was not written in full\n",
                       options->event_log);
     faults_fini(&faults);
@@ -158,7 +204,7 @@ static int run_in_simulation(const struct options *options,
 }
 
 static int run_plan(const struct options *options, const struct setup *setup,
-                    bool *left)
+                    struct run_folder *folder, bool *left)
 {
     render *shown = NULL;
     supervisor *watcher = NULL;
@@ -167,14 +213,32 @@ static int run_plan(const struct options *options, const struct setup *setup,
                                setup->plan.n_nodes, NULL);
     if (status == LS_OK)
         status = supervisor_create(&watcher, &setup->plan, shown, NULL);
-    if (status == LS_OK)
+    if (status == LS_OK) {
+        command_show_run(shown, folder, &setup->plan);
         exit_code = run_watched(options, setup, watcher, left);
-    else
+        run_folder_end(folder, supervisor_is_done(watcher));
+    } else {
         exit_code = command_failed(status);
+    }
     if (*left)
         return exit_code; /* it may yet be told something */
     supervisor_destroy(&watcher);
     render_destroy(&shown);
+    return exit_code;
+}
+
+/* In its folder, which its nodes may join. */
+static int begin(const struct options *options, struct setup *setup, bool *left)
+{
+    struct run_folder folder = {.name = ""};
+    int status = command_begin(&folder, &setup->plan, options->fresh);
+    if (status == LS_OK && folder.name[0] != '\0')
+        status = run_folder_share(&folder);
+    const int exit_code = status != LS_OK ? command_failed(status)
+                          : options->as == AS_SIM
+                              ? run_in_simulation(options, setup, &folder)
+                              : run_plan(options, setup, &folder, left);
+    run_folder_end(&folder, false);
     return exit_code;
 }
 
@@ -193,17 +257,15 @@ int command_run(const struct options *options)
                      "one process only: add --as threads",
                      options->config));
     }
-    if (options->as == AS_SIM) {
-        const int exit_code = run_in_simulation(options, &setup);
-        setup_fini(&setup);
-        return exit_code;
+    if (options->as != AS_SIM) {
+        command_warn(&setup.plan);
+        plan_set_run(&setup.plan, (long)getpid());
     }
-    command_warn(&setup.plan);
-    plan_set_run(&setup.plan, (long)getpid());
     bool left = false;
-    const int exit_code = run_plan(options, &setup, &left);
+    const int exit_code = begin(options, &setup, &left);
     if (left)
-        _exit(exit_code); /* a node that does not end would keep us */
+        _exit(
+            output_end(exit_code)); /* a node that does not end would keep us */
     setup_fini(&setup);
     return exit_code;
 }

@@ -16,6 +16,9 @@
 #define ROUND_OVER "lockstep.round_over"
 /* One who takes it no sooner finds out by itself, when its time is up. */
 #define TELL_MS 1000
+/* A run that fails though all are there fails again at once: nodes differ for a
+ * moment in who is there. So long it waits for news before it tries again. */
+#define AGAIN_MS 100
 
 struct company {
     const struct plan *plan; /* borrow */
@@ -33,6 +36,8 @@ struct company {
     bool running;           /* the task is */
     uint64_t over;          /* the last round that this node gave up */
     uint64_t *incarnations; /* own; by index in the plan; 0: never ready */
+    int ended;              /* LS_OK, or by company_end() */
+    char why[LS_ERROR_TEXT_MAX];
 };
 
 /* Who is there ----------------------------------------------------------- */
@@ -192,14 +197,23 @@ static int on_round_over(void *arg, const struct ls_event *event)
     return LS_OK;
 }
 
-static void on_cancel(void *arg, int status)
+static void note_ended(company *self, int status, const char *text)
 {
-    company *self = arg;
-    (void)status;
     ls_mutex_lock(&self->mutex);
+    if (self->ended == LS_OK) {
+        self->ended = status;
+        (void)snprintf(self->why, sizeof self->why, "%s", text);
+    }
     self->changes++;
     ls_cond_broadcast(&self->changed);
     ls_mutex_unlock(&self->mutex);
+}
+
+void company_end(company *self, int status, const char *text)
+{
+    if (self->listens) /* else nothing is waited for between two runs */
+        note_ended(self, status, text);
+    ls_task_cancel(self->task, status, text);
 }
 
 /* Running ---------------------------------------------------------------- */
@@ -225,11 +239,15 @@ static bool may_be_loss(int status)
            status == LS_EMISMATCH || status == LS_ETIMEDOUT;
 }
 
-/* A cancel by others than this file. */
-static int cancelled(company *self)
+/* A cancel of the task does not say so: the task keeps only the first, which
+ * may have been a loss, and forgets it with the run. */
+static int check_ended(company *self)
 {
-    const int status = ls_task_cancelled(self->task);
-    return may_be_loss(status) ? LS_OK : status;
+    ls_mutex_lock(&self->mutex);
+    const int status =
+        self->ended != LS_OK ? ls_error(self->ended, "%s", self->why) : LS_OK;
+    ls_mutex_unlock(&self->mutex);
+    return status;
 }
 
 /* Once for each round: a run that fails before it has begun is in none. */
@@ -259,70 +277,118 @@ static void give_round_up(company *self)
         ls_log_debug("the others are not told: %s", ls_error_text());
 }
 
-/* Wait until everyone is there; *done: the others have finished the run.
- * why: the text of the loss. */
-static int await_all(company *self, const char *why, int64_t deadline,
-                     bool *done)
+/* The times by which something has to be. */
+struct patience {
+    uint64_t iterations; /* at the last loss; UINT64_MAX: there was none */
+    bool again;          /* there was none since, and no iteration either */
+    int64_t ends_at;     /* from a loss to an iteration that is whole */
+    int64_t stops_at;    /* the run, by its plan: the learner ends it */
+};
+
+static struct patience begin_patience(const company *self)
 {
+    const struct plan *plan = self->plan;
+    const bool decides = plan->nodes[self->self].role == PLAN_LEARNER;
+    struct patience patience = {.iterations = UINT64_MAX,
+                                .stops_at = LS_FOREVER};
+    if (decides && plan->stop_minutes > 0.0)
+        patience.stops_at =
+            ls_now(self->runtime) +
+            (int64_t)(plan->stop_minutes * 60.0 * (double)LS_NS_PER_S);
+    return patience;
+}
+
+/* A loss. */
+static void lose_patience(const company *self, struct patience *patience)
+{
+    const uint64_t iterations = ls_task_iterations(self->task);
+    patience->again = iterations == patience->iterations;
+    patience->iterations = iterations;
+    if (!patience->again)
+        patience->ends_at =
+            ls_deadline(self->runtime, self->plan->world.start_timeout_ms +
+                                           PLAN_BACKOFF_MAX_MS);
+}
+
+static int give_up(const company *self, const char *why,
+                   enum company_state state, size_t which)
+{
+    const struct plan_node *node = &self->plan->nodes[which];
+    return state == COMPANY_AWAITS
+               ? ls_error(LS_ELOST,
+                          "%s; node %" PRIu32 " (%s) did not come back", why,
+                          node->id, plan_role_names[node->role])
+               : ls_error(LS_ELOST, "%s", why);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Until something has changed since, or `until`. */
+static void wait_for_news(company *self, uint64_t seen, int64_t until)
+{
+    int status = LS_OK;
+    ls_mutex_lock(&self->mutex);
+    while (self->changes == seen && status == LS_OK)
+        status = ls_cond_wait(&self->changed, &self->mutex, until);
+    ls_mutex_unlock(&self->mutex);
+}
+
+/* Wait until everyone is there; *done: the run is over, by the others or by
+ * its time. An error is the end of it: whoever waits again waits for ever.
+ * why: the text of the loss. */
+static int await_all(company *self, const char *why,
+                     const struct patience *patience, bool *done)
+{
+    bool rested = !patience->again;
     for (;;) {
         enum company_state state = COMPANY_WHOLE;
         size_t which = self->self;
         ls_mutex_lock(&self->mutex);
         const uint64_t seen = self->changes;
         ls_mutex_unlock(&self->mutex);
-        int status = cancelled(self);
+        int status = check_ended(self);
         if (status == LS_OK)
             status = look_around(self, &state, &which);
         if (status != LS_OK)
             return status;
-        *done = state == COMPANY_DONE;
-        const bool late = ls_now(self->runtime) >= deadline;
-        if (*done || (state == COMPANY_WHOLE && !late))
+        const int64_t now = ls_now(self->runtime);
+        *done = state == COMPANY_DONE || now >= patience->stops_at;
+        if (*done)
             return LS_OK;
-        if (state == COMPANY_BROKEN || late)
-            return state == COMPANY_AWAITS
-                       ? ls_error(
-                             LS_ELOST,
-                             "%s; node %" PRIu32 " (%s) did not come back", why,
-                             self->plan->nodes[which].id,
-                             plan_role_names[self->plan->nodes[which].role])
-                       : ls_error(LS_ELOST, "%s", why);
-        ls_mutex_lock(&self->mutex);
-        while (self->changes == seen &&
-               ls_cond_wait(&self->changed, &self->mutex, deadline) == LS_OK)
-            continue;
-        ls_mutex_unlock(&self->mutex);
+        if (state == COMPANY_BROKEN || now >= patience->ends_at)
+            return give_up(self, why, state, which);
+        if (state == COMPANY_WHOLE && rested)
+            return LS_OK;
+        int64_t until = earlier(patience->ends_at, patience->stops_at);
+        if (state == COMPANY_WHOLE)
+            until = earlier(until, ls_deadline(self->runtime, AGAIN_MS));
+        wait_for_news(self, seen, until);
+        rested = true;
     }
-}
-
-/* How long a run may take from a loss to an iteration that is whole. */
-static int64_t patience_ends(const company *self)
-{
-    return ls_deadline(self->runtime, self->plan->world.start_timeout_ms +
-                                          PLAN_BACKOFF_MAX_MS);
 }
 
 int company_run(company *self)
 {
     char why[LS_ERROR_TEXT_MAX];
-    uint64_t iterations = UINT64_MAX; /* at the last loss */
-    int64_t deadline = 0;
+    struct patience patience = begin_patience(self);
     bool done = false;
     enum company_state state;
     size_t which;
     int status = self->listens ? look_around(self, &state, &which) : LS_OK;
     if (status == LS_OK)
         status = run_once(self);
-    while (!done && may_be_loss(status) && self->listens) {
+    while (may_be_loss(status) && self->listens) {
         (void)snprintf(why, sizeof why, "%s", ls_error_text());
-        if (ls_task_iterations(self->task) != iterations)
-            deadline = patience_ends(self);
-        iterations = ls_task_iterations(self->task);
+        lose_patience(self, &patience);
         give_round_up(self);
         ls_log_info("waits for all to be there: %s", why);
-        status = await_all(self, why, deadline, &done);
-        if (status == LS_OK && !done)
-            status = run_once(self);
+        status = await_all(self, why, &patience, &done);
+        if (status != LS_OK || done)
+            break;
+        status = run_once(self);
     }
     return status;
 }
@@ -366,11 +432,6 @@ static int listen(company *self)
     if (status != LS_OK)
         return status;
     status = ls_on(self->node, ROUND_OVER, on_round_over, self);
-    if (status == LS_OK) {
-        status = ls_task_on_cancel(self->task, on_cancel, self);
-        if (status != LS_OK)
-            must(ls_off(self->node, ROUND_OVER, on_round_over, self));
-    }
     self->listens = status == LS_OK;
     if (status != LS_OK)
         must(ls_node_on_member(self->node, NULL, self));
@@ -410,7 +471,6 @@ void company_destroy(company **self)
     if ((*self)->listens) {
         must(ls_node_on_member((*self)->node, NULL, *self));
         must(ls_off((*self)->node, ROUND_OVER, on_round_over, *self));
-        must(ls_task_on_cancel((*self)->task, NULL, *self));
     }
     fini(*self);
     free((*self)->members);

@@ -36,10 +36,17 @@ LS_MUST_USE int company_create(company **out, const struct plan *plan,
                                size_t self, ls_task *task);
 void company_destroy(company **company);
 
-/* ls_task_run(), again and again, until the run is done, fails, or is
- * cancelled.
+/* ls_task_run(), again and again, until the run is done, fails, or is ended.
+ * From a loss to an iteration that is whole it may take as long as a start and
+ * the longest back-off; the learner waits no longer than to the end of the
+ * run's time (stop.minutes), which then is done.
  * Errors: those of ls_task_run(); LS_ELOST one was lost that the run needs, or
- *         did not come back in time. */
+ *         did not come back in time; what company_end() was called with. */
 LS_MUST_USE int company_run(company *company);
+
+/* End company_run() soon, wherever it stands: what ls_task_cancel() does, that
+ * no loss before or after can undo. The first call counts. text: copied.
+ * Thread: any. */
+void company_end(company *company, int status, const char *text);
 
 #endif

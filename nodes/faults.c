@@ -6,7 +6,7 @@
 
 const char *const fault_names[FAULT_N_KINDS + 1] = {
     "cut",     "heal",     "reset", "shape", "pause", "resume", "kill",
-    "restart", "stranger", "power", "full",  "room",  NULL};
+    "restart", "stranger", "clock", "power", "full",  "room",   NULL};
 
 static const struct preset {
     const char *name;
@@ -22,6 +22,7 @@ static const struct preset {
     {"pauses", "random:\n"
                "  pauses: {count: 3, length_ms: 4000}\n"
                "  skew: {offset_ms: 1000, drift: 0.001}\n"
+               "  steps: {count: 2, by_ms: 500}\n"
                "  within_s: 3\n"},
     {"crashes", "random:\n"
                 "  kills: 3\n"
@@ -43,6 +44,7 @@ static const struct preset {
             "  full: {count: 1, length_ms: 1000}\n"
             "  restart_ms: 500\n"
             "  skew: {offset_ms: 1000, drift: 0.001}\n"
+            "  steps: {count: 2, by_ms: 500}\n"
             "  within_s: 3\n"},
 };
 #define N_PRESETS (sizeof presets / sizeof presets[0])
@@ -81,6 +83,7 @@ static void read_random(struct faults_random *out, ls_config_section *section)
     ls_config_section *strangers = ls_config_section_at(section, "strangers");
     ls_config_section *full = ls_config_section_at(section, "full");
     ls_config_section *skew = ls_config_section_at(section, "skew");
+    ls_config_section *steps = ls_config_section_at(section, "steps");
     out->cuts = (uint64_t)ls_config_int(cuts, "count", 0, 0, 1000);
     out->one_way = ls_config_double(cuts, "one_way", 0.5, 0.0, 1.0);
     out->cut_ns = read_ms(cuts, "length_ms", 1000.0);
@@ -97,6 +100,8 @@ static void read_random(struct faults_random *out, ls_config_section *section)
     out->restart_ns = read_ms(section, "restart_ms", 500.0);
     out->offset_ns = read_ms(skew, "offset_ms", 0.0);
     out->drift = ls_config_double(skew, "drift", 0.0, 0.0, 0.1);
+    out->steps = (uint64_t)ls_config_int(steps, "count", 0, 0, 1000);
+    out->step_ns = read_ms(steps, "by_ms", 500.0);
     out->within_ns =
         (int64_t)(ls_config_double(section, "within_s", 3.0, 0.001, 86400.0) *
                   (double)LS_NS_PER_S);
@@ -180,8 +185,8 @@ static enum fault_kind read_kind(ls_config_section *item)
         ls_config_problem(
             item, NULL,
             "what happens then? One of cut, heal, reset, shape, "
-            "pause, resume, kill, restart, stranger, power, full and room "
-            "must be here");
+            "pause, resume, kill, restart, stranger, clock, power, full and "
+            "room must be here");
     return found;
 }
 
@@ -222,6 +227,12 @@ static void read_item(struct faults *out, ls_config_section *item,
             read_path(ls_config_section_at(item, "network"), &out->path);
     if (fault.kind == FAULT_STRANGER && ls_config_has(item, "for_ms"))
         fault.length_ns = read_ms(item, "for_ms", 0.0);
+    if (fault.kind == FAULT_CLOCK) {
+        (void)ls_config_require(item, "by_ms");
+        fault.length_ns =
+            (int64_t)(ls_config_double(item, "by_ms", 0.0, -DAY_MS, DAY_MS) *
+                      (double)LS_NS_PER_MS);
+    }
     struct fault end = fault;
     end.kind = end_of(fault.kind);
     end.path = out->path;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "lockstep/network.h"
 #include "lockstep/random.h"
@@ -26,6 +27,7 @@ enum fault_kind {
     FAULT_KILL,
     FAULT_RESTART,
     FAULT_STRANGER,
+    FAULT_CLOCK,
     FAULT_POWER, /* a kill, and the node's disk loses power */
     FAULT_FULL,  /* next to nothing more fits on it */
     FAULT_ROOM,
@@ -42,18 +44,20 @@ struct fault {
     uint32_t from, to; /* ids, or FAULT_ALL; a node's own fault: from */
     bool both;         /* a cut or a heal: the way back as well */
     struct ls_network_path path; /* FAULT_SHAPE */
-    int64_t length_ns; /* FAULT_STRANGER: how long it stays; 0: to the end */
+    int64_t length_ns; /* FAULT_STRANGER: how long it stays; 0: to the end;
+                        * FAULT_CLOCK: how far it is set ahead, or back: < 0 */
 };
 
 /* Numbers of faults are drawn from 0 to these, lengths and times too. */
 struct faults_random {
-    uint64_t cuts, resets, pauses, kills, strangers, power_cuts, full;
+    uint64_t cuts, resets, pauses, kills, strangers, steps, power_cuts, full;
     double one_way; /* so many of the cuts are of one direction, 0 … 1 */
     int64_t cut_ns, pause_ns, stranger_ns, full_ns;
     int64_t restart_ns; /* a killed node comes back half to one and a half of
                          * this later; 0: never */
     int64_t offset_ns;  /* a node's clock is ahead by up to so much */
     double drift;       /* and goes faster or slower by so much */
+    int64_t step_ns;    /* a step sets it ahead or back by up to so much */
     int64_t within_ns;  /* all of them begin before */
 };
 
@@ -83,8 +87,13 @@ LS_MUST_USE int faults_draw(const struct faults *faults,
                             const struct plan *plan, struct ls_rng *rng,
                             struct fault **out, size_t *n);
 
-/* Whether what fault i did is undone by a later one. */
+/* Whether what fault i did is undone by a later one: what a reset or a stranger
+ * did is over at once, and a shape by the next one. */
 bool faults_is_undone(const struct fault *list, size_t n, size_t i);
+
+/* Write a file that loads as these: what is drawn from the seed but for clocks
+ * is left out. */
+void faults_write(const struct faults *faults, FILE *out);
 
 /* A node's clock. */
 void faults_draw_skew(const struct faults *faults, struct ls_rng *rng,

@@ -64,6 +64,11 @@ static void draw_one(struct list *list, enum fault_kind kind,
         fault.length_ns = 1 + draw_up_to(rng, random->stranger_ns);
         add(list, fault, FAULT_N_KINDS, 0);
         break;
+    case FAULT_CLOCK:
+        fault.length_ns =
+            draw_up_to(rng, 2 * random->step_ns) - random->step_ns;
+        add(list, fault, FAULT_N_KINDS, 0);
+        break;
     default:
         fault.both = true;
         add(list, fault, FAULT_N_KINDS, 0);
@@ -80,8 +85,8 @@ static void draw_all(struct list *list, const struct faults_random *random,
     } parts[] = {
         {FAULT_CUT, random->cuts},           {FAULT_RESET, random->resets},
         {FAULT_PAUSE, random->pauses},       {FAULT_KILL, random->kills},
-        {FAULT_STRANGER, random->strangers}, {FAULT_POWER, random->power_cuts},
-        {FAULT_FULL, random->full}};
+        {FAULT_STRANGER, random->strangers}, {FAULT_CLOCK, random->steps},
+        {FAULT_POWER, random->power_cuts},   {FAULT_FULL, random->full}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         const uint64_t n = ls_rng_below(rng, parts[i].most + 1);
         for (uint64_t k = 0; k < n; k++)
@@ -108,8 +113,8 @@ int faults_draw(const struct faults *faults, const struct plan *plan,
     const size_t most =
         faults->n_script +
         2 * (size_t)(random->cuts + random->resets + random->pauses +
-                     random->kills + random->strangers + random->power_cuts +
-                     random->full);
+                     random->kills + random->strangers + random->steps +
+                     random->power_cuts + random->full);
     struct list list = {.faults = calloc(most + 1, sizeof *list.faults)};
     if (list.faults == NULL)
         return ls_error(LS_ENOMEM, "drawing faults");
@@ -145,13 +150,17 @@ bool faults_is_undone(const struct fault *list, size_t n, size_t i)
     case FAULT_FULL:
         wanted = FAULT_ROOM;
         break;
+    case FAULT_SHAPE:
+        wanted = FAULT_SHAPE;
+        break;
     default:
         return true;
     }
+    const bool is_link = fault->kind < FAULT_PAUSE;
     for (size_t k = i + 1; k < n; k++) {
         const struct fault *later = &list[k];
         if (later->kind == wanted && covers(later->from, fault->from) &&
-            (wanted != FAULT_HEAL ||
+            (!is_link ||
              (covers(later->to, fault->to) && (later->both || !fault->both))))
             return true;
     }
@@ -182,6 +191,10 @@ void faults_print(const struct fault *fault, char *text, size_t size)
     const double at = (double)fault->at / (double)LS_NS_PER_S;
     if (fault->kind == FAULT_STRANGER && fault->length_ns != 0)
         (void)snprintf(text, size, "%.3f s: %s %s, for_ms: %" PRId64, at,
+                       fault_names[fault->kind], from,
+                       fault->length_ns / LS_NS_PER_MS);
+    else if (fault->kind == FAULT_CLOCK)
+        (void)snprintf(text, size, "%.3f s: %s %s, by_ms: %" PRId64, at,
                        fault_names[fault->kind], from,
                        fault->length_ns / LS_NS_PER_MS);
     else if (fault->kind >= FAULT_PAUSE)

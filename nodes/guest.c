@@ -148,11 +148,12 @@ static int find_nodes(const struct guest_options *options,
     else if (status == LS_ENOENT)
         status = LS_OK;
     if (status == LS_OK && out->options.n_attach == 0)
-        status = ls_error(LS_ECONFIG,
-                          "%s: no run of it goes on here (there is no "
-                          "%s/" RUN_FILE_NAME "), and it does not say where "
-                          "node %" PRIu32 " listens: say --attach ENDPOINT",
-                          plan->path, plan->out, plan->nodes[options->host].id);
+        status =
+            ls_error(LS_ECONFIG,
+                     "%s: no run of it goes on here (there is no "
+                     "%s/" RUN_FILE_NAME "), and it does not say where "
+                     "node %" PRIu32 " listens: say --attach ENDPOINT",
+                     plan->path, plan->folder, plan->nodes[options->host].id);
     return status;
 }
 

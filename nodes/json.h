@@ -2,13 +2,12 @@
 #ifndef LOCKSTEP_JSON_H
 #define LOCKSTEP_JSON_H
 
-#include <stdio.h>
-
 #include "lockstep/codec.h"
 
-/* Print the one value that was written, as one whole line, and flush it.
- * Errors: those of ls_writer_bytes(); LS_ENOMEM; LS_EIO. */
-LS_MUST_USE int json_print_line(FILE *to, ls_writer *value);
+/* Print the one value that was written on stdout, as one whole line, and flush
+ * it. Whether it got there output_flush() knows.
+ * Errors: those of ls_writer_bytes(); LS_ENOMEM. */
+LS_MUST_USE int json_print_line(ls_writer *value);
 
 /* A key and its value, inside a map. A number that is not finite is null. */
 void json_string(ls_writer *out, const char *key, const char *value);

@@ -8,6 +8,7 @@
 #include "lockstep/event.h"
 #include "lockstep/log.h"
 
+#include "bus_sabotage.h"
 #include "lease_giver.h"
 #include "lease_trust.h"
 #include "memory.h"
@@ -33,6 +34,12 @@ struct node_run {
     bool gives_ids;
     struct lease_trust trust;
     lease_giver *giver; /* own; NULL: it gives out no ids */
+
+    /* What others see, held for no more than a look: of threads, also in a
+     * simulation, which may hang itself. */
+    ls_mutex seen;
+    const char *doing;
+    ls_task *stepping; /* borrow; NULL: it is not */
 
     ls_mutex mutex; /* what follows */
     enum phase phase;
@@ -72,6 +79,23 @@ static int set_members(node_run *run, const struct node_run_options *options)
     return LS_OK;
 }
 
+static int init_locks(node_run *run)
+{
+    int status = ls_mutex_init(&run->seen, ls_runtime_threads());
+    if (status != LS_OK)
+        return status;
+    status = ls_mutex_init(&run->mutex, run->runtime);
+    if (status != LS_OK)
+        ls_mutex_fini(&run->seen);
+    return status;
+}
+
+static void fini_locks(node_run *run)
+{
+    ls_mutex_fini(&run->mutex);
+    ls_mutex_fini(&run->seen);
+}
+
 int node_run_create(node_run **out, const struct node_run_options *options)
 {
     const struct plan *plan = options->plan;
@@ -87,7 +111,8 @@ int node_run_create(node_run **out, const struct node_run_options *options)
     run->gives_ids = options->gives_ids;
     run->runtime =
         options->runtime != NULL ? options->runtime : ls_runtime_threads();
-    int status = ls_mutex_init(&run->mutex, run->runtime);
+    run->doing = "beginning";
+    int status = init_locks(run);
     if (status != LS_OK) {
         free(run);
         return status;
@@ -106,7 +131,7 @@ int node_run_create(node_run **out, const struct node_run_options *options)
                                    .sink = options->sink,
                                    .watch = options->watch});
     if (status != LS_OK) {
-        ls_mutex_fini(&run->mutex);
+        fini_locks(run);
         free(run->members);
         free(run);
         return status;
@@ -120,10 +145,32 @@ void node_run_destroy(node_run **run)
     if (run == NULL || *run == NULL)
         return;
     (*run)->kind->destroy((*run)->work);
-    ls_mutex_fini(&(*run)->mutex);
+    fini_locks(*run);
     free((*run)->members);
     free(*run);
     *run = NULL;
+}
+
+/* stepping: NULL: none of its steps can run. */
+static void set_doing(node_run *run, const char *doing, ls_task *stepping)
+{
+    ls_mutex_lock(&run->seen);
+    run->doing = doing;
+    run->stepping = stepping;
+    ls_mutex_unlock(&run->seen);
+}
+
+void node_run_where(node_run *run, char *text, size_t size)
+{
+    char steps[256] = "";
+    ls_mutex_lock(&run->seen);
+    if (run->stepping != NULL)
+        (void)ls_task_steps_now(run->stepping, steps, sizeof steps);
+    if (steps[0] != '\0')
+        (void)snprintf(text, size, "in step %s", steps);
+    else
+        (void)snprintf(text, size, "%s", run->doing);
+    ls_mutex_unlock(&run->seen);
 }
 
 /* Go on to the next phase, unless it was cancelled meanwhile. */
@@ -139,6 +186,14 @@ static int enter(node_run *run, enum phase phase)
     return status;
 }
 
+static void end_work(node_run *run, int status, const char *text)
+{
+    if (run->kind->end != NULL)
+        run->kind->end(run->work, status, text);
+    else
+        ls_task_cancel(run->task, status, text);
+}
+
 void node_run_cancel(node_run *run, int status, const char *text)
 {
     ls_mutex_lock(&run->mutex);
@@ -148,7 +203,7 @@ void node_run_cancel(node_run *run, int status, const char *text)
         if (run->phase == PHASE_JOINING)
             ls_node_stop(run->node, status);
         if (run->phase == PHASE_RUNNING)
-            ls_task_cancel(run->task, status, text);
+            end_work(run, status, text);
     }
     ls_mutex_unlock(&run->mutex);
 }
@@ -179,6 +234,9 @@ static int create_node(node_run *run)
     options.security = run->security;
     options.runtime = run->runtime;
     const int status = ls_node_create(&run->node, &options);
+    if (status == LS_OK)
+        ls_bus_sabotage(run->node,
+                        (enum ls_bus_sabotage)plan->barrier.bus_sabotage);
     /* What the node refuses stood in the file, or on the command line. */
     return status == LS_EINVAL ? LS_ECONFIG : status;
 }
@@ -246,6 +304,7 @@ static int join_world(node_run *run)
     (void)snprintf(report.endpoint, sizeof report.endpoint, "%s",
                    ls_node_endpoint(run->node));
     run->sink.put(run->sink.self, &report);
+    set_doing(run, "joining its world", NULL);
     status = give_ids(run);
     if (status == LS_OK)
         status = enter(run, PHASE_JOINING);
@@ -274,9 +333,11 @@ static int live(node_run *run)
         status = join_world(run);
     if (status == LS_OK)
         status = enter(run, PHASE_RUNNING);
-    if (status == LS_OK)
+    if (status == LS_OK) {
+        set_doing(run, "waiting for the others", run->task);
         status = run->kind->run(run->work);
-
+    }
+    set_doing(run, "leaving its world", NULL);
     ls_mutex_lock(&run->mutex);
     run->phase = PHASE_OVER;
     if (run->canceled != LS_OK && status != LS_OK)

@@ -48,4 +48,9 @@ LS_MUST_USE int node_run_go(node_run *run);
  * counts. text: copied. */
 void node_run_cancel(node_run *run, int status, const char *text);
 
+/* What it is at, after "node 1 (collector) is": "in step collect", "joining its
+ * world"; for whoever has to say why it does not end. text: cut to size.
+ * Thread: any, also one outside of its simulation; it waits for nothing. */
+void node_run_where(node_run *run, char *text, size_t size);
+
 #endif

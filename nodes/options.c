@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lockstep/config.h"
+#include "lockstep/runtime.h"
 
 enum option_kind {
     OPTION_SEED,
@@ -22,6 +23,9 @@ enum option_kind {
     OPTION_SEEDS,
     OPTION_FIRST,
     OPTION_SABOTAGE,
+    OPTION_MINIMIZE,
+    OPTION_JOBS,
+    OPTION_EVERY,
     OPTION_BENCH, /* read by options_bench() */
     OPTION_ENROLMENT,
     OPTION_ID,
@@ -33,8 +37,10 @@ enum option_kind {
     OPTION_REPORT_FD,
     OPTION_SECRET_FD,
     OPTION_PARENT,
-    OPTION_GENERATION,
+    OPTION_LIFE,
     OPTION_GONE,
+    OPTION_RUN,
+    OPTION_FRESH,
     OPTION_WAIT_MS,
     OPTION_CHANNEL
 };
@@ -69,6 +75,9 @@ static const struct option_spec {
     {"--seeds", OPTION_SEEDS, "a number of seeds", ON(COMMAND_SIM)},
     {"--first", OPTION_FIRST, "a seed", ON(COMMAND_SIM)},
     {"--sabotage", OPTION_SABOTAGE, "what to break", ON(COMMAND_SIM)},
+    {"--minimize", OPTION_MINIMIZE, "a file", ON(COMMAND_SIM)},
+    {"--jobs", OPTION_JOBS, "a number of processes", ON(COMMAND_SIM)},
+    {"--every", OPTION_EVERY, "a number of seeds", ON(COMMAND_SIM)},
     {"--devices", OPTION_BENCH, "names of devices", ON_BENCH},
     {"--seconds", OPTION_BENCH, "seconds", ON_BENCH},
     {"--queue", OPTION_BENCH, "a number of batches", ON_BENCH},
@@ -88,7 +97,9 @@ static const struct option_spec {
     {"--report-fd", OPTION_REPORT_FD, "a descriptor", ON(COMMAND_NODE)},
     {"--secret-fd", OPTION_SECRET_FD, "a descriptor", ON(COMMAND_NODE)},
     {"--parent", OPTION_PARENT, "a process id", ON(COMMAND_NODE)},
-    {"--generation", OPTION_GENERATION, "a number", ON(COMMAND_NODE)},
+    {"--life", OPTION_LIFE, "a number", ON(COMMAND_NODE)},
+    {"--run", OPTION_RUN, "a number", ON(COMMAND_NODE)},
+    {"--fresh", OPTION_FRESH, NULL, ON(COMMAND_RUN) | ON(COMMAND_NODE)},
     {"--gone", OPTION_GONE, "ids", ON(COMMAND_NODE)},
     {"--wait-ms", OPTION_WAIT_MS, "milliseconds", ON(COMMAND_CALL)},
     {"--channel", OPTION_CHANNEL, "a number", ON(COMMAND_CALL)},
@@ -202,6 +213,8 @@ static const char **place_of(struct options *out, enum option_kind kind)
         return &out->role;
     case OPTION_IDENTITY:
         return &out->identity;
+    case OPTION_RUN:
+        return &out->run;
     case OPTION_BIND:
         return &out->bind;
     case OPTION_ADVERTISE:
@@ -212,6 +225,8 @@ static const char **place_of(struct options *out, enum option_kind kind)
         return &out->event_log;
     case OPTION_SABOTAGE:
         return &out->sabotage;
+    case OPTION_MINIMIZE:
+        return &out->minimize;
     default:
         return NULL;
     }
@@ -249,8 +264,8 @@ static int parse_small(struct options *out, const struct option_spec *spec,
     case OPTION_CHANNEL:
         out->channel = (uint32_t)number;
         break;
-    case OPTION_GENERATION:
-        out->generation = (unsigned)number;
+    case OPTION_LIFE:
+        out->life = (unsigned)number;
         break;
     default:
         break;
@@ -262,7 +277,9 @@ static int parse_value(struct options *out, const struct option_spec *spec,
                        char *text)
 {
     if (text == NULL) { /* nothing follows it */
-        *(spec->kind == OPTION_JSON ? &out->json : &out->enrolment) = true;
+        *(spec->kind == OPTION_JSON    ? &out->json
+          : spec->kind == OPTION_FRESH ? &out->fresh
+                                       : &out->enrolment) = true;
         return LS_OK;
     }
     if (spec->kind == OPTION_ID && out->command == COMMAND_KEYGEN)
@@ -289,6 +306,10 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         return parse_whole(spec->name, text, INT64_MAX, &out->n_seeds);
     case OPTION_FIRST:
         return parse_whole(spec->name, text, INT64_MAX, &out->first_seed);
+    case OPTION_JOBS:
+        return options_whole(spec->name, text, 1, LS_CORES_MAX, &out->jobs);
+    case OPTION_EVERY:
+        return options_whole(spec->name, text, 1, LS_CORES_MAX, &out->every);
     case OPTION_ATTACH:
         if (out->n_attach == OPTIONS_REPEATS_MAX)
             return ls_error(LS_EINVAL, "--attach: at most %d of them",
@@ -459,6 +480,10 @@ static int check_complete(const struct options *options)
         return ls_error(LS_EINVAL, "which %s? As in: lockstep call %s 1 ping",
                         options->node == NULL ? "node" : "call",
                         options->config);
+    if (options->jobs > 1 && options->event_log != NULL)
+        return ls_error(LS_EINVAL,
+                        "--event-log is of one process: leave out --jobs %llu",
+                        (unsigned long long)options->jobs);
     if (options->command == COMMAND_RUN && options->as != AS_SIM &&
         (options->faults != NULL || options->event_log != NULL))
         return ls_error(LS_EINVAL, "%s is for a simulation: add --as sim",

@@ -42,6 +42,9 @@ struct options {
     size_t n_sets;
     bool json;
 
+    /* run and node */
+    bool fresh; /* a new run, whatever there is to go on with */
+
     /* run */
     enum options_as as;
     double timeout_s; /* 0: none */
@@ -54,6 +57,10 @@ struct options {
     uint64_t n_seeds;
     uint64_t first_seed;
     const char *sabotage; /* NULL: none */
+    const char *minimize; /* a file for the faults that a violation needs */
+    uint64_t jobs;        /* processes; 0: as many as there are cores */
+    uint64_t every; /* of a process that sweeps for another one: only one in so
+                     * many seeds; 0: it is none */
 
     /* call */
     const char *node;     /* an id, or a role that one node has */
@@ -88,11 +95,12 @@ struct options {
     const char *advertise;
     const char *attach[OPTIONS_REPEATS_MAX];
     size_t n_attach;
-    int report_fd; /* -1: none; given by `run` to the nodes that it starts */
-    int secret_fd; /* the same; to read the run's secret from */
-    long parent;   /* the pid of that run; 0: none */
-    unsigned generation; /* how often the node was started before */
-    const char *gone;    /* ids that the run goes on without, "3,7"; or NULL */
+    int report_fd;    /* -1: none; given by `run` to the nodes that it starts */
+    int secret_fd;    /* the same; to read the run's secret from */
+    long parent;      /* the pid of that run; 0: none */
+    unsigned life;    /* the same; how often the node was started before */
+    const char *run;  /* the same; the run's name in its job's folder */
+    const char *gone; /* ids that the run goes on without, "3,7"; or NULL */
 };
 
 /* Read the command line. argv's texts are changed: "--set a=b" is cut.

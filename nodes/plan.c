@@ -124,22 +124,19 @@ static void read_devices(struct plan_learner *learner,
         learner->devices[learner->n_devices++] = "cpu";
 }
 
-/* Only a learner that is started again has a use for a checkpoint. */
 static void read_learner(struct plan *plan, ls_config_section *root)
 {
     if (plan_is_service(plan))
         return; /* it goes on from the policy that it committed last */
     struct plan_learner *learner = &plan->learner;
     ls_config_section *section = ls_config_section_at(root, "learner");
-    const bool restarts = plan->n_nodes > plan->first &&
-                          plan->nodes[plan->first].policy == PLAN_RESTART;
     learner->queue = (size_t)ls_config_int(section, "queue", 16, 1, 65536);
     learner->stacks = (size_t)ls_config_int(section, "stacks", 1, 1, 256);
     learner->loaders = (size_t)ls_config_int(section, "loaders", 0, 0, 256);
     learner->passes = (unsigned)ls_config_int(section, "passes", 1, 1, 65536);
     read_devices(learner, section);
-    learner->checkpoint_every = ls_config_int(section, "checkpoint_every",
-                                              restarts ? 10 : 0, 0, INT32_MAX);
+    learner->checkpoint_every =
+        ls_config_int(section, "checkpoint_every", 10, 0, INT32_MAX);
 }
 
 static void read_job(struct plan *plan, ls_config_section *root)
@@ -195,7 +192,8 @@ int plan_read(struct plan *out, ls_config **config, const char *path)
         (void)ls_config_require(root, "plugin");
     if (status == LS_OK) {
         read_learner(&plan, root);
-        status = plan_read_service(&plan, root);
+        plan_read_service(&plan, root);
+        status = plan_set_folder(&plan, PLAN_LATEST, PLAN_LATEST);
     }
     if (status != LS_OK) {
         plan_fini(&plan);
@@ -221,10 +219,24 @@ void plan_fini(struct plan *plan)
     free(plan->nodes);
     plan_fini_security(&plan->security);
     plan_fini_service(&plan->service);
+    free(plan->folder);
     free(plan->out);
     free(plan->path);
     ls_config_destroy(&plan->config);
     memset(plan, 0, sizeof *plan);
+}
+
+int plan_set_folder(struct plan *plan, const char *name, const char *tag)
+{
+    const size_t size = strlen(plan->out) + strlen(name) + 2;
+    char *folder = malloc(size);
+    if (folder == NULL)
+        return ls_error(LS_ENOMEM, "the folder of a run");
+    (void)snprintf(folder, size, "%s/%s", plan->out, name);
+    free(plan->folder);
+    plan->folder = folder;
+    plan->folder_found = strcmp(name, PLAN_LATEST) == 0;
+    return plan_is_service(plan) ? plan_set_service_folders(plan, tag) : LS_OK;
 }
 
 bool plan_is_of_members(const struct plan *plan)
@@ -283,6 +295,14 @@ void plan_set_run(struct plan *plan, long pid)
     do
         plan->hash = ls_rng_next(&rng);
     while (plan->hash == 0); /* 0 would be content with any */
+}
+
+int64_t plan_stop_ms(const struct plan *plan)
+{
+    const struct plan_world *world = &plan->world;
+    return (int64_t)(plan->stop_minutes * 60000.0) +
+           3 * (int64_t)world->step_timeout_ms + world->start_timeout_ms +
+           PLAN_BACKOFF_MAX_MS;
 }
 
 bool plan_can_lose_nodes(const struct plan *plan)

@@ -17,6 +17,7 @@
 
 #include "plan_security.h"
 #include "plan_service.h"
+#include "plan_sizes.h"
 
 enum plan_role {
     PLAN_LEARNER,
@@ -86,6 +87,7 @@ struct plan_barrier {
     int pace_ms;      /* between two epochs: 0 to so much, at random */
     int64_t events;   /* reliable ones that each emits before each epoch */
     int sabotage;     /* enum ls_sabotage; what to break on purpose */
+    int bus_sabotage; /* enum ls_bus_sabotage; the same, of all nodes */
 };
 
 /* How the learner trains: lockstep/learner.h. */
@@ -109,7 +111,10 @@ struct plan {
     const char *job;   /* this and the others: borrow: config */
     uint64_t seed;
     const char *plugin;
-    char *out; /* own */
+    char *out;         /* own; the folder of the job */
+    char *folder;      /* own; in it that of the run: plan_set_folder() */
+    bool folder_found; /* by its name "latest": another makes it */
+    unsigned lives;    /* that the run had before this one */
     uint64_t hash;
 
     struct plan_world world;
@@ -130,6 +135,7 @@ struct plan {
     struct plan_barrier barrier;
     struct plan_sim sim;
     struct plan_service service; /* where there is a coordinator */
+    struct plan_sizes sizes;     /* 0 without a plugin */
 
     ls_config_section *env, *policy; /* the plugin's */
 };
@@ -161,12 +167,31 @@ uint32_t plan_world_max(const struct plan *plan);
 /* That its nodes serve calls under: call.h. */
 uint32_t plan_channel(const struct plan *plan);
 
+/* By when, from the beginning of a run, it must have ended by stop.minutes,
+ * which must be set: what is under way then may be an iteration, of which each
+ * of three parts (collect, learn, evaluate) may take step_timeout_s, and a wait
+ * for one that was lost. In ms. */
+int64_t plan_stop_ms(const struct plan *plan);
+
 /* Whether the run can outlive a node. */
 bool plan_can_lose_nodes(const struct plan *plan);
 
 /* Have the nodes of one run refuse those of another run of the same file: when
  * a node dies, the other run may get its port. pid: of the run. */
 void plan_set_run(struct plan *plan, long pid);
+
+#define PLAN_LATEST "latest"
+
+/* The folder of its run, which is out/`name`, and where a service job keeps its
+ * files: in it, or where the file says, in a folder named by job and `tag`.
+ * Before, it is that of the run that was begun last: PLAN_LATEST.
+ * Errors: LS_ENOMEM. */
+LS_MUST_USE int plan_set_folder(struct plan *plan, const char *name,
+                                const char *tag);
+
+/* A hash of all that decides what is learned, and of nothing else: not when the
+ * job ends, where its nodes are, or how they are watched. */
+uint64_t plan_learning_hash(const struct plan *plan);
 
 /* Find a node. Errors: LS_EINVAL there is none: lists those there are. */
 LS_MUST_USE int plan_find(const struct plan *plan, uint32_t id, size_t *index);

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,8 +48,10 @@ static void print_node(const struct plan *plan, size_t index,
     printf("\n");
 }
 
-static void print_service(const struct plan_service *service)
+static void print_service(const struct plan *plan)
 {
+    const struct plan_service *service = &plan->service;
+    const int64_t kept = plan_samples_kept(plan);
     char until[64] = "until it is solved";
     if (service->iterations > 0)
         (void)snprintf(until, sizeof until, "%lld iterations",
@@ -56,11 +59,20 @@ static void print_service(const struct plan_service *service)
     printf("\nlearner work: %s, batches of %lld samples of %lld steps\n", until,
            (long long)service->batch,
            (long long)(service->unroll / service->split));
-    printf("replay: %s, up to %lld samples; data and policies: %s\n",
-           plan_replay_names[service->replay.mode],
-           (long long)service->replay.capacity,
-           service->store == PLAN_STORE_BUS ? "over the bus"
-                                            : service->path_data);
+    printf(
+        "replay: %s, up to %lld samples%s; data and policies: %s\n",
+        plan_replay_names[service->replay.mode], (long long)kept,
+        kept < service->replay.capacity ? ", all that data.max_mib takes" : "",
+        service->store == PLAN_STORE_BUS ? "over the bus" : service->path_data);
+}
+
+static void print_sizes(const struct plan *plan)
+{
+    if (plan->sizes.sample == 0)
+        return;
+    printf("%sa trajectory has %" PRIu64 " bytes, the policy %" PRIu64 "\n",
+           plan_is_service(plan) ? "" : "\n", plan->sizes.sample,
+           plan->sizes.policy);
 }
 
 static void print_hosts(const char *what, const struct plan_hosts *hosts)
@@ -119,7 +131,8 @@ static int print_table(const struct plan *plan)
         print_node(plan, i, &row, width);
     }
     if (plan_is_service(plan))
-        print_service(&plan->service);
+        print_service(plan);
+    print_sizes(plan);
     return plan_has_leases(plan) ? print_leases(plan) : LS_OK;
 }
 
@@ -150,10 +163,11 @@ static int write_node(const struct plan *plan, size_t index, ls_writer *out)
     return LS_OK;
 }
 
-static void write_service(const struct plan_service *service, ls_writer *out)
+static void write_service(const struct plan *plan, ls_writer *out)
 {
+    const struct plan_service *service = &plan->service;
     ls_write_string(out, "coordinator");
-    ls_write_map(out, 9);
+    ls_write_map(out, 10);
     json_int(out, "iterations", service->iterations);
     json_double(out, "eval_interval_s", service->eval_interval_s);
     json_int(out, "batch", service->batch);
@@ -162,6 +176,7 @@ static void write_service(const struct plan_service *service, ls_writer *out)
     json_int(out, "split", service->split);
     json_int(out, "channel", service->channel);
     json_string(out, "replay", plan_replay_names[service->replay.mode]);
+    json_int(out, "samples_kept", plan_samples_kept(plan));
     json_string(out, "store", plan_store_names[service->store]);
 }
 
@@ -197,7 +212,7 @@ static int print_json(const struct plan *plan)
     int status = ls_writer_create(&out);
     if (status != LS_OK)
         return status;
-    ls_write_map(out, plan_is_service(plan) ? 9 : 8);
+    ls_write_map(out, plan_is_service(plan) ? 11 : 10);
     json_string(out, "job", plan->job);
     json_int(out, "seed", (int64_t)plan->seed);
     json_string(out, "plugin", plan->plugin);
@@ -206,14 +221,16 @@ static int print_json(const struct plan *plan)
                 plan_topology_names[plan->world.topology == LS_TOPOLOGY_STAR]);
     json_string(out, "transport", plan_transport_names[plan->world.transport]);
     write_security(plan, out);
+    json_int(out, "trajectory_bytes", (int64_t)plan->sizes.sample);
+    json_int(out, "policy_bytes", (int64_t)plan->sizes.policy);
     ls_write_string(out, "nodes");
     ls_write_array(out, (uint32_t)plan->n_nodes);
     for (size_t i = 0; i < plan->n_nodes && status == LS_OK; i++)
         status = write_node(plan, i, out);
     if (plan_is_service(plan))
-        write_service(&plan->service, out);
+        write_service(plan, out);
     if (status == LS_OK)
-        status = json_print_line(stdout, out);
+        status = json_print_line(out);
     ls_writer_destroy(&out);
     return status;
 }

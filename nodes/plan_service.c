@@ -111,23 +111,39 @@ static void read_replay(struct plan_service *service,
                           least);
 }
 
-/* A folder in `out` where the file names none. NULL: no memory. */
-static char *read_folder(const struct plan *plan, ls_config_section *section,
-                         const char *key, const char *name)
+/* NULL: no memory. */
+static char *make_folder(const struct plan *plan, const char *at,
+                         const char *name, const char *tag)
 {
-    const char *text = ls_config_string(section, key, "");
-    const size_t size = strlen(plan->out) + strlen(text) + strlen(name) + 2;
+    const size_t size = strlen(plan->folder) + strlen(at) + strlen(plan->job) +
+                        strlen(name) + strlen(tag) + 4;
     char *path = malloc(size);
     if (path == NULL)
         return NULL;
-    if (text[0] != '\0')
-        (void)snprintf(path, size, "%s", text);
+    if (at[0] != '\0') /* others may use it, too */
+        (void)snprintf(path, size, "%s/%s.%s", at, plan->job, tag);
     else
-        (void)snprintf(path, size, "%s/%s", plan->out, name);
+        (void)snprintf(path, size, "%s/%s", plan->folder, name);
     return path;
 }
 
-static int read_data(struct plan *plan, ls_config_section *section)
+int plan_set_service_folders(struct plan *plan, const char *tag)
+{
+    struct plan_service *service = &plan->service;
+    char *data = make_folder(plan, service->data_at, "data", tag);
+    char *policy = make_folder(plan, service->policy_at, "policy", tag);
+    if (data == NULL || policy == NULL) {
+        free(data);
+        free(policy);
+        return ls_error(LS_ENOMEM, "the folders of a run");
+    }
+    plan_fini_service(service);
+    service->path_data = data;
+    service->path_policy = policy;
+    return LS_OK;
+}
+
+static void read_data(struct plan *plan, ls_config_section *section)
 {
     struct plan_service *service = &plan->service;
     service->store = (enum plan_store)ls_config_choice(
@@ -144,14 +160,11 @@ static int read_data(struct plan *plan, ls_config_section *section)
                 plan_store_names[service->store]);
     }
     service->max_mib = ls_config_int(section, "max_mib", 256, 1, 1 << 20);
-    service->path_data = read_folder(plan, section, "path_data", "data");
-    service->path_policy = read_folder(plan, section, "path_policy", "policy");
-    return service->path_data != NULL && service->path_policy != NULL
-               ? LS_OK
-               : ls_error(LS_ENOMEM, "reading coordinator.data");
+    service->data_at = ls_config_string(section, "path_data", "");
+    service->policy_at = ls_config_string(section, "path_policy", "");
 }
 
-int plan_read_service(struct plan *plan, ls_config_section *root)
+void plan_read_service(struct plan *plan, ls_config_section *root)
 {
     ls_config_section *section = ls_config_section_at(root, "coordinator");
     if (!plan_is_service(plan)) {
@@ -160,7 +173,7 @@ int plan_read_service(struct plan *plan, ls_config_section *root)
                               "there is no node of the role coordinator to "
                               "heed it");
         ls_config_accept_all(section);
-        return LS_OK;
+        return;
     }
     ls_config_section *evaluator = ls_config_section_at(root, "evaluator");
     if (ls_config_has(evaluator, "every"))
@@ -170,7 +183,7 @@ int plan_read_service(struct plan *plan, ls_config_section *root)
     read_work(plan, section);
     read_assignment(&plan->service, section);
     read_replay(&plan->service, ls_config_section_at(section, "replay"));
-    return read_data(plan, ls_config_section_at(section, "data"));
+    read_data(plan, ls_config_section_at(section, "data"));
 }
 
 void plan_fini_service(struct plan_service *service)

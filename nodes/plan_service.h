@@ -46,15 +46,19 @@ struct plan_service {
     double retry_s;  /* of a start that was refused */
     int64_t channel; /* that the members serve */
     enum plan_store store;
-    char *path_data, *path_policy; /* own; folders, with PLAN_STORE_FILES */
+    const char *data_at, *policy_at; /* as the file has them; "": nothing */
+    char *path_data, *path_policy;   /* own; folders of this run, with
+                                      * PLAN_STORE_FILES */
     int64_t max_mib; /* that the store may hold, with PLAN_STORE_BUS */
     struct plan_replay replay;
     int pace_ms;  /* before a learner learns: 0 to so much, at random */
     int sabotage; /* enum service_sabotage; what to break on purpose */
 };
 
-/* Part of plan_read(), after nodes and roles. Errors: LS_ENOMEM. */
-LS_MUST_USE int plan_read_service(struct plan *plan, ls_config_section *root);
+/* Part of plan_read(), after nodes and roles. */
+void plan_read_service(struct plan *plan, ls_config_section *root);
+/* Part of plan_set_folder(). Errors: LS_ENOMEM. */
+LS_MUST_USE int plan_set_service_folders(struct plan *plan, const char *tag);
 void plan_fini_service(struct plan_service *service);
 
 #endif

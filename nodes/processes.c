@@ -19,124 +19,72 @@ struct processes {
     struct socket_folder folder;
 };
 
-/* The arguments of one node; texts that are put together live in `text`. */
-struct arguments {
-    char *argv[2 * OPTIONS_REPEATS_MAX + 2 * PLAN_ATTACH_MAX + 30];
-    size_t n;
-    char *text; /* own */
-    size_t used, size;
-};
-
-static void add(struct arguments *arguments, const char *text)
-{
-    /* argv is char *const[] for C's own history; nobody writes to it. */
-    memcpy(&arguments->argv[arguments->n++], &text, sizeof text);
-}
-
-static void add_pair(struct arguments *arguments, const char *name,
-                     const char *value)
-{
-    if (value == NULL || value[0] == '\0')
-        return;
-    add(arguments, name);
-    add(arguments, value);
-}
-
-static void add_number(struct arguments *arguments, const char *name,
-                       long number)
-{
-    char *text = arguments->text + arguments->used;
-    arguments->used +=
-        1 + (size_t)snprintf(text, arguments->size - arguments->used, "%ld",
-                             number);
-    add_pair(arguments, name, text);
-}
-
-static void add_set(struct arguments *arguments, const char *path,
-                    const char *value)
-{
-    char *text = arguments->text + arguments->used;
-    arguments->used +=
-        1 + (size_t)snprintf(text, arguments->size - arguments->used, "%s=%s",
-                             path, value);
-    add_pair(arguments, "--set", text);
-}
-
 /* "3,7" */
-static void add_gone(struct arguments *arguments, const struct launch *launch)
+static void add_gone(struct arguments *out, const struct launch *launch)
 {
-    char *text = arguments->text + arguments->used;
-    size_t n = 0;
-    text[0] = '\0';
+    char *text = NULL;
+    size_t size;
+    FILE *list = open_memstream(&text, &size);
+    if (list == NULL) {
+        out->status = ls_error(LS_ENOMEM, "starting a node");
+        return;
+    }
     for (size_t i = 0; i < launch->n_gone; i++)
-        n += (size_t)snprintf(text + n, arguments->size - arguments->used - n,
-                              "%s%u", i > 0 ? "," : "",
-                              (unsigned)launch->gone[i]);
-    arguments->used += n + 1;
-    add_pair(arguments, "--gone", text);
+        (void)fprintf(list, "%s%u", i > 0 ? "," : "",
+                      (unsigned)launch->gone[i]);
+    if (fclose(list) == 0)
+        arguments_add_pair(out, "--gone", text);
+    else
+        out->status = ls_error(LS_ENOMEM, "starting a node");
+    free(text);
 }
 
-static size_t text_size(const struct options *options,
-                        const struct launch *launch)
-{
-    size_t size = 128 + 11 * launch->n_gone; /* the numbers */
-    for (size_t i = 0; i < options->n_sets; i++)
-        size +=
-            strlen(options->sets[i].path) + strlen(options->sets[i].value) + 2;
-    return size;
-}
-
-static int make_arguments(struct arguments *out,
-                          const struct processes *launched, size_t index,
-                          const struct launch *launch)
+static void make_arguments(struct arguments *out,
+                           const struct processes *launched, size_t index,
+                           const struct launch *launch)
 {
     const struct plan_endpoints *endpoints = launch->endpoints;
     const struct options *options = launched->options;
-    memset(out, 0, sizeof *out);
-    out->size = text_size(options, launch);
-    out->text = malloc(out->size);
-    if (out->text == NULL)
-        return ls_error(LS_ENOMEM, "starting a node");
-    add(out, "lockstep");
-    add(out, "node");
-    add_number(out, "--id", (long)launched->plan->nodes[index].id);
-    add_pair(out, "--bind", endpoints->bind);
-    add_pair(out, "--advertise", endpoints->advertise);
+    arguments_add(out, "lockstep");
+    arguments_add(out, "node");
+    arguments_add_number(out, "--id", launched->plan->nodes[index].id);
+    arguments_add_pair(out, "--bind", endpoints->bind);
+    arguments_add_pair(out, "--advertise", endpoints->advertise);
     for (size_t i = 0; i < endpoints->n_attach; i++)
-        add_pair(out, "--attach", endpoints->attach[i]);
+        arguments_add_pair(out, "--attach", endpoints->attach[i]);
     for (size_t i = 0; i < options->n_sets; i++)
-        add_set(out, options->sets[i].path, options->sets[i].value);
-    add_pair(out, "--seed", options->seed);
-    add_pair(out, "--out", options->out);
-    add_number(out, "--report-fd", CHILD_REPORT_FD);
+        arguments_add_set(out, options->sets[i].path, options->sets[i].value);
+    arguments_add_pair(out, "--seed", options->seed);
+    arguments_add_pair(out, "--out", options->out);
+    arguments_add_number(out, "--report-fd", CHILD_REPORT_FD);
     if (launched->secret->there)
-        add_number(out, "--secret-fd", CHILD_SECRET_FD);
-    add_number(out, "--parent", (long)getpid());
+        arguments_add_number(out, "--secret-fd", CHILD_SECRET_FD);
+    arguments_add_number(out, "--parent", (unsigned long long)getpid());
     if (launch->generation > 0)
-        add_number(out, "--generation", (long)launch->generation);
+        arguments_add_number(out, "--life", launch->generation);
+    if (!launched->plan->folder_found)
+        arguments_add_pair(out, "--run",
+                           strrchr(launched->plan->folder, '/') + 1);
     add_gone(out, launch);
-    add(out, "--");
-    add(out, options->config);
-    return LS_OK;
+    arguments_add(out, "--");
+    arguments_add(out, options->config);
 }
 
 static int start(void *self, size_t index, const struct launch *launch)
 {
     processes *launched = self;
-    struct arguments arguments;
-    int status = make_arguments(&arguments, launched, index, launch);
-    if (status != LS_OK)
-        return status;
+    struct arguments arguments = {.n = 0};
     launched->quiet =
         child_destroy(&launched->children[index]) && launched->quiet;
     int secret_fd = -1;
-    status = run_secret_open(launched->secret, &secret_fd);
+    make_arguments(&arguments, launched, index, launch);
+    int status = run_secret_open(launched->secret, &secret_fd);
     if (status == LS_OK)
-        status = child_start(&launched->children[index], arguments.argv,
-                             secret_fd, index, launched->watcher);
+        status = child_start(&launched->children[index], &arguments, secret_fd,
+                             index, launched->watcher);
     if (secret_fd >= 0)
         (void)close(secret_fd);
-    free(arguments.text);
+    arguments_fini(&arguments);
     return status;
 }
 

@@ -232,6 +232,7 @@ void render_report(render *self, size_t index, const struct report *report)
             self->failed = true;
         break;
     case REPORT_PROGRESS:
+    case REPORT_STUCK:
     case REPORT_N_KINDS:
         break;
     }
@@ -252,6 +253,23 @@ void render_line(render *self, size_t index, const char *line)
         (void)fprintf(stderr, "%s\n", line);
     else
         (void)fprintf(stderr, "%.*s: %s\n", (int)strlen(name) - 1, name, line);
+}
+
+void render_run(render *self, const struct render_run *run)
+{
+    if (run->lives > 0)
+        (void)fprintf(stderr,
+                      "lockstep: the run in %s was interrupted and goes on; "
+                      "--fresh begins another\n",
+                      run->folder);
+    if (run->behind != NULL)
+        (void)fprintf(stderr,
+                      "lockstep: a new run, in %s; the one in %s stays as it "
+                      "is\n",
+                      run->folder, run->behind);
+    (void)fflush(stderr);
+    if (self->json != NULL)
+        render_json_run(self, run);
 }
 
 void render_policy(render *self, const struct render_policy *policy)
@@ -277,7 +295,6 @@ void render_failed(render *self, const struct render_failure *failure)
     if (self->progress != NULL)
         ls_progress_end(self->progress);
     self->failed = true;
-    self->exit_code = failure->exit_code;
     (void)fprintf(stderr, "%slockstep:%s %s\n",
                   self->colour_err ? "\033[1;31m" : "",
                   self->colour_err ? "\033[0m" : "", failure->text);
@@ -288,6 +305,15 @@ void render_failed(render *self, const struct render_failure *failure)
     (void)fflush(stderr);
     if (self->json != NULL)
         render_json_failed(self, failure);
+}
+
+void render_stuck(render *self, size_t index, const char *text)
+{
+    if (self->progress != NULL)
+        ls_progress_clear(self->progress);
+    (void)fprintf(stderr, "  %s\n", text);
+    if (self->json != NULL)
+        render_json_stuck(self, index, text);
 }
 
 void render_remark(render *self, const char *text)
@@ -309,9 +335,51 @@ static void show_remains(const render *self)
                       render_count(lead->env_step).text, lead->weights);
 }
 
-void render_end(render *self)
+bool render_is_unread(const render *self)
 {
+    return self->unread;
+}
+
+/* The end that came before the run was solved, with its value. */
+static void print_end(const render *self, char *text, size_t size)
+{
+    const struct plan *plan = self->plan;
+    const struct report *lead = &self->nodes[self->lead].last;
+    const int64_t iterations =
+        plan_is_service(plan) ? plan->service.iterations : 0;
+    if (plan->stop_env_step > 0 && lead->env_step >= plan->stop_env_step)
+        (void)snprintf(text, size, "stop.env_step (%lld)",
+                       (long long)plan->stop_env_step);
+    else if (iterations > 0 && lead->iteration >= iterations)
+        (void)snprintf(text, size, "coordinator.iterations (%lld)",
+                       (long long)iterations);
+    else
+        (void)snprintf(text, size, "stop.minutes (%g)", plan->stop_minutes);
+}
+
+static void show_not_solved(const render *self)
+{
+    char mean[96] = "nothing was evaluated", end[64];
+    if (self->evaluation.episodes > 0)
+        (void)snprintf(mean, sizeof mean, "mean return %.1f of %lld episodes",
+                       self->evaluation.eval_value,
+                       (long long)self->evaluation.episodes);
+    print_end(self, end, sizeof end);
+    (void)fprintf(stderr,
+                  "lockstep: not solved: %s when %s ended the run: raise that, "
+                  "or lower evaluator.solved (%g)\n",
+                  mean, end, self->plan->solved);
+}
+
+int render_end(render *self, int exit_code)
+{
+    const struct plan *plan = self->plan;
     self->ended_at = ls_now(self->runtime);
+    const bool not_solved = exit_code == 0 && self->alone == plan->n_nodes &&
+                            !plan_is_of_members(plan) &&
+                            isfinite(plan->solved) &&
+                            !render_totals(self).solved;
+    self->exit_code = not_solved ? 1 : exit_code;
     if (self->failed)
         show_remains(self);
     else if (self->progress != NULL)
@@ -320,4 +388,7 @@ void render_end(render *self)
         render_json_summary(self);
     else if (!self->failed)
         render_text_summary(self);
+    if (not_solved)
+        show_not_solved(self);
+    return self->exit_code;
 }

@@ -17,6 +17,15 @@ LS_MUST_USE int render_create(render **out, const struct plan *plan, bool json,
                               size_t alone, ls_runtime *runtime);
 void render_destroy(render **render);
 
+/* The run has its folder. */
+struct render_run {
+    const char *folder;
+    unsigned lives;     /* that it had before; 0: it is new */
+    const char *behind; /* the folder of one that would go on, and is left as it
+                         * is; NULL: there is none */
+};
+void render_run(render *render, const struct render_run *run);
+
 /* A node has been started; pid: 0 when it is a thread. */
 void render_launched(render *render, size_t index, long pid);
 /* A node reports. */
@@ -46,12 +55,19 @@ struct render_failure {
 /* Why the run fails, as soon as that is known. */
 void render_failed(render *render, const struct render_failure *failure);
 
+/* A node that was told to end does not. text: a sentence without its dot. */
+void render_stuck(render *render, size_t index, const char *text);
+
 /* One more line on it, for people. */
 void render_remark(render *render, const char *text);
 
-/* The run is over, and all reports have been seen: the summary; after a
- * failure only where the weights are, but as JSON the whole summary too, so
- * that the last line always is one. */
-void render_end(render *render);
+/* Nobody reads the events any more. */
+bool render_is_unread(const render *render);
+
+/* The run is over with this exit code, and all reports have been seen: the
+ * summary; after a failure only where the weights are, but as JSON the whole
+ * summary too, so that the last line always is one. Returns the exit code,
+ * which is not 0 when the run of all nodes was to be solved, and is not. */
+int render_end(render *render, int exit_code);
 
 #endif

@@ -5,6 +5,7 @@
 #include "lockstep/log.h"
 
 #include "json.h"
+#include "output.h"
 #include "render_parts.h"
 
 static void begin(render *self, const char *event, uint32_t n)
@@ -16,8 +17,15 @@ static void begin(render *self, const char *event, uint32_t n)
 
 static void end(render *self)
 {
-    if (json_print_line(stdout, self->json) != LS_OK)
+    if (json_print_line(self->json) != LS_OK) {
         ls_log_error("an event could not be written: %s", ls_error_text());
+        return;
+    }
+    const int status = output_flush();
+    if (status == LS_EIO && !self->unwritten)
+        ls_log_error("%s; the run goes on without", ls_error_text());
+    self->unwritten = status != LS_OK;
+    self->unread = status == LS_ECLOSED;
 }
 
 static void put_node(render *self, size_t index)
@@ -68,7 +76,7 @@ static void put_counters(render *self, const struct report *report)
 /* The same of a service job. */
 static uint32_t n_service(const render *self)
 {
-    return plan_is_service(self->plan) ? 7 : 0;
+    return plan_is_service(self->plan) ? 8 : 0;
 }
 
 static void put_service(render *self, const struct report *report)
@@ -81,6 +89,7 @@ static void put_service(render *self, const struct report *report)
     json_int(self->json, "requeued", report->requeued);
     json_int(self->json, "expired", report->expired);
     json_int(self->json, "refused_data", report->refused_data);
+    json_int(self->json, "pushed_out", report->pushed_out);
     json_double(self->json, "staleness", report->staleness);
 }
 
@@ -112,6 +121,15 @@ static void put_life(render *self, size_t index, const struct report *report)
     end(self);
 }
 
+void render_json_run(render *self, const struct render_run *run)
+{
+    begin(self, "run", 2);
+    ls_write_string(self->json, "folder");
+    json_any_string(self->json, run->folder);
+    json_int(self->json, "lives", (int64_t)run->lives);
+    end(self);
+}
+
 void render_json_report(render *self, size_t index, const struct report *report)
 {
     ls_writer *out = self->json;
@@ -140,6 +158,7 @@ void render_json_report(render *self, size_t index, const struct report *report)
     case REPORT_STARTED:
     case REPORT_DONE:
     case REPORT_FAILED:
+    case REPORT_STUCK:
     case REPORT_N_KINDS:
         break;
     }
@@ -160,6 +179,15 @@ void render_json_policy(render *self, const struct render_policy *policy)
     }
     ls_write_string(out, "text");
     json_any_string(out, policy->text);
+    end(self);
+}
+
+void render_json_stuck(render *self, size_t index, const char *text)
+{
+    begin(self, "stuck", 3);
+    put_node(self, index);
+    ls_write_string(self->json, "text");
+    json_any_string(self->json, text);
     end(self);
 }
 

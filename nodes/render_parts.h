@@ -32,7 +32,8 @@ struct render {
     ls_writer *json;             /* own; NULL: text */
     ls_runtime *runtime;         /* borrow; whose time is shown */
     bool colour_out, colour_err;
-    bool failed; /* some node; the line stands still */
+    bool failed;            /* some node; the line stands still */
+    bool unread, unwritten; /* the last event on stdout */
     int exit_code;
     int64_t born_at, formed_at, ended_at; /* ls_now(); 0: not yet */
     struct report evaluation;             /* the last one; episodes 0: none */
@@ -58,7 +59,9 @@ struct count_text render_count(int64_t value);
 /* Events as JSON lines. */
 void render_json_report(render *render, size_t index,
                         const struct report *report);
+void render_json_run(render *render, const struct render_run *run);
 void render_json_policy(render *render, const struct render_policy *policy);
+void render_json_stuck(render *render, size_t index, const char *text);
 void render_json_failed(render *render, const struct render_failure *failure);
 void render_json_summary(render *render);
 

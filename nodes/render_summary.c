@@ -4,6 +4,7 @@
 
 #include "lockstep/simulation.h"
 
+#include "output.h"
 #include "render_parts.h"
 
 /* Memory is told node by node up to here, beyond it only the largest. */
@@ -133,6 +134,13 @@ static void print_works(const render *self)
     }
     if (lead->refused_data > 0)
         row("wrong answers", render_count(lead->refused_data).text);
+    if (lead->pushed_out > 0) {
+        (void)snprintf(text, sizeof text,
+                       "%s samples pushed out for want of "
+                       "coordinator.data.max_mib",
+                       render_count(lead->pushed_out).text);
+        row("replay", text);
+    }
     if (lead->requeued + lead->expired == 0)
         return;
     (void)snprintf(text, sizeof text, "%s given out again, %s given up",
@@ -236,5 +244,5 @@ void render_text_summary(render *self)
         print_memory(self, totals.peak_kib);
     if (lead->weights[0] != '\0')
         row("weights", lead->weights);
-    (void)fflush(stdout);
+    output_flush();
 }

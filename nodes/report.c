@@ -58,6 +58,7 @@ static const struct field fields[] = {
     INT(requeued),
     INT(expired),
     INT(refused_data),
+    INT(pushed_out),
     DOUBLE(staleness),
     INT(sent),
     INT(sent_bytes),

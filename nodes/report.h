@@ -18,6 +18,8 @@ enum report_kind {
     REPORT_EVALUATION, /* counters; eval_value, episodes */
     REPORT_DONE,       /* counters, traffic, memory, weights */
     REPORT_FAILED,     /* the same; status, text */
+    REPORT_STUCK,      /* it does not end though it has to; text: what it is
+                        * at, as node_run_where() has it */
     REPORT_N_KINDS
 };
 
@@ -54,8 +56,9 @@ struct report {
     int64_t samples, infos, done_infos; /* of a coordinator: got */
     int64_t requeued, expired; /* works given out again, and given up */
     int64_t refused_data;      /* answers that were none */
-    double staleness; /* of the samples learned from, mean, in versions of the
-                       * policy; NaN: none yet */
+    int64_t pushed_out; /* samples that the store had no room for any more */
+    double staleness;   /* of the samples learned from, mean, in versions of the
+                         * policy; NaN: none yet */
 
     int64_t sent, sent_bytes, received, lost, dropped, refused; /* traffic */
     int64_t slowest,

@@ -44,8 +44,8 @@ struct role {
     char weights[REPORT_PATH_MAX]; /* where they were written, or "" */
 };
 
-/* generation: how often the node was started before; a learner then goes on
- * from its last checkpoint.
+/* A learner goes on from what is in the run's folder.
+ * generation: how often the node was started before.
  * plugin: borrow; not looked at for members. watch: copied.
  * out: written on success only; give it to role_fini().
  * Errors: LS_ENOMEM; what the plugin's init returns; those of weights_load(),
@@ -76,8 +76,8 @@ ls_step_fn role_evaluate;
 /* The learner's finish hook: writes the weights. */
 int role_save_weights(void *role, ls_task *task, int status);
 
-/* The learner's part of role_init(): go on from the checkpoint of an earlier
- * life of this run, or clear away that of an earlier run. */
+/* The learner's part of role_init(): go on from what an earlier life of this
+ * run has left. generation: of the node; it says so when there is nothing. */
 LS_MUST_USE int role_resume(struct role *role, unsigned generation);
 
 #endif

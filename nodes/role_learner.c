@@ -33,31 +33,51 @@ static int save(struct role *role, const char *name, int64_t iterations,
                                       .train_iter = context->train_iter,
                                       .env_step = context->env_step,
                                       .env_episode = context->env_episode};
-    return weights_save(&role->agent, &note, role->plan->out, name, path, size);
+    return weights_save(&role->agent, &note, role->plan->folder, name, path,
+                        size);
+}
+
+/* One of the files that an earlier life has left, when it is further than
+ * what was found before. */
+static int resume_from(struct role *role, const char *name)
+{
+    struct weights_note found;
+    const struct plan *plan = role->plan;
+    const int64_t before = role->learned ? role->resumed.train_iter : -1;
+    int status =
+        weights_load(&role->agent, plan->seed, plan->folder, name, &found);
+    if (status == LS_ENOENT)
+        return LS_OK;
+    if (status != LS_OK)
+        return ls_error_at(status, "going on with what was learned (--fresh "
+                                   "begins anew)");
+    if (found.train_iter < before)
+        return weights_load(&role->agent, plan->seed, plan->folder,
+                            WEIGHTS_CHECKPOINT, &found);
+    role->resumed = found;
+    role->learned = true;
+    return LS_OK;
 }
 
 int role_resume(struct role *role, unsigned generation)
 {
-    const struct plan *plan = role->plan;
-    weights_tidy(plan->out);
-    if (generation == 0 && plan->learner.checkpoint_every > 0)
-        weights_remove(plan->out, WEIGHTS_CHECKPOINT);
-    if (generation == 0)
-        return LS_OK;
-    int status = plan->learner.checkpoint_every > 0
-                     ? weights_load(&role->agent, plan->seed, plan->out,
-                                    WEIGHTS_CHECKPOINT, &role->resumed)
-                     : ls_error(LS_ENOENT, "learner.checkpoint_every is 0");
-    if (status == LS_ENOENT) {
-        ls_log_warn("restart %u begins with nothing learned: %s", generation,
-                    ls_error_text());
-        return LS_OK;
-    }
+    weights_tidy(role->plan->folder);
+    int status = resume_from(role, WEIGHTS_CHECKPOINT);
+    if (status == LS_OK)
+        status = resume_from(role, WEIGHTS_FINAL);
     if (status != LS_OK)
         return status;
-    role->learned = true;
-    ls_log_info("restart %u goes on after update %lld", generation,
-                (long long)role->resumed.train_iter);
+    if (role->learned)
+        ls_log_info("it goes on after update %lld",
+                    (long long)role->resumed.train_iter);
+    else if (generation > 0)
+        ls_log_warn(
+            "it begins with nothing learned: there is no " WEIGHTS_CHECKPOINT
+            " in %s%s",
+            role->plan->folder,
+            role->plan->learner.checkpoint_every > 0
+                ? ""
+                : ", since learner.checkpoint_every is 0");
     return LS_OK;
 }
 
@@ -110,6 +130,6 @@ int role_save_weights(void *self, ls_task *task, int status)
                            role->weights, sizeof role->weights);
     if (saved == LS_OK && status == LS_OK &&
         role->plan->learner.checkpoint_every > 0)
-        weights_remove(role->plan->out, WEIGHTS_CHECKPOINT);
+        weights_remove(role->plan->folder, WEIGHTS_CHECKPOINT);
     return saved;
 }

@@ -91,6 +91,8 @@ static int emit_all(struct member *self)
                                                .size = sizeof self->emitted,
                                                .scope = LS_SCOPE_REMOTE,
                                                .policy = LS_POLICY_RELIABLE});
+        if (self->watch != NULL && status != LS_OK)
+            self->watch->not_emitted(self->watch->self, self->emitted);
     }
     return status;
 }
@@ -148,10 +150,23 @@ static void on_cancel(void *state, int status)
     ls_barrier_abort(self->barrier, status);
 }
 
+static void tell_losses(const struct member *self, ls_node *node)
+{
+    size_t n = ls_router_losses(node, NULL, 0);
+    struct ls_router_loss *losses = calloc(n + 1, sizeof *losses);
+    if (losses == NULL)
+        return;
+    const size_t now = ls_router_losses(node, losses, n);
+    self->watch->quitting(self->watch->self, losses, now < n ? now : n);
+    free(losses);
+}
+
 static void release(void *state)
 {
     struct member *self = state;
     ls_node *node = ls_task_node(self->task);
+    if (self->watch != NULL)
+        tell_losses(self, node);
     if (ls_task_on_cancel(self->task, NULL, self) < 0 ||
         (self->plan->events > 0 &&
          ls_off(node, MEMBER_EVENT, hear, self) < 0) ||

@@ -14,11 +14,11 @@
 static int make_path(char path[REPORT_PATH_MAX], const struct plan *plan)
 {
     const int n =
-        snprintf(path, REPORT_PATH_MAX, "%s/" RUN_FILE_NAME, plan->out);
+        snprintf(path, REPORT_PATH_MAX, "%s/" RUN_FILE_NAME, plan->folder);
     return n >= 0 && n < REPORT_PATH_MAX
                ? LS_OK
                : ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
-                          plan->out);
+                          plan->folder);
 }
 
 static void print(const struct run_file *file, FILE *to)
@@ -42,6 +42,18 @@ static int replace(const char *path, const char *text, size_t size)
     return ls_file_replace(path, temporary, &part, 1, false);
 }
 
+/* text: own: free() it. */
+static int make_text(const struct run_file *file, const char *path, char **text,
+                     size_t *size)
+{
+    *text = NULL;
+    FILE *to = open_memstream(text, size);
+    if (to == NULL)
+        return ls_error(LS_ENOMEM, "writing %s", path);
+    print(file, to);
+    return fclose(to) == 0 ? LS_OK : ls_error(LS_ENOMEM, "writing %s", path);
+}
+
 int run_file_write(const struct plan *plan, const struct run_file *file)
 {
     char path[REPORT_PATH_MAX];
@@ -49,15 +61,9 @@ int run_file_write(const struct plan *plan, const struct run_file *file)
     size_t size = 0;
     int status = make_path(path, plan);
     if (status == LS_OK)
-        status = ls_folder_make(plan->out);
-    if (status != LS_OK)
-        return status;
-    FILE *to = open_memstream(&text, &size);
-    if (to == NULL)
-        return ls_error(LS_ENOMEM, "writing %s", path);
-    print(file, to);
-    status = fclose(to) == 0 ? replace(path, text, size)
-                             : ls_error(LS_ENOMEM, "writing %s", path);
+        status = make_text(file, path, &text, &size);
+    if (status == LS_OK)
+        status = replace(path, text, size);
     free(text);
     return status;
 }
@@ -103,11 +109,24 @@ int run_file_read(struct run_file *out, const struct plan *plan)
     return status;
 }
 
-void run_file_remove(const struct plan *plan)
+static bool is_there(const char *path, const struct run_file *file)
+{
+    char *text = NULL;
+    void *found = NULL;
+    size_t size = 0, n_found = 0;
+    const bool same = make_text(file, path, &text, &size) == LS_OK &&
+                      ls_file_read(path, size, &found, &n_found) == LS_OK &&
+                      n_found == size && memcmp(found, text, size) == 0;
+    free(text);
+    free(found);
+    return same;
+}
+
+void run_file_remove(const struct plan *plan, const struct run_file *file)
 {
     char path[REPORT_PATH_MAX];
     if (make_path(path, plan) != LS_OK)
         return;
-    (void)ls_file_remove(path);
-    (void)ls_folder_remove(plan->out);
+    if (is_there(path, file))
+        (void)ls_file_remove(path);
 }

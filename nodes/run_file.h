@@ -1,9 +1,9 @@
 /* run_file.h - where the nodes of a run listen, told in a file, so that
  * `lockstep call` finds them.
  *
- * It is out/run.yaml from the first node's endpoint on to the run's end; a run
- * that was killed leaves it behind, with the pid of one that is gone.
- * Thread: serial. */
+ * It is run.yaml in the folder of the run from the first node's endpoint on to
+ * the run's end; a run that was killed leaves it behind, with the pid of one
+ * that is gone. Thread: serial. */
 #ifndef LOCKSTEP_RUN_FILE_H
 #define LOCKSTEP_RUN_FILE_H
 
@@ -32,7 +32,7 @@ LS_MUST_USE int run_file_write(const struct plan *plan,
  *         cannot be read; LS_ENOMEM. */
 LS_MUST_USE int run_file_read(struct run_file *out, const struct plan *plan);
 
-/* And the folder, when nothing else is in it. */
-void run_file_remove(const struct plan *plan);
+/* Remove the file if it is this one, as it was written last. */
+void run_file_remove(const struct plan *plan, const struct run_file *file);
 
 #endif

@@ -17,11 +17,11 @@
 
 int run_secret_path(const struct plan *plan, char *out, size_t size)
 {
-    const int n = snprintf(out, size, "%s/" RUN_SECRET_NAME, plan->out);
+    const int n = snprintf(out, size, "%s/" RUN_SECRET_NAME, plan->folder);
     return n >= 0 && (size_t)n < size
                ? LS_OK
                : ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
-                          plan->out);
+                          plan->folder);
 }
 
 /* The compiler may leave out what it takes for a useless memset(). */
@@ -37,8 +37,6 @@ static int make_file(struct run_secret *out, const struct plan *plan)
 {
     char path[LS_PATH_MAX];
     int status = run_secret_path(plan, path, sizeof path);
-    if (status == LS_OK)
-        status = ls_folder_make(plan->out);
     if (status != LS_OK)
         return status;
     (void)ls_file_remove(path);
@@ -66,10 +64,8 @@ void run_secret_make(struct run_secret *out, const struct plan *plan)
 void run_secret_end(struct run_secret *secret, const struct plan *plan)
 {
     char path[LS_PATH_MAX];
-    if (secret->there && run_secret_path(plan, path, sizeof path) == LS_OK) {
+    if (secret->there && run_secret_path(plan, path, sizeof path) == LS_OK)
         (void)ls_file_remove(path);
-        (void)ls_folder_remove(plan->out);
-    }
     run_secret_wipe(secret);
 }
 

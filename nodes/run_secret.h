@@ -1,8 +1,8 @@
 /* run_secret.h - the secret that the nodes of one run have in common.
  *
  * `run` makes it. Nodes that are processes read it from a pipe, so that it is
- * in no command line and no environment; guests read out/run.secret, which is
- * there from the run's start to its end, and open to this user alone.
+ * in no command line and no environment; guests read run.secret in its folder,
+ * which is there from the run's start to its end, and open to this user alone.
  * Thread: serial. */
 #ifndef LOCKSTEP_RUN_SECRET_H
 #define LOCKSTEP_RUN_SECRET_H

@@ -7,6 +7,7 @@
 #include "lockstep/journal.h"
 #include "lockstep/log.h"
 
+#include "run_folder.h"
 #include "store_bus.h"
 #include "store_files.h"
 #include "store_pair.h"
@@ -21,15 +22,45 @@ void service_node_init(struct service_node *out,
                                  .watch = options->watch.service};
 }
 
-static int open_files(const struct plan_service *service, struct store **out)
+/* Beside a folder that the file names for data or policies, where others find
+ * that of the run: JOB.latest. false: it is not there, but in the run's own. */
+static bool link_path(const struct plan *plan, const char *at, char *out,
+                      size_t size)
 {
+    (void)snprintf(out, size, "%s/%s." PLAN_LATEST, at, plan->job);
+    return at[0] != '\0';
+}
+
+static void link_latest(const struct plan *plan, const char *at,
+                        const char *path)
+{
+    char link[LS_PATH_MAX];
+    if (link_path(plan, at, link, sizeof link) &&
+        run_folder_point(link, strrchr(path, '/') + 1) != LS_OK)
+        ls_log_warn("nodes that are started one by one will not find %s: %s",
+                    path, ls_error_text());
+}
+
+static void unlink_latest(const struct plan *plan, const char *at,
+                          const char *path)
+{
+    char link[LS_PATH_MAX];
+    if (link_path(plan, at, link, sizeof link) &&
+        run_folder_points(link, strrchr(path, '/') + 1))
+        (void)ls_file_remove(link);
+}
+
+static int open_files(const struct plan *plan, struct store **out)
+{
+    const struct plan_service *service = &plan->service;
     struct store *policies = NULL, *data = NULL;
     int status = store_files_open(
-        &policies,
-        &(struct store_files_options){.folder = service->path_policy});
+        &policies, &(struct store_files_options){.folder = service->path_policy,
+                                                 .found = plan->folder_found});
     if (status == LS_OK)
         status = store_files_open(
-            &data, &(struct store_files_options){.folder = service->path_data});
+            &data, &(struct store_files_options){.folder = service->path_data,
+                                                 .found = plan->folder_found});
     if (status == LS_OK)
         status = store_pair_open(out, &policies, &data);
     store_close(&policies);
@@ -75,28 +106,38 @@ static int clear_folder(const char *folder, bool (*is_ours)(const char *name))
 
 int service_node_journal(const struct plan *plan, char *out, size_t size)
 {
-    const int n = snprintf(out, size, "%s/journal", plan->out);
+    const int n = snprintf(out, size, "%s/journal", plan->folder);
     return n >= 0 && (size_t)n < size
                ? LS_OK
                : ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
-                          plan->out);
+                          plan->folder);
 }
 
 int service_node_clear(const struct plan *plan)
 {
     const struct plan_service *service = &plan->service;
-    char journal[REPORT_PATH_MAX];
-    int status = service_node_journal(plan, journal, sizeof journal);
-    if (status == LS_OK)
-        status = clear_folder(service->path_policy, is_policy);
+    int status = clear_folder(service->path_policy, is_policy);
     if (status == LS_OK)
         status = clear_folder(service->path_data, is_data);
     if (status != LS_OK)
         return status;
-    ls_journal_remove(journal);
     /* Unless something is left in them. */
     (void)ls_folder_remove(service->path_data);
     (void)ls_folder_remove(service->path_policy);
+    return LS_OK;
+}
+
+int service_node_end(const struct plan *plan)
+{
+    char journal[REPORT_PATH_MAX];
+    int status = service_node_journal(plan, journal, sizeof journal);
+    if (status == LS_OK)
+        status = service_node_clear(plan);
+    if (status != LS_OK)
+        return status;
+    ls_journal_remove(journal);
+    unlink_latest(plan, plan->service.data_at, plan->service.path_data);
+    unlink_latest(plan, plan->service.policy_at, plan->service.path_policy);
     return LS_OK;
 }
 
@@ -128,13 +169,24 @@ static int open_bus(struct service_node *node)
     return status;
 }
 
+/* Whose folders these are has said where they are. */
+static int open_shared(struct service_node *node)
+{
+    const struct plan *plan = node->plan;
+    const int status = open_files(plan, &node->store);
+    if (status == LS_OK && node->index == plan->first && !plan->folder_found) {
+        link_latest(plan, plan->service.data_at, plan->service.path_data);
+        link_latest(plan, plan->service.policy_at, plan->service.path_policy);
+    }
+    return status;
+}
+
 int service_node_open(struct service_node *node, ls_task *task, ls_calls *calls)
 {
     node->task = task;
     node->calls = calls;
-    return node->plan->service.store == PLAN_STORE_FILES
-               ? open_files(&node->plan->service, &node->store)
-               : open_bus(node);
+    return node->plan->service.store == PLAN_STORE_FILES ? open_shared(node)
+                                                         : open_bus(node);
 }
 
 /* How long a member keeps its work without a coordinator: not at all, unless

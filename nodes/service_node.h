@@ -33,10 +33,12 @@ LS_MUST_USE int service_node_open(struct service_node *node, ls_task *task,
 LS_MUST_USE int service_node_run(struct service_node *node);
 void service_node_close(struct service_node *node);
 
-/* Remove the journal, the policies and the data that a run has left in its
- * folders: a work of the next one may have the same name. Errors: those of
- * store_files.h. */
+/* Remove the policies and the data that are left in the folders of the run.
+ * Errors: those of store_files.h. */
 LS_MUST_USE int service_node_clear(const struct plan *plan);
+/* And the journal: the run has come to its end, and no life of the coordinator
+ * follows that would have to know. Errors: the same; LS_ELIMIT. */
+LS_MUST_USE int service_node_end(const struct plan *plan);
 
 /* Of the service of a member, once it is open. */
 struct service_options service_node_options(const struct service_node *node);

@@ -77,8 +77,10 @@ static int try_plugin(struct setup *setup)
     }
     struct agent agent = {.plugin = NULL};
     status = agent_init(&agent, plugin_table(setup->plugin), plan, 0, 0, 1);
-    if (status == LS_OK)
-        agent_fini(&agent);
+    if (status != LS_OK)
+        return status;
+    status = plan_read_sizes(plan, &agent);
+    agent_fini(&agent);
     return status;
 }
 

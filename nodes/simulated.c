@@ -1,6 +1,7 @@
 #include "simulated.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "simulated_parts.h"
@@ -11,6 +12,9 @@
 #define STRAGGLE_NS (15 * LS_NS_PER_S)
 /* From the word to the end. */
 #define END_NS (120 * LS_NS_PER_S)
+/* Of more, so many heartbeats in a row are lost that nodes may be held for
+ * lost. */
+#define LOSS_BORNE 0.1
 /* So that faults have numbers of their own. */
 #define FAULTS_STREAM 0x6661756c7473
 
@@ -24,11 +28,19 @@ static int start(void *self, size_t index, const struct launch *launch)
 static void stop(void *self, size_t index, bool hard)
 {
     simulated *all = self;
+    if (all->current[index] == NULL)
+        return;
     if (hard)
         simulated_kill(all, index);
-    else if (all->current[index] != NULL)
+    else
         node_run_cancel(all->current[index]->run, LS_ECANCELED,
                         "told to stop, since the run ends");
+}
+
+static void where(void *self, size_t index, char *text, size_t size)
+{
+    simulated *all = self;
+    node_run_where(all->current[index]->run, text, size);
 }
 
 static void supervise_all(void *arg)
@@ -36,7 +48,7 @@ static void supervise_all(void *arg)
     simulated *all = arg;
     bool left;
     const struct launcher launcher = {
-        .start = start, .stop = stop, .self = all};
+        .start = start, .stop = stop, .where = where, .self = all};
     all->exit_code = supervise(all->watcher, &launcher, all->timeout_s, &left);
     all->closing = true;
 }
@@ -92,19 +104,21 @@ static int64_t settle_ns(const struct plan *plan)
 static bool are_lasting(const simulated *all)
 {
     for (size_t i = 0; i < all->n_faults; i++) {
-        if (!faults_is_undone(all->faults, all->n_faults, i))
+        if (all->faults[i].kind != FAULT_SHAPE &&
+            !faults_is_undone(all->faults, all->n_faults, i))
             return true;
     }
     return false;
 }
 
 /* Wait for all to end; true when they did. */
-static bool await_all(simulated *all, int64_t deadline)
+static bool await_all(simulated *all, int64_t quiet_at, int64_t deadline)
 {
     ls_mutex_lock(&all->mutex);
     int status = LS_OK;
     while (all->n_running > 0 && status == LS_OK) {
-        const int64_t straggle = all->done_at + STRAGGLE_NS;
+        const int64_t straggle =
+            (all->done_at > quiet_at ? all->done_at : quiet_at) + STRAGGLE_NS;
         status = ls_cond_wait(
             &all->ended, &all->mutex,
             all->n_done > 0 && straggle < deadline ? straggle : deadline);
@@ -124,6 +138,25 @@ static void end_all(simulated *all)
     }
 }
 
+/* Of a job in lock step, whose nodes end with the first that fails: they do
+ * end, and if nothing was done to any of them but what a network does to
+ * messages, all end well. */
+static void judge_in_step(const simulated *all, bool ended)
+{
+    const size_t n = all->options.plan->n_nodes;
+    if (!ended)
+        ls_simulation_violation(all->simulation,
+                                "bound: %zu nodes have not ended, and the last "
+                                "fault was long ago",
+                                all->n_running);
+    else if (all->n_faults == 0 && all->n_done < n &&
+             all->options.faults->path.loss <= LOSS_BORNE)
+        ls_simulation_violation(all->simulation,
+                                "done: %zu of %zu nodes ended well, and "
+                                "nothing was done to the others",
+                                all->n_done, n);
+}
+
 static void drive(void *arg)
 {
     simulated *all = arg;
@@ -137,13 +170,17 @@ static void drive(void *arg)
         if (all->current[i] != NULL)
             ls_host_resume(all->current[i]->host);
     }
-    const bool ended = await_all(all, quiet_at + settle_ns(plan));
+    const bool ended = await_all(all, quiet_at, quiet_at + settle_ns(plan));
     all->closing = true;
     if (all->n_done == 0 && !are_lasting(all) && simulated_is_checked(plan))
         ls_simulation_violation(all->simulation,
                                 "bound: nobody got through within %lld s after "
                                 "the last fault",
                                 (long long)(settle_ns(plan) / LS_NS_PER_S));
+    if (!simulated_is_checked(plan))
+        judge_in_step(all, ended);
+    if (!ended && all->n_done > 0)
+        checks_straggled(all->checks);
     if (!ended)
         end_all(all);
 }
@@ -179,8 +216,31 @@ static void run_all(void *arg)
     (void)status;
     join_all(all);
     simulated_strangers_end(all);
-    for (struct life *life = all->lives; life != NULL; life = life->previous)
-        node_run_destroy(&life->run);
+    for (struct life *life = all->lives; life != NULL; life = life->previous) {
+        node_run *run = life->run;
+        ls_mutex_lock(&all->seen);
+        life->run = NULL;
+        ls_mutex_unlock(&all->seen);
+        node_run_destroy(&run);
+    }
+}
+
+void simulated_where(simulated *all, char *text, size_t size)
+{
+    const ls_host *host = ls_simulation_running(all->simulation);
+    text[0] = '\0';
+    ls_mutex_lock(&all->seen);
+    struct life *life = all->lives;
+    while (life != NULL && life->host != host)
+        life = life->previous;
+    if (host != NULL && life != NULL && life->run != NULL) {
+        char where[512];
+        const struct plan_node *node = &all->options.plan->nodes[life->index];
+        node_run_where(life->run, where, sizeof where);
+        (void)snprintf(text, size, "node %u (%s) is %s", (unsigned)node->id,
+                       plan_role_names[node->role], where);
+    }
+    ls_mutex_unlock(&all->seen);
 }
 
 /* A violation does not end the run, and what comes after would push out what
@@ -247,7 +307,7 @@ int simulated_check(simulated *all)
 {
     int status = checks_create(&all->checks, all->simulation, all->network,
                                all->options.plan);
-    if (status == LS_OK)
+    if (status == LS_OK && !plan_is_of_members(all->options.plan))
         status = make_disks(all);
     if (status != LS_OK)
         return status;
@@ -259,16 +319,25 @@ int simulated_check(simulated *all)
 
 /* Life of it all --------------------------------------------------------- */
 
-static int draw(simulated *all)
+static int draw(const struct simulated_options *options, struct skew *skews,
+                struct fault **out, size_t *n)
 {
-    const struct simulated_options *options = &all->options;
     struct ls_rng chance;
     ls_rng_seed(&chance, options->seed, FAULTS_STREAM);
-    for (size_t i = 0; i < options->plan->n_nodes; i++)
-        faults_draw_skew(options->faults, &chance, &all->skews[i].offset_ns,
-                         &all->skews[i].drift);
-    return faults_draw(options->faults, options->plan, &chance, &all->faults,
-                       &all->n_faults);
+    for (size_t i = 0; i < options->plan->n_nodes; i++) {
+        struct skew skew;
+        faults_draw_skew(options->faults, &chance, &skew.offset_ns,
+                         &skew.drift);
+        if (skews != NULL)
+            skews[i] = skew;
+    }
+    return faults_draw(options->faults, options->plan, &chance, out, n);
+}
+
+int simulated_faults(const struct simulated_options *options,
+                     struct fault **out, size_t *n)
+{
+    return draw(options, NULL, out, n);
 }
 
 static int init(simulated *all)
@@ -279,7 +348,7 @@ static int init(simulated *all)
     all->skews = calloc(n, sizeof *all->skews);
     if (all->current == NULL || all->skews == NULL)
         return ls_error(LS_ENOMEM, "the simulated nodes");
-    int status = draw(all);
+    int status = draw(options, all->skews, &all->faults, &all->n_faults);
     if (status != LS_OK)
         return status;
     const int64_t quiet_at =
@@ -310,7 +379,12 @@ int simulated_create(simulated **out, const struct simulated_options *options)
     if (all == NULL)
         return ls_error(LS_ENOMEM, "the simulated nodes");
     all->options = *options;
-    const int status = init(all);
+    int status = ls_mutex_init(&all->seen, ls_runtime_threads());
+    if (status != LS_OK) {
+        free(all);
+        return status;
+    }
+    status = init(all);
     if (status != LS_OK) {
         simulated_destroy(&all);
         return status;
@@ -331,6 +405,7 @@ void simulated_destroy(simulated **self)
     }
     ls_cond_fini(&all->ended);
     ls_mutex_fini(&all->mutex);
+    ls_mutex_fini(&all->seen);
     checks_destroy(&all->checks);
     ls_network_destroy(&all->network);
     destroy_disks(all);

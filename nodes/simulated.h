@@ -34,6 +34,10 @@ LS_MUST_USE int simulated_create(simulated **out,
                                  const struct simulated_options *options);
 void simulated_destroy(simulated **simulated);
 
+/* The faults of its seed. out: own: free(). Errors: LS_ENOMEM. */
+LS_MUST_USE int simulated_faults(const struct simulated_options *options,
+                                 struct fault **out, size_t *n);
+
 /* Whose time a supervisor of it uses. */
 ls_runtime *simulated_runtime(simulated *simulated);
 
@@ -46,6 +50,11 @@ LS_MUST_USE int simulated_supervise(simulated *simulated, supervisor *watcher,
 /* Run alone; to be called once. Errors: those of ls_simulation_run(), of which
  * each is a violation; LS_ENOMEM. */
 LS_MUST_USE int simulated_check(simulated *simulated);
+
+/* What runs now, for a run that does not come to its end: "node 1 (collector)
+ * is in step collect"; "" for nothing. text: cut to size.
+ * Thread: any; it waits for nothing. */
+void simulated_where(simulated *simulated, char *text, size_t size);
 
 struct simulated_figures {
     struct checks_figures checks;

@@ -32,7 +32,28 @@ static int let_link(simulated *all, const struct fault *fault,
     }
 }
 
-static void restart(simulated *all, size_t index)
+/* Rules are for hosts, and a new life has a new one: what lasts between nodes
+ * is said again. The first `n` faults have happened. */
+static void renew_links(simulated *all, uint32_t id, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct fault *fault = &all->faults[i];
+        ls_host *from, *to;
+        if ((fault->kind != FAULT_CUT && fault->kind != FAULT_SHAPE) ||
+            (fault->from != id && fault->to != id) ||
+            faults_is_undone(all->faults, n, i) ||
+            !host_of(all, fault->from, &from) || !host_of(all, fault->to, &to))
+            continue;
+        int status = let_link(all, fault, from, to);
+        if (status == LS_OK && fault->both)
+            status = let_link(all, fault, to, from);
+        if (status != LS_OK)
+            ls_simulation_violation(all->simulation, "restart: %s",
+                                    ls_error_text());
+    }
+}
+
+static void restart(simulated *all, size_t index, size_t n_happened)
 {
     struct life *life = all->current[index];
     if (!life->killed || all->watcher != NULL || all->n_done > 0)
@@ -44,6 +65,8 @@ static void restart(simulated *all, size_t index)
         LS_OK)
         ls_simulation_violation(all->simulation, "restart: %s",
                                 ls_error_text());
+    else
+        renew_links(all, all->options.plan->nodes[index].id, n_happened);
 }
 
 /* What is on the way to be written may come short. */
@@ -93,6 +116,11 @@ static void let_node(simulated *all, const struct fault *fault)
     case FAULT_KILL:
         simulated_kill(all, index);
         break;
+    case FAULT_CLOCK:
+        all->skews[index].offset_ns += fault->length_ns;
+        ls_host_skew(life->host, all->skews[index].offset_ns,
+                     all->skews[index].drift);
+        break;
     case FAULT_STRANGER:
         simulated_stranger(all, fault, index);
         break;
@@ -102,7 +130,7 @@ static void let_node(simulated *all, const struct fault *fault)
         let_disk(all, fault, index);
         break;
     default:
-        restart(all, index);
+        restart(all, index, (size_t)(fault - all->faults));
         break;
     }
 }

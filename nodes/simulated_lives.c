@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lockstep/file.h"
+
 #include "simulated_parts.h"
 
 /* Whoever fails begins again after this. */
@@ -24,6 +26,17 @@ static void put_report(void *self, const struct report *report)
     sink.put(sink.self, report);
 }
 
+/* What it writes is on its host's disk, in one folder for all of its lives. */
+static int make_folder(const simulated *all, struct life *life)
+{
+    if (all->disks == NULL)
+        return LS_OK;
+    life->plan.folder = life->plan.out;
+    life->plan.folder_found = false;
+    life->plan.service.data_at = life->plan.service.policy_at = "";
+    return ls_folder_make(life->plan.out);
+}
+
 /* A life on a host that is there; it becomes the current one of its node. */
 static int make_life(simulated *all, struct life **out, size_t index,
                      ls_host *host, const struct launch *launch)
@@ -40,8 +53,8 @@ static int make_life(simulated *all, struct life **out, size_t index,
     if (all->watcher == NULL)
         life->plan.seed = all->options.seed;
     struct node_watch watch = {NULL, NULL};
-    int status = LS_OK;
-    if (all->checks != NULL)
+    int status = make_folder(all, life);
+    if (status == LS_OK && all->checks != NULL)
         status = checks_begin(all->checks, &life->check, index, host);
     if (life->check != NULL)
         watch = checks_watch(life->check);
@@ -62,9 +75,11 @@ static int make_life(simulated *all, struct life **out, size_t index,
         free(life);
         return status;
     }
+    ls_mutex_lock(&all->seen);
     life->previous = all->lives;
     all->lives = life;
     all->current[index] = life;
+    ls_mutex_unlock(&all->seen);
     *out = life;
     return LS_OK;
 }

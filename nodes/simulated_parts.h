@@ -54,6 +54,8 @@ struct simulated {
     uint64_t refused;           /* by nodes that came to their end */
     uint64_t failed;            /* lives that failed by themselves */
 
+    ls_mutex seen; /* of threads, for who looks from outside: what follows is
+                    * changed under it, and the runs of lives end under it */
     struct life *lives;    /* own; the latest first */
     struct life **current; /* own; by index in the plan; NULL: none yet */
     bool closing;          /* no new lives, no more faults */

@@ -3,6 +3,7 @@
  * stopping a node may wait for that node's last report. */
 #include "supervise.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,9 @@
 
 /* How long a failure that another would explain waits for that other. */
 #define SETTLE_MS 200
-/* From the word to the kill, and from the kill to giving up. */
-#define GRACE_MS  1000
+/* From the word to the kill, and from the kill to giving up. A node that is a
+ * process and hangs says where, and goes, before the first is over. */
+#define GRACE_MS  2000
 #define KILLED_MS 2000
 
 int supervisor_create(supervisor **out, const struct plan *plan, render *to,
@@ -32,6 +34,7 @@ int supervisor_create(supervisor **out, const struct plan *plan, render *to,
     made->render = to;
     made->runtime = runtime != NULL ? runtime : ls_runtime_threads();
     made->n = plan->n_nodes;
+    made->stop_at = LS_FOREVER;
     made->nodes = calloc(made->n, sizeof *made->nodes);
     int status = made->nodes != NULL
                      ? ls_mutex_init(&made->mutex, made->runtime)
@@ -59,6 +62,7 @@ void supervisor_destroy(supervisor **sup)
             free((*sup)->nodes[i].lines[k]);
     }
     free((*sup)->nodes);
+    free((*sup)->told);
     ls_cond_fini(&(*sup)->cond);
     ls_mutex_fini(&(*sup)->mutex);
     free(*sup);
@@ -75,6 +79,15 @@ static void note_over(supervisor *sup, struct watched *node)
     node->end.order = ++sup->order;
 }
 
+/* The time of the run begins with it, and anew with each life of the first
+ * node. */
+static void note_stop(supervisor *sup, size_t index)
+{
+    if (index == sup->plan->first && sup->plan->stop_minutes > 0.0)
+        sup->stop_at =
+            ls_now(sup->runtime) + plan_stop_ms(sup->plan) * LS_NS_PER_MS;
+}
+
 static void put_report(void *self, const struct report *report)
 {
     supervisor *sup = self;
@@ -83,6 +96,12 @@ static void put_report(void *self, const struct report *report)
         return;
     struct watched *node = &sup->nodes[index];
     ls_mutex_lock(&sup->mutex);
+    if (report->kind == REPORT_STUCK) {
+        node->stuck = true;
+        supervise_show_stuck(sup, index, report->text);
+        ls_mutex_unlock(&sup->mutex);
+        return;
+    }
     if (report->kind == REPORT_BOUND) {
         memcpy(node->endpoint, report->endpoint, sizeof node->endpoint);
         node->listens = true;
@@ -94,13 +113,11 @@ static void put_report(void *self, const struct report *report)
         node->end.reported = true;
         node->end.status = (int)report->status;
         memcpy(node->text, report->text, sizeof node->text);
-        sup->saved =
-            sup->saved || report->weights[0] != '\0' ||
-            (report->kind == REPORT_DONE && plan_is_service(sup->plan));
     }
     if (report->kind == REPORT_STARTED) {
         node->working = true;
         restart_note_working(&node->restarts, ls_now(sup->runtime));
+        note_stop(sup, index);
     }
     if (report->kind == REPORT_DONE)
         sup->any_done = true;
@@ -109,6 +126,8 @@ static void put_report(void *self, const struct report *report)
         sup->any_failed = sup->any_failed || supervise_counts(sup, index);
     }
     render_report(sup->render, index, report);
+    if (render_is_unread(sup->render) && sup->interrupted == 0)
+        sup->interrupted = SIGPIPE;
     ls_cond_broadcast(&sup->cond);
     ls_mutex_unlock(&sup->mutex);
 }
@@ -159,6 +178,11 @@ void supervisor_note_end(supervisor *sup, size_t index, int exit_code,
     ls_mutex_unlock(&sup->mutex);
 }
 
+bool supervisor_is_done(const supervisor *sup)
+{
+    return sup->done;
+}
+
 void supervisor_interrupt(supervisor *sup, int signal)
 {
     ls_mutex_lock(&sup->mutex);
@@ -201,10 +225,13 @@ static enum outcome look(supervisor *sup, bool for_endpoint)
  * not found by `lockstep call`. */
 static void tell_where(supervisor *sup)
 {
-    struct run_file *file = calloc(1, sizeof *file);
+    if (sup->told == NULL)
+        sup->told = malloc(sizeof *sup->told);
+    struct run_file *file = sup->told;
     sup->moved = false;
     if (file == NULL)
         return;
+    memset(file, 0, sizeof *file);
     file->pid = (int64_t)getpid();
     file->hash = sup->plan->hash;
     for (size_t i = 0; i < sup->n; i++) {
@@ -216,7 +243,6 @@ static void tell_where(supervisor *sup)
     if (run_file_write(sup->plan, file) != LS_OK)
         ls_log_info("lockstep call will not find this run: %s",
                     ls_error_text());
-    free(file);
     ls_mutex_lock(&sup->mutex);
 }
 
@@ -254,7 +280,7 @@ static enum outcome await(supervisor *sup, bool for_endpoint, int64_t deadline)
     while (outcome == GOING) {
         if (sup->any_done && last == LS_FOREVER)
             last = ls_deadline(sup->runtime, SUPERVISE_STRAGGLE_MS);
-        const int64_t end = earlier(last, deadline);
+        const int64_t end = earlier(last, earlier(deadline, sup->stop_at));
         int status = LS_OK;
         if (!act(sup))
             status = ls_cond_wait(&sup->cond, &sup->mutex,
@@ -284,6 +310,15 @@ static void settle(supervisor *sup)
     }
 }
 
+static void show_stuck(supervisor *sup, size_t index)
+{
+    char where[LS_ERROR_TEXT_MAX];
+    const struct launcher *launcher = sup->launcher;
+    if (launcher->where != NULL)
+        launcher->where(launcher->self, index, where, sizeof where);
+    supervise_show_stuck(sup, index, launcher->where != NULL ? where : NULL);
+}
+
 /* Stopping; without the mutex --------------------------------------------- */
 
 static void tell_all(supervisor *sup, bool hard)
@@ -294,6 +329,8 @@ static void tell_all(supervisor *sup, bool hard)
         const bool there = node->launched && !node->gone;
         if (there && !node->end.over)
             node->end.told = true;
+        if (there && hard && !node->stuck)
+            show_stuck(sup, i);
         ls_mutex_unlock(&sup->mutex);
         if (there)
             sup->launcher->stop(sup->launcher->self, i, hard);
@@ -331,14 +368,17 @@ static int show(supervisor *sup, enum outcome outcome, double timeout_s,
         return exit_code;
     case INTERRUPTED:
         sup->any_failed = true;
-        (void)snprintf(text, sizeof text, "interrupted by %s",
-                       signal_name(sup->interrupted));
+        if (sup->interrupted == SIGPIPE)
+            (void)snprintf(text, sizeof text,
+                           "the run ends, since nobody reads its output");
+        else
+            (void)snprintf(text, sizeof text, "interrupted by %s",
+                           signal_name(sup->interrupted));
         return supervise_show_run(sup, LS_ECANCELED, 128 + sup->interrupted,
                                   text);
     case TIME_UP:
         sup->any_failed = true;
-        return supervise_show_late(sup, timeout_s,
-                                   ls_now(sup->runtime) >= deadline);
+        return supervise_show_late(sup, timeout_s, deadline);
     case GOING:
     case REACHED:
     case ALL_DONE:
@@ -363,25 +403,15 @@ static enum outcome start_all(supervisor *sup, int64_t deadline)
     return GOING;
 }
 
-/* No life of any node follows. What a coordinator leaves is of use to nobody,
- * unless its policies are all that there is. */
-static void clear_service(const supervisor *sup)
-{
-    const char *policies = sup->plan->service.path_policy;
-    if (!sup->saved && ls_folder_remove(policies) != LS_OK &&
-        ls_file_exists(policies))
-        return;
-    if (service_node_clear(sup->plan) != LS_OK)
-        ls_log_warn("something stays: %s", ls_error_text());
-}
-
+/* No life of any node follows. What a run has left that has not come to its end
+ * is what it will go on with. */
 static void clear_away(supervisor *sup)
 {
-    ls_mutex_lock(&sup->mutex);
-    if (plan_is_service(sup->plan))
-        clear_service(sup);
-    ls_mutex_unlock(&sup->mutex);
-    run_file_remove(sup->plan);
+    if (sup->done && plan_is_service(sup->plan) &&
+        service_node_end(sup->plan) != LS_OK)
+        ls_log_warn("something stays: %s", ls_error_text());
+    if (sup->told != NULL)
+        run_file_remove(sup->plan, sup->told);
 }
 
 int supervise(supervisor *sup, const struct launcher *launcher,
@@ -392,11 +422,13 @@ int supervise(supervisor *sup, const struct launcher *launcher,
             ? ls_now(sup->runtime) + (int64_t)(timeout_s * (double)LS_NS_PER_S)
             : LS_FOREVER;
     sup->launcher = launcher;
+    note_stop(sup, sup->plan->first);
     enum outcome outcome = start_all(sup, deadline);
     ls_mutex_lock(&sup->mutex);
     if (outcome == GOING)
         outcome = await(sup, false, deadline);
-    const int exit_code = show(sup, outcome, timeout_s, deadline);
+    int exit_code = show(sup, outcome, timeout_s, deadline);
+    sup->done = outcome == ALL_DONE || outcome == LEFT_BEHIND;
     ls_mutex_unlock(&sup->mutex);
 
     *left = false;
@@ -407,10 +439,9 @@ int supervise(supervisor *sup, const struct launcher *launcher,
             *left = !all_gone_within(sup, KILLED_MS);
         }
     }
-    if (launcher->outside_reaches)
-        clear_away(sup);
+    clear_away(sup);
     ls_mutex_lock(&sup->mutex);
-    render_end(sup->render);
+    exit_code = render_end(sup->render, exit_code);
     ls_mutex_unlock(&sup->mutex);
     return exit_code;
 }

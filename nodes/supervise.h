@@ -30,6 +30,9 @@ struct launcher {
     int (*start)(void *self, size_t index, const struct launch *launch);
     /* Tell a node to stop; hard: make it. Nothing when it has ended. */
     void (*stop)(void *self, size_t index, bool hard);
+    /* What a node is at that does not stop, as node_run_where() has it. NULL:
+     * that is not seen from here; the node reports it (REPORT_STUCK). */
+    void (*where)(void *self, size_t index, char *text, size_t size);
     void *self;
     const char *dir;      /* for ipc sockets; may be NULL */
     bool outside_reaches; /* nodes can be called from other processes: tell them
@@ -59,6 +62,9 @@ void supervisor_note_pid(supervisor *supervisor, size_t index, long pid);
 /* The node is gone. */
 void supervisor_note_end(supervisor *supervisor, size_t index, int exit_code,
                          int signal);
+/* Once supervise() has returned: whether the run has come to its own end, and
+ * there is nothing to go on with. */
+bool supervisor_is_done(const supervisor *supervisor);
 /* End the run with exit code 128 + signal. */
 void supervisor_interrupt(supervisor *supervisor, int signal);
 

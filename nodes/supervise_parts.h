@@ -28,6 +28,7 @@ struct watched {
     bool working;       /* and is in the world */
     bool keeps_address; /* it was told to listen where its last one did */
     bool let_go;        /* the run goes on without it */
+    bool stuck;         /* it has said why it does not end */
     bool final;         /* its failure is the run's, whatever its policy */
 };
 
@@ -41,11 +42,14 @@ struct supervisor {
     struct watched *nodes; /* own; n */
     size_t n;
     size_t n_launched, n_gone;
-    unsigned order; /* of the last end */
-    bool moved;     /* a node listens that the run's file does not tell of */
-    bool any_done;  /* a node reported success */
+    int64_t stop_at; /* the run is over by then, at the latest: stop.minutes */
+    unsigned order;  /* of the last end */
+    struct run_file *told; /* own; where the nodes listen, as was told last;
+                            * NULL: it was not */
+    bool moved;    /* a node listens that the run's file does not tell of */
+    bool any_done; /* a node reported success */
     bool any_failed;
-    bool saved;      /* what the run has learned is in its file */
+    bool done;       /* it has come to its end */
     int interrupted; /* by this signal */
 };
 
@@ -92,8 +96,11 @@ void supervise_describe(const supervisor *sup, size_t index, char *text,
  * of it; returns the exit code. */
 int supervise_show_node(supervisor *sup, size_t index);
 void supervise_show_others(supervisor *sup, size_t first);
+/* Say that a node does not end. where: what it is at; NULL: it does not say. */
+void supervise_show_stuck(supervisor *sup, size_t index, const char *where);
 int supervise_show_run(supervisor *sup, int status, int exit_code,
                        const char *text);
-int supervise_show_late(supervisor *sup, double timeout_s, bool run_time_is_up);
+/* deadline: that of timeout_s. */
+int supervise_show_late(supervisor *sup, double timeout_s, int64_t deadline);
 
 #endif

@@ -4,6 +4,9 @@
 
 #include "supervise_parts.h"
 
+/* More than a node is ever started again in one life of a run. */
+#define LIFE_RESTARTS 4096u
+
 bool supervise_counts(const supervisor *sup, size_t index)
 {
     return sup->nodes[index].final ||
@@ -272,13 +275,14 @@ void supervise_start(supervisor *sup, size_t index)
     uint32_t gone[PLAN_NODES_MAX];
     ls_mutex_lock(&sup->mutex);
     const struct launch what = {.endpoints = &endpoints,
-                                .generation = node->restarts.n,
+                                .generation = sup->plan->lives * LIFE_RESTARTS +
+                                              node->restarts.n,
                                 .gone = gone,
                                 .n_gone = list_gone(sup, gone)};
     int status = find_endpoints(sup, index, &endpoints);
     node->restart_at = 0;
     node->end = (struct judge_end){.over = false};
-    node->listens = node->working = false;
+    node->listens = node->working = node->stuck = false;
     node->n_lines = 0;
     node->launched = true;
     sup->n_launched++;

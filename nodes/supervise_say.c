@@ -89,6 +89,19 @@ int supervise_show_node(supervisor *sup, size_t index)
     return exit_code;
 }
 
+void supervise_show_stuck(supervisor *sup, size_t index, const char *where)
+{
+    char text[LS_ERROR_TEXT_MAX + 128];
+    const int n = print_who(sup, index, text, sizeof text);
+    if (where != NULL)
+        (void)snprintf(text + n, sizeof text - (size_t)n,
+                       " did not end when told to: it is %s", where);
+    else
+        (void)snprintf(text + n, sizeof text - (size_t)n,
+                       " did not end when told to, nor say why: it is killed");
+    render_stuck(sup->render, index, text);
+}
+
 int supervise_show_run(supervisor *sup, int status, int exit_code,
                        const char *text)
 {
@@ -99,13 +112,19 @@ int supervise_show_run(supervisor *sup, int status, int exit_code,
     return exit_code;
 }
 
-int supervise_show_late(supervisor *sup, double timeout_s, bool run_time_is_up)
+int supervise_show_late(supervisor *sup, double timeout_s, int64_t deadline)
 {
     char text[160];
-    if (run_time_is_up) {
+    const int64_t now = ls_now(sup->runtime);
+    if (now >= deadline) {
         (void)snprintf(text, sizeof text,
                        "the run was not done after %g s (--timeout)",
                        timeout_s);
+    } else if (now >= sup->stop_at) {
+        (void)snprintf(text, sizeof text,
+                       "the run did not end by itself after %g minutes "
+                       "(stop.minutes)",
+                       sup->plan->stop_minutes);
     } else {
         size_t i = 0;
         while (sup->nodes[i].gone)

@@ -1,8 +1,9 @@
-#include "sweep.h"
-
+#include <stdlib.h>
 #include <string.h>
 
 #include "lockstep/runtime.h"
+
+#include "sweep_parts.h"
 
 static void add_network(struct ls_network_stats *sum,
                         const struct ls_network_stats *one)
@@ -49,11 +50,23 @@ static void add(struct simulated_figures *sum,
     sum->virtual_ns += one->virtual_ns;
 }
 
-static int run_one(struct sweep_result *out,
-                   const struct sweep_options *options, uint64_t seed)
+static int keep_story(const simulated *all, char **story, size_t *size)
+{
+    FILE *out = open_memstream(story, size);
+    if (out == NULL)
+        return ls_error(LS_ENOMEM, "the events before a violation");
+    simulated_print(all, out);
+    return fclose(out) == 0
+               ? LS_OK
+               : ls_error(LS_ENOMEM, "the events before a violation");
+}
+
+int sweep_one(struct sweep_seed *out, char **story,
+              const struct sweep_options *options, uint64_t seed)
 {
     simulated *all = NULL;
-    struct simulated_figures figures;
+    *story = NULL;
+    memset(out, 0, sizeof *out);
     int status = simulated_create(
         &all, &(struct simulated_options){.plan = options->plan,
                                           .plugin = options->plugin,
@@ -65,30 +78,59 @@ static int run_one(struct sweep_result *out,
     status = simulated_check(all);
     if (status != LS_OK && status != LS_ENOMEM) {
         out->violated = true;
-        out->seed = seed;
         (void)snprintf(out->text, sizeof out->text, "%s", ls_error_text());
-        if (options->last_events != NULL)
-            simulated_print(all, options->last_events);
-        status = LS_OK;
+        status = keep_story(all, story, &out->story_size);
     }
-    simulated_figures(all, &figures);
-    add(&out->sum, &figures);
-    out->runs++;
+    simulated_figures(all, &out->figures);
     simulated_destroy(&all);
     return status;
+}
+
+/* Seed after seed, here or by the crew. */
+static int run_all(struct sweep_result *out,
+                   const struct sweep_options *options, sweep_crew *crew)
+{
+    bool goes_on = true;
+    while (out->runs < options->n && goes_on) {
+        struct sweep_seed one;
+        char *story = NULL;
+        const uint64_t seed = options->first + out->runs;
+        const int status = crew != NULL
+                               ? sweep_crew_next(crew, &one, &story)
+                               : sweep_one(&one, &story, options, seed);
+        out->signal = status == LS_ECANCELED ? one.signal : 0;
+        if (status != LS_OK)
+            return status == LS_ECANCELED ? LS_OK : status;
+        add(&out->sum, &one.figures);
+        out->runs++;
+        if (one.violated) {
+            out->violated = true;
+            out->seed = seed;
+            memcpy(out->text, one.text, sizeof out->text);
+            if (story != NULL && options->last_events != NULL)
+                (void)fputs(story, options->last_events);
+        }
+        free(story);
+        goes_on = options->progress(options->self, out->runs) && !out->violated;
+    }
+    return LS_OK;
 }
 
 int sweep_run(struct sweep_result *out, const struct sweep_options *options)
 {
     struct sweep_result result = {.runs = 0};
+    sweep_crew *crew = NULL;
     const int64_t began_at = ls_now(ls_runtime_threads());
     int status = LS_OK;
-    while (result.runs < options->n && !result.violated && status == LS_OK) {
-        status = run_one(&result, options, options->first + result.runs);
-        if (options->progress != NULL)
-            options->progress(options->self, result.runs);
-    }
+    if (options->jobs > 1 && options->n > 1)
+        status = sweep_crew_start(&crew, options);
+    if (status == LS_OK)
+        status = run_all(&result, options, crew);
     result.real_ns = ls_now(ls_runtime_threads()) - began_at;
+    const int code = crew != NULL ? sweep_crew_end(&crew) : 0;
+    if (status == LS_OK && code != 0)
+        status = ls_error(
+            LS_EIO, "a process of the sweep ended with exit code %d", code);
     if (status == LS_OK)
         *out = result;
     return status;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "json.h"
+#include "output.h"
 #include "render_parts.h"
 
 static void row(const char *name, const char *text)
@@ -116,7 +117,7 @@ void sweep_print(const struct sweep_shown *shown)
     (void)snprintf(text, sizeof text, "%.2f s, %.0f seeds/s", real_s,
                    (double)result->runs / real_s);
     row("real time", text);
-    (void)fflush(stdout);
+    output_flush();
 }
 
 #define N_CHECKS 13
@@ -156,7 +157,7 @@ int sweep_print_json(const struct sweep_shown *shown)
     int status = ls_writer_create(&out);
     if (status != LS_OK)
         return status;
-    ls_write_map(out, 13 + N_CHECKS + N_NETWORK + FAULT_N_KINDS);
+    ls_write_map(out, 14 + N_CHECKS + N_NETWORK + FAULT_N_KINDS);
     json_string(out, "event", "sweep");
     json_int(out, "first", (int64_t)shown->first);
     json_int(out, "runs", (int64_t)result->runs);
@@ -164,6 +165,7 @@ int sweep_print_json(const struct sweep_shown *shown)
     json_string(out, "faults", shown->faults);
     json_bool(out, "violated", result->violated);
     json_int(out, "seed", result->violated ? (int64_t)result->seed : -1);
+    json_int(out, "signal", shown->signal);
     ls_write_string(out, "text");
     json_any_string(out, result->text);
     write_checks(out, &sum->checks);
@@ -175,7 +177,7 @@ int sweep_print_json(const struct sweep_shown *shown)
     json_int(out, "failed", (int64_t)sum->failed);
     for (size_t i = 0; i < FAULT_N_KINDS; i++)
         json_int(out, fault_names[i], (int64_t)sum->injected[i]);
-    status = json_print_line(stdout, out);
+    status = json_print_line(out);
     ls_writer_destroy(&out);
     return status;
 }

@@ -12,6 +12,7 @@ struct sweep_shown {
     const struct sweep_result *result;
     const char *faults; /* their name */
     uint64_t first;     /* seed */
+    int signal;         /* that ended it before its last seed; 0: none */
 };
 
 /* On stdout. */

@@ -87,6 +87,13 @@ static void stop(void *self, size_t index, bool hard)
                         "told to stop, since the run ends");
 }
 
+/* Of a node that has begun, so that it has a run. */
+static void where(void *self, size_t index, char *text, size_t size)
+{
+    threads *all = self;
+    node_run_where(all->nodes[index].run, text, size);
+}
+
 int threads_create(threads **out, const struct setup *setup,
                    const struct run_secret *secret, supervisor *watcher)
 {
@@ -131,6 +138,7 @@ struct launcher threads_launcher(threads *all)
     return (struct launcher){
         .start = start,
         .stop = stop,
+        .where = where,
         .self = all,
         .outside_reaches = all->setup->plan.world.transport != PLAN_INPROC,
         .dir = all->folder.path[0] != '\0' ? all->folder.path

@@ -29,6 +29,17 @@ static void arrays_of(const struct ls_trajectory *trajectory,
     memcpy(arrays, all, sizeof all);
 }
 
+/* Beside what the arrays hold: a map of eight names, each with a header. */
+#define VALUE_OVERHEAD 256
+
+/* In 64 bits: n_max and the widths of plugin.h are below 2^21. */
+uint64_t trajectory_value_bytes(const struct trajectory_shape *shape)
+{
+    const uint64_t width = 2 * (uint64_t)shape->n_observation +
+                           shape->n_action + 1 + shape->n_extras;
+    return shape->n_max * (width * sizeof(float) + 2) + VALUE_OVERHEAD;
+}
+
 int trajectory_bytes(const struct trajectory_shape *shape, size_t *bytes)
 {
     const size_t width =
@@ -190,7 +201,7 @@ int trajectory_read(struct ls_trajectory *trajectory,
 {
     /* A map of eight pairs, and nothing nested. */
     const struct ls_codec_limits limits = {
-        .max_bytes = (size_t)1 << 30, .max_depth = 2, .max_objects = 64};
+        .max_bytes = TRAJECTORY_VALUE_MAX, .max_depth = 2, .max_objects = 64};
     trajectory->n = 0;
     ls_document *document = NULL;
     int status = ls_document_read(&document, data, size, &limits);

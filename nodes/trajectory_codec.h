@@ -22,6 +22,12 @@ struct trajectory {
     void *memory;              /* own */
 };
 
+/* The longest value that is read: bytes. */
+#define TRAJECTORY_VALUE_MAX ((size_t)1 << 30)
+
+/* How long the value of one with n_max steps is, at most. */
+uint64_t trajectory_value_bytes(const struct trajectory_shape *shape);
+
 /* How much memory one takes. Errors: LS_ENOMEM: more than there can be. */
 LS_MUST_USE int trajectory_bytes(const struct trajectory_shape *shape,
                                  size_t *bytes);

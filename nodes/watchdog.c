@@ -8,7 +8,12 @@
 
 #include "lockstep/runtime.h"
 
+/* What is said last, to pipes that may be full, has so long. */
+#define SAY_MS 500
+
 struct watchdog {
+    watchdog_say *say;
+    void *self; /* borrow */
     ls_runtime *runtime;
     ls_mutex mutex;
     ls_cond cond;
@@ -19,6 +24,37 @@ struct watchdog {
     const char *text;
 };
 
+static void say_on_stderr(void *self, const char *text)
+{
+    (void)self;
+    (void)fprintf(stderr, "lockstep: %s\n", text);
+}
+
+struct words {
+    watchdog *dog;    /* borrow */
+    const char *text; /* borrow */
+};
+
+static void say(void *arg)
+{
+    const struct words *words = arg;
+    words->dog->say(words->dog->self, words->text);
+}
+
+/* Not exit(): its handlers would wait for who hangs. Without the mutex: who
+ * hangs may want it. */
+static void end_process(watchdog *self)
+{
+    const int exit_code = self->exit_code;
+    struct words words = {self, self->text};
+    ls_thread *voice = NULL;
+    ls_mutex_unlock(&self->mutex);
+    if (ls_thread_spawn(self->runtime, &voice, "last words", say, &words) ==
+        LS_OK)
+        (void)!ls_thread_join(&voice, ls_deadline(self->runtime, SAY_MS));
+    _exit(exit_code);
+}
+
 static void watch(void *arg)
 {
     watchdog *self = arg;
@@ -28,9 +64,7 @@ static void watch(void *arg)
             ls_cond_wait(&self->cond, &self->mutex, self->deadline);
         if (status == LS_OK || self->called_off)
             continue;
-        /* Not exit(): its handlers would wait for who hangs. */
-        (void)fprintf(stderr, "lockstep: %s\n", self->text);
-        _exit(self->exit_code);
+        end_process(self);
     }
     ls_mutex_unlock(&self->mutex);
 }
@@ -54,11 +88,13 @@ static int init(watchdog *self)
     return status;
 }
 
-int watchdog_create(watchdog **out)
+int watchdog_create(watchdog **out, watchdog_say *said, void *arg)
 {
     watchdog *self = calloc(1, sizeof *self);
     if (self == NULL)
         return ls_error(LS_ENOMEM, "the watchdog");
+    self->say = said != NULL ? said : say_on_stderr;
+    self->self = arg;
     const int status = init(self);
     if (status != LS_OK) {
         free(self);
@@ -85,9 +121,13 @@ void watchdog_destroy(watchdog **self)
     *self = NULL;
 }
 
-void watchdog_set(watchdog *self, int wait_ms, int exit_code, const char *text)
+void watchdog_set(watchdog *self, int64_t wait_ms, int exit_code,
+                  const char *text)
 {
-    const int64_t deadline = ls_deadline(self->runtime, wait_ms);
+    const int64_t now = ls_now(self->runtime);
+    const int64_t deadline = wait_ms < (LS_FOREVER - now) / LS_NS_PER_MS
+                                 ? now + wait_ms * LS_NS_PER_MS
+                                 : LS_FOREVER;
     ls_mutex_lock(&self->mutex);
     if (deadline < self->deadline) {
         self->deadline = deadline;

@@ -169,6 +169,14 @@ int weights_load(struct agent *agent, uint64_t seed, const char *folder,
     return LS_OK;
 }
 
+void weights_find(const char *folder, const char *name, char *path, size_t size)
+{
+    char file[REPORT_PATH_MAX];
+    path[0] = '\0';
+    if (make_path(file, folder, name) == LS_OK && ls_file_exists(file))
+        (void)snprintf(path, size, "%s", file);
+}
+
 void weights_tidy(const char *folder)
 {
     weights_remove(folder, WEIGHTS_FINAL PART);

@@ -34,6 +34,10 @@ LS_MUST_USE int weights_load(struct agent *agent, uint64_t seed,
                              const char *folder, const char *name,
                              struct weights_note *out);
 
+/* Where such a file is, into size bytes; "" when there is none. */
+void weights_find(const char *folder, const char *name, char *path,
+                  size_t size);
+
 /* Remove what a learner was writing when it was killed. */
 void weights_tidy(const char *folder);
 

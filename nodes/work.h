@@ -37,6 +37,9 @@ struct work_kind {
     int (*create)(void **out, const struct work_options *options);
     int (*use)(void *self, ls_task *task, ls_calls *calls);
     int (*run)(void *self);
+    /* From any thread: end what `run` does soon, with this status. NULL: there
+     * is only the task to cancel. */
+    void (*end)(void *self, int status, const char *text);
     void (*report)(void *self, struct report *out); /* fills in */
     void (*leave)(void *self); /* NULL: nothing stands there; as the next */
     void (*close)(void *self);

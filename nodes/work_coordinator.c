@@ -31,6 +31,15 @@ static void destroy(void *work)
     free(self);
 }
 
+/* Whether a life before this one has said what it left. */
+static bool has_journal(const struct plan *plan)
+{
+    char journal[REPORT_PATH_MAX];
+    return plan->service.journal &&
+           service_node_journal(plan, journal, sizeof journal) == LS_OK &&
+           ls_file_exists(journal);
+}
+
 static int create(void **out, const struct work_options *options)
 {
     struct work *self = calloc(1, sizeof *self);
@@ -44,13 +53,13 @@ static int create(void **out, const struct work_options *options)
         free(self);
         return status;
     }
-    if (options->generation == 0)
+    if (status == LS_OK && !has_journal(options->plan))
         status = service_node_clear(options->plan);
     if (status != LS_OK) {
         destroy(self);
         return status;
     }
-    weights_tidy(options->plan->out);
+    weights_tidy(options->plan->folder);
     *out = self;
     return LS_OK;
 }
@@ -62,14 +71,14 @@ static int64_t to_ns(double seconds)
     return (int64_t)(seconds * (double)LS_NS_PER_S);
 }
 
-static void set_replay(const struct plan_service *service,
-                       struct replay_options *out)
+static void set_replay(const struct plan *plan, struct replay_options *out)
 {
-    const struct plan_replay *replay = &service->replay;
+    const struct plan_replay *replay = &plan->service.replay;
     *out = (struct replay_options){
         .mode =
             replay->mode == PLAN_REPLAY_FIFO ? REPLAY_FIFO : REPLAY_PRIORITY,
         .capacity = (size_t)replay->capacity,
+        .max_bytes = plan->sizes.replay,
         .staleness_limit = replay->max_staleness,
         .min_valid_ratio = replay->valid_ratio,
         .max_times_sampled = (uint64_t)replay->max_times_sampled,
@@ -89,7 +98,9 @@ static void set_core(const struct plan *plan, struct core_options *out)
         .max_env_steps = plan->stop_env_step,
         .max_time = to_ns(60.0 * plan->stop_minutes),
         .collector_works = 0, /* as many as there are collectors */
-        .samples_per_work = service->samples_per_work,
+        .samples_per_work = service->samples_per_work > 0
+                                ? service->samples_per_work
+                                : INT32_MAX,
         .unroll_len = service->unroll,
         .split = service->split,
         .batch_size = service->batch,
@@ -101,7 +112,7 @@ static void set_core(const struct plan *plan, struct core_options *out)
         .work_timeout = plan->world.step_timeout_ms * LS_NS_PER_MS,
         .seed = plan->seed,
         .sabotage = (enum service_sabotage)service->sabotage};
-    set_replay(service, &out->replay);
+    set_replay(plan, &out->replay);
 }
 
 /* How it goes ------------------------------------------------------------ */
@@ -119,6 +130,7 @@ static void fill(struct work *self, struct report *out)
     out->requeued = figures.requeued;
     out->expired = figures.expired;
     out->refused_data = figures.refused_data;
+    out->pushed_out = (int64_t)figures.replay.evicted_bytes;
     if (figures.replay.sampled > 0)
         out->staleness = figures.replay.staleness_mean;
     if (isfinite(figures.eval_value))
@@ -169,7 +181,7 @@ static int save_policy(struct work *self, const struct policy_value *value)
         .env_step = figures.env_steps};
     const int status = agent_load(&self->agent, &value->weights);
     return status == LS_OK
-               ? weights_save(&self->agent, &note, plan->out, WEIGHTS_FINAL,
+               ? weights_save(&self->agent, &note, plan->folder, WEIGHTS_FINAL,
                               self->weights, sizeof self->weights)
                : status;
 }
@@ -180,7 +192,10 @@ static int on_ended(void *work, const struct coordinator_end *end)
     struct work *self = work;
     struct policy_value value;
     int status = LS_OK;
-    if (end->policy != NULL) {
+    if (end->policy == NULL) { /* nobody learned, or a life before kept it */
+        weights_find(self->base.plan->folder, WEIGHTS_FINAL, self->weights,
+                     sizeof self->weights);
+    } else {
         status = policy_value_read(&value, end->policy, end->policy_size);
         if (status == LS_OK) {
             status = save_policy(self, &value);
@@ -224,7 +239,6 @@ static int create_coordinator(struct work *self)
         .calls = self->base.calls,
         .store = self->base.store,
         .journal = plan->service.journal ? journal : NULL,
-        .take_over = self->base.generation > 0,
         .channel = plan_channel(plan),
         .watch = self->base.watch,
         .evaluated = on_evaluated,
@@ -285,15 +299,11 @@ static void leave(void *work)
 static void close_coordinator(void *work)
 {
     struct work *self = work;
-    const struct plan_service *service = &self->base.plan->service;
     coordinator_destroy(&self->coordinator);
     service_node_close(&self->base);
     /* A life that was killed may have left what no other knows of. */
     if (self->done && service_node_clear(self->base.plan) != LS_OK)
         ls_log_warn("something stays: %s", ls_error_text());
-    /* Unless something is left in them. */
-    (void)ls_folder_remove(service->path_data);
-    (void)ls_folder_remove(service->path_policy);
 }
 
 const struct work_kind work_coordinator = {.create = create,

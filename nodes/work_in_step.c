@@ -48,6 +48,12 @@ static int run(void *work)
     return company_run(self->others);
 }
 
+static void end(void *work, int status, const char *text)
+{
+    struct in_step *self = work;
+    company_end(self->others, status, text);
+}
+
 static void report(void *work, struct report *out)
 {
     struct in_step *self = work;
@@ -72,6 +78,7 @@ static void destroy(void *work)
 const struct work_kind work_in_step = {.create = create,
                                        .use = use,
                                        .run = run,
+                                       .end = end,
                                        .report = report,
                                        .leave = leave,
                                        .destroy = destroy};

@@ -12,7 +12,7 @@ int main(void)
 {
     struct ls_node_options options;
     ls_node_options_init(&options);
-    ls_node *ada, *bob = NULL;
+    ls_node *ada = NULL, *bob = NULL;
     int status = ls_node_create(&ada, &options); /* node 0 of a world of 1 */
     if (status == LS_OK && (status = ls_on(ada, "greet", heard, "ada")) == 0)
         status = ls_node_start(ada);
@@ -24,6 +24,8 @@ int main(void)
     if (status == LS_OK && (status = ls_node_create(&bob, &options)) == 0 &&
         (status = ls_node_start(bob)) == LS_OK)
         status = ls_emit(bob, "greet", "hello", 5);
+    if (status != LS_OK)
+        fprintf(stderr, "first: %s\n", ls_error_text());
     ls_node_destroy(&bob); /* says farewell; what it emitted is heard */
     ls_node_destroy(&ada);
     return ls_status_exit_code(status);

@@ -88,10 +88,10 @@ int main(void)
     struct ls_learner_result result = {.info = NULL};
     for (int i = 0; i < BATCHES * PASSES && status == LS_OK; i++)
         status = ls_learner_get(learner, &result, 10000);
-    ls_learner_destroy(&learner);
-    ls_device_close(&device);
     if (status != LS_OK)
         (void)fprintf(stderr, "%s\n", ls_error_text());
+    ls_learner_destroy(&learner);
+    ls_device_close(&device);
     printf("the weight is %.2f\n", model.weight);
     return ls_status_exit_code(status);
 }

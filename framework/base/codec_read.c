@@ -126,6 +126,7 @@ static int unpack(struct ls_document *document, size_t size)
 int ls_document_read(ls_document **out, const void *data, size_t size,
                      const struct ls_codec_limits *limits)
 {
+    *out = NULL;
     int status = ls_codec_check(data, size, limits);
     if (status != LS_OK)
         return status;

@@ -31,6 +31,7 @@ struct ls_writer {
 
 int ls_writer_create(ls_writer **out)
 {
+    *out = NULL;
     ls_writer *const writer = calloc(1, sizeof *writer);
     if (writer == NULL)
         return ls_error(LS_ENOMEM, "no memory for a writer");

@@ -74,6 +74,7 @@ static int parse(ls_config **out, const char *name, const char *text,
 
 int ls_config_parse(ls_config **out, const char *name, const char *text)
 {
+    *out = NULL;
     return parse(out, name, text, strlen(text));
 }
 
@@ -90,6 +91,7 @@ static int read_file(FILE *file, const char *path, char *text, size_t *size)
 
 int ls_config_load(ls_config **out, const char *path)
 {
+    *out = NULL;
     FILE *const file = fopen(path, "rb");
     if (file == NULL)
         return ls_error_from(errno, path);

@@ -253,3 +253,9 @@ void ls_config_note_unknown(ls_config *config)
 {
     note_unknown(&config->top);
 }
+
+uint64_t ls_config_section_hash(const ls_config_section *section)
+{
+    const struct config_node none = {.kind = CONFIG_MAPPING};
+    return ls_config_hash_node(section->node != NULL ? section->node : &none);
+}

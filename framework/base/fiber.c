@@ -61,6 +61,7 @@ static size_t round_up(size_t n, size_t to)
 int ls_fiber_pool_create(ls_fiber_pool **out, size_t stack_bytes,
                          size_t max_idle)
 {
+    *out = NULL;
     if (stack_bytes == 0)
         stack_bytes = STACK_BYTES_DEFAULT;
     if (stack_bytes < STACK_BYTES_MIN)
@@ -142,6 +143,7 @@ static void run_fn(struct fiber_point *point)
 int ls_fiber_create(ls_fiber **out, ls_fiber_pool *pool, void (*fn)(void *arg),
                     void *arg)
 {
+    *out = NULL;
     const int status = ls_fiber_create_main(out, pool, run_fn, arg);
     if (status == LS_OK)
         (*out)->fn = fn;

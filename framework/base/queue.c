@@ -60,6 +60,7 @@ static int check_options(const struct ls_queue_options *options)
 int ls_queue_create(ls_queue **out, ls_runtime *runtime,
                     const struct ls_queue_options *options)
 {
+    *out = NULL;
     int status = check_options(options);
     if (status != LS_OK)
         return status;

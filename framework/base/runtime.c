@@ -38,6 +38,7 @@ void ls_rest_until(ls_runtime *runtime, int64_t deadline)
 int ls_thread_spawn(ls_runtime *runtime, ls_thread **out, const char *name,
                     void (*fn)(void *arg), void *arg)
 {
+    *out = NULL;
     return runtime->ops->thread_spawn(runtime, out, name, fn, arg);
 }
 

@@ -105,6 +105,7 @@ static void seed_streams(ls_simulation *simulation, uint64_t seed)
 int ls_simulation_create(ls_simulation **out,
                          const struct ls_simulation_options *options)
 {
+    *out = NULL;
     const struct ls_simulation_options none = {.seed = 0};
     const struct ls_simulation_options *o = options != NULL ? options : &none;
     ls_simulation *made = calloc(1, sizeof *made);

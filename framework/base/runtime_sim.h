@@ -6,6 +6,8 @@
 #ifndef RUNTIME_SIM_H
 #define RUNTIME_SIM_H
 
+#include <stdatomic.h>
+
 #include "inline/fiber_inline.h"
 #include "lockstep/simulation.h"
 #include "runtime_ops.h"
@@ -94,7 +96,8 @@ struct ls_simulation {
 
     ls_fiber_pool *stacks; /* own */
     struct fiber_point scheduler;
-    struct sim_thread *current;           /* borrow; NULL: the scheduler runs */
+    struct sim_thread *current;    /* borrow; NULL: the scheduler runs */
+    _Atomic(ls_host *) running_on; /* of it; for those who look from outside */
     struct sim_thread *oldest, *youngest; /* own */
     size_t n_threads, n_alive;
     struct sim_thread **ready; /* own; in no order that matters */

@@ -56,6 +56,7 @@ int64_t ls_sim_true_time(const ls_host *host, int64_t deadline)
 
 int ls_host_create(ls_host **out, ls_simulation *simulation, const char *name)
 {
+    *out = NULL;
     ls_host *const made = calloc(1, sizeof *made);
     if (made == NULL)
         return ls_error(LS_ENOMEM, "no memory for host '%s'", name);
@@ -79,6 +80,12 @@ ls_host *ls_host_of(ls_runtime *runtime)
     if (simulation == NULL || runtime == &simulation->outside.runtime)
         return NULL;
     return sim_host(runtime);
+}
+
+ls_host *ls_simulation_running(const ls_simulation *simulation)
+{
+    ls_host *const host = atomic_load(&simulation->running_on);
+    return host != &simulation->outside ? host : NULL;
 }
 
 const char *ls_host_name(const ls_host *host)

@@ -91,8 +91,11 @@ static void enter(ls_simulation *simulation, struct sim_thread *thread)
     ls_thread_state_now = &thread->state;
     ls_fiber_running = NULL;
     simulation->current = thread;
+    atomic_store_explicit(&simulation->running_on, thread->host,
+                          memory_order_release);
     fiber_switch(&simulation->scheduler, &thread->fiber->self);
     simulation->current = NULL;
+    atomic_store_explicit(&simulation->running_on, NULL, memory_order_release);
     ls_fiber_running = running;
     ls_thread_state_now = state;
 }

@@ -168,6 +168,7 @@ static void unlink_watch(const ls_signals *watch)
 int ls_signal_watch(ls_signals **out, const int *signals, size_t n,
                     void (*fn)(void *self, int signal), void *self)
 {
+    *out = NULL;
     sigset_t wanted;
     int status = set_fill(&wanted, signals, n);
     if (status != LS_OK)

@@ -15,6 +15,7 @@ static const double quantile_levels[] = {0.0, 0.1, 0.5, 0.9, 1.0};
 
 int ls_window_create(ls_window **out, size_t capacity)
 {
+    *out = NULL;
     if (capacity == 0)
         return ls_error(LS_EINVAL, "window: capacity must be at least 1");
     ls_window *window = calloc(1, sizeof *window);
@@ -128,6 +129,7 @@ struct ls_timer {
 
 int ls_timer_create(ls_timer **out, ls_runtime *runtime, size_t capacity)
 {
+    *out = NULL;
     if (capacity == 0)
         return ls_error(LS_EINVAL, "timer: capacity must be at least 1");
     ls_timer *timer = calloc(1, sizeof *timer);

@@ -55,6 +55,7 @@ int ls_device_check_name(const char *name)
 
 int ls_device_open(ls_device **out, ls_runtime *runtime, const char *name)
 {
+    *out = NULL;
     int number;
     const struct form *const form = find_form(name, &number);
     if (form == NULL)
@@ -94,6 +95,7 @@ void ls_device_close(ls_device **device)
 int ls_device_stack_create(ls_device_stack **out, ls_device *device,
                            size_t capacity)
 {
+    *out = NULL;
     if (capacity == 0)
         return ls_error(LS_EINVAL,
                         "%s: a stack of 0 bytes has no use; give "

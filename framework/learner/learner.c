@@ -172,6 +172,7 @@ static void free_learner(ls_learner *learner);
 int ls_learner_create(ls_learner **out, ls_runtime *runtime,
                       const struct ls_learner_options *options)
 {
+    *out = NULL;
     const struct ls_learner_options full = without_zeros(options);
     int status = check_options(&full);
     if (status != LS_OK)

@@ -25,6 +25,7 @@ struct ls_learner_info {
 
 int ls_learner_info_create(ls_learner_info **out)
 {
+    *out = NULL;
     ls_learner_info *const info = calloc(1, sizeof *info);
     if (info == NULL)
         return ls_error(LS_ENOMEM, "no memory for a learner info");

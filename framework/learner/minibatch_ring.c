@@ -20,6 +20,7 @@ struct ls_minibatch_ring {
 int ls_minibatch_ring_create(ls_minibatch_ring **out,
                              const struct ls_minibatch_ring_options *options)
 {
+    *out = NULL;
     if (options->size == 0)
         return ls_error(LS_EINVAL, "minibatch ring: size must be at least 1");
     if (options->passes == 0)

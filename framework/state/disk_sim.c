@@ -17,6 +17,7 @@ void sim_disk_no_memory(ls_disk *disk)
 int ls_disk_create(ls_disk **out, ls_simulation *simulation,
                    const struct ls_disk_options *options)
 {
+    *out = NULL;
     const int64_t sync_ns = options != NULL ? options->sync_ns : 0;
     if (sync_ns < 0)
         return ls_error(LS_EINVAL, "a disk: sync_ns is negative");

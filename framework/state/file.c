@@ -41,6 +41,7 @@ static int open_failed(int failed, const char *path)
 
 int ls_file_open(ls_file **out, const char *path, unsigned flags)
 {
+    *out = NULL;
     const size_t size = strlen(path) + 1;
     if (size > LS_PATH_MAX)
         return ls_error(LS_ELIMIT, "the file %.80s… has too long a path", path);

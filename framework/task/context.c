@@ -58,6 +58,7 @@ static int check_type(const struct ls_context_type *type)
 
 int ls_context_create(ls_context **out, const struct ls_context_type *type)
 {
+    *out = NULL;
     const int status = check_type(type);
     if (status < 0)
         return status;

@@ -9,6 +9,7 @@
 #ifndef LANE_H
 #define LANE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,6 +24,9 @@ struct lane {
     ls_cond wake;
     bool idle;         /* a worker that waits for work */
     struct part *sent; /* backward halves to run here, first first */
+    /* Borrow: of the middleware of which a half runs here; NULL: of none. For
+     * those who look from other threads. */
+    _Atomic(const char *) doing;
 };
 
 struct pool {

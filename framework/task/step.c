@@ -37,6 +37,11 @@ static bool holds(const ls_step *step, const ls_step_lock *lock)
     return false;
 }
 
+FIBER_INLINE void set_doing(struct lane *lane, const char *name)
+{
+    atomic_store_explicit(&lane->doing, name, memory_order_release);
+}
+
 /* Run the step until it yields or ends; true: it has yielded. inside: the step
  * whose half is running here, so that its locks are held already. */
 FIBER_INLINE bool run_half(ls_step *step, const ls_step *inside)
@@ -47,9 +52,13 @@ FIBER_INLINE bool run_half(ls_step *step, const ls_step *inside)
     if (lock != NULL)
         ls_mutex_lock(&lock->mutex);
     ls_log_set_step(step->name);
+    if (inside == NULL)
+        set_doing(step->lane, step->part->what.name);
     const bool more = fiber_resume(step->fiber);
     if (inside != NULL)
         ls_log_set_step(inside->name);
+    else
+        set_doing(step->lane, NULL);
     if (lock != NULL)
         ls_mutex_unlock(&lock->mutex);
     return more;

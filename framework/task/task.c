@@ -84,6 +84,7 @@ no_ending:
 
 int ls_task_create(ls_task **out, const struct ls_task_options *options)
 {
+    *out = NULL;
     if (options == NULL || options->n_workers > N_WORKERS_MAX)
         return ls_error(LS_EINVAL,
                         "task: it takes options, with at most %u "
@@ -129,6 +130,7 @@ void ls_task_destroy(ls_task **task)
 
 int ls_step_lock_create(ls_step_lock **out, ls_task *task)
 {
+    *out = NULL;
     ls_step_lock *lock = calloc(1, sizeof *lock);
     if (lock == NULL)
         return ls_error(LS_ENOMEM, "task: no memory for a lock");
@@ -163,6 +165,25 @@ ls_runtime *ls_task_runtime(ls_task *task)
 ls_context *ls_task_context(ls_task *task)
 {
     return task->context;
+}
+
+size_t ls_task_steps_now(const ls_task *task, char *text, size_t size)
+{
+    size_t used = 0;
+    if (size == 0)
+        return 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i <= task->pool.n_workers; i++) {
+        const char *doing = atomic_load(&task->pool.lanes[i].doing);
+        if (doing == NULL)
+            continue;
+        const int n = snprintf(text + used, size - used, "%s%s",
+                               used > 0 ? ", " : "", doing);
+        used += n > 0 ? (size_t)n : 0;
+        if (used >= size)
+            return size - 1;
+    }
+    return used;
 }
 
 uint64_t ls_task_iterations(const ls_task *task)

@@ -82,8 +82,10 @@ int ls_pipeline_finish(const struct pipeline *pipeline, ls_task *task,
         if (!pipeline->parts[i]->active || what->finish == NULL)
             continue;
         ls_log_set_step(what->name);
+        atomic_store(&task->pool.lanes[0].doing, what->name);
         const int own =
             what->finish(what->self, task, status < 0 ? status : first);
+        atomic_store(&task->pool.lanes[0].doing, NULL);
         if (first == LS_OK && own < 0)
             first = ls_error_at(own, "the end of step %s", what->name);
     }

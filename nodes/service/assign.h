@@ -58,6 +58,7 @@ struct work {
     struct replay *buffer; /* own; NULL: closed */
     int64_t demanded;      /* samples in the batch that it waits for; 0: none */
     bool done;             /* its last info has come */
+    bool is_small;         /* the buffer, as was said */
     struct lent_batch lent[LEARNER_BATCHES];
 
     /* Of a collector work: a sample that the buffer had no room for; the data

@@ -36,9 +36,8 @@ struct coordinator_end {
 struct coordinator_options {
     ls_calls *calls;     /* of the task's node. Borrow */
     struct store *store; /* borrow */
-    const char *journal; /* path of a file; copied; NULL: none */
-    bool take_over;      /* go on from the journal, when there is one; else it
-                          * begins anew */
+    const char *journal; /* path of a file, which it goes on from when it is
+                          * there; copied; NULL: none */
     uint32_t channel;    /* that learners and collectors serve */
     struct core_options core;
     const struct service_watch *watch; /* borrow; NULL: nobody */

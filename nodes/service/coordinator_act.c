@@ -58,12 +58,7 @@ int coordinator_journal_open(coordinator *self)
 {
     if (self->journal_path == NULL)
         return LS_OK;
-    int status = LS_OK;
-    if (!self->options.take_over)
-        status = ls_file_remove(self->journal_path);
-    if (status != LS_OK && status != LS_ENOENT)
-        return status;
-    status = ls_journal_open(
+    const int status = ls_journal_open(
         &self->journal, &(struct ls_journal_options){.path = self->journal_path,
                                                      .fn = recall,
                                                      .self = self});
@@ -180,10 +175,6 @@ void coordinator_clear_away(coordinator *self)
         drop(self, self->evaluated);
     if (self->policy[0] != '\0')
         drop(self, self->policy);
-    ls_journal_close(&self->journal);
-    if (self->journal_path != NULL &&
-        ls_file_remove(self->journal_path) != LS_OK)
-        ls_log_warn("coordinator: %s stays", self->journal_path);
 }
 
 int coordinator_tell_end(coordinator *self, int status, const char *text,

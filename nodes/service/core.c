@@ -154,7 +154,12 @@ void core_end(core *self, int64_t now, int status, const char *text)
         return;
     self->stopping = true;
     self->stop_status = status;
-    (void)snprintf(self->stop_text, sizeof self->stop_text, "%s", text);
+    if (text != self->stop_text)
+        (void)snprintf(self->stop_text, sizeof self->stop_text, "%s", text);
+    if (status == LS_OK && !self->had_ended) {
+        self->had_ended = true; /* a later life has nothing to add to it */
+        core_record_end(self);
+    }
     core_say(self, LS_LOG_INFO, "the job ends: %s", text);
     struct work *work = self->works.first;
     while (work != NULL) {

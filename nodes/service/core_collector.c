@@ -1,9 +1,25 @@
 /* A running collector work or evaluation: it is asked for data while the buffer
  * takes some, and what it brings goes there. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "core_parts.h"
 #include "store_pair.h"
+
+/* Once: that fewer samples are kept than was asked for. */
+static void say_if_small(core *self, struct work *learner)
+{
+    struct replay_figures figures;
+    replay_figures(learner->buffer, &figures);
+    if (figures.evicted_bytes == 0 || learner->is_small)
+        return;
+    learner->is_small = true;
+    core_say(self, LS_LOG_WARN,
+             "%s: the store has room for %zu samples, not for the %zu of "
+             "coordinator.replay.capacity: the oldest go before their time; "
+             "raise coordinator.data.max_mib",
+             learner->buffer_id, figures.size, self->options.replay.capacity);
+}
 
 static void insert(core *self, struct work *learner, struct work *work,
                    const struct sample *sample)
@@ -23,6 +39,7 @@ static void insert(core *self, struct work *learner, struct work *work,
     self->counted.samples++;
     self->failures[WORK_COLLECTOR] = 0;
     self->commander.env_steps += sample->unroll_len;
+    say_if_small(self, learner);
     core_buffer_drain(self, learner);
 }
 
@@ -68,9 +85,10 @@ static void drop_unused(core *self, const struct sample *sample)
         core_drop(self, sample->data_id);
 }
 
-static int check_data(const struct work *work,
+static int check_data(const core *self, const struct work *work,
                       const struct collector_data *data)
 {
+    const uint64_t most = self->options.replay.max_bytes;
     const int status = core_check_key(work, &data->key);
     if (status != LS_OK)
         return status;
@@ -84,6 +102,11 @@ static int check_data(const struct work *work,
     if (is_policy(&data->sample))
         return ls_error(LS_EPROTO, "data_id: %s is the name of a policy",
                         data->sample.data_id);
+    if (most > 0 && (uint64_t)data->sample.size > most)
+        return ls_error(LS_EPROTO,
+                        "size: %" PRId64 " bytes, and all samples have room "
+                        "for %" PRIu64,
+                        data->sample.size, most);
     if (strcmp(data->sample.task_id, work->key.task_id) != 0 ||
         strcmp(data->sample.buffer_id, work->buffer_id) != 0)
         return ls_error(LS_EPROTO, "sample %s is of work %s and buffer %s",
@@ -119,7 +142,7 @@ void core_data_ended(core *self, int64_t now, const struct open_call *call,
     int status = collector_data_read(&data, result->data, result->size);
     const bool is_sample = status == LS_OK && !data.is_info;
     if (status == LS_OK)
-        status = check_data(work, &data);
+        status = check_data(self, work, &data);
     if (status != LS_OK) {
         core_work_malformed(self, now, call);
         if (is_sample)

@@ -69,6 +69,7 @@ struct core {
     struct core_figures counted;  /* what is not in the commander */
 
     bool stopping, done;
+    bool had_ended; /* the journal knows that the job is over */
     int stop_status;
     char stop_text[512];
 };
@@ -183,6 +184,7 @@ bool core_work_call_failed(core *self, int64_t now,
 /* core_record.c: to the journal. */
 void core_record_work(core *self, const struct work *work);
 void core_count_attempt(core *self, const struct work *work);
+void core_record_end(core *self);
 void core_record_over(core *self, const struct work *work);
 void core_record_figures(core *self);
 void core_record_data(core *self, const struct sample *sample);

@@ -1,5 +1,6 @@
 /* An earlier life's journal, read: the works are as it left them, and who has
  * one is to tell whether that is still so. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core_parts.h"
@@ -124,10 +125,20 @@ static int recall_data(core *self, const ls_value *map, bool is_there)
         core_forget_data(self, name);
         return self->status;
     }
-    const int status = replay_data_use(&self->data, name, &datum);
+    const int status = replay_data_use(&self->data, name, 0, &datum);
     if (status == LS_OK && datum->items > 1)
         replay_data_unuse(&self->data, datum);
     return status;
+}
+
+static int recall_end(core *self, const ls_value *map)
+{
+    const char *text;
+    if (ls_value_string(ls_value_get(map, "text"), &text) != LS_OK)
+        return ls_error(LS_EPROTO, "a record: text: expected a text");
+    (void)snprintf(self->stop_text, sizeof self->stop_text, "%s", text);
+    self->had_ended = true;
+    return LS_OK;
 }
 
 static int recall(core *self, const ls_value *map)
@@ -141,6 +152,8 @@ static int recall(core *self, const ls_value *map)
         return recall_work(self, map);
     if (strcmp(record, "data") == 0 || strcmp(record, "drop") == 0)
         return recall_data(self, map, record[1] == 'a');
+    if (strcmp(record, "end") == 0)
+        return recall_end(self, map);
     int64_t number;
     if (strcmp(record, "over") != 0)
         return ls_error(LS_EPROTO, "a record: record: %.40s is none", record);
@@ -187,4 +200,6 @@ void core_begin(core *self, int64_t now)
     }
     if (core_learner(self) == NULL)
         core_close_collectors(self, now);
+    if (self->had_ended)
+        core_end(self, now, LS_OK, self->stop_text);
 }

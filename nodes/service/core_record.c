@@ -114,6 +114,12 @@ static void write_figures(core *self)
     write_string(out, "evaluated", self->evaluated);
 }
 
+static void write_end(core *self, const char *text)
+{
+    begin(self, 2, "end");
+    write_string(self->writer, "text", text);
+}
+
 static void append(core *self, bool must_last)
 {
     struct core_action action = {.kind = CORE_RECORD, .must_last = must_last};
@@ -127,6 +133,12 @@ void core_record_work(core *self, const struct work *work)
 {
     core_count_attempt(self, work);
     write_work(self, work);
+    append(self, true);
+}
+
+void core_record_end(core *self)
+{
+    write_end(self, self->stop_text);
     append(self, true);
 }
 
@@ -145,7 +157,7 @@ void core_record_figures(core *self)
 void core_record_data(core *self, const struct sample *sample)
 {
     struct replay_datum *datum;
-    if (replay_data_use(&self->data, sample->data_id, &datum) != LS_OK) {
+    if (replay_data_use(&self->data, sample->data_id, 0, &datum) != LS_OK) {
         core_no_memory(self);
         return;
     }
@@ -160,7 +172,7 @@ void core_record_data(core *self, const struct sample *sample)
 void core_forget_data(core *self, const char *name)
 {
     struct replay_datum *datum;
-    if (replay_data_use(&self->data, name, &datum) != LS_OK) {
+    if (replay_data_use(&self->data, name, 0, &datum) != LS_OK) {
         core_no_memory(self);
         return;
     }
@@ -187,7 +199,7 @@ void core_data_drop(core *self, const char *name)
 bool core_data_is_used(core *self, const char *name)
 {
     struct replay_datum *datum;
-    if (replay_data_use(&self->data, name, &datum) != LS_OK) {
+    if (replay_data_use(&self->data, name, 0, &datum) != LS_OK) {
         core_no_memory(self);
         return true;
     }
@@ -220,6 +232,10 @@ int core_records(core *self,
     const struct record_sink sink = {self->writer, fn, owner};
     write_figures(self);
     int status = hand_on(&sink);
+    if (self->had_ended && status == LS_OK) {
+        write_end(self, self->stop_text);
+        status = hand_on(&sink);
+    }
     for (const struct work *w = self->works.first; w != NULL && status == LS_OK;
          w = w->next) {
         write_work(self, w);

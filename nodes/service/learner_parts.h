@@ -43,7 +43,6 @@ struct learner_service {
     struct batch *current; /* own; the one that trains */
     struct learner_info info;
     double priorities[SERVICE_BATCH_MAX];
-    bool sends_info;    /* with the answer */
     uint64_t news_seen; /* calls of masters, when the store was lost */
     int run_status;     /* why the run is to end, and not the work alone */
     ls_writer *writer;  /* own */

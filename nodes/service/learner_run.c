@@ -52,13 +52,6 @@ static int send_policy(void *self, int64_t last_iter)
                : LS_OK;
 }
 
-static int send_info(void *self, int64_t last_iter)
-{
-    struct learner_service *service = self;
-    service->sends_info = last_iter % service->told.send_info_freq == 0;
-    return LS_OK;
-}
-
 static int send_last_info(void *self, int64_t last_iter)
 {
     struct learner_service *service = self;
@@ -80,7 +73,6 @@ int learner_add_hooks(struct learner_service *service)
     const struct hook hooks[] = {
         {"send policy", HOOK_BEFORE_RUN, 100, 0, send_first_policy, service},
         {"send policy", HOOK_AFTER_ITER, 100, 0, send_policy, service},
-        {"send info", HOOK_AFTER_ITER, 10, 0, send_info, service},
         {"send info", HOOK_AFTER_RUN, 1, 0, send_last_info, service}};
     int status = LS_OK;
     for (size_t i = 0; i < sizeof hooks / sizeof hooks[0] && status == LS_OK;
@@ -239,9 +231,10 @@ int learner_step_learn(ls_step *step, void *self)
 static void answer_learn(struct learner_service *service)
 {
     const struct batch *batch = service->current;
-    struct learner_result result = {.key = service->told.key,
-                                    .has_info = service->sends_info,
-                                    .info = service->info};
+    const int64_t last_iter = service->iter - 1;
+    const bool has_info = last_iter % service->told.send_info_freq == 0;
+    struct learner_result result = {
+        .key = service->told.key, .has_info = has_info, .info = service->info};
     memcpy(result.buffer_id, service->told.buffer_id, sizeof result.buffer_id);
     result.info.learner_step = service->iter;
     result.info.policy_version = service->policy_version;
@@ -253,7 +246,7 @@ static void answer_learn(struct learner_service *service)
                sizeof update->unique_id);
         update->priority = service->priorities[i];
     }
-    service->figures.infos += service->sends_info;
+    service->figures.infos += has_info;
     ls_writer_clear(service->work.writer);
     learner_result_write(&result, service->work.writer);
     (void)service_work_answer(&service->work, &service->answering);

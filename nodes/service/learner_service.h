@@ -94,7 +94,8 @@ learner_service_moment(const learner_service *service);
 
 /* Its own are "send policy" at 100, in before_run and after_iter: it commits
  * the weights, in after_iter when send_policy_freq divides last_iter; and "send
- * info" at 10 in after_iter, when send_info_freq does, and at 1 in after_run.
+ * info" at 1 in after_run: the last one. The answer of an iteration has an info
+ * when send_info_freq divides last_iter, with what all hooks have added to it.
  * An error of a hook gives the work back.
  * hook: copied; runs on the task's thread. Before the task runs.
  * Errors: those of priority_hooks_add(). */

@@ -234,9 +234,20 @@ bool replay_may_insert(const struct replay *buffer)
                buffer->options.error_buffer;
 }
 
+/* For data that is counted already. What is left may be too much, by as many as
+ * a batch takes: without them nothing would ever be given out. */
+static void make_room(struct replay *buffer)
+{
+    const uint64_t most = buffer->options.max_bytes;
+    while (most > 0 && buffer->data.bytes > most &&
+           size_of(buffer) >= buffer->least_items && buffer->oldest != NO_SLOT)
+        evict(buffer, buffer->oldest, &buffer->stats.evicted_bytes);
+}
+
 int replay_insert(struct replay *buffer, const struct sample *sample)
 {
     if (!safe_name_is(sample->data_id) || sample->policy_version < 0 ||
+        sample->size < 0 ||
         !(sample->priority >= 0.0 && sample->priority <= SAMPLE_PRIORITY_MAX))
         return ls_error(LS_EINVAL,
                         "replay buffer %s: a sample that was not "
@@ -252,7 +263,8 @@ int replay_insert(struct replay *buffer, const struct sample *sample)
                         (unsigned long long)buffer->stats.sampled);
     }
     struct replay_datum *datum;
-    const int status = replay_data_use(&buffer->data, sample->data_id, &datum);
+    const int status = replay_data_use(&buffer->data, sample->data_id,
+                                       (uint64_t)sample->size, &datum);
     if (status != LS_OK)
         return status;
     buffer->stats.inserted++;
@@ -263,6 +275,7 @@ int replay_insert(struct replay *buffer, const struct sample *sample)
     }
     if (buffer->n_free == 0)
         evict(buffer, buffer->oldest, &buffer->stats.evicted_overflow);
+    make_room(buffer);
     put_in(buffer, sample, datum);
     return LS_OK;
 }

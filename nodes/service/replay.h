@@ -44,9 +44,13 @@ struct replay_options {
     const char *name; /* as in safe_name.h, REPLAY_NAME_MAX bytes at most;
                        * copied. Items are NAME_0, NAME_1 … */
     enum replay_mode mode;
-    size_t capacity;  /* items; one more pushes the oldest out */
-    size_t max_batch; /* the largest batch that will be asked for; at most
-                       * capacity */
+    size_t capacity;    /* items; one more pushes the oldest out */
+    uint64_t max_bytes; /* of the data of items, and of what is lent; what is
+                         * more pushes the oldest out, as long as there are
+                         * more than the largest batch takes; 0: however
+                         * many */
+    size_t max_batch;   /* the largest batch that will be asked for; at most
+                         * capacity */
     int64_t staleness_limit; /* items that are so many versions behind, or more,
                               * are removed; 0: however many */
     double min_valid_ratio;  /* nothing is given out unless so many times the
@@ -64,8 +68,9 @@ struct replay_options {
 struct replay_figures {
     size_t size;       /* items now */
     size_t lent;       /* given out and not released */
-    uint64_t inserted; /* = size + the three evicted_ */
+    uint64_t inserted; /* = size + the four evicted_ */
     uint64_t evicted_stale, evicted_overflow, evicted_used;
+    uint64_t evicted_bytes;   /* items, by max_bytes */
     uint64_t inserts_refused; /* by the rate limiter */
     uint64_t batches, sampled;
     uint64_t batches_refused;          /* too few items, or the rate limiter */

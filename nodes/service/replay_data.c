@@ -42,7 +42,12 @@ static struct replay_datum **place_of(const struct replay_data *data,
     return at;
 }
 
-int replay_data_use(struct replay_data *data, const char *id,
+static bool is_used(const struct replay_datum *datum)
+{
+    return datum->items > 0 || datum->lent > 0;
+}
+
+int replay_data_use(struct replay_data *data, const char *id, uint64_t size,
                     struct replay_datum **out)
 {
     struct replay_datum **place = place_of(data, id);
@@ -53,19 +58,22 @@ int replay_data_use(struct replay_data *data, const char *id,
         memcpy(datum->id, id, strlen(id) + 1);
         *place = datum;
     }
+    if (!is_used(*place)) {
+        (*place)->size = size;
+        data->bytes += size;
+    }
     (*place)->items++;
     *out = *place;
     return LS_OK;
 }
 
-static bool is_used(const struct replay_datum *datum)
-{
-    return datum->items > 0 || datum->lent > 0;
-}
-
+/* It has lost a user. */
 static void drop_if_unused(struct replay_data *data, struct replay_datum *datum)
 {
-    if (is_used(datum) || datum->dropped)
+    if (is_used(datum))
+        return;
+    data->bytes -= datum->size;
+    if (datum->dropped)
         return;
     datum->dropped = true;
     datum->next_dropped = NULL;
@@ -101,6 +109,8 @@ void replay_data_release_all(struct replay_data *data)
     for (size_t i = 0; i < data->n_buckets; i++) {
         for (struct replay_datum *datum = data->buckets[i]; datum != NULL;
              datum = datum->next_in_bucket) {
+            if (!is_used(datum))
+                continue;
             datum->items = datum->lent = 0;
             drop_if_unused(data, datum);
         }

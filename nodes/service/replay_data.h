@@ -18,6 +18,7 @@
 struct replay_datum {
     char id[SAFE_NAME_MAX + 1];
     uint64_t items, lent; /* its users */
+    uint64_t size;        /* bytes, as its first user said */
     bool dropped;         /* it is in the list of those */
     struct replay_datum *next_in_bucket, *next_dropped;
 };
@@ -26,17 +27,17 @@ struct replay_data {
     struct replay_datum **buckets; /* own */
     size_t n_buckets;              /* a power of two */
     struct replay_datum *first_dropped, **last_dropped;
-    size_t lent; /* of all data */
+    size_t lent;    /* of all data */
+    uint64_t bytes; /* of all that is used */
 };
 
 /* Errors: LS_ENOMEM. */
 LS_MUST_USE int replay_data_init(struct replay_data *out, size_t n_expected);
 void replay_data_fini(struct replay_data *data);
 
-/* One item more uses it.
- * Errors: LS_ENOMEM. */
+/* One item more uses it. size: bytes. Errors: LS_ENOMEM. */
 LS_MUST_USE int replay_data_use(struct replay_data *data, const char *id,
-                                struct replay_datum **out);
+                                uint64_t size, struct replay_datum **out);
 void replay_data_unuse(struct replay_data *data, struct replay_datum *datum);
 
 void replay_data_lend(struct replay_data *data, struct replay_datum *datum);

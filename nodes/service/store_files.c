@@ -260,8 +260,10 @@ int store_files_open(struct store **out,
     files->max_bytes =
         options->max_bytes > 0 ? options->max_bytes : DEFAULT_MAX_BYTES;
     memcpy(files->folder, options->folder, strlen(options->folder) + 1);
-    int status = ls_folder_make(files->folder);
-    if (status == LS_OK)
+    int status = LS_OK;
+    if (!options->found)
+        status = ls_folder_make(files->folder);
+    if (!options->found && status == LS_OK)
         status = ls_folder_each(files->folder, clear_one, files);
     if (status != LS_OK) {
         free(files);

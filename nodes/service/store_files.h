@@ -11,7 +11,8 @@
 #include "store.h"
 
 struct store_files_options {
-    const char *folder; /* copied; made, with those above it */
+    const char *folder; /* copied; made, with those above it, unless: */
+    bool found;         /* another makes it, and clears it of leftovers */
     size_t max_bytes;   /* of one value; 0: default 1 GiB */
 };
 

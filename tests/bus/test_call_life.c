@@ -139,8 +139,7 @@ static void test_opening_and_serving_are_refused_when_they_cannot_be(void **s)
 {
     (void)s;
     struct call_world *w = three(NULL);
-    ls_calls *const untouched = (ls_calls *)&untouched;
-    ls_calls *calls = untouched;
+    ls_calls *calls = (ls_calls *)(void *)&calls;
     ls_node *node = w->at[0].node;
     assert_fails(ls_calls_open(&calls, node, NULL), LS_EEXIST);
     assert_fails(
@@ -178,8 +177,7 @@ static void test_starting_is_refused_when_it_cannot_be(void **state)
     (void)state;
     struct call_world *w = three(&(struct ls_calls_options){.max_calls = 1});
     static const char data[LS_CALL_DATA_MAX + 1];
-    ls_call *const untouched = (ls_call *)&untouched;
-    ls_call *call = untouched;
+    ls_call *call = (ls_call *)(void *)&call;
     const struct {
         struct ls_call_options options;
         int status;
@@ -203,7 +201,7 @@ static void test_starting_is_refused_when_it_cannot_be(void **state)
     (void)ls_request_complete(&w->at[1].requests[0], NULL, 0);
     ls_node_stop(w->at[0].node, LS_OK);
     assert_fails(ls_call_start(&call, w->at[0].calls, &good), LS_ECLOSED);
-    assert_ptr_equal(call, untouched);
+    assert_null(call);
     call_world_end(w);
 }
 

@@ -81,6 +81,38 @@ static void test_who_begins_to_listen_gets_the_current_value(void **state)
     seen_fini(&seen);
 }
 
+/* Whether its emitter has noticed meanwhile, or not. */
+static void listen_again_and_again(const struct severed_plan *plan)
+{
+    struct severed_world *world = severed_start(plan);
+    struct severed_node *from = &world->at[plan->n - 1], *to = &world->at[0];
+    if (plan->topology == LS_TOPOLOGY_STAR)
+        to = &world->at[1]; /* a leaf, too */
+    set(from, 7);
+    for (int i = 0; i < 20; i++) {
+        struct seen seen;
+        seen_init(&seen, 100);
+        assert_ok(ls_on(to->node, "v", see, &seen));
+        assert_reaches(&seen.value, 7);
+        assert_ok(ls_off(to->node, "v", see, &seen));
+        while (i % 2 == 0 && ls_router_listeners(from->node, "v", NULL, 0) != 0)
+            emit_until_heard(from->node, "x", &to->heard);
+        seen_fini(&seen);
+    }
+    severed_end(world);
+}
+
+static void test_who_stops_and_begins_again_gets_the_same_value_again(void **s)
+{
+    (void)s;
+    listen_again_and_again(&patient);
+    listen_again_and_again(
+        &(struct severed_plan){.n = 3,
+                               .topology = LS_TOPOLOGY_STAR,
+                               .heartbeat_ms = patient.heartbeat_ms,
+                               .silence_ms = patient.silence_ms});
+}
+
 static void test_this_node_itself_gets_it_too(void **state)
 {
     (void)state;
@@ -246,6 +278,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_begins_to_listen_gets_the_current_value),
+        cmocka_unit_test(
+            test_who_stops_and_begins_again_gets_the_same_value_again),
         cmocka_unit_test(test_this_node_itself_gets_it_too),
         cmocka_unit_test(
             test_a_value_set_while_one_is_away_comes_when_it_is_back),

@@ -70,6 +70,15 @@ static struct listener_world *listener_start(void)
     return l;
 }
 
+/* Whether the raw peer has acknowledged all. */
+static bool is_acknowledged(ls_node *node)
+{
+    transport_lock(node->transport);
+    const bool idle = stream_is_idle(&world_find(node, 666)->streams.out);
+    transport_unlock(node->transport);
+    return idle;
+}
+
 static void listener_end(struct listener_world *l)
 {
     raw_close(&l->raw);
@@ -319,9 +328,57 @@ static void test_a_line_says_who_is_slow_now_and_then(void **state)
     free(peer);
 }
 
+/* It has got the first message of the stream to it; an event tells when that
+ * was read. */
+static void acknowledge(struct listener_world *l, uint64_t life, uint64_t event)
+{
+    struct wire_header header = raw_header(&l->raw, WIRE_KIND_ACK);
+    header.to_incarnation = life;
+    header.number = 1;
+    header.limit_messages = header.limit_bytes = 1u << 30;
+    raw_event(&l->raw, NULL, &header, NULL, 0);
+    header = raw_header(&l->raw, WIRE_KIND_EVENT);
+    header.sequence = event;
+    raw_event(&l->raw, "x", &header, "data", 4);
+    assert_reaches(&l->came, (int)event);
+}
+
+static void forget(void *data, void *hint)
+{
+    (void)data;
+    (void)hint;
+}
+
+/* A message of a channel into the stream to the raw peer. */
+static void push(ls_node *node)
+{
+    struct parcel parcel = {.size = 4, .of = WIRE_KIND_CHANNEL};
+    parcel.name = strdup("channel");
+    assert_non_null(parcel.name);
+    assert_ok(payload_create(&parcel.payload, "data", 4, forget, NULL));
+    transport_lock(node->transport);
+    assert_ok(streams_push(node, world_find(node, 666), &parcel));
+    transport_unlock(node->transport);
+    payload_drop(parcel.payload);
+}
+
+static void test_an_acknowledgement_of_an_earlier_life_is_none(void **state)
+{
+    (void)state;
+    struct listener_world *l = listener_start();
+    const uint64_t life = ls_node_incarnation(l->node);
+    push(l->node);
+    acknowledge(l, life - 1, 1);
+    assert_false(is_acknowledged(l->node));
+    acknowledge(l, life, 2);
+    assert_true(is_acknowledged(l->node));
+    listener_end(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_acknowledgement_of_an_earlier_life_is_none),
         cmocka_unit_test(test_what_comes_twice_is_handled_once),
         cmocka_unit_test(test_what_comes_too_late_is_missed),
         cmocka_unit_test(test_parts_that_come_twice_do_no_harm),

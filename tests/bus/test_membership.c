@@ -217,6 +217,7 @@ test_what_was_shown_before_the_hub_was_known_was_not_so(void **state)
     assert_ptr_equal(of(leaf, 4)->via, of(leaf, 3));
     assert_int_equal(of(leaf, 4)->n_present, 1);
     assert_int_equal(of(leaf, 4)->state, LS_MEMBER_READY);
+    assert_int_equal(of(leaf, 8)->n_present, 1); /* it showed itself */
     end(leaf);
 }
 

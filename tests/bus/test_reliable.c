@@ -199,6 +199,10 @@ static void test_a_loss_is_counted_and_told(void **state)
     assert_reaches(&a->away_n, 1);
     for (int i = 0; i < 3; i++)
         assert_ok(emit(a, NULL, 0));
+    /* Whoever comes next gets that one: it is not lost. */
+    assert_ok(ls_emit_with(
+        a->node,
+        &(struct ls_emission){.event = "x", .policy = LS_POLICY_LATEST}));
     severed_reset(&b->link, LINK_REFUSES); /* as if its process were gone */
     assert_reaches(&a->lost, 1);
     assert_fails(ls_node_take_error(a->node), LS_ELOST);
@@ -231,6 +235,20 @@ static void test_stopping_waits_for_what_is_not_acknowledged(void **state)
     ls_node_stop(a->node, LS_OK);
     assert_reaches(&b->heard, 5);
     assert_reaches(&b->left, 1);
+    assert_int_equal(severed_stats(a).unacknowledged, 0);
+    severed_end(world);
+}
+
+static void test_who_stops_says_first_what_it_has_handled(void **state)
+{
+    (void)state;
+    struct severed_world *world = severed_start(&patient);
+    struct severed_node *a = &world->at[0], *b = &world->at[1];
+    for (int i = 0; i < 10; i++)
+        assert_ok(emit(a, NULL, 0));
+    assert_reaches(&b->heard, 10);
+    ls_node_stop(b->node, LS_OK);
+    assert_reaches(&a->left, 1);
     assert_int_equal(severed_stats(a).unacknowledged, 0);
     severed_end(world);
 }
@@ -329,6 +347,7 @@ int main(void)
         cmocka_unit_test(test_a_full_window_names_the_slow_member),
         cmocka_unit_test(test_a_loss_is_counted_and_told),
         cmocka_unit_test(test_stopping_waits_for_what_is_not_acknowledged),
+        cmocka_unit_test(test_who_stops_says_first_what_it_has_handled),
         cmocka_unit_test(test_a_channel_may_send_reliably_too),
         cmocka_unit_test(test_a_channel_does_not_wait_for_one_that_is_away),
     };

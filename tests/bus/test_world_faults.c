@@ -328,25 +328,57 @@ static void return_past_a_sleeper(struct net *net)
     end_all(c);
 }
 
+static void assert_all_know_it_left(struct cluster *c, size_t leaver)
+{
+    for (size_t i = 0; i < MEMBERS; i++) {
+        struct ls_member members[MEMBERS];
+        if (i == leaver)
+            continue;
+        const size_t n = ls_node_members(c->now[i]->node, members, MEMBERS);
+        for (size_t j = 0; j < n; j++)
+            if (members[j].id == leaver + 1 &&
+                members[j].state != LS_MEMBER_LEFT)
+                tell_wrong(c, c->now[i], &members[j]);
+    }
+}
+
+static void begin_leaving(struct cluster *c, size_t leaver)
+{
+    for (size_t i = 0; i < MEMBERS; i++)
+        begin_life(c, i, 21500 + i);
+    net_rest(&c->net, 5000);
+    note(c, "leave", leaver, leaver);
+    quit(c->now[leaver]);
+    c->now[leaver] = NULL;
+}
+
 /* One leaves, and each of the others knows it has left. */
 static void leaving(struct net *net)
 {
     struct cluster *c = net->self;
-    for (size_t i = 0; i < MEMBERS; i++)
-        begin_life(c, i, 21500 + i);
+    begin_leaving(c, MEMBERS - 1);
     net_rest(net, 5000);
-    struct life *leaver = c->now[MEMBERS - 1];
-    c->now[MEMBERS - 1] = NULL;
-    quit(leaver);
-    net_rest(net, 5000);
-    for (size_t i = 0; i + 1 < MEMBERS; i++) {
-        struct ls_member members[MEMBERS];
-        const size_t n = ls_node_members(c->now[i]->node, members, MEMBERS);
-        assert_agrees(c, c->now[i]);
-        for (size_t j = 0; j < n; j++)
-            if (members[j].id == MEMBERS && members[j].state != LS_MEMBER_LEFT)
-                tell_wrong(c, c->now[i], &members[j]);
+    assert_all_know_it_left(c, MEMBERS - 1);
+    assert_all_agree(c);
+    end_all(c);
+}
+
+/* Its connections break meanwhile, and what was under way is lost: it says so
+ * again to those who come back. */
+static void leaving_over_resets(struct net *net)
+{
+    struct cluster *c = net->self;
+    struct ls_rng random;
+    ls_rng_seed(&random, c->seed, 1);
+    const size_t leaver = (size_t)ls_rng_below(&random, MEMBERS);
+    begin_leaving(c, leaver);
+    const ls_host *host = c->lives[leaver].host;
+    for (int i = 0; i < 3; i++) {
+        net_rest(net, (int64_t)ls_rng_below(&random, 20));
+        ls_network_reset(c->net.network, host, NULL);
     }
+    net_rest(net, 5000);
+    assert_all_know_it_left(c, leaver);
     end_all(c);
 }
 
@@ -426,6 +458,13 @@ static void test_who_leaves_is_not_taken_for_lost(void **state)
     sweep(LS_TOPOLOGY_STAR, leaving);
 }
 
+static void test_a_reset_does_not_eat_a_farewell(void **state)
+{
+    (void)state;
+    sweep(LS_TOPOLOGY_MESH, leaving_over_resets);
+    sweep(LS_TOPOLOGY_STAR, leaving_over_resets);
+}
+
 int main(void)
 {
     if (getenv("LS_LOG") == NULL)
@@ -434,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_all_that_live_agree_in_a_mesh),
         cmocka_unit_test(test_all_that_live_agree_in_a_star),
         cmocka_unit_test(test_who_leaves_is_not_taken_for_lost),
+        cmocka_unit_test(test_a_reset_does_not_eat_a_farewell),
         cmocka_unit_test(test_one_that_leaves_is_found_when_it_is_back),
         cmocka_unit_test(test_who_slept_meanwhile_becomes_a_member_too),
     };

@@ -207,6 +207,11 @@ comes_back() {
     nodes[$1]=$(field pid)
 }
 
+# kept: the files that the last run has left, but for its record.
+kept() {
+    ls -A out/job/latest | grep -vx record
+}
+
 # ends_solved: and nothing is left.
 ends_solved() {
     touch solved
@@ -216,5 +221,5 @@ ends_solved() {
     [ "$(field event)" = summary ]
     [ "$(field solved)" = true ]
     all_gone
-    [ "$(ls -A out/job)" = policy.msgpack ]
+    [ "$(kept)" = policy.msgpack ]
 }

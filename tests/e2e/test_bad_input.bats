@@ -34,6 +34,13 @@ refused() {
     done
 }
 
+@test "the first program of the README says why it cannot" {
+    touch "$XDG_RUNTIME_DIR/lockstep"
+    run --separate-stderr "$BUILD_DIR/docs/example_first"
+    [ "$status" -eq 78 ]
+    [[ $stderr == "first: "*"$XDG_RUNTIME_DIR/lockstep"* ]]
+}
+
 @test "an unknown key of the plugin's" {
     echo 'env: {max_step: 3}' >>good.yaml
     refused 78 'did you mean "max_steps"?' run good.yaml

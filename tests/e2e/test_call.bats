@@ -19,7 +19,7 @@ ends_solved() {
     [ "$(field solved)" = true ]
     [ "$(field losses)" = 0 ]
     [ "$(field refused)" = 0 ] || { echo "$line" >&2; return 1; }
-    [ "$(ls -A out/job)" = policy.msgpack ]
+    [ "$(kept)" = policy.msgpack ]
 }
 
 @test "every node answers ping and stats" {
@@ -150,7 +150,7 @@ ends_solved() {
     begin --set world.transport=tcp
     kill -9 "${pid_of[run]}"
     all_go
-    [ -e out/job/run.yaml ]
+    [ -e out/job/latest/run.yaml ]
     call 0 ping --set world.transport=tcp
     [ "$status" -eq 78 ]
 }

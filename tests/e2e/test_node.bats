@@ -35,7 +35,7 @@ first() {
         [ "$(field event)" = summary ]
         [ "${iterations:=$(field iteration)}" = "$(field iteration)" ]
     done
-    [ -s out/three/policy.msgpack ]
+    [ -s out/three/latest/policy.msgpack ]
 }
 
 @test "they may start in any order" {
@@ -132,9 +132,12 @@ END
     says "$first"
     run "$LOCKSTEP" run three.yaml --set "nodes.0.bind=$first"
     [ "$status" -eq 75 ]
+    says "run 1 of this job is going on"
+    run "$LOCKSTEP" run three.yaml --fresh --set "nodes.0.bind=$first"
+    [ "$status" -eq 75 ]
     says "node 0 (learner, pid"
     says "$first"
-    run "$LOCKSTEP" run three.yaml --set "nodes.2.bind=$first"
+    run "$LOCKSTEP" run three.yaml --fresh --set "nodes.2.bind=$first"
     [ "$status" -eq 75 ]
     says "node 2 (evaluator, pid"
 }

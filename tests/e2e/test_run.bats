@@ -28,9 +28,10 @@ summary() {
 
 @test "the weights are one whole file, and nothing else is left" {
     summary
-    [ "$(field weights)" = out/cartpole/policy.msgpack ]
-    [ "$(ls -A out/cartpole)" = policy.msgpack ]
-    grep -q lockstep.policy.1 out/cartpole/policy.msgpack
+    [ "$(field weights)" = out/cartpole/1/policy.msgpack ]
+    [ "$(ls -A out/cartpole)" = $'1\nlatest' ]
+    [ "$(ls -A out/cartpole/1)" = $'policy.msgpack\nrecord' ]
+    grep -q lockstep.policy.1 out/cartpole/1/policy.msgpack
     [ "$(ls -A)" = out ]
 }
 
@@ -43,8 +44,8 @@ summary() {
     [ "$(figures)" = "$first" ]
     summary --out c --as threads
     [ "$(figures)" = "$first" ]
-    cmp a/policy.msgpack b/policy.msgpack
-    cmp a/policy.msgpack c/policy.msgpack
+    cmp a/latest/policy.msgpack b/latest/policy.msgpack
+    cmp a/latest/policy.msgpack c/latest/policy.msgpack
 }
 
 # bats test_tags=slow
@@ -52,7 +53,7 @@ summary() {
     summary --out a --set learner.passes=2
     summary --out b --set learner.passes=2 --set learner.stacks=3 \
         --set learner.loaders=2
-    cmp a/policy.msgpack b/policy.msgpack
+    cmp a/latest/policy.msgpack b/latest/policy.msgpack
 }
 
 # bats test_tags=slow
@@ -60,7 +61,7 @@ summary() {
     summary --out a --set "learner.device=[cpu, cpu, cpu]"
     [ "$(field solved)" = true ]
     summary --out b --set "learner.device=[cpu, cpu, cpu]" --as threads
-    cmp a/policy.msgpack b/policy.msgpack
+    cmp a/latest/policy.msgpack b/latest/policy.msgpack
     run --separate-stderr "$LOCKSTEP" run "$cartpole" \
         --set "learner.device=[cpu, cpu, cpu, cpu, cpu]"
     [ "$status" -eq 78 ]
@@ -123,12 +124,30 @@ summary() {
     done
 }
 
-@test "a run that reaches its other end is done, and says not solved" {
+@test "a run that ends before it is solved: exit 1, and what to change" {
+    local json
+    for json in '' --json; do
+        run --separate-stderr "$LOCKSTEP" run "$cartpole" $json \
+            --set evaluator.solved=501 --set stop.env_step=3000
+        [ "$status" -eq 1 ]
+        [[ $stderr == *"lockstep: not solved: mean return "*" of 20 episodes \
+when stop.env_step (3000) ended the run: raise that, or lower evaluator.solved \
+(501)" ]] || { echo "$stderr" >&2; false; }
+        [ -z "$json" ] || break
+        says "not solved: mean return"
+        says "iterations     2"
+    done
+    last_line "$output"
+    [ "$(field exit_code)" = 1 ]
+    [ "$(field solved)" = false ]
+    [[ $output != *'"event":"failed"'* ]]
+}
+
+@test "nor is a run solved that never evaluates" {
     run --separate-stderr "$LOCKSTEP" run "$cartpole" \
-        --set evaluator.solved=501 --set stop.env_step=3000
-    [ "$status" -eq 0 ]
-    says "not solved: mean return"
-    says "iterations     2"
+        --set evaluator.every=100 --set stop.env_step=1
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"not solved: nothing was evaluated when stop.env_step"* ]]
 }
 
 # By sockets of its own: a warning of another job's node is on stderr.

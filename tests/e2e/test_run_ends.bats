@@ -118,17 +118,48 @@ begin() {
     all_gone
 }
 
-@test "--timeout ends a node that hangs in its plugin" {
+@test "--timeout ends a node that hangs in its plugin, and names its step" {
     start run run faulty.yaml --json --set env.fault=hang --timeout 3
     nodes_of run 4
     finish run
     [ "$code" -eq 124 ]
+    said "node 3 (evaluator, pid ${nodes[3]}) did not end when told to: it is in step evaluate"
+    [[ $rest == *'"event":"stuck","node":3,'* ]]
     all_gone
     # Threads that hang are left to the end of the process, on purpose.
     TSAN_OPTIONS="$TSAN_OPTIONS:report_thread_leaks=0" \
         run "$LOCKSTEP" run faulty.yaml --set env.fault=hang --timeout 3 \
         --as threads
     [ "$status" -eq 124 ]
+    says "node 3 (evaluator) did not end when told to: it is in step evaluate"
+}
+
+# bats test_tags=simulated
+@test "--timeout ends a simulated run whose clock stands, since a step hangs" {
+    run timeout -s KILL 60 "$LOCKSTEP" run faulty.yaml --set env.fault=hang \
+        --as sim --timeout 0.5 --event-log events.log
+    [ "$status" -eq 124 ]
+    says "the run was not done after 0.5 s (--timeout); node 3 (evaluator) is in step evaluate"
+    [ -s events.log ]
+}
+
+# bats test_tags=simulated
+@test "stop.minutes ends a run that does not look at it" {
+    run "$LOCKSTEP" run "$SOURCE_DIR/configs/barrier.yaml" --as sim \
+        --set barrier.epochs=1000000 --set barrier.pace_ms=500 \
+        --set stop.minutes=0.001 --set world.step_timeout_s=0.1
+    [ "$status" -eq 124 ]
+    says "the run did not end by itself after 0.001 minutes (stop.minutes)"
+}
+
+@test "a node that does not answer is killed by the run, which says so" {
+    begin
+    kill -STOP "${nodes[2]}"
+    kill -INT "${pid_of[run]}"
+    finish run
+    [ "$code" -eq 130 ]
+    said "node 2 (collector, pid ${nodes[2]}) did not end when told to, nor say why: it is killed"
+    all_gone
 }
 
 @test "a step that fails is told with its own words and last lines" {
@@ -166,8 +197,8 @@ begin() {
     begin
     kill -9 "${nodes[1]}"
     finish run
-    said "env steps, are in out/cartpole/policy.msgpack"
-    [ -s out/cartpole/policy.msgpack ]
+    said "env steps, are in out/cartpole/1/policy.msgpack"
+    [ -s out/cartpole/1/policy.msgpack ]
 }
 
 # bats test_tags=slow
@@ -183,4 +214,24 @@ begin() {
     wait "${pid_of[run]}" || code=$?
     [ "$code" -eq 143 ]
     [[ $(<run.err) == *"does nobody read its output?"* ]]
+}
+
+@test "a run that ends leaves what another beside it tells" {
+    local name
+    for name in a b; do
+        start $name run "$SOURCE_DIR/configs/barrier.yaml" --json --out o \
+            --nodes 2 --set barrier.epochs=100000000
+        nodes_of $name 2
+        until grep -qx "pid: ${pid_of[$name]}" o/latest/run.yaml; do
+            event $name '"progress"'
+        done
+    done
+    kill -INT "${pid_of[a]}"
+    finish a
+    [ "$code" -eq 130 ]
+    [ "$(ls -A o)" = $'2\nlatest' ]
+    grep -qx "pid: ${pid_of[b]}" o/latest/run.yaml
+    kill -INT "${pid_of[b]}"
+    finish b
+    [ "$(ls -A o)" = "" ]
 }

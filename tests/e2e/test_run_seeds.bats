@@ -17,6 +17,6 @@ setup() {
         last_line "$("$LOCKSTEP" run "$cartpole" --seed $seed --json \
             --out t$seed --as threads 2>/dev/null)"
         [ "$(figures)" = "$first" ]
-        cmp p$seed/policy.msgpack t$seed/policy.msgpack
+        cmp p$seed/latest/policy.msgpack t$seed/latest/policy.msgpack
     done
 }

@@ -32,7 +32,7 @@ kept_out() {
 
 @test "a run has a secret of its own, which no command line and no log has" {
     LS_LOG=debug begin
-    local secret=out/job/run.secret pid
+    local secret=out/job/latest/run.secret pid
     [ "$(stat -c '%a %s' $secret)" = "600 32" ]
     secret=$(od -An -v -tx1 $secret | tr -d ' \n')
     for pid in "${nodes[@]}"; do
@@ -59,14 +59,14 @@ kept_out() {
         call 0 ping --json
         [ "$output" = '{"state":"completed","code":0,"data":{"pong":0}}' ]
         kept_out --out elsewhere --attach "$first"
-        mkdir -p elsewhere
-        cp out/job/run.yaml elsewhere
-        (umask 077 && head -c 32 /dev/urandom >elsewhere/run.secret)
+        mkdir -p elsewhere/latest
+        cp out/job/latest/run.yaml elsewhere/latest
+        (umask 077 && head -c 32 /dev/urandom >elsewhere/latest/run.secret)
         kept_out --out elsewhere
-        chmod 644 elsewhere/run.secret
+        chmod 644 elsewhere/latest/run.secret
         call 0 ping --out elsewhere
         [ "$status" -eq 78 ]
-        [[ $stderr == *"chmod go-rwx elsewhere/run.secret"* ]]
+        [[ $stderr == *"chmod go-rwx elsewhere/latest/run.secret"* ]]
         call 0 ping
         [ "$status" -eq 0 ]
         touch solved
@@ -100,7 +100,7 @@ kept_out() {
     first=${endpoints[0]}
     run "${other[@]}" "$LOCKSTEP" call job.yaml 0 ping --wait-ms 1500
     [ "$status" -ne 0 ]
-    says out/job/run.secret
+    says out/job/latest/run.secret
     run "${other[@]}" "$LOCKSTEP" call job.yaml 0 ping --wait-ms 1500 \
         --out elsewhere --attach "$first"
     [ "$status" -eq 69 ] || [ "$status" -eq 78 ]
@@ -112,7 +112,7 @@ kept_out() {
 
 @test "a guest cannot end a run: only its nodes say that it is finished" {
     begin
-    [ "$("$intruder" out/job/run.secret "${endpoints[0]}")" = said ]
+    [ "$("$intruder" out/job/latest/run.secret "${endpoints[0]}")" = said ]
     event run '"evaluation"'
     event run '"evaluation"'
     touch solved
@@ -126,12 +126,12 @@ kept_out() {
 
 @test "what was refused is a line of the summary, if there is any" {
     start run run job.yaml --timeout 100
-    until [ -s out/job/run.yaml ] && call 0 ping && [ "$status" -eq 0 ]; do
+    until [ -s out/job/latest/run.yaml ] && call 0 ping && [ "$status" -eq 0 ]; do
         [ -d "/proc/${pid_of[run]}" ]
     done
     local first
-    first=$(grep -m1 -o 'tcp://[^"]*' out/job/run.yaml)
-    [ "$("$intruder" out/job/run.secret "$first")" = said ]
+    first=$(grep -m1 -o 'tcp://[^"]*' out/job/latest/run.yaml)
+    [ "$("$intruder" out/job/latest/run.secret "$first")" = said ]
     touch solved
     finish run
     [ "$code" -eq 0 ]
@@ -147,7 +147,7 @@ kept_out() {
 
 @test "insecure: nobody is asked, and one line says so" {
     begin --set world.insecure=true
-    [ ! -e out/job/run.secret ]
+    [ ! -e out/job/latest/run.secret ]
     call 0 ping --set world.insecure=true
     [ "$status" -eq 0 ]
     ends_solved
@@ -157,7 +157,7 @@ kept_out() {
 @test "keys: a run over tcp, and a guest that has one" {
     a_key 100
     begin
-    [ ! -e out/job/run.secret ]
+    [ ! -e out/job/latest/run.secret ]
     call 1 ping --id 100 --json
     [ "$status" -eq 0 ]
     [[ $output == *'{"pong":1}'* ]]

@@ -85,7 +85,7 @@ truthful() {
     finish liar
     [ "$code" -eq 0 ] || { echo "liar: $err" >&2; return 1; }
     line=$summary
-    [ "$(ls -A out/job)" = policy.msgpack ]
+    [ "$(kept)" = policy.msgpack ]
 }
 
 # a_lying_collector HOW TEXT: beside two that do not lie; the coordinator says
@@ -250,6 +250,7 @@ a_lying_collector() {
 serve() {
     local fd
     sed -i 's/^coordinator:/&\n  data: {store: files}/' job.yaml
+    mkdir -p out/job/latest/data out/job/latest/policy # as a coordinator would
     node 1
     mkfifo master.out master.in
     "$BUILD_DIR/tests/e2e/master/master" "$sockets" 1 \
@@ -365,14 +366,14 @@ dismiss() {
     [ "$(field solved)" = true ]
     [[ $rest == *"node 5 (collector) did not end within"* ]]
     all_gone
-    [ "$(ls -A out/job)" = policy.msgpack ]
+    [ "$(kept)" = policy.msgpack ]
 }
 
-@test "of a run that was ended, what was learned is left, and no more" {
-    local store
+@test "of a run that was ended is left what was learned, and what it goes on from" {
+    local store left
     for store in bus files; do
         rm -f n0.out
-        start n0 run job.yaml --json --timeout 100 \
+        start n0 run job.yaml --json --timeout 100 --fresh \
             --set coordinator.data.store=$store
         nodes_of n0 6
         event n0 '"evaluation"'
@@ -385,6 +386,8 @@ dismiss() {
         finish n0
         [ "$code" -eq 130 ] || { echo "exit $code: $err" >&2; return 1; }
         all_gone
-        [ "$(ls -A out/job)" = policy.msgpack ]
+        left=$'journal\npolicy\npolicy.msgpack'
+        [ $store = bus ] || left=$'data\n'$left
+        [ "$(kept)" = "$left" ]
     done
 }

@@ -43,9 +43,9 @@ setup() {
         [ "$(field solved)" = true ]
     done
     cmp a.log b.log
-    cmp a/policy.msgpack b/policy.msgpack
+    cmp a/latest/policy.msgpack b/latest/policy.msgpack
     "$LOCKSTEP" run "$cartpole" --as threads --out c
-    cmp a/policy.msgpack c/policy.msgpack
+    cmp a/latest/policy.msgpack c/latest/policy.msgpack
 }
 
 @test "the same seed is the same run, another one is not" {
@@ -60,6 +60,29 @@ setup() {
     grep -q ' comes ack ' a.log
     run ! grep -E '(comes|again|loses) \? ' a.log c.log
     grep -q 'left epoch' a.log
+}
+
+@test "Ctrl-C shows what was swept so far, exit 130" {
+    local json begun
+    for json in '' --json; do
+        start sim sim "$barrier" --nodes 2 --seeds 1000000 $json --event-log log
+        begun=0
+        while IFS= read -r line; do
+            [[ $line != *'-/- spawns -/main' ]] || ((++begun < 3)) || break
+        done < <(tail -F --pid="${pid_of[sim]}" -n +1 log 2>/dev/null 3>&-)
+        kill -INT "${pid_of[sim]}"
+        finish sim
+        [ "$code" -eq 130 ]
+        said "interrupted by SIGINT after "
+        said " of 1,000,000 seeds"
+        rm sim.out log
+        [[ -n $json || $rest == "barrier: "*" seeds from 0 on, 2 nodes, faults \
+all: 0 violations"* ]]
+    done
+    last_line "$rest"
+    [ "$(field event)" = sweep ]
+    [ "$(field signal)" = 2 ]
+    (($(field runs) > 0))
 }
 
 @test "everything at once, 3 nodes" {
@@ -148,12 +171,58 @@ unharmed() {
     found count-instead-of-set
 }
 
+@test "events that are not there for all, or not counted, are found out" {
+    local what
+    for what in first-event later-events no-oldest untold-loss events-once; do
+        found "$what"
+    done
+}
+
+@test "a job in lock step is swept, and writes where it may" {
+    job=$cartpole
+    holds 4 --faults lossy --set evaluator.solved=30
+    holds 6 --set evaluator.solved=30
+    ((10#$(field kill) > 0))
+    run --separate-stderr "$LOCKSTEP" sim "$cartpole" --faults lossy \
+        --set evaluator.solved=30 --sabotage events-once
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"done: "*" of 5 nodes ended well"* ]]
+    [ ! -e out ]
+}
+
 @test "a node that is killed in a simulated run is named" {
     printf 'script: [{at: 0.01, kill: 2}]\n' >kill.yaml
     run --separate-stderr "$LOCKSTEP" run "$barrier" --as sim \
         --faults kill.yaml --set barrier.pace_ms=5
     [ "$status" -eq 1 ]
     [[ $stderr == *"node 2 (member) was killed by signal 9 (SIGKILL)"* ]]
+}
+
+@test "a cut lasts over the life of a node" {
+    printf 'script:\n  - {at: 0.5, cut: 1 - 0, for_ms: 5000}\n' >cut.yaml
+    printf '  - {at: 1, kill: 1, for_ms: 200}\n' >>cut.yaml
+    "$LOCKSTEP" sim "$barrier" --nodes 2 --seed 1 --faults cut.yaml \
+        --event-log a.log
+    grep -q 'fault: 1.200 s: restart 1' a.log
+    # something is sent, and comes when the cut is over
+    awk '$1 > 1.3 && / comes / { print $1; exit }' a.log >first
+    awk '{ exit !($1 >= 5.5) }' first
+}
+
+@test "what a violation needs of its faults is written down, and shows it again" {
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --nodes 3 --seeds 300 \
+        --sabotage later-events --minimize needed.yaml
+    [ "$status" -eq 1 ]
+    [[ $stderr =~ "of "([0-9]+)" faults it needs the "([0-9]+)" in needed.yaml" ]]
+    ((BASH_REMATCH[2] < BASH_REMATCH[1]))
+    [ "$(grep -c '{at: ' needed.yaml)" -eq "${BASH_REMATCH[2]}" ]
+    local seed
+    seed=$(sed -n 's/^lockstep: seed \([0-9]*\): .*/\1/p' <<<"$stderr")
+    [[ $stderr == *"--seed $seed --faults needed.yaml "* ]]
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --nodes 3 --seed "$seed" \
+        --sabotage later-events --faults needed.yaml
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"lockstep: seed $seed: events: "* ]]
 }
 
 @test "faults that are wrong are shown with line and caret" {
@@ -210,5 +279,5 @@ unharmed() {
         [[ $stderr == *"node 2 (collector) was killed by signal 9"* ]]
     done
     cmp a.log b.log
-    cmp a/policy.msgpack b/policy.msgpack
+    cmp a/latest/policy.msgpack b/latest/policy.msgpack
 }

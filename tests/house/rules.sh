@@ -69,12 +69,33 @@ code_lines "${word}(zmq_[a-z]|ZMQ_[A-Z])" "${code[@]}" |
 # permissions, sockets, plugins, what a user names, and this process itself.
 code_lines "(^|[^A-Za-z0-9_>.])(fopen|open|openat|creat|rename|unlink|remove|truncate|ftruncate|mkdir|rmdir|opendir|fsync|fdatasync|flock|symlink) *\\(" \
     framework middleware nodes |
-    grep -vE '^framework/state/disk_os\.c:|^framework/base/config_load\.c:|^framework/bus/security/|^framework/bus/transport/transport_zmq_bind\.c:|^nodes/(command|identity|memory|plugin_load|socket_folder)\.c:' |
+    grep -vE '^framework/state/disk_os\.c:|^framework/base/config_load\.c:|^framework/bus/security/|^framework/bus/transport/transport_zmq_bind\.c:|^nodes/(command|command_sim|identity|memory|plugin_load|run_folder|socket_folder)\.c:' |
     breach 'files that hold state are those of lockstep/file.h'
 
 find tests docs \( -name '*.bats' -o -name '*.sh' -o -name '*.bash' \) \
     -exec grep -nHE '(^|[;&|] *|\b(then|do|else) +)sleep +[0-9$]' {} + |
     breach 'tests wait for what they need, never for a time'
+
+# So that what could not be made may be destroyed in any case.
+made() {
+    find framework middleware nodes -path '*/include/*.h' -print0 |
+        xargs -0 cat | tr '\n' ' ' |
+        grep -oE 'LS_API int +ls_[a-z_]+\((ls_runtime \*runtime, )?ls_[a-z_]+ \*\*out[,)]' |
+        sed -E 's/.* (ls_[a-z_]+)\(.*/\1/' | sort
+}
+# shellcheck disable=SC2046 # names
+[ "$(made | wc -l)" -gt 30 ] ||
+    echo 'no functions that make something are found' | breach 'of the headers'
+find framework middleware nodes -name '*.c' -print0 |
+    xargs -0 awk -v names=" $(made | tr '\n' ' ')" '
+        /^int ls_[a-z_]+\(/ {
+            name = $2
+            sub(/\(.*/, "", name)
+            inside = index(names, " " name " ")
+        }
+        inside && body { if ($0 != "    *out = NULL;") print FILENAME ":" FNR ":" name; inside = 0 }
+        { body = /^\{/ }' |
+    breach 'a public function that makes something begins with *out = NULL'
 
 grep -rnE '\.\./sha[r]ed|/wor[k]/|/hom[e]/[a-z]' \
     --exclude-dir=.git --exclude=.git --exclude-dir=build . |

@@ -1,6 +1,7 @@
 /* The learner on virtual time, where how long everything takes is exact. */
 #include "trainer.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/simulated.h"
@@ -13,6 +14,8 @@ struct timed {
     ls_runtime *runtime;
     int64_t load_ns;
     int64_t train_ns;
+    int64_t drop_ns;
+    size_t n_dropped;
     size_t fails_at; /* the number of the batch whose load fails */
     int64_t failed_at;
     int64_t began_at[N_BATCHES_MAX]; /* passes */
@@ -43,8 +46,16 @@ static int timed_compute(void *self, const struct ls_learner_place *place,
     return LS_OK;
 }
 
-static const struct ls_learner_ops timed_ops = {.load = timed_load,
-                                                .compute = timed_compute};
+static void timed_drop(void *self, struct ls_learner_batch *batch)
+{
+    struct timed *const timed = self;
+    (void)batch;
+    ls_rest_until(timed->runtime, ls_now(timed->runtime) + timed->drop_ns);
+    timed->n_dropped++;
+}
+
+static const struct ls_learner_ops timed_ops = {
+    .load = timed_load, .compute = timed_compute, .drop = timed_drop};
 
 /* What a test does on a host, and what it does it with. */
 struct scene {
@@ -162,6 +173,63 @@ static void equal_times_of_load_and_train_overlap_whole(void **state)
     assert_about(one, 2 * ideal);
     assert_true((double)ideal / (double)four >= 0.9);
     assert_true((double)one / (double)four >= 1.8);
+}
+
+static void times_are_told_to_the_microsecond(void **state)
+{
+    (void)state;
+    struct scene scene = {.options = {.stacks = 4, .loaders = 4},
+                          .timed = {.load_ns = 1234567, .train_ns = 2345678},
+                          .play = train_many};
+    simulate_scene(&scene);
+    const double times[] = {
+        measured.learner_grad_time_ms, measured.learner_load_time_ms,
+        measured.learner_load_wait_time_ms, measured.learner_dequeue_time_ms};
+    assert_about((int64_t)(times[0] * 1e6), 2345678);
+    for (size_t i = 0; i < 4; i++)
+        assert_true(times[i] == round(times[i] * 1000.0) / 1000.0);
+}
+
+/* The second of two passes over a batch waits for nothing, and is a turn. */
+static void train_twice_at_once(struct scene *scene)
+{
+    struct ls_learner_metrics metrics = {.learner = NULL};
+    put(scene->learner, 1);
+    for (int i = 0; i < 2; i++)
+        (void)get(scene->learner);
+    assert_int_equal(ls_learner_metrics(scene->learner, &metrics, false),
+                     LS_OK);
+    assert_about((int64_t)(metrics.learner_load_wait_time_ms * 1e6), 150 * MS);
+}
+
+static void a_turn_without_a_wait_counts_as_none(void **state)
+{
+    (void)state;
+    struct scene scene = {.options = {.loaders = 1, .passes = 2},
+                          .timed = {.load_ns = 300 * MS, .train_ns = 10 * MS},
+                          .play = train_twice_at_once};
+    simulate_scene(&scene);
+}
+
+static void train_two_and_look(struct scene *scene)
+{
+    for (size_t i = 0; i < 2; i++)
+        put(scene->learner, i);
+    for (size_t i = 1; i <= 2; i++) {
+        assert_true(get(scene->learner).last);
+        assert_int_equal(scene->timed.n_dropped, i);
+    }
+}
+
+static void the_last_result_comes_when_its_batch_is_dropped(void **state)
+{
+    (void)state;
+    for (size_t loaders = 0; loaders < 2; loaders++) {
+        struct scene scene = {.options = {.loaders = loaders},
+                              .timed = {.drop_ns = 10 * MS},
+                              .play = train_two_and_look};
+        simulate_scene(&scene);
+    }
 }
 
 /* ---- nothing to train -------------------------------------------------- */
@@ -294,6 +362,9 @@ int main(void)
         cmocka_unit_test(four_loaders_hide_slow_loads_behind_the_training),
         cmocka_unit_test(the_learner_waits_for_what_the_loaders_lack),
         cmocka_unit_test(equal_times_of_load_and_train_overlap_whole),
+        cmocka_unit_test(times_are_told_to_the_microsecond),
+        cmocka_unit_test(a_turn_without_a_wait_counts_as_none),
+        cmocka_unit_test(the_last_result_comes_when_its_batch_is_dropped),
         cmocka_unit_test(an_idle_learner_is_not_ready_and_lives_on),
         cmocka_unit_test(what_is_held_is_trained_again_when_nothing_comes),
         cmocka_unit_test(what_is_held_need_not_wait),

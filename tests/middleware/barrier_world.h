@@ -94,7 +94,7 @@ static inline void settle(struct world *world, size_t node)
     const struct ls_epoch_end *end = ls_epoch_end(life->machine);
     /* An epoch that failed, though the wait goes on. */
     if (life->machine->pending && !life->machine->short_of &&
-        life->machine->end.epoch < WORLD_EPOCHS_MAX)
+        !life->machine->inquires && life->machine->end.epoch < WORLD_EPOCHS_MAX)
         world->records[life->machine->end.epoch].failed[node] = true;
     if (life->waiting && end != NULL) {
         on_end(world, node, end);

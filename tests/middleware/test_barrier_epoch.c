@@ -70,6 +70,54 @@ static void test_epochs_follow_each_other(void **state)
 
 /* --- what the network does ---------------------------------------------- */
 
+/* How many epochs one that is missing has entered, as a node knows it. */
+static uint64_t rounds_of(const struct post *post, size_t at, size_t missing)
+{
+    struct ls_epoch_reason reason;
+    ls_epoch_missing(post->nodes[at], &reason);
+    for (size_t i = 0; i < reason.n_missing; i++)
+        if (reason.missing[i].id == ids[missing])
+            return reason.missing[i].rounds;
+    fail_msg("node %u is not missing", ids[missing]);
+    return 0;
+}
+
+static void
+test_the_missing_are_named_with_the_last_epoch_they_entered(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    run_epoch(&post); /* epoch 0 */
+
+    enter(&post, THIRD, 0); /* epoch 1, first without the leader */
+    deliver_all(&post);
+    pass(&post, 20 * MS);
+    deliver_all(&post);
+    assert_int_equal(rounds_of(&post, THIRD, LEADER), 1); /* it says so */
+    enter(&post, LEADER, 0);
+    deliver_all(&post);
+    assert_int_equal(rounds_of(&post, LEADER, SECOND), 1);
+    assert_int_equal(rounds_of(&post, THIRD, SECOND), 1);
+    ls_epoch_abort(post.nodes[LEADER], LS_ECANCELED, false, "enough");
+    collect(&post, LEADER);
+    deliver_all(&post);
+
+    enter(&post, LEADER, 0); /* epoch 2 */
+    assert_int_equal(rounds_of(&post, LEADER, THIRD), 2);
+    destroy_post(&post);
+
+    /* One that has only heard of the others by a leader that is gone. */
+    const struct ls_epoch_rules elastic = {.least = 2, .most = 3};
+    create_post_by(&post, 3, &elastic);
+    run_epoch(&post);
+    lost(&post, SECOND, LEADER);
+    lost(&post, THIRD, LEADER);
+    enter(&post, SECOND, 0);
+    assert_int_equal(rounds_of(&post, SECOND, THIRD), 1);
+    destroy_post(&post);
+}
+
 static void test_who_entered_twice_counts_once(void **state)
 {
     (void)state;
@@ -233,6 +281,8 @@ static void test_a_world_of_another_size_is_refused(void **state)
     create_post(&post, 3);
     lost(&post, LEADER, THIRD);
     enter(&post, LEADER, 0);
+    deliver_all(&post); /* SECOND knows no other reason */
+    pass(&post, 0);
     expect_end(&post, LEADER, LS_ELOST, 0);
     expect_letter(&post, LEADER, SECOND, LS_BARRIER_ABORT);
     destroy_post(&post);
@@ -260,6 +310,8 @@ int main(void)
         cmocka_unit_test(test_two_nodes_need_one_round_trip),
         cmocka_unit_test(test_three_nodes_need_four_messages_a_member),
         cmocka_unit_test(test_epochs_follow_each_other),
+        cmocka_unit_test(
+            test_the_missing_are_named_with_the_last_epoch_they_entered),
         cmocka_unit_test(test_who_entered_twice_counts_once),
         cmocka_unit_test(test_an_ack_of_an_old_epoch_does_not_count),
         cmocka_unit_test(test_who_is_not_answered_asks_again_after_20_ms),

@@ -336,68 +336,6 @@ test_an_abort_of_the_next_epoch_leaves_the_end_of_this_one(void **state)
     destroy_post(&post);
 }
 
-static void abort_at(struct post *post, size_t node, const char *text)
-{
-    ls_epoch_abort(post->nodes[node], LS_ECANCELED, false, text);
-    collect(post, node);
-    deliver_all(post);
-}
-
-static void test_who_lags_behind_has_the_reason_of_each_epoch(void **state)
-{
-    (void)state;
-    struct post post;
-    create_post(&post, 3);
-    abort_at(&post, SECOND, "one");
-    enter(&post, LEADER, 0);
-    deliver_all(&post);
-    abort_at(&post, LEADER, "two");
-    enter(&post, THIRD, 0);
-    expect_end(&post, THIRD, LS_EABORTED, 0);
-    assert_string_equal(end_of(&post, THIRD)->reason.text, "one");
-    assert_int_equal(end_of(&post, THIRD)->reason.origin, ids[SECOND]);
-    enter(&post, THIRD, 0);
-    expect_end(&post, THIRD, LS_EABORTED, 1);
-    assert_string_equal(end_of(&post, THIRD)->reason.text, "two");
-    destroy_post(&post);
-}
-
-/* It has heard of nearer epochs, too, and is not to enter those. */
-static void test_who_is_sent_far_ahead_has_the_reason_there(void **state)
-{
-    (void)state;
-    enum { FAR = LS_EPOCH_HEARD + 1 };
-    struct post post;
-    create_post(&post, 3);
-    for (uint64_t epoch = 0; epoch <= FAR; epoch++) {
-        abort_at(&post, SECOND, epoch < FAR ? "near" : "far");
-        enter(&post, SECOND, 0);
-        expect_end(&post, SECOND, LS_ECANCELED, epoch);
-    }
-    const struct ls_barrier_message expect = {
-        .kind = LS_BARRIER_EXPECT, .to = 100 + THIRD, .next = FAR};
-    ls_epoch_receive(post.nodes[THIRD], post.now, ids[LEADER], 100 + LEADER,
-                     &expect);
-    enter(&post, THIRD, 0);
-    expect_end(&post, THIRD, LS_EABORTED, FAR);
-    assert_string_equal(end_of(&post, THIRD)->reason.text, "far");
-    destroy_post(&post);
-}
-
-/* It would have had one of its own: a member has gone meanwhile. */
-static void test_who_lags_behind_fails_as_the_others_did(void **state)
-{
-    (void)state;
-    struct post post;
-    create_post(&post, 3);
-    abort_at(&post, SECOND, "one");
-    lost(&post, THIRD, LEADER);
-    enter(&post, THIRD, 0);
-    expect_end(&post, THIRD, LS_EABORTED, 0);
-    assert_string_equal(end_of(&post, THIRD)->reason.text, "one");
-    destroy_post(&post);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -421,9 +359,6 @@ int main(void)
             test_a_loss_in_the_next_epoch_leaves_the_end_of_this_one),
         cmocka_unit_test(
             test_an_abort_of_the_next_epoch_leaves_the_end_of_this_one),
-        cmocka_unit_test(test_who_lags_behind_has_the_reason_of_each_epoch),
-        cmocka_unit_test(test_who_is_sent_far_ahead_has_the_reason_there),
-        cmocka_unit_test(test_who_lags_behind_fails_as_the_others_did),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -237,7 +237,8 @@ static inline void hand_member(struct hand *hand, uint32_t id,
 static inline void hand_resource(struct hand *hand, uint32_t id,
                                  const char *task_id, int64_t attempt)
 {
-    struct service_resource resource = {.cpu = 1, .attempt = attempt};
+    struct service_resource resource = {
+        .cpu = 4, .gpu = 0.5, .attempt = attempt};
     (void)snprintf(resource.task_id, sizeof resource.task_id, "%s", task_id);
     service_resource_write(&resource, hand->writer);
     hand_answer(hand, id, CALL_RESOURCE);
@@ -306,7 +307,8 @@ static inline void hand_sample(struct hand *hand, uint32_t id,
                                   .buffer_id = "buffer_1",
                                   .sample = {.buffer_id = "buffer_1",
                                              .compressor = "none",
-                                             .unroll_len = 4}};
+                                             .unroll_len = 4,
+                                             .size = 100}};
     (void)snprintf(data.sample.data_id, sizeof data.sample.data_id, "%s",
                    data_id);
     (void)snprintf(data.sample.task_id, sizeof data.sample.task_id, "%s",

@@ -218,6 +218,85 @@ static void test_a_mistake_of_before_excuses_nothing(void **state)
     judge(a_mistake_is_over, "all: node 0 left epoch 0");
 }
 
+static void a_mistake_ends_with_whom_it_is_of(void *arg)
+{
+    struct world *world = arg;
+    all_go_through(world, 0);
+    sees(world, 0, 2, LS_MEMBER_LOST);
+    checks_killed(world->lives[2]);
+    assert_int_equal(
+        checks_begin(world->checks, &world->lives[2], 2, world->hosts[2]),
+        LS_OK);
+    passes(world, 10);
+    for (size_t i = 0; i < 3; i++)
+        enters(world, i);
+    leaves(world, 0, 1);
+    leaves(world, 2, 1);
+    fails(world, 1);
+    passes(world, 10);
+}
+
+static void another_life_takes_a_mistake_back(void *arg)
+{
+    struct world *world = arg;
+    sees(world, 0, 2, LS_MEMBER_LOST);
+    checks_ended(world->lives[0]);
+    assert_int_equal(
+        checks_begin(world->checks, &world->lives[0], 0, world->hosts[0]),
+        LS_OK);
+    passes(world, 10);
+    one_fails_alone(world); /* the new life has not met node 2 yet */
+    sees(world, 0, 2, LS_MEMBER_READY);
+    passes(world, 10);
+    all_go_through(world, 1);
+    enters(world, 0);
+    enters(world, 1);
+    enters(world, 2);
+    leaves(world, 0, 2);
+    leaves(world, 1, 2);
+    fails(world, 2);
+    passes(world, 10);
+}
+
+static void test_a_mistake_lasts_as_long_as_it_can_matter(void **state)
+{
+    (void)state;
+    judge(a_mistake_ends_with_whom_it_is_of,
+          "all: node 0 left epoch 1, and node 1 failed in it");
+    judge(another_life_takes_a_mistake_back,
+          "all: node 0 left epoch 2, and node 2 failed in it");
+}
+
+static void one_does_not_end(void *arg)
+{
+    struct world *world = arg;
+    all_go_through(world, 0);
+    checks_ended(world->lives[0]);
+    checks_ended(world->lives[2]);
+    passes(world, 15);
+    checks_straggled(world->checks);
+}
+
+static void one_waits_for_who_is_done(void *arg)
+{
+    struct world *world = arg;
+    all_go_through(world, 0);
+    enters(world, 1);
+    checks_ended(world->lives[0]);
+    checks_ended(world->lives[2]);
+    passes(world, 11);
+    checks_straggled(world->checks);
+    fails(world, 1);
+}
+
+static void test_who_left_the_last_epoch_ends(void **state)
+{
+    (void)state;
+    judge(one_does_not_end,
+          "bound: node 1 left the last epoch and does not end");
+    judge(one_waits_for_who_is_done, NULL);
+}
+
 static void one_dies_inside(void *arg)
 {
     struct world *world = arg;
@@ -329,7 +408,136 @@ static void test_an_event_that_is_missed_is_told(void **state)
 {
     (void)state;
     judge(an_event_is_missed,
-          "events: node 1 got event 3 of node 0 next to event 1");
+          "events: node 1 got event 3 of node 0, and never event 2");
+}
+
+static void the_first_event_is_missed(void *arg)
+{
+    three_are_emitted(arg);
+    gets(arg, 1, 0, 2);
+    gets(arg, 1, 0, 3);
+    passes(arg, 10);
+}
+
+static void test_the_first_event_may_not_be_missed(void **state)
+{
+    (void)state;
+    judge(the_first_event_is_missed,
+          "events: node 1 got event 2 of node 0, and never event 1");
+}
+
+/* A node ends, and has counted what others missed of it. */
+static void quits(struct world *world, size_t i, size_t receiver,
+                  uint64_t unacknowledged)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]).member;
+    struct ls_router_loss loss = {.sender = (uint32_t)i,
+                                  .receiver = (uint32_t)receiver,
+                                  .unacknowledged = unacknowledged};
+    (void)snprintf(loss.event, sizeof loss.event, "%s", MEMBER_EVENT);
+    watch->quitting(watch->self, &loss, 1);
+}
+
+static void the_last_event_is_missed(void *arg)
+{
+    three_are_emitted(arg);
+    sees(arg, 1, 0, LS_MEMBER_READY);
+    gets(arg, 1, 0, 1);
+    gets(arg, 1, 0, 2);
+    passes(arg, 10);
+    quits(arg, 0, 1, 0);
+    quits(arg, 1, 0, 0);
+}
+
+static void the_last_event_is_under_way(void *arg)
+{
+    three_are_emitted(arg);
+    sees(arg, 1, 0, LS_MEMBER_READY);
+    passes(arg, 3);
+    quits(arg, 0, 1, 0);
+    quits(arg, 1, 0, 0);
+}
+
+static void a_listener_was_killed(void *arg)
+{
+    struct world *world = arg;
+    three_are_emitted(world);
+    sees(world, 1, 0, LS_MEMBER_READY);
+    passes(world, 10);
+    checks_killed(world->lives[1]);
+    quits(world, 0, 1, 0);
+}
+
+static void test_the_last_event_may_not_be_missed(void **state)
+{
+    (void)state;
+    judge(the_last_event_is_missed,
+          "events: node 1 never got event 3 of node 0, nor 0 others");
+    judge(the_last_event_is_under_way, NULL);
+    judge(a_listener_was_killed, NULL);
+}
+
+/* Two of the three events never came to node 1, which is gone. */
+static void two_are_lost(void *arg, uint64_t counted)
+{
+    struct world *world = arg;
+    three_are_emitted(world);
+    gets(world, 1, 0, 1);
+    passes(world, 1);
+    checks_killed(world->lives[1]);
+    sees(world, 0, 1, LS_MEMBER_LOST);
+    quits(world, 0, 1, counted);
+}
+
+static void two_are_lost_and_counted(void *arg)
+{
+    two_are_lost(arg, 2);
+}
+
+static void two_are_lost_and_one_is_counted(void *arg)
+{
+    two_are_lost(arg, 1);
+}
+
+static void test_what_is_lost_with_a_listener_is_counted(void **state)
+{
+    (void)state;
+    judge(two_are_lost_and_counted, NULL);
+    judge(two_are_lost_and_one_is_counted,
+          "events: node 1 missed 2 events of node 0, which counts 1");
+}
+
+static void one_was_not_emitted(void *arg)
+{
+    struct world *world = arg;
+    const struct member_watch *watch = checks_watch(world->lives[0]).member;
+    three_are_emitted(world);
+    watch->not_emitted(watch->self, 2);
+    gets(world, 1, 0, 1);
+    gets(world, 1, 0, 3);
+    passes(world, 10);
+}
+
+static void test_an_emit_that_failed_is_missed_by_nobody(void **state)
+{
+    (void)state;
+    judge(one_was_not_emitted, NULL);
+}
+
+static void somebody_else_is_held_for_lost(void *arg)
+{
+    three_are_emitted(arg);
+    sees(arg, 2, 0, LS_MEMBER_LOST);
+    gets(arg, 1, 0, 1);
+    gets(arg, 1, 0, 3);
+    passes(arg, 10);
+}
+
+static void test_a_mistake_of_others_excuses_no_event(void **state)
+{
+    (void)state;
+    judge(somebody_else_is_held_for_lost,
+          "events: node 1 got event 3 of node 0, and never event 2");
 }
 
 static void an_event_is_missed_by_one_held_for_lost(void *arg)
@@ -384,6 +592,7 @@ static void two_fail(struct world *world, unsigned one, unsigned other)
 
 static void two_know_each_other(struct world *world)
 {
+    passes(world, 10); /* since all began */
     all_go_through(world, 0);
     sees(world, 0, 1, LS_MEMBER_READY);
     sees(world, 1, 0, LS_MEMBER_READY);
@@ -413,6 +622,33 @@ static void two_name_different_ones_of_two(void *arg)
     two_fail(world, 2, 5);
 }
 
+/* It went and came back before they entered, but after their last wait. */
+static void two_name_different_ones_of_two_before(void *arg)
+{
+    struct world *world = arg;
+    struct check_life *again;
+    two_know_each_other(world);
+    checks_killed(world->lives[2]);
+    assert_int_equal(checks_begin(world->checks, &again, 2, world->hosts[2]),
+                     LS_OK);
+    passes(world, 10);
+    two_fail(world, 2, 5);
+}
+
+static void one_lags_behind(void *arg)
+{
+    struct world *world = arg;
+    const struct member_watch *watch = checks_watch(world->lives[1]).member;
+    two_know_each_other(world);
+    enters_in_vain(world, 0, 2);
+    enters(world, 1);
+    watch->ended(
+        watch->self,
+        ls_error(LS_ELOST, "barrier \"x\", epoch 1: node 0 gave it up before"),
+        NULL);
+    passes(world, 10);
+}
+
 static void test_failing_with_different_names_is_not_alike(void **state)
 {
     (void)state;
@@ -421,6 +657,8 @@ static void test_failing_with_different_names_is_not_alike(void **state)
           "alike: epoch 1: node 1 fails with LS_ELOST and names node 5, node 0 "
           "with LS_ELOST and node 2");
     judge(two_name_different_ones_of_two, NULL);
+    judge(two_name_different_ones_of_two_before, NULL);
+    judge(one_lags_behind, NULL); /* whose reason is not kept names nobody */
 }
 
 static void times_out(struct world *world, size_t i, const char *text)
@@ -482,7 +720,14 @@ int main(void)
         cmocka_unit_test(test_an_event_that_comes_twice_is_told),
         cmocka_unit_test(test_an_event_that_is_missed_is_told),
         cmocka_unit_test(test_who_is_held_for_lost_may_miss_one),
+        cmocka_unit_test(test_a_mistake_lasts_as_long_as_it_can_matter),
+        cmocka_unit_test(test_who_left_the_last_epoch_ends),
         cmocka_unit_test(test_who_is_no_member_yet_may_miss_one),
+        cmocka_unit_test(test_the_first_event_may_not_be_missed),
+        cmocka_unit_test(test_the_last_event_may_not_be_missed),
+        cmocka_unit_test(test_what_is_lost_with_a_listener_is_counted),
+        cmocka_unit_test(test_an_emit_that_failed_is_missed_by_nobody),
+        cmocka_unit_test(test_a_mistake_of_others_excuses_no_event),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

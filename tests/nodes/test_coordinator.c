@@ -101,7 +101,6 @@ static void restart_coordinator(struct job *job)
     part_kill(part);
     job->ends = 0; /* the life that is over has told its own */
     part_create_node(part, PARTS);
-    job->options.take_over = true;
     job_use_coordinator(job);
     if (ls_node_start(part->at.node) != LS_OK)
         fail_msg("%s", ls_error_text());
@@ -131,16 +130,18 @@ static void test_a_restarted_coordinator_takes_the_works_over(void **state)
     job_destroy(job);
 }
 
-static void test_without_take_over_the_journal_begins_anew(void **state)
+/* Killed when all was done, before anybody could know. */
+static void test_a_job_that_has_ended_is_not_done_again(void **state)
 {
     const struct place *place = *state;
-    for (int i = 0; i < 2; i++) {
+    for (int life = 0; life < 2; life++) {
         struct job *job = job_create();
         job->options.journal = place->path;
         job->options.core.iterations = 5;
         job_start(job);
         job_ends(job);
-        assert_int_equal(job->infos, 6);
+        assert_int_equal(job->infos, life == 0 ? 6 : 0);
+        assert_int_equal(job->end_status, LS_OK);
         job_destroy(job);
     }
 }
@@ -154,7 +155,6 @@ static void test_a_journal_that_is_none_is_an_error(void **state)
     assert_int_equal(fclose(file), 0);
     struct job *job = job_create();
     job->options.journal = place->path;
-    job->options.take_over = true;
     job->options.calls = job->parts[PART_COORDINATOR].at.calls;
     job->options.store = &job->store->base;
     assert_int_equal(coordinator_create(&job->coordinator, &job->options),
@@ -225,7 +225,7 @@ int main(void)
             test_a_restarted_coordinator_takes_the_works_over, folder_set_up,
             folder_tear_down),
         cmocka_unit_test_setup_teardown(
-            test_without_take_over_the_journal_begins_anew, folder_set_up,
+            test_a_job_that_has_ended_is_not_done_again, folder_set_up,
             folder_tear_down),
         cmocka_unit_test_setup_teardown(test_a_journal_that_is_none_is_an_error,
                                         folder_set_up, folder_tear_down),

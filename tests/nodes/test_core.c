@@ -29,6 +29,8 @@ static void test_a_member_is_connected_to_asked_and_given_a_work(void **state)
     assert_string_equal(work.buffer_id, "buffer_1");
     assert_int_equal(work.iterations, 10);
     assert_int_equal(work.done, 0);
+    /* What it said that it has. */
+    assert_true(work.cpu == 4 && work.gpu == 0.5);
     hand_close(hand);
 }
 
@@ -268,6 +270,18 @@ static void test_no_sample_has_the_name_of_a_policy(void **state)
     hand_close(hand);
 }
 
+static void test_no_sample_is_larger_than_all_may_be(void **state)
+{
+    struct core_options small = options;
+    (void)state;
+    small.replay.max_bytes = 99;
+    struct hand *hand = hand_running(&small);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    assert_non_null(strstr(hand->warning, "size: 100 bytes"));
+    assert_int_equal(hand_figures(hand).refused_data, 1);
+    hand_close(hand);
+}
+
 static void test_an_unreadable_resource_leaves_the_member_out(void **state)
 {
     (void)state;
@@ -322,6 +336,31 @@ static void test_the_last_info_closes_the_work_and_drops_its_data(void **state)
     hand_close(hand);
 }
 
+static void test_samples_weigh_what_learning_them_came_to(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_running(&options);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    const struct hand_call *call =
+        hand_expect(hand, LEARNER, CALL_LEARNER_LEARN);
+    struct learner_batch batch;
+    assert_int_equal(learner_batch_read(&batch, call->data, call->size), LS_OK);
+    struct learner_result result = {.key = hand_key("learn_1", 1),
+                                    .buffer_id = "buffer_1",
+                                    .priority_info.n = 1};
+    struct priority_update *update = &result.priority_info.items[0];
+    *update =
+        (struct priority_update){.slot = batch.items[0].slot, .priority = 7};
+    memcpy(update->unique_id, batch.items[0].unique_id,
+           sizeof update->unique_id);
+    learner_batch_fini(&batch);
+    learner_result_write(&result, hand->writer);
+    hand_answer(hand, LEARNER, CALL_LEARNER_LEARN);
+    assert_int_equal(hand_figures(hand).replay.updates, 1);
+    assert_int_equal(hand_figures(hand).replay.updates_refused, 0);
+    hand_close(hand);
+}
+
 static void test_a_batch_that_fails_is_given_back(void **state)
 {
     (void)state;
@@ -372,6 +411,34 @@ static struct hand *evaluating(void)
     return hand;
 }
 
+/* The version that the open call for data tells a collector. */
+static int64_t asked_version(struct hand *hand)
+{
+    const struct hand_call *call =
+        hand_expect(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    struct collector_ask ask;
+    assert_int_equal(collector_ask_read(&ask, call->data, call->size), LS_OK);
+    return ask.policy_version;
+}
+
+static void
+test_a_collector_is_told_what_is_committed_an_evaluation_not(void **state)
+{
+    (void)state;
+    struct hand *hand = evaluating();
+    hand_started(hand, COLLECTOR);
+    assert_int_equal(asked_version(hand), -1); /* its policy does not change */
+    hand_close(hand);
+
+    hand = hand_running(&options);
+    assert_int_equal(asked_version(hand), 0);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    hand_learned(hand, LEARNER, 1, 1);
+    hand_sample(hand, COLLECTOR, "collect_2", "d2");
+    assert_int_equal(asked_version(hand), 1);
+    hand_close(hand);
+}
+
 static void evaluate(struct hand *hand, double value)
 {
     hand_started(hand, COLLECTOR);
@@ -396,6 +463,7 @@ static void test_an_evaluation_goes_first_and_has_its_own_policy(void **state)
     assert_true(work.eval_flag);
     assert_int_equal(work.episodes, 2);
     assert_string_equal(work.policy_id, "policy_1@3");
+    assert_true(work.cpu == 4 && work.gpu == 0.5);
     hand_close(hand);
 }
 
@@ -464,15 +532,22 @@ int main(void)
         cmocka_unit_test_setup(test_data_for_another_work_or_buffer_is_refused,
                                set_up),
         cmocka_unit_test_setup(test_no_sample_has_the_name_of_a_policy, set_up),
+        cmocka_unit_test_setup(test_no_sample_is_larger_than_all_may_be,
+                               set_up),
         cmocka_unit_test_setup(
             test_an_unreadable_resource_leaves_the_member_out, set_up),
         cmocka_unit_test_setup(
             test_it_demands_while_it_learns_but_has_two_at_most, set_up),
         cmocka_unit_test_setup(
             test_the_last_info_closes_the_work_and_drops_its_data, set_up),
+        cmocka_unit_test_setup(test_samples_weigh_what_learning_them_came_to,
+                               set_up),
         cmocka_unit_test_setup(test_a_batch_that_fails_is_given_back, set_up),
         cmocka_unit_test_setup(test_the_next_attempt_is_told_what_was_committed,
                                set_up),
+        cmocka_unit_test_setup(
+            test_a_collector_is_told_what_is_committed_an_evaluation_not,
+            set_up),
         cmocka_unit_test_setup(
             test_an_evaluation_goes_first_and_has_its_own_policy, set_up),
         cmocka_unit_test_setup(test_the_value_ends_the_job, set_up),

@@ -374,6 +374,89 @@ static void test_clocks_are_drawn_within_bounds(void **state)
     faults_fini(&faults);
 }
 
+static void test_clocks_are_set_ahead_and_back(void **state)
+{
+    (void)state;
+    struct faults faults;
+    struct ls_rng rng;
+    size_t ahead = 0, back = 0;
+    assert_int_equal(load(&faults, "random: {steps: {count: 3, by_ms: 7}}\n"),
+                     LS_OK);
+    ls_rng_seed(&rng, 5, 0);
+    for (int i = 0; i < 100; i++) {
+        struct fault *list;
+        size_t n;
+        assert_int_equal(faults_draw(&faults, &five, &rng, &list, &n), LS_OK);
+        assert_in_range(n, 0, 3);
+        for (size_t k = 0; k < n; k++) {
+            assert_int_equal(list[k].kind, FAULT_CLOCK);
+            assert_true(list[k].length_ns >= -7000000 &&
+                        list[k].length_ns <= 7000000);
+            ahead += list[k].length_ns > 0 ? 1 : 0;
+            back += list[k].length_ns < 0 ? 1 : 0;
+        }
+        free(list);
+    }
+    assert_true(ahead > 30 && back > 30);
+    faults_fini(&faults);
+    assert_int_equal(
+        load(&faults, "script: [{at: 1, clock: 1, by_ms: -300}]\n"), LS_OK);
+    assert_int_equal(faults.script[0].kind, FAULT_CLOCK);
+    assert_true(faults.script[0].length_ns == -300000000);
+    faults_fini(&faults);
+}
+
+/* What all of it draws, written down and read again. */
+static void test_what_is_written_loads_as_the_same(void **state)
+{
+    (void)state;
+    struct faults faults, again;
+    struct ls_rng rng;
+    struct fault *list;
+    size_t n, size;
+    char *text = NULL;
+    assert_int_equal(
+        load(&faults,
+             "network: {delay_ms: 0.1, jitter_ms: 3, loss: 0.05}\n"
+             "random:\n"
+             "  {cuts: {count: 9}, resets: 9, pauses: {count: 9}, kills: 9,\n"
+             "   strangers: {count: 9}, steps: {count: 9},\n"
+             "   skew: {offset_ms: 0.3, drift: 0.001}}\n"
+             "script: [{at: 0.7, shape: all > 2, network: {loss: 0.3}}]\n"),
+        LS_OK);
+    ls_rng_seed(&rng, 5, 0);
+    assert_int_equal(faults_draw(&faults, &five, &rng, &list, &n), LS_OK);
+    assert_true(n > 20);
+    struct faults whole = faults;
+    whole.script = list;
+    whole.n_script = n;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    faults_write(&whole, out);
+    assert_int_equal(fclose(out), 0);
+    assert_int_equal(load(&again, text), LS_OK);
+    assert_memory_equal(&again.path, &faults.path, sizeof faults.path);
+    assert_int_equal(again.random.offset_ns, faults.random.offset_ns);
+    assert_true(again.random.drift == faults.random.drift);
+    assert_int_equal(again.n_script, n);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(again.script[i].at == list[i].at);
+        assert_int_equal(again.script[i].kind, list[i].kind);
+        assert_int_equal(again.script[i].from, list[i].from);
+        assert_true(again.script[i].length_ns == list[i].length_ns);
+        if (list[i].kind < FAULT_PAUSE) {
+            assert_int_equal(again.script[i].to, list[i].to);
+            assert_int_equal(again.script[i].both, list[i].both);
+        }
+        if (list[i].kind == FAULT_SHAPE)
+            assert_true(again.script[i].path.loss == list[i].path.loss);
+    }
+    free(text);
+    free(list);
+    faults_fini(&again);
+    faults_fini(&faults);
+}
+
 static void test_a_fault_prints_as_a_script_says_it(void **state)
 {
     (void)state;
@@ -388,6 +471,9 @@ static void test_a_fault_prints_as_a_script_says_it(void **state)
     faults_print(&(struct fault){.kind = FAULT_KILL, .from = 3}, text,
                  sizeof text);
     assert_string_equal(text, "0.000 s: kill 3");
+    faults_print(&(struct fault){.kind = FAULT_CLOCK, .length_ns = -300000000},
+                 text, sizeof text);
+    assert_string_equal(text, "0.000 s: clock 0, by_ms: -300");
 }
 
 int main(void)
@@ -407,6 +493,8 @@ int main(void)
         cmocka_unit_test(test_what_is_drawn_is_within_bounds_and_undone),
         cmocka_unit_test(test_a_scripted_cut_lasts_until_it_is_healed),
         cmocka_unit_test(test_clocks_are_drawn_within_bounds),
+        cmocka_unit_test(test_clocks_are_set_ahead_and_back),
+        cmocka_unit_test(test_what_is_written_loads_as_the_same),
         cmocka_unit_test(test_a_fault_prints_as_a_script_says_it),
     };
     return cmocka_run_group_tests(tests, make_plan, drop_plan);

@@ -105,6 +105,7 @@ static void at_most_one_batch_waits_while_one_trains(void **state)
 struct trail {
     struct learner_bench *bench;
     char text[512];
+    int64_t infos_at_end[2];
 };
 
 static void leave(struct trail *trail, const char *what, int64_t iter)
@@ -143,9 +144,20 @@ static int on_late_after_iter(void *self, int64_t iter)
     return LS_OK;
 }
 
+/* Before the last info is sent, and after it. */
 static int on_after_run(void *self, int64_t iter)
 {
-    leave(self, "E", iter);
+    struct trail *trail = self;
+    leave(trail, "E", iter);
+    trail->infos_at_end[0] = figures_of(trail->bench).infos;
+    return LS_OK;
+}
+
+static int on_late_after_run(void *self, int64_t iter)
+{
+    struct trail *trail = self;
+    (void)iter;
+    trail->infos_at_end[1] = figures_of(trail->bench).infos;
     return LS_OK;
 }
 
@@ -159,6 +171,7 @@ static void hooks_run_in_order_and_see_iterations_from_0(void **state)
         {"b", HOOK_BEFORE_ITER, 10, 0, on_before_iter, &trail},
         {"z", HOOK_AFTER_ITER, 101, 0, on_late_after_iter, &trail},
         {"a", HOOK_AFTER_ITER, 20, 0, on_after_iter, &trail},
+        {"l", HOOK_AFTER_RUN, 2, 0, on_late_after_run, &trail},
         {"e", HOOK_AFTER_RUN, 0, 0, on_after_run, &trail}};
     (void)state;
     for (size_t i = 0; i < sizeof hooks / sizeof hooks[0]; i++)
@@ -174,6 +187,8 @@ static void hooks_run_in_order_and_see_iterations_from_0(void **state)
     /* Each with how many policies there are: it is sent between a and z. */
     assert_string_equal(trail.text, "R0/0 b0/1 a0/1 z0/2 b1/2 a1/2 z1/3 E2/3 ");
     learner_stop(bench);
+    assert_int_equal(trail.infos_at_end[0], 2);
+    assert_int_equal(trail.infos_at_end[1], 3);
 }
 
 static int fails_in_third(void *self, int64_t iter)

@@ -29,6 +29,7 @@ static void reads_back_a_batch(void **state)
     assert_memory_equal(out.items, drawn, sizeof drawn);
     learner_batch_fini(&out);
     assert_null(out.items);
+    assert_int_equal(out.n, 0);
     ls_writer_destroy(&bytes.writer);
 }
 

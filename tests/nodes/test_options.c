@@ -146,6 +146,9 @@ static void test_sim_takes_seeds_and_faults(void **state)
     parse(&line, "lockstep sim a.yaml --seed 7", &options);
     assert_int_equal(options.first_seed, 7);
     assert_int_equal(options.n_seeds, 1);
+    assert_int_equal(options.jobs, 0);
+    parse(&line, "lockstep sim a.yaml --jobs 4", &options);
+    assert_int_equal(options.jobs, 4);
 }
 
 static void test_run_takes_faults_in_a_simulation(void **state)
@@ -301,6 +304,8 @@ static void test_mistakes_are_told_with_what_to_write(void **state)
         {"lockstep sim", "which configuration?"},
         {"lockstep sim a --as sim", "no option of \"lockstep sim\""},
         {"lockstep sim a --nodes x", "whole number"},
+        {"lockstep sim a --jobs 0", "from 1 to"},
+        {"lockstep sim a --jobs 2 --event-log x", "leave out --jobs 2"},
         {"lockstep run a --timeout 0", "more than 0"},
         {"lockstep run a --timeout nan", "more than 0"},
         {"lockstep run a --timeout soon", "more than 0"},

@@ -150,7 +150,7 @@ static void test_a_node_fails_the_run_unless_its_policy_says_else(void **state)
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(plan.nodes[i].policy, PLAN_FAIL);
     assert_false(plan_can_lose_nodes(&plan));
-    assert_int_equal(plan.learner.checkpoint_every, 0);
+    assert_int_equal(plan.learner.checkpoint_every, 10);
     plan_fini(&plan);
 
     read_good(&plan, "plugin: p\nnodes:\n"

@@ -57,8 +57,15 @@ static void test_what_a_coordinator_is_told_is_taken_over(void **state)
     assert_int_equal(plan_channel(&plan), 7);
     assert_false(service->journal);
     assert_int_equal(service->store, PLAN_STORE_FILES);
-    assert_string_equal(service->path_data, "/d");
-    assert_string_equal(service->path_policy, "out/lockstep/policy");
+    /* Of the run that was begun last, until it is told its own. */
+    assert_string_equal(service->path_data, "/d/lockstep.latest");
+    assert_string_equal(service->path_policy, "out/lockstep/latest/policy");
+    assert_true(plan.folder_found);
+    assert_int_equal(plan_set_folder(&plan, "3", "3-c0ffee"), LS_OK);
+    assert_string_equal(plan.folder, "out/lockstep/3");
+    assert_string_equal(service->path_data, "/d/lockstep.3-c0ffee");
+    assert_string_equal(service->path_policy, "out/lockstep/3/policy");
+    assert_false(plan.folder_found);
     assert_int_equal(service->replay.mode, PLAN_REPLAY_PRIORITY);
     assert_int_equal(service->replay.min_size, 40);
     plan_fini(&plan);

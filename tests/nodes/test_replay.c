@@ -52,9 +52,9 @@ static struct replay_figures stats_of(const struct replay *buffer)
 {
     struct replay_figures stats;
     replay_figures(buffer, &stats);
-    assert_int_equal(stats.inserted, stats.size + stats.evicted_stale +
-                                         stats.evicted_overflow +
-                                         stats.evicted_used);
+    assert_int_equal(stats.inserted,
+                     stats.size + stats.evicted_stale + stats.evicted_overflow +
+                         stats.evicted_used + stats.evicted_bytes);
     return stats;
 }
 
@@ -423,6 +423,73 @@ static void test_a_sample_that_was_not_checked_is_refused(void **s)
     replay_destroy(&buffer);
 }
 
+static void insert_bytes(struct replay *buffer, const char *data_id,
+                         int64_t size)
+{
+    struct sample sample = sample_of(data_id, 0, 1.0);
+    sample.size = size;
+    assert_int_equal(replay_insert(buffer, &sample), LS_OK);
+}
+
+static void test_what_has_no_room_pushes_the_oldest_out(void **s)
+{
+    (void)s;
+    struct replay *buffer =
+        create((struct replay_options){.mode = REPLAY_PRIORITY,
+                                       .capacity = 100,
+                                       .max_batch = 1,
+                                       .max_bytes = 30});
+    insert_bytes(buffer, "a", 10);
+    insert_bytes(buffer, "b", 10);
+    insert_bytes(buffer, "b", 10); /* another part of the same data */
+    insert_bytes(buffer, "c", 10);
+    assert_none_dropped(buffer);
+    insert_bytes(buffer, "d", 1);
+    assert_dropped(buffer, "a");
+    insert_bytes(buffer, "e", 15); /* both parts of b go */
+    assert_dropped(buffer, "b");
+    assert_none_dropped(buffer);
+    insert_bytes(buffer, "f", 5);
+    assert_dropped(buffer, "c");
+    assert_none_dropped(buffer);
+    assert_int_equal(stats_of(buffer).size, 3);
+    assert_int_equal(stats_of(buffer).evicted_bytes, 4);
+    replay_destroy(&buffer);
+}
+
+static void test_lent_data_takes_room(void **s)
+{
+    (void)s;
+    struct replay *buffer = create((struct replay_options){
+        .mode = REPLAY_FIFO, .capacity = 100, .max_batch = 1, .max_bytes = 20});
+    insert_bytes(buffer, "a", 10);
+    const struct drawn_sample drawn = draw(buffer);
+    insert_bytes(buffer, "b", 10);
+    insert_bytes(buffer, "c", 10);
+    assert_dropped(buffer, "b");
+    assert_int_equal(replay_release(buffer, &drawn, 1), LS_OK);
+    assert_dropped(buffer, "a");
+    insert_bytes(buffer, "d", 10);
+    assert_none_dropped(buffer);
+    replay_destroy(&buffer);
+}
+
+static void test_as_many_stay_as_a_batch_takes(void **s)
+{
+    (void)s;
+    struct replay *buffer = create((struct replay_options){
+        .mode = REPLAY_FIFO, .capacity = 100, .max_batch = 3, .max_bytes = 5});
+    for (int i = 0; i < 3; i++)
+        insert_bytes(buffer, (const char *[]){"a", "b", "c"}[i], 10);
+    assert_none_dropped(buffer);
+    assert_true(replay_may_sample(buffer, 3));
+    insert_bytes(buffer, "d", 10);
+    assert_dropped(buffer, "a");
+    assert_none_dropped(buffer);
+    assert_true(replay_may_sample(buffer, 3));
+    replay_destroy(&buffer);
+}
+
 static void test_options_are_checked_and_named(void **s)
 {
     (void)s;
@@ -489,6 +556,9 @@ int main(void)
         cmocka_unit_test(test_data_that_is_used_again_before_it_is_taken_stays),
         cmocka_unit_test(test_at_the_end_all_data_goes),
         cmocka_unit_test(test_a_sample_that_was_not_checked_is_refused),
+        cmocka_unit_test(test_what_has_no_room_pushes_the_oldest_out),
+        cmocka_unit_test(test_lent_data_takes_room),
+        cmocka_unit_test(test_as_many_stay_as_a_batch_takes),
         cmocka_unit_test(test_options_are_checked_and_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

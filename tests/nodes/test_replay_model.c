@@ -56,6 +56,24 @@ static void model_evict(struct model *model, size_t at, uint64_t *count)
     model->waits[datum] = !model_uses(model, datum);
 }
 
+static uint64_t size_of(unsigned datum)
+{
+    return datum + 1;
+}
+
+static bool model_is_full(const struct model *model)
+{
+    const struct replay_options *options = &model->options;
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < N_DATA; i++)
+        bytes += model_uses(model, i) ? size_of(i) : 0;
+    return options->max_bytes > 0 && bytes > options->max_bytes &&
+           model->n_items > 0 &&
+           model->n_items >= options->min_size_to_sample &&
+           (double)model->n_items >=
+               options->min_valid_ratio * (double)options->max_batch;
+}
+
 static void model_age(struct model *model)
 {
     const int64_t limit = model->options.staleness_limit;
@@ -120,6 +138,7 @@ static void try_insert(struct pair *pair)
     const unsigned datum = (unsigned)ls_rng_below(&pair->rng, N_DATA);
     const int64_t back = (int64_t)ls_rng_below(&pair->rng, 5);
     struct sample sample = {
+        .size = (int64_t)size_of(datum),
         .policy_version = model->version > back ? model->version - back : 0,
         .priority = (double)ls_rng_below(&pair->rng, 4)};
     (void)snprintf(sample.data_id, sizeof sample.data_id, "d%u", datum);
@@ -148,6 +167,8 @@ static void try_insert(struct pair *pair)
     model->lent[datum]++;
     if (model->n_items == model->options.capacity)
         model_evict(model, 0, &model->stats.evicted_overflow);
+    while (model_is_full(model))
+        model_evict(model, 0, &model->stats.evicted_bytes);
     model->lent[datum]--;
     model->items[model->n_items++] = item;
 }
@@ -249,6 +270,7 @@ static void compare(struct pair *pair)
     assert_int_equal(stats.evicted_stale, expected->evicted_stale);
     assert_int_equal(stats.evicted_overflow, expected->evicted_overflow);
     assert_int_equal(stats.evicted_used, expected->evicted_used);
+    assert_int_equal(stats.evicted_bytes, expected->evicted_bytes);
     assert_int_equal(stats.inserts_refused, expected->inserts_refused);
     assert_int_equal(stats.batches, expected->batches);
     assert_int_equal(stats.sampled, expected->sampled);
@@ -296,6 +318,8 @@ static struct replay_options draw_options(struct ls_rng *rng)
             ((double)options.max_batch + options.samples_per_insert) *
             (0.5 + ls_rng_double(rng));
     }
+    if (ls_rng_below(rng, 2))
+        options.max_bytes = 1 + ls_rng_below(rng, 40);
     options.seed = ls_rng_next(rng);
     return options;
 }

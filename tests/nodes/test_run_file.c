@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "lockstep/file.h"
+
 struct fixture {
     char folder[64];
     struct plan plan;
@@ -25,7 +27,8 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(fixture->folder));
     char out[128];
     (void)snprintf(out, sizeof out, "%s/a/b", fixture->folder);
-    fixture->plan.out = strdup(out);
+    fixture->plan.folder = strdup(out);
+    assert_int_equal(ls_folder_make(out), LS_OK);
     fixture->file = (struct run_file){
         .pid = (int64_t)getpid(),
         .hash = UINT64_MAX - 1,
@@ -40,11 +43,11 @@ static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
     char path[128];
-    (void)rmdir(fixture->plan.out);
+    (void)rmdir(fixture->plan.folder);
     (void)snprintf(path, sizeof path, "%s/a", fixture->folder);
     (void)rmdir(path);
     assert_int_equal(rmdir(fixture->folder), 0);
-    free(fixture->plan.out);
+    free(fixture->plan.folder);
     free(fixture);
     return 0;
 }
@@ -63,8 +66,7 @@ static void test_what_is_written_is_read_back(void **state)
     assert_true(back->nodes[0].id == UINT32_MAX);
     assert_string_equal(back->nodes[0].endpoint, "tcp://127.0.0.1:21500");
     assert_string_equal(back->nodes[1].endpoint, "");
-    run_file_remove(&fixture->plan);
-    assert_int_equal(access(fixture->plan.out, F_OK), -1);
+    run_file_remove(&fixture->plan, &fixture->file);
     assert_int_equal(run_file_read(back, &fixture->plan), LS_ENOENT);
     free(back);
 }
@@ -78,7 +80,7 @@ static void test_a_run_that_is_gone_is_no_run(void **state)
     assert_int_equal(run_file_write(&fixture->plan, &fixture->file), LS_OK);
     assert_int_equal(run_file_read(back, &fixture->plan), LS_ENOENT);
     assert_non_null(strstr(ls_error_text(), "is gone"));
-    run_file_remove(&fixture->plan);
+    run_file_remove(&fixture->plan, &fixture->file);
     free(back);
 }
 
@@ -89,23 +91,40 @@ static void test_what_is_no_such_file_is_refused(void **state)
     char path[256];
     assert_non_null(back);
     assert_int_equal(run_file_write(&fixture->plan, &fixture->file), LS_OK);
-    (void)snprintf(path, sizeof path, "%s/" RUN_FILE_NAME, fixture->plan.out);
+    (void)snprintf(path, sizeof path, "%s/" RUN_FILE_NAME,
+                   fixture->plan.folder);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     (void)fputs("pid: -3\n", file);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(run_file_read(back, &fixture->plan), LS_ECONFIG);
-    run_file_remove(&fixture->plan);
+    assert_int_equal(unlink(path), 0);
+    free(back);
+}
+
+static void test_the_file_of_another_run_stays(void **state)
+{
+    struct fixture *fixture = *state;
+    struct run_file other = fixture->file;
+    struct run_file *back = calloc(1, sizeof *back);
+    assert_non_null(back);
+    (void)snprintf(other.nodes[1].endpoint, sizeof other.nodes[1].endpoint,
+                   "tcp://127.0.0.1:21501");
+    assert_int_equal(run_file_write(&fixture->plan, &other), LS_OK);
+    run_file_remove(&fixture->plan, &fixture->file);
+    assert_int_equal(run_file_read(back, &fixture->plan), LS_OK);
+    run_file_remove(&fixture->plan, &other);
+    assert_int_equal(access(fixture->plan.out, F_OK), -1);
     free(back);
 }
 
 static void test_a_folder_that_cannot_be_made_is_told(void **state)
 {
     struct fixture *fixture = *state;
-    struct plan plan = {.out = strdup("/dev/null/out")};
+    struct plan plan = {.folder = strdup("/dev/null/out")};
     assert_int_equal(run_file_write(&plan, &fixture->file), LS_EIO);
     assert_non_null(strstr(ls_error_text(), "/dev/null"));
-    free(plan.out);
+    free(plan.folder);
 }
 
 int main(void)
@@ -116,6 +135,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_run_that_is_gone_is_no_run,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_is_no_such_file_is_refused,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_file_of_another_run_stays,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             test_a_folder_that_cannot_be_made_is_told, set_up, tear_down),

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "lockstep/file.h"
+
 #include "node_security.h"
 
 struct fixture {
@@ -30,7 +32,8 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(fixture->folder));
     assert_int_equal(setenv("XDG_RUNTIME_DIR", fixture->folder, 1), 0);
     (void)snprintf(out, sizeof out, "%s/out", fixture->folder);
-    fixture->plan.out = strdup(out);
+    fixture->plan.folder = strdup(out);
+    assert_int_equal(ls_folder_make(out), LS_OK);
     fixture->plan.path = strdup("job.yaml");
     fixture->plan.job = "job";
     fixture->plan.security.mode = LS_SECURITY_PLAIN;
@@ -45,15 +48,15 @@ static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
     static const char *const made[] = {"lockstep/job/secret", "lockstep/job",
-                                       "lockstep"};
+                                       "lockstep", "out"};
     char path[128];
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         (void)snprintf(path, sizeof path, "%s/%s", fixture->folder, made[i]);
         (void)remove(path);
     }
     assert_int_equal(rmdir(fixture->folder), 0);
     free(fixture->plan.path);
-    free(fixture->plan.out);
+    free(fixture->plan.folder);
     free(fixture);
     return 0;
 }
@@ -73,7 +76,6 @@ static void test_it_is_in_a_file_that_only_this_user_can_read(void **state)
     (void)close(fd);
     assert_memory_equal(bytes, secret.bytes, LS_SECRET_BYTES);
     run_secret_end(&secret, &fixture->plan);
-    assert_int_equal(access(fixture->plan.out, F_OK), -1);
     static const uint8_t none[LS_SECRET_BYTES];
     assert_memory_equal(secret.bytes, none, sizeof none);
 }
@@ -94,7 +96,7 @@ static void
 test_a_folder_that_cannot_be_written_keeps_only_guests_out(void **state)
 {
     (void)state;
-    struct plan plan = {.out = strdup("/dev/null/out"),
+    struct plan plan = {.folder = strdup("/dev/null/out"),
                         .security = {.mode = LS_SECURITY_PLAIN}};
     static const uint8_t none[LS_SECRET_BYTES];
     struct run_secret secret;
@@ -102,7 +104,7 @@ test_a_folder_that_cannot_be_written_keeps_only_guests_out(void **state)
     assert_true(secret.there);
     assert_memory_not_equal(secret.bytes, none, sizeof none);
     run_secret_end(&secret, &plan);
-    free(plan.out);
+    free(plan.folder);
 }
 
 static void test_a_plan_that_needs_none_has_none(void **state)

@@ -394,6 +394,47 @@ static void test_wrappers_work_in_async_mode(void **state)
     trace_fini(&trace);
 }
 
+struct meeting {
+    struct latch *come, *go;
+    char said[32];
+};
+
+static int meets(ls_step *step, void *self)
+{
+    struct meeting *meeting = self;
+    latch_hit(meeting->come);
+    latch_wait(meeting->come);
+    (void)ls_task_steps_now(ls_step_task(step), meeting->said,
+                            sizeof meeting->said);
+    latch_hit(meeting->go);
+    latch_wait(meeting->go);
+    return LS_OK;
+}
+
+static void test_all_steps_that_run_now_are_said(void **state)
+{
+    (void)state;
+    struct latch come, go;
+    latch_init(&come, 2);
+    latch_init(&go, 2);
+    struct meeting meetings[2] = {{&come, &go, ""}, {&come, &go, ""}};
+    ls_task *task = task_async(2);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(
+            ls_task_use(task,
+                        (struct ls_middleware){.name = i == 0 ? "one" : "two",
+                                               .fn = meets,
+                                               .self = &meetings[i]}),
+            LS_OK);
+    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    for (int i = 0; i < 2; i++)
+        assert_true(strcmp(meetings[i].said, "one, two") == 0 ||
+                    strcmp(meetings[i].said, "two, one") == 0);
+    ls_task_destroy(&task);
+    latch_fini(&come);
+    latch_fini(&go);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -410,6 +451,7 @@ int main(void)
         cmocka_unit_test(test_a_private_lock_is_independent),
         cmocka_unit_test(test_a_lock_is_taken_once_by_what_runs_inside),
         cmocka_unit_test(test_wrappers_work_in_async_mode),
+        cmocka_unit_test(test_all_steps_that_run_now_are_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

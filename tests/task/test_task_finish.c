@@ -125,6 +125,25 @@ static void test_finish_here_tells_nobody(void **state)
     counter_fini(&finished);
 }
 
+static int leaves(ls_step *step, void *self)
+{
+    (void)self;
+    ls_node_stop(ls_task_node(ls_step_task(step)), LS_OK);
+    return LS_OK;
+}
+
+/* Its farewell has told the others all that there is to be told. */
+static void test_a_run_whose_node_has_left_ends_well(void **state)
+{
+    (void)state;
+    struct team team = {0};
+    team_create(&team, 2, NULL, LS_TOPOLOGY_MESH);
+    assert_ok(ls_task_use_fn(team.members[0].task, leaves, NULL));
+    world_join(&team.world);
+    assert_ok(ls_task_run(team.members[0].task, 1));
+    team_destroy(&team);
+}
+
 /* Node 1 emits a finish of its own making; node 2 says what it made of it. */
 static void assert_finish_is_read(const void *data, size_t size,
                                   uint64_t runs_before, bool finishing,
@@ -169,6 +188,7 @@ int main(void)
         cmocka_unit_test(test_broadcast_finish_reaches_every_node),
         cmocka_unit_test(test_an_error_is_not_a_finish),
         cmocka_unit_test(test_finish_here_tells_nobody),
+        cmocka_unit_test(test_a_run_whose_node_has_left_ends_well),
         cmocka_unit_test(test_a_finish_is_for_one_run),
         cmocka_unit_test(test_a_malformed_finish_is_an_error_not_a_finish),
     };

@@ -327,6 +327,60 @@ static void test_finish_hooks_of_other_roles_do_not_run(void **state)
     trace_fini(&trace);
 }
 
+/* What ls_task_steps_now() says in each half, and in the finish. */
+struct sayings {
+    char forward[32], inner[32], backward[32], finish[32];
+};
+
+static int says(ls_step *step, void *self)
+{
+    struct sayings *all = self;
+    ls_task *task = ls_step_task(step);
+    (void)ls_task_steps_now(task, all->forward, sizeof all->forward);
+    const int status = ls_yield(step);
+    (void)ls_task_steps_now(task, all->backward, sizeof all->backward);
+    return status;
+}
+
+static int says_inside(ls_step *step, void *self)
+{
+    struct sayings *all = self;
+    (void)ls_task_steps_now(ls_step_task(step), all->inner, sizeof all->inner);
+    return LS_OK;
+}
+
+static int says_at_last(void *self, ls_task *task, int status)
+{
+    struct sayings *all = self;
+    (void)ls_task_steps_now(task, all->finish, sizeof all->finish);
+    return status;
+}
+
+static void test_who_asks_learns_which_step_runs(void **state)
+{
+    (void)state;
+    struct sayings all;
+    char text[32] = "x", cut[3];
+    ls_task *task = task_plain();
+    assert_int_equal(
+        ls_task_use(task, (struct ls_middleware){.name = "outer",
+                                                 .fn = says,
+                                                 .self = &all,
+                                                 .finish = says_at_last}),
+        LS_OK);
+    assert_int_equal(ls_task_use_fn(task, says_inside, &all), LS_OK);
+    assert_int_equal(ls_task_steps_now(task, text, sizeof text), 0);
+    assert_string_equal(text, "");
+    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_string_equal(all.forward, "outer");
+    assert_string_equal(all.inner, "says_inside");
+    assert_string_equal(all.backward, "outer");
+    assert_string_equal(all.finish, "outer");
+    assert_int_equal(ls_task_steps_now(task, text, sizeof text), 0);
+    assert_int_equal(ls_task_steps_now(task, cut, 0), 0);
+    ls_task_destroy(&task);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_finish_hooks_run_once_on_every_way_out),
         cmocka_unit_test(test_the_error_of_a_finish_hook_becomes_the_runs),
         cmocka_unit_test(test_finish_hooks_of_other_roles_do_not_run),
+        cmocka_unit_test(test_who_asks_learns_which_step_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,11 +146,59 @@ static void test_steps_of_two_tasks_wait_for_each_other(void **state)
     }
 }
 
+/* Errors of two steps that run at the same time ---------------------------- */
+
+struct failing {
+    ls_runtime *runtime;
+    int64_t after_ns;
+    int status;
+};
+
+static int fails_after(ls_step *step, void *self)
+{
+    const struct failing *const failing = self;
+    (void)step;
+    ls_rest_until(failing->runtime,
+                  ls_now(failing->runtime) + failing->after_ns);
+    return ls_error(failing->status, "it went wrong");
+}
+
+static int is_given(ls_step *step, void *self)
+{
+    return *(int *)self = ls_yield(step);
+}
+
+static void run_failing(void *arg)
+{
+    struct meeting *const meeting = arg;
+    meeting_init(meeting, 1);
+    ls_task *task = task_with((struct ls_task_options){
+        .runtime = meeting->runtime, .async = true, .n_workers = STEPS});
+    struct failing late = {meeting->runtime, 2 * LS_NS_PER_MS, LS_EIO};
+    struct failing early = {meeting->runtime, LS_NS_PER_MS, LS_EPROTO};
+    int given = LS_OK;
+    assert_int_equal(ls_task_use_fn(task, is_given, &given), LS_OK);
+    assert_int_equal(ls_task_use_fn(task, fails_after, &late), LS_OK);
+    assert_int_equal(ls_task_use_fn(task, fails_after, &early), LS_OK);
+    assert_int_equal(ls_task_run(task, 1), LS_EPROTO);
+    assert_int_equal(given, LS_EPROTO);
+    ls_task_destroy(&task);
+    meeting_fini(meeting);
+}
+
+static void test_the_error_that_came_first_unwinds_the_others(void **state)
+{
+    (void)state;
+    char order[64];
+    (void)simulate(1, run_failing, order);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_of_one_task_wait_for_each_other),
         cmocka_unit_test(test_steps_of_two_tasks_wait_for_each_other),
+        cmocka_unit_test(test_the_error_that_came_first_unwinds_the_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

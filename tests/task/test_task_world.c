@@ -293,6 +293,35 @@ static void test_a_handlers_error_fails_the_run(void **state)
     counter_fini(&after);
 }
 
+static int counts(ls_step *step, void *self)
+{
+    (void)step;
+    ++*(int *)self;
+    return LS_OK;
+}
+
+static void test_a_handlers_error_from_before_the_run_lets_no_step_run(void **s)
+{
+    (void)s;
+    struct team team = {0};
+    struct counter after;
+    int ran = 0;
+    counter_init(&after);
+    team_create(&team, 1, NULL, LS_TOPOLOGY_MESH);
+    assert_ok(ls_on(node_at(&team, 0), "bad", refuses, NULL));
+    assert_ok(ls_on(node_at(&team, 0), "bad", count, &after));
+    assert_ok(ls_task_use_fn(team.members[0].task, counts, &ran));
+    world_join(&team.world);
+    assert_ok(ls_emit(node_at(&team, 0), "bad", NULL, 0));
+    assert_reaches(&after, 1);
+    team_run(&team);
+    assert_int_equal(team.members[0].status, LS_EPROTO);
+    assert_text(team.members[0].text, "refuses", __LINE__);
+    assert_int_equal(ran, 0);
+    team_destroy(&team);
+    counter_fini(&after);
+}
+
 static int emits_bad(ls_step *step, void *self)
 {
     (void)self;
@@ -380,6 +409,8 @@ int main(void)
         cmocka_unit_test(test_async_error_ends_a_wait_for_an_event),
         cmocka_unit_test(test_cancel_ends_a_wait_for_an_event),
         cmocka_unit_test(test_a_handlers_error_fails_the_run),
+        cmocka_unit_test(
+            test_a_handlers_error_from_before_the_run_lets_no_step_run),
         cmocka_unit_test(test_a_handlers_error_ends_a_wait_for_an_event),
         cmocka_unit_test(test_a_task_knows_its_node),
         cmocka_unit_test(test_a_sender_survives_its_receivers_exit),

@@ -310,6 +310,7 @@ static int start(struct ls_call **out, struct ls_call *call,
 int ls_call_start(ls_call **out, ls_calls *calls,
                   const struct ls_call_options *options)
 {
+    *out = NULL;
     int status = check(options);
     if (status != LS_OK)
         return status;

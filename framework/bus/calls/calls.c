@@ -325,6 +325,7 @@ static int start_workers(ls_calls *calls, unsigned n)
 int ls_calls_open(ls_calls **out, ls_node *node,
                   const struct ls_calls_options *options)
 {
+    *out = NULL;
     static const struct ls_calls_options defaults = {0};
     options = options != NULL ? options : &defaults;
     int status = check(options);

@@ -3,6 +3,8 @@
  * lets them miss it. */
 #include "emit.h"
 
+#include "bus_sabotage.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -528,6 +530,8 @@ int ls_emit_with(ls_node *node, const struct ls_emission *in)
     if (status == LS_OK)
         e.policy =
             in->policy != LS_POLICY_DEFAULT ? in->policy : e.entry->policy;
+    if (node->sabotage != LS_BUS_SABOTAGE_NONE && status == LS_OK)
+        e.policy = bus_sabotage_policy(node, e.policy);
     bool local = in->scope != LS_SCOPE_REMOTE;
     bool remote = in->scope != LS_SCOPE_LOCAL && node->phase != NODE_CREATED;
     if (in->to_one) {

@@ -5,6 +5,7 @@
  * of flow.c count what one connection carries, and start again with it. */
 #include "assembly.h"
 #include "bus.h"
+#include "bus_sabotage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,7 @@ static void transmit(ls_node *node, struct peer *peer)
         return;
     const int64_t now = ls_now(node->runtime);
     out->most = pace->bytes;
+    out->no_oldest = node->sabotage == LS_BUS_SABOTAGE_NO_OLDEST;
     while ((item = stream_next(out, now, &number, &again)) != NULL) {
         const struct parcel *parcel = item->content;
         const bool tell = pace_asks(pace, out->sent_bytes,
@@ -162,7 +164,8 @@ static void lose(void *self, void *content)
     const bool whole =
         parcel->offset + parcel->size == payload_size(parcel->payload) &&
         (parcel->flags & (WIRE_FLAG_WITHDRAW | WIRE_FLAG_LATEST)) == 0;
-    if (whole && parcel->entry != NULL) {
+    if (whole && parcel->entry != NULL &&
+        loss->node->sabotage != LS_BUS_SABOTAGE_UNTOLD) {
         losses_unacknowledged(loss->node, parcel->entry, loss->peer);
         if (!events_is_reserved(parcel->entry) && loss->n++ == 0)
             loss->event = parcel->entry->name;
@@ -299,7 +302,8 @@ static bool deliver_event(ls_node *node, struct peer *origin,
     struct event_entry *entry =
         events_find(node, header->name, header->name_size);
     if (entry == NULL || atomic_load(&entry->n_listeners) == 0 ||
-        !event_access_admits(node, entry, &origin->member))
+        !event_access_admits(node, entry, &origin->member) ||
+        bus_sabotage_drops(node, entry, header->sequence))
         return false;
     struct message *whole = message;
     if (header->of == WIRE_KIND_CHUNK) {

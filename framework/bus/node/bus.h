@@ -116,6 +116,10 @@ struct remote_listener {
     unsigned n; /* 0: its connection is being remade, or it has just ended */
 };
 
+/* Anew: who listened has ended, and another one has begun, before anybody was
+ * told. It misses nothing, and is to get the current values. */
+enum listening { LISTENING_ENDS, LISTENING_BEGINS, LISTENING_ANEW };
+
 /* Events of one name are numbered for each way that they travel by. */
 enum sequence_of {
     SEQUENCE_BLOCK,
@@ -169,6 +173,7 @@ struct event_entry {
     struct listener *listeners;
     atomic_uint n_listeners;
     bool wanted;     /* listened to here, also after a once */
+    bool begun;      /* since the bus thread looked: not listened to before */
     bool subscribed; /* bus thread: in force on the links */
 };
 
@@ -229,6 +234,7 @@ struct ls_node {
     ls_runtime *runtime;
     ls_security *security; /* NULL: in a simulation, where all is believed */
     ls_security *own_security; /* own: made for this node; or NULL */
+    int sabotage;              /* enum ls_bus_sabotage: by a test; else none */
     char signature[WIRE_SIGNATURE_MAX + 1]; /* of this life's presence; "" */
     uint32_t job_hash;
     _Atomic uint64_t incarnation; /* changes under the lock, when it rejoins */
@@ -271,7 +277,8 @@ struct ls_node {
     ls_cond idle; /* a handler or an op has returned */
     _Atomic(struct event_entry *) events[EVENT_BUCKETS];
     size_t n_events;
-    atomic_bool interests_changed; /* a `wanted` differs from `subscribed` */
+    atomic_bool interests_changed; /* a `wanted` differs from `subscribed`, or
+                                    * an event is `begun` */
     ls_channel *channels;
     uint64_t n_channels; /* that ever were */
     struct member_watch *watches;
@@ -357,6 +364,10 @@ int64_t links_tick(ls_node *node, int64_t now);
 void links_close_marked(ls_node *node);
 /* Announce another incarnation of this node, and take the present one back. */
 void links_renew(ls_node *node, uint64_t incarnation);
+/* Say over a link that this node, or a leaf of it, listens; or does no more.
+ * Lock held. */
+int link_listen(struct link *link, uint32_t id, const struct event_entry *entry,
+                enum listening how);
 /* Bring subscriptions in line with what is listened to. */
 void links_sync_interests(ls_node *node);
 /* Sign the presence of this life, where leaves are relayed. Errors: those of
@@ -378,7 +389,7 @@ int64_t early_tick(ls_node *node, int64_t now);
 /* Tell the others, unless they have been told. */
 void relay_present(ls_node *node, struct peer *leaf, bool present);
 void relay_listen(ls_node *node, struct peer *leaf,
-                  const struct event_entry *entry, bool listens);
+                  const struct event_entry *entry, enum listening how);
 /* Show all leaves over a new link, but the one that is dialled. */
 void relay_dial(ls_node *node, struct link *link, const struct peer *peer);
 /* Pass a message on, or keep it until there is room. Returns true when the
@@ -415,10 +426,11 @@ int events_get(ls_node *node, const char *name, size_t size, bool own,
                struct event_entry **out);
 void events_free(ls_node *node);
 /* Lock held. What a peer has stopped listening to is kept until it is known
- * whether its connection broke. began: whether it did not listen before. */
+ * whether its connection broke. how: what others are to hear of it;
+ * LISTENING_ENDS: nothing, or not yet. */
 int events_remote(ls_node *node, struct event_entry *entry,
                   const struct wire_listen *listen, uint64_t connection,
-                  bool listens, bool *began);
+                  bool listens, enum listening *how);
 /* Forget what peers that are there, or that have ended, have stopped listening
  * to. */
 void events_sweep(ls_node *node);

@@ -27,6 +27,7 @@ static bool is_bus_thread(const ls_node *node)
 int ls_channel_open(ls_channel **out, ls_node *node, const char *name,
                     const struct ls_channel_ops *ops, void *self)
 {
+    *out = NULL;
     if (!wire_name_valid(name) || ops == NULL || ops->message == NULL)
         return ls_error(LS_EINVAL, "no channel name, or no op for messages");
     if (node_is_stopping(node))

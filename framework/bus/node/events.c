@@ -86,10 +86,10 @@ void events_free(ls_node *node)
 
 int events_remote(ls_node *node, struct event_entry *entry,
                   const struct wire_listen *listen, uint64_t connection,
-                  bool listens, bool *began)
+                  bool listens, enum listening *how)
 {
     size_t i = 0;
-    *began = false;
+    *how = LISTENING_ENDS;
     while (i < entry->n_remotes && (entry->remotes[i].id != listen->id ||
                                     entry->remotes[i].link != listen->link))
         i++;
@@ -102,8 +102,10 @@ int events_remote(ls_node *node, struct event_entry *entry,
             remote->connection == connection)
             return LS_OK;
         if (listens && remote->n == 0 && peer != NULL &&
-            member_is_here(&peer->member))
-            latest_again(entry, listen->id); /* it ended, and begins anew */
+            member_is_here(&peer->member)) {
+            latest_again(entry, listen->id);
+            *how = LISTENING_ANEW;
+        }
         if (listens)
             remote->connection = connection;
         if (listens || remote->n != 0)
@@ -123,7 +125,7 @@ int events_remote(ls_node *node, struct event_entry *entry,
     grown[entry->n_remotes++] =
         (struct remote_listener){listen->id, listen->link, connection, 1};
     entry->remotes = grown;
-    *began = true;
+    *how = LISTENING_BEGINS;
     return LS_OK;
 }
 
@@ -161,7 +163,7 @@ static void sweep(ls_node *node, struct event_entry *entry)
             continue;
         latest_again(entry, peer->member.id);
         if (node->hub && peer->relayed)
-            relay_listen(node, peer, entry, false);
+            relay_listen(node, peer, entry, LISTENING_ENDS);
     }
 }
 

@@ -29,19 +29,22 @@ static int subscribe(struct link *link, const uint8_t *topic, size_t size,
     return transport_link_subscribe(link->transport, topic, size, on);
 }
 
-static int subscribe_interest(ls_node *node, struct link *link,
-                              const struct event_entry *entry, bool on)
+int link_listen(struct link *link, uint32_t id, const struct event_entry *entry,
+                enum listening how)
 {
     uint8_t topic[WIRE_TOPIC_MAX];
-    struct wire_listen listen = {link->number, node->options.id, ""};
+    struct wire_listen listen = {link->number, id, ""};
     memcpy(listen.event, entry->name, sizeof listen.event);
     const size_t size = wire_listen_write(topic, &listen);
     /* That it listens is said after the filter is in force, and taken back
      * before it is lifted. */
-    int status = on ? LS_OK : subscribe(link, topic, size, false);
-    if (status == LS_OK)
-        status = subscribe(link, entry->topic, entry->topic_size, on);
-    if (status == LS_OK && on)
+    int status = LS_OK;
+    if (how != LISTENING_BEGINS)
+        status = subscribe(link, topic, size, false);
+    if (status == LS_OK && how != LISTENING_ANEW)
+        status = subscribe(link, entry->topic, entry->topic_size,
+                           how == LISTENING_BEGINS);
+    if (status == LS_OK && how != LISTENING_ENDS)
         status = subscribe(link, topic, size, true);
     return status;
 }
@@ -78,7 +81,8 @@ static int subscribe_own(ls_node *node, struct link *link)
         const struct event_entry *entry = atomic_load(&node->events[i]);
         for (; entry != NULL && status == LS_OK; entry = entry->next)
             if (entry->subscribed)
-                status = subscribe_interest(node, link, entry, true);
+                status = link_listen(link, node->options.id, entry,
+                                     LISTENING_BEGINS);
     }
     return status;
 }
@@ -421,17 +425,25 @@ static void sync_interest(ls_node *node, struct event_entry *entry)
 {
     ls_mutex_lock(&node->router);
     const bool wanted = entry->wanted;
+    const bool anew = wanted && entry->begun && entry->subscribed;
+    const enum listening how = anew     ? LISTENING_ANEW
+                               : wanted ? LISTENING_BEGINS
+                                        : LISTENING_ENDS;
+    entry->begun = false;
     ls_mutex_unlock(&node->router);
-    if (wanted == entry->subscribed)
+    if (wanted == entry->subscribed && !anew)
         return;
     entry->subscribed = wanted;
-    /* What is sent meanwhile is not missed. */
-    for (size_t j = 0; wanted && j < entry->n_origins; j++)
-        memset(entry->origins[j].last, 0, sizeof entry->origins[j].last);
+    for (size_t j = 0; wanted && j < entry->n_origins; j++) {
+        if (anew)
+            entry->origins[j].last[SEQUENCE_LATEST] = 0;
+        else /* what is sent meanwhile is not missed */
+            memset(entry->origins[j].last, 0, sizeof entry->origins[j].last);
+    }
     transport_lock(node->transport);
     for (struct link *link = node->links; link != NULL; link = link->next)
         if (!link->closing)
-            (void)subscribe_interest(node, link, entry, wanted);
+            (void)link_listen(link, node->options.id, entry, how);
     transport_unlock(node->transport);
 }
 

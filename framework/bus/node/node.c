@@ -211,6 +211,7 @@ static bool copy_options(ls_node *node, const struct ls_node_options *o)
 
 int ls_node_create(ls_node **out, const struct ls_node_options *options)
 {
+    *out = NULL;
     int status = check(options);
     if (status != LS_OK)
         return status;

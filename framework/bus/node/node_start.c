@@ -19,8 +19,10 @@ static void subscribe_from_start(ls_node *node)
     atomic_store(&node->interests_changed, false);
     for (size_t i = 0; i < EVENT_BUCKETS; i++) {
         struct event_entry *entry = atomic_load(&node->events[i]);
-        for (; entry != NULL; entry = entry->next)
+        for (; entry != NULL; entry = entry->next) {
             entry->subscribed = entry->wanted;
+            entry->begun = false;
+        }
     }
 }
 

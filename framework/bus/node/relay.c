@@ -41,20 +41,6 @@ static void repeat_presence(const ls_node *node, struct link *link,
     subscribe(link, topic, presence_topic(node, link, leaf, topic), on);
 }
 
-static void repeat_listen(struct link *link, const struct peer *leaf,
-                          const struct event_entry *entry, bool on)
-{
-    uint8_t topic[WIRE_TOPIC_MAX];
-    struct wire_listen listen = {link->number, leaf->member.id, ""};
-    memcpy(listen.event, entry->name, sizeof listen.event);
-    const size_t size = wire_listen_write(topic, &listen);
-    if (!on)
-        subscribe(link, topic, size, false);
-    subscribe(link, entry->topic, entry->topic_size, on);
-    if (on)
-        subscribe(link, topic, size, true);
-}
-
 /* All that a leaf has subscribed to, its presence last (or first when it is
  * taken back). */
 static void repeat_all(ls_node *node, struct link *link,
@@ -68,7 +54,8 @@ static void repeat_all(ls_node *node, struct link *link,
         const struct event_entry *entry = atomic_load(&node->events[i]);
         for (; entry != NULL; entry = entry->next)
             if (events_listens(entry, leaf))
-                repeat_listen(link, leaf, entry, on);
+                (void)link_listen(link, leaf->member.id, entry,
+                                  on ? LISTENING_BEGINS : LISTENING_ENDS);
     }
     if (on)
         repeat_presence(node, link, leaf, true);
@@ -90,11 +77,11 @@ void relay_present(ls_node *node, struct peer *leaf, bool present)
 }
 
 void relay_listen(ls_node *node, struct peer *leaf,
-                  const struct event_entry *entry, bool on)
+                  const struct event_entry *entry, enum listening how)
 {
     for (struct link *link = node->links; link != NULL; link = link->next)
         if (is_other(link, leaf))
-            repeat_listen(link, leaf, entry, on);
+            (void)link_listen(link, leaf->member.id, entry, how);
 }
 
 void relay_dial(ls_node *node, struct link *link, const struct peer *peer)

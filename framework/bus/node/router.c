@@ -43,6 +43,7 @@ static int listen(ls_node *node, const char *event, ls_event_fn *fn, void *self,
     *at = listener;
     atomic_fetch_add(&entry->n_listeners, 1);
     const bool first = !entry->wanted;
+    entry->begun = entry->begun || first;
     interest(node, entry, true);
     ls_mutex_unlock(&node->router);
     /* Others tell it of their value; nobody does of this node's own. */

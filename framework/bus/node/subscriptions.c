@@ -113,7 +113,7 @@ static void listening(ls_node *node, const uint8_t *topic, size_t size,
 {
     struct wire_listen listen;
     struct event_entry *entry = NULL;
-    bool began = false;
+    enum listening how;
     if (wire_listen_read(topic, size, &listen) != LS_OK) {
         refuse(node, by, LS_REFUSAL_FORM);
         return;
@@ -124,8 +124,8 @@ static void listening(ls_node *node, const uint8_t *topic, size_t size,
     }
     if (events_get(node, listen.event, strlen(listen.event), false, &entry) !=
             LS_OK ||
-        events_remote(node, entry, &listen, by->connection, subscribed,
-                      &began) != LS_OK) {
+        events_remote(node, entry, &listen, by->connection, subscribed, &how) !=
+            LS_OK) {
         refuse(node, by, LS_REFUSAL_FORM);
         return;
     }
@@ -133,8 +133,8 @@ static void listening(ls_node *node, const uint8_t *topic, size_t size,
     if (!subscribed || peer == NULL ||
         !member_shows(&peer->member, listen.link))
         return; /* its end: see events_sweep() */
-    if (node->hub && peer->relayed && began)
-        relay_listen(node, peer, entry, true);
+    if (node->hub && peer->relayed && how != LISTENING_ENDS)
+        relay_listen(node, peer, entry, how);
     if (entry->latest != NULL && member_is_here(&peer->member))
         latest_offer(node, peer);
 }

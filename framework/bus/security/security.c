@@ -37,11 +37,13 @@ static void close_secrets(ls_security *security)
 
 int ls_security_none(ls_security **out)
 {
+    *out = NULL;
     return create(out, LS_SECURITY_NONE, false);
 }
 
 int ls_security_plain(ls_security **out, const uint8_t secret[LS_SECRET_BYTES])
 {
+    *out = NULL;
     if (secret == NULL || sodium_is_zero(secret, LS_SECRET_BYTES))
         return ls_error(LS_EINVAL,
                         "a secret must be %d random bytes, and "
@@ -66,6 +68,7 @@ static int plain_of(ls_security **out, const uint8_t *secret, const char *where)
 
 int ls_security_file(ls_security **out, const char *path)
 {
+    *out = NULL;
     uint8_t secret[LS_SECRET_BYTES];
     int status = secret_read(path, secret);
     if (status == LS_OK)
@@ -76,6 +79,7 @@ int ls_security_file(ls_security **out, const char *path)
 
 int ls_security_job(ls_security **out, const char *job)
 {
+    *out = NULL;
     if (sodium_init() < 0)
         return ls_error(LS_EIO, "libsodium finds no source of random numbers");
     uint8_t secret[LS_SECRET_BYTES];
@@ -114,11 +118,13 @@ static int create_curve(ls_security **out, const char *folder,
 
 int ls_security_curve(ls_security **out, const char *folder, uint32_t id)
 {
+    *out = NULL;
     return create_curve(out, folder, &(struct keyring_owner){.id = id});
 }
 
 int ls_security_giving(ls_security **out, const char *folder, uint32_t id)
 {
+    *out = NULL;
     ls_security *security = NULL;
     struct keyring_found found;
     int status =
@@ -140,6 +146,7 @@ int ls_security_giving(ls_security **out, const char *folder, uint32_t id)
 
 int ls_security_asking(ls_security **out, const char *folder)
 {
+    *out = NULL;
     return create_curve(out, folder,
                         &(struct keyring_owner){.enrolment = true});
 }
@@ -147,6 +154,7 @@ int ls_security_asking(ls_security **out, const char *folder)
 int ls_security_leased(ls_security **out, const char *folder, uint32_t id,
                        const char *path)
 {
+    *out = NULL;
     if (path == NULL || path[0] == '\0')
         return ls_error(LS_EINVAL, "no file of a key is named");
     return create_curve(out, folder,

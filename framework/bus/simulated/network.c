@@ -65,6 +65,7 @@ void network_forget(struct sim_transport *t)
 int ls_network_create(ls_network **out, ls_simulation *simulation,
                       const struct ls_network_path *path)
 {
+    *out = NULL;
     const struct ls_network_path local = {.delay_ns = NETWORK_DELAY_NS};
     if (path == NULL)
         path = &local;

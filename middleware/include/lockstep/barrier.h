@@ -70,7 +70,7 @@ struct ls_barrier_epoch_info {
 
 /* Create before ls_node_start(), so that no peer's first request comes before
  * there is someone to answer it (it would be repeated after 20 ms).
- * out:    own; written on success only; destroy it before the node.
+ * out:    own; NULL after an error; destroy it before the node.
  * options: NULL: defaults. Copied.
  * Errors: LS_EINVAL name: no bytes or over 117, or not one for an event; group:
  * this node is not in it; grace_ms is negative; LS_EEXIST the node has a

@@ -1,23 +1,31 @@
 /* A plugin that goes wrong on demand: `env: {fault: crash, at: 100}`. Without
  * a fault it is the smallest that works: the return of an episode is 10, and
- * 1000 when a file is there: `env: {prize: FILE}`. */
+ * 1000 when a file is there: `env: {prize: FILE}`. An observation has as many
+ * floats as `env: {observation: N}` says, a policy as many bytes as
+ * `policy: {bytes: N}`. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lockstep/plugin.h"
 
-enum fault { NONE, FAIL, CRASH, QUIT, HANG, NOT_FINITE };
+enum fault { NONE, FAIL, CRASH, QUIT, HANG, NOT_FINITE, STAY };
 static const char *const faults[] = {"none", "fail", "crash", "quit",
-                                     "hang", "nan",  NULL};
+                                     "hang", "nan",  "stay",  NULL};
 
 struct env {
     enum fault fault;
     int64_t at, n_steps; /* the fault comes with this step */
     int in_episode;
     char prize[256]; /* "": none */
+    int64_t n_observation;
+};
+
+struct policy {
+    int64_t n_seen, n_bytes;
 };
 
 static int env_init(void *env, ls_config_section *config, uint64_t seed)
@@ -26,9 +34,17 @@ static int env_init(void *env, ls_config_section *config, uint64_t seed)
     (void)seed;
     self->fault = (enum fault)ls_config_choice(config, "fault", NONE, faults);
     self->at = ls_config_int(config, "at", 100, 1, INT64_MAX);
+    self->n_observation = ls_config_int(config, "observation", 1, 1, 1 << 20);
     const char *prize = ls_config_string(config, "prize", "");
     (void)snprintf(self->prize, sizeof self->prize, "%s", prize);
     return LS_OK;
+}
+
+static void hang(void)
+{
+    (void)fprintf(stderr, "faulty: about to hang\n");
+    for (;;)
+        (void)pause();
 }
 
 static void fini(void *state)
@@ -36,18 +52,27 @@ static void fini(void *state)
     (void)state;
 }
 
+static void env_fini(void *env)
+{
+    const struct env *self = env;
+    if (self->fault == STAY && self->n_steps >= self->at)
+        hang();
+}
+
 static void env_spec(const void *env, struct ls_env_spec *out)
 {
-    (void)env;
-    *out = (struct ls_env_spec){
-        .n_observation = 1, .n_action = 1, .n_choices = 2, .max_steps = 10};
+    const struct env *self = env;
+    *out = (struct ls_env_spec){.n_observation = (size_t)self->n_observation,
+                                .n_action = 1,
+                                .n_choices = 2,
+                                .max_steps = 10};
 }
 
 static int env_reset(void *env, float *observation)
 {
     struct env *self = env;
     self->in_episode = 0;
-    observation[0] = 0.0f;
+    memset(observation, 0, (size_t)self->n_observation * sizeof(float));
     return LS_OK;
 }
 
@@ -64,11 +89,11 @@ static int go_wrong(enum fault fault)
     case QUIT:
         _exit(3);
     case HANG:
-        for (volatile int forever = 1; forever;)
-            continue;
+        hang();
         break;
     case NONE:
     case NOT_FINITE:
+    case STAY:
         break;
     }
     return LS_OK;
@@ -84,6 +109,7 @@ static int env_step(void *env, const float *action, float *observation,
     if (status != LS_OK)
         return status;
     self->in_episode++;
+    memset(observation, 0, (size_t)self->n_observation * sizeof(float));
     observation[0] = (float)self->in_episode;
     *reward = now && self->fault == NOT_FINITE ? NAN : 1.0f;
     *terminated = self->in_episode == 10;
@@ -96,10 +122,10 @@ static int env_step(void *env, const float *action, float *observation,
 static int policy_init(void *policy, ls_config_section *config,
                        const struct ls_env_spec *spec, uint64_t seed)
 {
-    (void)policy;
-    (void)config;
+    struct policy *self = policy;
     (void)spec;
     (void)seed;
+    self->n_bytes = ls_config_int(config, "bytes", 0, 0, 1 << 30);
     return LS_OK;
 }
 
@@ -116,39 +142,47 @@ static int policy_act(void *policy, const float *observation, bool explore,
 static int policy_learn(void *policy, const struct ls_trajectory *trajectories,
                         size_t n, struct ls_learn_info *info)
 {
-    int64_t *n_seen = policy;
+    struct policy *self = policy;
     for (size_t i = 0; i < n; i++)
-        *n_seen += (int64_t)trajectories[i].n;
+        self->n_seen += (int64_t)trajectories[i].n;
     info->n = 0;
     return LS_OK;
 }
 
 static int policy_save(const void *policy, ls_writer *out)
 {
-    int64_t n_seen;
-    memcpy(&n_seen, policy, sizeof n_seen);
-    ls_write_int(out, n_seen);
+    const struct policy *self = policy;
+    if (self->n_bytes == 0) {
+        ls_write_int(out, self->n_seen);
+        return LS_OK;
+    }
+    char *padding = calloc(1, (size_t)self->n_bytes);
+    if (padding == NULL)
+        return ls_error(LS_ENOMEM, "faulty: padding");
+    ls_write_array(out, 2);
+    ls_write_int(out, self->n_seen);
+    ls_write_binary(out, padding, (size_t)self->n_bytes);
+    free(padding);
     return LS_OK;
 }
 
 static int policy_load(void *policy, const ls_value *in)
 {
-    int64_t n_seen;
-    const int status = ls_value_int(in, &n_seen);
-    if (status == LS_OK)
-        memcpy(policy, &n_seen, sizeof n_seen);
-    return status;
+    struct policy *self = policy;
+    return ls_value_int(self->n_bytes == 0 ? in : ls_value_at(in, 0),
+                        &self->n_seen);
 }
 
 LS_API const struct ls_plugin *ls_plugin(void)
 {
     static const struct ls_env_ops env = {.state_bytes = sizeof(struct env),
                                           .init = env_init,
-                                          .fini = fini,
+                                          .fini = env_fini,
                                           .spec = env_spec,
                                           .reset = env_reset,
                                           .step = env_step};
-    static const struct ls_policy_ops policy = {.state_bytes = sizeof(int64_t),
+    static const struct ls_policy_ops policy = {.state_bytes =
+                                                    sizeof(struct policy),
                                                 .n_extras = 0,
                                                 .init = policy_init,
                                                 .fini = fini,

@@ -20,7 +20,7 @@
 
 typedef struct ls_writer ls_writer;
 
-/* out:    own; written on success only; give it to ls_writer_destroy().
+/* out:    own; NULL after an error; give it to ls_writer_destroy().
  * Errors: LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_writer_create(ls_writer **out);
 LS_API void ls_writer_destroy(ls_writer **writer);
@@ -85,7 +85,7 @@ LS_MUST_USE LS_API int ls_codec_check(const void *data, size_t size,
                                       const struct ls_codec_limits *limits);
 
 /* Read exactly one value from `size` bytes.
- * out:    own; written on success only; give it to ls_document_destroy().
+ * out:    own; NULL after an error; give it to ls_document_destroy().
  * data:   copied.
  * limits: NULL: LS_CODEC_LIMITS.
  * Errors: as ls_codec_check(); LS_EPROTO also for a string that is not UTF-8,

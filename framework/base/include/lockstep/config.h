@@ -35,7 +35,7 @@ typedef struct ls_config ls_config;
 typedef struct ls_config_section ls_config_section;
 
 /* Read a file; at most 1 MiB. An empty one is an empty mapping.
- * out:    own; written on success only; give it to ls_config_destroy().
+ * out:    own; NULL after an error; give it to ls_config_destroy().
  * Errors: LS_ENOENT no such file; LS_EIO; LS_ECONFIG not YAML (with the line
  *         and a caret), or its top is not a mapping; LS_ELIMIT; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_config_load(ls_config **out, const char *path);
@@ -117,6 +117,10 @@ LS_API const char *ls_config_report(const ls_config *config);
  * or key order, another for any other value. 16 and 0x10 are equal, and 1.0 and
  * 1.00; 1, 1.0 and "1" are not. For comparing two nodes' settings. */
 LS_API uint64_t ls_config_hash(const ls_config *config);
+
+/* The same of one section; one that the file does not have is as an empty one.
+ */
+LS_API uint64_t ls_config_section_hash(const ls_config_section *section);
 
 /* Write all of it as one map. JSON is YAML too, so this takes JSON to msgpack
  * bytes; what is wrong in it has then been said by ls_config_parse(). */

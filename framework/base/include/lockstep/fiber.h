@@ -20,7 +20,7 @@
 typedef struct ls_fiber ls_fiber;
 typedef struct ls_fiber_pool ls_fiber_pool;
 
-/* out:         own; written on success only.
+/* out:         own; NULL after an error.
  * stack_bytes: usable bytes of each stack, rounded up to pages; 0: 64 KiB
  *              (256 KiB under a sanitizer).
  * max_idle:    stacks kept for reuse; more are unmapped. 0: 64.
@@ -31,7 +31,7 @@ ls_fiber_pool_create(ls_fiber_pool **out, size_t stack_bytes, size_t max_idle);
 LS_API void ls_fiber_pool_destroy(ls_fiber_pool **pool);
 
 /* Make a fiber that will run fn(arg); nothing runs yet.
- * out:    own; written on success only; give it to ls_fiber_destroy().
+ * out:    own; NULL after an error; give it to ls_fiber_destroy().
  * Errors: LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_fiber_create(ls_fiber **out, ls_fiber_pool *pool,
                                        void (*fn)(void *arg), void *arg);

@@ -38,7 +38,7 @@ struct ls_queue_stats {
     size_t peak;      /* the largest size so far */
 };
 
-/* out:    own; written on success only; give it to ls_queue_destroy().
+/* out:    own; NULL after an error; give it to ls_queue_destroy().
  * Errors: LS_EINVAL capacity, item_size or policy; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_queue_create(ls_queue **out, ls_runtime *runtime,
                                        const struct ls_queue_options *options);

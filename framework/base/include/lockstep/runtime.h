@@ -80,7 +80,7 @@ LS_API void ls_rest_until(ls_runtime *runtime, int64_t deadline);
 
 /* Start a thread that runs fn(arg). On threads, it leaves SIGINT, SIGTERM and
  * SIGHUP to the thread that is main.
- * out:    own; written on success only, and before fn runs; give it to
+ * out:    own; NULL after an error; written before fn runs; give it to
  *         ls_thread_join().
  * name:   copied; cut to 15 bytes; what ps and gdb show.
  * Errors: LS_EAGAIN when the system has no room for one; LS_ENOMEM. */

@@ -23,7 +23,7 @@ typedef struct ls_signals ls_signals;
  * ls_thread_spawn() block SIGINT, SIGTERM and SIGHUP in any case). Programs
  * started from this thread inherit it as well, unless told not to:
  * posix_spawnattr_setsigmask(3).
- * out:    own; written on success only; give it to ls_signal_unwatch() on the
+ * out:    own; NULL after an error; give it to ls_signal_unwatch() on the
  *         same thread.
  * signals: n of SIGINT, SIGTERM, SIGHUP, SIGUSR1 …; n >= 1. copied
  * fn:     runs on the watching thread, one call at a time in the process; must

@@ -39,7 +39,7 @@ struct ls_simulation_options {
                          * ls_simulation_print(); 0: 64 */
 };
 
-/* out: own; written on success only. options: NULL: all zero. Copied.
+/* out: own; NULL after an error. options: NULL: all zero. Copied.
  * Errors: LS_EINVAL stack_bytes under 4 KiB; LS_ENOMEM. */
 LS_MUST_USE LS_API int
 ls_simulation_create(ls_simulation **out,
@@ -83,6 +83,11 @@ LS_API ls_runtime *ls_host_runtime(ls_host *host);
 /* The host of a runtime; NULL: that of a simulation itself, or of threads. */
 LS_API ls_host *ls_host_of(ls_runtime *runtime);
 LS_API const char *ls_host_name(const ls_host *host);
+
+/* The host of the thread that runs now; NULL: it has none, or none runs. A
+ * thread that does not return to the simulation stops all of it, which only
+ * another thread of the system can see. Borrow. Thread: any. */
+LS_API ls_host *ls_simulation_running(const ls_simulation *simulation);
 
 /* Stop all its threads, as SIGSTOP does, the calling one included; what they
  * hold they keep, and their deadlines go on: those that have passed end their

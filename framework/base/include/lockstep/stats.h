@@ -24,7 +24,7 @@ struct ls_window_summary {
     double quantiles[5]; /* 0, 10, 50, 90, 100 % */
 };
 
-/* out:    own; written on success only; give it to ls_window_destroy().
+/* out:    own; NULL after an error; give it to ls_window_destroy().
  * Errors: LS_EINVAL capacity 0; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_window_create(ls_window **out, size_t capacity);
 LS_API void ls_window_push(ls_window *window, double value);

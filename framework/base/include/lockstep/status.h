@@ -1,8 +1,9 @@
 /* status.h - the one table of results, and the text of the last error.
  *
  * Every function that can fail returns an int: LS_OK, or one of the negative
- * codes below; counts are >= 0. Outputs are written only on success. The codes
- * cross the wire, so they never change.
+ * codes below; counts are >= 0. Outputs are written only on success, but for
+ * what a function makes for its caller (T **out): after an error that is NULL,
+ * and may be destroyed. The codes cross the wire, so they never change.
  *
  * Beside the code, the failing function leaves a sentence that says what was
  * wrong, where, and what to do about it: ls_error_text(). It belongs to the

@@ -81,7 +81,7 @@ struct ls_calls_options {
 };
 
 /* Open them; one per node, before ls_node_start() if no call may be missed.
- * out:     own; written on success only; give it to ls_calls_close().
+ * out:     own; NULL after an error; give it to ls_calls_close().
  * options: copied; NULL: all default.
  * Errors: LS_EINVAL; LS_EEXIST the node has them already; LS_ENOMEM;
  * LS_ECLOSED; those of ls_thread_spawn(). */
@@ -187,7 +187,7 @@ struct ls_call_options {
     void *self;
 };
 
-/* out:    own; written on success only, and before `ended` runs; give it to
+/* out:    own; NULL after an error; written before `ended` runs; give it to
  *         ls_call_destroy(), which may be done in `ended`.
  * Errors: LS_EINVAL the name, or wait_ms is negative; LS_ELIMIT more than
  * LS_CALL_DATA_MAX; LS_EAGAIN too many are open; LS_ENOENT there is no such

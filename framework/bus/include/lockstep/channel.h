@@ -47,7 +47,7 @@ struct ls_channel_ops {
     void (*closed)(void *self);
 };
 
-/* out:    own; written on success only; give it to ls_channel_close().
+/* out:    own; NULL after an error; give it to ls_channel_close().
  * name:   copied; 1 … 128 bytes as an event's.
  * Errors: LS_EINVAL; LS_EEXIST the node has a channel of this name;
  *         LS_ENOMEM; LS_ECLOSED. */

@@ -108,7 +108,7 @@ struct ls_node_options {
 LS_API void ls_node_options_init(struct ls_node_options *options);
 
 /* Check the options and make a node that is not yet on any network.
- * out:    own; written on success only; give it to ls_node_destroy().
+ * out:    own; NULL after an error; give it to ls_node_destroy().
  * Errors: LS_EINVAL an option is out of its range: the text names it;
  *         LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_node_create(ls_node **out,

@@ -44,7 +44,7 @@ enum ls_security_mode {
 
 /* ---- create and destroy ------------------------------------------------- */
 
-/* In each of these, out is own, written on success only; give it to
+/* In each of these, out is own, and NULL after an error; give it to
  * ls_security_destroy(). */
 
 /* Nobody is asked who it is. Errors: LS_ENOMEM. */

@@ -38,7 +38,7 @@ struct ls_device_info {
  * Errors: LS_EINVAL. */
 LS_MUST_USE LS_API int ls_device_check_name(const char *name);
 
-/* out:    own; written on success only; give it to ls_device_close().
+/* out:    own; NULL after an error; give it to ls_device_close().
  * runtime: borrow, for as long as the device is open.
  * name:   copied; one of the forms above.
  * Errors: LS_EINVAL: no such form, or a GPU in a simulation; LS_ENOENT: no
@@ -66,7 +66,7 @@ typedef struct ls_device_stack ls_device_stack;
 /* Allocate a stack for batches of up to `capacity` bytes, once and for all: the
  * host buffer (pinned, where a GPU copies from it), the device's memory, and
  * the stream of the two. What is in them is not defined.
- * out:    own; written on success only; give it to ls_device_stack_destroy().
+ * out:    own; NULL after an error; give it to ls_device_stack_destroy().
  * device: borrow, until then.
  * Errors: LS_EINVAL capacity 0; LS_ENOMEM: not so much of one of the two; it
  *         is said of which; LS_EIO. */

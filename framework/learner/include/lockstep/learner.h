@@ -111,7 +111,7 @@ struct ls_learner_options {
 };
 
 /* Start a learner: its threads run when this returns.
- * out:     own; written on success only; give it to ls_learner_destroy().
+ * out:     own; NULL after an error; give it to ls_learner_destroy().
  * options: copied, but for what says otherwise.
  * Errors:  LS_EINVAL no ops or compute, a policy, first_passes over passes,
  *          part_bytes 0 with devices, batch_size under n_devices or not

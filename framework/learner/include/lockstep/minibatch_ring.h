@@ -35,7 +35,7 @@ struct ls_minibatch_turn {
     bool released; /* it was the last pass: the ring has forgotten the item */
 };
 
-/* out:    own; written on success only; give it to
+/* out:    own; NULL after an error; give it to
  *         ls_minibatch_ring_destroy().
  * Errors: LS_EINVAL size or passes 0, first_passes over passes; LS_ENOMEM. */
 LS_MUST_USE LS_API int

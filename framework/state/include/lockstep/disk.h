@@ -35,8 +35,9 @@ struct ls_disk_options {
 };
 
 /* options: NULL: all zero. Copied. simulation: borrow.
- * out:     own; destroy it after the threads that use it have ended, before the
- *          simulation. Errors: LS_EINVAL sync_ns is negative; LS_ENOMEM. */
+ * out:     own; NULL after an error; destroy it after the threads that use it
+ * have ended, before the simulation. Errors: LS_EINVAL sync_ns is negative;
+ * LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_disk_create(ls_disk **out, ls_simulation *simulation,
                                       const struct ls_disk_options *options);
 LS_API void ls_disk_destroy(ls_disk **disk);

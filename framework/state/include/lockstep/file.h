@@ -60,7 +60,7 @@ enum ls_file_flags {
     LS_FILE_EMPTY = 4   /* cut to 0 bytes; with LS_FILE_WRITE */
 };
 
-/* out:    own; written on success only; give it to ls_file_close().
+/* out:    own; NULL after an error; give it to ls_file_close().
  * flags:  of enum ls_file_flags.
  * Errors: LS_ENOENT there is none; LS_EIO also what is no regular file;
  *         LS_ELIMIT the path is too long. */

@@ -51,7 +51,7 @@ struct ls_journal_stats {
 
 /* Open, and read what is there; all of that is on disk when this returns, and
  * the name of the file too.
- * out:    own; written on success only; give it to ls_journal_close().
+ * out:    own; NULL after an error; give it to ls_journal_close().
  * Errors: LS_EIO, which names the file; LS_EPROTO it is no journal, or damaged:
  *         the text names the offset, and the file is left as it is;
  *         LS_EMISMATCH it is of another version; LS_ELIMIT the path is too

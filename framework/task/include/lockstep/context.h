@@ -67,7 +67,7 @@ struct ls_context_type {
 
 typedef struct ls_context ls_context;
 
-/* out:    own; written on success only; give it to ls_context_destroy().
+/* out:    own; NULL after an error; give it to ls_context_destroy().
  * type:   borrow, for the life of the context.
  * Errors: LS_EINVAL the table: no total_step first, an offset beyond size, a
  *         name twice; LS_ENOMEM. */

@@ -81,7 +81,7 @@ struct ls_task_options {
     size_t stack_bytes; /* of a step; default 64 KiB */
 };
 
-/* out:    own; written on success only; give it to ls_task_destroy().
+/* out:    own; NULL after an error; give it to ls_task_destroy().
  * Errors: LS_EINVAL options; LS_ENOMEM; those of ls_context_create(). */
 LS_MUST_USE LS_API int ls_task_create(ls_task **out,
                                       const struct ls_task_options *options);
@@ -211,6 +211,12 @@ LS_API bool ls_task_has_role(const ls_task *task, const char *role);
 LS_API bool ls_task_match_labels(const ls_task *task, const char *globs);
 /* Iterations completed by all runs so far. */
 LS_API uint64_t ls_task_iterations(const ls_task *task);
+
+/* Which steps a half, or the finish, of runs right now: "collect"; in async
+ * mode maybe "collect, learn"; "" for none. For whoever has to say why a run
+ * does not end. text: cut to size. Returns its length. Thread: any; it waits
+ * for nothing. */
+LS_API size_t ls_task_steps_now(const ls_task *task, char *text, size_t size);
 
 /* The round that this node is in: what all nodes that began together call it.
  * It grows; 0 before the first, and without a barrier. A round begins with a

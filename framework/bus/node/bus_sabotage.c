@@ -1,0 +1,27 @@
+#include "bus_sabotage.h"
+
+#include "bus.h"
+
+#define LATER 15
+
+void ls_bus_sabotage(ls_node *node, enum ls_bus_sabotage what)
+{
+    node->sabotage = (int)what;
+}
+
+bool bus_sabotage_drops(const ls_node *node, const struct event_entry *entry,
+                        uint64_t sequence)
+{
+    if (events_is_reserved(entry))
+        return false;
+    return (node->sabotage == LS_BUS_SABOTAGE_FIRST_EVENT && sequence == 1) ||
+           (node->sabotage == LS_BUS_SABOTAGE_LATER_EVENTS && sequence > LATER);
+}
+
+enum ls_policy bus_sabotage_policy(const ls_node *node, enum ls_policy policy)
+{
+    return node->sabotage == LS_BUS_SABOTAGE_EVENTS &&
+                   policy == LS_POLICY_RELIABLE
+               ? LS_POLICY_BLOCK
+               : policy;
+}

@@ -1,0 +1,34 @@
+/* bus_sabotage.h - a bus that is wrong on purpose.
+ *
+ * A sweep over fault schedules proves something only if it would notice. So
+ * the nodes of a job that is swept may have one line of the bus missing; each
+ * of these must be found. Nothing else sets one. */
+#ifndef LS_BUS_SABOTAGE_H
+#define LS_BUS_SABOTAGE_H
+
+#include <stdbool.h>
+
+#include "lockstep/event.h"
+
+struct event_entry;
+
+enum ls_bus_sabotage {
+    LS_BUS_SABOTAGE_NONE,
+    LS_BUS_SABOTAGE_FIRST_EVENT,  /* the first event of a life is dropped */
+    LS_BUS_SABOTAGE_LATER_EVENTS, /* those after the 15th are */
+    LS_BUS_SABOTAGE_NO_OLDEST,    /* the oldest that is not acknowledged is not
+                                   * transmitted again */
+    LS_BUS_SABOTAGE_UNTOLD,       /* a sender is not told what it lost */
+    LS_BUS_SABOTAGE_EVENTS        /* reliable events are not */
+};
+
+/* Before it starts. Thread: owner. */
+LS_API void ls_bus_sabotage(ls_node *node, enum ls_bus_sabotage what);
+
+/* Whether an event that came through a stream is dropped. */
+bool bus_sabotage_drops(const ls_node *node, const struct event_entry *entry,
+                        uint64_t sequence);
+/* By which policy an event is emitted instead. */
+enum ls_policy bus_sabotage_policy(const ls_node *node, enum ls_policy policy);
+
+#endif

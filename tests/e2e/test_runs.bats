@@ -1,0 +1,229 @@
+# Each run has a folder of its own, and what the same command does when it comes
+# again: docs/runs.md.
+load helpers
+
+setup() {
+    enter_scratch
+    four_nodes "world: {transport: ipc}"
+}
+
+teardown() {
+    end_started
+}
+
+# again ARGUMENT...: the same command, to its end, which is solved; its summary
+# is $line.
+again() {
+    touch solved
+    rm -f again.out
+    start again run job.yaml --json --timeout 100 "$@"
+    finish again
+    [ "$code" -eq 0 ] || { echo "exit $code: $err" >&2; return 1; }
+    last_line "$rest"
+}
+
+# interrupted: a run that has learned something, ended by Ctrl-C; it came so far
+# as $before.
+interrupted() {
+    rm -f solved run.out
+    begin
+    event run '"evaluation"'
+    kill -INT "${pid_of[run]}"
+    finish run
+    [ "$code" -eq 130 ]
+    last_line "$rest"
+    before=$(field train_iter)
+    [ "$before" -gt 0 ]
+}
+
+@test "a run that was interrupted goes on" {
+    interrupted
+    again
+    said "the run in out/job/1 was interrupted and goes on"
+    [ "$(field train_iter)" -gt "$before" ]
+    [ "$(field weights)" = out/job/1/policy.msgpack ]
+    [ "$(kept)" = policy.msgpack ]
+}
+
+@test "one that was killed goes on from its checkpoint" {
+    begin --set learner.checkpoint_every=1
+    event run '"evaluation"'
+    kill -9 "${pid_of[run]}"
+    wait "${pid_of[run]}" || true
+    local pid
+    for pid in "${nodes[@]}"; do
+        timeout 30 tail --pid="$pid" -f /dev/null
+    done
+    [ -s out/job/1/checkpoint.msgpack ]
+    again --set learner.checkpoint_every=1
+    said "goes on"
+    [ "$(field train_iter)" -gt 1 ]
+    [ "$(kept)" = policy.msgpack ]
+}
+
+@test "one that has ended stays as it is, and another begins" {
+    again
+    local sum
+    sum=$(cksum <out/job/1/policy.msgpack)
+    again
+    [[ $err != *"goes on"* ]]
+    [ "$(field weights)" = out/job/2/policy.msgpack ]
+    [ "$(readlink out/job/latest)" = 2 ]
+    [ "$(cksum <out/job/1/policy.msgpack)" = "$sum" ]
+}
+
+@test "Ctrl-C before anything was learned takes nothing away" {
+    again
+    rm solved
+    start run run job.yaml --json --timeout 100
+    event run '"bound"'
+    kill -INT "${pid_of[run]}"
+    finish run
+    [ "$code" -eq 130 ]
+    [ "$(readlink out/job/latest)" = 1 ]
+    [ -s out/job/1/policy.msgpack ]
+    [ "$(ls -A out/job)" = $'1\nlatest' ]
+}
+
+@test "when it ends, and where its nodes are, is no matter; what it learns is" {
+    interrupted
+    again --set evaluator.episodes=1 --set world.transport=tcp --set stop.minutes=50
+    said "goes on"
+    interrupted
+    [[ $err != *"goes on"* ]]
+    again --seed 7
+    [[ $err != *"goes on"* ]]
+    [ "$(readlink out/job/latest)" = 3 ]
+    again
+    said "the run in out/job/2 was interrupted and goes on"
+}
+
+@test "--fresh begins another, and says what it leaves" {
+    interrupted
+    again --fresh
+    said "a new run, in out/job/2; the one in out/job/1 stays as it is"
+    [ "$(ls -A out/job)" = $'1\n2\nlatest' ]
+    [ -s out/job/1/policy.msgpack ]
+}
+
+@test "two at once: the second is told to wait, or to begin its own" {
+    begin
+    run --separate-stderr "$LOCKSTEP" run job.yaml --timeout 100
+    [ "$status" -eq 75 ]
+    [[ $stderr == *"run 1 of this job is going on, in out/job/1"*--fresh* ]]
+    rm -f other.out
+    start other run job.yaml --json --timeout 100 --fresh
+    event other '"evaluation"'
+    touch solved
+    finish other
+    [ "$code" -eq 0 ]
+    finish run
+    [ "$code" -eq 0 ]
+    [ -s out/job/1/policy.msgpack ]
+    [ -s out/job/2/policy.msgpack ]
+}
+
+@test "where nothing can be written it is said before anything is done" {
+    echo mine >file
+    run --separate-stderr "$LOCKSTEP" check job.yaml --out file/out
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"file"*"Not a directory"* ]]
+    run --separate-stderr "$LOCKSTEP" run job.yaml --out file/out
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"file/out"*"Not a directory"* ]]
+    [[ $stderr != *iteration* ]]
+    [ "$(cat file)" = mine ]
+}
+
+@test "nodes one by one: a learner that was killed goes on by the same command" {
+    local id
+    cat >job.yaml <<END
+job: job
+plugin: faulty
+world: {transport: ipc, dir: $BATS_TEST_TMPDIR/runtime}
+nodes:
+  - {role: learner, policy: restart}
+  - {role: collector, policy: restart}
+  - {role: evaluator, policy: restart}
+collector: {steps: 20}
+learner: {checkpoint_every: 1}
+evaluator: {episodes: 2, solved: 1000}
+env: {prize: solved}
+END
+    for id in 0 1 2; do
+        start "n$id" node job.yaml --id $id --json
+    done
+    event n2 '"evaluation"'
+    event n2 '"evaluation"'
+    kill -9 "${pid_of[n0]}"
+    wait "${pid_of[n0]}" || true
+    touch solved
+    start again node job.yaml --id 0 --json
+    finish again
+    [ "$code" -eq 0 ] || { echo "$err" >&2; return 1; }
+    said "the run in out/job/1 was interrupted and goes on"
+    last_line "$rest"
+    [ "$(field train_iter)" -gt 1 ]
+    for id in 1 2; do
+        finish "n$id"
+        [ "$code" -eq 0 ] || { echo "node $id: $err" >&2; return 1; }
+    done
+    [ "$(kept)" = policy.msgpack ]
+}
+
+@test "a service job takes nothing away that it did not write" {
+    mkdir mydata mypol
+    echo mine | tee mydata/d1.csv mypol/policy_best.msgpack >other
+    cat >service.yaml <<'END'
+job: job
+plugin: counter
+nodes:
+  - {role: coordinator}
+  - {role: learner}
+  - {role: collector, count: 2}
+collector: {envs: 2, steps: 8}
+coordinator:
+  iterations: 5
+  batch: 2
+  data: {store: files, path_data: mydata, path_policy: mypol}
+evaluator: {episodes: 2}
+END
+    run --separate-stderr "$LOCKSTEP" run service.yaml --timeout 100
+    [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
+    [ "$(ls -A mydata)" = d1.csv ]
+    [ "$(ls -A mypol)" = policy_best.msgpack ]
+    cmp mydata/d1.csv other
+    cmp mypol/policy_best.msgpack other
+}
+
+@test "nodes one by one find the folders of the run that was begun last" {
+    local id life
+    cat >service.yaml <<END
+job: job
+plugin: counter
+world: {transport: ipc, dir: $BATS_TEST_TMPDIR/runtime}
+nodes:
+  - {role: coordinator, policy: restart}
+  - {role: learner, policy: restart}
+  - {role: collector, count: 2, policy: restart}
+collector: {envs: 2, steps: 8}
+coordinator:
+  iterations: 5
+  batch: 2
+  data: {store: files, path_data: mydata}
+evaluator: {episodes: 2}
+END
+    for life in 1 2; do
+        rm -f n?.out
+        for id in 3 2 1 0; do
+            start "n$id" node service.yaml --id $id --json
+        done
+        for id in 0 1 2 3; do
+            finish "n$id"
+            [ "$code" -eq 0 ] || { echo "node $id: $err" >&2; return 1; }
+        done
+        [ "$(ls -A mydata)" = "" ]
+        [ "$(readlink out/job/latest)" = $life ]
+        [ "$(kept)" = policy.msgpack ]
+    done
+}

@@ -1,0 +1,112 @@
+# Nodes that are started by hand, with nobody to watch them: whatever they wait
+# for, they come to an end by themselves, or when they are told to.
+load helpers
+
+setup() {
+    enter_scratch
+    export LOCKSTEP_PLUGIN_PATH=$plugins
+    mkdir sockets
+    cat >job.yaml <<END
+job: job
+plugin: faulty
+world: {transport: ipc, dir: $PWD/sockets}
+nodes:
+  - {role: learner, policy: restart}
+  - {role: collector, policy: restart}
+  - {role: evaluator, policy: restart}
+collector: {steps: 20}
+evaluator: {episodes: 2, solved: 1000}
+END
+}
+
+teardown() {
+    end_started
+}
+
+# three ARGUMENT...: the nodes n0, n1 and n2 of job.yaml.
+three() {
+    local id
+    for id in 0 1 2; do
+        start n$id node job.yaml --id $id --json "$@"
+    done
+}
+
+# await_line NAME TEXT: on its stderr.
+await_line() {
+    while IFS= read -r line; do
+        [[ $line != *"$2"* ]] || return 0
+    done < <(timeout 60 tail -f --pid="${pid_of[$1]}" -n +1 "$1.err" 3>&-)
+    return 1
+}
+
+@test "SIGTERM ends a node whose step does not return, which names the step" {
+    three --set env.fault=hang --set env.at=50
+    await_line n1 "about to hang"
+    kill -TERM "${pid_of[n1]}"
+    finish n1
+    [ "$code" -eq 143 ]
+    said "node 1 (collector) did not end when told to: it is in step collect"
+}
+
+@test "SIGTERM ends a node that waits for a lost one" {
+    three
+    event n2 '"evaluation"'
+    kill -9 "${pid_of[n1]}"
+    local name
+    for name in n0 n2; do
+        await_line $name "node 1 (collector) is lost"
+        kill -TERM "${pid_of[$name]}"
+    done
+    for name in n0 n2; do
+        finish $name
+        [ "$code" -eq 143 ]
+        said "told to end by SIGTERM"
+    done
+}
+
+# bats test_tags=slow
+@test "who waits for a lost node gives up once, and is quiet meanwhile" {
+    LS_LOG=info three --set world.start_timeout_s=2
+    event n2 '"evaluation"'
+    kill -9 "${pid_of[n1]}"
+    local name
+    for name in n0 n2; do
+        finish $name
+        [ "$code" -eq 69 ]
+        said "node 1 (collector) did not come back"
+        [ "$(grep -c "waits for all to be there" $name.err)" -lt 10 ]
+    done
+}
+
+# bats test_tags=slow
+@test "stop.minutes ends a node whose step does not return" {
+    three --set env.fault=hang --set env.at=50 --set stop.minutes=0.01 \
+        --set world.step_timeout_s=0.5 --set world.start_timeout_s=2
+    finish n1
+    [ "$code" -eq 124 ]
+    said "node 1 (collector) did not end in time (stop.minutes): it is in step collect"
+}
+
+# bats test_tags=slow
+@test "a node that has done its work and hangs then is ended" {
+    three --set env.fault=stay --set env.at=10 --set stop.env_step=100
+    finish n1
+    [ "$code" -eq 124 ]
+    said "node 1 (collector) did not end though its work was over: it is freeing what it had"
+}
+
+# bats test_tags=slow
+@test "run: a collector that stands still for good ends the run" {
+    sed -i 's/, dir: [^}]*//' job.yaml # whose sockets the run removes
+    start run run job.yaml --json --set world.start_timeout_s=2 \
+        --set nodes.0.max_restarts=1 --set nodes.1.max_restarts=1 \
+        --set nodes.2.max_restarts=1
+    nodes_of run 3
+    event run '"evaluation"'
+    kill -STOP "${nodes[1]}"
+    finish run
+    [ "$code" -eq 69 ]
+    said "node 1 (collector) did not come back"
+    said "node 1 (collector, pid ${nodes[1]}) did not end when told to, nor say why: it is killed"
+    all_gone
+}

@@ -1,0 +1,260 @@
+/* Why an epoch was given up: what those say who enter it late, whoever is gone
+ * by then, and whatever was lost on the way. */
+#include "barrier_post.h"
+
+static void abort_at(struct post *post, size_t node, const char *text)
+{
+    ls_epoch_abort(post->nodes[node], LS_ECANCELED, false, text);
+    collect(post, node);
+    deliver_all(post);
+}
+
+static void test_who_lags_behind_has_the_reason_of_each_epoch(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    abort_at(&post, SECOND, "one");
+    enter(&post, LEADER, 0);
+    deliver_all(&post);
+    abort_at(&post, LEADER, "two");
+    enter(&post, THIRD, 0);
+    expect_end(&post, THIRD, LS_EABORTED, 0);
+    assert_string_equal(end_of(&post, THIRD)->reason.text, "one");
+    assert_int_equal(end_of(&post, THIRD)->reason.origin, ids[SECOND]);
+    enter(&post, THIRD, 0);
+    expect_end(&post, THIRD, LS_EABORTED, 1);
+    assert_string_equal(end_of(&post, THIRD)->reason.text, "two");
+    destroy_post(&post);
+}
+
+/* It has heard of nearer epochs, too, and is not to enter those. */
+static void test_who_is_sent_far_ahead_has_the_reason_there(void **state)
+{
+    (void)state;
+    enum { FAR = LS_EPOCH_HEARD + 1 };
+    struct post post;
+    create_post(&post, 3);
+    for (uint64_t epoch = 0; epoch <= FAR; epoch++) {
+        abort_at(&post, SECOND, epoch < FAR ? "near" : "far");
+        enter(&post, SECOND, 0);
+        expect_end(&post, SECOND, LS_ECANCELED, epoch);
+    }
+    const struct ls_barrier_message expect = {
+        .kind = LS_BARRIER_EXPECT, .to = 100 + THIRD, .next = FAR};
+    ls_epoch_receive(post.nodes[THIRD], post.now, ids[LEADER], 100 + LEADER,
+                     &expect);
+    enter(&post, THIRD, 0);
+    expect_end(&post, THIRD, LS_EABORTED, FAR);
+    assert_string_equal(end_of(&post, THIRD)->reason.text, "far");
+    destroy_post(&post);
+}
+
+/* It would have had one of its own: a member has gone meanwhile. */
+static void test_who_lags_behind_fails_as_the_others_did(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    abort_at(&post, SECOND, "one");
+    lost(&post, THIRD, LEADER);
+    enter(&post, THIRD, 0);
+    expect_end(&post, THIRD, LS_EABORTED, 0);
+    assert_string_equal(end_of(&post, THIRD)->reason.text, "one");
+    destroy_post(&post);
+}
+
+/* --- who said it is gone ------------------------------------------------ */
+
+/* The others were told as well, so all fail alike; by itself it would name a
+ * loss that had nothing to do with it. */
+static void test_an_abort_holds_when_who_said_it_is_gone(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    abort_at(&post, SECOND, "one");
+    enter(&post, LEADER, 0);
+    expect_end(&post, LEADER, LS_EABORTED, 0);
+    lose_all(&post);
+    lost(&post, THIRD, SECOND);
+    enter(&post, THIRD, 0);
+    expect_end(&post, THIRD, LS_EABORTED, 0);
+    assert_string_equal(end_of(&post, THIRD)->reason.text, "one");
+    assert_int_equal(end_of(&post, THIRD)->reason.origin, ids[SECOND]);
+    destroy_post(&post);
+}
+
+/* Here nobody counts too few: it would wait with those who are left, who have
+ * failed, and find that they had counted others. */
+static void test_so_it_does_where_the_others_could_go_on(void **state)
+{
+    (void)state;
+    const struct ls_epoch_rules rules = {
+        .least = 1, .most = 3, .room = 3, .go_on = true};
+    struct post post;
+    create_post_by(&post, 3, &rules);
+    enter(&post, THIRD, 0);
+    abort_at(&post, SECOND, "one");
+    expect_end(&post, THIRD, LS_EABORTED, 0);
+    lost(&post, LEADER, SECOND);
+    enter(&post, LEADER, 0);
+    expect_end(&post, LEADER, LS_EABORTED, 0);
+    assert_string_equal(end_of(&post, LEADER)->reason.text, "one");
+    destroy_post(&post);
+}
+
+/* Another node may have a barrier of that name, in another group, say. */
+static void test_an_abort_of_one_who_is_not_counted_is_ignored(void **state)
+{
+    (void)state;
+    const struct ls_barrier_message abort = {.kind = LS_BARRIER_ABORT,
+                                             .to = 100 + THIRD,
+                                             .next = 1,
+                                             .status = LS_ECANCELED,
+                                             .reason = ""};
+    struct post post;
+    create_post(&post, 3);
+    ls_epoch_receive(post.nodes[THIRD], post.now, 8, 108, &abort);
+    run_epoch(&post);
+    expect_all_left(&post, 0);
+    destroy_post(&post);
+}
+
+/* --- who was not told --------------------------------------------------- */
+
+/* What SECOND said did not reach THIRD, which knows of a loss. */
+static void create_one_who_was_not_told(struct post *post)
+{
+    create_post(post, 3);
+    ls_epoch_abort(post->nodes[SECOND], LS_ECANCELED, false, "one");
+    collect(post, SECOND);
+    deliver(post, 1);
+    lose_all(post);
+    lost(post, THIRD, SECOND);
+    enter(post, THIRD, 0);
+    assert_true(waits(post, THIRD));
+}
+
+static void test_who_counts_too_few_asks_why_the_others_gave_up(void **state)
+{
+    (void)state;
+    struct post post;
+    create_one_who_was_not_told(&post);
+    deliver_all(&post);
+    expect_end(&post, THIRD, LS_EABORTED, 0);
+    assert_string_equal(end_of(&post, THIRD)->reason.text, "one");
+    assert_int_equal(end_of(&post, THIRD)->reason.origin, ids[SECOND]);
+    destroy_post(&post);
+}
+
+static void fail_as(struct post *post, size_t node, const char *text)
+{
+    enter(post, node, 0);
+    ls_epoch_abort(post->nodes[node], LS_ETIMEDOUT, false, text);
+    collect(post, node);
+    lose_all(post);
+}
+
+static void test_who_is_asked_tells_the_reason_of_that_epoch(void **state)
+{
+    (void)state;
+    struct post post;
+    create_one_who_was_not_told(&post);
+    lose_all(&post);
+    enter(&post, LEADER, 0);
+    expect_end(&post, LEADER, LS_EABORTED, 0);
+    lose_all(&post);
+    for (uint64_t epoch = 1; epoch < LS_EPOCH_HEARD; epoch++)
+        fail_as(&post, LEADER, "later");
+    pass(&post, 20 * MS); /* THIRD asks again */
+    deliver_all(&post);
+    expect_end(&post, THIRD, LS_EABORTED, 0);
+    assert_string_equal(end_of(&post, THIRD)->reason.text, "one");
+    destroy_post(&post);
+}
+
+static void test_who_does_not_know_any_more_says_so(void **state)
+{
+    (void)state;
+    struct post post;
+    create_one_who_was_not_told(&post);
+    lose_all(&post);
+    enter(&post, LEADER, 0);
+    for (uint64_t epoch = 1; epoch <= LS_EPOCH_HEARD; epoch++)
+        fail_as(&post, LEADER, "later");
+    pass(&post, 20 * MS);
+    deliver_all(&post);
+    expect_end(&post, THIRD, LS_ETIMEDOUT, 0);
+    assert_string_equal(end_of(&post, THIRD)->reason.text,
+                        "node 7 gave it up before");
+    destroy_post(&post);
+}
+
+static void test_if_nobody_answers_it_names_the_loss(void **state)
+{
+    (void)state;
+    struct post post;
+    create_one_who_was_not_told(&post);
+    lose_all(&post);
+    for (int64_t passed = 0; passed < LS_EPOCH_INQUIRE_NS; passed += 20 * MS) {
+        assert_true(waits(&post, THIRD));
+        pass(&post, 20 * MS);
+        lose_all(&post);
+    }
+    expect_end(&post, THIRD, LS_ELOST, 0);
+    assert_string_equal(end_of(&post, THIRD)->reason.text,
+                        "node 1000000 was lost; 2 members are here, not 3");
+    destroy_post(&post);
+}
+
+static void test_a_deadline_ends_its_asking(void **state)
+{
+    (void)state;
+    struct post post;
+    create_one_who_was_not_told(&post);
+    ls_epoch_abort(post.nodes[THIRD], LS_ETIMEDOUT, false, "late");
+    expect_end(&post, THIRD, LS_ELOST, 0);
+    destroy_post(&post);
+}
+
+static void test_a_return_ends_its_asking(void **state)
+{
+    (void)state;
+    struct post post;
+    create_post(&post, 3);
+    lost(&post, THIRD, SECOND);
+    enter(&post, THIRD, 0);
+    enter(&post, LEADER, 0);
+    enter(&post, SECOND, 0);
+    deliver_all(&post);
+    assert_true(waits(&post, LEADER));
+    lose_all(&post);
+    assert_int_equal(
+        ls_epoch_joined(post.nodes[THIRD], post.now, ids[SECOND], 100 + SECOND),
+        LS_OK);
+    pass(&post, 0);
+    pass(&post, 20 * MS);
+    deliver_all(&post);
+    expect_all_left(&post, 0);
+    destroy_post(&post);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_lags_behind_has_the_reason_of_each_epoch),
+        cmocka_unit_test(test_who_is_sent_far_ahead_has_the_reason_there),
+        cmocka_unit_test(test_who_lags_behind_fails_as_the_others_did),
+        cmocka_unit_test(test_an_abort_holds_when_who_said_it_is_gone),
+        cmocka_unit_test(test_so_it_does_where_the_others_could_go_on),
+        cmocka_unit_test(test_an_abort_of_one_who_is_not_counted_is_ignored),
+        cmocka_unit_test(test_who_counts_too_few_asks_why_the_others_gave_up),
+        cmocka_unit_test(test_who_is_asked_tells_the_reason_of_that_epoch),
+        cmocka_unit_test(test_who_does_not_know_any_more_says_so),
+        cmocka_unit_test(test_if_nobody_answers_it_names_the_loss),
+        cmocka_unit_test(test_a_deadline_ends_its_asking),
+        cmocka_unit_test(test_a_return_ends_its_asking),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

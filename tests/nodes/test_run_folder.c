@@ -1,0 +1,331 @@
+/* The folder of a run: begun, gone on with, joined, ended. */
+#include "run_folder.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct place {
+    char root[64];
+    char out[96]; /* root/a/job */
+    struct run_folder_options options;
+};
+
+static int set_up(void **state)
+{
+    struct place *place = calloc(1, sizeof *place);
+    assert_non_null(place);
+    (void)snprintf(place->root, sizeof place->root,
+                   "/tmp/lockstep-test-XXXXXX");
+    assert_non_null(mkdtemp(place->root));
+    (void)snprintf(place->out, sizeof place->out, "%s/a/job", place->root);
+    place->options = (struct run_folder_options){
+        .out = place->out, .job = "job", .learning = 0x1234};
+    *state = place;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct place *place = *state;
+    char command[128];
+    (void)snprintf(command, sizeof command, "rm -r %s", place->root);
+    assert_int_equal(system(command), 0);
+    free(place);
+    return 0;
+}
+
+static void begin(const struct place *place, struct run_folder *out)
+{
+    if (run_folder_begin(out, &place->options) != LS_OK)
+        fail_msg("%s", ls_error_text());
+}
+
+static const char *path_in(const struct place *place, const char *name)
+{
+    static char path[256];
+    (void)snprintf(path, sizeof path, "%s/%s", place->out, name);
+    return path;
+}
+
+static bool is_there(const struct place *place, const char *name)
+{
+    struct stat found;
+    return lstat(path_in(place, name), &found) == 0;
+}
+
+static void write_file(const struct place *place, const char *name,
+                       const char *text)
+{
+    FILE *file = fopen(path_in(place, name), "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_latest(const struct place *place, const char *name)
+{
+    char to[32] = "";
+    assert_true(readlink(path_in(place, "latest"), to, sizeof to - 1) > 0);
+    assert_string_equal(to, name);
+}
+
+/* A run that has left something, and ended like that. */
+static void run(const struct place *place, const char *name, bool done)
+{
+    struct run_folder folder;
+    char kept[32];
+    begin(place, &folder);
+    assert_string_equal(folder.name, name);
+    (void)snprintf(kept, sizeof kept, "%s/kept", name);
+    write_file(place, kept, "of worth");
+    run_folder_end(&folder, done);
+}
+
+static void test_runs_are_numbered_and_latest_points_to_the_last(void **state)
+{
+    const struct place *place = *state;
+    run(place, "1", true);
+    assert_latest(place, "1");
+    run(place, "2", true);
+    run(place, "3", true);
+    assert_latest(place, "3");
+    assert_true(is_there(place, "1/kept"));
+}
+
+static void test_a_run_that_was_interrupted_goes_on(void **state)
+{
+    const struct place *place = *state;
+    struct run_folder folder;
+    char token[RUN_FOLDER_TOKEN_MAX + 1];
+    begin(place, &folder);
+    assert_int_equal(folder.lives, 0);
+    memcpy(token, folder.token, sizeof token);
+    write_file(place, "1/kept", "of worth");
+    for (unsigned lives = 1; lives < 4; lives++) {
+        run_folder_end(&folder, false);
+        begin(place, &folder);
+        assert_string_equal(folder.name, "1");
+        assert_string_equal(folder.token, token);
+        assert_int_equal(folder.lives, lives);
+    }
+    run_folder_end(&folder, true);
+    run(place, "2", true);
+}
+
+static void test_another_that_would_learn_otherwise_is_a_new_run(void **state)
+{
+    struct place *place = *state;
+    run(place, "1", false);
+    place->options.learning++;
+    run(place, "2", false);
+    place->options.job = "else";
+    run(place, "3", false);
+    /* The last of those that learn the same decides. */
+    place->options.job = "job";
+    place->options.learning--;
+    run(place, "1", true);
+    assert_latest(place, "1");
+    run(place, "4", false);
+    run(place, "4", false);
+}
+
+static void test_fresh_begins_another_and_tells_what_it_leaves(void **state)
+{
+    struct place *place = *state;
+    struct run_folder folder;
+    run(place, "1", false);
+    place->options.fresh = true;
+    begin(place, &folder);
+    assert_string_equal(folder.name, "2");
+    assert_int_equal(folder.behind, 1);
+    assert_int_equal(folder.lives, 0);
+    write_file(place, "2/kept", "of worth");
+    run_folder_end(&folder, true);
+    begin(place, &folder);
+    assert_int_equal(folder.behind, 0); /* 2 has ended: nothing would go on */
+    run_folder_end(&folder, true);
+}
+
+static void test_nobody_goes_on_with_what_is_worked_on(void **state)
+{
+    const struct place *place = *state;
+    struct run_folder first, second;
+    begin(place, &first);
+    assert_int_equal(run_folder_begin(&second, &place->options), LS_EAGAIN);
+    assert_non_null(strstr(ls_error_text(), "run 1"));
+    assert_non_null(strstr(ls_error_text(), "--fresh"));
+    run_folder_end(&first, false);
+}
+
+static void test_others_beside_it_do_not_disturb_it(void **state)
+{
+    struct place *place = *state;
+    struct run_folder first, second;
+    begin(place, &first);
+    place->options.learning++;
+    begin(place, &second);
+    assert_string_equal(second.name, "2");
+    run_folder_end(&second, true);
+    assert_latest(place, "1");
+    run_folder_end(&first, true);
+}
+
+static void test_who_joins_keeps_it_from_others(void **state)
+{
+    const struct place *place = *state;
+    struct run_folder owner, node, other;
+    begin(place, &owner);
+    write_file(place, "1/kept", "of worth");
+    assert_int_equal(run_folder_join(&node, place->out, "1", true), LS_EAGAIN);
+    assert_int_equal(run_folder_share(&owner), LS_OK);
+    assert_int_equal(run_folder_join(&node, place->out, "1", true), LS_OK);
+    assert_string_equal(node.token, owner.token);
+    run_folder_end(&owner, false); /* killed, for one */
+    assert_int_equal(run_folder_begin(&other, &place->options), LS_EAGAIN);
+    run_folder_end(&node, false);
+    begin(place, &other);
+    assert_string_equal(other.name, "1");
+    /* One that keeps nothing needs no lock. */
+    assert_int_equal(run_folder_join(&node, place->out, "1", false), LS_OK);
+    run_folder_end(&node, false);
+    run_folder_end(&other, true);
+    assert_true(is_there(place, "1/kept"));
+}
+
+static void test_who_joins_must_name_a_run(void **state)
+{
+    const struct place *place = *state;
+    struct run_folder node;
+    static const char *const names[] = {"",   "0",      "01",        "-1",
+                                        "1x", "latest", "1234567890"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_int_equal(run_folder_join(&node, place->out, names[i], true),
+                         LS_EINVAL);
+    assert_int_equal(run_folder_join(&node, place->out, "1", true), LS_ENOENT);
+}
+
+static void test_what_left_nothing_leaves_nothing(void **state)
+{
+    struct place *place = *state;
+    struct run_folder folder;
+    begin(place, &folder);
+    run_folder_end(&folder, false);
+    assert_int_equal(access(place->out, F_OK), -1);
+    run(place, "1", true);
+    begin(place, &folder);
+    assert_latest(place, "2");
+    run_folder_end(&folder, true);
+    assert_false(is_there(place, "2"));
+    assert_latest(place, "1");
+}
+
+static void test_what_the_user_has_there_stays(void **state)
+{
+    const struct place *place = *state;
+    struct run_folder folder;
+    assert_int_equal(ls_folder_make(place->out), LS_OK);
+    begin(place, &folder);
+    run_folder_end(&folder, false);
+    assert_int_equal(access(place->out, F_OK), 0); /* it was there before */
+
+    assert_int_equal(ls_folder_make(path_in(place, "7")), LS_OK);
+    write_file(place, "latest", "mine");
+    begin(place, &folder);
+    assert_string_equal(folder.name, "8");
+    write_file(place, "8/kept", "of worth");
+    run_folder_end(&folder, true);
+    assert_true(is_there(place, "7"));
+    void *text;
+    size_t size;
+    assert_int_equal(ls_file_read(path_in(place, "latest"), 100, &text, &size),
+                     LS_OK);
+    assert_memory_equal(text, "mine", 4);
+    free(text);
+}
+
+static void test_a_record_that_is_none_is_told(void **state)
+{
+    const struct place *place = *state;
+    struct run_folder folder;
+    static const char *const bad[] = {
+        "", "lockstep run 2\njob job\nlearning 1234\ntoken 12\n",
+        "lockstep run 1\njob job\nlearning xyz\ntoken 12\n",
+        "lockstep run 1\njob job\nlearning 1234\n"};
+    run(place, "1", false);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        write_file(place, "1/record", bad[i]);
+        assert_int_equal(run_folder_begin(&folder, &place->options), LS_EPROTO);
+        assert_non_null(strstr(ls_error_text(), "1/record"));
+        assert_int_equal(run_folder_join(&folder, place->out, "1", true),
+                         LS_EPROTO);
+    }
+    static char huge[8192];
+    memset(huge, 'x', sizeof huge - 1);
+    write_file(place, "1/record", huge);
+    assert_int_equal(run_folder_begin(&folder, &place->options), LS_EPROTO);
+    /* A line that a power cut has cut short says nothing. */
+    write_file(place, "1/record",
+               "lockstep run 1\njob job\nlearning 1234\ntoken 12\nend");
+    begin(place, &folder);
+    assert_string_equal(folder.name, "1");
+    assert_int_equal(folder.lives, 1);
+    run_folder_end(&folder, true);
+    run(place, "2", true);
+}
+
+static void
+test_whether_there_can_be_runs_is_known_without_making_any(void **state)
+{
+    struct place *place = *state;
+    assert_int_equal(run_folder_check(place->out), LS_OK);
+    assert_int_equal(access(place->out, F_OK), -1);
+    assert_int_equal(ls_folder_make(place->out), LS_OK);
+    assert_int_equal(run_folder_check(place->out), LS_OK);
+    write_file(place, "file", "mine");
+    assert_int_equal(run_folder_check(path_in(place, "file/out")), LS_EIO);
+    assert_non_null(strstr(ls_error_text(), "job/file"));
+    assert_int_equal(run_folder_check("/dev/null/out"), LS_EIO);
+    assert_non_null(strstr(ls_error_text(), "/dev/null"));
+}
+
+static void test_what_cannot_be_written_is_told_at_the_start(void **state)
+{
+    struct place *place = *state;
+    struct run_folder folder;
+    place->options.out = "/dev/null/out";
+    assert_int_equal(run_folder_begin(&folder, &place->options), LS_EIO);
+    assert_non_null(strstr(ls_error_text(), "/dev/null"));
+    static char far_too_long[2000];
+    memset(far_too_long, 'x', sizeof far_too_long - 1);
+    place->options.out = far_too_long;
+    assert_int_equal(run_folder_begin(&folder, &place->options), LS_ELIMIT);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_runs_are_numbered_and_latest_points_to_the_last),
+        TEST(test_a_run_that_was_interrupted_goes_on),
+        TEST(test_another_that_would_learn_otherwise_is_a_new_run),
+        TEST(test_fresh_begins_another_and_tells_what_it_leaves),
+        TEST(test_nobody_goes_on_with_what_is_worked_on),
+        TEST(test_others_beside_it_do_not_disturb_it),
+        TEST(test_who_joins_keeps_it_from_others),
+        TEST(test_who_joins_must_name_a_run),
+        TEST(test_what_left_nothing_leaves_nothing),
+        TEST(test_what_the_user_has_there_stays),
+        TEST(test_a_record_that_is_none_is_told),
+        TEST(test_whether_there_can_be_runs_is_known_without_making_any),
+        TEST(test_what_cannot_be_written_is_told_at_the_start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

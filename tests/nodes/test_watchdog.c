@@ -1,0 +1,125 @@
+/* Each case is a process of its own, which the dog ends. */
+#include "watchdog.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MOST_MS = 60000, CODE = 7, OTHER_CODE = 8, WORDS_CODE = 9 };
+
+static void wait_for_ever(void)
+{
+    for (;;)
+        (void)pause();
+}
+
+static watchdog *create(watchdog_say *say, void *self)
+{
+    watchdog *dog = NULL;
+    if (watchdog_create(&dog, say, self) != LS_OK)
+        _exit(1);
+    return dog;
+}
+
+/* The exit code of a process that does this. */
+static int code_of(void (*body)(void))
+{
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        body();
+        _exit(0);
+    }
+    int how;
+    assert_int_equal(waitpid(pid, &how, 0), pid);
+    assert_true(WIFEXITED(how));
+    return WEXITSTATUS(how);
+}
+
+static void hangs(void)
+{
+    watchdog_set(create(NULL, NULL), 1, CODE, "it hung");
+    wait_for_ever();
+}
+
+static void test_who_hangs_is_ended(void **state)
+{
+    (void)state;
+    assert_int_equal(code_of(hangs), CODE);
+}
+
+static void hang_too(void *self, const char *text)
+{
+    (void)self;
+    (void)text;
+    wait_for_ever();
+}
+
+static void hangs_while_it_says_so(void)
+{
+    watchdog_set(create(hang_too, NULL), 1, CODE, "it hung");
+    wait_for_ever();
+}
+
+static void test_nobody_waits_for_the_last_words(void **state)
+{
+    (void)state;
+    assert_int_equal(code_of(hangs_while_it_says_so), CODE);
+}
+
+static void check_words(void *self, const char *text)
+{
+    if (strcmp(self, "self") == 0 && strcmp(text, "the second") == 0)
+        _exit(WORDS_CODE);
+}
+
+static void is_set_thrice(void)
+{
+    static char self[] = "self";
+    watchdog *dog = create(check_words, self);
+    watchdog_set(dog, MOST_MS, OTHER_CODE, "the first");
+    watchdog_set(dog, 1, CODE, "the second");
+    watchdog_set(dog, MOST_MS, OTHER_CODE, "the third");
+    wait_for_ever();
+}
+
+static void test_the_earliest_end_counts_with_its_words(void **state)
+{
+    (void)state;
+    assert_int_equal(code_of(is_set_thrice), WORDS_CODE);
+}
+
+static void is_called_off(void)
+{
+    watchdog *dog = create(NULL, NULL);
+    watchdog_set(dog, MOST_MS, CODE, "it hung");
+    watchdog_set(dog, INT64_MAX, CODE, "never");
+    watchdog_destroy(&dog);
+    watchdog_destroy(&dog);
+    watchdog_destroy(NULL);
+    _exit(dog == NULL ? OTHER_CODE : 1);
+}
+
+static void test_who_ends_in_time_is_left_alone(void **state)
+{
+    (void)state;
+    assert_int_equal(code_of(is_called_off), OTHER_CODE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_hangs_is_ended),
+        cmocka_unit_test(test_nobody_waits_for_the_last_words),
+        cmocka_unit_test(test_the_earliest_end_counts_with_its_words),
+        cmocka_unit_test(test_who_ends_in_time_is_left_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
