@@ -214,16 +214,19 @@ static bool was_lost(const struct sender *sender)
            (sender->state == LS_MEMBER_LEFT && sender->reason != LS_OK);
 }
 
-/* The oldest come first, so rounds only grow along a queue. */
+/* Rounds only grow along a queue, but for what a peer may say. */
 static size_t discard_before(struct sender *sender, uint64_t round)
 {
-    size_t n = 0;
-    while (n < sender->n && sender->queue[n].round < round)
-        free(sender->queue[n++].data);
-    sender->n -= n;
-    memmove(&sender->queue[0], &sender->queue[n],
-            sender->n * sizeof *sender->queue);
-    return n;
+    size_t kept = 0;
+    const size_t n = sender->n;
+    for (size_t i = 0; i < n; i++) {
+        if (sender->queue[i].round < round)
+            free(sender->queue[i].data);
+        else
+            sender->queue[kept++] = sender->queue[i];
+    }
+    sender->n = kept;
+    return n - kept;
 }
 
 void ls_exchange_inbox_begin(ls_exchange_inbox *inbox, uint64_t round)

@@ -49,19 +49,6 @@ static int find_host(const struct plan *plan, const char *text, size_t *index)
     return plan_find(plan, (uint32_t)id, index);
 }
 
-/* JSON is YAML, so the reader of configurations takes it, and says where it is
- * wrong. */
-static int read_argument(const char *text, ls_writer *out)
-{
-    ls_config *config = NULL;
-    const int status =
-        ls_config_parse(&config, "argument", text != NULL ? text : "{}");
-    if (status == LS_OK)
-        ls_config_write(config, out);
-    ls_config_destroy(&config);
-    return status == LS_ECONFIG ? LS_EINVAL : status;
-}
-
 static int make_question(struct question *out, const struct options *options,
                          const struct plan *plan)
 {
@@ -69,7 +56,8 @@ static int make_question(struct question *out, const struct options *options,
     if (status == LS_OK)
         status = ls_writer_create(&out->writer);
     if (status == LS_OK)
-        status = read_argument(options->argument, out->writer);
+        status = json_read(options->argument != NULL ? options->argument : "{}",
+                           out->writer);
     if (status == LS_OK)
         status = ls_writer_bytes(out->writer, &out->data, &out->size);
     if (status == LS_OK && out->size > LS_CALL_DATA_MAX)

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lockstep/config.h"
+
 #include "output.h"
 
-static int print_document(const ls_document *document)
+static int print_document(const ls_document *document, char **out)
 {
     const ls_value *root = ls_document_root(document);
     const size_t size = ls_value_print(root, NULL, 0) + 1;
@@ -15,13 +17,11 @@ static int print_document(const ls_document *document)
     if (text == NULL)
         return ls_error(LS_ENOMEM, "printing JSON");
     (void)ls_value_print(root, text, size);
-    printf("%s\n", text);
-    (void)output_flush(); /* it remembers */
-    free(text);
+    *out = text;
     return LS_OK;
 }
 
-int json_print_line(ls_writer *value)
+int json_line(ls_writer *value, char **out)
 {
     const void *data;
     size_t size;
@@ -31,9 +31,33 @@ int json_print_line(ls_writer *value)
     ls_document *document = NULL;
     status = ls_document_read(&document, data, size, NULL);
     if (status == LS_OK)
-        status = print_document(document);
+        status = print_document(document, out);
     ls_document_destroy(&document);
     return status;
+}
+
+int json_print_line(ls_writer *value)
+{
+    char *text;
+    const int status = json_line(value, &text);
+    if (status != LS_OK)
+        return status;
+    printf("%s\n", text);
+    (void)output_flush(); /* it remembers */
+    free(text);
+    return LS_OK;
+}
+
+/* JSON is YAML, so the reader of configurations takes it, and says where it is
+ * wrong. */
+int json_read(const char *text, ls_writer *out)
+{
+    ls_config *config = NULL;
+    const int status = ls_config_parse(&config, "argument", text);
+    if (status == LS_OK)
+        ls_config_write(config, out);
+    ls_config_destroy(&config);
+    return status == LS_ECONFIG ? LS_EINVAL : status;
 }
 
 void json_string(ls_writer *out, const char *key, const char *value)

@@ -1,4 +1,5 @@
-/* json.h - values written with ls_writer, printed as lines of JSON. */
+/* json.h - values written with ls_writer: printed as lines of JSON, and read
+ * from it. */
 #ifndef LOCKSTEP_JSON_H
 #define LOCKSTEP_JSON_H
 
@@ -8,6 +9,14 @@
  * it. Whether it got there output_flush() knows.
  * Errors: those of ls_writer_bytes(); LS_ENOMEM. */
 LS_MUST_USE int json_print_line(ls_writer *value);
+/* That line, without its end. out: own: free() it. Errors: the same. */
+LS_MUST_USE int json_line(ls_writer *value, char **out);
+
+/* Read a map in JSON; what YAML has beyond it is taken as well.
+ * out:    that one value is written.
+ * Errors: LS_EINVAL it is none, with the place and a caret; LS_ELIMIT;
+ *         LS_ENOMEM. */
+LS_MUST_USE int json_read(const char *text, ls_writer *out);
 
 /* A key and its value, inside a map. A number that is not finite is null. */
 void json_string(ls_writer *out, const char *key, const char *value);

@@ -21,6 +21,22 @@ static int make_path(char path[REPORT_PATH_MAX], const struct plan *plan)
                           plan->folder);
 }
 
+/* A text in double quotes, as YAML has it. */
+static void print_text(const char *text, FILE *to)
+{
+    (void)fputc('"', to);
+    for (const char *at = text; *at != '\0'; at++) {
+        const unsigned char byte = (unsigned char)*at;
+        if (byte < 0x20 || byte == 0x7f)
+            (void)fprintf(to, "\\x%02x", byte);
+        else if (byte == '"' || byte == '\\')
+            (void)fprintf(to, "\\%c", byte);
+        else
+            (void)fputc(byte, to);
+    }
+    (void)fputc('"', to);
+}
+
 static void print(const struct run_file *file, FILE *to)
 {
     (void)fprintf(to,
@@ -29,9 +45,12 @@ static void print(const struct run_file *file, FILE *to)
                   "hash: \"%" PRIx64 "\"\n"
                   "nodes:\n",
                   file->pid, file->hash);
-    for (size_t i = 0; i < file->n_nodes; i++)
-        (void)fprintf(to, "  - {id: %" PRIu32 ", endpoint: \"%s\"}\n",
-                      file->nodes[i].id, file->nodes[i].endpoint);
+    for (size_t i = 0; i < file->n_nodes; i++) {
+        (void)fprintf(to,
+                      "  - {id: %" PRIu32 ", endpoint: ", file->nodes[i].id);
+        print_text(file->nodes[i].endpoint, to);
+        (void)fputs("}\n", to);
+    }
 }
 
 static int replace(const char *path, const char *text, size_t size)
@@ -68,18 +87,44 @@ int run_file_write(const struct plan *plan, const struct run_file *file)
     return status;
 }
 
+static uint64_t read_hash(ls_config_section *root)
+{
+    const char *text = ls_config_string(root, "hash", "");
+    const size_t length = strspn(text, "0123456789abcdef");
+    if (ls_config_require(root, "hash") &&
+        (length == 0 || length > 16 || text[length] != '\0'))
+        ls_config_problem(root, "hash", "\"%s\" is no hash", text);
+    return strtoull(text, NULL, 16);
+}
+
+static void read_node(struct run_file_node *node, ls_config_section *item)
+{
+    const char *endpoint = ls_config_string(item, "endpoint", "");
+    const char *fault =
+        endpoint[0] != '\0' ? plan_endpoint_fault(endpoint, false) : NULL;
+    (void)ls_config_require(item, "id");
+    (void)ls_config_require(item, "endpoint");
+    if (fault != NULL)
+        ls_config_problem(item, "endpoint", "\"%s\": %s", endpoint, fault);
+    node->id = (uint32_t)ls_config_int(item, "id", 0, 0, UINT32_MAX);
+    (void)snprintf(node->endpoint, sizeof node->endpoint, "%s", endpoint);
+}
+
+/* All of it must be there: a run that is killed may leave a file that is empty,
+ * and pid 0 would be the group of whoever asks. */
 static void read_config(struct run_file *out, ls_config_section *root)
 {
-    out->pid = ls_config_int(root, "pid", 0, 1, INT32_MAX);
-    out->hash = strtoull(ls_config_string(root, "hash", "0"), NULL, 16);
     const size_t n = ls_config_n_sections(root, "nodes");
-    for (size_t i = 0; i < n && i < PLAN_NODES_MAX; i++) {
-        ls_config_section *item = ls_config_item(root, "nodes", i);
-        struct run_file_node *node = &out->nodes[out->n_nodes++];
-        node->id = (uint32_t)ls_config_int(item, "id", 0, 0, UINT32_MAX);
-        (void)snprintf(node->endpoint, sizeof node->endpoint, "%s",
-                       ls_config_string(item, "endpoint", ""));
-    }
+    (void)ls_config_require(root, "pid");
+    (void)ls_config_require(root, "nodes");
+    out->pid = ls_config_int(root, "pid", 0, 1, INT32_MAX);
+    out->hash = read_hash(root);
+    if (n > PLAN_NODES_MAX)
+        ls_config_problem(root, "nodes", "%zu nodes; at most %d", n,
+                          PLAN_NODES_MAX);
+    for (size_t i = 0; i < n && i < PLAN_NODES_MAX; i++)
+        read_node(&out->nodes[out->n_nodes++],
+                  ls_config_item(root, "nodes", i));
 }
 
 int run_file_read(struct run_file *out, const struct plan *plan)

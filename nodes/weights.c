@@ -11,6 +11,8 @@
 
 #define FORMAT "lockstep.policy.1"
 #define PART   ".part"
+/* So large, and there is room to count on. */
+#define COUNT_MAX (INT64_C(1) << 53)
 
 static int too_long(const char *folder)
 {
@@ -129,6 +131,9 @@ static int take(struct agent *agent, const ls_value *map,
     for (size_t i = 0; i < N_COUNTS && status == LS_OK; i++) {
         status =
             ls_value_int(ls_value_get(map, counts[i].name), count_at(&note, i));
+        if (status == LS_OK &&
+            (*count_at(&note, i) < 0 || *count_at(&note, i) > COUNT_MAX))
+            status = ls_error(LS_EPROTO, "it is no count");
         if (status != LS_OK)
             (void)ls_error_at(status, "%s", counts[i].name);
     }
@@ -139,7 +144,9 @@ static int take(struct agent *agent, const ls_value *map,
         status = agent->plugin->policy->load(agent->policy, weights);
     if (status == LS_OK)
         *out = note;
-    return status;
+    /* A field that is not there is no file that is not there, after which a
+     * learner would begin with nothing learned. */
+    return status == LS_ENOENT ? LS_EPROTO : status;
 }
 
 int weights_load(struct agent *agent, uint64_t seed, const char *folder,

@@ -1,22 +1,19 @@
 #!/usr/bin/env python3
-"""One of the nodes of a Lockstep job, written from docs/wire-format.md alone.
+"""peer.py JOB ID SECRET_FILE ENDPOINT NODES EPOCHS - one of the nodes of a Lockstep job.
 
-    peer.py JOB ID SECRET_FILE ENDPOINT NODES EPOCHS
-
-Attaches to the node at ENDPOINT. Once NODES nodes are ready it emits "count" 300 times
-and leads the barrier "step" for EPOCHS epochs, so its ID must be the lowest. It leaves
-when each node has emitted a "greet" and called its "double". It takes part in a mesh in
-mode plain, takes no long events, and does not dial again what broke.
+Written from docs/wire-format.md alone. Attaches to the node at ENDPOINT, in a mesh in mode
+plain. Once NODES nodes are ready it emits "count" 300 times, and leads the barrier "step" for
+EPOCHS epochs: its ID must be the lowest. It leaves when each has emitted "greet" and called
+its "double". It takes no long events, and does not dial again what broke.
 """
-import functools, hashlib, hmac, itertools, pathlib, secrets, signal, struct, sys, time
+import contextlib, functools, hashlib, hmac, itertools, pathlib, secrets, signal, struct, sys, time
 import msgpack, zmq
 
 JOB, ID, SEED = sys.argv[1].encode(), int(sys.argv[2]), sys.argv[4].encode()
 SECRET, NODES, EPOCHS = pathlib.Path(sys.argv[3]).read_bytes(), *map(int, sys.argv[5:])
 LIFE = secrets.randbits(63) + 1         # this incarnation
-EVENT, HEARTBEAT, CHANNEL, FAREWELL = 1, 3, 5, 6
-BATCH, VERDICT, RELIABLE, ACK, PROOF = 7, 8, 9, 10, 11
-STEP, ENTERED, READY, LEFT, ABORT, ASK = b"ls.barrier.step", 1, 2, 3, 4, 1
+EVENT, _, HEARTBEAT, _, CHANNEL, FAREWELL, BATCH, VERDICT, RELIABLE, ACK, PROOF = range(1, 12)
+STEP, ENTERED, READY, LEFT, ABORT = b"ls.barrier.step", 1, 2, 3, 4
 RULES = 2166136261 * 16777619**12 % 2**32  # FNV-1a of 12 zeros: no option is set
 WINDOW, UNDER_WAY = (1024, 8 << 20), 16  # room here; messages that all have room for
 FORMS = {"B": (b"", "B"), "I": (b"\xce", "I"), "Q": (b"\xcf", "Q"), "i": (b"\xd2", "i"),
@@ -24,20 +21,17 @@ FORMS = {"B": (b"", "B"), "I": (b"\xce", "I"), "Q": (b"\xcf", "Q"), "i": (b"\xd2
 
 def pack(forms, *values):               # msgpack itself takes the shortest form of each
     out = bytes([0x90 + len(values)])
-    for form, value in zip(forms.split(), values, strict=True):
-        (mark, code), is_text = FORMS[form], isinstance(value, bytes)
-        out += mark + struct.pack(">" + code, len(value) if is_text else value)
-        out += value if is_text else b""
+    for (mark, code), value in zip(map(FORMS.get, forms.split()), values, strict=True):
+        size, text = (len(value), value) if isinstance(value, bytes) else (value, b"")
+        out += mark + struct.pack(">" + code, size) + text
     return out
 
 def keyed_hash(purpose, id, life, rest):
     data = b"lockstep %s 2\0" % purpose + struct.pack(">IQ", id, life) + rest
     return hashlib.blake2b(data, key=SECRET, digest_size=32)
-
 def password(id, life, address):
     digest = keyed_hash(b"password", id, life, address).hexdigest().encode()
     return b"2 %x %s %s" % (life, digest, address)
-
 def proof(id, life, address, challenge):
     rest = struct.pack(">H", len(address)) + address + challenge
     return keyed_hash(b"proof", id, life, rest).digest()
@@ -45,31 +39,26 @@ def proof(id, life, address, challenge):
 class Node:                             # another: the link to it, and a stream each way
     def __init__(self, endpoint):
         self.endpoint, self.who, self.job = endpoint, None, 0  # the two: once proved
-        self.link = secrets.randbits(63) + 1
-        self.challenge = secrets.token_hex(16).encode()
+        self.link, self.challenge = secrets.randbits(63) + 1, secrets.token_hex(16).encode()
         self.ready, self.sent = False, [0, 0]  # messages and bytes outside its stream
         self.queue, self.acked, self.came = [], 0, 0
         self.said = 0, 0                # in the barrier: the epoch, and how far it is
         self.sub = context.socket(zmq.SUB)
-        self.sub.plain_username = b"%d" % ID
+        self.sub.plain_username, self.sub.reconnect_ivl, self.sub.rcvhwm = b"%d" % ID, -1, 0
         self.sub.plain_password = password(ID, LIFE, endpoint)
-        self.sub.reconnect_ivl, self.sub.rcvhwm = -1, 0
         self.sub.subscribe(b"a%s\0" % self.challenge)
         self.sub.connect(endpoint.decode())
         readers[self.sub] = functools.partial(on_message, self)
         nodes.append(self)
-
     def proved(self, who, job):         # the presence last: then all else is in force
         self.who, self.inbox, self.job = who, b"i%d\0" % who[0], job
         presence = b"~H2/%x/%s/0///%s/%d/%x/" % (self.link, JOB, ENDPOINT, ID, LIFE)
-        for topic in (b"c\0", b"i%d\0" % ID, b"egreet\0",
-                      b"l%x/%d/greet" % (self.link, ID), presence):
+        listening = b"l%x/%d/greet" % (self.link, ID)
+        for topic in b"c\0", b"i%d\0" % ID, b"egreet\0", listening, presence:
             self.sub.subscribe(topic)
-
     def send(self, of, name, data, sequence=0):  # once, and in order
         self.queue.append((of, name, data, sequence))
         self.transmit(len(self.queue) - 1)
-
     def transmit(self, first=0):
         fresh = enumerate(self.queue[first:UNDER_WAY], self.acked + 1 + first)
         for number, (of, name, data, sequence) in fresh:
@@ -79,7 +68,6 @@ class Node:                             # another: the link to it, and a stream 
 def publish(topic, kind, name, sequence, forms, *more):
     header = 2, kind, nodes[0].job, ID, LIFE, sequence, 0, name
     pub.send(topic + pack("B B I I Q Q B str8 " + forms, *header, *more))
-
 def heartbeat():
     members = [pack("I Q B i str8 Q Q Q Q Q Q", *node.who, 4 if node.ready else 1, 0,
                     node.endpoint, 0, 0, *map(sum, zip(node.sent, WINDOW)), *node.sent)
@@ -88,12 +76,10 @@ def heartbeat():
     publish(b"c\0", HEARTBEAT, JOB, next(numbers), "Q bin32", 0, body)
 
 def on_zap():                           # libzmq asks who may come in
-    version, request, _, _, _, _, user, shown = zap.recv_multipart()
-    try:
+    version, request, _, _, _, _, user, shown, good = *zap.recv_multipart(), False
+    with contextlib.suppress(IndexError, ValueError, struct.error):  # he may show anything
         wanted = password(int(user), int(shown.split()[1], 16), ENDPOINT)
         good = hmac.compare_digest(wanted, shown)
-    except (IndexError, ValueError, struct.error):
-        good = False                    # a stranger may show anything
     zap.send_multipart([version, request, b"200" if good else b"400", b"", user, b""])
 
 def on_subscription():
@@ -143,17 +129,15 @@ def on_message(node):
 
 def handle(node, name, data):
     if name == b"greet":
-        print(f"greet {node.who[0]} {data.decode()}")
         heard.add((name, node))
+        print(f"greet {node.who[0]} {data.decode()}")
     elif name == b"ls.call":
         _, kind, to, number, *call = unpack(data)
         if kind == 1 and to == LIFE:
             heard.add((name, node))
-            form, end, result = "bin16", 4, b"task name error"
-            if call[2] == b"double":
-                form, end, result = "bin32", 3, 2 * call[3]
-            answer = pack("B B Q Q " + form, 1, end, node.who[1], number, result)
-            node.send(CHANNEL, name, answer)
+            known = call[2] == b"double"
+            form, end, result = ("bin32", 3, 2 * call[3]) if known else ("bin16", 4, b"no such")
+            node.send(CHANNEL, name, pack("B B Q Q " + form, 1, end, node.who[1], number, result))
     elif name == STEP:
         barrier.hear(node, *unpack(data)[1:])
 
@@ -164,53 +148,40 @@ def mix(x):
 
 class Barrier:                          # its leader, among members that stay
     epoch, flags, last = 0, 0, ID       # last: who entered last
-    word = (0, 0), 0                    # what it said last: epoch and kind, flags
-
     def view(self):
-        members = [(ID, LIFE)] + [node.who for node in nodes if node.ready]
+        members = (ID, LIFE), *(node.who for node in nodes if node.ready)
         hashes = [mix(mix(id + 0x9E3779B97F4A7C15) ^ life) for id, life in members]
         return (sum(hashes) + mix(RULES)) % 2**64
-
-    def say(self, node):
-        (epoch, kind), flags = self.word
-        bits, known, following = ASK if kind == READY else 0, node.said[1], kind == LEFT
-        publish(node.inbox, CHANNEL, STEP, 0, "bin32", pack(
-            "B B B B Q Q Q Q Q I I I", 2, kind, bits, known, node.who[1], epoch,
-            self.view(), epoch + following, 0, RULES, flags, self.last))
-
-    def hear(self, node, kind, bits, _, to, epoch, view, *more):
+    def hear(self, node, kind, _bits, _known, to, epoch, view, *more):
         if to == LIFE and kind == ABORT:
             sys.exit(f"node {node.who[0]} gives the epoch up: {more[-1]}")
         if to == LIFE and kind <= READY and (epoch, view) == (self.epoch, self.view()):
             self.last = node.who[0] if node.said < (epoch, ENTERED) else self.last
             node.said, self.flags = max(node.said, (epoch, kind)), self.flags | more[3]
-        if to == LIFE and bits & ASK and (epoch, kind) < self.word[0]:
-            self.say(node)              # it lacks this
-
-    def wait(self, flags):              # returns the flags of all, once all are here
+    def wait(self, flags):              # until all are here
         self.flags, self.last = self.flags | flags, ID
-        for kind in ENTERED, READY:
-            run(lambda: all(node.said >= (self.epoch, kind) for node in nodes))
-            self.word = (self.epoch, kind + 1), self.flags  # all READY, then all LEFT
+        for kind in READY, LEFT:        # what it says when all have entered, and are ready
+            run(lambda: all(node.said >= (self.epoch, kind - 1) for node in nodes))
             for node in nodes:
-                self.say(node)
+                node.send(CHANNEL, STEP, pack("B B B B Q Q Q Q Q I I I", 2, kind, kind == READY,
+                    node.said[1], node.who[1], self.epoch, self.view(),
+                    self.epoch + (kind == LEFT), 0, RULES, self.flags, self.last))
+        print(f"epoch {self.epoch} flags {self.flags:x}")
         self.epoch, self.flags = self.epoch + 1, 0
-        return self.word[1]
 
 def run(until, say=heartbeat):
-    global due
     while not until():
         for socket in zmq.select(list(readers), [], [], 0.05)[0]:
             readers[socket]()
-        if time.monotonic() > due:
-            due = time.monotonic() + 0.25
+        if time.monotonic() > due[0]:
+            due[0] = time.monotonic() + 0.25
             say()
             for node in nodes:
                 node.transmit()         # it may have been lost
 
 signal.alarm(100)                       # nothing waits for ever
 unpack = functools.partial(msgpack.unpackb, raw=True)
-context, numbers, due = zmq.Context(), itertools.count(1), 0
+context, numbers, due = zmq.Context(), itertools.count(1), [0]
 nodes, present, heard, barrier = [], {}, set(), Barrier()
 zap, pub = context.socket(zmq.REP), context.socket(zmq.XPUB)
 readers = {zap: on_zap, pub: on_subscription}
@@ -220,11 +191,9 @@ pub.bind("tcp://127.0.0.1:*")
 ENDPOINT = pub.last_endpoint.rstrip(b"\0")
 Node(SEED)
 run(lambda: sum(node.ready for node in nodes) == NODES)
-for number in range(300):
-    for node in nodes:
-        node.send(EVENT, b"count", b"%d" % number, number + 1)
-for epoch in range(EPOCHS):
-    print(f"epoch {epoch} flags {barrier.wait(1):x}")
-run(lambda: len(heard) == 2 * NODES)
-run(lambda: not any(node.queue for node in nodes))
+for number, node in itertools.product(range(300), nodes):
+    node.send(EVENT, b"count", b"%d" % number, number + 1)
+for _ in range(EPOCHS):
+    barrier.wait(1)
+run(lambda: len(heard) == 2 * NODES and not any(node.queue for node in nodes))
 run(lambda: not present, lambda: publish(b"c\0", FAREWELL, b"", 0, "i", 0))

@@ -16,7 +16,7 @@ static int wrong(const char *option, const char *expected)
 
 static int check(const struct core_options *options)
 {
-    const int64_t most = INT64_C(1) << 53;
+    const int64_t most = SERVICE_COUNT_MAX;
     const struct {
         const char *name;
         int64_t value, least, most;

@@ -33,10 +33,10 @@ static int recall_figures(core *self, const ls_value *map)
     const char *name;
     int64_t *figure;
     for (size_t i = 0; (figure = core_figure(self, i, &name)) != NULL; i++)
-        if (read_number(map, name, -1, INT64_MAX, figure) != LS_OK)
+        if (read_number(map, name, -1, SERVICE_COUNT_MAX, figure) != LS_OK)
             return LS_EPROTO;
     int64_t last;
-    if (read_number(map, "last_number", 0, INT64_MAX, &last) != LS_OK ||
+    if (read_number(map, "last_number", 0, SERVICE_COUNT_MAX, &last) != LS_OK ||
         read_name(map, "policy_id", self->policy_id) != LS_OK ||
         read_name(map, "evaluated", self->evaluated) != LS_OK)
         return LS_EPROTO;
@@ -84,10 +84,11 @@ static int recall_member(core *self, struct work *work, const ls_value *map)
 static int recall_work(core *self, const ls_value *map)
 {
     int64_t number, kind, attempt, progress, done, closing;
-    if (read_number(map, "number", 1, INT64_MAX, &number) != LS_OK ||
+    if (read_number(map, "number", 1, SERVICE_COUNT_MAX, &number) != LS_OK ||
         read_number(map, "kind", 0, WORK_KINDS - 1, &kind) != LS_OK ||
-        read_number(map, "attempt", 1, INT64_MAX, &attempt) != LS_OK ||
-        read_number(map, "progress", 0, INT64_MAX, &progress) != LS_OK ||
+        read_number(map, "attempt", 1, SERVICE_COUNT_MAX, &attempt) != LS_OK ||
+        read_number(map, "progress", 0, SERVICE_COUNT_MAX, &progress) !=
+            LS_OK ||
         read_number(map, "done", 0, 1, &done) != LS_OK ||
         read_number(map, "closing", 0, 1 + WORK_GIVEN_UP, &closing) != LS_OK)
         return LS_EPROTO;
@@ -157,7 +158,8 @@ static int recall(core *self, const ls_value *map)
     int64_t number;
     if (strcmp(record, "over") != 0)
         return ls_error(LS_EPROTO, "a record: record: %.40s is none", record);
-    const int status = read_number(map, "number", 1, INT64_MAX, &number);
+    const int status =
+        read_number(map, "number", 1, SERVICE_COUNT_MAX, &number);
     struct work *work = status == LS_OK ? find_number(self, number) : NULL;
     if (work != NULL)
         works_remove(&self->works, &work);

@@ -36,7 +36,7 @@ static void write_work(core *self, const struct work *work)
     write_int(out, "held", held);
     write_int(out, "member", held ? work->member->id : 0);
     ls_write_string(out, "incarnation");
-    ls_write_uint(out, work->incarnation);
+    ls_write_uint(out, held ? work->incarnation : 0);
     write_int(out, "progress", work->progress);
     write_int(out, "done", work->done);
     write_int(out, "closing", work->doomed ? 1 + (int)work->end : 0);

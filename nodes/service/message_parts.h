@@ -41,7 +41,7 @@ static inline void write_key(ls_writer *out, const struct work_key *key)
 static inline void read_work_key(struct message *message, struct work_key *key)
 {
     message_name(message, "task_id", key->task_id);
-    message_int(message, "attempt", 1, INT64_MAX, &key->attempt);
+    message_int(message, "attempt", 1, SERVICE_COUNT_MAX, &key->attempt);
 }
 
 static inline void write_resources(ls_writer *out, double gpu, double cpu)

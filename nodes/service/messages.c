@@ -78,8 +78,8 @@ static void read_service_resource(struct message *message, void *out)
         !message_has(message, "progress"))
         return;
     message_name(message, "task_id", resource->task_id);
-    message_int(message, "attempt", 1, INT64_MAX, &resource->attempt);
-    message_int(message, "progress", 0, INT64_MAX, &resource->progress);
+    message_int(message, "attempt", 1, SERVICE_COUNT_MAX, &resource->attempt);
+    message_int(message, "progress", 0, SERVICE_COUNT_MAX, &resource->progress);
 }
 
 void service_resource_write(const struct service_resource *in, ls_writer *out)

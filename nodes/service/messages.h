@@ -3,7 +3,8 @@
  *
  * Reading is strict: a missing field, an unknown one, a wrong type, a number
  * out of its range or a name that is none is LS_EPROTO, and the text names the
- * call and the field. Texts are names as in safe_name.h.
+ * call and the field. Texts are names as in safe_name.h, counts go up to
+ * SERVICE_COUNT_MAX.
  * A work is one assignment of the coordinator; its attempt counts how often it
  * was given out, and members refuse what belongs to an earlier attempt.
  * Thread: any. Source: docs/services.md, "Calls". */

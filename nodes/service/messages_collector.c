@@ -23,8 +23,8 @@ static void read_collector_cfg(struct message *message,
     struct message cfg;
     message_enter(message, "collector_cfg", &cfg);
     message_bool(&cfg, "eval_flag", &work->eval_flag);
-    message_int(&cfg, "samples", 0, INT64_MAX, &work->samples);
-    message_int(&cfg, "episodes", work->eval_flag ? 1 : 0, INT64_MAX,
+    message_int(&cfg, "samples", 0, SERVICE_COUNT_MAX, &work->samples);
+    message_int(&cfg, "episodes", work->eval_flag ? 1 : 0, SERVICE_COUNT_MAX,
                 &work->episodes);
     message_int(&cfg, "unroll_len", 1, UNROLL_MAX, &work->unroll_len);
     message_int(&cfg, "split", 1, UNROLL_MAX, &work->split);
@@ -73,7 +73,8 @@ static void read_collector_ask(struct message *message, void *out)
 {
     struct collector_ask *ask = out;
     read_work_key(message, &ask->key);
-    message_int(message, "policy_version", -1, INT64_MAX, &ask->policy_version);
+    message_int(message, "policy_version", -1, SERVICE_COUNT_MAX,
+                &ask->policy_version);
 }
 
 void collector_ask_write(const struct collector_ask *in, ls_writer *out)
@@ -91,9 +92,10 @@ static void read_collector_info(struct message *message,
     struct message inner;
     message_enter(message, "info", &inner);
     message_bool(&inner, "collector_done", &info->collector_done);
-    message_int(&inner, "cur_episode", 0, INT64_MAX, &info->cur_episode);
-    message_int(&inner, "cur_sample", 0, INT64_MAX, &info->cur_sample);
-    message_int(&inner, "cur_step", 0, INT64_MAX, &info->cur_step);
+    message_int(&inner, "cur_episode", 0, SERVICE_COUNT_MAX,
+                &info->cur_episode);
+    message_int(&inner, "cur_sample", 0, SERVICE_COUNT_MAX, &info->cur_sample);
+    message_int(&inner, "cur_step", 0, SERVICE_COUNT_MAX, &info->cur_step);
     message_leave(message, &inner);
 }
 
@@ -142,10 +144,12 @@ static void read_collector_closed(struct message *message, void *out)
     message_enter(message, "finish_info", &info);
     message_bool(&info, "eval_flag", &closed->eval_flag);
     message_double(&info, "reward_mean", &closed->reward_mean);
-    message_int(&info, "step_count", 0, INT64_MAX, &closed->step_count);
-    message_int(&info, "episode_count", 0, INT64_MAX, &closed->episode_count);
-    message_int(&info, "sample_count", 0, INT64_MAX, &closed->sample_count);
-    message_int(&info, "policy_version", -1, INT64_MAX,
+    message_int(&info, "step_count", 0, SERVICE_COUNT_MAX, &closed->step_count);
+    message_int(&info, "episode_count", 0, SERVICE_COUNT_MAX,
+                &closed->episode_count);
+    message_int(&info, "sample_count", 0, SERVICE_COUNT_MAX,
+                &closed->sample_count);
+    message_int(&info, "policy_version", -1, SERVICE_COUNT_MAX,
                 &closed->policy_version);
     message_leave(message, &info);
 }

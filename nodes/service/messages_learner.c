@@ -10,10 +10,11 @@ static void read_learner_cfg(struct message *message, struct learner_work *work)
     struct message cfg;
     message_enter(message, "learner_cfg", &cfg);
     message_int(&cfg, "batch_size", 1, SERVICE_BATCH_MAX, &work->batch_size);
-    message_int(&cfg, "iterations", 0, INT64_MAX, &work->iterations);
-    message_int(&cfg, "send_policy_freq", 1, INT64_MAX,
+    message_int(&cfg, "iterations", 0, SERVICE_COUNT_MAX, &work->iterations);
+    message_int(&cfg, "send_policy_freq", 1, SERVICE_COUNT_MAX,
                 &work->send_policy_freq);
-    message_int(&cfg, "send_info_freq", 1, INT64_MAX, &work->send_info_freq);
+    message_int(&cfg, "send_info_freq", 1, SERVICE_COUNT_MAX,
+                &work->send_info_freq);
     message_leave(message, &cfg);
 }
 
@@ -27,7 +28,7 @@ static void read_learner_work(struct message *message, void *out)
     message_name(&info, "buffer_id", work->buffer_id);
     message_name(&info, "learner_id", work->learner_id);
     read_learner_cfg(&info, work);
-    message_int(&info, "done", 0, INT64_MAX, &work->done);
+    message_int(&info, "done", 0, SERVICE_COUNT_MAX, &work->done);
     read_resources(&info, &work->gpu, &work->cpu);
     message_leave(message, &info);
 }
@@ -89,9 +90,11 @@ static void read_info(struct message *message, struct learner_info *info)
 {
     struct message inner;
     message_enter(message, "info", &inner);
-    message_int(&inner, "learner_step", 0, INT64_MAX, &info->learner_step);
+    message_int(&inner, "learner_step", 0, SERVICE_COUNT_MAX,
+                &info->learner_step);
     message_bool(&inner, "learner_done", &info->learner_done);
-    message_int(&inner, "policy_version", -1, INT64_MAX, &info->policy_version);
+    message_int(&inner, "policy_version", -1, SERVICE_COUNT_MAX,
+                &info->policy_version);
     read_values(&inner, info);
     message_leave(message, &inner);
 }
@@ -117,9 +120,9 @@ static void read_learner_demand(struct message *message, void *out)
     read_work_key(message, &demand->key);
     message_name(message, "buffer_id", demand->buffer_id);
     message_bool(message, "done", &demand->done);
-    message_int(message, "cur_learner_iter", 0, INT64_MAX,
+    message_int(message, "cur_learner_iter", 0, SERVICE_COUNT_MAX,
                 &demand->cur_learner_iter);
-    message_int(message, "policy_version", -1, INT64_MAX,
+    message_int(message, "policy_version", -1, SERVICE_COUNT_MAX,
                 &demand->policy_version);
     if (demand->done)
         read_info(message, &demand->info);

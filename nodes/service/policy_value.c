@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "sample.h"
+
 static int read_fields(const ls_value *map, struct policy_value *out,
                        const void **data)
 {
@@ -11,8 +13,10 @@ static int read_fields(const ls_value *map, struct policy_value *out,
     if (status == LS_OK)
         status = ls_value_binary(ls_value_get(map, "policy"), data,
                                  &out->weights.size);
-    if (status == LS_OK && (out->iter < 0 || out->version < 0))
-        status = ls_error(LS_EPROTO, "a count is negative");
+    if (status == LS_OK &&
+        (out->iter < 0 || out->version < 0 || out->iter > SERVICE_COUNT_MAX ||
+         out->version > SERVICE_COUNT_MAX))
+        status = ls_error(LS_EPROTO, "a count is negative, or too large");
     if (status == LS_OK && ls_value_size(map) != 3)
         status = ls_error(LS_EPROTO, "there are other fields");
     return status;

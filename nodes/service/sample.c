@@ -5,7 +5,7 @@
 
 enum field_type {
     FIELD_NAME,
-    FIELD_COUNT,  /* least to UINT32_MAX or INT64_MAX */
+    FIELD_COUNT,  /* least to UINT32_MAX or SERVICE_COUNT_MAX */
     FIELD_NUMBER, /* a priority */
 };
 
@@ -37,17 +37,17 @@ static const struct field sample_fields[] = {
     NAME(task_id),
     NAME(buffer_id),
     NAME(compressor),
-    COUNT(policy_iter, 0, INT64_MAX),
-    COUNT(policy_version, 0, INT64_MAX),
-    COUNT(env_id, 0, INT64_MAX),
+    COUNT(policy_iter, 0, SERVICE_COUNT_MAX),
+    COUNT(policy_version, 0, SERVICE_COUNT_MAX),
+    COUNT(env_id, 0, SERVICE_COUNT_MAX),
     COUNT(unroll_len, 1, MOST),
     {.name = "priority",
      .type = FIELD_NUMBER,
      .offset = offsetof(struct sample, priority)},
-    COUNT(cur_episode, 0, INT64_MAX),
-    COUNT(cur_sample, 0, INT64_MAX),
-    COUNT(cur_step, 0, INT64_MAX),
-    COUNT(size, 0, INT64_MAX),
+    COUNT(cur_episode, 0, SERVICE_COUNT_MAX),
+    COUNT(cur_sample, 0, SERVICE_COUNT_MAX),
+    COUNT(cur_step, 0, SERVICE_COUNT_MAX),
+    COUNT(size, 0, SERVICE_COUNT_MAX),
 };
 /* These two may be left out. */
 static const struct field split_begin = COUNT(split_begin, 0, MOST);
@@ -57,7 +57,7 @@ static const struct field drawn_fields[] = {
     {.name = "replay_buffer_idx",
      .type = FIELD_COUNT,
      .offset = offsetof(struct drawn_sample, slot),
-     .most = INT64_MAX},
+     .most = SERVICE_COUNT_MAX},
     {.name = "replay_unique_id",
      .type = FIELD_NAME,
      .offset = offsetof(struct drawn_sample, unique_id),
@@ -65,14 +65,14 @@ static const struct field drawn_fields[] = {
     {.name = "staleness",
      .type = FIELD_COUNT,
      .offset = offsetof(struct drawn_sample, staleness),
-     .most = INT64_MAX},
+     .most = SERVICE_COUNT_MAX},
 };
 
 static const struct field update_fields[] = {
     {.name = "replay_buffer_idx",
      .type = FIELD_COUNT,
      .offset = offsetof(struct priority_update, slot),
-     .most = INT64_MAX},
+     .most = SERVICE_COUNT_MAX},
     {.name = "replay_unique_id",
      .type = FIELD_NAME,
      .offset = offsetof(struct priority_update, unique_id),

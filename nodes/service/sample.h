@@ -16,6 +16,9 @@
 #include "safe_name.h"
 
 #define SAMPLE_PRIORITY_MAX 1e30
+/* Whatever is counted: what a peer or a journal says is no larger, so that
+ * nothing that is added to it overflows. */
+#define SERVICE_COUNT_MAX (INT64_C(1) << 53)
 
 /* Names are those of safe_name.h; numbers are not negative. */
 struct sample {

@@ -41,17 +41,16 @@ static void path_of(const struct store_files *files, const char *name,
 }
 
 /* The rank that a file's name tells; 0: it is not that of a value of this name
- * with a rank. */
+ * with a rank. Only what path_of() writes is one: 007 is no 7. */
 static uint64_t rank_of(const char *file, const char *name)
 {
+    char again[24];
     const size_t length = strlen(name);
-    uint64_t rank;
-    int end = 0;
-    if (strncmp(file, name, length) != 0 || file[length] != RANK ||
-        sscanf(file + length + 1, "%" SCNu64 "%n", &rank, &end) != 1 ||
-        file[length + 1 + (size_t)end] != '\0')
+    if (strncmp(file, name, length) != 0 || file[length] != RANK)
         return 0;
-    return rank;
+    const uint64_t rank = strtoull(file + length + 1, NULL, 10);
+    (void)snprintf(again, sizeof again, "%" PRIu64, rank);
+    return strcmp(file + length + 1, again) == 0 ? rank : 0;
 }
 
 static void temporary_path(const struct store_files *files,

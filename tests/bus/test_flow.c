@@ -39,9 +39,8 @@ static int setup(void **state)
     flow->from = calloc(1, sizeof *flow->from);
     flow->to = calloc(1, sizeof *flow->to);
     assert_true(flow->from != NULL && flow->to != NULL);
-    flow_begin(flow->from, false);
-    flow_begin(flow->to, false);
-    pace_init(&flow->to->pace);
+    assert_int_equal(flow_open(flow->from), LS_OK);
+    assert_int_equal(flow_open(flow->to), LS_OK);
     flow->from->member.state = LS_MEMBER_READY; /* else it is told nothing */
     flow->from->member.n_present = 1;
     *state = flow;
@@ -51,7 +50,9 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct flow *flow = *state;
+    free(flow->from->hop);
     free(flow->from);
+    free(flow->to->hop);
     free(flow->to);
     ls_node_destroy(&flow->node);
     ls_security_destroy(&flow->security);
@@ -90,8 +91,9 @@ static int settle_as(struct flow *flow, uint64_t messages, uint64_t bytes)
 
 static void settle(struct flow *flow)
 {
-    assert_int_equal(
-        settle_as(flow, flow->to->sent.messages, flow->to->sent.bytes), LS_OK);
+    assert_int_equal(settle_as(flow, flow->to->hop->sent.messages,
+                               flow->to->hop->sent.bytes),
+                     LS_OK);
 }
 
 static struct account limit_of(struct flow *flow)
@@ -113,6 +115,23 @@ static void assert_limit(struct flow *flow, uint64_t messages, uint64_t bytes)
 static void charge(struct flow *flow, size_t bytes)
 {
     (void)flow_charge(flow->node, flow->to, bytes);
+}
+
+/* As a leaf has none to those that its hub relays. */
+static void test_a_peer_has_a_window_from_when_it_is_listed(void **state)
+{
+    struct flow *flow = *state;
+    struct peer peer = {.member.id = 7};
+    struct wire_member says = {.state = WIRE_MEMBER_READY};
+    transport_lock(flow->node->transport);
+    flow_begin(&peer, false);
+    assert_null(peer.hop);
+    flow_account(flow->node, &peer, &says);
+    transport_unlock(flow->node->transport);
+    assert_int_equal(says.limit_messages, WINDOW_MESSAGES);
+    assert_int_equal(says.limit_bytes, WINDOW_BYTES);
+    assert_true(flow_may(flow->node, &peer, WINDOW_MESSAGES, WINDOW_BYTES));
+    free(peer.hop);
 }
 
 static void test_nothing_may_be_sent_before_a_grant(void **state)
@@ -174,8 +193,8 @@ static void test_a_grant_that_is_overtaken_takes_nothing_back(void **state)
         flow->node, flow->to,
         &(struct wire_header){.limit_messages = 20, .limit_bytes = 8000});
     transport_unlock(flow->node->transport);
-    assert_int_equal(flow->to->limit.messages, 30);
-    assert_int_equal(flow->to->limit.bytes, 9000);
+    assert_int_equal(flow->to->hop->limit.messages, 30);
+    assert_int_equal(flow->to->hop->limit.bytes, 9000);
 }
 
 static void test_a_grant_is_not_sent_for_every_message(void **state)
@@ -185,11 +204,11 @@ static void test_a_grant_is_not_sent_for_every_message(void **state)
     for (int i = 1; i < WINDOW_MESSAGES / 4; i++) {
         flow_got(flow->from, 1, true);
         release(flow, 1, 1);
-        assert_int_equal(flow->from->granted_messages, before);
+        assert_int_equal(flow->from->hop->granted_messages, before);
     }
     flow_got(flow->from, 1, true);
     release(flow, 1, 1);
-    assert_int_equal(flow->from->granted_messages,
+    assert_int_equal(flow->from->hop->granted_messages,
                      before + WINDOW_MESSAGES / 4);
 }
 
@@ -199,7 +218,7 @@ static void test_a_quarter_of_the_bytes_is_granted_too(void **state)
     const uint64_t before = limit_of(flow).bytes;
     flow_got(flow->from, WINDOW_BYTES / 4, true);
     release(flow, 1, WINDOW_BYTES / 4);
-    assert_int_equal(flow->from->granted_bytes, before + WINDOW_BYTES / 4);
+    assert_int_equal(flow->from->hop->granted_bytes, before + WINDOW_BYTES / 4);
 }
 
 static void test_what_was_lost_is_counted_and_does_not_cost_room(void **state)
@@ -266,18 +285,18 @@ static void test_more_cannot_arrive_than_was_sent(void **state)
     flow_credit(flow->node, flow->to,
                 &(struct wire_header){.arrived_messages = UINT64_MAX,
                                       .arrived_bytes = UINT64_MAX});
-    assert_int_equal(flow->to->arrived.messages, 1);
-    assert_int_equal(flow->to->arrived.bytes, 10);
+    assert_int_equal(flow->to->hop->arrived.messages, 1);
+    assert_int_equal(flow->to->hop->arrived.bytes, 10);
 }
 
 static void test_the_first_credit_begins_the_counting(void **state)
 {
     struct flow *flow = *state;
-    assert_false(flow->to->counts);
+    assert_false(flow->to->hop->counts);
     flow_credit(flow->node, flow->to, &(struct wire_header){.kind = 0});
-    assert_true(flow->to->counts);
+    assert_true(flow->to->hop->counts);
     flow_begin(flow->to, false);
-    assert_false(flow->to->counts);
+    assert_false(flow->to->hop->counts);
 }
 
 static void test_who_waits_lets_what_is_under_way_arrive(void **state)
@@ -323,9 +342,10 @@ static void test_the_window_heals_whatever_happens(void **state)
     release(flow, held, held * 100);
     settle(flow);
     grant(flow);
-    assert_int_equal(flow->to->limit.messages - flow->to->sent.messages,
+    assert_int_equal(flow->to->hop->limit.messages -
+                         flow->to->hop->sent.messages,
                      WINDOW_MESSAGES);
-    assert_int_equal(flow->to->limit.bytes - flow->to->sent.bytes,
+    assert_int_equal(flow->to->hop->limit.bytes - flow->to->hop->sent.bytes,
                      WINDOW_BYTES);
 }
 
@@ -333,6 +353,7 @@ int main(void)
 {
 #define FLOW_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
+        FLOW_TEST(test_a_peer_has_a_window_from_when_it_is_listed),
         FLOW_TEST(test_nothing_may_be_sent_before_a_grant),
         FLOW_TEST(test_a_window_holds_so_many_messages),
         FLOW_TEST(test_a_window_holds_so_many_bytes),

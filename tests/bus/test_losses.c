@@ -74,7 +74,7 @@ static struct listener_world *listener_start(void)
 static bool is_acknowledged(ls_node *node)
 {
     transport_lock(node->transport);
-    const bool idle = stream_is_idle(&world_find(node, 666)->streams.out);
+    const bool idle = stream_is_idle(&streams_of(world_find(node, 666))->out);
     transport_unlock(node->transport);
     return idle;
 }

@@ -450,6 +450,32 @@ static void test_a_long_event_is_withdrawn_when_its_time_is_up(void **state)
     slow_end(slow);
 }
 
+/* What is held of it is given back to the hub, whose window it is in. */
+static void test_long_events_through_a_hub_are_withdrawn(void **state)
+{
+    (void)state;
+    struct slow *slow = slow_start(3, LS_TOPOLOGY_STAR);
+    uint8_t *data = calloc(1, 40 * MIB);
+    assert_non_null(data);
+    slow->from = slow->world.at[2].node;
+    for (int i = 0; i < 3; i++) { /* two would be all that the window holds */
+        assert_ok(ls_emit(slow->from, "x", NULL, 0));
+        assert_reaches(&slow->entered, 2 * i + 1);
+        assert_fails(
+            ls_emit_with(slow->from, &(struct ls_emission){.event = "x",
+                                                           .data = data,
+                                                           .size = 40 * MIB,
+                                                           .wait_ms = 5}),
+            LS_EAGAIN);
+        let_on(slow, 2);
+        assert_ok(ls_emit(slow->from, "x", NULL, 0));
+        assert_reaches(&slow->done, 2 * i + 2);
+        assert_int_equal(slow->bytes, 0);
+    }
+    free(data);
+    slow_end(slow);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -466,6 +492,7 @@ int main(void)
         cmocka_unit_test(test_a_payload_is_released_once_when_it_fails),
         cmocka_unit_test(test_payloads_of_every_size_come_whole),
         cmocka_unit_test(test_a_long_event_is_withdrawn_when_its_time_is_up),
+        cmocka_unit_test(test_long_events_through_a_hub_are_withdrawn),
     };
     return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
 }

@@ -165,12 +165,33 @@ static void test_a_leaf_that_has_lost_whom_its_hub_has_rejoins(void **state)
     star_close(&star);
 }
 
+/* Heartbeats are not passed on: what it says of windows is of none. */
+static void test_a_hub_that_left_sends_no_heartbeats_of_leaves(void **state)
+{
+    (void)state;
+    struct star star;
+    struct ls_router_stats stats;
+    star_open(&star);
+    be_shown_other(&star);
+    say_farewell(&star);
+    const struct raw_peer hub = star.hub;
+    star.hub.id = OTHER;
+    star.hub.incarnation = 5;
+    raw_heartbeat(&star.hub, star.leaf);
+    star.hub = hub;
+    come_back(&star);
+    ls_router_stats(star.leaf, &stats);
+    assert_true(stats.early >= 1);
+    star_close(&star);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_said_farewell_is_met_again_in_its_next_life),
         cmocka_unit_test(test_what_a_hub_passes_on_first_is_not_the_hub),
         cmocka_unit_test(test_a_leaf_that_has_lost_whom_its_hub_has_rejoins),
+        cmocka_unit_test(test_a_hub_that_left_sends_no_heartbeats_of_leaves),
     };
     return cmocka_run_group_tests_name("return", tests, NULL, NULL);
 }

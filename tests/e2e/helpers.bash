@@ -209,7 +209,7 @@ comes_back() {
 
 # kept: the files that the last run has left, but for its record.
 kept() {
-    ls -A out/job/latest | grep -vx record
+    ls -A -I record out/job/latest
 }
 
 # ends_solved: and nothing is left.

@@ -1,18 +1,7 @@
 /* Any bytes as a message of a call. What is read lies within them, and comes
  * back when it is written again. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "call_wire.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition)
-        abort();
-}
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

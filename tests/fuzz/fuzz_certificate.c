@@ -1,19 +1,8 @@
 /* Any bytes as a certificate: what is let through to CZMQ it can read, since it
  * would say on stdout what it cannot; and what was read is written and read
  * again as the same. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "certificate.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition)
-        abort();
-}
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,20 +1,7 @@
 /* Any bytes: checked, read, written again and read once more; the two documents
  * must be the same. */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "lockstep/codec.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 /* A string with a NUL inside is read, but cannot be written: a binary here. */
 static void write_string(ls_writer *writer, const ls_value *value)
@@ -150,4 +137,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ls_document_destroy(&copy);
     ls_document_destroy(&document);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
+                               unsigned seed)
+{
+    return fuzz_mutate(data, size, max_size, seed, 0);
 }

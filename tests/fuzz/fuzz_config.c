@@ -1,23 +1,10 @@
 /* Any text as a configuration: read, overridden, asked for everything. Behind
  * a NUL each, the input may go on with a path and a value to set. */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "lockstep/config.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const keys[] = {"a", "b", "lr", "nodes", "0"};
 static const char *const choices[] = {"fast", "slow", NULL};
-
-static void must(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void ask_values(ls_config_section *section, const char *key)
 {
@@ -67,11 +54,7 @@ static const char *text_after(const char *text, const char *end)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *const text = malloc(size + 1);
-    must(text != NULL);
-    if (size > 0)
-        memcpy(text, data, size);
-    text[size] = '\0';
+    char *const text = fuzz_text(data, size);
     const char *const path = text_after(text, text + size);
     const char *const value =
         *path != '\0' ? text_after(path, text + size) : "";

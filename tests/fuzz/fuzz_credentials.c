@@ -1,19 +1,8 @@
 /* Any bytes as the credentials of a stranger: the size of the user name, then
  * that and a password. Nobody gets in who does not know the secret, and what is
  * let in comes back when it is written again. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "credentials.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition)
-        abort();
-}
+#include "fuzz.h"
 
 /* The seeds are of the secret 00 01 02 …, as in test_credentials.c. */
 static ls_security *make(uint8_t first)

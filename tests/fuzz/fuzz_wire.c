@@ -1,20 +1,7 @@
 /* Any bytes as what a peer may send: the first says as what they are read. What
  * is read lies within them, and comes back when it is written again. */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "wire.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static void members(const uint8_t *data, size_t size)
 {

@@ -170,6 +170,21 @@ static void test_a_round_throws_away_what_is_of_an_earlier_one(void **state)
     assert_string_equal(take(inbox), "");
 }
 
+static void test_what_is_earlier_is_thrown_away_behind_what_is_not(void **state)
+{
+    ls_exchange_inbox *inbox = *state;
+    put_of_round(inbox, 1, 5, 'a');
+    put_of_round(inbox, 1, 3, 'b'); /* as no sender of ours does */
+    put_of_round(inbox, 1, 6, 'c');
+    ls_exchange_inbox_begin(inbox, 4);
+    assert_int_equal(ls_exchange_inbox_stale(inbox), 1);
+    assert_string_equal(take(inbox), "1:\x84\xa5round\x05"
+                                     "a");
+    assert_string_equal(take(inbox), "1:\x84\xa5round\x06"
+                                     "c");
+    assert_string_equal(take(inbox), "");
+}
+
 static void test_a_round_begins_without_those_lost_before(void **state)
 {
     ls_exchange_inbox *inbox = *state;
@@ -321,6 +336,7 @@ int main(void)
         test(test_a_full_queue_loses_its_oldest_and_counts),
         test(test_a_message_tells_its_round),
         test(test_a_round_throws_away_what_is_of_an_earlier_one),
+        test(test_what_is_earlier_is_thrown_away_behind_what_is_not),
         test(test_a_round_begins_without_those_lost_before),
         test(test_ready_members_of_the_roles_are_awaited),
         test(test_a_list_of_members_does_not_undo_what_became_of_them),

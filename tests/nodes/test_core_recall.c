@@ -172,6 +172,14 @@ static void test_a_record_that_is_none_is_refused(void **state)
     assert_int_equal(ls_writer_bytes(hand->writer, &data, &size), LS_OK);
     assert_int_equal(core_recall(hand->core, data, size), LS_EPROTO);
     assert_non_null(strstr(ls_error_text(), "number"));
+    ls_writer_clear(hand->writer);
+    ls_write_map(hand->writer, 2);
+    ls_write_string(hand->writer, "record");
+    ls_write_string(hand->writer, "over");
+    ls_write_string(hand->writer, "number");
+    ls_write_int(hand->writer, INT64_MAX); /* one more would not fit */
+    assert_int_equal(ls_writer_bytes(hand->writer, &data, &size), LS_OK);
+    assert_int_equal(core_recall(hand->core, data, size), LS_EPROTO);
     hand_close(hand);
 }
 

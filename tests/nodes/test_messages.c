@@ -130,7 +130,7 @@ static void the_largest_batch_fits_a_call(void **state)
     struct drawn_sample *items = calloc(SERVICE_BATCH_MAX, sizeof *items);
     struct learner_batch full = {.n = SERVICE_BATCH_MAX, .items = items};
     name_it(full.key.task_id, name);
-    full.key.attempt = INT64_MAX;
+    full.key.attempt = SERVICE_COUNT_MAX;
     for (size_t i = 0; i < SERVICE_BATCH_MAX; i++) {
         struct sample *sample = &items[i].sample;
         *sample = sample_named(name);
@@ -140,7 +140,8 @@ static void the_largest_batch_fits_a_call(void **state)
         name_it(sample->object_ref, name);
         sample->policy_iter = sample->policy_version = sample->env_id =
             sample->cur_episode = sample->cur_sample = sample->cur_step =
-                sample->size = items[i].slot = items[i].staleness = INT64_MAX;
+                sample->size = items[i].slot = items[i].staleness =
+                    SERVICE_COUNT_MAX;
         name_it(items[i].unique_id, name);
     }
     const struct example example = EXAMPLE("", learner_batch, full);

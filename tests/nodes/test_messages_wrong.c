@@ -1,7 +1,7 @@
 /* messages.h, as a specification: one field wrong at a time. */
 #include "message_examples.h"
 
-enum wrong { MISSING, OTHER_TYPE, NEGATIVE, RENAMED, ADDED };
+enum wrong { MISSING, OTHER_TYPE, NEGATIVE, TOO_LARGE, RENAMED, ADDED };
 
 struct spoiling {
     size_t pair; /* which pair of a map, counted through all of them */
@@ -49,6 +49,9 @@ static void copy_wrong(ls_writer *out, const ls_value *value,
     } else if (how->wrong == NEGATIVE) {
         how->applies = type == LS_VALUE_INT;
         ls_write_int(out, -2);
+    } else if (how->wrong == TOO_LARGE) { /* one more would not fit */
+        how->applies = type == LS_VALUE_INT;
+        ls_write_int(out, INT64_MAX);
     } else {
         copy(out, value, how);
     }

@@ -84,6 +84,9 @@ static void what_is_none_is_refused(void **state)
         {"\x80", 1},
         {"\x83\xa4iter\xff\xa7version\x01\xa6policy\xc4\x01x", 25},
         {"\x83\xa4iter\x01\xa7version\xff\xa6policy\xc4\x01x", 25},
+        {"\x83\xa4iter\xcf\x7f\xff\xff\xff\xff\xff\xff\xff\xa7version\x01"
+         "\xa6policy\xc4\x01x",
+         33},
         {"\x83\xa4iter\x01\xa7version\x01\xa6policy\xa1x", 24},
         {"\x84\xa4iter\x01\xa7version\x01\xa6policy\xc4\x01x\xa1y\xc0", 28}};
     (void)state;

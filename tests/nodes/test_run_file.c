@@ -86,6 +86,17 @@ static void test_a_run_that_is_gone_is_no_run(void **state)
 
 static void test_what_is_no_such_file_is_refused(void **state)
 {
+    static const char *const wrong[] = {
+        "",
+        "pid: -3\n",
+        "hash: \"1\"\nnodes: []\n",
+        "pid: 1\nnodes: []\n",
+        "pid: 1\nhash: \"1\"\n",
+        "pid: 1\nhash: \"what\"\nnodes: []\n",
+        "pid: 1\nhash: \"12345678901234567\"\nnodes: []\n",
+        "pid: 1\nhash: \"1\"\nnodes: [{id: 1}]\n",
+        "pid: 1\nhash: \"1\"\nnodes: [{endpoint: \"\"}]\n",
+        "pid: 1\nhash: \"1\"\nnodes: [{id: 1, endpoint: somewhere}]\n"};
     struct fixture *fixture = *state;
     struct run_file *back = calloc(1, sizeof *back);
     char path[256];
@@ -93,12 +104,30 @@ static void test_what_is_no_such_file_is_refused(void **state)
     assert_int_equal(run_file_write(&fixture->plan, &fixture->file), LS_OK);
     (void)snprintf(path, sizeof path, "%s/" RUN_FILE_NAME,
                    fixture->plan.folder);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    (void)fputs("pid: -3\n", file);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(run_file_read(back, &fixture->plan), LS_ECONFIG);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        (void)fputs(wrong[i], file);
+        assert_int_equal(fclose(file), 0);
+        if (run_file_read(back, &fixture->plan) != LS_ECONFIG)
+            fail_msg("this is taken for a run: %s", wrong[i]);
+    }
     assert_int_equal(unlink(path), 0);
+    free(back);
+}
+
+static void test_any_endpoint_is_read_back(void **state)
+{
+    static const char endpoint[] = "ipc:///tmp/a\"b\\c\td";
+    struct fixture *fixture = *state;
+    struct run_file *back = calloc(1, sizeof *back);
+    assert_non_null(back);
+    (void)snprintf(fixture->file.nodes[0].endpoint,
+                   sizeof fixture->file.nodes[0].endpoint, "%s", endpoint);
+    assert_int_equal(run_file_write(&fixture->plan, &fixture->file), LS_OK);
+    assert_int_equal(run_file_read(back, &fixture->plan), LS_OK);
+    assert_string_equal(back->nodes[0].endpoint, endpoint);
+    run_file_remove(&fixture->plan, &fixture->file);
     free(back);
 }
 
@@ -114,7 +143,7 @@ static void test_the_file_of_another_run_stays(void **state)
     run_file_remove(&fixture->plan, &fixture->file);
     assert_int_equal(run_file_read(back, &fixture->plan), LS_OK);
     run_file_remove(&fixture->plan, &other);
-    assert_int_equal(access(fixture->plan.out, F_OK), -1);
+    assert_int_equal(run_file_read(back, &fixture->plan), LS_ENOENT);
     free(back);
 }
 
@@ -138,6 +167,8 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_file_of_another_run_stays,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_any_endpoint_is_read_back, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(
             test_a_folder_that_cannot_be_made_is_told, set_up, tear_down),
     };

@@ -270,6 +270,28 @@ static void test_what_a_lower_rank_writes_too_late_is_not_read(void **state)
     store_close(&store);
 }
 
+static void test_what_only_looks_like_a_rank_is_none(void **state)
+{
+    static const char *const files[] = {"p~007",
+                                        "p~ 7",
+                                        "p~+7",
+                                        "p~-1",
+                                        "p~7x",
+                                        "p~",
+                                        "p~99999999999999999999"};
+    const struct place *place = *state;
+    struct store *store = open_store(place, 0);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char names[16] = "";
+        make_file(place, files[i]);
+        spec_ok(store_files_each(store, note_name, names));
+        if (names[0] != '\0')
+            fail_msg("%s is taken for a value", files[i]);
+        spec_lacks(store, "p");
+    }
+    store_close(&store);
+}
+
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
 
@@ -284,6 +306,7 @@ int main(void)
         TEST(test_what_the_system_refuses_is_named),
         TEST(test_all_names_can_be_looked_at),
         TEST(test_what_a_lower_rank_writes_too_late_is_not_read),
+        TEST(test_what_only_looks_like_a_rank_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,6 +138,39 @@ static void test_a_file_that_is_cut_anywhere_is_refused(void **state)
     }
 }
 
+/* Were it LS_ENOENT, a learner would begin with nothing learned. */
+static void test_a_file_that_lacks_a_field_is_refused(void **state)
+{
+    static const char *const fields[] = {
+        "format",     "plugin",   "plugin_version", "seed",   "iteration",
+        "train_iter", "env_step", "env_episode",    "weights"};
+    struct place *place = *state;
+    struct weights_note loaded;
+    char path[128], bytes[512];
+    write_number(place, 42);
+    (void)snprintf(path, sizeof path, "%s/%s", place->folder,
+                   WEIGHTS_CHECKPOINT);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    const size_t size = fread(bytes, 1, sizeof bytes, file);
+    assert_int_equal(fclose(file), 0);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        char *at = bytes;
+        while (memcmp(at + 1, fields[i], strlen(fields[i])) != 0 ||
+               *at != (char)(0xa0 + strlen(fields[i])))
+            at++;
+        at[1]++; /* another name */
+        file = fopen(path, "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(bytes, 1, size, file), size);
+        assert_int_equal(fclose(file), 0);
+        at[1]--;
+        const int status = read_number(place, 5, &loaded);
+        if (status != LS_EPROTO && status != LS_EMISMATCH)
+            fail_msg("%s: %s", fields[i], ls_status_name(status));
+    }
+}
+
 static void test_what_a_killed_learner_left_is_removed(void **state)
 {
     struct place *place = *state;
@@ -167,6 +200,7 @@ int main(void)
         test(test_weights_of_another_run_are_refused),
         test(test_what_a_killed_learner_left_is_removed),
         test(test_a_file_that_is_cut_anywhere_is_refused),
+        test(test_a_file_that_lacks_a_field_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

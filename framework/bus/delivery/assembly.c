@@ -27,7 +27,7 @@ static void give_up(ls_node *node, struct assembly **at)
     *at = a->next;
     if (a->held.messages != 0) {
         transport_lock(node->transport);
-        flow_release(node, a->origin, a->held.messages, a->held.bytes);
+        flow_release(node, a->direct, a->held.messages, a->held.bytes);
         transport_unlock(node->transport);
     }
     free(a->data);
@@ -43,7 +43,7 @@ static size_t n_of(const ls_node *node, const struct peer *origin)
 }
 
 static struct assembly *begin(ls_node *node, struct peer *origin,
-                              struct event_entry *entry,
+                              struct peer *direct, struct event_entry *entry,
                               const struct wire_header *header)
 {
     if (header->total > node->options.max_payload_bytes ||
@@ -62,6 +62,7 @@ static struct assembly *begin(ls_node *node, struct peer *origin,
         return NULL;
     }
     a->origin = origin;
+    a->direct = direct;
     a->entry = entry;
     a->sequence = header->sequence;
     a->total = header->total;
@@ -90,7 +91,7 @@ static struct message *finish(ls_node *node, struct assembly **at)
 }
 
 struct message *assembly_add(ls_node *node, struct peer *origin,
-                             struct event_entry *entry,
+                             struct peer *direct, struct event_entry *entry,
                              const struct wire_header *header,
                              const uint8_t *data, size_t size, bool *keep)
 {
@@ -108,7 +109,7 @@ struct message *assembly_add(ls_node *node, struct peer *origin,
          (header->flags & WIRE_FLAG_WITHDRAW) != 0))
         give_up(node, at);
     if (header->offset == 0 && (header->flags & WIRE_FLAG_WITHDRAW) == 0 &&
-        begin(node, origin, entry, header) != NULL)
+        begin(node, origin, direct, entry, header) != NULL)
         at = &node->assemblies;
     else
         at = find(node, origin, entry, stream);
@@ -136,7 +137,7 @@ void assembly_drop(ls_node *node, const struct peer *origin)
         }
         *at = a->next;
         if (a->held.messages != 0) /* it may come back to its window */
-            flow_release(node, a->origin, a->held.messages, a->held.bytes);
+            flow_release(node, a->direct, a->held.messages, a->held.bytes);
         free(a->data);
         free(a);
     }

@@ -9,6 +9,7 @@
 struct assembly {
     struct assembly *next;
     struct peer *origin;
+    struct peer *direct; /* in whose window it is held */
     struct event_entry *entry;
     uint64_t sequence;
     uint8_t *data;
@@ -18,10 +19,10 @@ struct assembly {
 };
 
 /* Add a chunk (of a kind CHUNK, or one from a stream); NULL until the event is
- * whole. keep: in, whether the window of the sender may hold it; out, whether
- * it does. */
+ * whole. direct: over whose connection it came; keep: in, whether its window
+ * may hold it; out, whether it does. */
 struct message *assembly_add(ls_node *node, struct peer *origin,
-                             struct event_entry *entry,
+                             struct peer *direct, struct event_entry *entry,
                              const struct wire_header *header,
                              const uint8_t *data, size_t size, bool *keep);
 void assembly_drop(ls_node *node, const struct peer *origin);

@@ -7,14 +7,18 @@
  * heartbeats with their accounts, are published behind it, so order holds. */
 #include "bus.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define CLOSE_NS (20 * LS_NS_PER_US) /* two emits so close share a frame */
 
-static void begin(ls_node *node, struct event_entry *entry, uint8_t flags,
+/* Returns false when there is no memory for it. */
+static bool begin(ls_node *node, struct event_entry *entry, uint8_t flags,
                   uint64_t sequence)
 {
     struct batch *batch = &node->batch;
+    if (batch->bytes == NULL && (batch->bytes = malloc(BATCH_BYTES)) == NULL)
+        return false;
     struct wire_header header = bus_header(node, WIRE_KIND_BATCH);
     header.sequence = sequence;
     header.flags = flags;
@@ -26,6 +30,7 @@ static void begin(ls_node *node, struct event_entry *entry, uint8_t flags,
     batch->flags = flags;
     batch->n = 0;
     node_wake(node);
+    return true;
 }
 
 void batch_flush(ls_node *node)
@@ -65,9 +70,8 @@ bool batch_add(ls_node *node, struct event_entry *entry, uint8_t flags,
         const int64_t now = ls_now(node->runtime);
         const bool close = now - batch->published_at < CLOSE_NS;
         batch->published_at = now;
-        if (!close)
+        if (!close || !begin(node, entry, flags, sequence))
             return false;
-        begin(node, entry, flags, sequence);
     }
     batch->size += wire_batch_write(batch->bytes + batch->size, data, size);
     batch->n++;

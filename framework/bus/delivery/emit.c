@@ -24,8 +24,8 @@ int64_t emit_deadline(struct emit *e)
  * wait takes what its windows grant, unless it is known to take long. */
 static bool has_room(const struct emit *e, const struct peer *peer, size_t size)
 {
-    return e->wait || peer->pace.slow ? flow_room_now(peer, size)
-                                      : flow_room(peer, size);
+    return e->wait || peer->hop->pace.slow ? flow_room_now(peer, size)
+                                           : flow_room(peer, size);
 }
 
 static struct peer *without_room(const struct emit *e, size_t size)
@@ -258,12 +258,13 @@ static int publish_part(struct emit *e, struct part *part, uint8_t flags)
     const struct targets *targets = &e->entry->targets;
     bool any = false;
     for (size_t i = 0; i < targets->n; i++) {
-        targets->at[i]->asks = flow_charge(e->node, targets->at[i], part->size);
-        any = any || targets->at[i]->asks;
+        struct peer *peer = targets->at[i];
+        peer->hop->asks = flow_charge(e->node, peer, part->size);
+        any = any || peer->hop->asks;
     }
     status = publish(e, NULL, part, flags);
     for (size_t i = 0; any && i < targets->n; i++)
-        if (targets->at[i]->asks)
+        if (targets->at[i]->hop->asks)
             flow_ask(e->node, targets->at[i]);
     return status;
 }
@@ -300,9 +301,9 @@ static size_t piece_of(struct emit *e)
     const struct targets *all = &e->entry->targets;
     if (e->one == NULL)
         events_targets(e->node, e->entry);
-    bool slow = e->one_direct != NULL && e->one_direct->pace.slow;
+    bool slow = e->one_direct != NULL && e->one_direct->hop->pace.slow;
     for (size_t i = 0; e->one == NULL && i < all->n; i++)
-        slow = slow || all->at[i]->pace.slow;
+        slow = slow || all->at[i]->hop->pace.slow;
     return e->wait || slow ? emit_piece(e->one_direct, all) : WIRE_CHUNK_BYTES;
 }
 
@@ -378,12 +379,13 @@ static int find_one(struct emit *e)
     transport_lock(node->transport);
     struct peer *peer = world_find(node, e->in->to);
     const bool reliable = e->policy == LS_POLICY_RELIABLE;
-    const bool there = peer != NULL && peer->member.state == LS_MEMBER_READY &&
+    struct peer *direct = peer == NULL ? NULL : peer_direct(peer);
+    const bool there = direct != NULL && direct->hop != NULL &&
+                       peer->member.state == LS_MEMBER_READY &&
                        (reliable || member_is_here(&peer->member));
     if (there && events_listens(e->entry, peer)) {
         e->one = peer;
-        e->one_direct =
-            peer->member.via != NULL ? peer_of(peer->member.via) : peer;
+        e->one_direct = direct;
     }
     transport_unlock(node->transport);
     if (e->one != NULL)

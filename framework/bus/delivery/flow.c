@@ -16,6 +16,7 @@
  * sends is bounded by its receiver, not by its manners. And what it says of
  * itself is bounded by what it was granted, so that no count can be made to
  * wrap. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "bus.h"
@@ -38,56 +39,77 @@ static void add(_Atomic uint64_t *counter, uint64_t value)
     store(counter, load(counter) + value); /* one writer: the bus thread */
 }
 
+int flow_open(struct peer *peer)
+{
+    if (peer->hop != NULL)
+        return LS_OK;
+    struct hop *hop = calloc(1, sizeof *hop);
+    if (hop == NULL)
+        return ls_error(LS_ENOMEM, "no memory to connect to node %u",
+                        peer->member.id);
+    message_list_init(&hop->relay);
+    message_list_init(&hop->early);
+    pace_init(&hop->pace);
+    peer->hop = hop;
+    return LS_OK;
+}
+
 void flow_begin(struct peer *peer, bool keep)
 {
-    const uint64_t messages = load(&peer->kept_messages);
-    const uint64_t bytes = load(&peer->kept_bytes);
-    peer->sent = peer->limit = peer->arrived = peer->claimed =
-        (struct account){0};
-    peer->counts = false;
-    store(&peer->got_messages, 0);
-    store(&peer->got_bytes, 0);
+    struct hop *hop = peer->hop;
+    if (hop == NULL)
+        return;
+    const uint64_t messages = load(&hop->kept_messages);
+    const uint64_t bytes = load(&hop->kept_bytes);
+    hop->sent = hop->limit = hop->arrived = hop->claimed = (struct account){0};
+    pace_init(&hop->pace);
+    hop->counts = false;
+    store(&hop->got_messages, 0);
+    store(&hop->got_bytes, 0);
     /* Of another life: what is still held of it will be released. */
-    store(&peer->kept_messages, keep ? messages - peer->released.messages : 0);
-    store(&peer->kept_bytes, keep ? bytes - peer->released.bytes : 0);
-    store(&peer->granted_messages, 0);
-    store(&peer->granted_bytes, 0);
-    peer->released = (struct account){0};
+    store(&hop->kept_messages, keep ? messages - hop->released.messages : 0);
+    store(&hop->kept_bytes, keep ? bytes - hop->released.bytes : 0);
+    store(&hop->granted_messages, 0);
+    store(&hop->granted_bytes, 0);
+    hop->released = (struct account){0};
 }
 
 /* ---- sending ----------------------------------------------------------- */
 
 bool flow_room(const struct peer *peer, size_t bytes)
 {
-    return peer->sent.messages < peer->limit.messages &&
-           peer->sent.messages - peer->arrived.messages < FLOW_UNDER_WAY_MAX &&
-           peer->sent.bytes + bytes <= peer->limit.bytes;
+    const struct hop *hop = peer->hop;
+    return hop->sent.messages < hop->limit.messages &&
+           hop->sent.messages - hop->arrived.messages < FLOW_UNDER_WAY_MAX &&
+           hop->sent.bytes + bytes <= hop->limit.bytes;
 }
 
 bool flow_room_now(const struct peer *peer, size_t bytes)
 {
+    const struct hop *hop = peer->hop;
     return flow_room(peer, bytes) &&
-           pace_has_room(&peer->pace, peer->sent.bytes - peer->arrived.bytes,
+           pace_has_room(&hop->pace, hop->sent.bytes - hop->arrived.bytes,
                          bytes);
 }
 
 bool flow_charge(const ls_node *node, struct peer *peer, size_t bytes)
 {
-    peer->sent.messages++;
-    peer->sent.bytes += bytes;
-    const uint64_t under_way = peer->sent.bytes - peer->arrived.bytes;
+    struct hop *hop = peer->hop;
+    hop->sent.messages++;
+    hop->sent.bytes += bytes;
+    const uint64_t under_way = hop->sent.bytes - hop->arrived.bytes;
     const bool many =
-        peer->sent.messages - peer->arrived.messages == FLOW_UNDER_WAY_MAX / 2;
-    if (under_way < peer->pace.bytes / 2)
+        hop->sent.messages - hop->arrived.messages == FLOW_UNDER_WAY_MAX / 2;
+    if (under_way < hop->pace.bytes / 2)
         return many;
-    return pace_asks(&peer->pace, peer->sent.bytes, under_way,
+    return pace_asks(&hop->pace, hop->sent.bytes, under_way,
                      ls_now(node->runtime)) ||
            many;
 }
 
 size_t flow_piece(const struct peer *peer)
 {
-    return pace_piece(&peer->pace, WIRE_CHUNK_BYTES);
+    return pace_piece(&peer->hop->pace, WIRE_CHUNK_BYTES);
 }
 
 /* ---- receiving --------------------------------------------------------- */
@@ -95,45 +117,48 @@ size_t flow_piece(const struct peer *peer)
 bool flow_may(const ls_node *node, const struct peer *peer, uint64_t messages,
               uint64_t bytes)
 {
-    return load(&peer->got_messages) + messages <=
-               load(&peer->granted_messages) +
+    const struct hop *hop = peer->hop;
+    return load(&hop->got_messages) + messages <=
+               load(&hop->granted_messages) +
                    node->options.window_messages / SLACK_SHARE &&
-           load(&peer->got_bytes) + bytes <=
-               load(&peer->granted_bytes) +
+           load(&hop->got_bytes) + bytes <=
+               load(&hop->granted_bytes) +
                    node->options.window_bytes / SLACK_SHARE;
 }
 
 void flow_got(struct peer *peer, size_t bytes, bool keep)
 {
-    add(&peer->got_messages, 1);
-    add(&peer->got_bytes, bytes);
+    struct hop *hop = peer->hop;
+    add(&hop->got_messages, 1);
+    add(&hop->got_bytes, bytes);
     if (keep) {
-        add(&peer->kept_messages, 1);
-        add(&peer->kept_bytes, bytes);
+        add(&hop->kept_messages, 1);
+        add(&hop->kept_bytes, bytes);
     }
 }
 
-static struct account limit_of(const ls_node *node, const struct peer *peer)
+static struct account limit_of(const ls_node *node, const struct hop *hop)
 {
     return (struct account){
-        load(&peer->got_messages) - load(&peer->kept_messages) +
-            peer->released.messages + node->options.window_messages,
-        load(&peer->got_bytes) - load(&peer->kept_bytes) +
-            peer->released.bytes + node->options.window_bytes};
+        load(&hop->got_messages) - load(&hop->kept_messages) +
+            hop->released.messages + node->options.window_messages,
+        load(&hop->got_bytes) - load(&hop->kept_bytes) + hop->released.bytes +
+            node->options.window_bytes};
 }
 
 /* A grant is never taken back, also when it was made of what came twice. */
-static void grant(struct peer *peer, struct account limit)
+static void grant(struct hop *hop, struct account limit)
 {
-    if (limit.messages > load(&peer->granted_messages))
-        store(&peer->granted_messages, limit.messages);
-    if (limit.bytes > load(&peer->granted_bytes))
-        store(&peer->granted_bytes, limit.bytes);
+    if (limit.messages > load(&hop->granted_messages))
+        store(&hop->granted_messages, limit.messages);
+    if (limit.bytes > load(&hop->granted_bytes))
+        store(&hop->granted_bytes, limit.bytes);
 }
 
-static void send_credit(ls_node *node, struct peer *peer, struct account limit,
-                        uint8_t flags)
+static void send_credit(ls_node *node, const struct peer *peer,
+                        struct account limit, uint8_t flags)
 {
+    struct hop *hop = peer->hop;
     if (!member_is_here(&peer->member))
         return; /* the first one tells it that from here on it counts */
     struct wire_header header = bus_header(node, WIRE_KIND_CREDIT);
@@ -141,32 +166,41 @@ static void send_credit(ls_node *node, struct peer *peer, struct account limit,
     header.flags = flags;
     header.limit_messages = limit.messages;
     header.limit_bytes = limit.bytes;
-    header.arrived_messages = load(&peer->got_messages);
-    header.arrived_bytes = load(&peer->got_bytes);
-    grant(peer, limit); /* first: it may be used before this returns */
+    header.arrived_messages = load(&hop->got_messages);
+    header.arrived_bytes = load(&hop->got_bytes);
+    grant(hop, limit); /* first: it may be used before this returns */
     (void)bus_send(node, peer->member.id, &header, NULL, 0);
 }
 
-void flow_tell(ls_node *node, struct peer *peer)
+void flow_tell(ls_node *node, const struct peer *peer)
 {
-    send_credit(node, peer, limit_of(node, peer), 0);
+    send_credit(node, peer, limit_of(node, peer->hop), 0);
 }
 
-void flow_ask(ls_node *node, struct peer *peer)
+void flow_connected(ls_node *node, struct peer *peer)
+{
+    if (flow_open(peer) != LS_OK)
+        return; /* it is told with the next heartbeat */
+    pace_again(&peer->hop->pace);
+    flow_tell(node, peer);
+}
+
+void flow_ask(ls_node *node, const struct peer *peer)
 {
     batch_flush(node);
-    send_credit(node, peer, limit_of(node, peer), WIRE_FLAG_TELL);
+    send_credit(node, peer, limit_of(node, peer->hop), WIRE_FLAG_TELL);
 }
 
-void flow_release(ls_node *node, struct peer *peer, uint64_t messages,
+void flow_release(ls_node *node, const struct peer *peer, uint64_t messages,
                   uint64_t bytes)
 {
-    peer->released.messages += messages;
-    peer->released.bytes += bytes;
-    const struct account limit = limit_of(node, peer);
-    if (limit.messages - load(&peer->granted_messages) >=
+    struct hop *hop = peer->hop;
+    hop->released.messages += messages;
+    hop->released.bytes += bytes;
+    const struct account limit = limit_of(node, hop);
+    if (limit.messages - load(&hop->granted_messages) >=
             node->options.window_messages / 4 ||
-        limit.bytes - load(&peer->granted_bytes) >=
+        limit.bytes - load(&hop->granted_bytes) >=
             node->options.window_bytes / 4)
         send_credit(node, peer, limit, 0);
 }
@@ -175,14 +209,17 @@ void flow_release(ls_node *node, struct peer *peer, uint64_t messages,
 
 void flow_account(ls_node *node, struct peer *peer, struct wire_member *out)
 {
-    const struct account limit = limit_of(node, peer);
-    out->sent_messages = peer->sent.messages;
-    out->sent_bytes = peer->sent.bytes;
+    if (flow_open(peer) != LS_OK)
+        return; /* it is granted nothing yet */
+    struct hop *hop = peer->hop;
+    const struct account limit = limit_of(node, hop);
+    out->sent_messages = hop->sent.messages;
+    out->sent_bytes = hop->sent.bytes;
     out->limit_messages = limit.messages;
     out->limit_bytes = limit.bytes;
-    out->arrived_messages = load(&peer->got_messages);
-    out->arrived_bytes = load(&peer->got_bytes);
-    grant(peer, limit);
+    out->arrived_messages = load(&hop->got_messages);
+    out->arrived_bytes = load(&hop->got_bytes);
+    grant(hop, limit);
 }
 
 static int wrong(const struct peer *peer, const char *what)
@@ -191,70 +228,73 @@ static int wrong(const struct peer *peer, const char *what)
 }
 
 /* Grants may overtake each other: the larger counts. */
-static void raise_limit(ls_node *node, struct peer *peer, uint64_t messages,
+static void raise_limit(ls_node *node, struct hop *hop, uint64_t messages,
                         uint64_t bytes)
 {
-    if (messages > peer->limit.messages)
-        peer->limit.messages = messages;
-    if (bytes > peer->limit.bytes)
-        peer->limit.bytes = bytes;
+    if (messages > hop->limit.messages)
+        hop->limit.messages = messages;
+    if (bytes > hop->limit.bytes)
+        hop->limit.bytes = bytes;
     if (node->hub)
         relay_flush(node);
     ls_cond_broadcast(&node->changed);
 }
 
-static void note_arrived(const ls_node *node, struct peer *peer,
+static void note_arrived(const ls_node *node, struct hop *hop,
                          uint64_t messages, uint64_t bytes)
 {
     /* It may have counted a message twice that the network doubled. */
-    messages = messages < peer->sent.messages ? messages : peer->sent.messages;
-    bytes = bytes < peer->sent.bytes ? bytes : peer->sent.bytes;
-    if (messages < peer->arrived.messages || bytes < peer->arrived.bytes)
+    messages = messages < hop->sent.messages ? messages : hop->sent.messages;
+    bytes = bytes < hop->sent.bytes ? bytes : hop->sent.bytes;
+    if (messages < hop->arrived.messages || bytes < hop->arrived.bytes)
         return; /* overtaken */
-    peer->arrived = (struct account){messages, bytes};
-    pace_arrived(&peer->pace, bytes, node->now);
+    hop->arrived = (struct account){messages, bytes};
+    pace_arrived(&hop->pace, bytes, node->now);
 }
 
 /* The sender counts so much: what is missing was lost on the way. */
-static int settle_sent(ls_node *node, struct peer *peer, uint64_t messages,
-                       uint64_t bytes)
+static int settle_sent(ls_node *node, const struct peer *peer,
+                       uint64_t messages, uint64_t bytes)
 {
-    const uint64_t got = load(&peer->got_messages);
-    if (messages > load(&peer->granted_messages) ||
-        bytes > load(&peer->granted_bytes))
+    struct hop *hop = peer->hop;
+    const uint64_t got = load(&hop->got_messages);
+    if (messages > load(&hop->granted_messages) ||
+        bytes > load(&hop->granted_bytes))
         return wrong(peer, "more sent than it was granted");
-    if (messages < peer->claimed.messages || bytes < peer->claimed.bytes)
+    if (messages < hop->claimed.messages || bytes < hop->claimed.bytes)
         return wrong(peer, "less sent than before");
-    peer->claimed = (struct account){messages, bytes};
+    hop->claimed = (struct account){messages, bytes};
     if (messages > got) {
         node->stats.lost += messages - got;
         ls_log_warn("bus: %llu messages from node %u were lost on the way",
                     (unsigned long long)(messages - got), peer->member.id);
     }
-    store(&peer->got_messages, messages);
-    store(&peer->got_bytes, bytes);
+    store(&hop->got_messages, messages);
+    store(&hop->got_bytes, bytes);
     return LS_OK;
 }
 
-int flow_settle(ls_node *node, struct peer *peer,
+int flow_settle(ls_node *node, const struct peer *peer,
                 const struct wire_member *says)
 {
+    struct hop *hop = peer->hop;
     const int status =
         settle_sent(node, peer, says->sent_messages, says->sent_bytes);
     if (status != LS_OK)
         return status;
-    peer->counts = peer->counts || says->state == WIRE_MEMBER_READY;
-    note_arrived(node, peer, says->arrived_messages, says->arrived_bytes);
-    raise_limit(node, peer, says->limit_messages, says->limit_bytes);
+    hop->counts = hop->counts || says->state == WIRE_MEMBER_READY;
+    note_arrived(node, hop, says->arrived_messages, says->arrived_bytes);
+    raise_limit(node, hop, says->limit_messages, says->limit_bytes);
     return LS_OK;
 }
 
-void flow_credit(ls_node *node, struct peer *peer,
+void flow_credit(ls_node *node, const struct peer *peer,
                  const struct wire_header *header)
 {
-    peer->counts = true;
-    note_arrived(node, peer, header->arrived_messages, header->arrived_bytes);
-    raise_limit(node, peer, header->limit_messages, header->limit_bytes);
+    struct hop *hop = peer->hop;
+    hop->counts = true;
+    note_arrived(node, hop, header->arrived_messages, header->arrived_bytes);
+    raise_limit(node, hop, header->limit_messages, header->limit_bytes);
     if ((header->flags & WIRE_FLAG_TELL) != 0)
         flow_tell(node, peer);
 }

@@ -2,12 +2,15 @@
 #ifndef LOCKSTEP_BUS_FLOW_H
 #define LOCKSTEP_BUS_FLOW_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "lockstep/node.h"
 
+#include "message.h"
+#include "pace.h"
 #include "wire.h"
 
 struct peer;
@@ -21,6 +24,32 @@ struct account {
     uint64_t messages, bytes;
 };
 
+/* A connection, both ways, and what is held for the windows of its two ends.
+ * Whom a hub relays has none: its windows are the hub's. */
+struct hop {
+    /* Sending; under the lock. */
+    struct account sent, limit, arrived;
+    struct pace pace;
+    bool asks;   /* within an emit: flow_ask() is to follow */
+    bool counts; /* bus thread: the peer counts what it sends as sent here */
+    /* Receiving: got and kept by the bus thread alone; released under the lock
+     * by whoever is done with a message. */
+    _Atomic uint64_t got_messages, got_bytes;
+    _Atomic uint64_t kept_messages, kept_bytes; /* of got: held in the window */
+    struct account released, claimed; /* by the peer, of what it sent */
+    _Atomic uint64_t granted_messages, granted_bytes;
+    struct message_list relay; /* waits for room at its receivers */
+    struct message_list early; /* of those whom this hub speaks for */
+    int64_t early_at;          /* since when */
+};
+
+/* A peer has one that this node is connected to, or will be: from flow_open(),
+ * flow_connected() or flow_account() on, until it is freed. But for these
+ * three, and flow_begin(), all that is declared here is for peers with a hop.
+ */
+
+/* Bus thread, lock held. Errors: LS_ENOMEM. */
+int flow_open(struct peer *peer);
 /* The accounts of a new life. keep: what is still held of what came stays in
  * the window: the same life is met again. */
 void flow_begin(struct peer *peer, bool keep);
@@ -35,7 +64,7 @@ bool flow_room_now(const struct peer *peer, size_t bytes);
 /* So much is sent to it. Returns whether flow_ask() is to follow. */
 bool flow_charge(const ls_node *node, struct peer *peer, size_t bytes);
 /* Behind what was sent: it is to tell at once how much of it has come. */
-void flow_ask(ls_node *node, struct peer *peer);
+void flow_ask(ls_node *node, const struct peer *peer);
 /* The longest piece of a long message for this peer. */
 size_t flow_piece(const struct peer *peer);
 
@@ -49,20 +78,22 @@ bool flow_may(const ls_node *node, const struct peer *peer, uint64_t messages,
  * side. */
 void flow_got(struct peer *peer, size_t bytes, bool keep);
 /* Lock held: so much of what was held is done with; grants more when due. */
-void flow_release(ls_node *node, struct peer *peer, uint64_t messages,
+void flow_release(ls_node *node, const struct peer *peer, uint64_t messages,
                   uint64_t bytes);
 /* Tell it at once how far it may go, and what has come. Lock held. */
-void flow_tell(ls_node *node, struct peer *peer);
+void flow_tell(ls_node *node, const struct peer *peer);
+/* The same over a connection that is new. Bus thread. */
+void flow_connected(ls_node *node, struct peer *peer);
 
 /* ---- accounts; lock held ----------------------------------------------- */
 
-/* What stands in this node's heartbeat about a peer. */
+/* What stands in this node's heartbeat about a peer. Bus thread. */
 void flow_account(ls_node *node, struct peer *peer, struct wire_member *out);
 /* What a peer's heartbeat says of this node. Errors: LS_EPROTO it cannot be. */
-int flow_settle(ls_node *node, struct peer *peer,
+int flow_settle(ls_node *node, const struct peer *peer,
                 const struct wire_member *says);
 /* A credit of it. */
-void flow_credit(ls_node *node, struct peer *peer,
+void flow_credit(ls_node *node, const struct peer *peer,
                  const struct wire_header *header);
 
 #endif

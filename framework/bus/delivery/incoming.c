@@ -56,8 +56,8 @@ static bool deliver(ls_node *node, const struct incoming *in,
     struct message *whole = message;
     bool keep = !in->counted;
     if (header->kind == WIRE_KIND_CHUNK) {
-        whole = assembly_add(node, in->origin, entry, header, in->data,
-                             in->size, &keep);
+        whole = assembly_add(node, in->origin, in->direct, entry, header,
+                             in->data, in->size, &keep);
     } else {
         whole->held_bytes = in->size;
         whole->event.data = in->data;

@@ -52,10 +52,24 @@ static int push(ls_node *node, struct peer *peer, struct event_entry *entry)
     return status;
 }
 
+/* What cannot be pushed is pushed when something is acknowledged: without
+ * streams nothing is. */
+static void set_waits(struct peer *peer, bool waits)
+{
+    struct peer_streams *streams = streams_of(peer);
+    if (streams != NULL)
+        streams->latest_waits = waits;
+}
+
+static bool has_acknowledged(const struct peer *peer, uint64_t number)
+{
+    const struct peer_streams *streams = streams_of(peer);
+    return streams == NULL || streams->out.base > number;
+}
+
 static void offer(ls_node *node, struct peer *peer, struct event_entry *entry)
 {
     struct receiver_record *record = losses_record(entry, peer->member.id);
-    const struct stream_sender *out = &peer->streams.out;
     if (record == NULL)
         return;
     if (record->latest_incarnation != peer->member.incarnation) {
@@ -65,20 +79,20 @@ static void offer(ls_node *node, struct peer *peer, struct event_entry *entry)
     if (record->latest_sequence == entry->sequences[SEQUENCE_LATEST])
         return;
     const size_t size = payload_size(entry->latest);
-    if (out->base <= record->latest_number ||
+    if (!has_acknowledged(peer, record->latest_number) ||
         !streams_room(peer,
                       size < WIRE_CHUNK_BYTES ? size : WIRE_CHUNK_BYTES) ||
         push(node, peer, entry) != LS_OK) {
-        peer->streams.latest_waits = true;
+        set_waits(peer, true);
         return;
     }
     record->latest_sequence = entry->sequences[SEQUENCE_LATEST];
-    record->latest_number = out->next - 1;
+    record->latest_number = streams_of(peer)->out.next - 1;
 }
 
 void latest_offer(ls_node *node, struct peer *peer)
 {
-    peer->streams.latest_waits = false;
+    set_waits(peer, false);
     if (peer->member.state != LS_MEMBER_READY)
         return;
     for (struct event_entry *entry = node->latest; entry != NULL;

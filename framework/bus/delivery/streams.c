@@ -14,6 +14,41 @@
 #define ACK_NS       (5 * LS_NS_PER_MS)
 #define COPY_BYTES   4096 /* shorter payloads are copied into the frame */
 
+/* ---- their life -------------------------------------------------------- */
+
+/* Of a new life: but for what is held of what came. */
+static void begin(struct peer_streams *streams)
+{
+    stream_sender_init(&streams->out);
+    pace_init(&streams->pace);
+    stream_receiver_init(&streams->in);
+    streams->latest_waits = streams->used = streams->ack_due = false;
+    streams->full = false;
+    streams->ack_at = LS_FOREVER;
+    streams->n_acks = streams->repeats = 0;
+    streams->got_messages = streams->got_bytes = 0;
+    streams->permitted_messages = streams->permitted_bytes = 0;
+    streams->unsaid_messages = streams->unsaid_bytes = 0;
+    streams->told_messages = streams->told_bytes = 0;
+    atomic_store(&streams->room_made, false);
+}
+
+/* Those of a peer, made if need be; NULL: no memory. Lock held. */
+static struct peer_streams *get(struct peer *peer)
+{
+    struct peer_streams *streams = streams_of(peer);
+    if (streams != NULL || (streams = calloc(1, sizeof *streams)) == NULL)
+        return streams;
+    begin(streams);
+    atomic_store_explicit(&peer->streams, streams, memory_order_release);
+    return streams;
+}
+
+struct peer_streams *streams_of(const struct peer *peer)
+{
+    return atomic_load_explicit(&peer->streams, memory_order_acquire);
+}
+
 /* ---- sending ----------------------------------------------------------- */
 
 static void parcel_free(void *self, void *content)
@@ -27,12 +62,26 @@ static void parcel_free(void *self, void *content)
 
 bool streams_room(const struct peer *peer, size_t bytes)
 {
-    return stream_has_room(&peer->streams.out, bytes, false);
+    const struct peer_streams *streams = streams_of(peer);
+    return streams == NULL ? bytes <= STREAM_FIRST_BYTES
+                           : stream_has_room(&streams->out, bytes, false);
+}
+
+bool streams_room_control(struct peer *peer)
+{
+    struct peer_streams *streams = streams_of(peer);
+    if (streams == NULL || stream_has_room(&streams->out, 0, true))
+        return true;
+    streams->full = true;
+    return false;
 }
 
 size_t streams_piece(const struct peer *peer)
 {
-    return pace_piece(&peer->streams.pace, WIRE_CHUNK_BYTES);
+    const struct peer_streams *streams = streams_of(peer);
+    const struct pace first = {.bytes = PACE_FIRST_BYTES};
+    return pace_piece(streams == NULL ? &first : &streams->pace,
+                      WIRE_CHUNK_BYTES);
 }
 
 static void publish(ls_node *node, const struct peer *peer,
@@ -66,10 +115,11 @@ static void publish(ls_node *node, const struct peer *peer,
             payload_released, payload_share(parcel->payload));
 }
 
-static void transmit(ls_node *node, struct peer *peer)
+static void transmit(ls_node *node, const struct peer *peer,
+                     struct peer_streams *streams)
 {
-    struct stream_sender *out = &peer->streams.out;
-    struct pace *pace = &peer->streams.pace;
+    struct stream_sender *out = &streams->out;
+    struct pace *pace = &streams->pace;
     const struct stream_item *item;
     uint64_t number;
     bool again;
@@ -91,11 +141,12 @@ static void transmit(ls_node *node, struct peer *peer)
 
 int streams_push(ls_node *node, struct peer *peer, const struct parcel *parcel)
 {
-    struct stream_sender *out = &peer->streams.out;
-    struct parcel *copy = malloc(sizeof *copy);
+    struct peer_streams *streams = get(peer);
+    struct parcel *copy = streams == NULL ? NULL : malloc(sizeof *copy);
     if (copy == NULL)
         return ls_error(LS_ENOMEM, "no memory for a message to node %u",
                         peer->member.id);
+    struct stream_sender *out = &streams->out;
     *copy = *parcel;
     const bool control = parcel->of == WIRE_KIND_CHANNEL ||
                          (parcel->flags & WIRE_FLAG_WITHDRAW) != 0;
@@ -106,7 +157,7 @@ int streams_push(ls_node *node, struct peer *peer, const struct parcel *parcel)
         return status;
     }
     payload_share(copy->payload);
-    transmit(node, peer);
+    transmit(node, peer, streams);
     if (was_idle)
         node_wake(node); /* for the time at which it is transmitted again */
     return LS_OK;
@@ -114,10 +165,13 @@ int streams_push(ls_node *node, struct peer *peer, const struct parcel *parcel)
 
 void streams_present(ls_node *node, struct peer *peer)
 {
-    peer->streams.ack_due = peer->streams.used;
-    pace_again(&peer->streams.pace);
-    stream_rewind(&peer->streams.out);
-    transmit(node, peer);
+    struct peer_streams *streams = streams_of(peer);
+    if (streams != NULL) {
+        streams->ack_due = streams->used;
+        pace_again(&streams->pace);
+        stream_rewind(&streams->out);
+        transmit(node, peer, streams);
+    }
     latest_offer(node, peer);
     ls_cond_broadcast(&node->changed); /* who waits for it */
 }
@@ -125,23 +179,22 @@ void streams_present(ls_node *node, struct peer *peer)
 void streams_acknowledged(ls_node *node, struct peer *peer,
                           const struct wire_header *header)
 {
+    struct peer_streams *streams = streams_of(peer);
     const struct stream_ack ack = {.sequence = header->sequence,
                                    .number = header->number,
                                    .also = header->also,
                                    .repeats = header->repeats,
                                    .room_messages = header->limit_messages,
                                    .room_bytes = header->limit_bytes};
-    if (header->to_incarnation != node->incarnation ||
-        !stream_acknowledge(&peer->streams.out, &ack, node->now, parcel_free,
-                            NULL))
+    if (streams == NULL || header->to_incarnation != node->incarnation ||
+        !stream_acknowledge(&streams->out, &ack, node->now, parcel_free, NULL))
         return;
-    pace_arrived(&peer->streams.pace, peer->streams.out.acked_bytes, node->now);
-    transmit(node, peer);
-    if (peer->streams.latest_waits)
+    pace_arrived(&streams->pace, streams->out.acked_bytes, node->now);
+    transmit(node, peer, streams);
+    if (streams->latest_waits)
         latest_offer(node, peer);
-    if (peer->streams.full &&
-        peer->streams.out.n_control <= STREAM_CONTROL_MAX / 2) {
-        peer->streams.full = false;
+    if (streams->full && streams->out.n_control <= STREAM_CONTROL_MAX / 2) {
+        streams->full = false;
         node->room_made = true;
         atomic_store(&node->chores, true);
     }
@@ -175,8 +228,10 @@ static void lose(void *self, void *content)
 
 void streams_gone(ls_node *node, struct peer *peer)
 {
+    struct peer_streams *streams = streams_of(peer);
     struct loss loss = {.node = node, .peer = peer};
-    stream_sender_fini(&peer->streams.out, lose, &loss);
+    if (streams != NULL)
+        stream_sender_fini(&streams->out, lose, &loss);
     latest_forget(node, peer);
     if (loss.n != 0 && peer->member.state == LS_MEMBER_LOST)
         dispatch_lost(node, peer, loss.event, loss.n);
@@ -189,29 +244,24 @@ static void message_drop(void *self, void *content)
 
 void streams_reset(ls_node *node, struct peer *peer, bool keep)
 {
-    struct peer_streams *streams = &peer->streams;
+    struct peer_streams *streams = streams_of(peer);
     struct loss loss = {.node = node, .peer = peer};
-    if (streams->out.next != 0)
-        stream_sender_fini(&streams->out, lose, &loss);
-    stream_sender_init(&streams->out);
-    pace_init(&streams->pace);
-    if (streams->in.next != 0)
-        stream_receiver_fini(&streams->in, message_drop, node);
-    stream_receiver_init(&streams->in);
     latest_forget(node, peer);
-    streams->latest_waits = streams->used = streams->ack_due = false;
-    streams->full = false;
-    streams->ack_at = LS_FOREVER;
-    streams->n_acks = streams->repeats = 0;
-    streams->got_messages = streams->got_bytes = 0;
-    streams->permitted_messages = streams->permitted_bytes = 0;
-    streams->unsaid_messages = streams->unsaid_bytes = 0;
-    streams->told_messages = streams->told_bytes = 0;
-    atomic_store(&streams->room_made, false);
+    if (streams == NULL)
+        return;
+    stream_sender_fini(&streams->out, lose, &loss);
+    stream_receiver_fini(&streams->in, message_drop, node);
+    begin(streams);
     if (keep)
         return;
     atomic_store(&streams->held_messages, 0);
     atomic_store(&streams->held_bytes, 0);
+}
+
+void streams_free(ls_node *node, struct peer *peer)
+{
+    streams_reset(node, peer, false);
+    free(streams_of(peer));
 }
 
 /* ---- receiving --------------------------------------------------------- */
@@ -235,9 +285,9 @@ static struct account room_of(const ls_node *node,
         less(node->options.window_bytes, atomic_load(&streams->held_bytes))};
 }
 
-static void acknowledge(ls_node *node, struct peer *peer)
+static void acknowledge(ls_node *node, const struct peer *peer,
+                        struct peer_streams *streams)
 {
-    struct peer_streams *streams = &peer->streams;
     const struct account room = room_of(node, streams);
     struct wire_header header = bus_header(node, WIRE_KIND_ACK);
     header.sequence = ++streams->n_acks;
@@ -297,7 +347,7 @@ static bool deliver_event(ls_node *node, struct peer *origin,
                           const struct wire_header *header, const uint8_t *data,
                           size_t size, struct message *message)
 {
-    struct peer_streams *streams = &origin->streams;
+    struct peer_streams *streams = streams_of(origin);
     const bool last = header->offset + size == header->total;
     struct event_entry *entry =
         events_find(node, header->name, header->name_size);
@@ -308,7 +358,8 @@ static bool deliver_event(ls_node *node, struct peer *origin,
     struct message *whole = message;
     if (header->of == WIRE_KIND_CHUNK) {
         bool keep = false;
-        whole = assembly_add(node, origin, entry, header, data, size, &keep);
+        whole =
+            assembly_add(node, origin, NULL, entry, header, data, size, &keep);
         if (whole == NULL && last && size != 0)
             note_missed(node, entry, header->origin);
     } else {
@@ -352,10 +403,11 @@ static void deliver(ls_node *node, struct peer *origin,
         bus_drop(node, message);
 }
 
-static void deliver_kept(ls_node *node, struct peer *origin)
+static void deliver_kept(ls_node *node, struct peer *origin,
+                         struct stream_receiver *in)
 {
     struct message *message;
-    while ((message = stream_take(&origin->streams.in)) != NULL) {
+    while ((message = stream_take(in)) != NULL) {
         struct wire_header header;
         char topic_class;
         uint32_t to;
@@ -389,11 +441,22 @@ static void count(struct peer_streams *streams,
     streams->got_bytes += size;
 }
 
+/* Bus thread, which alone needs the lock only to make them. */
+static struct peer_streams *get_unlocked(ls_node *node, struct peer *peer)
+{
+    struct peer_streams *streams = streams_of(peer);
+    if (streams != NULL)
+        return streams;
+    transport_lock(node->transport);
+    streams = get(peer);
+    transport_unlock(node->transport);
+    return streams;
+}
+
 int streams_message(ls_node *node, struct peer *origin,
                     const struct wire_header *header, struct message *message,
                     bool *kept)
 {
-    struct peer_streams *streams = &origin->streams;
     const size_t size = bus_payload_size(message, header);
     *kept = false;
     if (header->to_incarnation != node->incarnation)
@@ -402,6 +465,9 @@ int streams_message(ls_node *node, struct peer *origin,
         size > WIRE_CHUNK_BYTES || !wire_payload_fits(header, size))
         return ls_error(LS_EPROTO, "a message whose total, offset and payload "
                                    "do not agree");
+    struct peer_streams *streams = get_unlocked(node, origin);
+    if (streams == NULL)
+        return LS_OK; /* it will come again */
     if (!is_granted(streams, header, size))
         return ls_error(LS_ELIMIT, "it sent more than it has room for here");
     const bool was_whole = streams->in.n_held == 0;
@@ -416,7 +482,7 @@ int streams_message(ls_node *node, struct peer *origin,
         atomic_fetch_add(&node->repeated, 1);
         streams->repeats += verdict == STREAM_REPEATED ? 1 : 0;
     }
-    deliver_kept(node, origin);
+    deliver_kept(node, origin, &streams->in);
     note_arrival(node, streams, size,
                  (verdict == STREAM_HOLD && was_whole) ||
                      (header->flags & (WIRE_FLAG_LATEST | WIRE_FLAG_TELL)) !=
@@ -425,10 +491,10 @@ int streams_message(ls_node *node, struct peer *origin,
     return LS_OK;
 }
 
-void streams_release(ls_node *node, struct peer *peer, uint64_t messages,
+void streams_release(ls_node *node, const struct peer *peer, uint64_t messages,
                      uint64_t bytes)
 {
-    struct peer_streams *streams = &peer->streams;
+    struct peer_streams *streams = streams_of(peer);
     const struct ls_node_options *o = &node->options;
     atomic_fetch_sub(&streams->held_messages, messages);
     atomic_fetch_sub(&streams->held_bytes, bytes);
@@ -442,15 +508,15 @@ void streams_release(ls_node *node, struct peer *peer, uint64_t messages,
 
 /* ---- time -------------------------------------------------------------- */
 
-static int64_t tick(ls_node *node, struct peer *peer, int64_t now)
+static int64_t tick(ls_node *node, const struct peer *peer, int64_t now)
 {
-    struct peer_streams *streams = &peer->streams;
+    struct peer_streams *streams = streams_of(peer);
     int64_t next = LS_FOREVER;
-    if (!member_is_here(&peer->member))
+    if (streams == NULL || !member_is_here(&peer->member))
         return next;
     if (streams->ack_due || streams->ack_at <= now ||
         atomic_load(&streams->room_made))
-        acknowledge(node, peer);
+        acknowledge(node, peer, streams);
     next = streams->ack_at;
     const bool due = streams->out.resend_at <= now;
     if (streams->out.resend_at != LS_FOREVER) {
@@ -458,7 +524,7 @@ static int64_t tick(ls_node *node, struct peer *peer, int64_t now)
         next = at < next ? at : next;
     }
     if (due)
-        transmit(node, peer);
+        transmit(node, peer, streams);
     return next;
 }
 
@@ -476,10 +542,12 @@ int64_t streams_tick(ls_node *node, int64_t now)
 
 void streams_acknowledge_all(ls_node *node)
 {
-    for (size_t i = 0; i < node->world.n; i++)
-        if (world_at(node, i)->streams.used &&
-            member_is_here(node->world.at[i]))
-            acknowledge(node, world_at(node, i));
+    for (size_t i = 0; i < node->world.n; i++) {
+        const struct peer *peer = world_at(node, i);
+        struct peer_streams *streams = streams_of(peer);
+        if (streams != NULL && streams->used && member_is_here(&peer->member))
+            acknowledge(node, peer, streams);
+    }
     if (!node->acknowledge_all)
         return;
     node->acknowledge_all = false;
@@ -488,11 +556,13 @@ void streams_acknowledge_all(ls_node *node)
 
 static bool drained(const ls_node *node)
 {
-    for (size_t i = 0; i < node->world.n; i++)
-        if (!stream_is_idle(&world_at(node, i)->streams.out) ||
-            (world_at(node, i)->streams.latest_waits &&
-             member_is_here(node->world.at[i])))
+    for (size_t i = 0; i < node->world.n; i++) {
+        const struct peer_streams *streams = streams_of(world_at(node, i));
+        if (streams != NULL &&
+            (!stream_is_idle(&streams->out) ||
+             (streams->latest_waits && member_is_here(node->world.at[i]))))
             return false;
+    }
     return true;
 }
 

@@ -11,7 +11,9 @@
 #include "stream.h"
 #include "wire.h"
 
-/* The streams to and from a peer. */
+/* The streams to and from a peer. A node knows many that it never has any to
+ * say to: so they are made with the first message, either way, and live as long
+ * as the peer. */
 struct peer_streams {
     /* under the lock */
     struct stream_sender out;
@@ -45,7 +47,12 @@ struct parcel {
     struct event_entry *entry; /* NULL: it is a channel's */
     char *name;                /* its, own; NULL: an event's */
 };
+/* NULL: there are none yet. */
+struct peer_streams *streams_of(const struct peer *peer);
 bool streams_room(const struct peer *peer, size_t bytes);
+/* The same for a channel's message; if there is none, channels are told when
+ * there is. */
+bool streams_room_control(struct peer *peer);
 /* The longest piece of a long message for this peer. */
 size_t streams_piece(const struct peer *peer);
 /* Put one into the peer's stream, and transmit it when possible.
@@ -58,6 +65,8 @@ void streams_gone(ls_node *node, struct peer *peer);
 /* The peer begins a new life. keep: what is held of what it sent stays in the
  * window: the same life is met again. */
 void streams_reset(ls_node *node, struct peer *peer, bool keep);
+/* With the peer. */
+void streams_free(ls_node *node, struct peer *peer);
 void streams_acknowledged(ls_node *node, struct peer *peer,
                           const struct wire_header *header);
 /* Bus thread, no lock: one came. kept: whether the message was.
@@ -67,7 +76,7 @@ int streams_message(ls_node *node, struct peer *origin,
                     const struct wire_header *header, struct message *message,
                     bool *kept);
 /* So much has been handled. Any thread. */
-void streams_release(ls_node *node, struct peer *peer, uint64_t messages,
+void streams_release(ls_node *node, const struct peer *peer, uint64_t messages,
                      uint64_t bytes);
 /* Bus thread: acknowledge, and transmit again, what is due; returns when to
  * look again. */

@@ -159,6 +159,10 @@ static void on_answer(ls_node *node, struct link *link,
         return;
     }
     struct peer *peer = peer_of(member);
+    if (flow_open(peer) != LS_OK) {
+        refuse(node, link, LS_REFUSAL_WORLD);
+        return;
+    }
     if (!is_better(node, link, peer))
         return;
     transport_link_trust(link->transport, message);

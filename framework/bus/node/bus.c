@@ -103,7 +103,8 @@ static void read_verdict(ls_node *node, const struct link *link,
         link->same_id || link->peer == NULL ? NULL : &link->peer->member;
     if (from != NULL && verdict.reason == LS_ELOST &&
         verdict.subject == node->incarnation)
-        link->peer->counts = false; /* what it goes on to send is not for us */
+        link->peer->hop->counts =
+            false; /* what it goes on to send is not for us */
     if (membership_verdict(&node->world, from, &verdict, link->attached,
                            node->now) != LS_OK)
         refusals_note(&node->refusals, LS_REFUSAL_IDENTITY, link->endpoint, 1,
@@ -174,7 +175,7 @@ static void echo(ls_node *node, const struct link *link,
     const uint8_t *data;
     size_t size;
     if (header->origin == node->options.id && link->peer != NULL &&
-        link->peer->counts && header->incarnation == node->incarnation &&
+        link->peer->hop->counts && header->incarnation == node->incarnation &&
         (header->kind == WIRE_KIND_EVENT || header->kind == WIRE_KIND_CHUNK) &&
         bus_payload(message, header, &data, &size))
         incoming_pass_over(node, link->peer, header, size);
@@ -224,7 +225,7 @@ static bool from_member(ls_node *node, struct link *link, struct peer *origin,
     else if (header->kind == WIRE_KIND_EVENT ||
              header->kind == WIRE_KIND_CHUNK ||
              header->kind == WIRE_KIND_BATCH) {
-        if (!link->peer->counts)
+        if (!link->peer->hop->counts)
             atomic_fetch_add_explicit(&node->early, 1, memory_order_relaxed);
         else if (header->kind == WIRE_KIND_BATCH)
             status = incoming_batch(node, &in, message, inbox, &kept);
@@ -253,8 +254,9 @@ static void from_other(ls_node *node, struct link *link, struct peer *origin,
 {
     const bool ended = member_has_ended(&origin->member);
     const bool lost = origin->member.state == LS_MEMBER_LOST;
-    if (header->kind == WIRE_KIND_VERDICT ||
-        (header->kind == WIRE_KIND_HEARTBEAT && (lost || !ended)) ||
+    const bool direct = origin == link->peer;
+    if ((direct && header->kind == WIRE_KIND_VERDICT) ||
+        (direct && header->kind == WIRE_KIND_HEARTBEAT && (lost || !ended)) ||
         (header->kind == WIRE_KIND_FAREWELL && !ended)) {
         control_message(node, link, origin, header);
         if (header->kind == WIRE_KIND_VERDICT || !lost)

@@ -30,43 +30,38 @@
 #include "transport.h"
 #include "wire.h"
 
-#define EVENT_BUCKETS     1024
+#define EVENT_BUCKETS     256
 #define MAX_EVENTS        16384 /* names; peers may make half of them known */
 #define MAX_LISTENERS     4096  /* to one event, at other nodes */
 #define BATCH_BYTES       16384
 #define FAREWELL_AGAIN_NS (30 * LS_NS_PER_MS)
 
 /* Another node: what it is to the world, and what is sent and got. Freed with
- * the node; one that was never a member may become another. */
+ * the node; one that was never a member may become another. A node in a star
+ * knows many that it is not connected to and never talks to: so only those of
+ * the others have a hop, or streams. */
 struct peer {
     struct member member; /* the first: membership.h makes peers */
     struct link *link;
+    struct hop *hop;                        /* own; see flow_open() */
+    _Atomic(struct peer_streams *) streams; /* own; made under the lock */
+    struct slowness slow;
     /* By a hub, of a leaf: */
     bool relayed;         /* the others have been told of it */
     uint64_t config_hash; /* as its presence has it */
     char *signature;      /* own; and as that is signed; NULL: by nobody */
-
-    /* Sending to it; under the lock. */
-    struct account sent, limit, arrived;
-    struct pace pace;
-    bool asks;   /* within an emit: flow_ask() is to follow */
-    bool counts; /* bus thread: what it sends it counts as sent to this node */
-    /* Receiving from it: got and kept by the bus thread alone; released under
-     * the lock by whoever is done with a message. */
-    _Atomic uint64_t got_messages, got_bytes;
-    _Atomic uint64_t kept_messages, kept_bytes; /* of got: held in the window */
-    struct account released, claimed; /* by the sender, of what it sent */
-    _Atomic uint64_t granted_messages, granted_bytes;
-    struct message_list relay; /* waits for room at its receivers */
-    struct message_list early; /* of those whom this hub speaks for */
-    int64_t early_at;          /* since when */
-    struct peer_streams streams;
-    struct slowness slow;
 };
 
 static inline struct peer *peer_of(struct member *member)
 {
     return (struct peer *)member;
+}
+
+/* Over whose connection it is reached: its own, or its hub's. */
+static inline struct peer *peer_direct(struct peer *peer)
+{
+    struct member *via = peer->member.via;
+    return via != NULL ? peer_of(via) : peer;
 }
 
 /* libzmq connects again by itself, unless who answered once made no sense to
@@ -208,7 +203,7 @@ struct batch {
     uint32_t n;
     int64_t published_at;  /* when an event was, last */
     size_t size, payloads; /* bytes; where the payloads begin */
-    uint8_t bytes[BATCH_BYTES];
+    uint8_t *bytes;        /* own, BATCH_BYTES; NULL before the first */
 };
 
 /* An address that the user gave: "0@tcp://127.0.0.1:21500" */

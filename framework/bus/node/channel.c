@@ -346,13 +346,11 @@ static int push(ls_node *node, uint32_t to, struct payload *payload, char *name)
     struct peer *peer = world_find(node, to);
     if (peer == NULL || peer->member.barred || member_has_ended(&peer->member))
         return not_there(name, to);
-    if (!stream_has_room(&peer->streams.out, 0, true)) {
-        peer->streams.full = true;
+    if (!streams_room_control(peer))
         return ls_error(LS_EAGAIN,
                         "channel \"%s\": node %u (%s) has not acknowledged "
                         "%d messages yet",
                         name, to, peer->member.role, STREAM_CONTROL_MAX);
-    }
     return streams_push(node, peer, &parcel);
 }
 

@@ -230,22 +230,29 @@ static void handle_event(ls_node *node, struct message *message)
     ls_mutex_unlock(&node->router);
 }
 
-static void handle_member(ls_node *node, struct message *message)
+/* only: the number of a watch; 0: all. Router held, and let go of meanwhile. */
+static void tell_watches(ls_node *node, const struct ls_member *member,
+                         uint64_t only)
+{
+    struct member_watch *watch = node->watches;
+    for (; watch != NULL; watch = watch->next) {
+        if (watch->removed || (only != 0 && only != watch->number))
+            continue;
+        watch->running = true;
+        ls_mutex_unlock(&node->router);
+        watch->fn(watch->self, member);
+        ls_mutex_lock(&node->router);
+        watch->running = false;
+        ls_cond_broadcast(&node->idle);
+    }
+}
+
+static void handle_members(ls_node *node, const struct message *message)
 {
     ls_mutex_lock(&node->router);
-    struct member_watch *watch = node->watches;
-    while (watch != NULL) {
-        if (!watch->removed &&
-            (message->watch == 0 || message->watch == watch->number)) {
-            watch->running = true;
-            ls_mutex_unlock(&node->router);
-            watch->fn(watch->self, message->member);
-            ls_mutex_lock(&node->router);
-            watch->running = false;
-            ls_cond_broadcast(&node->idle);
-        }
-        watch = watch->next;
-    }
+    for (size_t i = 0; i < message->n_members; i++)
+        if (message->members[i].id != node->options.id)
+            tell_watches(node, &message->members[i], message->watch);
     struct member_watch **at = &node->watches;
     while (*at != NULL) {
         struct member_watch *gone = *at;
@@ -317,7 +324,7 @@ static void handle_all(ls_node *node, struct message_list *todo)
     struct message *message;
     while ((message = message_list_take(todo)) != NULL) {
         if (message->kind == MESSAGE_MEMBER)
-            handle_member(node, message);
+            handle_members(node, message);
         else if (message->kind == MESSAGE_CHANNEL)
             channels_dispatched(node, message);
         else if (!message->latest || latest_resolve(node, message))

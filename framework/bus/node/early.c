@@ -13,13 +13,18 @@ static bool is_event(const struct wire_header *header)
     return header->kind == WIRE_KIND_EVENT || header->kind == WIRE_KIND_CHUNK;
 }
 
+static bool waits(const struct peer *hub)
+{
+    return hub->hop != NULL && hub->hop->early.n != 0;
+}
+
 bool early_keep(ls_node *node, struct peer *hub,
                 const struct wire_header *header, struct message *message)
 {
     const size_t size = bus_payload_size(message, header);
     const bool event = is_event(header);
-    if ((event && (!hub->counts || !flow_may(node, hub, 1, size))) ||
-        hub->early.n == EARLY_MAX ||
+    if ((event && (!hub->hop->counts || !flow_may(node, hub, 1, size))) ||
+        hub->hop->early.n == EARLY_MAX ||
         (!event && header->kind != WIRE_KIND_RELIABLE &&
          header->kind != WIRE_KIND_CHANNEL)) {
         atomic_fetch_add_explicit(&node->early, 1, memory_order_relaxed);
@@ -27,9 +32,9 @@ bool early_keep(ls_node *node, struct peer *hub,
     }
     if (event && (header->flags & WIRE_FLAG_WITHDRAW) == 0)
         flow_got(hub, size, true);
-    if (hub->early.n == 0)
-        hub->early_at = node->now;
-    message_list_append(&hub->early, message);
+    if (hub->hop->early.n == 0)
+        hub->hop->early_at = node->now;
+    message_list_append(&hub->hop->early, message);
     atomic_store(&node->chores, true);
     return true;
 }
@@ -85,7 +90,7 @@ static void hand_on_of(ls_node *node, struct peer *hub)
     struct message_list waiting;
     struct message *message;
     message_list_init(&waiting);
-    message_list_splice(&waiting, &hub->early);
+    message_list_splice(&waiting, &hub->hop->early);
     while ((message = message_list_take(&waiting)) != NULL) {
         struct wire_header header;
         uint32_t to = 0;
@@ -100,7 +105,7 @@ static void hand_on_of(ls_node *node, struct peer *hub)
             let_go(node, hub, &header, bus_payload_size(message, &header));
         transport_unlock(node->transport);
         if (origin == NULL)
-            message_list_append(&hub->early, message);
+            message_list_append(&hub->hop->early, message);
         else if (!hand_on(node, hub, origin, &header, to, inbox, message))
             bus_drop(node, message);
     }
@@ -109,14 +114,15 @@ static void hand_on_of(ls_node *node, struct peer *hub)
 void early_hand_on(ls_node *node)
 {
     for (size_t i = 0; i < node->world.n; i++)
-        if (world_at(node, i)->early.n != 0)
+        if (waits(world_at(node, i)))
             hand_on_of(node, world_at(node, i));
 }
 
 void early_drop(ls_node *node, struct peer *hub)
 {
     struct message *message;
-    while ((message = message_list_take(&hub->early)) != NULL) {
+    while (waits(hub)) {
+        message = message_list_take(&hub->hop->early);
         struct wire_header header;
         uint32_t to;
         bool inbox;
@@ -133,12 +139,12 @@ int64_t early_tick(ls_node *node, int64_t now)
     int64_t next = LS_FOREVER;
     for (size_t i = 0; i < node->world.n; i++) {
         struct peer *hub = world_at(node, i);
-        if (hub->early.n == 0)
+        if (!waits(hub))
             continue;
-        if (now - hub->early_at >= silence)
+        if (now - hub->hop->early_at >= silence)
             early_drop(node, hub);
-        else if (hub->early_at + silence < next)
-            next = hub->early_at + silence;
+        else if (hub->hop->early_at + silence < next)
+            next = hub->hop->early_at + silence;
     }
     return next;
 }

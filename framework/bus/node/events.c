@@ -228,9 +228,9 @@ void events_targets(ls_node *node, struct event_entry *entry)
             continue;
         if (remote->n != 0 || member->away_at != 0)
             add_target(&entry->receivers, peer_of(member));
-        if (remote->n != 0 && member_is_here(member))
-            add_target(&entry->targets,
-                       peer_of(member->via != NULL ? member->via : member));
+        struct peer *direct = peer_direct(peer_of(member));
+        if (remote->n != 0 && member_is_here(member) && direct->hop != NULL)
+            add_target(&entry->targets, direct);
     }
     entry->targets_version = node->world.version;
 }

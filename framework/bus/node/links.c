@@ -74,9 +74,12 @@ static int subscribe_own(ls_node *node, struct link *link)
     int status = challenge(node, link);
     if (status == LS_OK)
         status = subscribe(link, topic, wire_topic_control(topic), true);
-    if (status == LS_OK)
-        status = subscribe(link, topic,
-                           wire_topic_inbox(topic, node->options.id), true);
+    if (status == LS_OK) /* a hub is sent what is for any of its leaves */
+        status =
+            subscribe(link, topic,
+                      node->hub ? wire_topic_inboxes(topic)
+                                : wire_topic_inbox(topic, node->options.id),
+                      true);
     for (size_t i = 0; i < EVENT_BUCKETS && status == LS_OK; i++) {
         const struct event_entry *entry = atomic_load(&node->events[i]);
         for (; entry != NULL && status == LS_OK; entry = entry->next)

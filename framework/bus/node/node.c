@@ -254,9 +254,12 @@ static void free_peer(void *self, struct member *member)
 {
     ls_node *node = self;
     struct peer *peer = peer_of(member);
-    message_give_back(node->pool, &peer->relay);
-    message_give_back(node->pool, &peer->early);
-    streams_reset(node, peer, false);
+    if (peer->hop != NULL) {
+        message_give_back(node->pool, &peer->hop->relay);
+        message_give_back(node->pool, &peer->hop->early);
+        free(peer->hop);
+    }
+    streams_free(node, peer);
     free(peer->signature);
 }
 
@@ -281,6 +284,7 @@ void ls_node_destroy(ls_node **node_p)
     free_watches(node);
     free(node->news);
     free(node->heartbeat);
+    free(node->batch.bytes);
     ls_cond_fini(&node->changed);
     ls_cond_fini(&node->idle);
     ls_mutex_fini(&node->router);
@@ -390,30 +394,28 @@ static void unwatch(ls_node *node, const void *self)
 /* Tell a new watch alone of those that are ready, in order with events. */
 static void tell_ready(ls_node *node, uint64_t watch)
 {
-    struct ls_member members[16];
+    enum { AT_ONCE = 16 };
     size_t at = 0, n;
     do {
+        struct message *message = message_take_one(node->pool);
+        struct ls_member *members = malloc(AT_ONCE * sizeof *members);
+        if (message == NULL || members == NULL) {
+            free(message);
+            free(members);
+            return;
+        }
         n = 0;
         transport_lock(node->transport);
-        for (; at < node->world.n && n < 16; at++)
+        for (; at < node->world.n && n < AT_ONCE; at++)
             if (node->world.at[at]->state == LS_MEMBER_READY)
                 world_member(node->world.at[at], &members[n++]);
         transport_unlock(node->transport);
-        for (size_t i = 0; i < n; i++) {
-            struct message *message = message_take_one(node->pool);
-            struct ls_member *copy = malloc(sizeof *copy);
-            if (message == NULL || copy == NULL) {
-                free(message);
-                free(copy);
-                continue;
-            }
-            *copy = members[i];
-            message->kind = MESSAGE_MEMBER;
-            message->member = copy;
-            message->watch = watch;
-            dispatch_fill(node, message);
-        }
-    } while (n == 16);
+        message->kind = MESSAGE_MEMBER;
+        message->members = members;
+        message->n_members = n;
+        message->watch = watch;
+        dispatch_fill(node, message);
+    } while (n == AT_ONCE);
 }
 
 int ls_node_on_member(ls_node *node,

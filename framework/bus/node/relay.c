@@ -1,7 +1,8 @@
 /* What the hub of a star does for its leaves: it subscribes at each leaf, in
- * its own connection, to what the other leaves subscribed to at it, presence
- * last; and it publishes again what it gets. So a leaf sees the others exactly
- * as it would over connections of their own, only marked as relayed.
+ * its own connection, to all inboxes, and to what the other leaves subscribed
+ * to at it, presence last; and it publishes again what it gets. So a leaf sees
+ * the others exactly as it would over connections of their own, only marked as
+ * relayed.
  *
  * Windows hold hop by hop: a message for a leaf without room waits here, in
  * the window of the leaf that sent it, which thereby stops in its turn. */
@@ -46,10 +47,8 @@ static void repeat_presence(const ls_node *node, struct link *link,
 static void repeat_all(ls_node *node, struct link *link,
                        const struct peer *leaf, bool on)
 {
-    uint8_t topic[WIRE_TOPIC_MAX];
     if (!on)
         repeat_presence(node, link, leaf, false);
-    subscribe(link, topic, wire_topic_inbox(topic, leaf->member.id), on);
     for (size_t i = 0; i < EVENT_BUCKETS; i++) {
         const struct event_entry *entry = atomic_load(&node->events[i]);
         for (; entry != NULL; entry = entry->next)
@@ -103,8 +102,8 @@ struct route {
 
 static bool has_room(const struct peer *peer, size_t size, bool may_drop)
 {
-    return may_drop && !peer->pace.slow ? flow_room(peer, size)
-                                        : flow_room_now(peer, size);
+    return may_drop && !peer->hop->pace.slow ? flow_room(peer, size)
+                                             : flow_room_now(peer, size);
 }
 
 /* Publish when every target has room. A message under policy drop goes to all
@@ -124,10 +123,11 @@ static bool pass_on(ls_node *node, const struct route *route,
         return may_drop;
     }
     for (size_t i = 0; i < route->n && counted; i++)
-        route->targets[i]->asks = flow_charge(node, route->targets[i], size);
+        route->targets[i]->hop->asks =
+            flow_charge(node, route->targets[i], size);
     (void)transport_republish(node->transport, message);
     for (size_t i = 0; i < route->n && counted; i++)
-        if (route->targets[i]->asks)
+        if (route->targets[i]->hop->asks)
             flow_ask(node, route->targets[i]);
     node->stats.relayed++;
     return true;
@@ -139,7 +139,8 @@ static struct route find_route(ls_node *node, const struct wire_header *header,
     struct route route = {0};
     if (inbox) {
         struct peer *peer = world_find(node, to);
-        route.one = peer != NULL && member_is_here(&peer->member) ? peer : NULL;
+        if (peer != NULL && peer->hop != NULL && member_is_here(&peer->member))
+            route.one = peer;
         route.n = route.one != NULL ? 1 : 0;
         return route;
     }
@@ -166,10 +167,10 @@ bool relay_message(ls_node *node, struct peer *from, struct message *message,
     if (route.n == 0)
         return false;
     const size_t size = bus_payload_size(message, header);
-    if (from->relay.n == 0 && pass_on(node, &route, message, header, size))
+    if (from->hop->relay.n == 0 && pass_on(node, &route, message, header, size))
         return false;
     message->held_bytes = size;
-    message_list_append(&from->relay, message);
+    message_list_append(&from->hop->relay, message);
     return true;
 }
 
@@ -177,7 +178,7 @@ bool relay_message(ls_node *node, struct peer *from, struct message *message,
 static bool flush_one(ls_node *node, struct peer *from,
                       struct message_list *done)
 {
-    struct message *message = from->relay.first;
+    struct message *message = from->hop == NULL ? NULL : from->hop->relay.first;
     struct wire_header header;
     char topic_class;
     uint32_t to = 0;
@@ -191,7 +192,7 @@ static bool flush_one(ls_node *node, struct peer *from,
         route.targets = &route.one;
     if (!pass_on(node, &route, message, &header, message->held_bytes))
         return false;
-    (void)message_list_take(&from->relay);
+    (void)message_list_take(&from->hop->relay);
     if ((header.flags & WIRE_FLAG_WITHDRAW) == 0)
         flow_release(node, from, 1, message->held_bytes);
     message_list_append(done, message);

@@ -49,20 +49,26 @@ void world_tell(ls_node *node, const struct member *member)
     ls_cond_broadcast(&node->changed);
 }
 
-static void tell_one(ls_node *node, const struct ls_member *member)
+static void tell_channels(ls_node *node, const struct ls_member *member)
 {
-    if (member->id == node->options.id) {
+    if (member->id == node->options.id)
         channels_renewed(node, member->incarnation);
+    else
+        channels_member(node, member);
+}
+
+/* All in one message: a world that forms makes much news at once. members:
+ * moved. */
+static void tell_users(ls_node *node, struct ls_member *members, size_t n)
+{
+    struct message *message = message_take(node->pool, &node->spare);
+    if (message == NULL) {
+        free(members);
         return;
     }
-    channels_member(node, member);
-    struct message *message = message_take(node->pool, &node->spare);
-    struct ls_member *copy = message == NULL ? NULL : malloc(sizeof *copy);
-    if (copy == NULL)
-        return;
-    *copy = *member;
     message->kind = MESSAGE_MEMBER;
-    message->member = copy;
+    message->members = members;
+    message->n_members = n;
     message_list_append(&node->arrived, message);
 }
 
@@ -78,8 +84,8 @@ void world_tell_news(ls_node *node)
         if (members == NULL)
             return;
         for (size_t i = 0; i < n; i++)
-            tell_one(node, &members[i]);
-        free(members);
+            tell_channels(node, &members[i]);
+        tell_users(node, members, n);
     }
 }
 
@@ -90,16 +96,11 @@ static void on_began(void *self, struct member *member)
 {
     ls_node *node = self;
     struct peer *peer = peer_of(member);
-    if (peer->relay.last == NULL) {
-        message_list_init(&peer->relay);
-        message_list_init(&peer->early);
-    }
     if (peer->link != NULL)
         link_present(node, peer->link);
     early_drop(node, peer);
     flow_begin(peer, node->world.renewing);
     streams_reset(node, peer, node->world.renewing);
-    pace_init(&peer->pace);
 }
 
 static void became_ready(ls_node *node, struct peer *peer)
@@ -113,7 +114,7 @@ static void became_ready(ls_node *node, struct peer *peer)
                 member->role[0] != '\0' ? ") " : "", member->endpoint);
     world_tell(node, member);
     if (member->via == NULL)
-        flow_tell(node, peer); /* before anything that counts */
+        flow_connected(node, peer); /* before anything that counts */
     streams_present(node, peer);
 }
 
@@ -125,9 +126,8 @@ static void returned(ls_node *node, struct peer *peer)
     node->unlistened = true; /* what it does not listen to any more */
     ls_log_info("bus: node %u (%s) is connected again", peer->member.id,
                 peer->member.role);
-    pace_again(&peer->pace);
     if (peer->member.via == NULL)
-        flow_tell(node, peer); /* what it granted meanwhile is not known */
+        flow_connected(node, peer); /* what it granted meanwhile is not known */
     streams_present(node, peer);
 }
 

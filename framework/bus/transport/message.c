@@ -110,10 +110,11 @@ static void message_clear(struct message *message)
         message->release(message->owned, message->hint);
     else
         free(message->owned);
-    free(message->member);
+    free(message->members);
     message->owned = NULL;
     message->release = NULL;
-    message->member = NULL;
+    message->members = NULL;
+    message->n_members = 0;
     message->watch = 0;
     message->peer = NULL;
     message->local = false;

@@ -20,7 +20,7 @@ struct transport_ops;
 
 enum message_kind {
     MESSAGE_EVENT,
-    MESSAGE_MEMBER, /* a member became ready, left or was lost */
+    MESSAGE_MEMBER, /* members became ready, left or were lost */
     MESSAGE_CHANNEL /* a channel's op is to run */
 };
 
@@ -56,10 +56,11 @@ struct message {
     void *owned; /* freed with it: a long payload, or a copy; or NULL */
     void (*release)(void *data, void *hint); /* instead of free() */
     void *hint;
-    struct ls_member *member; /* MESSAGE_MEMBER; own */
-    uint64_t watch;           /* that alone is told; 0: all. Or the channel */
-    int what;                 /* MESSAGE_CHANNEL: for the op */
-    uint8_t small[192];       /* a short payload of a local emit */
+    struct ls_member *members; /* MESSAGE_MEMBER; own, as they were then */
+    size_t n_members;
+    uint64_t watch;     /* that alone is told; 0: all. Or the channel */
+    int what;           /* MESSAGE_CHANNEL: for the op */
+    uint8_t small[192]; /* a short payload of a local emit */
 };
 
 /* A list with its end at hand. */

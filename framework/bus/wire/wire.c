@@ -33,6 +33,12 @@ size_t wire_topic_inbox(uint8_t *out, uint32_t id)
            1;
 }
 
+size_t wire_topic_inboxes(uint8_t *out)
+{
+    out[0] = WIRE_INBOX;
+    return 1;
+}
+
 size_t wire_topic_control(uint8_t *out)
 {
     out[0] = WIRE_CONTROL;

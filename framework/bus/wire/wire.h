@@ -98,6 +98,8 @@ uint32_t wire_job_hash(const char *job);
 /* Write a topic into out[WIRE_TOPIC_MAX]; returns its size. */
 size_t wire_topic_event(uint8_t *out, const char *event);
 size_t wire_topic_inbox(uint8_t *out, uint32_t id);
+/* What all inboxes begin with. */
+size_t wire_topic_inboxes(uint8_t *out);
 size_t wire_topic_control(uint8_t *out);
 /* challenge: WIRE_CHALLENGE_SIZE digits. */
 size_t wire_topic_challenge(uint8_t *out, const char *challenge);

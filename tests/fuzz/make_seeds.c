@@ -1,0 +1,554 @@
+/* make_seeds FOLDER: write the seeds that the program's own writers make, to
+ * FOLDER/UNIT/NAME. Those that are texts, or were found, are beside them in the
+ * tree. */
+#include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lockstep/file.h"
+#include "lockstep/journal.h"
+
+#include "barrier_wire.h"
+#include "core.h"
+#include "exchange_merge.h"
+#include "fuzz.h"
+#include "lease.h"
+#include "messages.h"
+#include "policy_value.h"
+#include "report.h"
+#include "store.h"
+#include "store_files.h"
+#include "store_wire.h"
+#include "weights.h"
+
+#define KEY                                                                    \
+    {                                                                          \
+        .task_id = "learn_1", .attempt = 2                                     \
+    }
+
+static const char *to;
+static ls_writer *writer;
+
+/* What is at `before`, size bytes, then the rest. */
+static void seed(const char *unit, const char *name, const char *before,
+                 size_t n, const void *data, size_t size)
+{
+    char path[1024];
+    (void)snprintf(path, sizeof path, "%s/%s", to, unit);
+    must(ls_folder_make(path) == LS_OK);
+    (void)snprintf(path, sizeof path, "%s/%s/%s", to, unit, name);
+    const struct ls_file_part parts[] = {{before, n}, {data, size}};
+    char temporary[1030];
+    (void)snprintf(temporary, sizeof temporary, "%s.new", path);
+    must(ls_file_replace(path, temporary, parts, 2, false) == LS_OK);
+}
+
+/* What was written, behind one byte that says as what it is read. */
+static void seed_value(const char *unit, const char *name, char kind)
+{
+    const struct fuzz_bytes bytes = fuzz_written(writer);
+    seed(unit, name, &kind, 1, bytes.data, bytes.size);
+    ls_writer_clear(writer);
+}
+
+static struct sample sample(void)
+{
+    return (struct sample){.data_id = "d.1",
+                           .task_id = "collect_1",
+                           .buffer_id = "buffer_1",
+                           .compressor = "none",
+                           .policy_iter = 7,
+                           .policy_version = 8,
+                           .env_id = 1,
+                           .unroll_len = 32,
+                           .split = true,
+                           .split_begin = 64,
+                           .priority = 1.5,
+                           .cur_episode = 3,
+                           .cur_sample = 4,
+                           .cur_step = 5,
+                           .size = 4096};
+}
+
+/* In the order of fuzz_messages.c. */
+static void messages_of_learners(void)
+{
+    static const struct service_resource resource = {
+        .gpu = 1, .cpu = 20, .task_id = "a", .attempt = 3, .progress = 17};
+    static const struct work_key key = KEY;
+    static const struct learner_work work = {.key = KEY,
+                                             .policy_id = "policy_1",
+                                             .buffer_id = "buffer_1",
+                                             .learner_id = "learner_0",
+                                             .batch_size = 4,
+                                             .iterations = 100,
+                                             .send_policy_freq = 1,
+                                             .send_info_freq = 2,
+                                             .done = 40,
+                                             .gpu = 1};
+    static const struct learner_info info = {
+        .learner_step = 9,
+        .learner_done = true,
+        .policy_version = 8,
+        .n_values = 2,
+        .values = {{"loss", 0.25}, {"kl", -1.0}}};
+    service_nothing_write(writer);
+    seed_value("messages", "nothing", 0);
+    service_started_write("it begins", writer);
+    seed_value("messages", "started", 0);
+    service_resource_write(&resource, writer);
+    seed_value("messages", "resource", 1);
+    work_key_write(&key, writer);
+    seed_value("messages", "key", 2);
+    learner_work_write(&work, writer);
+    seed_value("messages", "learner_work", 3);
+    learner_demand_write(
+        &(struct learner_demand){.key = KEY, .buffer_id = "b", .batch_size = 4},
+        writer);
+    seed_value("messages", "demand", 5);
+    learner_demand_write(
+        &(struct learner_demand){
+            .key = KEY, .buffer_id = "b", .done = true, .info = info},
+        writer);
+    seed_value("messages", "last_demand", 5);
+    struct drawn_sample drawn[2] = {{sample(), 0, "buffer_1_0", 2},
+                                    {sample(), 1, "buffer_1_1", 0}};
+    learner_batch_write(
+        &(struct learner_batch){.key = KEY, .n = 2, .items = drawn}, writer);
+    seed_value("messages", "batch", 6);
+    learner_result_write(
+        &(struct learner_result){
+            .key = KEY,
+            .buffer_id = "buffer_1",
+            .has_info = true,
+            .info = info,
+            .priority_info = {.n = 1, .items = {{3, "buffer_1_9", 0.5}}}},
+        writer);
+    seed_value("messages", "result", 7);
+    learner_closed_write(
+        &(struct learner_closed){.key = KEY, .buffer_id = "buffer_1"}, writer);
+    seed_value("messages", "learner_closed", 10);
+}
+
+static void messages_of_collectors(void)
+{
+    collector_work_write(&(struct collector_work){.key = KEY,
+                                                  .policy_id = "policy_1@17",
+                                                  .buffer_id = "buffer_1",
+                                                  .collector_id = "c",
+                                                  .eval_flag = true,
+                                                  .episodes = 6,
+                                                  .unroll_len = 128,
+                                                  .split = 4},
+                         writer);
+    seed_value("messages", "collector_work", 4);
+    collector_ask_write(
+        &(struct collector_ask){.key = KEY, .policy_version = -1}, writer);
+    seed_value("messages", "ask", 8);
+    collector_data_write(&(struct collector_data){.key = KEY,
+                                                  .buffer_id = "buffer_1",
+                                                  .sample = sample()},
+                         writer);
+    seed_value("messages", "data", 9);
+    collector_data_write(
+        &(struct collector_data){.key = KEY,
+                                 .buffer_id = "buffer_1",
+                                 .is_info = true,
+                                 .info = {.collector_done = true}},
+        writer);
+    seed_value("messages", "info", 9);
+    collector_closed_write(&(struct collector_closed){.key = KEY,
+                                                      .eval_flag = true,
+                                                      .reward_mean = 9.25,
+                                                      .step_count = 4,
+                                                      .policy_version = 8},
+                           writer);
+    seed_value("messages", "collector_closed", 11);
+}
+
+static void store_messages(void)
+{
+    static const char *const names[] = {"d.1", "d.2"};
+    store_claim_write(&(struct store_claim){.name = "d.1",
+                                            .value = {4096, 1234567890123},
+                                            .keep = true,
+                                            .rank = 3,
+                                            .home = 77},
+                      writer);
+    seed_value("store_wire", "put", 0);
+    store_names_write(names, 2, writer);
+    seed_value("store_wire", "get", 1);
+    store_drop_write("d.1", writer);
+    seed_value("store_wire", "drop", 2);
+    store_answer_write(
+        &(struct store_answer){.n = 2, .values = {{1, 2}, {3, 4}}}, writer);
+    seed_value("store_wire", "answer", 3);
+    store_answer_write(
+        &(struct store_answer){.status = LS_ENOENT, .text = "there is none"},
+        writer);
+    seed_value("store_wire", "error", 3);
+}
+
+static void barrier(const char *name, const struct ls_barrier_message *message)
+{
+    unsigned char bytes[LS_BARRIER_WIRE_MAX];
+    seed("barrier_wire", name, NULL, 0, bytes,
+         ls_barrier_wire_encode(message, bytes));
+}
+
+static void barrier_messages(void)
+{
+    static const struct ls_barrier_missing missing[] = {{3, 5}, {9, 0}};
+    barrier("entered", &(struct ls_barrier_message){.kind = LS_BARRIER_ENTERED,
+                                                    .ask = true,
+                                                    .to = 7,
+                                                    .epoch = 4,
+                                                    .view = 99,
+                                                    .reason = ""});
+    barrier("branch", &(struct ls_barrier_message){.kind = LS_BARRIER_ENTERED,
+                                                   .branch = true,
+                                                   .known = 1,
+                                                   .reason = "",
+                                                   .n_lacking = 2,
+                                                   .missing = missing,
+                                                   .n_missing = 2});
+    barrier("stuck", &(struct ls_barrier_message){.kind = LS_BARRIER_ENTERED,
+                                                  .stuck = true,
+                                                  .status = LS_ELOST,
+                                                  .reason = "",
+                                                  .n_lost = 1,
+                                                  .lost = 5,
+                                                  .lost_one = 3});
+    barrier("abort", &(struct ls_barrier_message){.kind = LS_BARRIER_ABORT,
+                                                  .final = true,
+                                                  .status = LS_ETIMEDOUT,
+                                                  .origin = 2,
+                                                  .reason = "too late",
+                                                  .reason_size = 8,
+                                                  .n_lacking = 70,
+                                                  .missing = missing,
+                                                  .n_missing = 2});
+}
+
+/* As a sender writes it, behind its length. */
+static size_t message_of(unsigned char *out, uint64_t round)
+{
+    ls_context *context = NULL;
+    ls_exchange_plan *plan = NULL;
+    must(ls_context_create(&context, &ls_online_context_type) == LS_OK);
+    struct ls_online_context *values = ls_context_data(context);
+    values->last_eval_value = 0;
+    must(ls_exchange_plan_create(
+             &plan, context, "wandb_url,policy,trajectories,trajectory_end_idx",
+             "env_step,last_eval_value") == LS_OK);
+    values->total_step = 3;
+    values->env_step = 128;
+    values->last_eval_value = 0.5;
+    must(ls_text_set(&values->wandb_url, "http://x") == LS_OK);
+    must(ls_bytes_set(&values->policy, "p", 1) == LS_OK);
+    must(ls_items_append(&values->trajectories, "ab", 2) == LS_OK);
+    must(ls_numbers_append(&values->trajectory_end_idx, 1) == LS_OK);
+    must(ls_exchange_write(plan, context, round, writer) == LS_OK);
+    const struct fuzz_bytes bytes = fuzz_written(writer);
+    out[0] = (unsigned char)(bytes.size >> 8);
+    out[1] = (unsigned char)bytes.size;
+    memcpy(out + 2, bytes.data, bytes.size);
+    ls_exchange_plan_destroy(&plan);
+    ls_context_destroy(&context);
+    ls_writer_clear(writer);
+    return 2 + bytes.size;
+}
+
+static void exchange_messages(void)
+{
+    static unsigned char bytes[4096];
+    size_t n = 0;
+    for (uint64_t round = 3; round < 8; round++)
+        n += message_of(bytes + n, round);
+    seed("exchange", "rounds", NULL, 0, bytes, n);
+    n = message_of(bytes, 1000);
+    ls_exchange_write_end(1, writer);
+    const struct fuzz_bytes end = fuzz_written(writer);
+    bytes[n++] = 0;
+    bytes[n++] = (unsigned char)end.size;
+    memcpy(bytes + n, end.data, end.size);
+    seed("exchange", "end", NULL, 0, bytes, n + end.size);
+    ls_writer_clear(writer);
+}
+
+static void trajectory(const char *name, char kind,
+                       const struct trajectory_shape *shape, size_t n)
+{
+    struct trajectory made;
+    must(trajectory_init(&made, shape) == LS_OK);
+    struct ls_trajectory *const view = &made.view;
+    const size_t floats =
+        n * (2 * shape->n_observation + shape->n_action + 1 + shape->n_extras);
+    size_t bytes = 0;
+    must(trajectory_bytes(shape, &bytes) == LS_OK);
+    memset(made.memory, 0, bytes);
+    for (size_t i = 0; i < floats && shape->n_choices == 0; i++)
+        view->observations[i] = (float)i;
+    view->n = n;
+    must(trajectory_write(view, shape, writer) == LS_OK);
+    seed_value("trajectory", name, kind);
+    trajectory_fini(&made);
+}
+
+/* In the order of fuzz_trajectory.c. */
+static void trajectories(void)
+{
+    trajectory("choices", 0,
+               &(struct trajectory_shape){.n_observation = 3,
+                                          .n_action = 1,
+                                          .n_extras = 2,
+                                          .n_choices = 4,
+                                          .n_max = 5},
+               3);
+    trajectory("free", 1,
+               &(struct trajectory_shape){
+                   .n_observation = 2, .n_action = 3, .n_max = 4},
+               4);
+    trajectory("none", 1,
+               &(struct trajectory_shape){
+                   .n_observation = 2, .n_action = 3, .n_max = 4},
+               0);
+}
+
+static void write_policy(void)
+{
+    static const float parameters[12] = {0.5f, -0.5f, 0.25f};
+    ls_write_map(writer, 2);
+    ls_write_string(writer, "layers");
+    ls_write_array(writer, 3);
+    for (int i = 0; i < 3; i++)
+        ls_write_uint(writer, 2);
+    ls_write_string(writer, "actor");
+    ls_write_floats(writer, parameters, 12);
+}
+
+/* As weights.c has it, of the policy in fuzz_weights.c. */
+static void weights(bool iteration)
+{
+    ls_write_map(writer, iteration ? 9 : 8);
+    ls_write_string(writer, "format");
+    ls_write_string(writer, "lockstep.policy.1");
+    ls_write_string(writer, "plugin");
+    ls_write_string(writer, "cartpole");
+    ls_write_string(writer, "plugin_version");
+    ls_write_string(writer, "1");
+    ls_write_string(writer, "seed");
+    ls_write_uint(writer, 5);
+    if (iteration) {
+        ls_write_string(writer, "iteration");
+        ls_write_int(writer, 9);
+    }
+    ls_write_string(writer, "train_iter");
+    ls_write_int(writer, 8);
+    ls_write_string(writer, "env_step");
+    ls_write_int(writer, 4096);
+    ls_write_string(writer, "env_episode");
+    ls_write_int(writer, 70);
+    ls_write_string(writer, "weights");
+    write_policy();
+    seed_value("weights", iteration ? "file" : "no_iteration", 0);
+}
+
+static void policy(void)
+{
+    unsigned char copy[256];
+    write_policy();
+    const struct fuzz_bytes bytes = fuzz_written(writer);
+    must(bytes.size <= sizeof copy);
+    memcpy(copy, bytes.data, bytes.size);
+    ls_writer_clear(writer);
+    policy_value_write(&(struct policy_value){.iter = 8,
+                                              .version = 9,
+                                              .weights = {copy, bytes.size}},
+                       writer);
+    seed_value("weights", "policy", 1);
+}
+
+static void reports(void)
+{
+    static const char pipe_kind = 1;
+    struct report report = report_of(3, REPORT_FAILED);
+    report.status = LS_EIO;
+    (void)snprintf(report.text, sizeof report.text, "the disk is full");
+    report_set_metrics(&report, "\x80", 1);
+    report_write(&report, writer);
+    seed_value("report", "failed", 0);
+    report = report_of(3, REPORT_BOUND);
+    (void)snprintf(report.endpoint, sizeof report.endpoint, "tcp://h:21500");
+    unsigned char frames[4096];
+    report_write(&report, writer);
+    const struct fuzz_bytes bytes = fuzz_written(writer);
+    must(2 * (4 + bytes.size) <= sizeof frames);
+    for (size_t i = 0; i < 2; i++) {
+        unsigned char *const at = frames + i * (4 + bytes.size);
+        const unsigned char length[4] = {(unsigned char)bytes.size,
+                                         (unsigned char)(bytes.size >> 8)};
+        memcpy(at, length, 4);
+        memcpy(at + 4, bytes.data, bytes.size);
+    }
+    seed("report", "pipe", &pipe_kind, 1, frames, 2 * (4 + bytes.size));
+    ls_writer_clear(writer);
+}
+
+static void leases(void)
+{
+    static char text[] = "1 0000000000000000000000000000000000000001 lasting\n";
+    lease_write_question(writer, &(struct lease_question){
+                                     .role = "collector",
+                                     .key = "0123456789012345678901234567890123"
+                                            "456789",
+                                     .lasting = true,
+                                     .life = 77});
+    seed_value("lease", "question", 0);
+    lease_write_answer(
+        writer, &(struct lease_answer){
+                    .id = 3, .attach = "0@tcp://h:21500", .leases = text});
+    seed_value("lease", "answer", 1);
+}
+
+/* A file that the program wrote, as it is. */
+static void seed_file(const char *unit, const char *name, const char *path)
+{
+    void *data = NULL;
+    size_t size = 0;
+    must(ls_file_read(path, 1 << 20, &data, &size) == LS_OK);
+    seed(unit, name, NULL, 0, data, size);
+    free(data);
+}
+
+static void files(void)
+{
+    static const char damage[] =
+        "#\x03\x05hello\x00\x03you\x00\x12\x40"; /* three records; a flip */
+    ls_journal *journal = NULL;
+    struct store *store = NULL;
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/key", fuzz_folder());
+    char key[LS_PUBLIC_KEY_MAX];
+    must(ls_key_create(path, key) == LS_OK);
+    seed_file("identity", "key", path);
+    (void)snprintf(path, sizeof path, "%s/journal", fuzz_folder());
+    must(ls_journal_open(&journal,
+                         &(struct ls_journal_options){.path = path}) == LS_OK);
+    must(ls_journal_append(journal, &(struct ls_journal_record){"one", 3}) ==
+         LS_OK);
+    must(ls_journal_append(journal, &(struct ls_journal_record){"two", 3}) ==
+         LS_OK);
+    ls_journal_close(&journal);
+    seed_file("journal", "two", path);
+    seed("journal", "damage", NULL, 0, damage, sizeof damage - 1);
+    must(store_files_open(&store, &(struct store_files_options){
+                                      .folder = fuzz_folder()}) == LS_OK);
+    must(store_put(store, &(struct store_put){.name = "value",
+                                              .data = "bytes",
+                                              .size = 5}) == LS_OK);
+    store_close(&store);
+    (void)snprintf(path, sizeof path, "%s/value", fuzz_folder());
+    seed_file("store_files", "value", path);
+    seed("store_files", "damage", NULL, 0, "#\x00\x03\x01hello", 9);
+}
+
+/* What a learner and a collector answer. False: nothing. */
+static bool write_answer(const struct core_action *asked, uint64_t number)
+{
+    struct collector_data data = {
+        .key = {"collect_2", 1}, .buffer_id = "buffer_1", .sample = sample()};
+    (void)snprintf(data.sample.data_id, sizeof data.sample.data_id, "d%d",
+                   (int)number);
+    ls_writer_clear(writer);
+    if (asked->kind == CORE_CONNECT)
+        service_nothing_write(writer);
+    else if (strcmp(asked->name, CALL_RESOURCE) == 0)
+        service_resource_write(&(struct service_resource){.cpu = 1}, writer);
+    else if (strstr(asked->name, "start") != NULL)
+        service_started_write("begun", writer);
+    else if (strcmp(asked->name, CALL_LEARNER_DEMAND) == 0)
+        learner_demand_write(&(struct learner_demand){.key = {"learn_1", 1},
+                                                      .buffer_id = "buffer_1",
+                                                      .batch_size = 1},
+                             writer);
+    else if (strcmp(asked->name, CALL_COLLECTOR_DATA) == 0)
+        collector_data_write(&data, writer);
+    else
+        return false;
+    return true;
+}
+
+/* What a coordinator records in the first moments of a job. */
+static void records(void)
+{
+    const struct core_options options = {.iterations = 10,
+                                         .stop_value = NAN,
+                                         .samples_per_work = 2,
+                                         .unroll_len = 32,
+                                         .split = 1,
+                                         .batch_size = 1,
+                                         .send_policy_freq = 1,
+                                         .send_info_freq = 1,
+                                         .replay = {.capacity = 16}};
+    static unsigned char bytes[1 << 14], answers[1 << 14];
+    size_t n = 0, n_answers = 0;
+    core *machine = NULL;
+    struct core_action action;
+    must(core_create(&machine, &options) == LS_OK);
+    must(core_member(machine, 1, 1, 1, "learner", true) == LS_OK);
+    must(core_member(machine, 1, 2, 1, "collector", true) == LS_OK);
+    while (core_next(machine, &action) && n < 2000) {
+        if (action.kind == CORE_RECORD) {
+            bytes[n++] = (unsigned char)(action.size >> 8);
+            bytes[n++] = (unsigned char)action.size;
+            memcpy(bytes + n, action.data, action.size);
+            n += action.size;
+        }
+        if ((action.kind != CORE_CONNECT && action.kind != CORE_CALL) ||
+            !write_answer(&action, action.number))
+            continue;
+        const struct fuzz_bytes answer = fuzz_written(writer);
+        unsigned char *const at = answers + n_answers;
+        at[0] = (unsigned char)((1 + answer.size) >> 8);
+        at[1] = (unsigned char)(1 + answer.size);
+        at[2] = 0; /* completed */
+        memcpy(at + 3, answer.data, answer.size);
+        n_answers += 3 + answer.size;
+        must(core_call_ended(
+                 machine, 1, action.number,
+                 &(struct ls_call_result){.state = LS_CALL_COMPLETED,
+                                          .data = answer.data,
+                                          .size = answer.size}) == LS_OK);
+    }
+    seed("recall", "records", NULL, 0, bytes, n);
+    seed("core", "answers", NULL, 0, answers, n_answers);
+    ls_writer_clear(writer);
+    core_destroy(&machine);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        (void)fprintf(stderr, "usage: make_seeds FOLDER\n");
+        return 2;
+    }
+    to = argv[1];
+    must(ls_writer_create(&writer) == LS_OK);
+    messages_of_learners();
+    messages_of_collectors();
+    store_messages();
+    barrier_messages();
+    exchange_messages();
+    trajectories();
+    weights(true);
+    weights(false);
+    policy();
+    reports();
+    leases();
+    records();
+    files();
+    ls_writer_destroy(&writer);
+    return 0;
+}
