@@ -224,6 +224,32 @@ void ls_epoch_differ(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
     ls_epoch_give_up(epoch, LS_EMISMATCH, !same, text);
 }
 
+/* An epoch has ended well in which this was a member, in this life. */
+static bool was_in(const struct ls_epoch *epoch, uint32_t id,
+                   uint64_t incarnation)
+{
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        const struct ls_epoch_peer *peer = &epoch->peers.items[i];
+        if (peer->id == id)
+            return peer->in_view && peer->incarnation == incarnation;
+    }
+    return false;
+}
+
+/* Who had given up a later epoch was in this one too. Where all who were ahead
+ * are gone, epochs count anew from here, and what was heard is of others. */
+static void forget_others(struct ls_epoch *epoch)
+{
+    for (size_t i = 0; i < 2 * (size_t)LS_EPOCH_HEARD; i++) {
+        struct ls_epoch_heard *heard =
+            i < LS_EPOCH_HEARD ? &epoch->heard[i]
+                               : &epoch->heard_beyond[i - LS_EPOCH_HEARD];
+        if (heard->rounds > epoch->epoch + 1 &&
+            !was_in(epoch, heard->by, heard->incarnation))
+            heard->rounds = 0;
+    }
+}
+
 static void leave(struct ls_epoch *epoch)
 {
     const bool direct = ls_epoch_is_direct(epoch);
@@ -231,6 +257,7 @@ static void leave(struct ls_epoch *epoch)
         epoch->leader == epoch->id && epoch->way == LS_EPOCH_BY_LEADER;
     ls_take(LS_TAKES_BARRIER_LEFT);
     ls_epoch_keep_members(epoch);
+    forget_others(epoch);
     epoch->has_left = true;
     epoch->left_epoch = epoch->epoch;
     epoch->left_view = epoch->view;

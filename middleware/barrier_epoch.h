@@ -76,6 +76,8 @@ struct ls_epoch_reason {
 struct ls_epoch_heard {
     uint64_t rounds; /* the epoch, plus 1; 0: none */
     bool joined;     /* who said so was */
+    uint32_t by;     /* and is this member, in this life */
+    uint64_t incarnation;
     struct ls_epoch_reason reason;
 };
 

@@ -35,6 +35,8 @@ static void hear_abort(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
     copy_reason(&heard->reason, message);
     heard->rounds = message->epoch + 1;
     heard->joined = peer->joined;
+    heard->by = peer->id;
+    heard->incarnation = peer->incarnation;
 }
 
 /* The peer is in an epoch that is behind this node, and needs to know how it

@@ -60,7 +60,7 @@ int command_join(struct run_folder *out, struct plan *plan, const char *name,
 void command_show_run(render *shown, const struct run_folder *folder,
                       const struct plan *plan)
 {
-    char behind[FILES_PATH_MAX];
+    char behind[LS_PATH_MAX];
     if (folder->name[0] == '\0' || plan_is_of_members(plan))
         return;
     (void)snprintf(behind, sizeof behind, "%s/%u", plan->out, folder->behind);

@@ -5,8 +5,8 @@
 #include <string.h>
 
 const char *const fault_names[FAULT_N_KINDS + 1] = {
-    "cut",  "heal",    "reset",    "shape", "pause", "resume",
-    "kill", "restart", "stranger", "clock", NULL};
+    "cut",     "heal",     "reset", "shape", "pause", "resume", "kill",
+    "restart", "stranger", "clock", "power", "full",  "room",   NULL};
 
 static const struct preset {
     const char *name;
@@ -26,6 +26,8 @@ static const struct preset {
                "  within_s: 3\n"},
     {"crashes", "random:\n"
                 "  kills: 3\n"
+                "  power_cuts: 2\n"
+                "  full: {count: 1, length_ms: 1000}\n"
                 "  restart_ms: 500\n"
                 "  within_s: 3\n"},
     {"stranger", "random:\n"
@@ -38,6 +40,8 @@ static const struct preset {
             "  resets: 3\n"
             "  pauses: {count: 2, length_ms: 4000}\n"
             "  kills: 2\n"
+            "  power_cuts: 1\n"
+            "  full: {count: 1, length_ms: 1000}\n"
             "  restart_ms: 500\n"
             "  skew: {offset_ms: 1000, drift: 0.001}\n"
             "  steps: {count: 2, by_ms: 500}\n"
@@ -77,6 +81,7 @@ static void read_random(struct faults_random *out, ls_config_section *section)
     ls_config_section *cuts = ls_config_section_at(section, "cuts");
     ls_config_section *pauses = ls_config_section_at(section, "pauses");
     ls_config_section *strangers = ls_config_section_at(section, "strangers");
+    ls_config_section *full = ls_config_section_at(section, "full");
     ls_config_section *skew = ls_config_section_at(section, "skew");
     ls_config_section *steps = ls_config_section_at(section, "steps");
     out->cuts = (uint64_t)ls_config_int(cuts, "count", 0, 0, 1000);
@@ -88,6 +93,10 @@ static void read_random(struct faults_random *out, ls_config_section *section)
     out->kills = (uint64_t)ls_config_int(section, "kills", 0, 0, 1000);
     out->strangers = (uint64_t)ls_config_int(strangers, "count", 0, 0, 1000);
     out->stranger_ns = read_ms(strangers, "length_ms", 1000.0);
+    out->power_cuts =
+        (uint64_t)ls_config_int(section, "power_cuts", 0, 0, 1000);
+    out->full = (uint64_t)ls_config_int(full, "count", 0, 0, 1000);
+    out->full_ns = read_ms(full, "length_ms", 1000.0);
     out->restart_ns = read_ms(section, "restart_ms", 500.0);
     out->offset_ns = read_ms(skew, "offset_ms", 0.0);
     out->drift = ls_config_double(skew, "drift", 0.0, 0.0, 0.1);
@@ -176,7 +185,8 @@ static enum fault_kind read_kind(ls_config_section *item)
         ls_config_problem(
             item, NULL,
             "what happens then? One of cut, heal, reset, shape, "
-            "pause, resume, kill, restart, stranger and clock must be here");
+            "pause, resume, kill, restart, stranger, clock, power, full and "
+            "room must be here");
     return found;
 }
 
@@ -191,7 +201,10 @@ static enum fault_kind end_of(enum fault_kind kind)
     case FAULT_PAUSE:
         return FAULT_RESUME;
     case FAULT_KILL:
+    case FAULT_POWER:
         return FAULT_RESTART;
+    case FAULT_FULL:
+        return FAULT_ROOM;
     default:
         return FAULT_N_KINDS;
     }

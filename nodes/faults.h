@@ -28,6 +28,9 @@ enum fault_kind {
     FAULT_RESTART,
     FAULT_STRANGER,
     FAULT_CLOCK,
+    FAULT_POWER, /* a kill, and the node's disk loses power */
+    FAULT_FULL,  /* next to nothing more fits on it */
+    FAULT_ROOM,
     FAULT_N_KINDS
 };
 extern const char *const fault_names[FAULT_N_KINDS + 1]; /* NULL at last */
@@ -47,9 +50,9 @@ struct fault {
 
 /* Numbers of faults are drawn from 0 to these, lengths and times too. */
 struct faults_random {
-    uint64_t cuts, resets, pauses, kills, strangers, steps;
+    uint64_t cuts, resets, pauses, kills, strangers, steps, power_cuts, full;
     double one_way; /* so many of the cuts are of one direction, 0 … 1 */
-    int64_t cut_ns, pause_ns, stranger_ns;
+    int64_t cut_ns, pause_ns, stranger_ns, full_ns;
     int64_t restart_ns; /* a killed node comes back half to one and a half of
                          * this later; 0: never */
     int64_t offset_ns;  /* a node's clock is ahead by up to so much */

@@ -53,8 +53,12 @@ static void draw_one(struct list *list, enum fault_kind kind,
         add(list, fault, FAULT_RESUME, draw_up_to(rng, random->pause_ns));
         break;
     case FAULT_KILL:
+    case FAULT_POWER:
         add(list, fault, random->restart_ns > 0 ? FAULT_RESTART : FAULT_N_KINDS,
             random->restart_ns / 2 + draw_up_to(rng, random->restart_ns));
+        break;
+    case FAULT_FULL:
+        add(list, fault, FAULT_ROOM, draw_up_to(rng, random->full_ns));
         break;
     case FAULT_STRANGER:
         fault.length_ns = 1 + draw_up_to(rng, random->stranger_ns);
@@ -81,7 +85,8 @@ static void draw_all(struct list *list, const struct faults_random *random,
     } parts[] = {
         {FAULT_CUT, random->cuts},           {FAULT_RESET, random->resets},
         {FAULT_PAUSE, random->pauses},       {FAULT_KILL, random->kills},
-        {FAULT_STRANGER, random->strangers}, {FAULT_CLOCK, random->steps}};
+        {FAULT_STRANGER, random->strangers}, {FAULT_CLOCK, random->steps},
+        {FAULT_POWER, random->power_cuts},   {FAULT_FULL, random->full}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         const uint64_t n = ls_rng_below(rng, parts[i].most + 1);
         for (uint64_t k = 0; k < n; k++)
@@ -108,7 +113,8 @@ int faults_draw(const struct faults *faults, const struct plan *plan,
     const size_t most =
         faults->n_script +
         2 * (size_t)(random->cuts + random->resets + random->pauses +
-                     random->kills + random->strangers + random->steps);
+                     random->kills + random->strangers + random->steps +
+                     random->power_cuts + random->full);
     struct list list = {.faults = calloc(most + 1, sizeof *list.faults)};
     if (list.faults == NULL)
         return ls_error(LS_ENOMEM, "drawing faults");
@@ -138,7 +144,11 @@ bool faults_is_undone(const struct fault *list, size_t n, size_t i)
         wanted = FAULT_RESUME;
         break;
     case FAULT_KILL:
+    case FAULT_POWER:
         wanted = FAULT_RESTART;
+        break;
+    case FAULT_FULL:
+        wanted = FAULT_ROOM;
         break;
     case FAULT_SHAPE:
         wanted = FAULT_SHAPE;

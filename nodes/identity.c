@@ -29,12 +29,20 @@ static int default_folder(const char *job, char *out, size_t size)
                : ls_error(LS_ELIMIT, "the folder for keys has too long a name");
 }
 
+static int failed_at(int os_errno, const char *what, const char *path)
+{
+    char text[LS_PATH_MAX + 64];
+    (void)snprintf(text, sizeof text, "%s %s", what, path);
+    (void)ls_error_from(os_errno, text);
+    return LS_EIO;
+}
+
 /* The system frees the lock with the process, however that ends. */
 static int lock_file(const char *path, int *out)
 {
     const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return files_error(errno, "opening", path);
+        return failed_at(errno, "opening", path);
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
         *out = fd;
         return LS_OK;
@@ -42,7 +50,7 @@ static int lock_file(const char *path, int *out)
     const int failed = errno;
     (void)close(fd);
     return failed == EWOULDBLOCK ? LS_EAGAIN
-                                 : files_error(failed, "locking", path);
+                                 : failed_at(failed, "locking", path);
 }
 
 /* Errors: LS_EAGAIN another node has it. */
@@ -83,11 +91,11 @@ static int open_in(struct identity *out, const char *folder)
 
 static int make_and_open(struct identity *out, const char *folder)
 {
-    const int status = files_make_folders(folder);
+    const int status = ls_folder_make(folder);
     if (status != LS_OK)
         return status;
     if (access(folder, W_OK | X_OK) < 0)
-        return files_error(errno, "writing to the folder", folder);
+        return failed_at(errno, "writing to the folder", folder);
     return open_in(out, folder);
 }
 
@@ -112,7 +120,7 @@ static int open_passing(struct identity *out)
 
 int identity_open(struct identity *out, const char *folder, const char *job)
 {
-    char usual[FILES_PATH_MAX];
+    char usual[LS_PATH_MAX];
     if (folder != NULL)
         return make_and_open(out, folder);
     int status = default_folder(job, usual, sizeof usual);

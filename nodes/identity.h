@@ -14,13 +14,13 @@
 
 #include <stdbool.h>
 
+#include "lockstep/file.h"
 #include "lockstep/security.h"
 
-#include "files.h"
 #include "socket_folder.h"
 
 struct identity {
-    char path[FILES_PATH_MAX];    /* of the secret key; "": none is open */
+    char path[LS_PATH_MAX];       /* of the secret key; "": none is open */
     char key[LS_PUBLIC_KEY_MAX];  /* the public one */
     bool lasting;                 /* it is there after a restart */
     int lock;                     /* own; held as long as it is open */

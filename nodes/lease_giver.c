@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "lockstep/event.h"
+#include "lockstep/file.h"
 #include "lockstep/log.h"
 
-#include "files.h"
 #include "lease.h"
 #include "lease_table.h"
 #include "node_security.h"
@@ -23,7 +23,7 @@ struct lease_giver {
     size_t index;            /* of the node that it is beside */
     ls_node *node;           /* borrow: that */
     ls_security *security;   /* borrow: of that */
-    char file[FILES_PATH_MAX];
+    char file[LS_PATH_MAX];
     char attach[PLAN_ADDRESS_MAX];
 
     ls_security *door; /* own; NULL: it has the node's */
@@ -42,12 +42,12 @@ struct lease_giver {
  * forgets them. */
 static void save(const lease_giver *giver, const char *text, size_t size)
 {
-    char temporary[FILES_PATH_MAX + 8];
+    char temporary[LS_PATH_MAX + 8];
     (void)snprintf(temporary, sizeof temporary, "%s.new", giver->file);
-    int status = files_make_folders(giver->plan->out);
+    int status = ls_folder_make(giver->plan->out);
     if (status == LS_OK)
-        status = files_replace(giver->file, temporary,
-                               &(struct files_part){text, size}, 1, true);
+        status = ls_file_replace(giver->file, temporary,
+                                 &(struct ls_file_part){text, size}, 1, true);
     if (status != LS_OK)
         ls_log_warn("leases: after a restart of this node the replicas may "
                     "have other ids: %s",
@@ -143,14 +143,14 @@ static bool has_line(const char *text, size_t size, const char *line)
 /* Errors: LS_EMISMATCH it is. */
 static int check_revoked(lease_giver *giver, const char *key)
 {
-    char path[FILES_PATH_MAX];
+    char path[LS_PATH_MAX];
     void *text = NULL;
     size_t size = 0;
     if (!plan_has_keys(giver->plan))
         return LS_OK;
     (void)snprintf(path, sizeof path, "%s/" LEASE_REVOKED,
                    giver->plan->security.keys);
-    int status = files_read(path, FILE_MAX, &text, &size);
+    int status = ls_file_read(path, FILE_MAX, &text, &size);
     if (status != LS_OK)
         return status == LS_ENOENT ? LS_OK : status;
     if (has_line(text, size, key)) {
@@ -289,7 +289,7 @@ static int recall(lease_giver *giver)
     if (n < 0 || (size_t)n >= sizeof giver->file - 4)
         return ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
                         giver->plan->out);
-    int status = files_read(giver->file, FILE_MAX, &text, &size);
+    int status = ls_file_read(giver->file, FILE_MAX, &text, &size);
     if (status == LS_ENOENT)
         return LS_OK;
     if (status == LS_OK)

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "files.h"
+#include "lockstep/file.h"
 
 static int set_hosts(ls_security *security, const struct plan_hosts *hosts,
                      int (*set)(ls_security *security, const char *address))
@@ -69,7 +69,7 @@ int node_security_open(ls_security **out, const struct plan *plan, uint32_t id,
 int node_security_open_guest(ls_security **out, const struct plan *plan,
                              uint32_t id, bool running)
 {
-    char path[FILES_PATH_MAX];
+    char path[LS_PATH_MAX];
     if (!running || !plan_has_secret(plan))
         return node_security_open(out, plan, id, NULL);
     int status = run_secret_path(plan, path, sizeof path);

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "files.h"
+#include "lockstep/file.h"
+
 #include "report.h"
 
 static int make_path(char path[REPORT_PATH_MAX], const struct plan *plan)
@@ -55,10 +55,10 @@ static void print(const struct run_file *file, FILE *to)
 
 static int replace(const char *path, const char *text, size_t size)
 {
-    char temporary[FILES_PATH_MAX];
+    char temporary[LS_PATH_MAX];
     (void)snprintf(temporary, sizeof temporary, "%s.part", path);
-    const struct files_part part = {text, size};
-    return files_replace(path, temporary, &part, 1, false);
+    const struct ls_file_part part = {text, size};
+    return ls_file_replace(path, temporary, &part, 1, false);
 }
 
 /* text: own: free() it. */
@@ -160,7 +160,7 @@ static bool is_there(const char *path, const struct run_file *file)
     void *found = NULL;
     size_t size = 0, n_found = 0;
     const bool same = make_text(file, path, &text, &size) == LS_OK &&
-                      files_read(path, size, &found, &n_found) == LS_OK &&
+                      ls_file_read(path, size, &found, &n_found) == LS_OK &&
                       n_found == size && memcmp(found, text, size) == 0;
     free(text);
     free(found);
@@ -173,5 +173,5 @@ void run_file_remove(const struct plan *plan, const struct run_file *file)
     if (make_path(path, plan) != LS_OK)
         return;
     if (is_there(path, file))
-        (void)unlink(path);
+        (void)ls_file_remove(path);
 }

@@ -33,16 +33,24 @@ struct record {
     size_t size; /* what stands behind it was never finished */
 };
 
-static int join(char out[FILES_PATH_MAX], const char *folder, const char *name)
+static int failed_at(int os_errno, const char *what, const char *path)
 {
-    const int n = snprintf(out, FILES_PATH_MAX, "%s/%s", folder, name);
-    return n >= 0 && n < FILES_PATH_MAX - 64
+    char text[LS_PATH_MAX + 64];
+    (void)snprintf(text, sizeof text, "%s %s", what, path);
+    (void)ls_error_from(os_errno, text);
+    return LS_EIO;
+}
+
+static int join(char out[LS_PATH_MAX], const char *folder, const char *name)
+{
+    const int n = snprintf(out, LS_PATH_MAX, "%s/%s", folder, name);
+    return n >= 0 && n < LS_PATH_MAX - 64
                ? LS_OK
                : ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
                           folder);
 }
 
-static int record_path(char out[FILES_PATH_MAX], const char *folder,
+static int record_path(char out[LS_PATH_MAX], const char *folder,
                        const char *name)
 {
     char inside[RUN_FOLDER_NAME_MAX + sizeof RUN_FOLDER_RECORD + 1];
@@ -86,7 +94,7 @@ static int read_record(const char *path, struct record *out)
 {
     void *data;
     size_t size;
-    int status = files_read(path, RECORD_MAX, &data, &size);
+    int status = ls_file_read(path, RECORD_MAX, &data, &size);
     if (status == LS_ELIMIT)
         return no_record(path);
     if (status != LS_OK)
@@ -101,11 +109,17 @@ static int read_record(const char *path, struct record *out)
 /* A line more, on disk when it returns. */
 static int add_line(int fd, const char *line, const char *path)
 {
-    const struct files_part part = {line, strlen(line)};
-    const int status = files_write(fd, &part, path);
-    if (status == LS_OK && fsync(fd) < 0)
-        return files_error(errno, "writing", path);
-    return status;
+    size_t left = strlen(line);
+    while (left > 0) {
+        const ssize_t n = write(fd, line, left);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return failed_at(errno, "writing", path);
+        line += n;
+        left -= (size_t)n;
+    }
+    return fsync(fd) < 0 ? failed_at(errno, "writing", path) : LS_OK;
 }
 
 static int lock(int fd, int how, const char *path)
@@ -114,14 +128,14 @@ static int lock(int fd, int how, const char *path)
         return LS_OK;
     return errno == EWOULDBLOCK || errno == EINTR
                ? ls_error(LS_EAGAIN, "%s is locked", path)
-               : files_error(errno, "locking", path);
+               : failed_at(errno, "locking", path);
 }
 
 static int open_locked(const char *path, int how, int *fd)
 {
     const int opened = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
     if (opened < 0)
-        return files_error(errno, "opening", path);
+        return failed_at(errno, "opening", path);
     const int status = lock(opened, how, path);
     if (status != LS_OK)
         (void)close(opened);
@@ -150,7 +164,7 @@ static int each_run(const char *out, int (*fn)(void *self, const char *name),
     const struct dirent *entry = NULL;
     int status = LS_OK;
     if (entries == NULL)
-        return files_error(errno, "reading the folder", out);
+        return failed_at(errno, "reading the folder", out);
     while (status == LS_OK && (entry = readdir(entries)) != NULL)
         if (number_of(entry->d_name) != 0)
             status = fn(self, entry->d_name);
@@ -169,7 +183,7 @@ static int look_at(void *self, const char *name)
 {
     struct search *search = self;
     const unsigned number = number_of(name);
-    char path[FILES_PATH_MAX];
+    char path[LS_PATH_MAX];
     struct record record;
     if (number > search->highest)
         search->highest = number;
@@ -194,7 +208,7 @@ static int look_at(void *self, const char *name)
 
 int run_folder_point(const char *link, const char *to)
 {
-    char made[FILES_PATH_MAX];
+    char made[LS_PATH_MAX];
     struct stat found;
     const int n = snprintf(made, sizeof made, "%s" NEW_LINK, link);
     if (n < 0 || (size_t)n >= sizeof made)
@@ -207,12 +221,12 @@ int run_folder_point(const char *link, const char *to)
         return LS_OK;
     const int failed = errno;
     (void)unlink(made);
-    return files_error(failed, "making the link", link);
+    return failed_at(failed, "making the link", link);
 }
 
 bool run_folder_points(const char *link, const char *to)
 {
-    char found[FILES_PATH_MAX];
+    char found[LS_PATH_MAX];
     const ssize_t n = readlink(link, found, sizeof found - 1);
     if (n < 0)
         return false;
@@ -223,7 +237,7 @@ bool run_folder_points(const char *link, const char *to)
 /* `latest` points to it. */
 static void point(const char *out, const char *name)
 {
-    char link[FILES_PATH_MAX];
+    char link[LS_PATH_MAX];
     if (join(link, out, PLAN_LATEST) == LS_OK &&
         run_folder_point(link, name) != LS_OK)
         ls_log_warn("lockstep call will not find this run: %s",
@@ -246,12 +260,12 @@ static int write_record(struct run_folder *folder, const char *path,
     const int fd =
         open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
-        return files_error(errno, "making", path);
+        return failed_at(errno, "making", path);
     int status = lock(fd, LOCK_EX, path);
     if (status == LS_OK)
         status = add_line(fd, text, path);
     if (status == LS_OK)
-        status = files_sync_folder_of(path);
+        status = ls_file_sync_name(path);
     if (status != LS_OK) {
         (void)unlink(path);
         (void)close(fd);
@@ -265,7 +279,7 @@ static int write_record(struct run_folder *folder, const char *path,
 static int begin_new(struct run_folder *folder, unsigned highest,
                      const struct run_folder_options *options)
 {
-    char path[FILES_PATH_MAX];
+    char path[LS_PATH_MAX];
     for (unsigned number = highest + 1; number <= NUMBER_MAX; number++) {
         (void)snprintf(folder->name, sizeof folder->name, "%u", number);
         int status = join(path, folder->out, folder->name);
@@ -275,7 +289,7 @@ static int begin_new(struct run_folder *folder, unsigned highest,
         if (failed == EEXIST)
             continue; /* another has just begun */
         if (failed != 0)
-            return files_error(failed, "making the folder", path);
+            return failed_at(failed, "making the folder", path);
         folder->made = true;
         status = record_path(path, folder->out, folder->name);
         if (status == LS_OK)
@@ -297,7 +311,7 @@ static int busy(const struct run_folder *folder)
 
 static int go_on(struct run_folder *folder, const struct search *search)
 {
-    char path[FILES_PATH_MAX];
+    char path[LS_PATH_MAX];
     struct record record;
     (void)snprintf(folder->name, sizeof folder->name, "%u", search->same);
     int status = record_path(path, folder->out, folder->name);
@@ -310,7 +324,7 @@ static int go_on(struct run_folder *folder, const struct search *search)
     if (status == LS_OK && record.done)
         status = busy(folder); /* it has ended just now */
     if (status == LS_OK && ftruncate(folder->record, (off_t)record.size) < 0)
-        status = files_error(errno, "writing", path);
+        status = failed_at(errno, "writing", path);
     if (status == LS_OK)
         status = add_line(folder->record, GOES_ON, path);
     if (status != LS_OK) {
@@ -324,7 +338,7 @@ static int go_on(struct run_folder *folder, const struct search *search)
 
 int run_folder_check(const char *out)
 {
-    char path[FILES_PATH_MAX];
+    char path[LS_PATH_MAX];
     struct stat found;
     int status = join(path, out, ".");
     if (status != LS_OK)
@@ -338,10 +352,10 @@ int run_folder_check(const char *out)
             slash[slash == path] = '\0';
     }
     if (!S_ISDIR(found.st_mode))
-        return files_error(ENOTDIR, "making the folder", path);
+        return failed_at(ENOTDIR, "making the folder", path);
     return access(path, W_OK | X_OK) == 0
                ? LS_OK
-               : files_error(errno, "writing in the folder", path);
+               : failed_at(errno, "writing in the folder", path);
 }
 
 int run_folder_begin(struct run_folder *out,
@@ -349,13 +363,13 @@ int run_folder_begin(struct run_folder *out,
 {
     struct run_folder folder = {.record = -1};
     struct search search = {.options = options};
-    char path[FILES_PATH_MAX];
+    char path[LS_PATH_MAX];
     int status = join(path, options->out, PLAN_LATEST);
     if (status != LS_OK)
         return status;
     (void)snprintf(folder.out, sizeof folder.out, "%s", options->out);
     folder.made_out = access(options->out, F_OK) < 0;
-    status = files_make_folders(options->out);
+    status = ls_folder_make(options->out);
     if (status == LS_OK)
         status = each_run(options->out, look_at, &search);
     if (status != LS_OK)
@@ -374,7 +388,7 @@ int run_folder_begin(struct run_folder *out,
 
 int run_folder_share(struct run_folder *folder)
 {
-    char path[FILES_PATH_MAX];
+    char path[LS_PATH_MAX];
     const int status = record_path(path, folder->out, folder->name);
     return status == LS_OK ? lock(folder->record, LOCK_SH, path) : status;
 }
@@ -384,7 +398,7 @@ int run_folder_join(struct run_folder *out, const char *job_folder,
 {
     struct run_folder folder = {.record = -1};
     struct record record;
-    char path[FILES_PATH_MAX];
+    char path[LS_PATH_MAX];
     if (number_of(name) == 0)
         return ls_error(LS_EINVAL, "--run %s: expected the number of a run",
                         name);
@@ -431,7 +445,7 @@ static bool is_empty(const char *path)
 
 static void remove_empty(const struct run_folder *folder)
 {
-    char path[FILES_PATH_MAX], record[FILES_PATH_MAX], link[FILES_PATH_MAX];
+    char path[LS_PATH_MAX], record[LS_PATH_MAX], link[LS_PATH_MAX];
     char name[16];
     unsigned highest = 0;
     if (join(path, folder->out, folder->name) != LS_OK ||
@@ -455,7 +469,7 @@ static void remove_empty(const struct run_folder *folder)
 
 void run_folder_end(struct run_folder *folder, bool done)
 {
-    char path[FILES_PATH_MAX];
+    char path[LS_PATH_MAX];
     if (folder->name[0] == '\0')
         return;
     if (done && folder->record >= 0 &&

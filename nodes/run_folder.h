@@ -15,14 +15,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "files.h"
+#include "lockstep/file.h"
 
 #define RUN_FOLDER_RECORD    "record"
 #define RUN_FOLDER_NAME_MAX  16
 #define RUN_FOLDER_TOKEN_MAX 16
 
 struct run_folder {
-    char out[FILES_PATH_MAX];           /* of all runs of the job */
+    char out[LS_PATH_MAX];              /* of all runs of the job */
     char name[RUN_FOLDER_NAME_MAX + 1]; /* "3"; "": there is none */
     /* Of this run alone, of all jobs and hosts. */
     char token[RUN_FOLDER_TOKEN_MAX + 1];

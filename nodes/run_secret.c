@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lockstep/file.h"
 #include "lockstep/log.h"
 #include "lockstep/runtime.h"
 
-#include "files.h"
 #include "plan.h"
 
 /* Above the numbers that a child gives its descriptors. */
@@ -35,11 +35,11 @@ void run_secret_wipe(struct run_secret *secret)
 
 static int make_file(struct run_secret *out, const struct plan *plan)
 {
-    char path[FILES_PATH_MAX];
+    char path[LS_PATH_MAX];
     int status = run_secret_path(plan, path, sizeof path);
     if (status != LS_OK)
         return status;
-    (void)unlink(path);
+    (void)ls_file_remove(path);
     return ls_secret_create(path, out->bytes);
 }
 
@@ -63,9 +63,9 @@ void run_secret_make(struct run_secret *out, const struct plan *plan)
 
 void run_secret_end(struct run_secret *secret, const struct plan *plan)
 {
-    char path[FILES_PATH_MAX];
+    char path[LS_PATH_MAX];
     if (secret->there && run_secret_path(plan, path, sizeof path) == LS_OK)
-        (void)unlink(path);
+        (void)ls_file_remove(path);
     run_secret_wipe(secret);
 }
 

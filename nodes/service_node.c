@@ -2,11 +2,11 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "lockstep/file.h"
+#include "lockstep/journal.h"
 #include "lockstep/log.h"
 
-#include "journal.h"
 #include "run_folder.h"
 #include "store_bus.h"
 #include "store_files.h"
@@ -34,7 +34,7 @@ static bool link_path(const struct plan *plan, const char *at, char *out,
 static void link_latest(const struct plan *plan, const char *at,
                         const char *path)
 {
-    char link[FILES_PATH_MAX];
+    char link[LS_PATH_MAX];
     if (link_path(plan, at, link, sizeof link) &&
         run_folder_point(link, strrchr(path, '/') + 1) != LS_OK)
         ls_log_warn("nodes that are started one by one will not find %s: %s",
@@ -44,10 +44,10 @@ static void link_latest(const struct plan *plan, const char *at,
 static void unlink_latest(const struct plan *plan, const char *at,
                           const char *path)
 {
-    char link[FILES_PATH_MAX];
+    char link[LS_PATH_MAX];
     if (link_path(plan, at, link, sizeof link) &&
         run_folder_points(link, strrchr(path, '/') + 1))
-        (void)unlink(link);
+        (void)ls_file_remove(link);
 }
 
 static int open_files(const struct plan *plan, struct store **out)
@@ -94,7 +94,7 @@ static int drop_leftover(void *self, const char *name)
 static int clear_folder(const char *folder, bool (*is_ours)(const char *name))
 {
     struct leftovers all = {.is_ours = is_ours};
-    if (access(folder, F_OK) != 0)
+    if (!ls_file_exists(folder))
         return LS_OK;
     int status = store_files_open(
         &all.store, &(struct store_files_options){.folder = folder});
@@ -122,8 +122,8 @@ int service_node_clear(const struct plan *plan)
     if (status != LS_OK)
         return status;
     /* Unless something is left in them. */
-    (void)rmdir(service->path_data);
-    (void)rmdir(service->path_policy);
+    (void)ls_folder_remove(service->path_data);
+    (void)ls_folder_remove(service->path_policy);
     return LS_OK;
 }
 
@@ -135,7 +135,7 @@ int service_node_end(const struct plan *plan)
         status = service_node_clear(plan);
     if (status != LS_OK)
         return status;
-    journal_remove(journal);
+    ls_journal_remove(journal);
     unlink_latest(plan, plan->service.data_at, plan->service.path_data);
     unlink_latest(plan, plan->service.policy_at, plan->service.path_policy);
     return LS_OK;

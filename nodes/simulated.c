@@ -274,12 +274,41 @@ static void judge_all(void *arg)
     checks_finish(all->checks);
 }
 
+/* A machine for each node; one disk for all of them when they share files. */
+static int make_disks(simulated *all)
+{
+    const struct plan *plan = all->options.plan;
+    const bool shared =
+        plan_is_service(plan) && plan->service.store == PLAN_STORE_FILES;
+    int status = LS_OK;
+    all->disks = calloc(plan->n_nodes, sizeof *all->disks);
+    if (all->disks == NULL)
+        return ls_error(LS_ENOMEM, "the disks of simulated nodes");
+    for (size_t i = 0; i < plan->n_nodes && status == LS_OK; i++) {
+        if (shared && i > 0)
+            all->disks[i] = all->disks[0];
+        else
+            status = ls_disk_create(&all->disks[i], all->simulation, NULL);
+    }
+    return status;
+}
+
+static void destroy_disks(simulated *all)
+{
+    const size_t n = all->disks == NULL ? 0 : all->options.plan->n_nodes;
+    for (size_t i = n; i > 0; i--) {
+        if (i == 1 || all->disks[i - 1] != all->disks[0])
+            ls_disk_destroy(&all->disks[i - 1]);
+    }
+    free(all->disks);
+}
+
 int simulated_check(simulated *all)
 {
     int status = checks_create(&all->checks, all->simulation, all->network,
                                all->options.plan);
     if (status == LS_OK && !plan_is_of_members(all->options.plan))
-        status = simulated_homes_make(&all->homes);
+        status = make_disks(all);
     if (status != LS_OK)
         return status;
     status = ls_simulation_run(all->simulation, run_all, all);
@@ -379,8 +408,8 @@ void simulated_destroy(simulated **self)
     ls_mutex_fini(&all->seen);
     checks_destroy(&all->checks);
     ls_network_destroy(&all->network);
+    destroy_disks(all);
     ls_simulation_destroy(&all->simulation);
-    simulated_homes_remove(&all->homes);
     free(all->story);
     free(all->faults);
     free(all->skews);

@@ -69,6 +69,33 @@ static void restart(simulated *all, size_t index, size_t n_happened)
         renew_links(all, all->options.plan->nodes[index].id, n_happened);
 }
 
+/* What is on the way to be written may come short. */
+#define ALMOST_FULL 4096
+
+static void fill(simulated *all, size_t index)
+{
+    struct ls_disk_stats stats;
+    ls_disk_stats(all->disks[index], &stats);
+    ls_disk_fill(
+        all->disks[index],
+        stats.bytes +
+            ls_rng_below(ls_simulation_random(all->simulation), ALMOST_FULL));
+}
+
+static void let_disk(simulated *all, const struct fault *fault, size_t index)
+{
+    if (all->disks != NULL) {
+        if (fault->kind == FAULT_POWER)
+            ls_disk_power_cut(all->disks[index], all->current[index]->host);
+        else if (fault->kind == FAULT_FULL)
+            fill(all, index);
+        else
+            ls_disk_fill(all->disks[index], UINT64_MAX);
+    }
+    if (fault->kind == FAULT_POWER)
+        simulated_kill(all, index);
+}
+
 static void let_node(simulated *all, const struct fault *fault)
 {
     size_t index;
@@ -96,6 +123,11 @@ static void let_node(simulated *all, const struct fault *fault)
         break;
     case FAULT_STRANGER:
         simulated_stranger(all, fault, index);
+        break;
+    case FAULT_POWER:
+    case FAULT_FULL:
+    case FAULT_ROOM:
+        let_disk(all, fault, index);
         break;
     default:
         restart(all, index, (size_t)(fault - all->faults));

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lockstep/file.h"
+
 #include "simulated_parts.h"
 
 /* Whoever fails begins again after this. */
@@ -24,29 +26,15 @@ static void put_report(void *self, const struct report *report)
     sink.put(sink.self, report);
 }
 
-/* Of services, who may have to go on from what an earlier life wrote. */
-static int make_home(simulated *all, struct life *life)
+/* What it writes is on its host's disk, in one folder for all of its lives. */
+static int make_folder(const simulated *all, struct life *life)
 {
-    const struct life *before = all->current[life->index];
-    if (all->homes.root[0] == '\0')
+    if (all->disks == NULL)
         return LS_OK;
-    int status = LS_OK;
-    if (before != NULL && !before->killed)
-        memcpy(life->home, before->home, sizeof life->home);
-    else
-        status = simulated_homes_add(
-            &all->homes, before != NULL ? before->left : NULL, life->home);
-    /* Files are shared by all, and what the bus keeps is the home's. */
-    const bool shares = life->plan.service.store == PLAN_STORE_FILES;
-    const char *folder = shares ? all->homes.root : life->home;
-    (void)snprintf(life->policies, sizeof life->policies, "%s/policy", folder);
-    (void)snprintf(life->data, sizeof life->data, "%s/data", folder);
-    life->plan.out = life->plan.folder = life->home;
+    life->plan.folder = life->plan.out;
     life->plan.folder_found = false;
     life->plan.service.data_at = life->plan.service.policy_at = "";
-    life->plan.service.path_policy = life->policies;
-    life->plan.service.path_data = life->data;
-    return status;
+    return ls_folder_make(life->plan.out);
 }
 
 /* A life on a host that is there; it becomes the current one of its node. */
@@ -65,7 +53,7 @@ static int make_life(simulated *all, struct life **out, size_t index,
     if (all->watcher == NULL)
         life->plan.seed = all->options.seed;
     struct node_watch watch = {NULL, NULL};
-    int status = make_home(all, life);
+    int status = make_folder(all, life);
     if (status == LS_OK && all->checks != NULL)
         status = checks_begin(all->checks, &life->check, index, host);
     if (life->check != NULL)
@@ -157,21 +145,58 @@ static int make_host(simulated *all, size_t index, ls_host **out)
     int status = ls_host_create(out, all->simulation, name);
     if (status == LS_OK)
         status = ls_network_join(all->network, *out);
+    if (status == LS_OK && all->disks != NULL)
+        status = ls_disk_join(all->disks[index], *out);
     if (status != LS_OK)
         return status;
     ls_host_skew(*out, all->skews[index].offset_ns, all->skews[index].drift);
     return LS_OK;
 }
 
+/* A life is made on its host, since it looks at the files there. */
+struct birth {
+    simulated *all;
+    struct life *life;
+    size_t index;
+    ls_host *host;
+    const struct launch *launch;
+    int status;
+    char text[LS_ERROR_TEXT_MAX];
+};
+
+static void be_born(void *arg)
+{
+    struct birth *birth = arg;
+    birth->status = make_life(birth->all, &birth->life, birth->index,
+                              birth->host, birth->launch);
+    if (birth->status != LS_OK)
+        (void)snprintf(birth->text, sizeof birth->text, "%s", ls_error_text());
+}
+
+static int bear(struct birth *birth)
+{
+    ls_thread *thread;
+    int status = ls_thread_spawn(ls_host_runtime(birth->host), &thread,
+                                 "begins", be_born, birth);
+    if (status == LS_OK)
+        status = ls_thread_join(&thread, LS_FOREVER);
+    if (status == LS_OK && birth->status != LS_OK)
+        status = ls_error(birth->status, "%s", birth->text);
+    return status;
+}
+
 int simulated_begin(simulated *all, size_t index, const struct launch *launch)
 {
     ls_host *host;
-    struct life *life;
     int status = make_host(all, index, &host);
-    if (status == LS_OK)
-        status = make_life(all, &life, index, host, launch);
     if (status != LS_OK)
         return status;
+    struct birth birth = {
+        .all = all, .index = index, .host = host, .launch = launch};
+    status = bear(&birth);
+    if (status != LS_OK)
+        return status;
+    struct life *life = birth.life;
     all->n_running++;
     status = ls_thread_spawn(ls_host_runtime(host), &life->thread, "node",
                              run_lives, life);
@@ -195,9 +220,6 @@ void simulated_kill(simulated *all, size_t index)
     life->killed = true;
     if (life->check != NULL)
         checks_killed(life->check);
-    if (life->home[0] != '\0' &&
-        simulated_homes_add(&all->homes, life->home, life->left) != LS_OK)
-        ls_simulation_violation(all->simulation, "kill: %s", ls_error_text());
     ls_network_kill(all->network, life->host);
     ls_host_resume(life->host);
     if (ls_thread_spawn(ls_simulation_runtime(all->simulation), &life->reaper,

@@ -2,9 +2,10 @@
 #ifndef LOCKSTEP_SIMULATED_PARTS_H
 #define LOCKSTEP_SIMULATED_PARTS_H
 
+#include "lockstep/disk.h"
+
 #include "node_run.h"
 #include "simulated.h"
-#include "simulated_home.h"
 
 /* One life of a node: one node_run. Lives stay to the end, since others may
  * still be talking to them. */
@@ -20,10 +21,6 @@ struct life {
     char bound[LS_ENDPOINT_MAX + 1]; /* "": not yet */
     unsigned generation;             /* lives of the node before */
     struct plan plan; /* as the job's; borrow: its texts and nodes */
-    char home[SIMULATED_PATH_MAX]; /* where it writes; "": where the job does */
-    char policies[SIMULATED_PATH_MAX + 8]; /* folders */
-    char data[SIMULATED_PATH_MAX + 8];
-    char left[SIMULATED_PATH_MAX]; /* what was there when it was killed */
     bool killed;
     struct life *previous; /* of any node */
 };
@@ -46,7 +43,8 @@ struct simulated {
     struct fault *faults; /* own; n_faults, in order of time */
     size_t n_faults;
     struct skew *skews; /* own; by index in the plan */
-    struct simulated_homes homes;
+    ls_disk **disks; /* own; by index in the plan, one for all when they share
+                      * files; NULL: nodes write where the job does */
     ls_thread *injector; /* own */
     uint64_t injected[FAULT_N_KINDS];
 
@@ -73,7 +71,7 @@ struct simulated {
 };
 
 /* Begin a life of a node, on a host of its own.
- * Errors: those of node_run_create(), simulated_homes_add() and
+ * Errors: those of node_run_create(), ls_disk_join() and
  * ls_thread_spawn(). */
 LS_MUST_USE int simulated_begin(simulated *all, size_t index,
                                 const struct launch *launch);

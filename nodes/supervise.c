@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lockstep/file.h"
 #include "lockstep/log.h"
 
 #include "run_file.h"

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "files.h"
+#include "lockstep/file.h"
+
 #include "report.h"
 
 #define FORMAT "lockstep.policy.1"
@@ -28,11 +28,11 @@ static int make_path(char path[REPORT_PATH_MAX], const char *folder,
 
 static int replace_file(const char *path, const void *data, size_t size)
 {
-    char temporary[FILES_PATH_MAX];
+    char temporary[LS_PATH_MAX];
     /* Always the same name: one that a killed learner left is written over. */
     (void)snprintf(temporary, sizeof temporary, "%s" PART, path);
-    const struct files_part part = {data, size};
-    return files_replace(path, temporary, &part, 1, true);
+    const struct ls_file_part part = {data, size};
+    return ls_file_replace(path, temporary, &part, 1, true);
 }
 
 static const struct count {
@@ -89,7 +89,7 @@ int weights_save(struct agent *agent, const struct weights_note *note,
     if (status == LS_OK)
         status = ls_writer_bytes(agent->writer, &data, &bytes);
     if (status == LS_OK)
-        status = files_make_folders(folder);
+        status = ls_folder_make(folder);
     if (status == LS_OK)
         status = replace_file(file, data, bytes);
     if (status == LS_OK)
@@ -160,7 +160,7 @@ int weights_load(struct agent *agent, uint64_t seed, const char *folder,
     int status = make_path(path, folder, name);
     if (status != LS_OK)
         return status;
-    status = files_read(path, limits.max_bytes, &data, &size);
+    status = ls_file_read(path, limits.max_bytes, &data, &size);
     if (status != LS_OK)
         return status;
     ls_document *document = NULL;
@@ -180,7 +180,7 @@ void weights_find(const char *folder, const char *name, char *path, size_t size)
 {
     char file[REPORT_PATH_MAX];
     path[0] = '\0';
-    if (make_path(file, folder, name) == LS_OK && access(file, F_OK) == 0)
+    if (make_path(file, folder, name) == LS_OK && ls_file_exists(file))
         (void)snprintf(path, size, "%s", file);
 }
 
@@ -194,5 +194,5 @@ void weights_remove(const char *folder, const char *name)
 {
     char path[REPORT_PATH_MAX];
     if (make_path(path, folder, name) == LS_OK)
-        (void)unlink(path);
+        (void)ls_file_remove(path);
 }

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "lockstep/file.h"
 #include "lockstep/log.h"
 #include "lockstep/middleware.h"
 
@@ -37,7 +37,7 @@ static bool has_journal(const struct plan *plan)
     char journal[REPORT_PATH_MAX];
     return plan->service.journal &&
            service_node_journal(plan, journal, sizeof journal) == LS_OK &&
-           access(journal, F_OK) == 0;
+           ls_file_exists(journal);
 }
 
 static int create(void **out, const struct work_options *options)
@@ -191,17 +191,19 @@ static int on_ended(void *work, const struct coordinator_end *end)
 {
     struct work *self = work;
     struct policy_value value;
-    self->done = end->status == LS_OK;
+    int status = LS_OK;
     if (end->policy == NULL) { /* nobody learned, or a life before kept it */
         weights_find(self->base.plan->folder, WEIGHTS_FINAL, self->weights,
                      sizeof self->weights);
-        return LS_OK;
+    } else {
+        status = policy_value_read(&value, end->policy, end->policy_size);
+        if (status == LS_OK) {
+            status = save_policy(self, &value);
+            ls_bytes_clear(&value.weights);
+        }
     }
-    int status = policy_value_read(&value, end->policy, end->policy_size);
-    if (status != LS_OK)
-        return status;
-    status = save_policy(self, &value);
-    ls_bytes_clear(&value.weights);
+    /* What was not saved the next life saves. */
+    self->done = end->status == LS_OK && status == LS_OK;
     return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "inline/runtime_disk.h"
 #include "inline/runtime_network.h"
 #include "runtime_ops.h"
 
@@ -141,4 +142,14 @@ void *ls_runtime_network(const ls_runtime *runtime)
 void ls_runtime_set_network(ls_runtime *runtime, void *network)
 {
     runtime->network = network;
+}
+
+void *ls_runtime_disk(const ls_runtime *runtime)
+{
+    return runtime->disk;
+}
+
+void ls_runtime_set_disk(ls_runtime *runtime, void *disk)
+{
+    runtime->disk = disk;
 }

@@ -40,6 +40,7 @@ struct ls_runtime_ops {
 struct ls_runtime {
     const struct ls_runtime_ops *ops;
     void *network; /* borrow, of the bus: what its nodes use; NULL: libzmq */
+    void *disk;    /* borrow, of files: where they are; NULL: the system's */
 };
 
 struct ls_thread {

@@ -68,7 +68,7 @@ void coordinator_destroy(coordinator **gone)
     while (self->calls != NULL)
         free_call(self, self->calls);
     coordinator_inbox_fini(&self->inbox);
-    journal_close(&self->journal);
+    ls_journal_close(&self->journal);
     core_destroy(&self->core);
     free(self->journal_path);
     ls_cond_fini(&self->changed);

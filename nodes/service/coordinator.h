@@ -54,8 +54,8 @@ struct coordinator_options {
 /* Members of the roles "learner" and "collector" get works; others none.
  * out:    own; written on success only; destroy it after its task, and before
  *         calls and node.
- * Errors: those of core_create(), journal_open() and core_recall(); LS_EINVAL;
- *         LS_ENOMEM. */
+ * Errors: those of core_create(), ls_journal_open() and core_recall();
+ * LS_EINVAL; LS_ENOMEM. */
 LS_MUST_USE int coordinator_create(coordinator **out,
                                    const struct coordinator_options *options);
 void coordinator_destroy(coordinator **gone);

@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "coordinator_parts.h"
+#include "lockstep/file.h"
 #include "lockstep/log.h"
 
 /* The journal is made anew when it has grown to so many times what it holds. */
 enum { COMPACT_FACTOR = 4, COMPACT_LEAST = 16384 };
 
 struct record_list {
-    struct journal_record *items; /* own, and their data */
+    struct ls_journal_record *items; /* own, and their data */
     size_t n, capacity;
 };
 
@@ -19,7 +20,7 @@ static int keep_record(void *list, const void *record, size_t size)
     struct record_list *self = list;
     if (self->n == self->capacity) {
         const size_t capacity = self->capacity == 0 ? 64 : 2 * self->capacity;
-        struct journal_record *items =
+        struct ls_journal_record *items =
             realloc(self->items, capacity * sizeof *items);
         if (items == NULL)
             return ls_error(LS_ENOMEM, "the records of a journal");
@@ -30,7 +31,7 @@ static int keep_record(void *list, const void *record, size_t size)
     if (kept == NULL)
         return ls_error(LS_ENOMEM, "a record of a journal");
     memcpy(kept, record, size);
-    self->items[self->n++] = (struct journal_record){kept, size};
+    self->items[self->n++] = (struct ls_journal_record){kept, size};
     return LS_OK;
 }
 
@@ -39,7 +40,7 @@ static int compact(coordinator *self)
     struct record_list list = {.n = 0};
     int status = core_records(self->core, keep_record, &list);
     if (status == LS_OK)
-        status = journal_compact(self->journal, list.items, list.n);
+        status = ls_journal_compact(self->journal, list.items, list.n);
     for (size_t i = 0; i < list.n; i++)
         free((void *)list.items[i].data);
     free(list.items);
@@ -47,7 +48,7 @@ static int compact(coordinator *self)
     return status;
 }
 
-static int recall(void *owner, const struct journal_record *record)
+static int recall(void *owner, const struct ls_journal_record *record)
 {
     coordinator *self = owner;
     return core_recall(self->core, record->data, record->size);
@@ -57,10 +58,10 @@ int coordinator_journal_open(coordinator *self)
 {
     if (self->journal_path == NULL)
         return LS_OK;
-    const int status = journal_open(
-        &self->journal, &(struct journal_options){.path = self->journal_path,
-                                                  .fn = recall,
-                                                  .self = self});
+    const int status = ls_journal_open(
+        &self->journal, &(struct ls_journal_options){.path = self->journal_path,
+                                                     .fn = recall,
+                                                     .self = self});
     return status == LS_OK ? compact(self) : status;
 }
 
@@ -68,11 +69,12 @@ static int record(coordinator *self, const struct core_action *action)
 {
     if (self->journal == NULL)
         return LS_OK;
-    int status = journal_append(
-        self->journal,
-        &(struct journal_record){.data = action->data, .size = action->size});
-    struct journal_stats stats;
-    journal_stats(self->journal, &stats);
+    int status = ls_journal_append(
+        self->journal, &(struct ls_journal_record){.data = action->data,
+                                                   .size = action->size});
+    struct ls_journal_stats stats;
+    ls_journal_stats(self->journal, &stats);
+    self->must_flush = self->must_flush || action->must_last;
     if (status == LS_OK && stats.records >= COMPACT_LEAST &&
         stats.records / COMPACT_FACTOR >= self->compacted)
         status = compact(self);
@@ -236,9 +238,22 @@ static void report(coordinator *self, const struct core_action *action)
                   action->text);
 }
 
+/* Records that stand in a row cost one flush. */
+static int flush_before(coordinator *self, const struct core_action *action)
+{
+    if (!self->must_flush || action->kind == CORE_RECORD)
+        return LS_OK;
+    self->must_flush = false;
+    const int status = ls_journal_flush(self->journal);
+    return status == LS_OK ? LS_OK : ls_error_at(status, "the journal");
+}
+
 static int act(coordinator *self, const struct core_action *action)
 {
     const struct service_watch *watch = self->options.watch;
+    const int status = flush_before(self, action);
+    if (status != LS_OK)
+        return status;
     if (watch != NULL)
         watch->action(watch->self, action);
     switch (action->kind) {

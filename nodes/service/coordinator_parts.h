@@ -7,8 +7,9 @@
 #ifndef LOCKSTEP_SERVICE_COORDINATOR_PARTS_H
 #define LOCKSTEP_SERVICE_COORDINATOR_PARTS_H
 
+#include "lockstep/journal.h"
+
 #include "coordinator.h"
-#include "journal.h"
 
 struct coordinator_call {
     struct coordinator_call *next;       /* of all that are open */
@@ -39,8 +40,9 @@ struct coordinator {
     ls_node *node;
     ls_task *task;
     core *core;                     /* own */
-    struct journal *journal;        /* own; NULL: none */
+    ls_journal *journal;            /* own; NULL: none */
     uint64_t compacted;             /* records that it had afterwards */
+    bool must_flush;                /* before the next action */
     struct coordinator_call *calls; /* own; open, or in the inbox */
     bool hears_members, hears_finish, hears_cancel;
     bool done;

@@ -66,7 +66,8 @@ enum core_action_kind {
     CORE_CONNECT,   /* become the master of member `to`; a call like others */
     CORE_CALL,      /* make call `number`: to, name, data, size, wait_ns */
     CORE_CANCEL,    /* cancel call `number` */
-    CORE_RECORD,    /* append data, size to the journal, before what follows */
+    CORE_RECORD,    /* append data, size to the journal, before what follows;
+                     * with must_last, on disk before that */
     CORE_DROP,      /* the data `name` is of no use any more */
     CORE_SNAPSHOT,  /* keep the policy `from` under `name`; then tell how by
                      * core_snapshot_done() */
@@ -86,6 +87,7 @@ struct core_action {
     const char *name, *from;
     const void *data;
     size_t size;
+    bool must_last; /* else its loss leaves some data in the store, no more */
     int64_t wait_ns;
     int level;
     int status;

@@ -190,11 +190,23 @@ static void drop_data(core *self)
     }
 }
 
+/* Whoever watches this life has not heard of it: it may end the job. */
+static void tell_value(core *self)
+{
+    if (self->evaluated[0] != '\0')
+        core_act(self, &(struct core_action){
+                           .kind = CORE_EVALUATED,
+                           .name = self->evaluated,
+                           .value = self->commander.value,
+                           .version = self->commander.value_version});
+}
+
 void core_begin(core *self, int64_t now)
 {
     const int64_t max_time = self->options.max_time;
     self->ends_at = max_time > 0 ? now + max_time : LS_FOREVER;
     drop_data(self);
+    tell_value(self);
     for (size_t kind = 0; kind < WORK_KINDS; kind++)
         self->commander.out[kind] =
             works_count(&self->works, (enum work_kind)kind);

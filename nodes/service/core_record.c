@@ -120,9 +120,9 @@ static void write_end(core *self, const char *text)
     write_string(self->writer, "text", text);
 }
 
-static void append(core *self)
+static void append(core *self, bool must_last)
 {
-    struct core_action action = {.kind = CORE_RECORD};
+    struct core_action action = {.kind = CORE_RECORD, .must_last = must_last};
     if (ls_writer_bytes(self->writer, &action.data, &action.size) != LS_OK)
         core_no_memory(self);
     else
@@ -133,25 +133,25 @@ void core_record_work(core *self, const struct work *work)
 {
     core_count_attempt(self, work);
     write_work(self, work);
-    append(self);
+    append(self, true);
 }
 
 void core_record_end(core *self)
 {
     write_end(self, self->stop_text);
-    append(self);
+    append(self, true);
 }
 
 void core_record_over(core *self, const struct work *work)
 {
     write_over(self, work);
-    append(self);
+    append(self, true);
 }
 
 void core_record_figures(core *self)
 {
     write_figures(self);
-    append(self);
+    append(self, true);
 }
 
 void core_record_data(core *self, const struct sample *sample)
@@ -166,7 +166,7 @@ void core_record_data(core *self, const struct sample *sample)
         return;
     }
     write_data(self, "data", sample->data_id);
-    append(self);
+    append(self, false);
 }
 
 void core_forget_data(core *self, const char *name)
@@ -186,7 +186,7 @@ void core_forget_data(core *self, const char *name)
 void core_record_drop(core *self, const char *name)
 {
     write_data(self, "drop", name);
-    append(self);
+    append(self, false);
 }
 
 void core_data_drop(core *self, const char *name)

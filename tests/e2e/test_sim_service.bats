@@ -72,6 +72,15 @@ above() {
     done
 }
 
+@test "power goes again and again, and disks are full" {
+    local store
+    for store in bus files; do
+        holds 15 --faults "$SOURCE_DIR/configs/faults/power.yaml" \
+            --set coordinator.data.store=$store
+        above power full takeovers
+    done
+}
+
 @test "the same seed is the same run" {
     "$LOCKSTEP" sim "$job" --seed 7 --event-log a.log
     "$LOCKSTEP" sim "$job" --seed 7 --event-log b.log
@@ -81,9 +90,16 @@ above() {
     grep -q 'commits version ' a.log
 }
 
-@test "nothing is left of a sweep on the disk" {
-    mkdir tmp
+@test "a sweep touches nothing of the disk" {
+    mkdir -p tmp out/service/policy out/service/data
+    echo mine | tee out/service/journal out/service/policy/policy_1 \
+        >out/service/data/data_1
+    local before
+    before=$(find . -type f -exec md5sum {} +)
     TMPDIR=$PWD/tmp "$LOCKSTEP" sim "$job" --seeds 2
+    TMPDIR=$PWD/tmp "$LOCKSTEP" sim "$job" --seeds 2 \
+        --set coordinator.data.store=files
+    [ "$(find . -type f -exec md5sum {} +)" = "$before" ]
     [ -z "$(ls tmp)" ]
 }
 

@@ -2,21 +2,22 @@
  * journal of them. A record is there as a whole or not at all, and what is
  * read, added and made anew is what is read later. A file that is refused stays
  * as it is. */
-#include "journal.h"
+#include "lockstep/journal.h"
 
 #include <unistd.h>
 
-#include "files.h"
+#include "lockstep/file.h"
+
 #include "fuzz.h"
 
 enum { RECORDS_MAX = 16, FILE_MAX = 1 << 20 };
 
 struct records {
-    struct journal_record items[RECORDS_MAX]; /* their data: own */
+    struct ls_journal_record items[RECORDS_MAX]; /* their data: own */
     size_t n;
 };
 
-static int keep(void *self, const struct journal_record *record)
+static int keep(void *self, const struct ls_journal_record *record)
 {
     struct records *const records = self;
     if (records->n == RECORDS_MAX)
@@ -25,7 +26,8 @@ static int keep(void *self, const struct journal_record *record)
     must(data != NULL);
     if (record->size > 0)
         memcpy(data, record->data, record->size);
-    records->items[records->n++] = (struct journal_record){data, record->size};
+    records->items[records->n++] =
+        (struct ls_journal_record){data, record->size};
     return LS_OK;
 }
 
@@ -46,41 +48,40 @@ static void same(const struct records *a, const struct records *b, size_t n)
     }
 }
 
-static int open_journal(struct journal **out, const char *path,
+static int open_journal(ls_journal **out, const char *path,
                         struct records *records)
 {
-    return journal_open(out, &(struct journal_options){
-                                 .path = path, .fn = keep, .self = records});
+    return ls_journal_open(out, &(struct ls_journal_options){
+                                    .path = path, .fn = keep, .self = records});
 }
 
 /* What is found at the next opening. */
-static void reopen(struct journal **journal, const char *path,
+static void reopen(ls_journal **journal, const char *path,
                    struct records *records)
 {
-    struct journal_stats stats;
-    journal_close(journal);
+    struct ls_journal_stats stats;
+    ls_journal_close(journal);
     forget(records);
     must(open_journal(journal, path, records) == LS_OK);
-    journal_stats(*journal, &stats);
+    ls_journal_stats(*journal, &stats);
     must(stats.torn == 0 && stats.records == records->n);
 }
 
-static void go_on(struct journal **journal, const char *path,
-                  struct records *found)
+static void go_on(ls_journal **journal, const char *path, struct records *found)
 {
-    static const struct journal_record added = {"one more", 8};
+    static const struct ls_journal_record added = {"one more", 8};
     struct records later = {.n = 0};
     reopen(journal, path, &later);
     must(later.n == found->n);
     same(found, &later, found->n);
     if (found->n < RECORDS_MAX) {
-        must(journal_append(*journal, &added) == LS_OK);
+        must(ls_journal_append(*journal, &added) == LS_OK);
         reopen(journal, path, &later);
         must(later.n == found->n + 1);
         same(found, &later, found->n);
         must(later.items[found->n].size == added.size);
     }
-    must(journal_compact(*journal, found->items, found->n) == LS_OK);
+    must(ls_journal_compact(*journal, found->items, found->n) == LS_OK);
     reopen(journal, path, &later);
     must(later.n == found->n);
     same(found, &later, found->n);
@@ -91,7 +92,7 @@ static void go_on(struct journal **journal, const char *path,
 static void read_file(const char *path, const struct records *written,
                       const void *bytes, size_t size)
 {
-    struct journal *journal = NULL;
+    ls_journal *journal = NULL;
     struct records found = {.n = 0};
     ls_error_clear();
     const int status = open_journal(&journal, path, &found);
@@ -103,19 +104,19 @@ static void read_file(const char *path, const struct records *written,
         void *left = NULL;
         size_t n = 0;
         must(ls_error_text()[0] != '\0');
-        must(files_read(path, FILE_MAX, &left, &n) == LS_OK);
+        must(ls_file_read(path, FILE_MAX, &left, &n) == LS_OK);
         must(n == size && memcmp(left, bytes, n) == 0);
         free(left);
     }
     forget(&found);
-    journal_close(&journal);
+    ls_journal_close(&journal);
 }
 
 /* Each record behind its length, in a byte. Returns what is left. */
 static size_t write_records(const char *path, struct records *written,
                             const uint8_t *data, size_t size)
 {
-    struct journal *journal = NULL;
+    ls_journal *journal = NULL;
     (void)unlink(path);
     must(open_journal(&journal, path, written) == LS_OK);
     const uint8_t n = size > 0 ? data[0] % RECORDS_MAX : 0;
@@ -123,12 +124,12 @@ static size_t write_records(const char *path, struct records *written,
     while (written->n < n && at < size) {
         const size_t left = size - at - 1;
         const size_t length = data[at] < left ? data[at] : left;
-        const struct journal_record record = {data + at + 1, length};
-        must(journal_append(journal, &record) == LS_OK);
+        const struct ls_journal_record record = {data + at + 1, length};
+        must(ls_journal_append(journal, &record) == LS_OK);
         must(keep(written, &record) == LS_OK);
         at += 1 + length;
     }
-    journal_close(&journal);
+    ls_journal_close(&journal);
     return size - at;
 }
 
@@ -152,7 +153,7 @@ static void damaged(const uint8_t *data, size_t size)
     size_t n = 0;
     const char *path = fuzz_file("journal", "", 0);
     const size_t left = write_records(path, &written, data, size);
-    must(files_read(path, FILE_MAX, &bytes, &n) == LS_OK);
+    must(ls_file_read(path, FILE_MAX, &bytes, &n) == LS_OK);
     damage(bytes, &n, data + size - left, left);
     path = fuzz_file("journal", bytes, n);
     read_file(path, &written, bytes, n);

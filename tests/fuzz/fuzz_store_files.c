@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "files.h"
+#include "lockstep/file.h"
+
 #include "fuzz.h"
 #include "store.h"
 
@@ -69,7 +70,7 @@ static void damaged(const uint8_t *data, size_t size)
     put(store, NAME, data + 3, size - 3, 0);
     char path[512];
     (void)snprintf(path, sizeof path, "%s/" NAME, fuzz_folder());
-    must(files_read(path, FILE_MAX, &bytes, &n) == LS_OK);
+    must(ls_file_read(path, FILE_MAX, &bytes, &n) == LS_OK);
     const size_t place = ((size_t)data[0] << 8 | data[1]) % n;
     if (data[2] == 0)
         n = place;

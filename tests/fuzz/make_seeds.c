@@ -1,18 +1,18 @@
 /* make_seeds FOLDER: write the seeds that the program's own writers make, to
  * FOLDER/UNIT/NAME. Those that are texts, or were found, are beside them in the
  * tree. */
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lockstep/file.h"
+#include "lockstep/journal.h"
+
 #include "barrier_wire.h"
 #include "core.h"
 #include "exchange_merge.h"
-#include "files.h"
 #include "fuzz.h"
-#include "journal.h"
 #include "lease.h"
 #include "messages.h"
 #include "policy_value.h"
@@ -36,12 +36,12 @@ static void seed(const char *unit, const char *name, const char *before,
 {
     char path[1024];
     (void)snprintf(path, sizeof path, "%s/%s", to, unit);
-    must(files_make_folders(path) == LS_OK);
+    must(ls_folder_make(path) == LS_OK);
     (void)snprintf(path, sizeof path, "%s/%s/%s", to, unit, name);
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    const struct files_part first = {before, n}, rest = {data, size};
-    must(fd >= 0 && files_write(fd, &first, path) == LS_OK);
-    must(files_write(fd, &rest, path) == LS_OK && close(fd) == 0);
+    const struct ls_file_part parts[] = {{before, n}, {data, size}};
+    char temporary[1030];
+    (void)snprintf(temporary, sizeof temporary, "%s.new", path);
+    must(ls_file_replace(path, temporary, parts, 2, false) == LS_OK);
 }
 
 /* What was written, behind one byte that says as what it is read. */
@@ -417,7 +417,7 @@ static void seed_file(const char *unit, const char *name, const char *path)
 {
     void *data = NULL;
     size_t size = 0;
-    must(files_read(path, 1 << 20, &data, &size) == LS_OK);
+    must(ls_file_read(path, 1 << 20, &data, &size) == LS_OK);
     seed(unit, name, NULL, 0, data, size);
     free(data);
 }
@@ -426,7 +426,7 @@ static void files(void)
 {
     static const char damage[] =
         "#\x03\x05hello\x00\x03you\x00\x12\x40"; /* three records; a flip */
-    struct journal *journal = NULL;
+    ls_journal *journal = NULL;
     struct store *store = NULL;
     char path[512];
     (void)snprintf(path, sizeof path, "%s/key", fuzz_folder());
@@ -434,11 +434,13 @@ static void files(void)
     must(ls_key_create(path, key) == LS_OK);
     seed_file("identity", "key", path);
     (void)snprintf(path, sizeof path, "%s/journal", fuzz_folder());
-    must(journal_open(&journal, &(struct journal_options){.path = path}) ==
+    must(ls_journal_open(&journal,
+                         &(struct ls_journal_options){.path = path}) == LS_OK);
+    must(ls_journal_append(journal, &(struct ls_journal_record){"one", 3}) ==
          LS_OK);
-    must(journal_append(journal, &(struct journal_record){"one", 3}) == LS_OK);
-    must(journal_append(journal, &(struct journal_record){"two", 3}) == LS_OK);
-    journal_close(&journal);
+    must(ls_journal_append(journal, &(struct ls_journal_record){"two", 3}) ==
+         LS_OK);
+    ls_journal_close(&journal);
     seed_file("journal", "two", path);
     seed("journal", "damage", NULL, 0, damage, sizeof damage - 1);
     must(store_files_open(&store, &(struct store_files_options){

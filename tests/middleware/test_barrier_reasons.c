@@ -104,6 +104,32 @@ static void test_so_it_does_where_the_others_could_go_on(void **state)
     destroy_post(&post);
 }
 
+/* Epochs count anew where all who were ahead are gone. */
+static void test_it_is_of_no_epoch_that_the_others_begin_anew(void **state)
+{
+    (void)state;
+    const struct ls_epoch_rules rules = {.least = 3, .most = 4, .room = 4};
+    const struct ls_barrier_message abort = {.kind = LS_BARRIER_ABORT,
+                                             .epoch = 1,
+                                             .to = 100 + THIRD,
+                                             .next = 2,
+                                             .status = LS_ECANCELED,
+                                             .reason = ""};
+    struct post post;
+    create_post_by(&post, 3, &rules);
+    struct ls_epoch *third = post.nodes[THIRD];
+    assert_int_equal(ls_epoch_joined(third, post.now, 8, 108), LS_OK);
+    ls_epoch_receive(third, post.now, 8, 108, &abort);
+    ls_epoch_lost(third, post.now, 8, 108);
+    collect(&post, THIRD);
+    lose_all(&post);
+    for (uint64_t epoch = 0; epoch < 2; epoch++) {
+        run_epoch(&post);
+        expect_all_left(&post, epoch);
+    }
+    destroy_post(&post);
+}
+
 /* Another node may have a barrier of that name, in another group, say. */
 static void test_an_abort_of_one_who_is_not_counted_is_ignored(void **state)
 {
@@ -248,6 +274,7 @@ int main(void)
         cmocka_unit_test(test_who_lags_behind_fails_as_the_others_did),
         cmocka_unit_test(test_an_abort_holds_when_who_said_it_is_gone),
         cmocka_unit_test(test_so_it_does_where_the_others_could_go_on),
+        cmocka_unit_test(test_it_is_of_no_epoch_that_the_others_begin_anew),
         cmocka_unit_test(test_an_abort_of_one_who_is_not_counted_is_ignored),
         cmocka_unit_test(test_who_counts_too_few_asks_why_the_others_gave_up),
         cmocka_unit_test(test_who_is_asked_tells_the_reason_of_that_epoch),

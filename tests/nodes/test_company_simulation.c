@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include "company.h"
-#include "folder_fixture.h"
 #include "lockstep/network.h"
 #include "node_run.h"
 #include "plan_reading.h"
 #include "plugin_load.h"
+#include "state/folder_fixture.h"
 
 enum { LEARNER, COLLECTOR, EVALUATOR, N };
 

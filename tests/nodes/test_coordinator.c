@@ -1,7 +1,7 @@
 /* coordinator.h, as a specification: a whole job with real nodes and services,
  * in one process. */
 #include "coordinator_bench.h"
-#include "folder_fixture.h"
+#include "state/folder_fixture.h"
 
 static void test_a_learner_of_100_iterations_tells_101_infos(void **state)
 {

@@ -467,6 +467,25 @@ static void test_an_evaluation_goes_first_and_has_its_own_policy(void **state)
     hand_close(hand);
 }
 
+static int recall(void *next, const void *record, size_t size)
+{
+    return core_recall(next, record, size);
+}
+
+static void test_the_next_life_tells_the_value_again(void **state)
+{
+    (void)state;
+    struct hand *hand = evaluating();
+    evaluate(hand, 99);
+    struct hand *next = hand_open(&options);
+    assert_int_equal(core_records(hand->core, recall, next->core), LS_OK);
+    hand_close(hand);
+    next->evaluated = NAN;
+    hand_wait(next, 0);
+    assert_true(next->evaluated == 99);
+    hand_close(next);
+}
+
 static void test_the_value_ends_the_job(void **state)
 {
     (void)state;
@@ -550,6 +569,8 @@ int main(void)
             set_up),
         cmocka_unit_test_setup(
             test_an_evaluation_goes_first_and_has_its_own_policy, set_up),
+        cmocka_unit_test_setup(test_the_next_life_tells_the_value_again,
+                               set_up),
         cmocka_unit_test_setup(test_the_value_ends_the_job, set_up),
         cmocka_unit_test_setup(test_a_lower_value_does_not, set_up),
         cmocka_unit_test_setup(test_an_evaluation_without_a_value_is_done_again,

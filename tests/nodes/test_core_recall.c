@@ -139,6 +139,42 @@ static void test_a_journal_that_begins_anew_says_the_same(void **state)
     hand_close(hand);
 }
 
+static void test_a_job_that_was_over_is_only_ended(void **state)
+{
+    (void)state;
+    const struct core_options options = hand_options();
+    struct hand *before = hand_running(&options);
+    assert_int_equal(core_stop(before->core, before->now, LS_OK, "enough"),
+                     LS_OK);
+    hand_take(before);
+    struct hand *hand = next_life(before, &options);
+    hand_member(hand, RESERVE, 1, true); /* there is no work for it */
+    returns(hand, LEARNER, "learn_1", 1);
+    hand_closed(hand, LEARNER, "learn_1", 1, 0);
+    returns(hand, COLLECTOR, "collect_2", 1);
+    hand_closed(hand, COLLECTOR, "collect_2", 1, NAN);
+    assert_int_equal(hand->n_done, 1);
+    assert_int_equal(hand->done_status, LS_OK);
+    assert_string_equal(hand->done_text, "enough");
+    hand_close(hand);
+}
+
+static void test_a_job_that_has_failed_is_gone_on_with(void **state)
+{
+    (void)state;
+    const struct core_options options = hand_options();
+    struct hand *before = hand_running(&options);
+    assert_int_equal(core_stop(before->core, before->now, LS_ELOST, "a node"),
+                     LS_OK);
+    hand_take(before);
+    struct hand *hand = next_life(before, &options);
+    hand_join(hand, RESERVE);
+    hand_wait(hand, 11 * LS_NS_PER_S);
+    (void)hand_expect(hand, RESERVE, CALL_LEARNER_START);
+    assert_int_equal(hand->n_done, 0);
+    hand_close(hand);
+}
+
 static int fail_to_keep(void *self, const void *record, size_t size)
 {
     (void)record;
@@ -344,6 +380,8 @@ int main(void)
         cmocka_unit_test(test_who_does_not_turn_up_is_waited_for_10_s),
         cmocka_unit_test(test_figures_go_on_and_old_data_is_dropped),
         cmocka_unit_test(test_a_journal_that_begins_anew_says_the_same),
+        cmocka_unit_test(test_a_job_that_was_over_is_only_ended),
+        cmocka_unit_test(test_a_job_that_has_failed_is_gone_on_with),
         cmocka_unit_test(test_a_record_that_is_not_kept_is_an_error),
         cmocka_unit_test(test_a_record_that_is_none_is_refused),
         cmocka_unit_test(test_stop_cancels_what_is_open_and_closes_all_works),

@@ -195,6 +195,38 @@ static void test_a_stranger_stays_as_long_as_it_is_told(void **state)
     faults_fini(&faults);
 }
 
+static void test_disks_are_among_the_faults(void **state)
+{
+    (void)state;
+    static const char text[] = "random: {power_cuts: 5, within_s: 2,\n"
+                               "  full: {count: 5, length_ms: 300}}\n"
+                               "script:\n"
+                               "  - {at: 1, power: 2, for_ms: 100}\n"
+                               "  - {at: 2, full: 3, for_ms: 200}\n";
+    struct faults faults;
+    struct fault *list;
+    struct ls_rng rng;
+    size_t n, powers = 0, full = 0;
+    assert_int_equal(load(&faults, text), LS_OK);
+    assert_int_equal(faults.n_script, 4);
+    assert_fault(&faults.script[0], 1000, FAULT_POWER, 2, 0, false);
+    assert_fault(&faults.script[1], 1100, FAULT_RESTART, 2, 0, false);
+    assert_fault(&faults.script[2], 2000, FAULT_FULL, 3, 0, false);
+    assert_fault(&faults.script[3], 2200, FAULT_ROOM, 3, 0, false);
+    ls_rng_seed(&rng, 3, 0);
+    assert_int_equal(faults_draw(&faults, &five, &rng, &list, &n), LS_OK);
+    for (size_t i = 0; i < n; i++) {
+        powers += list[i].kind == FAULT_POWER;
+        full += list[i].kind == FAULT_FULL;
+        assert_true(faults_is_undone(list, n, i));
+    }
+    assert_true(powers > 1 && powers <= 6 && full > 1 && full <= 6);
+    assert_false(faults_is_undone(&(struct fault){.kind = FAULT_POWER}, 1, 0));
+    assert_false(faults_is_undone(&(struct fault){.kind = FAULT_FULL}, 1, 0));
+    free(list);
+    faults_fini(&faults);
+}
+
 static void test_strangers_are_drawn_last(void **state)
 {
     (void)state;
@@ -293,7 +325,7 @@ static void test_what_is_drawn_is_within_bounds_and_undone(void **state)
         size_t n;
         ls_rng_seed(&rng, seed, 0);
         assert_int_equal(faults_draw(&faults, &five, &rng, &list, &n), LS_OK);
-        assert_true(n <= 2 * (2 + 3 + 2 + 2));
+        assert_true(n <= 2 * (2 + 3 + 2 + 2 + 1 + 1));
         for (size_t i = 0; i < n; i++) {
             assert_true(i == 0 || list[i].at >= list[i - 1].at);
             assert_true(list[i].from < 5 && list[i].to < 5);
@@ -454,6 +486,7 @@ int main(void)
         cmocka_unit_test(test_script_is_taken_over_in_order_of_time),
         cmocka_unit_test(test_shape_changes_a_link_and_changes_it_back),
         cmocka_unit_test(test_a_stranger_stays_as_long_as_it_is_told),
+        cmocka_unit_test(test_disks_are_among_the_faults),
         cmocka_unit_test(test_strangers_are_drawn_last),
         cmocka_unit_test(test_every_problem_is_shown_at_its_place),
         cmocka_unit_test(test_a_seed_draws_the_same_faults_again),

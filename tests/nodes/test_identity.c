@@ -75,7 +75,7 @@ static void test_without_a_folder_it_is_of_one_life(void **state)
 {
     struct scratch *scratch = *state;
     struct identity identity;
-    char path[FILES_PATH_MAX];
+    char path[LS_PATH_MAX];
     assert_int_equal(setenv("XDG_STATE_HOME", "/dev/null/x", 1), 0);
     open_it(&identity, NULL);
     assert_false(identity.lasting);
@@ -92,7 +92,7 @@ static void test_what_cannot_be_is_told(void **state)
     struct scratch *scratch = *state;
     const struct path keys = keys_of(scratch);
     struct identity identity = {.path = ""};
-    char path[256], long_name[FILES_PATH_MAX + 8];
+    char path[256], long_name[LS_PATH_MAX + 8];
     assert_int_equal(identity_open(&identity, "/dev/null/x", "job"), LS_EIO);
     assert_non_null(strstr(ls_error_text(), "/dev/null"));
     memset(long_name, 'x', sizeof long_name - 1);

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "files.h"
+#include "lockstep/file.h"
 
 struct fixture {
     char folder[64];
@@ -28,7 +28,7 @@ static int set_up(void **state)
     char out[128];
     (void)snprintf(out, sizeof out, "%s/a/b", fixture->folder);
     fixture->plan.folder = strdup(out);
-    assert_int_equal(files_make_folders(out), LS_OK);
+    assert_int_equal(ls_folder_make(out), LS_OK);
     fixture->file = (struct run_file){
         .pid = (int64_t)getpid(),
         .hash = UINT64_MAX - 1,

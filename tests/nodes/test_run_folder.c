@@ -230,12 +230,12 @@ static void test_what_the_user_has_there_stays(void **state)
 {
     const struct place *place = *state;
     struct run_folder folder;
-    assert_int_equal(files_make_folders(place->out), LS_OK);
+    assert_int_equal(ls_folder_make(place->out), LS_OK);
     begin(place, &folder);
     run_folder_end(&folder, false);
     assert_int_equal(access(place->out, F_OK), 0); /* it was there before */
 
-    assert_int_equal(files_make_folders(path_in(place, "7")), LS_OK);
+    assert_int_equal(ls_folder_make(path_in(place, "7")), LS_OK);
     write_file(place, "latest", "mine");
     begin(place, &folder);
     assert_string_equal(folder.name, "8");
@@ -244,7 +244,7 @@ static void test_what_the_user_has_there_stays(void **state)
     assert_true(is_there(place, "7"));
     void *text;
     size_t size;
-    assert_int_equal(files_read(path_in(place, "latest"), 100, &text, &size),
+    assert_int_equal(ls_file_read(path_in(place, "latest"), 100, &text, &size),
                      LS_OK);
     assert_memory_equal(text, "mine", 4);
     free(text);
@@ -286,7 +286,7 @@ test_whether_there_can_be_runs_is_known_without_making_any(void **state)
     struct place *place = *state;
     assert_int_equal(run_folder_check(place->out), LS_OK);
     assert_int_equal(access(place->out, F_OK), -1);
-    assert_int_equal(files_make_folders(place->out), LS_OK);
+    assert_int_equal(ls_folder_make(place->out), LS_OK);
     assert_int_equal(run_folder_check(place->out), LS_OK);
     write_file(place, "file", "mine");
     assert_int_equal(run_folder_check(path_in(place, "file/out")), LS_EIO);

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "files.h"
+#include "lockstep/file.h"
 
 #include "node_security.h"
 
@@ -33,7 +33,7 @@ static int set_up(void **state)
     assert_int_equal(setenv("XDG_RUNTIME_DIR", fixture->folder, 1), 0);
     (void)snprintf(out, sizeof out, "%s/out", fixture->folder);
     fixture->plan.folder = strdup(out);
-    assert_int_equal(files_make_folders(out), LS_OK);
+    assert_int_equal(ls_folder_make(out), LS_OK);
     fixture->plan.path = strdup("job.yaml");
     fixture->plan.job = "job";
     fixture->plan.security.mode = LS_SECURITY_PLAIN;

@@ -1,7 +1,7 @@
 /* A store whose bytes one node of the world keeps. */
 #include "nodes/store_world.h"
 
-#include "nodes/folder_fixture.h"
+#include "state/folder_fixture.h"
 #include "store_wire.h"
 
 static int inproc_up(void **state)

@@ -14,7 +14,7 @@
 #include "base/seeds.h"
 #include "lockstep/log.h"
 #include "lockstep/network.h"
-#include "nodes/folder_fixture.h"
+#include "state/folder_fixture.h"
 #include "store_bus.h"
 #include "store_home.h"
 

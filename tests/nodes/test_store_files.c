@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "nodes/folder_fixture.h"
 #include "nodes/store_spec.h"
+#include "state/folder_fixture.h"
 
 struct files_pair {
     struct store_pair pair; /* what the spec sees */

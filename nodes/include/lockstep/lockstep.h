@@ -15,6 +15,11 @@
 #include "lockstep/stats.h"
 #include "lockstep/status.h"
 
+/* state */
+#include "lockstep/disk.h"
+#include "lockstep/file.h"
+#include "lockstep/journal.h"
+
 /* bus */
 #include "lockstep/call.h"
 #include "lockstep/channel.h"

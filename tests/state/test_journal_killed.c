@@ -1,5 +1,5 @@
 /* A process that adds to a journal is killed in the middle of it. */
-#include "journal.h"
+#include "lockstep/journal.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "lockstep/random.h"
-#include "nodes/folder_fixture.h"
+#include "state/folder_fixture.h"
 
 extern char **environ;
 
@@ -23,7 +23,7 @@ struct counted {
     uint64_t first, n;
 };
 
-static int count(void *self, const struct journal_record *record)
+static int count(void *self, const struct ls_journal_record *record)
 {
     struct counted *counted = self;
     uint64_t number;
@@ -39,30 +39,31 @@ static int count(void *self, const struct journal_record *record)
     return LS_OK;
 }
 
-static struct journal_record numbered(unsigned char *data, uint64_t number)
+static struct ls_journal_record numbered(unsigned char *data, uint64_t number)
 {
     const size_t size = sizeof number + number * 37 % 500;
     memset(data, (int)(number & 0xff), size);
     memcpy(data, &number, sizeof number);
-    return (struct journal_record){data, size};
+    return (struct ls_journal_record){data, size};
 }
 
 /* Numbers without end; each is told on stdout when it has been added. From time
  * to time only the last stays. */
 static int be_writer(const char *path)
 {
-    struct journal *journal;
+    ls_journal *journal;
     struct counted counted = {0, 0};
     unsigned char data[600];
-    if (journal_open(&journal,
-                     &(struct journal_options){
-                         .path = path, .fn = count, .self = &counted}) != LS_OK)
+    if (ls_journal_open(&journal,
+                        &(struct ls_journal_options){
+                            .path = path, .fn = count, .self = &counted}) !=
+        LS_OK)
         return 1;
     for (uint64_t number = counted.first + counted.n;; number++) {
-        const struct journal_record record = numbered(data, number);
+        const struct ls_journal_record record = numbered(data, number);
         const int status = number % 16 == 15
-                               ? journal_compact(journal, &record, 1)
-                               : journal_append(journal, &record);
+                               ? ls_journal_compact(journal, &record, 1)
+                               : ls_journal_append(journal, &record);
         if (status != LS_OK ||
             write(STDOUT_FILENO, &number, sizeof number) != sizeof number)
             return 1;
@@ -109,17 +110,17 @@ static void test_a_killed_writer_has_added_all_that_it_told(void **state)
         while (read(from, &told, sizeof told) == sizeof told)
             continue;
         assert_int_equal(close(from), 0);
-        struct journal *journal;
+        ls_journal *journal;
         struct counted counted = {0, 0};
         assert_int_equal(
-            journal_open(&journal,
-                         &(struct journal_options){.path = place->path,
-                                                   .fn = count,
-                                                   .self = &counted}),
+            ls_journal_open(&journal,
+                            &(struct ls_journal_options){.path = place->path,
+                                                         .fn = count,
+                                                         .self = &counted}),
             LS_OK);
         const uint64_t last = counted.first + counted.n - 1;
         assert_in_range(last, told, told + 1);
-        journal_close(&journal);
+        ls_journal_close(&journal);
     }
 }
 

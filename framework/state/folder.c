@@ -1,0 +1,144 @@
+/* The names of files: made, changed, taken away, listed. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "disk_ops.h"
+
+static int name_error(int failed, const char *what, const char *path)
+{
+    if (failed == ENOENT)
+        return ls_error(LS_ENOENT, "%s %s: there is no such thing", what, path);
+    if (failed == EEXIST || failed == ENOTEMPTY) {
+        (void)disk_error(failed, what, path);
+        return LS_EEXIST;
+    }
+    return disk_error(failed, what, path);
+}
+
+bool ls_file_exists(const char *path)
+{
+    struct disk *disk = disk_current();
+    return disk->ops->exists(disk, path);
+}
+
+int ls_file_rename(const char *from, const char *to)
+{
+    struct disk *disk = disk_current();
+    const int failed = disk->ops->rename(disk, from, to);
+    return failed == 0 ? LS_OK : name_error(failed, "renaming", from);
+}
+
+int ls_file_remove(const char *path)
+{
+    struct disk *disk = disk_current();
+    const int failed = disk->ops->remove(disk, path);
+    return failed == 0 ? LS_OK : name_error(failed, "removing", path);
+}
+
+int ls_file_symlink(const char *target, const char *path)
+{
+    struct disk *disk = disk_current();
+    const int failed = disk->ops->symlink(disk, target, path);
+    return failed == 0 ? LS_OK : name_error(failed, "linking", path);
+}
+
+/* Folders ---------------------------------------------------------------- */
+
+static int sync_above(const char *path)
+{
+    struct disk *disk = disk_current();
+    char folder[LS_PATH_MAX + 16];
+    (void)snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL)
+        (void)snprintf(folder, sizeof folder, ".");
+    else
+        slash[slash == folder] = '\0';
+    return disk->ops->sync_folder(disk, folder);
+}
+
+int ls_file_sync_name(const char *path)
+{
+    const int failed = sync_above(path);
+    return failed == 0 ? LS_OK
+                       : disk_error(failed, "writing the folder of", path);
+}
+
+static int make_one(const char *path)
+{
+    struct disk *disk = disk_current();
+    int failed = disk->ops->make_folder(disk, path);
+    if (failed == EEXIST)
+        return LS_OK;
+    if (failed == 0) {
+        failed = sync_above(path);
+        /* Who may write to a folder need not be allowed to read it, and cannot
+         * sync it then. */
+        failed = failed == EACCES ? 0 : failed;
+    }
+    return failed == 0 ? LS_OK : disk_error(failed, "making the folder", path);
+}
+
+int ls_folder_make(const char *folder)
+{
+    char path[LS_PATH_MAX];
+    int status = LS_OK;
+    const int n = snprintf(path, sizeof path, "%s", folder);
+    if (n < 0 || (size_t)n >= sizeof path)
+        return ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
+                        folder);
+    for (char *at = path + (path[0] != '\0'); status == LS_OK; at++) {
+        if (*at != '/' && *at != '\0')
+            continue;
+        const char end = *at;
+        *at = '\0';
+        status = make_one(path);
+        if (end == '\0')
+            break;
+        *at = end;
+    }
+    return status;
+}
+
+int ls_folder_remove(const char *folder)
+{
+    struct disk *disk = disk_current();
+    const int failed = disk->ops->remove_folder(disk, folder);
+    return failed == 0 ? LS_OK
+                       : name_error(failed, "removing the folder", folder);
+}
+
+int ls_folder_each(const char *folder, int (*fn)(void *self, const char *name),
+                   void *self)
+{
+    struct disk *disk = disk_current();
+    char *names = NULL;
+    size_t n = 0;
+    const int failed = disk->ops->list(disk, folder, &names, &n);
+    if (failed != 0)
+        return name_error(failed, "reading the folder", folder);
+    int status = LS_OK;
+    const char *name = names;
+    for (size_t i = 0; i < n && status == LS_OK; i++) {
+        status = fn(self, name);
+        name += strlen(name) + 1;
+    }
+    free(names);
+    return status;
+}
+
+/* Unfinished files ------------------------------------------------------- */
+
+void ls_file_unique(char out[LS_FILE_UNIQUE_MAX])
+{
+    struct disk *disk = disk_current();
+    disk->ops->unique(disk, out);
+}
+
+bool ls_file_is_left_over(const char *unique)
+{
+    struct disk *disk = disk_current();
+    return disk->ops->is_left_over(disk, unique);
+}

@@ -1,0 +1,349 @@
+#include "state/file_promises.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lockstep/file.h"
+
+#define PATH_BYTES 256
+
+static const char *in(const char *folder, const char *name, char *path)
+{
+    const int n = snprintf(path, PATH_BYTES, "%s/%s", folder, name);
+    assert_in_range(n, 1, PATH_BYTES - 1);
+    return path;
+}
+
+static void put(const char *folder, const char *name, const char *text)
+{
+    char path[PATH_BYTES], temporary[PATH_BYTES];
+    const struct ls_file_part parts[] = {{text, strlen(text)}, {NULL, 0}};
+    assert_int_equal(ls_file_replace(in(folder, name, path),
+                                     in(folder, ".new", temporary), parts, 2,
+                                     true),
+                     LS_OK);
+}
+
+static void holds(const char *folder, const char *name, const char *text)
+{
+    char path[PATH_BYTES];
+    void *data = NULL;
+    size_t size = 0;
+    assert_int_equal(ls_file_read(in(folder, name, path), 4096, &data, &size),
+                     LS_OK);
+    assert_non_null(data);
+    assert_int_equal(size, strlen(text));
+    assert_memory_equal(data, text, size);
+    free(data);
+}
+
+static void drop(const char *folder, const char *name)
+{
+    char path[PATH_BYTES];
+    assert_int_equal(ls_file_remove(in(folder, name, path)), LS_OK);
+}
+
+static ls_file *open_file(const char *folder, const char *name, unsigned flags)
+{
+    char path[PATH_BYTES];
+    ls_file *file = NULL;
+    assert_int_equal(ls_file_open(&file, in(folder, name, path), flags), LS_OK);
+    return file;
+}
+
+static void close_file(ls_file **file)
+{
+    assert_int_equal(ls_file_close(file), LS_OK);
+    assert_null(*file);
+}
+
+void a_file_is_read_as_it_was_written(const char *folder)
+{
+    put(folder, "f", "some text");
+    holds(folder, "f", "some text");
+    put(folder, "f", "");
+    holds(folder, "f", "");
+    drop(folder, "f");
+    assert_int_equal(ls_file_close(NULL), LS_OK);
+}
+
+void a_file_that_is_replaced_is_old_or_new(const char *folder)
+{
+    char path[PATH_BYTES], temporary[PATH_BYTES];
+    put(folder, "f", "old");
+    const struct ls_file_part parts[] = {{"n", 1}, {"ew", 2}};
+    (void)in(folder, "f", path);
+    /* A folder that is not there. */
+    assert_int_equal(
+        ls_file_replace(path, in(folder, "none/t", temporary), parts, 2, true),
+        LS_EIO);
+    assert_non_null(strstr(ls_error_text(), temporary));
+    holds(folder, "f", "old");
+    assert_int_equal(
+        ls_file_replace(path, in(folder, "t", temporary), parts, 2, false),
+        LS_OK);
+    holds(folder, "f", "new");
+    assert_false(ls_file_exists(temporary));
+    drop(folder, "f");
+}
+
+void reading_has_limits(const char *folder)
+{
+    char path[PATH_BYTES];
+    void *data = NULL;
+    size_t size = 17;
+    (void)in(folder, "f", path);
+    assert_int_equal(ls_file_read(path, 10, &data, &size), LS_ENOENT);
+    assert_non_null(strstr(ls_error_text(), path));
+    put(folder, "f", "12345");
+    assert_int_equal(ls_file_read(path, 4, &data, &size), LS_ELIMIT);
+    assert_non_null(strstr(ls_error_text(), path));
+    assert_null(data);
+    assert_int_equal(size, 17);
+    assert_int_equal(ls_file_read(path, 5, &data, &size), LS_OK);
+    free(data);
+    drop(folder, "f");
+    assert_int_equal(ls_file_read(folder, 10, &data, &size), LS_EIO);
+    char longer[LS_PATH_MAX + 8];
+    memset(longer, 'a', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    assert_int_equal(ls_file_read(longer, 10, &data, &size), LS_ELIMIT);
+    assert_int_equal(ls_folder_make(longer), LS_ELIMIT);
+}
+
+void parts_are_read_and_written_where_they_are(const char *folder)
+{
+    char bytes[8] = "";
+    uint64_t size = 0;
+    ls_file *file = open_file(folder, "f", LS_FILE_WRITE | LS_FILE_CREATE);
+    assert_int_equal(ls_file_write_at(file, "abcdef", 6, 0), LS_OK);
+    assert_int_equal(ls_file_write_at(file, "XY", 2, 2), LS_OK);
+    assert_int_equal(ls_file_write_at(file, "", 0, 100), LS_OK);
+    assert_int_equal(ls_file_size(file, &size), LS_OK);
+    assert_int_equal(size, 6);
+    assert_int_equal(ls_file_read_at(file, bytes, 3, 1), LS_OK);
+    assert_memory_equal(bytes, "bXY", 3);
+    assert_int_equal(ls_file_read_at(file, bytes, 0, 6), LS_OK);
+    assert_int_equal(ls_file_read_at(file, bytes, 2, 5), LS_EIO);
+    assert_non_null(strstr(ls_error_text(), "cut short"));
+    assert_int_equal(ls_file_sync(file), LS_OK);
+    /* Others see it at once. */
+    holds(folder, "f", "abXYef");
+    close_file(&file);
+    drop(folder, "f");
+}
+
+void what_is_beyond_the_end_is_zeros(const char *folder)
+{
+    char bytes[10];
+    ls_file *file = open_file(folder, "f", LS_FILE_WRITE | LS_FILE_CREATE);
+    assert_int_equal(ls_file_write_at(file, "ab", 2, 8), LS_OK);
+    assert_int_equal(ls_file_read_at(file, bytes, 10, 0), LS_OK);
+    assert_memory_equal(bytes, "\0\0\0\0\0\0\0\0ab", 10);
+    close_file(&file);
+    drop(folder, "f");
+}
+
+void a_cut_file_is_as_long_as_it_was_told(const char *folder)
+{
+    char bytes[4];
+    uint64_t size = 0;
+    put(folder, "f", "abcdef");
+    ls_file *file = open_file(folder, "f", LS_FILE_WRITE);
+    assert_int_equal(ls_file_cut(file, 2), LS_OK);
+    holds(folder, "f", "ab");
+    /* What was there is gone, also when it grows again. */
+    assert_int_equal(ls_file_cut(file, 4), LS_OK);
+    assert_int_equal(ls_file_read_at(file, bytes, 4, 0), LS_OK);
+    assert_memory_equal(bytes, "ab\0\0", 4);
+    close_file(&file);
+    file = open_file(folder, "f", LS_FILE_WRITE | LS_FILE_EMPTY);
+    assert_int_equal(ls_file_size(file, &size), LS_OK);
+    assert_int_equal(size, 0);
+    close_file(&file);
+    drop(folder, "f");
+}
+
+void flags_say_what_may_be_done(const char *folder)
+{
+    char path[PATH_BYTES], byte;
+    ls_file *file = NULL;
+    (void)in(folder, "f", path);
+    assert_int_equal(ls_file_open(&file, path, 0), LS_ENOENT);
+    assert_int_equal(ls_file_open(&file, path, LS_FILE_WRITE), LS_ENOENT);
+    assert_null(file);
+    put(folder, "f", "abc");
+    file = open_file(folder, "f", LS_FILE_WRITE | LS_FILE_CREATE);
+    assert_int_equal(ls_file_read_at(file, &byte, 1, 2), LS_OK);
+    close_file(&file);
+    file = open_file(folder, "f", 0);
+    assert_int_equal(ls_file_write_at(file, "x", 1, 0), LS_EIO);
+    assert_non_null(strstr(ls_error_text(), path));
+    assert_int_equal(ls_file_cut(file, 0), LS_EIO);
+    close_file(&file);
+    holds(folder, "f", "abc");
+    drop(folder, "f");
+}
+
+void a_locked_file_is_somebody_elses(const char *folder)
+{
+    put(folder, "f", "");
+    ls_file *one = open_file(folder, "f", 0);
+    ls_file *other = open_file(folder, "f", LS_FILE_WRITE);
+    assert_int_equal(ls_file_lock(one), LS_OK);
+    assert_int_equal(ls_file_lock(one), LS_OK); /* it has */
+    assert_int_equal(ls_file_lock(other), LS_EAGAIN);
+    close_file(&one);
+    assert_int_equal(ls_file_lock(other), LS_OK);
+    close_file(&other);
+    drop(folder, "f");
+}
+
+void a_file_knows_whether_it_has_its_name(const char *folder)
+{
+    put(folder, "f", "one");
+    ls_file *file = open_file(folder, "f", 0);
+    assert_true(ls_file_is_named(file));
+    put(folder, "f", "two");
+    assert_false(ls_file_is_named(file));
+    drop(folder, "f");
+    assert_false(ls_file_is_named(file));
+    close_file(&file);
+}
+
+void a_name_moves_and_goes(const char *folder)
+{
+    char from[PATH_BYTES], to[PATH_BYTES];
+    (void)in(folder, "from", from);
+    (void)in(folder, "to", to);
+    assert_int_equal(ls_file_rename(from, to), LS_ENOENT);
+    assert_int_equal(ls_file_remove(from), LS_ENOENT);
+    put(folder, "from", "new");
+    put(folder, "to", "old");
+    assert_int_equal(ls_file_rename(from, to), LS_OK);
+    assert_false(ls_file_exists(from));
+    assert_true(ls_file_exists(to));
+    holds(folder, "to", "new");
+    assert_int_equal(ls_file_rename(to, to), LS_OK);
+    assert_int_equal(ls_file_sync_name(to), LS_OK);
+    assert_int_equal(ls_file_remove(to), LS_OK);
+    assert_false(ls_file_exists(to));
+}
+
+void an_open_file_outlives_its_name(const char *folder)
+{
+    char bytes[3];
+    put(folder, "f", "abc");
+    ls_file *file = open_file(folder, "f", 0);
+    drop(folder, "f");
+    assert_int_equal(ls_file_read_at(file, bytes, 3, 0), LS_OK);
+    assert_memory_equal(bytes, "abc", 3);
+    close_file(&file);
+}
+
+void folders_are_made_with_those_above(const char *folder)
+{
+    char path[PATH_BYTES], above[PATH_BYTES];
+    (void)in(folder, "a/b", path);
+    assert_int_equal(ls_folder_make(path), LS_OK);
+    assert_int_equal(ls_folder_make(path), LS_OK);
+    assert_true(ls_file_exists(path));
+    put(path, "f", "text");
+    holds(folder, "a/b/f", "text");
+    holds(folder, "a//b/f", "text");
+    drop(path, "f");
+    assert_int_equal(ls_folder_remove(path), LS_OK);
+    assert_int_equal(ls_folder_remove(path), LS_ENOENT);
+    assert_int_equal(ls_folder_remove(in(folder, "a", above)), LS_OK);
+}
+
+void a_folder_that_holds_something_stays(const char *folder)
+{
+    char path[PATH_BYTES];
+    (void)in(folder, "a", path);
+    assert_int_equal(ls_folder_make(path), LS_OK);
+    put(path, "f", "");
+    assert_int_equal(ls_folder_remove(path), LS_EEXIST);
+    assert_non_null(strstr(ls_error_text(), path));
+    assert_int_equal(ls_file_remove(path), LS_EIO);
+    assert_int_equal(ls_folder_remove(in(path, "f", (char[PATH_BYTES]){0})),
+                     LS_EIO);
+    drop(path, "f");
+    assert_int_equal(ls_folder_remove(path), LS_OK);
+}
+
+static int note_name(void *self, const char *name)
+{
+    char *names = self;
+    assert_int_equal(strlen(name), 1);
+    names[strlen(names)] = name[0];
+    return name[0] == 'z' ? LS_ECANCELED : LS_OK;
+}
+
+static int remove_name(void *folder, const char *name)
+{
+    char path[PATH_BYTES];
+    return ls_file_remove(in(folder, name, path));
+}
+
+void all_names_of_a_folder_are_listed(const char *folder)
+{
+    char names[8] = "", path[PATH_BYTES];
+    assert_int_equal(ls_folder_each(folder, note_name, names), LS_OK);
+    assert_string_equal(names, "");
+    put(folder, "x", "");
+    put(folder, "y", "");
+    assert_int_equal(ls_folder_each(folder, note_name, names), LS_OK);
+    assert_int_equal(strlen(names), 2);
+    assert_true(strchr(names, 'x') != NULL && strchr(names, 'y') != NULL);
+    put(folder, "z", "");
+    assert_int_equal(ls_folder_each(folder, note_name, names), LS_ECANCELED);
+    /* They may go meanwhile. */
+    memcpy(path, folder, strlen(folder) + 1);
+    assert_int_equal(ls_folder_each(folder, remove_name, path), LS_OK);
+    memset(names, 0, sizeof names);
+    assert_int_equal(ls_folder_each(folder, note_name, names), LS_OK);
+    assert_string_equal(names, "");
+    (void)in(folder, "none", path);
+    assert_int_equal(ls_folder_each(path, note_name, names), LS_ENOENT);
+    assert_non_null(strstr(ls_error_text(), path));
+}
+
+void what_is_in_the_way_is_named(const char *folder)
+{
+    char path[PATH_BYTES], inner[PATH_BYTES];
+    ls_file *file = NULL;
+    put(folder, "f", "");
+    (void)in(folder, "f/g", inner);
+    assert_int_equal(ls_folder_make(inner), LS_EIO);
+    assert_non_null(strstr(ls_error_text(), inner));
+    assert_int_equal(ls_file_open(&file, inner, LS_FILE_WRITE | LS_FILE_CREATE),
+                     LS_EIO);
+    assert_non_null(strstr(ls_error_text(), inner));
+    assert_int_equal(ls_file_open(&file, folder, LS_FILE_WRITE), LS_EIO);
+    assert_null(file);
+    assert_int_equal(ls_folder_make(in(folder, "d", path)), LS_OK);
+    assert_int_equal(ls_file_rename(in(folder, "f", inner), path), LS_EIO);
+    assert_int_equal(ls_folder_remove(path), LS_OK);
+    drop(folder, "f");
+}
+
+void no_two_unfinished_files_have_one_name(const char *folder)
+{
+    char one[LS_FILE_UNIQUE_MAX], other[LS_FILE_UNIQUE_MAX];
+    (void)folder;
+    ls_file_unique(one);
+    ls_file_unique(other);
+    assert_string_not_equal(one, other);
+    assert_null(strchr(one, '/'));
+    assert_false(ls_file_is_left_over(one));
+    assert_false(ls_file_is_left_over(""));
+    assert_false(ls_file_is_left_over("12@"));
+}

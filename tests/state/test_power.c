@@ -1,0 +1,414 @@
+/* What must outlive a loss of power, and a full disk: the power is cut before
+ * each operation of it, and many times, since what is lost is drawn. */
+#include "lockstep/journal.h"
+
+#include "base/seeds.h"
+#include "state/machine.h"
+
+/* One thing that is done, again and again in new rooms: its power is cut before
+ * the first of its operations, before the second, and so on until it gets
+ * through. */
+struct trial {
+    void (*before)(struct room *room); /* with the power on; NULL: nothing */
+    void (*during)(struct room *room);
+    void (*after)(struct room *room); /* the next life judges */
+    void *self;
+    uint64_t cuts;
+};
+
+static void play(struct room *room)
+{
+    struct trial *trial = room->self;
+    ls_host *host = room_host(room, "a");
+    room->self = trial->self;
+    if (trial->before != NULL)
+        room_live_on(room, host, trial->before);
+    ls_disk_power_cut_after(room->disk, host, trial->cuts);
+    room_live_on(room, host, trial->during);
+    const bool cut = ls_host_is_dead(host);
+    if (!cut) {
+        ls_disk_power_cut(room->disk, host);
+        trial->cuts = UINT64_MAX;
+    }
+    room_live(room, "a", trial->after);
+    room->self = trial;
+}
+
+static void play_all(const struct trial *trial, uint64_t n_seeds)
+{
+    const struct seeds seeds = seeds_of(n_seeds);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
+        struct trial one = *trial;
+        for (one.cuts = 0; one.cuts != UINT64_MAX;
+             one.cuts += one.cuts != UINT64_MAX)
+            (void)room_run(seed, play, &one);
+    }
+}
+
+/* ---- files ------------------------------------------------------------- */
+
+/* Longer than a page, so that parts of it can be lost. */
+#define LONG 9000
+
+struct replaced {
+    char old[LONG], new[LONG];
+    bool durable;
+    bool done;         /* it returned LS_OK */
+    unsigned torn;     /* seen so often: neither the one nor the other */
+    unsigned old_seen; /* and these */
+    unsigned new_seen;
+};
+
+static int replace(const char *path, const char *bytes, bool durable)
+{
+    char temporary[64];
+    const struct ls_file_part parts[] = {{bytes, 10}, {bytes + 10, LONG - 10}};
+    (void)snprintf(temporary, sizeof temporary, "%s.new", path);
+    return ls_file_replace(path, temporary, parts, 2, durable);
+}
+
+static void put_old(struct room *room)
+{
+    struct replaced *self = room->self;
+    assert_int_equal(ls_folder_make("out/job"), LS_OK);
+    assert_int_equal(replace("out/job/f", self->old, true), LS_OK);
+}
+
+static void put_new(struct room *room)
+{
+    struct replaced *self = room->self;
+    self->done = replace("out/job/f", self->new, self->durable) == LS_OK;
+}
+
+static void judge_replaced(struct room *room)
+{
+    struct replaced *self = room->self;
+    void *data = NULL;
+    size_t size = 0;
+    assert_int_equal(ls_file_read("out/job/f", LONG, &data, &size), LS_OK);
+    const bool old = size == LONG && memcmp(data, self->old, LONG) == 0;
+    const bool new = size == LONG &&memcmp(data, self->new, LONG) == 0;
+    free(data);
+    self->torn += !old && !new;
+    self->old_seen += old;
+    self->new_seen += new;
+    if (self->durable && self->done)
+        assert_true(new);
+    if (self->durable)
+        assert_true(old || new);
+}
+
+static struct replaced play_replace(bool durable)
+{
+    struct replaced self = {.durable = durable};
+    memset(self.old, 'o', sizeof self.old);
+    memset(self.new, 'n', sizeof self.new);
+    play_all(&(struct trial){.before = put_old,
+                             .during = put_new,
+                             .after = judge_replaced,
+                             .self = &self},
+             200);
+    return self;
+}
+
+static void test_a_durable_replace_is_old_or_new(void **state)
+{
+    (void)state;
+    const struct replaced seen = play_replace(true);
+    assert_true(seen.old_seen > 0 && seen.new_seen > 0);
+}
+
+/* So the one above shows something. */
+static void test_another_replace_may_be_torn(void **state)
+{
+    (void)state;
+    const struct replaced seen = play_replace(false);
+    assert_true(seen.torn > 0 && seen.old_seen > 0 && seen.new_seen > 0);
+}
+
+static void put_first(struct room *room)
+{
+    struct replaced *self = room->self;
+    self->done = ls_folder_make("out/job") == LS_OK &&
+                 replace("out/job/f", self->new, true) == LS_OK;
+}
+
+static void judge_first(struct room *room)
+{
+    const struct replaced *self = room->self;
+    if (self->done || ls_file_exists("out/job/f"))
+        judge_replaced(room);
+}
+
+static void test_a_file_in_a_folder_that_was_made_is_there(void **state)
+{
+    struct replaced self = {.durable = true};
+    (void)state;
+    memset(self.new, 'n', sizeof self.new);
+    play_all(&(struct trial){.during = put_first,
+                             .after = judge_first,
+                             .self = &self},
+             200);
+    assert_true(self.new_seen > 0);
+    assert_int_equal(self.old_seen, 0);
+}
+
+/* ---- the journal ------------------------------------------------------- */
+
+/* Records are numbers from 1 on, each with some bytes. */
+struct numbers {
+    uint64_t added;       /* the last one that was asked for */
+    uint64_t flushed;     /* the last one that is on disk, as it was told */
+    uint64_t kept;        /* the last one before which some may be missing */
+    uint64_t first, last; /* that were found; 0: none */
+    uint64_t cut_off;     /* in all rooms, bytes that were torn */
+};
+
+static struct ls_journal_record record_of(uint64_t number, char bytes[3000])
+{
+    const size_t size = 8 + (size_t)(number * 977 % 2900);
+    memset(bytes, (int)number, size);
+    memcpy(bytes, &number, sizeof number);
+    return (struct ls_journal_record){bytes, size};
+}
+
+static int count(void *self, const struct ls_journal_record *record)
+{
+    struct numbers *numbers = self;
+    uint64_t number;
+    char bytes[3000];
+    memcpy(&number, record->data, sizeof number);
+    const struct ls_journal_record expected = record_of(number, bytes);
+    assert_int_equal(record->size, expected.size);
+    assert_memory_equal(record->data, expected.data, expected.size);
+    if (numbers->first == 0)
+        numbers->first = number;
+    else
+        assert_int_equal(number, numbers->last + 1);
+    numbers->last = number;
+    return LS_OK;
+}
+
+static int open_journal(struct numbers *numbers, ls_journal **out)
+{
+    numbers->first = numbers->last = 0;
+    return ls_journal_open(
+        out, &(struct ls_journal_options){
+                 .path = "job/journal", .fn = count, .self = numbers});
+}
+
+static int add(struct numbers *numbers, ls_journal *journal, unsigned n)
+{
+    char bytes[3000];
+    int status = LS_OK;
+    for (unsigned i = 0; i < n && status == LS_OK; i++) {
+        const struct ls_journal_record record =
+            record_of(numbers->added + 1, bytes);
+        numbers->added++;
+        status = ls_journal_append(journal, &record);
+    }
+    if (status == LS_OK)
+        status = ls_journal_flush(journal);
+    if (status == LS_OK)
+        numbers->flushed = numbers->added;
+    return status;
+}
+
+static int compact(struct numbers *numbers, ls_journal *journal)
+{
+    char bytes[3000];
+    const struct ls_journal_record record = record_of(numbers->added, bytes);
+    const int status = ls_journal_compact(journal, &record, 1);
+    if (status == LS_OK)
+        numbers->kept = numbers->added;
+    return status;
+}
+
+static void write_journal(struct room *room)
+{
+    struct numbers *numbers = room->self;
+    *numbers = (struct numbers){.cut_off = numbers->cut_off};
+    ls_journal *journal = NULL;
+    int status = ls_folder_make("job");
+    if (status == LS_OK)
+        status = open_journal(numbers, &journal);
+    for (unsigned i = 1; i < 5 && status == LS_OK; i++)
+        status = add(numbers, journal, i);
+    if (status == LS_OK)
+        status = compact(numbers, journal);
+    for (unsigned i = 1; i < 4 && status == LS_OK; i++)
+        status = add(numbers, journal, i);
+    ls_journal_close(&journal);
+}
+
+/* All that was flushed is there, and no record without the one before it. */
+static void judge_journal(struct room *room)
+{
+    struct numbers *numbers = room->self;
+    ls_journal *journal = NULL;
+    struct ls_journal_stats stats;
+    assert_int_equal(ls_folder_make("job"), LS_OK);
+    assert_int_equal(open_journal(numbers, &journal), LS_OK);
+    assert_in_range(numbers->last, numbers->flushed, numbers->added);
+    if (numbers->kept > 0)
+        assert_int_equal(numbers->first, numbers->kept);
+    else if (numbers->last > 0) /* it was compacted, or was not yet */
+        assert_true(numbers->first == 1 || numbers->first == numbers->added);
+    ls_journal_stats(journal, &stats);
+    numbers->cut_off += stats.torn;
+    /* And it goes on. */
+    numbers->added = numbers->last;
+    assert_int_equal(add(numbers, journal, 1), LS_OK);
+    ls_journal_close(&journal);
+    assert_int_equal(open_journal(numbers, &journal), LS_OK);
+    assert_int_equal(numbers->last, numbers->added);
+    ls_journal_close(&journal);
+}
+
+static void test_a_journal_keeps_what_was_flushed(void **state)
+{
+    struct numbers numbers = {.added = 0};
+    (void)state;
+    play_all(&(struct trial){.during = write_journal,
+                             .after = judge_journal,
+                             .self = &numbers},
+             100);
+    assert_true(numbers.cut_off > 0);
+}
+
+/* A life is killed with records that it has not flushed; the next reads them,
+ * so it may act on them, and loses power. */
+static void add_and_die(struct room *room)
+{
+    struct numbers *numbers = room->self;
+    ls_journal *journal;
+    char bytes[3000];
+    *numbers = (struct numbers){.added = 3};
+    assert_int_equal(ls_folder_make("job"), LS_OK);
+    assert_int_equal(open_journal(numbers, &journal), LS_OK);
+    for (uint64_t i = 1; i <= numbers->added; i++) {
+        const struct ls_journal_record record = record_of(i, bytes);
+        assert_int_equal(ls_journal_append(journal, &record), LS_OK);
+    }
+    ls_host_kill(room->host);
+    ls_journal_close(&journal);
+}
+
+static void read_and_fall(struct room *room)
+{
+    struct numbers *numbers = room->self;
+    ls_journal *journal;
+    assert_int_equal(open_journal(numbers, &journal), LS_OK);
+    assert_int_equal(numbers->last, 3);
+    numbers->flushed = 3;
+    ls_disk_power_cut(room->disk, room->host);
+    ls_journal_close(&journal);
+}
+
+static void kill_and_cut(struct room *room)
+{
+    room_live(room, "a", add_and_die);
+    room_live(room, "a", read_and_fall);
+    room_live(room, "a", judge_journal);
+}
+
+static void test_what_a_journal_has_told_its_reader_stays(void **state)
+{
+    const struct seeds seeds = seeds_of(200);
+    (void)state;
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
+        struct numbers numbers = {.added = 0};
+        (void)room_run(seed, kill_and_cut, &numbers);
+    }
+}
+
+/* ---- full disks -------------------------------------------------------- */
+
+static void fill_and_replace(struct room *room)
+{
+    struct replaced *self = room->self;
+    put_old(room);
+    for (uint64_t room_left = 0;; room_left += 1 + room_left / 8) {
+        ls_disk_fill(room->disk, room_stats(room).bytes + room_left);
+        self->done = replace("out/job/f", self->new, true) == LS_OK;
+        if (self->done)
+            break;
+        self->new_seen = 0;
+        judge_replaced(room);
+        assert_int_equal(self->new_seen, 0);
+        assert_int_equal(room_stats(room).files, 3); /* two of them folders */
+    }
+    judge_replaced(room);
+}
+
+static void fill_for_replace(struct room *room)
+{
+    room_live(room, "a", fill_and_replace);
+}
+
+static void test_a_full_disk_leaves_what_was(void **state)
+{
+    struct replaced self = {.durable = true};
+    (void)state;
+    memset(self.old, 'o', sizeof self.old);
+    memset(self.new, 'n', sizeof self.new);
+    (void)room_run(1, fill_for_replace, &self);
+}
+
+static void fill_and_add(struct room *room)
+{
+    struct numbers *numbers = room->self;
+    ls_journal *journal;
+    assert_int_equal(ls_folder_make("job"), LS_OK);
+    assert_int_equal(open_journal(numbers, &journal), LS_OK);
+    assert_int_equal(add(numbers, journal, 3), LS_OK);
+    for (uint64_t left = 0;; left += 1 + left / 8) {
+        char bytes[3000];
+        const struct ls_journal_record record = record_of(4, bytes);
+        struct ls_journal_stats stats;
+        ls_journal *again;
+        ls_disk_fill(room->disk, room_stats(room).bytes + left);
+        if (ls_journal_append(journal, &record) == LS_OK)
+            break;
+        assert_int_equal(ls_journal_compact(journal, &record, 1), LS_EIO);
+        ls_journal_stats(journal, &stats);
+        assert_int_equal(stats.records, 3);
+        assert_int_equal(stats.bytes, room_stats(room).bytes);
+        assert_int_equal(open_journal(numbers, &again), LS_OK);
+        ls_journal_stats(again, &stats);
+        assert_int_equal(stats.torn, 0);
+        assert_int_equal(numbers->last, 3);
+        ls_journal_close(&again);
+    }
+    numbers->added = 4;
+    ls_disk_fill(room->disk, UINT64_MAX);
+    assert_int_equal(add(numbers, journal, 1), LS_OK);
+    ls_journal_close(&journal);
+    judge_journal(room);
+}
+
+static void fill_for_add(struct room *room)
+{
+    room_live(room, "a", fill_and_add);
+}
+
+static void test_a_journal_on_a_full_disk_is_as_it_was(void **state)
+{
+    struct numbers numbers = {.added = 0};
+    (void)state;
+    (void)room_run(1, fill_for_add, &numbers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_durable_replace_is_old_or_new),
+        cmocka_unit_test(test_another_replace_may_be_torn),
+        cmocka_unit_test(test_a_file_in_a_folder_that_was_made_is_there),
+        cmocka_unit_test(test_a_journal_keeps_what_was_flushed),
+        cmocka_unit_test(test_what_a_journal_has_told_its_reader_stays),
+        cmocka_unit_test(test_a_full_disk_leaves_what_was),
+        cmocka_unit_test(test_a_journal_on_a_full_disk_is_as_it_was),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
