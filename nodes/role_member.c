@@ -91,8 +91,8 @@ static int emit_all(struct member *self)
                                                .size = sizeof self->emitted,
                                                .scope = LS_SCOPE_REMOTE,
                                                .policy = LS_POLICY_RELIABLE});
-        if (self->watch != NULL && status != LS_OK)
-            self->watch->not_emitted(self->watch->self, self->emitted);
+        if (self->watch != NULL && status == LS_OK)
+            self->watch->emitted(self->watch->self, self->emitted);
     }
     return status;
 }
