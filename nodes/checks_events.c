@@ -28,10 +28,11 @@ static struct heard *heard_of(struct member_life *member, uint32_t from,
     return heard;
 }
 
-void checks_on_emitting(void *self, uint64_t number)
+void checks_on_emitting(void *self, uint64_t incarnation, uint64_t number)
 {
     struct member_life *member = self;
     const checks *all = member->life->all;
+    checks_note_incarnation(member, incarnation);
     struct emit *grown = realloc(member->emits, number * sizeof *member->emits);
     if (grown == NULL) {
         ls_simulation_violation(all->simulation, "checks: no memory");

@@ -118,12 +118,15 @@ const struct ready *checks_find_ready(const struct member_life *member,
 /* A wait failed: compare it with the others of its epoch. */
 void checks_note_failure(struct member_life *member, int status);
 
+/* Its node is in this life. */
+void checks_note_incarnation(struct member_life *member, uint64_t incarnation);
+
 /* What a member tells: see struct member_watch. self: its member_life. */
 void checks_on_entering(void *self, uint64_t incarnation);
 void checks_on_ended(void *self, int status,
                      const struct ls_barrier_epoch_info *info);
 void checks_on_member(void *self, const struct ls_member *member);
-void checks_on_emitting(void *self, uint64_t number);
+void checks_on_emitting(void *self, uint64_t incarnation, uint64_t number);
 void checks_on_emitted(void *self, uint64_t number);
 void checks_on_heard(void *self, const struct ls_event *event, uint64_t number);
 void checks_on_quitting(void *self, const struct ls_router_loss *losses,

@@ -83,7 +83,9 @@ static int emit_all(struct member *self)
     for (int64_t i = 0; i < self->plan->events && status == LS_OK; i++) {
         self->emitted++;
         if (self->watch != NULL)
-            self->watch->emitting(self->watch->self, self->emitted);
+            self->watch->emitting(self->watch->self,
+                                  ls_node_incarnation(ls_task_node(self->task)),
+                                  self->emitted);
         status =
             ls_emit_with(ls_task_node(self->task),
                          &(struct ls_emission){.event = MEMBER_EVENT,
