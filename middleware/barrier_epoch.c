@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "barrier_epoch_parts.h"
+#include "coverage.h"
 #include "lockstep/runtime.h"
 
 /* Design notes.
@@ -136,6 +137,9 @@ static void end_failed(struct ls_epoch *epoch, int status, uint64_t next,
                        bool tell)
 {
     const uint64_t number = epoch->epoch;
+    ls_take(epoch->phase == LS_EPOCH_READY     ? LS_TAKES_BARRIER_READY_FAILED
+            : epoch->phase == LS_EPOCH_ENTERED ? LS_TAKES_BARRIER_ENTERED_FAILED
+                                               : LS_TAKES_BARRIER_NONE_FAILED);
     keep_reason(epoch);
     finish(epoch, status, next)->reason = epoch->failed;
     if (tell)
@@ -145,11 +149,14 @@ static void end_failed(struct ls_epoch *epoch, int status, uint64_t next,
     epoch->pending = ls_epoch_retry(epoch);
     epoch->ended = !epoch->pending;
     epoch->inside = epoch->pending;
+    if (epoch->pending)
+        ls_take(LS_TAKES_BARRIER_AGAIN);
 }
 
 void ls_epoch_give_up(struct ls_epoch *epoch, int status, bool final,
                       const char *text)
 {
+    ls_take(LS_TAKES_BARRIER_OWN);
     epoch->failed.n_lacking = 0;
     epoch->failed.n_missing = 0;
     if (epoch->phase != LS_EPOCH_NONE && status != LS_EMISMATCH)
@@ -192,6 +199,7 @@ void ls_epoch_follow(struct ls_epoch *epoch, uint64_t next)
     const struct ls_epoch_heard *heard =
         ls_epoch_find_heard(epoch, epoch->epoch);
     assert(heard != NULL); /* whoever calls this has heard it, or noted it */
+    ls_take(LS_TAKES_BARRIER_FOLLOWED);
     epoch->failed = heard->reason;
     epoch->pending = false;
     epoch->short_of = false;
@@ -205,6 +213,7 @@ void ls_epoch_differ(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
 {
     char text[LS_BARRIER_REASON_MAX];
     const bool same = rules == epoch->rules.hash;
+    ls_take(LS_TAKES_BARRIER_DIFFERS);
     snprintf(text, sizeof text,
              same ? "node %" PRIu32 " and node %" PRIu32
                     " see different members"
@@ -246,6 +255,7 @@ static void leave(struct ls_epoch *epoch)
     const bool direct = ls_epoch_is_direct(epoch);
     const bool leads =
         epoch->leader == epoch->id && epoch->way == LS_EPOCH_BY_LEADER;
+    ls_take(LS_TAKES_BARRIER_LEFT);
     ls_epoch_keep_members(epoch);
     forget_others(epoch);
     epoch->has_left = true;
@@ -308,6 +318,7 @@ static void ask_leader(struct ls_epoch *epoch, bool again)
 
 static void become_ready(struct ls_epoch *epoch)
 {
+    ls_take(LS_TAKES_BARRIER_READY);
     epoch->phase = LS_EPOCH_READY;
     epoch->ask_every = LS_EPOCH_ASK_FIRST_NS;
     if (may_leave(epoch))
@@ -364,6 +375,7 @@ void ls_epoch_tick(struct ls_epoch *epoch, int64_t now)
             true);
     else
         ask_leader(epoch, true);
+    ls_take(LS_TAKES_BARRIER_ASKED);
     epoch->n_repeated += epoch->n_out - before;
     epoch->ask_every *= 2;
     if (epoch->ask_every > LS_EPOCH_ASK_LAST_NS)
@@ -453,6 +465,7 @@ static bool use_ahead(struct ls_epoch *epoch)
         struct ls_epoch_peer *peer = &epoch->peers.items[i];
         if (!is_ahead(epoch, peer))
             continue;
+        ls_take(LS_TAKES_BARRIER_AHEAD);
         if (peer->ahead.view != epoch->view) {
             ls_epoch_differ(epoch, peer, peer->ahead.rules);
             return false;
@@ -503,6 +516,7 @@ void ls_epoch_begin(struct ls_epoch *epoch, int64_t now)
     if (was_given_up(epoch))
         return;
     if (ls_epoch_is_short(epoch)) {
+        ls_take(LS_TAKES_BARRIER_SHORT);
         epoch->short_of = true;
         epoch->pending = true;
         epoch->ask_at = LS_FOREVER;
@@ -510,6 +524,10 @@ void ls_epoch_begin(struct ls_epoch *epoch, int64_t now)
     }
     if (ls_epoch_is_miscounted(epoch) && ls_epoch_inquire(epoch))
         return;
+    ls_take(LS_TAKES_BARRIER_ENTERED);
+    ls_take(epoch->way == LS_EPOCH_DIRECT    ? LS_TAKES_BARRIER_BY_DIRECT
+            : epoch->way == LS_EPOCH_BY_TREE ? LS_TAKES_BARRIER_BY_TREE
+                                             : LS_TAKES_BARRIER_BY_LEADER);
     epoch->phase = LS_EPOCH_ENTERED;
     epoch->rounds = epoch->epoch + 1;
     if (ls_epoch_is_miscounted(epoch)) {

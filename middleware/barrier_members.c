@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "barrier_epoch_parts.h"
+#include "coverage.h"
 
 bool ls_epoch_is_direct(const struct ls_epoch *epoch)
 {
@@ -79,6 +80,7 @@ void ls_epoch_give_up_lost(struct ls_epoch *epoch)
     char text[LS_BARRIER_REASON_MAX];
     uint32_t id = epoch->leader;
     bool withdrew = false;
+    ls_take(LS_TAKES_BARRIER_LOST);
     for (size_t i = epoch->peers.n; i > 0; i--) {
         const struct ls_epoch_peer *peer = &epoch->peers.items[i - 1];
         if (!peer->in_view || !peer->lost || peer->phase >= LS_EPOCH_ENTERED)
@@ -121,6 +123,7 @@ void ls_epoch_check_stuck(struct ls_epoch *epoch)
 /* Without its leader a node has only what the others know. */
 static void lose_leader(struct ls_epoch *epoch)
 {
+    ls_take(LS_TAKES_BARRIER_LEADERLESS);
     epoch->way = LS_EPOCH_DIRECT;
     for (size_t i = 0; i < epoch->peers.n; i++) {
         if (epoch->peers.items[i].gave_up) {
@@ -214,6 +217,7 @@ void ls_epoch_withdrawn(struct ls_epoch *epoch, int64_t now, uint32_t id,
         return;
     if (message->n_lost > 0 && message->lost_one != epoch->id)
         note_gone(epoch, message->lost_one, message->status == LS_EMISMATCH);
+    ls_take(LS_TAKES_BARRIER_WITHDRAWN);
     peer->withdrew = true;
     be_gone(epoch, now, peer);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "barrier_epoch_parts.h"
+#include "coverage.h"
 #include "lockstep/runtime.h"
 
 /* Whether members may come and go without a wait that fails. */
@@ -52,6 +53,7 @@ bool ls_epoch_retry(struct ls_epoch *epoch)
 static void refuse_absence(struct ls_epoch *epoch)
 {
     char text[LS_BARRIER_REASON_MAX] = "";
+    ls_take(LS_TAKES_BARRIER_ABSENT);
     if (epoch->has_gone)
         snprintf(text, sizeof text, "node %" PRIu32 " was lost, and ",
                  epoch->gone_one);
@@ -144,6 +146,7 @@ bool ls_epoch_inquire(struct ls_epoch *epoch)
         if (peer->in_view && !peer->answered)
             ls_outbox_inquire(epoch, peer);
     }
+    ls_take(LS_TAKES_BARRIER_INQUIRES);
     epoch->inquires = true;
     epoch->pending = true;
     const int64_t every =

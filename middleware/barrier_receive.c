@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "barrier_epoch_parts.h"
+#include "coverage.h"
 
 static void copy_reason(struct ls_epoch_reason *reason,
                         const struct ls_barrier_message *message)
@@ -98,6 +99,7 @@ static void stay_out(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
     char text[LS_BARRIER_REASON_MAX];
     const bool inside = epoch->inside;
     const bool withdrew = message->status == LS_EMISMATCH;
+    ls_take(LS_TAKES_BARRIER_STAYS_OUT);
     if (withdrew)
         snprintf(text, sizeof text, "node %" PRIu32 LS_EPOCH_WITHDREW,
                  message->lost_one);
@@ -166,6 +168,7 @@ static void on_next(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
     } else if (epoch->refuse && peer->joined && message->ask) {
         char text[sizeof epoch->failed.text];
         memcpy(text, epoch->failed.text, sizeof text);
+        ls_take(LS_TAKES_BARRIER_REFUSED);
         epoch->refuse = false;
         ls_epoch_abort(epoch, epoch->failed.status, false, text);
     } else if (message->n_lost > 0 && peer->joined) {
@@ -186,10 +189,12 @@ static void on_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
 {
     hear_abort(epoch, peer, message);
     if (epoch->phase == LS_EPOCH_READY && !ls_epoch_is_direct(epoch) &&
-        epoch->leader != epoch->id && epoch->leader != peer->id)
+        epoch->leader != epoch->id && epoch->leader != peer->id) {
+        ls_take(LS_TAKES_BARRIER_DEFERS);
         peer->gave_up = true;
-    else
-        ls_epoch_follow(epoch, message->next);
+        return;
+    }
+    ls_epoch_follow(epoch, message->next);
 }
 
 /* This node was not counted before epoch `next`: it goes there. While it has
@@ -213,6 +218,7 @@ static void on_expect(struct ls_epoch *epoch, int64_t now,
         ls_epoch_differ(epoch, peer, epoch->rules.hash);
         return;
     }
+    ls_take(LS_TAKES_BARRIER_MOVED);
     epoch->epoch = message->next;
     epoch->base = message->next;
     ls_epoch_begin(epoch, now);

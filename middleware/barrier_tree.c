@@ -7,6 +7,7 @@
  * without a tree, facts about one member each, and only travel together:
  * whatever is right without a tree is right with one. */
 #include "barrier_epoch_parts.h"
+#include "coverage.h"
 
 static uint32_t above(const struct ls_epoch *epoch, uint32_t place)
 {
@@ -157,6 +158,7 @@ void ls_tree_quit(struct ls_epoch *epoch)
 {
     if (epoch->way != LS_EPOCH_BY_TREE)
         return;
+    ls_take(LS_TAKES_BARRIER_TREE_QUIT);
     epoch->way = LS_EPOCH_BY_LEADER;
     epoch->ask_every = LS_EPOCH_ASK_FIRST_NS;
     if (epoch->ask_at > epoch->now + LS_EPOCH_ASK_FIRST_NS)

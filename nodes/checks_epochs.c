@@ -98,14 +98,19 @@ static void judge_leaving(checks *self, const struct member_life *leaver,
     }
 }
 
+void checks_note_incarnation(struct member_life *member, uint64_t incarnation)
+{
+    if (member->incarnation != 0 && member->incarnation != incarnation)
+        member->renewed_at = checks_now(member->life->all);
+    member->incarnation = incarnation;
+}
+
 void checks_on_entering(void *self, uint64_t incarnation)
 {
     struct member_life *member = self;
     checks *all = member->life->all;
     ls_simulation_note(all->simulation, "enters");
-    if (member->incarnation != 0 && member->incarnation != incarnation)
-        member->renewed_at = checks_now(all);
-    member->incarnation = incarnation;
+    checks_note_incarnation(member, incarnation);
     member->waiting = true;
     member->entered_at = checks_now(all);
 }

@@ -28,26 +28,27 @@ static struct heard *heard_of(struct member_life *member, uint32_t from,
     return heard;
 }
 
-void checks_on_emitting(void *self, uint64_t number)
+void checks_on_emitting(void *self, uint64_t incarnation, uint64_t number)
 {
     struct member_life *member = self;
     const checks *all = member->life->all;
-    int64_t *grown =
-        realloc(member->emitted_at, number * sizeof *member->emitted_at);
+    checks_note_incarnation(member, incarnation);
+    struct emit *grown = realloc(member->emits, number * sizeof *member->emits);
     if (grown == NULL) {
         ls_simulation_violation(all->simulation, "checks: no memory");
         return;
     }
-    member->emitted_at = grown;
-    member->emitted_at[number - 1] = checks_now(all);
+    member->emits = grown;
+    member->emits[number - 1] =
+        (struct emit){.began_at = checks_now(all), .ended_at = LS_FOREVER};
     member->n_emitted = number;
 }
 
-void checks_on_not_emitted(void *self, uint64_t number)
+void checks_on_emitted(void *self, uint64_t number)
 {
     const struct member_life *member = self;
     if (number <= member->n_emitted)
-        member->emitted_at[number - 1] = LS_FOREVER;
+        member->emits[number - 1].ended_at = checks_now(member->life->all);
 }
 
 static struct member_life *life_of(const checks *all, uint32_t id,
@@ -65,14 +66,16 @@ static struct member_life *life_of(const checks *all, uint32_t id,
 /* What a member sees, it is told so much later at most. */
 #define TOLD_NS (100 * LS_NS_PER_MS)
 
-/* Whether an event was for one who is ready in its sender's eyes. */
+/* Whether an event was for one who is ready in its sender's eyes. Who is lost
+ * while the emit waits for room, its own or another's, does not get it. */
 static bool is_for(const struct member_life *sender, const struct ready *ready,
                    uint64_t number)
 {
-    return number <= sender->n_emitted &&
-           sender->emitted_at[number - 1] != LS_FOREVER &&
-           ready->at <= sender->emitted_at[number - 1] &&
-           sender->emitted_at[number - 1] < ready->gone_at - TOLD_NS;
+    if (number > sender->n_emitted)
+        return false;
+    const struct emit *emit = &sender->emits[number - 1];
+    return emit->ended_at != LS_FOREVER && ready->at <= emit->began_at &&
+           emit->ended_at < ready->gone_at - TOLD_NS;
 }
 
 /* It got this one, and those between it and the one before were not for it: who
@@ -204,7 +207,7 @@ static uint64_t find_missed(const struct member_life *sender,
     *n = 0;
     for (uint64_t number = 1; number <= sender->n_emitted; number++) {
         if (!is_for(sender, ready, number) ||
-            sender->emitted_at[number - 1] >= until ||
+            sender->emits[number - 1].ended_at >= until ||
             got(member, checks_id(sender->life), sender->incarnation, number))
             continue;
         first = first == 0 ? number : first;

@@ -38,7 +38,7 @@ static int begin(struct check_life *life)
                                           .ended = checks_on_ended,
                                           .member = checks_on_member,
                                           .emitting = checks_on_emitting,
-                                          .not_emitted = checks_on_not_emitted,
+                                          .emitted = checks_on_emitted,
                                           .heard = checks_on_heard,
                                           .quitting = checks_on_quitting,
                                           .self = member};
@@ -52,7 +52,7 @@ static void forget(struct check_life *life)
     struct member_life *member = life->state;
     if (member == NULL)
         return;
-    free(member->emitted_at);
+    free(member->emits);
     free(member->losses);
     for (struct heard *at = member->heard; at != NULL;) {
         struct heard *previous = at->previous;

@@ -31,6 +31,12 @@ struct ready {
     struct ready *previous;
 };
 
+/* An emit waits while a listener has no room. */
+struct emit {
+    int64_t began_at;
+    int64_t ended_at; /* LS_FOREVER: not yet, or it has failed */
+};
+
 struct member_life {
     struct check_life *life;
     struct member_watch watch;
@@ -47,7 +53,7 @@ struct member_life {
     int64_t owed_from;   /* when that one entered it */
     struct heard *heard; /* own */
     struct ready *ready; /* own; whom it has seen ready */
-    int64_t *emitted_at; /* own; of its events; LS_FOREVER: that failed */
+    struct emit *emits;  /* own; of its events */
     size_t n_emitted;
     int64_t quit_at;               /* it listens no longer; 0: it does */
     struct ls_router_loss *losses; /* own; that it knew of then */
@@ -112,13 +118,16 @@ const struct ready *checks_find_ready(const struct member_life *member,
 /* A wait failed: compare it with the others of its epoch. */
 void checks_note_failure(struct member_life *member, int status);
 
+/* Its node is in this life. */
+void checks_note_incarnation(struct member_life *member, uint64_t incarnation);
+
 /* What a member tells: see struct member_watch. self: its member_life. */
 void checks_on_entering(void *self, uint64_t incarnation);
 void checks_on_ended(void *self, int status,
                      const struct ls_barrier_epoch_info *info);
 void checks_on_member(void *self, const struct ls_member *member);
-void checks_on_emitting(void *self, uint64_t number);
-void checks_on_not_emitted(void *self, uint64_t number);
+void checks_on_emitting(void *self, uint64_t incarnation, uint64_t number);
+void checks_on_emitted(void *self, uint64_t number);
 void checks_on_heard(void *self, const struct ls_event *event, uint64_t number);
 void checks_on_quitting(void *self, const struct ls_router_loss *losses,
                         size_t n);

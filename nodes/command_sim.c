@@ -229,6 +229,7 @@ static int tell(struct shown *shown, const struct sweep_options *what,
                                         .result = result,
                                         .faults = shown->faults,
                                         .first = options->first_seed,
+                                        .coverage = options->coverage,
                                         .signal = whole      ? 0
                                                   : own != 0 ? own
                                                              : result->signal};

@@ -192,6 +192,8 @@ static const char on_sim[] =
     "  --jobs J          processes that the seeds are spread over; the "
     "default\n"
     "                    is one per core; what comes out is the same\n"
+    "  --coverage        which transitions of the protocols' state machines\n"
+    "                    were taken how often, and which never\n"
     "  --event-log FILE  every event, a line each; of one process\n"
     "  --nodes N, --set key=value, --json   as for run\n"
     "  --sabotage WHAT   break something on purpose, to see it found:\n"

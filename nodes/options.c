@@ -41,6 +41,7 @@ enum option_kind {
     OPTION_GONE,
     OPTION_RUN,
     OPTION_FRESH,
+    OPTION_COVERAGE,
     OPTION_WAIT_MS,
     OPTION_CHANNEL
 };
@@ -77,6 +78,7 @@ static const struct option_spec {
     {"--sabotage", OPTION_SABOTAGE, "what to break", ON(COMMAND_SIM)},
     {"--minimize", OPTION_MINIMIZE, "a file", ON(COMMAND_SIM)},
     {"--jobs", OPTION_JOBS, "a number of processes", ON(COMMAND_SIM)},
+    {"--coverage", OPTION_COVERAGE, NULL, ON(COMMAND_SIM)},
     {"--every", OPTION_EVERY, "a number of seeds", ON(COMMAND_SIM)},
     {"--devices", OPTION_BENCH, "names of devices", ON_BENCH},
     {"--seconds", OPTION_BENCH, "seconds", ON_BENCH},
@@ -277,9 +279,10 @@ static int parse_value(struct options *out, const struct option_spec *spec,
                        char *text)
 {
     if (text == NULL) { /* nothing follows it */
-        *(spec->kind == OPTION_JSON    ? &out->json
-          : spec->kind == OPTION_FRESH ? &out->fresh
-                                       : &out->enrolment) = true;
+        *(spec->kind == OPTION_JSON       ? &out->json
+          : spec->kind == OPTION_FRESH    ? &out->fresh
+          : spec->kind == OPTION_COVERAGE ? &out->coverage
+                                          : &out->enrolment) = true;
         return LS_OK;
     }
     if (spec->kind == OPTION_ID && out->command == COMMAND_KEYGEN)

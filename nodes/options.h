@@ -58,6 +58,7 @@ struct options {
     uint64_t first_seed;
     const char *sabotage; /* NULL: none */
     const char *minimize; /* a file for the faults that a violation needs */
+    bool coverage;        /* show which transitions were taken */
     uint64_t jobs;        /* processes; 0: as many as there are cores */
     uint64_t every; /* of a process that sweeps for another one: only one in so
                      * many seeds; 0: it is none */

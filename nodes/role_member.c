@@ -83,7 +83,9 @@ static int emit_all(struct member *self)
     for (int64_t i = 0; i < self->plan->events && status == LS_OK; i++) {
         self->emitted++;
         if (self->watch != NULL)
-            self->watch->emitting(self->watch->self, self->emitted);
+            self->watch->emitting(self->watch->self,
+                                  ls_node_incarnation(ls_task_node(self->task)),
+                                  self->emitted);
         status =
             ls_emit_with(ls_task_node(self->task),
                          &(struct ls_emission){.event = MEMBER_EVENT,
@@ -91,8 +93,8 @@ static int emit_all(struct member *self)
                                                .size = sizeof self->emitted,
                                                .scope = LS_SCOPE_REMOTE,
                                                .policy = LS_POLICY_RELIABLE});
-        if (self->watch != NULL && status != LS_OK)
-            self->watch->not_emitted(self->watch->self, self->emitted);
+        if (self->watch != NULL && status == LS_OK)
+            self->watch->emitted(self->watch->self, self->emitted);
     }
     return status;
 }

@@ -24,10 +24,12 @@ struct member_watch {
                   const struct ls_barrier_epoch_info *info);
     /* Another member became ready, left or was lost, as seen here. */
     void (*member)(void *self, const struct ls_member *member);
-    /* It emits the number-th of its events, which count from 1. */
-    void (*emitting)(void *self, uint64_t number);
-    /* That failed: nobody gets it. */
-    void (*not_emitted)(void *self, uint64_t number);
+    /* It emits the number-th of its events, which count from 1; the node is in
+     * this life. */
+    void (*emitting)(void *self, uint64_t incarnation, uint64_t number);
+    /* That has returned: it is for those who were ready all the time. Without
+     * this it has failed, and nobody gets it. */
+    void (*emitted)(void *self, uint64_t number);
     /* It got the number-th event of another. */
     void (*heard)(void *self, const struct ls_event *event, uint64_t number);
     /* It listens no longer, and knows of these losses. */

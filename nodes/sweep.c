@@ -75,7 +75,9 @@ int sweep_one(struct sweep_seed *out, char **story,
                                           .log = options->log});
     if (status != LS_OK)
         return status;
+    ls_coverage_now = out->taken;
     status = simulated_check(all);
+    ls_coverage_now = NULL;
     if (status != LS_OK && status != LS_ENOMEM) {
         out->violated = true;
         (void)snprintf(out->text, sizeof out->text, "%s", ls_error_text());
@@ -102,6 +104,8 @@ static int run_all(struct sweep_result *out,
         if (status != LS_OK)
             return status == LS_ECANCELED ? LS_OK : status;
         add(&out->sum, &one.figures);
+        for (size_t i = 0; i < LS_N_TRANSITIONS; i++)
+            out->taken[i] += one.taken[i];
         out->runs++;
         if (one.violated) {
             out->violated = true;

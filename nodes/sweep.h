@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "coverage.h"
 #include "faults.h"
 #include "setup.h"
 #include "simulated.h"
@@ -36,7 +37,8 @@ struct sweep_options {
 
 struct sweep_result {
     uint64_t runs;
-    struct simulated_figures sum; /* of all runs */
+    struct simulated_figures sum;     /* of all runs */
+    uint64_t taken[LS_N_TRANSITIONS]; /* in all runs; inline/coverage.h */
     int64_t real_ns;
     int signal; /* that told one of the processes to end; 0: none */
     bool violated;

@@ -10,6 +10,7 @@ struct sweep_seed {
     bool violated;
     char text[LS_ERROR_TEXT_MAX]; /* of the violation */
     struct simulated_figures figures;
+    uint64_t taken[LS_N_TRANSITIONS];
     size_t story_size; /* the last events before a violation */
     int signal; /* that told the process to end, instead of all this; 0: none */
 };

@@ -1,6 +1,7 @@
 #include "sweep_show.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "json.h"
 #include "output.h"
@@ -91,6 +92,42 @@ static void print_mistakes(const struct checks_figures *sum)
     row("mistakes", text);
 }
 
+/* The machine after the one of transition i. */
+static size_t after_machine(size_t i)
+{
+    const char *machine = ls_transition_names[i].machine;
+    while (i < LS_N_TRANSITIONS &&
+           strcmp(ls_transition_names[i].machine, machine) == 0)
+        i++;
+    return i;
+}
+
+static void print_transitions(const uint64_t *taken, size_t from, size_t to)
+{
+    size_t n = 0;
+    for (size_t i = from; i < to; i++)
+        n += taken[i] > 0 ? 1 : 0;
+    printf("\n  %-13s  %zu of %zu transitions taken\n",
+           ls_transition_names[from].machine, n, to - from);
+    if (n == 0) /* the job has no such machine */
+        return;
+    for (size_t i = from; i < to; i++)
+        if (taken[i] > 0)
+            printf("    %15s  %s\n", render_count((int64_t)taken[i]).text,
+                   ls_transition_names[i].name);
+    for (size_t i = from; i < to; i++)
+        if (taken[i] == 0)
+            printf("    %15s  %s\n", "never", ls_transition_names[i].name);
+}
+
+static void print_coverage(const uint64_t *taken)
+{
+    for (size_t i = 0, next; i < LS_N_TRANSITIONS; i = next) {
+        next = after_machine(i);
+        print_transitions(taken, i, next);
+    }
+}
+
 void sweep_print(const struct sweep_shown *shown)
 {
     const struct sweep_result *result = shown->result;
@@ -117,6 +154,8 @@ void sweep_print(const struct sweep_shown *shown)
     (void)snprintf(text, sizeof text, "%.2f s, %.0f seeds/s", real_s,
                    (double)result->runs / real_s);
     row("real time", text);
+    if (shown->coverage)
+        print_coverage(result->taken);
     output_flush();
 }
 
@@ -149,6 +188,28 @@ static void write_network(ls_writer *out, const struct ls_network_stats *sum)
     json_int(out, "broken", (int64_t)sum->broken);
 }
 
+static uint32_t n_machines(void)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < LS_N_TRANSITIONS; i = after_machine(i))
+        n++;
+    return n;
+}
+
+/* A map of how often, for each machine. */
+static void write_coverage(ls_writer *out, const uint64_t *taken)
+{
+    ls_write_string(out, "coverage");
+    ls_write_map(out, n_machines());
+    for (size_t i = 0; i < LS_N_TRANSITIONS;) {
+        const size_t next = after_machine(i);
+        ls_write_string(out, ls_transition_names[i].machine);
+        ls_write_map(out, (uint32_t)(next - i));
+        for (; i < next; i++)
+            json_int(out, ls_transition_names[i].name, (int64_t)taken[i]);
+    }
+}
+
 int sweep_print_json(const struct sweep_shown *shown)
 {
     const struct sweep_result *result = shown->result;
@@ -157,7 +218,8 @@ int sweep_print_json(const struct sweep_shown *shown)
     int status = ls_writer_create(&out);
     if (status != LS_OK)
         return status;
-    ls_write_map(out, 14 + N_CHECKS + N_NETWORK + FAULT_N_KINDS);
+    ls_write_map(out, 14 + N_CHECKS + N_NETWORK + FAULT_N_KINDS +
+                          (shown->coverage ? 1 : 0));
     json_string(out, "event", "sweep");
     json_int(out, "first", (int64_t)shown->first);
     json_int(out, "runs", (int64_t)result->runs);
@@ -177,6 +239,8 @@ int sweep_print_json(const struct sweep_shown *shown)
     json_int(out, "failed", (int64_t)sum->failed);
     for (size_t i = 0; i < FAULT_N_KINDS; i++)
         json_int(out, fault_names[i], (int64_t)sum->injected[i]);
+    if (shown->coverage)
+        write_coverage(out, result->taken);
     status = json_print_line(out);
     ls_writer_destroy(&out);
     return status;

@@ -12,6 +12,7 @@ struct sweep_shown {
     const struct sweep_result *result;
     const char *faults; /* their name */
     uint64_t first;     /* seed */
+    bool coverage;      /* also which transitions were taken, and which never */
     int signal;         /* that ended it before its last seed; 0: none */
 };
 

@@ -7,6 +7,8 @@
 
 #include "lockstep/runtime.h"
 
+#include "coverage.h"
+
 enum pool_role work_role(enum work_kind kind)
 {
     return kind == WORK_LEARNER ? POOL_LEARNER : POOL_COLLECTOR;
@@ -99,6 +101,7 @@ static bool give(struct work *work, struct pool *pool, int64_t now)
     if (member == NULL)
         return false;
     member->state = POOL_TAKEN;
+    ls_take(LS_TAKES_WORK_STARTS);
     work->state = WORK_STARTING;
     work->member = member;
     work->incarnation = member->incarnation;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core_parts.h"
+#include "coverage.h"
 
 static void ask_learner(core *self, int64_t now)
 {
@@ -162,6 +163,7 @@ static void refused(core *self, int64_t now, struct work *work,
     core_say(self, LS_LOG_INFO, "node %u refuses %s: %s", (unsigned)member->id,
              work->key.task_id, result->text);
     self->counted.refused_starts++;
+    ls_take(LS_TAKES_WORK_REFUSED);
     member->state = POOL_CONNECTED; /* what it has may be another thing now */
     core_member_rests(self, member, now);
     if (work->doomed) {
@@ -180,6 +182,7 @@ void core_start_ended(core *self, int64_t now, const struct open_call *call,
         refused(self, now, work, result);
         return;
     }
+    ls_take(LS_TAKES_WORK_RUNS);
     work->state = WORK_RUNNING;
     work->again_at = now;
     if (result->state == LS_CALL_COMPLETED &&

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core_parts.h"
+#include "coverage.h"
 
 enum { MALFORMED_MAX = 3 };
 
@@ -176,6 +177,7 @@ static void part(core *self, int64_t now, const struct open_call *call,
     if (work != NULL) {
         core_detach(self, work);
         if (work->state != WORK_CLOSING) {
+            ls_take(LS_TAKES_WORK_AWAITED);
             work->state = WORK_AWAITED;
             work->demanded = 0;
             work->until = now + self->options.work_timeout;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core_parts.h"
+#include "coverage.h"
 
 static int read_number(const ls_value *map, const char *key, int64_t least,
                        int64_t most, int64_t *out)
@@ -77,6 +78,7 @@ static int recall_member(core *self, struct work *work, const ls_value *map)
         works_return(before);
     member->incarnation = work->incarnation = incarnation;
     work->member = member;
+    ls_take(LS_TAKES_WORK_RECALLED);
     work->state = WORK_AWAITED;
     return LS_OK;
 }

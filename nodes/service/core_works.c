@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core_parts.h"
+#include "coverage.h"
 
 struct work *core_work_new(core *self, enum work_kind kind, uint64_t number,
                            int64_t now)
@@ -37,6 +38,7 @@ void core_close_collectors(core *self, int64_t now)
 
 void core_work_over(core *self, struct work *work, int64_t now, bool failed)
 {
+    ls_take(LS_TAKES_WORK_OVER);
     let_go(self, work);
     core_cancel_left(self, work->member);
     const enum work_kind kind = work->kind;
@@ -65,6 +67,7 @@ void core_work_again(core *self, struct work *work, int64_t now)
         return;
     }
     core_cancel_left(self, work->member);
+    ls_take(LS_TAKES_WORK_AGAIN);
     works_requeue(&self->works, work, now);
     self->counted.requeued++;
     core_record_work(self, work);
@@ -129,11 +132,16 @@ void core_work_close(core *self, struct work *work, int64_t now,
         return;
     }
     work->doomed = true;
-    if (work->state == WORK_STARTING) /* how that ends has to be known */
+    if (work->state == WORK_STARTING) { /* how that ends has to be known */
+        ls_take(LS_TAKES_WORK_DOOMED);
         return;
+    }
     let_go(self, work);
     if (work->kind == WORK_LEARNER && end != WORK_REQUEUED)
         core_buffer_close(self, work);
+    ls_take(work->state == WORK_AWAITED   ? LS_TAKES_WORK_AWAITED_CLOSES
+            : work->state == WORK_CLOSING ? LS_TAKES_WORK_CLOSES_AGAIN
+                                          : LS_TAKES_WORK_CLOSES);
     work->state = WORK_CLOSING;
     work->until = now + (self->stopping ? self->options.call_timeout
                                         : self->options.work_timeout);
@@ -142,6 +150,7 @@ void core_work_close(core *self, struct work *work, int64_t now,
 
 void core_work_held(core *self, struct work *work, int64_t now)
 {
+    ls_take(LS_TAKES_WORK_FOUND);
     work->state = WORK_RUNNING;
     work->again_at = now;
     core_say(self, LS_LOG_INFO, "node %u goes on with attempt %lld of %s",
@@ -192,6 +201,7 @@ void core_work_closed(core *self, struct work *work, int64_t now,
 static void give_up(core *self, struct work *work, int64_t now)
 {
     struct pool_member *member = work->member;
+    ls_take(LS_TAKES_WORK_TAKEN_AWAY);
     if (work->state == WORK_AWAITED) {
         core_work_again(self, work, now);
         return;
@@ -231,6 +241,7 @@ static bool look_after(core *self, struct work *work, int64_t now)
 /* The commander, which is told, may ask for another. */
 static void expire(core *self, struct work *work, int64_t now)
 {
+    ls_take(LS_TAKES_WORK_EXPIRED);
     self->counted.expired++;
     core_say(self, LS_LOG_WARN,
              "%s has waited for a %s too long: it is given up",

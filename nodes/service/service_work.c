@@ -6,6 +6,8 @@
 
 #include "lockstep/log.h"
 
+#include "coverage.h"
+
 static const char *what(const struct service_work *work)
 {
     return work->ops->what;
@@ -78,6 +80,8 @@ static void heard(struct service_work *work, const ls_request *request)
     if (!ls_calls_master(work->options.calls, &master) ||
         master != ls_request_from(request))
         return;
+    if (work->master_is_lost)
+        ls_take(LS_TAKES_WORK_MASTER_BACK);
     work->has_master = true;
     work->master = master;
     work->master_is_lost = false;
@@ -103,6 +107,7 @@ static void on_member(void *self, const struct ls_member *member)
     if (member->state == LS_MEMBER_READY)
         work->news++;
     if (gone && !work->master_is_lost && is_master(work, member)) {
+        ls_take(LS_TAKES_WORK_MASTER_LOST);
         work->master = member->id;
         work->master_is_lost = true;
         work->master_lost_at = ls_now(work->runtime);
@@ -153,6 +158,7 @@ static ls_request *give_up(struct service_work *work)
 {
     ls_request *successor = work->successor;
     if (work->closer != NULL) {
+        ls_take(LS_TAKES_WORK_CLOSED);
         ls_writer_clear(work->writer);
         work->ops->closed(work->self, work->writer);
         (void)service_work_answer(work, &work->closer);
@@ -182,6 +188,7 @@ static void replace(ls_request **kept, ls_request **request)
 static void supersede(struct service_work *work, ls_request **request)
 {
     char text[LS_CALL_TEXT_MAX + 1];
+    ls_take(LS_TAKES_WORK_SUPERSEDED);
     (void)snprintf(text, sizeof text,
                    "work %s is closed: a later attempt than %" PRId64
                    " was started",
@@ -204,11 +211,13 @@ bool service_work_start(struct service_work *work, ls_request **request,
         return false;
     }
     if (work->ended) {
+        ls_take(LS_TAKES_WORK_ENDED);
         (void)ls_error(LS_ESTATE, "its task has ended");
         service_work_refuse(work, request);
         return false;
     }
     if (work->held && !later) {
+        ls_take(LS_TAKES_WORK_BUSY);
         work->refused++;
         char text[LS_CALL_TEXT_MAX + 1];
         (void)snprintf(text, sizeof text,
@@ -218,6 +227,7 @@ bool service_work_start(struct service_work *work, ls_request **request,
         return false;
     }
     forget(work);
+    ls_take(LS_TAKES_WORK_HELD);
     work->held = true;
     work->key = *key;
     if (work->options.watch != NULL)
@@ -247,6 +257,7 @@ bool service_work_admits(struct service_work *work, ls_request **request,
         (void)ls_request_fail(request, work->failure);
         return false;
     }
+    ls_take(LS_TAKES_WORK_NOT_HELD);
     if (work->held && is_same(&work->key, key))
         (void)ls_error(LS_ESTATE, "work %s is being closed", key->task_id);
     else if (work->held)
@@ -273,6 +284,7 @@ int service_work_close(struct service_work *work, ls_request *request)
     ls_mutex_lock(&work->mutex);
     ls_request *successor = NULL;
     if (work->held && work->closing && is_same(&work->key, &key)) {
+        ls_take(LS_TAKES_WORK_CLOSED_TWICE);
         heard(work, request);
         replace(&work->closer, &request);
     } else if (was_given_back(work, &key)) {
@@ -282,6 +294,7 @@ int service_work_close(struct service_work *work, ls_request *request)
         char text[LS_CALL_TEXT_MAX + 1];
         (void)snprintf(text, sizeof text, "work %s is closed", key.task_id);
         drop(work, text);
+        ls_take(LS_TAKES_WORK_CLOSING);
         work->closer = request;
         work->closing = true;
         service_work_changed(work);
@@ -301,6 +314,7 @@ void service_work_let_go(struct service_work *work, const char *failure)
                        "work %s was given back: %s", work->key.task_id,
                        failure);
         work->failed_key = work->key;
+        ls_take(LS_TAKES_WORK_GIVEN_BACK);
         work->given_back++;
         ls_log_warn("%s: %s", what(work), work->failure);
         drop(work, work->failure);
@@ -317,8 +331,10 @@ void service_work_end_run(struct service_work *work, int status)
                    status == LS_OK ? "it is finished" : ls_error_text());
     ls_mutex_lock(&work->mutex);
     work->ended = true;
-    if (work->held)
+    if (work->held) {
+        ls_take(LS_TAKES_WORK_RUN_ENDED);
         drop(work, text);
+    }
     ls_request *successor = give_up(work);
     ls_mutex_unlock(&work->mutex);
     start_again(work, successor); /* which is refused */

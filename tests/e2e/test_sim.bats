@@ -190,6 +190,23 @@ unharmed() {
     [ ! -e out ]
 }
 
+@test "the other jobs that come with it are swept too" {
+    job=$SOURCE_DIR/configs/cartpole-restart.yaml
+    holds 6 --set evaluator.solved=30
+    ((10#$(field kill) > 0))
+    job=$SOURCE_DIR/configs/cartpole-service.yaml
+    holds 6 --set evaluator.solved=30
+    ((10#$(field kill) > 0))
+    ((10#$(field works) > 0))
+    [ ! -e out ]
+}
+
+@test "every event is accounted for when windows are full" {
+    job=$barrier
+    holds 60 --nodes 3 --set sim.events=20 --coverage
+    [[ $line != *'"no room in the window":0,'* ]]
+}
+
 @test "a node that is killed in a simulated run is named" {
     printf 'script: [{at: 0.01, kill: 2}]\n' >kill.yaml
     run --separate-stderr "$LOCKSTEP" run "$barrier" --as sim \

@@ -34,6 +34,27 @@ alike() {
     grep -q "seeds from 7 on, 6 nodes" 5.out
 }
 
+@test "what a sweep has covered is shown: what was taken, and what never" {
+    alike "$job" --nodes 3 --seeds "$(seeds 40)" --set sim.epochs=4 --coverage
+    grep -qE "^  member +[1-9][0-9]* of [0-9]+ transitions taken$" 5.out
+    grep -qE "^ +[1-9][0-9,]*  seen -> ready$" 5.out
+    grep -qE "^ +[1-9][0-9,]*  received: deliver$" 5.out
+    grep -qE "^ +never  entered: through a tree$" 5.out
+    grep -qE "^  call +0 of [0-9]+ transitions taken$" 5.out
+    [[ $(<5.out) != *"starting -> started"* ]]
+    run "$LOCKSTEP" sim "$job" --nodes 3 --seeds 2 --set sim.epochs=2 \
+        --faults none --coverage --json
+    [[ $output == *'"coverage":{"member":{'*'"ready -> lost":0,'* ]]
+    [[ $output != *'"none -> entered":0,'* ]]
+    [[ $output != *'"ready -> left":0,'* ]]
+    run "$LOCKSTEP" sim "$SOURCE_DIR/configs/service.yaml" --seeds 1 \
+        --faults none --set coordinator.iterations=3 --coverage
+    grep -qE "^ +[1-9][0-9,]*  starting -> completed$" <<<"$output"
+    grep -qE "^ +[1-9][0-9,]*  a member: none -> held$" <<<"$output"
+    run "$LOCKSTEP" sim "$job" --nodes 3 --seeds 1 --set sim.epochs=2
+    [[ $output != *transitions* ]]
+}
+
 @test "of all failures the one of the lowest seed is shown" {
     alike "$job" --nodes 3 --seeds 1000 --sabotage ack-without-epoch
     grep -q "1 violation" 5.out

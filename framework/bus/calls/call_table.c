@@ -1,5 +1,7 @@
 #include "call_table.h"
 
+#include "coverage.h"
+
 int call_table_init(struct call_table *table, size_t most)
 {
     *table = (struct call_table){.most = most};
@@ -23,9 +25,32 @@ int call_table_add(struct call_table *table, struct open_call *call)
     return status;
 }
 
+static void count_end(const struct open_call *call, enum ls_call_state state)
+{
+    const bool started = call->state == LS_CALL_STARTED;
+    if (state == LS_CALL_COMPLETED)
+        ls_take(started ? LS_TAKES_CALL_STARTED_COMPLETED
+                        : LS_TAKES_CALL_STARTING_COMPLETED);
+    else if (state == LS_CALL_FAILED)
+        ls_take(started ? LS_TAKES_CALL_STARTED_FAILED
+                        : LS_TAKES_CALL_STARTING_FAILED);
+    else if (state == LS_CALL_LOST)
+        ls_take(started ? LS_TAKES_CALL_STARTED_LOST
+                        : LS_TAKES_CALL_STARTING_LOST);
+    else if (state == LS_CALL_TIMEOUT)
+        ls_take(started ? LS_TAKES_CALL_STARTED_TIMEOUT
+                        : LS_TAKES_CALL_STARTING_TIMEOUT);
+    else if (state == LS_CALL_CANCELLED)
+        ls_take(started ? LS_TAKES_CALL_STARTED_CANCELLED
+                        : LS_TAKES_CALL_STARTING_CANCELLED);
+    else
+        ls_take(LS_TAKES_CALL_START_FAILED);
+}
+
 void call_table_end(struct call_table *table, struct open_call *call,
                     enum ls_call_state state)
 {
+    count_end(call, state);
     open_calls_remove(&table->open, call);
     call->state = state;
 }
@@ -43,10 +68,12 @@ struct open_call *call_table_receive(struct call_table *table, uint32_t from,
     if (call == NULL ||
         (message->kind != CALL_COMPLETED && message->kind != CALL_FAILED &&
          call->state == LS_CALL_STARTED)) {
+        ls_take(LS_TAKES_CALL_STALE);
         table->stale++; /* it has ended; or begun, and told so already */
         return NULL;
     }
     if (message->kind == CALL_STARTED) {
+        ls_take(LS_TAKES_CALL_STARTED);
         call->state = LS_CALL_STARTED;
         return NULL;
     }
@@ -75,6 +102,7 @@ void call_table_renew(struct call_table *table, uint64_t own, open_call_fn *fn,
         after = call->after;
         if (call->own == own || call->own == CALL_OWN_LIFE)
             continue;
+        ls_take(LS_TAKES_CALL_RENEWED);
         call_table_end(table, call, LS_CALL_LOST);
         fn(self, call);
     }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coverage.h"
+
 int request_table_init(struct request_table *table, uint32_t channel,
                        size_t most)
 {
@@ -81,9 +83,11 @@ struct open_call *request_table_cancel(struct request_table *table,
     struct open_call *call =
         open_calls_find(&table->open, from, life, own, number);
     if (call == NULL || call->state == LS_CALL_CANCELLED) {
+        ls_take(LS_TAKES_REQUEST_CANCEL_STALE);
         table->stale++;
         return NULL;
     }
+    ls_take(LS_TAKES_REQUEST_CANCELLED);
     cancel(table, call);
     return call;
 }
@@ -102,6 +106,7 @@ void request_table_lose(struct request_table *table, uint32_t id, uint64_t life,
         if (call->peer != id || call->life != life ||
             call->state == LS_CALL_CANCELLED)
             continue;
+        ls_take(LS_TAKES_REQUEST_CALLER_LOST);
         cancel(table, call);
         fn(self, call);
     }
@@ -129,8 +134,10 @@ void request_table_lose_all(struct request_table *table, bool own_too,
 struct open_call *request_table_expire(struct request_table *table, int64_t now)
 {
     struct open_call *call = open_calls_due(&table->open, now);
-    if (call != NULL)
+    if (call != NULL) {
+        ls_take(LS_TAKES_REQUEST_EXPIRED);
         cancel(table, call);
+    }
     return call;
 }
 
@@ -213,19 +220,22 @@ static enum request_verdict judge_new(struct request_table *table,
     return *code == LS_CALL_OK ? REQUEST_ACCEPT : REQUEST_REFUSE;
 }
 
-enum request_verdict
-request_table_judge(struct request_table *table, uint32_t from, uint64_t life,
-                    uint64_t own, const struct call_message *message,
-                    size_t waiting, enum ls_call_code *code, open_call_fn *fn,
-                    void *self)
+static enum request_verdict judge(struct request_table *table, uint32_t from,
+                                  uint64_t life, uint64_t own,
+                                  const struct call_message *message,
+                                  size_t waiting, enum ls_call_code *code,
+                                  open_call_fn *fn, void *self)
 {
     struct caller *caller = find_caller(table, from);
     *code = LS_CALL_OK;
     /* An earlier life is gone, even if that was not told yet. */
     if (caller != NULL && caller->life != life) {
+        ls_take(LS_TAKES_REQUEST_CALLER_NEW);
         request_table_lose(table, from, caller->life, fn, self);
         caller = NULL;
     }
+    if (message->to != own)
+        ls_take(LS_TAKES_REQUEST_OTHER_LIFE);
     if (message->to != own ||
         (caller != NULL && message->number <= caller->last)) {
         table->stale++;
@@ -235,4 +245,23 @@ request_table_judge(struct request_table *table, uint32_t from, uint64_t life,
         return REQUEST_NO_MEMORY;
     caller->last = message->number;
     return judge_new(table, from, life, message, waiting, code);
+}
+
+enum request_verdict
+request_table_judge(struct request_table *table, uint32_t from, uint64_t life,
+                    uint64_t own, const struct call_message *message,
+                    size_t waiting, enum ls_call_code *code, open_call_fn *fn,
+                    void *self)
+{
+    static const enum ls_transition takes[] = {
+        [REQUEST_STALE] = LS_TAKES_REQUEST_STALE,
+        [REQUEST_REFUSE] = LS_TAKES_REQUEST_REFUSED,
+        [REQUEST_UNKNOWN] = LS_TAKES_REQUEST_UNKNOWN,
+        [REQUEST_DONE] = LS_TAKES_REQUEST_DONE,
+        [REQUEST_ACCEPT] = LS_TAKES_REQUEST_ACCEPTED,
+        [REQUEST_NO_MEMORY] = LS_TAKES_REQUEST_REFUSED};
+    const enum request_verdict verdict =
+        judge(table, from, life, own, message, waiting, code, fn, self);
+    ls_take(takes[verdict]);
+    return verdict;
 }

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "coverage.h"
+
 #define FIRST_CAPACITY 64
 
 /* ---- sending ----------------------------------------------------------- */
@@ -63,8 +65,10 @@ bool stream_has_room(const struct stream_sender *s, size_t bytes, bool control)
 {
     if (control)
         return s->n_control < STREAM_CONTROL_MAX;
-    return s->n_data < s->room_messages &&
-           s->data_bytes + bytes <= s->room_bytes;
+    if (s->n_data < s->room_messages && s->data_bytes + bytes <= s->room_bytes)
+        return true;
+    ls_take(LS_TAKES_STREAM_FULL);
+    return false;
 }
 
 static int grow(struct stream_sender *s)
@@ -146,6 +150,7 @@ const struct stream_item *stream_next(struct stream_sender *s, int64_t now,
         return NULL;
     if (*number == 0 && (*number = next_new(s, now)) == 0)
         return NULL;
+    ls_take(*again ? LS_TAKES_STREAM_AGAIN : LS_TAKES_STREAM_FIRST);
     if (s->resend_at == LS_FOREVER)
         s->resend_at = now + s->interval;
     return item_at(s, *number);
@@ -168,6 +173,8 @@ static void repair(struct stream_sender *s, uint64_t also)
     if (s->again >= s->again_to) {
         s->again = s->repaired > s->base ? s->repaired : s->base;
         s->again_to = beyond;
+        if (s->again < beyond)
+            ls_take(LS_TAKES_STREAM_REPAIR);
     }
     s->repaired = beyond;
 }
@@ -188,6 +195,7 @@ static void learn_patience(struct stream_sender *s,
 {
     if (ack->repeats <= s->repeats)
         return;
+    ls_take(LS_TAKES_STREAM_PATIENCE);
     s->repeats = ack->repeats;
     if (ack->number < s->base || ack->number >= s->cursor)
         return;
@@ -199,12 +207,15 @@ static void learn_patience(struct stream_sender *s,
 bool stream_acknowledge(struct stream_sender *s, const struct stream_ack *ack,
                         int64_t now, stream_free_fn *fn, void *self)
 {
-    if (ack->sequence <= s->last_ack || ack->number >= s->cursor)
+    if (ack->sequence <= s->last_ack || ack->number >= s->cursor) {
+        ls_take(LS_TAKES_STREAM_ACK_STALE);
         return false; /* overtaken by a later one, or a lie */
+    }
     s->last_ack = ack->sequence;
     s->room_messages = ack->room_messages;
     s->room_bytes = ack->room_bytes;
     const bool progress = ack->number >= s->base;
+    ls_take(progress ? LS_TAKES_STREAM_ACKED : LS_TAKES_STREAM_ACK_SAME);
     learn_patience(s, ack, now);
     if (progress)
         s->again_bytes = 0;
@@ -225,6 +236,7 @@ int64_t stream_tick(struct stream_sender *s, int64_t now)
     if (s->resend_at > now)
         return s->resend_at;
     const int64_t interval = s->interval;
+    ls_take(LS_TAKES_STREAM_CLOCK);
     stream_rewind(s);
     const int64_t most =
         s->interval > STREAM_RESEND_MAX_NS ? s->interval : STREAM_RESEND_MAX_NS;
@@ -285,21 +297,29 @@ enum stream_verdict stream_receive(struct stream_receiver *r, uint64_t number,
                                    void *content, size_t bytes,
                                    size_t max_bytes)
 {
-    if (number < r->next)
+    if (number < r->next) {
+        ls_take(LS_TAKES_STREAM_REPEATED);
         return STREAM_REPEATED;
+    }
     if (number == r->next &&
         (r->n_held == 0 || slot_at(r, number)->content == NULL)) {
         r->next++;
+        ls_take(LS_TAKES_STREAM_DELIVER);
         return STREAM_DELIVER;
     }
-    if (number - r->next >= STREAM_REACH || r->held_bytes + bytes > max_bytes)
+    if (number - r->next >= STREAM_REACH || r->held_bytes + bytes > max_bytes) {
+        ls_take(LS_TAKES_STREAM_BEYOND);
         return STREAM_BEYOND;
+    }
     if (r->slots == NULL &&
         (r->slots = calloc(STREAM_REACH, sizeof *r->slots)) == NULL)
         return STREAM_BEYOND;
     struct stream_slot *slot = slot_at(r, number);
-    if (slot->content != NULL)
+    if (slot->content != NULL) {
+        ls_take(LS_TAKES_STREAM_REPEATED_HELD);
         return STREAM_REPEATED;
+    }
+    ls_take(LS_TAKES_STREAM_HOLD);
     *slot = (struct stream_slot){content, bytes};
     r->n_held++;
     r->held_bytes += bytes;
@@ -311,8 +331,10 @@ void *stream_take(struct stream_receiver *r)
     if (r->n_held == 0)
         return NULL;
     void *content = take_out(r, r->next);
-    if (content != NULL)
+    if (content != NULL) {
+        ls_take(LS_TAKES_STREAM_TAKEN);
         r->next++;
+    }
     return content;
 }
 

@@ -6,6 +6,7 @@
 #include "assembly.h"
 #include "bus.h"
 #include "bus_sabotage.h"
+#include "coverage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,7 @@ void streams_present(ls_node *node, struct peer *peer)
     if (streams != NULL) {
         streams->ack_due = streams->used;
         pace_again(&streams->pace);
+        ls_take(LS_TAKES_STREAM_REWOUND);
         stream_rewind(&streams->out);
         transmit(node, peer, streams);
     }
@@ -186,7 +188,11 @@ void streams_acknowledged(ls_node *node, struct peer *peer,
                                    .repeats = header->repeats,
                                    .room_messages = header->limit_messages,
                                    .room_bytes = header->limit_bytes};
-    if (streams == NULL || header->to_incarnation != node->incarnation ||
+    if (header->to_incarnation != node->incarnation) {
+        ls_take(LS_TAKES_STREAM_ACK_OTHER_LIFE);
+        return;
+    }
+    if (streams == NULL ||
         !stream_acknowledge(&streams->out, &ack, node->now, parcel_free, NULL))
         return;
     pace_arrived(&streams->pace, streams->out.acked_bytes, node->now);
@@ -459,8 +465,10 @@ int streams_message(ls_node *node, struct peer *origin,
 {
     const size_t size = bus_payload_size(message, header);
     *kept = false;
-    if (header->to_incarnation != node->incarnation)
+    if (header->to_incarnation != node->incarnation) {
+        ls_take(LS_TAKES_STREAM_OTHER_LIFE);
         return LS_OK; /* for an earlier life of this node */
+    }
     if (message->n_frames != (header->data != NULL ? 1u : 2u) ||
         size > WIRE_CHUNK_BYTES || !wire_payload_fits(header, size))
         return ls_error(LS_EPROTO, "a message whose total, offset and payload "

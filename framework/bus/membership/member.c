@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coverage.h"
+
 #define PROBE_FIRST_NS LS_NS_PER_MS
 
 void member_has_none(struct member *member)
@@ -29,6 +31,7 @@ void member_has_none(struct member *member)
 void member_begin(struct member *member, uint64_t incarnation)
 {
     member->incarnation = incarnation;
+    ls_take(LS_TAKES_MEMBER_SEEN);
     member->state = LS_MEMBER_SEEN;
     member->reason = LS_OK;
     memset(member->showings, 0, sizeof member->showings);
@@ -116,6 +119,7 @@ enum member_change member_settle(struct member *member)
 {
     if (!member_may_be_ready(member))
         return MEMBER_SAME;
+    ls_take(LS_TAKES_MEMBER_READY);
     member->state = LS_MEMBER_READY;
     member->was_ready = true;
     member->late = false;
@@ -151,6 +155,7 @@ enum member_change member_appears(struct member *member, int64_t now)
     member->present_at = now;
     if (member->away_at == 0)
         return MEMBER_SAME;
+    ls_take(LS_TAKES_MEMBER_BACK);
     member->away_at = 0;
     return MEMBER_RETURNED;
 }
@@ -170,10 +175,12 @@ enum member_change member_disappears(struct member *member, int64_t now)
         return MEMBER_SAME;
     member->lists_me = member->ready_there = false;
     if (member->state != LS_MEMBER_READY) { /* as if it had never been */
+        ls_take(LS_TAKES_MEMBER_UNSEEN);
         member->heard_at = 0;
         member->announced = member->late = false;
         return MEMBER_SAME;
     }
+    ls_take(LS_TAKES_MEMBER_AWAY);
     member->away_at = now;
     member_ask(member, now);
     return MEMBER_AWAY;
@@ -181,12 +188,24 @@ enum member_change member_disappears(struct member *member, int64_t now)
 
 /* ---- the end ----------------------------------------------------------- */
 
+static void count_end(const struct member *member, enum ls_member_state state)
+{
+    const bool left = state == LS_MEMBER_LEFT;
+    if (member->state != LS_MEMBER_READY)
+        ls_take(left ? LS_TAKES_MEMBER_SEEN_LEFT : LS_TAKES_MEMBER_SEEN_LOST);
+    else if (member->away_at != 0)
+        ls_take(left ? LS_TAKES_MEMBER_AWAY_LEFT : LS_TAKES_MEMBER_AWAY_LOST);
+    else
+        ls_take(left ? LS_TAKES_MEMBER_READY_LEFT : LS_TAKES_MEMBER_READY_LOST);
+}
+
 static enum member_change end(struct member *member, enum ls_member_state state,
                               int reason)
 {
     const bool was_ready = member->state == LS_MEMBER_READY;
     if (member_has_ended(member))
         return MEMBER_SAME;
+    count_end(member, state);
     member->state = state;
     member->reason = reason;
     member->lists_me = member->ready_there = false;
@@ -217,8 +236,14 @@ enum member_change member_probed(struct member *member, bool refuses,
     if (member->probe_every > heartbeat)
         member->probe_every = heartbeat;
     member->probe_at = now + member->probe_every;
-    if (!asked || !refuses || (member->away_at == 0 && member->n_rival == 0))
+    if (!asked || (member->away_at == 0 && member->n_rival == 0)) {
+        ls_take(LS_TAKES_MEMBER_PROBE_LATE);
         return MEMBER_SAME; /* it came back meanwhile */
+    }
+    ls_take(refuses ? LS_TAKES_MEMBER_PROBE_REFUSED
+                    : LS_TAKES_MEMBER_PROBE_ANSWERED);
+    if (!refuses)
+        return MEMBER_SAME;
     return member_is_lost(member, LS_ELOST);
 }
 
@@ -243,8 +268,10 @@ enum member_change member_tick(struct member *member, int64_t now,
     const int64_t since = silent_since(member);
     if (member_has_ended(member) || since == 0)
         return MEMBER_SAME;
-    if (now - since >= silence)
+    if (now - since >= silence) {
+        ls_take(LS_TAKES_MEMBER_SILENT);
         return member_is_lost(member, LS_ETIMEDOUT);
+    }
     if (since + silence < *next)
         *next = since + silence;
     if (member->via != NULL || member->probe != PROBE_NONE ||

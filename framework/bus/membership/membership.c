@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coverage.h"
 #include "membership_inside.h"
 
 void membership_init(struct membership *m,
@@ -244,10 +245,14 @@ void membership_apply(struct membership *m, struct member *member,
 static void excuse_own_stall(struct membership *m, int64_t now)
 {
     const int64_t late = now - m->looked_at;
-    if (m->looked_at != 0 && late > 4 * m->options.heartbeat_ns)
-        for (size_t i = 0; i < m->n; i++)
-            member_excuse(m->at[i], late);
+    const bool stalled =
+        m->looked_at != 0 && late > 4 * m->options.heartbeat_ns;
     m->looked_at = now;
+    if (!stalled)
+        return;
+    ls_take(LS_TAKES_MEMBER_EXCUSED);
+    for (size_t i = 0; i < m->n; i++)
+        member_excuse(m->at[i], late);
 }
 
 /* Who does not become ready gives its place to others, and is told why. */
@@ -263,6 +268,7 @@ static void note_late(struct membership *m, struct member *member, int64_t now,
         *next = due < *next ? due : *next;
         return;
     }
+    ls_take(LS_TAKES_MEMBER_LATE);
     member->late = true;
     m->announce = true;
     membership_admit_barred(m, now);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coverage.h"
 #include "membership_inside.h"
 
 bool membership_is_leaf(const struct membership *m)
@@ -145,6 +146,7 @@ static int arrives(struct membership *m, struct member *member,
         welcome(m, member, now);
         return LS_OK;
     }
+    ls_take(LS_TAKES_MEMBER_BARRED);
     member->barred = true;
     m->announce = true; /* it is told */
     if (status != LS_OK)
@@ -210,6 +212,7 @@ void membership_replace(struct membership *m, struct member *member,
 {
     struct showing kept[MEMBERSHIP_SHOWINGS];
     const unsigned n_rival = member->n_rival;
+    ls_take(LS_TAKES_MEMBER_REPLACED);
     memcpy(kept, member->showings, sizeof kept);
     member->n_rival = 0;
     membership_apply(m, member, member_is_lost(member, LS_ELOST), now);
@@ -237,6 +240,7 @@ static int compete(struct member *member, const struct wire_presence *p,
     if (member->rival == NULL &&
         (member->rival = malloc(sizeof *member->rival)) == NULL)
         return LS_EEXIST; /* it comes again with its next connection */
+    ls_take(LS_TAKES_MEMBER_RIVAL);
     *member->rival = *p;
     member->rival_connection = connection;
     member->n_rival = 1;
@@ -258,6 +262,7 @@ static bool takes_over(const struct member *member,
 static int ended_before(struct membership *m, const struct member *member,
                         uint64_t incarnation, int64_t now)
 {
+    ls_take(LS_TAKES_MEMBER_REMINDED);
     if (now - member->reminded_at >= m->options.heartbeat_ns)
         m->ops->tell(m->self, &(struct verdict){.to = member->id,
                                                 .reason = LS_ELOST,
@@ -323,6 +328,7 @@ void membership_admit_rival(struct membership *m, struct member *member,
         return;
     const unsigned n = member->n_rival;
     const bool ended = member_ended_as(member, member->rival->incarnation);
+    ls_take(LS_TAKES_MEMBER_RIVAL_IN);
     member->n_rival = 0;
     membership_begin_life(m, member, member->rival->incarnation);
     if (ended) /* it is there, and told so, until it is another */

@@ -32,6 +32,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "coverage.h"
 #include "membership_inside.h"
 
 void membership_want_rejoin(struct membership *m, const char *text)
@@ -122,11 +123,14 @@ static int told_lost(struct membership *m, struct member *from,
     from->disputed_at = now;
     from->ready_there = false;
     if (m->options.hub && verdict->reason == LS_ELOST) {
+        ls_take(LS_TAKES_MEMBER_ACCUSES);
         membership_apply(m, from, member_is_lost(from, LS_ESTATE), now);
         m->announce = true;
     } else if (!m->options.hub && (of_its_hub || yields(m, from, now))) {
+        ls_take(LS_TAKES_MEMBER_YIELDS);
         yield(m, from, verdict);
     } else if (verdict->reason == LS_ELOST && from->state != LS_MEMBER_LOST) {
+        ls_take(LS_TAKES_MEMBER_DISPUTES);
         m->ops->tell(m->self, &(struct verdict){.to = from->id,
                                                 .reason = LS_ESTATE,
                                                 .subject = from->incarnation,

@@ -1,0 +1,147 @@
+/* A finish on a network that loses messages: it is told until it is heard. */
+#include "task_help.h"
+
+#include "lockstep/network.h"
+
+/* Nothing comes through for so long, from the finish on; nobody is held for
+ * lost in that time. */
+#define DEAF_NS       (300 * LS_NS_PER_MS)
+#define PAUSE_NS      (10 * LS_NS_PER_MS)
+#define MANY          1000
+#define FIRST_ADDRESS "tcp://127.0.0.1:21500"
+
+enum { FINISHES, HEARS, N };
+
+struct cluster;
+
+struct member {
+    struct cluster *cluster;
+    ls_host *host; /* borrow */
+    ls_node *node;
+    ls_task *task;
+    ls_thread *thread;
+    int status;
+};
+
+struct cluster {
+    ls_simulation *simulation;
+    ls_network *network;
+    struct member members[N];
+    struct ls_network_path lossy, sound;
+};
+
+static void heal(void *arg)
+{
+    struct cluster *c = arg;
+    assert_int_equal(ls_network_shape(c->network, NULL, NULL, &c->sound),
+                     LS_OK);
+}
+
+static int loses_its_finish(ls_step *step, void *self)
+{
+    struct cluster *c = ((struct member *)self)->cluster;
+    int status = ls_network_shape(c->network, NULL, NULL, &c->lossy);
+    if (status == LS_OK)
+        status = ls_simulation_at(
+            c->simulation, ls_simulation_now(c->simulation) + DEAF_NS, heal, c);
+    ls_task_finish(ls_step_task(step));
+    return status;
+}
+
+static int pauses(ls_step *step, void *self)
+{
+    ls_runtime *runtime = ls_host_runtime(((struct member *)self)->host);
+    (void)step;
+    ls_rest_until(runtime, ls_now(runtime) + PAUSE_NS);
+    return LS_OK;
+}
+
+static void make(struct cluster *c, uint32_t index, const char *bind)
+{
+    static const char *const first[] = {FIRST_ADDRESS};
+    struct member *m = &c->members[index];
+    struct ls_node_options options;
+    m->cluster = c;
+    assert_int_equal(ls_host_create(&m->host, c->simulation, bind), LS_OK);
+    assert_int_equal(ls_network_join(c->network, m->host), LS_OK);
+    ls_node_options_init(&options);
+    options.id = index;
+    options.bind = bind;
+    options.attach = first;
+    options.n_attach = index == 0 ? 0 : 1;
+    options.world_size = N;
+    options.runtime = ls_host_runtime(m->host);
+    assert_int_equal(ls_node_create(&m->node, &options), LS_OK);
+    assert_int_equal(
+        ls_task_create(&m->task, &(struct ls_task_options){.node = m->node}),
+        LS_OK);
+    assert_int_equal(
+        ls_task_use_fn(m->task, index == FINISHES ? loses_its_finish : pauses,
+                       m),
+        LS_OK);
+}
+
+static void join(void *self)
+{
+    struct member *m = self;
+    m->status = ls_node_start(m->node);
+}
+
+static void run(void *self)
+{
+    struct member *m = self;
+    m->status = ls_task_run(m->task, MANY);
+}
+
+/* Let each do it, on its host, and wait for both. */
+static void all(struct cluster *c, void (*fn)(void *self))
+{
+    for (size_t i = 0; i < N; i++)
+        assert_int_equal(ls_thread_spawn(ls_host_runtime(c->members[i].host),
+                                         &c->members[i].thread, "member", fn,
+                                         &c->members[i]),
+                         LS_OK);
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(ls_thread_join(&c->members[i].thread, LS_FOREVER),
+                         LS_OK);
+        assert_int_equal(c->members[i].status, LS_OK);
+    }
+}
+
+static void live(void *arg)
+{
+    struct cluster *c = arg;
+    make(c, 0, FIRST_ADDRESS);
+    make(c, 1, "tcp://127.0.0.1:21501");
+    all(c, join);
+    all(c, run);
+    assert_int_equal(ls_task_iterations(c->members[FINISHES].task), 1);
+    assert_in_range(ls_task_iterations(c->members[HEARS].task),
+                    DEAF_NS / PAUSE_NS, MANY / 2);
+    for (size_t i = 0; i < N; i++) {
+        ls_task_destroy(&c->members[i].task);
+        ls_node_destroy(&c->members[i].node);
+    }
+}
+
+static void test_a_finish_that_is_lost_is_told_again(void **state)
+{
+    (void)state;
+    const struct ls_simulation_options options = {.seed = 1};
+    struct cluster c = {.sound = {.delay_ns = LS_NS_PER_MS},
+                        .lossy = {.delay_ns = LS_NS_PER_MS, .loss = 1}};
+    assert_int_equal(ls_simulation_create(&c.simulation, &options), LS_OK);
+    assert_int_equal(ls_network_create(&c.network, c.simulation, &c.sound),
+                     LS_OK);
+    assert_int_equal(ls_simulation_run(c.simulation, live, &c), LS_OK);
+    ls_network_destroy(&c.network);
+    ls_simulation_destroy(&c.simulation);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_finish_that_is_lost_is_told_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
