@@ -212,6 +212,17 @@ kept() {
     ls -A -I record out/job/latest
 }
 
+# only_policy_is_left: of the last run.
+only_policy_is_left() {
+    local left
+    left=$(kept)
+    [ "$left" = policy.msgpack ] || {
+        printf 'left: %s\n' "$left" >&2
+        cat out/job/latest/record >&2
+        return 1
+    }
+}
+
 # ends_solved: and nothing is left.
 ends_solved() {
     touch solved
@@ -221,5 +232,5 @@ ends_solved() {
     [ "$(field event)" = summary ]
     [ "$(field solved)" = true ]
     all_gone
-    [ "$(kept)" = policy.msgpack ]
+    only_policy_is_left
 }

@@ -19,7 +19,7 @@ ends_solved() {
     [ "$(field solved)" = true ]
     [ "$(field losses)" = 0 ]
     [ "$(field refused)" = 0 ] || { echo "$line" >&2; return 1; }
-    [ "$(kept)" = policy.msgpack ]
+    only_policy_is_left
 }
 
 @test "every node answers ping and stats" {

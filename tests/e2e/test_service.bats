@@ -267,7 +267,7 @@ stderr_has() {
         finish "n$id"
         [ "$code" -eq 0 ] || { echo "node $id: $err" >&2; return 1; }
     done
-    [ "$(kept)" = policy.msgpack ]
+    only_policy_is_left
 }
 
 @test "a coordinator that does not come back: its members give up" {

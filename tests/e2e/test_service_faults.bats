@@ -85,7 +85,7 @@ truthful() {
     finish liar
     [ "$code" -eq 0 ] || { echo "liar: $err" >&2; return 1; }
     line=$summary
-    [ "$(kept)" = policy.msgpack ]
+    only_policy_is_left
 }
 
 # a_lying_collector HOW TEXT: beside two that do not lie; the coordinator says
@@ -366,7 +366,7 @@ dismiss() {
     [ "$(field solved)" = true ]
     [[ $rest == *"node 5 (collector) did not end within"* ]]
     all_gone
-    [ "$(kept)" = policy.msgpack ]
+    only_policy_is_left
 }
 
 @test "of a run that was ended is left what was learned, and what it goes on from" {

@@ -131,11 +131,13 @@ static void ended(struct zmq_transport *t, int fd,
                   const struct transport_events *events, void *self)
 {
     struct zmq_accepted *one = find(t, fd);
-    transport_lock(&t->base);
-    const bool greeted = had_greeted(t, fd);
-    transport_unlock(&t->base);
-    if (t->fault == ZMQ_FAULT_PROTOCOL ||
-        (t->fault == ZMQ_FAULT_NONE && !greeted))
+    bool stranger = t->fault == ZMQ_FAULT_PROTOCOL;
+    if (t->fault == ZMQ_FAULT_NONE) {
+        transport_lock(&t->base);
+        stranger = !had_greeted(t, fd);
+        transport_unlock(&t->base);
+    }
+    if (stranger)
         events->refused(self, &(struct transport_refusal){
                                   .who = one != NULL ? one->name : "",
                                   .why = "it does not speak as a member does",
