@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "wire.h"
-
 #define KNOCK_MS 300
 #define EVENTS                                                                 \
     (ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |     \
@@ -53,11 +51,9 @@ static unsigned knock(struct zmq_transport *t, const char *endpoint, bool known,
     if (link.sub == NULL)
         return 0;
     void *monitor = NULL;
-    /* It subscribes to something, or it would be taken for a stranger. */
-    uint8_t topic[WIRE_TOPIC_MAX];
-    const size_t n = wire_topic_control(topic);
+    /* It subscribes to nothing: what is subscribed to by one that has gone may
+     * be read there after its end. */
     if (transport_zmq_set_common(link.sub, t->max_message_bytes, KNOCK_MS) &&
-        zmq_setsockopt(link.sub, ZMQ_SUBSCRIBE, topic, n) == 0 &&
         transport_zmq_authenticate(t, &link, endpoint, known, id) == LS_OK &&
         (monitor = transport_zmq_monitor(t->zctx, link.sub, EVENTS,
                                          KNOCK_MS)) != NULL &&
