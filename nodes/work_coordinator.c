@@ -186,22 +186,37 @@ static int save_policy(struct work *self, const struct policy_value *value)
                : status;
 }
 
+static int keep_policy(struct work *self, const struct coordinator_end *end)
+{
+    struct policy_value value;
+    int status = policy_value_read(&value, end->policy, end->policy_size);
+    if (status != LS_OK)
+        return status;
+    status = save_policy(self, &value);
+    ls_bytes_clear(&value.weights);
+    return status;
+}
+
+/* Nobody has learned any, or a life before this one has kept it. */
+static int find_policy(struct work *self, const struct coordinator_end *end)
+{
+    weights_find(self->base.plan->folder, WEIGHTS_FINAL, self->weights,
+                 sizeof self->weights);
+    if (self->weights[0] != '\0' || end->policy_status == LS_OK)
+        return LS_OK;
+    if (end->status == LS_OK)
+        return ls_error(end->policy_status, "there is no policy: %s",
+                        end->policy_text);
+    ls_log_warn("coordinator: there is no policy: %s", end->policy_text);
+    return LS_OK;
+}
+
 /* Whatever ended the job, what was learned is worth having. */
 static int on_ended(void *work, const struct coordinator_end *end)
 {
     struct work *self = work;
-    struct policy_value value;
-    int status = LS_OK;
-    if (end->policy == NULL) { /* nobody learned, or a life before kept it */
-        weights_find(self->base.plan->folder, WEIGHTS_FINAL, self->weights,
-                     sizeof self->weights);
-    } else {
-        status = policy_value_read(&value, end->policy, end->policy_size);
-        if (status == LS_OK) {
-            status = save_policy(self, &value);
-            ls_bytes_clear(&value.weights);
-        }
-    }
+    const int status =
+        end->policy != NULL ? keep_policy(self, end) : find_policy(self, end);
     /* What was not saved the next life saves. */
     self->done = end->status == LS_OK && status == LS_OK;
     return status;

@@ -28,9 +28,12 @@ struct coordinator_end {
     const char *text;
     double eval_value; /* of the last evaluation; NaN: there was none */
     /* The policy that was evaluated last, or else the one that the learner
-     * committed last, as it lies in the store. NULL: there is none. */
+     * committed last, as it lies in the store. NULL: there is none, or it
+     * cannot be had: policy_status */
     const void *policy;
     size_t policy_size;
+    int policy_status;       /* LS_OK: nobody has learned one; or why not */
+    const char *policy_text; /* the same in words */
 };
 
 struct coordinator_options {

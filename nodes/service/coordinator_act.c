@@ -184,20 +184,25 @@ int coordinator_tell_end(coordinator *self, int status, const char *text,
     core_policies(self->core, &evaluated, &learned);
     const char *name = evaluated[0] != '\0' ? evaluated : learned;
     struct store_blob blob = {.data = NULL};
+    struct coordinator_end end = {
+        .status = status, .text = text, .eval_value = value};
+    char why[LS_ERROR_TEXT_MAX] = "";
     self->done = true;
-    if (name[0] != '\0' && get_policy(self, name, &blob) != LS_OK) {
-        ls_log_warn("coordinator: there is no policy: %s", ls_error_text());
-        blob.data = NULL;
+    if (name[0] != '\0')
+        end.policy_status = get_policy(self, name, &blob);
+    if (end.policy_status == LS_ENOENT && evaluated[0] == '\0')
+        end.policy_status = LS_OK; /* it was asked for, and not yet made */
+    if (blob.data != NULL) {
+        end.policy = blob.data;
+        end.policy_size = blob.size;
+    } else if (end.policy_status != LS_OK) {
+        (void)snprintf(why, sizeof why, "%s", ls_error_text());
     }
-    const struct coordinator_end end = {.status = status,
-                                        .text = text,
-                                        .eval_value = value,
-                                        .policy = blob.data,
-                                        .policy_size = blob.size};
+    end.policy_text = why;
     int told = LS_OK;
     if (self->options.ended != NULL)
         told = self->options.ended(self->options.self, &end);
-    if (blob.data != NULL)
+    if (end.policy != NULL)
         store_blob_fini(&blob);
     return told;
 }

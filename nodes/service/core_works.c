@@ -162,22 +162,27 @@ void core_work_held(core *self, struct work *work, int64_t now)
         core_work_close(self, work, now, WORK_FINISHED);
 }
 
+/* Wherever the journal ends, the next life does not evaluate, give up or drop
+ * what it says was evaluated: the work is over first, and the policy of before
+ * goes last. */
 static void evaluated(core *self, struct work *work, int64_t now,
                       const struct collector_closed *finish)
 {
+    service_name before;
     commander_evaluated(&self->commander, finish->reward_mean,
                         finish->policy_version);
     self->failures[WORK_EVALUATION] = 0;
-    if (self->evaluated[0] != '\0')
-        core_drop(self, self->evaluated);
+    memcpy(before, self->evaluated, sizeof before);
     memcpy(self->evaluated, work->policy_id, sizeof self->evaluated);
+    core_work_over(self, work, now, false);
     core_record_figures(self);
     core_act(self,
              &(struct core_action){.kind = CORE_EVALUATED,
-                                   .name = work->policy_id,
+                                   .name = self->evaluated,
                                    .value = self->commander.value,
                                    .version = self->commander.value_version});
-    core_work_over(self, work, now, false);
+    if (before[0] != '\0')
+        core_drop(self, before);
 }
 
 void core_work_closed(core *self, struct work *work, int64_t now,

@@ -218,7 +218,7 @@ only_policy_is_left() {
     left=$(kept)
     [ "$left" = policy.msgpack ] || {
         printf 'left: %s\n' "$left" >&2
-        cat out/job/latest/record >&2
+        cat out/job/latest/record *.err >&2
         return 1
     }
 }

@@ -39,6 +39,7 @@ struct hand {
     int done_status;
     char done_text[512], done_name[64], warning[1024];
     double evaluated;
+    char dropped[1024]; /* names, each with a space before and after */
     struct {
         void *data;
         size_t size;
@@ -114,6 +115,14 @@ static inline void hand_record(struct hand *hand, const void *data, size_t size)
     hand->records[hand->n_records++].size = size;
 }
 
+static inline void hand_dropped(struct hand *hand, const char *name)
+{
+    const size_t used = strlen(hand->dropped);
+    const int n = snprintf(hand->dropped + used, sizeof hand->dropped - used,
+                           " %s ", name);
+    assert_true(n > 0 && (size_t)n < sizeof hand->dropped - used);
+}
+
 /* Take what is wanted. Policies are kept at once. */
 static inline void hand_take(struct hand *hand)
 {
@@ -134,6 +143,8 @@ static inline void hand_take(struct hand *hand)
         else if (action.kind == CORE_EVALUATED)
             hand->evaluated = action.value;
         hand->n_drops += action.kind == CORE_DROP;
+        if (action.kind == CORE_DROP)
+            hand_dropped(hand, name);
         hand->n_infos += action.kind == CORE_INFO;
         if (action.kind == CORE_DONE) {
             hand->n_done++;

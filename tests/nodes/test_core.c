@@ -486,6 +486,79 @@ static void test_the_next_life_tells_the_value_again(void **state)
     hand_close(next);
 }
 
+/* The life after one that recorded so much. */
+static struct hand *life_after(const struct hand *before, size_t n_records)
+{
+    struct hand *hand = hand_open(&options);
+    for (size_t i = 0; i < n_records; i++)
+        assert_int_equal(core_recall(hand->core, before->records[i].data,
+                                     before->records[i].size),
+                         LS_OK);
+    memcpy(hand->dropped, before->dropped, sizeof hand->dropped);
+    hand_member(hand, LEARNER, 1, true);
+    hand_connected(hand, LEARNER);
+    hand_resource(hand, LEARNER, "learn_1", 1);
+    hand_join(hand, COLLECTOR);
+    return hand;
+}
+
+/* COLLECTOR does the evaluation that it is given, if it is given one. */
+static void evaluate_again(struct hand *hand, double value)
+{
+    const struct hand_call *start =
+        hand_find(hand, COLLECTOR, CALL_COLLECTOR_START);
+    struct collector_work work;
+    assert_non_null(start);
+    assert_int_equal(collector_work_read(&work, start->data, start->size),
+                     LS_OK);
+    if (!work.eval_flag)
+        return;
+    hand_started(hand, COLLECTOR);
+    const struct collector_data done = {.key = work.key,
+                                        .buffer_id = "none",
+                                        .is_info = true,
+                                        .info = {.collector_done = true}};
+    collector_data_write(&done, hand->writer);
+    hand_answer(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    hand_closed(hand, COLLECTOR, work.key.task_id, work.key.attempt, value);
+}
+
+/* The job ends, and what it is told to keep. */
+static void end_of_job(struct hand *hand)
+{
+    char kept[80];
+    assert_int_equal(core_stop(hand->core, hand->now, LS_OK, "enough"), LS_OK);
+    hand_wait(hand, 60 * LS_NS_PER_S);
+    hand_wait(hand, 60 * LS_NS_PER_S);
+    const char *evaluated, *learned;
+    core_policies(hand->core, &evaluated, &learned);
+    (void)snprintf(kept, sizeof kept, " %s ",
+                   evaluated[0] != '\0' ? evaluated : learned);
+    if (strstr(hand->dropped, kept) != NULL)
+        fail_msg("it is to keep%s, and has dropped%s", kept, hand->dropped);
+}
+
+/* Killed after any record, its next life has the policy that the job ends with.
+ */
+static void test_no_life_drops_the_policy_that_it_keeps(void **state)
+{
+    (void)state;
+    struct hand *hand = evaluating();
+    const size_t first = hand->n_records;
+    hand->dropped[0] = '\0'; /* policy_1 was made since */
+    evaluate(hand, 99);
+    for (size_t n = first; n <= hand->n_records; n++) {
+        struct hand *ends = life_after(hand, n);
+        end_of_job(ends);
+        hand_close(ends);
+        struct hand *next = life_after(hand, n);
+        evaluate_again(next, 100);
+        end_of_job(next);
+        hand_close(next);
+    }
+    hand_close(hand);
+}
+
 static void test_the_value_ends_the_job(void **state)
 {
     (void)state;
@@ -573,6 +646,8 @@ int main(void)
                                set_up),
         cmocka_unit_test_setup(test_the_value_ends_the_job, set_up),
         cmocka_unit_test_setup(test_a_lower_value_does_not, set_up),
+        cmocka_unit_test_setup(test_no_life_drops_the_policy_that_it_keeps,
+                               set_up),
         cmocka_unit_test_setup(test_an_evaluation_without_a_value_is_done_again,
                                set_up),
     };
