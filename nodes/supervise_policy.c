@@ -163,12 +163,21 @@ int64_t supervise_due_at(const supervisor *sup)
     return at;
 }
 
+/* Whoever comes to its world now comes to none: one that was started again, or
+ * one that was slow to begin with when a short job's coordinator is done. */
+static bool comes_too_late(const supervisor *sup, const struct watched *node)
+{
+    const struct judge_end *first = &sup->nodes[sup->plan->first].end;
+    return node->restarts.n > 0 || (plan_is_service(sup->plan) &&
+                                    first->reported && first->status == LS_OK);
+}
+
 size_t supervise_next_useless(const supervisor *sup)
 {
     for (size_t i = 0; i < sup->n && sup->any_done; i++) {
         const struct watched *node = &sup->nodes[i];
-        if (node->restarts.n > 0 && node->launched && !node->gone &&
-            !node->working && !node->end.told)
+        if (node->launched && !node->gone && !node->working &&
+            !node->end.told && comes_too_late(sup, node))
             return i;
     }
     return sup->n;

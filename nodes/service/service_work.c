@@ -98,6 +98,16 @@ static bool is_master(const struct service_work *work,
                             : strcmp(member->role, "coordinator") == 0;
 }
 
+/* One that leaves though nothing is wrong has nothing more to be done. It has
+ * said so to those that were members then: who came just now was none. */
+static void finish_with(struct service_work *work,
+                        const struct ls_member *member)
+{
+    if (member->state == LS_MEMBER_LEFT && member->reason == LS_OK &&
+        work->task != NULL)
+        ls_task_finish_here(work->task);
+}
+
 static void on_member(void *self, const struct ls_member *member)
 {
     struct service_work *work = self;
@@ -113,6 +123,7 @@ static void on_member(void *self, const struct ls_member *member)
         work->master_lost_at = ls_now(work->runtime);
         work->lost_masters++;
         work->ops->master_lost(work->self);
+        finish_with(work, member);
     }
     service_work_changed(work);
     ls_mutex_unlock(&work->mutex);

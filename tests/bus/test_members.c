@@ -326,25 +326,27 @@ static void test_an_id_comes_back_in_a_new_life(void **state)
 extern char **environ;
 
 /* This program again, as a member that stays until it is killed. */
-static pid_t spawn_member(const char *seed)
+static pid_t spawn_member(const char *seed, const char *bind)
 {
     char arg0[] = "test_members", arg1[] = "member";
-    char arg2[LS_ENDPOINT_MAX + 1];
-    char *argv[] = {arg0, arg1, arg2, NULL};
+    char arg2[LS_ENDPOINT_MAX + 1], arg3[LS_ENDPOINT_MAX + 1];
+    char *argv[] = {arg0, arg1, arg2, arg3, NULL};
     pid_t pid;
     strcpy(arg2, seed);
+    strcpy(arg3, bind);
     assert_int_equal(
         posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ), 0);
     return pid;
 }
 
-static int be_a_member(const char *seed)
+static int be_a_member(const char *seed, const char *bind)
 {
     struct ls_node_options options;
     ls_node *node;
     struct counter never;
     ls_node_options_init(&options);
     options.id = 9;
+    options.bind = bind;
     options.attach = &seed;
     options.n_attach = 1;
     options.world_size = 2;
@@ -356,6 +358,7 @@ static int be_a_member(const char *seed)
 }
 
 struct death {
+    char folder[32];
     ls_node *node;
     struct told told;
     pid_t pid;
@@ -371,7 +374,13 @@ static void death_begin(struct death *death)
     assert_ok(ls_node_create(&death->node, &options));
     tell(death->node, 0, &death->told);
     assert_ok(ls_node_start(death->node));
-    death->pid = spawn_member(ls_node_endpoint(death->node));
+    /* By a file of its own: nobody else takes the address of the dead, who is
+     * gone for sure only when nobody answers there. */
+    strcpy(death->folder, "/tmp/lockstep-test-XXXXXX");
+    assert_non_null(mkdtemp(death->folder));
+    char bind[64];
+    (void)snprintf(bind, sizeof bind, "ipc://%s/member", death->folder);
+    death->pid = spawn_member(ls_node_endpoint(death->node), bind);
     assert_reaches(&death->told.ready, 1);
 }
 
@@ -381,6 +390,10 @@ static void death_end(struct death *death)
     (void)kill(death->pid, SIGKILL);
     assert_int_equal(waitpid(death->pid, &status, 0), death->pid);
     ls_node_destroy(&death->node);
+    char file[64];
+    (void)snprintf(file, sizeof file, "%s/member", death->folder);
+    (void)unlink(file);
+    assert_int_equal(rmdir(death->folder), 0);
     told_fini(&death->told);
 }
 
@@ -417,8 +430,8 @@ test_a_silent_member_is_lost_and_comes_back_as_a_new_one(void **state)
 
 int main(int argc, char **argv)
 {
-    if (argc == 3)
-        return be_a_member(argv[2]);
+    if (argc == 4)
+        return be_a_member(argv[2], argv[3]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
             test_a_member_that_comes_and_leaves_is_told_with_its_reason),

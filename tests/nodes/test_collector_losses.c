@@ -121,6 +121,18 @@ static void a_lost_coordinator_ends_the_run_that_has_no_patience(void **state)
     collector_stop(bench);
 }
 
+/* Who was no member yet when the others were told is told by the farewell. */
+static void a_coordinator_that_leaves_when_all_is_done_ends_the_run(void **state)
+{
+    struct collector_bench *bench = collector_start(BENCH_MS);
+    const struct collector_work work = work_of("c1", 0);
+    (void)state;
+    start(bench, &work);
+    bench_kill(&bench->bench->coordinator, LS_OK);
+    bench_ends(bench->bench, LS_OK);
+    collector_stop(bench);
+}
+
 static void patience_has_an_end(void **state)
 {
     struct collector_bench *bench = collector_start(1);
@@ -201,6 +213,8 @@ int main(void)
         cmocka_unit_test(what_nobody_waits_for_goes_to_the_next_call),
         cmocka_unit_test(the_master_alone_gives_works),
         cmocka_unit_test(a_lost_coordinator_ends_the_run_that_has_no_patience),
+        cmocka_unit_test(
+            a_coordinator_that_leaves_when_all_is_done_ends_the_run),
         cmocka_unit_test(patience_has_an_end),
         cmocka_unit_test(the_next_coordinator_takes_the_work_over),
         cmocka_unit_test(a_finished_task_ends_its_run),

@@ -1,0 +1,107 @@
+/* supervise.h, as a specification, with a launcher whose nodes only say what a
+ * test has them say. */
+#include "supervise.h"
+
+#include "plan_reading.h"
+
+#define SERVICE                                                                \
+    "plugin: p\n"                                                              \
+    "nodes:\n"                                                                 \
+    "  - role: coordinator\n"                                                  \
+    "  - role: learner\n"                                                      \
+    "  - {role: collector, count: 2}\n"
+
+enum { N = 4, LATE = 3 };
+
+struct play {
+    struct plan plan;
+    render *render;
+    supervisor *supervisor;
+    bool started[N], stopped[N];
+};
+
+static void reports(struct play *play, size_t index, enum report_kind kind)
+{
+    const struct report_sink sink = supervisor_sink(play->supervisor);
+    struct report report = report_of(play->plan.nodes[index].id, kind);
+    (void)snprintf(report.endpoint, sizeof report.endpoint, "inproc://%zu",
+                   index);
+    sink.put(sink.self, &report);
+}
+
+static void ends(struct play *play, size_t index)
+{
+    reports(play, index, REPORT_DONE);
+    supervisor_note_end(play->supervisor, index, 0, 0);
+}
+
+/* The others are done with their job before the last one has come. */
+static int start_three(void *self, size_t index, const struct launch *launch)
+{
+    struct play *play = self;
+    (void)launch;
+    play->started[index] = true;
+    if (index == LATE) {
+        for (size_t i = N - 1; i-- > 0;)
+            ends(play, i);
+        return LS_OK;
+    }
+    reports(play, index, REPORT_BOUND);
+    reports(play, index, REPORT_STARTED);
+    return LS_OK;
+}
+
+static void stop(void *self, size_t index, bool hard)
+{
+    struct play *play = self;
+    (void)hard;
+    if (play->stopped[index])
+        return;
+    play->stopped[index] = true;
+    supervisor_note_end(play->supervisor, index, 143, 0);
+}
+
+static int run(struct play *play,
+               int (*start)(void *, size_t, const struct launch *),
+               const char *plan)
+{
+    bool left = true;
+    *play = (struct play){.render = NULL};
+    read_good(&play->plan, plan);
+    assert_int_equal(render_create(&play->render, &play->plan, true, N, NULL),
+                     LS_OK);
+    assert_int_equal(supervisor_create(&play->supervisor, &play->plan,
+                                       play->render, NULL),
+                     LS_OK);
+    const struct launcher launcher = {
+        .start = start, .stop = stop, .self = play};
+    const int code = supervise(play->supervisor, &launcher, 60, &left);
+    assert_false(left);
+    return code;
+}
+
+static void end_play(struct play *play)
+{
+    supervisor_destroy(&play->supervisor);
+    render_destroy(&play->render);
+    plan_fini(&play->plan);
+}
+
+static void test_who_comes_when_a_short_job_is_done_is_not_missed(void **state)
+{
+    struct play play;
+    (void)state;
+    assert_int_equal(run(&play, start_three, SERVICE), 0);
+    assert_true(play.started[LATE] && play.stopped[LATE]);
+    assert_false(play.stopped[0] || play.stopped[1] || play.stopped[2]);
+    assert_true(supervisor_is_done(play.supervisor));
+    end_play(&play);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_comes_when_a_short_job_is_done_is_not_missed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
