@@ -5,7 +5,7 @@ end with the wrong code, or touch what is not its own?
     storm.py LOCKSTEP CONFIG [RUNS [SEED]]
 
 Each run would last for ever and is ended by SIGINT after one to three seconds, unless what
-it met ends it: kill -9, SIGTERM or SIGSTOP (0.1 to 5 s) of any node, at any moment after
+it met ends it: kill -9, SIGTERM or SIGSTOP (0.1 to 30 s, mostly short) of any node, at any moment after
 all have begun. Every fourth is then repeated by the same command, up to an end: it has to
 go on, and to end well. Failures are printed with their seed, and counted: exit 1.
 """
@@ -77,7 +77,7 @@ def strike(run, draw):
     """One signal for one node. Returns what, and until when it stands still."""
     what = draw.choice(sorted(CODES))
     pid = run.pids[draw.choice(sorted(run.pids))]
-    until_s = time.monotonic() + draw.uniform(0.1, 5) if what == signal.SIGSTOP else 0
+    until_s = time.monotonic() + 0.1 * 300 ** draw.random() if what == signal.SIGSTOP else 0
     try:
         os.kill(pid, what)
     except ProcessLookupError:
