@@ -122,7 +122,8 @@ static void a_lost_coordinator_ends_the_run_that_has_no_patience(void **state)
 }
 
 /* Who was no member yet when the others were told is told by the farewell. */
-static void a_coordinator_that_leaves_when_all_is_done_ends_the_run(void **state)
+static void
+a_coordinator_that_leaves_when_all_is_done_ends_the_run(void **state)
 {
     struct collector_bench *bench = collector_start(BENCH_MS);
     const struct collector_work work = work_of("c1", 0);

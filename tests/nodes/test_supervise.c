@@ -70,9 +70,9 @@ static int run(struct play *play,
     read_good(&play->plan, plan);
     assert_int_equal(render_create(&play->render, &play->plan, true, N, NULL),
                      LS_OK);
-    assert_int_equal(supervisor_create(&play->supervisor, &play->plan,
-                                       play->render, NULL),
-                     LS_OK);
+    assert_int_equal(
+        supervisor_create(&play->supervisor, &play->plan, play->render, NULL),
+        LS_OK);
     const struct launcher launcher = {
         .start = start, .stop = stop, .self = play};
     const int code = supervise(play->supervisor, &launcher, 60, &left);
