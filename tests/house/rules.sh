@@ -97,9 +97,33 @@ find framework middleware nodes -name '*.c' -print0 |
         { body = /^\{/ }' |
     breach 'a public function that makes something begins with *out = NULL'
 
-grep -rnE '\.\./sha[r]ed|/wor[k]/|/hom[e]/[a-z]' \
-    --exclude-dir=.git --exclude=.git --exclude-dir=build . |
+# Paths that lead to something on this machine, and on another maybe not: below a
+# folder that not every system has, or out of this tree.
+everywhere=' bin boot dev etc lib lib64 media mnt opt proc run sbin srv sys tmp usr var '
+name='[A-Za-z0-9_][A-Za-z0-9_.-]*'
+text_of() { # EXTENDED_REGEX: FILE:LINE:MATCH
+    grep -rnoIE "$1" --exclude-dir=.git --exclude=.git --exclude-dir=build \
+        --exclude-dir=seeds .
+}
+text_of "(^|[^A-Za-z0-9_.}*)/-])/$name/$name" |
+    while IFS=: read -r file line path; do
+        top=${path#*/}
+        top=${top%%/*}
+        if [[ $everywhere != *" $top "* && -e /$top ]]; then
+            echo "$file:$line: $path"
+        fi
+    done |
     breach 'paths of one machine'
+text_of "(\.\./)+$name(/$name)*" |
+    while IFS=: read -r file line path; do
+        for from in . "${file%/*}"; do
+            to=$(realpath -m "$from/$path")
+            if [[ $to/ != "$PWD"/* && -e $to ]]; then
+                echo "$file:$line: $path"
+            fi
+        done
+    done |
+    breach 'paths that leave the tree'
 
 grep -rnE '\b(TO[D]O|FIX[M]E|XX[X])\b' --include='*.[chS]' --include='*.md' \
     --include='*.cmake' --include=CMakeLists.txt --exclude-dir=build . |
