@@ -1,3 +1,4 @@
+/* `lockstep node`. */
 #ifdef __linux__
 #define _GNU_SOURCE /* prctl */
 #endif
