@@ -1,3 +1,4 @@
+/* Whom a node asks, and whom it tells, as it enters a barrier. */
 #include "barrier_epoch_parts.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* What a message or a loss does to an epoch of a barrier. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Both halves of an exchange, as a step. */
 #include "lockstep/middleware.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* The middleware that shows figures of the run, at intervals. */
 #include "lockstep/middleware.h"
 
 #include <math.h>

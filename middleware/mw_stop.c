@@ -1,3 +1,4 @@
+/* The middleware that says when to finish. */
 #include "lockstep/middleware.h"
 
 #include <math.h>

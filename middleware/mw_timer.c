@@ -1,3 +1,4 @@
+/* The middleware that measures how long each step takes. */
 #include "lockstep/middleware.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* `lockstep bench`. */
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>

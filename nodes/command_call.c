@@ -1,3 +1,4 @@
+/* `lockstep call`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

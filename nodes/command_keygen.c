@@ -1,3 +1,4 @@
+/* `lockstep keygen`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* `lockstep node`. */
 #ifdef __linux__
 #define _GNU_SOURCE /* prctl */
 #endif
@@ -432,7 +433,7 @@ static void hosted_fini(struct hosted *hosted)
 
 int command_node(const struct options *options)
 {
-    struct hosted hosted = {.folder = {.record = -1}};
+    struct hosted hosted = {.folder = {.name = ""}};
     int status = follow_parent(options->parent);
     if (status == LS_OK)
         status = ls_mutex_init(&hosted.looking, ls_runtime_threads());

@@ -1,3 +1,4 @@
+/* `lockstep run`. */
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>

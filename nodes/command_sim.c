@@ -1,3 +1,4 @@
+/* `lockstep sim`. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>

@@ -33,7 +33,7 @@ static const char overview[] =
     "      LS_LOG=info lockstep run …       what the nodes do, line by line\n"
     "\n"
     "Exit codes: 0 done, 1 the run failed or was not solved, 2 usage, 69 a\n"
-    "peer was not to be reached, 75 try again (an address is in use), 78 the\n"
+    "peer could not be reached, 75 try again (an address is in use), 78 the\n"
     "configuration is wrong, 124 out of time, 128+n ended by signal n "
     "(Ctrl-C:\n"
     "130). What stdout does not take is exit 1, a closed pipe 141.\n";
@@ -253,9 +253,9 @@ static const char on_call[] =
     "\n"
     "Exit codes: 0 completed, 1 it failed or was refused, 2 usage, 69 the "
     "node\n"
-    "was lost or not to be reached, 78 the configuration is wrong, or no run "
-    "of\n"
-    "it goes on, 124 out of time.\n";
+    "was lost or could not be reached, 78 the configuration is wrong, or no "
+    "run\n"
+    "of it goes on, 124 out of time.\n";
 
 static const char on_bench[] =
     "lockstep bench learner - how busy stacks and loaders keep a learner\n"

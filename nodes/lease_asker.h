@@ -20,7 +20,7 @@ struct lease_asking {
  * Errors: LS_ECONFIG no replicas of this role are planned, the ids are given
  * out on another host and `bind` is NULL, or the key is refused; LS_EAGAIN no
  * id is free, or a living node has this key; LS_EUNREACHABLE, LS_EMISMATCH who
- * gives out ids is not to be reached, or does not let this node in; LS_ELOST;
+ * gives out ids cannot be reached, or does not let this node in; LS_ELOST;
  * LS_ETIMEDOUT; those of node_security_open_asking(). */
 LS_MUST_USE int lease_ask(struct lease_answer *out,
                           const struct lease_asking *asking);

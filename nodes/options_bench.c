@@ -1,3 +1,4 @@
+/* What `lockstep bench` takes. */
 #include "options_parts.h"
 
 #include <string.h>

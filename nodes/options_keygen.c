@@ -1,3 +1,4 @@
+/* What `lockstep keygen` takes. */
 #include "options_parts.h"
 
 int options_keygen_id(struct options *out, const char *text)

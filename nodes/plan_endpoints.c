@@ -1,3 +1,4 @@
+/* Where each node listens, and whom it attaches to. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

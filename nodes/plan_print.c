@@ -1,3 +1,4 @@
+/* What `lockstep check` shows of a plan. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

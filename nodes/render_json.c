@@ -1,3 +1,4 @@
+/* What `--json` shows: events, a line each. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

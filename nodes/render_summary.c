@@ -1,3 +1,4 @@
+/* The summary at the end of a run. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The role collector: plays, and gives its trajectories to the learner. */
 #include "role.h"
 
 /* The next `steps` steps of one environment; episodes go on from one

@@ -1,3 +1,4 @@
+/* The role evaluator: plays whole episodes, and ends the run once solved. */
 #include "role.h"
 
 /* Mean return of whole episodes, with the best choice at every step. */

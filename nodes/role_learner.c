@@ -1,3 +1,4 @@
+/* The role learner: learns from what the collectors bring. */
 #include <stdio.h>
 
 #include "lockstep/log.h"

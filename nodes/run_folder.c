@@ -1,14 +1,10 @@
 #include "run_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lockstep/log.h"
@@ -21,7 +17,9 @@
 #define DONE       "ended\n"
 #define RECORD_MAX 4096
 #define NUMBER_MAX 999999999u
-#define NEW_LINK   ".new"
+/* How often others, who leave nothing, may take a folder away just as it is
+ * made; but `out` may also be a link to nowhere. */
+#define GONE_MAX 100
 
 /* What a record says. */
 struct record {
@@ -32,14 +30,6 @@ struct record {
     bool done;
     size_t size; /* what stands behind it was never finished */
 };
-
-static int failed_at(int os_errno, const char *what, const char *path)
-{
-    char text[LS_PATH_MAX + 64];
-    (void)snprintf(text, sizeof text, "%s %s", what, path);
-    (void)ls_error_from(os_errno, text);
-    return LS_EIO;
-}
 
 static int join(char out[LS_PATH_MAX], const char *folder, const char *name)
 {
@@ -69,9 +59,23 @@ static int no_record(const char *path)
                     path);
 }
 
+/* Who was killed, or lost power, as the record was made has left the beginning
+ * of one. */
+static bool is_unfinished(const char *text)
+{
+    static const char begins[] = FORMAT "\njob ";
+    const size_t size = strlen(text), least = sizeof begins - 1;
+    unsigned lines = 0;
+    for (const char *at = text; *at != '\0'; at++)
+        lines += *at == '\n';
+    return lines < 4 && strncmp(text, begins, size < least ? size : least) == 0;
+}
+
 static int parse(const char *text, const char *path, struct record *out)
 {
     int end = 0;
+    if (is_unfinished(text))
+        return ls_error(LS_ENOENT, "the run of %s has not begun", path);
     struct record record = {.done = false};
     if (sscanf(text,
                FORMAT "\njob %127[^\n]\nlearning %16" SCNx64
@@ -107,40 +111,26 @@ static int read_record(const char *path, struct record *out)
 }
 
 /* A line more, on disk when it returns. */
-static int add_line(int fd, const char *line, const char *path)
+static int add_line(ls_file *record, const char *line)
 {
-    size_t left = strlen(line);
-    while (left > 0) {
-        const ssize_t n = write(fd, line, left);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return failed_at(errno, "writing", path);
-        line += n;
-        left -= (size_t)n;
-    }
-    return fsync(fd) < 0 ? failed_at(errno, "writing", path) : LS_OK;
+    uint64_t size;
+    int status = ls_file_size(record, &size);
+    if (status == LS_OK)
+        status = ls_file_write_at(record, line, strlen(line), size);
+    return status == LS_OK ? ls_file_sync(record) : status;
 }
 
-static int lock(int fd, int how, const char *path)
+/* flags: LS_FILE_CREATE or 0. */
+static int open_locked(ls_file **out, const char *path, unsigned flags,
+                       bool shared)
 {
-    if (flock(fd, how | LOCK_NB) == 0)
-        return LS_OK;
-    return errno == EWOULDBLOCK || errno == EINTR
-               ? ls_error(LS_EAGAIN, "%s is locked", path)
-               : failed_at(errno, "locking", path);
-}
-
-static int open_locked(const char *path, int how, int *fd)
-{
-    const int opened = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
-    if (opened < 0)
-        return failed_at(errno, "opening", path);
-    const int status = lock(opened, how, path);
+    int status = ls_file_open(out, path, LS_FILE_WRITE | flags);
+    if (status == LS_OK)
+        status = ls_file_lock(*out, shared);
+    if (status == LS_OK && !ls_file_is_named(*out))
+        status = ls_error(LS_ENOENT, "%s is gone", path);
     if (status != LS_OK)
-        (void)close(opened);
-    else
-        *fd = opened;
+        (void)ls_file_close(out);
     return status;
 }
 
@@ -156,22 +146,6 @@ static unsigned number_of(const char *name)
     return *end == '\0' && number <= NUMBER_MAX ? (unsigned)number : 0;
 }
 
-/* Call fn with the name of each run, until it fails. */
-static int each_run(const char *out, int (*fn)(void *self, const char *name),
-                    void *self)
-{
-    DIR *entries = opendir(out);
-    const struct dirent *entry = NULL;
-    int status = LS_OK;
-    if (entries == NULL)
-        return failed_at(errno, "reading the folder", out);
-    while (status == LS_OK && (entry = readdir(entries)) != NULL)
-        if (number_of(entry->d_name) != 0)
-            status = fn(self, entry->d_name);
-    (void)closedir(entries);
-    return status;
-}
-
 struct search {
     const struct run_folder_options *options;
     unsigned highest;     /* of all; 0: there is none */
@@ -185,6 +159,8 @@ static int look_at(void *self, const char *name)
     const unsigned number = number_of(name);
     char path[LS_PATH_MAX];
     struct record record;
+    if (number == 0)
+        return LS_OK; /* it is none */
     if (number > search->highest)
         search->highest = number;
     int status = record_path(path, search->options->out, name);
@@ -192,7 +168,7 @@ static int look_at(void *self, const char *name)
         return status;
     status = read_record(path, &record);
     if (status == LS_ENOENT)
-        return LS_OK; /* it is not a run's, or the run has just begun */
+        return LS_OK; /* it is not a run's, or the run has not begun */
     if (status != LS_OK)
         return status;
     if (record.learning == search->options->learning &&
@@ -203,35 +179,28 @@ static int look_at(void *self, const char *name)
     return LS_OK;
 }
 
-/* ---- latest ----------------------------------------------------------------
- */
+/* ---- latest -------------------------------------------------------------- */
 
 int run_folder_point(const char *link, const char *to)
 {
-    char made[LS_PATH_MAX];
-    struct stat found;
-    const int n = snprintf(made, sizeof made, "%s" NEW_LINK, link);
+    char made[LS_PATH_MAX], found[LS_PATH_MAX];
+    const int n = snprintf(made, sizeof made, "%s.%s", link, to);
     if (n < 0 || (size_t)n >= sizeof made)
         return ls_error(LS_ELIMIT, "%.80s… has too long a name", link);
-    if (lstat(link, &found) == 0 && !S_ISLNK(found.st_mode))
+    if (ls_file_read_link(link, found) == LS_EINVAL)
         return ls_error(LS_EEXIST,
                         "%s is not this program's, and stays as it is", link);
-    (void)unlink(made);
-    if (symlink(to, made) == 0 && rename(made, link) == 0)
-        return LS_OK;
-    const int failed = errno;
-    (void)unlink(made);
-    return failed_at(failed, "making the link", link);
+    (void)ls_file_remove(made); /* of who was killed just here */
+    int status = ls_file_symlink(to, made);
+    if (status == LS_OK)
+        status = ls_file_rename(made, link);
+    return status;
 }
 
 bool run_folder_points(const char *link, const char *to)
 {
     char found[LS_PATH_MAX];
-    const ssize_t n = readlink(link, found, sizeof found - 1);
-    if (n < 0)
-        return false;
-    found[n] = '\0';
-    return strcmp(found, to) == 0;
+    return ls_file_read_link(link, found) == LS_OK && strcmp(found, to) == 0;
 }
 
 /* `latest` points to it. */
@@ -244,61 +213,69 @@ static void point(const char *out, const char *name)
                     ls_error_text());
 }
 
-/* ---- begin ------------------------------------------------------------------
- */
+/* ---- begin --------------------------------------------------------------- */
 
-static int write_record(struct run_folder *folder, const char *path,
+static int write_record(struct run_folder *folder,
                         const struct run_folder_options *options)
 {
-    char text[RECORD_MAX];
-    const uint64_t token = ls_entropy(ls_runtime_threads());
+    char text[RECORD_MAX], path[LS_PATH_MAX];
+    const uint64_t token = ls_entropy(ls_runtime_current());
     (void)snprintf(folder->token, sizeof folder->token, "%08" PRIx32,
                    (uint32_t)token);
     (void)snprintf(text, sizeof text,
                    FORMAT "\njob %s\nlearning %" PRIx64 "\ntoken %s\n",
                    options->job, options->learning, folder->token);
-    const int fd =
-        open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return failed_at(errno, "making", path);
-    int status = lock(fd, LOCK_EX, path);
+    int status = record_path(path, folder->out, folder->name);
     if (status == LS_OK)
-        status = add_line(fd, text, path);
+        status = add_line(folder->record, text);
+    return status == LS_OK ? ls_file_sync_name(path) : status;
+}
+
+/* The folder of this number is the one's that locks an empty record in it.
+ * Errors: LS_EAGAIN that is another; LS_ENOENT it was taken away meanwhile. */
+static int take(struct run_folder *folder, unsigned number)
+{
+    char path[LS_PATH_MAX], record[LS_PATH_MAX];
+    uint64_t size = 0;
+    (void)snprintf(folder->name, sizeof folder->name, "%u", number);
+    int status = join(path, folder->out, folder->name);
     if (status == LS_OK)
-        status = ls_file_sync_name(path);
-    if (status != LS_OK) {
-        (void)unlink(path);
-        (void)close(fd);
+        status = record_path(record, folder->out, folder->name);
+    if (status != LS_OK)
         return status;
+    status = ls_folder_make(path);
+    if (status == LS_OK)
+        status = open_locked(&folder->record, record, LS_FILE_CREATE, false);
+    if (status == LS_OK)
+        status = ls_file_size(folder->record, &size);
+    if (status == LS_OK && size > 0) {
+        (void)ls_file_close(&folder->record);
+        status = LS_EAGAIN;
     }
-    folder->record = fd;
-    return LS_OK;
+    folder->made = status != LS_EAGAIN && status != LS_ENOENT;
+    return status;
 }
 
 /* A folder that is new, numbered behind all that there are. */
 static int begin_new(struct run_folder *folder, unsigned highest,
                      const struct run_folder_options *options)
 {
-    char path[LS_PATH_MAX];
-    for (unsigned number = highest + 1; number <= NUMBER_MAX; number++) {
-        (void)snprintf(folder->name, sizeof folder->name, "%u", number);
-        int status = join(path, folder->out, folder->name);
-        if (status != LS_OK)
-            return status;
-        const int failed = mkdir(path, 0777) < 0 ? errno : 0;
-        if (failed == EEXIST)
-            continue; /* another has just begun */
-        if (failed != 0)
-            return failed_at(failed, "making the folder", path);
-        folder->made = true;
-        status = record_path(path, folder->out, folder->name);
-        if (status == LS_OK)
-            status = write_record(folder, path, options);
-        if (status != LS_OK)
-            run_folder_end(folder, false);
-        return status;
-    }
-    return ls_error(LS_ELIMIT, "%s: there are too many runs", folder->out);
+    char text[LS_ERROR_TEXT_MAX];
+    int status = LS_EAGAIN;
+    unsigned gone = 0;
+    while (
+        (status == LS_EAGAIN || (status == LS_ENOENT && ++gone < GONE_MAX)) &&
+        highest < NUMBER_MAX)
+        status = take(folder, ++highest);
+    if (status == LS_EAGAIN)
+        return ls_error(LS_ELIMIT, "%s: there are too many runs", folder->out);
+    if (status == LS_OK)
+        status = write_record(folder, options);
+    if (status == LS_OK)
+        return LS_OK;
+    (void)snprintf(text, sizeof text, "%s", ls_error_text());
+    run_folder_end(folder, false);
+    return ls_error(status == LS_ENOENT ? LS_EIO : status, "%s", text);
 }
 
 static int busy(const struct run_folder *folder)
@@ -309,6 +286,7 @@ static int busy(const struct run_folder *folder)
                     folder->name, folder->out, folder->name);
 }
 
+/* Errors: LS_ENOENT it has ended just now, and left nothing. */
 static int go_on(struct run_folder *folder, const struct search *search)
 {
     char path[LS_PATH_MAX];
@@ -316,19 +294,19 @@ static int go_on(struct run_folder *folder, const struct search *search)
     (void)snprintf(folder->name, sizeof folder->name, "%u", search->same);
     int status = record_path(path, folder->out, folder->name);
     if (status == LS_OK)
-        status = open_locked(path, LOCK_EX, &folder->record);
+        status = open_locked(&folder->record, path, 0, false);
     if (status == LS_EAGAIN)
         return busy(folder);
     if (status == LS_OK)
         status = read_record(path, &record);
     if (status == LS_OK && record.done)
         status = busy(folder); /* it has ended just now */
-    if (status == LS_OK && ftruncate(folder->record, (off_t)record.size) < 0)
-        status = failed_at(errno, "writing", path);
     if (status == LS_OK)
-        status = add_line(folder->record, GOES_ON, path);
+        status = ls_file_cut(folder->record, record.size);
+    if (status == LS_OK)
+        status = add_line(folder->record, GOES_ON);
     if (status != LS_OK) {
-        run_folder_end(folder, false);
+        (void)ls_file_close(&folder->record);
         return status;
     }
     memcpy(folder->token, record.token, sizeof folder->token);
@@ -338,47 +316,45 @@ static int go_on(struct run_folder *folder, const struct search *search)
 
 int run_folder_check(const char *out)
 {
-    char path[LS_PATH_MAX];
-    struct stat found;
+    char path[LS_PATH_MAX + 2], text[LS_PATH_MAX + 64];
     int status = join(path, out, ".");
     if (status != LS_OK)
         return status;
     /* The nearest that is there. */
-    while (stat(path, &found) < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+    while (!ls_file_exists(path)) {
         char *slash = strrchr(path, '/');
         if (slash == NULL)
             (void)snprintf(path, sizeof path, ".");
         else
             slash[slash == path] = '\0';
     }
-    if (!S_ISDIR(found.st_mode))
-        return failed_at(ENOTDIR, "making the folder", path);
-    return access(path, W_OK | X_OK) == 0
-               ? LS_OK
-               : failed_at(errno, "writing in the folder", path);
+    (void)snprintf(text, sizeof text, "writing in the folder %s", path);
+    memcpy(path + strlen(path), "/.", sizeof "/.");
+    return access(path, W_OK | X_OK) == 0 ? LS_OK : ls_error_from(errno, text);
 }
 
 int run_folder_begin(struct run_folder *out,
                      const struct run_folder_options *options)
 {
-    struct run_folder folder = {.record = -1};
+    struct run_folder folder = {.name = ""};
     struct search search = {.options = options};
     char path[LS_PATH_MAX];
     int status = join(path, options->out, PLAN_LATEST);
     if (status != LS_OK)
         return status;
     (void)snprintf(folder.out, sizeof folder.out, "%s", options->out);
-    folder.made_out = access(options->out, F_OK) < 0;
+    folder.made_out = !ls_file_exists(options->out);
     status = ls_folder_make(options->out);
     if (status == LS_OK)
-        status = each_run(options->out, look_at, &search);
-    if (status != LS_OK)
+        status = ls_folder_each(options->out, look_at, &search);
+    if (status != LS_OK && status != LS_ENOENT)
         return status;
     const bool could = search.same != 0 && !search.record.done;
     const bool goes_on = could && !options->fresh;
     folder.behind = could && options->fresh ? search.same : 0;
-    status = goes_on ? go_on(&folder, &search)
-                     : begin_new(&folder, search.highest, options);
+    status = goes_on ? go_on(&folder, &search) : LS_ENOENT;
+    if (status == LS_ENOENT)
+        status = begin_new(&folder, search.highest, options);
     if (status != LS_OK)
         return status;
     point(folder.out, folder.name);
@@ -388,15 +364,13 @@ int run_folder_begin(struct run_folder *out,
 
 int run_folder_share(struct run_folder *folder)
 {
-    char path[LS_PATH_MAX];
-    const int status = record_path(path, folder->out, folder->name);
-    return status == LS_OK ? lock(folder->record, LOCK_SH, path) : status;
+    return ls_file_lock(folder->record, true);
 }
 
 int run_folder_join(struct run_folder *out, const char *job_folder,
                     const char *name, bool keeps)
 {
-    struct run_folder folder = {.record = -1};
+    struct run_folder folder = {.name = ""};
     struct record record;
     char path[LS_PATH_MAX];
     if (number_of(name) == 0)
@@ -406,7 +380,7 @@ int run_folder_join(struct run_folder *out, const char *job_folder,
     if (status == LS_OK)
         status = read_record(path, &record);
     if (status == LS_OK && keeps)
-        status = open_locked(path, LOCK_SH, &folder.record);
+        status = open_locked(&folder.record, path, 0, true);
     if (status != LS_OK)
         return status;
     (void)snprintf(folder.out, sizeof folder.out, "%s", job_folder);
@@ -417,8 +391,7 @@ int run_folder_join(struct run_folder *out, const char *job_folder,
     return LS_OK;
 }
 
-/* ---- end
- * --------------------------------------------------------------------- */
+/* ---- end ----------------------------------------------------------------- */
 
 static int note_run(void *self, const char *name)
 {
@@ -428,19 +401,10 @@ static int note_run(void *self, const char *name)
     return LS_OK;
 }
 
-/* Whether nothing is in it but the record. */
-static bool is_empty(const char *path)
+static int is_record(void *self, const char *name)
 {
-    DIR *entries = opendir(path);
-    const struct dirent *entry;
-    bool empty = entries != NULL;
-    while (empty && (entry = readdir(entries)) != NULL)
-        empty = strcmp(entry->d_name, ".") == 0 ||
-                strcmp(entry->d_name, "..") == 0 ||
-                strcmp(entry->d_name, RUN_FOLDER_RECORD) == 0;
-    if (entries != NULL)
-        (void)closedir(entries);
-    return empty;
+    (void)self;
+    return strcmp(name, RUN_FOLDER_RECORD) == 0 ? LS_OK : LS_EEXIST;
 }
 
 static void remove_empty(const struct run_folder *folder)
@@ -451,37 +415,35 @@ static void remove_empty(const struct run_folder *folder)
     if (join(path, folder->out, folder->name) != LS_OK ||
         join(link, folder->out, PLAN_LATEST) != LS_OK ||
         record_path(record, folder->out, folder->name) != LS_OK ||
-        !is_empty(path))
+        ls_folder_each(path, is_record, NULL) != LS_OK)
         return;
+    if (folder->record != NULL)
+        (void)ls_file_remove(record);
+    if (ls_folder_remove(path) != LS_OK)
+        return; /* another has come meanwhile */
     const bool latest = run_folder_points(link, folder->name);
-    (void)unlink(record);
-    (void)rmdir(path);
     if (latest)
-        (void)unlink(link);
-    if (latest && each_run(folder->out, note_run, &highest) == LS_OK &&
+        (void)ls_file_remove(link);
+    if (latest && ls_folder_each(folder->out, note_run, &highest) == LS_OK &&
         highest > 0) {
         (void)snprintf(name, sizeof name, "%u", highest);
         point(folder->out, name);
     }
     if (folder->made_out)
-        (void)rmdir(folder->out); /* unless something is in it */
+        (void)ls_folder_remove(folder->out); /* unless something is in it */
 }
 
 void run_folder_end(struct run_folder *folder, bool done)
 {
-    char path[LS_PATH_MAX];
     if (folder->name[0] == '\0')
         return;
-    if (done && folder->record >= 0 &&
-        (record_path(path, folder->out, folder->name) != LS_OK ||
-         add_line(folder->record, DONE, path) != LS_OK))
+    if (done && folder->record != NULL &&
+        add_line(folder->record, DONE) != LS_OK)
         ls_log_warn("the same command will go on with this run, which has "
                     "ended: %s",
                     ls_error_text());
     if (folder->made)
         remove_empty(folder);
-    if (folder->record >= 0)
-        (void)close(folder->record);
-    folder->record = -1;
+    (void)ls_file_close(&folder->record);
     folder->name[0] = '\0';
 }

@@ -30,7 +30,7 @@ struct run_folder {
     unsigned behind; /* one that would go on, and was left: fresh; 0: none */
     bool made;       /* by this life */
     bool made_out;   /* and `out` too */
-    int record;      /* own; locked; -1: it is not */
+    ls_file *record; /* own; locked; NULL: it is not */
 };
 
 struct run_folder_options {
@@ -45,18 +45,20 @@ struct run_folder_options {
  * Errors: LS_EIO, which names the file or folder that is in the way. */
 LS_MUST_USE int run_folder_check(const char *out);
 
-/* Find the run to go on with, or begin one, and lock it.
- * out:    written on success only; give it to run_folder_end().
- * Errors: LS_EAGAIN the run that would go on is being worked on: the text names
- *         it; LS_EIO, which names the file: it cannot be written, for one;
- *         LS_EPROTO a record that is none; LS_ELIMIT the path is too long. */
+/* Find the run to go on with, or begin one, and lock it. Of those that begin
+ * one at the same moment each gets a folder of its own. out:    written on
+ * success only; give it to run_folder_end(). Errors: LS_EAGAIN the run that
+ * would go on is being worked on: the text names it; LS_EIO, which names the
+ * file: it cannot be written, for one; LS_EPROTO a record that is none;
+ * LS_ELIMIT the path is too long. */
 LS_MUST_USE int run_folder_begin(struct run_folder *out,
                                  const struct run_folder_options *options);
 /* From now on others may join it, and nobody may begin it. */
 LS_MUST_USE int run_folder_share(struct run_folder *folder);
 /* For a node of a run that another process has begun. keeps: it keeps what is
  * learned, so nobody may go on with the run before it has ended.
- * Errors: LS_EAGAIN, LS_EIO, LS_EPROTO as above. */
+ * Errors: LS_EINVAL that is no number; LS_ENOENT there is no such run;
+ *         LS_EAGAIN, LS_EIO, LS_EPROTO as above. */
 LS_MUST_USE int run_folder_join(struct run_folder *folder, const char *out,
                                 const char *name, bool keeps);
 

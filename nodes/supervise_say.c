@@ -1,3 +1,4 @@
+/* What is said of a node that failed. */
 #include <stdio.h>
 #include <string.h>
 

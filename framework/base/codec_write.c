@@ -1,3 +1,4 @@
+/* Writing values as msgpack; the first error is kept. */
 #include "lockstep/codec.h"
 
 #include <msgpack.h>

@@ -1,3 +1,4 @@
+/* The limits of libfyaml, looked at before it reads. */
 #include "config_parts.h"
 
 #include <string.h>

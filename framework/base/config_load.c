@@ -1,3 +1,4 @@
+/* A configuration out of a file or a string. */
 #include "config_parts.h"
 
 #include <errno.h>

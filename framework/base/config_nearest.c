@@ -1,3 +1,4 @@
+/* The nearest known key: "did you mean". */
 #include "lockstep/config.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Every problem of a configuration, with its line and a caret. */
 #include "config_parts.h"
 
 #include <stdlib.h>

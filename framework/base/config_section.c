@@ -1,3 +1,4 @@
+/* Sections and lists of a configuration, and keys that nobody asked for. */
 #include "config_parts.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The tree of a configuration, its memory and its hash. */
 #include "config_parts.h"
 
 #include <stdalign.h>

@@ -1,3 +1,4 @@
+/* A configuration as one value: JSON to msgpack. */
 #include "lockstep/codec.h"
 
 #include "config_parts.h"

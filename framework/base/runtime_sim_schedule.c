@@ -1,3 +1,4 @@
+/* Which thread of a simulation runs next. */
 #include "runtime_sim.h"
 
 #include <assert.h>

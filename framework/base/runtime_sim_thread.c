@@ -1,3 +1,4 @@
+/* The threads of a simulation: fibers. */
 #include "runtime_sim.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* The figures of a learner. */
 #include "learner_parts.h"
 
 #include <math.h>

@@ -38,7 +38,8 @@ struct disk_ops {
     int (*size)(struct disk_handle *file, uint64_t *out);
     int (*cut)(struct disk_handle *file, uint64_t size);
     int (*sync)(struct disk_handle *file);
-    int (*lock)(struct disk_handle *file); /* EWOULDBLOCK: somebody else has */
+    /* EWOULDBLOCK: somebody else has */
+    int (*lock)(struct disk_handle *file, bool shared);
     bool (*is_named)(struct disk_handle *file, struct disk *disk,
                      const char *path);
 
@@ -46,6 +47,9 @@ struct disk_ops {
     int (*rename)(struct disk *disk, const char *from, const char *to);
     int (*remove)(struct disk *disk, const char *path);
     int (*symlink)(struct disk *disk, const char *target, const char *path);
+    /* EINVAL: it is no link. Cut to `size`, its NUL included. */
+    int (*read_link)(struct disk *disk, const char *path, char *out,
+                     size_t size);
     int (*make_folder)(struct disk *disk, const char *path);
     int (*remove_folder)(struct disk *disk, const char *path); /* ENOTEMPTY */
     int (*sync_folder)(struct disk *disk, const char *path);

@@ -105,9 +105,14 @@ static int os_sync(struct disk_handle *file)
     return failed;
 }
 
-static int os_lock(struct disk_handle *file)
+static int os_lock(struct disk_handle *file, bool shared)
 {
-    return flock(file->fd, LOCK_EX | LOCK_NB) < 0 ? errno : 0;
+    const int how = (shared ? LOCK_SH : LOCK_EX) | LOCK_NB;
+    int failed;
+    do
+        failed = flock(file->fd, how) < 0 ? errno : 0;
+    while (failed == EINTR);
+    return failed;
 }
 
 static bool os_is_named(struct disk_handle *file, struct disk *disk,
@@ -143,6 +148,17 @@ static int os_symlink(struct disk *disk, const char *target, const char *path)
 {
     (void)disk;
     return symlink(target, path) < 0 ? errno : 0;
+}
+
+static int os_read_link(struct disk *disk, const char *path, char *out,
+                        size_t size)
+{
+    (void)disk;
+    const ssize_t n = readlink(path, out, size - 1);
+    if (n < 0)
+        return errno;
+    out[n] = '\0';
+    return 0;
 }
 
 static int os_make_folder(struct disk *disk, const char *path)
@@ -278,6 +294,7 @@ static const struct disk_ops operations = {.open = os_open,
                                            .rename = os_rename,
                                            .remove = os_remove,
                                            .symlink = os_symlink,
+                                           .read_link = os_read_link,
                                            .make_folder = os_make_folder,
                                            .remove_folder = os_remove_folder,
                                            .sync_folder = os_sync_folder,

@@ -70,7 +70,7 @@ struct sim_node {
     unsigned n_names;      /* entries */
     bool is_folder;
     const struct sim_machine *owner;  /* of what was not synced */
-    struct sim_handle *locker;        /* borrow; NULL: nobody */
+    struct sim_handle *lockers;       /* borrow */
     struct sim_bytes now, synced;     /* of a file */
     struct sim_change *first, **last; /* own */
     struct sim_entry *entries;        /* own; of a folder, oldest first */
@@ -81,6 +81,8 @@ struct sim_handle {
     struct sim_seat *seat; /* borrow */
     struct sim_node *node; /* uses it */
     bool writes;
+    bool shares;                    /* as one of the node's lockers */
+    struct sim_handle *next_locker; /* borrow */
 };
 
 struct ls_disk {

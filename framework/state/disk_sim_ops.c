@@ -182,13 +182,21 @@ static int sim_open(struct disk *disk, struct disk_handle *out,
     return 0;
 }
 
+static void unlock(struct sim_handle *handle)
+{
+    struct sim_handle **at = &handle->node->lockers;
+    while (*at != NULL && *at != handle)
+        at = &(*at)->next_locker;
+    if (*at != NULL)
+        *at = handle->next_locker;
+}
+
 static int sim_close(struct disk_handle *file)
 {
     struct sim_handle *handle = file->sim;
     ls_disk *disk = handle->seat->disk;
     const bool dead = ls_host_is_dead(handle->seat->host);
-    if (handle->node->locker == handle)
-        handle->node->locker = NULL;
+    unlock(handle);
     sim_node_let_go(handle->node);
     sim_nodes_sweep(disk);
     free(handle);
@@ -265,16 +273,21 @@ static int sim_sync(struct disk_handle *file)
     return failed == 0 ? sim_node_sync(file->sim->node) : failed;
 }
 
-static int sim_lock(struct disk_handle *file)
+/* Locks of the dead do not count. */
+static int sim_lock(struct disk_handle *file, bool shared)
 {
-    struct sim_handle **locker = &file->sim->node->locker;
-    const int failed = begin(file->sim->seat);
+    struct sim_handle *handle = file->sim;
+    const int failed = begin(handle->seat);
     if (failed != 0)
         return failed;
-    if (*locker != NULL && *locker != file->sim &&
-        !ls_host_is_dead((*locker)->seat->host))
-        return EWOULDBLOCK;
-    *locker = file->sim;
+    unlock(handle);
+    for (const struct sim_handle *other = handle->node->lockers; other != NULL;
+         other = other->next_locker)
+        if (!(shared && other->shares) && !ls_host_is_dead(other->seat->host))
+            return EWOULDBLOCK;
+    handle->shares = shared;
+    handle->next_locker = handle->node->lockers;
+    handle->node->lockers = handle;
     return 0;
 }
 
@@ -347,6 +360,20 @@ static int sim_symlink(struct disk *disk, const char *target, const char *path)
     (void)target;
     (void)path;
     return begin(seat_of(disk)) == 0 ? EPERM : EIO;
+}
+
+static int sim_read_link(struct disk *disk, const char *path, char *out,
+                         size_t size)
+{
+    struct place place;
+    int failed = begin(seat_of(disk));
+    (void)out;
+    (void)size;
+    if (failed == 0)
+        failed = find(seat_of(disk), path, &place);
+    if (failed == 0)
+        failed = place.node == NULL ? ENOENT : EINVAL; /* there are no links */
+    return failed;
 }
 
 static int sim_make_folder(struct disk *disk, const char *path)
@@ -445,6 +472,7 @@ const struct disk_ops sim_disk_ops = {.open = sim_open,
                                       .rename = sim_rename,
                                       .remove = sim_remove,
                                       .symlink = sim_symlink,
+                                      .read_link = sim_read_link,
                                       .make_folder = sim_make_folder,
                                       .remove_folder = sim_remove_folder,
                                       .sync_folder = sim_sync_folder,

@@ -127,9 +127,9 @@ int ls_file_sync(ls_file *file)
     return failed == 0 ? LS_OK : disk_error(failed, "writing", file->path);
 }
 
-int ls_file_lock(ls_file *file)
+int ls_file_lock(ls_file *file, bool shared)
 {
-    const int failed = file->handle.ops->lock(&file->handle);
+    const int failed = file->handle.ops->lock(&file->handle, shared);
     if (failed == EWOULDBLOCK)
         return ls_error(LS_EAGAIN, "%s: somebody else has locked it",
                         file->path);

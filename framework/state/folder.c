@@ -44,6 +44,23 @@ int ls_file_symlink(const char *target, const char *path)
     return failed == 0 ? LS_OK : name_error(failed, "linking", path);
 }
 
+int ls_file_read_link(const char *path, char out[LS_PATH_MAX])
+{
+    struct disk *disk = disk_current();
+    char found[LS_PATH_MAX + 1];
+    const int failed = disk->ops->read_link(disk, path, found, sizeof found);
+    if (failed == EINVAL)
+        return ls_error(LS_EINVAL, "%s is no link", path);
+    if (failed != 0)
+        return name_error(failed, "reading the link", path);
+    const size_t size = strlen(found) + 1;
+    if (size > LS_PATH_MAX)
+        return ls_error(LS_ELIMIT, "the link %.80s… has too long a target",
+                        path);
+    memcpy(out, found, size);
+    return LS_OK;
+}
+
 /* Folders ---------------------------------------------------------------- */
 
 static int sync_above(const char *path)
@@ -78,7 +95,7 @@ static int make_one(const char *path)
          * sync it then. */
         failed = failed == EACCES ? 0 : failed;
     }
-    return failed == 0 ? LS_OK : disk_error(failed, "making the folder", path);
+    return failed == 0 ? LS_OK : name_error(failed, "making the folder", path);
 }
 
 int ls_folder_make(const char *folder)

@@ -1,3 +1,4 @@
+/* A context as text. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* The two ready-made types of contexts. */
 #include <math.h>
 
 #include "lockstep/context.h"

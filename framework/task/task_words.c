@@ -1,3 +1,4 @@
+/* Lists of words, as "learner,collector". */
 #include <string.h>
 
 #include "task_core.h"

@@ -1,3 +1,4 @@
+/* What a coordinator wants done, in order. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* The weights of a learner, out of the store and into it. */
 #include <inttypes.h>
 
 #include "learner_parts.h"

@@ -1,3 +1,4 @@
+/* The messages of a collector. */
 #include <math.h>
 
 #include "message_parts.h"

@@ -1,3 +1,4 @@
+/* The messages of a learner. */
 #include <stdlib.h>
 #include <string.h>
 

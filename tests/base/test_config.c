@@ -367,6 +367,22 @@ static void the_hash_is_of_the_meaning(void **state)
     ls_config_destroy(&config);
 }
 
+static void a_section_has_a_hash_of_its_own(void **state)
+{
+    (void)state;
+    ls_config *config = parse("a: {b: {c: 1}}\nd: {c: 0x1}\ne: {}\n");
+    ls_config_section *root = ls_config_root(config);
+    ls_config_section *a = ls_config_section_at(root, "a");
+    const uint64_t b = ls_config_section_hash(ls_config_section_at(a, "b"));
+    assert_true(b == hash_of("c: 1"));
+    assert_true(b == ls_config_section_hash(ls_config_section_at(root, "d")));
+    assert_true(ls_config_section_hash(root) == ls_config_hash(config));
+    assert_true(ls_config_section_hash(ls_config_section_at(root, "e")) ==
+                ls_config_section_hash(ls_config_section_at(root, "none")));
+    assert_true(ls_config_section_hash(a) != b);
+    ls_config_destroy(&config);
+}
+
 static void the_nearest_word_is_one_slip_away(void **state)
 {
     (void)state;
@@ -430,6 +446,7 @@ int main(void)
         cmocka_unit_test(a_bad_overriding_value_is_shown),
         cmocka_unit_test(files_are_read_and_named),
         cmocka_unit_test(the_hash_is_of_the_meaning),
+        cmocka_unit_test(a_section_has_a_hash_of_its_own),
         cmocka_unit_test(the_nearest_word_is_one_slip_away),
         cmocka_unit_test(a_config_is_written_as_one_value),
         cmocka_unit_test(destroying_nothing_is_fine),

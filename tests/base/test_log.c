@@ -97,6 +97,17 @@ static void levels_up_to_the_chosen_one_are_written(void **state)
     }
 }
 
+/* For who knows the level only as the program runs. */
+static void a_level_may_be_a_value(void **state)
+{
+    (void)state;
+    assert_int_equal(ls_log_setup("info"), LS_OK);
+    for (int level = LS_LOG_ERROR; level <= LS_LOG_TRACE; level++)
+        ls_log_write((enum ls_log_level)level, "%s %d", "level", level);
+    assert_int_equal(n_lines, LS_LOG_INFO + 1);
+    assert_text("info  level 2");
+}
+
 static void what_is_not_written_is_not_evaluated(void **state)
 {
     (void)state;
@@ -340,6 +351,7 @@ int main(int argc, char **argv)
         return speak();
     const struct CMUnitTest tests[] = {
         log_test(levels_up_to_the_chosen_one_are_written),
+        log_test(a_level_may_be_a_value),
         log_test(what_is_not_written_is_not_evaluated),
         log_test(setup_takes_a_level_a_form_or_both),
         log_test(setup_refuses_other_words_and_changes_nothing),

@@ -8,6 +8,7 @@ struct world {
     ls_host *host;
     ls_runtime *here;  /* of the simulation */
     ls_runtime *there; /* of the host */
+    ls_host *running;
     int steps;
     int64_t ended_at; /* true time */
 };
@@ -38,6 +39,34 @@ static void a_runtime_knows_its_host(void **state)
     assert_ptr_equal(ls_simulation_of(world.here), world.simulation);
     assert_null(ls_simulation_of(ls_runtime_threads()));
     assert_string_equal(ls_host_name(world.host), "node0");
+    ls_simulation_destroy(&world.simulation);
+}
+
+static void note_running(void *arg)
+{
+    struct world *const world = arg;
+    world->running = ls_simulation_running(world->simulation);
+}
+
+static void note_both(void *arg)
+{
+    struct world *const world = arg;
+    ls_thread *thread;
+    spawn(world->there, &thread, note_running, world);
+    join(&thread);
+    assert_ptr_equal(world->running, world->host);
+    assert_null(ls_simulation_running(world->simulation));
+}
+
+static void whose_thread_runs_is_known(void **state)
+{
+    (void)state;
+    struct world world;
+    make_world(&world, 1);
+    assert_null(ls_simulation_running(world.simulation));
+    assert_int_equal(ls_simulation_run(world.simulation, note_both, &world),
+                     LS_OK);
+    assert_null(ls_simulation_running(world.simulation));
     ls_simulation_destroy(&world.simulation);
 }
 
@@ -308,6 +337,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_runtime_knows_its_host),
+        cmocka_unit_test(whose_thread_runs_is_known),
         cmocka_unit_test(a_paused_host_stands_still_and_its_deadlines_do_not),
         cmocka_unit_test(a_pause_holds_threads_that_could_run),
         cmocka_unit_test(a_thread_that_pauses_its_own_host_stops_there),

@@ -349,6 +349,27 @@ static void test_an_error_names_node_event_and_handler(void **state)
     ls_node_destroy(&node);
 }
 
+/* As who wraps ls_on() and ls_once(): all its handlers are one function. */
+static void test_an_error_names_the_label_that_was_given(void **state)
+{
+    (void)state;
+    static const char *const labels[] = {"on save", "once saved"};
+    ls_node *node = alone();
+    assert_ok(ls_router_on(node, "a", fail_loudly, NULL, labels[0]));
+    assert_ok(ls_router_once(node, "b", fail_loudly, NULL, labels[1]));
+    for (int i = 0; i < 4; i++) {
+        emit(node, i % 2 == 0 ? "a" : "b");
+        flush(node);
+        if (i == 3) {
+            assert_ok(ls_node_take_error(node)); /* it was once */
+            continue;
+        }
+        assert_fails(ls_node_take_error(node), LS_EIO);
+        assert_error_has(labels[i % 2]);
+    }
+    ls_node_destroy(&node);
+}
+
 static void test_the_first_error_is_kept(void **state)
 {
     (void)state;
@@ -457,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_a_listener_removed_by_a_handler_does_not_run),
         cmocka_unit_test(test_a_handler_cannot_wait_for_events),
         cmocka_unit_test(test_an_error_names_node_event_and_handler),
+        cmocka_unit_test(test_an_error_names_the_label_that_was_given),
         cmocka_unit_test(test_the_first_error_is_kept),
         cmocka_unit_test(test_an_error_stops_nothing),
         cmocka_unit_test(test_stop_waits_for_the_running_handler),

@@ -185,6 +185,29 @@ static void test_options_are_copied_and_told(void **state)
     ls_node_destroy(&node);
 }
 
+static void test_how_many_may_be_there_is_told(void **state)
+{
+    (void)state;
+    const struct {
+        uint32_t world_size, world_max;
+        enum ls_topology topology;
+        uint32_t told;
+    } worlds[] = {{3, 0, LS_TOPOLOGY_MESH, 3},
+                  {3, 7, LS_TOPOLOGY_MESH, 7},
+                  {1, 0, LS_TOPOLOGY_MESH, 4096},
+                  {1, 2, LS_TOPOLOGY_MESH, 2},
+                  {1, 0, LS_TOPOLOGY_ALONE, 4096}};
+    for (size_t i = 0; i < sizeof worlds / sizeof worlds[0]; i++) {
+        struct ls_node_options options = usual(0);
+        options.world_size = worlds[i].world_size;
+        options.world_max = worlds[i].world_max;
+        options.topology = worlds[i].topology;
+        ls_node *node = create(&options);
+        assert_int_equal(ls_node_world_max(node), worlds[i].told);
+        ls_node_destroy(&node);
+    }
+}
+
 static void test_advertised_is_what_others_dial(void **state)
 {
     (void)state;
@@ -285,6 +308,7 @@ int main(void)
         cmocka_unit_test(test_plain_tcp_stays_on_this_host_unless_told),
         cmocka_unit_test(test_destroy_takes_nothing_and_what_never_started),
         cmocka_unit_test(test_options_are_copied_and_told),
+        cmocka_unit_test(test_how_many_may_be_there_is_told),
         cmocka_unit_test(test_advertised_is_what_others_dial),
         cmocka_unit_test(test_a_range_gives_the_first_free_port),
         cmocka_unit_test(test_an_address_in_use_is_told),

@@ -18,6 +18,7 @@ static void test_names_that_cannot_be_matched_are_refused(void **state)
                      LS_EINVAL);
     }
     assert_fails(ls_router_on(pair->a, "x", NULL, NULL, NULL), LS_EINVAL);
+    assert_fails(ls_router_once(pair->a, "x", NULL, NULL, NULL), LS_EINVAL);
     assert_fails(ls_emit(pair->a, "x", NULL, 3), LS_EINVAL);
     assert_fails(ls_event_policy(pair->a, "x", (enum ls_policy)9), LS_EINVAL);
     pair_end(pair);

@@ -192,6 +192,30 @@ env: {prize: solved}
 END
 }
 
+# by_hand: job.yaml, of nodes that are started one by one, and may come back.
+by_hand() {
+    export LOCKSTEP_PLUGIN_PATH=$plugins
+    cat >job.yaml <<END
+job: job
+plugin: faulty
+world: {transport: ipc, dir: $BATS_TEST_TMPDIR/runtime}
+nodes:
+  - {role: learner, policy: restart}
+  - {role: collector, policy: restart}
+  - {role: evaluator, policy: restart}
+collector: {steps: 20}
+evaluator: {episodes: 2, solved: 1000}
+END
+}
+
+# three ARGUMENT...: its nodes, n0, n1 and n2.
+three() {
+    local id
+    for id in 0 1 2; do
+        start n$id node job.yaml --id $id --json "$@"
+    done
+}
+
 # begin ARGUMENT...: the run of job.yaml, until it has evaluated.
 begin() {
     start run run job.yaml --json --timeout 100 "$@"

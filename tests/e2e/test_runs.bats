@@ -136,29 +136,15 @@ interrupted() {
 }
 
 @test "nodes one by one: a learner that was killed goes on by the same command" {
-    local id
-    cat >job.yaml <<END
-job: job
-plugin: faulty
-world: {transport: ipc, dir: $BATS_TEST_TMPDIR/runtime}
-nodes:
-  - {role: learner, policy: restart}
-  - {role: collector, policy: restart}
-  - {role: evaluator, policy: restart}
-collector: {steps: 20}
-learner: {checkpoint_every: 1}
-evaluator: {episodes: 2, solved: 1000}
-env: {prize: solved}
-END
-    for id in 0 1 2; do
-        start "n$id" node job.yaml --id $id --json
-    done
+    local id as=(--set learner.checkpoint_every=1 --set env.prize=solved)
+    by_hand
+    three "${as[@]}"
     event n2 '"evaluation"'
     event n2 '"evaluation"'
     kill -9 "${pid_of[n0]}"
     wait "${pid_of[n0]}" || true
     touch solved
-    start again node job.yaml --id 0 --json
+    start again node job.yaml --id 0 --json "${as[@]}"
     finish again
     [ "$code" -eq 0 ] || { echo "$err" >&2; return 1; }
     said "the run in out/job/1 was interrupted and goes on"

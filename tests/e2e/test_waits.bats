@@ -4,31 +4,11 @@ load helpers
 
 setup() {
     enter_scratch
-    export LOCKSTEP_PLUGIN_PATH=$plugins
-    mkdir sockets
-    cat >job.yaml <<END
-job: job
-plugin: faulty
-world: {transport: ipc, dir: $PWD/sockets}
-nodes:
-  - {role: learner, policy: restart}
-  - {role: collector, policy: restart}
-  - {role: evaluator, policy: restart}
-collector: {steps: 20}
-evaluator: {episodes: 2, solved: 1000}
-END
+    by_hand
 }
 
 teardown() {
     end_started
-}
-
-# three ARGUMENT...: the nodes n0, n1 and n2 of job.yaml.
-three() {
-    local id
-    for id in 0 1 2; do
-        start n$id node job.yaml --id $id --json "$@"
-    done
 }
 
 # await_line NAME TEXT: on its stderr.

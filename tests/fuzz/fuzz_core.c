@@ -3,9 +3,9 @@
  * answer, the job goes on, and is over when it is told to end. */
 #include "core.h"
 
-#include <math.h>
-
 #include "fuzz.h"
+
+#include "support/core_options.h"
 
 enum { MEMBERS = 4, CALLS_MAX = 256, TURNS = 200 };
 
@@ -22,16 +22,11 @@ struct open_calls {
 
 static core *make(void)
 {
-    const struct core_options options = {.iterations = 3,
-                                         .stop_value = NAN,
-                                         .eval_episodes = 1,
-                                         .samples_per_work = 2,
-                                         .unroll_len = 4,
-                                         .split = 2,
-                                         .batch_size = 1,
-                                         .send_policy_freq = 1,
-                                         .send_info_freq = 1,
-                                         .replay = {.capacity = 16}};
+    struct core_options options = small_core_options();
+    options.iterations = 3;
+    options.eval_episodes = 1;
+    options.samples_per_work = 2;
+    options.split = 2;
     core *machine = NULL;
     must(core_create(&machine, &options) == LS_OK);
     for (uint32_t id = 1; id <= MEMBERS; id++)

@@ -3,9 +3,9 @@
  * it leaves stand for the same. */
 #include "core.h"
 
-#include <math.h>
-
 #include "fuzz.h"
+
+#include "support/core_options.h"
 
 enum { RECORDS_MAX = 64, TURNS = 64 };
 
@@ -34,15 +34,7 @@ static void forget(struct records *records)
 
 static core *make(void)
 {
-    const struct core_options options = {.iterations = 10,
-                                         .stop_value = NAN,
-                                         .samples_per_work = 5,
-                                         .unroll_len = 4,
-                                         .split = 1,
-                                         .batch_size = 1,
-                                         .send_policy_freq = 1,
-                                         .send_info_freq = 1,
-                                         .replay = {.capacity = 16}};
+    const struct core_options options = small_core_options();
     core *machine = NULL;
     must(core_create(&machine, &options) == LS_OK);
     return machine;

@@ -1,7 +1,6 @@
 /* make_seeds FOLDER: write the seeds that the program's own writers make, to
  * FOLDER/UNIT/NAME. Those that are texts, or were found, are beside them in the
  * tree. */
-#include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +13,6 @@
 #include "exchange_merge.h"
 #include "fuzz.h"
 #include "lease.h"
-#include "messages.h"
 #include "policy_value.h"
 #include "report.h"
 #include "store.h"
@@ -22,10 +20,8 @@
 #include "store_wire.h"
 #include "weights.h"
 
-#define KEY                                                                    \
-    {                                                                          \
-        .task_id = "learn_1", .attempt = 2                                     \
-    }
+#include "support/core_options.h"
+#include "support/service_messages.h"
 
 static const char *to;
 static ls_writer *writer;
@@ -52,119 +48,48 @@ static void seed_value(const char *unit, const char *name, char kind)
     ls_writer_clear(writer);
 }
 
-static struct sample sample(void)
+/* The message that was written; kind: in the order of fuzz_messages.c. */
+static void message(const char *name, char kind)
 {
-    return (struct sample){.data_id = "d.1",
-                           .task_id = "collect_1",
-                           .buffer_id = "buffer_1",
-                           .compressor = "none",
-                           .policy_iter = 7,
-                           .policy_version = 8,
-                           .env_id = 1,
-                           .unroll_len = 32,
-                           .split = true,
-                           .split_begin = 64,
-                           .priority = 1.5,
-                           .cur_episode = 3,
-                           .cur_sample = 4,
-                           .cur_step = 5,
-                           .size = 4096};
+    seed_value("messages", name, kind);
 }
 
-/* In the order of fuzz_messages.c. */
 static void messages_of_learners(void)
 {
-    static const struct service_resource resource = {
-        .gpu = 1, .cpu = 20, .task_id = "a", .attempt = 3, .progress = 17};
-    static const struct work_key key = KEY;
-    static const struct learner_work work = {.key = KEY,
-                                             .policy_id = "policy_1",
-                                             .buffer_id = "buffer_1",
-                                             .learner_id = "learner_0",
-                                             .batch_size = 4,
-                                             .iterations = 100,
-                                             .send_policy_freq = 1,
-                                             .send_info_freq = 2,
-                                             .done = 40,
-                                             .gpu = 1};
-    static const struct learner_info info = {
-        .learner_step = 9,
-        .learner_done = true,
-        .policy_version = 8,
-        .n_values = 2,
-        .values = {{"loss", 0.25}, {"kl", -1.0}}};
     service_nothing_write(writer);
-    seed_value("messages", "nothing", 0);
+    message("nothing", 0);
     service_started_write("it begins", writer);
-    seed_value("messages", "started", 0);
+    message("started", 0);
     service_resource_write(&resource, writer);
-    seed_value("messages", "resource", 1);
+    message("resource", 1);
     work_key_write(&key, writer);
-    seed_value("messages", "key", 2);
-    learner_work_write(&work, writer);
-    seed_value("messages", "learner_work", 3);
-    learner_demand_write(
-        &(struct learner_demand){.key = KEY, .buffer_id = "b", .batch_size = 4},
-        writer);
-    seed_value("messages", "demand", 5);
-    learner_demand_write(
-        &(struct learner_demand){
-            .key = KEY, .buffer_id = "b", .done = true, .info = info},
-        writer);
-    seed_value("messages", "last_demand", 5);
-    struct drawn_sample drawn[2] = {{sample(), 0, "buffer_1_0", 2},
-                                    {sample(), 1, "buffer_1_1", 0}};
-    learner_batch_write(
-        &(struct learner_batch){.key = KEY, .n = 2, .items = drawn}, writer);
-    seed_value("messages", "batch", 6);
-    learner_result_write(
-        &(struct learner_result){
-            .key = KEY,
-            .buffer_id = "buffer_1",
-            .has_info = true,
-            .info = info,
-            .priority_info = {.n = 1, .items = {{3, "buffer_1_9", 0.5}}}},
-        writer);
-    seed_value("messages", "result", 7);
-    learner_closed_write(
-        &(struct learner_closed){.key = KEY, .buffer_id = "buffer_1"}, writer);
-    seed_value("messages", "learner_closed", 10);
+    message("key", 2);
+    learner_work_write(&learner, writer);
+    message("learner_work", 3);
+    learner_demand_write(&demand, writer);
+    message("demand", 5);
+    learner_demand_write(&last_demand, writer);
+    message("last_demand", 5);
+    learner_batch_write(&batch, writer);
+    message("batch", 6);
+    learner_result_write(&result, writer);
+    message("result", 7);
+    learner_closed_write(&learner_closed, writer);
+    message("learner_closed", 10);
 }
 
 static void messages_of_collectors(void)
 {
-    collector_work_write(&(struct collector_work){.key = KEY,
-                                                  .policy_id = "policy_1@17",
-                                                  .buffer_id = "buffer_1",
-                                                  .collector_id = "c",
-                                                  .eval_flag = true,
-                                                  .episodes = 6,
-                                                  .unroll_len = 128,
-                                                  .split = 4},
-                         writer);
-    seed_value("messages", "collector_work", 4);
-    collector_ask_write(
-        &(struct collector_ask){.key = KEY, .policy_version = -1}, writer);
-    seed_value("messages", "ask", 8);
-    collector_data_write(&(struct collector_data){.key = KEY,
-                                                  .buffer_id = "buffer_1",
-                                                  .sample = sample()},
-                         writer);
-    seed_value("messages", "data", 9);
-    collector_data_write(
-        &(struct collector_data){.key = KEY,
-                                 .buffer_id = "buffer_1",
-                                 .is_info = true,
-                                 .info = {.collector_done = true}},
-        writer);
-    seed_value("messages", "info", 9);
-    collector_closed_write(&(struct collector_closed){.key = KEY,
-                                                      .eval_flag = true,
-                                                      .reward_mean = 9.25,
-                                                      .step_count = 4,
-                                                      .policy_version = 8},
-                           writer);
-    seed_value("messages", "collector_closed", 11);
+    collector_work_write(&collector, writer);
+    message("collector_work", 4);
+    collector_ask_write(&ask, writer);
+    message("ask", 8);
+    collector_data_write(&data_example, writer);
+    message("data", 9);
+    collector_data_write(&done, writer);
+    message("info", 9);
+    collector_closed_write(&collector_closed, writer);
+    message("collector_closed", 11);
 }
 
 static void store_messages(void)
@@ -430,8 +355,8 @@ static void files(void)
     struct store *store = NULL;
     char path[512];
     (void)snprintf(path, sizeof path, "%s/key", fuzz_folder());
-    char key[LS_PUBLIC_KEY_MAX];
-    must(ls_key_create(path, key) == LS_OK);
+    char public_key[LS_PUBLIC_KEY_MAX];
+    must(ls_key_create(path, public_key) == LS_OK);
     seed_file("identity", "key", path);
     (void)snprintf(path, sizeof path, "%s/journal", fuzz_folder());
     must(ls_journal_open(&journal,
@@ -457,8 +382,9 @@ static void files(void)
 /* What a learner and a collector answer. False: nothing. */
 static bool write_answer(const struct core_action *asked, uint64_t number)
 {
-    struct collector_data data = {
-        .key = {"collect_2", 1}, .buffer_id = "buffer_1", .sample = sample()};
+    struct collector_data data = {.key = {"collect_2", 1},
+                                  .buffer_id = "buffer_1",
+                                  .sample = sample_named("d.1")};
     (void)snprintf(data.sample.data_id, sizeof data.sample.data_id, "d%d",
                    (int)number);
     ls_writer_clear(writer);
@@ -483,15 +409,9 @@ static bool write_answer(const struct core_action *asked, uint64_t number)
 /* What a coordinator records in the first moments of a job. */
 static void records(void)
 {
-    const struct core_options options = {.iterations = 10,
-                                         .stop_value = NAN,
-                                         .samples_per_work = 2,
-                                         .unroll_len = 32,
-                                         .split = 1,
-                                         .batch_size = 1,
-                                         .send_policy_freq = 1,
-                                         .send_info_freq = 1,
-                                         .replay = {.capacity = 16}};
+    struct core_options options = small_core_options();
+    options.samples_per_work = 2;
+    options.unroll_len = 32;
     static unsigned char bytes[1 << 14], answers[1 << 14];
     size_t n = 0, n_answers = 0;
     core *machine = NULL;
@@ -536,6 +456,7 @@ int main(int argc, char **argv)
     }
     to = argv[1];
     must(ls_writer_create(&writer) == LS_OK);
+    make_service_messages();
     messages_of_learners();
     messages_of_collectors();
     store_messages();

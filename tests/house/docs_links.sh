@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# docs_links.sh SOURCE: every relative link of a page leads to a file, and
+# docs_links.sh SOURCE: every relative link of a page leads to a file of the tree, and
 # docs/index.md leads to every page of docs/.
 set -euo pipefail
 cd "$1"
@@ -8,7 +8,8 @@ mapfile -t pages < <(find ./*.md docs docker -name '*.md' | sort)
 for page in "${pages[@]}"; do
     while read -r link; do
         target=$(dirname "$page")/${link%%#*}
-        [ -e "$target" ] || { echo "$page: $link leads nowhere" && bad=1; }
+        [[ -e $target && $(realpath "$target")/ == "$PWD"/* ]] ||
+            { echo "$page: $link leads nowhere" && bad=1; }
     done < <(sed '/^```/,/^```$/d' "$page" | grep -oE '\]\([^)]+\)' |
         sed -e 's/^](//' -e 's/)$//' | grep -vE '^(https?:|mailto:|#)')
 done

@@ -69,7 +69,7 @@ code_lines "${word}(zmq_[a-z]|ZMQ_[A-Z])" "${code[@]}" |
 # permissions, sockets, plugins, what a user names, and this process itself.
 code_lines "(^|[^A-Za-z0-9_>.])(fopen|open|openat|creat|rename|unlink|remove|truncate|ftruncate|mkdir|rmdir|opendir|fsync|fdatasync|flock|symlink) *\\(" \
     framework middleware nodes |
-    grep -vE '^framework/state/disk_os\.c:|^framework/base/config_load\.c:|^framework/bus/security/|^framework/bus/transport/transport_zmq_bind\.c:|^nodes/(command|command_sim|identity|memory|plugin_load|run_folder|socket_folder)\.c:' |
+    grep -vE '^framework/state/disk_os\.c:|^framework/base/config_load\.c:|^framework/bus/security/|^framework/bus/transport/transport_zmq_bind\.c:|^nodes/(command|command_sim|identity|memory|plugin_load|socket_folder)\.c:' |
     breach 'files that hold state are those of lockstep/file.h'
 
 find tests docs \( -name '*.bats' -o -name '*.sh' -o -name '*.bash' \) \
@@ -97,9 +97,33 @@ find framework middleware nodes -name '*.c' -print0 |
         { body = /^\{/ }' |
     breach 'a public function that makes something begins with *out = NULL'
 
-grep -rnE '\.\./sha[r]ed|/wor[k]/|/hom[e]/[a-z]' \
-    --exclude-dir=.git --exclude=.git --exclude-dir=build . |
+# Paths that lead to something on this machine, and on another maybe not: below a
+# folder that not every system has, or out of this tree.
+everywhere=' bin boot dev etc lib lib64 media mnt opt proc run sbin srv sys tmp usr var '
+name='[A-Za-z0-9_][A-Za-z0-9_.-]*'
+text_of() { # EXTENDED_REGEX: FILE:LINE:MATCH
+    grep -rnoIE "$1" --exclude-dir=.git --exclude=.git --exclude-dir=build \
+        --exclude-dir=seeds .
+}
+text_of "(^|[^A-Za-z0-9_.}*)/-])/$name/$name" |
+    while IFS=: read -r file line path; do
+        top=${path#*/}
+        top=${top%%/*}
+        if [[ $everywhere != *" $top "* && -e /$top ]]; then
+            echo "$file:$line: $path"
+        fi
+    done |
     breach 'paths of one machine'
+text_of "(\.\./)+$name(/$name)*" |
+    while IFS=: read -r file line path; do
+        for from in . "${file%/*}"; do
+            to=$(realpath -m "$from/$path")
+            if [[ $to/ != "$PWD"/* && -e $to ]]; then
+                echo "$file:$line: $path"
+            fi
+        done
+    done |
+    breach 'paths that leave the tree'
 
 grep -rnE '\b(TO[D]O|FIX[M]E|XX[X])\b' --include='*.[chS]' --include='*.md' \
     --include='*.cmake' --include=CMakeLists.txt --exclude-dir=build . |

@@ -18,6 +18,8 @@
 #include "lockstep/log.h"
 #include "lockstep/runtime.h"
 
+#include "support/core_options.h"
+
 enum { HAND_CALLS = 64, LEARNER = 1, RESERVE = 2, COLLECTOR = 3, OTHER = 4 };
 
 struct hand_call {
@@ -49,15 +51,7 @@ struct hand {
 
 static inline struct core_options hand_options(void)
 {
-    return (struct core_options){.iterations = 10,
-                                 .stop_value = NAN,
-                                 .samples_per_work = 5,
-                                 .unroll_len = 4,
-                                 .split = 1,
-                                 .batch_size = 1,
-                                 .send_policy_freq = 1,
-                                 .send_info_freq = 1,
-                                 .replay = {.capacity = 16}};
+    return small_core_options();
 }
 
 static inline struct hand *hand_open(const struct core_options *options)

@@ -255,9 +255,9 @@ static void test_a_record_that_is_none_is_told(void **state)
     const struct place *place = *state;
     struct run_folder folder;
     static const char *const bad[] = {
-        "", "lockstep run 2\njob job\nlearning 1234\ntoken 12\n",
+        "lockstep run 2\njob job\nlearning 1234\ntoken 12\n",
         "lockstep run 1\njob job\nlearning xyz\ntoken 12\n",
-        "lockstep run 1\njob job\nlearning 1234\n"};
+        "lockstep run 2\njob job\nlearning 1234\n", "mine"};
     run(place, "1", false);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         write_file(place, "1/record", bad[i]);
@@ -278,6 +278,26 @@ static void test_a_record_that_is_none_is_told(void **state)
     assert_int_equal(folder.lives, 1);
     run_folder_end(&folder, true);
     run(place, "2", true);
+}
+
+/* Killed as it made its record, or by a loss of power before the bytes were on
+ * disk. */
+static void test_a_run_that_had_not_begun_is_in_nobodys_way(void **state)
+{
+    struct place *place = *state;
+    struct run_folder node;
+    static const char *const cut[] = {
+        "", "lockstep", "lockstep run 1\njob job\nlearning 1234\ntoken 12"};
+    run(place, "1", true);
+    assert_int_equal(ls_folder_make(path_in(place, "2")), LS_OK);
+    assert_int_equal(ls_folder_make(path_in(place, "3")), LS_OK);
+    for (size_t i = 0; i < sizeof cut / sizeof cut[0]; i++) {
+        write_file(place, "3/record", cut[i]);
+        run(place, "4", false);
+        assert_int_equal(run_folder_join(&node, place->out, "3", true),
+                         LS_ENOENT);
+    }
+    run(place, "4", true);
 }
 
 static void
@@ -324,6 +344,7 @@ int main(void)
         TEST(test_what_left_nothing_leaves_nothing),
         TEST(test_what_the_user_has_there_stays),
         TEST(test_a_record_that_is_none_is_told),
+        TEST(test_a_run_that_had_not_begun_is_in_nobodys_way),
         TEST(test_whether_there_can_be_runs_is_known_without_making_any),
         TEST(test_what_cannot_be_written_is_told_at_the_start),
     };

@@ -197,12 +197,34 @@ void a_locked_file_is_somebody_elses(const char *folder)
     put(folder, "f", "");
     ls_file *one = open_file(folder, "f", 0);
     ls_file *other = open_file(folder, "f", LS_FILE_WRITE);
-    assert_int_equal(ls_file_lock(one), LS_OK);
-    assert_int_equal(ls_file_lock(one), LS_OK); /* it has */
-    assert_int_equal(ls_file_lock(other), LS_EAGAIN);
+    assert_int_equal(ls_file_lock(one, false), LS_OK);
+    assert_int_equal(ls_file_lock(one, false), LS_OK); /* it has */
+    assert_int_equal(ls_file_lock(other, false), LS_EAGAIN);
+    assert_int_equal(ls_file_lock(other, true), LS_EAGAIN);
     close_file(&one);
-    assert_int_equal(ls_file_lock(other), LS_OK);
+    assert_int_equal(ls_file_lock(other, false), LS_OK);
     close_file(&other);
+    drop(folder, "f");
+}
+
+void a_lock_may_be_shared(const char *folder)
+{
+    put(folder, "f", "");
+    ls_file *one = open_file(folder, "f", 0);
+    ls_file *other = open_file(folder, "f", LS_FILE_WRITE);
+    ls_file *third = open_file(folder, "f", 0);
+    assert_int_equal(ls_file_lock(one, false), LS_OK);
+    assert_int_equal(ls_file_lock(one, true), LS_OK);
+    assert_int_equal(ls_file_lock(other, true), LS_OK);
+    assert_int_equal(ls_file_lock(third, true), LS_OK);
+    assert_int_equal(ls_file_lock(third, false), LS_EAGAIN);
+    close_file(&one);
+    /* And third has none any more. */
+    assert_int_equal(ls_file_lock(other, false), LS_OK);
+    assert_int_equal(ls_file_lock(third, true), LS_EAGAIN);
+    close_file(&other);
+    assert_int_equal(ls_file_lock(third, true), LS_OK);
+    close_file(&third);
     drop(folder, "f");
 }
 

@@ -11,6 +11,7 @@ void what_is_beyond_the_end_is_zeros(const char *folder);
 void a_cut_file_is_as_long_as_it_was_told(const char *folder);
 void flags_say_what_may_be_done(const char *folder);
 void a_locked_file_is_somebody_elses(const char *folder);
+void a_lock_may_be_shared(const char *folder);
 void a_file_knows_whether_it_has_its_name(const char *folder);
 void a_name_moves_and_goes(const char *folder);
 void an_open_file_outlives_its_name(const char *folder);
@@ -29,6 +30,7 @@ void no_two_unfinished_files_have_one_name(const char *folder);
     X(a_cut_file_is_as_long_as_it_was_told)                                    \
     X(flags_say_what_may_be_done)                                              \
     X(a_locked_file_is_somebody_elses)                                         \
+    X(a_lock_may_be_shared)                                                    \
     X(a_file_knows_whether_it_has_its_name)                                    \
     X(a_name_moves_and_goes)                                                   \
     X(an_open_file_outlives_its_name)                                          \

@@ -33,7 +33,7 @@ static void write_and_die(struct room *room)
     ls_file *file;
     room_write("f", "kept", false);
     assert_int_equal(ls_file_open(&file, "f", LS_FILE_WRITE), LS_OK);
-    assert_int_equal(ls_file_lock(file), LS_OK);
+    assert_int_equal(ls_file_lock(file, false), LS_OK);
     ls_host_kill(room->host);
     /* A ghost from here on. */
     assert_int_equal(ls_file_write_at(file, "lost", 4, 0), LS_EIO);
@@ -59,12 +59,12 @@ static void find_all(struct room *room)
     assert_string_equal(room_read("f", text), "kept");
     assert_string_equal(room_read("g", text), "-");
     assert_int_equal(ls_file_open(&file, "f", 0), LS_OK);
-    assert_int_equal(ls_file_lock(file), LS_OK);
+    assert_int_equal(ls_file_lock(file, false), LS_OK);
     /* The ghost ends, and takes nothing with it. */
     (void)ls_file_close(room->self);
     ls_file *other;
     assert_int_equal(ls_file_open(&other, "f", 0), LS_OK);
-    assert_int_equal(ls_file_lock(other), LS_EAGAIN);
+    assert_int_equal(ls_file_lock(other, false), LS_EAGAIN);
     (void)ls_file_close(&other);
     (void)ls_file_close(&file);
 }
@@ -462,6 +462,9 @@ static void try_what_is_refused(struct room *room)
     assert_int_equal(ls_folder_make("d"), LS_OK);
     room_write("f", "x", false);
     assert_int_equal(ls_file_symlink("f", "link"), LS_EIO);
+    char target[LS_PATH_MAX];
+    assert_int_equal(ls_file_read_link("f", target), LS_EINVAL);
+    assert_int_equal(ls_file_read_link("link", target), LS_ENOENT);
     assert_int_equal(ls_file_rename("f", "d/f"), LS_EIO);
     assert_int_equal(ls_file_rename("d", "/"), LS_EIO);
     assert_int_equal(ls_folder_remove("/"), LS_EIO);

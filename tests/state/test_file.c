@@ -142,14 +142,17 @@ static void test_what_is_no_regular_file_is_refused(void **state)
 static void test_a_link_stands_for_its_target(void **state)
 {
     const struct place *place = *state;
-    char link[128], temporary[128];
+    char link[128], temporary[128], target[LS_PATH_MAX];
     const struct ls_file_part part = {"7", 1};
     void *data;
     size_t size;
     forget_syncs();
     (void)snprintf(link, sizeof link, "%s/latest", place->folder);
     (void)snprintf(temporary, sizeof temporary, "%s.part", place->path);
+    assert_int_equal(ls_file_read_link(link, target), LS_ENOENT);
     assert_int_equal(ls_file_symlink("j", link), LS_OK);
+    assert_int_equal(ls_file_read_link(link, target), LS_OK);
+    assert_string_equal(target, "j");
     assert_false(ls_file_exists(link)); /* that is, its target */
     assert_int_equal(ls_file_replace(place->path, temporary, &part, 1, false),
                      LS_OK);
@@ -158,8 +161,21 @@ static void test_a_link_stands_for_its_target(void **state)
     assert_int_equal(size, 1);
     free(data);
     assert_int_equal(ls_file_symlink("other", link), LS_EEXIST);
+    assert_int_equal(ls_file_read_link(place->path, target), LS_EINVAL);
+    assert_non_null(strstr(ls_error_text(), place->path));
     assert_int_equal(ls_file_remove(link), LS_OK);
     assert_true(ls_file_exists(place->path));
+
+    static char far[LS_PATH_MAX + 1];
+    memset(far, 'x', LS_PATH_MAX);
+    assert_int_equal(ls_file_symlink(far, link), LS_OK);
+    assert_int_equal(ls_file_read_link(link, target), LS_ELIMIT);
+    far[LS_PATH_MAX - 1] = '\0';
+    assert_int_equal(ls_file_remove(link), LS_OK);
+    assert_int_equal(ls_file_symlink(far, link), LS_OK);
+    assert_int_equal(ls_file_read_link(link, target), LS_OK);
+    assert_string_equal(target, far);
+    assert_int_equal(ls_file_remove(link), LS_OK);
 }
 
 /* A process ends, however it does, and its lock is gone. */
@@ -174,14 +190,14 @@ static void test_a_lock_ends_with_its_process(void **state)
         const bool good =
             ls_file_open(&file, place->path, LS_FILE_WRITE | LS_FILE_CREATE) ==
                 LS_OK &&
-            ls_file_lock(file) == LS_OK;
+            ls_file_lock(file, false) == LS_OK;
         _exit(good ? 0 : 1);
     }
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
     assert_int_equal(ls_file_open(&file, place->path, 0), LS_OK);
-    assert_int_equal(ls_file_lock(file), LS_OK);
+    assert_int_equal(ls_file_lock(file, false), LS_OK);
     assert_int_equal(ls_file_close(&file), LS_OK);
 }
 

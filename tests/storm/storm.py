@@ -16,7 +16,7 @@ PATIENCE_S = 60
 MINE = "out/mine.txt", "out/9/mine.txt", "mine.txt"  # 9: a folder named as runs are
 
 # What a run may exit with, by what happened to one of its nodes. A loss or an end of a node
-# fails the run (1), names a peer that was not to be reached (69), or is borne until SIGINT.
+# fails the run (1), names a peer that could not be reached (69), or is borne until SIGINT.
 CODES = {signal.SIGKILL: {1, 69, 130}, signal.SIGTERM: {1, 69, 130, 143},
          signal.SIGSTOP: {1, 69, 124, 130}}
 

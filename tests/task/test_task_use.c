@@ -58,6 +58,17 @@ static void test_defaults(void **state)
     assert_false(ls_task_finishing(task));
     assert_int_equal(ls_task_cancelled(task), LS_OK);
     assert_int_equal(ls_task_iterations(task), 0);
+    assert_true(ls_task_round(task) == 0);
+    ls_task_destroy(&task);
+}
+
+/* By whoever brings nodes together otherwise than ls_mw_barrier() does. */
+static void test_a_round_is_what_it_was_set_to(void **state)
+{
+    (void)state;
+    ls_task *task = task_plain();
+    ls_task_set_round(task, UINT64_MAX - 1);
+    assert_true(ls_task_round(task) == UINT64_MAX - 1);
     ls_task_destroy(&task);
 }
 
@@ -240,6 +251,7 @@ int main(void)
         cmocka_unit_test(test_create_refuses_bad_options),
         cmocka_unit_test(test_destroy_takes_null),
         cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_a_round_is_what_it_was_set_to),
         cmocka_unit_test(test_middleware_is_released_once),
         cmocka_unit_test(test_a_failed_factory_fails_the_run),
         cmocka_unit_test(test_use_is_refused_while_the_task_runs),

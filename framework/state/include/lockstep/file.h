@@ -86,9 +86,12 @@ LS_MUST_USE LS_API int ls_file_cut(ls_file *file, uint64_t size);
  *         write, so no later call tells whether they are on disk. */
 LS_MUST_USE LS_API int ls_file_sync(ls_file *file);
 
-/* Have it alone, until it is closed or the process ends, however it does.
- * Errors: LS_EAGAIN somebody else has. */
-LS_MUST_USE LS_API int ls_file_lock(ls_file *file);
+/* Have it alone, or with all others that share it, until it is closed or the
+ * process ends, however it does. Who has it may change from the one to the
+ * other.
+ * Errors: LS_EAGAIN somebody else has it, or shares what you want alone; it is
+ *         not locked by you then. */
+LS_MUST_USE LS_API int ls_file_lock(ls_file *file, bool shared);
 
 /* Whether it is the one that has its path still. */
 LS_API bool ls_file_is_named(ls_file *file);
@@ -104,11 +107,18 @@ LS_API int ls_file_remove(const char *path);
  * Errors: LS_EEXIST `path` is there. Some disks have no such thing: LS_EIO. */
 LS_MUST_USE LS_API int ls_file_symlink(const char *target, const char *path);
 
+/* What such a name was given for a target.
+ * Errors: LS_ENOENT there is no `path`; LS_EINVAL it is no link; LS_ELIMIT the
+ *         target is too long. */
+LS_MUST_USE LS_API int ls_file_read_link(const char *path,
+                                         char out[LS_PATH_MAX]);
+
 /* Have on disk which files are in the folder that `path` is in. */
 LS_MUST_USE LS_API int ls_file_sync_name(const char *path);
 
 /* Make a folder and those above it, on disk when this returns. One that exists
- * is fine. Errors: LS_ELIMIT its name is too long. */
+ * is fine. Errors: LS_ELIMIT its name is too long; LS_ENOENT one above it was
+ * taken away meanwhile, or is a link to nowhere. */
 LS_MUST_USE LS_API int ls_folder_make(const char *folder);
 /* Errors: LS_ENOENT there is none; LS_EEXIST something is in it. */
 LS_API int ls_folder_remove(const char *folder);
