@@ -106,6 +106,13 @@ int ls_task_use(ls_task *task, struct ls_middleware middleware)
     return status;
 }
 
+int ls_task_use_step(ls_task *task, const char *name, ls_step_fn *fn,
+                     void *self)
+{
+    return ls_task_use(
+        task, (struct ls_middleware){.name = name, .fn = fn, .self = self});
+}
+
 void ls_task_decorate(ls_task *task)
 {
     if (task->n_arounds == 0)

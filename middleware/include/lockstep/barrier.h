@@ -15,6 +15,10 @@
 #include "lockstep/node.h"
 #include "lockstep/task.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct ls_barrier ls_barrier;
 
 /* For `expected`: with whoever is there. */
@@ -138,5 +142,9 @@ LS_API void ls_barrier_stats(ls_barrier *barrier, struct ls_barrier_stats *out);
 LS_API struct ls_middleware
 ls_mw_barrier(ls_task *task, const struct ls_barrier_options *options,
               int timeout_ms);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

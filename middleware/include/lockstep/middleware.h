@@ -10,6 +10,10 @@
 
 #include "lockstep/task.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Time every step of the task, those used before and after: forward plus
  * backward half, under the step's name. Use it as a wrapper, by this call. */
 typedef struct ls_step_times ls_step_times;
@@ -130,5 +134,9 @@ LS_API struct ls_middleware
 ls_mw_progress(ls_task *task, int interval_ms,
                void (*sink)(void *self, const struct ls_progress_report *r),
                void *self);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

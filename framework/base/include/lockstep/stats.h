@@ -9,6 +9,10 @@
 
 #include "lockstep/runtime.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The last `capacity` values pushed, and how many there have ever been. */
 typedef struct ls_window ls_window;
 
@@ -53,5 +57,9 @@ LS_MUST_USE LS_API int ls_timer_stop(ls_timer *timer, double units);
 LS_API void ls_timer_summary(const ls_timer *timer,
                              struct ls_timer_summary *out);
 LS_API void ls_timer_destroy(ls_timer **timer);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

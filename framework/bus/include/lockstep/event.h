@@ -17,6 +17,10 @@
 
 #include "lockstep/node.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What a handler is given. Borrow: until it returns. */
 struct ls_event {
     const char *name;
@@ -217,5 +221,9 @@ struct ls_router_loss {
 };
 LS_API size_t ls_router_losses(ls_node *node, struct ls_router_loss *out,
                                size_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

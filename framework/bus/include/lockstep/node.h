@@ -24,6 +24,10 @@
 #include "lockstep/security.h"
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct ls_node ls_node;
 
 enum ls_topology {
@@ -229,5 +233,9 @@ ls_node_on_member(ls_node *node,
  * with node, event and handler in its text, or LS_ELOST: another node declared
  * this one lost, and it has rejoined. The text becomes ls_error_text(). */
 LS_MUST_USE LS_API int ls_node_take_error(ls_node *node);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

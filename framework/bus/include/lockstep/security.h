@@ -29,6 +29,10 @@
 
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The size of a shared secret. */
 #define LS_SECRET_BYTES 32
 /* Z85 text of a public key and its NUL. */
@@ -227,5 +231,9 @@ LS_MUST_USE LS_API int ls_key_create(const char *path,
  *         open to others, or holds no key; LS_EIO. */
 LS_MUST_USE LS_API int ls_key_read(const char *path,
                                    char public_key[LS_PUBLIC_KEY_MAX]);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

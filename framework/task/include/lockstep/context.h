@@ -16,6 +16,10 @@
 #include "lockstep/codec.h"
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct ls_bytes { /* LS_FIELD_BYTES; own */
     void *data;
     size_t size;
@@ -52,8 +56,8 @@ struct ls_field {
 /* One line of a table: LS_FIELD(struct mine, env_step, LS_FIELD_INT, true) */
 #define LS_FIELD(struct_type, member, field_type, field_keep)                  \
     {                                                                          \
-        .name = #member, .type = (field_type), .keep = (field_keep),           \
-        .offset = offsetof(struct_type, member)                                \
+        "" #member, (field_type), offsetof(struct_type, member), (field_keep), \
+            0.0                                                                \
     }
 
 /* Static: outlives every context of the type. The first field must be
@@ -154,5 +158,9 @@ struct ls_offline_context {
     double eval_value; /* else NaN */
 };
 LS_API extern const struct ls_context_type ls_offline_context_type;
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -32,6 +32,10 @@
 #include "lockstep/event.h"
 #include "lockstep/node.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct ls_task ls_task;
 typedef struct ls_step ls_step; /* one run of one middleware */
 
@@ -96,9 +100,10 @@ LS_API int ls_task_use(ls_task *task, struct ls_middleware middleware);
 
 /* For a plain function: ls_task_use_fn(task, collect, &state). */
 #define ls_task_use_fn(task, function, state)                                  \
-    ls_task_use((task), (struct ls_middleware){.name = #function,              \
-                                               .fn = (function),               \
-                                               .self = (state)})
+    ls_task_use_step((task), #function, (function), (state))
+/* What it stands for. name: copied. Errors: as ls_task_use(). */
+LS_API int ls_task_use_step(ls_task *task, const char *name, ls_step_fn *fn,
+                            void *self);
 
 /* Several as one step, each after the other, also in async mode; their
  * backward halves run in reverse when it is its turn. Named "serial<a,b>".
@@ -238,5 +243,9 @@ LS_API void *ls_step_context(ls_step *step);
 LS_API ls_task *ls_step_task(ls_step *step);
 LS_API const char *ls_step_name(const ls_step *step);
 LS_API int64_t ls_step_now(const ls_step *step); /* ls_now() */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
