@@ -28,6 +28,7 @@ struct ls_barrier {
     char name[LS_EVENT_MAX + 1];
     char group[sizeof((struct ls_member *)0)->labels]; /* "": everyone */
     uint32_t most;          /* members that there may be; 0: any number */
+    unsigned forks;         /* ls_forks_now(), when it was made */
     struct ls_epoch *epoch; /* own; this and what follows under the mutex */
     bool withdrawn;         /* taken down: it said so, and says no more */
     bool waiting;

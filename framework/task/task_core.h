@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "forked.h"
 #include "lane.h"
 #include "pipeline.h"
 #include "step.h"
@@ -44,6 +45,7 @@ struct ls_task {
     struct pool pool;
     struct ending ending;
 
+    unsigned forks; /* ls_forks_now(), when it was made */
     atomic_bool running;
     atomic_uint_fast64_t iterations;
     atomic_uint_fast64_t round;

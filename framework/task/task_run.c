@@ -110,6 +110,8 @@ static void run(ls_task *task, uint64_t n_iterations)
 
 int ls_task_run(ls_task *task, uint64_t n_iterations)
 {
+    if (ls_forked_since(task->forks))
+        return ls_forked_error("this task");
     if (atomic_exchange(&task->running, true))
         return ls_error(LS_ESTATE, "task: it is running already");
     const int64_t node = ls_log_node();

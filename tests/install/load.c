@@ -21,7 +21,7 @@ static int use(void *library)
     void (*init)(struct ls_node_options *);
     int (*create)(ls_node **, const struct ls_node_options *);
     int (*start)(ls_node *);
-    void (*destroy)(ls_node **);
+    int (*destroy)(ls_node **);
     const char *(*text)(void);
     if (!find(library, "ls_node_options_init", &init) ||
         !find(library, "ls_node_create", &create) ||
@@ -38,7 +38,8 @@ static int use(void *library)
         status = start(node);
     if (status != LS_OK)
         fprintf(stderr, "load: %s\n", text());
-    destroy(&node);
+    if (status == LS_OK)
+        status = destroy(&node);
     return status == LS_OK ? 0 : 1;
 }
 

@@ -483,7 +483,7 @@ static int check(ls_node *node, const struct ls_emission *in)
         return ls_error(LS_EINVAL, "event \"%s\": no data", in->event);
     if (node_is_stopping(node))
         return ls_error(LS_ECLOSED, "node %u is stopping", node->options.id);
-    return LS_OK;
+    return node_check(node);
 }
 
 /* Reliable and latest ones keep the payload: there is one copy for all. */

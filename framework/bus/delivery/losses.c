@@ -89,6 +89,8 @@ void losses_unacknowledged(ls_node *node, struct event_entry *entry,
 void ls_router_stats(ls_node *node, struct ls_router_stats *out)
 {
     *out = (struct ls_router_stats){0};
+    if (node_check(node) != LS_OK)
+        return;
     if (node->transport != NULL) {
         transport_lock(node->transport);
         *out = node->stats;
@@ -136,7 +138,7 @@ size_t ls_router_losses(ls_node *node, struct ls_router_loss *out,
 {
     struct rows rows = {out, capacity, 0};
     const uint32_t self = node->options.id;
-    if (node->transport == NULL)
+    if (node->transport == NULL || node_check(node) != LS_OK)
         return 0;
     transport_lock(node->transport);
     for (size_t i = 0; i < EVENT_BUCKETS; i++) {

@@ -19,6 +19,7 @@
 #include "lockstep/node.h"
 
 #include "event_access.h"
+#include "forked.h"
 #include "flow.h"
 #include "latest.h"
 #include "losses.h"
@@ -234,6 +235,8 @@ struct ls_node {
     uint32_t job_hash;
     _Atomic uint64_t incarnation; /* changes under the lock, when it rejoins */
     bool hub;                     /* of a star: relays */
+    unsigned forks;               /* ls_forks_now(), when it was made */
+    atomic_uint held;             /* ls_node_hold() */
     _Atomic enum node_phase phase;
 
     transport *transport;
@@ -468,6 +471,12 @@ static inline void node_wake(ls_node *node)
     transport_wake(node->transport);
 }
 
+/* Errors: LS_ESTATE in a process that was forked since the node was made. */
+static inline int node_check(const ls_node *node)
+{
+    return ls_forked_since(node->forks) ? ls_forked_error("this node") : LS_OK;
+}
+
 /* Whether stop has begun. */
 static inline bool node_is_stopping(const ls_node *node)
 {
@@ -483,6 +492,8 @@ void dispatch_lost(ls_node *node, const struct peer *peer, const char *event,
                    uint64_t n);
 
 /* channel.c. Bus thread but where said, no lock held. */
+/* The name of one that is open, or NULL. Any thread. */
+const char *channels_open(ls_node *node);
 void channels_message(ls_node *node, const struct wire_header *header,
                       const void *data, size_t size);
 void channels_member(ls_node *node, const struct ls_member *member);

@@ -25,6 +25,8 @@ static int listen(ls_node *node, const char *event, ls_event_fn *fn, void *self,
                         "\"%s\" is no event name: 1 to %d printable "
                         "characters without space * ? [ ] \\",
                         event == NULL ? "" : event, LS_EVENT_MAX);
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
     if (node_is_stopping(node))
         return ls_error(LS_ECLOSED, "node %u is stopping", node->options.id);
     struct event_entry *entry;
@@ -133,6 +135,8 @@ static int remove_listeners(ls_node *node, struct event_entry *entry,
 
 int ls_off(ls_node *node, const char *event, ls_event_fn *fn, void *self)
 {
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
     struct event_entry *entry =
         event == NULL ? NULL : events_find(node, event, strlen(event));
     int n = 0;
@@ -149,6 +153,8 @@ int ls_off(ls_node *node, const char *event, ls_event_fn *fn, void *self)
 
 int ls_off_all(ls_node *node, const char *pattern)
 {
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
     int n = 0;
     for (size_t i = 0; i < EVENT_BUCKETS; i++) {
         struct event_entry *entry = atomic_load(&node->events[i]);
@@ -239,6 +245,8 @@ int ls_wait_for(ls_node *node, const char *event, int wait_ms, ls_event_fn *fn,
 
 void ls_router_interrupt(ls_node *node, int status)
 {
+    if (node_check(node) != LS_OK)
+        return;
     ls_mutex_lock(&node->router);
     atomic_store(&node->dispatch.interrupted, status);
     ls_cond_broadcast(&node->idle);
@@ -256,6 +264,8 @@ void ls_router_interrupt(ls_node *node, int status)
 int ls_node_take_error(ls_node *node)
 {
     char text[LS_ERROR_TEXT_MAX];
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
     ls_mutex_lock(&node->router);
     const int status = node->error;
     memcpy(text, node->error_text, sizeof text);
@@ -271,6 +281,8 @@ int ls_event_policy(ls_node *node, const char *event, enum ls_policy policy)
     if (!wire_name_valid(event) || (int)policy < LS_POLICY_DEFAULT ||
         policy > LS_POLICY_LATEST)
         return ls_error(LS_EINVAL, "no event name, or no policy");
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
     struct event_entry *entry;
     const int status = events_get(node, event, strlen(event), true, &entry);
     if (status == LS_OK)
@@ -288,7 +300,7 @@ size_t ls_router_listeners(ls_node *node, const char *event, uint32_t *ids,
                            size_t capacity)
 {
     const struct event_entry *entry = events_find(node, event, strlen(event));
-    if (entry == NULL)
+    if (entry == NULL || node_check(node) != LS_OK)
         return 0;
     size_t n = 0;
     if (atomic_load(&entry->n_listeners) != 0) {

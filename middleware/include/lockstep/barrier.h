@@ -82,10 +82,12 @@ struct ls_barrier_epoch_info {
 LS_MUST_USE LS_API int
 ls_barrier_create(ls_barrier **out, ls_node *node,
                   const struct ls_barrier_options *options);
-/* Nobody may be waiting. The others are told: who waits for this node there, or
- * will, fails with LS_EMISMATCH, or goes on without it, as on_loss says. NULL
- * and a pointer to NULL are fine. */
-LS_API void ls_barrier_destroy(ls_barrier **barrier);
+/* The others are told: who waits for this node there, or will, fails with
+ * LS_EMISMATCH, or goes on without it, as on_loss says. NULL and a pointer to
+ * NULL are fine.
+ * Errors: LS_ESTATE somebody waits in it, or fork(2) has brought it here:
+ *         nothing was done. */
+LS_API int ls_barrier_destroy(ls_barrier **barrier);
 
 /* Enter the next epoch, and leave when all have entered.
  * flags:  bits that every member gets to see or-ed together with all others'.

@@ -89,8 +89,10 @@ struct ls_task_options {
  * Errors: LS_EINVAL options; LS_ENOMEM; those of ls_context_create(). */
 LS_MUST_USE LS_API int ls_task_create(ls_task **out,
                                       const struct ls_task_options *options);
-/* Not while it runs. Releases all middleware. */
-LS_API void ls_task_destroy(ls_task **task);
+/* Releases all middleware. NULL and a pointer to NULL are fine.
+ * Errors: LS_ESTATE it runs, or fork(2) has brought it here: nothing was done.
+ */
+LS_API int ls_task_destroy(ls_task **task);
 
 /* Append a middleware. A failed factory's error, or one of its own (LS_EINVAL,
  * LS_ENOMEM, LS_ESTATE while running), is returned and also kept: the next
