@@ -95,6 +95,7 @@ void ls_router_stats(ls_node *node, struct ls_router_stats *out)
         transport_lock(node->transport);
         *out = node->stats;
         out->refused = node->refusals.total;
+        out->missed += atomic_load(&node->nameless);
         for (size_t i = 0; i < node->world.n; i++) {
             const struct peer *peer = world_at(node, i);
             if (peer->slow.waited_ns <= out->slowest_ns)

@@ -232,6 +232,7 @@ int ls_node_create(ls_node **out, const struct ls_node_options *options)
     if (node == NULL)
         return ls_error(LS_ENOMEM, "no memory for a node");
     node->forks = ls_forks_now();
+    atomic_store(&node->interrupt_soon, 1);
     message_list_init(&node->spare);
     message_list_init(&node->arrived);
     status = copy_options(node, options)
@@ -397,6 +398,33 @@ size_t ls_node_members(ls_node *node, struct ls_member *out, size_t capacity)
         world_member(node->world.at[i], &out[i]);
     transport_unlock(node->transport);
     return n;
+}
+
+const char *ls_member_state_name(enum ls_member_state state)
+{
+    static const char *const names[] = {[LS_MEMBER_SEEN] = "seen",
+                                        [LS_MEMBER_READY] = "ready",
+                                        [LS_MEMBER_LEFT] = "left",
+                                        [LS_MEMBER_LOST] = "lost"};
+    return (size_t)state < sizeof names / sizeof *names ? names[state] : "?";
+}
+
+int ls_node_member(ls_node *node, uint32_t id, struct ls_member *out)
+{
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
+    const struct peer *peer = NULL;
+    if (node->transport != NULL) {
+        transport_lock(node->transport);
+        peer = world_find(node, id);
+        if (peer != NULL)
+            world_member(&peer->member, out);
+        transport_unlock(node->transport);
+    }
+    return peer != NULL
+               ? LS_OK
+               : ls_error(LS_ENOENT, "node %u has not heard of a node %u",
+                          node->options.id, id);
 }
 
 size_t ls_node_refusals(ls_node *node, struct ls_refusal *out, size_t capacity)

@@ -207,6 +207,11 @@ struct ls_member {
 LS_API size_t ls_node_members(ls_node *node, struct ls_member *out,
                               size_t capacity);
 
+/* One of them. Errors: LS_ENOENT nothing is known of it, or it is this node. */
+LS_MUST_USE LS_API int ls_node_member(ls_node *node, uint32_t id,
+                                      struct ls_member *out);
+LS_API const char *ls_member_state_name(enum ls_member_state state); /* "left"*/
+
 /* Why something that came from outside was refused. */
 enum ls_refusal_kind {
     LS_REFUSAL_STRANGER, /* it was not let in: it could not say who it is */
