@@ -240,6 +240,8 @@ int ls_barrier_create(ls_barrier **out, ls_node *node,
     memcpy(barrier->name, name, strlen(name) + 1);
     if (options->group != NULL)
         memcpy(barrier->group, options->group, strlen(options->group) + 1);
+    barrier->left = options->left;
+    barrier->self = options->self;
     barrier->most = rules.most;
     barrier->node = node;
     barrier->runtime = ls_node_runtime(node);
@@ -343,15 +345,14 @@ static int run_epoch(ls_barrier *barrier, uint32_t flags, int64_t deadline,
         return ls_barrier_explain(barrier, end);
     }
     barrier->stats.epochs++;
-    if (info != NULL)
-        *info = (struct ls_barrier_epoch_info){.epoch = end->epoch,
-                                               .entered_at = now,
-                                               .left_at = left_at,
-                                               .last = end->last,
-                                               .flags = end->flags,
-                                               .view = end->since,
-                                               .members = end->n_members,
-                                               .lost = end->n_lost};
+    *info = (struct ls_barrier_epoch_info){.epoch = end->epoch,
+                                           .entered_at = now,
+                                           .left_at = left_at,
+                                           .last = end->last,
+                                           .flags = end->flags,
+                                           .view = end->since,
+                                           .members = end->n_members,
+                                           .lost = end->n_lost};
     return LS_OK;
 }
 
@@ -359,14 +360,19 @@ int ls_barrier_wait(ls_barrier *barrier, uint32_t flags, int wait_ms,
                     struct ls_barrier_epoch_info *info)
 {
     const int64_t deadline = ls_deadline(barrier->runtime, wait_ms);
+    struct ls_barrier_epoch_info left;
     if (ls_forked_since(barrier->forks))
         return ls_forked_error("this barrier");
     ls_mutex_lock(&barrier->mutex);
     learn_incarnation(barrier);
     int status = can_wait(barrier);
     if (status == LS_OK)
-        status = run_epoch(barrier, flags, deadline, info);
+        status = run_epoch(barrier, flags, deadline, &left);
     ls_mutex_unlock(&barrier->mutex);
+    if (status == LS_OK && barrier->left != NULL)
+        barrier->left(barrier->self, &left);
+    if (status == LS_OK && info != NULL)
+        *info = left;
     return status;
 }
 

@@ -152,13 +152,17 @@ int ls_step_lock_create(ls_step_lock **out, ls_task *task)
     return LS_OK;
 }
 
-void ls_step_lock_destroy(ls_step_lock **lock)
+int ls_step_lock_destroy(ls_step_lock **lock)
 {
     if (lock == NULL || *lock == NULL)
-        return;
+        return LS_OK;
+    if (atomic_load(&(*lock)->users) != 0)
+        return ls_error(LS_ESTATE, "task: a lock cannot be destroyed before "
+                                   "the task whose steps take it");
     ls_mutex_fini(&(*lock)->mutex);
     free(*lock);
     *lock = NULL;
+    return LS_OK;
 }
 
 ls_node *ls_task_node(ls_task *task)

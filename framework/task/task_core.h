@@ -46,6 +46,7 @@ struct ls_task {
     struct ending ending;
 
     unsigned forks; /* ls_forks_now(), when it was made */
+    enum { HAND_NONE, HAND_BEGUN, HAND_FORWARD } hand; /* a run by hand */
     atomic_bool running;
     atomic_uint_fast64_t iterations;
     atomic_uint_fast64_t round;

@@ -61,7 +61,10 @@ struct ls_field {
     }
 
 /* Static: outlives every context of the type. The first field must be
- * {"total_step", LS_FIELD_INT, …, keep}: the task counts iterations in it. */
+ * {"total_step", LS_FIELD_INT, …, keep}: the task counts iterations in it.
+ * Members of the struct that are in no line of the table are the program's own:
+ * zero at first, never printed, sent or renewed. Pointers to what only the
+ * program knows go there. */
 struct ls_context_type {
     const char *name;
     size_t size; /* sizeof the user's struct */
@@ -87,6 +90,11 @@ ls_context_type_of(const ls_context *context);
 /* Keep a field from now on, for the life of the context.
  * Errors: LS_ENOENT no such field (with the nearest name). */
 LS_MUST_USE LS_API int ls_context_keep(ls_context *context, const char *field);
+
+/* Have fn called after each renewal, with the user's struct: for members
+ * outside of the table, and for what a fallback cannot say. NULL: no more. */
+LS_API void ls_context_on_renew(ls_context *context,
+                                void (*fn)(void *self, void *data), void *self);
 
 /* Begin the next iteration: total_step + 1, kept fields as they are, all
  * others as at first. */

@@ -149,9 +149,9 @@ LS_MUST_USE LS_API int ls_wrap(ls_step *step, const struct ls_middleware *child,
 LS_MUST_USE LS_API int ls_wrap_back(ls_wrapped *wrapped);
 
 /* out: own. A lock for a private group of middleware. Destroy it after the
- * task. */
+ * task: before, that is LS_ESTATE, and nothing is done. */
 LS_MUST_USE LS_API int ls_step_lock_create(ls_step_lock **out, ls_task *task);
-LS_API void ls_step_lock_destroy(ls_step_lock **lock);
+LS_API int ls_step_lock_destroy(ls_step_lock **lock);
 
 /* Run up to n_iterations (UINT64_MAX: until finished). An iteration: forwards,
  * backwards, total_step + 1. Every iteration is followed by renewal, the last
@@ -171,6 +171,19 @@ LS_API void ls_step_lock_destroy(ls_step_lock **lock);
  *         ls_thread_spawn() for the workers; those of ls_emit_with() when the
  *         others cannot be told. */
 LS_MUST_USE LS_API int ls_task_run(ls_task *task, uint64_t n_iterations);
+
+/* The same by hand, for programs with a loop of their own: forward runs the
+ * forward halves of an iteration; backward the other halves, and the iteration
+ * counts. The first forward begins a run, and end ends it, with all that
+ * ls_task_run() does there. Nobody looks whether the run is to end but the
+ * caller: ls_task_finishing(). All on one thread.
+ * Errors: those of ls_task_run(): every step that had yielded has been resumed
+ *         with it, and only end is left to call, which returns it, too.
+ *         LS_ESTATE out of turn: nothing was done. End between forward and
+ *         backward resumes the steps with LS_ECANCELED, and returns that. */
+LS_MUST_USE LS_API int ls_task_forward(ls_task *task);
+LS_MUST_USE LS_API int ls_task_backward(ls_task *task);
+LS_MUST_USE LS_API int ls_task_end(ls_task *task);
 
 /* Tells a task that its run is to end: for a wait that must not outlast it. */
 #define LS_FINISH_EVENT "ls.finish"
