@@ -71,8 +71,8 @@ struct event_entry *events_prefix(const ls_node *node,
 {
     struct event_entry *at =
         after == NULL ? atomic_load(&node->prefixes) : after->next_prefix;
-    while (at != NULL && (entry->is_prefix ||
-                          memcmp(at->topic, entry->topic, at->filter_size)))
+    while (at != NULL && (entry->is_prefix || memcmp(at->topic, entry->topic,
+                                                     at->filter_size) != 0))
         at = at->next_prefix;
     return at;
 }
