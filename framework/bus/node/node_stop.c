@@ -59,7 +59,8 @@ int ls_node_stop(ls_node *node, int reason)
 {
     if (node_check(node) != LS_OK)
         return LS_ESTATE;
-    if (dispatch_is_current(node) || ls_thread_is_current(node->bus_thread))
+    if (atomic_load(&node->phase) != NODE_CREATED &&
+        (dispatch_is_current(node) || ls_thread_is_current(node->bus_thread)))
         return ls_error(LS_ESTATE,
                         "node %u cannot be stopped by a handler of its own",
                         node->options.id);

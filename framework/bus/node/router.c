@@ -64,6 +64,14 @@ static int make_listener(struct listener **out, const char *event,
     return LS_OK;
 }
 
+static bool is_wanted(ls_node *node, const struct event_entry *entry)
+{
+    ls_mutex_lock(&node->router);
+    const bool wanted = entry->wanted;
+    ls_mutex_unlock(&node->router);
+    return wanted;
+}
+
 /* The current values of what nobody listened to here: others tell it of theirs,
  * nobody does of this node's own. */
 static void tell_latest(ls_node *node, struct event_entry *of)
@@ -73,8 +81,9 @@ static void tell_latest(ls_node *node, struct event_entry *of)
     for (size_t i = 0; of->is_prefix && i < EVENT_BUCKETS; i++)
         for (entry = atomic_load(&node->events[i]);
              entry != NULL && status == LS_OK; entry = entry->next)
-            if (!entry->is_prefix && !entry->wanted &&
-                memcmp(entry->topic, of->topic, of->filter_size) == 0)
+            if (!entry->is_prefix &&
+                memcmp(entry->topic, of->topic, of->filter_size) == 0 &&
+                !is_wanted(node, entry))
                 status = latest_queue(node, entry, true);
     if (status != LS_OK)
         ls_log_warn("bus: event \"%s\": no memory for its current value",
