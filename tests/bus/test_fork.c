@@ -97,8 +97,8 @@ static void a_child_is_refused_and_its_parent_goes_on(void **state)
     (void)state;
     struct ls_node_options options = usual(3);
     parents.node = create(&options);
-    assert_ok(ls_task_create(&parents.task, &(struct ls_task_options){
-                                                .node = parents.node}));
+    assert_ok(ls_task_create(&parents.task,
+                             &(struct ls_task_options){.node = parents.node}));
     assert_ok(ls_barrier_create(&parents.barrier, parents.node, NULL));
     assert_ok(ls_calls_open(&parents.calls, parents.node, NULL));
     assert_ok(ls_node_start(parents.node));
@@ -123,8 +123,8 @@ static void makes_a_node(void)
         _exit(5);
 }
 
-static void who_forks_before_the_first_node_may_make_them_in_the_child(
-    void **state)
+static void
+who_forks_before_the_first_node_may_make_them_in_the_child(void **state)
 {
     (void)state;
     in_a_child(makes_a_node);

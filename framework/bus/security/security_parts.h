@@ -25,7 +25,7 @@ struct ls_security {
     struct security_secrets *secrets; /* own; read-only; NULL in NONE */
     struct access *access;            /* own */
     struct keyring *keyring;          /* own; CURVE */
-    bool gives_ids; /* CURVE: only who has the enrolment key may come in */
+    bool gives_ids;    /* CURVE: only who has the enrolment key may come in */
     atomic_uint nodes; /* that use it */
 };
 

@@ -16,8 +16,8 @@
  * - All nodes of a process share one context, as inproc needs; it lives while
  *   there is a node. */
 #define _GNU_SOURCE /* epoll, eventfd */
-#include "forked.h"
 #include "transport_zmq.h"
+#include "forked.h"
 
 #include <errno.h>
 #include <stdlib.h>
