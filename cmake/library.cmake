@@ -43,4 +43,5 @@ add_dependencies(headers_alone lockstep_verify_interface_header_sets)
 add_library(lockstep_static STATIC ${objects})
 target_link_libraries(lockstep_static PUBLIC ${system})
 list(TRANSFORM folders APPEND /include OUTPUT_VARIABLE public)
-target_include_directories(lockstep_static PUBLIC ${public} ${private})
+target_include_directories(lockstep_static PUBLIC ${public} ${private}
+                           ${PROJECT_SOURCE_DIR}/framework/base/inline)

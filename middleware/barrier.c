@@ -16,6 +16,7 @@
 
 #include "barrier_discard.h"
 #include "barrier_parts.h"
+#include "forked.h"
 #include "lockstep/log.h"
 
 #define DEFAULT_NAME "step"
@@ -239,9 +240,12 @@ int ls_barrier_create(ls_barrier **out, ls_node *node,
     memcpy(barrier->name, name, strlen(name) + 1);
     if (options->group != NULL)
         memcpy(barrier->group, options->group, strlen(options->group) + 1);
+    barrier->left = options->left;
+    barrier->self = options->self;
     barrier->most = rules.most;
     barrier->node = node;
     barrier->runtime = ls_node_runtime(node);
+    barrier->forks = ls_forks_now();
     status = init(barrier, &rules);
     if (status != LS_OK) {
         free(barrier);
@@ -251,11 +255,18 @@ int ls_barrier_create(ls_barrier **out, ls_node *node,
     return LS_OK;
 }
 
-void ls_barrier_destroy(ls_barrier **barrier)
+int ls_barrier_destroy(ls_barrier **barrier)
 {
     if (barrier == NULL || *barrier == NULL)
-        return;
+        return LS_OK;
+    if (ls_forked_since((*barrier)->forks))
+        return ls_forked_error("this barrier");
     ls_mutex_lock(&(*barrier)->mutex);
+    if ((*barrier)->waiting) {
+        ls_mutex_unlock(&(*barrier)->mutex);
+        return ls_error(LS_ESTATE, "barrier \"%s\": somebody waits in it",
+                        (*barrier)->name);
+    }
     ls_epoch_withdraw((*barrier)->epoch);
     send_out(*barrier);
     (*barrier)->withdrawn = true;
@@ -266,6 +277,7 @@ void ls_barrier_destroy(ls_barrier **barrier)
     ls_mutex_fini(&(*barrier)->mutex);
     free(*barrier);
     *barrier = NULL;
+    return LS_OK;
 }
 
 /* --- waiting ------------------------------------------------------------ */
@@ -333,15 +345,14 @@ static int run_epoch(ls_barrier *barrier, uint32_t flags, int64_t deadline,
         return ls_barrier_explain(barrier, end);
     }
     barrier->stats.epochs++;
-    if (info != NULL)
-        *info = (struct ls_barrier_epoch_info){.epoch = end->epoch,
-                                               .entered_at = now,
-                                               .left_at = left_at,
-                                               .last = end->last,
-                                               .flags = end->flags,
-                                               .view = end->since,
-                                               .members = end->n_members,
-                                               .lost = end->n_lost};
+    *info = (struct ls_barrier_epoch_info){.epoch = end->epoch,
+                                           .entered_at = now,
+                                           .left_at = left_at,
+                                           .last = end->last,
+                                           .flags = end->flags,
+                                           .view = end->since,
+                                           .members = end->n_members,
+                                           .lost = end->n_lost};
     return LS_OK;
 }
 
@@ -349,12 +360,19 @@ int ls_barrier_wait(ls_barrier *barrier, uint32_t flags, int wait_ms,
                     struct ls_barrier_epoch_info *info)
 {
     const int64_t deadline = ls_deadline(barrier->runtime, wait_ms);
+    struct ls_barrier_epoch_info left;
+    if (ls_forked_since(barrier->forks))
+        return ls_forked_error("this barrier");
     ls_mutex_lock(&barrier->mutex);
     learn_incarnation(barrier);
     int status = can_wait(barrier);
     if (status == LS_OK)
-        status = run_epoch(barrier, flags, deadline, info);
+        status = run_epoch(barrier, flags, deadline, &left);
     ls_mutex_unlock(&barrier->mutex);
+    if (status == LS_OK && barrier->left != NULL)
+        barrier->left(barrier->self, &left);
+    if (status == LS_OK && info != NULL)
+        *info = left;
     return status;
 }
 
@@ -362,6 +380,8 @@ void ls_barrier_abort(ls_barrier *barrier, int status)
 {
     if (status >= LS_OK)
         status = LS_ECANCELED;
+    if (ls_forked_since(barrier->forks))
+        return;
     ls_mutex_lock(&barrier->mutex);
     learn_incarnation(barrier);
     if (!barrier->waiting)

@@ -27,7 +27,10 @@ struct ls_barrier {
     ls_cond ended;
     char name[LS_EVENT_MAX + 1];
     char group[sizeof((struct ls_member *)0)->labels]; /* "": everyone */
+    void (*left)(void *self, const struct ls_barrier_epoch_info *info);
+    void *self;
     uint32_t most;          /* members that there may be; 0: any number */
+    unsigned forks;         /* ls_forks_now(), when it was made */
     struct ls_epoch *epoch; /* own; this and what follows under the mutex */
     bool withdrawn;         /* taken down: it said so, and says no more */
     bool waiting;

@@ -17,6 +17,7 @@ struct record {
 
 struct ls_step_times {
     ls_mutex mutex; /* guards what follows: steps may run on workers */
+    bool in_use;    /* by a task */
     unsigned every;
     unsigned window;
     struct record *records; /* own; in the order of the first run */
@@ -86,21 +87,30 @@ static int timed(ls_step *step, void *self)
                            : note(self, ls_around_name(step), forward + back);
 }
 
+/* The task is destroyed. */
+static void let_go(void *self)
+{
+    ls_step_times *times = self;
+    times->in_use = false;
+}
+
 int ls_mw_timer(ls_task *task, unsigned every, unsigned window,
                 ls_step_times **out)
 {
     ls_step_times *times = calloc(1, sizeof *times);
     if (times == NULL)
         return ls_error(LS_ENOMEM, "timer: no memory");
+    *out = NULL;
     times->every = every;
     times->window = window > 0 ? window : DEFAULT_WINDOW;
     int status = ls_mutex_init(&times->mutex, ls_task_runtime(task));
+    times->in_use = status == LS_OK;
     if (status == LS_OK)
-        status = ls_task_use_wrapper(task, timed, times, NULL);
-    if (status != LS_OK)
-        ls_step_times_destroy(&times);
-    else
+        status = ls_task_use_wrapper(task, timed, times, let_go);
+    if (status == LS_OK)
         *out = times;
+    else
+        (void)ls_step_times_destroy(&times);
     return status;
 }
 
@@ -122,10 +132,28 @@ size_t ls_step_times_get(ls_step_times *times, struct ls_step_time *out,
     return n;
 }
 
-void ls_step_times_destroy(ls_step_times **times)
+int ls_step_times_samples(ls_step_times *times, const char *name, double *ms,
+                          size_t capacity)
+{
+    size_t n = 0, i = 0;
+    ls_mutex_lock(&times->mutex);
+    while (i < times->n && strcmp(times->records[i].name, name) != 0)
+        i++;
+    const bool known = i < times->n;
+    if (known)
+        n = ls_window_values(times->records[i].window, ms, capacity);
+    ls_mutex_unlock(&times->mutex);
+    return known ? (int)n
+                 : ls_error(LS_ENOENT, "timer: no step %s has run", name);
+}
+
+int ls_step_times_destroy(ls_step_times **times)
 {
     if (times == NULL || *times == NULL)
-        return;
+        return LS_OK;
+    if ((*times)->in_use)
+        return ls_error(LS_ESTATE,
+                        "timer: it cannot be destroyed before its task");
     for (size_t i = 0; i < (*times)->n; i++) {
         free((*times)->records[i].name);
         ls_window_destroy(&(*times)->records[i].window);
@@ -134,4 +162,5 @@ void ls_step_times_destroy(ls_step_times **times)
     ls_mutex_fini(&(*times)->mutex);
     free(*times);
     *times = NULL;
+    return LS_OK;
 }

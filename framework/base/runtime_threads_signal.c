@@ -38,7 +38,7 @@ static bool listening;
 
 /* What the watches of this thread did to its mask. */
 static _Thread_local struct {
-    unsigned watches;
+    uint16_t watches;
     bool was_blocked;
 } mask[SIGNALS];
 

@@ -103,6 +103,14 @@ void ls_window_summary(const ls_window *window, struct ls_window_summary *out)
                      : NAN;
 }
 
+size_t ls_window_values(const ls_window *window, double *out, size_t capacity)
+{
+    const size_t held = held_by(window->count, window->capacity);
+    for (size_t i = 0; i < held && i < capacity; i++)
+        out[i] = window->values[(window->count - held + i) % window->capacity];
+    return held;
+}
+
 void ls_window_destroy(ls_window **window)
 {
     if (window == NULL || *window == NULL)

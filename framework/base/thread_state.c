@@ -3,12 +3,6 @@
 _Thread_local struct thread_state *ls_thread_state_now
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-struct thread_state *ls_thread_state_begin(void)
-{
-    static _Thread_local struct thread_state own = {.node = -1};
-    return ls_thread_state_now = &own;
-}
-
 ls_runtime *ls_runtime_current(void)
 {
     ls_runtime *const runtime = thread_state()->runtime;

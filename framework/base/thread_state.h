@@ -22,7 +22,7 @@ struct thread_state {
 extern _Thread_local struct thread_state *ls_thread_state_now
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Put the record of the system's thread in place. */
+/* Put the record of the system's thread in place: runtime_threads_record.c. */
 struct thread_state *ls_thread_state_begin(void);
 
 static inline struct thread_state *thread_state(void)

@@ -196,6 +196,15 @@ void ls_context_reset(ls_context *context)
     for (size_t i = 0; i < context->type->n_fields; i++)
         if (!context->keep[i])
             ls_context_field_reset(context, &context->type->fields[i]);
+    if (context->renewed != NULL)
+        context->renewed(context->self, context->data);
+}
+
+void ls_context_on_renew(ls_context *context,
+                         void (*fn)(void *self, void *data), void *self)
+{
+    context->renewed = fn;
+    context->self = self;
 }
 
 void ls_context_renew(ls_context *context)

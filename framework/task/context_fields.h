@@ -7,9 +7,11 @@
 #include "lockstep/context.h"
 
 struct ls_context {
-    const struct ls_context_type *type; /* borrow */
-    void *data;                         /* own; the user's struct */
-    bool *keep;                         /* own; one per field */
+    const struct ls_context_type *type;      /* borrow */
+    void *data;                              /* own; the user's struct */
+    bool *keep;                              /* own; one per field */
+    void (*renewed)(void *self, void *data); /* NULL: nobody is told */
+    void *self;
 };
 
 /* One field of a context, as what it is. */

@@ -8,6 +8,7 @@
 #ifndef STEP_H
 #define STEP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,6 +24,7 @@ struct outcome {
 
 struct ls_step_lock {
     ls_mutex mutex;
+    atomic_uint users; /* middleware that may hold it */
 };
 
 struct group;

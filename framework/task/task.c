@@ -1,6 +1,5 @@
 #include "lockstep/task.h"
 
-#include <assert.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -94,6 +93,7 @@ int ls_task_create(ls_task **out, const struct ls_task_options *options)
     if (task == NULL)
         return ls_error(LS_ENOMEM, "task: no memory");
     atomic_store(&task->run, 1);
+    task->forks = ls_forks_now();
     int status = copy_options(task, options);
     if (status == LS_OK)
         status = init_threads(task, options);
@@ -102,17 +102,23 @@ int ls_task_create(ls_task **out, const struct ls_task_options *options)
         free(task);
         return status;
     }
+    if (task->node != NULL)
+        ls_node_hold(task->node);
     *out = task;
     return LS_OK;
 }
 
-void ls_task_destroy(ls_task **task)
+int ls_task_destroy(ls_task **task)
 {
     if (task == NULL || *task == NULL)
-        return;
+        return LS_OK;
     ls_task *gone = *task;
+    if (ls_forked_since(gone->forks))
+        return ls_forked_error("this task");
+    if (atomic_load(&gone->running))
+        return ls_error(LS_ESTATE, "task: it cannot be destroyed while it "
+                                   "runs");
     *task = NULL;
-    assert(!atomic_load(&gone->running));
     ls_finish_unlisten(gone);
     ls_pool_fini(gone);
     for (size_t i = gone->pipeline.n; i-- > 0;)
@@ -124,8 +130,11 @@ void ls_task_destroy(ls_task **task)
     free(gone->arounds);
     ls_ending_fini(gone);
     ls_mutex_fini(&gone->lock.mutex);
+    if (gone->node != NULL)
+        ls_node_let_go(gone->node);
     free_options(gone);
     free(gone);
+    return LS_OK;
 }
 
 int ls_step_lock_create(ls_step_lock **out, ls_task *task)
@@ -143,13 +152,17 @@ int ls_step_lock_create(ls_step_lock **out, ls_task *task)
     return LS_OK;
 }
 
-void ls_step_lock_destroy(ls_step_lock **lock)
+int ls_step_lock_destroy(ls_step_lock **lock)
 {
     if (lock == NULL || *lock == NULL)
-        return;
+        return LS_OK;
+    if (atomic_load(&(*lock)->users) != 0)
+        return ls_error(LS_ESTATE, "task: a lock cannot be destroyed before "
+                                   "the task whose steps take it");
     ls_mutex_fini(&(*lock)->mutex);
     free(*lock);
     *lock = NULL;
+    return LS_OK;
 }
 
 ls_node *ls_task_node(ls_task *task)

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "forked.h"
 #include "lane.h"
 #include "pipeline.h"
 #include "step.h"
@@ -44,6 +45,8 @@ struct ls_task {
     struct pool pool;
     struct ending ending;
 
+    unsigned forks; /* ls_forks_now(), when it was made */
+    enum { HAND_NONE, HAND_BEGUN, HAND_FORWARD } hand; /* a run by hand */
     atomic_bool running;
     atomic_uint_fast64_t iterations;
     atomic_uint_fast64_t round;

@@ -11,26 +11,49 @@ static void ask_handlers(ls_task *task, struct outcome *outcome)
         ls_outcome_catch(outcome, ls_node_take_error(task->node));
 }
 
-/* Leaves its result in the pipeline's outcome. */
-static void iterate_async(ls_task *task)
+static void hand_over(struct outcome *to, const struct outcome *from)
+{
+    to->status = from->status;
+    if (from->status < 0)
+        *to = *from; /* with its text */
+}
+
+/* The forward halves; the pipeline's outcome tells the first error. */
+static void go_forward(ls_task *task)
 {
     struct pipeline *pipeline = &task->pipeline;
     struct lane *lane = &task->pool.lanes[0];
+    if (!task->async) {
+        ls_pipeline_forward(pipeline, lane, NULL);
+        ask_handlers(task, &pipeline->outcome);
+        return;
+    }
     struct group *group = &task->forwards;
     ls_group_forward(group, lane, NULL, pipeline->parts, pipeline->n, false);
     ask_handlers(task, &group->outcome);
-    ls_group_back(group, lane, pipeline->parts, pipeline->n, true);
-    ask_handlers(task, &group->outcome);
-    pipeline->outcome = group->outcome;
+    hand_over(&pipeline->outcome, &group->outcome);
 }
 
-static void iterate_here(ls_task *task)
+/* What they have left suspended, and the end of the iteration. */
+static void go_back(ls_task *task)
 {
     struct pipeline *pipeline = &task->pipeline;
-    ls_pipeline_forward(pipeline, &task->pool.lanes[0], NULL);
-    ask_handlers(task, &pipeline->outcome);
-    ls_pipeline_back(pipeline);
-    ask_handlers(task, &pipeline->outcome);
+    struct outcome *outcome = &pipeline->outcome;
+    if (!task->async) {
+        ls_pipeline_back(pipeline);
+        ask_handlers(task, outcome);
+    } else {
+        struct group *group = &task->forwards;
+        hand_over(&group->outcome, outcome);
+        ls_group_back(group, &task->pool.lanes[0], pipeline->parts, pipeline->n,
+                      true);
+        ask_handlers(task, &group->outcome);
+        hand_over(outcome, &group->outcome);
+    }
+    if (outcome->status < 0)
+        return;
+    ++*ls_context_total_step(task->context);
+    atomic_fetch_add(&task->iterations, 1);
 }
 
 static bool has_steps(const ls_task *task)
@@ -58,18 +81,14 @@ static int begin(ls_task *task)
 
 static void iterate(ls_task *task, uint64_t n_iterations)
 {
-    struct outcome *outcome = &task->pipeline.outcome;
+    const struct outcome *outcome = &task->pipeline.outcome;
     for (uint64_t i = 0; i < n_iterations && !ls_task_finishing(task); i++) {
         if (i > 0)
             ls_context_reset(task->context);
-        if (task->async)
-            iterate_async(task);
-        else
-            iterate_here(task);
+        go_forward(task);
+        go_back(task);
         if (outcome->status < 0)
             return;
-        ++*ls_context_total_step(task->context);
-        atomic_fetch_add(&task->iterations, 1);
     }
 }
 
@@ -92,36 +111,100 @@ int ls_pipeline_finish(const struct pipeline *pipeline, ls_task *task,
     return first;
 }
 
-static void run(ls_task *task, uint64_t n_iterations)
+static void end(ls_task *task, bool ran)
 {
     struct outcome *outcome = &task->pipeline.outcome;
-    const bool runs = n_iterations > 0 && has_steps(task);
-    outcome->status = LS_OK;
-    ls_outcome_catch(outcome, begin(task));
-    if (runs && outcome->status == LS_OK)
-        iterate(task, n_iterations);
     ls_task_settle(task, outcome);
-    if (runs && outcome->status == LS_OK)
+    if (ran && outcome->status == LS_OK)
         ls_outcome_catch(outcome, ls_finish_tell_at_end(task));
     ls_outcome_catch(outcome, ls_pipeline_finish(&task->pipeline, task,
                                                  ls_outcome_return(outcome)));
     ls_context_reset(task->context);
+    atomic_fetch_add(&task->run, 1);
+    atomic_store(&task->running, false);
+}
+
+static int take(ls_task *task)
+{
+    if (ls_forked_since(task->forks))
+        return ls_forked_error("this task");
+    if (atomic_exchange(&task->running, true))
+        return ls_error(LS_ESTATE, "task: it is running already");
+    task->pipeline.outcome.status = LS_OK;
+    ls_outcome_catch(&task->pipeline.outcome, begin(task));
+    return LS_OK;
 }
 
 int ls_task_run(ls_task *task, uint64_t n_iterations)
 {
-    if (atomic_exchange(&task->running, true))
-        return ls_error(LS_ESTATE, "task: it is running already");
     const int64_t node = ls_log_node();
     const char *step = ls_log_step();
+    const int status = take(task);
+    if (status < 0)
+        return status;
     if (task->node != NULL)
         ls_log_set_node((int64_t)ls_node_id(task->node));
-
-    run(task, n_iterations);
-
+    const bool runs = n_iterations > 0 && has_steps(task);
+    if (runs && task->pipeline.outcome.status == LS_OK)
+        iterate(task, n_iterations);
+    end(task, runs);
     ls_log_set_step(step);
     ls_log_set_node(node);
-    atomic_fetch_add(&task->run, 1);
-    atomic_store(&task->running, false);
+    return ls_outcome_return(&task->pipeline.outcome);
+}
+
+/* ---- by hand ----------------------------------------------------------- */
+
+int ls_task_forward(ls_task *task)
+{
+    struct outcome *outcome = &task->pipeline.outcome;
+    if (task->hand == HAND_FORWARD)
+        return ls_error(LS_ESTATE, "task: forward again, and not backward");
+    if (task->hand == HAND_NONE) {
+        const int status = take(task);
+        if (status < 0)
+            return status;
+        task->hand = HAND_BEGUN;
+    } else if (outcome->status == LS_OK) {
+        ls_context_reset(task->context);
+    }
+    const char *step = ls_log_step();
+    if (outcome->status == LS_OK) {
+        go_forward(task);
+        if (outcome->status < 0)
+            go_back(task);
+        else
+            task->hand = HAND_FORWARD;
+    }
+    ls_log_set_step(step);
+    return ls_outcome_return(outcome);
+}
+
+int ls_task_backward(ls_task *task)
+{
+    if (task->hand != HAND_FORWARD)
+        return ls_error(LS_ESTATE, "task: backward, and not forward before");
+    const char *step = ls_log_step();
+    go_back(task);
+    task->hand = HAND_BEGUN;
+    ls_log_set_step(step);
+    return ls_outcome_return(&task->pipeline.outcome);
+}
+
+int ls_task_end(ls_task *task)
+{
+    if (task->hand == HAND_NONE)
+        return ls_error(LS_ESTATE, "task: no run that was begun by hand");
+    if (task->hand == HAND_FORWARD) {
+        ls_outcome_catch(&task->pipeline.outcome,
+                         ls_error(LS_ECANCELED,
+                                  "task: it was ended before its steps were "
+                                  "run backward"));
+        go_back(task);
+    }
+    task->hand = HAND_NONE;
+    const char *step = ls_log_step();
+    end(task, has_steps(task));
+    ls_log_set_step(step);
     return ls_outcome_return(&task->pipeline.outcome);
 }

@@ -29,6 +29,8 @@ void ls_part_destroy(struct part **part)
     struct ls_middleware *what = &(*part)->what;
     if (what->release != NULL)
         what->release(what->self);
+    if (what->lock != NULL)
+        atomic_fetch_sub(&what->lock->users, 1);
     free((char *)what->name);
     free((char *)what->roles);
     free((char *)what->needs);
@@ -55,6 +57,8 @@ int ls_part_create(struct part **out, ls_task *task, struct ls_middleware what)
         part->what.name = "step";
     if (what.lock == LS_TASK_LOCK)
         part->what.lock = &task->lock;
+    if (part->what.lock != NULL)
+        atomic_fetch_add(&part->what.lock->users, 1);
 
     /* All four are tried, so that each is own or NULL. */
     const bool copied[] = {
@@ -104,6 +108,13 @@ int ls_task_use(ls_task *task, struct ls_middleware middleware)
     }
     ls_outcome_catch(&task->built, status);
     return status;
+}
+
+int ls_task_use_step(ls_task *task, const char *name, ls_step_fn *fn,
+                     void *self)
+{
+    return ls_task_use(
+        task, (struct ls_middleware){.name = name, .fn = fn, .self = self});
 }
 
 void ls_task_decorate(ls_task *task)

@@ -30,6 +30,7 @@ struct cluster {
     enum ls_topology topology;
     int64_t late_ms; /* the last node starts so much later */
     bool bulk;       /* they have long events too */
+    bool globs;      /* some listen to all that begins alike */
     bool (*done)(const struct member *member);
     void (*script)(struct cluster *cluster);
     struct member members[MEMBERS];
@@ -101,7 +102,9 @@ static int make(struct member *m)
     options.emit_timeout_ms = LONG_MS;
     int status = ls_node_create(&m->node, &options);
     if (status == LS_OK)
-        status = ls_on(m->node, "number", on_number, m);
+        status = ls_on(
+            m->node, m->cluster->globs && m->index % 3 != 0 ? "num*" : "number",
+            on_number, m);
     if (status == LS_OK)
         status = ls_on(m->node, "bulk", on_bulk, m);
     if (status == LS_OK)
@@ -221,6 +224,22 @@ static void test_a_star_forms_and_hears_events_in_order(void **state)
     (void)state;
     form(LS_TOPOLOGY_STAR, 3, 0);
     form(LS_TOPOLOGY_STAR, MEMBERS, 0);
+}
+
+static void cut_a_while(struct cluster *c);
+
+static void test_who_listens_by_a_glob_hears_the_same(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        struct cluster c = {.n = 5,
+                            .topology = seed % 3 == 0 ? LS_TOPOLOGY_STAR
+                                                      : LS_TOPOLOGY_MESH,
+                            .script = seed % 3 == 1 ? cut_a_while : NULL,
+                            .globs = true};
+        (void)run(&c, seed, seed % 2 == 0 ? &slow : NULL);
+        assert_all_heard(&c);
+    }
 }
 
 static void test_a_world_waits_for_the_last(void **state)
@@ -343,6 +362,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_mesh_forms_and_hears_events_in_order),
         cmocka_unit_test(test_a_star_forms_and_hears_events_in_order),
+        cmocka_unit_test(test_who_listens_by_a_glob_hears_the_same),
         cmocka_unit_test(test_a_world_waits_for_the_last),
         cmocka_unit_test(test_short_cuts_lose_no_event),
         cmocka_unit_test(test_one_that_is_killed_is_lost_to_all),

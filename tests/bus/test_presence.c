@@ -208,9 +208,11 @@ static void test_malformed_listenings_are_refused(void **state)
     static const char *const bad[] = {
         "l",       "l1",        "l1/",       "l1/1",       "l1/1/",
         "l/1/x",   "l1//x",     "lx/1/x",    "l1/x/x",     "l1/1/a b",
-        "l1/1/a*", "l1/1/\x7f", "l1/1/\xc3", "m1/1/event", "l1/4294967296/x",
+        "l1/1/*a", "l1/1/\x7f", "l1/1/\xc3", "m1/1/event", "l1/4294967296/x",
         "l0/1/x",  "l01/1/x",   "l1/01/x"};
     assert_int_equal(read_listen("l1/1/x", 6), LS_OK);
+    assert_int_equal(read_listen("l1/1/*", 6), LS_OK);
+    assert_int_equal(read_listen("l1/1/a*", 7), LS_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(read_listen(bad[i], strlen(bad[i])), LS_EPROTO);
     assert_int_equal(read_listen("l1/1/x\0y", 8), LS_EPROTO);

@@ -7,8 +7,14 @@ static void test_names_that_cannot_be_matched_are_refused(void **state)
 {
     (void)state;
     struct pair *pair = pair_start();
-    static const char *const bad[] = {"",   "a[b",      "a b", "*",
+    static const char *const bad[] = {"",   "a]b",      "a b", "a\\b",
                                       "\n", "\xc3\xa9", NULL};
+    static const char *const globs[] = {"a[b", "a?", "*"};
+    for (size_t i = 0; i < sizeof globs / sizeof globs[0]; i++) {
+        assert_fails(ls_emit(pair->a, globs[i], NULL, 0), LS_EINVAL);
+        assert_fails(ls_event_policy(pair->a, globs[i], LS_POLICY_DROP),
+                     LS_EINVAL);
+    }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_fails(ls_on(pair->a, bad[i], count, NULL), LS_EINVAL);
         assert_fails(ls_once(pair->a, bad[i], count, NULL), LS_EINVAL);

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # install.sh SOURCE BUILD CC: what is installed serves a stranger. Installs
 # under a prefix that is then moved; builds the outside project tests/install
-# through CMake and through pkg-config; runs its program; and has the installed
-# program load the outside plugin and one of its own.
+# through CMake and through pkg-config; runs its program; compiles each header
+# alone as C++, and a program in it; loads the library by dlopen(); and has the
+# installed program load the outside plugin and one of its own.
 set -euo pipefail
 source=$1 build=$2 cc=$3
 work=$build/install-test
@@ -42,6 +43,22 @@ read -ra flags < <(pkg-config --cflags --libs lockstep)
 "$cc" -std=c11 -shared -fPIC -fvisibility=hidden \
     "$source/tests/install/outside.c" -o "$work/pkg-config/outside.so" \
     "${flags[@]}"
+
+echo "-- from C++"
+cxx=$(command -v g++ || command -v clang++)
+cxx_flags=(-std=c++17 -Wall -Wextra -Wpedantic -Werror)
+for header in "$prefix"/include/lockstep/*.h; do
+    "$cxx" "${cxx_flags[@]}" -fsyntax-only "${flags[@]}" -x c++ - \
+        <<<"#include <lockstep/${header##*/}>"
+done
+"$cxx" "${cxx_flags[@]}" "$source/tests/install/hello.cpp" \
+    -o "$work/pkg-config/hello++" "${flags[@]}" -Wl,-rpath,"$lib"
+"$work/pkg-config/hello++"
+
+echo "-- loaded by a program that runs"
+"$cc" -std=c11 -D_POSIX_C_SOURCE=200809L -I"$prefix/include" \
+    "$source/tests/install/load.c" -o "$work/pkg-config/load" -ldl
+"$work/pkg-config/load" "$lib/liblockstep.so.0"
 
 echo "-- the installed program"
 env -u LD_LIBRARY_PATH "$prefix/bin/lockstep" --version

@@ -17,6 +17,8 @@ struct player {
     uint64_t seen;      /* iterations that its step began */
     atomic_uint_fast64_t done;
     atomic_bool ahead; /* another was not done with the last iteration */
+    uint64_t n_left;   /* epochs that the barrier told it of */
+    struct ls_barrier_epoch_info left; /* the last one */
 };
 
 static struct cluster cluster;
@@ -52,6 +54,15 @@ static int work(ls_step *step, void *self)
     return LS_OK;
 }
 
+static void on_left(void *self, const struct ls_barrier_epoch_info *info)
+{
+    struct player *player = self;
+    assert_true(player->n_left == 0 || info->epoch > player->left.epoch);
+    assert_true(info->left_at >= info->entered_at);
+    player->left = *info;
+    player->n_left++;
+}
+
 static void set_up(uint64_t n_iterations)
 {
     memset(&cluster, 0, sizeof cluster);
@@ -69,8 +80,10 @@ static void set_up(uint64_t n_iterations)
                                                     cluster.members[i].node};
         assert_ok(ls_task_create(&player->task, &options));
         ls_task_use_fn(player->task, early, player);
+        const struct ls_barrier_options told = {.left = on_left,
+                                                .self = player};
         ls_task_use(player->task,
-                    ls_mw_barrier(player->task, NULL, TIMEOUT_MS));
+                    ls_mw_barrier(player->task, &told, TIMEOUT_MS));
         ls_task_use_fn(player->task, work, player);
     }
     do_all(&cluster, start_node);
@@ -104,8 +117,11 @@ static void test_nobody_begins_an_iteration_before_all_ended_the_last(void **s)
     set_up(50);
     do_all(&cluster, run_task);
     check_all_ok(&cluster);
-    for (size_t i = 0; i < N; i++)
+    for (size_t i = 0; i < N; i++) {
         assert_int_equal(iterations(i), 50);
+        assert_true(players[i].n_left >= 100);
+        assert_int_equal(players[i].left.members, N);
+    }
     tear_down();
 }
 

@@ -104,6 +104,25 @@ static void test_the_mean_is_of_the_window(void **state)
     assert_int_equal(ls_step_times_get(world->times, &time, 1), 1);
     assert_int_equal(time.count, 5);
     assert_true(time.mean_ms == 4.5);
+    double ms[3] = {0};
+    const char *const name = "ever_longer";
+    assert_int_equal(ls_step_times_samples(world->times, name, ms, 1), 2);
+    assert_true(ms[0] == 4.0 && ms[1] == 0.0);
+    assert_int_equal(ls_step_times_samples(world->times, name, ms, 3), 2);
+    assert_true(ms[0] == 4.0 && ms[1] == 5.0 && ms[2] == 0.0);
+    assert_int_equal(ls_step_times_samples(world->times, "no", ms, 3),
+                     LS_ENOENT);
+}
+
+static void test_it_outlives_its_task(void **state)
+{
+    struct world *world = *state;
+    assert_int_equal(ls_mw_timer(world->task, 0, 0, &world->times), LS_OK);
+    assert_int_equal(ls_step_times_destroy(&world->times), LS_ESTATE);
+    assert_non_null(world->times);
+    assert_int_equal(ls_task_destroy(&world->task), LS_OK);
+    assert_int_equal(ls_step_times_destroy(&world->times), LS_OK);
+    assert_null(world->times);
 }
 
 static void test_steps_of_one_name_share_a_record(void **state)
@@ -183,6 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(test_steps_used_before_and_after_are_timed),
         test(test_the_mean_is_of_the_window),
+        test(test_it_outlives_its_task),
         test(test_steps_of_one_name_share_a_record),
         test(test_two_timers_both_record),
         test(test_a_step_that_failed_is_not_recorded),

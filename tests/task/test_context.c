@@ -139,6 +139,30 @@ static void test_renew_counts_and_resets_what_is_not_kept(void **state)
     ls_context_destroy(&context);
 }
 
+static void note_renewal(void *self, void *data)
+{
+    struct mine *mine = data;
+    assert_int_equal(mine->items.n, 0);
+    mine->count = ++*(int64_t *)self;
+}
+
+static void test_renewal_may_be_followed_by_the_programs_own(void **state)
+{
+    (void)state;
+    ls_context *context = context_of(&type);
+    struct mine *mine = ls_context_data(context);
+    int64_t n = 0;
+    ls_context_on_renew(context, note_renewal, &n);
+    fill(mine);
+    ls_context_renew(context);
+    ls_context_renew(context);
+    assert_int_equal(mine->count, 2);
+    ls_context_on_renew(context, NULL, NULL);
+    ls_context_renew(context);
+    assert_int_equal(n, 2);
+    ls_context_destroy(&context);
+}
+
 static void test_keep_lasts_for_the_life_of_the_context(void **state)
 {
     (void)state;
@@ -455,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_create_refuses_bad_tables),
         cmocka_unit_test(test_destroy_takes_null),
         cmocka_unit_test(test_renew_counts_and_resets_what_is_not_kept),
+        cmocka_unit_test(test_renewal_may_be_followed_by_the_programs_own),
         cmocka_unit_test(test_keep_lasts_for_the_life_of_the_context),
         cmocka_unit_test(test_keep_names_the_nearest_field),
         cmocka_unit_test(test_a_context_survives_being_written_and_read),

@@ -312,6 +312,8 @@ int ls_call_start(ls_call **out, ls_calls *calls,
 {
     *out = NULL;
     int status = check(options);
+    if (status == LS_OK && ls_forked_since(calls->forks))
+        status = ls_forked_error("this node");
     if (status != LS_OK)
         return status;
     struct ls_call *call = create(calls, options);
@@ -351,6 +353,8 @@ int ls_call_wait(ls_call *call, int64_t deadline)
 {
     ls_calls *calls = call->calls;
     int status = LS_OK;
+    if (ls_forked_since(calls->forks))
+        return ls_forked_error("this call");
     ls_mutex_lock(&calls->mutex);
     if (!call->told && calls_is_own_thread(calls))
         status = ls_error(LS_ESTATE,
@@ -412,7 +416,8 @@ static void silence(ls_call *call)
 
 void ls_call_destroy(ls_call **call_p)
 {
-    if (call_p == NULL || *call_p == NULL)
+    if (call_p == NULL || *call_p == NULL ||
+        ls_forked_since((*call_p)->calls->forks))
         return;
     ls_call *call = *call_p;
     ls_calls *calls = call->calls;

@@ -58,6 +58,7 @@ struct ls_calls {
     ls_runtime *runtime; /* borrow */
     ls_channel *channel; /* own */
     uint32_t id;         /* of the node */
+    unsigned forks;      /* ls_forks_now(), when they were opened */
     ls_mutex mutex;
     ls_cond changed; /* something that is waited for has ended */
     ls_cond work;    /* for the workers */

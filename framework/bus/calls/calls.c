@@ -329,12 +329,15 @@ int ls_calls_open(ls_calls **out, ls_node *node,
     static const struct ls_calls_options defaults = {0};
     options = options != NULL ? options : &defaults;
     int status = check(options);
+    if (status == LS_OK)
+        status = node_check(node);
     if (status != LS_OK)
         return status;
     ls_calls *calls = calloc(1, sizeof *calls);
     if (calls == NULL)
         return ls_error(LS_ENOMEM, "no memory for calls");
     calls->node = node;
+    calls->forks = ls_forks_now();
     calls->runtime = ls_node_runtime(node);
     calls->id = ls_node_id(node);
     calls->refs = 1;
@@ -362,7 +365,8 @@ static void join_workers(ls_calls *calls)
 
 void ls_calls_close(ls_calls **calls_p)
 {
-    if (calls_p == NULL || *calls_p == NULL)
+    if (calls_p == NULL || *calls_p == NULL ||
+        ls_forked_since((*calls_p)->forks))
         return;
     ls_calls *calls = *calls_p;
     *calls_p = NULL;

@@ -383,7 +383,7 @@ static int find_one(struct emit *e)
     const bool there = direct != NULL && direct->hop != NULL &&
                        peer->member.state == LS_MEMBER_READY &&
                        (reliable || member_is_here(&peer->member));
-    if (there && events_listens(e->entry, peer)) {
+    if (there && events_listens(node, e->entry, peer)) {
         e->one = peer;
         e->one_direct = direct;
     }
@@ -445,7 +445,7 @@ static int emit_both(struct emit *e, bool local, bool remote)
     ls_node *node = e->node;
     struct message *message = NULL;
     int status = LS_OK;
-    local = local && atomic_load(&e->entry->n_listeners) != 0;
+    local = local && events_here(node, e->entry);
     if (local)
         status = local_message(e, &message);
     if (status == LS_OK && local)
@@ -483,7 +483,7 @@ static int check(ls_node *node, const struct ls_emission *in)
         return ls_error(LS_EINVAL, "event \"%s\": no data", in->event);
     if (node_is_stopping(node))
         return ls_error(LS_ECLOSED, "node %u is stopping", node->options.id);
-    return LS_OK;
+    return node_check(node);
 }
 
 /* Reliable and latest ones keep the payload: there is one copy for all. */
@@ -515,7 +515,7 @@ static int emit_by_policy(struct emit *e, bool local, bool remote)
                         "event \"%s\": policy latest needs a node that is "
                         "started",
                         e->entry->name);
-    return emit_latest(e, local && atomic_load(&e->entry->n_listeners) != 0);
+    return emit_latest(e, local && events_here(e->node, e->entry));
 }
 
 int ls_emit_with(ls_node *node, const struct ls_emission *in)

@@ -6,11 +6,6 @@
 /* What a policy made its sender take back is missed all the same. */
 #define WITHDRAWN (WIRE_FLAG_WITHDRAW | WIRE_FLAG_DROP)
 
-static bool listened(const struct event_entry *entry)
-{
-    return atomic_load_explicit(&entry->n_listeners, memory_order_relaxed) != 0;
-}
-
 /* What came and was not kept makes room at once. */
 static void make_room(ls_node *node, struct peer *direct)
 {
@@ -133,7 +128,7 @@ static bool is_wanted(ls_node *node, struct event_entry *entry,
     const struct wire_header *header = in->header;
     const size_t size = in->size;
     const bool part = header->kind == WIRE_KIND_CHUNK;
-    if (!listened(entry) ||
+    if (!events_here(node, entry) ||
         !event_access_admits(node, entry, &in->origin->member)) {
         if (!part || header->offset + size >= header->total)
             (void)events_sequence(node, entry, header);
@@ -168,7 +163,7 @@ int incoming_event(ls_node *node, struct incoming *in, struct message *message,
     const bool mine = !inbox || to == node->options.id;
     const bool others = node->hub && (!inbox || to != node->options.id);
     struct event_entry *entry =
-        mine ? events_find(node, header->name, header->name_size) : NULL;
+        mine ? events_heard(node, header->name, header->name_size) : NULL;
     if (entry != NULL && !is_wanted(node, entry, in))
         entry = NULL;
     if (others)
@@ -193,7 +188,7 @@ static bool each_of(ls_node *node, const struct incoming *in,
 {
     const struct wire_header *header = in->header;
     struct event_entry *entry =
-        events_find(node, header->name, header->name_size);
+        events_heard(node, header->name, header->name_size);
     const uint8_t *at = header->data;
     struct wire_header one = *header;
     struct incoming each_in = {

@@ -97,7 +97,7 @@ void latest_offer(ls_node *node, struct peer *peer)
         return;
     for (struct event_entry *entry = node->latest; entry != NULL;
          entry = entry->next_latest)
-        if (events_listens(entry, peer))
+        if (events_listens(node, entry, peer))
             offer(node, peer, entry);
 }
 

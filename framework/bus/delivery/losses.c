@@ -89,10 +89,13 @@ void losses_unacknowledged(ls_node *node, struct event_entry *entry,
 void ls_router_stats(ls_node *node, struct ls_router_stats *out)
 {
     *out = (struct ls_router_stats){0};
+    if (node_check(node) != LS_OK)
+        return;
     if (node->transport != NULL) {
         transport_lock(node->transport);
         *out = node->stats;
         out->refused = node->refusals.total;
+        out->missed += atomic_load(&node->nameless);
         for (size_t i = 0; i < node->world.n; i++) {
             const struct peer *peer = world_at(node, i);
             if (peer->slow.waited_ns <= out->slowest_ns)
@@ -136,7 +139,7 @@ size_t ls_router_losses(ls_node *node, struct ls_router_loss *out,
 {
     struct rows rows = {out, capacity, 0};
     const uint32_t self = node->options.id;
-    if (node->transport == NULL)
+    if (node->transport == NULL || node_check(node) != LS_OK)
         return 0;
     transport_lock(node->transport);
     for (size_t i = 0; i < EVENT_BUCKETS; i++) {

@@ -356,8 +356,8 @@ static bool deliver_event(ls_node *node, struct peer *origin,
     struct peer_streams *streams = streams_of(origin);
     const bool last = header->offset + size == header->total;
     struct event_entry *entry =
-        events_find(node, header->name, header->name_size);
-    if (entry == NULL || atomic_load(&entry->n_listeners) == 0 ||
+        events_heard(node, header->name, header->name_size);
+    if (entry == NULL || !events_here(node, entry) ||
         !event_access_admits(node, entry, &origin->member) ||
         bus_sabotage_drops(node, entry, header->sequence))
         return false;

@@ -20,6 +20,7 @@
 
 #include "event_access.h"
 #include "flow.h"
+#include "forked.h"
 #include "latest.h"
 #include "losses.h"
 #include "membership.h"
@@ -97,7 +98,8 @@ struct listener {
     struct listener *next;
     ls_event_fn *fn;
     void *self;
-    const char *label;
+    char *label; /* own; NULL: none */
+    char *glob;  /* own; of names that begin as its entry's; NULL: its event */
     bool once;
     bool removed;
     unsigned running; /* calls under way */
@@ -137,12 +139,17 @@ struct targets {
     size_t n, capacity;
 };
 
-/* All about one event name. Never freed before the node. */
+/* All about one event name; or about all names that begin alike, "arm.*". Of
+ * the latter, which nobody can emit, there are listeners, and nothing else.
+ * Never freed before the node. */
 struct event_entry {
     struct event_entry *next; /* in its bucket; fixed once published */
+    struct event_entry *next_prefix;
     char name[LS_EVENT_MAX + 1];
     uint8_t topic[LS_EVENT_MAX + 2];
     size_t topic_size;
+    size_t filter_size; /* of the topic, what is subscribed to */
+    bool is_prefix;
 
     /* under the lock */
     uint64_t sequences[N_SEQUENCES]; /* of emits to all; 0: none yet */
@@ -234,6 +241,9 @@ struct ls_node {
     uint32_t job_hash;
     _Atomic uint64_t incarnation; /* changes under the lock, when it rejoins */
     bool hub;                     /* of a star: relays */
+    atomic_int interrupt_soon;    /* ls_router_interrupt_soon(); or 1: none */
+    unsigned forks;               /* ls_forks_now(), when it was made */
+    atomic_uint held;             /* ls_node_hold() */
     _Atomic enum node_phase phase;
 
     transport *transport;
@@ -271,6 +281,8 @@ struct ls_node {
     ls_mutex router;
     ls_cond idle; /* a handler or an op has returned */
     _Atomic(struct event_entry *) events[EVENT_BUCKETS];
+    _Atomic(struct event_entry *) prefixes; /* those of them that are */
+    atomic_uint n_globs;                    /* listeners of this node to them */
     size_t n_events;
     atomic_bool interests_changed; /* a `wanted` differs from `subscribed`, or
                                     * an event is `begun` */
@@ -283,6 +295,7 @@ struct ls_node {
     struct dispatch dispatch;
     atomic_uint_fast64_t emitted, handled, received, received_bytes, repeated;
     atomic_uint_fast64_t early;
+    atomic_uint_fast64_t nameless; /* events that the table had no room for */
 };
 
 /* bus.c: the loop, and what comes over links. */
@@ -430,7 +443,24 @@ int events_remote(ls_node *node, struct event_entry *entry,
  * to. */
 void events_sweep(ls_node *node);
 void events_targets(ls_node *node, struct event_entry *entry);
-bool events_listens(const struct event_entry *entry, const struct peer *peer);
+bool events_listens(const ls_node *node, const struct event_entry *entry,
+                    const struct peer *peer);
+/* The same, by this very name: not by what it begins with. */
+bool events_names(const struct event_entry *entry, const struct peer *peer);
+/* The first, or next, prefix that the name of an entry begins with; NULL. */
+struct event_entry *events_prefix(const ls_node *node,
+                                  const struct event_entry *entry,
+                                  struct event_entry *after);
+/* The entry of a name that came from outside, made if somebody listens to what
+ * it begins with; NULL. Router not held. */
+struct event_entry *events_heard(ls_node *node, const char *name, size_t size);
+/* Whether a listener of this node may want it. */
+bool events_here(const ls_node *node, const struct event_entry *entry);
+/* Whether it does: it has no glob, or the name is matched by that. */
+bool events_suits(const struct listener *listener,
+                  const struct event_entry *entry);
+void events_free_listener(ls_node *node, struct event_entry *entry,
+                          struct listener *listener);
 bool events_is_reserved(const struct event_entry *entry); /* "ls.…": ours */
 /* Bus thread: note the sequence number; counts what was missed before it.
  * Returns false when it, or a later one, has come before. */
@@ -446,6 +476,12 @@ bool events_stream_sequence(ls_node *node, struct event_entry *entry,
                             const struct wire_header *header);
 /* One event did not come to be handled here. Lock held. */
 void events_missed(ls_node *node, struct event_entry *entry, uint32_t origin);
+
+/* router.c: stop listening, but stay subscribed: what waits again soon must not
+ * miss what comes in between. Returns whether it still listened. Router held.
+ */
+bool router_off_waiting(ls_node *node, const char *event, ls_event_fn *fn,
+                        void *self);
 
 /* dispatch.c */
 int dispatch_init(ls_node *node);
@@ -468,6 +504,12 @@ static inline void node_wake(ls_node *node)
     transport_wake(node->transport);
 }
 
+/* Errors: LS_ESTATE in a process that was forked since the node was made. */
+static inline int node_check(const ls_node *node)
+{
+    return ls_forked_since(node->forks) ? ls_forked_error("this node") : LS_OK;
+}
+
 /* Whether stop has begun. */
 static inline bool node_is_stopping(const ls_node *node)
 {
@@ -483,6 +525,8 @@ void dispatch_lost(ls_node *node, const struct peer *peer, const char *event,
                    uint64_t n);
 
 /* channel.c. Bus thread but where said, no lock held. */
+/* The name of one that is open, or NULL. Any thread. */
+const char *channels_open(ls_node *node);
 void channels_message(ls_node *node, const struct wire_header *header,
                       const void *data, size_t size);
 void channels_member(ls_node *node, const struct ls_member *member);

@@ -19,6 +19,16 @@ struct ls_channel {
     unsigned running;
 };
 
+const char *channels_open(ls_node *node)
+{
+    ls_mutex_lock(&node->router);
+    const ls_channel *channel = node->channels;
+    while (channel != NULL && channel->closed)
+        channel = channel->next;
+    ls_mutex_unlock(&node->router);
+    return channel == NULL ? NULL : channel->name;
+}
+
 static bool is_bus_thread(const ls_node *node)
 {
     return ls_thread_is_current(node->bus_thread);
@@ -30,6 +40,8 @@ int ls_channel_open(ls_channel **out, ls_node *node, const char *name,
     *out = NULL;
     if (!wire_name_valid(name) || ops == NULL || ops->message == NULL)
         return ls_error(LS_EINVAL, "no channel name, or no op for messages");
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
     if (node_is_stopping(node))
         return ls_error(LS_ECLOSED, "node %u is stopping", node->options.id);
     ls_channel *channel = calloc(1, sizeof *channel);
@@ -77,7 +89,9 @@ void ls_channel_close(ls_channel **channel_p)
         return;
     ls_channel *channel = *channel_p;
     ls_node *node = channel->node;
-    int status = LS_OK;
+    int status = node_check(node);
+    if (status != LS_OK)
+        return; /* the parent's */
     ls_mutex_lock(&node->router);
     channel->closed = true;
     channel->closing = !is_bus_thread(node);
@@ -308,7 +322,7 @@ static int check_send(const ls_node *node, const char *name, size_t size)
     if (node_is_stopping(node) || node->transport == NULL)
         return ls_error(LS_ECLOSED, "node %u is not on the network",
                         node->options.id);
-    return LS_OK;
+    return node_check(node);
 }
 
 static int not_there(const char *name, uint32_t to)
@@ -399,6 +413,8 @@ int ls_channel_answer(ls_channel *channel, const char *name, uint32_t to,
 void ls_channel_wake_at(ls_channel *channel, int64_t at)
 {
     ls_node *node = channel->node;
+    if (node_check(node) != LS_OK)
+        return;
     ls_mutex_lock(&node->router);
     const bool sooner = at < channel->wake_at;
     channel->wake_at = at;
@@ -414,6 +430,8 @@ void ls_channel_wake_at(ls_channel *channel, int64_t at)
 int ls_channel_dispatch(ls_channel *channel, int what)
 {
     ls_node *node = channel->node;
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
     const bool on_bus = is_bus_thread(node);
     struct message *message = on_bus ? message_take(node->pool, &node->spare)
                                      : message_take_one(node->pool);

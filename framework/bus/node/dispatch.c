@@ -194,10 +194,9 @@ static void call(ls_node *node, struct listener *listener,
 /* Listeners may come and go while one runs: the one that runs is pinned, so
  * that its successor is still known afterwards; those added meanwhile stand at
  * the end and wait for the next event. */
-static void handle_event(ls_node *node, struct message *message)
+static void run_listeners(ls_node *node, struct event_entry *entry,
+                          const struct message *message)
 {
-    struct event_entry *entry = message->entry;
-    ls_mutex_lock(&node->router);
     struct listener *last = entry->listeners;
     while (last != NULL && last->next != NULL)
         last = last->next;
@@ -207,7 +206,7 @@ static void handle_event(ls_node *node, struct message *message)
     while (listener != NULL) {
         const bool is_last = listener == last;
         struct listener *next = listener->next;
-        if (!listener->removed) {
+        if (!listener->removed && events_suits(listener, message->entry)) {
             listener->removed = listener->once;
             listener->running++;
             ls_mutex_unlock(&node->router);
@@ -221,12 +220,21 @@ static void handle_event(ls_node *node, struct message *message)
             listener->running--;
         if (listener->removed && listener->running == 0) {
             unlink_listener(entry, listener);
-            atomic_fetch_sub(&entry->n_listeners, 1);
-            free(listener);
+            events_free_listener(node, entry, listener);
             ls_cond_broadcast(&node->idle);
         }
         listener = is_last ? NULL : next;
     }
+}
+
+static void handle_event(ls_node *node, struct message *message)
+{
+    struct event_entry *prefix = NULL;
+    ls_mutex_lock(&node->router);
+    run_listeners(node, message->entry, message);
+    if (atomic_load(&node->n_globs) != 0)
+        while ((prefix = events_prefix(node, message->entry, prefix)) != NULL)
+            run_listeners(node, prefix, message);
     ls_mutex_unlock(&node->router);
 }
 

@@ -51,6 +51,8 @@ int ls_event_allow(ls_node *node, const char *event, const char *who)
 {
     struct event_entry *entry;
     struct event_access one = {.next = NULL};
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
     if (!wire_name_valid(event) || !read_who(who, &one))
         return ls_error(LS_EINVAL,
                         "event \"%s\" from \"%s\": expected an event name, and "

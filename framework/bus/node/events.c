@@ -2,6 +2,7 @@
  * lock. */
 #include "bus.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -28,6 +29,13 @@ static void publish(ls_node *node, struct event_entry *entry, const char *name,
 {
     memcpy(entry->name, name, size);
     entry->topic_size = wire_topic_event(entry->topic, entry->name);
+    entry->filter_size = entry->topic_size;
+    entry->is_prefix = name[size - 1] == '*';
+    if (entry->is_prefix) {
+        entry->filter_size -= 2; /* without the * and the NUL */
+        entry->next_prefix = atomic_load(&node->prefixes);
+        atomic_store(&node->prefixes, entry);
+    }
     _Atomic(struct event_entry *) *bucket =
         &node->events[bucket_of(name, size)];
     entry->next = atomic_load_explicit(bucket, memory_order_relaxed);
@@ -55,12 +63,82 @@ int events_get(ls_node *node, const char *name, size_t size, bool own,
     return status;
 }
 
-static void entry_free(struct event_entry *entry)
+/* ---- names that begin alike -------------------------------------------- */
+
+struct event_entry *events_prefix(const ls_node *node,
+                                  const struct event_entry *entry,
+                                  struct event_entry *after)
+{
+    struct event_entry *at =
+        after == NULL ? atomic_load(&node->prefixes) : after->next_prefix;
+    while (at != NULL && (entry->is_prefix || memcmp(at->topic, entry->topic,
+                                                     at->filter_size) != 0))
+        at = at->next_prefix;
+    return at;
+}
+
+struct event_entry *events_heard(ls_node *node, const char *name, size_t size)
+{
+    struct event_entry *entry = events_find(node, name, size);
+    char copy[LS_EVENT_MAX + 1];
+    if (entry != NULL || atomic_load(&node->prefixes) == NULL ||
+        size > LS_EVENT_MAX)
+        return entry;
+    memcpy(copy, name, size);
+    copy[size] = '\0';
+    if (strlen(copy) != size || !wire_name_valid(copy))
+        return NULL;
+    struct event_entry *prefix = atomic_load(&node->prefixes);
+    while (prefix != NULL &&
+           strncmp(prefix->name, copy, prefix->filter_size - 1) != 0)
+        prefix = prefix->next_prefix;
+    if (prefix != NULL && events_get(node, copy, size, false, &entry) != LS_OK)
+        atomic_fetch_add(&node->nameless, 1);
+    return entry;
+}
+
+bool events_suits(const struct listener *listener,
+                  const struct event_entry *entry)
+{
+    return listener->glob == NULL ||
+           (fnmatch(listener->glob, entry->name, 0) == 0 &&
+            (!events_is_reserved(entry) ||
+             strncmp(listener->glob, "ls.", 3) == 0));
+}
+
+bool events_here(const ls_node *node, const struct event_entry *entry)
+{
+    if (atomic_load_explicit(&entry->n_listeners, memory_order_relaxed) != 0)
+        return true;
+    if (atomic_load_explicit(&node->n_globs, memory_order_relaxed) == 0)
+        return false;
+    const struct event_entry *prefix = NULL;
+    while ((prefix = events_prefix(node, entry,
+                                   (struct event_entry *)prefix)) != NULL)
+        if (atomic_load(&prefix->n_listeners) != 0)
+            return true;
+    return false;
+}
+
+void events_free_listener(ls_node *node, struct event_entry *entry,
+                          struct listener *listener)
+{
+    atomic_fetch_sub(&entry->n_listeners, 1);
+    if (listener->glob != NULL)
+        atomic_fetch_sub(&node->n_globs, 1);
+    free(listener->glob);
+    free(listener->label);
+    free(listener);
+}
+
+/* ---- the end ----------------------------------------------------------- */
+
+static void entry_free(ls_node *node, struct event_entry *entry)
 {
     while (entry->listeners != NULL) {
         struct listener *listener = entry->listeners;
         entry->listeners = listener->next;
-        free(listener);
+        events_free_listener(node, entry, listener);
     }
     free(entry->remotes);
     free(entry->targets.at);
@@ -78,10 +156,21 @@ void events_free(ls_node *node)
         struct event_entry *entry = atomic_load(&node->events[i]);
         while (entry != NULL) {
             struct event_entry *next = entry->next;
-            entry_free(entry);
+            entry_free(node, entry);
             entry = next;
         }
     }
+}
+
+/* Who listens is to get the current value once more. */
+static void again(const ls_node *node, struct event_entry *entry, uint32_t id)
+{
+    struct event_entry *each = entry->is_prefix ? node->latest : NULL;
+    if (!entry->is_prefix)
+        latest_again(entry, id);
+    for (; each != NULL; each = each->next_latest)
+        if (memcmp(each->topic, entry->topic, entry->filter_size) == 0)
+            latest_again(each, id);
 }
 
 int events_remote(ls_node *node, struct event_entry *entry,
@@ -90,6 +179,8 @@ int events_remote(ls_node *node, struct event_entry *entry,
 {
     size_t i = 0;
     *how = LISTENING_ENDS;
+    if (entry->is_prefix)
+        node->world.version++; /* to many entries */
     while (i < entry->n_remotes && (entry->remotes[i].id != listen->id ||
                                     entry->remotes[i].link != listen->link))
         i++;
@@ -103,7 +194,7 @@ int events_remote(ls_node *node, struct event_entry *entry,
             return LS_OK;
         if (listens && remote->n == 0 && peer != NULL &&
             member_is_here(&peer->member)) {
-            latest_again(entry, listen->id);
+            again(node, entry, listen->id);
             *how = LISTENING_ANEW;
         }
         if (listens)
@@ -159,9 +250,11 @@ static void sweep(ls_node *node, struct event_entry *entry)
             continue;
         entry->remotes[i] = entry->remotes[--entry->n_remotes];
         entry->targets_version = 0;
+        if (entry->is_prefix)
+            node->world.version++;
         if (peer == NULL || !is_of(&remote, &peer->member))
             continue;
-        latest_again(entry, peer->member.id);
+        again(node, entry, peer->member.id);
         if (node->hub && peer->relayed)
             relay_listen(node, peer, entry, LISTENING_ENDS);
     }
@@ -191,13 +284,23 @@ static bool grow(struct targets *targets, size_t n)
     return true;
 }
 
-bool events_listens(const struct event_entry *entry, const struct peer *peer)
+bool events_names(const struct event_entry *entry, const struct peer *peer)
 {
     for (size_t i = 0; i < entry->n_remotes; i++)
         if (entry->remotes[i].id == peer->member.id &&
             is_of(&entry->remotes[i], &peer->member))
             return true;
     return false;
+}
+
+bool events_listens(const ls_node *node, const struct event_entry *entry,
+                    const struct peer *peer)
+{
+    bool listens = events_names(entry, peer);
+    struct event_entry *prefix = NULL;
+    while (!listens && (prefix = events_prefix(node, entry, prefix)) != NULL)
+        listens = events_names(prefix, peer);
+    return listens;
 }
 
 bool events_is_reserved(const struct event_entry *entry)
@@ -214,15 +317,11 @@ static void add_target(struct targets *targets, struct peer *peer)
     targets->at[targets->n++] = peer;
 }
 
-void events_targets(ls_node *node, struct event_entry *entry)
+static void add_targets(ls_node *node, struct event_entry *entry,
+                        const struct event_entry *of)
 {
-    if (entry->targets_version == node->world.version ||
-        !grow(&entry->targets, entry->n_remotes) ||
-        !grow(&entry->receivers, entry->n_remotes))
-        return;
-    entry->targets.n = entry->receivers.n = 0;
-    for (size_t i = 0; i < entry->n_remotes; i++) {
-        const struct remote_listener *remote = &entry->remotes[i];
+    for (size_t i = 0; i < of->n_remotes; i++) {
+        const struct remote_listener *remote = &of->remotes[i];
         struct member *member = membership_find(&node->world, remote->id);
         if (!is_of(remote, member) || member->state != LS_MEMBER_READY)
             continue;
@@ -232,6 +331,22 @@ void events_targets(ls_node *node, struct event_entry *entry)
         if (remote->n != 0 && member_is_here(member) && direct->hop != NULL)
             add_target(&entry->targets, direct);
     }
+}
+
+void events_targets(ls_node *node, struct event_entry *entry)
+{
+    if (entry->targets_version == node->world.version)
+        return;
+    size_t n = entry->n_remotes;
+    struct event_entry *prefix = NULL;
+    while ((prefix = events_prefix(node, entry, prefix)) != NULL)
+        n += prefix->n_remotes;
+    if (!grow(&entry->targets, n) || !grow(&entry->receivers, n))
+        return;
+    entry->targets.n = entry->receivers.n = 0;
+    add_targets(node, entry, entry);
+    while ((prefix = events_prefix(node, entry, prefix)) != NULL)
+        add_targets(node, entry, prefix);
     entry->targets_version = node->world.version;
 }
 

@@ -42,7 +42,7 @@ int link_listen(struct link *link, uint32_t id, const struct event_entry *entry,
     if (how != LISTENING_BEGINS)
         status = subscribe(link, topic, size, false);
     if (status == LS_OK && how != LISTENING_ANEW)
-        status = subscribe(link, entry->topic, entry->topic_size,
+        status = subscribe(link, entry->topic, entry->filter_size,
                            how == LISTENING_BEGINS);
     if (status == LS_OK && how != LISTENING_ENDS)
         status = subscribe(link, topic, size, true);
@@ -424,6 +424,20 @@ void links_close_marked(ls_node *node)
 
 /* ---- what changes ------------------------------------------------------ */
 
+/* What was sent before it is listened to was not missed. */
+static void forget_sequences(ls_node *node, const struct event_entry *prefix)
+{
+    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
+        struct event_entry *entry = atomic_load(&node->events[i]);
+        for (; entry != NULL; entry = entry->next)
+            if (!entry->subscribed && !entry->is_prefix &&
+                memcmp(entry->topic, prefix->topic, prefix->filter_size) == 0)
+                for (size_t j = 0; j < entry->n_origins; j++)
+                    memset(entry->origins[j].last, 0,
+                           sizeof entry->origins[j].last);
+    }
+}
+
 static void sync_interest(ls_node *node, struct event_entry *entry)
 {
     ls_mutex_lock(&node->router);
@@ -437,6 +451,8 @@ static void sync_interest(ls_node *node, struct event_entry *entry)
     if (wanted == entry->subscribed && !anew)
         return;
     entry->subscribed = wanted;
+    if (wanted && entry->is_prefix)
+        forget_sequences(node, entry);
     for (size_t j = 0; wanted && j < entry->n_origins; j++) {
         if (anew)
             entry->origins[j].last[SEQUENCE_LATEST] = 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bus.h"
+#include "credentials.h"
 
 void ls_node_options_init(struct ls_node_options *options)
 {
@@ -187,6 +188,8 @@ static bool copy_options(ls_node *node, const struct ls_node_options *o)
     node->job_hash = wire_job_hash(node->job);
     node->hub = o->topology == LS_TOPOLOGY_STAR && o->n_attach == 0;
     node->security = o->security;
+    if (node->security != NULL)
+        credentials_hold(node->security, true);
     node->n_attach = o->n_attach;
     node->attach = calloc(o->n_attach + 1, sizeof *node->attach);
     bool ok = node->attach != NULL;
@@ -209,6 +212,16 @@ static bool copy_options(ls_node *node, const struct ls_node_options *o)
     return ok;
 }
 
+void ls_node_hold(ls_node *node)
+{
+    atomic_fetch_add(&node->held, 1);
+}
+
+void ls_node_let_go(ls_node *node)
+{
+    atomic_fetch_sub(&node->held, 1);
+}
+
 int ls_node_create(ls_node **out, const struct ls_node_options *options)
 {
     *out = NULL;
@@ -218,6 +231,8 @@ int ls_node_create(ls_node **out, const struct ls_node_options *options)
     ls_node *node = calloc(1, sizeof *node);
     if (node == NULL)
         return ls_error(LS_ENOMEM, "no memory for a node");
+    node->forks = ls_forks_now();
+    atomic_store(&node->interrupt_soon, 1);
     message_list_init(&node->spare);
     message_list_init(&node->arrived);
     status = copy_options(node, options)
@@ -234,7 +249,7 @@ int ls_node_create(ls_node **out, const struct ls_node_options *options)
     if (status == LS_OK)
         status = message_pool_create(&node->pool, node->runtime);
     if (status != LS_OK) {
-        ls_node_destroy(&node);
+        (void)ls_node_destroy(&node);
         return status;
     }
     *out = node;
@@ -263,12 +278,34 @@ static void free_peer(void *self, struct member *member)
     free(peer->signature);
 }
 
-void ls_node_destroy(ls_node **node_p)
+/* Whether all that was made for it has gone. */
+static int check_free(ls_node *node)
+{
+    const char *channel = channels_open(node);
+    if (channel != NULL)
+        return ls_error(LS_ESTATE,
+                        "node %u cannot be destroyed before what has its "
+                        "channel \"%s\"",
+                        node->options.id, channel);
+    if (atomic_load(&node->held) != 0)
+        return ls_error(LS_ESTATE,
+                        "node %u cannot be destroyed before its tasks",
+                        node->options.id);
+    return LS_OK;
+}
+
+int ls_node_destroy(ls_node **node_p)
 {
     if (node_p == NULL || *node_p == NULL)
-        return;
+        return LS_OK;
     ls_node *node = *node_p;
-    ls_node_stop(node, LS_OK);
+    int status = node_check(node);
+    if (status == LS_OK)
+        status = check_free(node);
+    if (status == LS_OK)
+        status = ls_node_stop(node, LS_OK);
+    if (status != LS_OK)
+        return status;
     if (ls_thread_join(&node->bus_thread, LS_FOREVER) != LS_OK)
         ls_log_error("bus: the bus thread of node %u did not end",
                      node->options.id);
@@ -291,9 +328,12 @@ void ls_node_destroy(ls_node **node_p)
     free(node->attach);
     free(node->members);
     refusals_fini(&node->refusals);
-    ls_security_destroy(&node->own_security);
+    if (node->options.security != NULL)
+        credentials_hold(node->options.security, false);
+    (void)ls_security_destroy(&node->own_security);
     free(node);
     *node_p = NULL;
+    return LS_OK;
 }
 
 /* ---- telling ----------------------------------------------------------- */
@@ -350,7 +390,7 @@ ls_runtime *ls_node_runtime(const ls_node *node)
 
 size_t ls_node_members(ls_node *node, struct ls_member *out, size_t capacity)
 {
-    if (node->transport == NULL)
+    if (node->transport == NULL || node_check(node) != LS_OK)
         return 0;
     transport_lock(node->transport);
     const size_t n = node->world.n;
@@ -360,9 +400,36 @@ size_t ls_node_members(ls_node *node, struct ls_member *out, size_t capacity)
     return n;
 }
 
+const char *ls_member_state_name(enum ls_member_state state)
+{
+    static const char *const names[] = {[LS_MEMBER_SEEN] = "seen",
+                                        [LS_MEMBER_READY] = "ready",
+                                        [LS_MEMBER_LEFT] = "left",
+                                        [LS_MEMBER_LOST] = "lost"};
+    return (size_t)state < sizeof names / sizeof *names ? names[state] : "?";
+}
+
+int ls_node_member(ls_node *node, uint32_t id, struct ls_member *out)
+{
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
+    const struct peer *peer = NULL;
+    if (node->transport != NULL) {
+        transport_lock(node->transport);
+        peer = world_find(node, id);
+        if (peer != NULL)
+            world_member(&peer->member, out);
+        transport_unlock(node->transport);
+    }
+    return peer != NULL
+               ? LS_OK
+               : ls_error(LS_ENOENT, "node %u has not heard of a node %u",
+                          node->options.id, id);
+}
+
 size_t ls_node_refusals(ls_node *node, struct ls_refusal *out, size_t capacity)
 {
-    if (node->transport == NULL)
+    if (node->transport == NULL || node_check(node) != LS_OK)
         return 0;
     transport_lock(node->transport);
     const size_t n = node->refusals.n;
@@ -422,6 +489,8 @@ int ls_node_on_member(ls_node *node,
                       void (*fn)(void *self, const struct ls_member *member),
                       void *self)
 {
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
     struct member_watch *watch = fn == NULL ? NULL : calloc(1, sizeof *watch);
     if (fn != NULL && watch == NULL)
         return ls_error(LS_ENOMEM, "no memory to watch members");

@@ -62,6 +62,8 @@ static int open_transport(ls_node *node)
 
 int ls_node_open(ls_node *node)
 {
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
     if (node_is_stopping(node))
         return ls_error(LS_ECLOSED, "node %u was stopped", node->options.id);
     if (node->phase != NODE_CREATED)
@@ -303,6 +305,8 @@ static int wait_formed(ls_node *node, int64_t deadline)
 
 int ls_node_join(ls_node *node)
 {
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
     if (node_is_stopping(node))
         return ls_error(LS_ECLOSED, "node %u was stopped", node->options.id);
     if (node->phase != NODE_OPEN)

@@ -55,11 +55,18 @@ static void wait_bus_ended(ls_node *node)
     transport_unlock(node->transport);
 }
 
-void ls_node_stop(ls_node *node, int reason)
+int ls_node_stop(ls_node *node, int reason)
 {
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
+    if (atomic_load(&node->phase) != NODE_CREATED &&
+        (dispatch_is_current(node) || ls_thread_is_current(node->bus_thread)))
+        return ls_error(LS_ESTATE,
+                        "node %u cannot be stopped by a handler of its own",
+                        node->options.id);
     const enum node_phase was = atomic_exchange(&node->phase, NODE_STOPPED);
     if (was == NODE_STOPPED || node->transport == NULL)
-        return;
+        return LS_OK;
     if (node->bus_thread != NULL)
         say_farewell(node, reason);
     channels_closed(node);
@@ -77,4 +84,5 @@ void ls_node_stop(ls_node *node, int reason)
     transport_unlock(node->transport);
     transport_unbind(node->transport);
     ls_log_info("bus: node %u has stopped", node->options.id);
+    return LS_OK;
 }

@@ -52,7 +52,7 @@ static void repeat_all(ls_node *node, struct link *link,
     for (size_t i = 0; i < EVENT_BUCKETS; i++) {
         const struct event_entry *entry = atomic_load(&node->events[i]);
         for (; entry != NULL; entry = entry->next)
-            if (events_listens(entry, leaf))
+            if (events_names(entry, leaf))
                 (void)link_listen(link, leaf->member.id, entry,
                                   on ? LISTENING_BEGINS : LISTENING_ENDS);
     }
@@ -145,7 +145,7 @@ static struct route find_route(ls_node *node, const struct wire_header *header,
         return route;
     }
     struct event_entry *entry =
-        events_find(node, header->name, header->name_size);
+        events_heard(node, header->name, header->name_size);
     if (entry != NULL) {
         events_targets(node, entry);
         route.targets = entry->targets.at;

@@ -1,6 +1,7 @@
 /* Listeners of this node, waiting for events, and the figures. */
 #include "bus.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,40 +18,121 @@ static void interest(ls_node *node, struct event_entry *entry, bool wanted)
         node_wake(node);
 }
 
-static int listen(ls_node *node, const char *event, ls_event_fn *fn, void *self,
-                  const char *label, bool once)
+/* The entry that the listeners to an event, or to what a glob matches, are
+ * kept in: of the latter, that of all names that begin as the glob does, up to
+ * what has a meaning in it. Writes its name. */
+static bool entry_name(const char *event, char name[LS_EVENT_MAX + 1])
 {
-    if (!wire_name_valid(event) || fn == NULL)
-        return ls_error(LS_EINVAL,
-                        "\"%s\" is no event name: 1 to %d printable "
-                        "characters without space * ? [ ] \\",
-                        event == NULL ? "" : event, LS_EVENT_MAX);
-    if (node_is_stopping(node))
-        return ls_error(LS_ECLOSED, "node %u is stopping", node->options.id);
-    struct event_entry *entry;
-    const int status = events_get(node, event, strlen(event), true, &entry);
-    if (status != LS_OK)
-        return status;
+    const size_t size = event == NULL ? 0 : strnlen(event, LS_EVENT_MAX + 1);
+    const size_t plain = size == 0 ? 0 : strcspn(event, "*?[");
+    if (size == 0 || size > LS_EVENT_MAX)
+        return false;
+    memcpy(name, event, size + 1);
+    for (size_t i = plain; i < size; i++)
+        if (name[i] <= ' ' || name[i] > '~' || name[i] == '\\')
+            return false;
+    if (plain != size) {
+        name[plain] = '*';
+        name[plain + 1] = '\0';
+    }
+    return wire_filter_valid(name);
+}
+
+/* NULL: there is none. */
+static struct event_entry *find_entry(const ls_node *node, const char *event)
+{
+    char name[LS_EVENT_MAX + 1];
+    return entry_name(event, name) ? events_find(node, name, strlen(name))
+                                   : NULL;
+}
+
+static int make_listener(struct listener **out, const char *event,
+                         const char *label, bool is_prefix)
+{
     struct listener *listener = calloc(1, sizeof *listener);
-    if (listener == NULL)
+    if (listener != NULL && label != NULL)
+        listener->label = strdup(label);
+    if (listener != NULL && is_prefix)
+        listener->glob = strdup(event);
+    if (listener == NULL || (label != NULL && listener->label == NULL) ||
+        (is_prefix && listener->glob == NULL)) {
+        free(listener == NULL ? NULL : listener->label);
+        free(listener);
         return ls_error(LS_ENOMEM, "no memory for a listener");
-    *listener =
-        (struct listener){.fn = fn, .self = self, .label = label, .once = once};
+    }
+    *out = listener;
+    return LS_OK;
+}
+
+static bool is_wanted(ls_node *node, const struct event_entry *entry)
+{
     ls_mutex_lock(&node->router);
+    const bool wanted = entry->wanted;
+    ls_mutex_unlock(&node->router);
+    return wanted;
+}
+
+/* The current values of what nobody listened to here: others tell it of theirs,
+ * nobody does of this node's own. */
+static void tell_latest(ls_node *node, struct event_entry *of)
+{
+    struct event_entry *entry = of;
+    int status = of->is_prefix ? LS_OK : latest_queue(node, of, true);
+    for (size_t i = 0; of->is_prefix && i < EVENT_BUCKETS; i++)
+        for (entry = atomic_load(&node->events[i]);
+             entry != NULL && status == LS_OK; entry = entry->next)
+            if (!entry->is_prefix &&
+                memcmp(entry->topic, of->topic, of->filter_size) == 0 &&
+                !is_wanted(node, entry))
+                status = latest_queue(node, entry, true);
+    if (status != LS_OK)
+        ls_log_warn("bus: event \"%s\": no memory for its current value",
+                    of->name);
+}
+
+static void append(ls_node *node, struct event_entry *entry,
+                   struct listener *listener)
+{
     struct listener **at = &entry->listeners;
     while (*at != NULL)
         at = &(*at)->next;
     *at = listener;
     atomic_fetch_add(&entry->n_listeners, 1);
+    if (listener->glob != NULL)
+        atomic_fetch_add(&node->n_globs, 1);
+}
+
+static int listen(ls_node *node, const char *event, ls_event_fn *fn, void *self,
+                  const char *label, bool once)
+{
+    char name[LS_EVENT_MAX + 1];
+    if (!entry_name(event, name) || fn == NULL)
+        return ls_error(LS_EINVAL,
+                        "\"%s\" is no event name, and no glob: 1 to %d "
+                        "printable characters without space and \\",
+                        event == NULL ? "" : event, LS_EVENT_MAX);
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
+    if (node_is_stopping(node))
+        return ls_error(LS_ECLOSED, "node %u is stopping", node->options.id);
+    struct event_entry *entry;
+    struct listener *listener = NULL;
+    int status = events_get(node, name, strlen(name), true, &entry);
+    if (status == LS_OK)
+        status = make_listener(&listener, event, label, entry->is_prefix);
+    if (status != LS_OK)
+        return status;
+    listener->fn = fn;
+    listener->self = self;
+    listener->once = once;
+    ls_mutex_lock(&node->router);
+    append(node, entry, listener);
     const bool first = !entry->wanted;
     entry->begun = entry->begun || first;
     interest(node, entry, true);
     ls_mutex_unlock(&node->router);
-    /* Others tell it of their value; nobody does of this node's own. */
-    if (first && node->transport != NULL &&
-        latest_queue(node, entry, true) != LS_OK)
-        ls_log_warn("bus: event \"%s\": no memory for its current value",
-                    entry->name);
+    if (first && node->transport != NULL)
+        tell_latest(node, entry);
     return LS_OK;
 }
 
@@ -70,7 +152,8 @@ int ls_router_once(ls_node *node, const char *event, ls_event_fn *fn,
 
 /* Take one listener out: it is freed here, or by the dispatch thread when it
  * runs just now. Router held. */
-static void take_out(struct event_entry *entry, struct listener *listener)
+static void take_out(ls_node *node, struct event_entry *entry,
+                     struct listener *listener)
 {
     listener->removed = true;
     if (listener->running != 0)
@@ -79,8 +162,7 @@ static void take_out(struct event_entry *entry, struct listener *listener)
     while (*at != listener)
         at = &(*at)->next;
     *at = listener->next;
-    atomic_fetch_sub(&entry->n_listeners, 1);
-    free(listener);
+    events_free_listener(node, entry, listener);
 }
 
 static bool any_live(const struct event_entry *entry)
@@ -91,41 +173,55 @@ static bool any_live(const struct event_entry *entry)
     return false;
 }
 
-static bool matches(const struct listener *listener, ls_event_fn *fn,
-                    const void *self)
+/* Which listeners of an entry: those that were given what the pattern matches;
+ * or the one that was given this event, fn and self. */
+struct choice {
+    const char *pattern;
+    const char *event;
+    ls_event_fn *fn;
+    void *self;
+};
+
+static bool is_chosen(const struct event_entry *entry,
+                      const struct listener *listener,
+                      const struct choice *choice)
 {
-    return fn == NULL || (listener->fn == fn && listener->self == self);
+    const char *const given =
+        listener->glob != NULL ? listener->glob : entry->name;
+    if (choice->pattern != NULL)
+        return fnmatch(choice->pattern, given, 0) == 0;
+    return listener->fn == choice->fn && listener->self == choice->self &&
+           strcmp(given, choice->event) == 0;
 }
 
-static bool any_ending(const struct event_entry *entry, ls_event_fn *fn,
-                       const void *self)
+static bool any_ending(const struct event_entry *entry,
+                       const struct choice *choice)
 {
     for (const struct listener *l = entry->listeners; l != NULL; l = l->next)
-        if (l->removed && matches(l, fn, self))
+        if (l->removed && is_chosen(entry, l, choice))
             return true;
     return false;
 }
 
-/* Remove those that match (fn NULL: all); waits until none that matches runs
- * for the last time, a `once` too, unless called from a handler. Router
- * held. */
+/* Remove those that are chosen; waits until none of them runs for the last
+ * time, a `once` too, unless called from a handler. Router held. */
 static int remove_listeners(ls_node *node, struct event_entry *entry,
-                            ls_event_fn *fn, const void *self)
+                            const struct choice *choice)
 {
     int n = 0;
     for (struct listener *l = entry->listeners, *next; l != NULL; l = next) {
         next = l->next;
-        if (l->removed || !matches(l, fn, self))
+        if (l->removed || !is_chosen(entry, l, choice))
             continue;
-        take_out(entry, l);
+        take_out(node, entry, l);
         n++;
-        if (fn != NULL)
+        if (choice->pattern == NULL)
             break;
     }
-    if (!any_live(entry))
+    if (n != 0 && !any_live(entry))
         interest(node, entry, false);
     int status = LS_OK;
-    while (any_ending(entry, fn, self) && !dispatch_is_current(node) &&
+    while (any_ending(entry, choice) && !dispatch_is_current(node) &&
            status == LS_OK)
         status = ls_cond_wait(&node->idle, &node->router, LS_FOREVER);
     return n;
@@ -133,12 +229,14 @@ static int remove_listeners(ls_node *node, struct event_entry *entry,
 
 int ls_off(ls_node *node, const char *event, ls_event_fn *fn, void *self)
 {
-    struct event_entry *entry =
-        event == NULL ? NULL : events_find(node, event, strlen(event));
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
+    struct event_entry *entry = find_entry(node, event);
+    const struct choice choice = {.event = event, .fn = fn, .self = self};
     int n = 0;
     if (entry != NULL && fn != NULL) {
         ls_mutex_lock(&node->router);
-        n = remove_listeners(node, entry, fn, self);
+        n = remove_listeners(node, entry, &choice);
         ls_mutex_unlock(&node->router);
     }
     return n != 0 ? LS_OK
@@ -149,96 +247,37 @@ int ls_off(ls_node *node, const char *event, ls_event_fn *fn, void *self)
 
 int ls_off_all(ls_node *node, const char *pattern)
 {
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
+    const struct choice choice = {.pattern = pattern};
     int n = 0;
     for (size_t i = 0; i < EVENT_BUCKETS; i++) {
         struct event_entry *entry = atomic_load(&node->events[i]);
         for (; entry != NULL; entry = entry->next) {
-            if (fnmatch(pattern, entry->name, 0) != 0)
-                continue;
             ls_mutex_lock(&node->router);
-            n += remove_listeners(node, entry, NULL, NULL);
+            n += remove_listeners(node, entry, &choice);
             ls_mutex_unlock(&node->router);
         }
     }
     return n;
 }
 
-/* ---- wait_for ---------------------------------------------------------- */
-
-struct waiter {
-    ls_node *node;
-    ls_event_fn *fn;
-    void *self;
-    bool came;
-    int status;
-    char text[LS_ERROR_TEXT_MAX];
-};
-
-static int came(void *self, const struct ls_event *event)
+bool router_off_waiting(ls_node *node, const char *event, ls_event_fn *fn,
+                        void *self)
 {
-    struct waiter *w = self;
-    int status = LS_OK;
-    if (w->fn != NULL && (status = w->fn(w->self, event)) != LS_OK)
-        memcpy(w->text, ls_error_text(), strlen(ls_error_text()) + 1);
-    ls_mutex_lock(&w->node->router);
-    w->came = true;
-    w->status = status;
-    ls_cond_broadcast(&w->node->idle);
-    ls_mutex_unlock(&w->node->router);
-    return LS_OK;
+    struct event_entry *entry = find_entry(node, event);
+    const struct choice choice = {.event = event, .fn = fn, .self = self};
+    const bool removed = remove_listeners(node, entry, &choice) != 0;
+    interest(node, entry, true);
+    return removed;
 }
 
-static int wait_locked(ls_node *node, const struct waiter *w, int64_t deadline)
-{
-    while (!w->came) {
-        if (node_is_stopping(node))
-            return LS_ECLOSED;
-        if (node->error != LS_OK)
-            return LS_EHANDLER;
-        if (atomic_load(&node->dispatch.interrupted) != LS_OK)
-            return atomic_load(&node->dispatch.interrupted);
-        if (ls_cond_wait(&node->idle, &node->router, deadline) != LS_OK &&
-            !w->came)
-            return LS_ETIMEDOUT;
-    }
-    return w->status;
-}
-
-int ls_wait_for(ls_node *node, const char *event, int wait_ms, ls_event_fn *fn,
-                void *self)
-{
-    if (dispatch_is_current(node))
-        return ls_error(LS_ESTATE,
-                        "a handler cannot wait for event \"%s\": "
-                        "events are handled by its own thread",
-                        event);
-    const int64_t deadline = ls_deadline(node->runtime, wait_ms);
-    struct waiter w = {.node = node, .fn = fn, .self = self};
-    int status = ls_router_once(node, event, came, &w, "ls_wait_for");
-    if (status != LS_OK)
-        return status;
-    ls_mutex_lock(&node->router);
-    status = wait_locked(node, &w, deadline);
-    struct event_entry *entry = events_find(node, event, strlen(event));
-    if (!w.came) {
-        /* What waits again soon must not miss what comes in between: the
-         * subscription stays. */
-        (void)remove_listeners(node, entry, came, &w);
-        interest(node, entry, true);
-        if (w.came) /* meanwhile: fn was running */
-            status = w.status;
-    }
-    ls_mutex_unlock(&node->router);
-    if (status == LS_EHANDLER && !w.came)
-        return ls_node_take_error(node);
-    if (status == LS_OK)
-        return LS_OK;
-    return ls_error(status, "waiting for event \"%s\": %s", event,
-                    w.text[0] != '\0' ? w.text : ls_status_sentence(status));
-}
+/* ---- waits ------------------------------------------------------------- */
 
 void ls_router_interrupt(ls_node *node, int status)
 {
+    if (node_check(node) != LS_OK)
+        return;
     ls_mutex_lock(&node->router);
     atomic_store(&node->dispatch.interrupted, status);
     ls_cond_broadcast(&node->idle);
@@ -253,9 +292,21 @@ void ls_router_interrupt(ls_node *node, int status)
     transport_unlock(node->transport);
 }
 
+void ls_router_interrupt_soon(ls_node *node, int status)
+{
+    const int before = errno;
+    if (ls_forked_since(node->forks) || node->transport == NULL)
+        return;
+    atomic_store(&node->interrupt_soon, status);
+    node_wake(node);
+    errno = before;
+}
+
 int ls_node_take_error(ls_node *node)
 {
     char text[LS_ERROR_TEXT_MAX];
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
     ls_mutex_lock(&node->router);
     const int status = node->error;
     memcpy(text, node->error_text, sizeof text);
@@ -271,6 +322,8 @@ int ls_event_policy(ls_node *node, const char *event, enum ls_policy policy)
     if (!wire_name_valid(event) || (int)policy < LS_POLICY_DEFAULT ||
         policy > LS_POLICY_LATEST)
         return ls_error(LS_EINVAL, "no event name, or no policy");
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
     struct event_entry *entry;
     const int status = events_get(node, event, strlen(event), true, &entry);
     if (status == LS_OK)
@@ -284,29 +337,49 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Add the ready members that listen to `entry`, the event's own or a prefix of
+ * its name, and are not listed by one before it. Lock held. */
+static size_t list_remotes(const ls_node *node, const struct event_entry *entry,
+                           const struct event_entry *name, uint32_t *ids,
+                           size_t n, size_t capacity)
+{
+    for (size_t i = 0; i < entry->n_remotes; i++) {
+        const struct peer *peer = world_find(node, entry->remotes[i].id);
+        if (peer == NULL || peer->member.state != LS_MEMBER_READY ||
+            !member_shows(&peer->member, entry->remotes[i].link))
+            continue;
+        bool again = entry != name && events_names(name, peer);
+        struct event_entry *prefix = NULL;
+        while (entry != name && !again &&
+               (prefix = events_prefix(node, name, prefix)) != entry)
+            again = events_names(prefix, peer);
+        if (again)
+            continue;
+        if (n < capacity)
+            ids[n] = peer->member.id;
+        n++;
+    }
+    return n;
+}
+
 size_t ls_router_listeners(ls_node *node, const char *event, uint32_t *ids,
                            size_t capacity)
 {
-    const struct event_entry *entry = events_find(node, event, strlen(event));
-    if (entry == NULL)
+    struct event_entry *entry = NULL, *prefix = NULL;
+    if (node_check(node) != LS_OK || !wire_name_valid(event) ||
+        events_get(node, event, strlen(event), true, &entry) != LS_OK)
         return 0;
     size_t n = 0;
-    if (atomic_load(&entry->n_listeners) != 0) {
+    if (events_here(node, entry)) {
         if (n < capacity)
             ids[n] = node->options.id;
         n++;
     }
     if (node->transport != NULL) {
         transport_lock(node->transport);
-        for (size_t i = 0; i < entry->n_remotes; i++) {
-            const struct peer *peer = world_find(node, entry->remotes[i].id);
-            if (peer == NULL || peer->member.state != LS_MEMBER_READY ||
-                !member_shows(&peer->member, entry->remotes[i].link))
-                continue;
-            if (n < capacity)
-                ids[n] = peer->member.id;
-            n++;
-        }
+        n = list_remotes(node, entry, entry, ids, n, capacity);
+        while ((prefix = events_prefix(node, entry, prefix)) != NULL)
+            n = list_remotes(node, prefix, entry, ids, n, capacity);
         transport_unlock(node->transport);
     }
     if (capacity != 0)

@@ -135,7 +135,8 @@ static void listening(ls_node *node, const uint8_t *topic, size_t size,
         return; /* its end: see events_sweep() */
     if (node->hub && peer->relayed && how != LISTENING_ENDS)
         relay_listen(node, peer, entry, how);
-    if (entry->latest != NULL && member_is_here(&peer->member))
+    if ((entry->latest != NULL || entry->is_prefix) &&
+        member_is_here(&peer->member))
         latest_offer(node, peer);
 }
 

@@ -46,6 +46,9 @@ struct credentials_claim {
     char address[LS_ENDPOINT_MAX + 1];
 };
 
+/* A node uses it from now on, or does no more. */
+void credentials_hold(ls_security *security, bool on);
+
 /* Sizes of ZMTP's PLAIN; both with their NUL. */
 #define CREDENTIALS_USER_MAX     16
 #define CREDENTIALS_PASSWORD_MAX 256

@@ -161,15 +161,24 @@ int ls_security_leased(ls_security **out, const char *folder, uint32_t id,
                         &(struct keyring_owner){.id = id, .path = path});
 }
 
-void ls_security_destroy(ls_security **security)
+void credentials_hold(ls_security *security, bool on)
+{
+    atomic_fetch_add(&security->nodes, on ? 1u : 0u - 1u);
+}
+
+int ls_security_destroy(ls_security **security)
 {
     if (security == NULL || *security == NULL)
-        return;
+        return LS_OK;
+    if (atomic_load(&(*security)->nodes) != 0)
+        return ls_error(LS_ESTATE, "the security cannot be destroyed before "
+                                   "the nodes that use it");
     sodium_free((*security)->secrets); /* wipes */
     access_destroy(&(*security)->access);
     keyring_destroy(&(*security)->keyring);
     free(*security);
     *security = NULL;
+    return LS_OK;
 }
 
 enum ls_security_mode ls_security_mode(const ls_security *security)

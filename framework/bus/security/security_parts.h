@@ -2,6 +2,8 @@
 #ifndef LOCKSTEP_BUS_SECURITY_PARTS_H
 #define LOCKSTEP_BUS_SECURITY_PARTS_H
 
+#include <stdatomic.h>
+
 #include <sodium.h>
 
 #include "access.h"
@@ -23,7 +25,8 @@ struct ls_security {
     struct security_secrets *secrets; /* own; read-only; NULL in NONE */
     struct access *access;            /* own */
     struct keyring *keyring;          /* own; CURVE */
-    bool gives_ids; /* CURVE: only who has the enrolment key may come in */
+    bool gives_ids;    /* CURVE: only who has the enrolment key may come in */
+    atomic_uint nodes; /* that use it */
 };
 
 #endif

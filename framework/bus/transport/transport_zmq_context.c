@@ -1,4 +1,5 @@
 /* The context that the nodes of a process share, and who is bound in it. */
+#include "forked.h"
 #include "transport_zmq.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@ static struct {
     struct zmq_handler *handler; /* of the context */
     unsigned users;
     struct zmq_transport *inproc; /* bound to such an address */
+    unsigned forks;               /* when it was made */
 } shared = {.busy = ATOMIC_FLAG_INIT};
 
 static void take_shared(void)
@@ -52,6 +54,8 @@ void *transport_zmq_context(struct zmq_handler **out)
 {
     void *made = NULL;
     struct zmq_handler *handler = NULL;
+    if (shared.users != 0 && ls_forked_since(shared.forks))
+        return NULL;
     take_shared();
     const bool none = shared.users == 0;
     if (!none)
@@ -66,6 +70,7 @@ void *transport_zmq_context(struct zmq_handler **out)
     take_shared();
     const bool first = shared.users++ == 0;
     if (first) {
+        shared.forks = ls_forks_now();
         shared.zctx = made;
         shared.handler = handler;
     }

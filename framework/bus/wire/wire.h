@@ -198,6 +198,8 @@ int wire_member_read(struct wire_cursor *cursor, struct wire_member *out);
 
 /* Whether text is a valid event or channel name, a job, a role, labels. */
 bool wire_name_valid(const char *name);
+/* The same, or what names begin with, maybe nothing, and '*'. */
+bool wire_filter_valid(const char *name);
 bool wire_word_valid(const char *word, size_t max, const char *extra);
 
 #endif

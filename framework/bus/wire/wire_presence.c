@@ -22,6 +22,17 @@ bool wire_name_valid(const char *name)
     return true;
 }
 
+bool wire_filter_valid(const char *name)
+{
+    char text[LS_EVENT_MAX + 1];
+    const size_t size = name == NULL ? 0 : strnlen(name, LS_EVENT_MAX + 1);
+    if (size == 0 || size > LS_EVENT_MAX || name[size - 1] != '*')
+        return wire_name_valid(name);
+    memcpy(text, name, size - 1);
+    text[size - 1] = '\0';
+    return size == 1 || wire_name_valid(text);
+}
+
 bool wire_word_valid(const char *word, size_t max, const char *extra)
 {
     const size_t size = strnlen(word, max + 1);
@@ -192,7 +203,7 @@ int wire_listen_read(const uint8_t *topic, size_t size, struct wire_listen *out)
     if (!number(next_part(&rest, false), 16, UINT64_MAX, &l.link) ||
         l.link == 0 || !number(next_part(&rest, false), 10, UINT32_MAX, &id) ||
         !text_part(l.event, LS_EVENT_MAX, next_part(&rest, true)) ||
-        !wire_name_valid(l.event))
+        !wire_filter_valid(l.event))
         return ls_error(LS_EPROTO, "malformed listen topic");
     l.id = (uint32_t)id;
     *out = l;

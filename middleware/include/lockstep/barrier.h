@@ -15,6 +15,10 @@
 #include "lockstep/node.h"
 #include "lockstep/task.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct ls_barrier ls_barrier;
 
 /* For `expected`: with whoever is there. */
@@ -26,8 +30,21 @@ enum ls_on_loss {
     LS_ON_LOSS_GO_ON /* it goes on without the lost, in the next epoch */
 };
 
-/* All but grace_ms must be the same in all members, or their waits fail with
- * LS_EMISMATCH. */
+/* What one epoch was like, seen from here. */
+struct ls_barrier_epoch_info {
+    uint64_t epoch;
+    int64_t entered_at; /* ls_now() */
+    int64_t left_at;
+    uint32_t last;    /* who was the last to enter, as far as known here */
+    uint32_t flags;   /* the flags of all members, or-ed: the same in all */
+    uint64_t view;    /* the epoch since which these are the members: grows when
+                       * one joins, leaves or comes back; the same in all */
+    uint32_t members; /* how many took part; the same in all */
+    uint32_t lost;    /* members lost since the last epoch that ended well */
+};
+
+/* All but grace_ms and `left` must be the same in all members, or their waits
+ * fail with LS_EMISMATCH. */
 struct ls_barrier_options {
     const char *name;  /* default "step" */
     const char *group; /* only nodes with this word in their role or labels
@@ -53,19 +70,12 @@ struct ls_barrier_options {
     enum ls_on_loss on_loss;
     int grace_ms; /* when a member is lost, wait so long for its next life, then
                    * do as on_loss says; default 0 */
-};
 
-/* What one epoch was like, seen from here. */
-struct ls_barrier_epoch_info {
-    uint64_t epoch;
-    int64_t entered_at; /* ls_now() */
-    int64_t left_at;
-    uint32_t last;    /* who was the last to enter, as far as known here */
-    uint32_t flags;   /* the flags of all members, or-ed: the same in all */
-    uint64_t view;    /* the epoch since which these are the members: grows when
-                       * one joins, leaves or comes back; the same in all */
-    uint32_t members; /* how many took part; the same in all */
-    uint32_t lost;    /* members lost since the last epoch that ended well */
+    /* Told of each epoch that was left well, by whoever waited, before the wait
+     * returns: what ls_mw_barrier() sees, too. Of its flags bits 0 to 3 are its
+     * own. NULL: nobody is told. */
+    void (*left)(void *self, const struct ls_barrier_epoch_info *info);
+    void *self;
 };
 
 /* Create before ls_node_start(), so that no peer's first request comes before
@@ -78,10 +88,12 @@ struct ls_barrier_epoch_info {
 LS_MUST_USE LS_API int
 ls_barrier_create(ls_barrier **out, ls_node *node,
                   const struct ls_barrier_options *options);
-/* Nobody may be waiting. The others are told: who waits for this node there, or
- * will, fails with LS_EMISMATCH, or goes on without it, as on_loss says. NULL
- * and a pointer to NULL are fine. */
-LS_API void ls_barrier_destroy(ls_barrier **barrier);
+/* The others are told: who waits for this node there, or will, fails with
+ * LS_EMISMATCH, or goes on without it, as on_loss says. NULL and a pointer to
+ * NULL are fine.
+ * Errors: LS_ESTATE somebody waits in it, or fork(2) has brought it here:
+ *         nothing was done. */
+LS_API int ls_barrier_destroy(ls_barrier **barrier);
 
 /* Enter the next epoch, and leave when all have entered.
  * flags:  bits that every member gets to see or-ed together with all others'.
@@ -138,5 +150,9 @@ LS_API void ls_barrier_stats(ls_barrier *barrier, struct ls_barrier_stats *out);
 LS_API struct ls_middleware
 ls_mw_barrier(ls_task *task, const struct ls_barrier_options *options,
               int timeout_ms);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

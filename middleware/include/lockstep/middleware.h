@@ -10,6 +10,10 @@
 
 #include "lockstep/task.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Time every step of the task, those used before and after: forward plus
  * backward half, under the step's name. Use it as a wrapper, by this call. */
 typedef struct ls_step_times ls_step_times;
@@ -23,12 +27,19 @@ struct ls_step_time {
 
 /* every: log a line per step every so many iterations; 0: never.
  * window: runs in the mean; default 10 for 0.
- * out:    own; destroy it after the task. Errors: LS_ENOMEM. */
+ * out:    own; NULL after an error; destroy it after the task.
+ * Errors: LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_mw_timer(ls_task *task, unsigned every,
                                    unsigned window, ls_step_times **out);
 LS_API size_t ls_step_times_get(ls_step_times *times, struct ls_step_time *out,
                                 size_t capacity);
-LS_API void ls_step_times_destroy(ls_step_times **times);
+/* The times of the runs in the mean of one step, in ms, the oldest first: up to
+ * `capacity` of them. Returns how many there are. Errors: LS_ENOENT no step of
+ * this name has run. */
+LS_API int ls_step_times_samples(ls_step_times *times, const char *name,
+                                 double *ms, size_t capacity);
+/* Errors: LS_ESTATE its task is there still: nothing was done. */
+LS_API int ls_step_times_destroy(ls_step_times **times);
 
 /* Finish the task, everywhere, when one of these is reached (>=). Values are
  * read from the context's field of that name, after the iteration's forward
@@ -130,5 +141,9 @@ LS_API struct ls_middleware
 ls_mw_progress(ls_task *task, int interval_ms,
                void (*sink)(void *self, const struct ls_progress_report *r),
                void *self);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

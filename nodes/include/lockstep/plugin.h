@@ -22,6 +22,10 @@
 #include "lockstep/config.h"
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Raised whenever a table below changes its layout or its meaning. */
 #define LS_PLUGIN_ABI 2
 
@@ -131,5 +135,9 @@ struct ls_plugin {
  * loaded. Define it as
  *   LS_API const struct ls_plugin *ls_plugin(void) { return &table; } */
 LS_API const struct ls_plugin *ls_plugin(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -18,6 +18,10 @@
 
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct ls_writer ls_writer;
 
 /* out:    own; NULL after an error; give it to ls_writer_destroy().
@@ -60,7 +64,11 @@ struct ls_codec_limits {
 };
 
 /* 1 MiB, 16 levels, 65,536 objects. */
+#ifdef __cplusplus
+#define LS_CODEC_LIMITS (ls_codec_limits{1u << 20, 16, 65536})
+#else
 #define LS_CODEC_LIMITS ((struct ls_codec_limits){1u << 20, 16, 65536})
+#endif
 
 enum ls_value_type {
     LS_VALUE_NIL,
@@ -133,5 +141,9 @@ LS_API const ls_value *ls_value_get(const ls_value *value, const char *key);
  * always NUL-terminated. A binary prints as {"binary":bytes}, what is no number
  * as "NaN", "Infinity" or "-Infinity". Returns the length it needs. */
 LS_API size_t ls_value_print(const ls_value *value, char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

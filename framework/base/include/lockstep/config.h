@@ -27,6 +27,10 @@
 #include "lockstep/codec.h"
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A file, and all that was noted about it. */
 typedef struct ls_config ls_config;
 
@@ -131,5 +135,9 @@ LS_API void ls_config_write(const ls_config *config, ls_writer *out);
  * all of it; two letters swapped count 1); or NULL. */
 LS_API const char *ls_nearest(const char *word, const char *const *names,
                               size_t n);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

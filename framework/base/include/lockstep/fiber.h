@@ -17,6 +17,10 @@
 
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct ls_fiber ls_fiber;
 typedef struct ls_fiber_pool ls_fiber_pool;
 
@@ -53,5 +57,9 @@ LS_API bool ls_fiber_done(const ls_fiber *fiber);
  * nothing on its stack is unwound, so callers resume fibers to their end
  * first. Never from inside itself. NULL is fine. */
 LS_API void ls_fiber_destroy(ls_fiber **fiber);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -20,6 +20,10 @@
 
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum ls_log_level {
     LS_LOG_ERROR,
     LS_LOG_WARN,
@@ -64,5 +68,9 @@ LS_API void ls_log_redirect(void (*fn)(void *self, const char *line),
 #define ls_log_info(...)  LS_LOG_AT(LS_LOG_INFO, __VA_ARGS__)
 #define ls_log_debug(...) LS_LOG_AT(LS_LOG_DEBUG, __VA_ARGS__)
 #define ls_log_trace(...) LS_LOG_AT(LS_LOG_TRACE, __VA_ARGS__)
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

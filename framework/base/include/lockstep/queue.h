@@ -13,6 +13,10 @@
 
 #include "lockstep/runtime.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct ls_queue ls_queue;
 
 enum ls_queue_policy {
@@ -64,5 +68,9 @@ LS_API void ls_queue_stats(ls_queue *queue, struct ls_queue_stats *out);
 /* Free the queue, dropping what is in it; nobody else may be in a call. NULL
  * and a pointer to NULL are fine. */
 LS_API void ls_queue_destroy(ls_queue **queue);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -11,6 +11,10 @@
 
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct ls_rng {
     uint64_t state[4];
 };
@@ -30,5 +34,9 @@ LS_API double ls_rng_double(struct ls_rng *rng);
 
 /* Normal with mean 0 and variance 1 (Box and Muller 1958, one of the pair). */
 LS_API double ls_rng_normal(struct ls_rng *rng);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -19,6 +19,10 @@
 
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define LS_NOW     INT64_MIN
 #define LS_FOREVER INT64_MAX
 
@@ -127,5 +131,9 @@ LS_API void ls_cond_broadcast(ls_cond *cond);
  * leaves no ls_error_text(): what it means is for the caller to say. */
 LS_MUST_USE LS_API int ls_cond_wait(ls_cond *cond, ls_mutex *mutex,
                                     int64_t deadline);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -15,6 +15,10 @@
 
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct ls_signals ls_signals;
 
 /* Block the signals in the calling thread and have fn called for each that
@@ -40,5 +44,9 @@ LS_MUST_USE LS_API int ls_signal_watch(ls_signals **out, const int *signals,
  * before the watch, but for signals that another watch of this thread names.
  * NULL and a pointer to NULL are fine. */
 LS_API void ls_signal_unwatch(ls_signals **signals);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

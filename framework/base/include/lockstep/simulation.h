@@ -25,6 +25,10 @@
 #include "lockstep/random.h"
 #include "lockstep/runtime.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct ls_simulation ls_simulation;
 typedef struct ls_host ls_host;
 
@@ -148,5 +152,9 @@ LS_MUST_USE LS_API int ls_simulation_at(ls_simulation *simulation, int64_t at,
 
 /* True virtual time, which begins at 0. */
 LS_API int64_t ls_simulation_now(const ls_simulation *simulation);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

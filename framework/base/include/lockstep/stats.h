@@ -9,6 +9,10 @@
 
 #include "lockstep/runtime.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The last `capacity` values pushed, and how many there have ever been. */
 typedef struct ls_window ls_window;
 
@@ -30,6 +34,10 @@ LS_MUST_USE LS_API int ls_window_create(ls_window **out, size_t capacity);
 LS_API void ls_window_push(ls_window *window, double value);
 LS_API void ls_window_summary(const ls_window *window,
                               struct ls_window_summary *out);
+/* Copy up to `capacity` of the values in the window, the oldest first. Returns
+ * how many there are. */
+LS_API size_t ls_window_values(const ls_window *window, double *out,
+                               size_t capacity);
 LS_API void ls_window_destroy(ls_window **window);
 
 /* Times a piece of code over and over: the mean of the last `capacity` runs,
@@ -53,5 +61,9 @@ LS_MUST_USE LS_API int ls_timer_stop(ls_timer *timer, double units);
 LS_API void ls_timer_summary(const ls_timer *timer,
                              struct ls_timer_summary *out);
 LS_API void ls_timer_destroy(ls_timer **timer);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -24,6 +24,10 @@
 #define LS_PRINTF(f, a)
 #endif
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* name, code, exit code of a program that ends with it, sentence */
 #define LS_STATUS_MAP(X)                                                       \
     X(LS_OK, 0, 0, "done")                                                     \
@@ -86,5 +90,9 @@ LS_API void ls_error_clear(void);
 /* The last error's text on this thread; "" when there was none.
  * Borrow: until the next failure on this thread. */
 LS_API const char *ls_error_text(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

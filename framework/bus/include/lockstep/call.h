@@ -20,6 +20,10 @@
 
 #include "lockstep/node.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The longest data of a call, and of its answer, in bytes. */
 #define LS_CALL_DATA_MAX 245760
 /* The longest message of a call that failed, in bytes without the NUL. */
@@ -231,5 +235,9 @@ LS_MUST_USE LS_API int ls_calls_connect(ls_calls *calls, uint32_t to,
                                         uint32_t channel, int wait_ms);
 LS_MUST_USE LS_API int ls_calls_disconnect(ls_calls *calls, uint32_t to,
                                            int wait_ms);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -14,6 +14,10 @@
 
 #include "lockstep/node.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define LS_CHANNEL_MESSAGE_MAX 262144 /* bytes */
 
 typedef struct ls_channel ls_channel;
@@ -90,5 +94,9 @@ LS_API void ls_channel_wake_at(ls_channel *channel, int64_t at);
  * for in an op, after the handlers of all events that came before this.
  * Errors: LS_ENOMEM; LS_ECLOSED the node has stopped. */
 LS_MUST_USE LS_API int ls_channel_dispatch(ls_channel *channel, int what);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

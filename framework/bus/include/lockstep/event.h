@@ -11,11 +11,24 @@
  * Names are 1 … 128 bytes of printable ASCII without '*', '?', '[', ']', '\\'
  * and ' ' (those mean something in patterns); any other name is LS_EINVAL.
  * Names that begin with "ls." are the framework's own.
- * Thread: any, also from inside handlers. */
+ *
+ * Whoever listens or waits may name a glob instead (*, ?, [a-z], [!a]):
+ * "arm.*",
+ * "*.done", or "*" for every event, but the framework's, which only what begins
+ * with "ls." matches. The network brings all that begins as the glob does, up
+ * to its first *, ? or [, and what it does not match is passed over here: so
+ * "arm.*" costs what is handled, "*.done" everything. For one event, handlers
+ * of its name run before those of globs. Of policy latest, a glob gets the
+ * current values of what nobody here listened to by name. Thread: any, also
+ * from inside handlers. */
 #ifndef LOCKSTEP_EVENT_H
 #define LOCKSTEP_EVENT_H
 
 #include "lockstep/node.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* What a handler is given. Borrow: until it returns. */
 struct ls_event {
@@ -45,7 +58,7 @@ typedef int ls_event_fn(void *self, const struct ls_event *event);
 #define ls_once(node, event, fn, self)                                         \
     ls_router_once((node), (event), (fn), (self), #fn)
 
-/* What they stand for; label: static text, or NULL. */
+/* What they stand for; label: copied; or NULL. */
 LS_MUST_USE LS_API int ls_router_on(ls_node *node, const char *event,
                                     ls_event_fn *fn, void *self,
                                     const char *label);
@@ -53,13 +66,15 @@ LS_MUST_USE LS_API int ls_router_once(ls_node *node, const char *event,
                                       ls_event_fn *fn, void *self,
                                       const char *label);
 
-/* Remove one listener: the one with this fn and self.
+/* Remove one listener: the one with this fn and self, by the name or glob that
+ * it was registered with.
  * Afterwards it is not running and never will be, unless off is called from
  * inside that very handler. Errors: LS_ENOENT. */
 LS_MUST_USE LS_API int ls_off(ls_node *node, const char *event, ls_event_fn *fn,
                               void *self);
 
-/* Remove every listener of the events that match a glob (*, ?, [a-z], [!a]).
+/* Remove every listener of the events that match a glob, and of those globs
+ * that it matches as a text: "*" removes all.
  * Returns how many, >= 0. Same promise as ls_off(). */
 LS_API int ls_off_all(ls_node *node, const char *pattern);
 
@@ -160,6 +175,29 @@ LS_MUST_USE LS_API int ls_event_policy(ls_node *node, const char *event,
 LS_MUST_USE LS_API int ls_wait_for(ls_node *node, const char *event,
                                    int wait_ms, ls_event_fn *fn, void *self);
 
+/* Wait for what was emitted since the waiter was made: made before the question
+ * is asked, it cannot miss the answer, however fast that comes. It listens as
+ * ls_on() does, and keeps a copy of each event until somebody waits for it. */
+typedef struct ls_waiter ls_waiter;
+
+/* out:      own; NULL after an error; give it to ls_waiter_destroy().
+ * event:    a name or a glob. copied
+ * capacity: so many are kept, at most 65536; 0: 16. Of what finds no room
+ *           nothing is kept, and it is counted.
+ * Errors:   those of ls_on(); LS_EINVAL capacity. */
+LS_MUST_USE LS_API int ls_waiter_create(ls_waiter **out, ls_node *node,
+                                        const char *event, size_t capacity);
+/* Take the event that came first of those that are kept, or wait for one.
+ * fn:     NULL, or runs here, on this thread; its status is returned.
+ * Errors: those of ls_wait_for(); not while one is kept, but for LS_ESTATE. */
+LS_MUST_USE LS_API int ls_waiter_wait(ls_waiter *waiter, int wait_ms,
+                                      ls_event_fn *fn, void *self);
+/* How many came that there was no room, or no memory, for. */
+LS_API uint64_t ls_waiter_dropped(const ls_waiter *waiter);
+/* Before the node; nobody may be waiting. NULL and a pointer to NULL are fine.
+ * Errors: LS_ESTATE from a handler of the node: nothing was done. */
+LS_API int ls_waiter_destroy(ls_waiter **waiter);
+
 /* How many ready members, this node counted when it does, listen to an event;
  * up to `capacity` of their ids are written to ids, in order. */
 LS_API size_t ls_router_listeners(ls_node *node, const char *event,
@@ -168,6 +206,12 @@ LS_API size_t ls_router_listeners(ls_node *node, const char *event,
 /* Make every wait in ls_wait_for() and for room in an emit, those under way and
  * those to come, return `status`; LS_OK: no more. For whoever ends a run. */
 LS_API void ls_router_interrupt(ls_node *node, int status);
+
+/* The same, a moment later, by a thread of the node, which must be started: the
+ * one call of all headers that a signal handler may make (signal-safety(7)).
+ * Where the program is free to choose, ls_signal_watch() is better: what it
+ * calls may do anything, as ls_task_cancel(). */
+LS_API void ls_router_interrupt_soon(ls_node *node, int status);
 
 struct ls_router_stats {
     uint64_t emitted; /* emits that succeeded */
@@ -217,5 +261,9 @@ struct ls_router_loss {
 };
 LS_API size_t ls_router_losses(ls_node *node, struct ls_router_loss *out,
                                size_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -19,6 +19,10 @@
 
 #include "lockstep/simulation.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct ls_network ls_network;
 
 /* How messages travel in one direction between two hosts. Within a host it is
@@ -83,5 +87,9 @@ struct ls_network_stats {
 };
 LS_API void ls_network_stats(const ls_network *network,
                              struct ls_network_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -12,6 +12,10 @@
  * Identity: an id is chosen by the user and unique among the living; the
  * incarnation, a random number, tells one life of a node from the next. Who
  * connects proves his id (lockstep/security.h).
+ *
+ * fork(2): what was made before belongs to the parent, which goes on as ever.
+ * In the child each call of it that could wait or change something returns
+ * LS_ESTATE, and figures are 0 (docs/concepts.md).
  * Thread: any, unless a function says otherwise. */
 #ifndef LOCKSTEP_NODE_H
 #define LOCKSTEP_NODE_H
@@ -23,6 +27,10 @@
 #include "lockstep/runtime.h"
 #include "lockstep/security.h"
 #include "lockstep/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef struct ls_node ls_node;
 
@@ -124,7 +132,8 @@ LS_MUST_USE LS_API int ls_node_create(ls_node **out,
  *         endpoints are named; LS_EMISMATCH the only answers came from another
  *         job, version or configuration; LS_ECLOSED ls_node_stop() came first;
  *         LS_ELIMIT the world has world_max members already: the text names
- *         who says so; LS_ESTATE started before.
+ *         who says so; LS_ESTATE started before; or in the child of a process
+ *         that had nodes open when it was forked.
  *         After an error only stop and destroy are left to call. */
 LS_MUST_USE LS_API int ls_node_start(ls_node *node);
 
@@ -133,14 +142,25 @@ LS_MUST_USE LS_API int ls_node_start(ls_node *node);
 LS_MUST_USE LS_API int ls_node_open(ls_node *node);
 LS_MUST_USE LS_API int ls_node_join(ls_node *node);
 
+/* For what is made for a node and must be destroyed before it, as a task: until
+ * it lets go again, ls_node_destroy() refuses. */
+LS_API void ls_node_hold(ls_node *node);
+LS_API void ls_node_let_go(ls_node *node);
+
 /* Say farewell with `reason` (a status: LS_OK or why it ends), wait up to
  * linger_ms for what is unsent, close everything and join the threads. Waiting
  * calls return LS_ECLOSED. Handlers that run are waited for; none runs
- * afterwards. Again: nothing. Not from a handler. */
-LS_API void ls_node_stop(ls_node *node, int reason);
+ * afterwards. Again: nothing.
+ * Errors: LS_ESTATE from a handler or a channel's op, which could only wait for
+ *         itself: nothing was done. */
+LS_API int ls_node_stop(ls_node *node, int reason);
 
-/* Stop if need be, and free. NULL and a pointer to NULL are fine. */
-LS_API void ls_node_destroy(ls_node **node);
+/* Stop if need be, and free. NULL and a pointer to NULL are fine.
+ * Errors: LS_ESTATE from a handler or a channel's op, or something that was
+ *         made for this node is still there: a task, or what has a channel, as
+ *         a barrier and calls; the text says which. Nothing was done, and *node
+ *         is as it was: destroy that first. */
+LS_API int ls_node_destroy(ls_node **node);
 
 LS_API uint32_t ls_node_id(const ls_node *node);
 LS_API const char *ls_node_job(const ls_node *node);
@@ -187,6 +207,11 @@ struct ls_member {
 LS_API size_t ls_node_members(ls_node *node, struct ls_member *out,
                               size_t capacity);
 
+/* One of them. Errors: LS_ENOENT nothing is known of it, or it is this node. */
+LS_MUST_USE LS_API int ls_node_member(ls_node *node, uint32_t id,
+                                      struct ls_member *out);
+LS_API const char *ls_member_state_name(enum ls_member_state state); /* "left"*/
+
 /* Why something that came from outside was refused. */
 enum ls_refusal_kind {
     LS_REFUSAL_STRANGER, /* it was not let in: it could not say who it is */
@@ -229,5 +254,9 @@ ls_node_on_member(ls_node *node,
  * with node, event and handler in its text, or LS_ELOST: another node declared
  * this one lost, and it has rejoined. The text becomes ls_error_text(). */
 LS_MUST_USE LS_API int ls_node_take_error(ls_node *node);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -29,6 +29,10 @@
 
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The size of a shared secret. */
 #define LS_SECRET_BYTES 32
 /* Z85 text of a public key and its NUL. */
@@ -129,8 +133,10 @@ LS_MUST_USE LS_API int ls_security_leased(ls_security **out, const char *folder,
                                           uint32_t id, const char *path);
 
 /* Wipe and free it, after the nodes that use it are destroyed. Sets *security
- * to NULL; NULL and a pointer to NULL are fine. */
-LS_API void ls_security_destroy(ls_security **security);
+ * to NULL; NULL and a pointer to NULL are fine.
+ * Errors: LS_ESTATE a node that was created with it is still there: nothing was
+ *         done. */
+LS_API int ls_security_destroy(ls_security **security);
 
 LS_API enum ls_security_mode ls_security_mode(const ls_security *security);
 
@@ -227,5 +233,9 @@ LS_MUST_USE LS_API int ls_key_create(const char *path,
  *         open to others, or holds no key; LS_EIO. */
 LS_MUST_USE LS_API int ls_key_read(const char *path,
                                    char public_key[LS_PUBLIC_KEY_MAX]);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

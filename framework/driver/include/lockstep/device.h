@@ -22,6 +22,10 @@
 
 #include "lockstep/runtime.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct ls_device ls_device;
 
 enum ls_device_kind { LS_DEVICE_CPU, LS_DEVICE_CUDA };
@@ -114,5 +118,9 @@ LS_MUST_USE LS_API int ls_device_stack_wait(ls_device_stack *stack,
 /* Wait for what is under way, free the stack and set *stack to NULL. NULL and
  * a pointer to NULL are fine. */
 LS_API void ls_device_stack_destroy(ls_device_stack **stack);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -41,6 +41,10 @@
 #include "lockstep/queue.h"
 #include "lockstep/stats.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct ls_learner ls_learner;
 
 /* What is put: `data` is whatever the ops know. */
@@ -223,5 +227,9 @@ LS_MUST_USE LS_API int ls_learner_stop(ls_learner *learner, int wait_ms);
 /* Stop, for as long as it takes, and free it. Nobody else may be in a call.
  * NULL and a pointer to NULL are fine. */
 LS_API void ls_learner_destroy(ls_learner **learner);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

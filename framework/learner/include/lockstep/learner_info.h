@@ -13,6 +13,10 @@
 
 #include "lockstep/codec.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The most names that an info holds. */
 #define LS_LEARNER_INFO_MAX 32
 
@@ -65,5 +69,9 @@ LS_API const double *ls_learner_info_td_errors(const ls_learner_info *info,
  * an array. */
 LS_API void ls_learner_info_write(const ls_learner_info *info,
                                   ls_writer *writer);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -21,6 +21,10 @@
 
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct ls_minibatch_ring ls_minibatch_ring;
 
 struct ls_minibatch_ring_options {
@@ -59,5 +63,9 @@ LS_MUST_USE LS_API int ls_minibatch_ring_next(ls_minibatch_ring *ring,
 
 /* NULL and a pointer to NULL are fine. */
 LS_API void ls_minibatch_ring_destroy(ls_minibatch_ring **ring);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -28,6 +28,10 @@
 
 #include "lockstep/simulation.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct ls_disk ls_disk;
 
 struct ls_disk_options {
@@ -71,5 +75,9 @@ struct ls_disk_stats {
     uint64_t refused; /* operations: the disk was full */
 };
 LS_API void ls_disk_stats(const ls_disk *disk, struct ls_disk_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -22,6 +22,10 @@
 
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The longest path that is worked with, its NUL included. */
 #define LS_PATH_MAX 1152
 
@@ -139,5 +143,9 @@ LS_API void ls_file_unique(char out[LS_FILE_UNIQUE_MAX]);
 /* Whether such a name is of a process of this machine that has ended. A name
  * that is none: false. */
 LS_API bool ls_file_is_left_over(const char *unique);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

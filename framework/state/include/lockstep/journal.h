@@ -22,6 +22,10 @@
 
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The longest record, in bytes. */
 #define LS_JOURNAL_RECORD_MAX (16u << 20)
 
@@ -88,5 +92,9 @@ LS_API void ls_journal_close(ls_journal **journal);
 
 /* Remove the file, and what a writer that was killed has left beside it. */
 LS_API void ls_journal_remove(const char *path);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -16,6 +16,10 @@
 #include "lockstep/codec.h"
 #include "lockstep/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct ls_bytes { /* LS_FIELD_BYTES; own */
     void *data;
     size_t size;
@@ -52,12 +56,15 @@ struct ls_field {
 /* One line of a table: LS_FIELD(struct mine, env_step, LS_FIELD_INT, true) */
 #define LS_FIELD(struct_type, member, field_type, field_keep)                  \
     {                                                                          \
-        .name = #member, .type = (field_type), .keep = (field_keep),           \
-        .offset = offsetof(struct_type, member)                                \
+        "" #member, (field_type), offsetof(struct_type, member), (field_keep), \
+            0.0                                                                \
     }
 
 /* Static: outlives every context of the type. The first field must be
- * {"total_step", LS_FIELD_INT, …, keep}: the task counts iterations in it. */
+ * {"total_step", LS_FIELD_INT, …, keep}: the task counts iterations in it.
+ * Members of the struct that are in no line of the table are the program's own:
+ * zero at first, never printed, sent or renewed. Pointers to what only the
+ * program knows go there. */
 struct ls_context_type {
     const char *name;
     size_t size; /* sizeof the user's struct */
@@ -83,6 +90,11 @@ ls_context_type_of(const ls_context *context);
 /* Keep a field from now on, for the life of the context.
  * Errors: LS_ENOENT no such field (with the nearest name). */
 LS_MUST_USE LS_API int ls_context_keep(ls_context *context, const char *field);
+
+/* Have fn called after each renewal, with the user's struct: for members
+ * outside of the table, and for what a fallback cannot say. NULL: no more. */
+LS_API void ls_context_on_renew(ls_context *context,
+                                void (*fn)(void *self, void *data), void *self);
 
 /* Begin the next iteration: total_step + 1, kept fields as they are, all
  * others as at first. */
@@ -154,5 +166,9 @@ struct ls_offline_context {
     double eval_value; /* else NaN */
 };
 LS_API extern const struct ls_context_type ls_offline_context_type;
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

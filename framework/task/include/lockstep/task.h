@@ -32,6 +32,10 @@
 #include "lockstep/event.h"
 #include "lockstep/node.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct ls_task ls_task;
 typedef struct ls_step ls_step; /* one run of one middleware */
 
@@ -85,8 +89,10 @@ struct ls_task_options {
  * Errors: LS_EINVAL options; LS_ENOMEM; those of ls_context_create(). */
 LS_MUST_USE LS_API int ls_task_create(ls_task **out,
                                       const struct ls_task_options *options);
-/* Not while it runs. Releases all middleware. */
-LS_API void ls_task_destroy(ls_task **task);
+/* Releases all middleware. NULL and a pointer to NULL are fine.
+ * Errors: LS_ESTATE it runs, or fork(2) has brought it here: nothing was done.
+ */
+LS_API int ls_task_destroy(ls_task **task);
 
 /* Append a middleware. A failed factory's error, or one of its own (LS_EINVAL,
  * LS_ENOMEM, LS_ESTATE while running), is returned and also kept: the next
@@ -96,9 +102,10 @@ LS_API int ls_task_use(ls_task *task, struct ls_middleware middleware);
 
 /* For a plain function: ls_task_use_fn(task, collect, &state). */
 #define ls_task_use_fn(task, function, state)                                  \
-    ls_task_use((task), (struct ls_middleware){.name = #function,              \
-                                               .fn = (function),               \
-                                               .self = (state)})
+    ls_task_use_step((task), #function, (function), (state))
+/* What it stands for. name: copied. Errors: as ls_task_use(). */
+LS_API int ls_task_use_step(ls_task *task, const char *name, ls_step_fn *fn,
+                            void *self);
 
 /* Several as one step, each after the other, also in async mode; their
  * backward halves run in reverse when it is its turn. Named "serial<a,b>".
@@ -142,9 +149,9 @@ LS_MUST_USE LS_API int ls_wrap(ls_step *step, const struct ls_middleware *child,
 LS_MUST_USE LS_API int ls_wrap_back(ls_wrapped *wrapped);
 
 /* out: own. A lock for a private group of middleware. Destroy it after the
- * task. */
+ * task: before, that is LS_ESTATE, and nothing is done. */
 LS_MUST_USE LS_API int ls_step_lock_create(ls_step_lock **out, ls_task *task);
-LS_API void ls_step_lock_destroy(ls_step_lock **lock);
+LS_API int ls_step_lock_destroy(ls_step_lock **lock);
 
 /* Run up to n_iterations (UINT64_MAX: until finished). An iteration: forwards,
  * backwards, total_step + 1. Every iteration is followed by renewal, the last
@@ -164,6 +171,19 @@ LS_API void ls_step_lock_destroy(ls_step_lock **lock);
  *         ls_thread_spawn() for the workers; those of ls_emit_with() when the
  *         others cannot be told. */
 LS_MUST_USE LS_API int ls_task_run(ls_task *task, uint64_t n_iterations);
+
+/* The same by hand, for programs with a loop of their own: forward runs the
+ * forward halves of an iteration; backward the other halves, and the iteration
+ * counts. The first forward begins a run, and end ends it, with all that
+ * ls_task_run() does there. Nobody looks whether the run is to end but the
+ * caller: ls_task_finishing(). All on one thread.
+ * Errors: those of ls_task_run(): every step that had yielded has been resumed
+ *         with it, and only end is left to call, which returns it, too.
+ *         LS_ESTATE out of turn: nothing was done. End between forward and
+ *         backward resumes the steps with LS_ECANCELED, and returns that. */
+LS_MUST_USE LS_API int ls_task_forward(ls_task *task);
+LS_MUST_USE LS_API int ls_task_backward(ls_task *task);
+LS_MUST_USE LS_API int ls_task_end(ls_task *task);
 
 /* Tells a task that its run is to end: for a wait that must not outlast it. */
 #define LS_FINISH_EVENT "ls.finish"
@@ -238,5 +258,9 @@ LS_API void *ls_step_context(ls_step *step);
 LS_API ls_task *ls_step_task(ls_step *step);
 LS_API const char *ls_step_name(const ls_step *step);
 LS_API int64_t ls_step_now(const ls_step *step); /* ls_now() */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,0 +1,126 @@
+/* Whatever is destroyed in the wrong order says so, and does no harm. */
+#include "node_fixture.h"
+
+#include "lockstep/barrier.h"
+#include "lockstep/call.h"
+#include "lockstep/channel.h"
+#include "lockstep/task.h"
+
+/* Nothing was done: it is there, and does its work. */
+static void refuses(ls_node **node, const char *why)
+{
+    ls_node *const same = *node;
+    assert_int_equal(ls_node_destroy(node), LS_ESTATE);
+    assert_non_null(strstr(ls_error_text(), why));
+    assert_ptr_equal(*node, same);
+    assert_ok(ls_emit(*node, "still.there", NULL, 0));
+}
+
+static void a_node_outlives_its_task(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(3);
+    ls_node *node = create(&options);
+    ls_task *task = NULL;
+    assert_ok(ls_task_create(&task, &(struct ls_task_options){.node = node}));
+    refuses(&node, "task");
+    assert_ok(ls_node_start(node));
+    refuses(&node, "node 3");
+    assert_ok(ls_task_destroy(&task));
+    assert_ok(ls_node_destroy(&node));
+    assert_null(node);
+}
+
+static void a_node_outlives_its_barriers_calls_and_channels(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(3);
+    ls_node *node = started(&options);
+    ls_barrier *barrier = NULL;
+    assert_ok(ls_barrier_create(&barrier, node, NULL));
+    refuses(&node, "step");
+    assert_ok(ls_barrier_destroy(&barrier));
+    ls_calls *calls = NULL;
+    assert_ok(ls_calls_open(&calls, node, NULL));
+    refuses(&node, "channel");
+    ls_calls_close(&calls);
+    assert_ok(ls_node_destroy(&node));
+}
+
+static void what_secures_a_node_outlives_it(void **state)
+{
+    (void)state;
+    ls_security *security = NULL;
+    assert_ok(ls_security_none(&security));
+    struct ls_node_options options = usual(0);
+    options.security = security;
+    ls_node *node = create(&options);
+    assert_int_equal(ls_security_destroy(&security), LS_ESTATE);
+    assert_ok(ls_node_start(node));
+    assert_int_equal(ls_security_destroy(&security), LS_ESTATE);
+    assert_non_null(strstr(ls_error_text(), "node"));
+    assert_ok(ls_node_destroy(&node));
+    assert_ok(ls_security_destroy(&security));
+    assert_null(security);
+}
+
+struct seen {
+    ls_node *node;
+    int stopped, destroyed;
+};
+
+static int ends_its_node(void *self, const struct ls_event *event)
+{
+    (void)event;
+    struct seen *seen = self;
+    ls_node *node = seen->node;
+    seen->stopped = ls_node_stop(node, LS_OK);
+    seen->destroyed = ls_node_destroy(&node);
+    return LS_OK;
+}
+
+static void a_handler_cannot_end_its_own_node(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(0);
+    ls_node *node = started(&options);
+    struct seen seen = {.node = node};
+    assert_ok(ls_on(node, "end", ends_its_node, &seen));
+    assert_ok(ls_emit(node, "end", NULL, 0));
+    assert_ok(ls_node_stop(node, LS_OK)); /* what was emitted is handled */
+    assert_int_equal(seen.stopped, LS_ESTATE);
+    assert_int_equal(seen.destroyed, LS_ESTATE);
+    assert_ok(ls_node_destroy(&node));
+}
+
+static int destroys_its_task(ls_step *step, void *self)
+{
+    ls_task *task = ls_step_task(step);
+    *(int *)self = ls_task_destroy(&task);
+    return LS_OK;
+}
+
+static void a_step_cannot_end_its_own_task(void **state)
+{
+    (void)state;
+    int status = LS_OK;
+    ls_task *task = NULL;
+    assert_ok(ls_task_create(&task, &(struct ls_task_options){0}));
+    assert_ok(ls_task_use_fn(task, destroys_its_task, &status));
+    assert_ok(ls_task_run(task, 1));
+    assert_int_equal(status, LS_ESTATE);
+    assert_ok(ls_task_destroy(&task));
+    assert_ok(ls_task_destroy(&task));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_outlives_its_task),
+        cmocka_unit_test(a_node_outlives_its_barriers_calls_and_channels),
+        cmocka_unit_test(what_secures_a_node_outlives_it),
+        cmocka_unit_test(a_handler_cannot_end_its_own_node),
+        cmocka_unit_test(a_step_cannot_end_its_own_task),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+/* Waiting for what has come since the waiter was made. */
+#include <signal.h>
+
+#include "node_fixture.h"
+
+static int number(void *self, const struct ls_event *event)
+{
+    assert_string_equal(event->name, "answer");
+    assert_int_equal(event->size, sizeof(int));
+    memcpy(self, event->data, sizeof(int));
+    return LS_OK;
+}
+
+static void answer(ls_node *node, int value)
+{
+    assert_ok(ls_emit(node, "answer", &value, sizeof value));
+}
+
+/* Everything that was emitted before has been handled. */
+static void settle(ls_node *node)
+{
+    ls_waiter *waiter = NULL;
+    assert_ok(ls_waiter_create(&waiter, node, "settled", 1));
+    assert_ok(ls_emit(node, "settled", NULL, 0));
+    assert_ok(ls_waiter_wait(waiter, LONG_MS, NULL, NULL));
+    assert_ok(ls_waiter_destroy(&waiter));
+}
+
+static void what_comes_before_the_wait_is_kept_in_order(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(0);
+    ls_node *node = started(&options);
+    ls_waiter *waiter = NULL;
+    int value = 0;
+    answer(node, 7); /* too early */
+    settle(node);
+    assert_ok(ls_waiter_create(&waiter, node, "ans*", 0));
+    assert_int_equal(ls_node_destroy(&node), LS_ESTATE);
+    for (int i = 1; i <= 3; i++)
+        answer(node, i);
+    settle(node);
+    for (int i = 1; i <= 3; i++) {
+        assert_ok(ls_waiter_wait(waiter, 0, number, &value));
+        assert_int_equal(value, i);
+    }
+    assert_fails(ls_waiter_wait(waiter, 0, number, &value), LS_ETIMEDOUT);
+    assert_error_has("ans*");
+    assert_int_equal(ls_waiter_dropped(waiter), 0);
+    assert_ok(ls_waiter_destroy(&waiter));
+    assert_ok(ls_waiter_destroy(&waiter));
+    assert_ok(ls_node_destroy(&node));
+}
+
+static void so_many_are_kept_and_the_rest_is_counted(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(0);
+    ls_node *node = started(&options);
+    ls_waiter *waiter = NULL;
+    int value = 0;
+    assert_fails(ls_waiter_create(&waiter, node, "answer", 65537), LS_EINVAL);
+    assert_null(waiter);
+    assert_fails(ls_waiter_create(&waiter, node, "an answer", 1), LS_EINVAL);
+    assert_ok(ls_waiter_create(&waiter, node, "answer", 2));
+    for (int i = 1; i <= 5; i++)
+        answer(node, i);
+    settle(node);
+    assert_int_equal(ls_waiter_dropped(waiter), 3);
+    for (int i = 1; i <= 2; i++) {
+        assert_ok(ls_waiter_wait(waiter, LONG_MS, number, &value));
+        assert_int_equal(value, i);
+    }
+    answer(node, 6);
+    assert_ok(ls_waiter_wait(waiter, LONG_MS, number, &value));
+    assert_int_equal(value, 6);
+    assert_int_equal(ls_node_stop(node, LS_OK), LS_OK);
+    assert_fails(ls_waiter_wait(waiter, LONG_MS, NULL, NULL), LS_ECLOSED);
+    assert_ok(ls_waiter_destroy(&waiter));
+    assert_ok(ls_node_destroy(&node));
+}
+
+static int is_a_handler(void *self, const struct ls_event *event)
+{
+    (void)event;
+    ls_waiter **waiter = self;
+    assert_int_equal(ls_waiter_wait(*waiter, LONG_MS, NULL, NULL), LS_ESTATE);
+    assert_int_equal(ls_waiter_destroy(waiter), LS_ESTATE);
+    return ls_error(LS_EPROTO, "as asked");
+}
+
+static void a_wait_ends_as_others_do(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(0);
+    ls_node *node = started(&options);
+    ls_waiter *waiter = NULL;
+    assert_ok(ls_waiter_create(&waiter, node, "answer", 0));
+    assert_ok(ls_on(node, "wrong", is_a_handler, &waiter));
+    assert_ok(ls_emit(node, "wrong", NULL, 0));
+    assert_fails(ls_waiter_wait(waiter, LONG_MS, NULL, NULL), LS_EPROTO);
+    assert_error_has("as asked");
+    ls_router_interrupt(node, LS_ECANCELED);
+    assert_fails(ls_waiter_wait(waiter, LONG_MS, NULL, NULL), LS_ECANCELED);
+    ls_router_interrupt(node, LS_OK);
+    assert_fails(ls_waiter_wait(waiter, 0, NULL, NULL), LS_ETIMEDOUT);
+    assert_ok(ls_waiter_destroy(&waiter));
+    assert_ok(ls_node_destroy(&node));
+}
+
+static ls_node *interrupted;
+
+static void on_alarm(int number)
+{
+    (void)number;
+    ls_router_interrupt_soon(interrupted, LS_ECANCELED);
+}
+
+static void a_signal_handler_can_end_a_wait(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(0);
+    struct sigaction action = {.sa_handler = on_alarm}, before;
+    interrupted = started(&options);
+    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+    assert_int_equal(raise(SIGALRM), 0);
+    assert_fails(ls_wait_for(interrupted, "never", LONG_MS, NULL, NULL),
+                 LS_ECANCELED);
+    assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+    assert_ok(ls_node_destroy(&interrupted));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_comes_before_the_wait_is_kept_in_order),
+        cmocka_unit_test(so_many_are_kept_and_the_rest_is_counted),
+        cmocka_unit_test(a_wait_ends_as_others_do),
+        cmocka_unit_test(a_signal_handler_can_end_a_wait),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
