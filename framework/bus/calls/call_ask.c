@@ -10,7 +10,7 @@ static int status_of(const struct ls_call_result *result)
     case LS_CALL_FAILED:
         return LS_EHANDLER;
     case LS_CALL_START_FAILED:
-        return LS_EABORTED;
+        return result->code == LS_CALL_TOO_LONG ? LS_ELIMIT : LS_EABORTED;
     case LS_CALL_LOST:
         return LS_ELOST;
     case LS_CALL_TIMEOUT:

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define KEEP_BYTES 4096 /* shorter ones are copied: a message holds more */
+#define ALIGNMENT  8    /* and what lies badly in its message */
 
 static void free_data(void *data, void *hint)
 {
@@ -35,7 +36,8 @@ enum intake_verdict call_intake_add(struct call_intake *intake, size_t size,
     if (part->total != size || part->offset != intake->filled ||
         part->size == 0 || part->size > size - intake->filled)
         return INTAKE_WRONG;
-    if (part->size == size && size > KEEP_BYTES) {
+    if (part->size == size && size > KEEP_BYTES &&
+        (uintptr_t)part->data % ALIGNMENT == 0) {
         intake->body = (struct ls_body){(void *)(uintptr_t)part->data, size,
                                         part->release, part->hint};
         part->taken = true;
