@@ -110,7 +110,7 @@ static int bus_put(struct store *store, const struct store_put *put)
 static int share_out(struct ls_body *bytes, const struct store_answer *answer,
                      struct store_blob *out)
 {
-    const char *at = bytes->data;
+    const char *at = bytes->data != NULL ? bytes->data : "";
     if (answer->n == 1 && bytes->size != 0) {
         out[0] = (struct store_blob){bytes->data, bytes->size, bytes->release,
                                      bytes->hint};

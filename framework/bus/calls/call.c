@@ -369,8 +369,8 @@ static int start(struct ls_call **out, struct ls_call *call,
 int ls_call_start(ls_call **out, ls_calls *calls,
                   const struct ls_call_options *options)
 {
-    struct payload *body;
     *out = NULL;
+    struct payload *body;
     int status = calls_take_given(&body, &options->body);
     if (status != LS_OK)
         return status;

@@ -36,7 +36,7 @@
  * not call anything of this header.
  * Taken: own, until ls_body_release(); NULL and 0: there is none. */
 struct ls_body {
-    void *data; /* aligned to 8 bytes, if what was given was */
+    void *data;  /* aligned to 8 bytes, if what was given was */
     size_t size; /* less than 4 GiB */
     void (*release)(void *data, void *hint);
     void *hint;
@@ -259,8 +259,8 @@ LS_API void ls_call_destroy(ls_call **call);
 /* Start, wait, and turn the end into a status.
  * answer: NULL, or where the data goes: own, free() it; *size its length.
  * Errors: those of ls_call_start() and ls_call_wait(); LS_EABORTED refused;
- * LS_ELIMIT the body is longer than the member takes; LS_EHANDLER failed; LS_ELOST; LS_ETIMEDOUT; LS_ECANCELED. The text is the
- * result's. */
+ * LS_ELIMIT the body is longer than the member takes; LS_EHANDLER failed;
+ * LS_ELOST; LS_ETIMEDOUT; LS_ECANCELED. The text is the result's. */
 LS_MUST_USE LS_API int ls_calls_ask(ls_calls *calls,
                                     const struct ls_call_options *options,
                                     void **answer, size_t *size);
