@@ -180,21 +180,50 @@ static void test_what_the_caller_takes_outlives_the_call(void **state)
     assert_all_released(1);
 }
 
+/* In the order in which they end; the dispatch thread alone writes. */
+static char ends[4];
+static struct counter n_ends;
+
+static void note_end(void *self, ls_call *call)
+{
+    ends[strlen(ends)] = ls_call_result(call)->state == LS_CALL_COMPLETED
+                             ? *(const char *)self
+                             : '?';
+    counter_add(&n_ends, 1);
+}
+
+static ls_call *start_noted(struct caller_node *at, const char *name,
+                            struct ls_body body, const char *mark)
+{
+    ls_call *call = NULL;
+    assert_ok(ls_call_start(
+        &call, at->calls,
+        &(struct ls_call_options){.to = 2,
+                                  .name = name,
+                                  .body = body,
+                                  .wait_ms = LONG_MS,
+                                  .ended = note_end,
+                                  .self = (void *)(uintptr_t)mark}));
+    return call;
+}
+
 static void test_other_messages_pass_a_long_body(void **state)
 {
     (void)state;
     struct call_world *w = two(NULL, "tcp");
-    ls_call *call = start(&w->at[0], 2, "mirror", 64 * MIB);
-    ls_call *shorter = start(&w->at[0], 2, "mirror", 100);
-    assert_ok(ask(&w->at[0], 2, "echo", 0));
-    assert_ends(shorter, LS_CALL_COMPLETED);
-    assert_false(ls_call_state_is_end(ls_call_state(call)));
-    assert_ok(ls_emit(w->at[0].node, "beside", "x", 1));
-    assert_ends(call, LS_CALL_COMPLETED);
-    ls_call_destroy(&call);
-    ls_call_destroy(&shorter);
+    counter_init(&n_ends);
+    ls_call *calls[] = {
+        start_noted(&w->at[0], "mirror", made(64 * MIB), "l"),
+        start_noted(&w->at[0], "mirror", made(100), "s"),
+        start_noted(&w->at[0], "echo", (struct ls_body){.data = NULL}, "m")};
+    assert_reaches(&n_ends, 3);
+    assert_int_equal(ends[2], 'l'); /* the one that was first */
+    assert_null(strchr(ends, '?'));
+    for (size_t i = 0; i < 3; i++)
+        ls_call_destroy(&calls[i]);
     call_world_end(w);
     assert_all_released(2);
+    counter_fini(&n_ends);
 }
 
 static void test_a_body_beyond_the_bound_is_refused(void **state)
@@ -264,6 +293,40 @@ static void test_what_is_given_is_released_when_nothing_comes_of_it(void **s)
     assert_all_released(3);
 }
 
+static uint64_t sent_by(const struct caller_node *at)
+{
+    struct ls_router_stats stats;
+    ls_router_stats(at->node, &stats);
+    return stats.sent_bytes;
+}
+
+/* What is sent while another body goes that is half as long: all of that, and
+ * what was under way, but no equal part of the one that nobody wants. */
+static void assert_goes_alone(struct call_world *w, size_t sender)
+{
+    assert_ok(ask(&w->at[0], 2, "echo", 0)); /* the other knows by now */
+    const uint64_t before = sent_by(&w->at[sender]);
+    assert_mirrored(&w->at[0], 2, 32 * MIB);
+    assert_true(sent_by(&w->at[sender]) - before < 56 * MIB);
+}
+
+static void test_a_body_that_nobody_wants_goes_no_further(void **state)
+{
+    (void)state;
+    struct call_world *w = two(NULL, "tcp");
+    ls_call *call = start(&w->at[0], 2, "mirror", 128 * MIB);
+    ls_call_destroy(&call);
+    assert_goes_alone(w, 0);
+    call = call_start(&w->at[0], 2, "hold", LONG_MS);
+    assert_reaches(&w->at[1].held, 1);
+    const struct ls_body body = made(128 * MIB);
+    assert_ok(ls_request_complete_with(&w->at[1].requests[0], "x", 1, &body));
+    ls_call_destroy(&call);
+    assert_goes_alone(w, 1);
+    call_world_end(w);
+    assert_all_released(4);
+}
+
 /* Half way, in any direction. */
 static void test_cancel_and_close_release_what_is_under_way(void **state)
 {
@@ -300,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_a_body_beyond_the_bound_is_refused),
         cmocka_unit_test(
             test_what_is_given_is_released_when_nothing_comes_of_it),
+        cmocka_unit_test(test_a_body_that_nobody_wants_goes_no_further),
         cmocka_unit_test(test_cancel_and_close_release_what_is_under_way),
     };
     return cmocka_run_group_tests_name("call_body", tests, NULL, NULL);
