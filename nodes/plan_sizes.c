@@ -5,6 +5,7 @@
 
 #include "agent.h"
 #include "assign.h"
+#include "lockstep/call.h"
 #include "plan.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -119,8 +120,9 @@ static void check_store(struct plan *plan)
         (POLICIES * plan->sizes.policy + MIB - 1) / MIB);
 }
 
-static void check_service(struct plan *plan, uint64_t most)
+static void check_service(struct plan *plan)
 {
+    const uint64_t most = LS_CALL_BODY_BYTES;
     if (plan->service.store == PLAN_STORE_FILES) {
         check_sample(plan, TRAJECTORY_VALUE_MAX);
         return;
@@ -145,7 +147,7 @@ int plan_read_sizes(struct plan *plan, struct agent *agent)
                                       .policy = policy.size};
     ls_bytes_clear(&policy);
     if (serves) {
-        check_service(plan, most);
+        check_service(plan);
         return LS_OK;
     }
     check_policy(plan, most);

@@ -100,8 +100,11 @@ int store_get(struct store *store, const char *const *names, size_t n,
 
 void store_blob_fini(struct store_blob *blob)
 {
-    free(blob->data);
-    *blob = (struct store_blob){NULL, 0};
+    if (blob->release != NULL)
+        blob->release(blob->data, blob->hint);
+    else
+        free(blob->data);
+    *blob = (struct store_blob){.data = NULL};
 }
 
 int store_drop(struct store *store, const char *name, int wait_ms)

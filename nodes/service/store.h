@@ -25,6 +25,8 @@ struct store;
 struct store_blob {
     void *data; /* not NULL, even when size is 0 */
     size_t size;
+    void (*release)(void *data, void *hint); /* NULL: free() */
+    void *hint;
 };
 
 struct store_put {

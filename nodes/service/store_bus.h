@@ -1,12 +1,12 @@
 /* store_bus.h - a store whose bytes are kept by one node of the world: its
  * home, which has a store_home.h.
  *
- * A put returns when the home has it. Bytes travel without being copied, as
- * reliable events; a put whose home dies fails as LS_ELOST, and works again
- * when there is a new one.
+ * Puts, gets and drops are calls to it, and values their bodies: they travel
+ * without being copied. A put returns when the home has it. One whose home dies
+ * fails as LS_ELOST, and works again when there is a new one.
  *
- * Life: open before ls_node_start(); close when no call is under way, before
- * the calls and the node go.
+ * Life: open before the calls close; close when no call is under way, before
+ * they do.
  * Thread: as store.h says. */
 #ifndef LOCKSTEP_STORE_BUS_H
 #define LOCKSTEP_STORE_BUS_H
@@ -16,16 +16,14 @@
 
 struct store_bus_options {
     ls_node *node;    /* borrow */
-    ls_calls *calls;  /* borrow; its */
+    ls_calls *calls;  /* borrow */
     uint32_t home;    /* id of the node that keeps the bytes; may be this one */
     uint32_t channel; /* that it serves; 0: it is not asked for */
-    size_t max_bytes; /* of one value; 0: default 64 MiB, which is that of an
-                       * event; nodes have to allow as much */
+    size_t max_bytes; /* of one value; 0: what a body may have */
 };
 
-/* out:    own; written on success only; give it to store_close(). One per node
- *         and home.
- * Errors: those of ls_on(), ls_node_on_member(); LS_ENOMEM. */
+/* out:    own; written on success only; give it to store_close().
+ * Errors: LS_ENOMEM. */
 LS_MUST_USE int store_bus_open(struct store **out,
                                const struct store_bus_options *options);
 

@@ -201,7 +201,7 @@ static int read_value(struct store_files *files, const char *name,
         free(data);
         return ls_error(LS_EPROTO, "%s is damaged: remove it", path);
     }
-    *out = (struct store_blob){data, size - TRAILER_SIZE};
+    *out = (struct store_blob){.data = data, .size = size - TRAILER_SIZE};
     return LS_OK;
 }
 

@@ -13,18 +13,22 @@ struct store_entry {
     char name[SAFE_NAME_MAX + 1];
     struct store_bytes *bytes; /* own */
     uint64_t rank;
+    bool keep;
     struct store_entry *next;
 };
 
-struct store_bytes *store_bytes_create(const void *data, size_t size)
+struct store_bytes *store_bytes_create(struct ls_body *body)
 {
-    struct store_bytes *bytes = malloc(sizeof *bytes + size);
-    if (bytes == NULL)
+    struct store_bytes *bytes = malloc(sizeof *bytes);
+    if (bytes == NULL) {
+        ls_body_release(body);
         return NULL;
+    }
     atomic_init(&bytes->users, 1);
-    bytes->value = store_value_of(data, size);
-    if (size > 0)
-        memcpy(bytes->data, data, size);
+    bytes->body = *body;
+    bytes->data = body->data != NULL ? body->data : "";
+    bytes->size = body->size;
+    *body = (struct ls_body){.data = NULL};
     return bytes;
 }
 
@@ -36,8 +40,10 @@ struct store_bytes *store_bytes_share(struct store_bytes *bytes)
 
 void store_bytes_release(struct store_bytes *bytes)
 {
-    if (bytes != NULL && atomic_fetch_sub(&bytes->users, 1) == 1)
-        free(bytes);
+    if (bytes == NULL || atomic_fetch_sub(&bytes->users, 1) != 1)
+        return;
+    ls_body_release(&bytes->body);
+    free(bytes);
 }
 
 int store_table_init(struct store_table *out)
@@ -55,7 +61,7 @@ static void drop_at(struct store_table *table, struct store_entry **place)
     struct store_entry *entry = *place;
     *place = entry->next;
     table->n--;
-    table->held -= entry->bytes->value.size;
+    table->held -= entry->bytes->size;
     store_bytes_release(entry->bytes);
     free(entry);
 }
@@ -82,7 +88,7 @@ static struct store_entry **place_of(const struct store_table *table,
 }
 
 int store_table_set(struct store_table *table, const char *name,
-                    struct store_bytes *bytes, uint64_t rank)
+                    struct store_bytes *bytes, uint64_t rank, bool keep)
 {
     struct store_entry **place = place_of(table, name);
     if (*place != NULL && (*place)->rank > rank)
@@ -95,12 +101,13 @@ int store_table_set(struct store_table *table, const char *name,
         *place = entry;
         table->n++;
     } else {
-        table->held -= (*place)->bytes->value.size;
+        table->held -= (*place)->bytes->size;
         store_bytes_release((*place)->bytes);
     }
     (*place)->bytes = bytes;
     (*place)->rank = rank;
-    table->held += bytes->value.size;
+    (*place)->keep = keep;
+    table->held += bytes->size;
     return LS_OK;
 }
 
@@ -109,6 +116,12 @@ struct store_bytes *store_table_get(const struct store_table *table,
 {
     const struct store_entry *entry = *place_of(table, name);
     return entry != NULL ? entry->bytes : NULL;
+}
+
+bool store_table_keeps(const struct store_table *table, const char *name)
+{
+    const struct store_entry *entry = *place_of(table, name);
+    return entry != NULL && entry->keep;
 }
 
 void store_table_drop(struct store_table *table, const char *name)

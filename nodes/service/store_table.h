@@ -8,17 +8,19 @@
 
 #include <stdatomic.h>
 
-#include "store_wire.h"
+#include "lockstep/call.h"
+#include "safe_name.h"
 
 /* Made with one user. */
 struct store_bytes {
     _Atomic size_t users;
-    struct store_value value;
-    unsigned char data[];
+    const void *data; /* not NULL */
+    size_t size;
+    struct ls_body body; /* own */
 };
 
-/* Copy them. NULL: out of memory. */
-struct store_bytes *store_bytes_create(const void *data, size_t size);
+/* body: moved; released when there is no memory, which is NULL. */
+struct store_bytes *store_bytes_create(struct ls_body *body);
 struct store_bytes *store_bytes_share(struct store_bytes *bytes);
 void store_bytes_release(struct store_bytes *bytes); /* NULL is fine */
 
@@ -38,10 +40,13 @@ void store_table_fini(struct store_table *table);
  * caller's place, on success.
  * Errors: LS_ESTATE it stands for bytes of a higher rank; LS_ENOMEM. */
 LS_MUST_USE int store_table_set(struct store_table *table, const char *name,
-                                struct store_bytes *bytes, uint64_t rank);
+                                struct store_bytes *bytes, uint64_t rank,
+                                bool keep);
 /* Borrow; NULL: there is no such name. */
 struct store_bytes *store_table_get(const struct store_table *table,
                                     const char *name);
+/* Whether it was set with `keep`. */
+bool store_table_keeps(const struct store_table *table, const char *name);
 void store_table_drop(struct store_table *table, const char *name);
 
 #endif

@@ -56,6 +56,8 @@ struct cluster {
     size_t n_lives;
     struct life *now[MEMBERS]; /* who lives; NULL: dead */
     uint64_t ended[8], stale;
+    int64_t n_bodies; /* that are not released */
+    uint64_t n_mirrored;
     const char *wrong; /* the first */
 };
 
@@ -63,6 +65,47 @@ static void must(struct cluster *c, bool right, const char *what)
 {
     if (!right && c->wrong == NULL)
         c->wrong = what;
+}
+
+/* ---- bodies ------------------------------------------------------------ */
+
+static void release(void *data, void *hint)
+{
+    struct cluster *c = hint;
+    c->n_bodies--;
+    free(data);
+}
+
+static unsigned char byte_at(const struct record *record, size_t i)
+{
+    return (unsigned char)((size_t)(record - record->life->records) + i / 7);
+}
+
+/* Of each third call, and of each third of these long. */
+static struct ls_body body_of(struct record *record)
+{
+    struct cluster *c = record->life->cluster;
+    const size_t n = (size_t)(record - record->life->records);
+    const size_t size = n % 3 != 0 ? 0 : n % 9 != 0 ? 100 + n : 40000 + n;
+    unsigned char *data = malloc(size + 1);
+    for (size_t i = 0; i < size; i++)
+        data[i] = byte_at(record, i);
+    c->n_bodies += size != 0 ? 1 : 0;
+    if (size == 0)
+        free(data);
+    return size == 0 ? (struct ls_body){.data = NULL}
+                     : (struct ls_body){data, size, release, c};
+}
+
+static void must_be_body(const struct record *record, const void *body,
+                         size_t size)
+{
+    const unsigned char *bytes = body;
+    const size_t n = (size_t)(record - record->life->records);
+    bool right = size == (n % 3 != 0 ? 0 : n % 9 != 0 ? 100 + n : 40000 + n);
+    for (size_t i = 0; i < size && right; i++)
+        right = bytes[i] == byte_at(record, i);
+    must(record->life->cluster, right, "a body");
 }
 
 /* ---- serving ----------------------------------------------------------- */
@@ -73,6 +116,16 @@ static void on_cancel(void *self)
     ls_cond_signal(&life->changed);
 }
 
+/* Answer with the body that came. */
+static void mirror(struct life *life, ls_request *request,
+                   const struct answer *answer)
+{
+    struct ls_body body;
+    ls_request_take_body(request, &body);
+    life->cluster->n_mirrored += body.size != 0 ? 1 : 0;
+    (void)ls_request_complete_with(&request, answer, sizeof *answer, &body);
+}
+
 static void finish_one(struct life *life, ls_request *request)
 {
     size_t size;
@@ -81,7 +134,7 @@ static void finish_one(struct life *life, ls_request *request)
     if ((*of - (*of)->life->records) % 5 == 0)
         (void)ls_request_fail(&request, "as it was asked");
     else
-        (void)ls_request_complete(&request, &answer, sizeof answer);
+        mirror(life, request, &answer);
 }
 
 static int on_request(void *self, ls_request *request)
@@ -93,6 +146,8 @@ static int on_request(void *self, ls_request *request)
     must(life->cluster, (*of)->to == ls_node_id(life->node), "another's");
     must(life->cluster,
          ls_request_from(request) == (uint32_t)(*of)->life->index + 1, "whose");
+    const void *body = ls_request_body(request, &size);
+    must_be_body(*of, body, size);
     (*of)->runs++;
     ls_mutex_lock(&life->mutex);
     const bool holds = life->n_held < 64 && ls_rng_below(&life->random, 2) == 0;
@@ -132,6 +187,7 @@ static void on_ended(void *self, ls_call *call)
         const struct answer *answer = result->data;
         must(c, result->size == sizeof *answer && answer->of == record,
              "the answer to another call");
+        must_be_body(record, result->body, result->body_size);
         must(c, answer->by->index + 1 == record->to, "by another");
         must(c, record->runs == 1, "completed, and not done");
     } else if (result->state == LS_CALL_FAILED) {
@@ -153,6 +209,7 @@ static void start_one(struct life *life)
         .name = "work",
         .data = &record,
         .size = sizeof record,
+        .body = body_of(record),
         .wait_ms = 1 + (int)ls_rng_below(&life->random, 5000),
         .ended = on_ended,
         .self = record};
@@ -397,7 +454,7 @@ static const struct ls_network_path bad = {.delay_ns = 5 * LS_NS_PER_MS,
                                            .duplicate = 0.1,
                                            .reorder = 0.1};
 
-static void one_seed(uint64_t seed, uint64_t totals[7])
+static void one_seed(uint64_t seed, uint64_t totals[8])
 {
     struct cluster *c = calloc(1, sizeof *c);
     assert_non_null(c);
@@ -414,11 +471,15 @@ static void one_seed(uint64_t seed, uint64_t totals[7])
     for (size_t i = 0; i < 6; i++)
         totals[i] += c->ended[i];
     totals[6] += c->stale;
+    totals[7] += c->n_mirrored;
     for (size_t i = 0; i < c->n_lives; i++) {
         ls_cond_fini(&c->lives[i].changed);
         ls_mutex_fini(&c->lives[i].mutex);
     }
     net_close(&c->net);
+    if (c->n_bodies != 0)
+        fail_msg("seed %llu: %lld bodies are not released",
+                 (unsigned long long)seed, (long long)c->n_bodies);
     free(c);
 }
 
@@ -426,19 +487,20 @@ static void test_each_call_ends_once_and_is_done_at_most_once(void **state)
 {
     (void)state;
     const struct seeds seeds = seeds_of(200);
-    uint64_t totals[7] = {0};
+    uint64_t totals[8] = {0};
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
         one_seed(seed, totals);
     print_message("completed %llu, failed %llu, refused %llu, lost %llu, "
-                  "timeout %llu, cancelled %llu; stale %llu\n",
+                  "timeout %llu, cancelled %llu; stale %llu; bodies %llu\n",
                   (unsigned long long)totals[0], (unsigned long long)totals[1],
                   (unsigned long long)totals[2], (unsigned long long)totals[3],
                   (unsigned long long)totals[4], (unsigned long long)totals[5],
-                  (unsigned long long)totals[6]);
+                  (unsigned long long)totals[6], (unsigned long long)totals[7]);
     if (seeds.end - seeds.first < 50)
         return;
     for (size_t i = 0; i < 6; i++) /* none of the ends is left out */
         assert_true(totals[i] != 0);
+    assert_true(totals[7] != 0);
 }
 
 static void ignore_line(void *self, const char *line)

@@ -15,6 +15,7 @@ struct siege {
     struct counter flushed, ready;
     struct raw_peer raw;
     uint64_t n_heard; /* of the stream to it */
+    uint64_t n_said;  /* parts, in the stream from it */
 };
 
 static struct siege *siege; /* while the world begins */
@@ -99,6 +100,33 @@ static void say_request(uint64_t number, const char *name)
                               .left_ms = LONG_MS,
                               .name = name,
                               .name_size = strlen(name)});
+}
+
+static void say_request_with(uint64_t number, const char *name, uint32_t size)
+{
+    say((struct call_message){.kind = CALL_REQUEST,
+                              .number = number,
+                              .left_ms = LONG_MS,
+                              .name = name,
+                              .name_size = strlen(name),
+                              .body_size = size});
+}
+
+/* A part of a body; body: as call_wire_body() says it. */
+static void say_part(uint64_t body, uint32_t total, uint32_t offset,
+                     size_t size)
+{
+    static char bytes[WIRE_CHUNK_BYTES];
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_RELIABLE);
+    header.name = "ls.call";
+    header.name_size = 7;
+    header.sequence = body;
+    header.to_incarnation = ls_node_incarnation(siege->at->node);
+    header.number = ++siege->n_said;
+    header.of = WIRE_KIND_CHUNK;
+    header.total = total;
+    header.offset = offset;
+    raw_event(&siege->raw, NULL, &header, bytes, size);
 }
 
 /* Wait until the node has read all that was said. */
@@ -255,6 +283,59 @@ static void test_what_finds_no_room_waits_and_goes_when_there_is(void **state)
     end(false);
 }
 
+static void test_the_body_of_an_answer_must_be_what_was_said(void **state)
+{
+    (void)state;
+    ls_call *call;
+    begin();
+    for (int i = 0; i < 4; i++) {
+        call = call_start(siege->at, RAW, "work", LONG_MS);
+        const uint64_t number = hear().number;
+        say((struct call_message){
+            .kind = CALL_COMPLETED, .number = number, .body_size = 5000});
+        flush();
+        assert_int_equal(ls_call_state(call), LS_CALL_STARTED);
+        say_part(call_wire_body(number, false), 5000, 0, 1); /* no answer */
+        if (i == 0)
+            say_part(call_wire_body(number, true), 5000, 1, 4999);
+        if (i == 1)
+            say_part(call_wire_body(number, true), 5001, 0, 5001);
+        if (i > 1)
+            say_part(call_wire_body(number, true), 5000, 0, 4000);
+        if (i == 2)
+            say_part(call_wire_body(number, true), 5000, 3999, 1001);
+        if (i == 3)
+            say_part(call_wire_body(number, true), 5000, 4000, 1000);
+        assert_ends(call, i == 3 ? LS_CALL_COMPLETED : LS_CALL_FAILED);
+        if (i < 3) {
+            assert_text(ls_call_result(call)->text, "breaks the format",
+                        __LINE__);
+            assert_int_equal(hear().kind, CALL_CANCEL);
+        }
+        ls_call_destroy(&call);
+    }
+    flush();
+    assert_int_equal(stats_of(siege->at).malformed, 3);
+    assert_int_equal(stats_of(siege->at).stale, 4);
+    end(false);
+}
+
+static void test_an_answer_whose_body_never_comes_is_too_late(void **state)
+{
+    (void)state;
+    begin();
+    ls_call *call = call_start(siege->at, RAW, "work", 200);
+    const uint64_t number = hear().number;
+    say((struct call_message){
+        .kind = CALL_COMPLETED, .number = number, .body_size = 1u << 30});
+    say_part(call_wire_body(number, true), 1u << 30, 0, 1000);
+    assert_ends(call, LS_CALL_TIMEOUT);
+    assert_null(ls_call_result(call)->body);
+    assert_int_equal(hear().kind, CALL_CANCEL);
+    ls_call_destroy(&call);
+    end(false);
+}
+
 /* ---- requests ---------------------------------------------------------- */
 
 static void test_a_request_that_comes_100_times_is_done_once(void **state)
@@ -364,6 +445,70 @@ static void test_one_that_dies_loses_its_calls_at_once(void **state)
     end(true);
 }
 
+static void test_the_body_of_a_request_must_be_what_was_said(void **state)
+{
+    (void)state;
+    begin();
+    say_part(call_wire_body(1, false), 10, 0, 10); /* of no request */
+    for (uint64_t i = 1; i <= 4; i++) {
+        say_request_with(i, "echo", 5000);
+        flush();
+        say_part(call_wire_body(i + 1, false), 5000, 0, 5000); /* not yet */
+        if (i == 1)
+            say_part(call_wire_body(i, false), 5000, 1, 4999);
+        if (i == 2)
+            say_part(call_wire_body(i, false), 4999, 0, 4999);
+        if (i > 2)
+            say_part(call_wire_body(i, false), 5000, 0, 4000);
+        if (i == 3)
+            say_part(call_wire_body(i, false), 5000, 4001, 999);
+        if (i == 4)
+            say_part(call_wire_body(i, false), 5000, 4000, 1000);
+        const struct call_message answer = hear();
+        assert_int_equal(answer.kind, i == 4 ? CALL_COMPLETED : CALL_REFUSED);
+        assert_int_equal(answer.number, i);
+        if (i != 4)
+            assert_int_equal(answer.code, LS_CALL_MALFORMED);
+        say_part(call_wire_body(i, false), 5000, 4999, 1); /* any more */
+    }
+    say_part(UINT64_MAX, 1, 0, 1);
+    say_request(9, "echo");
+    assert_int_equal(hear().kind, CALL_COMPLETED);
+    flush();
+    assert_int_equal(counter_get(&siege->at->entered), 2);
+    assert_int_equal(stats_of(siege->at).malformed, 3);
+    assert_int_equal(stats_of(siege->at).stale, 10);
+    end(false);
+}
+
+static void test_many_bodies_take_no_more_memory_than_is_allowed(void **state)
+{
+    (void)state;
+    const uint32_t size = 1u << 29; /* half of what is allowed */
+    begin();
+    for (uint64_t i = 1; i <= 100; i++)
+        say_request_with(i, "hold", i == 1 ? UINT32_MAX : size);
+    for (int i = 0; i < 98; i++) {
+        const struct call_message answer = hear();
+        assert_int_equal(answer.kind, CALL_REFUSED);
+        assert_int_equal(answer.code, i == 0 ? LS_CALL_TOO_LONG : LS_CALL_BUSY);
+    }
+    flush();
+    assert_int_equal(stats_of(siege->at).open_requests, 2);
+    assert_int_equal(stats_of(siege->at).refused, 98);
+    /* It gives one up, and is gone with the other half way. */
+    say_part(call_wire_body(2, false), size, 0, 10);
+    say((struct call_message){.kind = CALL_CANCEL, .number = 2});
+    say_part(call_wire_body(3, false), size, 0, 10);
+    flush();
+    assert_int_equal(stats_of(siege->at).open_requests, 1);
+    raw_close(&siege->raw);
+    while (stats_of(siege->at).open_requests != 0)
+        assert_ok(ask(siege->at, 2, "echo", 0));
+    assert_int_equal(counter_get(&siege->at->held), 0);
+    end(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +521,10 @@ int main(void)
         cmocka_unit_test(test_what_is_asked_of_an_earlier_life_is_not_done),
         cmocka_unit_test(test_what_breaks_the_format_is_refused_and_counted),
         cmocka_unit_test(test_more_than_is_taken_is_refused_as_busy),
+        cmocka_unit_test(test_the_body_of_an_answer_must_be_what_was_said),
+        cmocka_unit_test(test_an_answer_whose_body_never_comes_is_too_late),
+        cmocka_unit_test(test_the_body_of_a_request_must_be_what_was_said),
+        cmocka_unit_test(test_many_bodies_take_no_more_memory_than_is_allowed),
         cmocka_unit_test(test_one_that_dies_loses_its_calls_at_once),
     };
     return cmocka_run_group_tests_name("call_hostile", tests, NULL, NULL);

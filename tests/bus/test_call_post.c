@@ -22,6 +22,21 @@ static int send_one(void *self, uint32_t to, const void *bytes, size_t size)
     return LS_OK;
 }
 
+/* Three bytes at a time. */
+static int send_part(void *self, uint32_t to, struct call_body *body)
+{
+    struct network *network = self;
+    const size_t n = strlen(network->sent);
+    const size_t left = payload_size(body->payload) - body->at;
+    if (network->left-- <= 0)
+        return network->then;
+    network->sent[n] = (char)('0' + to);
+    network->sent[n + 1] =
+        ((const char *)payload_data(body->payload))[body->at];
+    body->at += left < 3 ? left : 3;
+    return LS_OK;
+}
+
 static void add(struct call_post *post, uint32_t to, uint64_t life,
                 const char *byte, struct call_letter **owner)
 {
@@ -41,12 +56,12 @@ static void test_what_waits_goes_in_its_order_for_each_member(void **state)
     add(&post, 1, 7, "d", NULL);
     assert_true(call_post_waits(&post, 1));
     assert_non_null(letter);
-    assert_false(call_post_flush(&post, send_one, &network));
+    assert_false(call_post_flush(&post, send_one, send_part, &network));
     assert_string_equal(network.sent, "1a1b1c");
     assert_null(letter); /* its owner sees that it was sent */
     assert_true(call_post_waits(&post, 1));
     network.left = 9;
-    assert_false(call_post_flush(&post, send_one, &network));
+    assert_false(call_post_flush(&post, send_one, send_part, &network));
     assert_string_equal(network.sent, "1a1b1c1d");
     assert_false(call_post_waits(&post, 1));
     assert_int_equal(post.dropped, 0);
@@ -58,10 +73,10 @@ static void test_one_that_is_full_does_not_hold_up_the_others(void **state)
     struct call_post post = {0};
     struct network network = {.left = 0, .then = LS_EAGAIN};
     add(&post, 1, 7, "a", NULL);
-    assert_false(call_post_flush(&post, send_one, &network));
+    assert_false(call_post_flush(&post, send_one, send_part, &network));
     add(&post, 2, 7, "b", NULL);
     network.left = 1; /* which of them is first does not matter */
-    assert_false(call_post_flush(&post, send_one, &network));
+    assert_false(call_post_flush(&post, send_one, send_part, &network));
     assert_int_equal(strlen(network.sent), 2);
     call_post_clear(&post);
     assert_int_equal(post.dropped, 1);
@@ -74,9 +89,9 @@ static void test_without_memory_it_is_tried_again(void **state)
     struct network network = {.left = 1, .then = LS_ENOMEM};
     add(&post, 1, 7, "a", NULL);
     add(&post, 1, 7, "b", NULL);
-    assert_true(call_post_flush(&post, send_one, &network));
+    assert_true(call_post_flush(&post, send_one, send_part, &network));
     network.left = 9;
-    assert_false(call_post_flush(&post, send_one, &network));
+    assert_false(call_post_flush(&post, send_one, send_part, &network));
     assert_string_equal(network.sent, "1a1b");
 }
 
@@ -89,7 +104,7 @@ static void test_of_one_that_is_not_there_all_is_dropped(void **state)
     add(&post, 1, 7, "a", NULL);
     add(&post, 1, 7, "b", &letter);
     add(&post, 1, 7, "c", NULL);
-    assert_false(call_post_flush(&post, send_one, &network));
+    assert_false(call_post_flush(&post, send_one, send_part, &network));
     assert_false(call_post_waits(&post, 1));
     assert_null(letter);
     assert_int_equal(post.dropped, 2);
@@ -111,7 +126,7 @@ static void test_any_can_be_taken_out_and_a_life_with_all_of_its(void **state)
     assert_int_equal(post.dropped, 2);
     call_post_lose(&post, 2, 7); /* nothing waits for it */
     add(&post, 1, 8, "e", NULL);
-    assert_false(call_post_flush(&post, send_one, &network));
+    assert_false(call_post_flush(&post, send_one, send_part, &network));
     assert_string_equal(network.sent, "1d1e");
     add(&post, 1, 8, "f", &letters[0]);
     call_post_withdraw(&post, letters[0]);
@@ -133,6 +148,84 @@ static void test_answers_that_nobody_fetches_are_bounded(void **state)
     assert_int_equal(post.n_answers, 0);
 }
 
+static void drop_nothing(void *data, void *hint)
+{
+    (void)data;
+    ++*(int *)hint;
+}
+
+static void add_body(struct call_post *post, uint32_t to, uint64_t life,
+                     uint64_t id, const char *bytes, int *dropped)
+{
+    struct payload *payload;
+    assert_ok(
+        payload_create(&payload, bytes, strlen(bytes), drop_nothing, dropped));
+    assert_ok(call_post_add_body(post, to, life, id, (id & 1) != 0, payload));
+    payload_drop(payload);
+}
+
+static void test_bodies_take_turns_behind_the_messages(void **state)
+{
+    (void)state;
+    struct call_post post = {0};
+    struct network network = {.left = 1, .then = LS_EAGAIN};
+    int dropped = 0;
+    add_body(&post, 1, 7, 2, "long body", &dropped);
+    add_body(&post, 1, 7, 4, "body", &dropped);
+    assert_false(call_post_waits(&post, 1)); /* messages pass them */
+    add(&post, 1, 7, "a", NULL);
+    add(&post, 1, 7, "b", NULL);
+    assert_false(call_post_flush(&post, send_one, send_part, &network));
+    assert_string_equal(network.sent, "1a");
+    network.left = 3;
+    assert_false(call_post_flush(&post, send_one, send_part, &network));
+    assert_string_equal(network.sent, "1a1b1l1b");
+    network.left = 9;
+    assert_false(call_post_flush(&post, send_one, send_part, &network));
+    assert_string_equal(network.sent, "1a1b1l1b1g1y1o");
+    assert_int_equal(dropped, 2);
+    assert_null(post.boxes);
+    assert_int_equal(post.dropped, 0);
+}
+
+static void note_body(void *self, uint32_t to, const struct call_body *body)
+{
+    assert_int_equal(to, 2);
+    *(uint64_t *)self += body->id;
+}
+
+static void test_a_body_goes_with_its_call_its_life_and_its_side(void **state)
+{
+    (void)state;
+    struct call_post post = {0};
+    struct network network = {.left = 0, .then = LS_ENOENT};
+    int dropped = 0;
+    uint64_t told = 0;
+    for (uint64_t id = 2; id < 6; id++)
+        add_body(&post, 1, id < 4 ? 7 : 8, id, "body", &dropped);
+    assert_int_equal(post.n_answers, 2);
+    assert_true(call_post_drop_body(&post, 1, 7, 2));
+    assert_false(call_post_drop_body(&post, 1, 7, 2));
+    assert_false(call_post_drop_body(&post, 1, 7, 4)); /* of another life */
+    assert_false(call_post_drop_body(&post, 2, 7, 4));
+    assert_int_equal(post.dropped, 0); /* nobody wants it: that is no loss */
+    call_post_lose(&post, 1, 7);
+    assert_int_equal(dropped, 2);
+    assert_int_equal(post.dropped, 1);
+    add_body(&post, 2, 7, 7, "body", &dropped);
+    call_post_lose(&post, 1, 8);
+    add_body(&post, 2, 7, 8, "body", &dropped);
+    call_post_drop_answers(&post, note_body, &told);
+    assert_true(told == 7);
+    assert_int_equal(post.n_answers, 0);
+    assert_false(call_post_flush(&post, send_one, send_part, &network));
+    assert_int_equal(dropped, 6);
+    assert_int_equal(post.dropped, 5);
+    add_body(&post, 2, 7, 8, "body", &dropped);
+    call_post_clear(&post);
+    assert_int_equal(dropped, 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +235,8 @@ int main(void)
         cmocka_unit_test(test_of_one_that_is_not_there_all_is_dropped),
         cmocka_unit_test(test_any_can_be_taken_out_and_a_life_with_all_of_its),
         cmocka_unit_test(test_answers_that_nobody_fetches_are_bounded),
+        cmocka_unit_test(test_bodies_take_turns_behind_the_messages),
+        cmocka_unit_test(test_a_body_goes_with_its_call_its_life_and_its_side),
     };
     return cmocka_run_group_tests_name("call_post", tests, NULL, NULL);
 }

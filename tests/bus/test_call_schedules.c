@@ -102,8 +102,8 @@ static void begin_node(struct schedule *s, struct node *node)
 {
     node->schedule = s;
     node->life = ++s->lives;
-    assert_ok(call_table_init(&node->calls, CALLS));
-    assert_ok(request_table_init(&node->requests, 0, CALLS));
+    assert_ok(call_table_init(&node->calls, CALLS, 1000));
+    assert_ok(request_table_init(&node->requests, 0, CALLS, 1000));
     node->requests.served = &work;
 }
 
@@ -277,7 +277,7 @@ static void take_request(struct schedule *s, struct node *node,
     w->entry.own = own;
     w->entry.number = letter->message.number;
     w->entry.due.at = s->now + letter->message.left_ms * MS;
-    assert_ok(open_calls_add(&node->requests.open, &w->entry));
+    assert_ok(request_table_add(&node->requests, &w->entry));
     s->works[s->n_works++] = w;
 }
 
@@ -353,7 +353,7 @@ static void work_on(struct schedule *s, size_t index)
             return;
         }
     }
-    open_calls_remove(&node->requests.open, &w->entry);
+    request_table_remove(&node->requests, &w->entry);
     if (w->entry.state != LS_CALL_CANCELLED) {
         const bool well = below(s, 2) == 0;
         answer.kind = well ? CALL_COMPLETED : CALL_FAILED;

@@ -37,7 +37,7 @@ static void test_a_reply_must_be_for_this_very_call(void **state)
 {
     (void)state;
     struct call_table table;
-    assert_ok(call_table_init(&table, 10));
+    assert_ok(call_table_init(&table, 10, 1000));
     struct open_call *entry = added(&table, 2, 77, 100);
     struct call_message reply = reply_to(entry, CALL_COMPLETED);
     assert_null(call_table_receive(&table, 3, 77, &reply)); /* of another */
@@ -63,7 +63,7 @@ static void test_what_has_begun_is_not_refused_any_more(void **state)
 {
     (void)state;
     struct call_table table;
-    assert_ok(call_table_init(&table, 10));
+    assert_ok(call_table_init(&table, 10, 1000));
     struct open_call *entry = added(&table, 2, 77, 100);
     const struct call_message started = reply_to(entry, CALL_STARTED);
     const struct call_message refused = reply_to(entry, CALL_REFUSED);
@@ -84,7 +84,7 @@ static void test_losses_end_those_of_that_life_alone(void **state)
     (void)state;
     struct call_table table;
     int ended = 0;
-    assert_ok(call_table_init(&table, 3));
+    assert_ok(call_table_init(&table, 3, 1000));
     struct open_call *old = added(&table, 2, 77, 100);
     struct open_call *new = added(&table, 2, 78, 100);
     struct open_call *other = added(&table, 3, 77, 100);
@@ -102,6 +102,48 @@ static void test_losses_end_those_of_that_life_alone(void **state)
     call_table_fini(&table);
 }
 
+static struct call_message answer(uint64_t number, uint32_t body_size)
+{
+    return (struct call_message){.kind = CALL_COMPLETED,
+                                 .to = 5,
+                                 .number = number,
+                                 .body_size = body_size};
+}
+
+static void test_an_answer_with_a_body_ends_when_that_has_come(void **state)
+{
+    (void)state;
+    struct call_table table;
+    assert_ok(call_table_init(&table, 10, 1000));
+    struct open_call *a = added(&table, 2, 77, 100);
+    struct open_call *b = added(&table, 2, 77, 100);
+    struct open_call *c = added(&table, 3, 77, 100);
+    struct call_message message = answer(a->number, 600);
+    assert_ptr_equal(call_table_receive(&table, 2, 77, &message), a);
+    assert_int_equal(a->state, LS_CALL_STARTED); /* it is open */
+    assert_int_equal(table.open.n, 3);
+    assert_null(call_table_receive(&table, 2, 77, &message)); /* again */
+    message.body_size = 0; /* the same call cannot end without it, */
+    assert_null(call_table_receive(&table, 2, 77, &message));
+    assert_int_equal(table.stale, 2);
+    message = answer(b->number, 401); /* together they are too long */
+    assert_ptr_equal(call_table_receive(&table, 2, 77, &message), b);
+    assert_int_equal(b->state, LS_CALL_FAILED);
+    message = answer(c->number, 1000); /* those of another are its own */
+    assert_ptr_equal(call_table_receive(&table, 3, 77, &message), c);
+    assert_int_equal(c->state, LS_CALL_STARTED);
+    message = (struct call_message){
+        .kind = CALL_FAILED, .to = 5, .number = c->number};
+    assert_ptr_equal(call_table_receive(&table, 3, 77, &message), c);
+    assert_int_equal(c->state, LS_CALL_FAILED);          /* but it may fail, */
+    assert_ptr_equal(call_table_expire(&table, 100), a); /* or be too late */
+    assert_int_equal(a->state, LS_CALL_TIMEOUT);
+    free(a);
+    free(b);
+    free(c);
+    call_table_fini(&table);
+}
+
 static void test_deadlines_come_in_their_order(void **state)
 {
     (void)state;
@@ -109,7 +151,7 @@ static void test_deadlines_come_in_their_order(void **state)
     struct ls_rng random;
     struct open_call *entries[200];
     ls_rng_seed(&random, 1, 1);
-    assert_ok(call_table_init(&table, 200));
+    assert_ok(call_table_init(&table, 200, 1000));
     assert_true(open_calls_wake_at(&table.open) == LS_FOREVER);
     for (int i = 0; i < 200; i++)
         entries[i] =
@@ -178,7 +220,7 @@ static void test_a_number_counts_once_in_a_life(void **state)
 {
     (void)state;
     struct request_table table;
-    assert_ok(request_table_init(&table, 0, 10));
+    assert_ok(request_table_init(&table, 0, 10, 1000));
     table.served = &served;
     assert_judged(judge(&table, 1, 77, 3, "work", 0), REQUEST_ACCEPT, 0);
     assert_judged(judge(&table, 1, 77, 3, "work", 0), REQUEST_STALE, 0);
@@ -199,7 +241,7 @@ static void test_what_is_asked_of_another_life_is_stale(void **state)
     (void)state;
     struct request_table table;
     enum ls_call_code code;
-    assert_ok(request_table_init(&table, 0, 10));
+    assert_ok(request_table_init(&table, 0, 10, 1000));
     table.served = &served;
     const struct call_message message = {.kind = CALL_REQUEST,
                                          .to = 5,
@@ -222,10 +264,10 @@ static void test_a_new_life_ends_what_the_old_one_asked(void **state)
     struct request_table table;
     struct open_call entry = {
         .peer = 1, .life = 77, .own = 5, .number = 1, .due.at = 100};
-    assert_ok(request_table_init(&table, 0, 10));
+    assert_ok(request_table_init(&table, 0, 10, 1000));
     table.served = &served;
     assert_judged(judge(&table, 1, 77, 1, "work", 0), REQUEST_ACCEPT, 0);
-    assert_ok(open_calls_add(&table.open, &entry));
+    assert_ok(request_table_add(&table, &entry));
     assert_judged(judge(&table, 1, 77, 2, CALL_CONNECT, 0), REQUEST_DONE, 0);
     assert_true(table.has_master);
     assert_true(open_calls_wake_at(&table.open) == 100);
@@ -235,7 +277,7 @@ static void test_a_new_life_ends_what_the_old_one_asked(void **state)
     assert_false(table.has_master);
     assert_null(request_table_expire(&table, 1000));
     assert_null(request_table_cancel(&table, 1, 77, 5, 1)); /* again */
-    open_calls_remove(&table.open, &entry);
+    request_table_remove(&table, &entry);
     assert_int_equal(table.open.n, 0);
     request_table_fini(&table);
 }
@@ -244,7 +286,7 @@ static void test_each_refusal_has_its_code(void **state)
 {
     (void)state;
     struct request_table table;
-    assert_ok(request_table_init(&table, 7, 10));
+    assert_ok(request_table_init(&table, 7, 10, 1000));
     table.served = &served;
     const struct call_message broken = {
         .kind = CALL_REQUEST, .to = 5, .number = 1, .broken = true};
@@ -273,13 +315,64 @@ static void test_each_refusal_has_its_code(void **state)
     request_table_fini(&table);
 }
 
+static struct judged judge_body(struct request_table *table, uint32_t from,
+                                uint64_t number, uint32_t size)
+{
+    struct judged judged;
+    const struct call_message message = {.kind = CALL_REQUEST,
+                                         .to = 5,
+                                         .number = number,
+                                         .name = "work",
+                                         .name_size = 4,
+                                         .body_size = size};
+    int cancelled = 0;
+    judged.verdict =
+        request_table_judge(table, from, 77, 5, &message, 0, &judged.code,
+                            count_cancelled, &cancelled);
+    return judged;
+}
+
+static void test_the_bodies_of_one_caller_are_bounded_together(void **state)
+{
+    (void)state;
+    struct request_table table;
+    struct open_call a = {
+        .peer = 1, .life = 77, .own = 5, .number = 2, .body_bytes = 600};
+    struct open_call b = {
+        .peer = 1, .life = 77, .own = 5, .number = 4, .body_bytes = 400};
+    assert_ok(request_table_init(&table, 0, 10, 1000));
+    table.served = &served;
+    assert_judged(judge_body(&table, 1, 1, 1001), REQUEST_REFUSE,
+                  LS_CALL_TOO_LONG);
+    assert_judged(judge_body(&table, 1, 2, 600), REQUEST_ACCEPT, 0);
+    assert_ok(request_table_add(&table, &a));
+    assert_judged(judge_body(&table, 1, 3, 401), REQUEST_REFUSE, LS_CALL_BUSY);
+    assert_judged(judge_body(&table, 1, 4, 400), REQUEST_ACCEPT, 0);
+    assert_ok(request_table_add(&table, &b));
+    assert_judged(judge_body(&table, 1, 5, 1), REQUEST_REFUSE, LS_CALL_BUSY);
+    assert_judged(judge_body(&table, 1, 6, 0), REQUEST_ACCEPT, 0);
+    assert_judged(judge_body(&table, 2, 1, 1000), REQUEST_ACCEPT, 0);
+    request_table_remove(&table, &a);
+    assert_judged(judge_body(&table, 1, 7, 601), REQUEST_REFUSE, LS_CALL_BUSY);
+    assert_judged(judge_body(&table, 1, 8, 600), REQUEST_ACCEPT, 0);
+    /* Those of a life that has ended do not count for the next. */
+    int cancelled = 0;
+    request_table_lose(&table, 1, 77, count_cancelled, &cancelled);
+    assert_int_equal(cancelled, 1);
+    assert_judged(judge_body(&table, 1, 1, 1000), REQUEST_ACCEPT, 0);
+    request_table_remove(&table, &b);
+    request_table_fini(&table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_reply_must_be_for_this_very_call),
         cmocka_unit_test(test_what_has_begun_is_not_refused_any_more),
         cmocka_unit_test(test_losses_end_those_of_that_life_alone),
+        cmocka_unit_test(test_an_answer_with_a_body_ends_when_that_has_come),
         cmocka_unit_test(test_deadlines_come_in_their_order),
+        cmocka_unit_test(test_the_bodies_of_one_caller_are_bounded_together),
         cmocka_unit_test(test_a_number_counts_once_in_a_life),
         cmocka_unit_test(test_what_is_asked_of_another_life_is_stale),
         cmocka_unit_test(test_a_new_life_ends_what_the_old_one_asked),

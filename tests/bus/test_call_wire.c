@@ -35,6 +35,19 @@ static const struct call_message samples[] = {
      .text = "",
      .text_size = 0},
     {.kind = CALL_CANCEL, .to = 1, .number = 2},
+    {.kind = CALL_REQUEST,
+     .to = 1,
+     .number = 2,
+     .left_ms = 3,
+     .name = "work",
+     .name_size = 4,
+     .body_size = UINT32_MAX},
+    {.kind = CALL_COMPLETED,
+     .to = 1,
+     .number = 2,
+     .body_size = 1,
+     .data = "xyz",
+     .size = 3},
 };
 #define N_SAMPLES (sizeof samples / sizeof *samples)
 
@@ -50,6 +63,7 @@ static void assert_same(const struct call_message *a,
     assert_int_equal(a->code, b->code);
     assert_int_equal(a->name_size, b->name_size);
     assert_int_equal(a->size, b->size);
+    assert_int_equal(a->body_size, b->body_size);
     assert_int_equal(a->text_size, b->text_size);
     if (a->name_size != 0)
         assert_memory_equal(a->name, b->name, a->name_size);
@@ -123,6 +137,9 @@ static void test_what_no_one_may_say_is_refused(void **state)
         .kind = CALL_REQUEST, .number = 1, .name = "a b", .name_size = 3});
     refused_with((struct call_message){
         .kind = CALL_REQUEST, .number = 1, .name = "a\0b", .name_size = 3});
+    const size_t last = call_wire_encode(&samples[8], bytes);
+    bytes[last - 8 - 1] = 0; /* a body of 0 bytes: kinds 1 and 3 say so */
+    assert_true(is_refused(last));
     const size_t size = call_wire_encode(&samples[2], bytes);
     bytes[1] = 9; /* another version */
     assert_fails(call_wire_decode(bytes, size, &read), LS_EPROTO);

@@ -16,8 +16,8 @@
 #include "policy_value.h"
 #include "report.h"
 #include "store.h"
+#include "store_calls.h"
 #include "store_files.h"
-#include "store_wire.h"
 #include "weights.h"
 
 #include "support/core_options.h"
@@ -95,24 +95,20 @@ static void messages_of_collectors(void)
 static void store_messages(void)
 {
     static const char *const names[] = {"d.1", "d.2"};
-    store_claim_write(&(struct store_claim){.name = "d.1",
-                                            .value = {4096, 1234567890123},
-                                            .keep = true,
-                                            .rank = 3,
-                                            .home = 77},
-                      writer);
-    seed_value("store_wire", "put", 0);
+    store_put_write(
+        &(struct store_put_call){.name = "d.1", .keep = true, .rank = 3},
+        writer);
+    seed_value("store_calls", "put", 0);
     store_names_write(names, 2, writer);
-    seed_value("store_wire", "get", 1);
-    store_drop_write("d.1", writer);
-    seed_value("store_wire", "drop", 2);
-    store_answer_write(
-        &(struct store_answer){.n = 2, .values = {{1, 2}, {3, 4}}}, writer);
-    seed_value("store_wire", "answer", 3);
+    seed_value("store_calls", "get", 1);
+    store_names_write(names, 1, writer);
+    seed_value("store_calls", "drop", 1);
+    store_answer_write(&(struct store_answer){.n = 2, .sizes = {1, 3}}, writer);
+    seed_value("store_calls", "answer", 2);
     store_answer_write(
         &(struct store_answer){.status = LS_ENOENT, .text = "there is none"},
         writer);
-    seed_value("store_wire", "error", 3);
+    seed_value("store_calls", "error", 2);
 }
 
 static void barrier(const char *name, const struct ls_barrier_message *message)

@@ -163,7 +163,8 @@ static inline int get(struct store *store, const char *const *names, size_t n,
             return ls_error(LS_ENOENT, "there is no %s", names[i]);
     for (size_t i = 0; i < n; i++) {
         const struct ls_bytes *value = &find(sweep, names[i])->value;
-        out[i] = (struct store_blob){malloc(value->size + 1), value->size};
+        out[i] = (struct store_blob){.data = malloc(value->size + 1),
+                                     .size = value->size};
         memcpy(out[i].data, value->data, value->size);
     }
     return LS_OK;

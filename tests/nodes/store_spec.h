@@ -287,7 +287,7 @@ static inline void spec_work(void *self)
     const char *const name = "shared";
     unsigned char *value = malloc(SPEC_VALUE);
     for (int i = 0; i < SPEC_ROUNDS && worker->status == LS_OK; i++) {
-        struct store_blob blob = {NULL, 0};
+        struct store_blob blob = {.data = NULL};
         if (worker->writer != 0) {
             memset(value, worker->writer + 2 * i, SPEC_VALUE);
             worker->status =

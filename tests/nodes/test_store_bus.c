@@ -2,7 +2,7 @@
 #include "nodes/store_world.h"
 
 #include "state/folder_fixture.h"
-#include "store_wire.h"
+#include "store_calls.h"
 
 static int inproc_up(void **state)
 {
@@ -111,122 +111,70 @@ static void test_a_damaged_kept_value_is_named_at_the_beginning(void **state)
         .node = node, .calls = calls, .keep = place->folder};
     assert_fails(store_home_open(&home, &home_options), LS_EPROTO);
     assert_error_has(place->path);
-    home_options.n_senders = 65;
-    assert_fails(store_home_open(&home, &home_options), LS_EINVAL);
     assert_null(home);
     ls_calls_close(&calls);
     ls_node_destroy(&node);
 }
 
-/* Halves of puts ---------------------------------------------------------- */
-
-static ls_call *claim(struct store_world *w, const char *text, int wait_ms,
-                      uint64_t life)
+static void release(void *data, void *hint)
 {
-    struct store_claim claim = {.name = "half",
-                                .value = store_value_of(text, strlen(text)),
-                                .home = life};
-    ls_writer *writer;
-    ls_call *call = NULL;
-    struct ls_call_options options = {
-        .to = 1, .name = STORE_PUT_CALL, .wait_ms = wait_ms};
-    assert_ok(ls_writer_create(&writer));
-    store_claim_write(&claim, writer);
-    assert_ok(ls_writer_bytes(writer, &options.data, &options.size));
-    assert_ok(ls_call_start(&call, w->calls[1], &options));
-    ls_writer_destroy(&writer);
-    return call;
+    free(data);
+    counter_add(hint, 1);
 }
 
-static void send_bytes(struct store_world *w, const char *text)
-{
-    assert_ok(ls_emit_with(w->nodes[1],
-                           &(struct ls_emission){.event = STORE_PUT_EVENT,
-                                                 .data = text,
-                                                 .size = strlen(text),
-                                                 .policy = LS_POLICY_RELIABLE,
-                                                 .to_one = true,
-                                                 .to = 1}));
-}
-
-static struct store_answer answer_of(ls_call *call)
-{
-    struct store_answer answer;
-    assert_ok(ls_call_wait(call, long_deadline()));
-    const struct ls_call_result *result = ls_call_result(call);
-    assert_int_equal(result->state, LS_CALL_COMPLETED);
-    assert_ok(store_answer_read(&answer, result->data, result->size));
-    ls_call_destroy(&call);
-    return answer;
-}
-
-static void test_the_halves_of_a_put_may_come_in_either_order(void **state)
+static void test_values_are_kept_and_given_without_a_copy(void **state)
 {
     struct store_world *w = *state;
-    const uint64_t life = ls_node_incarnation(w->nodes[0]);
-    ls_call *first = claim(w, "early", LONG_MS, life);
-    /* An answer says that what was asked before has come. */
-    spec_lacks(w->pair.here, "half");
-    assert_int_equal(ls_call_state(first), LS_CALL_STARTED);
-    send_bytes(w, "early");
-    assert_int_equal(answer_of(first).status, LS_OK);
-    spec_has_text(w->pair.there, "half", "early");
-    send_bytes(w, "late");
-    assert_int_equal(answer_of(claim(w, "late", LONG_MS, life)).status, LS_OK);
-    spec_has_text(w->pair.there, "half", "late");
+    const char *const name = "a";
+    struct counter released;
+    struct store_blob blob;
+    counter_init(&released);
+    void *data = calloc(1, 8000);
+    assert_ok(store_put(w->pair.here, &(struct store_put){.name = name,
+                                                          .data = data,
+                                                          .size = 8000,
+                                                          .release = release,
+                                                          .hint = &released}));
+    assert_ok(store_get(w->stores[0], &name, 1, &blob, 0));
+    assert_int_equal(counter_get(&released), 0);
+    assert_ok(store_drop(w->pair.here, name, 0));
+    assert_int_equal(home_stats(w).bytes, 0);
+    assert_int_equal(blob.size, 8000); /* what was got stays */
+    assert_int_equal(((const char *)blob.data)[7999], 0);
+    store_blob_fini(&blob);
+    assert_reaches(&released, 1);
+    counter_fini(&released);
 }
 
-static void test_a_claim_for_an_earlier_life_is_lost(void **state)
+static void test_a_get_of_much_is_done_in_several(void **state)
 {
     struct store_world *w = *state;
-    const struct store_answer answer =
-        answer_of(claim(w, "x", LONG_MS, ls_node_incarnation(w->nodes[0]) - 1));
-    assert_int_equal(answer.status, LS_ELOST);
-    assert_text(answer.text, "half", __LINE__);
-}
-
-static size_t open_requests(struct store_world *w)
-{
-    struct ls_calls_stats stats;
-    ls_calls_stats(w->calls[0], &stats);
-    return stats.open_requests;
-}
-
-static void test_a_claim_whose_bytes_never_come_ends_with_its_call(void **state)
-{
-    struct store_world *w = *state;
-    const uint64_t life = ls_node_incarnation(w->nodes[0]);
-    ls_call *call = claim(w, "never", LONG_MS, life);
-    spec_lacks(w->pair.here, "half");
-    ls_call_destroy(&call);
-    /* Answered by the home, though nobody hears it. */
-    const int64_t deadline = long_deadline();
-    while (open_requests(w) > 0 && ls_now(ls_runtime_threads()) < deadline)
-        spec_lacks(w->pair.here, "half");
-    assert_int_equal(open_requests(w), 0);
-}
-
-static void test_bytes_that_nobody_claims_go(void **state)
-{
-    struct store_world *w = *state;
-    for (int i = 0; i < 70; i++) {
-        char text[16];
-        (void)snprintf(text, sizeof text, "orphan %d", i);
-        send_bytes(w, text);
+    enum { N = 40, SIZE = 1 << 20 };
+    static struct store_blob blobs[N];
+    char names[N][16];
+    const char *pointers[N];
+    char *data = malloc(SIZE);
+    assert_non_null(data);
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(names[i], sizeof names[i], "long-%d", i);
+        pointers[i] = names[i];
+        memset(data, i, SIZE);
+        spec_put(w->pair.here, names[i], data, SIZE);
     }
-    /* They come before what this node emits later. */
-    spec_put_text(w->pair.here, "a", "one");
-    assert_int_equal(home_stats(w).unclaimed, 7);
-    assert_int_equal(home_stats(w).bytes, 3);
-    store_close(&w->stores[1]);
-    ls_calls_close(&w->calls[1]);
-    ls_node_stop(w->nodes[1], LS_OK);
-    const int64_t deadline = long_deadline();
-    while (home_stats(w).unclaimed < 70 &&
-           ls_now(ls_runtime_threads()) < deadline)
-        spec_has_text(w->pair.there, "a", "one");
-    assert_int_equal(home_stats(w).unclaimed, 70);
+    assert_ok(store_get(w->pair.there, pointers, N, blobs, LONG_MS));
+    for (int i = 0; i < N; i++) {
+        memset(data, i, SIZE);
+        assert_int_equal(blobs[i].size, SIZE);
+        assert_memory_equal(blobs[i].data, data, SIZE);
+        store_blob_fini(&blobs[i]);
+    }
+    assert_ok(store_drop(w->pair.here, "long-39", 0));
+    assert_fails(store_get(w->pair.there, pointers, N, blobs, LONG_MS),
+                 LS_ENOENT);
+    free(data);
 }
+
+/* Asking ------------------------------------------------------------------ */
 
 static void test_a_call_that_breaks_the_format_is_refused(void **state)
 {
@@ -284,10 +232,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_a_damaged_kept_value_is_named_at_the_beginning, folder_set_up,
             folder_tear_down),
-        TEST(test_the_halves_of_a_put_may_come_in_either_order),
-        TEST(test_a_claim_for_an_earlier_life_is_lost),
-        TEST(test_a_claim_whose_bytes_never_come_ends_with_its_call),
-        TEST(test_bytes_that_nobody_claims_go),
+        TEST(test_a_get_of_much_is_done_in_several),
+        TEST(test_values_are_kept_and_given_without_a_copy),
         TEST(test_a_call_that_breaks_the_format_is_refused),
         TEST(test_without_its_home_it_says_lost_at_once),
     };

@@ -98,7 +98,7 @@ static void home_main(void *self)
     struct store_home *home = NULL;
     int status = make_node(ls_host_runtime(c->home), HOME, &node, &calls);
     const struct store_home_options options = {
-        .node = node, .calls = calls, .keep = c->folder, .n_senders = 2};
+        .node = node, .calls = calls, .keep = c->folder};
     if (status == LS_OK)
         status = store_home_open(&home, &options);
     if (status == LS_OK)

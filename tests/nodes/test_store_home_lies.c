@@ -1,7 +1,7 @@
 /* A member of a store on the bus, whose home does not do as it should. */
 #include "nodes/store_world.h"
 
-#include "store_wire.h"
+#include "store_calls.h"
 
 /* Node 1 is the home that lies, node 2 the member, node 3 a bystander. */
 struct liar {
@@ -10,8 +10,10 @@ struct liar {
     ls_calls *calls[3];
     struct store *store;
     struct store_answer answer;
-    const char *raw; /* says this instead */
-    bool refuses;
+    const char *raw;    /* says this instead */
+    bool refuses, sits; /* sits: it never answers */
+    ls_request *request;
+    const char *bytes; /* that come with it */
     struct counter asked;
 };
 
@@ -27,7 +29,12 @@ static int lie(void *self, ls_request *request)
     store_answer_write(&liar->answer, writer);
     if (data == NULL)
         assert_ok(ls_writer_bytes(writer, &data, &size));
-    (void)ls_request_complete(&request, data, size);
+    liar->request = request;
+    const struct ls_body body = {
+        .data = (void *)(uintptr_t)liar->bytes,
+        .size = liar->bytes != NULL ? strlen(liar->bytes) : 0};
+    if (!liar->sits)
+        (void)ls_request_complete_with(&request, data, size, &body);
     ls_writer_destroy(&writer);
     counter_add(&liar->asked, 1);
     return LS_OK;
@@ -39,7 +46,6 @@ static void prepare(ls_node *node, size_t index, void *self)
     liar->nodes[index] = node;
     assert_ok(ls_calls_open(&liar->calls[index], node, NULL));
     if (index == 0) {
-        assert_ok(ls_on(node, STORE_PUT_EVENT, count, &liar->asked));
         assert_ok(ls_calls_serve(liar->calls[0], STORE_GET_CALL, LS_CALL_ANYONE,
                                  lie, liar));
         assert_ok(ls_calls_serve(liar->calls[0], STORE_PUT_CALL, LS_CALL_ANYONE,
@@ -78,7 +84,7 @@ static int down(void **state)
 static int get(struct liar *liar, int wait_ms)
 {
     const char *const name = "a";
-    struct store_blob blob = {NULL, 0};
+    struct store_blob blob = {.data = NULL};
     const int status = store_get(liar->store, &name, 1, &blob, wait_ms);
     if (status == LS_OK)
         store_blob_fini(&blob);
@@ -87,36 +93,28 @@ static int get(struct liar *liar, int wait_ms)
     return status;
 }
 
-static void promise(struct liar *liar, const char *text)
+static void test_an_answer_that_never_comes_ends_a_get_at_its_deadline(void **s)
 {
+    struct liar *liar = *s;
+    liar->sits = true;
+    assert_fails(get(liar, 30), LS_ETIMEDOUT);
+    (void)ls_request_fail(&liar->request, "too late");
+}
+
+static void test_bytes_that_are_not_what_the_answer_says_are_refused(void **s)
+{
+    struct liar *liar = *s;
     liar->answer.n = 1;
-    liar->answer.values[0] = store_value_of(text, strlen(text));
-}
-
-static void send_from(ls_node *node, const char *text)
-{
-    assert_ok(
-        ls_emit_with(node, &(struct ls_emission){.event = "ls.store.data.2",
-                                                 .data = text,
-                                                 .size = strlen(text),
-                                                 .policy = LS_POLICY_RELIABLE,
-                                                 .to_one = true,
-                                                 .to = 2}));
-}
-
-static void test_bytes_that_never_come_end_a_get_at_its_deadline(void **state)
-{
-    struct liar *liar = *state;
-    promise(liar, "never");
-    assert_fails(get(liar, 30), LS_ETIMEDOUT);
-}
-
-static void test_bytes_of_another_node_are_none(void **state)
-{
-    struct liar *liar = *state;
-    promise(liar, "false");
-    send_from(liar->nodes[2], "false");
-    assert_fails(get(liar, 30), LS_ETIMEDOUT);
+    liar->answer.sizes[0] = 4;
+    assert_fails(get(liar, LONG_MS), LS_EPROTO); /* none */
+    liar->bytes = "abc";
+    assert_fails(get(liar, LONG_MS), LS_EPROTO);
+    liar->bytes = "abcde";
+    assert_fails(get(liar, LONG_MS), LS_EPROTO);
+    liar->answer.sizes[0] = UINT64_MAX;
+    assert_fails(get(liar, LONG_MS), LS_EPROTO);
+    liar->answer.sizes[0] = 5;
+    assert_ok(get(liar, LONG_MS));
 }
 
 static void get_and_wait(void *self)
@@ -129,28 +127,14 @@ static void test_a_home_that_is_lost_ends_a_get(void **state)
 {
     struct liar *liar = *state;
     ls_thread *thread;
-    promise(liar, "never");
+    liar->sits = true;
     assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "get",
                               get_and_wait, liar));
     assert_reaches(&liar->asked, 1);
     ls_node_stop(liar->nodes[0], LS_OK);
     assert_ok(ls_thread_join(&thread, LS_FOREVER));
     assert_int_equal(liar->answer.status, LS_ELOST);
-}
-
-static void test_bytes_that_nobody_asked_for_are_let_go(void **state)
-{
-    struct liar *liar = *state;
-    struct counter came;
-    counter_init(&came);
-    assert_ok(ls_on(liar->nodes[1], "ls.store.data.2", count, &came));
-    for (int i = 0; i < 10; i++)
-        send_from(liar->nodes[0], "a gift");
-    assert_reaches(&came, 10);
-    promise(liar, "a gift"); /* it came before anyone asked */
-    assert_fails(get(liar, 30), LS_ETIMEDOUT);
-    assert_ok(ls_off(liar->nodes[1], "ls.store.data.2", count, &came));
-    counter_fini(&came);
+    (void)ls_request_fail(&liar->request, "too late");
 }
 
 static void test_an_answer_that_breaks_the_format_is_refused(void **state)
@@ -193,10 +177,9 @@ test_a_refusal_means_try_again_and_no_handler_means_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_bytes_that_never_come_end_a_get_at_its_deadline),
-        TEST(test_bytes_of_another_node_are_none),
+        TEST(test_an_answer_that_never_comes_ends_a_get_at_its_deadline),
+        TEST(test_bytes_that_are_not_what_the_answer_says_are_refused),
         TEST(test_a_home_that_is_lost_ends_a_get),
-        TEST(test_bytes_that_nobody_asked_for_are_let_go),
         TEST(test_an_answer_that_breaks_the_format_is_refused),
         TEST(test_a_status_is_passed_on_with_its_text),
         TEST(test_a_refusal_means_try_again_and_no_handler_means_none),

@@ -90,9 +90,9 @@ static inline int toy_get(struct store *store, const char *const *names,
             status = LS_ENOENT;
     for (size_t i = 0; i < n && status == LS_OK; i++) {
         const struct toy_item *item = toy_find(toy, names[i]);
-        out[i].data = malloc(item->size + 1);
+        out[i] = (struct store_blob){.data = malloc(item->size + 1),
+                                     .size = item->size};
         memcpy(out[i].data, item->data, item->size);
-        out[i].size = item->size;
     }
     ls_mutex_unlock(&toy->mutex);
     return status == LS_OK ? LS_OK

@@ -18,6 +18,7 @@ static void drop(struct ls_call *call)
         return;
     ls_cond_fini(&call->changed);
     free(call->answer);
+    call_intake_drop(&call->intake);
     call->calls->refs--;
     free(call);
 }
@@ -67,21 +68,28 @@ static void explain_refusal(struct ls_call *call,
     append(call, text);
 }
 
-/* Keep the answer, or let the call fail for want of memory. */
-static void keep_answer(struct ls_call *call,
+/* Keep the answer; false: no memory. */
+static bool keep_answer(struct ls_call *call,
                         const struct call_message *message)
 {
     call->answer = malloc(message->size != 0 ? message->size : 1);
-    if (call->answer == NULL) {
-        call->entry.state = LS_CALL_FAILED;
-        (void)snprintf(call->result.text, sizeof call->result.text,
-                       "no memory for an answer of %zu bytes", message->size);
-        return;
-    }
+    if (call->answer == NULL)
+        return false;
     if (message->size != 0)
         memcpy(call->answer, message->data, message->size);
     call->result.data = call->answer;
     call->result.size = message->size;
+    return true;
+}
+
+/* Nothing is left of an answer of which not all has come. */
+static void forget_answer(struct ls_call *call)
+{
+    free(call->answer);
+    call->answer = NULL;
+    call->result.data = NULL;
+    call->result.size = 0;
+    call_intake_drop(&call->intake);
 }
 
 static void count_end(ls_calls *calls, enum ls_call_state state)
@@ -108,23 +116,40 @@ static void tell_cancelled(struct ls_call *call)
         ls_log_debug("call: %s", ls_error_text());
 }
 
+/* What its result says. */
+static void fill_result(struct ls_call *call,
+                        const struct call_message *message, const char *why)
+{
+    if (call->entry.state != LS_CALL_COMPLETED)
+        forget_answer(call);
+    else if (message != NULL && !keep_answer(call, message)) {
+        call->entry.state = LS_CALL_FAILED;
+        (void)snprintf(call->result.text, sizeof call->result.text,
+                       "no memory for an answer of %zu bytes", message->size);
+    }
+    call->result.body = call->intake.body.data;
+    call->result.body_size = call->intake.body.size;
+    call->result.state = call->entry.state;
+    if (why != NULL)
+        explain(call, why);
+    else if (message != NULL && message->kind == CALL_FAILED)
+        copy_text(call->result.text, sizeof call->result.text, message->text,
+                  message->text_size);
+    else if (message != NULL && message->kind == CALL_REFUSED)
+        explain_refusal(call, message);
+}
+
 void call_finish(struct ls_call *call, const struct call_message *message,
                  const char *why)
 {
     ls_calls *calls = call->calls;
-    if (message == NULL)
-        explain(call, why);
-    else if (message->kind == CALL_COMPLETED)
-        keep_answer(call, message);
-    else if (message->kind == CALL_FAILED)
-        copy_text(call->result.text, sizeof call->result.text, message->text,
-                  message->text_size);
-    else
-        explain_refusal(call, message);
-    call->result.state = call->entry.state;
+    fill_result(call, message, why);
     count_end(calls, call->entry.state);
+    (void)call_post_drop_body(&calls->post, call->entry.peer, call->entry.life,
+                              call_wire_body(call->entry.number, false));
     if (call->entry.state == LS_CALL_TIMEOUT ||
-        call->entry.state == LS_CALL_CANCELLED)
+        call->entry.state == LS_CALL_CANCELLED ||
+        (call->entry.state == LS_CALL_FAILED && why != NULL))
         tell_cancelled(call);
     if (call->ended != NULL) {
         *calls->untold_end = call;
@@ -132,6 +157,37 @@ void call_finish(struct ls_call *call, const struct call_message *message,
     } else {
         call->next_untold = calls->silent;
         calls->silent = call;
+    }
+}
+
+/* Its answer has come, but for the body. */
+static void begin_body(struct ls_call *call, const struct call_message *message)
+{
+    ls_calls *calls = call->calls;
+    const bool kept = keep_answer(call, message);
+    if (kept && message->payload == NULL)
+        return;
+    if (kept)
+        calls_keep_own(&call->intake, message->payload);
+    call_table_end(&calls->table, &call->entry,
+                   kept ? LS_CALL_COMPLETED : LS_CALL_FAILED);
+    call_finish(call, NULL, kept ? NULL : "there is no memory for its answer");
+}
+
+void call_heed(struct ls_call *call, const struct call_message *message)
+{
+    char why[96];
+    const bool ended = ls_call_state_is_end(call->entry.state);
+    if (!ended) {
+        begin_body(call, message);
+    } else if (message->body_size != 0) {
+        (void)snprintf(why, sizeof why,
+                       "the %u bytes of its answer's body are over "
+                       "max_body_bytes",
+                       (unsigned)message->body_size);
+        call_finish(call, NULL, why);
+    } else {
+        call_finish(call, message, NULL);
     }
 }
 
@@ -267,7 +323,8 @@ static struct ls_call *create(ls_calls *calls, const struct ls_call_options *o)
 }
 
 /* It may have ended when this returns. */
-static int send_request(struct ls_call *call, const struct ls_call_options *o)
+static int send_request(struct ls_call *call, const struct ls_call_options *o,
+                        struct payload *body)
 {
     ls_calls *calls = call->calls;
     const struct call_message message = {.kind = CALL_REQUEST,
@@ -278,7 +335,9 @@ static int send_request(struct ls_call *call, const struct ls_call_options *o)
                                          .name = o->name,
                                          .name_size = strlen(o->name),
                                          .data = o->data,
-                                         .size = o->size};
+                                         .size = o->size,
+                                         .body_size = (uint32_t)o->body.size,
+                                         .payload = body};
     const int status =
         calls_send(calls, o->to, call->entry.life, &message, &call->letter);
     if (status == LS_OK)
@@ -289,7 +348,7 @@ static int send_request(struct ls_call *call, const struct ls_call_options *o)
 }
 
 static int start(struct ls_call **out, struct ls_call *call,
-                 const struct ls_call_options *o)
+                 const struct ls_call_options *o, struct payload *body)
 {
     ls_calls *calls = call->calls;
     if (calls->closing || calls->stopped)
@@ -301,7 +360,7 @@ static int start(struct ls_call **out, struct ls_call *call,
     if (status != LS_OK)
         return status;
     call->refs++; /* until it has been told */
-    status = send_request(call, o);
+    status = send_request(call, o, body);
     if (status == LS_OK)
         *out = call; /* before the lock is let go, and so before `ended` */
     return status;
@@ -311,20 +370,25 @@ int ls_call_start(ls_call **out, ls_calls *calls,
                   const struct ls_call_options *options)
 {
     *out = NULL;
-    int status = check(options);
-    if (status == LS_OK && ls_forked_since(calls->forks))
-        status = ls_forked_error("this node");
+    struct payload *body;
+    int status = calls_take_given(&body, &options->body);
     if (status != LS_OK)
         return status;
-    struct ls_call *call = create(calls, options);
-    if (call == NULL)
-        return LS_ENOMEM;
+    status = check(options);
+    if (status == LS_OK && ls_forked_since(calls->forks))
+        status = ls_forked_error("this node");
+    struct ls_call *call = status == LS_OK ? create(calls, options) : NULL;
+    if (call == NULL) {
+        payload_drop(body);
+        return status != LS_OK ? status : LS_ENOMEM;
+    }
     ls_mutex_lock(&calls->mutex);
     calls->refs++;
-    status = start(out, call, options);
+    status = start(out, call, options, body);
     if (status != LS_OK)
         drop(call);
     calls_settle(calls);
+    payload_drop(body);
     return status;
 }
 
@@ -390,6 +454,13 @@ void ls_call_cancel(ls_call *call)
 const struct ls_call_result *ls_call_result(const ls_call *call)
 {
     return &call->result;
+}
+
+void ls_call_take_body(ls_call *call, struct ls_body *out)
+{
+    *out = call_intake_take(&call->intake);
+    call->result.body = NULL;
+    call->result.body_size = 0;
 }
 
 /* It is not to be told of any more; wait, if that is just done. */

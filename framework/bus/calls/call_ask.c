@@ -10,7 +10,7 @@ static int status_of(const struct ls_call_result *result)
     case LS_CALL_FAILED:
         return LS_EHANDLER;
     case LS_CALL_START_FAILED:
-        return LS_EABORTED;
+        return result->code == LS_CALL_TOO_LONG ? LS_ELIMIT : LS_EABORTED;
     case LS_CALL_LOST:
         return LS_ELOST;
     case LS_CALL_TIMEOUT:
@@ -36,16 +36,27 @@ static int take_result(ls_call *call, void **answer, size_t *size)
 int ls_calls_ask(ls_calls *calls, const struct ls_call_options *options,
                  void **answer, size_t *size)
 {
+    return ls_calls_ask_body(calls, options, answer, size, NULL);
+}
+
+int ls_calls_ask_body(ls_calls *calls, const struct ls_call_options *options,
+                      void **answer, size_t *size, struct ls_body *body)
+{
     ls_call *call;
-    if (calls_is_own_thread(calls))
+    if (calls_is_own_thread(calls)) {
+        struct ls_body given = options->body;
+        ls_body_release(&given);
         return ls_error(LS_ESTATE, "a call that waits is not to be made on the "
                                    "bus or dispatch thread");
+    }
     int status = ls_call_start(&call, calls, options);
     if (status != LS_OK)
         return status;
     status = ls_call_wait(call, LS_FOREVER);
     if (status == LS_OK)
         status = take_result(call, answer, size);
+    if (status == LS_OK && body != NULL)
+        ls_call_take_body(call, body);
     ls_call_destroy(&call);
     return status;
 }

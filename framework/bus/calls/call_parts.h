@@ -8,6 +8,7 @@
 #define LOCKSTEP_BUS_CALL_PARTS_H
 
 #include "bus.h"
+#include "call_intake.h"
 #include "call_post.h"
 #include "call_table.h"
 #include "lockstep/call.h"
@@ -31,7 +32,8 @@ struct ls_call {
     bool telling, told;
     ls_cond changed; /* told, or not telling any more */
     struct ls_call_result result;
-    void *answer; /* own */
+    void *answer;              /* own */
+    struct call_intake intake; /* of its answer's body */
     char name[LS_EVENT_MAX + 1];
 };
 
@@ -42,10 +44,12 @@ struct ls_request {
     ls_request_fn *fn;
     void *self;
     struct ls_request *next_ready, *next_alarm;
-    bool open;              /* in the table */
-    bool entered;           /* its handler has run, or runs */
-    bool answered;          /* the user has done with it */
-    bool alarmed, alarming; /* on_cancel is to be called; runs */
+    struct call_intake intake; /* of its body */
+    bool arriving;             /* that has not come whole */
+    bool open;                 /* in the table */
+    bool entered;              /* its handler has run, or runs */
+    bool answered;             /* the user has done with it */
+    bool alarmed, alarming;    /* on_cancel is to be called; runs */
     void (*on_cancel)(void *self);
     void *on_cancel_self;
     char name[LS_EVENT_MAX + 1];
@@ -90,7 +94,8 @@ struct ls_calls {
 /* Do what an input has led to, and let the lock go; free the calls when nothing
  * refers to them any more. */
 void calls_settle(ls_calls *calls);
-/* Send it, now or when there is room; to this node itself, by hand.
+/* Send it, now or when there is room, and the body that it announces behind it;
+ * to this node itself, by hand.
  * Errors: LS_ENOMEM, and LS_ELIMIT for answers: it is counted as dropped. */
 int calls_send(ls_calls *calls, uint32_t to, uint64_t life,
                const struct call_message *message, struct call_letter **owner);
@@ -98,12 +103,29 @@ int calls_send(ls_calls *calls, uint32_t to, uint64_t life,
 void calls_receive(ls_calls *calls, uint32_t from, uint64_t life, uint64_t own,
                    const struct call_message *message);
 
+/* ---- call_bodies.c; the lock is held ----------------------------------- */
+
+/* A part of a body came. */
+void calls_receive_part(ls_calls *calls, uint32_t from, uint64_t life,
+                        struct ls_channel_part *part);
+/* A body that a user gives, as one that messages share; *out NULL: there is
+ * none. No lock. Errors: LS_EINVAL; LS_ELIMIT; LS_ENOMEM; it is released then.
+ */
+LS_MUST_USE int calls_take_given(struct payload **out,
+                                 const struct ls_body *body);
+/* All of a body that this node has itself. */
+void calls_keep_own(struct call_intake *intake, struct payload *payload);
+/* No answer's body goes on: who waits for one is told. */
+void calls_drop_answers(ls_calls *calls);
+
 /* ---- call.c; the lock is held ------------------------------------------ */
 
 /* It has ended, and is out of the table: why, in words; message: the one that
- * ended it, or NULL. */
+ * ended it, or NULL; both NULL: the body of its answer has come. */
 void call_finish(struct ls_call *call, const struct call_message *message,
                  const char *why);
+/* A message came that is for it, and has ended it or begins a body. */
+void call_heed(struct ls_call *call, const struct call_message *message);
 /* Whether this is a thread that ends calls, and so must not wait for one; any
  * lock. */
 bool calls_is_own_thread(const ls_calls *calls);
@@ -119,6 +141,9 @@ void calls_tell(ls_calls *calls);
 
 void calls_on_request(ls_calls *calls, uint32_t from, uint64_t life,
                       uint64_t own, const struct call_message *message);
+/* The body of a request has come, or breaks the format. */
+void calls_on_body(ls_calls *calls, struct ls_request *request,
+                   enum intake_verdict verdict);
 /* An open_call_fn; self: the calls. */
 void calls_on_cancelled(void *self, struct open_call *entry);
 /* Run the handler of the next request; the lock is let go meanwhile. */

@@ -1,6 +1,7 @@
-/* call_post.h - messages of calls that cannot be sent just now: they wait here,
- * each member's in their order, until the member has room. No lock, socket or
- * clock.
+/* call_post.h - messages of calls that cannot be sent just now, and bodies,
+ * which go in parts: they wait here, each member's in their order, until the
+ * member has room. Bodies to one member take turns, behind all messages. No
+ * lock, socket or clock.
  * Thread: serial. */
 #ifndef LOCKSTEP_BUS_CALL_POST_H
 #define LOCKSTEP_BUS_CALL_POST_H
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 #include "lockstep/status.h"
+#include "payload.h"
 
 /* What waits for one member, besides what its own calls bound. */
 #define CALL_POST_ANSWERS 65536
@@ -26,12 +28,23 @@ struct call_letter {
     unsigned char bytes[];
 };
 
+/* A body on its way out. */
+struct call_body {
+    struct call_body *next;
+    uint64_t life; /* of the one that it is for */
+    uint64_t id;   /* call_wire_body() */
+    bool answer;
+    struct payload *payload; /* own */
+    size_t at;               /* so much has gone */
+};
+
 /* All for one member; there is none when nothing waits. */
 struct call_box {
     struct call_box *next;
     uint32_t to;
     struct call_letter *first, *last;
-    size_t n_answers;
+    struct call_body *bodies; /* whose turn it is first */
+    size_t n_answers;         /* letters and bodies */
 };
 
 struct call_post {
@@ -40,7 +53,7 @@ struct call_post {
     uint64_t dropped;
 };
 
-/* Whether something waits for it, and so what follows must wait, too. */
+/* Whether a message waits for it, and so what follows must wait, too. */
 bool call_post_waits(const struct call_post *post, uint32_t to);
 /* bytes: copied. answer: the last to a call of that member. owner: set to it,
  * and to NULL when it is gone; NULL: nobody is told. Errors: LS_ENOMEM;
@@ -54,12 +67,28 @@ void call_post_withdraw(struct call_post *post, struct call_letter *letter);
 void call_post_lose(struct call_post *post, uint32_t to, uint64_t life);
 void call_post_clear(struct call_post *post);
 
+/* Take in a body, before the message that it belongs to is sent. payload:
+ * shared. Errors: LS_ENOMEM, which counts as dropped. */
+int call_post_add_body(struct call_post *post, uint32_t to, uint64_t life,
+                       uint64_t id, bool answer, struct payload *payload);
+/* Nobody waits for it any more. Returns whether it was there. */
+bool call_post_drop_body(struct call_post *post, uint32_t to, uint64_t life,
+                         uint64_t id);
+/* Drop every body of an answer; fn is told of each. */
+typedef void call_body_fn(void *self, uint32_t to,
+                          const struct call_body *body);
+void call_post_drop_answers(struct call_post *post, call_body_fn *fn,
+                            void *self);
+
 /* Send what can be sent. send: LS_OK; LS_EAGAIN there is no room at the member,
  * which will be told; LS_ENOMEM nothing can be sent just now; any other: the
  * member is not there, and all for it is dropped. Returns whether memory was
  * lacking, so that it should be done again. */
 typedef int call_send_fn(void *self, uint32_t to, const void *bytes,
                          size_t size);
-bool call_post_flush(struct call_post *post, call_send_fn *send, void *self);
+/* Send the next part of a body, and move body->at; returns the same. */
+typedef int call_send_part_fn(void *self, uint32_t to, struct call_body *body);
+bool call_post_flush(struct call_post *post, call_send_fn *send,
+                     call_send_part_fn *send_part, void *self);
 
 #endif

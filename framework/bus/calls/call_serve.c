@@ -15,6 +15,7 @@ static void drop(struct ls_request *request)
     if (--request->refs != 0)
         return;
     request->calls->refs--;
+    call_intake_drop(&request->intake);
     free(request);
 }
 
@@ -53,8 +54,8 @@ static void say(struct ls_request *request, struct call_message *message)
 /* Out of the table: nothing is to be said of it any more. */
 static void retire(struct ls_request *request)
 {
-    open_calls_remove(&request->calls->requests.open, &request->entry);
-    request->open = false;
+    request_table_remove(&request->calls->requests, &request->entry);
+    request->open = request->arriving = false;
 }
 
 /* ---- what comes -------------------------------------------------------- */
@@ -75,6 +76,7 @@ static struct ls_request *create(ls_calls *calls, uint32_t from, uint64_t life,
     request->entry.number = message->number;
     request->entry.due.at =
         ls_now(calls->runtime) + message->left_ms * LS_NS_PER_MS;
+    request->entry.body_bytes = message->body_size;
     request->calls = calls;
     request->refs = 1;
     request->fn = served->fn;
@@ -83,7 +85,7 @@ static struct ls_request *create(ls_calls *calls, uint32_t from, uint64_t life,
     request->size = message->size;
     if (message->size != 0)
         memcpy(request->data, message->data, message->size);
-    if (open_calls_add(&calls->requests.open, &request->entry) != LS_OK) {
+    if (request_table_add(&calls->requests, &request->entry) != LS_OK) {
         free(request);
         return NULL;
     }
@@ -115,7 +117,11 @@ void calls_on_request(ls_calls *calls, uint32_t from, uint64_t life,
     if (verdict == REQUEST_ACCEPT)
         request = create(calls, from, life, own, message);
     if (request != NULL) {
-        accept(calls, request);
+        request->arriving = message->body_size != 0 && message->payload == NULL;
+        if (message->payload != NULL)
+            calls_keep_own(&request->intake, message->payload);
+        if (!request->arriving)
+            accept(calls, request);
         return;
     }
     struct call_message answer = {.kind = CALL_REFUSED, .code = LS_CALL_BUSY};
@@ -135,12 +141,34 @@ void calls_on_request(ls_calls *calls, uint32_t from, uint64_t life,
     reply(calls, from, life, message->number, &answer);
 }
 
+void calls_on_body(ls_calls *calls, struct ls_request *request,
+                   enum intake_verdict verdict)
+{
+    struct call_message refusal = {
+        .kind = CALL_REFUSED,
+        .code = verdict == INTAKE_WRONG ? LS_CALL_MALFORMED : LS_CALL_BUSY};
+    request->arriving = false;
+    if (verdict == INTAKE_WHOLE) {
+        accept(calls, request);
+        return;
+    }
+    set_text(&refusal, "");
+    retire(request);
+    say(request, &refusal);
+    drop(request);
+}
+
 /* ---- being told that nobody waits any more ----------------------------- */
 
 void calls_on_cancelled(void *self, struct open_call *entry)
 {
     ls_calls *calls = self;
     struct ls_request *request = (struct ls_request *)entry;
+    if (request->arriving) { /* it was never begun */
+        retire(request);
+        drop(request);
+        return;
+    }
     if (request->on_cancel == NULL || request->alarmed)
         return;
     request->alarmed = true;
@@ -298,7 +326,7 @@ static void turn_away(ls_calls *calls, struct ls_request *request)
         message.kind = CALL_FAILED;
         set_text(&message, ls_call_code_sentence(LS_CALL_SHUTTING_DOWN));
     }
-    request->open = false;
+    request->open = request->arriving = false;
     say(request, &message);
     if (request->entry.state != LS_CALL_CANCELLED) {
         request->entry.state = LS_CALL_CANCELLED;
@@ -312,7 +340,7 @@ void calls_refuse_all(ls_calls *calls)
 {
     struct open_call *entry;
     while ((entry = calls->requests.open.oldest) != NULL) {
-        open_calls_remove(&calls->requests.open, entry);
+        request_table_remove(&calls->requests, entry);
         turn_away(calls, (struct ls_request *)entry);
     }
     calls->ready = NULL;
@@ -361,6 +389,17 @@ const void *ls_request_data(const ls_request *request, size_t *size)
     return request->data;
 }
 
+const void *ls_request_body(const ls_request *request, size_t *size)
+{
+    *size = request->intake.body.size;
+    return request->intake.body.data;
+}
+
+void ls_request_take_body(ls_request *request, struct ls_body *out)
+{
+    *out = call_intake_take(&request->intake);
+}
+
 uint32_t ls_request_from(const ls_request *request)
 {
     return request->entry.peer;
@@ -398,17 +437,35 @@ static int answer(ls_request **request_p, struct call_message *message)
 
 int ls_request_complete(ls_request **request, const void *data, size_t size)
 {
-    struct call_message message = {
-        .kind = CALL_COMPLETED, .data = data, .size = size};
-    if (size <= LS_CALL_DATA_MAX)
-        return answer(request, &message);
-    char text[128];
-    (void)snprintf(text, sizeof text, "the answer has %zu bytes, more than %d",
-                   size, LS_CALL_DATA_MAX);
-    message = (struct call_message){.kind = CALL_FAILED};
-    set_text(&message, text);
-    (void)answer(request, &message);
-    return ls_error(LS_ELIMIT, "%s", text);
+    static const struct ls_body none = {NULL, 0, NULL, NULL};
+    return ls_request_complete_with(request, data, size, &none);
+}
+
+int ls_request_complete_with(ls_request **request, const void *data,
+                             size_t size, const struct ls_body *body)
+{
+    char text[LS_CALL_TEXT_MAX + 1];
+    struct payload *payload = NULL;
+    int status = calls_take_given(&payload, body);
+    if (status == LS_OK && size > LS_CALL_DATA_MAX)
+        status = ls_error(LS_ELIMIT, "the answer has %zu bytes, more than %d",
+                          size, LS_CALL_DATA_MAX);
+    struct call_message message = {.kind = CALL_COMPLETED,
+                                   .data = data,
+                                   .size = size,
+                                   .body_size = (uint32_t)body->size,
+                                   .payload = payload};
+    if (status == LS_OK) {
+        status = answer(request, &message);
+    } else {
+        (void)snprintf(text, sizeof text, "%s", ls_error_text());
+        message = (struct call_message){.kind = CALL_FAILED};
+        set_text(&message, text);
+        (void)answer(request, &message);
+        (void)ls_error(status, "%s", text);
+    }
+    payload_drop(payload);
+    return status;
 }
 
 int ls_request_fail(ls_request **request, const char *text)

@@ -2,9 +2,9 @@
 
 #include "coverage.h"
 
-int call_table_init(struct call_table *table, size_t most)
+int call_table_init(struct call_table *table, size_t most, uint64_t most_bytes)
 {
-    *table = (struct call_table){.most = most};
+    *table = (struct call_table){.most = most, .most_bytes = most_bytes};
     return open_calls_init(&table->open, most);
 }
 
@@ -55,6 +55,30 @@ void call_table_end(struct call_table *table, struct open_call *call,
     call->state = state;
 }
 
+/* Whether a body may come with an answer of that member. */
+static bool admits(const struct call_table *table, const struct open_call *call,
+                   uint64_t size)
+{
+    uint64_t coming = 0;
+    for (const struct open_call *at = table->open.oldest; at != NULL;
+         at = at->after)
+        if (at->peer == call->peer && at->life == call->life)
+            coming += at->body_bytes;
+    return size <= table->most_bytes && coming <= table->most_bytes - size;
+}
+
+static struct open_call *begin_body(struct call_table *table,
+                                    struct open_call *call, uint32_t size)
+{
+    if (!admits(table, call, size)) {
+        call_table_end(table, call, LS_CALL_FAILED);
+        return call;
+    }
+    call->state = LS_CALL_STARTED;
+    call->body_bytes = size;
+    return call;
+}
+
 struct open_call *call_table_receive(struct call_table *table, uint32_t from,
                                      uint64_t life,
                                      const struct call_message *message)
@@ -66,6 +90,7 @@ struct open_call *call_table_receive(struct call_table *table, uint32_t from,
     struct open_call *call =
         open_calls_find(&table->open, from, life, message->to, message->number);
     if (call == NULL ||
+        (call->body_bytes != 0 && message->kind == CALL_COMPLETED) ||
         (message->kind != CALL_COMPLETED && message->kind != CALL_FAILED &&
          call->state == LS_CALL_STARTED)) {
         ls_take(LS_TAKES_CALL_STALE);
@@ -77,6 +102,8 @@ struct open_call *call_table_receive(struct call_table *table, uint32_t from,
         call->state = LS_CALL_STARTED;
         return NULL;
     }
+    if (message->kind == CALL_COMPLETED && message->body_size != 0)
+        return begin_body(table, call, message->body_size);
     call_table_end(table, call, ends[message->kind]);
     return call;
 }

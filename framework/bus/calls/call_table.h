@@ -15,12 +15,14 @@
 struct call_table {
     struct open_calls open;
     size_t most;
+    uint64_t most_bytes; /* of the bodies of one member's answers, until they
+                          * have come */
     uint64_t last_number;
     uint64_t stale; /* messages */
 };
 
 /* Errors: LS_ENOMEM. */
-int call_table_init(struct call_table *table, size_t most);
+int call_table_init(struct call_table *table, size_t most, uint64_t most_bytes);
 void call_table_fini(struct call_table *table);
 
 /* Take a call in, as starting; due.at, peer, life and own are filled. It gets
@@ -29,7 +31,9 @@ LS_MUST_USE int call_table_add(struct call_table *table,
                                struct open_call *call);
 
 /* A message other than a request or a cancel came. Returns the call that it
- * has ended, which is out of the table, or NULL. */
+ * has ended, which is out of the table, or NULL. A body that is too long ends
+ * it as failed. Or that of which it began the answer, which has a body: the
+ * owner ends it when that has come. */
 struct open_call *call_table_receive(struct call_table *table, uint32_t from,
                                      uint64_t life,
                                      const struct call_message *message);

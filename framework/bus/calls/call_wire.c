@@ -7,15 +7,26 @@
 
 #define CALL_WIRE_VERSION 1
 
-/* Values of a message of each kind, by kind. */
-static const unsigned char n_values[] = {0, 8, 4, 5, 5, 6, 4};
+/* Values of a message of each kind on the wire, by kind. */
+static const unsigned char n_values[] = {0, 8, 4, 5, 5, 6, 4, 9, 6};
+#define REQUEST_WITH_BODY   7
+#define COMPLETED_WITH_BODY 8
+
+static unsigned kind_of(const struct call_message *message)
+{
+    if (message->body_size == 0)
+        return message->kind;
+    return message->kind == CALL_REQUEST ? REQUEST_WITH_BODY
+                                         : COMPLETED_WITH_BODY;
+}
 
 size_t call_wire_encode(const struct call_message *message, unsigned char *out)
 {
     unsigned char *at = out;
-    *at++ = (unsigned char)(FORM_ARRAY | n_values[message->kind]);
+    const unsigned kind = kind_of(message);
+    *at++ = (unsigned char)(FORM_ARRAY | n_values[kind]);
     *at++ = CALL_WIRE_VERSION;
-    *at++ = (unsigned char)message->kind;
+    *at++ = (unsigned char)kind;
     at = fixed_write_u64(at, message->to);
     at = fixed_write_u64(at, message->number);
     if (message->kind == CALL_REQUEST) {
@@ -25,6 +36,8 @@ size_t call_wire_encode(const struct call_message *message, unsigned char *out)
     }
     if (message->kind == CALL_REFUSED)
         at = fixed_write_u32(at, message->code);
+    if (message->body_size != 0)
+        at = fixed_write_u32(at, message->body_size);
     if (message->kind == CALL_REQUEST || message->kind == CALL_COMPLETED)
         at = fixed_write_binary32(at, message->data, message->size);
     else if (message->kind == CALL_FAILED || message->kind == CALL_REFUSED)
@@ -42,7 +55,8 @@ static bool is_name(const char *name, size_t size)
     return strlen(copy) == size && wire_name_valid(copy);
 }
 
-static void read_body(struct fixed_reader *in, struct call_message *message)
+static void read_rest(struct fixed_reader *in, struct call_message *message,
+                      bool with_body)
 {
     if (message->kind == CALL_REQUEST) {
         message->left_ms = fixed_read_u32(in);
@@ -55,6 +69,8 @@ static void read_body(struct fixed_reader *in, struct call_message *message)
     if (message->kind == CALL_REFUSED &&
         ((message->code = fixed_read_u32(in)) == 0 ||
          message->code > INT32_MAX))
+        in->bad = true;
+    if (with_body && (message->body_size = fixed_read_u32(in)) == 0)
         in->bad = true;
     if (message->kind == CALL_REQUEST || message->kind == CALL_COMPLETED)
         message->data =
@@ -80,16 +96,19 @@ int call_wire_decode(const void *data, size_t size, struct call_message *out)
                         "message of a call: version %u, this node speaks %d; "
                         "run the same lockstep everywhere",
                         (unsigned)version, CALL_WIRE_VERSION);
-    if (kind < CALL_REQUEST || kind > CALL_CANCEL)
+    if (kind < CALL_REQUEST || kind > COMPLETED_WITH_BODY)
         in.bad = true;
     struct call_message message = {
-        .kind = (enum call_kind)kind, .to = fixed_read_u64(&in), .number = 0};
+        .kind = kind == REQUEST_WITH_BODY     ? CALL_REQUEST
+                : kind == COMPLETED_WITH_BODY ? CALL_COMPLETED
+                                              : (enum call_kind)kind,
+        .to = fixed_read_u64(&in)};
     message.number = fixed_read_u64(&in);
     if (in.bad || message.number == 0 || message.number > CALL_NUMBER_MAX)
         return ls_error(LS_EPROTO, "message of a call: %zu malformed bytes",
                         size);
     const struct call_message head = message;
-    read_body(&in, &message);
+    read_rest(&in, &message, kind > CALL_CANCEL);
     const bool bad = in.bad || form != (FORM_ARRAY | (unsigned)n_values[kind]);
     if (bad && message.kind != CALL_REQUEST)
         return ls_error(LS_EPROTO, "message of a call: %zu malformed bytes",

@@ -18,7 +18,10 @@ enum call_kind {
     CALL_FAILED = 4,
     CALL_REFUSED = 5,
     CALL_CANCEL = 6 /* by the one that asked */
+    /* 7 and 8 are a request and a completed with a body. */
 };
+
+struct payload;
 
 /* What is not of its kind is 0. Borrow: name, data and text, from whoever made
  * them; after decoding, from the bytes. */
@@ -33,8 +36,10 @@ struct call_message {
     size_t name_size;
     const void *data; /* REQUEST, COMPLETED */
     size_t size;
-    uint32_t code;    /* REFUSED; not 0 */
-    const char *text; /* FAILED, REFUSED: any bytes */
+    uint32_t body_size;      /* the same: of the body that follows it */
+    struct payload *payload; /* borrow; that body, where it is sent */
+    uint32_t code;           /* REFUSED; not 0 */
+    const char *text;        /* FAILED, REFUSED: any bytes */
     size_t text_size;
 };
 
@@ -42,9 +47,15 @@ struct call_message {
 #define CALL_NUMBER_MAX (UINT64_C(1) << 62)
 /* The most that one message takes: an array, its head, and all that a request
  * has. */
-#define CALL_WIRE_MAX (21 + 2 * 5 + 2 + LS_EVENT_MAX + 5 + LS_CALL_DATA_MAX)
+#define CALL_WIRE_MAX (21 + 3 * 5 + 2 + LS_EVENT_MAX + 5 + LS_CALL_DATA_MAX)
 /* The most that one without a name and data takes. */
 #define CALL_WIRE_SHORT_MAX (21 + 5 + 3 + LS_CALL_TEXT_MAX)
+
+/* What the parts of a body say that they are of, and back. */
+static inline uint64_t call_wire_body(uint64_t number, bool answer)
+{
+    return number << 1 | (answer ? 1 : 0);
+}
 
 /* Write a message, into room for the most; returns its size in bytes. */
 size_t call_wire_encode(const struct call_message *message, unsigned char *out);

@@ -21,21 +21,33 @@ static int send_bytes(void *self, uint32_t to, const void *bytes, size_t size)
     return ls_channel_send_reliable(calls->channel, to, bytes, size);
 }
 
-int calls_send(ls_calls *calls, uint32_t to, uint64_t life,
-               const struct call_message *message, struct call_letter **owner)
+static int send_part(void *self, uint32_t to, struct call_body *body)
 {
-    if (to == calls->id) {
-        calls_receive(calls, to, CALL_OWN_LIFE, CALL_OWN_LIFE, message);
-        return LS_OK;
-    }
+    const ls_calls *calls = self;
+    return channels_send_part(calls->node, CALL_CHANNEL, to, body->payload,
+                              &body->at, body->id);
+}
+
+static void flush(ls_calls *calls)
+{
+    if (calls->post.boxes != NULL &&
+        call_post_flush(&calls->post, send_bytes, send_part, calls))
+        calls->again_at = ls_now(calls->runtime) + AGAIN_NS;
+}
+
+/* gone: the member is not there, whose loss is told. */
+static int send_or_post(ls_calls *calls, uint32_t to, uint64_t life,
+                        const struct call_message *message,
+                        struct call_letter **owner, bool *gone)
+{
     const size_t size = call_wire_encode(message, calls->bytes);
     if (!call_post_waits(&calls->post, to)) {
         const int status = send_bytes(calls, to, calls->bytes, size);
         if (status == LS_OK)
             return LS_OK;
-        /* Of one that is not there, its loss is told. */
         if (status != LS_EAGAIN && status != LS_ENOMEM) {
             calls->post.dropped++;
+            *gone = true;
             return LS_OK;
         }
         if (status == LS_ENOMEM)
@@ -49,11 +61,28 @@ int calls_send(ls_calls *calls, uint32_t to, uint64_t life,
                          owner);
 }
 
-static void flush(ls_calls *calls)
+int calls_send(ls_calls *calls, uint32_t to, uint64_t life,
+               const struct call_message *message, struct call_letter **owner)
 {
-    if (calls->post.boxes != NULL &&
-        call_post_flush(&calls->post, send_bytes, calls))
-        calls->again_at = ls_now(calls->runtime) + AGAIN_NS;
+    if (to == calls->id) {
+        calls_receive(calls, to, CALL_OWN_LIFE, CALL_OWN_LIFE, message);
+        return LS_OK;
+    }
+    const bool answer = message->kind == CALL_COMPLETED;
+    const uint64_t body = call_wire_body(message->number, answer);
+    bool gone = false;
+    int status = LS_OK;
+    if (message->payload != NULL)
+        status = call_post_add_body(&calls->post, to, life, body, answer,
+                                    message->payload);
+    if (status == LS_OK)
+        status = send_or_post(calls, to, life, message, owner, &gone);
+    if (message->payload == NULL)
+        return status;
+    if (status != LS_OK || gone)
+        (void)call_post_drop_body(&calls->post, to, life, body);
+    flush(calls);
+    return status;
 }
 
 /* ---- settling ---------------------------------------------------------- */
@@ -141,6 +170,10 @@ void calls_receive(ls_calls *calls, uint32_t from, uint64_t life, uint64_t own,
         calls_on_request(calls, from, life, own, message);
     } else if (message->kind == CALL_CANCEL) {
         struct open_call *cancelled = NULL;
+        if (message->to == own &&
+            call_post_drop_body(&calls->post, from, life,
+                                call_wire_body(message->number, true)))
+            return; /* it was answered, and that was on its way */
         if (message->to == own)
             cancelled = request_table_cancel(&calls->requests, from, life, own,
                                              message->number);
@@ -152,7 +185,7 @@ void calls_receive(ls_calls *calls, uint32_t from, uint64_t life, uint64_t own,
         struct open_call *ended =
             call_table_receive(&calls->table, from, life, message);
         if (ended != NULL)
-            call_finish((struct ls_call *)ended, message, "");
+            call_heed((struct ls_call *)ended, message);
     }
 }
 
@@ -171,6 +204,15 @@ static void on_message(void *self, uint32_t from, uint64_t incarnation,
     if (right)
         calls_receive(calls, from, incarnation,
                       ls_node_incarnation(calls->node), &message);
+    calls_settle(calls);
+}
+
+static void on_part(void *self, uint32_t from, uint64_t incarnation,
+                    struct ls_channel_part *part)
+{
+    ls_calls *calls = self;
+    ls_mutex_lock(&calls->mutex);
+    calls_receive_part(calls, from, incarnation, part);
     calls_settle(calls);
 }
 
@@ -254,6 +296,7 @@ static void on_closed(void *self)
 
 static const struct ls_channel_ops channel_ops = {
     .message = on_message,
+    .part = on_part,
     .member = on_member,
     .renewed = on_renewed,
     .timer = on_timer,
@@ -269,6 +312,8 @@ static int check(const struct ls_calls_options *o)
     if (o->max_requests > MOST || o->max_calls > MOST)
         return ls_error(LS_EINVAL,
                         "calls: max_requests and max_calls: at most %d", MOST);
+    if (o->max_body_bytes > UINT32_MAX)
+        return ls_error(LS_EINVAL, "calls: max_body_bytes: less than 4 GiB");
     const size_t most = sizeof((ls_calls *)NULL)->workers / sizeof(ls_thread *);
     if (o->n_workers > most)
         return ls_error(LS_EINVAL, "calls: n_workers: at most %zu", most);
@@ -277,6 +322,8 @@ static int check(const struct ls_calls_options *o)
 
 static int init(ls_calls *calls, const struct ls_calls_options *o)
 {
+    const size_t most_bytes =
+        o->max_body_bytes != 0 ? o->max_body_bytes : LS_CALL_BODY_BYTES;
     calls->untold_end = &calls->untold;
     calls->ready_end = &calls->ready;
     calls->wake_at = calls->again_at = LS_FOREVER;
@@ -287,11 +334,13 @@ static int init(ls_calls *calls, const struct ls_calls_options *o)
         status = ls_cond_init(&calls->work, calls->runtime);
     if (status == LS_OK)
         status = call_table_init(
-            &calls->table, o->max_calls != 0 ? o->max_calls : DEFAULT_CALLS);
+            &calls->table, o->max_calls != 0 ? o->max_calls : DEFAULT_CALLS,
+            most_bytes);
     if (status == LS_OK)
         status = request_table_init(&calls->requests, o->channel,
                                     o->max_requests != 0 ? o->max_requests
-                                                         : DEFAULT_REQUESTS);
+                                                         : DEFAULT_REQUESTS,
+                                    most_bytes);
     return status;
 }
 
@@ -375,6 +424,8 @@ void ls_calls_close(ls_calls **calls_p)
     calls->requests.closing = true;
     calls_cancel_all(calls, "the calls of this node are closed");
     calls_refuse_all(calls);
+    if (calls->channel != NULL)
+        calls_drop_answers(calls);
     ls_cond_broadcast(&calls->work);
     settle(calls);
     int status = LS_OK;

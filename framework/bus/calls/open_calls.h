@@ -24,6 +24,9 @@ struct open_call {
     /* Where it is asked: starting, started when the one that asks was told so,
      * or cancelled when nobody waits for the answer. */
     enum ls_call_state state;
+    /* Of the body that comes with it: a request's at the side that is asked, an
+     * answer's at the other. 0: none. */
+    uint64_t body_bytes;
 };
 
 struct open_calls {

@@ -6,9 +6,10 @@
 #include "coverage.h"
 
 int request_table_init(struct request_table *table, uint32_t channel,
-                       size_t most)
+                       size_t most, uint64_t most_bytes)
 {
-    *table = (struct request_table){.channel = channel, .most = most};
+    *table = (struct request_table){
+        .channel = channel, .most = most, .most_bytes = most_bytes};
     return open_calls_init(&table->open, most);
 }
 
@@ -66,6 +67,23 @@ static void forget_caller(struct request_table *table, struct caller *caller)
         table->n_callers - 1 - (size_t)(caller - table->callers);
     memmove(caller, caller + 1, after * sizeof *caller);
     table->n_callers--;
+}
+
+int request_table_add(struct request_table *table, struct open_call *call)
+{
+    struct caller *caller = find_caller(table, call->peer);
+    const int status = open_calls_add(&table->open, call);
+    if (status == LS_OK && caller != NULL && caller->life == call->life)
+        caller->body_bytes += call->body_bytes;
+    return status;
+}
+
+void request_table_remove(struct request_table *table, struct open_call *call)
+{
+    struct caller *caller = find_caller(table, call->peer);
+    open_calls_remove(&table->open, call);
+    if (caller != NULL && caller->life == call->life)
+        caller->body_bytes -= call->body_bytes;
 }
 
 /* ---- what ends it from the other side ---------------------------------- */
@@ -186,12 +204,24 @@ static enum ls_call_code disconnect(struct request_table *table, uint32_t from,
     return LS_CALL_OK;
 }
 
+/* Whether there is room for its body. */
+static enum ls_call_code judge_body(const struct request_table *table,
+                                    const struct caller *caller, uint64_t size)
+{
+    if (size > table->most_bytes)
+        return LS_CALL_TOO_LONG;
+    return size <= table->most_bytes - caller->body_bytes ? LS_CALL_OK
+                                                          : LS_CALL_BUSY;
+}
+
 /* A new call of one that is known in this life. */
 static enum request_verdict judge_new(struct request_table *table,
-                                      uint32_t from, uint64_t life,
+                                      const struct caller *caller,
                                       const struct call_message *message,
                                       size_t waiting, enum ls_call_code *code)
 {
+    const uint32_t from = caller->id;
+    const uint64_t life = caller->life;
     const bool leaves = !message->broken && is_called(message, CALL_DISCONNECT);
     if (table->closing)
         *code = LS_CALL_SHUTTING_DOWN;
@@ -217,6 +247,8 @@ static enum request_verdict judge_new(struct request_table *table,
         *code = LS_CALL_NOT_CONNECTED;
     else if (table->open.n + waiting >= table->most)
         *code = LS_CALL_BUSY;
+    else
+        *code = judge_body(table, caller, message->body_size);
     return *code == LS_CALL_OK ? REQUEST_ACCEPT : REQUEST_REFUSE;
 }
 
@@ -244,7 +276,7 @@ static enum request_verdict judge(struct request_table *table, uint32_t from,
     if (caller == NULL && (caller = add_caller(table, from, life)) == NULL)
         return REQUEST_NO_MEMORY;
     caller->last = message->number;
-    return judge_new(table, from, life, message, waiting, code);
+    return judge_new(table, caller, message, waiting, code);
 }
 
 enum request_verdict

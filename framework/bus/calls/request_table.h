@@ -29,15 +29,16 @@ struct served {
 struct caller {
     uint32_t id;
     uint64_t life;
-    uint64_t last; /* number of a call */
+    uint64_t last;       /* number of a call */
+    uint64_t body_bytes; /* of its open requests */
 };
 
 struct request_table {
     struct served *served; /* the owner's */
     uint32_t channel;
-    struct open_calls open; /* accepted ones are put in by the owner, and taken
-                             * out when they are answered */
+    struct open_calls open;
     size_t most;
+    uint64_t most_bytes;    /* of the bodies of one caller's */
     struct caller *callers; /* by id */
     size_t n_callers;
     bool has_master;
@@ -59,7 +60,7 @@ enum request_verdict {
 
 /* Errors: LS_ENOMEM. */
 int request_table_init(struct request_table *table, uint32_t channel,
-                       size_t most);
+                       size_t most, uint64_t most_bytes);
 void request_table_fini(struct request_table *table);
 
 struct served *request_table_served(const struct request_table *table,
@@ -73,6 +74,14 @@ request_table_judge(struct request_table *table, uint32_t from, uint64_t life,
                     uint64_t own, const struct call_message *message,
                     size_t waiting, enum ls_call_code *code, open_call_fn *fn,
                     void *self);
+
+/* Take in one that is accepted; all but its places is filled. Errors:
+ * LS_ENOMEM.
+ */
+LS_MUST_USE int request_table_add(struct request_table *table,
+                                  struct open_call *call);
+/* It is answered. */
+void request_table_remove(struct request_table *table, struct open_call *call);
 
 /* A cancel came. Returns the request that it has cancelled, or NULL. */
 struct open_call *request_table_cancel(struct request_table *table,

@@ -24,7 +24,8 @@ static void begin(struct peer_streams *streams)
     pace_init(&streams->pace);
     stream_receiver_init(&streams->in);
     streams->latest_waits = streams->used = streams->ack_due = false;
-    streams->full = false;
+    streams->full = streams->parts_wait = false;
+    streams->body_bytes = 0;
     streams->ack_at = LS_FOREVER;
     streams->n_acks = streams->repeats = 0;
     streams->got_messages = streams->got_bytes = 0;
@@ -56,6 +57,8 @@ static void parcel_free(void *self, void *content)
 {
     struct parcel *parcel = content;
     (void)self;
+    if (parcel->body_bytes != NULL)
+        *parcel->body_bytes -= parcel->size;
     payload_drop(parcel->payload);
     free(parcel->name);
     free(parcel);
@@ -74,6 +77,19 @@ bool streams_room_control(struct peer *peer)
     if (streams == NULL || stream_has_room(&streams->out, 0, true))
         return true;
     streams->full = true;
+    return false;
+}
+
+bool streams_room_part(struct peer *peer, size_t bytes)
+{
+    struct peer_streams *streams = streams_of(peer);
+    if (streams == NULL)
+        return bytes <= STREAM_FIRST_BYTES;
+    if (stream_has_room(&streams->out, bytes, false) &&
+        (streams->body_bytes == 0 ||
+         streams->body_bytes + bytes <= streams->out.room_bytes / 2))
+        return true;
+    streams->parts_wait = true;
     return false;
 }
 
@@ -149,6 +165,8 @@ int streams_push(ls_node *node, struct peer *peer, const struct parcel *parcel)
                         peer->member.id);
     struct stream_sender *out = &streams->out;
     *copy = *parcel;
+    if (parcel->of == WIRE_KIND_CHUNK && parcel->name != NULL)
+        copy->body_bytes = &streams->body_bytes;
     const bool control = parcel->of == WIRE_KIND_CHANNEL ||
                          (parcel->flags & WIRE_FLAG_WITHDRAW) != 0;
     const bool was_idle = stream_is_idle(out);
@@ -158,6 +176,8 @@ int streams_push(ls_node *node, struct peer *peer, const struct parcel *parcel)
         return status;
     }
     payload_share(copy->payload);
+    if (copy->body_bytes != NULL)
+        *copy->body_bytes += copy->size;
     transmit(node, peer, streams);
     if (was_idle)
         node_wake(node); /* for the time at which it is transmitted again */
@@ -199,8 +219,9 @@ void streams_acknowledged(ls_node *node, struct peer *peer,
     transmit(node, peer, streams);
     if (streams->latest_waits)
         latest_offer(node, peer);
-    if (streams->full && streams->out.n_control <= STREAM_CONTROL_MAX / 2) {
-        streams->full = false;
+    if (streams->parts_wait ||
+        (streams->full && streams->out.n_control <= STREAM_CONTROL_MAX / 2)) {
+        streams->full = streams->parts_wait = false;
         node->room_made = true;
         atomic_store(&node->chores, true);
     }
@@ -403,7 +424,7 @@ static void deliver(ls_node *node, struct peer *origin,
     const bool right = bus_payload(message, header, &data, &size);
     if (right && header->of == WIRE_KIND_CHANNEL)
         channels_message(node, header, data, size);
-    else if (right)
+    else if (right && !channels_part(node, header, data, size, message, &kept))
         kept = deliver_event(node, origin, header, data, size, message);
     if (!kept)
         bus_drop(node, message);

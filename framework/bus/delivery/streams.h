@@ -20,6 +20,8 @@ struct peer_streams {
     struct pace pace;
     bool latest_waits; /* a value of policy latest has not been pushed yet */
     bool full;         /* a channel's message found no room */
+    bool parts_wait;   /* a part of a body found none */
+    size_t body_bytes; /* of bodies, not acknowledged */
     /* bus thread */
     struct stream_receiver in;
     bool used;      /* something has come */
@@ -46,6 +48,7 @@ struct parcel {
     uint64_t sequence;
     struct event_entry *entry; /* NULL: it is a channel's */
     char *name;                /* its, own; NULL: an event's */
+    size_t *body_bytes;        /* of a part of a body: where it is counted */
 };
 /* NULL: there are none yet. */
 struct peer_streams *streams_of(const struct peer *peer);
@@ -53,6 +56,9 @@ bool streams_room(const struct peer *peer, size_t bytes);
 /* The same for a channel's message; if there is none, channels are told when
  * there is. */
 bool streams_room_control(struct peer *peer);
+/* The same for a part of a body: all bodies get half of the window, so that
+ * events find room, too. */
+bool streams_room_part(struct peer *peer, size_t bytes);
 /* The longest piece of a long message for this peer. */
 size_t streams_piece(const struct peer *peer);
 /* Put one into the peer's stream, and transmit it when possible.

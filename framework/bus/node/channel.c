@@ -140,17 +140,23 @@ static void tell_stray(ls_node *node, const struct wire_header *header,
     }
 }
 
+/* The router is held. */
+static ls_channel *find_open(const ls_node *node, const char *name, size_t size)
+{
+    ls_channel *channel = node->channels;
+    while (channel != NULL && (channel->name_size != size || channel->closed ||
+                               memcmp(channel->name, name, size) != 0))
+        channel = channel->next;
+    return channel;
+}
+
 void channels_message(ls_node *node, const struct wire_header *header,
                       const void *data, size_t size)
 {
     if (data == NULL || size > LS_CHANNEL_MESSAGE_MAX)
         return;
     ls_mutex_lock(&node->router);
-    ls_channel *channel = node->channels;
-    while (channel != NULL &&
-           (channel->name_size != header->name_size || channel->closed ||
-            memcmp(channel->name, header->name, header->name_size) != 0))
-        channel = channel->next;
+    ls_channel *channel = find_open(node, header->name, header->name_size);
     if (channel != NULL) {
         channel->running++;
         ls_mutex_unlock(&node->router);
@@ -164,6 +170,43 @@ void channels_message(ls_node *node, const struct wire_header *header,
     ls_mutex_unlock(&node->router);
     if (channel == NULL)
         calls_stray(node, header, data, size);
+}
+
+/* Its frames stay until then, and its pool may be gone. */
+static void release_message(void *data, void *hint)
+{
+    (void)data;
+    message_free(hint);
+}
+
+bool channels_part(ls_node *node, const struct wire_header *header,
+                   const uint8_t *data, size_t size, struct message *message,
+                   bool *kept)
+{
+    struct ls_channel_part part = {.body = header->sequence,
+                                   .total = header->total,
+                                   .offset = header->offset,
+                                   .data = data,
+                                   .size = size,
+                                   .release = release_message,
+                                   .hint = message};
+    if (header->of != WIRE_KIND_CHUNK || header->name_size < 3 ||
+        memcmp(header->name, "ls.", 3) != 0)
+        return false;
+    ls_mutex_lock(&node->router);
+    ls_channel *channel = find_open(node, header->name, header->name_size);
+    const bool found = channel != NULL && channel->ops->part != NULL;
+    if (found && size != 0) {
+        channel->running++;
+        ls_mutex_unlock(&node->router);
+        channel->ops->part(channel->self, header->origin, header->incarnation,
+                           &part);
+        ls_mutex_lock(&node->router);
+        end_op(node, channel);
+    }
+    ls_mutex_unlock(&node->router);
+    *kept = part.taken;
+    return found;
 }
 
 /* Tell all channels of something, each by its op, outside the lock. */
@@ -349,16 +392,24 @@ static int send_to(ls_node *node, const char *name, uint32_t to,
     return there ? status : not_there(name, to);
 }
 
+/* Over a hub, what a member says may be here before its presence is: then the
+ * stream waits for that. */
+static struct peer *find_receiver(ls_node *node, uint32_t to)
+{
+    struct peer *peer = world_find(node, to);
+    if (peer == NULL || peer->member.barred || member_has_ended(&peer->member))
+        return NULL;
+    return peer;
+}
+
 static int push(ls_node *node, uint32_t to, struct payload *payload, char *name)
 {
     const struct parcel parcel = {.payload = payload,
                                   .size = payload_size(payload),
                                   .of = WIRE_KIND_CHANNEL,
                                   .name = name};
-    /* Over a hub, what a member says may be here before its presence is: then
-     * the stream waits for that. */
-    struct peer *peer = world_find(node, to);
-    if (peer == NULL || peer->member.barred || member_has_ended(&peer->member))
+    struct peer *peer = find_receiver(node, to);
+    if (peer == NULL)
         return not_there(name, to);
     if (!streams_room_control(peer))
         return ls_error(LS_EAGAIN,
@@ -366,6 +417,51 @@ static int push(ls_node *node, uint32_t to, struct payload *payload, char *name)
                         "%d messages yet",
                         name, to, peer->member.role, STREAM_CONTROL_MAX);
     return streams_push(node, peer, &parcel);
+}
+
+static int push_part(ls_node *node, uint32_t to, struct parcel *parcel)
+{
+    struct peer *peer = find_receiver(node, to);
+    if (peer == NULL)
+        return not_there(parcel->name, to);
+    const size_t piece = streams_piece(peer);
+    parcel->size = payload_size(parcel->payload) - parcel->offset;
+    if (parcel->size > piece)
+        parcel->size = piece;
+    return streams_room_part(peer, parcel->size)
+               ? streams_push(node, peer, parcel)
+               : LS_EAGAIN;
+}
+
+static char *copy_name(const char *name)
+{
+    char *copy = malloc(strlen(name) + 1);
+    if (copy != NULL)
+        memcpy(copy, name, strlen(name) + 1);
+    return copy;
+}
+
+int channels_send_part(ls_node *node, const char *name, uint32_t to,
+                       struct payload *payload, size_t *at, uint64_t body)
+{
+    int status = check_send(node, name, 0);
+    if (status != LS_OK)
+        return status;
+    struct parcel parcel = {.payload = payload,
+                            .offset = *at,
+                            .of = WIRE_KIND_CHUNK,
+                            .sequence = body,
+                            .name = copy_name(name)};
+    if (parcel.name == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a message");
+    transport_lock(node->transport);
+    status = push_part(node, to, &parcel);
+    transport_unlock(node->transport);
+    if (status == LS_OK)
+        *at += parcel.size;
+    else
+        free(parcel.name);
+    return status;
 }
 
 int channels_send_reliable(ls_node *node, const char *name, uint32_t to,
@@ -376,10 +472,9 @@ int channels_send_reliable(ls_node *node, const char *name, uint32_t to,
     int status = check_send(node, name, size);
     if (status == LS_OK)
         status = payload_create(&payload, data, size, NULL, NULL);
-    if (status == LS_OK && (copy = malloc(strlen(name) + 1)) == NULL)
+    if (status == LS_OK && (copy = copy_name(name)) == NULL)
         status = ls_error(LS_ENOMEM, "no memory for a message");
     if (status == LS_OK) {
-        memcpy(copy, name, strlen(name) + 1);
         transport_lock(node->transport);
         status = push(node, to, payload, copy);
         transport_unlock(node->transport);

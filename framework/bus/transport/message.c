@@ -126,6 +126,12 @@ static void message_clear(struct message *message)
     message->kind = MESSAGE_EVENT;
 }
 
+void message_free(struct message *message)
+{
+    message_clear(message);
+    free(message);
+}
+
 void message_give_back(message_pool *pool, struct message_list *list)
 {
     for (struct message *m = list->first; m != NULL; m = m->next)

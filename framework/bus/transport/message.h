@@ -86,5 +86,7 @@ struct message *message_take_one(message_pool *pool);
 /* Give all of the list back, released and empty. */
 void message_give_back(message_pool *pool, struct message_list *list);
 void message_give_back_one(message_pool *pool, struct message *message);
+/* Without a pool. Any thread. */
+void message_free(struct message *message);
 
 #endif

@@ -12,7 +12,9 @@
  *              └→ start_failed │               refused: `code` says why
  *           from any of the two: lost, timeout, cancelled
  *
- * Bulk data does not belong here: events carry it without copies.
+ * What is larger is its body: bytes of any length that come beside the data, in
+ * parts between which other messages pass, and without being copied where the
+ * network allows.
  * Thread: any, unless a function says otherwise.
  * Source: docs/calls.md. */
 #ifndef LOCKSTEP_CALL_H
@@ -28,6 +30,23 @@ extern "C" {
 #define LS_CALL_DATA_MAX 245760
 /* The longest message of a call that failed, in bytes without the NUL. */
 #define LS_CALL_TEXT_MAX 511
+
+/* The default of max_body_bytes. */
+#define LS_CALL_BODY_BYTES ((size_t)1 << 30)
+
+/* Bytes that change hands.
+ * Given: data is moved, and released by release(data, hint) once nobody needs
+ * it, on any thread, whatever is returned; release NULL: it is copied. It must
+ * not call anything of this header.
+ * Taken: own, until ls_body_release(); NULL and 0: there is none. */
+struct ls_body {
+    void *data;  /* aligned to 8 bytes, if what was given was */
+    size_t size; /* less than 4 GiB */
+    void (*release)(void *data, void *hint);
+    void *hint;
+};
+/* Any thread, also when its node is gone; sets *body to none, which is fine. */
+LS_API void ls_body_release(struct ls_body *body);
 
 /* All calls of a node: what it asks, and what it is asked. */
 typedef struct ls_calls ls_calls;
@@ -60,7 +79,8 @@ enum ls_call_state {
     X(LS_CALL_NOT_CONNECTED, 502, "the caller is not the member's master")     \
     X(LS_CALL_MALFORMED, 503, "the request breaks the format")                 \
     X(LS_CALL_BUSY, 601, "the member has too much to do already")              \
-    X(LS_CALL_REFUSED, 602, "the member refused it")
+    X(LS_CALL_REFUSED, 602, "the member refused it")                           \
+    X(LS_CALL_TOO_LONG, 603, "its body is longer than the member takes")
 
 enum ls_call_code {
 #define LS_CALL_CODE_ENUM(name, code, sentence) name = (code),
@@ -75,13 +95,18 @@ LS_API bool ls_call_state_is_end(enum ls_call_state state);
 struct ls_calls_options {
     uint32_t channel; /* what this node serves; calls to it must name the same.
                        * 0: it is not asked for */
-    size_t max_requests; /* begun and not answered, of all callers together;
-                          * one more is refused as busy. default 64, at most
-                          * 65536 */
-    size_t max_calls;    /* of this node that are open; one more fails with
-                          * LS_EAGAIN. default 1024, at most 65536 */
-    unsigned n_workers;  /* threads that run handlers, at most 64; 0: the node's
-                          * dispatch thread does, in order with events */
+    size_t max_requests;   /* begun and not answered, of all callers together;
+                            * one more is refused as busy. default 64, at most
+                            * 65536 */
+    size_t max_calls;      /* of this node that are open; one more fails with
+                            * LS_EAGAIN. default 1024, at most 65536 */
+    size_t max_body_bytes; /* of the bodies of one member's requests that are
+                            * open here, together, and of its answers that are
+                            * on their way here: a body that is longer by itself
+                            * is refused as too long, one more as busy; an
+                            * answer fails. default 1 GiB, at most 4 GiB - 1 */
+    unsigned n_workers; /* threads that run handlers, at most 64; 0: the node's
+                         * dispatch thread does, in order with events */
 };
 
 /* Open them; one per node, before ls_node_start() if no call may be missed.
@@ -94,9 +119,10 @@ LS_MUST_USE LS_API int ls_calls_open(ls_calls **out, ls_node *node,
 
 /* End every open call as cancelled, refuse every request that has not begun as
  * shutting down and fail those that have, wait for handlers that run and for
- * every `ended`, and free. Before the node is destroyed; not from a handler.
- * Calls that were not destroyed stay readable, and requests are still to be
- * answered. NULL and a pointer to NULL are fine. */
+ * every `ended`, and free. An answer whose body has not gone whole fails.
+ * Before the node is destroyed; not from a handler. Calls that were not
+ * destroyed stay readable, and requests are still to be answered. NULL and a
+ * pointer to NULL are fine. */
 LS_API void ls_calls_close(ls_calls **calls);
 
 /* Serving ---------------------------------------------------------------- */
@@ -122,6 +148,10 @@ LS_MUST_USE LS_API int ls_calls_serve(ls_calls *calls, const char *name,
 /* Borrow: until it is answered. */
 LS_API const char *ls_request_name(const ls_request *request);
 LS_API const void *ls_request_data(const ls_request *request, size_t *size);
+/* Its body; NULL and 0: there is none, or it was taken. Borrow, as the data. */
+LS_API const void *ls_request_body(const ls_request *request, size_t *size);
+/* Keep it: it does not go with the request. */
+LS_API void ls_request_take_body(ls_request *request, struct ls_body *out);
 LS_API uint32_t ls_request_from(const ls_request *request);
 LS_API int64_t ls_request_deadline(const ls_request *request); /* ls_now() */
 
@@ -139,6 +169,11 @@ LS_API bool ls_request_is_cancelled(const ls_request *request);
  *         LS_ECANCELED nobody waits for it any more. Both may be ignored. */
 LS_API int ls_request_complete(ls_request **request, const void *data,
                                size_t size);
+/* The same with a body, which is given. It goes when this has returned: a
+ * caller that cancels, or is lost, gets no more of it. Errors: also LS_ENOMEM,
+ * and LS_ELIMIT 4 GiB or more: the caller sees a failure that says so. */
+LS_API int ls_request_complete_with(ls_request **request, const void *data,
+                                    size_t size, const struct ls_body *body);
 /* message: copied, cut at LS_CALL_TEXT_MAX. */
 LS_API int ls_request_fail(ls_request **request, const char *message);
 /* Before the handler returns: the call was not begun; later it is a failure.
@@ -153,10 +188,12 @@ struct ls_calls_stats {
                         * timeout, cancelled; in this order */
     uint64_t served;   /* requests answered */
     uint64_t refused;  /* requests refused */
-    uint64_t stale;    /* messages for calls that have ended, or were never */
+    uint64_t stale;    /* messages, and parts of bodies, for calls that have
+                        * ended, or were never */
     uint64_t malformed;
-    uint64_t dropped; /* messages of this node that were not sent: whom they
-                       * were for was gone, or memory was lacking */
+    uint64_t dropped; /* messages and bodies of this node that were not sent, or
+                       * not to their ends: whom they were for was gone, or
+                       * memory was lacking */
     size_t open_calls, open_requests;
 };
 LS_API void ls_calls_stats(ls_calls *calls, struct ls_calls_stats *out);
@@ -171,6 +208,9 @@ struct ls_call_result {
     int code;         /* start_failed: why; else 0 */
     const void *data; /* completed: the answer */
     size_t size;
+    const void *body; /* completed: of the answer; NULL: there is none, or it
+                       * was taken */
+    size_t body_size;
     char text[LS_CALL_TEXT_MAX + 1]; /* failed: the handler's message; other
                                       * ends: in words, naming call, member and
                                       * deadline */
@@ -182,6 +222,7 @@ struct ls_call_options {
     const char *name; /* as an event's */
     const void *data; /* copied */
     size_t size;
+    struct ls_body body; /* given; also when the call is not started */
     int wait_ms; /* until it ends as a timeout; 0: default 10000. For ever is
                   * not to be had */
     /* Runs once, when it has ended and before any ls_call_wait() returns; on
@@ -194,8 +235,8 @@ struct ls_call_options {
 /* out:    own; NULL after an error; written before `ended` runs; give it to
  *         ls_call_destroy(), which may be done in `ended`.
  * Errors: LS_EINVAL the name, or wait_ms is negative; LS_ELIMIT more than
- * LS_CALL_DATA_MAX; LS_EAGAIN too many are open; LS_ENOENT there is no such
- * member; LS_ECLOSED; LS_ENOMEM. */
+ * LS_CALL_DATA_MAX, or a body of 4 GiB or more; LS_EAGAIN too many are open;
+ * LS_ENOENT there is no such member; LS_ECLOSED; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_call_start(ls_call **out, ls_calls *calls,
                                      const struct ls_call_options *options);
 
@@ -212,6 +253,9 @@ LS_API void ls_call_cancel(ls_call *call);
 /* Only once it has ended: a wait has returned, `ended` runs, or its state is an
  * end. Borrow: until destroy. */
 LS_API const struct ls_call_result *ls_call_result(const ls_call *call);
+/* Keep the body of its answer: it does not go with the call. When the result
+ * may be looked at; by one thread. */
+LS_API void ls_call_take_body(ls_call *call, struct ls_body *out);
 /* Cancels it when it is open. `ended` does not run once this returns, unless it
  * is called from there. NULL and a pointer to NULL are fine. */
 LS_API void ls_call_destroy(ls_call **call);
@@ -219,11 +263,17 @@ LS_API void ls_call_destroy(ls_call **call);
 /* Start, wait, and turn the end into a status.
  * answer: NULL, or where the data goes: own, free() it; *size its length.
  * Errors: those of ls_call_start() and ls_call_wait(); LS_EABORTED refused;
- * LS_EHANDLER failed; LS_ELOST; LS_ETIMEDOUT; LS_ECANCELED. The text is the
- * result's. */
+ * LS_ELIMIT the body is longer than the member takes; LS_EHANDLER failed;
+ * LS_ELOST; LS_ETIMEDOUT; LS_ECANCELED. The text is the result's. */
 LS_MUST_USE LS_API int ls_calls_ask(ls_calls *calls,
                                     const struct ls_call_options *options,
                                     void **answer, size_t *size);
+
+/* The same. body: where that of the answer goes: own; NULL: it is released. */
+LS_MUST_USE LS_API int ls_calls_ask_body(ls_calls *calls,
+                                         const struct ls_call_options *options,
+                                         void **answer, size_t *size,
+                                         struct ls_body *body);
 
 /* Become the master of a member, and stop being it. A member has one; it is
  * free again when its master disconnects, leaves, or is lost.

@@ -22,10 +22,26 @@ extern "C" {
 
 typedef struct ls_channel ls_channel;
 
+/* A part of a body, which the two sides know by a number; they come in order,
+ * without gaps. data: borrow for the call, unless the op sets `taken`: then it
+ * is released by release(data, hint), on any thread. */
+struct ls_channel_part {
+    uint64_t body;
+    size_t total, offset;
+    const void *data;
+    size_t size; /* from 1 to total - offset */
+    bool taken;
+    void (*release)(void *data, void *hint);
+    void *hint;
+};
+
 struct ls_channel_ops {
     /* A message came. data: borrow, for the call. */
     void (*message)(void *self, uint32_t from, uint64_t incarnation,
                     const void *data, size_t size);
+    /* A part of a body came, which calls send. NULL: there are none. */
+    void (*part)(void *self, uint32_t from, uint64_t incarnation,
+                 struct ls_channel_part *part);
     /* A member became ready, left or was lost; also called for those that are
      * ready when the channel is opened. NULL: not interested. */
     void (*member)(void *self, const struct ls_member *member);

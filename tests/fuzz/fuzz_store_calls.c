@@ -1,21 +1,7 @@
 /* Any bytes as what the members of a store on the bus say: the first says as
  * which message they are read. What is accepted is written as itself. */
 #include "fuzz.h"
-#include "store_wire.h"
-
-struct dropped {
-    char name[SAFE_NAME_MAX + 1];
-};
-
-static int read_drop(struct dropped *out, const void *data, size_t size)
-{
-    return store_drop_read(out->name, data, size);
-}
-
-static void write_drop(const struct dropped *in, ls_writer *out)
-{
-    store_drop_write(in->name, out);
-}
+#include "store_calls.h"
 
 static void write_names(const struct store_names *in, ls_writer *out)
 {
@@ -28,20 +14,19 @@ static void write_names(const struct store_names *in, ls_writer *out)
     store_names_write(names, in->n, out);
 }
 
-FUZZ_MESSAGE(claim, struct store_claim, store_claim_read, store_claim_write,
+FUZZ_MESSAGE(put, struct store_put_call, store_put_read, store_put_write,
              fuzz_owns_nothing)
 FUZZ_MESSAGE(names, struct store_names, store_names_read, write_names,
              fuzz_owns_nothing)
-FUZZ_MESSAGE(drop, struct dropped, read_drop, write_drop, fuzz_owns_nothing)
 FUZZ_MESSAGE(answer, struct store_answer, store_answer_read, store_answer_write,
              fuzz_owns_nothing)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const kinds[])(const uint8_t *data,
-                                 size_t size) = {claim, names, drop, answer};
+                                 size_t size) = {put, names, answer};
     if (size > 0)
-        kinds[data[0] % 4](data + 1, size - 1);
+        kinds[data[0] % 3](data + 1, size - 1);
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* What the members of a store say to each other, as bytes and back. */
 #include "lockstep/call.h"
 
-#include "store_wire.h"
+#include "store_calls.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,21 +17,15 @@
 static struct store_names names;
 static struct store_answer answer;
 
-static int read_claim(const void *data, size_t size)
+static int read_put(const void *data, size_t size)
 {
-    struct store_claim claim;
-    return store_claim_read(&claim, data, size);
+    struct store_put_call put;
+    return store_put_read(&put, data, size);
 }
 
 static int read_names(const void *data, size_t size)
 {
     return store_names_read(&names, data, size);
-}
-
-static int read_drop(const void *data, size_t size)
-{
-    char name[SAFE_NAME_MAX + 1];
-    return store_drop_read(name, data, size);
 }
 
 static int read_answer(const void *data, size_t size)
@@ -40,8 +34,7 @@ static int read_answer(const void *data, size_t size)
 }
 
 typedef int read_fn(const void *data, size_t size);
-static read_fn *const readers[] = {read_claim, read_names, read_drop,
-                                   read_answer};
+static read_fn *const readers[] = {read_put, read_names, read_answer};
 
 /* It is read by `reader` alone; cut or prolonged by nobody; with bytes changed
  * by nobody wrongly, and never without end. */
@@ -80,25 +73,22 @@ static ls_writer *writer_of(void)
     return writer;
 }
 
-static void test_a_claim_comes_back(void **state)
+static void test_a_put_comes_back(void **state)
 {
     (void)state;
-    const struct store_claim claim = {.name = "policy-1",
-                                      .value = {4096, UINT64_MAX},
-                                      .keep = true,
-                                      .home = UINT64_C(1) << 63};
+    const struct store_put_call put = {
+        .name = "policy-1", .keep = true, .rank = UINT64_C(1) << 63};
     ls_writer *writer = writer_of();
     const void *data;
     size_t size;
-    struct store_claim read;
-    store_claim_write(&claim, writer);
+    struct store_put_call read;
+    store_put_write(&put, writer);
     assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(store_claim_read(&read, data, size), LS_OK);
-    assert_string_equal(read.name, claim.name);
-    assert_true(store_value_equal(read.value, claim.value));
+    assert_int_equal(store_put_read(&read, data, size), LS_OK);
+    assert_string_equal(read.name, put.name);
     assert_true(read.keep);
-    assert_true(read.home == claim.home);
-    check_bytes(writer, read_claim);
+    assert_true(read.rank == put.rank);
+    check_bytes(writer, read_put);
 }
 
 static void test_names_come_back_and_bad_ones_are_refused(void **state)
@@ -138,8 +128,7 @@ static void test_as_many_names_as_may_be_asked_for_fit_into_a_call(void **state)
     for (size_t i = 0; i <= STORE_GET_MAX; i++) {
         (void)snprintf(text[i], sizeof text[i], "%063zu", i);
         pointers[i] = text[i];
-        answer.values[i % STORE_GET_MAX] =
-            (struct store_value){UINT64_MAX, UINT64_MAX};
+        answer.sizes[i % STORE_GET_MAX] = UINT64_MAX;
     }
     ls_writer *writer = writer_of();
     store_names_write(pointers, STORE_GET_MAX, writer);
@@ -161,19 +150,11 @@ static void test_as_many_names_as_may_be_asked_for_fit_into_a_call(void **state)
     ls_writer_destroy(&writer);
 }
 
-static void test_a_drop_comes_back(void **state)
-{
-    (void)state;
-    ls_writer *writer = writer_of();
-    store_drop_write("data-1", writer);
-    check_bytes(writer, read_drop);
-}
-
 static void test_answers_come_back(void **state)
 {
     (void)state;
     ls_writer *writer = writer_of();
-    answer = (struct store_answer){.n = 2, .values = {{1, 2}, {3, 4}}};
+    answer = (struct store_answer){.n = 2, .sizes = {1, 2}};
     store_answer_write(&answer, writer);
     check_bytes(writer, read_answer);
     writer = writer_of();
@@ -197,27 +178,14 @@ static void test_answers_come_back(void **state)
     }
 }
 
-static void test_equal_bytes_are_the_same_value(void **state)
-{
-    (void)state;
-    assert_true(
-        store_value_equal(store_value_of("abc", 3), store_value_of("abcd", 3)));
-    assert_false(
-        store_value_equal(store_value_of("abc", 3), store_value_of("abd", 3)));
-    assert_true(
-        store_value_equal(store_value_of(NULL, 0), store_value_of("", 0)));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_claim_comes_back),
+        cmocka_unit_test(test_a_put_comes_back),
         cmocka_unit_test(test_names_come_back_and_bad_ones_are_refused),
         cmocka_unit_test(
             test_as_many_names_as_may_be_asked_for_fit_into_a_call),
-        cmocka_unit_test(test_a_drop_comes_back),
         cmocka_unit_test(test_answers_come_back),
-        cmocka_unit_test(test_equal_bytes_are_the_same_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

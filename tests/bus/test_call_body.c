@@ -1,0 +1,370 @@
+/* Bodies of calls between real nodes: they come whole, or the call says why
+ * not, other messages pass them, and each is released once. */
+#include "call_fixture.h"
+
+#define MIB ((size_t)1 << 20)
+
+static struct counter released;
+
+static void release(void *data, void *hint)
+{
+    (void)hint;
+    free(data);
+    counter_add(&released, 1);
+}
+
+static unsigned char byte_at(size_t i, size_t size)
+{
+    return (unsigned char)(i * 31 + i / 4099 + size);
+}
+
+static struct ls_body made(size_t size)
+{
+    unsigned char *data = malloc(size);
+    assert_non_null(data);
+    for (size_t i = 0; i < size; i++)
+        data[i] = byte_at(i, size);
+    return (struct ls_body){.data = data, .size = size, .release = release};
+}
+
+static bool is_made(const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != byte_at(i, size))
+            return false;
+    return true;
+}
+
+/* Answers with the body that came, and takes it for that. */
+static int serve_mirror(void *self, ls_request *request)
+{
+    struct caller_node *at = self;
+    struct ls_body body;
+    size_t size, n;
+    const void *bytes = ls_request_body(request, &size);
+    const void *data = ls_request_data(request, &n);
+    counter_add(&at->entered, 1);
+    if (!is_made(bytes, size))
+        return ls_error(LS_EPROTO, "other bytes");
+    ls_request_take_body(request, &body);
+    if (ls_request_body(request, &n) != NULL || n != 0)
+        return ls_error(LS_EPROTO, "a body twice");
+    (void)ls_request_data(request, &n);
+    return ls_request_complete_with(&request, data, n, &body);
+}
+
+static struct ls_body kept; /* by serve_keep */
+
+static int serve_keep(void *self, ls_request *request)
+{
+    (void)self;
+    ls_request_take_body(request, &kept);
+    return ls_request_complete(&request, NULL, 0);
+}
+
+static void prepare(struct caller_node *at)
+{
+    assert_ok(
+        ls_calls_serve(at->calls, "mirror", LS_CALL_ANYONE, serve_mirror, at));
+    assert_ok(
+        ls_calls_serve(at->calls, "keep", LS_CALL_ANYONE, serve_keep, at));
+}
+
+static struct call_world *two(const struct ls_calls_options *options,
+                              const char *transport)
+{
+    counter_init(&released);
+    return call_world_start(2, options, prepare,
+                            &(struct world_plan){.transport = transport});
+}
+
+static ls_call *start(struct caller_node *at, uint32_t to, const char *name,
+                      size_t size)
+{
+    ls_call *call = NULL;
+    assert_ok(ls_call_start(&call, at->calls,
+                            &(struct ls_call_options){.to = to,
+                                                      .name = name,
+                                                      .data = "abc",
+                                                      .size = 3,
+                                                      .body = made(size),
+                                                      .wait_ms = LONG_MS}));
+    return call;
+}
+
+static void assert_mirrored(struct caller_node *at, uint32_t to, size_t size)
+{
+    ls_call *call = start(at, to, "mirror", size);
+    assert_ends(call, LS_CALL_COMPLETED);
+    const struct ls_call_result *result = ls_call_result(call);
+    assert_int_equal(result->size, 3);
+    assert_memory_equal(result->data, "abc", 3);
+    assert_int_equal(result->body_size, size);
+    assert_true(is_made(result->body, size));
+    ls_call_destroy(&call);
+}
+
+static void assert_all_released(int n)
+{
+    assert_reaches(&released, n);
+    assert_int_equal(counter_get(&released), n);
+    counter_fini(&released);
+}
+
+static void mirror_all(const char *transport)
+{
+    static const size_t sizes[] = {1,       4096,    4097,        MIB,
+                                   MIB + 1, 3 * MIB, 20 * MIB + 3};
+    struct call_world *w = two(NULL, transport);
+    int n = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++, n += 2) {
+        assert_mirrored(&w->at[0], 2, sizes[i]);
+        assert_mirrored(&w->at[0], 1, sizes[i]); /* itself */
+    }
+    const struct ls_calls_stats asked = stats_of(&w->at[0]);
+    assert_int_equal(asked.stale + asked.malformed + asked.dropped, 0);
+    call_world_end(w);
+    assert_all_released(n);
+}
+
+static void test_a_body_comes_whole_and_goes_back(void **state)
+{
+    (void)state;
+    mirror_all("tcp");
+}
+
+static void test_the_same_within_a_process(void **state)
+{
+    (void)state;
+    mirror_all("inproc");
+}
+
+static void test_what_a_handler_takes_outlives_its_node(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {100, MIB / 2, 3 * MIB};
+    for (size_t i = 0; i < 6; i++) {
+        struct call_world *w = two(NULL, i < 3 ? "inproc" : "tcp");
+        ls_call *call = start(&w->at[0], 2, "keep", sizes[i % 3]);
+        assert_ends(call, LS_CALL_COMPLETED);
+        assert_null(ls_call_result(call)->body);
+        ls_call_destroy(&call);
+        call_world_end(w);
+        assert_int_equal(kept.size, sizes[i % 3]);
+        assert_true(is_made(kept.data, kept.size));
+        ls_body_release(&kept);
+        assert_null(kept.data);
+        ls_body_release(&kept); /* nothing any more */
+        assert_all_released(1);
+    }
+}
+
+static void test_what_the_caller_takes_outlives_the_call(void **state)
+{
+    (void)state;
+    struct call_world *w = two(NULL, "tcp");
+    const struct ls_call_options options = {
+        .to = 2, .name = "mirror", .body = made(3 * MIB), .wait_ms = LONG_MS};
+    struct ls_body body;
+    void *answer;
+    size_t size;
+    assert_ok(
+        ls_calls_ask_body(w->at[0].calls, &options, &answer, &size, &body));
+    assert_int_equal(size, 0);
+    free(answer);
+    call_world_end(w);
+    assert_int_equal(body.size, 3 * MIB);
+    assert_true(is_made(body.data, body.size));
+    ls_body_release(&body);
+    assert_all_released(1);
+}
+
+/* In the order in which they end; the dispatch thread alone writes. */
+static char ends[4];
+static struct counter n_ends;
+
+static void note_end(void *self, ls_call *call)
+{
+    ends[strlen(ends)] = ls_call_result(call)->state == LS_CALL_COMPLETED
+                             ? *(const char *)self
+                             : '?';
+    counter_add(&n_ends, 1);
+}
+
+static ls_call *start_noted(struct caller_node *at, const char *name,
+                            struct ls_body body, const char *mark)
+{
+    ls_call *call = NULL;
+    assert_ok(ls_call_start(
+        &call, at->calls,
+        &(struct ls_call_options){.to = 2,
+                                  .name = name,
+                                  .body = body,
+                                  .wait_ms = LONG_MS,
+                                  .ended = note_end,
+                                  .self = (void *)(uintptr_t)mark}));
+    return call;
+}
+
+static void test_other_messages_pass_a_long_body(void **state)
+{
+    (void)state;
+    struct call_world *w = two(NULL, "tcp");
+    counter_init(&n_ends);
+    ls_call *calls[] = {
+        start_noted(&w->at[0], "mirror", made(64 * MIB), "l"),
+        start_noted(&w->at[0], "mirror", made(100), "s"),
+        start_noted(&w->at[0], "echo", (struct ls_body){.data = NULL}, "m")};
+    assert_reaches(&n_ends, 3);
+    assert_int_equal(ends[2], 'l'); /* the one that was first */
+    assert_null(strchr(ends, '?'));
+    for (size_t i = 0; i < 3; i++)
+        ls_call_destroy(&calls[i]);
+    call_world_end(w);
+    assert_all_released(2);
+    counter_fini(&n_ends);
+}
+
+static void test_a_body_beyond_the_bound_is_refused(void **state)
+{
+    (void)state;
+    struct call_world *w =
+        two(&(struct ls_calls_options){.max_body_bytes = MIB}, "inproc");
+    struct caller_node *at = &w->at[0];
+    ls_call *call = start(at, 2, "mirror", MIB + 1);
+    assert_ends(call, LS_CALL_START_FAILED);
+    assert_int_equal(ls_call_result(call)->code, LS_CALL_TOO_LONG);
+    ls_call_destroy(&call);
+    assert_mirrored(at, 2, MIB);
+    ls_call *held = start(at, 2, "hold", MIB);
+    assert_reaches(&w->at[1].held, 1);
+    call = start(at, 2, "mirror", 1); /* together they are too long */
+    assert_ends(call, LS_CALL_START_FAILED);
+    assert_int_equal(ls_call_result(call)->code, LS_CALL_BUSY);
+    ls_call_destroy(&call);
+    assert_ok(ask(at, 2, "echo", 0)); /* without one it is as before */
+    assert_ok(ls_request_complete(&w->at[1].requests[0], NULL, 0));
+    assert_ends(held, LS_CALL_COMPLETED);
+    ls_call_destroy(&held);
+    assert_mirrored(at, 2, MIB);
+    /* An answer. */
+    held = call_start(at, 2, "hold", LONG_MS);
+    assert_reaches(&w->at[1].held, 2);
+    const struct ls_body body = made(MIB + 1);
+    assert_ok(ls_request_complete_with(&w->at[1].requests[1], "x", 1, &body));
+    assert_ends(held, LS_CALL_FAILED);
+    assert_text(ls_call_result(held)->text, "max_body_bytes", __LINE__);
+    assert_null(ls_call_result(held)->data);
+    ls_call_destroy(&held);
+    assert_mirrored(at, 2, MIB);
+    call_world_end(w);
+    assert_all_released(7);
+}
+
+static void test_what_is_given_is_released_when_nothing_comes_of_it(void **s)
+{
+    (void)s;
+    struct call_world *w = two(NULL, "inproc");
+    struct caller_node *at = &w->at[0];
+    ls_call *call;
+    struct ls_call_options options = {
+        .to = 9, .name = "mirror", .body = made(9)};
+    assert_fails(ls_call_start(&call, at->calls, &options), LS_ENOENT);
+    options =
+        (struct ls_call_options){.to = 2, .name = "no name", .body = made(9)};
+    assert_fails(ls_call_start(&call, at->calls, &options), LS_EINVAL);
+    options.body = (struct ls_body){.size = 9};
+    assert_fails(ls_call_start(&call, at->calls, &options), LS_EINVAL);
+    options.body = (struct ls_body){"", (size_t)1 << 32, NULL, NULL};
+    assert_fails(ls_call_start(&call, at->calls, &options), LS_ELIMIT);
+    call = call_start(at, 2, "hold", LONG_MS);
+    assert_reaches(&w->at[1].held, 1);
+    const struct ls_body body = {"", (size_t)1 << 32, NULL, NULL};
+    assert_fails(
+        ls_request_complete_with(&w->at[1].requests[0], NULL, 0, &body),
+        LS_ELIMIT);
+    assert_ends(call, LS_CALL_FAILED);
+    ls_call_destroy(&call);
+    call = start(at, 2, "unknown", 3 * MIB);
+    assert_ends(call, LS_CALL_FAILED);
+    ls_call_destroy(&call);
+    call_world_end(w);
+    assert_all_released(3);
+}
+
+static uint64_t sent_by(const struct caller_node *at)
+{
+    struct ls_router_stats stats;
+    ls_router_stats(at->node, &stats);
+    return stats.sent_bytes;
+}
+
+/* What is sent while another body goes that is half as long: all of that, and
+ * what was under way, but no equal part of the one that nobody wants. */
+static void assert_goes_alone(struct call_world *w, size_t sender)
+{
+    assert_ok(ask(&w->at[0], 2, "echo", 0)); /* the other knows by now */
+    const uint64_t before = sent_by(&w->at[sender]);
+    assert_mirrored(&w->at[0], 2, 32 * MIB);
+    assert_true(sent_by(&w->at[sender]) - before < 56 * MIB);
+}
+
+static void test_a_body_that_nobody_wants_goes_no_further(void **state)
+{
+    (void)state;
+    struct call_world *w = two(NULL, "tcp");
+    ls_call *call = start(&w->at[0], 2, "mirror", 128 * MIB);
+    ls_call_destroy(&call);
+    assert_goes_alone(w, 0);
+    call = call_start(&w->at[0], 2, "hold", LONG_MS);
+    assert_reaches(&w->at[1].held, 1);
+    const struct ls_body body = made(128 * MIB);
+    assert_ok(ls_request_complete_with(&w->at[1].requests[0], "x", 1, &body));
+    ls_call_destroy(&call);
+    assert_goes_alone(w, 1);
+    call_world_end(w);
+    assert_all_released(4);
+}
+
+/* Half way, in any direction. */
+static void test_cancel_and_close_release_what_is_under_way(void **state)
+{
+    (void)state;
+    struct call_world *w = two(NULL, "tcp");
+    struct caller_node *at = &w->at[0];
+    ls_call *call = start(at, 2, "mirror", 64 * MIB);
+    ls_call_cancel(call);
+    assert_ends(call, LS_CALL_CANCELLED);
+    assert_null(ls_call_result(call)->body);
+    ls_call_destroy(&call);
+    assert_mirrored(at, 2, MIB + 5); /* all goes on */
+    assert_int_equal(counter_get(&w->at[1].entered), 1);
+    call = call_start(at, 2, "hold", LONG_MS);
+    assert_reaches(&w->at[1].held, 1);
+    const struct ls_body body = made(64 * MIB);
+    assert_ok(ls_request_complete_with(&w->at[1].requests[0], "x", 1, &body));
+    ls_calls_close(&w->at[1].calls);
+    assert_ends(call, LS_CALL_FAILED);
+    assert_text(ls_call_result(call)->text, "shutting down", __LINE__);
+    ls_call_destroy(&call);
+    call_world_end(w);
+    assert_all_released(3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_body_comes_whole_and_goes_back),
+        cmocka_unit_test(test_the_same_within_a_process),
+        cmocka_unit_test(test_what_a_handler_takes_outlives_its_node),
+        cmocka_unit_test(test_what_the_caller_takes_outlives_the_call),
+        cmocka_unit_test(test_other_messages_pass_a_long_body),
+        cmocka_unit_test(test_a_body_beyond_the_bound_is_refused),
+        cmocka_unit_test(
+            test_what_is_given_is_released_when_nothing_comes_of_it),
+        cmocka_unit_test(test_a_body_that_nobody_wants_goes_no_further),
+        cmocka_unit_test(test_cancel_and_close_release_what_is_under_way),
+    };
+    return cmocka_run_group_tests_name("call_body", tests, NULL, NULL);
+}
