@@ -9,6 +9,7 @@
 #include "lockstep/file.h"
 #include "lockstep/journal.h"
 
+#include "../base/record_example.h"
 #include "barrier_wire.h"
 #include "core.h"
 #include "exchange_merge.h"
@@ -188,6 +189,32 @@ static void store_messages(void)
         &(struct store_answer){.status = LS_ENOENT, .text = "there is none"},
         writer);
     seed_value("store_wire", "error", 3);
+}
+
+static void a_record(void)
+{
+    struct part own = {8, "own"};
+    struct ls_bytes item = {(void *)"x", 1};
+    int64_t number = INT64_MIN;
+    const struct all all = {.truth = true,
+                            .figure = NAN,
+                            .text = (char *)"text",
+                            .bytes = item,
+                            .numbers = {&number, 1},
+                            .items = {&item, 1},
+                            .natural = UINT64_MAX,
+                            .chars = "chars",
+                            .n_block = 4,
+                            .parts = {{4, "two"}, {6, ""}},
+                            .n_parts = 2,
+                            .own = &own,
+                            .n_own = 1,
+                            .has_extra = true,
+                            .if_set = "set"};
+    ls_record_write(&all_record, &all, writer);
+    const struct fuzz_bytes bytes = fuzz_written(writer);
+    seed("record", "all", NULL, 0, bytes.data, bytes.size);
+    ls_writer_clear(writer);
 }
 
 static void barrier(const char *name, const struct ls_barrier_message *message)
@@ -539,6 +566,7 @@ int main(int argc, char **argv)
     messages_of_learners();
     messages_of_collectors();
     store_messages();
+    a_record();
     barrier_messages();
     exchange_messages();
     trajectories();
