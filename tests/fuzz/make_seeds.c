@@ -404,12 +404,12 @@ static void reports(void)
     report.status = LS_EIO;
     (void)snprintf(report.text, sizeof report.text, "the disk is full");
     report_set_metrics(&report, "\x80", 1);
-    report_write(&report, writer);
+    ls_record_write(&report_record, &report, writer);
     seed_value("report", "failed", 0);
     report = report_of(3, REPORT_BOUND);
     (void)snprintf(report.endpoint, sizeof report.endpoint, "tcp://h:21500");
     unsigned char frames[4096];
-    report_write(&report, writer);
+    ls_record_write(&report_record, &report, writer);
     const struct fuzz_bytes bytes = fuzz_written(writer);
     must(2 * (4 + bytes.size) <= sizeof frames);
     for (size_t i = 0; i < 2; i++) {
@@ -426,16 +426,19 @@ static void reports(void)
 static void leases(void)
 {
     static char text[] = "1 0000000000000000000000000000000000000001 lasting\n";
-    lease_write_question(writer, &(struct lease_question){
-                                     .role = "collector",
-                                     .key = "0123456789012345678901234567890123"
-                                            "456789",
-                                     .lasting = true,
-                                     .life = 77});
+    ls_record_write(
+        &lease_question_record,
+        &(struct lease_question){.role = "collector",
+                                 .key = "0123456789012345678901234567890123"
+                                        "456789",
+                                 .lasting = true,
+                                 .life = 77},
+        writer);
     seed_value("lease", "question", 0);
-    lease_write_answer(
-        writer, &(struct lease_answer){
-                    .id = 3, .attach = "0@tcp://h:21500", .leases = text});
+    ls_record_write(&lease_answer_record,
+                    &(struct lease_answer){
+                        .id = 3, .attach = "0@tcp://h:21500", .leases = text},
+                    writer);
     seed_value("lease", "answer", 1);
 }
 
