@@ -143,7 +143,7 @@ void ls_exchange_plan_destroy(ls_exchange_plan **plan)
 int ls_exchange_write(const ls_exchange_plan *plan, ls_context *context,
                       uint64_t round, ls_writer *out)
 {
-    ls_write_map(out, 4);
+    ls_write_map_begin(out);
     ls_write_string(out, "round");
     ls_write_uint(out, round);
     ls_write_string(out, "iteration");
@@ -154,7 +154,7 @@ int ls_exchange_write(const ls_exchange_plan *plan, ls_context *context,
     if (status != LS_OK)
         return status;
     ls_write_string(out, "increments");
-    ls_write_map(out, (uint32_t)plan->n_increments);
+    ls_write_map_begin(out);
     for (size_t i = 0; i < plan->n; i++) {
         const struct planned *each = &plan->fields[i];
         if (!each->increment)
@@ -167,6 +167,8 @@ int ls_exchange_write(const ls_exchange_plan *plan, ls_context *context,
             ls_write_int(out, (int64_t)((uint64_t) * (const int64_t *)at -
                                         (uint64_t)each->base.integer));
     }
+    ls_write_map_end(out);
+    ls_write_map_end(out);
     return LS_OK;
 }
 
@@ -345,36 +347,13 @@ static void add_increment(struct planned *each, void *to)
     }
 }
 
+/* The scratch context gets what is replaced, and frees it. */
 static void swap(void *a, void *b, size_t size)
 {
     unsigned char kept[sizeof(struct ls_bytes)]; /* the largest of them */
     memcpy(kept, a, size);
     memcpy(a, b, size);
     memcpy(b, kept, size);
-}
-
-/* The scratch context gets what is replaced, and frees it. */
-static void replace(enum ls_field_type type, void *to, void *from)
-{
-    switch (type) {
-    case LS_FIELD_BOOL:
-        swap(to, from, sizeof(bool));
-        break;
-    case LS_FIELD_INT:
-        swap(to, from, sizeof(int64_t));
-        break;
-    case LS_FIELD_DOUBLE:
-        swap(to, from, sizeof(double));
-        break;
-    case LS_FIELD_TEXT:
-        swap(to, from, sizeof(char *));
-        break;
-    case LS_FIELD_BYTES:
-        swap(to, from, sizeof(struct ls_bytes));
-        break;
-    default: /* lists are appended */
-        break;
-    }
 }
 
 static int merge_field(ls_exchange_plan *plan, ls_context *context,
@@ -391,7 +370,7 @@ static int merge_field(ls_exchange_plan *plan, ls_context *context,
     } else if (each->field->type == LS_FIELD_ITEMS)
         return append_items(to, from);
     else if (newest)
-        replace(each->field->type, to, from);
+        swap(to, from, ls_field_size(each->field));
     return LS_OK;
 }
 

@@ -135,17 +135,18 @@ static int print_json(const struct options *options,
         {"ideal_per_s", figures->ideal_per_s},
         {"ratio", ratio_of(figures)},
     };
-    enum { N_NUMBERS = sizeof numbers / sizeof numbers[0], N_OTHERS = 12 };
+    enum { N_NUMBERS = sizeof numbers / sizeof numbers[0] };
     ls_writer *line = NULL;
     int status = ls_writer_create(&line);
     if (status < 0)
         return status;
-    ls_write_map(line, N_OTHERS + N_NUMBERS);
+    ls_write_map_begin(line);
     write_options(line, options);
     json_int(line, "trained", (int64_t)figures->counts.trained);
     json_int(line, "steps", (int64_t)figures->counts.steps);
     for (size_t i = 0; i < N_NUMBERS; i++)
         json_double(line, numbers[i].key, numbers[i].value);
+    ls_write_map_end(line);
     status = json_print_line(line);
     ls_writer_destroy(&line);
     return status;

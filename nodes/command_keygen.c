@@ -160,7 +160,7 @@ static void write_wanted(ls_writer *out, const char *folder,
                          const struct wanted *wanted)
 {
     const bool planned = wanted->role != NULL;
-    ls_write_map(out, planned ? 5 : 3);
+    ls_write_map_begin(out);
     if (wanted->enrolment)
         json_bool(out, "enrolment", true);
     else
@@ -173,6 +173,7 @@ static void write_wanted(ls_writer *out, const char *folder,
     json_any_string(out, file_of(folder, wanted, "").path);
     ls_write_string(out, "secret");
     json_any_string(out, file_of(folder, wanted, "_secret").path);
+    ls_write_map_end(out);
 }
 
 static int print_json(const char *folder, const struct list *list)

@@ -422,7 +422,7 @@ static void leave_folder(struct hosted *hosted, const struct options *options,
 static void hosted_fini(struct hosted *hosted)
 {
     ls_security_destroy(&hosted->security);
-    lease_answer_fini(&hosted->lease);
+    ls_record_clear(&lease_answer_record, &hosted->lease);
     identity_close(&hosted->identity);
     watchdog_destroy(&hosted->dog);
     render_destroy(&hosted->shown);

@@ -13,7 +13,7 @@
 #define LOCKSTEP_LEASE_H
 
 #include "lockstep/call.h"
-#include "lockstep/codec.h"
+#include "lockstep/record.h"
 
 #include "plan.h"
 
@@ -43,13 +43,8 @@ struct lease_answer {
                    * node is unknown to it */
 };
 
-void lease_write_question(ls_writer *out, const struct lease_question *from);
-void lease_write_answer(ls_writer *out, const struct lease_answer *from);
-/* Errors: LS_EPROTO with what is wrong; LS_ENOMEM. */
-LS_MUST_USE int lease_read_question(struct lease_question *out,
-                                    const void *data, size_t size);
-LS_MUST_USE int lease_read_answer(struct lease_answer *out, const void *data,
-                                  size_t size);
-void lease_answer_fini(struct lease_answer *answer);
+/* The tables of both. Who asks may be of another version, and say more. An
+ * answer that was read is given to ls_record_clear(). */
+extern const struct ls_record lease_question_record, lease_answer_record;
 
 #endif

@@ -113,7 +113,8 @@ static int end_of(const struct ls_call_result *result, struct lease_answer *out)
 {
     switch (result->state) {
     case LS_CALL_COMPLETED:
-        return lease_read_answer(out, result->data, result->size);
+        return ls_record_decode(&lease_answer_record, out, result->data,
+                                result->size, NULL);
     case LS_CALL_START_FAILED:
     case LS_CALL_FAILED: /* what is refused on a thread of its own */
         break;
@@ -146,7 +147,7 @@ static int ask(struct asker *asker, struct lease_answer *out)
     int status = ls_writer_create(&writer);
     if (status != LS_OK)
         return status;
-    lease_write_question(writer, &question);
+    ls_record_write(&lease_question_record, &question, writer);
     status = ls_writer_bytes(writer, &options.data, &options.size);
     if (status == LS_OK)
         status = ls_call_start(&call, asker->calls, &options);

@@ -243,7 +243,7 @@ static int answer(ls_request *request, const struct lease_answer *from)
     int status = ls_writer_create(&writer);
     if (status != LS_OK)
         return status;
-    lease_write_answer(writer, from);
+    ls_record_write(&lease_answer_record, from, writer);
     status = ls_writer_bytes(writer, &data, &size);
     /* Who does not wait any more asks again, and is given the same. */
     if (status == LS_OK)
@@ -260,7 +260,8 @@ static int serve(void *self, ls_request *request)
     struct lease_ask ask = {.key = question.key};
     size_t size;
     const void *data = ls_request_data(request, &size);
-    int status = lease_read_question(&question, data, size);
+    int status =
+        ls_record_decode(&lease_question_record, &question, data, size, NULL);
     if (status == LS_OK)
         status = role_of(giver, question.role, &ask.role);
     if (status != LS_OK)
@@ -273,7 +274,7 @@ static int serve(void *self, ls_request *request)
     ls_log_info("leases: key %s has id %" PRIu32, ask.key, given.id);
     memcpy(given.attach, giver->attach, sizeof given.attach);
     status = answer(request, &given);
-    lease_answer_fini(&given);
+    ls_record_clear(&lease_answer_record, &given);
     return status;
 }
 

@@ -1,10 +1,9 @@
 #include "node_calls.h"
 
 #include <stddef.h>
-#include <string.h>
 
-#include "lockstep/codec.h"
 #include "lockstep/event.h"
+#include "lockstep/record.h"
 
 /* Answer with what the writer holds. */
 static int answer(ls_request *request, ls_writer *writer)
@@ -34,12 +33,9 @@ static int serve_ping(void *self, ls_request *request)
 
 #define ROUTER(name)                                                           \
     {                                                                          \
-#name, offsetof(struct ls_router_stats, name)                          \
+#name, LS_FIELD_UINT, .offset = offsetof(struct ls_router_stats, name) \
     }
-static const struct figure {
-    const char *name;
-    size_t offset;
-} router_figures[] = {
+static const struct ls_field router_fields[] = {
     ROUTER(emitted),  ROUTER(sent),       ROUTER(sent_bytes),
     ROUTER(resent),   ROUTER(received),   ROUTER(received_bytes),
     ROUTER(handled),  ROUTER(relayed),    ROUTER(dropped),
@@ -47,7 +43,9 @@ static const struct figure {
     ROUTER(repeated), ROUTER(reconnects), ROUTER(rejoined),
     ROUTER(refused),  ROUTER(blocked),
 };
-#define N_ROUTER (sizeof router_figures / sizeof router_figures[0])
+static const struct ls_record router_record = {
+    .fields = router_fields,
+    .n_fields = sizeof router_fields / sizeof router_fields[0]};
 
 static void write_figure(ls_writer *writer, const char *name, uint64_t value)
 {
@@ -66,13 +64,8 @@ static int serve_stats(void *self, ls_request *request)
         return status;
     ls_router_stats(calls->node, &router);
     ls_calls_stats(calls->calls, &asked);
-    ls_write_map(writer, N_ROUTER + 8);
-    for (size_t i = 0; i < N_ROUTER; i++) {
-        uint64_t value;
-        memcpy(&value, (const char *)&router + router_figures[i].offset,
-               sizeof value);
-        write_figure(writer, router_figures[i].name, value);
-    }
+    ls_write_map_begin(writer);
+    ls_record_write_pairs(&router_record, &router, NULL, writer);
     write_figure(writer, "queued", router.queued);
     write_figure(writer, "queued_peak", router.queued_peak);
     write_figure(writer, "calls_started", asked.started);
@@ -81,6 +74,7 @@ static int serve_stats(void *self, ls_request *request)
     write_figure(writer, "calls_stale", asked.stale);
     write_figure(writer, "calls_malformed", asked.malformed);
     write_figure(writer, "open_requests", asked.open_requests);
+    ls_write_map_end(writer);
     return answer(request, writer);
 }
 

@@ -145,7 +145,7 @@ static int write_node(const struct plan *plan, size_t index, ls_writer *out)
     if (status != LS_OK)
         return status;
     const bool restarts = node->policy == PLAN_RESTART;
-    ls_write_map(out, restarts ? 10 : 8);
+    ls_write_map_begin(out);
     json_int(out, "id", node->id);
     json_string(out, "role", plan_role_names[node->role]);
     json_string(out, "labels", node->labels);
@@ -161,6 +161,7 @@ static int write_node(const struct plan *plan, size_t index, ls_writer *out)
     ls_write_array(out, (uint32_t)row.endpoints.n_attach);
     for (size_t i = 0; i < row.endpoints.n_attach; i++)
         ls_write_string(out, row.endpoints.attach[i]);
+    ls_write_map_end(out);
     return LS_OK;
 }
 
@@ -168,7 +169,7 @@ static void write_service(const struct plan *plan, ls_writer *out)
 {
     const struct plan_service *service = &plan->service;
     ls_write_string(out, "coordinator");
-    ls_write_map(out, 10);
+    ls_write_map_begin(out);
     json_int(out, "iterations", service->iterations);
     json_double(out, "eval_interval_s", service->eval_interval_s);
     json_int(out, "batch", service->batch);
@@ -179,6 +180,7 @@ static void write_service(const struct plan *plan, ls_writer *out)
     json_string(out, "replay", plan_replay_names[service->replay.mode]);
     json_int(out, "samples_kept", plan_samples_kept(plan));
     json_string(out, "store", plan_store_names[service->store]);
+    ls_write_map_end(out);
 }
 
 static void write_hosts(const char *key, const struct plan_hosts *hosts,
@@ -196,7 +198,7 @@ static void write_security(const struct plan *plan, ls_writer *out)
                                         [LS_SECURITY_PLAIN] = "plain",
                                         [LS_SECURITY_CURVE] = "curve"};
     ls_write_string(out, "security");
-    ls_write_map(out, 4);
+    ls_write_map_begin(out);
     json_string(out, "mode", modes[plan->security.mode]);
     ls_write_string(out, "keys");
     if (plan->security.keys != NULL)
@@ -205,6 +207,7 @@ static void write_security(const struct plan *plan, ls_writer *out)
         ls_write_nil(out);
     write_hosts("allow", &plan->security.allow, out);
     write_hosts("deny", &plan->security.deny, out);
+    ls_write_map_end(out);
 }
 
 static int print_json(const struct plan *plan)
@@ -213,7 +216,7 @@ static int print_json(const struct plan *plan)
     int status = ls_writer_create(&out);
     if (status != LS_OK)
         return status;
-    ls_write_map(out, plan_is_service(plan) ? 11 : 10);
+    ls_write_map_begin(out);
     json_string(out, "job", plan->job);
     json_int(out, "seed", (int64_t)plan->seed);
     json_string(out, "plugin", plan->plugin);
@@ -230,6 +233,7 @@ static int print_json(const struct plan *plan)
         status = write_node(plan, i, out);
     if (plan_is_service(plan))
         write_service(plan, out);
+    ls_write_map_end(out);
     if (status == LS_OK)
         status = json_print_line(out);
     ls_writer_destroy(&out);

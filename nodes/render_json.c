@@ -9,15 +9,16 @@
 #include "output.h"
 #include "render_parts.h"
 
-static void begin(render *self, const char *event, uint32_t n)
+static void begin(render *self, const char *event)
 {
     ls_writer_clear(self->json);
-    ls_write_map(self->json, n + 1);
+    ls_write_map_begin(self->json);
     json_string(self->json, "event", event);
 }
 
 static void end(render *self)
 {
+    ls_write_map_end(self->json);
     if (json_print_line(self->json) != LS_OK) {
         ls_log_error("an event could not be written: %s", ls_error_text());
         return;
@@ -36,62 +37,26 @@ static void put_node(render *self, size_t index)
     json_string(self->json, "role", plan_role_names[node->role]);
 }
 
-/* What members have besides, and how many fields that is. */
-static uint32_t n_epochs(const render *self)
+/* What each kind of job says of itself: members of their epochs, a service job
+ * of its samples. */
+static void put_kind(render *self, const struct report *report)
 {
-    return plan_is_of_members(self->plan) ? 4 : 0;
-}
-
-static void put_epochs(render *self, const struct report *report)
-{
-    if (n_epochs(self) == 0)
-        return;
-    json_int(self->json, "epochs", report->epochs);
-    json_int(self->json, "failures", report->failures);
-    json_int(self->json, "median_ns", report->median_ns);
-    json_int(self->json, "max_ns", report->max_ns);
-}
-
-/* What a job that learns in step has besides: the metrics of its learner. */
-static uint32_t n_learner(const render *self)
-{
-    return plan_is_of_members(self->plan) || plan_is_service(self->plan) ? 0
-                                                                         : 1;
-}
-
-static void put_learner(render *self, const struct report *report)
-{
-    if (n_learner(self) == 0)
-        return;
-    json_msgpack(self->json, "learner", report->metrics.bytes,
-                 report->metrics.size);
+    static const char *const epochs[] = {"epochs", "failures", "median_ns",
+                                         "max_ns", NULL};
+    static const char *const service[] = {
+        "samples",      "infos",      "done_infos", "requeued", "expired",
+        "refused_data", "pushed_out", "staleness",  NULL};
+    if (plan_is_of_members(self->plan))
+        ls_record_write_pairs(&report_record, report, epochs, self->json);
+    else if (plan_is_service(self->plan))
+        ls_record_write_pairs(&report_record, report, service, self->json);
 }
 
 static void put_counters(render *self, const struct report *report)
 {
-    json_int(self->json, "iteration", report->iteration);
-    json_int(self->json, "env_step", report->env_step);
-    json_int(self->json, "train_iter", report->train_iter);
-}
-
-/* The same of a service job. */
-static uint32_t n_service(const render *self)
-{
-    return plan_is_service(self->plan) ? 8 : 0;
-}
-
-static void put_service(render *self, const struct report *report)
-{
-    if (n_service(self) == 0)
-        return;
-    json_int(self->json, "samples", report->samples);
-    json_int(self->json, "infos", report->infos);
-    json_int(self->json, "done_infos", report->done_infos);
-    json_int(self->json, "requeued", report->requeued);
-    json_int(self->json, "expired", report->expired);
-    json_int(self->json, "refused_data", report->refused_data);
-    json_int(self->json, "pushed_out", report->pushed_out);
-    json_double(self->json, "staleness", report->staleness);
+    static const char *const counters[] = {"iteration", "env_step",
+                                           "train_iter", NULL};
+    ls_record_write_pairs(&report_record, report, counters, self->json);
 }
 
 /* A node's record when the world has been formed, or when it has ended. */
@@ -100,18 +65,18 @@ static void put_life(render *self, size_t index, const struct report *report)
     ls_writer *out = self->json;
     switch ((enum report_kind)report->kind) {
     case REPORT_BOUND:
-        begin(self, "bound", 4);
+        begin(self, "bound");
         put_node(self, index);
         json_int(out, "pid", self->nodes[index].pid);
         json_string(out, "endpoint", report->endpoint);
         break;
     case REPORT_STARTED:
-        begin(self, "started", 3);
+        begin(self, "started");
         put_node(self, index);
         json_int(out, "pid", self->nodes[index].pid);
         break;
     default:
-        begin(self, "ended", 5);
+        begin(self, "ended");
         put_node(self, index);
         json_string(out, "status", ls_status_name((int)report->status));
         ls_write_string(out, "text");
@@ -124,7 +89,7 @@ static void put_life(render *self, size_t index, const struct report *report)
 
 void render_json_run(render *self, const struct render_run *run)
 {
-    begin(self, "run", 2);
+    begin(self, "run");
     ls_write_string(self->json, "folder");
     json_any_string(self->json, run->folder);
     json_int(self->json, "lives", (int64_t)run->lives);
@@ -138,16 +103,15 @@ void render_json_report(render *self, size_t index, const struct report *report)
     case REPORT_PROGRESS:
         if (index != self->lead)
             return; /* the others' are parts of what this one counts */
-        begin(self, "progress", 6 + n_epochs(self) + n_service(self));
+        begin(self, "progress");
         put_node(self, index);
-        put_epochs(self, report);
-        put_service(self, report);
+        put_kind(self, report);
         put_counters(self, report);
         json_double(out, "env_steps_per_s", report->env_steps_per_s);
         end(self);
         return;
     case REPORT_EVALUATION:
-        begin(self, "evaluation", 8);
+        begin(self, "evaluation");
         put_node(self, index);
         put_counters(self, report);
         json_int(out, "episodes", report->episodes);
@@ -170,7 +134,7 @@ void render_json_policy(render *self, const struct render_policy *policy)
 {
     ls_writer *out = self->json;
     const bool restarts = policy->restart > 0;
-    begin(self, restarts ? "restarting" : "let_go", restarts ? 6 : 3);
+    begin(self, restarts ? "restarting" : "let_go");
     put_node(self, policy->index);
     if (restarts) {
         json_int(out, "restart", policy->restart);
@@ -185,7 +149,7 @@ void render_json_policy(render *self, const struct render_policy *policy)
 
 void render_json_stuck(render *self, size_t index, const char *text)
 {
-    begin(self, "stuck", 3);
+    begin(self, "stuck");
     put_node(self, index);
     ls_write_string(self->json, "text");
     json_any_string(self->json, text);
@@ -196,7 +160,7 @@ void render_json_failed(render *self, const struct render_failure *failure)
 {
     ls_writer *out = self->json;
     const bool node = failure->index < self->plan->n_nodes;
-    begin(self, "failed", node ? 7 : 5);
+    begin(self, "failed");
     if (node)
         put_node(self, failure->index);
     json_int(out, "exit_code", failure->exit_code);
@@ -218,12 +182,10 @@ void render_json_summary(render *self)
     ls_writer *out = self->json;
     const struct totals totals = render_totals(self);
     const struct report *lead = &self->nodes[self->lead].last;
-    begin(self, "summary",
-          (totals.refused > 0 ? 17 : 16) + n_epochs(self) + n_service(self) +
-              n_learner(self));
-    put_epochs(self, lead);
-    put_service(self, lead);
-    put_learner(self, lead);
+    begin(self, "summary");
+    put_kind(self, lead);
+    if (!plan_is_of_members(self->plan) && !plan_is_service(self->plan))
+        json_msgpack(out, "learner", lead->metrics.bytes, lead->metrics.size);
     json_int(out, "exit_code", self->exit_code);
     json_bool(out, "solved", totals.solved);
     json_double(out, "return",
@@ -247,12 +209,13 @@ void render_json_summary(render *self)
     ls_write_string(out, "nodes");
     ls_write_array(out, (uint32_t)self->plan->n_nodes);
     for (size_t i = 0; i < self->plan->n_nodes; i++) {
-        ls_write_map(out, 6);
+        ls_write_map_begin(out);
         put_node(self, i);
         json_int(out, "pid", self->nodes[i].pid);
         json_int(out, "peak_kib", self->nodes[i].last.peak_kib);
         json_int(out, "restarts", self->nodes[i].restarts);
         json_bool(out, "let_go", self->nodes[i].let_go);
+        ls_write_map_end(out);
     }
     end(self);
 }

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-#include "lockstep/codec.h"
 #include "lockstep/node.h"
+#include "lockstep/record.h"
 
 enum report_kind {
     REPORT_BOUND,      /* it listens: endpoint */
@@ -85,11 +85,9 @@ void report_set_metrics(struct report *report, const void *data, size_t size);
 /* A record with nothing filled in. */
 struct report report_of(uint32_t node, enum report_kind kind);
 
-/* Write a record as one value; read it back. What is missing stays as it was,
- * what is unknown is passed over.
- * Errors of reading: LS_EPROTO. */
-void report_write(const struct report *report, ls_writer *out);
-LS_MUST_USE int report_read(struct report *out, const void *data, size_t size);
+/* Its table. What is missing is as report_of() has it, what is unknown is
+ * passed over: a node may be of another version than who watches it. */
+extern const struct ls_record report_record;
 
 /* A sink that writes to a descriptor; a watcher that has gone is no error.
  * out:    own; give it to report_pipe_destroy(); the descriptor is borrowed.

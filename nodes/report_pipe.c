@@ -67,7 +67,7 @@ static void put(void *self, const struct report *report)
     size_t size;
     ls_mutex_lock(&pipe->mutex);
     ls_writer_clear(pipe->writer);
-    report_write(report, pipe->writer);
+    ls_record_write(&report_record, report, pipe->writer);
     if (ls_writer_bytes(pipe->writer, &data, &size) == LS_OK &&
         size <= FRAME_MAX) {
         const unsigned char length[4] = {
@@ -120,7 +120,8 @@ static int drain(int fd, struct report_sink sink, unsigned char *frame)
         if ((size_t)n < size)
             return LS_OK;
         struct report report;
-        const int status = report_read(&report, frame, size);
+        const int status =
+            ls_record_decode(&report_record, &report, frame, size, NULL);
         if (status != LS_OK)
             return status;
         sink.put(sink.self, &report);

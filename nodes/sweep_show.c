@@ -159,7 +159,6 @@ void sweep_print(const struct sweep_shown *shown)
     output_flush();
 }
 
-#define N_CHECKS 13
 static void write_checks(ls_writer *out, const struct checks_figures *sum)
 {
     json_int(out, "epochs", (int64_t)sum->epochs);
@@ -177,7 +176,6 @@ static void write_checks(ls_writer *out, const struct checks_figures *sum)
     json_int(out, "takeovers", (int64_t)sum->takeovers);
 }
 
-#define N_NETWORK 6
 static void write_network(ls_writer *out, const struct ls_network_stats *sum)
 {
     json_int(out, "messages", (int64_t)sum->sent);
@@ -188,19 +186,11 @@ static void write_network(ls_writer *out, const struct ls_network_stats *sum)
     json_int(out, "broken", (int64_t)sum->broken);
 }
 
-static uint32_t n_machines(void)
-{
-    uint32_t n = 0;
-    for (size_t i = 0; i < LS_N_TRANSITIONS; i = after_machine(i))
-        n++;
-    return n;
-}
-
 /* A map of how often, for each machine. */
 static void write_coverage(ls_writer *out, const uint64_t *taken)
 {
     ls_write_string(out, "coverage");
-    ls_write_map(out, n_machines());
+    ls_write_map_begin(out);
     for (size_t i = 0; i < LS_N_TRANSITIONS;) {
         const size_t next = after_machine(i);
         ls_write_string(out, ls_transition_names[i].machine);
@@ -208,6 +198,7 @@ static void write_coverage(ls_writer *out, const uint64_t *taken)
         for (; i < next; i++)
             json_int(out, ls_transition_names[i].name, (int64_t)taken[i]);
     }
+    ls_write_map_end(out);
 }
 
 int sweep_print_json(const struct sweep_shown *shown)
@@ -218,8 +209,7 @@ int sweep_print_json(const struct sweep_shown *shown)
     int status = ls_writer_create(&out);
     if (status != LS_OK)
         return status;
-    ls_write_map(out, 14 + N_CHECKS + N_NETWORK + FAULT_N_KINDS +
-                          (shown->coverage ? 1 : 0));
+    ls_write_map_begin(out);
     json_string(out, "event", "sweep");
     json_int(out, "first", (int64_t)shown->first);
     json_int(out, "runs", (int64_t)result->runs);
@@ -241,6 +231,7 @@ int sweep_print_json(const struct sweep_shown *shown)
         json_int(out, fault_names[i], (int64_t)sum->injected[i]);
     if (shown->coverage)
         write_coverage(out, result->taken);
+    ls_write_map_end(out);
     status = json_print_line(out);
     ls_writer_destroy(&out);
     return status;

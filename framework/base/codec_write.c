@@ -14,9 +14,14 @@ _Static_assert(sizeof(double) == 8 && sizeof(float) == 4, "IEEE 754");
 
 /* An array or map that is being written. */
 struct level {
-    uint64_t due; /* values still to come, a map's keys among them */
-    bool is_map;
+    uint64_t due; /* values still to come, a map's keys among them; of a map
+                   * that was begun, what is left of UNCOUNTED */
+    size_t head;  /* where the bytes of one that was begun are; else 0 */
+    bool is_map, is_begun;
 };
+
+/* More values than there can be; even, as a map's are. */
+#define UNCOUNTED (UINT64_MAX - 1)
 
 struct ls_writer {
     msgpack_sbuffer buffer; /* own */
@@ -192,6 +197,48 @@ void ls_write_map(ls_writer *writer, uint32_t n)
         open_level(writer, UINT64_C(2) * n, true);
 }
 
+void ls_write_map_begin(ls_writer *writer)
+{
+    if (!begin_level(writer))
+        return;
+    const size_t head = writer->buffer.size;
+    if (packed(writer, msgpack_pack_map(&writer->packer, 0)))
+        writer->levels[writer->depth++] = (struct level){
+            .due = UNCOUNTED, .head = head, .is_map = true, .is_begun = true};
+}
+
+/* Say that it has n pairs: 0 stands there, in one byte. */
+static void set_pairs(ls_writer *writer, size_t head, uint64_t n)
+{
+    const size_t wider = n < 16 ? 0 : n <= UINT16_MAX ? 2 : 4;
+    const char zeros[4] = {0};
+    if (!packed(writer, msgpack_sbuffer_write(&writer->buffer, zeros, wider)))
+        return;
+    unsigned char *const at = (unsigned char *)writer->buffer.data + head;
+    memmove(at + 1 + wider, at + 1, writer->buffer.size - head - 1 - wider);
+    if (wider == 0)
+        at[0] = (unsigned char)(0x80 | n);
+    else
+        at[0] = wider == 2 ? 0xde : 0xdf;
+    for (size_t i = wider; i > 0; i--, n >>= 8)
+        at[i] = (unsigned char)n;
+}
+
+void ls_write_map_end(ls_writer *writer)
+{
+    if (writer->status != LS_OK)
+        return;
+    leave_full_levels(writer);
+    const struct level *const level =
+        writer->depth > 0 ? &writer->levels[writer->depth - 1] : NULL;
+    if (level == NULL || !level->is_begun || level->due % 2 != 0) {
+        fail(writer, LS_ESTATE, "no map that was begun can end here");
+        return;
+    }
+    writer->depth--;
+    set_pairs(writer, level->head, (UNCOUNTED - level->due) / 2);
+}
+
 static void write_numbers(ls_writer *writer, const void *values, size_t n,
                           size_t size)
 {
@@ -216,6 +263,8 @@ int ls_writer_bytes(ls_writer *writer, const void **data, size_t *size)
     leave_full_levels(writer);
     if (writer->depth > 0) {
         const struct level *const level = &writer->levels[writer->depth - 1];
+        if (level->is_begun)
+            return ls_error(LS_ESTATE, "a map was begun and not ended");
         return ls_error(LS_ESTATE, "%s is incomplete: %llu values are missing",
                         level->is_map ? "a map" : "an array",
                         (unsigned long long)level->due);

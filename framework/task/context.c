@@ -6,26 +6,15 @@
 #include "context_fields.h"
 #include "lockstep/config.h"
 
-static const size_t sizes[] = {
-    [LS_FIELD_BOOL] = sizeof(bool),
-    [LS_FIELD_INT] = sizeof(int64_t),
-    [LS_FIELD_DOUBLE] = sizeof(double),
-    [LS_FIELD_TEXT] = sizeof(char *),
-    [LS_FIELD_BYTES] = sizeof(struct ls_bytes),
-    [LS_FIELD_NUMBERS] = sizeof(struct ls_numbers),
-    [LS_FIELD_ITEMS] = sizeof(struct ls_items),
-};
-
 static int check_field(const struct ls_context_type *type, size_t index)
 {
     const struct ls_field *field = &type->fields[index];
-    if (field->name == NULL ||
-        (size_t)field->type >= sizeof sizes / sizeof *sizes)
+    if (field->name == NULL || (size_t)field->type > LS_FIELD_ITEMS)
         return ls_error(LS_EINVAL,
                         "context %s: field %zu of its table has no name, or no "
                         "type that there is",
                         type->name, index);
-    const size_t size = sizes[field->type];
+    const size_t size = ls_field_size(field);
     if (size > type->size || field->offset > type->size - size)
         return ls_error(LS_EINVAL,
                         "context %s: field %s at offset %zu does not fit into "
@@ -77,7 +66,7 @@ int ls_context_create(ls_context **out, const struct ls_context_type *type)
     }
     for (size_t i = 0; i < type->n_fields; i++) {
         context->keep[i] = type->fields[i].keep;
-        ls_context_field_reset(context, &type->fields[i]);
+        ls_field_reset(&type->fields[i], context->data);
     }
     *out = context;
     return LS_OK;
@@ -89,41 +78,11 @@ void ls_context_destroy(ls_context **context)
         return;
     const struct ls_context_type *type = (*context)->type;
     for (size_t i = 0; i < type->n_fields; i++)
-        ls_context_field_reset(*context, &type->fields[i]);
+        ls_field_reset(&type->fields[i], (*context)->data);
     free((*context)->data);
     free((*context)->keep);
     free(*context);
     *context = NULL;
-}
-
-void ls_context_field_reset(const ls_context *context,
-                            const struct ls_field *field)
-{
-    const union field_value value = field_value(context, field);
-    switch (field->type) {
-    case LS_FIELD_BOOL:
-        *value.boolean = field->fallback != 0;
-        break;
-    case LS_FIELD_INT:
-        *value.integer = (int64_t)field->fallback;
-        break;
-    case LS_FIELD_DOUBLE:
-        *value.number = field->fallback;
-        break;
-    case LS_FIELD_TEXT:
-        free(*value.text);
-        *value.text = NULL;
-        break;
-    case LS_FIELD_BYTES:
-        ls_bytes_clear(value.bytes);
-        break;
-    case LS_FIELD_NUMBERS:
-        ls_numbers_clear(value.numbers);
-        break;
-    case LS_FIELD_ITEMS:
-        ls_items_clear(value.items);
-        break;
-    }
 }
 
 static int find_failed(const struct ls_context_type *type, const char *name)
@@ -188,14 +147,14 @@ int ls_context_keep(ls_context *context, const char *field)
 
 int64_t *ls_context_total_step(const ls_context *context)
 {
-    return field_value(context, &context->type->fields[0]).integer;
+    return (int64_t *)((char *)context->data + context->type->fields[0].offset);
 }
 
 void ls_context_reset(ls_context *context)
 {
     for (size_t i = 0; i < context->type->n_fields; i++)
         if (!context->keep[i])
-            ls_context_field_reset(context, &context->type->fields[i]);
+            ls_field_reset(&context->type->fields[i], context->data);
     if (context->renewed != NULL)
         context->renewed(context->self, context->data);
 }

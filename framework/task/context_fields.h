@@ -14,24 +14,6 @@ struct ls_context {
     void *self;
 };
 
-/* One field of a context, as what it is. */
-union field_value {
-    void *at;
-    bool *boolean;
-    int64_t *integer;
-    double *number;
-    char **text;
-    struct ls_bytes *bytes;
-    struct ls_numbers *numbers;
-    struct ls_items *items;
-};
-
-static inline union field_value field_value(const ls_context *context,
-                                            const struct ls_field *field)
-{
-    return (union field_value){(char *)context->data + field->offset};
-}
-
 /* The index of a field; or LS_ENOENT, with the nearest name in the text. */
 int ls_context_find(const struct ls_context_type *type, const char *name,
                     size_t *index);
@@ -40,10 +22,6 @@ int ls_context_find(const struct ls_context_type *type, const char *name,
  * is none. */
 bool ls_context_keeps(const ls_context *context, const char *name,
                       size_t length);
-
-/* Free what a field owns and give it its first value. */
-void ls_context_field_reset(const ls_context *context,
-                            const struct ls_field *field);
 
 /* Give all fields that are not kept their first values. */
 void ls_context_reset(ls_context *context);

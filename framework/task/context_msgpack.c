@@ -1,51 +1,13 @@
-/* A context as a msgpack map: field name to value; bytes are a binary, numbers
- * an array of integers, items an array of binaries. */
+/* A context as a msgpack map, some of it or all, and as text. */
 #include <string.h>
 
 #include "context_fields.h"
 
-static void write_numbers(const struct ls_numbers *numbers, ls_writer *out)
-{
-    ls_write_array(out, (uint32_t)numbers->n);
-    for (size_t i = 0; i < numbers->n; i++)
-        ls_write_int(out, numbers->values[i]);
-}
-
-static void write_items(const struct ls_items *items, ls_writer *out)
-{
-    ls_write_array(out, (uint32_t)items->n);
-    for (size_t i = 0; i < items->n; i++)
-        ls_write_binary(out, items->items[i].data, items->items[i].size);
-}
-
 static void write_field(const ls_context *context, const struct ls_field *field,
                         ls_writer *out)
 {
-    const union field_value value = field_value(context, field);
     ls_write_string(out, field->name);
-    switch (field->type) {
-    case LS_FIELD_BOOL:
-        ls_write_bool(out, *value.boolean);
-        break;
-    case LS_FIELD_INT:
-        ls_write_int(out, *value.integer);
-        break;
-    case LS_FIELD_DOUBLE:
-        ls_write_double(out, *value.number);
-        break;
-    case LS_FIELD_TEXT:
-        ls_write_string(out, *value.text);
-        break;
-    case LS_FIELD_BYTES:
-        ls_write_binary(out, value.bytes->data, value.bytes->size);
-        break;
-    case LS_FIELD_NUMBERS:
-        write_numbers(value.numbers, out);
-        break;
-    case LS_FIELD_ITEMS:
-        write_items(value.items, out);
-        break;
-    }
+    ls_field_write(field, context->data, out);
 }
 
 int ls_context_write(const ls_context *context, const char *const *names,
@@ -71,98 +33,6 @@ int ls_context_write(const ls_context *context, const char *const *names,
     return LS_OK;
 }
 
-/* Each of these replaces the field only when all of the value is right. */
-
-static int read_text(char **field, const ls_value *value)
-{
-    const char *text = NULL;
-    if (ls_value_type(value) != LS_VALUE_NIL) {
-        const int status = ls_value_string(value, &text);
-        if (status < 0)
-            return status;
-    }
-    return ls_text_set(field, text);
-}
-
-static int read_bytes(struct ls_bytes *field, const ls_value *value)
-{
-    const void *data;
-    size_t size;
-    const int status = ls_value_binary(value, &data, &size);
-    return status < 0 ? status : ls_bytes_set(field, data, size);
-}
-
-static int check_array(const ls_value *value)
-{
-    return ls_value_type(value) == LS_VALUE_ARRAY
-               ? LS_OK
-               : ls_error(LS_EPROTO, "it is not an array");
-}
-
-static int read_numbers(struct ls_numbers *field, const ls_value *value)
-{
-    struct ls_numbers read = {NULL, 0};
-    int status = check_array(value);
-    const size_t n = ls_value_size(value);
-    for (size_t i = 0; i < n && status == LS_OK; i++) {
-        int64_t number;
-        status = ls_value_int(ls_value_at(value, i), &number);
-        if (status == LS_OK)
-            status = ls_numbers_append(&read, number);
-    }
-    if (status < 0) {
-        ls_numbers_clear(&read);
-        return status;
-    }
-    ls_numbers_clear(field);
-    *field = read;
-    return LS_OK;
-}
-
-static int read_items(struct ls_items *field, const ls_value *value)
-{
-    struct ls_items read = {NULL, 0};
-    int status = check_array(value);
-    const size_t n = ls_value_size(value);
-    for (size_t i = 0; i < n && status == LS_OK; i++) {
-        const void *data;
-        size_t size;
-        status = ls_value_binary(ls_value_at(value, i), &data, &size);
-        if (status == LS_OK)
-            status = ls_items_append(&read, data, size);
-    }
-    if (status < 0) {
-        ls_items_clear(&read);
-        return status;
-    }
-    ls_items_clear(field);
-    *field = read;
-    return LS_OK;
-}
-
-static int read_field(const ls_context *context, const struct ls_field *field,
-                      const ls_value *value)
-{
-    const union field_value to = field_value(context, field);
-    switch (field->type) {
-    case LS_FIELD_BOOL:
-        return ls_value_bool(value, to.boolean);
-    case LS_FIELD_INT:
-        return ls_value_int(value, to.integer);
-    case LS_FIELD_DOUBLE:
-        return ls_value_double(value, to.number);
-    case LS_FIELD_TEXT:
-        return read_text(to.text, value);
-    case LS_FIELD_BYTES:
-        return read_bytes(to.bytes, value);
-    case LS_FIELD_NUMBERS:
-        return read_numbers(to.numbers, value);
-    case LS_FIELD_ITEMS:
-        return read_items(to.items, value);
-    }
-    return LS_OK;
-}
-
 static const struct ls_field *field_of(const struct ls_context_type *type,
                                        const char *name)
 {
@@ -183,10 +53,21 @@ int ls_context_read(ls_context *context, const ls_value *map)
             field_of(context->type, ls_value_key(map, i));
         if (field == NULL)
             continue;
-        const int status = read_field(context, field, ls_value_at(map, i));
+        const int status =
+            ls_field_read(field, context->data, ls_value_at(map, i));
         if (status < 0)
             return ls_error_at(status, "context %s: field %s",
                                context->type->name, field->name);
     }
     return LS_OK;
+}
+
+size_t ls_context_print(const ls_context *context, char *text, size_t size)
+{
+    const struct ls_context_type *type = context->type;
+    const struct ls_record record = {.name = type->name,
+                                     .size = type->size,
+                                     .fields = type->fields,
+                                     .n_fields = type->n_fields};
+    return ls_record_print(&record, context->data, text, size);
 }

@@ -3,34 +3,30 @@
 
 #include "lockstep/context.h"
 
-#define ONLINE(member, type, keep, fallback)                                   \
+#define FIELD(context, member, kind, is_kept, first)                           \
     {                                                                          \
-#member, LS_FIELD_##type, offsetof(struct ls_online_context, member),  \
-            (keep), (fallback)                                                 \
-    }
-#define OFFLINE(member, type, keep, fallback)                                  \
-    {                                                                          \
-#member, LS_FIELD_##type, offsetof(struct ls_offline_context, member), \
-            (keep), (fallback)                                                 \
+        .name = #member, .type = LS_FIELD_##kind,                              \
+        .offset = offsetof(struct ls_##context##_context, member),             \
+        .keep = (is_kept), .fallback = (first)                                 \
     }
 
 static const struct ls_field online_fields[] = {
-    ONLINE(total_step, INT, true, 0),
-    ONLINE(env_step, INT, true, 0),
-    ONLINE(env_episode, INT, true, 0),
-    ONLINE(train_iter, INT, true, 0),
-    ONLINE(last_eval_iter, INT, true, -1),
-    ONLINE(last_eval_value, DOUBLE, true, -(double)INFINITY),
-    ONLINE(wandb_url, TEXT, true, 0),
-    ONLINE(policy, BYTES, false, 0),
-    ONLINE(collect_kwargs, BYTES, false, 0),
-    ONLINE(trajectories, ITEMS, false, 0),
-    ONLINE(episodes, ITEMS, false, 0),
-    ONLINE(trajectory_end_idx, NUMBERS, false, 0),
-    ONLINE(train_data, ITEMS, false, 0),
-    ONLINE(train_output, BYTES, false, 0),
-    ONLINE(eval_output, ITEMS, false, 0),
-    ONLINE(eval_value, DOUBLE, false, (double)NAN),
+    FIELD(online, total_step, INT, true, 0),
+    FIELD(online, env_step, INT, true, 0),
+    FIELD(online, env_episode, INT, true, 0),
+    FIELD(online, train_iter, INT, true, 0),
+    FIELD(online, last_eval_iter, INT, true, -1),
+    FIELD(online, last_eval_value, DOUBLE, true, -(double)INFINITY),
+    FIELD(online, wandb_url, TEXT, true, 0),
+    FIELD(online, policy, BYTES, false, 0),
+    FIELD(online, collect_kwargs, BYTES, false, 0),
+    FIELD(online, trajectories, ITEMS, false, 0),
+    FIELD(online, episodes, ITEMS, false, 0),
+    FIELD(online, trajectory_end_idx, NUMBERS, false, 0),
+    FIELD(online, train_data, ITEMS, false, 0),
+    FIELD(online, train_output, BYTES, false, 0),
+    FIELD(online, eval_output, ITEMS, false, 0),
+    FIELD(online, eval_value, DOUBLE, false, (double)NAN),
 };
 
 const struct ls_context_type ls_online_context_type = {
@@ -38,17 +34,17 @@ const struct ls_context_type ls_online_context_type = {
     sizeof online_fields / sizeof *online_fields};
 
 static const struct ls_field offline_fields[] = {
-    OFFLINE(total_step, INT, true, 0),
-    OFFLINE(trained_env_step, INT, true, 0),
-    OFFLINE(train_epoch, INT, true, 0),
-    OFFLINE(train_iter, INT, true, 0),
-    OFFLINE(last_eval_iter, INT, true, -1),
-    OFFLINE(last_eval_value, DOUBLE, true, -(double)INFINITY),
-    OFFLINE(wandb_url, TEXT, true, 0),
-    OFFLINE(train_data, ITEMS, false, 0),
-    OFFLINE(train_output, BYTES, false, 0),
-    OFFLINE(eval_output, ITEMS, false, 0),
-    OFFLINE(eval_value, DOUBLE, false, (double)NAN),
+    FIELD(offline, total_step, INT, true, 0),
+    FIELD(offline, trained_env_step, INT, true, 0),
+    FIELD(offline, train_epoch, INT, true, 0),
+    FIELD(offline, train_iter, INT, true, 0),
+    FIELD(offline, last_eval_iter, INT, true, -1),
+    FIELD(offline, last_eval_value, DOUBLE, true, -(double)INFINITY),
+    FIELD(offline, wandb_url, TEXT, true, 0),
+    FIELD(offline, train_data, ITEMS, false, 0),
+    FIELD(offline, train_output, BYTES, false, 0),
+    FIELD(offline, eval_output, ITEMS, false, 0),
+    FIELD(offline, eval_value, DOUBLE, false, (double)NAN),
 };
 
 const struct ls_context_type ls_offline_context_type = {

@@ -66,7 +66,7 @@ void core_drive_members(core *self, int64_t now)
             m->state == POOL_NEW ? ABOUT_CONNECT : ABOUT_RESOURCE;
         m->state = POOL_BUSY;
         ls_writer_clear(self->writer);
-        ls_write_map(self->writer, 0);
+        service_nothing_write(self->writer);
         (void)core_call(self, about, m, NULL);
     }
 }

@@ -194,8 +194,6 @@ void core_data_drop(core *self, const char *name);
 /* Whether it is in the store because of a sample that was taken. */
 bool core_data_is_used(core *self, const char *name);
 void core_forget_data(core *self, const char *name);
-/* The figures that outlive a life, one by one; NULL: there are no more. */
-int64_t *core_figure(core *self, size_t index, const char **name);
 
 /* core_recall.c: with the first input, what was recalled comes to life. */
 void core_begin(core *self, int64_t now);

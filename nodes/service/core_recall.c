@@ -3,50 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core_parts.h"
+#include "core_entries.h"
 #include "coverage.h"
-
-static int read_number(const ls_value *map, const char *key, int64_t least,
-                       int64_t most, int64_t *out)
-{
-    const int status = ls_value_int(ls_value_get(map, key), out);
-    if (status != LS_OK)
-        return ls_error(LS_EPROTO, "a record: %s: expected a number", key);
-    if (*out < least || *out > most)
-        return ls_error(LS_EPROTO, "a record: %s: expected %lld to %lld", key,
-                        (long long)least, (long long)most);
-    return LS_OK;
-}
-
-/* "" is a name of what is not there. */
-static int read_name(const ls_value *map, const char *key, service_name out)
-{
-    const char *text;
-    if (ls_value_string(ls_value_get(map, key), &text) != LS_OK ||
-        (text[0] != '\0' && !safe_name_is(text)))
-        return ls_error(LS_EPROTO, "a record: %s: expected a name", key);
-    memcpy(out, text, strlen(text) + 1);
-    return LS_OK;
-}
-
-static int recall_figures(core *self, const ls_value *map)
-{
-    const char *name;
-    int64_t *figure;
-    for (size_t i = 0; (figure = core_figure(self, i, &name)) != NULL; i++)
-        if (read_number(map, name, -1, SERVICE_COUNT_MAX, figure) != LS_OK)
-            return LS_EPROTO;
-    int64_t last;
-    if (read_number(map, "last_number", 0, SERVICE_COUNT_MAX, &last) != LS_OK ||
-        read_name(map, "policy_id", self->policy_id) != LS_OK ||
-        read_name(map, "evaluated", self->evaluated) != LS_OK)
-        return LS_EPROTO;
-    self->works.last_number = (uint64_t)last;
-    if (ls_value_double(ls_value_get(map, "value"), &self->commander.value) !=
-        LS_OK)
-        return ls_error(LS_EPROTO, "a record: value: expected a number");
-    return LS_OK;
-}
 
 static struct work *find_number(const core *self, int64_t number)
 {
@@ -56,27 +14,21 @@ static struct work *find_number(const core *self, int64_t number)
     return work;
 }
 
-static int recall_member(core *self, struct work *work, const ls_value *map)
+static int recall_member(core *self, struct work *work,
+                         const struct work_entry *entry)
 {
-    int64_t held, id;
-    uint64_t incarnation;
-    if (read_number(map, "held", 0, 1, &held) != LS_OK ||
-        read_number(map, "member", 0, UINT32_MAX, &id) != LS_OK)
-        return LS_EPROTO;
-    if (ls_value_uint(ls_value_get(map, "incarnation"), &incarnation) != LS_OK)
-        return ls_error(LS_EPROTO, "a record: incarnation: expected a number");
     works_return(work);
-    if (held == 0)
+    if (entry->held == 0)
         return LS_OK;
     struct pool_member *member =
-        pool_add(&self->pool, (uint32_t)id, work_role(work->kind));
+        pool_add(&self->pool, (uint32_t)entry->member, work_role(work->kind));
     if (member == NULL)
-        return ls_error(LS_ENOMEM, "node %u", (unsigned)id);
+        return ls_error(LS_ENOMEM, "node %u", (unsigned)entry->member);
     /* A member has one work: the one that it was given last. */
     struct work *before = works_of(&self->works, member);
     if (before != NULL)
         works_return(before);
-    member->incarnation = work->incarnation = incarnation;
+    member->incarnation = work->incarnation = entry->incarnation;
     work->member = member;
     ls_take(LS_TAKES_WORK_RECALLED);
     work->state = WORK_AWAITED;
@@ -85,36 +37,31 @@ static int recall_member(core *self, struct work *work, const ls_value *map)
 
 static int recall_work(core *self, const ls_value *map)
 {
-    int64_t number, kind, attempt, progress, done, closing;
-    if (read_number(map, "number", 1, SERVICE_COUNT_MAX, &number) != LS_OK ||
-        read_number(map, "kind", 0, WORK_KINDS - 1, &kind) != LS_OK ||
-        read_number(map, "attempt", 1, SERVICE_COUNT_MAX, &attempt) != LS_OK ||
-        read_number(map, "progress", 0, SERVICE_COUNT_MAX, &progress) !=
-            LS_OK ||
-        read_number(map, "done", 0, 1, &done) != LS_OK ||
-        read_number(map, "closing", 0, 1 + WORK_GIVEN_UP, &closing) != LS_OK)
-        return LS_EPROTO;
-    struct work *work = find_number(self, number);
+    struct work_entry entry;
+    int status = ls_record_read(&core_work_entry, &entry, map);
+    if (status != LS_OK)
+        return status;
+    const enum work_kind kind = (enum work_kind)entry.kind;
+    struct work *work = find_number(self, entry.number);
     if (work == NULL)
-        work = core_work_new(self, (enum work_kind)kind, (uint64_t)number, 0);
+        work = core_work_new(self, kind, (uint64_t)entry.number, 0);
     if (work == NULL)
         return ls_error(LS_ENOMEM, "a work of the journal");
-    if (work->kind != (enum work_kind)kind)
+    if (work->kind != kind)
         return ls_error(LS_EPROTO, "a record: kind: not that of work %lld",
-                        (long long)number);
-    work->key.attempt = attempt;
+                        (long long)entry.number);
+    work->key.attempt = entry.attempt;
     core_count_attempt(self, work);
-    work->progress = progress;
-    if (read_name(map, "policy_id", work->policy_id) != LS_OK ||
-        read_name(map, "buffer_id", work->buffer_id) != LS_OK)
-        return LS_EPROTO;
+    work->progress = entry.progress;
+    memcpy(work->policy_id, entry.policy_id, sizeof work->policy_id);
+    memcpy(work->buffer_id, entry.buffer_id, sizeof work->buffer_id);
     if (work->kind == WORK_LEARNER)
         memcpy(self->policy_id, work->policy_id, sizeof self->policy_id);
-    const int status = recall_member(self, work, map);
-    work->done = done != 0;
-    work->doomed = closing > 0 && work->state == WORK_AWAITED;
-    if (closing > 0)
-        work->end = (enum work_end)(closing - 1);
+    status = recall_member(self, work, &entry);
+    work->done = entry.done != 0;
+    work->doomed = entry.closing > 0 && work->state == WORK_AWAITED;
+    if (entry.closing > 0)
+        work->end = (enum work_end)(entry.closing - 1);
     return status;
 }
 
@@ -122,26 +69,34 @@ static int recall_data(core *self, const ls_value *map, bool is_there)
 {
     service_name name;
     struct replay_datum *datum;
-    if (read_name(map, "data_id", name) != LS_OK || name[0] == '\0')
-        return ls_error(LS_EPROTO, "a record: data_id: expected a name");
+    int status = ls_record_read(&core_data_entry, name, map);
+    if (status != LS_OK)
+        return status;
     if (!is_there) {
         core_forget_data(self, name);
         return self->status;
     }
-    const int status = replay_data_use(&self->data, name, 0, &datum);
+    status = replay_data_use(&self->data, name, 0, &datum);
     if (status == LS_OK && datum->items > 1)
         replay_data_unuse(&self->data, datum);
     return status;
 }
 
-static int recall_end(core *self, const ls_value *map)
+static int recall_over(core *self, const ls_value *map)
 {
-    const char *text;
-    if (ls_value_string(ls_value_get(map, "text"), &text) != LS_OK)
-        return ls_error(LS_EPROTO, "a record: text: expected a text");
-    (void)snprintf(self->stop_text, sizeof self->stop_text, "%s", text);
-    self->had_ended = true;
-    return LS_OK;
+    int64_t number;
+    const int status = ls_record_read(&core_over_entry, &number, map);
+    struct work *work = status == LS_OK ? find_number(self, number) : NULL;
+    if (work != NULL)
+        works_remove(&self->works, &work);
+    return status;
+}
+
+static int recall_own(core *self, const struct ls_record *entry,
+                      const ls_value *map)
+{
+    const int status = ls_record_read_into(entry, self, map);
+    return status == LS_OK ? LS_OK : ls_error_at(status, "%s", entry->name);
 }
 
 static int recall(core *self, const ls_value *map)
@@ -150,21 +105,17 @@ static int recall(core *self, const ls_value *map)
     if (ls_value_string(ls_value_get(map, "record"), &record) != LS_OK)
         return ls_error(LS_EPROTO, "a record: record: expected a name");
     if (strcmp(record, "figures") == 0)
-        return recall_figures(self, map);
+        return recall_own(self, &core_figures_entry, map);
     if (strcmp(record, "work") == 0)
         return recall_work(self, map);
     if (strcmp(record, "data") == 0 || strcmp(record, "drop") == 0)
         return recall_data(self, map, record[1] == 'a');
-    if (strcmp(record, "end") == 0)
-        return recall_end(self, map);
-    int64_t number;
-    if (strcmp(record, "over") != 0)
+    if (strcmp(record, "over") == 0)
+        return recall_over(self, map);
+    if (strcmp(record, "end") != 0)
         return ls_error(LS_EPROTO, "a record: record: %.40s is none", record);
-    const int status =
-        read_number(map, "number", 1, SERVICE_COUNT_MAX, &number);
-    struct work *work = status == LS_OK ? find_number(self, number) : NULL;
-    if (work != NULL)
-        works_remove(&self->works, &work);
+    const int status = recall_own(self, &core_end_entry, map);
+    self->had_ended = self->had_ended || status == LS_OK;
     return status;
 }
 

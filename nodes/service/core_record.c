@@ -4,56 +4,47 @@
  * with empty ones. */
 #include <string.h>
 
-#include "core_parts.h"
+#include "core_entries.h"
 
-static void write_string(ls_writer *out, const char *key, const char *value)
+/* Leaves the record in the writer. */
+static void write_record(core *self, const char *name,
+                         const struct ls_record *entry, const void *data)
 {
-    ls_write_string(out, key);
-    ls_write_string(out, value);
-}
-
-static void write_int(ls_writer *out, const char *key, int64_t value)
-{
-    ls_write_string(out, key);
-    ls_write_int(out, value);
-}
-
-static void begin(core *self, uint32_t n, const char *record)
-{
-    ls_writer_clear(self->writer);
-    ls_write_map(self->writer, n);
-    write_string(self->writer, "record", record);
+    ls_writer *out = self->writer;
+    ls_writer_clear(out);
+    ls_write_map_begin(out);
+    ls_write_string(out, "record");
+    ls_write_string(out, name);
+    ls_record_write_pairs(entry, data, NULL, out);
+    ls_write_map_end(out);
 }
 
 static void write_work(core *self, const struct work *work)
 {
     const bool held = work->member != NULL;
-    begin(self, 12, "work");
-    ls_writer *out = self->writer;
-    write_int(out, "number", (int64_t)work->number);
-    write_int(out, "kind", work->kind);
-    write_int(out, "attempt", work->key.attempt);
-    write_int(out, "held", held);
-    write_int(out, "member", held ? work->member->id : 0);
-    ls_write_string(out, "incarnation");
-    ls_write_uint(out, held ? work->incarnation : 0);
-    write_int(out, "progress", work->progress);
-    write_int(out, "done", work->done);
-    write_int(out, "closing", work->doomed ? 1 + (int)work->end : 0);
-    write_string(out, "policy_id", work->policy_id);
-    write_string(out, "buffer_id", work->buffer_id);
+    struct work_entry entry = {.number = (int64_t)work->number,
+                               .kind = work->kind,
+                               .attempt = work->key.attempt,
+                               .held = held,
+                               .member = held ? work->member->id : 0,
+                               .incarnation = held ? work->incarnation : 0,
+                               .progress = work->progress,
+                               .done = work->done,
+                               .closing =
+                                   work->doomed ? 1 + (int)work->end : 0};
+    memcpy(entry.policy_id, work->policy_id, sizeof entry.policy_id);
+    memcpy(entry.buffer_id, work->buffer_id, sizeof entry.buffer_id);
+    write_record(self, "work", &core_work_entry, &entry);
 }
 
-static void write_over(core *self, const struct work *work)
+static void write_figures(core *self)
 {
-    begin(self, 2, "over");
-    write_int(self->writer, "number", (int64_t)work->number);
+    write_record(self, "figures", &core_figures_entry, self);
 }
 
-static void write_data(core *self, const char *record, const char *name)
+static void write_end(core *self)
 {
-    begin(self, 2, record);
-    write_string(self->writer, "data_id", name);
+    write_record(self, "end", &core_end_entry, self);
 }
 
 void core_count_attempt(core *self, const struct work *work)
@@ -61,63 +52,6 @@ void core_count_attempt(core *self, const struct work *work)
     if (work->kind == WORK_LEARNER &&
         work->key.attempt > self->commander.learner_attempts)
         self->commander.learner_attempts = work->key.attempt;
-}
-
-int64_t *core_figure(core *self, size_t index, const char **name)
-{
-    struct commander *commander = &self->commander;
-    struct core_figures *counted = &self->counted;
-    const struct {
-        const char *name;
-        int64_t *value;
-    } figures[] = {
-        {"policy_version", &commander->policy_version},
-        {"learner_step", &commander->learner_step},
-        {"committed", &commander->committed},
-        {"infos", &commander->infos},
-        {"done_infos", &commander->done_infos},
-        {"env_steps", &commander->env_steps},
-        {"asked_version", &commander->asked_version},
-        {"evaluations", &commander->evaluations},
-        {"value_version", &commander->value_version},
-        {"samples", &counted->samples},
-        {"batches", &counted->batches},
-        {"requeued", &counted->requeued},
-        {"expired", &counted->expired},
-        {"refused_starts", &counted->refused_starts},
-        {"refused_data", &counted->refused_data},
-        {"late_data", &counted->late_data},
-        {"learner_attempts", &commander->learner_attempts},
-    };
-    if (index >= sizeof figures / sizeof figures[0])
-        return NULL;
-    *name = figures[index].name;
-    return figures[index].value;
-}
-
-static void write_figures(core *self)
-{
-    const char *name;
-    uint32_t n = 0;
-    while (core_figure(self, n, &name) != NULL)
-        n++;
-    begin(self, n + 5, "figures");
-    ls_writer *out = self->writer;
-    for (uint32_t i = 0; i < n; i++) {
-        const int64_t *value = core_figure(self, i, &name);
-        write_int(out, name, *value);
-    }
-    write_int(out, "last_number", (int64_t)self->works.last_number);
-    ls_write_string(out, "value");
-    ls_write_double(out, self->commander.value);
-    write_string(out, "policy_id", self->policy_id);
-    write_string(out, "evaluated", self->evaluated);
-}
-
-static void write_end(core *self, const char *text)
-{
-    begin(self, 2, "end");
-    write_string(self->writer, "text", text);
 }
 
 static void append(core *self, bool must_last)
@@ -138,13 +72,14 @@ void core_record_work(core *self, const struct work *work)
 
 void core_record_end(core *self)
 {
-    write_end(self, self->stop_text);
+    write_end(self);
     append(self, true);
 }
 
 void core_record_over(core *self, const struct work *work)
 {
-    write_over(self, work);
+    const int64_t number = (int64_t)work->number;
+    write_record(self, "over", &core_over_entry, &number);
     append(self, true);
 }
 
@@ -165,7 +100,7 @@ void core_record_data(core *self, const struct sample *sample)
         replay_data_unuse(&self->data, datum);
         return;
     }
-    write_data(self, "data", sample->data_id);
+    write_record(self, "data", &core_data_entry, sample->data_id);
     append(self, false);
 }
 
@@ -185,7 +120,7 @@ void core_forget_data(core *self, const char *name)
 
 void core_record_drop(core *self, const char *name)
 {
-    write_data(self, "drop", name);
+    write_record(self, "drop", &core_data_entry, name);
     append(self, false);
 }
 
@@ -233,7 +168,7 @@ int core_records(core *self,
     write_figures(self);
     int status = hand_on(&sink);
     if (self->had_ended && status == LS_OK) {
-        write_end(self, self->stop_text);
+        write_end(self);
         status = hand_on(&sink);
     }
     for (const struct work *w = self->works.first; w != NULL && status == LS_OK;
@@ -244,7 +179,7 @@ int core_records(core *self,
     for (size_t i = 0; i < self->data.n_buckets; i++) {
         for (const struct replay_datum *d = self->data.buckets[i];
              d != NULL && status == LS_OK; d = d->next_in_bucket) {
-            write_data(self, "data", d->id);
+            write_record(self, "data", &core_data_entry, d->id);
             status = hand_on(&sink);
         }
     }

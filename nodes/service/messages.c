@@ -1,98 +1,325 @@
 #include "messages.h"
 
-#include "message_parts.h"
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lockstep/call.h"
+
+/* Longest trajectory, in steps. */
+#define UNROLL_MAX 1048576
+
+#define N_OF(fields)     (sizeof(fields) / sizeof(fields)[0])
+#define IN(type, member) .offset = offsetof(struct type, member)
+#define NAME             .size = SAFE_NAME_MAX + 1, .check = safe_name_check
+#define COUNT            .most = SERVICE_COUNT_MAX
+#define FROM_1           .least = 1, .most = SERVICE_COUNT_MAX
+#define VERSION          .least = -1, .most = SERVICE_COUNT_MAX
+#define AMOUNT           .high = DBL_MAX
+#define IF(type, member)                                                       \
+    .presence = LS_IF_FLAG, .flag = offsetof(struct type, member)
+#define UNLESS(type, member)                                                   \
+    .presence = LS_IF_NO_FLAG, .flag = offsetof(struct type, member)
+
+/* A table of struct `type`, whose lines are type_fields. */
+#define RECORD(title, type, suffix, checked)                                   \
+    static const struct ls_record type##_##suffix = {                          \
+        .name = (title),                                                       \
+        .size = sizeof(struct type),                                           \
+        .fields = type##_##suffix##_fields,                                    \
+        .n_fields = N_OF(type##_##suffix##_fields),                            \
+        .check = (checked)}
+
+/* The same of a whole message. */
+#define MESSAGE(title, type)                                                   \
+    RECORD(title, type, message, NULL);                                        \
+    void type##_write(const struct type *in, ls_writer *out)                   \
+    {                                                                          \
+        ls_record_write(&type##_message, in, out);                             \
+    }                                                                          \
+    int type##_read(struct type *out, const void *data, size_t size)           \
+    {                                                                          \
+        return ls_record_decode(&type##_message, out, data, size, &limits);    \
+    }
+
+static const struct ls_codec_limits limits = {
+    .max_bytes = LS_CALL_DATA_MAX, .max_depth = 6, .max_objects = 32768};
 
 /* What asks for nothing, and what answers a start ------------------------- */
 
-static void read_nothing(struct message *message, void *out)
-{
-    (void)message;
-    (void)out;
-}
+static const struct ls_record nothing = {.name = CALL_RESOURCE, .size = 1};
 
 void service_nothing_write(ls_writer *out)
 {
-    ls_write_map(out, 0);
+    ls_record_write(&nothing, NULL, out);
 }
 
 int service_nothing_read(const void *data, size_t size)
 {
-    char nothing;
-    return message_read(
-        &(struct message_type){CALL_RESOURCE, 1, read_nothing, NULL}, &nothing,
-        data, size);
+    char none;
+    return ls_record_decode(&nothing, &none, data, size, &limits);
 }
 
-static void read_started(struct message *message, void *out)
-{
-    const ls_value *value = message_value(message, "message");
-    const char *text;
-    (void)out;
-    if (value != NULL && ls_value_string(value, &text) != LS_OK)
-        message_wrong(message, "message");
-}
+static const struct ls_field started_fields[] = {
+    {"message", LS_FIELD_STRING, .offset = 0}};
+static const struct ls_record started = {.name = "start answer",
+                                         .size = sizeof(const char *),
+                                         .fields = started_fields,
+                                         .n_fields = 1};
 
 void service_started_write(const char *message, ls_writer *out)
 {
-    ls_write_map(out, 1);
-    ls_write_string(out, "message");
-    ls_write_string(out, message);
+    ls_record_write(&started, &message, out);
 }
 
 int service_started_read(const void *data, size_t size)
 {
-    char nothing;
-    return message_read(
-        &(struct message_type){"start answer", 1, read_started, NULL}, &nothing,
-        data, size);
+    const char *unread; /* it is for people who look at the wire */
+    return ls_record_decode(&started, &unread, data, size, &limits);
 }
 
-/* The key ---------------------------------------------------------------- */
+/* What messages share ----------------------------------------------------- */
 
-static void read_work_key_only(struct message *message, void *out)
+#define KEY(type)                                                              \
+    {"task_id", LS_FIELD_CHARS, IN(type, key.task_id), NAME},                  \
+    {                                                                          \
+        "attempt", LS_FIELD_INT, IN(type, key.attempt), FROM_1                 \
+    }
+#define NAMED(type, member)                                                    \
+    {                                                                          \
+#member, LS_FIELD_CHARS, IN(type, member), NAME                        \
+    }
+
+static const struct ls_field work_key_message_fields[] = {
+    {"task_id", LS_FIELD_CHARS, IN(work_key, task_id), NAME},
+    {"attempt", LS_FIELD_INT, IN(work_key, attempt), FROM_1},
+};
+MESSAGE("work", work_key)
+
+static const struct ls_field service_resource_message_fields[] = {
+    {"gpu", LS_FIELD_DOUBLE, IN(service_resource, gpu), AMOUNT},
+    {"cpu", LS_FIELD_DOUBLE, IN(service_resource, cpu), AMOUNT},
+    {"task_id", LS_FIELD_CHARS, IN(service_resource, task_id), NAME,
+     .presence = LS_IF_SET},
+    {"attempt", LS_FIELD_INT, IN(service_resource, attempt), FROM_1,
+     IF(service_resource, task_id)},
+    {"progress", LS_FIELD_INT, IN(service_resource, progress), COUNT,
+     IF(service_resource, task_id)},
+};
+MESSAGE("resource answer", service_resource)
+
+/* The learner's ----------------------------------------------------------- */
+
+/* resource_info and …_cfg are maps of what the struct has side by side. */
+static const struct ls_field learner_work_resources_fields[] = {
+    {"gpu", LS_FIELD_DOUBLE, IN(learner_work, gpu), AMOUNT},
+    {"cpu", LS_FIELD_DOUBLE, IN(learner_work, cpu), AMOUNT},
+};
+RECORD("resource_info", learner_work, resources, NULL);
+
+static const struct ls_field learner_work_cfg_fields[] = {
+    {"batch_size", LS_FIELD_INT, IN(learner_work, batch_size), .least = 1,
+     .most = SERVICE_BATCH_MAX},
+    {"iterations", LS_FIELD_INT, IN(learner_work, iterations), COUNT},
+    {"send_policy_freq", LS_FIELD_INT, IN(learner_work, send_policy_freq),
+     FROM_1},
+    {"send_info_freq", LS_FIELD_INT, IN(learner_work, send_info_freq), FROM_1},
+};
+RECORD("learner_cfg", learner_work, cfg, NULL);
+
+static const struct ls_field learner_work_info_fields[] = {
+    KEY(learner_work),
+    NAMED(learner_work, policy_id),
+    NAMED(learner_work, buffer_id),
+    NAMED(learner_work, learner_id),
+    {"learner_cfg", LS_FIELD_RECORD, .record = &learner_work_cfg},
+    {"done", LS_FIELD_INT, IN(learner_work, done), COUNT},
+    {"resource_info", LS_FIELD_RECORD, .record = &learner_work_resources},
+};
+RECORD("task_info", learner_work, info, NULL);
+
+static const struct ls_field learner_work_message_fields[] = {
+    {"task_info", LS_FIELD_RECORD, .record = &learner_work_info}};
+MESSAGE(CALL_LEARNER_START, learner_work)
+
+/* A map of a name to a number: the names are the plugin's own. */
+static void write_values(const void *at, ls_writer *out)
 {
-    read_work_key(message, out);
+    const struct learner_info *info = at;
+    ls_write_map(out, (uint32_t)info->n_values);
+    for (size_t i = 0; i < info->n_values; i++) {
+        ls_write_string(out, info->values[i].name);
+        ls_write_double(out, info->values[i].value);
+    }
 }
 
-void work_key_write(const struct work_key *in, ls_writer *out)
+static int read_values(void *at, const ls_value *values)
 {
-    ls_write_map(out, 2);
-    write_key(out, in);
+    struct learner_info *info = at;
+    const size_t n = ls_value_size(values);
+    if (ls_value_type(values) != LS_VALUE_MAP || n > LEARNER_VALUES_MAX)
+        return ls_error(LS_EPROTO, "it is no map of up to %d numbers",
+                        LEARNER_VALUES_MAX);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = ls_value_key(values, i);
+        if (!safe_name_is(name))
+            return ls_error(LS_EPROTO, "value %zu has no name", i);
+        const int status =
+            ls_value_double(ls_value_at(values, i), &info->values[i].value);
+        if (status != LS_OK)
+            return ls_error_at(status, "%s", name);
+        memcpy(info->values[i].name, name, strlen(name) + 1);
+    }
+    info->n_values = n;
+    return LS_OK;
 }
 
-int work_key_read(struct work_key *out, const void *data, size_t size)
+static const struct ls_field_other values = {sizeof(struct learner_info),
+                                             write_values, read_values};
+
+static const struct ls_field learner_info_map_fields[] = {
+    {"learner_step", LS_FIELD_INT, IN(learner_info, learner_step), COUNT},
+    {"learner_done", LS_FIELD_BOOL, IN(learner_info, learner_done)},
+    {"policy_version", LS_FIELD_INT, IN(learner_info, policy_version), VERSION},
+    {"values", LS_FIELD_OTHER, .other = &values},
+};
+RECORD("info", learner_info, map, NULL);
+
+static const struct ls_field learner_demand_message_fields[] = {
+    KEY(learner_demand),
+    NAMED(learner_demand, buffer_id),
+    {"done", LS_FIELD_BOOL, IN(learner_demand, done)},
+    {"cur_learner_iter", LS_FIELD_INT, IN(learner_demand, cur_learner_iter),
+     COUNT},
+    {"policy_version", LS_FIELD_INT, IN(learner_demand, policy_version),
+     VERSION},
+    {"info", LS_FIELD_RECORD, IN(learner_demand, info),
+     .record = &learner_info_map, IF(learner_demand, done)},
+    {"batch_size", LS_FIELD_INT, IN(learner_demand, batch_size), .least = 1,
+     .most = SERVICE_BATCH_MAX, UNLESS(learner_demand, done)},
+};
+MESSAGE(CALL_LEARNER_DEMAND " answer", learner_demand)
+
+static const struct ls_field drawn = {.type = LS_FIELD_RECORD,
+                                      .record = &drawn_sample_record};
+static const struct ls_field learner_batch_message_fields[] = {
+    KEY(learner_batch),
+    {"data", LS_FIELD_LIST, IN(learner_batch, items), .item = &drawn,
+     .count = offsetof(struct learner_batch, n), .least = 1,
+     .most = SERVICE_BATCH_MAX, .own = true},
+};
+MESSAGE(CALL_LEARNER_LEARN, learner_batch)
+
+void learner_batch_fini(struct learner_batch *batch)
 {
-    static const struct message_type kind = {"work", sizeof(struct work_key),
-                                             read_work_key_only, NULL};
-    return message_read(&kind, out, data, size);
+    free(batch->items);
+    batch->items = NULL;
+    batch->n = 0;
 }
 
-/* resource --------------------------------------------------------------- */
+static const struct ls_field update = {.type = LS_FIELD_RECORD,
+                                       .record = &priority_update_record};
+static const struct ls_field learner_result_message_fields[] = {
+    KEY(learner_result),
+    NAMED(learner_result, buffer_id),
+    {"info", LS_FIELD_HAS, IN(learner_result, has_info)},
+    {"info", LS_FIELD_RECORD, IN(learner_result, info),
+     .record = &learner_info_map, IF(learner_result, has_info)},
+    {"priority_info", LS_FIELD_LIST, IN(learner_result, priority_info.items),
+     .item = &update, .most = SERVICE_BATCH_MAX,
+     .count = offsetof(struct learner_result, priority_info.n)},
+};
+MESSAGE(CALL_LEARNER_LEARN " answer", learner_result)
 
-static void read_service_resource(struct message *message, void *out)
+static const struct ls_field learner_closed_message_fields[] = {
+    KEY(learner_closed), NAMED(learner_closed, buffer_id)};
+MESSAGE(CALL_LEARNER_CLOSE " answer", learner_closed)
+
+/* The collector's --------------------------------------------------------- */
+
+static const struct ls_field collector_work_resources_fields[] = {
+    {"gpu", LS_FIELD_DOUBLE, IN(collector_work, gpu), AMOUNT},
+    {"cpu", LS_FIELD_DOUBLE, IN(collector_work, cpu), AMOUNT},
+};
+RECORD("resource_info", collector_work, resources, NULL);
+
+static int check_cfg(const void *data)
 {
-    struct service_resource *resource = out;
-    message_number(message, "gpu", &resource->gpu);
-    message_number(message, "cpu", &resource->cpu);
-    if (!message_has(message, "task_id") && !message_has(message, "attempt") &&
-        !message_has(message, "progress"))
-        return;
-    message_name(message, "task_id", resource->task_id);
-    message_int(message, "attempt", 1, SERVICE_COUNT_MAX, &resource->attempt);
-    message_int(message, "progress", 0, SERVICE_COUNT_MAX, &resource->progress);
+    const struct collector_work *work = data;
+    if (work->eval_flag && work->episodes == 0)
+        return ls_error(LS_EPROTO, "episodes: an evaluation needs 1 or more");
+    return work->unroll_len % work->split == 0
+               ? LS_OK
+               : ls_error(LS_EPROTO,
+                          "split: %lld does not divide the %lld steps",
+                          (long long)work->split, (long long)work->unroll_len);
 }
 
-void service_resource_write(const struct service_resource *in, ls_writer *out)
-{
-    const bool holds = in->task_id[0] != '\0';
-    ls_write_map(out, holds ? 5 : 2);
-    write_number(out, "gpu", in->gpu);
-    write_number(out, "cpu", in->cpu);
-    if (!holds)
-        return;
-    write_text(out, "task_id", in->task_id);
-    write_int(out, "attempt", in->attempt);
-    write_int(out, "progress", in->progress);
-}
+static const struct ls_field collector_work_cfg_fields[] = {
+    {"eval_flag", LS_FIELD_BOOL, IN(collector_work, eval_flag)},
+    {"samples", LS_FIELD_INT, IN(collector_work, samples), COUNT},
+    {"episodes", LS_FIELD_INT, IN(collector_work, episodes), COUNT},
+    {"unroll_len", LS_FIELD_INT, IN(collector_work, unroll_len), .least = 1,
+     .most = UNROLL_MAX},
+    {"split", LS_FIELD_INT, IN(collector_work, split), .least = 1,
+     .most = UNROLL_MAX},
+};
+RECORD("collector_cfg", collector_work, cfg, check_cfg);
 
-MESSAGE_READ(service_resource, "resource answer")
+static const struct ls_field collector_work_info_fields[] = {
+    KEY(collector_work),
+    NAMED(collector_work, policy_id),
+    NAMED(collector_work, buffer_id),
+    NAMED(collector_work, collector_id),
+    {"collector_cfg", LS_FIELD_RECORD, .record = &collector_work_cfg},
+    {"resource_info", LS_FIELD_RECORD, .record = &collector_work_resources},
+};
+RECORD("task_info", collector_work, info, NULL);
+
+static const struct ls_field collector_work_message_fields[] = {
+    {"task_info", LS_FIELD_RECORD, .record = &collector_work_info}};
+MESSAGE(CALL_COLLECTOR_START, collector_work)
+
+static const struct ls_field collector_ask_message_fields[] = {
+    KEY(collector_ask),
+    {"policy_version", LS_FIELD_INT, IN(collector_ask, policy_version),
+     VERSION},
+};
+MESSAGE(CALL_COLLECTOR_DATA, collector_ask)
+
+static const struct ls_field collector_info_map_fields[] = {
+    {"collector_done", LS_FIELD_BOOL, IN(collector_info, collector_done)},
+    {"cur_episode", LS_FIELD_INT, IN(collector_info, cur_episode), COUNT},
+    {"cur_sample", LS_FIELD_INT, IN(collector_info, cur_sample), COUNT},
+    {"cur_step", LS_FIELD_INT, IN(collector_info, cur_step), COUNT},
+};
+RECORD("info", collector_info, map, NULL);
+
+static const struct ls_field collector_data_message_fields[] = {
+    KEY(collector_data),
+    NAMED(collector_data, buffer_id),
+    {"info", LS_FIELD_HAS, IN(collector_data, is_info)},
+    {"data", LS_FIELD_RECORD, IN(collector_data, sample),
+     .record = &sample_record, UNLESS(collector_data, is_info)},
+    {"info", LS_FIELD_RECORD, IN(collector_data, info),
+     .record = &collector_info_map, IF(collector_data, is_info)},
+};
+MESSAGE(CALL_COLLECTOR_DATA " answer", collector_data)
+
+static const struct ls_field collector_closed_info_fields[] = {
+    {"eval_flag", LS_FIELD_BOOL, IN(collector_closed, eval_flag)},
+    {"reward_mean", LS_FIELD_DOUBLE, IN(collector_closed, reward_mean),
+     .nan = true},
+    {"step_count", LS_FIELD_INT, IN(collector_closed, step_count), COUNT},
+    {"episode_count", LS_FIELD_INT, IN(collector_closed, episode_count), COUNT},
+    {"sample_count", LS_FIELD_INT, IN(collector_closed, sample_count), COUNT},
+    {"policy_version", LS_FIELD_INT, IN(collector_closed, policy_version),
+     VERSION},
+};
+RECORD("finish_info", collector_closed, info, NULL);
+
+static const struct ls_field collector_closed_message_fields[] = {
+    KEY(collector_closed),
+    {"finish_info", LS_FIELD_RECORD, .record = &collector_closed_info},
+};
+MESSAGE(CALL_COLLECTOR_CLOSE " answer", collector_closed)

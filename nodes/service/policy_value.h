@@ -5,8 +5,7 @@
 #ifndef LOCKSTEP_POLICY_VALUE_H
 #define LOCKSTEP_POLICY_VALUE_H
 
-#include "lockstep/codec.h"
-#include "lockstep/context.h"
+#include "lockstep/record.h"
 
 struct policy_value {
     int64_t iter;    /* of the learner, from 0: the one that it was written in;

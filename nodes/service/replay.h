@@ -93,7 +93,7 @@ void replay_set_version(struct replay *buffer, int64_t policy_version);
 /* Put one in. When it is too old already, it goes at once.
  * sample: copied.
  * Errors: LS_EINVAL its data_id, priority or policy_version is none that
- *         sample_read() gives; LS_EAGAIN the rate limiter:
+ *         sample_record takes; LS_EAGAIN the rate limiter:
  *         replay_may_insert() will tell when; LS_ENOMEM. */
 LS_MUST_USE int replay_insert(struct replay *buffer,
                               const struct sample *sample);

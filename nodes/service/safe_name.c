@@ -12,3 +12,12 @@ bool safe_name_is(const char *name)
     return length <= SAFE_NAME_MAX && strspn(name, allowed) == length &&
            strstr(name, "..") == NULL;
 }
+
+int safe_name_check(const void *name)
+{
+    return safe_name_is(name)
+               ? LS_OK
+               : ls_error(LS_EPROTO,
+                          "it is no name of 1 to %d of [A-Za-z0-9._@-]",
+                          SAFE_NAME_MAX);
+}

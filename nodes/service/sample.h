@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lockstep/codec.h"
+#include "lockstep/record.h"
 #include "safe_name.h"
 
 #define SAMPLE_PRIORITY_MAX 1e30
@@ -57,20 +57,9 @@ struct priority_update {
     double priority;                   /* as a sample's */
 };
 
-/* Write one value: a map with the names above. A drawn sample has "sample" for
- * what is drawn. */
-void sample_write(const struct sample *sample, ls_writer *out);
-void drawn_sample_write(const struct drawn_sample *drawn, ls_writer *out);
-void priority_update_write(const struct priority_update *update,
-                           ls_writer *out);
-
-/* Read one back. *out is written on success only.
- * value:  NULL is refused as one that is missing.
- * Errors: LS_EPROTO no such map: the text names the field. */
-LS_MUST_USE int sample_read(struct sample *out, const ls_value *value);
-LS_MUST_USE int drawn_sample_read(struct drawn_sample *out,
-                                  const ls_value *value);
-LS_MUST_USE int priority_update_read(struct priority_update *out,
-                                     const ls_value *value);
+/* As maps with the names above; a drawn sample has "sample" for what is drawn.
+ * Both ends are of one version, so a key that is no field is refused. */
+extern const struct ls_record sample_record, drawn_sample_record,
+    priority_update_record;
 
 #endif

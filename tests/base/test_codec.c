@@ -463,6 +463,61 @@ static void destroying_nothing_is_fine(void **state)
 #define WITH_WRITER(test)                                                      \
     cmocka_unit_test_setup_teardown(test, setup_writer, teardown_writer)
 
+static void
+a_map_that_was_begun_has_the_bytes_of_one_that_is_counted(void **state)
+{
+    static const uint32_t sizes[] = {0, 1, 15, 16, 65535, 65536};
+    ls_writer *counted = NULL;
+    assert_int_equal(ls_writer_create(&counted), LS_OK);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        ls_writer *const both[] = {*state, counted};
+        const void *data[2];
+        size_t size[2];
+        for (int k = 0; k < 2; k++) {
+            ls_writer_clear(both[k]);
+            ls_write_array(both[k], 2);
+            if (k == 0)
+                ls_write_map_begin(both[k]);
+            else
+                ls_write_map(both[k], sizes[i]);
+            for (uint32_t n = 0; n < sizes[i]; n++) {
+                ls_write_string(both[k], "key");
+                ls_write_map(both[k], 0);
+            }
+            if (k == 0)
+                ls_write_map_end(both[k]);
+            ls_write_nil(both[k]);
+            assert_int_equal(ls_writer_bytes(both[k], &data[k], &size[k]),
+                             LS_OK);
+        }
+        assert_int_equal(size[0], size[1]);
+        assert_memory_equal(data[0], data[1], size[0]);
+    }
+    ls_writer_destroy(&counted);
+}
+
+static void a_map_ends_once_and_not_amid_a_pair(void **state)
+{
+    ls_writer *writer = *state;
+    const void *data;
+    size_t size;
+    ls_write_map_begin(writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_ESTATE);
+    assert_non_null(strstr(ls_error_text(), "not ended"));
+    ls_write_string(writer, "key");
+    ls_write_map_end(writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_ESTATE);
+    ls_writer_clear(writer);
+    ls_write_map_begin(writer);
+    ls_write_map_end(writer);
+    ls_write_map_end(writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_ESTATE);
+    ls_writer_clear(writer);
+    ls_write_map(writer, 1);
+    ls_write_map_end(writer);
+    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_ESTATE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -477,6 +532,8 @@ int main(void)
         WITH_WRITER(a_key_that_is_no_string_is_refused),
         WITH_WRITER(a_cleared_writer_starts_again),
         WITH_WRITER(a_writer_goes_32_levels_deep),
+        WITH_WRITER(a_map_that_was_begun_has_the_bytes_of_one_that_is_counted),
+        WITH_WRITER(a_map_ends_once_and_not_amid_a_pair),
         cmocka_unit_test(bytes_that_are_no_value_are_refused),
         cmocka_unit_test(bad_text_and_keys_are_refused),
         WITH_WRITER(a_key_that_comes_twice_is_found_among_many),

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lockstep/codec.h"
+#include "lockstep/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
@@ -76,6 +76,25 @@ struct fuzz_bytes fuzz_written(ls_writer *writer);
         ls_writer_destroy(&one);                                               \
         ls_writer_destroy(&other);                                             \
     }
+
+/* FUZZ_RECORD(NAME, TYPE, RECORD): the same of a record (lockstep/record.h). */
+#define FUZZ_RECORD(name, type, record)                                        \
+    static int name##_read(type *out, const void *data, size_t size)           \
+    {                                                                          \
+        return ls_record_decode(&(record), out, data, size, NULL);             \
+    }                                                                          \
+    static void name##_write(const type *in, ls_writer *out)                   \
+    {                                                                          \
+        char text[64];                                                         \
+        must(ls_record_print(&(record), in, text, sizeof text) >=              \
+             strlen(text));                                                    \
+        ls_record_write(&(record), in, out);                                   \
+    }                                                                          \
+    static void name##_clear(type *value)                                      \
+    {                                                                          \
+        ls_record_clear(&(record), value);                                     \
+    }                                                                          \
+    FUZZ_MESSAGE(name, type, name##_read, name##_write, name##_clear)
 
 /* For a FINI where nothing is owned. */
 static inline void fuzz_owns_nothing(const void *value)

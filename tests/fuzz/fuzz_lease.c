@@ -10,20 +10,8 @@
 
 enum { IDS = 4 };
 
-static void ask_again(const struct lease_question *in, ls_writer *out)
-{
-    lease_write_question(out, in);
-}
-
-static void answer_again(const struct lease_answer *in, ls_writer *out)
-{
-    lease_write_answer(out, in);
-}
-
-FUZZ_MESSAGE(question, struct lease_question, lease_read_question, ask_again,
-             fuzz_owns_nothing)
-FUZZ_MESSAGE(answer, struct lease_answer, lease_read_answer, answer_again,
-             lease_answer_fini)
+FUZZ_RECORD(question, struct lease_question, lease_question_record)
+FUZZ_RECORD(answer, struct lease_answer, lease_answer_record)
 
 static void make(struct lease_table *table)
 {

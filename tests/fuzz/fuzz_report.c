@@ -7,7 +7,7 @@
 
 #include "fuzz.h"
 
-FUZZ_MESSAGE(one, struct report, report_read, report_write, fuzz_owns_nothing)
+FUZZ_RECORD(one, struct report, report_record)
 
 /* Each report goes on through a pipe. */
 struct passing {

@@ -8,6 +8,7 @@
 #include "lockstep/file.h"
 #include "lockstep/journal.h"
 
+#include "../base/record_example.h"
 #include "barrier_wire.h"
 #include "core.h"
 #include "exchange_merge.h"
@@ -109,6 +110,32 @@ static void store_messages(void)
         &(struct store_answer){.status = LS_ENOENT, .text = "there is none"},
         writer);
     seed_value("store_calls", "error", 2);
+}
+
+static void a_record(void)
+{
+    struct part own = {8, "own"};
+    struct ls_bytes item = {(void *)"x", 1};
+    int64_t number = INT64_MIN;
+    const struct all all = {.truth = true,
+                            .figure = NAN,
+                            .text = (char *)"text",
+                            .bytes = item,
+                            .numbers = {&number, 1},
+                            .items = {&item, 1},
+                            .natural = UINT64_MAX,
+                            .chars = "chars",
+                            .n_block = 4,
+                            .parts = {{4, "two"}, {6, ""}},
+                            .n_parts = 2,
+                            .own = &own,
+                            .n_own = 1,
+                            .has_extra = true,
+                            .if_set = "set"};
+    ls_record_write(&all_record, &all, writer);
+    const struct fuzz_bytes bytes = fuzz_written(writer);
+    seed("record", "all", NULL, 0, bytes.data, bytes.size);
+    ls_writer_clear(writer);
 }
 
 static void barrier(const char *name, const struct ls_barrier_message *message)
@@ -298,12 +325,12 @@ static void reports(void)
     report.status = LS_EIO;
     (void)snprintf(report.text, sizeof report.text, "the disk is full");
     report_set_metrics(&report, "\x80", 1);
-    report_write(&report, writer);
+    ls_record_write(&report_record, &report, writer);
     seed_value("report", "failed", 0);
     report = report_of(3, REPORT_BOUND);
     (void)snprintf(report.endpoint, sizeof report.endpoint, "tcp://h:21500");
     unsigned char frames[4096];
-    report_write(&report, writer);
+    ls_record_write(&report_record, &report, writer);
     const struct fuzz_bytes bytes = fuzz_written(writer);
     must(2 * (4 + bytes.size) <= sizeof frames);
     for (size_t i = 0; i < 2; i++) {
@@ -320,16 +347,19 @@ static void reports(void)
 static void leases(void)
 {
     static char text[] = "1 0000000000000000000000000000000000000001 lasting\n";
-    lease_write_question(writer, &(struct lease_question){
-                                     .role = "collector",
-                                     .key = "0123456789012345678901234567890123"
-                                            "456789",
-                                     .lasting = true,
-                                     .life = 77});
+    ls_record_write(
+        &lease_question_record,
+        &(struct lease_question){.role = "collector",
+                                 .key = "0123456789012345678901234567890123"
+                                        "456789",
+                                 .lasting = true,
+                                 .life = 77},
+        writer);
     seed_value("lease", "question", 0);
-    lease_write_answer(
-        writer, &(struct lease_answer){
-                    .id = 3, .attach = "0@tcp://h:21500", .leases = text});
+    ls_record_write(&lease_answer_record,
+                    &(struct lease_answer){
+                        .id = 3, .attach = "0@tcp://h:21500", .leases = text},
+                    writer);
     seed_value("lease", "answer", 1);
 }
 
@@ -456,6 +486,7 @@ int main(int argc, char **argv)
     messages_of_learners();
     messages_of_collectors();
     store_messages();
+    a_record();
     barrier_messages();
     exchange_messages();
     trajectories();

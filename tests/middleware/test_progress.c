@@ -150,7 +150,7 @@ static void test_a_context_without_the_fields_reports_what_it_can(void **state)
 {
     (void)state;
     static const struct ls_field fields[] = {
-        {"total_step", LS_FIELD_INT, 0, true, 0.0}};
+        {"total_step", LS_FIELD_INT, .offset = 0, .keep = true}};
     static const struct ls_context_type bare = {"bare", sizeof(int64_t), fields,
                                                 1};
     struct world world;

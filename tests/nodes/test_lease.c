@@ -27,15 +27,19 @@ static void test_a_question_is_read_as_it_was_written(void **state)
     const void *data;
     size_t size;
     assert_int_equal(ls_writer_create(&writer), LS_OK);
-    lease_write_question(writer, &said);
+    ls_record_write(&lease_question_record, &said, writer);
     assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(lease_read_question(&heard, data, size), LS_OK);
+    assert_int_equal(
+        ls_record_decode(&lease_question_record, &heard, data, size, NULL),
+        LS_OK);
     assert_string_equal(heard.role, said.role);
     assert_string_equal(heard.key, said.key);
     assert_true(heard.lasting);
     assert_true(heard.life == said.life);
     for (size_t n = 0; n < size; n++)
-        assert_int_equal(lease_read_question(&heard, data, n), LS_EPROTO);
+        assert_int_equal(
+            ls_record_decode(&lease_question_record, &heard, data, n, NULL),
+            LS_EPROTO);
     ls_writer_destroy(&writer);
 }
 
@@ -49,15 +53,19 @@ static void test_an_answer_is_read_as_it_was_written(void **state)
     size_t size;
     (void)snprintf(said.attach, sizeof said.attach, "0@tcp://a:1");
     assert_int_equal(ls_writer_create(&writer), LS_OK);
-    lease_write_answer(writer, &said);
+    ls_record_write(&lease_answer_record, &said, writer);
     assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(lease_read_answer(&heard, data, size), LS_OK);
+    assert_int_equal(
+        ls_record_decode(&lease_answer_record, &heard, data, size, NULL),
+        LS_OK);
     assert_int_equal(heard.id, 7);
     assert_string_equal(heard.attach, said.attach);
     assert_string_equal(heard.leases, lines);
-    lease_answer_fini(&heard);
+    ls_record_clear(&lease_answer_record, &heard);
     for (size_t n = 0; n < size; n++)
-        assert_int_equal(lease_read_answer(&heard, data, n), LS_EPROTO);
+        assert_int_equal(
+            ls_record_decode(&lease_answer_record, &heard, data, n, NULL),
+            LS_EPROTO);
     ls_writer_destroy(&writer);
 }
 
@@ -74,8 +82,10 @@ static void refused(bool question, const char *json, const char *words)
     assert_int_equal(ls_writer_create(&writer), LS_OK);
     ls_config_write(config, writer);
     assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(question ? lease_read_question(&asked, data, size)
-                              : lease_read_answer(&answered, data, size),
+    assert_int_equal(question ? ls_record_decode(&lease_question_record, &asked,
+                                                 data, size, NULL)
+                              : ls_record_decode(&lease_answer_record,
+                                                 &answered, data, size, NULL),
                      LS_EPROTO);
     if (strstr(ls_error_text(), words) == NULL)
         fail_msg("%s: \"%s\" has no \"%s\"", json, ls_error_text(), words);
@@ -97,10 +107,10 @@ static void test_what_is_wrong_is_named(void **state)
     refused(true, "{role: a, key: '" KEY "', lasting: 1}", "lasting");
     refused(true, "{role: a, key: '" KEY "', lasting: true}", "life");
     refused(true, "{role: a, key: '" KEY "', lasting: true, life: 0}",
-            "life: it must");
+            "life: it is 0");
     refused(true, "{role: a, key: '" KEY "', lasting: true, life: -1}", "life");
     refused(false, "{}", "id");
-    refused(false, "{id: 4294967296}", "id: a number");
+    refused(false, "{id: 4294967296}", "id: it is 4294967296");
     refused(false, "{id: 1}", "attach");
     refused(false, "{id: 1, attach: a}", "leases");
 }

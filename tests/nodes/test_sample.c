@@ -12,6 +12,19 @@
 
 #include "lockstep/random.h"
 
+#define WAYS(type)                                                             \
+    static void type##_write(const struct type *in, ls_writer *out)            \
+    {                                                                          \
+        ls_record_write(&type##_record, in, out);                              \
+    }                                                                          \
+    static int type##_read(struct type *out, const ls_value *value)            \
+    {                                                                          \
+        return ls_record_read(&type##_record, out, value);                     \
+    }
+WAYS(sample)
+WAYS(drawn_sample)
+WAYS(priority_update)
+
 static const struct sample whole = {.data_id = "data-7",
                                     .task_id = "work@1",
                                     .buffer_id = "buffer.1",

@@ -19,9 +19,12 @@ struct mine {
 
 static const struct ls_field fields[] = {
     LS_FIELD(struct mine, total_step, LS_FIELD_INT, true),
-    {"flag", LS_FIELD_BOOL, offsetof(struct mine, flag), false, 1},
-    {"count", LS_FIELD_INT, offsetof(struct mine, count), false, 7},
-    {"ratio", LS_FIELD_DOUBLE, offsetof(struct mine, ratio), true, 0.5},
+    {"flag", LS_FIELD_BOOL, .offset = offsetof(struct mine, flag),
+     .fallback = 1},
+    {"count", LS_FIELD_INT, .offset = offsetof(struct mine, count),
+     .fallback = 7},
+    {"ratio", LS_FIELD_DOUBLE, .offset = offsetof(struct mine, ratio),
+     .keep = true, .fallback = 0.5},
     LS_FIELD(struct mine, name, LS_FIELD_TEXT, false),
     LS_FIELD(struct mine, blob, LS_FIELD_BYTES, false),
     LS_FIELD(struct mine, numbers, LS_FIELD_NUMBERS, false),
@@ -100,12 +103,14 @@ static void test_create_refuses_bad_tables(void **state)
     const struct ls_field count = LS_FIELD(struct mine, count, LS_FIELD_INT, 0);
     const struct ls_field not_first[] = {count, fields[0]};
     const struct ls_field far[] = {
-        fields[0], {"far", LS_FIELD_INT, sizeof(struct mine) - 4, false, 0}};
+        fields[0], {"far", LS_FIELD_INT, .offset = sizeof(struct mine) - 4}};
     const struct ls_field twice[] = {fields[0], count, count};
-    const struct ls_field nameless[] = {fields[0],
-                                        {NULL, LS_FIELD_INT, 0, false, 0}};
+    const struct ls_field nameless[] = {fields[0], {.type = LS_FIELD_INT}};
     const struct ls_field not_kept[] = {
-        {"total_step", LS_FIELD_INT, 0, false, 0}};
+        {"total_step", LS_FIELD_INT, .offset = 0}};
+    const struct ls_field borrowed[] = {
+        fields[0], LS_FIELD(struct mine, name, LS_FIELD_STRING, false)};
+    assert_refused(borrowed, 2, "no type that there is");
     assert_refused(not_first, 2, "total_step");
     assert_refused(not_kept, 1, "total_step");
     assert_refused(NULL, 0, "total_step");

@@ -24,7 +24,8 @@ static struct ls_middleware counted(int *releases)
 static void test_create_refuses_bad_options(void **state)
 {
     (void)state;
-    static const struct ls_field none[] = {{"other", LS_FIELD_INT, 0, true, 0}};
+    static const struct ls_field none[] = {
+        {"other", LS_FIELD_INT, .offset = 0, .keep = true}};
     static const struct ls_context_type bad = {"bad", 8, none, 1};
     const struct ls_task_options options[] = {
         {.n_workers = 1025}, {.stack_bytes = 100}, {.context = &bad}};

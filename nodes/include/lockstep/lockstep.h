@@ -9,6 +9,7 @@
 #include "lockstep/log.h"
 #include "lockstep/queue.h"
 #include "lockstep/random.h"
+#include "lockstep/record.h"
 #include "lockstep/runtime.h"
 #include "lockstep/signal.h"
 #include "lockstep/simulation.h"

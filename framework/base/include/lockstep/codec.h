@@ -44,6 +44,10 @@ LS_API void ls_write_binary(ls_writer *writer, const void *data, size_t size);
  * the keys of a map differ is up to the caller; a reader refuses it else. */
 LS_API void ls_write_array(ls_writer *writer, uint32_t n);
 LS_API void ls_write_map(ls_writer *writer, uint32_t n);
+/* A map whose pairs are counted here: as many as are written until its end. The
+ * bytes are those of ls_write_map(). */
+LS_API void ls_write_map_begin(ls_writer *writer);
+LS_API void ls_write_map_end(ls_writer *writer);
 /* Numbers in one go: a binary of `n` doubles or floats, little-endian. */
 LS_API void ls_write_doubles(ls_writer *writer, const double *values, size_t n);
 LS_API void ls_write_floats(ls_writer *writer, const float *values, size_t n);
@@ -51,9 +55,10 @@ LS_API void ls_write_floats(ls_writer *writer, const float *values, size_t n);
 /* What has been written: exactly one whole value.
  * data: borrow: until the writer is used again.
  * Errors: LS_ESTATE when an array or map is incomplete, or there is not
- *         exactly one value; what the first failed write said: LS_ENOMEM,
- *         LS_EINVAL (not UTF-8, a map's key that is no string), LS_ELIMIT
- *         (over 32 levels deep, a string or binary over 4 GiB). */
+ *         exactly one value, or ls_write_map_end() had no map to end; what the
+ *         first failed write said: LS_ENOMEM, LS_EINVAL (not UTF-8, a map's key
+ *         that is no string), LS_ELIMIT (over 32 levels deep, a string or
+ *         binary over 4 GiB). */
 LS_MUST_USE LS_API int ls_writer_bytes(ls_writer *writer, const void **data,
                                        size_t *size);
 

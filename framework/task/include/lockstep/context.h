@@ -1,10 +1,11 @@
 /* context.h - the record that a task carries through its steps, described by a
  * table of its fields.
  *
- * The user's own struct holds the values; the table says what is where. From
- * it follow renewal between iterations (kept fields stay, the rest starts
- * afresh), printing, and msgpack both ways. A field of text, bytes, numbers or
- * items owns its memory; set it with the functions here.
+ * The user's own struct holds the values; the table (lockstep/record.h) says
+ * what is where. From it follow renewal between iterations (kept fields stay,
+ * the rest starts afresh), printing, and msgpack both ways. A field of text,
+ * bytes, numbers or items owns its memory; set it with ls_text_set() and its
+ * like.
  * Thread: serial. */
 #ifndef LOCKSTEP_CONTEXT_H
 #define LOCKSTEP_CONTEXT_H
@@ -13,55 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lockstep/codec.h"
-#include "lockstep/status.h"
+#include "lockstep/record.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-struct ls_bytes { /* LS_FIELD_BYTES; own */
-    void *data;
-    size_t size;
-};
-
-struct ls_numbers { /* LS_FIELD_NUMBERS; own */
-    int64_t *values;
-    size_t n;
-};
-
-struct ls_items { /* LS_FIELD_ITEMS: a list of byte strings; own */
-    struct ls_bytes *items;
-    size_t n;
-};
-
-enum ls_field_type {
-    LS_FIELD_BOOL,    /* bool */
-    LS_FIELD_INT,     /* int64_t */
-    LS_FIELD_DOUBLE,  /* double */
-    LS_FIELD_TEXT,    /* char *, NULL when empty */
-    LS_FIELD_BYTES,   /* struct ls_bytes */
-    LS_FIELD_NUMBERS, /* struct ls_numbers */
-    LS_FIELD_ITEMS    /* struct ls_items */
-};
-
-struct ls_field {
-    const char *name;
-    enum ls_field_type type;
-    size_t offset;   /* offsetof() in the user's struct */
-    bool keep;       /* survives renewal */
-    double fallback; /* what bool, int and double start with */
-};
-
-/* One line of a table: LS_FIELD(struct mine, env_step, LS_FIELD_INT, true) */
-#define LS_FIELD(struct_type, member, field_type, field_keep)                  \
-    {                                                                          \
-        "" #member, (field_type), offsetof(struct_type, member), (field_keep), \
-            0.0                                                                \
-    }
-
 /* Static: outlives every context of the type. The first field must be
- * {"total_step", LS_FIELD_INT, …, keep}: the task counts iterations in it.
+ * {"total_step", LS_FIELD_INT, …, keep}: the task counts iterations in it. The
+ * types are those from LS_FIELD_BOOL to LS_FIELD_ITEMS.
  * Members of the struct that are in no line of the table are the program's own:
  * zero at first, never printed, sent or renewed. Pointers to what only the
  * program knows go there. */
@@ -76,8 +37,8 @@ typedef struct ls_context ls_context;
 
 /* out:    own; NULL after an error; give it to ls_context_destroy().
  * type:   borrow, for the life of the context.
- * Errors: LS_EINVAL the table: no total_step first, an offset beyond size, a
- *         name twice; LS_ENOMEM. */
+ * Errors: LS_EINVAL the table: no total_step first, another type, an offset
+ *         beyond size, a name twice; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_context_create(ls_context **out,
                                          const struct ls_context_type *type);
 LS_API void ls_context_destroy(ls_context **context);
@@ -116,19 +77,6 @@ LS_MUST_USE LS_API int ls_context_read(ls_context *context,
  * the length it needs. */
 LS_API size_t ls_context_print(const ls_context *context, char *text,
                                size_t size);
-
-/* Set owned fields; what was there is freed, what is given is copied.
- * Errors: LS_ENOMEM; the field is as it was. */
-LS_MUST_USE LS_API int ls_text_set(char **field, const char *text);
-LS_MUST_USE LS_API int ls_bytes_set(struct ls_bytes *field, const void *data,
-                                    size_t size);
-LS_MUST_USE LS_API int ls_numbers_append(struct ls_numbers *field,
-                                         int64_t value);
-LS_MUST_USE LS_API int ls_items_append(struct ls_items *field, const void *data,
-                                       size_t size);
-LS_API void ls_bytes_clear(struct ls_bytes *field);
-LS_API void ls_numbers_clear(struct ls_numbers *field);
-LS_API void ls_items_clear(struct ls_items *field);
 
 /* Ready-made: training while collecting. */
 struct ls_online_context {

@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lockstep/context.h"
+#include "lockstep/record.h"
 
 static int no_memory(size_t size)
 {
-    return ls_error(LS_ENOMEM, "context: no memory for a field of %zu bytes",
-                    size);
+    return ls_error(LS_ENOMEM, "no memory for a field of %zu bytes", size);
 }
 
 int ls_text_set(char **field, const char *text)
