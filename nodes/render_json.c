@@ -51,19 +51,31 @@ static void put_epochs(render *self, const struct report *report)
     json_int(self->json, "max_ns", report->max_ns);
 }
 
-/* What a job that learns in step has besides: the metrics of its learner. */
+/* What a job that learns has besides. */
 static uint32_t n_learner(const render *self)
 {
-    return plan_is_of_members(self->plan) || plan_is_service(self->plan) ? 0
-                                                                         : 1;
+    return plan_is_of_members(self->plan) ? 0 : 1;
 }
 
+/* In lock step the metrics of its learner; in a service job what all learners
+ * come to. */
 static void put_learner(render *self, const struct report *report)
 {
     if (n_learner(self) == 0)
         return;
-    json_msgpack(self->json, "learner", report->metrics.bytes,
-                 report->metrics.size);
+    if (!plan_is_service(self->plan)) {
+        json_msgpack(self->json, "learner", report->metrics.bytes,
+                     report->metrics.size);
+        return;
+    }
+    const struct learner_totals totals = render_learners(self);
+    ls_write_string(self->json, "learner");
+    ls_write_map(self->json, 5);
+    json_int(self->json, "iterations", totals.iterations);
+    json_double(self->json, "train_ms", totals.train_ms);
+    json_double(self->json, "load_ms", totals.load_ms);
+    json_double(self->json, "wait_ms", totals.wait_ms);
+    json_double(self->json, "overlap", totals.overlap);
 }
 
 static void put_counters(render *self, const struct report *report)
@@ -76,7 +88,7 @@ static void put_counters(render *self, const struct report *report)
 /* The same of a service job. */
 static uint32_t n_service(const render *self)
 {
-    return plan_is_service(self->plan) ? 8 : 0;
+    return plan_is_service(self->plan) ? 11 : 0;
 }
 
 static void put_service(render *self, const struct report *report)
@@ -90,6 +102,9 @@ static void put_service(render *self, const struct report *report)
     json_int(self->json, "expired", report->expired);
     json_int(self->json, "refused_data", report->refused_data);
     json_int(self->json, "pushed_out", report->pushed_out);
+    json_int(self->json, "evicted_stale", report->evicted_stale);
+    json_int(self->json, "evicted_full", report->evicted_full);
+    json_int(self->json, "late_samples", report->late_samples);
     json_double(self->json, "staleness", report->staleness);
 }
 
