@@ -234,14 +234,20 @@ static inline void hand_member(struct hand *hand, uint32_t id,
     hand_take(hand);
 }
 
+static inline void hand_offers(struct hand *hand, uint32_t id,
+                               const struct service_resource *resource)
+{
+    service_resource_write(resource, hand->writer);
+    hand_answer(hand, id, CALL_RESOURCE);
+}
+
 static inline void hand_resource(struct hand *hand, uint32_t id,
                                  const char *task_id, int64_t attempt)
 {
     struct service_resource resource = {
         .cpu = 4, .gpu = 0.5, .attempt = attempt};
     (void)snprintf(resource.task_id, sizeof resource.task_id, "%s", task_id);
-    service_resource_write(&resource, hand->writer);
-    hand_answer(hand, id, CALL_RESOURCE);
+    hand_offers(hand, id, &resource);
 }
 
 static inline void hand_connected(struct hand *hand, uint32_t id)

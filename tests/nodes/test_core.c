@@ -34,6 +34,36 @@ static void test_a_member_is_connected_to_asked_and_given_a_work(void **state)
     hand_close(hand);
 }
 
+/* Whoever is the first to tell. */
+static void test_the_learner_with_most_gpus_gets_the_work(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_open(&options);
+    hand_member(hand, LEARNER, 1, true);
+    hand_member(hand, RESERVE, 1, true);
+    hand_connected(hand, LEARNER);
+    hand_connected(hand, RESERVE);
+    hand_offers(hand, LEARNER, &(struct service_resource){.cpu = 64});
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_START);
+    hand_offers(hand, RESERVE, &(struct service_resource){.gpu = 1, .cpu = 4});
+    (void)hand_expect(hand, RESERVE, CALL_LEARNER_START);
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_START);
+    hand_close(hand);
+}
+
+/* And does not keep another from it. */
+static void test_who_does_not_tell_what_it_offers_gets_no_work(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_open(&options);
+    hand_member(hand, RESERVE, 1, true);
+    hand_join(hand, LEARNER);
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_START);
+    hand_fail(hand, RESERVE, "ls.connect", LS_CALL_TIMEOUT, 0);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_START);
+    hand_close(hand);
+}
+
 static void test_members_of_other_roles_get_nothing(void **state)
 {
     (void)state;
@@ -526,6 +556,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(
             test_a_member_is_connected_to_asked_and_given_a_work, set_up),
+        cmocka_unit_test_setup(test_the_learner_with_most_gpus_gets_the_work,
+                               set_up),
+        cmocka_unit_test_setup(
+            test_who_does_not_tell_what_it_offers_gets_no_work, set_up),
         cmocka_unit_test_setup(test_members_of_other_roles_get_nothing, set_up),
         cmocka_unit_test_setup(test_who_has_another_master_is_asked_again_later,
                                set_up),
