@@ -7,12 +7,14 @@ setup() {
     job=$SOURCE_DIR/configs/service.yaml
 }
 
-# sum KEY=VALUE...: the summary of the job with these is $line.
+# sum KEY=VALUE...: the summary of the job with these of the coordinator, and
+# with $key, is $line.
 sum() {
-    local key
+    local each
     local -a sets=()
-    for key; do
-        sets+=(--set "coordinator.$key")
+    [ -z "${key:-}" ] || sets=(--set "$key")
+    for each; do
+        sets+=(--set "coordinator.$each")
     done
     run --separate-stderr "$LOCKSTEP" run "$job" --as sim --json --fresh \
         "${sets[@]}"
@@ -111,6 +113,17 @@ is() {
     is staleness '<' 3
     sum replay.max_times_sampled=2 replay.samples_per_insert=2
     is samples '<' 30
+}
+
+@test "replay: with mode priority what learn() says decides what is drawn" {
+    local -a by_priority=(iterations=100 replay.mode=priority
+        replay.capacity=1000)
+    sum "${by_priority[@]}" # all alike
+    is staleness '>' 20 staleness '<' 32
+    key=policy.priority=0 sum "${by_priority[@]}" # what is new comes first
+    is staleness '<' 13
+    key=policy.priority=1000 sum "${by_priority[@]}" # what was had before
+    is staleness '>' 34
 }
 
 @test "replay: samples_per_insert, error_buffer, min_size, valid_ratio" {
