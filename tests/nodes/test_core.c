@@ -300,6 +300,20 @@ static void test_no_sample_has_the_name_of_a_policy(void **state)
     hand_close(hand);
 }
 
+/* Else a learner would take it for what it is not. */
+static void test_no_sample_is_compressed(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_running(&options);
+    const int drops = hand->n_drops;
+    hand_compressed(hand, COLLECTOR, "collect_2", "d1", "lz4");
+    assert_non_null(strstr(hand->warning, "compressor: lz4"));
+    assert_int_equal(hand_figures(hand).refused_data, 1);
+    assert_int_equal(hand_figures(hand).samples, 0);
+    assert_int_equal(hand->n_drops, drops + 1);
+    hand_close(hand);
+}
+
 static void test_no_sample_is_larger_than_all_may_be(void **state)
 {
     struct core_options small = options;
@@ -585,6 +599,7 @@ int main(void)
         cmocka_unit_test_setup(test_data_for_another_work_or_buffer_is_refused,
                                set_up),
         cmocka_unit_test_setup(test_no_sample_has_the_name_of_a_policy, set_up),
+        cmocka_unit_test_setup(test_no_sample_is_compressed, set_up),
         cmocka_unit_test_setup(test_no_sample_is_larger_than_all_may_be,
                                set_up),
         cmocka_unit_test_setup(
