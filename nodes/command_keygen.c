@@ -11,16 +11,13 @@
 #include "json.h"
 #include "plan_lease.h"
 
-#define LABELS_MAX 256
 #define PATH_BYTES 4096
 
 /* A certificate that is to be made. */
 struct wanted {
     bool enrolment;
     uint32_t id;
-    const char *role; /* borrow; NULL: any */
-    bool any_labels;
-    char labels[LABELS_MAX];
+    const char *role; /* borrow; with PLAN_LABEL. NULL: any, and any labels */
 };
 
 struct list {
@@ -28,14 +25,9 @@ struct list {
     size_t n;
 };
 
-/* A node of a plan has the label of all of them, and its own. */
 static struct wanted of_plan(const struct plan_node *node)
 {
-    struct wanted wanted = {.id = node->id,
-                            .role = plan_role_names[node->role]};
-    (void)snprintf(wanted.labels, sizeof wanted.labels, "%s%s%s", PLAN_LABEL,
-                   node->labels[0] != '\0' ? "," : "", node->labels);
-    return wanted;
+    return (struct wanted){.id = node->id, .role = plan_role_names[node->role]};
 }
 
 /* Those of a plan that bring an id; the others ask for one, with the enrolment
@@ -65,10 +57,9 @@ static int choose(struct list *out, const struct options *options,
             plan != NULL ? plan_find(plan, options->ids[i], &index) : LS_OK;
         if (status != LS_OK)
             return status;
-        out->items[out->n++] =
-            plan != NULL
-                ? of_plan(&plan->nodes[index])
-                : (struct wanted){.id = options->ids[i], .any_labels = true};
+        out->items[out->n++] = plan != NULL
+                                   ? of_plan(&plan->nodes[index])
+                                   : (struct wanted){.id = options->ids[i]};
     }
     if (options->enrolment || (all && plan_has_leases(plan)))
         out->items[out->n++] = (struct wanted){.enrolment = true};
@@ -122,12 +113,8 @@ static int make(const char *folder, const struct wanted *wanted)
 {
     if (wanted->enrolment)
         return ls_keys_create_enrolment(folder);
-    const int status =
-        ls_keys_create(folder, wanted->id, wanted->role,
-                       wanted->any_labels ? NULL : wanted->labels);
-    if (status == LS_EINVAL && wanted->role != NULL) /* of a configuration */
-        return ls_error_at(LS_ECONFIG, "node %" PRIu32, wanted->id);
-    return status;
+    return ls_keys_create(folder, wanted->id, wanted->role,
+                          wanted->role != NULL ? PLAN_LABEL : NULL);
 }
 
 static int make_all(const char *folder, const struct list *list)
@@ -148,7 +135,7 @@ static void print_text(const char *folder, const struct list *list)
         printf("made %s and %s", file_of(folder, wanted, "").path,
                file_of(folder, wanted, "_secret").path);
         if (wanted->role != NULL)
-            printf("  %s [%s]", wanted->role, wanted->labels);
+            printf("  %s [%s]", wanted->role, PLAN_LABEL);
         printf("\n");
     }
     printf("\nEvery host needs the certificates of all, and the secrets of its "
@@ -167,7 +154,7 @@ static void write_wanted(ls_writer *out, const char *folder,
         json_int(out, "id", wanted->id);
     if (planned) {
         json_string(out, "role", wanted->role);
-        json_string(out, "labels", wanted->labels);
+        json_string(out, "labels", PLAN_LABEL);
     }
     ls_write_string(out, "certificate");
     json_any_string(out, file_of(folder, wanted, "").path);

@@ -387,6 +387,7 @@ static const char on_config[] =
     "    topology: mesh         or star: the learner in the middle\n"
     "    transport: tcp         or ipc, or inproc (--as threads only)\n"
     "    ports: 21500-21999     free ones are taken from here\n"
+    "    dir: /tmp              with ipc: of the socket files\n"
     "    start_timeout_s: 10    for all nodes to be there\n"
     "    step_timeout_s: 60     for any wait within an iteration\n"
     "    heartbeat_ms: 250\n"
@@ -396,7 +397,7 @@ static const char on_config[] =
     "  nodes:\n"
     "    - role: learner        exactly one, but with a coordinator\n"
     "    - {role: collector, count: 3}   or replicas: help node\n"
-    "    - role: evaluator      each item may also say: id, labels, and for\n"
+    "    - role: evaluator      each item may also say: id, and for\n"
     "                           `lockstep node` host or bind, advertise, "
     "attach\n"
     "                           and what becomes of the run if it fails:\n"
@@ -423,6 +424,10 @@ static const char on_config[] =
     "                           - {role: member, count: 5}\n"
     "  sim: {epochs: 15, pace_ms: 250, events: 1}   of members in `lockstep "
     "sim`\n"
+    "  env: {…}                 the plugin's own\n"
+    "  policy: {…}              the plugin's own\n";
+
+static const char on_config_service[] =
     "  coordinator:             of a service job, which is one with a node\n"
     "                           {role: coordinator}: it gives learners and\n"
     "                           collectors their work; see docs/services.md\n"
@@ -430,7 +435,8 @@ static const char on_config[] =
     "    eval_interval_s: 60    a collector evaluates each so many seconds\n"
     "    batch: 12              samples of an iteration; default one of each\n"
     "                           environment, up to 256\n"
-    "    samples_per_work: 16   then the collector may be given another work\n"
+    "    samples_per_work: 16   then the collector may be given another work;\n"
+    "                           0: never, and one is kept free to evaluate\n"
     "    unroll: 64             steps of a sample; default collector.steps\n"
     "    split: 1               so many parts of it are samples of their own\n"
     "    ahead: 1               samples that a collector makes unasked\n"
@@ -446,8 +452,10 @@ static const char on_config[] =
     "    replay: {mode: fifo, capacity: 4096, min_size: 1, valid_ratio: 1,\n"
     "             samples_per_insert: 0, error_buffer: 0, max_staleness: 0,\n"
     "             max_times_sampled: 0}     or mode: priority\n"
-    "  env: {…}                 the plugin's own\n"
-    "  policy: {…}              the plugin's own\n";
+    "\n"
+    "A key that does nothing in a kind of job is refused there; which do "
+    "what:\n"
+    "docs/configuration.md.\n";
 
 static const char on_security[] =
     "The section `security` of a configuration: who may speak to the nodes\n"
@@ -481,11 +489,13 @@ static const char on_security[] =
 static const struct topic {
     const char *name;
     const char *text;
+    const char *more; /* NULL: nothing */
 } topics[] = {
-    {"run", on_run},           {"node", on_node},     {"check", on_check},
-    {"sim", on_sim},           {"call", on_call},     {"bench", on_bench},
-    {"faults", on_faults},     {"config", on_config}, {"keygen", on_keygen},
-    {"security", on_security},
+    {"run", on_run, NULL},       {"node", on_node, NULL},
+    {"check", on_check, NULL},   {"sim", on_sim, NULL},
+    {"call", on_call, NULL},     {"bench", on_bench, NULL},
+    {"faults", on_faults, NULL}, {"config", on_config, on_config_service},
+    {"keygen", on_keygen, NULL}, {"security", on_security, NULL},
 };
 #define N_TOPICS (sizeof topics / sizeof topics[0])
 
@@ -500,6 +510,8 @@ int help_print(FILE *to, const char *topic)
         names[i] = topics[i].name;
         if (strcmp(topic, topics[i].name) == 0) {
             fputs(topics[i].text, to);
+            if (topics[i].more != NULL)
+                fputs(topics[i].more, to);
             return LS_OK;
         }
     }

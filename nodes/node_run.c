@@ -282,13 +282,11 @@ static int give_ids(node_run *run)
 static int create_task(node_run *run)
 {
     const struct plan_node *planned = &run->plan->nodes[run->index];
-    const int status = ls_task_create(
-        &run->task,
-        &(struct ls_task_options){
-            .node = run->node,
-            .roles = plan_role_names[planned->role],
-            .labels = planned->labels[0] != '\0' ? planned->labels : NULL,
-        });
+    const int status =
+        ls_task_create(&run->task, &(struct ls_task_options){
+                                       .node = run->node,
+                                       .roles = plan_role_names[planned->role],
+                                   });
     return status == LS_OK
                ? run->kind->use(run->work, run->task, run->calls.calls)
                : status;

@@ -8,6 +8,7 @@
 #include "lockstep/device.h"
 #include "lockstep/random.h"
 
+#include "plan_keys.h"
 #include "plan_lease.h"
 
 const char *const plan_role_names[PLAN_N_ROLES + 1] = {
@@ -190,6 +191,8 @@ int plan_read(struct plan *out, ls_config **config, const char *path)
         plan_read_leases(&plan, root);
     if (!plan_is_of_members(&plan))
         (void)ls_config_require(root, "plugin");
+    if (status == LS_OK && plan.n_nodes > 0)
+        plan_refuse_keys(&plan, root);
     if (status == LS_OK) {
         read_learner(&plan, root);
         plan_read_service(&plan, root);
@@ -209,7 +212,6 @@ void plan_fini(struct plan *plan)
 {
     for (size_t i = 0; i < plan->n_nodes; i++) {
         struct plan_node *node = &plan->nodes[i];
-        free(node->labels);
         free(node->host);
         free(node->bind);
         free(node->advertise);

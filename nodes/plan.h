@@ -58,9 +58,8 @@ struct plan_node {
     unsigned max_restarts; /* of the node in a run; with PLAN_RESTART */
     int backoff_ms;        /* before the first; each further one waits twice
                             * as long as the one before */
-    char *labels;
-    char *host; /* under which others reach it, when it runs alone */
-    int port;   /* with host */
+    char *host;            /* under which others reach it, when it runs alone */
+    int port;              /* with host */
     char *bind;
     char *advertise;
     char *attach[PLAN_ATTACH_MAX];

@@ -238,12 +238,12 @@ static void read_policy(struct plan *plan, const struct item *item)
 static int read_item(struct plan *plan, const struct item *item)
 {
     read_policy(plan, item);
-    const char *labels = ls_config_string(item->section, "labels", "");
+    if (ls_config_has(item->section, "labels"))
+        ls_config_problem(item->section, "labels",
+                          "labels does nothing: no job chooses nodes by them; "
+                          "leave it out. What a node does its role says");
     for (size_t k = 0; k < item->n; k++) {
         struct plan_node *node = &plan->nodes[item->first + k];
-        node->labels = with_id(labels, node->id);
-        if (node->labels == NULL)
-            return ls_error(LS_ENOMEM, "reading nodes");
         int status = read_endpoints(plan, item, node);
         if (status == LS_OK)
             status = read_host(plan, item, node);

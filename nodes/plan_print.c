@@ -38,8 +38,6 @@ static void print_node(const struct plan *plan, size_t index,
         printf("node %u", (unsigned)plan->nodes[plan->first].id);
     else
         printf("-");
-    if (node->labels[0] != '\0')
-        printf("  [%s]", node->labels);
     if (node->leased)
         printf("  given out");
     if (node->policy == PLAN_GO_ON)
@@ -148,7 +146,6 @@ static int write_node(const struct plan *plan, size_t index, ls_writer *out)
     ls_write_map_begin(out);
     json_int(out, "id", node->id);
     json_string(out, "role", plan_role_names[node->role]);
-    json_string(out, "labels", node->labels);
     json_bool(out, "leased", node->leased);
     json_string(out, "policy", plan_policy_names[node->policy]);
     if (restarts) {

@@ -39,6 +39,11 @@ static void read_work(struct plan *plan, ls_config_section *section)
     service->unroll =
         ls_config_int(section, "unroll", (int64_t)plan->steps, 1, UNROLL_MAX);
     service->split = ls_config_int(section, "split", 1, 1, BATCH_MAX);
+    if (service->samples_per_work == 0 && plan_count(plan, PLAN_COLLECTOR) < 2)
+        ls_config_problem(section, "samples_per_work",
+                          "0 has collectors keep their works, and one of them "
+                          "evaluates: that takes two; say how many samples, "
+                          "and a single one does both by turns");
     if (service->unroll % service->split != 0)
         ls_config_problem(section, "split",
                           "samples of %lld steps cannot be cut into %lld parts "
@@ -52,9 +57,15 @@ static void read_work(struct plan *plan, ls_config_section *section)
         ls_config_int(section, "send_info_freq", 1, 1, INT32_MAX);
 }
 
-static void read_assignment(struct plan_service *service,
-                            ls_config_section *section)
+static void read_assignment(struct plan *plan, ls_config_section *section)
 {
+    struct plan_service *service = &plan->service;
+    if (plan->nodes[plan->first].policy != PLAN_RESTART &&
+        ls_config_has(section, "patience_s"))
+        ls_config_problem(section, "patience_s",
+                          "patience_s goes with policy: restart of the "
+                          "coordinator, for which members wait; here it is %s",
+                          plan_policy_names[plan->nodes[plan->first].policy]);
     service->patience_s =
         ls_config_double(section, "patience_s", 60.0, 0.001, SECONDS_MAX);
     service->journal = ls_config_bool(section, "journal", true);
@@ -86,6 +97,11 @@ static void read_replay(struct plan_service *service,
     replay->valid_ratio =
         ls_config_double(section, "valid_ratio", 1.0, 1.0, 1e6);
 
+    if (replay->samples_per_insert == 0.0 &&
+        ls_config_has(section, "error_buffer"))
+        ls_config_problem(section, "error_buffer",
+                          "error_buffer goes with samples_per_insert, which "
+                          "is 0 here: nothing limits how often is sampled");
     const double least =
         ((double)service->batch + replay->samples_per_insert) / 2.0;
     if (replay->capacity < service->batch)
@@ -167,21 +183,10 @@ static void read_data(struct plan *plan, ls_config_section *section)
 void plan_read_service(struct plan *plan, ls_config_section *root)
 {
     ls_config_section *section = ls_config_section_at(root, "coordinator");
-    if (!plan_is_service(plan)) {
-        if (ls_config_has(root, "coordinator"))
-            ls_config_problem(root, "coordinator",
-                              "there is no node of the role coordinator to "
-                              "heed it");
-        ls_config_accept_all(section);
+    if (!plan_is_service(plan))
         return;
-    }
-    ls_config_section *evaluator = ls_config_section_at(root, "evaluator");
-    if (ls_config_has(evaluator, "every"))
-        ls_config_problem(evaluator, "every",
-                          "a coordinator evaluates by the clock: see "
-                          "coordinator.eval_interval_s");
     read_work(plan, section);
-    read_assignment(&plan->service, section);
+    read_assignment(plan, section);
     read_replay(&plan->service, ls_config_section_at(section, "replay"));
     read_data(plan, ls_config_section_at(section, "data"));
 }

@@ -25,7 +25,7 @@ struct plan_replay {
     int64_t capacity, min_size;
     double samples_per_insert, error_buffer; /* 0: no limiter; its default */
     int64_t max_staleness;                   /* versions; 0: any */
-    int64_t max_times_sampled;               /* 0: any */
+    int64_t max_times_sampled;               /* 0: any; fifo: once */
     double valid_ratio;
 };
 
@@ -34,7 +34,8 @@ struct plan_service {
     double eval_interval_s;   /* between two evaluations; 0: always one */
     int64_t batch;            /* samples of an iteration */
     int64_t samples_per_work; /* then the collector is free for another work; 0:
-                               * never */
+                               * never, and one collector is kept free to
+                               * evaluate */
     int64_t unroll, split;    /* steps of a sample; parts that it is cut into */
     int64_t ahead;            /* samples that a collector makes unasked */
     int64_t send_policy_freq, send_info_freq; /* each so many iterations */

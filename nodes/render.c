@@ -71,6 +71,28 @@ struct count_text render_count(int64_t value)
     return out;
 }
 
+struct learner_totals render_learners(const struct render *self)
+{
+    int64_t iterations = 0, train = 0, load = 0, wait = 0, overlap = 0;
+    for (size_t i = 0; i < self->plan->n_nodes; i++) {
+        const struct report *report = &self->nodes[i].last;
+        if (self->plan->nodes[i].role != PLAN_LEARNER)
+            continue;
+        iterations += report->iteration;
+        train += report->train_ns;
+        load += report->load_ns;
+        wait += report->wait_ns;
+        overlap += report->overlap_ns;
+    }
+    const double each = iterations > 0 ? 1e6 * (double)iterations : 1.0;
+    return (struct learner_totals){
+        .iterations = iterations,
+        .train_ms = (double)train / each,
+        .load_ms = (double)load / each,
+        .wait_ms = (double)wait / each,
+        .overlap = load > 0 ? (double)overlap / (double)load : 0.0};
+}
+
 struct totals render_totals(const struct render *self)
 {
     const int64_t now =

@@ -44,12 +44,34 @@ static void put_kind(render *self, const struct report *report)
     static const char *const epochs[] = {"epochs", "failures", "median_ns",
                                          "max_ns", NULL};
     static const char *const service[] = {
-        "samples",      "infos",      "done_infos", "requeued", "expired",
-        "refused_data", "pushed_out", "staleness",  NULL};
+        "samples",      "infos",        "done_infos", "requeued",
+        "expired",      "refused_data", "pushed_out", "evicted_stale",
+        "evicted_full", "late_samples", "staleness",  NULL};
     if (plan_is_of_members(self->plan))
         ls_record_write_pairs(&report_record, report, epochs, self->json);
     else if (plan_is_service(self->plan))
         ls_record_write_pairs(&report_record, report, service, self->json);
+}
+
+/* What a job that learns has besides: in lock step the metrics of its learner;
+ * in a service job what all learners come to. */
+static void put_learner(render *self, const struct report *report)
+{
+    if (plan_is_of_members(self->plan))
+        return;
+    if (!plan_is_service(self->plan)) {
+        json_msgpack(self->json, "learner", report->metrics.bytes,
+                     report->metrics.size);
+        return;
+    }
+    const struct learner_totals totals = render_learners(self);
+    ls_write_string(self->json, "learner");
+    ls_write_map(self->json, 5);
+    json_int(self->json, "iterations", totals.iterations);
+    json_double(self->json, "train_ms", totals.train_ms);
+    json_double(self->json, "load_ms", totals.load_ms);
+    json_double(self->json, "wait_ms", totals.wait_ms);
+    json_double(self->json, "overlap", totals.overlap);
 }
 
 static void put_counters(render *self, const struct report *report)
@@ -184,8 +206,7 @@ void render_json_summary(render *self)
     const struct report *lead = &self->nodes[self->lead].last;
     begin(self, "summary");
     put_kind(self, lead);
-    if (!plan_is_of_members(self->plan) && !plan_is_service(self->plan))
-        json_msgpack(out, "learner", lead->metrics.bytes, lead->metrics.size);
+    put_learner(self, lead);
     json_int(out, "exit_code", self->exit_code);
     json_bool(out, "solved", totals.solved);
     json_double(out, "return",

@@ -50,6 +50,15 @@ struct totals {
 };
 struct totals render_totals(const struct render *render);
 
+/* What the learners of a service job have told: means over iterations; 0 when
+ * there were none. */
+struct learner_totals {
+    int64_t iterations;
+    double train_ms, load_ms, wait_ms;
+    double overlap; /* of the loading: while a learner trained. 0 to 1 */
+};
+struct learner_totals render_learners(const struct render *render);
+
 /* A whole number with its thousands apart. */
 struct count_text {
     char text[32];

@@ -98,6 +98,20 @@ static void print_epochs(const render *self)
         row("failed waits", render_count(failures).text);
 }
 
+static void print_learners(const render *self)
+{
+    const struct learner_totals totals = render_learners(self);
+    char text[160];
+    if (totals.iterations == 0)
+        return;
+    (void)snprintf(text, sizeof text,
+                   "trains %.3f ms, loads %.3f ms, %.0f %% of it while it "
+                   "trains; waits %.3f ms for batches",
+                   totals.train_ms, totals.load_ms, 100.0 * totals.overlap,
+                   totals.wait_ms);
+    row("learner", text);
+}
+
 static void print_training(const render *self, const struct totals *totals)
 {
     const struct report *lead = &self->nodes[self->lead].last;
@@ -114,13 +128,39 @@ static void print_training(const render *self, const struct totals *totals)
     row("env steps", text);
     row("env steps/s",
         render_count((int64_t)llround(totals->env_steps_per_s)).text);
-    if (lead->train_iter == 0 || plan_is_service(self->plan))
+    if (plan_is_service(self->plan)) {
+        print_learners(self);
+        return;
+    }
+    if (lead->train_iter == 0)
         return;
     (void)snprintf(text, sizeof text,
                    "trains %.3f ms, loads %.3f ms, waits %.3f ms for batches",
                    lead->grad_ms, lead->load_ms,
                    lead->dequeue_ms + lead->load_wait_ms);
     row("learner", text);
+}
+
+/* What became of samples that nobody learned from: "stale 12, late 3". */
+static void print_replay(const struct report *lead)
+{
+    const struct {
+        const char *what;
+        int64_t n;
+    } figures[] = {
+        {"stale", lead->evicted_stale},
+        {"pushed out by newer", lead->evicted_full},
+        {"pushed out for want of coordinator.data.max_mib", lead->pushed_out},
+        {"too late for their work", lead->late_samples}};
+    char text[240] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
+        if (figures[i].n > 0)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s",
+                                     used > 0 ? ", " : "", figures[i].what,
+                                     render_count(figures[i].n).text);
+    if (used > 0)
+        row("not learned", text);
 }
 
 /* What became of the works of a coordinator. */
@@ -135,13 +175,7 @@ static void print_works(const render *self)
     }
     if (lead->refused_data > 0)
         row("wrong answers", render_count(lead->refused_data).text);
-    if (lead->pushed_out > 0) {
-        (void)snprintf(text, sizeof text,
-                       "%s samples pushed out for want of "
-                       "coordinator.data.max_mib",
-                       render_count(lead->pushed_out).text);
-        row("replay", text);
-    }
+    print_replay(lead);
     if (lead->requeued + lead->expired == 0)
         return;
     (void)snprintf(text, sizeof text, "%s given out again, %s given up",

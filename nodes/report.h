@@ -49,6 +49,10 @@ struct report {
     double grad_ms, load_ms, load_wait_ms, dequeue_ms; /* of a learner: means
                                                         * of the last steps */
 
+    int64_t wait_ns, load_ns, train_ns; /* of a learner in a service job: in
+                                         * all; loads and trains may overlap */
+    int64_t overlap_ns;                 /* of load_ns: while it trained */
+
     int64_t epochs, failures;  /* of a member: went well, did not */
     int64_t median_ns, max_ns; /* of its waits for those that went well */
     int64_t barrier_sent, barrier_repeated; /* messages */
@@ -57,8 +61,11 @@ struct report {
     int64_t requeued, expired; /* works given out again, and given up */
     int64_t refused_data;      /* answers that were none */
     int64_t pushed_out; /* samples that the store had no room for any more */
-    double staleness;   /* of the samples learned from, mean, in versions of the
-                         * policy; NaN: none yet */
+    int64_t evicted_stale, evicted_full; /* that were too old; that newer ones
+                                          * pushed out of the buffer */
+    int64_t late_samples; /* that came when their work was over: refused */
+    double staleness; /* of the samples learned from, mean, in versions of the
+                       * policy; NaN: none yet */
 
     int64_t sent, sent_bytes, received, lost, dropped, refused; /* traffic */
     int64_t slowest,

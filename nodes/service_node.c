@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lockstep/device.h"
 #include "lockstep/file.h"
 #include "lockstep/journal.h"
 #include "lockstep/log.h"
@@ -227,7 +228,8 @@ struct service_options service_node_options(const struct service_node *node)
         .node = ls_task_node(node->task),
         .calls = node->calls,
         .store = node->store,
-        .cpu = 1.0,
+        .gpu = (double)ls_device_gpus(ls_task_runtime(node->task)),
+        .cpu = ls_cpus(ls_task_runtime(node->task)),
         .patience_ms = patience_ms(node->plan),
         .watch = node->watch,
         .sabotage = (enum service_sabotage)node->plan->service.sabotage};

@@ -98,9 +98,7 @@ static void set_core(const struct plan *plan, struct core_options *out)
         .max_env_steps = plan->stop_env_step,
         .max_time = to_ns(60.0 * plan->stop_minutes),
         .collector_works = 0, /* as many as there are collectors */
-        .samples_per_work = service->samples_per_work > 0
-                                ? service->samples_per_work
-                                : INT32_MAX,
+        .samples_per_work = service->samples_per_work,
         .unroll_len = service->unroll,
         .split = service->split,
         .batch_size = service->batch,
@@ -131,6 +129,9 @@ static void fill(struct work *self, struct report *out)
     out->expired = figures.expired;
     out->refused_data = figures.refused_data;
     out->pushed_out = (int64_t)figures.replay.evicted_bytes;
+    out->evicted_stale = (int64_t)figures.replay.evicted_stale;
+    out->evicted_full = (int64_t)figures.replay.evicted_overflow;
+    out->late_samples = figures.late_data;
     if (figures.replay.sampled > 0)
         out->staleness = figures.replay.staleness_mean;
     if (isfinite(figures.eval_value))

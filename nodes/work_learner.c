@@ -92,6 +92,10 @@ static void report(void *work, struct report *out)
     out->iteration = figures.iterations;
     out->train_iter = figures.iterations;
     out->infos = figures.infos;
+    out->wait_ns = figures.wait_ns;
+    out->load_ns = figures.load_ns;
+    out->train_ns = figures.train_ns;
+    out->overlap_ns = figures.overlap_ns;
 }
 
 static void close_service(void *work)

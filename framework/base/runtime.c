@@ -63,6 +63,11 @@ int ls_core_count(ls_runtime *runtime)
     return runtime->ops->core_count(runtime);
 }
 
+double ls_cpus(ls_runtime *runtime)
+{
+    return runtime->ops->cpus(runtime);
+}
+
 int ls_thread_pin(ls_runtime *runtime, int core)
 {
     const int n = ls_core_count(runtime);

@@ -22,6 +22,7 @@ struct ls_runtime_ops {
     int (*thread_join)(ls_thread *thread, int64_t deadline);
     bool (*thread_is_current)(const ls_thread *thread);
     int (*core_count)(ls_runtime *runtime);
+    double (*cpus)(ls_runtime *runtime);
     /* core: 0 to core_count - 1 */
     int (*thread_pin)(ls_runtime *runtime, int core);
 

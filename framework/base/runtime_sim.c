@@ -63,6 +63,12 @@ static int sim_core_count(ls_runtime *runtime)
     return LS_CORES_MAX;
 }
 
+static double sim_cpus(ls_runtime *runtime)
+{
+    (void)runtime;
+    return 1.0;
+}
+
 static int sim_thread_pin(ls_runtime *runtime, int core)
 {
     (void)runtime;
@@ -79,6 +85,7 @@ const struct ls_runtime_ops ls_sim_ops = {
     .thread_join = ls_sim_join,
     .thread_is_current = ls_sim_is_current,
     .core_count = sim_core_count,
+    .cpus = sim_cpus,
     .thread_pin = sim_thread_pin,
     .mutex_init = ls_sim_mutex_init,
     .mutex_fini = ls_sim_mutex_fini,

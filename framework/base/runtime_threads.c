@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "runtime_ops.h"
+#include "runtime_threads_cpus.h"
 
 _Static_assert(sizeof(pthread_mutex_t) <= sizeof(((ls_mutex *)NULL)->os),
                "a pthread_mutex_t fits into an ls_mutex");
@@ -269,6 +270,12 @@ static int threads_core_count(ls_runtime *runtime)
     return n < LS_CORES_MAX ? (int)n : LS_CORES_MAX;
 }
 
+static double threads_cpus(ls_runtime *runtime)
+{
+    (void)runtime;
+    return ls_cpus_of_process();
+}
+
 static int threads_pin(ls_runtime *runtime, int core)
 {
     (void)runtime;
@@ -353,6 +360,7 @@ static ls_runtime threads = {
             .thread_join = threads_join,
             .thread_is_current = threads_is_current,
             .core_count = threads_core_count,
+            .cpus = threads_cpus,
             .thread_pin = threads_pin,
             .mutex_init = threads_mutex_init,
             .mutex_fini = threads_mutex_fini,

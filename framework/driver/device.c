@@ -53,6 +53,11 @@ int ls_device_check_name(const char *name)
                     name);
 }
 
+unsigned ls_device_gpus(ls_runtime *runtime)
+{
+    return runtime == ls_runtime_threads() ? ls_device_count_cuda() : 0;
+}
+
 int ls_device_open(ls_device **out, ls_runtime *runtime, const char *name)
 {
     *out = NULL;

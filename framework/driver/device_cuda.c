@@ -16,6 +16,8 @@
 #include "device_cuda_driver.h"
 #include "device_ops.h"
 
+#define CUDA_LIBRARY "libcuda.so.1"
+
 /* Callbacks that the driver still owes when a stream is done, or failed. */
 #define OWED_NS (10 * LS_NS_PER_S)
 
@@ -84,19 +86,28 @@ static void cuda_close(ls_device *device)
     free(gpu);
 }
 
-static int find_gpu(struct cuda_gpu *gpu, int number)
+/* At least one. */
+static int count_gpus(const struct cuda_gpu *gpu, int *n)
 {
-    int n = 0;
+    *n = 0;
     const cuda_result result = gpu->driver.init(0);
     if (result == CUDA_NO_DEVICE)
         return ls_error(LS_ENOENT, "the driver sees no GPU here; use cpu");
     int status = check(gpu, "cuInit", result);
     if (status == LS_OK)
-        status = check(gpu, "cuDeviceGetCount", gpu->driver.get_count(&n));
+        status = check(gpu, "cuDeviceGetCount", gpu->driver.get_count(n));
     if (status < 0)
         return status;
-    if (n == 0)
-        return ls_error(LS_ENOENT, "the driver sees no GPU here; use cpu");
+    return *n > 0 ? LS_OK
+                  : ls_error(LS_ENOENT, "the driver sees no GPU here; use cpu");
+}
+
+static int find_gpu(struct cuda_gpu *gpu, int number)
+{
+    int n;
+    const int status = count_gpus(gpu, &n);
+    if (status < 0)
+        return status;
     if (number >= n)
         return ls_error(LS_ENOENT,
                         "there is no GPU %d: this machine has %d, from 0 on",
@@ -356,7 +367,7 @@ static const struct ls_device_ops cuda_ops = {
 
 static int open_gpu(struct cuda_gpu *gpu, int number)
 {
-    int status = cuda_driver_load(&gpu->driver, "libcuda.so.1");
+    int status = cuda_driver_load(&gpu->driver, CUDA_LIBRARY);
     if (status == LS_OK)
         status = find_gpu(gpu, number);
     if (status == LS_OK)
@@ -365,6 +376,16 @@ static int open_gpu(struct cuda_gpu *gpu, int number)
         status = check(gpu, "cuDevicePrimaryCtxRetain",
                        gpu->driver.context_retain(&gpu->context, gpu->handle));
     return status;
+}
+
+unsigned ls_device_count_cuda(void)
+{
+    struct cuda_gpu gpu = {.context = NULL};
+    int n = 0;
+    return cuda_driver_load(&gpu.driver, CUDA_LIBRARY) == LS_OK &&
+                   count_gpus(&gpu, &n) == LS_OK
+               ? (unsigned)n
+               : 0;
 }
 
 int ls_device_open_cuda(ls_device **out, ls_runtime *runtime, int number)

@@ -46,4 +46,7 @@ struct ls_device_stack {
 int ls_device_open_cpu(ls_device **out, ls_runtime *runtime, int number);
 int ls_device_open_cuda(ls_device **out, ls_runtime *runtime, int number);
 
+/* How many "cuda:N" could name. */
+unsigned ls_device_count_cuda(void);
+
 #endif

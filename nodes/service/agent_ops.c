@@ -89,8 +89,7 @@ static int learn(void *self, const struct learner_sample *samples, size_t n,
 {
     struct agent_learner *learner = self;
     struct ls_trajectory *parts = learner->parts;
-    struct ls_learn_info info = {.n = 0};
-    (void)priorities;
+    struct ls_learn_info info = {.n = 0, .priorities = priorities};
     int status = read_samples(learner, samples, n, parts);
     if (status == LS_OK)
         status = agent_learn(&learner->agent, parts, n, &info);

@@ -12,8 +12,8 @@
 struct agent_learner;
 struct agent_collector;
 
-/* For learner_service_options: self is a struct agent_learner. Priorities stay
- * what they were. */
+/* For learner_service_options: self is a struct agent_learner. Priorities
+ * become what the plugin's learn() says. */
 extern const struct learner_ops agent_learner_ops;
 /* For collector_service_options: self is a struct agent_collector. */
 extern const struct collector_ops agent_collector_ops;

@@ -95,8 +95,13 @@ void works_requeue(struct works *works, struct work *work, int64_t now)
     works->first = work;
 }
 
+/* A learner keeps its work for as long as there is a job: who is to have it
+ * first is chosen when all have told what they offer. */
 static bool give(struct work *work, struct pool *pool, int64_t now)
 {
+    if (work->kind == WORK_LEARNER && work->key.attempt == 1 &&
+        pool_is_asking(pool, POOL_LEARNER, now))
+        return false;
     struct pool_member *member = pool_pick(pool, work_role(work->kind), now);
     if (member == NULL)
         return false;

@@ -213,7 +213,7 @@ static void make_ready(struct collector_service *service,
     memcpy(sample->task_id, service->told.key.task_id, sizeof sample->task_id);
     memcpy(sample->buffer_id, service->told.buffer_id,
            sizeof sample->buffer_id);
-    (void)snprintf(sample->compressor, sizeof sample->compressor, "none");
+    memcpy(sample->compressor, SAMPLE_PLAIN, sizeof SAMPLE_PLAIN);
     sample->policy_iter = service->policy_iter;
     sample->policy_version = service->version;
     sample->env_id = service->what.env_id;

@@ -40,6 +40,17 @@ static const char *reason_to_end(const struct commander *commander)
     return NULL;
 }
 
+static size_t collectors_wanted(const struct commander *commander,
+                                size_t collectors)
+{
+    const size_t evaluate = commander->out[WORK_EVALUATION] == 0
+                                ? (commander->spares_one ? 1 : 0)
+                                : commander->out[WORK_EVALUATION];
+    if (commander->collector_works > 0)
+        return commander->collector_works;
+    return collectors > evaluate ? collectors - evaluate : 0;
+}
+
 enum commander_wish commander_next(const struct commander *commander,
                                    int64_t now, size_t collectors,
                                    const char **why)
@@ -55,12 +66,10 @@ enum commander_wish commander_next(const struct commander *commander,
         return COMMANDER_NOTHING;
     if (commander->out[WORK_LEARNER] == 0)
         return COMMANDER_LEARNER;
-    size_t wanted = commander->collector_works;
-    if (wanted == 0 && collectors > commander->out[WORK_EVALUATION])
-        wanted = collectors - commander->out[WORK_EVALUATION];
     /* Without a policy nobody can collect. */
     if (commander->policy_version >= 0 &&
-        commander->out[WORK_COLLECTOR] < wanted)
+        commander->out[WORK_COLLECTOR] <
+            collectors_wanted(commander, collectors))
         return COMMANDER_COLLECTOR;
     return COMMANDER_NOTHING;
 }

@@ -13,6 +13,8 @@ struct commander {
     int64_t iterations, eval_interval, eval_episodes, max_env_steps, retry;
     double stop_value;
     size_t collector_works;
+    bool spares_one; /* collector works never end: a collector gets none, so
+                      * that there is one to evaluate */
 
     size_t out[WORK_KINDS]; /* works asked for and not over */
 

@@ -26,7 +26,7 @@ static int check(const struct core_options *options)
         {"eval_episodes", options->eval_episodes, 0, most},
         {"max_env_steps", options->max_env_steps, 0, most},
         {"max_time", options->max_time, 0, INT64_MAX / 4},
-        {"samples_per_work", options->samples_per_work, 1, most},
+        {"samples_per_work", options->samples_per_work, 0, most},
         {"unroll_len", options->unroll_len, 1, 1 << 20},
         {"split", options->split, 1, 1 << 20},
         {"batch_size", options->batch_size, 1, SERVICE_BATCH_MAX},
@@ -95,6 +95,8 @@ static void fill_in(core *self, const struct core_options *options)
         .retry = self->options.retry,
         .stop_value = options->stop_value,
         .collector_works = options->collector_works,
+        .spares_one =
+            options->samples_per_work == 0 && options->eval_episodes > 0,
     };
     commander_init(&self->commander);
     ls_rng_seed(&self->pool.rng, options->seed, 0);

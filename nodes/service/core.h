@@ -38,7 +38,8 @@ struct core_options {
                                * first input of this life; 0: no such end */
     size_t collector_works;   /* at once, evaluations not counted; 0: as many
                                * as there are collectors */
-    int64_t samples_per_work; /* then a collector is free for other works */
+    int64_t samples_per_work; /* then a collector is free for other works; 0:
+                               * never, and one is kept free to evaluate */
     int64_t unroll_len, split;
     int64_t batch_size; /* 1 … SERVICE_BATCH_MAX */
     int64_t send_policy_freq, send_info_freq;

@@ -102,6 +102,11 @@ static int check_data(const core *self, const struct work *work,
     if (is_policy(&data->sample))
         return ls_error(LS_EPROTO, "data_id: %s is the name of a policy",
                         data->sample.data_id);
+    if (strcmp(data->sample.compressor, SAMPLE_PLAIN) != 0)
+        return ls_error(LS_EPROTO,
+                        "compressor: %s, and learners read data that is "
+                        "\"" SAMPLE_PLAIN "\" compressed",
+                        data->sample.compressor);
     if (most > 0 && (uint64_t)data->sample.size > most)
         return ls_error(LS_EPROTO,
                         "size: %" PRId64 " bytes, and all samples have room "

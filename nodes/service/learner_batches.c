@@ -70,6 +70,13 @@ static struct batch *next_to_fetch(struct learner_service *service)
     return batch != NULL && !batch->fetched && !batch->fetching ? batch : NULL;
 }
 
+/* Until now, with what is under way. Lock held. */
+static int64_t trained_ns(const struct learner_service *service, int64_t now)
+{
+    return service->figures.train_ns +
+           (service->training_since > 0 ? now - service->training_since : 0);
+}
+
 void learner_fetch(void *self)
 {
     struct learner_service *service = self;
@@ -82,12 +89,17 @@ void learner_fetch(void *self)
             continue;
         }
         batch->fetching = true;
+        const int64_t began = ls_now(work->runtime);
+        const int64_t trained = trained_ns(service, began);
         ls_mutex_unlock(&work->mutex);
         batch->status = get_data(service, batch);
         if (batch->status != LS_OK)
             (void)snprintf(batch->text, sizeof batch->text, "%s",
                            ls_error_text());
         ls_mutex_lock(&work->mutex);
+        const int64_t now = ls_now(work->runtime);
+        service->figures.load_ns += now - began;
+        service->figures.overlap_ns += trained_ns(service, now) - trained;
         batch->fetching = false;
         batch->fetched = true;
         if (batch->dropped)

@@ -33,6 +33,7 @@ struct learner_service {
     int64_t iter;           /* of the work: done, of all attempts */
     int64_t policy_version; /* the last one that was committed; -1: none */
     struct learner_figures figures; /* but for what `work` counts */
+    int64_t training_since;         /* 0: nothing trains */
     bool stopping;
 
     ls_thread *fetcher; /* own */

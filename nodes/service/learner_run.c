@@ -163,7 +163,7 @@ static struct batch *take_batch(struct learner_service *service)
 int learner_step_batch(ls_step *step, void *self)
 {
     struct learner_service *service = self;
-    (void)step;
+    const int64_t began = ls_step_now(step);
     if (!service_work_is_used(&service->work))
         return LS_OK;
     const int status = service_work_wait(&service->work, has_batch, service);
@@ -172,6 +172,8 @@ int learner_step_batch(ls_step *step, void *self)
     ls_mutex_lock(&service->work.mutex);
     const bool closing = service->work.closing;
     struct batch *batch = take_batch(service);
+    if (batch != NULL)
+        service->figures.wait_ns += ls_step_now(step) - began;
     ls_mutex_unlock(&service->work.mutex);
     if (closing)
         end_work(service, NULL);
@@ -213,15 +215,27 @@ static int learn(struct learner_service *service)
     return status == LS_OK ? check_priorities(service) : status;
 }
 
+/* since: 0: it is over, and took so long. */
+static void note_training(struct learner_service *service, int64_t since,
+                          int64_t took)
+{
+    ls_mutex_lock(&service->work.mutex);
+    service->training_since = since;
+    service->figures.train_ns += took;
+    ls_mutex_unlock(&service->work.mutex);
+}
+
 int learner_step_learn(ls_step *step, void *self)
 {
     struct learner_service *service = self;
-    (void)step;
     if (service->current == NULL)
         return LS_OK;
+    const int64_t began = ls_step_now(step);
+    note_training(service, began, 0);
     int status = run_hooks(service, HOOK_BEFORE_ITER);
     if (status == LS_OK)
         status = learn(service);
+    note_training(service, 0, ls_step_now(step) - began);
     return status == LS_OK ? LS_OK : fail_work(service);
 }
 

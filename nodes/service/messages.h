@@ -38,7 +38,7 @@ typedef char service_name[SAFE_NAME_MAX + 1];
 /* resource: {} → this map. The wire leaves out what is of the work when it
  * holds none. */
 struct service_resource {
-    double gpu, cpu;      /* what it has to offer */
+    double gpu, cpu; /* what it has to offer: ls_device_gpus(), ls_cpus() */
     service_name task_id; /* the work that it holds; "": none */
     int64_t attempt;      /* of it, from 1 */
     int64_t progress;     /* of it: iterations, trajectories or episodes done */

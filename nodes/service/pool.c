@@ -44,17 +44,45 @@ static bool is_eligible(const struct pool_member *member, enum pool_role role,
            member->rest_until <= now;
 }
 
+/* Over 0: it offers more; under 0: less. */
+static int compare(const struct pool_member *member,
+                   const struct pool_member *other)
+{
+    if (member->role == POOL_LEARNER && member->gpu != other->gpu)
+        return member->gpu > other->gpu ? 1 : -1;
+    return (member->cpu > other->cpu) - (member->cpu < other->cpu);
+}
+
 struct pool_member *pool_pick(struct pool *pool, enum pool_role role,
                               int64_t now)
 {
-    uint64_t n = 0;
-    for (struct pool_member *m = pool->first; m != NULL; m = m->next)
-        n += is_eligible(m, role, now) ? 1 : 0;
+    const struct pool_member *best = NULL;
+    uint64_t n = 0; /* as good as the best */
+    for (struct pool_member *m = pool->first; m != NULL; m = m->next) {
+        const int more = !is_eligible(m, role, now) ? -1
+                         : best == NULL             ? 1
+                                                    : compare(m, best);
+        if (more > 0)
+            best = m;
+        n = more > 0 ? 1 : n + (more == 0 ? 1 : 0);
+    }
     uint64_t skip = ls_rng_below(&pool->rng, n);
-    for (struct pool_member *m = pool->first; m != NULL; m = m->next)
-        if (is_eligible(m, role, now) && skip-- == 0)
+    for (struct pool_member *m = pool->first; m != NULL && best != NULL;
+         m = m->next)
+        if (is_eligible(m, role, now) && compare(m, best) == 0 && skip-- == 0)
             return m;
     return NULL;
+}
+
+bool pool_is_asking(const struct pool *pool, enum pool_role role, int64_t now)
+{
+    for (const struct pool_member *m = pool->first; m != NULL; m = m->next)
+        if (m->role == role &&
+            (m->state == POOL_BUSY ||
+             ((m->state == POOL_NEW || m->state == POOL_CONNECTED) &&
+              m->rest_until <= now)))
+            return true;
+    return false;
 }
 
 size_t pool_count(const struct pool *pool, enum pool_role role)

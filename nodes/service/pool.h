@@ -35,7 +35,7 @@ struct pool_member {
 
 struct pool {
     struct pool_member *first; /* own */
-    struct ls_rng rng;         /* picks among several */
+    struct ls_rng rng;         /* picks among equals */
 };
 
 void pool_fini(struct pool *pool);
@@ -46,9 +46,15 @@ struct pool_member *pool_add(struct pool *pool, uint32_t id,
                              enum pool_role role);
 struct pool_member *pool_find(const struct pool *pool, uint32_t id);
 
-/* One of the free members that do not rest, at random; NULL: there is none. */
+/* Of the free members that do not rest the one that offers most: a learner the
+ * most GPUs, then the most processors, a collector the most processors. One of
+ * several at random; NULL: there is none. */
 struct pool_member *pool_pick(struct pool *pool, enum pool_role role,
                               int64_t now);
+
+/* Whether one of a role has yet to tell what it offers: it does, or fails to
+ * and rests, by the deadline of a call. */
+bool pool_is_asking(const struct pool *pool, enum pool_role role, int64_t now);
 
 /* How many are not gone. */
 size_t pool_count(const struct pool *pool, enum pool_role role);

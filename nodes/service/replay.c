@@ -87,7 +87,7 @@ static int check_options(struct replay_options *options)
                                         "so many times max_batch");
     if (options->min_size_to_sample > capacity)
         return wrong("min_size_to_sample", "at most capacity");
-    if (options->mode == REPLAY_FIFO)
+    if (options->mode == REPLAY_FIFO && options->max_times_sampled == 0)
         options->max_times_sampled = 1;
     return check_limiter(options);
 }

@@ -3,8 +3,8 @@
  *
  * Mode priority draws them in proportion to their priorities, without
  * replacement within a batch; an item stays until it is too old, pushed out, or
- * was drawn often enough. Mode fifo gives each item once, in the order in which
- * they came.
+ * was drawn often enough. Mode fifo gives the oldest, each as often as it may
+ * be drawn, once by default.
  *
  * It holds what is told of the data, not the data. That is needed as long as an
  * item refers to it (several may, each to a part), and as long as somebody who
@@ -56,7 +56,7 @@ struct replay_options {
     double min_valid_ratio;  /* nothing is given out unless so many times the
                               * batch are there; from 1; 0: default 1 */
     uint64_t max_times_sampled; /* an item is removed when it was drawn so
-                                 * often; 0: never. fifo: 1, whatever is said */
+                                 * often; 0: never; fifo: default 1 */
     size_t min_size_to_sample;  /* items; at most capacity */
     double samples_per_insert;  /* 0: no rate limiter */
     double error_buffer;        /* in samples; at least half of max_batch +

@@ -16,6 +16,7 @@
 #include "safe_name.h"
 
 #define SAMPLE_PRIORITY_MAX 1e30
+#define SAMPLE_PLAIN        "none"
 /* Whatever is counted: what a peer or a journal says is no larger, so that
  * nothing that is added to it overflows. */
 #define SERVICE_COUNT_MAX (INT64_C(1) << 53)
@@ -25,7 +26,9 @@ struct sample {
     char data_id[SAFE_NAME_MAX + 1];
     char task_id[SAFE_NAME_MAX + 1];    /* the collector work */
     char buffer_id[SAFE_NAME_MAX + 1];  /* of the learner work */
-    char compressor[SAFE_NAME_MAX + 1]; /* of the data; "none" */
+    char compressor[SAFE_NAME_MAX + 1]; /* of the data: SAMPLE_PLAIN; what a
+                                         * coordinator gets with another one it
+                                         * refuses */
     char object_ref[SAFE_NAME_MAX + 1]; /* ""; the wire may leave it out */
     int64_t policy_iter;    /* of the learner, when the policy was written */
     int64_t policy_version; /* of the policy that made the data */

@@ -1,12 +1,17 @@
 #include "lockstep/runtime.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "gate.h"
 #include "runtime_promises.h"
+#include "runtime_threads_cpus.h"
 #include "sanitized.h"
 
 static void wall_now_is_the_time_of_day(void **state)
@@ -105,6 +110,80 @@ static void a_pinned_thread_stays_on_its_core(void **state)
     assert_string_equal(pinned.list, core);
 }
 
+/* Files as the kernel has them: a group of its own in one that is limited. */
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void remove_file(const char *folder, const char *name)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void a_control_group_limits_the_processors(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *outer, *inner;
+        double cpus;
+    } cases[] = {
+        {"max 100000\n", "max 100000\n", INFINITY},
+        {"max 100000\n", "50000 100000\n", 0.5},
+        {"150000 100000\n", "400000 100000\n", 1.5},
+        {"nonsense\n", "", INFINITY},
+    };
+    char folder[] = "/tmp/lockstep-cpus-XXXXXX", inner[64], member[64];
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(inner, sizeof inner, "%s/a", folder);
+    (void)snprintf(member, sizeof member, "%s/member", folder);
+    assert_int_equal(mkdir(inner, 0700), 0);
+    write_file(folder, "member", "4:memory:/m\n0::/a\n");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        write_file(folder, "cpu.max", cases[i].outer);
+        write_file(inner, "cpu.max", cases[i].inner);
+        assert_true(ls_cpus_of_cgroup(member, folder) == cases[i].cpus);
+    }
+    write_file(folder, "cpu.max", "25000 100000\n");
+    write_file(folder, "member", "0::/\n");
+    assert_true(ls_cpus_of_cgroup(member, folder) == 0.25);
+    assert_true(isinf(ls_cpus_of_cgroup("/nowhere", folder)));
+    remove_file(inner, "cpu.max");
+    assert_int_equal(rmdir(inner), 0);
+    remove_file(folder, "cpu.max");
+    remove_file(folder, "member");
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* On one core there is one. */
+static void pinned_cpus(void *arg)
+{
+    ls_runtime *const runtime = ls_runtime_threads();
+    double *const cpus = arg;
+    int core = 0;
+    while (ls_thread_pin(runtime, core) != LS_OK)
+        core++;
+    *cpus = ls_cpus(runtime);
+}
+
+static void the_processors_are_those_of_the_affinity(void **state)
+{
+    (void)state;
+    double cpus = 0.0;
+    ls_thread *thread;
+    assert_true(ls_cpus(ls_runtime_threads()) > 0.0);
+    spawn(ls_runtime_threads(), &thread, pinned_cpus, &cpus);
+    join(&thread);
+    assert_true(cpus > 0.0 && cpus <= 1.0);
+}
+
 static void join_of_nothing_is_fine(void **state)
 {
     (void)state;
@@ -167,6 +246,8 @@ int main(void)
         cmocka_unit_test(a_thread_has_its_name_cut_to_15_bytes),
         cmocka_unit_test(a_thread_leaves_ending_signals_to_main),
         cmocka_unit_test(a_pinned_thread_stays_on_its_core),
+        cmocka_unit_test(a_control_group_limits_the_processors),
+        cmocka_unit_test(the_processors_are_those_of_the_affinity),
         cmocka_unit_test(join_of_nothing_is_fine),
         cmocka_unit_test(spawn_says_when_the_system_has_no_room),
         cmocka_unit_test(who_was_not_spawned_is_on_the_runtime_of_threads),

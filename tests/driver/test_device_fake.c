@@ -62,6 +62,17 @@ static void no_gpu_at_all_is_refused(void **state)
     assert_null(device);
 }
 
+static void gpus_are_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(ls_device_gpus(ls_runtime_threads()), 2);
+    fake_cuda_set_gpus(0);
+    assert_int_equal(ls_device_gpus(ls_runtime_threads()), 0);
+    fake_cuda_set_gpus(8);
+    fake_cuda_fail("cuInit", 999);
+    assert_int_equal(ls_device_gpus(ls_runtime_threads()), 0);
+}
+
 static void a_failure_is_named_as_the_driver_names_it(void **state)
 {
     (void)state;
@@ -333,6 +344,7 @@ int main(void)
             TEST(a_gpu_is_described),
         TEST(a_gpu_that_is_not_there_is_refused),
         TEST(no_gpu_at_all_is_refused),
+        TEST(gpus_are_counted),
         TEST(a_failure_is_named_as_the_driver_names_it),
         TEST(a_stack_that_fails_half_way_leaves_nothing),
         TEST(it_is_said_which_memory_is_short),

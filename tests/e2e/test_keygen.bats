@@ -32,7 +32,7 @@ write_job() {
     cat >job.yaml <<'END'
 job: good
 plugin: cartpole
-nodes: [{role: learner, labels: "fast,gpu"}, {role: collector, count: 2},
+nodes: [{role: learner}, {role: collector, count: 2},
         {role: evaluator}]
 evaluator: {solved: 475}
 END
@@ -55,15 +55,14 @@ END
     [[ $output$stderr != *"$secret"* ]]
 }
 
-@test "every node of a job, with its role and labels" {
+@test "every node of a job, with its role and label" {
     write_job
     keygen keys/ job.yaml
     [ "$(find keys -type f | wc -l)" -eq 8 ]
     grep -q 'role = "learner"' keys/node-0.cert
-    grep -q 'labels = "planned,fast,gpu"' keys/node-0.cert
+    grep -q 'labels = "planned"' keys/node-0.cert
     grep -q 'role = "evaluator"' keys/node-3.cert_secret
-    grep -q 'labels = "planned"' keys/node-3.cert
-    says "made keys/node-0.cert and keys/node-0.cert_secret  learner [planned,fast,gpu]"
+    says "made keys/node-0.cert and keys/node-0.cert_secret  learner [planned]"
 }
 
 @test "one node of a job, that was added" {
@@ -81,7 +80,7 @@ END
     write_job
     keygen keys job.yaml --id 0 --enrolment --json
     [ "$output" = '{"event":"keygen","made":[{"id":0,"role":"learner",'\
-'"labels":"planned,fast,gpu","certificate":"keys/node-0.cert",'\
+'"labels":"planned","certificate":"keys/node-0.cert",'\
 '"secret":"keys/node-0.cert_secret"},{"enrolment":true,'\
 '"certificate":"keys/enrolment.cert",'\
 '"secret":"keys/enrolment.cert_secret"}]}' ]
@@ -124,12 +123,6 @@ END
     refused 2 'it has 0, 1, 2, 3' keys job.yaml --id 9
     refused 78 'absent.yaml' keys absent.yaml
     [ ! -e keys ]
-}
-
-@test "labels that no node may have" {
-    write_job
-    refused 78 'node 0: labels "planned,two words": it must be' keys job.yaml \
-        --set 'nodes.0.labels=two words'
 }
 
 @test "help on keygen teaches by example" {

@@ -90,6 +90,10 @@ stderr_has() {
     [ "$output" = '{"state":"failed","code":0,"message":"task name error"}' ]
     call 1 ping
     [ "$status" -eq 0 ]
+    # What it may use of this machine.
+    call 1 resource --json
+    line=$output
+    awk "BEGIN { exit !($(field cpu) > 0 && $(field cpu) <= $(nproc)) }"
     call 1 resource --channel 9 --json
     [ "$status" -eq 1 ]
     line=$output

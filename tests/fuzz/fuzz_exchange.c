@@ -4,11 +4,12 @@
 #include "exchange_inbox.h"
 #include "exchange_merge.h"
 #include "fuzz.h"
+#include "fuzz_context.h"
 
 enum { SENDERS = 3, DEPTH = 4, ROUND = 4 };
 
 static const char fields[] =
-    "wandb_url,policy,trajectories,trajectory_end_idx,train_output,eval_value";
+    "user_text,policy,trajectories,trajectory_end_idx,train_output,eval_value";
 static const char increments[] = "env_step,train_iter,last_eval_value";
 
 /* What a node that takes part has. */
@@ -20,8 +21,8 @@ struct side {
 static struct side side_open(void)
 {
     struct side side = {NULL, NULL};
-    must(ls_context_create(&side.context, &ls_online_context_type) == LS_OK);
-    struct ls_online_context *values = ls_context_data(side.context);
+    must(ls_context_create(&side.context, &fuzz_context_type) == LS_OK);
+    struct fuzz_context *values = ls_context_data(side.context);
     values->last_eval_value = 0; /* -infinity and something is no sum */
     must(ls_exchange_plan_create(&side.plan, side.context, fields,
                                  increments) == LS_OK);
@@ -45,7 +46,7 @@ static ls_writer *write_message(const struct side *side, uint64_t round)
 /* Indices lie within what they point into. */
 static void check(const struct side *side)
 {
-    const struct ls_online_context *values = ls_context_data(side->context);
+    const struct fuzz_context *values = ls_context_data(side->context);
     for (size_t i = 0; i < values->trajectory_end_idx.n; i++)
         must(values->trajectory_end_idx.values[i] >= 0 &&
              (uint64_t)values->trajectory_end_idx.values[i] <=

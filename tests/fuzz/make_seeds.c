@@ -13,6 +13,7 @@
 #include "core.h"
 #include "exchange_merge.h"
 #include "fuzz.h"
+#include "fuzz_context.h"
 #include "lease.h"
 #include "policy_value.h"
 #include "report.h"
@@ -184,16 +185,16 @@ static size_t message_of(unsigned char *out, uint64_t round)
 {
     ls_context *context = NULL;
     ls_exchange_plan *plan = NULL;
-    must(ls_context_create(&context, &ls_online_context_type) == LS_OK);
-    struct ls_online_context *values = ls_context_data(context);
+    must(ls_context_create(&context, &fuzz_context_type) == LS_OK);
+    struct fuzz_context *values = ls_context_data(context);
     values->last_eval_value = 0;
     must(ls_exchange_plan_create(
-             &plan, context, "wandb_url,policy,trajectories,trajectory_end_idx",
+             &plan, context, "user_text,policy,trajectories,trajectory_end_idx",
              "env_step,last_eval_value") == LS_OK);
     values->total_step = 3;
     values->env_step = 128;
     values->last_eval_value = 0.5;
-    must(ls_text_set(&values->wandb_url, "http://x") == LS_OK);
+    must(ls_text_set(&values->user_text, "http://x") == LS_OK);
     must(ls_bytes_set(&values->policy, "p", 1) == LS_OK);
     must(ls_items_append(&values->trajectories, "ab", 2) == LS_OK);
     must(ls_numbers_append(&values->trajectory_end_idx, 1) == LS_OK);

@@ -239,14 +239,20 @@ static inline void hand_member(struct hand *hand, uint32_t id,
     hand_take(hand);
 }
 
+static inline void hand_offers(struct hand *hand, uint32_t id,
+                               const struct service_resource *resource)
+{
+    service_resource_write(resource, hand->writer);
+    hand_answer(hand, id, CALL_RESOURCE);
+}
+
 static inline void hand_resource(struct hand *hand, uint32_t id,
                                  const char *task_id, int64_t attempt)
 {
     struct service_resource resource = {
         .cpu = 4, .gpu = 0.5, .attempt = attempt};
     (void)snprintf(resource.task_id, sizeof resource.task_id, "%s", task_id);
-    service_resource_write(&resource, hand->writer);
-    hand_answer(hand, id, CALL_RESOURCE);
+    hand_offers(hand, id, &resource);
 }
 
 static inline void hand_connected(struct hand *hand, uint32_t id)
@@ -305,21 +311,28 @@ static inline void hand_learned(struct hand *hand, uint32_t id, int64_t attempt,
     hand_answer(hand, id, CALL_LEARNER_LEARN);
 }
 
-static inline void hand_sample(struct hand *hand, uint32_t id,
-                               const char *task_id, const char *data_id)
+static inline void hand_compressed(struct hand *hand, uint32_t id,
+                                   const char *task_id, const char *data_id,
+                                   const char *compressor)
 {
-    struct collector_data data = {.key = hand_key(task_id, 1),
-                                  .buffer_id = "buffer_1",
-                                  .sample = {.buffer_id = "buffer_1",
-                                             .compressor = "none",
-                                             .unroll_len = 4,
-                                             .size = 100}};
+    struct collector_data data = {
+        .key = hand_key(task_id, 1),
+        .buffer_id = "buffer_1",
+        .sample = {.buffer_id = "buffer_1", .unroll_len = 4, .size = 100}};
+    (void)snprintf(data.sample.compressor, sizeof data.sample.compressor, "%s",
+                   compressor);
     (void)snprintf(data.sample.data_id, sizeof data.sample.data_id, "%s",
                    data_id);
     (void)snprintf(data.sample.task_id, sizeof data.sample.task_id, "%s",
                    task_id);
     collector_data_write(&data, hand->writer);
     hand_answer(hand, id, CALL_COLLECTOR_DATA);
+}
+
+static inline void hand_sample(struct hand *hand, uint32_t id,
+                               const char *task_id, const char *data_id)
+{
+    hand_compressed(hand, id, task_id, data_id, SAMPLE_PLAIN);
 }
 
 static inline void hand_closed(struct hand *hand, uint32_t id,

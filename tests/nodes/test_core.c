@@ -34,6 +34,36 @@ static void test_a_member_is_connected_to_asked_and_given_a_work(void **state)
     hand_close(hand);
 }
 
+/* Whoever is the first to tell. */
+static void test_the_learner_with_most_gpus_gets_the_work(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_open(&options);
+    hand_member(hand, LEARNER, 1, true);
+    hand_member(hand, RESERVE, 1, true);
+    hand_connected(hand, LEARNER);
+    hand_connected(hand, RESERVE);
+    hand_offers(hand, LEARNER, &(struct service_resource){.cpu = 64});
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_START);
+    hand_offers(hand, RESERVE, &(struct service_resource){.gpu = 1, .cpu = 4});
+    (void)hand_expect(hand, RESERVE, CALL_LEARNER_START);
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_START);
+    hand_close(hand);
+}
+
+/* And does not keep another from it. */
+static void test_who_does_not_tell_what_it_offers_gets_no_work(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_open(&options);
+    hand_member(hand, RESERVE, 1, true);
+    hand_join(hand, LEARNER);
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_START);
+    hand_fail(hand, RESERVE, "ls.connect", LS_CALL_TIMEOUT, 0);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_START);
+    hand_close(hand);
+}
+
 static void test_members_of_other_roles_get_nothing(void **state)
 {
     (void)state;
@@ -267,6 +297,20 @@ static void test_no_sample_has_the_name_of_a_policy(void **state)
     assert_int_equal(hand_figures(hand).samples, 0);
     hand_member(hand, LEARNER, 1, false); /* nor is it dropped with the rest */
     assert_int_equal(hand->n_drops, drops);
+    hand_close(hand);
+}
+
+/* Else a learner would take it for what it is not. */
+static void test_no_sample_is_compressed(void **state)
+{
+    (void)state;
+    struct hand *hand = hand_running(&options);
+    const int drops = hand->n_drops;
+    hand_compressed(hand, COLLECTOR, "collect_2", "d1", "lz4");
+    assert_non_null(strstr(hand->warning, "compressor: lz4"));
+    assert_int_equal(hand_figures(hand).refused_data, 1);
+    assert_int_equal(hand_figures(hand).samples, 0);
+    assert_int_equal(hand->n_drops, drops + 1);
     hand_close(hand);
 }
 
@@ -599,6 +643,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(
             test_a_member_is_connected_to_asked_and_given_a_work, set_up),
+        cmocka_unit_test_setup(test_the_learner_with_most_gpus_gets_the_work,
+                               set_up),
+        cmocka_unit_test_setup(
+            test_who_does_not_tell_what_it_offers_gets_no_work, set_up),
         cmocka_unit_test_setup(test_members_of_other_roles_get_nothing, set_up),
         cmocka_unit_test_setup(test_who_has_another_master_is_asked_again_later,
                                set_up),
@@ -624,6 +672,7 @@ int main(void)
         cmocka_unit_test_setup(test_data_for_another_work_or_buffer_is_refused,
                                set_up),
         cmocka_unit_test_setup(test_no_sample_has_the_name_of_a_policy, set_up),
+        cmocka_unit_test_setup(test_no_sample_is_compressed, set_up),
         cmocka_unit_test_setup(test_no_sample_is_larger_than_all_may_be,
                                set_up),
         cmocka_unit_test_setup(

@@ -41,6 +41,31 @@ static void test_one_of_the_free_is_picked_at_random(void **state)
     pool_fini(&pool);
 }
 
+/* GPUs count for learners, and before processors. */
+static void test_who_offers_most_is_picked(void **state)
+{
+    (void)state;
+    static const double gpu[] = {0, 2, 2, 1}, cpu[] = {64, 4, 8, 16};
+    struct pool pool = {.first = NULL};
+    for (uint32_t id = 0; id < 8; id++) {
+        struct pool_member *member =
+            add(&pool, id, id < 4 ? POOL_LEARNER : POOL_COLLECTOR, POOL_FREE);
+        member->gpu = gpu[id % 4];
+        member->cpu = cpu[id % 4];
+    }
+    static const uint32_t learners[] = {2, 1, 3, 0};
+    static const uint32_t collectors[] = {4, 7, 6, 5};
+    for (size_t i = 0; i < 4; i++) {
+        struct pool_member *learner = pool_pick(&pool, POOL_LEARNER, 0);
+        struct pool_member *collector = pool_pick(&pool, POOL_COLLECTOR, 0);
+        assert_int_equal(learner->id, learners[i]);
+        assert_int_equal(collector->id, collectors[i]);
+        learner->state = collector->state = POOL_TAKEN;
+    }
+    assert_null(pool_pick(&pool, POOL_LEARNER, 0));
+    pool_fini(&pool);
+}
+
 static void test_who_rests_is_not_picked_and_wakes_the_machine(void **state)
 {
     (void)state;
@@ -245,6 +270,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_of_the_free_is_picked_at_random),
+        cmocka_unit_test(test_who_offers_most_is_picked),
         cmocka_unit_test(test_who_rests_is_not_picked_and_wakes_the_machine),
         cmocka_unit_test(test_members_are_counted_by_role_unless_gone),
         cmocka_unit_test(test_evaluations_go_first_then_the_order_of_asking),

@@ -357,7 +357,7 @@ static void test_wrong_options_are_named(void **state)
     options.split = 3;
     refuses(options, "split");
     options = hand_options();
-    options.samples_per_work = 0;
+    options.samples_per_work = -1;
     refuses(options, "samples_per_work");
     options = hand_options();
     options.stop_value = 1;

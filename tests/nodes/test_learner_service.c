@@ -74,6 +74,10 @@ the_next_batch_is_asked_for_and_fetched_while_one_trains(void **state)
     (void)learned(bench, first);
     (void)learned(bench, second);
     expect_done(bench, work.key);
+    const struct learner_figures figures = figures_of(bench);
+    assert_true(figures.wait_ns > 0 && figures.train_ns > 0);
+    assert_true(figures.overlap_ns > 0);
+    assert_true(figures.overlap_ns < figures.load_ns);
     learner_stop(bench);
 }
 

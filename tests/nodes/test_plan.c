@@ -24,20 +24,18 @@ static void test_values_are_taken_over(void **state)
 {
     (void)state;
     struct plan plan;
-    read_good(&plan,
-              "job: a-job\nseed: 7\nout: some/where\n" FIVE
-              "world: {topology: star, transport: ipc, ports: 4000-4010,\n"
-              "        start_timeout_s: 2.5, heartbeat_ms: 100}\n"
-              "collector: {envs: 2, steps: 32}\n"
-              "evaluator: {episodes: 5, solved: -3, every: 2}\n"
-              "stop: {env_step: 1000, minutes: 1.5}\n");
+    read_good(&plan, "job: a-job\nseed: 7\nout: some/where\n" FIVE
+                     "world: {topology: star, transport: ipc, dir: /run/x,\n"
+                     "        start_timeout_s: 2.5, heartbeat_ms: 100}\n"
+                     "collector: {envs: 2, steps: 32}\n"
+                     "evaluator: {episodes: 5, solved: -3, every: 2}\n"
+                     "stop: {env_step: 1000, minutes: 1.5}\n");
     assert_string_equal(plan.job, "a-job");
     assert_string_equal(plan.out, "some/where");
     assert_int_equal(plan.seed, 7);
     assert_int_equal(plan.world.topology, LS_TOPOLOGY_STAR);
     assert_int_equal(plan.world.transport, PLAN_IPC);
-    assert_int_equal(plan.world.first_port, 4000);
-    assert_int_equal(plan.world.last_port, 4010);
+    assert_string_equal(plan.world.dir, "/run/x");
     assert_int_equal(plan.world.start_timeout_ms, 2500);
     assert_int_equal(plan.world.heartbeat_ms, 100);
     assert_int_equal(plan.envs, 2);
@@ -47,6 +45,20 @@ static void test_values_are_taken_over(void **state)
     assert_int_equal(plan.every, 2);
     assert_int_equal(plan.stop_env_step, 1000);
     assert_true(plan.stop_minutes == 1.5);
+    plan_fini(&plan);
+}
+
+static void test_ports_are_a_range(void **state)
+{
+    (void)state;
+    struct plan plan;
+    read_good(&plan, FIVE "world: {ports: 4000-4010}\n");
+    assert_int_equal(plan.world.first_port, 4000);
+    assert_int_equal(plan.world.last_port, 4010);
+    plan_fini(&plan);
+    read_good(&plan, FIVE "world: {ports: '4007'}\n");
+    assert_int_equal(plan.world.first_port, 4007);
+    assert_int_equal(plan.world.last_port, 4007);
     plan_fini(&plan);
 }
 
@@ -437,6 +449,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_smallest_file_gets_defaults),
         cmocka_unit_test(test_values_are_taken_over),
+        cmocka_unit_test(test_ports_are_a_range),
         cmocka_unit_test(test_ids_count_up_in_the_order_of_the_file),
         cmocka_unit_test(test_named_ids_are_kept_and_the_others_fill_the_gaps),
         cmocka_unit_test(test_what_is_wrong_is_told_with_its_place),

@@ -74,11 +74,8 @@ static void assert_none_dropped(struct replay *buffer)
 static void test_fifo_gives_each_item_once_and_in_order(void **s)
 {
     (void)s;
-    struct replay *buffer =
-        create((struct replay_options){.mode = REPLAY_FIFO,
-                                       .capacity = 4,
-                                       .max_batch = 2,
-                                       .max_times_sampled = 9});
+    struct replay *buffer = create((struct replay_options){
+        .mode = REPLAY_FIFO, .capacity = 4, .max_batch = 2});
     struct drawn_sample drawn[2];
     refuses(buffer, 1);
     insert(buffer, "a", 0);
@@ -94,6 +91,30 @@ static void test_fifo_gives_each_item_once_and_in_order(void **s)
     assert_int_equal(stats_of(buffer).evicted_used, 3);
     replay_destroy(&buffer);
     assert_null(buffer);
+    replay_destroy(&buffer);
+}
+
+static void test_fifo_gives_an_item_as_often_as_it_may(void **s)
+{
+    (void)s;
+    static const char expected[][3] = {"ab", "ab", "ab", "cd", "cd", "cd"};
+    struct replay *buffer =
+        create((struct replay_options){.mode = REPLAY_FIFO,
+                                       .capacity = 4,
+                                       .max_batch = 2,
+                                       .max_times_sampled = 3});
+    struct drawn_sample drawn[2];
+    insert(buffer, "a", 0);
+    insert(buffer, "b", 0);
+    insert(buffer, "c", 0);
+    insert(buffer, "d", 0);
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        assert_int_equal(replay_sample(buffer, 2, drawn), LS_OK);
+        assert_int_equal(drawn[0].sample.data_id[0], expected[i][0]);
+        assert_int_equal(drawn[1].sample.data_id[0], expected[i][1]);
+    }
+    refuses(buffer, 1);
+    assert_int_equal(stats_of(buffer).evicted_used, 4);
     replay_destroy(&buffer);
 }
 
@@ -540,6 +561,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fifo_gives_each_item_once_and_in_order),
+        cmocka_unit_test(test_fifo_gives_an_item_as_often_as_it_may),
         cmocka_unit_test(test_a_batch_has_no_item_twice),
         cmocka_unit_test(test_the_same_seed_draws_the_same),
         cmocka_unit_test(test_items_at_the_limit_of_staleness_go),

@@ -173,23 +173,26 @@ static void try_insert(struct pair *pair)
     model->items[model->n_items++] = item;
 }
 
-static void check_drawn(struct pair *pair, const struct drawn_sample *drawn)
+/* oldest: the place of the next one by age, of those that the batch leaves. */
+static void check_drawn(struct pair *pair, const struct drawn_sample *drawn,
+                        size_t *oldest)
 {
     struct model *model = &pair->model;
     struct model_item *item = model_find(model, drawn->unique_id);
     assert_non_null(item);
     if (model->options.mode == REPLAY_FIFO)
-        assert_ptr_equal(item, &model->items[0]);
+        assert_ptr_equal(item, &model->items[*oldest]);
     assert_int_equal(drawn->sample.policy_version, item->version);
     assert_int_equal(drawn->staleness, model->version - item->version);
     assert_int_equal(strtoul(drawn->sample.data_id + 1, NULL, 10), item->datum);
     model->lent[item->datum]++;
     model->stats.sampled++;
     item->n_sampled++;
-    if (model->options.mode == REPLAY_FIFO ||
-        item->n_sampled == model->options.max_times_sampled)
+    if (item->n_sampled == model->options.max_times_sampled)
         model_evict(model, (size_t)(item - model->items),
                     &model->stats.evicted_used);
+    else
+        (*oldest)++;
 }
 
 static void try_sample(struct pair *pair)
@@ -206,10 +209,11 @@ static void try_sample(struct pair *pair)
         return;
     }
     model->stats.batches++;
+    size_t oldest = 0;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < i; j++)
             assert_string_not_equal(drawn[i].unique_id, drawn[j].unique_id);
-        check_drawn(pair, &drawn[i]);
+        check_drawn(pair, &drawn[i], &oldest);
         assert_true(pair->n_lent < MAX_LENT);
         pair->lent[pair->n_lent++] = drawn[i];
     }
@@ -310,7 +314,8 @@ static struct replay_options draw_options(struct ls_rng *rng)
     options.min_valid_ratio =
         1.0 + ls_rng_double(rng) *
                   ((double)options.capacity / (double)options.max_batch - 1.0);
-    options.max_times_sampled = ls_rng_below(rng, 4);
+    options.max_times_sampled =
+        (options.mode == REPLAY_FIFO ? 1 : 0) + ls_rng_below(rng, 4);
     options.min_size_to_sample = ls_rng_below(rng, options.capacity + 1);
     if (ls_rng_below(rng, 2)) {
         options.samples_per_insert = 4.0 * ls_rng_double(rng);

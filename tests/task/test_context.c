@@ -440,7 +440,6 @@ static void test_online_defaults_and_kept_fields(void **state)
     mine->last_eval_iter = 4;
     mine->last_eval_value = 5;
     mine->eval_value = 6;
-    assert_int_equal(ls_text_set(&mine->wandb_url, "url"), LS_OK);
     assert_int_equal(ls_items_append(&mine->trajectories, "t", 1), LS_OK);
     ls_context_renew(context);
     assert_int_equal(mine->total_step, 1);
@@ -449,7 +448,6 @@ static void test_online_defaults_and_kept_fields(void **state)
     assert_int_equal(mine->train_iter, 3);
     assert_int_equal(mine->last_eval_iter, 4);
     assert_true(mine->last_eval_value == 5);
-    assert_string_equal(mine->wandb_url, "url");
     assert_true(isnan(mine->eval_value));
     assert_int_equal(mine->trajectories.n, 0);
     ls_context_destroy(&context);

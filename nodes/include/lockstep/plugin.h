@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a table below changes its layout or its meaning. */
-#define LS_PLUGIN_ABI 2
+#define LS_PLUGIN_ABI 3
 
 /* What an environment shows and takes. */
 struct ls_env_spec {
@@ -76,6 +76,12 @@ struct ls_learn_info {
         const char *name; /* static text */
         double value;
     } items[LS_LEARN_INFO_MAX];
+    /* For each trajectory of the batch the priority with which it may be drawn
+     * again, finite and not negative: how wrong the policy was about it, as the
+     * mean of its |td_error|. They hold what they were, and stay that where
+     * learn() writes nothing. Borrow: for the call; NULL: nobody draws by
+     * them. */
+    double *priorities;
 };
 
 /* The states of a policy that learn at the same time, a device each, from equal

@@ -3,7 +3,8 @@
  * The policy counts how often it has learned, and acts by that number; the
  * return of an episode is the number that was acted by. So an evaluation says
  * which policy it was of, and a job is solved after as many updates as it asks
- * for. What takes its time is the cluster alone: for simulations, and for
+ * for. What it has learned from gets the priority that its section says. What
+ * takes its time is the cluster alone: for simulations, and for
  * measuring. */
 #include <inttypes.h>
 #include <math.h>
@@ -56,14 +57,15 @@ static int env_step(void *state, const float *action, float *observation,
 
 struct counter_policy {
     int64_t updates;
+    double priority; /* of what was learned from; below 0: what it had */
 };
 
 static int policy_init(void *state, ls_config_section *config,
                        const struct ls_env_spec *spec, uint64_t seed)
 {
-    (void)state;
-    (void)config;
+    struct counter_policy *policy = state;
     (void)seed;
+    policy->priority = ls_config_double(config, "priority", -1.0, 0.0, 1e6);
     if (spec->n_action != 1)
         return ls_error(LS_EMISMATCH, "counter acts by 1 number, not %zu",
                         spec->n_action);
@@ -93,6 +95,9 @@ static int policy_learn(void *state, const struct ls_trajectory *trajectories,
     struct counter_policy *policy = state;
     (void)trajectories;
     policy->updates++;
+    for (size_t i = 0; i < n && info->priorities != NULL; i++)
+        if (policy->priority >= 0.0)
+            info->priorities[i] = policy->priority;
     info->n = 2;
     info->items[0].name = "updates";
     info->items[0].value = (double)policy->updates;

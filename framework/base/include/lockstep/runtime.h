@@ -105,6 +105,11 @@ LS_API bool ls_thread_is_current(const ls_thread *thread);
 #define LS_CORES_MAX 1024
 LS_API int ls_core_count(ls_runtime *runtime);
 
+/* How much of them this process may use: those of its affinity, or what its
+ * control groups (cgroup v2, cpu.max) leave of them, where that is less: 0.5 in
+ * a container with half a core. As it is now. In a simulation 1. */
+LS_API double ls_cpus(ls_runtime *runtime);
+
 /* Keep the calling thread on one core, and threads that it spawns. In a
  * simulation it does nothing.
  * Errors: LS_ENOENT: there is no such core, or this process may not use it. */

@@ -42,6 +42,11 @@ struct ls_device_info {
  * Errors: LS_EINVAL. */
 LS_MUST_USE LS_API int ls_device_check_name(const char *name);
 
+/* How many GPUs the driver shows this process; 0 without a driver, or when it
+ * fails, and in a simulation. The first call starts the driver, which takes
+ * some tenths of a second where there is one. */
+LS_API unsigned ls_device_gpus(ls_runtime *runtime);
+
 /* out:    own; NULL after an error; give it to ls_device_close().
  * runtime: borrow, for as long as the device is open.
  * name:   copied; one of the forms above.

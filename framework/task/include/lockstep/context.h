@@ -86,7 +86,6 @@ struct ls_online_context {
     int64_t train_iter;     /* kept; updates of the policy so far */
     int64_t last_eval_iter; /* kept; train_iter at the last evaluation, -1 */
     double last_eval_value; /* kept; its mean return, starts at -infinity */
-    char *wandb_url;        /* kept; where the run is shown, if anywhere */
     struct ls_bytes policy; /* weights as one value, when there are new ones */
     struct ls_bytes collect_kwargs;
     struct ls_items trajectories;
@@ -107,7 +106,6 @@ struct ls_offline_context {
     int64_t train_iter;       /* kept */
     int64_t last_eval_iter;   /* kept; -1 before the first */
     double last_eval_value;   /* kept; starts at -infinity */
-    char *wandb_url;          /* kept */
     struct ls_items train_data;
     struct ls_bytes train_output;
     struct ls_items eval_output;
