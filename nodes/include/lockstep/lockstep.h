@@ -19,6 +19,7 @@
 #include "lockstep/disk.h"
 #include "lockstep/file.h"
 #include "lockstep/journal.h"
+#include "lockstep/vault.h"
 
 /* bus */
 #include "lockstep/call.h"
