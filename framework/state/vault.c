@@ -32,7 +32,7 @@ int vault_check_name(const char *what, const char *name)
 
 void vault_path(const ls_vault *vault, const char *file, char path[LS_PATH_MAX])
 {
-    (void)snprintf(path, LS_PATH_MAX, "%.*s/%.*s", LS_PATH_MAX - 256,
+    (void)snprintf(path, LS_PATH_MAX, "%.*s/%.*s", VAULT_FOLDER_MAX,
                    vault->folder, VAULT_FILE_MAX, file);
 }
 
@@ -143,7 +143,7 @@ int ls_vault_open(ls_vault **out, const struct ls_vault_options *options)
 {
     *out = NULL;
     const size_t length = strlen(options->folder);
-    if (length > LS_PATH_MAX - 256)
+    if (length > VAULT_FOLDER_MAX)
         return ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
                         options->folder);
     ls_vault *vault = calloc(1, sizeof *vault);

@@ -24,8 +24,11 @@
 /* NAME+255+UNIQUE, its NUL included; at most 255 bytes, as disks have it. */
 #define VAULT_FILE_MAX (LS_VAULT_NAME_MAX + 5 + LS_FILE_UNIQUE_MAX)
 
+/* Of its folder's path: room is left for "/" and any name. */
+#define VAULT_FOLDER_MAX (LS_PATH_MAX - 256)
+
 struct ls_vault {
-    char folder[LS_PATH_MAX]; /* leaves room for VAULT_FILE_MAX */
+    char folder[VAULT_FOLDER_MAX + 1];
 };
 
 struct vault_shard {

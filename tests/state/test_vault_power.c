@@ -316,6 +316,42 @@ static void test_a_full_disk_leaves_what_was(void **state)
     }
 }
 
+/* ---- long paths -------------------------------------------------------- */
+
+/* As deep as a run may lie, with the longest names. */
+static void keep_deep(struct room *room)
+{
+    char folder[1024 + 2] = "", name[LS_VAULT_NAME_MAX + 1];
+    ls_vault *vault;
+    void *data;
+    size_t size;
+    (void)room;
+    for (size_t i = 0; i < 1024; i++)
+        folder[i] = i % 200 == 0 ? '/' : 'd';
+    memset(name, 'n', LS_VAULT_NAME_MAX);
+    name[LS_VAULT_NAME_MAX] = '\0';
+    const struct ls_vault_options options = {.folder = folder};
+    assert_int_equal(ls_vault_open(&vault, &options), LS_OK);
+    assert_int_equal(ls_vault_put(vault, name, "x", 1, true), LS_OK);
+    assert_int_equal(ls_vault_get(vault, name, 1, &data, &size), LS_OK);
+    free(data);
+    ls_vault_close(&vault);
+    folder[1024] = 'd';
+    assert_int_equal(ls_vault_open(&vault, &options), LS_ELIMIT);
+    assert_null(vault);
+}
+
+static void live_deep(struct room *room)
+{
+    room_live(room, "a", keep_deep);
+}
+
+static void test_a_folder_may_lie_deep(void **state)
+{
+    (void)state;
+    (void)room_run(1, live_deep, NULL);
+}
+
 /* ---- together ---------------------------------------------------------- */
 
 /* In one life, whose threads take turns at each flush. */
@@ -382,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_names_are_on_disk_before_they_are_needed),
         cmocka_unit_test(test_a_killed_writer_leaves_what_was),
         cmocka_unit_test(test_a_full_disk_leaves_what_was),
+        cmocka_unit_test(test_a_folder_may_lie_deep),
         cmocka_unit_test(test_a_reader_sees_each_as_a_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

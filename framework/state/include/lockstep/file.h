@@ -23,7 +23,7 @@
 #include "lockstep/status.h"
 
 /* The longest path that is worked with, its NUL included. */
-#define LS_PATH_MAX 1152
+#define LS_PATH_MAX 1280
 
 /* ---- whole files ------------------------------------------------------- */
 
