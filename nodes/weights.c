@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "lockstep/file.h"
+#include "lockstep/vault.h"
 
 #include "report.h"
 
 #define FORMAT "lockstep.policy.1"
-#define PART   ".part"
 /* So large, and there is room to count on. */
 #define COUNT_MAX (INT64_C(1) << 53)
 
@@ -24,15 +24,6 @@ static int make_path(char path[REPORT_PATH_MAX], const char *folder,
 {
     const int n = snprintf(path, REPORT_PATH_MAX, "%s/%s", folder, name);
     return n >= 0 && n < REPORT_PATH_MAX ? LS_OK : too_long(folder);
-}
-
-static int replace_file(const char *path, const void *data, size_t size)
-{
-    char temporary[LS_PATH_MAX];
-    /* Always the same name: one that a killed learner left is written over. */
-    (void)snprintf(temporary, sizeof temporary, "%s" PART, path);
-    const struct ls_file_part part = {data, size};
-    return ls_file_replace(path, temporary, &part, 1, true);
 }
 
 static const struct count {
@@ -82,6 +73,7 @@ int weights_save(struct agent *agent, const struct weights_note *note,
     const size_t length = strlen(file) + 1;
     if (length > size)
         return too_long(folder);
+    ls_vault *vault = NULL;
     const void *data;
     size_t bytes;
     ls_writer_clear(agent->writer);
@@ -89,11 +81,13 @@ int weights_save(struct agent *agent, const struct weights_note *note,
     if (status == LS_OK)
         status = ls_writer_bytes(agent->writer, &data, &bytes);
     if (status == LS_OK)
-        status = ls_folder_make(folder);
+        status =
+            ls_vault_open(&vault, &(struct ls_vault_options){.folder = folder});
     if (status == LS_OK)
-        status = replace_file(file, data, bytes);
+        status = ls_vault_put(vault, name, data, bytes, true);
     if (status == LS_OK)
         memcpy(path, file, length);
+    ls_vault_close(&vault);
     return status;
 }
 
@@ -155,12 +149,17 @@ int weights_load(struct agent *agent, uint64_t seed, const char *folder,
     const struct ls_codec_limits limits = {
         .max_bytes = (size_t)1 << 30, .max_depth = 16, .max_objects = 65536};
     char path[REPORT_PATH_MAX];
+    ls_vault *vault;
     void *data = NULL;
     size_t size = 0;
     int status = make_path(path, folder, name);
+    if (status == LS_OK)
+        status = ls_vault_open(&vault, &(struct ls_vault_options){
+                                           .folder = folder, .found = true});
     if (status != LS_OK)
         return status;
-    status = ls_file_read(path, limits.max_bytes, &data, &size);
+    status = ls_vault_get(vault, name, limits.max_bytes, &data, &size);
+    ls_vault_close(&vault);
     if (status != LS_OK)
         return status;
     ls_document *document = NULL;
@@ -186,13 +185,19 @@ void weights_find(const char *folder, const char *name, char *path, size_t size)
 
 void weights_tidy(const char *folder)
 {
-    weights_remove(folder, WEIGHTS_FINAL PART);
-    weights_remove(folder, WEIGHTS_CHECKPOINT PART);
+    ls_vault *vault;
+    if (ls_file_exists(folder) &&
+        ls_vault_open(&vault, &(struct ls_vault_options){.folder = folder}) ==
+            LS_OK)
+        ls_vault_close(&vault);
 }
 
 void weights_remove(const char *folder, const char *name)
 {
-    char path[REPORT_PATH_MAX];
-    if (make_path(path, folder, name) == LS_OK)
-        (void)ls_file_remove(path);
+    const struct ls_vault_options options = {.folder = folder, .found = true};
+    ls_vault *vault;
+    if (ls_vault_open(&vault, &options) != LS_OK)
+        return;
+    (void)ls_vault_drop(vault, name);
+    ls_vault_close(&vault);
 }

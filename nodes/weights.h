@@ -1,8 +1,10 @@
 /* weights.h - the learned weights as a file.
  *
- * One msgpack map: format, plugin, plugin_version, seed, iteration, train_iter,
- * env_step, env_episode, and weights, which is the value that the plugin's
- * save() writes. The file is whole or it is the one that was there before. */
+ * An entry of a vault (lockstep/vault.h), so it is whole, or the one that was
+ * there before. Its value, at the beginning of the file, is one msgpack map:
+ * format, plugin, plugin_version, seed, iteration, train_iter, env_step,
+ * env_episode, and weights, which is what the plugin's save() writes.
+ * Source: docs/state.md. */
 #ifndef LOCKSTEP_WEIGHTS_H
 #define LOCKSTEP_WEIGHTS_H
 
@@ -27,9 +29,9 @@ LS_MUST_USE int weights_save(struct agent *agent,
                              size_t size);
 
 /* Read them back into the agent's policy.
- * Errors: LS_ENOENT there is no such file; LS_EPROTO it is none of this format;
- *         LS_EMISMATCH it is of another plugin or seed; LS_EIO; LS_ELIMIT; what
- *         the plugin's load returns; LS_ENOMEM. */
+ * Errors: LS_ENOENT there is no such file; LS_EPROTO it is damaged, or none of
+ * this format; LS_EMISMATCH it is of another plugin or seed; LS_EIO; LS_ELIMIT;
+ * what the plugin's load returns; LS_ENOMEM. */
 LS_MUST_USE int weights_load(struct agent *agent, uint64_t seed,
                              const char *folder, const char *name,
                              struct weights_note *out);

@@ -1,9 +1,8 @@
 /* store_files.h - a store that is a folder, which all nodes share.
  *
- * A value is a file of its name: the bytes, then a trailer of 24 bytes: magic
- * "lsstore1", the number of bytes (8), their XXH3 (8), little-endian. It is
- * written beside it and renamed over it, so readers need neither locks nor
- * second tries, and a file that was cut short or damaged is seen as that.
+ * It is a vault (lockstep/vault.h): a value is an entry of its name, or of
+ * NAME~RANK, so readers need neither locks nor second tries, and what was cut
+ * short or damaged is seen as that.
  * Thread: as store.h says; any number of processes. */
 #ifndef LOCKSTEP_STORE_FILES_H
 #define LOCKSTEP_STORE_FILES_H

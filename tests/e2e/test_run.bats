@@ -33,6 +33,16 @@ summary() {
     [ "$(ls -A out/cartpole/1)" = $'policy.msgpack\nrecord' ]
     grep -q lockstep.policy.1 out/cartpole/1/policy.msgpack
     [ "$(ls -A)" = out ]
+    local python
+    for python in python3 /usr/bin/python3; do
+        "$python" -c 'import msgpack' 2>/dev/null || continue
+        run "$python" "$SOURCE_DIR/docs/examples/entry.py" \
+            out/cartpole/latest/policy.msgpack
+        [ "$status" -eq 0 ]
+        says "  format: lockstep.policy.1"
+        says "  plugin: cartpole"
+        break
+    done
 }
 
 # bats test_tags=slow

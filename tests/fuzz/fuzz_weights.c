@@ -1,9 +1,11 @@
-/* Any bytes as learned weights: the file that a learner writes, or, by the
- * first byte, a policy as it lies in a store. What is refused leaves the policy
- * as it was; what is accepted acts, and is written as itself. */
+/* Any bytes as learned weights: what is in the file that a learner writes, or,
+ * by the first byte, a policy as it lies in a store. What is refused leaves the
+ * policy as it was; what is accepted acts, and is written as itself. */
 #include "weights.h"
 
 #include <stdio.h>
+
+#include "lockstep/vault.h"
 
 #include "cartpole.h"
 #include "fuzz.h"
@@ -42,7 +44,11 @@ static bool load_file(struct agent *agent, const void *data, size_t size)
 {
     struct weights_note note, again;
     char path[REPORT_PATH_MAX];
-    (void)fuzz_file(NAME, data, size);
+    ls_vault *vault;
+    must(ls_vault_open(&vault, &(struct ls_vault_options){
+                                   .folder = fuzz_folder()}) == LS_OK);
+    must(ls_vault_put(vault, NAME, data, size, false) == LS_OK);
+    ls_vault_close(&vault);
     const int status = weights_load(agent, SEED, fuzz_folder(), NAME, &note);
     must(status != LS_ENOENT);
     if (status != LS_OK)

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <xxhash.h>
+
 #include "lockstep/file.h"
 #include "lockstep/journal.h"
 
@@ -374,6 +376,34 @@ static void seed_file(const char *unit, const char *name, const char *path)
     free(data);
 }
 
+/* A manifest, as fuzz_vault.c wants it: of files, or of a value of 5 bytes. */
+static void vault(const char *name, unsigned n_files, const char *file)
+{
+    const char head[3] = {n_files > 0 ? 0 : 5, 0, 0};
+    ls_write_map(writer, 1);
+    ls_write_string(writer, "shards");
+    ls_write_array(writer, n_files > 0 ? n_files : 1);
+    for (unsigned i = 0; i == 0 || i < n_files; i++) {
+        char text[16];
+        ls_write_map(writer, n_files > 0 ? 4 : 3);
+        ls_write_string(writer, "name");
+        ls_write_string(writer, n_files > 0 ? "shard" : "value");
+        ls_write_string(writer, "size");
+        ls_write_uint(writer, n_files > 0 ? 3 : 5);
+        ls_write_string(writer, "xxh3");
+        ls_write_uint(writer, n_files > 0 ? XXH3_64bits("abc", 3)
+                                          : XXH3_64bits("hello", 5));
+        if (n_files == 0)
+            continue;
+        (void)snprintf(text, sizeof text, "%s%u+s", file, i);
+        ls_write_string(writer, "file");
+        ls_write_string(writer, text);
+    }
+    const struct fuzz_bytes bytes = fuzz_written(writer);
+    seed("vault", name, head, sizeof head, bytes.data, bytes.size);
+    ls_writer_clear(writer);
+}
+
 static void files(void)
 {
     static const char damage[] =
@@ -404,6 +434,9 @@ static void files(void)
     (void)snprintf(path, sizeof path, "%s/value", fuzz_folder());
     seed_file("store_files", "value", path);
     seed("store_files", "damage", NULL, 0, "#\x00\x03\x01hello", 9);
+    vault("value", 0, "");
+    vault("shards", 2, "e+");
+    vault("elsewhere", 1, "../e+");
 }
 
 /* What a learner and a collector answer. False: nothing. */

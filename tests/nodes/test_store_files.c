@@ -85,13 +85,13 @@ static void test_a_damaged_file_is_named_whatever_is_wrong(void **state)
     const struct place *place = *state;
     struct store *store = open_store(place, 0);
     const char *const name = "data";
-    unsigned char bytes[64];
+    unsigned char bytes[256];
     char path[256];
     struct store_blob blob;
     in_folder(place, name, path);
     spec_put_text(store, name, "seven b");
     const size_t size = read_bytes(path, bytes, sizeof bytes);
-    assert_int_equal(size, 7 + 24);
+    assert_in_range(size, 7 + 1, sizeof bytes - 1);
     for (size_t at = 0; at < size; at++) {
         bytes[at] ^= 0x10;
         write_bytes(path, bytes, size);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "lockstep/vault.h"
 #include "report.h"
 
 /* A policy that is one number. */
@@ -139,13 +140,45 @@ static void test_a_file_that_is_cut_anywhere_is_refused(void **state)
 }
 
 /* Were it LS_ENOENT, a learner would begin with nothing learned. */
-static void test_a_file_that_lacks_a_field_is_refused(void **state)
+static void test_weights_that_lack_a_field_are_refused(void **state)
 {
     static const char *const fields[] = {
         "format",     "plugin",   "plugin_version", "seed",   "iteration",
         "train_iter", "env_step", "env_episode",    "weights"};
     struct place *place = *state;
     struct weights_note loaded;
+    ls_vault *vault;
+    void *data;
+    size_t size;
+    write_number(place, 42);
+    assert_int_equal(
+        ls_vault_open(&vault,
+                      &(struct ls_vault_options){.folder = place->folder}),
+        LS_OK);
+    assert_int_equal(ls_vault_get(vault, WEIGHTS_CHECKPOINT, 512, &data, &size),
+                     LS_OK);
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        char *at = data;
+        while (memcmp(at + 1, fields[i], strlen(fields[i])) != 0 ||
+               *at != (char)(0xa0 + strlen(fields[i])))
+            at++;
+        at[1]++; /* another name */
+        assert_int_equal(
+            ls_vault_put(vault, WEIGHTS_CHECKPOINT, data, size, false), LS_OK);
+        at[1]--;
+        const int status = read_number(place, 5, &loaded);
+        if (status != LS_EPROTO && status != LS_EMISMATCH)
+            fail_msg("%s: %s", fields[i], ls_status_name(status));
+        assert_non_null(strstr(ls_error_text(), WEIGHTS_CHECKPOINT));
+    }
+    free(data);
+    ls_vault_close(&vault);
+}
+
+/* Whoever opens it finds the map at its beginning. */
+static void test_the_file_begins_with_its_map(void **state)
+{
+    struct place *place = *state;
     char path[128], bytes[512];
     write_number(place, 42);
     (void)snprintf(path, sizeof path, "%s/%s", place->folder,
@@ -154,21 +187,12 @@ static void test_a_file_that_lacks_a_field_is_refused(void **state)
     assert_non_null(file);
     const size_t size = fread(bytes, 1, sizeof bytes, file);
     assert_int_equal(fclose(file), 0);
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        char *at = bytes;
-        while (memcmp(at + 1, fields[i], strlen(fields[i])) != 0 ||
-               *at != (char)(0xa0 + strlen(fields[i])))
-            at++;
-        at[1]++; /* another name */
-        file = fopen(path, "wb");
-        assert_non_null(file);
-        assert_int_equal(fwrite(bytes, 1, size, file), size);
-        assert_int_equal(fclose(file), 0);
-        at[1]--;
-        const int status = read_number(place, 5, &loaded);
-        if (status != LS_EPROTO && status != LS_EMISMATCH)
-            fail_msg("%s: %s", fields[i], ls_status_name(status));
-    }
+    assert_in_range(size, 100, sizeof bytes - 1);
+    assert_int_equal((unsigned char)bytes[0], 0x89); /* of nine pairs */
+    assert_memory_equal(bytes + 1,
+                        "\xa6"
+                        "format",
+                        7);
 }
 
 static void test_what_a_killed_learner_left_is_removed(void **state)
@@ -176,15 +200,13 @@ static void test_what_a_killed_learner_left_is_removed(void **state)
     struct place *place = *state;
     struct weights_note loaded;
     write_number(place, 42);
-    static const char *const names[] = {WEIGHTS_CHECKPOINT, WEIGHTS_FINAL};
-    for (size_t i = 0; i < 2; i++) {
-        char path[128];
-        (void)snprintf(path, sizeof path, "%s/%s.part", place->folder,
-                       names[i]);
-        FILE *file = fopen(path, "wb");
-        assert_non_null(file);
-        assert_int_equal(fclose(file), 0);
-    }
+    char host[65] = "", path[256];
+    assert_int_equal(gethostname(host, sizeof host - 1), 0);
+    (void)snprintf(path, sizeof path, "%s/.part@%ld@1@0@%s", place->folder,
+                   0x7ffffffL, host);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
     weights_tidy(place->folder); /* else the folder could not be removed */
     assert_int_equal(read_number(place, 5, &loaded), LS_OK);
 }
@@ -200,7 +222,8 @@ int main(void)
         test(test_weights_of_another_run_are_refused),
         test(test_what_a_killed_learner_left_is_removed),
         test(test_a_file_that_is_cut_anywhere_is_refused),
-        test(test_a_file_that_lacks_a_field_is_refused),
+        test(test_weights_that_lack_a_field_are_refused),
+        test(test_the_file_begins_with_its_map),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

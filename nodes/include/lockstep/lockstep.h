@@ -20,6 +20,7 @@
 #include "lockstep/disk.h"
 #include "lockstep/file.h"
 #include "lockstep/journal.h"
+#include "lockstep/vault.h"
 
 /* bus */
 #include "lockstep/call.h"

@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 /* The longest path that is worked with, its NUL included. */
-#define LS_PATH_MAX 1152
+#define LS_PATH_MAX 1280
 
 /* ---- whole files ------------------------------------------------------- */
 
