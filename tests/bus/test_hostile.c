@@ -102,6 +102,56 @@ static void test_a_raw_peer_can_be_an_honest_member(void **state)
     siege_end(siege);
 }
 
+/* What it says before it is a member is not heard, and is counted. */
+static void test_what_comes_too_early_is_counted(void **state)
+{
+    (void)state;
+    struct ls_router_stats stats;
+    struct siege *siege = siege_start();
+    raw_be_present(&siege->raw);
+    raw_await_presence(&siege->raw, siege->node);
+    ls_router_stats(siege->node, &stats);
+    const uint64_t before = stats.early;
+    for (int i = 0; i < 3; i++) {
+        struct wire_header header = raw_header(&siege->raw, WIRE_KIND_EVENT);
+        raw_event(&siege->raw, "x", &header, "data", 4);
+    }
+    raw_heartbeat(&siege->raw, siege->node);
+    assert_reaches(&siege->ready, 1);
+    ls_router_stats(siege->node, &stats);
+    assert_int_equal(stats.early, before + 3);
+    assert_int_equal(counter_get(&siege->heard), 0);
+    siege_end(siege);
+}
+
+struct said {
+    struct counter lines;
+    const char *text;
+};
+
+static void count_said(void *self, const char *line)
+{
+    struct said *said = self;
+    if (strstr(line, said->text) != NULL)
+        counter_add(&said->lines, 1);
+}
+
+static void test_who_vanishes_is_said_to_be_lost(void **state)
+{
+    (void)state;
+    struct said said = {.text = "node 666 () is lost: it is gone"};
+    struct siege *siege = siege_start();
+    join_as_member(siege);
+    counter_init(&said.lines);
+    ls_log_redirect(count_said, &said);
+    raw_close(&siege->raw);
+    assert_reaches(&said.lines, 1);
+    ls_log_redirect(NULL, NULL);
+    raw_open(&siege->raw, 667, NULL);
+    siege_end(siege);
+    counter_fini(&said.lines);
+}
+
 /* ---- subscriptions ----------------------------------------------------- */
 
 static void test_garbage_subscriptions_are_refused(void **state)
@@ -370,6 +420,52 @@ static void test_chunks_that_make_no_whole_are_dropped(void **state)
     siege_end(siege);
 }
 
+static void test_a_chunk_that_came_before_is_left_out(void **state)
+{
+    (void)state;
+    struct siege *siege = siege_start();
+    join_as_member(siege);
+    send_chunk(siege, 12, 0, "once", 4);
+    send_chunk(siege, 12, 4, "upon", 4);
+    send_chunk(siege, 12, 4, "upon", 4);
+    send_chunk(siege, 12, 0, "once", 4);
+    send_chunk(siege, 12, 8, "time", 4);
+    raw_flush(siege);
+    assert_int_equal(counter_get(&siege->heard), 1);
+    assert_int_equal(refused(siege), 0);
+    siege_end(siege);
+}
+
+/* A batch of one, under the topic that is already in the frame. */
+static void send_batch(struct siege *siege, uint8_t *frame, size_t size,
+                       bool named)
+{
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_BATCH);
+    header.name = "x";
+    header.name_size = named ? 1 : 0;
+    size += wire_header_write(frame + size, &header);
+    uint8_t *payloads = frame + size;
+    size += wire_batch_write(frame + size, "data", 4);
+    wire_batch_count(payloads, 1);
+    raw_send(&siege->raw, frame, size, false);
+}
+
+static void test_a_batch_is_refused_in_an_inbox(void **state)
+{
+    (void)state;
+    uint8_t frame[WIRE_HEAD_MAX + 64];
+    struct siege *siege = siege_start();
+    join_as_member(siege);
+    send_batch(siege, frame, wire_topic_event(frame, "x"), false);
+    assert_reaches(&siege->heard, 1);
+    send_batch(siege, frame, wire_topic_inbox(frame, ls_node_id(siege->node)),
+               true);
+    raw_flush(siege);
+    assert_int_equal(counter_get(&siege->heard), 1);
+    assert_int_equal(refused(siege), 1);
+    siege_end(siege);
+}
+
 /* ---- bytes that are no ZeroMQ ------------------------------------------ */
 
 static int raw_tcp(const char *endpoint)
@@ -508,6 +604,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_raw_peer_can_be_an_honest_member),
+        cmocka_unit_test(test_what_comes_too_early_is_counted),
+        cmocka_unit_test(test_who_vanishes_is_said_to_be_lost),
         cmocka_unit_test(test_garbage_subscriptions_are_refused),
         cmocka_unit_test(test_a_presence_of_another_job_is_refused),
         cmocka_unit_test(test_what_is_no_address_is_not_dialled),
@@ -519,6 +617,8 @@ int main(void)
         cmocka_unit_test(test_counts_that_lie_are_refused),
         cmocka_unit_test(test_figures_that_lie_are_harmless),
         cmocka_unit_test(test_chunks_that_make_no_whole_are_dropped),
+        cmocka_unit_test(test_a_chunk_that_came_before_is_left_out),
+        cmocka_unit_test(test_a_batch_is_refused_in_an_inbox),
         cmocka_unit_test(test_garbage_over_tcp_is_cut_off),
         cmocka_unit_test(test_who_hangs_up_before_it_subscribes_is_no_stranger),
         cmocka_unit_test(test_a_stranger_does_not_change_why_a_start_fails),

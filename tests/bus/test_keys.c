@@ -177,6 +177,7 @@ static void test_a_folder_that_others_may_write_to_is_refused(void **state)
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
         assert_int_equal(chmod(folder.text, modes[i]), 0);
         open_fails(*state, LS_ECONFIG, "chmod go-w");
+        open_fails(*state, LS_ECONFIG, "others may write to ");
         failed(ls_keys_create(folder.text, 7, NULL, NULL), LS_ECONFIG,
                "chmod go-w");
     }
@@ -198,6 +199,7 @@ static void test_a_secret_key_that_others_may_read_is_refused(void **state)
     for (mode_t open_to = 1; open_to <= 077; open_to++) {
         assert_int_equal(chmod(path.text, 0600 | open_to), 0);
         open_fails(*state, LS_ECONFIG, "chmod go-rwx");
+        open_fails(*state, LS_ECONFIG, "others may read or write ");
         open_fails(*state, LS_ECONFIG, path.text);
     }
     const struct path away = keys(*state, "away");

@@ -3,6 +3,7 @@
 #include "raw_peer.h"
 
 #include "bus.h"
+#include "lockstep/simulation.h"
 
 #define WINDOW 16
 #define MIB    (1024u * 1024u)
@@ -375,6 +376,58 @@ static void test_an_acknowledgement_of_an_earlier_life_is_none(void **state)
     listener_end(l);
 }
 
+struct dropping {
+    ls_simulation *simulation;
+    int lines;
+};
+
+static void note_missed(void *self, const char *line)
+{
+    assert_text(line, "missed 3 events in the last 1.0 s", __LINE__);
+    ++*(int *)self;
+}
+
+static void drop_now_and_then(void *arg)
+{
+    struct dropping *dropping = arg;
+    ls_runtime *runtime = ls_simulation_runtime(dropping->simulation);
+    const int64_t s = LS_NS_PER_S, soon = s / 1000;
+    struct event_entry entry = {.name = "x"};
+    ls_node *node = calloc(1, sizeof *node);
+    struct peer *peer = calloc(1, sizeof *peer);
+    assert_true(node != NULL && peer != NULL);
+    node->runtime = runtime;
+    peer->member.role = "late";
+    losses_dropped(node, &entry, peer);
+    ls_rest_until(runtime, ls_now(runtime) + s / 2);
+    losses_dropped(node, &entry, peer);
+    assert_in_range(peer->slow.waited_ns, s / 2, s / 2 + soon);
+    ls_rest_until(runtime, ls_now(runtime) + 3 * s); /* it kept up */
+    for (int i = 0; i < 4; i++) {
+        losses_dropped(node, &entry, peer);
+        assert_int_equal(dropping->lines, i < 2 ? 0 : 1);
+        ls_rest_until(runtime, ls_now(runtime) + s / 2 + soon / 10);
+    }
+    assert_in_range(peer->slow.waited_ns, 2 * s, 2 * s + soon);
+    assert_int_equal(node->stats.dropped, 6);
+    assert_int_equal(entry.records->dropped, 6);
+    free(entry.records);
+    free(peer);
+    free(node);
+}
+
+static void test_drops_in_short_succession_are_one_slowness(void **state)
+{
+    (void)state;
+    struct dropping dropping = {.lines = 0};
+    assert_ok(ls_simulation_create(&dropping.simulation, NULL));
+    ls_log_redirect(note_missed, &dropping.lines);
+    assert_ok(
+        ls_simulation_run(dropping.simulation, drop_now_and_then, &dropping));
+    ls_log_redirect(NULL, NULL);
+    ls_simulation_destroy(&dropping.simulation);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_nothing_lost_is_no_row),
         cmocka_unit_test(test_the_slowest_is_known),
         cmocka_unit_test(test_a_line_says_who_is_slow_now_and_then),
+        cmocka_unit_test(test_drops_in_short_succession_are_one_slowness),
     };
     return cmocka_run_group_tests_name("losses", tests, NULL, NULL);
 }

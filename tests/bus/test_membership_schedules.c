@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "base/seeds.h"
+#include "base/covered.h"
 #include "lockstep/log.h"
 #include "lockstep/random.h"
 #include "membership.h"
@@ -917,11 +917,23 @@ static void test_broken_connections_alone_make_nobody_lost(void **state)
     sweep(100, calm);
 }
 
+/* After those above. No world here is full, or has a hub. */
+static void test_the_schedules_took_every_transition(void **state)
+{
+    (void)state;
+    static const enum ls_transition elsewhere[] = {LS_TAKES_MEMBER_BARRED,
+                                                   LS_TAKES_MEMBER_REMINDED,
+                                                   LS_TAKES_MEMBER_ACCUSES};
+    covered_check("member", elsewhere, sizeof elsewhere / sizeof *elsewhere);
+}
+
 int main(void)
 {
+    covered_begin();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_after_any_storm_all_that_live_agree),
         cmocka_unit_test(test_broken_connections_alone_make_nobody_lost),
+        cmocka_unit_test(test_the_schedules_took_every_transition),
     };
     return cmocka_run_group_tests_name("membership_schedules", tests, NULL,
                                        NULL);

@@ -1,10 +1,12 @@
 /* Probes: whether anyone listens at an address, on libzmq. */
 #define _GNU_SOURCE /* SOCK_NONBLOCK */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "transport_fixture.h"
+#include "transport_zmq.h"
 #include "world_fixture.h"
 
 struct probing {
@@ -174,6 +176,54 @@ static void test_a_probe_under_way_ends_with_the_transport(void **state)
     close(fd);
 }
 
+/* ---- the rest of a transport on libzmq --------------------------------- */
+
+static void test_what_libzmq_refuses_is_said(void **state)
+{
+    (void)state;
+    errno = EMFILE;
+    assert_fails(transport_zmq_error("zmq_socket"), LS_ELIMIT);
+    assert_text(ls_error_text(), "ulimit", __LINE__);
+    errno = EPROTONOSUPPORT;
+    assert_fails(transport_zmq_error("zmq_bind"), LS_EIO);
+    assert_text(ls_error_text(), "zmq_bind: ", __LINE__);
+}
+
+static void note_subscribed(void *self, const uint8_t *topic, size_t size,
+                            bool subscribed, const struct speaker *by)
+{
+    (void)by;
+    struct probing *p = self;
+    p->n += subscribed && size == 1 && topic[0] == 'x';
+}
+
+/* Who publishes may be the one to whom libzmq says that something came. */
+static void test_a_subscription_that_the_publisher_met_is_read(void **state)
+{
+    (void)state;
+    struct probing p;
+    begin(&p, "tcp://127.0.0.1:*");
+    struct zmq_transport *t = (struct zmq_transport *)(void *)p.transport;
+    const struct transport_events heard = {.subscription = note_subscribed};
+    const int64_t deadline = long_deadline();
+    void *context = zmq_ctx_new(), *sub = zmq_socket(context, ZMQ_SUB);
+    assert_int_equal(zmq_connect(sub, p.endpoint), 0);
+    assert_int_equal(zmq_setsockopt(sub, ZMQ_SUBSCRIBE, "x", 1), 0);
+    zmq_pollitem_t item = {.socket = t->xpub, .events = ZMQ_POLLIN};
+    assert_int_equal(zmq_poll(&item, 1, LONG_MS), 1); /* met, and not read */
+    transport_lock(p.transport);
+    t->looked_at = deadline; /* nor does it look itself */
+    assert_ok(transport_publish(p.transport, "y", 1, NULL, 0));
+    transport_unlock(p.transport);
+    while (p.n == 0 && ls_now(ls_runtime_threads()) < deadline)
+        (void)transport_poll(p.transport, deadline, &heard, &p);
+    assert_int_equal(p.n, 1);
+    zmq_close(sub);
+    zmq_ctx_term(context);
+    transport_close(&p.transport);
+    ls_security_destroy(&p.security);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +234,8 @@ int main(void)
         cmocka_unit_test(test_a_host_name_is_unknown),
         cmocka_unit_test(test_what_is_no_address_is_refused),
         cmocka_unit_test(test_a_probe_under_way_ends_with_the_transport),
+        cmocka_unit_test(test_what_libzmq_refuses_is_said),
+        cmocka_unit_test(test_a_subscription_that_the_publisher_met_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

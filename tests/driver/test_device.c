@@ -1,4 +1,5 @@
 /* The processor, and the names of all devices. */
+#include <dlfcn.h>
 #include <stdio.h>
 
 #include "device_promises.h"
@@ -110,6 +111,18 @@ static void a_driver_that_lacks_a_function_is_too_old(void **state)
     assert_said("libm.so.6 has no cuInit", "450.36", NULL);
 }
 
+/* A driver has threads of its own: they run on, whatever became of it. */
+static void what_was_loaded_stays(void **state)
+{
+    static const char *const name = "libanl.so.1"; /* nobody else uses it */
+    struct cuda_driver driver;
+    (void)state;
+    assert_null(dlopen(name, RTLD_NOW | RTLD_NOLOAD));
+    assert_int_equal(cuda_driver_load(&driver, name), LS_ENOENT);
+    assert_said("libanl.so.1 has no cuInit", NULL);
+    assert_non_null(dlopen(name, RTLD_NOW | RTLD_NOLOAD));
+}
+
 #define ON_CPU(name)                                                           \
     static void name##_on_cpu(void **state)                                    \
     {                                                                          \
@@ -134,6 +147,7 @@ int main(void)
         cmocka_unit_test(a_simulation_has_every_core_and_no_gpu),
         cmocka_unit_test(without_a_driver_the_error_says_so),
         cmocka_unit_test(a_driver_that_lacks_a_function_is_too_old),
+        cmocka_unit_test(what_was_loaded_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,6 +147,35 @@ static void test_an_abort_of_one_who_is_not_counted_is_ignored(void **state)
     destroy_post(&post);
 }
 
+/* How many letters there are from SECOND, when it enters, to THIRD, which was
+ * heard to be ahead. */
+static size_t letters_to_one_ahead(bool is_member)
+{
+    const struct ls_barrier_message ahead = {
+        .kind = LS_BARRIER_ENTERED, .epoch = 5, .to = 100 + SECOND, .next = 5};
+    struct post post;
+    size_t n = 0;
+    create_post(&post, is_member ? 3 : 2);
+    run_epoch(&post);
+    ls_epoch_receive(post.nodes[SECOND], post.now, ids[THIRD], 100 + THIRD,
+                     &ahead);
+    collect(&post, SECOND);
+    lose_all(&post);
+    enter(&post, SECOND, 0);
+    assert_int_equal(post.nodes[SECOND]->phase, LS_EPOCH_ENTERED);
+    for (size_t i = 0; i < post.n_letters; i++)
+        n += post.letters[i].to == THIRD;
+    destroy_post(&post);
+    return n;
+}
+
+static void test_who_is_ahead_is_asked_if_it_is_a_member(void **state)
+{
+    (void)state;
+    assert_int_equal(letters_to_one_ahead(true), 1);
+    assert_int_equal(letters_to_one_ahead(false), 0);
+}
+
 /* --- who was not told --------------------------------------------------- */
 
 /* What SECOND said did not reach THIRD, which knows of a loss. */
@@ -276,6 +305,7 @@ int main(void)
         cmocka_unit_test(test_so_it_does_where_the_others_could_go_on),
         cmocka_unit_test(test_it_is_of_no_epoch_that_the_others_begin_anew),
         cmocka_unit_test(test_an_abort_of_one_who_is_not_counted_is_ignored),
+        cmocka_unit_test(test_who_is_ahead_is_asked_if_it_is_a_member),
         cmocka_unit_test(test_who_counts_too_few_asks_why_the_others_gave_up),
         cmocka_unit_test(test_who_is_asked_tells_the_reason_of_that_epoch),
         cmocka_unit_test(test_who_does_not_know_any_more_says_so),

@@ -1,5 +1,6 @@
 /* The barrier under thousands of fault schedules, each from its seed. */
 #include "barrier_play.h"
+#include "base/covered.h"
 
 static void test_all_leave_every_epoch_whatever_the_network_does(void **state)
 {
@@ -119,8 +120,20 @@ static void test_many_nodes_with_a_few_messages_each(void **state)
     assert_true(world.n_sent >= 19 * 4 * (WORLD_NODES_MAX - 1));
 }
 
+/* After those above. No world here has a tree, is elastic, or withdraws. */
+static void test_the_schedules_took_every_transition(void **state)
+{
+    (void)state;
+    static const enum ls_transition elsewhere[] = {
+        LS_TAKES_BARRIER_BY_TREE, LS_TAKES_BARRIER_TREE_QUIT,
+        LS_TAKES_BARRIER_AGAIN,   LS_TAKES_BARRIER_ABSENT,
+        LS_TAKES_BARRIER_SHORT,   LS_TAKES_BARRIER_WITHDRAWN};
+    covered_check("barrier", elsewhere, sizeof elsewhere / sizeof *elsewhere);
+}
+
 int main(void)
 {
+    covered_begin();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_leave_every_epoch_whatever_the_network_does),
         cmocka_unit_test(test_one_crash_leaves_the_others_agreed),
@@ -134,6 +147,7 @@ int main(void)
         cmocka_unit_test(test_aborts_and_deadlines_do_not_stop_the_world),
         cmocka_unit_test(test_a_deadline_is_a_timeout_for_all),
         cmocka_unit_test(test_many_nodes_with_a_few_messages_each),
+        cmocka_unit_test(test_the_schedules_took_every_transition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,6 +299,20 @@ static void test_a_loss_is_taken_once_by_name(void **state)
     }
 }
 
+static void test_when_none_is_left_one_who_was_lost_is_named(void **state)
+{
+    static const char *const text = "no node that sends is left";
+    ls_exchange_inbox *inbox = *state;
+    tell(inbox, 3, 1, LS_MEMBER_LEFT, LS_OK);
+    assert_int_equal(ls_exchange_inbox_none_left(inbox), LS_ELOST);
+    assert_non_null(strstr(ls_error_text(), text));
+    assert_null(strstr(ls_error_text(), "node 3"));
+    tell(inbox, 4, 1, LS_MEMBER_LOST, LS_ETIMEDOUT);
+    assert_int_equal(ls_exchange_inbox_none_left(inbox), LS_ELOST);
+    assert_non_null(strstr(ls_error_text(), text));
+    assert_non_null(strstr(ls_error_text(), "node 4 (collector) was lost"));
+}
+
 static void test_a_new_life_begins_anew(void **state)
 {
     ls_exchange_inbox *inbox = *state;
@@ -343,6 +357,7 @@ int main(void)
         test(test_an_end_counts_for_its_run_and_those_before),
         test(test_who_left_is_not_awaited_but_what_it_sent_is_taken),
         cmocka_unit_test(test_a_loss_is_taken_once_by_name),
+        test(test_when_none_is_left_one_who_was_lost_is_named),
         test(test_a_new_life_begins_anew),
         test(test_a_member_that_comes_back_can_be_lost_again),
     };

@@ -35,6 +35,8 @@ struct row {
 static const struct row rows[] = {
     {"no limit", {.eval_value = NAN}, FOR_EVER},
     {"all zero", {.on_signal = false}, FOR_EVER},
+    {"the first step", {.env_step = 1}, 1},
+    {"the first update", {.train_iter = 1}, 1},
     {"steps that are reached exactly", {.env_step = 30}, 3},
     {"steps that are passed", {.env_step = 31}, 4},
     {"updates", {.train_iter = 7}, 7},

@@ -1,7 +1,8 @@
 """What may be changed in a C source, one small mistake at a time.
 
 Only what is inside functions, and only what a test could see: no log lines, no
-assertions, and nothing that only frees (the sanitizers look at that)."""
+assertions, no wiping of keys, and nothing that only frees (the sanitizers look
+at that)."""
 
 import random
 import re
@@ -13,7 +14,7 @@ Site = namedtuple("Site", "kind start end text")
 FLIPPED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 STATUSES = ("LS_EINVAL", "LS_EIO", "LS_ETIMEDOUT", "LS_ECLOSED", "LS_EAGAIN")
 NOT_CALLS = re.compile(
-    r"(if|for|while|switch|return|sizeof|assert|free"
+    r"(if|for|while|switch|return|sizeof|assert|free|explicit_bzero"
     r"|ls_log_\w+|\w+_(free|fini|destroy))$")
 
 

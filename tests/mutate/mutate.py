@@ -5,7 +5,6 @@ The copy, with a build of its own, is build/mutate: nothing else is written."""
 
 import argparse
 import fcntl
-import fnmatch
 import json
 import os
 import re
@@ -16,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+import covers
 import draw
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +25,10 @@ BUILD = TREE / "build" / "dev"
 # What is to be built for a test: its program, or what is named here.
 PROGRAM = ["nodes/all", "tests/nodes/plugins/all"]
 BESIDES = {"nodes": PROGRAM}
-TARGETS = {"e2e": PROGRAM + ["tests/e2e/all"], "hostile": ["tests/hostile/all"]}
+FAILS = "it fails"
+TARGETS = {"e2e": PROGRAM + ["tests/e2e/all", "tests/driver/fake/all",
+                             "docs/all"],
+           "hostile": ["tests/hostile/all"]}
 
 
 def fail(text):
@@ -64,9 +67,9 @@ def sync():
 
 
 def configure():
-    """Without debugging information, so that equal code is an equal file."""
+    """As others build it, but that a warning is no error."""
     done = run(["cmake", "--preset", "dev", "-DCMAKE_BUILD_TYPE=Mutants",
-                "-DCMAKE_C_FLAGS_MUTANTS=-O2", "-DLOCKSTEP_WERROR=OFF"],
+                "-DCMAKE_C_FLAGS_MUTANTS=-O2 -g", "-DLOCKSTEP_WERROR=OFF"],
                cwd=TREE)
     if done.returncode != 0:
         fail("cmake: " + done.stdout)
@@ -84,6 +87,14 @@ def object_of(path, cache={}):
             made = re.search(r" -o (\S+)", entry["command"]).group(1)
             cache.setdefault(name, made)
     return cache.get(path)
+
+
+def code_of(made):
+    """What is compared: a debugger is told of each line, a test is not."""
+    plain = HOME / "plain.o"
+    if run(["objcopy", "--strip-debug", str(made), str(plain)]).returncode:
+        fail("objcopy does not read %s" % made)
+    return plain.read_bytes()
 
 
 # ---- tests ---------------------------------------------------------------------
@@ -132,7 +143,7 @@ class Test:
             self.limit = min(self.most, 15 + 8 * self.took)
             return None
         return "it does not end in %.0f s" % self.limit if status is None \
-            else "it fails"
+            else FAILS
 
 
 def end_session(process):
@@ -155,32 +166,6 @@ def ctest_list(*which):
 
 def all_tests():
     return {t["name"]: Test(t["name"]) for t in ctest_list()}
-
-
-def read_covers(tests):
-    rows = []
-    for line in (Path(__file__).parent / "covers").read_text().splitlines():
-        words = line.split("#")[0].split()
-        if not words:
-            continue
-        names = []
-        for word in words[1:]:
-            found = fnmatch.filter(tests, word)
-            if not found:
-                fail("covers: there is no test %s" % word)
-            names += [n for n in found if n not in names]
-        rows.append((words[0], names))
-    return rows
-
-
-def judges_of(path, rows):
-    stem = Path(path).stem
-    for prefix, names in rows:
-        if path.startswith(prefix):
-            unit = lambda name: name.split(".", 1)[1]
-            return sorted(names, key=lambda n: unit(n) not in stem
-                          and stem not in unit(n))
-    fail("covers: no row for %s" % path)
 
 
 # ---- one mutant ----------------------------------------------------------------
@@ -207,22 +192,43 @@ class Mutant:
         made = BUILD / object_of(self.path)
         if not build(object_of(self.path)):
             fail("%s does not compile as it is" % self.path)
-        before = made.read_bytes()
+        before = code_of(made)
         self.put_in()
-        return build(object_of(self.path)) and made.read_bytes() != before
+        return build(object_of(self.path)) and code_of(made) != before
+
+
+class DoesNotCount(Exception):
+    """It says nothing of the tests, and why."""
+
+
+def build_for(test):
+    if not build(*test.targets()):
+        raise DoesNotCount("with it %s does not build" % test.name)
 
 
 def run_without(mutant, test):
     """Once for each test: how long it takes is known then, too."""
     mutant.take_out()
-    if not build(*test.targets()):
-        fail("%s does not build" % test.name)
-    verdict = test.run()
+    build_for(test)
+    verdict = test.run() and test.run()
     mutant.put_in()
     if verdict is not None:
         test.broken = True
         print("mutate: %s is left out: without any mutant, too, %s" %
               (test.name, verdict), file=sys.stderr)
+
+
+def notices(mutant, test):
+    """None, or what it did; twice, so that neither chance nor a machine that
+    is slow just now kills a mutant."""
+    build_for(test)
+    verdict, limit = test.run(), test.limit
+    if verdict is not None and verdict != FAILS:
+        run_without(mutant, test)
+        if test.broken or test.took < limit / 4:
+            return None if test.broken else verdict
+        build_for(test)
+    return verdict and test.run()
 
 
 def judge(mutant, tests):
@@ -232,12 +238,13 @@ def judge(mutant, tests):
             run_without(mutant, test)
         if test.broken:
             continue
-        if not build(*test.targets()):
-            return "link", "it does not link"
-        verdict = test.run()
+        verdict = notices(mutant, test)
         if verdict is not None:
             return test.name, verdict
-    return None, "%d tests pass" % sum(not t.broken for t in tests)
+    passed = sum(not t.broken for t in tests)
+    if passed == 0:
+        raise DoesNotCount("each of its tests is left out")
+    return None, "%d tests pass" % passed
 
 
 def show(mutant, killer, what, as_json):
@@ -282,7 +289,9 @@ def mutate(options):
     sync()
     configure()
     tests = all_tests()
-    rows = read_covers(tests)
+    rows, wrong = covers.read(tests)
+    if wrong:
+        fail("covers: " + wrong[0])
     sources = sources_of(options.path)
     killed, survived = 0, 0
     for path, site in draw.draw(sources, options.seed):
@@ -292,8 +301,12 @@ def mutate(options):
         try:
             if not mutant.changes_code():
                 continue
-            judges = [tests[n] for n in judges_of(path, rows)]
+            judges = [tests[n] for n in covers.judges_of(path, rows)]
             killer, what = judge(mutant, judges)
+        except DoesNotCount as why:
+            print("mutate: %s:%d does not count: %s" %
+                  (mutant.path, mutant.line, why), file=sys.stderr)
+            continue
         finally:
             mutant.take_out()
         show(mutant, killer, what, options.json)

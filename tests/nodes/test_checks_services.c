@@ -375,6 +375,28 @@ static void one_ends_what_it_does_not_hold(void *arg)
     lets_go(arg, COLLECTOR, "collect", 2);
 }
 
+static const char *garbled;
+
+static void a_call_is_garbled(void *arg)
+{
+    ls_writer *data = writer();
+    ls_write_string(data, "nonsense");
+    opens(arg);
+    calls(arg, 1, COLLECTOR, garbled, data);
+}
+
+static void test_each_call_can_be_read(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        CALL_LEARNER_START, CALL_COLLECTOR_START, CALL_LEARNER_LEARN,
+        CALL_COLLECTOR_DATA, CALL_LEARNER_CLOSE};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        garbled = names[i];
+        judge(a_call_is_garbled, "calls: ");
+    }
+}
+
 static void test_nobody_answers_for_another_work(void **state)
 {
     (void)state;
@@ -479,6 +501,7 @@ int main(void)
         cmocka_unit_test(test_a_later_attempt_goes_on_from_the_last_version),
         cmocka_unit_test(test_what_was_committed_is_what_is_loaded),
         cmocka_unit_test(test_each_call_ends_once_and_in_time),
+        cmocka_unit_test(test_each_call_can_be_read),
         cmocka_unit_test(test_nobody_answers_for_another_work),
         cmocka_unit_test(test_n_iterations_are_n_plus_1_infos),
         cmocka_unit_test(test_no_coordinator_outlasts_its_run),

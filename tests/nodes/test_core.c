@@ -250,6 +250,22 @@ static void test_failures_in_a_row_end_the_job(void **state)
     hand_close(hand);
 }
 
+static void test_who_is_busy_or_ends_has_not_failed(void **state)
+{
+    (void)state;
+    options.max_failures = 2;
+    struct hand *hand = hand_running(&options);
+    for (int i = 0; i < 6; i++) {
+        hand_fail(hand, COLLECTOR, CALL_COLLECTOR_DATA, LS_CALL_START_FAILED,
+                  i % 2 == 0 ? LS_CALL_BUSY : LS_CALL_SHUTTING_DOWN);
+        hand_expect_none(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+        hand_wait(hand, 3 * LS_NS_PER_S);
+        (void)hand_expect(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    }
+    assert_int_equal(hand->n_done, 0);
+    hand_close(hand);
+}
+
 /* Answers that are none --------------------------------------------------- */
 
 static void test_three_answers_that_are_none_take_the_work_away(void **state)
@@ -667,6 +683,7 @@ int main(void)
         cmocka_unit_test_setup(
             test_a_work_that_is_not_closed_in_time_goes_to_another, set_up),
         cmocka_unit_test_setup(test_failures_in_a_row_end_the_job, set_up),
+        cmocka_unit_test_setup(test_who_is_busy_or_ends_has_not_failed, set_up),
         cmocka_unit_test_setup(
             test_three_answers_that_are_none_take_the_work_away, set_up),
         cmocka_unit_test_setup(test_data_for_another_work_or_buffer_is_refused,

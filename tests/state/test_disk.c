@@ -526,6 +526,38 @@ static void cut_one(struct room *room)
     room_live(room, "a", try_what_is_refused);
 }
 
+static uint64_t changes_by_open(const struct room *room, const char *path,
+                                unsigned flags)
+{
+    const uint64_t before = room_stats(room).changes;
+    ls_file *file;
+    assert_int_equal(ls_file_open(&file, path, flags), LS_OK);
+    const uint64_t after = room_stats(room).changes;
+    assert_int_equal(ls_file_close(&file), LS_OK);
+    return after - before;
+}
+
+static void open_for_all(struct room *room)
+{
+    const unsigned make = LS_FILE_WRITE | LS_FILE_CREATE;
+    assert_int_equal(changes_by_open(room, "f", make), 1);
+    assert_int_equal(changes_by_open(room, "f", LS_FILE_WRITE), 0);
+    assert_int_equal(changes_by_open(room, "f", 0), 0);
+    assert_int_equal(changes_by_open(room, "f", LS_FILE_WRITE | LS_FILE_EMPTY),
+                     1);
+}
+
+static void open_one(struct room *room)
+{
+    room_live(room, "a", open_for_all);
+}
+
+static void test_an_open_that_makes_or_empties_is_an_operation(void **state)
+{
+    (void)state;
+    (void)room_run(1, open_one, NULL);
+}
+
 static void test_power_may_be_cut_at_any_operation(void **state)
 {
     (void)state;
@@ -568,6 +600,7 @@ int main(void)
         cmocka_unit_test(test_power_may_go_in_the_middle_of_a_sync),
         cmocka_unit_test(test_a_full_disk_takes_what_fits),
         cmocka_unit_test(test_what_a_disk_refuses),
+        cmocka_unit_test(test_an_open_that_makes_or_empties_is_an_operation),
         cmocka_unit_test(test_power_may_be_cut_at_any_operation),
         cmocka_unit_test(test_one_seed_is_one_story),
     };

@@ -35,7 +35,6 @@ static struct open_call **bucket(const struct open_calls *calls, uint32_t peer,
 
 int open_calls_add(struct open_calls *calls, struct open_call *call)
 {
-    call->due.place = 0;
     const int status = deadlines_add(&calls->due, &call->due);
     if (status != LS_OK)
         return status;
