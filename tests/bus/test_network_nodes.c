@@ -323,6 +323,19 @@ static void test_a_slow_link_carries_reliable_events_about_once(void **state)
     }
 }
 
+/* A slow link has it in many pieces, of which a window of few messages holds
+ * some: there must be room for the rest, and for others. */
+static void test_a_long_event_does_not_fill_a_window_of_few(void **state)
+{
+    static const struct ls_network_path thin = {.delay_ns = LS_NS_PER_MS,
+                                                .bytes_per_s = 20000};
+    (void)state;
+    struct cluster c = {
+        .n = 2, .bulk = 4 * BULK, .window = 16, .done = heard_bulk};
+    (void)run(&c, 1, &thin);
+    assert_all_heard(&c);
+}
+
 /* ---- seeds ------------------------------------------------------------- */
 
 static const struct ls_network_path bad = {.delay_ns = LS_NS_PER_MS,
@@ -381,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_one_that_is_killed_is_lost_to_all),
         cmocka_unit_test(test_nobody_is_lost_behind_long_events_on_a_slow_link),
         cmocka_unit_test(test_a_slow_link_carries_reliable_events_about_once),
+        cmocka_unit_test(test_a_long_event_does_not_fill_a_window_of_few),
         cmocka_unit_test(test_a_seed_gives_the_same_run_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
