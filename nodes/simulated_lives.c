@@ -93,8 +93,11 @@ static void note_gone(const struct life *life, int status)
                             life->killed ? SIGKILL : 0);
     ls_mutex_lock(&all->mutex);
     all->n_running--;
-    if (status == LS_OK && !life->killed && all->n_done++ == 0)
+    if (status == LS_OK && !life->killed && all->n_done++ == 0) {
         all->done_at = ls_simulation_now(all->simulation);
+        if (all->checks != NULL)
+            checks_done(all->checks);
+    }
     ls_cond_broadcast(&all->ended);
     ls_mutex_unlock(&all->mutex);
 }
