@@ -22,7 +22,7 @@ struct member {
     ls_cond changed;
     size_t heard, out_of_order, n_lost, n_left, n_bulk;
     struct ls_router_stats stats; /* at its end */
-    int next[MEMBERS + 1]; /* number expected of each */
+    int next[MEMBERS + 1];        /* number expected of each */
 };
 
 struct cluster {

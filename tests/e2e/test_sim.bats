@@ -196,6 +196,7 @@ unharmed() {
 @test "a job in lock step is swept, and writes where it may" {
     job=$cartpole
     holds 4 --faults lossy --set evaluator.solved=30
+    [ "$(field alike)" -eq "$(seeds 4)" ]
     holds 6 --set evaluator.solved=30
     ((10#$(field kill) > 0))
     run --separate-stderr "$LOCKSTEP" sim "$cartpole" --faults lossy \
