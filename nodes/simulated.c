@@ -111,7 +111,8 @@ static bool are_lasting(const simulated *all)
     return false;
 }
 
-/* Whether messages mostly come, and soon, when there are no faults. */
+/* Whether messages mostly come, and soon, when there are no faults; strangers
+ * may be there for longer. */
 static bool is_calm(const simulated *all)
 {
     const struct ls_network_path *path = &all->options.faults->path;
@@ -120,7 +121,8 @@ static bool is_calm(const simulated *all)
     bool calm = path->loss <= LOSS_BORNE && path->bytes_per_s == 0 &&
                 path->delay_ns + path->jitter_ns < heartbeat / 2;
     for (size_t i = 0; i < all->n_faults; i++)
-        calm = calm && all->faults[i].kind != FAULT_SHAPE;
+        calm = calm && all->faults[i].kind != FAULT_SHAPE &&
+               all->faults[i].kind != FAULT_STRANGER;
     return calm;
 }
 
