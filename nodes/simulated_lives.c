@@ -146,7 +146,7 @@ static void run_lives(void *arg)
         ls_rest_until(runtime, ls_now(runtime) + AGAIN_NS);
         if (!goes_on(life, status))
             break;
-        struct life *next;
+        struct life *next = life;
         status =
             make_life(all, &next, index, life->host,
                       &(struct launch){.endpoints = &life->endpoints,
