@@ -118,6 +118,11 @@ void checks_killed(struct check_life *life)
     life->died_at = checks_now(life->all);
 }
 
+void checks_paused(struct check_life *life)
+{
+    life->paused_at = checks_now(life->all);
+}
+
 void checks_resumed(struct check_life *life)
 {
     life->resumed_at = checks_now(life->all);
@@ -127,6 +132,16 @@ void checks_ended(struct check_life *life)
 {
     life->over = true;
     life->over_at = checks_now(life->all);
+}
+
+void checks_quiet(checks *self)
+{
+    self->quiet_at = checks_now(self);
+}
+
+void checks_done(checks *self)
+{
+    self->done_at = checks_now(self);
 }
 
 void checks_straggled(checks *self)

@@ -7,8 +7,9 @@
  *            same node, if they know each other and one member came or went
  *            since each ended the epoch before; whom a deadline names, and who
  *            counts whom, are each one's own
- *   bound    no wait lasts longer than its deadline; who left the last epoch
- *            ends
+ *   bound    no wait lasts longer than its deadline; after the last fault they
+ *            soon leave epochs again; who left the last one ends
+ *   stall    who goes on after a pause does not hold the others for silent
  *   events   a reliable event is got once and in order by each whom its sender
  *            holds for a member when it emits it, or the sender counts it as
  *            unacknowledged
@@ -70,11 +71,16 @@ LS_MUST_USE int checks_begin(checks *checks, struct check_life **out,
                              size_t index, const ls_host *host);
 /* To be handed to the node; good as long as the checks. */
 struct node_watch checks_watch(const struct check_life *life);
-/* It was killed; it was resumed; it has ended. */
+/* It was killed; it was paused, and resumed; it has ended. */
 void checks_killed(struct check_life *life);
+void checks_paused(struct check_life *life);
 void checks_resumed(struct check_life *life);
 void checks_ended(struct check_life *life);
 
+/* The last fault is over, and undone. */
+void checks_quiet(checks *checks);
+/* The first has ended well. */
+void checks_done(checks *checks);
 /* The first has long ended well, nothing goes wrong any more, and others are
  * still there. */
 void checks_straggled(checks *checks);

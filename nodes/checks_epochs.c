@@ -158,7 +158,7 @@ static void note_left(struct member_life *member, uint64_t epoch)
         all->figures.epochs++;
     }
     member->next = epoch + 1;
-    member->left_at = checks_now(all);
+    member->left_at = state->left_at = checks_now(all);
     member->failed_since = false;
     judge_leaving(all, member, epoch);
 }

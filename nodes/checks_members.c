@@ -4,6 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+/* An emit waits for as long by default. */
+#define LOST_ROOM_NS (10 * LS_NS_PER_S)
+
 static int create(checks *self)
 {
     self->state = calloc(1, sizeof(struct member_checks));
@@ -39,12 +42,25 @@ static int begin(struct check_life *life)
                                           .member = checks_on_member,
                                           .emitting = checks_on_emitting,
                                           .emitted = checks_on_emitted,
+                                          .blocked = checks_on_blocked,
                                           .heard = checks_on_heard,
                                           .quitting = checks_on_quitting,
                                           .self = member};
     life->watch.member = &member->watch;
     life->state = member;
     return LS_OK;
+}
+
+/* Those who listen handle an event at once, and who stands still or is cut off
+ * is soon lost. */
+void checks_on_blocked(void *self)
+{
+    const struct member_life *member = self;
+    const struct check_life *life = member->life;
+    if (!life->dead && checks_now(life->all) - life->resumed_at > LOST_ROOM_NS)
+        ls_simulation_violation(life->all->simulation,
+                                "bound: node %" PRIu32 ": %s", checks_id(life),
+                                ls_error_text());
 }
 
 static void forget(struct check_life *life)
@@ -88,9 +104,32 @@ static void check_bound(checks *self, const struct member_life *member)
         (double)self->plan->barrier.timeout_ms / 1e3);
 }
 
+/* Whoever holds another for lost, and whatever life each begins, they are soon
+ * all there again. */
+static void check_progress(checks *self)
+{
+    struct member_checks *state = self->state;
+    const struct plan *plan = self->plan;
+    const int64_t bound =
+        (3 * (int64_t)plan->world.silence_ms + plan->barrier.pace_ms) *
+            LS_NS_PER_MS +
+        CHECKS_SLACK_NS;
+    const int64_t from =
+        state->left_at > self->quiet_at ? state->left_at : self->quiet_at;
+    if (!plan_is_of_members(plan) || self->quiet_at == 0 ||
+        self->done_at != 0 || state->stuck || checks_now(self) - from <= bound)
+        return;
+    state->stuck = true;
+    ls_simulation_violation(self->simulation,
+                            "bound: nobody has left an epoch for %.1f s, and "
+                            "the last fault was before that",
+                            (double)bound / 1e9);
+}
+
 static void look(checks *self)
 {
     const struct member_checks *state = self->state;
+    check_progress(self);
     for (const struct check_life *life = self->lives; life != NULL;
          life = life->previous)
         check_bound(self, life->state);

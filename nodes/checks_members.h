@@ -95,6 +95,8 @@ struct member_checks {
     struct verdict verdicts[CHECKS_VERDICTS_MAX];
     size_t n_verdicts;
     uint64_t newest; /* one past the latest epoch that anybody left */
+    int64_t left_at; /* when anybody left one; 0: never */
+    bool stuck;      /* it has been said that nobody does */
 };
 
 /* A promise is broken, unless there was a mistake since `from`. */
@@ -128,6 +130,7 @@ void checks_on_ended(void *self, int status,
 void checks_on_member(void *self, const struct ls_member *member);
 void checks_on_emitting(void *self, uint64_t incarnation, uint64_t number);
 void checks_on_emitted(void *self, uint64_t number);
+void checks_on_blocked(void *self);
 void checks_on_heard(void *self, const struct ls_event *event, uint64_t number);
 void checks_on_quitting(void *self, const struct ls_router_loss *losses,
                         size_t n);

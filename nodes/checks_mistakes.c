@@ -1,4 +1,5 @@
 /* Who holds whom for lost, and what that explains. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,6 +210,39 @@ static void note_gone(struct member_life *self, const struct ls_member *member)
     }
 }
 
+/* Who goes on after a pause does so within this, before it has heard anyone. */
+#define AT_ONCE_NS LS_NS_PER_MS
+
+/* Whether another holds it for lost, and may have said so. */
+static bool is_hearsay(const struct check_life *life, uint32_t id)
+{
+    const struct member_checks *state = life->all->state;
+    for (const struct mistake *at = state->mistakes; at != NULL;
+         at = at->previous) {
+        if (at->by != life && at->id == id && at->to >= life->paused_at)
+            return true;
+    }
+    return false;
+}
+
+/* That nobody was heard during a pause of one's own says nothing of them. A
+ * shorter one is not noticed. */
+static void check_stall(const struct check_life *life,
+                        const struct ls_member *member)
+{
+    const checks *all = life->all;
+    const int64_t length = life->resumed_at - life->paused_at;
+    if (member->reason == LS_ETIMEDOUT && life->resumed_at != 0 &&
+        checks_now(all) - life->resumed_at <= AT_ONCE_NS &&
+        length >= all->plan->world.silence_ms * LS_NS_PER_MS / 2 &&
+        !is_hearsay(life, member->id))
+        ls_simulation_violation(
+            all->simulation,
+            "stall: node %" PRIu32 " was paused for %.3f s, and holds node "
+            "%" PRIu32 " for silent since",
+            checks_id(life), (double)length / 1e9, member->id);
+}
+
 void checks_on_member(void *arg, const struct ls_member *member)
 {
     struct member_life *self = arg;
@@ -218,8 +252,10 @@ void checks_on_member(void *arg, const struct ls_member *member)
     if (life->dead || !checks_is_of_job(all, member->id))
         return; /* a stranger may be held for what one likes */
     if (member->state == LS_MEMBER_LOST &&
-        !has_ended(all, member->id, member->incarnation))
+        !has_ended(all, member->id, member->incarnation)) {
         note_mistake(self->life, member->id, member->incarnation);
+        check_stall(life, member);
+    }
     if (member->state == LS_MEMBER_LOST || member->state == LS_MEMBER_LEFT)
         note_gone(self, member);
     if (member->state != LS_MEMBER_READY)

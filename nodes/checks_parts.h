@@ -14,7 +14,7 @@ struct check_life {
     struct node_watch watch;
     void *state; /* own; of the kind */
     bool dead, over;
-    int64_t began_at, died_at, resumed_at, over_at; /* 0: never */
+    int64_t began_at, died_at, paused_at, resumed_at, over_at; /* 0: never */
     struct check_life *previous;
 };
 
@@ -41,6 +41,8 @@ struct checks {
     const struct checks_kind *kind;
     void *state;              /* own; of the kind */
     struct check_life *lives; /* own; the latest first */
+    int64_t quiet_at;         /* 0: there are faults to come */
+    int64_t done_at;          /* the first; 0: none is */
     struct checks_figures figures;
 };
 

@@ -47,6 +47,9 @@ static const struct sabotage {
     {"no-oldest", LS_BUS_SABOTAGE_NO_OLDEST, BUS},
     {"untold-loss", LS_BUS_SABOTAGE_UNTOLD, BUS},
     {"events-once", LS_BUS_SABOTAGE_EVENTS, BUS},
+    {"no-excuse", LS_BUS_SABOTAGE_NO_EXCUSE, BUS},
+    {"lost-credit", LS_BUS_SABOTAGE_LOST_CREDIT, BUS},
+    {"shut-out", LS_BUS_SABOTAGE_SHUT_OUT, BUS},
 };
 #define N_SABOTAGES (sizeof sabotages / sizeof sabotages[0])
 
@@ -90,6 +93,7 @@ static int prepare(struct plan *plan, const struct options *options)
     plan->barrier.epochs = plan->sim.epochs;
     plan->barrier.pace_ms = plan->sim.pace_ms;
     plan->barrier.events = plan->sim.events;
+    plan->barrier.blocking = plan->sim.blocking;
     plan->barrier.failures = INT64_MAX;
     plan->service.pace_ms = plan->sim.pace_ms;
     if (options->sabotage == NULL)

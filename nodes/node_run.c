@@ -14,6 +14,7 @@
 #include "memory.h"
 #include "node_calls.h"
 #include "plan_lease.h"
+#include "role_member.h"
 #include "work.h"
 
 /* Where it stands, which decides what a cancel has to interrupt. */
@@ -233,6 +234,8 @@ static int create_node(node_run *run)
     options.world_max = plan_world_max(plan);
     options.security = run->security;
     options.runtime = run->runtime;
+    if (plan->barrier.blocking > 0)
+        options.window_messages = MEMBER_WINDOW;
     const int status = ls_node_create(&run->node, &options);
     if (status == LS_OK)
         ls_bus_sabotage(run->node,

@@ -105,6 +105,7 @@ static void read_sim(struct plan_sim *sim, ls_config_section *section)
 {
     sim->epochs = ls_config_int(section, "epochs", 15, 1, INT32_MAX);
     sim->events = ls_config_int(section, "events", 1, 0, 1000000);
+    sim->blocking = ls_config_int(section, "blocking", 0, 0, 1000000);
     sim->pace_ms = (int)ls_config_int(section, "pace_ms", 250, 0, 60000);
 }
 

@@ -85,6 +85,7 @@ struct plan_barrier {
     int timeout_ms;   /* of each wait */
     int pace_ms;      /* between two epochs: 0 to so much, at random */
     int64_t events;   /* reliable ones that each emits before each epoch */
+    int64_t blocking; /* the same of policy block, in windows of few */
     int sabotage;     /* enum ls_sabotage; what to break on purpose */
     int bus_sabotage; /* enum ls_bus_sabotage; the same, of all nodes */
 };
@@ -100,7 +101,7 @@ struct plan_learner {
 
 /* What members do instead in `lockstep sim`, where failures are borne. */
 struct plan_sim {
-    int64_t epochs, events;
+    int64_t epochs, events, blocking;
     int pace_ms;
 };
 

@@ -99,6 +99,26 @@ static int emit_all(struct member *self)
     return status;
 }
 
+static int emit_blocking(const struct member *self)
+{
+    int status = LS_OK;
+    for (int64_t i = 0; i < self->plan->blocking && status == LS_OK; i++)
+        status = ls_emit_with(ls_task_node(self->task),
+                              &(struct ls_emission){.event = MEMBER_BLOCKING,
+                                                    .scope = LS_SCOPE_REMOTE,
+                                                    .policy = LS_POLICY_BLOCK});
+    if (status == LS_EAGAIN && self->watch != NULL)
+        self->watch->blocked(self->watch->self);
+    return status;
+}
+
+static int hear_blocking(void *state, const struct ls_event *event)
+{
+    (void)state;
+    (void)event;
+    return LS_OK;
+}
+
 static int wait_once(struct member *self, struct ls_barrier_epoch_info *info)
 {
     const uint32_t flags =
@@ -126,6 +146,8 @@ static int keep_step(ls_step *step, void *state)
     int status = ls_task_cancelled(self->task);
     if (status == LS_OK)
         status = emit_all(self);
+    if (status == LS_OK)
+        status = emit_blocking(self);
     if (status == LS_OK)
         status = wait_once(self, &info);
     if (status == LS_OK) {
@@ -172,6 +194,8 @@ static void release(void *state)
     if (ls_task_on_cancel(self->task, NULL, self) < 0 ||
         (self->plan->events > 0 &&
          ls_off(node, MEMBER_EVENT, hear, self) < 0) ||
+        (self->plan->blocking > 0 &&
+         ls_off(node, MEMBER_BLOCKING, hear_blocking, self) < 0) ||
         (self->watch != NULL &&
          ls_node_on_member(node, NULL, self->watch->self) < 0))
         ls_log_debug("a member: %s", ls_error_text());
@@ -200,6 +224,9 @@ struct ls_middleware member_step(struct member *self, ls_task *task)
                                      "label:" PLAN_LABEL);
     if (made.status == LS_OK && self->plan->events > 0)
         made.status = ls_on(ls_task_node(task), MEMBER_EVENT, hear, self);
+    if (made.status == LS_OK && self->plan->blocking > 0)
+        made.status =
+            ls_on(ls_task_node(task), MEMBER_BLOCKING, hear_blocking, self);
     if (made.status == LS_OK && self->watch != NULL)
         made.status = ls_node_on_member(ls_task_node(task), self->watch->member,
                                         self->watch->self);

@@ -30,6 +30,8 @@ struct member_watch {
     /* That has returned: it is for those who were ready all the time. Without
      * this it has failed, and nobody gets it. */
     void (*emitted)(void *self, uint64_t number);
+    /* An emit of policy block found no room within its time. */
+    void (*blocked)(void *self);
     /* It got the number-th event of another. */
     void (*heard)(void *self, const struct ls_event *event, uint64_t number);
     /* It listens no longer, and knows of these losses. */
@@ -40,6 +42,10 @@ struct member_watch {
 /* Its data is the sender's count of them, as it lies in memory: all members of
  * such a job are one program. A guest may not emit it. */
 #define MEMBER_EVENT "member.event"
+/* Of policy block; its data does not matter. They are few in a window of so
+ * many messages. */
+#define MEMBER_BLOCKING "member.blocking"
+#define MEMBER_WINDOW   16
 
 struct member;
 

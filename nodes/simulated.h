@@ -63,6 +63,9 @@ struct simulated_figures {
     uint64_t acts;    /* of strangers */
     uint64_t refused; /* by all nodes, in lives that were not killed */
     uint64_t failed;  /* lives that ended so, without being killed */
+    /* A hash of the weights that a job in lock step came to, if no node was
+     * lost in it: of its seed and of nothing else. 0: there are none. */
+    uint64_t weights;
     int64_t virtual_ns;
 };
 /* After the run. */

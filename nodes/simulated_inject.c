@@ -107,6 +107,8 @@ static void let_node(simulated *all, const struct fault *fault)
     case FAULT_PAUSE:
         if (!life->killed)
             ls_host_pause(life->host);
+        if (life->check != NULL)
+            checks_paused(life->check);
         break;
     case FAULT_RESUME:
         ls_host_resume(life->host);

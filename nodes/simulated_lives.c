@@ -11,6 +11,25 @@
 /* Whoever fails begins again after this. */
 #define AGAIN_NS (200 * LS_NS_PER_MS)
 
+/* FNV-1a, and never 0. */
+static uint64_t hash_of(const unsigned char *data, size_t size)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ data[i]) * UINT64_C(0x100000001b3);
+    return hash | 1;
+}
+
+static void note_weights(simulated *all, const char *path)
+{
+    void *data;
+    size_t size;
+    if (ls_file_read(path, SIZE_MAX, &data, &size) != LS_OK)
+        return;
+    all->weights = hash_of(data, size);
+    free(data);
+}
+
 static void put_report(void *self, const struct report *report)
 {
     struct life *life = self;
@@ -20,6 +39,8 @@ static void put_report(void *self, const struct report *report)
         memcpy(life->bound, report->endpoint, sizeof life->bound);
     if (report->kind == REPORT_DONE || report->kind == REPORT_FAILED)
         life->all->refused += (uint64_t)report->refused;
+    if (report->kind == REPORT_DONE && report->weights[0] != '\0')
+        note_weights(life->all, report->weights);
     if (life->all->watcher == NULL)
         return;
     const struct report_sink sink = supervisor_sink(life->all->watcher);
@@ -50,7 +71,7 @@ static int make_life(simulated *all, struct life **out, size_t index,
     life->endpoints = *launch->endpoints;
     life->generation = launch->generation;
     life->plan = *all->options.plan;
-    if (all->watcher == NULL)
+    if (all->watcher == NULL && simulated_is_checked(all->options.plan))
         life->plan.seed = all->options.seed;
     struct node_watch watch = {NULL, NULL};
     int status = make_folder(all, life);
@@ -93,8 +114,11 @@ static void note_gone(const struct life *life, int status)
                             life->killed ? SIGKILL : 0);
     ls_mutex_lock(&all->mutex);
     all->n_running--;
-    if (status == LS_OK && !life->killed && all->n_done++ == 0)
+    if (status == LS_OK && !life->killed && all->n_done++ == 0) {
         all->done_at = ls_simulation_now(all->simulation);
+        if (all->checks != NULL)
+            checks_done(all->checks);
+    }
     ls_cond_broadcast(&all->ended);
     ls_mutex_unlock(&all->mutex);
 }
@@ -122,7 +146,7 @@ static void run_lives(void *arg)
         ls_rest_until(runtime, ls_now(runtime) + AGAIN_NS);
         if (!goes_on(life, status))
             break;
-        struct life *next;
+        struct life *next = life;
         status =
             make_life(all, &next, index, life->host,
                       &(struct launch){.endpoints = &life->endpoints,

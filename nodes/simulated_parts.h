@@ -53,6 +53,7 @@ struct simulated {
     uint64_t acts;              /* of those that have gone */
     uint64_t refused;           /* by nodes that came to their end */
     uint64_t failed;            /* lives that failed by themselves */
+    uint64_t weights;           /* a hash of what came of it; 0: nothing did */
 
     ls_mutex seen; /* of threads, for who looks from outside: what follows is
                     * changed under it, and the runs of lives end under it */

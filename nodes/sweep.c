@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,29 @@ int sweep_one(struct sweep_seed *out, char **story,
     return status;
 }
 
+/* What a job in lock step learns follows from its own seed: the network may
+ * delay it, and may not change it. */
+static void compare_weights(struct sweep_result *sum, struct sweep_seed *one,
+                            uint64_t seed)
+{
+    const uint64_t weights = one->figures.weights;
+    if (weights == 0 || one->violated)
+        return;
+    if (sum->weights == 0) {
+        sum->weights = weights;
+        sum->weights_seed = seed;
+    }
+    if (weights == sum->weights) {
+        sum->n_weights++;
+        return;
+    }
+    one->violated = true;
+    (void)snprintf(one->text, sizeof one->text,
+                   "weights: no node was lost, and it came to others than with "
+                   "seed %" PRIu64 "; to see it again, sweep from there on",
+                   sum->weights_seed);
+}
+
 /* Seed after seed, here or by the crew. */
 static int run_all(struct sweep_result *out,
                    const struct sweep_options *options, sweep_crew *crew)
@@ -103,6 +127,7 @@ static int run_all(struct sweep_result *out,
         out->signal = status == LS_ECANCELED ? one.signal : 0;
         if (status != LS_OK)
             return status == LS_ECANCELED ? LS_OK : status;
+        compare_weights(out, &one, seed);
         add(&out->sum, &one.figures);
         for (size_t i = 0; i < LS_N_TRANSITIONS; i++)
             out->taken[i] += one.taken[i];

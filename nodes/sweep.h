@@ -40,6 +40,8 @@ struct sweep_result {
     struct simulated_figures sum;     /* of all runs */
     uint64_t taken[LS_N_TRANSITIONS]; /* in all runs; inline/coverage.h */
     int64_t real_ns;
+    uint64_t weights, weights_seed; /* of the first run that came to some */
+    uint64_t n_weights;             /* runs that came to the same */
     int signal; /* that told one of the processes to end; 0: none */
     bool violated;
     uint64_t seed;                /* of the violation */

@@ -149,6 +149,13 @@ void sweep_print(const struct sweep_shown *shown)
         print_strangers(sum);
     if (!serves)
         print_mistakes(&sum->checks);
+    if (result->n_weights > 0) {
+        (void)snprintf(text, sizeof text,
+                       "%s runs lost no node, and came to the "
+                       "same",
+                       render_count((int64_t)result->n_weights).text);
+        row("weights", text);
+    }
     (void)snprintf(text, sizeof text, "%.1f s", (double)sum->virtual_ns / 1e9);
     row("virtual time", text);
     (void)snprintf(text, sizeof text, "%.2f s, %.0f seeds/s", real_s,
@@ -227,6 +234,7 @@ int sweep_print_json(const struct sweep_shown *shown)
     json_int(out, "acts", (int64_t)sum->acts);
     json_int(out, "refused", (int64_t)sum->refused);
     json_int(out, "failed", (int64_t)sum->failed);
+    json_int(out, "alike", (int64_t)result->n_weights);
     for (size_t i = 0; i < FAULT_N_KINDS; i++)
         json_int(out, fault_names[i], (int64_t)sum->injected[i]);
     if (shown->coverage)

@@ -4,7 +4,7 @@
 
 #define MEMBERS 9
 #define EVENTS  50
-#define BULK    (32u << 10) /* bytes, of: */
+#define BULK    (32u << 10) /* bytes */
 #define BULKS   2
 
 struct cluster;
@@ -21,7 +21,8 @@ struct member {
     ls_mutex mutex;
     ls_cond changed;
     size_t heard, out_of_order, n_lost, n_left, n_bulk;
-    int next[MEMBERS + 1]; /* number expected of each */
+    struct ls_router_stats stats; /* at its end */
+    int next[MEMBERS + 1];        /* number expected of each */
 };
 
 struct cluster {
@@ -29,7 +30,9 @@ struct cluster {
     size_t n;
     enum ls_topology topology;
     int64_t late_ms; /* the last node starts so much later */
-    bool bulk;       /* they have long events too */
+    size_t bulk;     /* they have long events too, of so many bytes, */
+    bool reliable;   /* which are */
+    uint32_t window; /* of messages; 0: as usual */
     bool globs;      /* some listen to all that begins alike */
     bool (*done)(const struct member *member);
     void (*script)(struct cluster *cluster);
@@ -54,7 +57,7 @@ static int on_bulk(void *self, const struct ls_event *event)
 {
     struct member *m = self;
     ls_mutex_lock(&m->mutex);
-    m->n_bulk += event->size == BULK ? 1 : 0;
+    m->n_bulk += event->size == m->cluster->bulk ? 1 : 0;
     ls_cond_signal(&m->changed);
     ls_mutex_unlock(&m->mutex);
     return LS_OK;
@@ -100,6 +103,8 @@ static int make(struct member *m)
     options.world_size = (uint32_t)m->cluster->n;
     options.runtime = m->runtime;
     options.emit_timeout_ms = LONG_MS;
+    if (m->cluster->window != 0)
+        options.window_messages = m->cluster->window;
     int status = ls_node_create(&m->node, &options);
     if (status == LS_OK)
         status = ls_on(
@@ -114,10 +119,16 @@ static int make(struct member *m)
 
 static int emit_bulk(struct member *m)
 {
-    void *bytes = calloc(1, BULK);
+    void *bytes = calloc(1, m->cluster->bulk);
     int status = bytes != NULL ? LS_OK : LS_ENOMEM;
     for (int i = 0; i < BULKS && status == LS_OK; i++)
-        status = ls_emit(m->node, "bulk", bytes, BULK);
+        status = ls_emit_with(
+            m->node, &(struct ls_emission){.event = "bulk",
+                                           .data = bytes,
+                                           .size = m->cluster->bulk,
+                                           .policy = m->cluster->reliable
+                                                         ? LS_POLICY_RELIABLE
+                                                         : LS_POLICY_BLOCK});
     free(bytes);
     return status;
 }
@@ -130,7 +141,7 @@ static int live(struct member *m)
                       ls_now(m->runtime) + m->cluster->late_ms * LS_NS_PER_MS);
     if (status == LS_OK)
         status = ls_node_start(m->node);
-    if (m->cluster->bulk && status == LS_OK)
+    if (m->cluster->bulk != 0 && status == LS_OK)
         status = emit_bulk(m);
     for (int i = 0; i < EVENTS && status == LS_OK; i++)
         status = ls_emit(m->node, "number", &i, sizeof i);
@@ -148,6 +159,7 @@ static void member_main(void *arg)
     m->status = live(m);
     if (m->status != LS_OK)
         (void)snprintf(m->text, sizeof m->text, "%s", ls_error_text());
+    ls_router_stats(m->node, &m->stats);
     ls_node_destroy(&m->node);
 }
 
@@ -303,10 +315,44 @@ static void test_nobody_is_lost_behind_long_events_on_a_slow_link(void **state)
                                                 .bytes_per_s = 10000};
     (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
-        struct cluster c = {.n = 3, .bulk = true, .done = heard_bulk};
+        struct cluster c = {.n = 3, .bulk = BULK, .done = heard_bulk};
         (void)run(&c, seed, &thin);
         assert_all_heard(&c);
     }
+}
+
+/* What waits behind other bytes is not lost: it is not sent again and again,
+ * which would make the wait longer still. */
+static void test_a_slow_link_carries_reliable_events_about_once(void **state)
+{
+    static const struct ls_network_path thin = {.delay_ns = LS_NS_PER_MS,
+                                                .bytes_per_s = 10000};
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct cluster c = {
+            .n = 3, .bulk = BULK, .reliable = true, .done = heard_bulk};
+        uint64_t sent = 0, resent = 0;
+        (void)run(&c, seed, &thin);
+        assert_all_heard(&c);
+        for (size_t i = 0; i < c.n; i++) {
+            sent += c.members[i].stats.sent;
+            resent += c.members[i].stats.resent;
+        }
+        assert_true(resent < sent / 4);
+    }
+}
+
+/* A slow link has it in many pieces, of which a window of few messages holds
+ * some: there must be room for the rest, and for others. */
+static void test_a_long_event_does_not_fill_a_window_of_few(void **state)
+{
+    static const struct ls_network_path thin = {.delay_ns = LS_NS_PER_MS,
+                                                .bytes_per_s = 20000};
+    (void)state;
+    struct cluster c = {
+        .n = 2, .bulk = 4 * BULK, .window = 16, .done = heard_bulk};
+    (void)run(&c, 1, &thin);
+    assert_all_heard(&c);
 }
 
 /* ---- seeds ------------------------------------------------------------- */
@@ -367,6 +413,8 @@ int main(void)
         cmocka_unit_test(test_short_cuts_lose_no_event),
         cmocka_unit_test(test_one_that_is_killed_is_lost_to_all),
         cmocka_unit_test(test_nobody_is_lost_behind_long_events_on_a_slow_link),
+        cmocka_unit_test(test_a_slow_link_carries_reliable_events_about_once),
+        cmocka_unit_test(test_a_long_event_does_not_fill_a_window_of_few),
         cmocka_unit_test(test_a_seed_gives_the_same_run_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -209,6 +209,116 @@ static void test_the_wait_follows_the_network(void **state)
     end(&s);
 }
 
+/* Transmit one at a time, each acknowledged after so long. */
+static int64_t talk(struct stream_sender *s, int64_t now, unsigned n,
+                    int64_t round_trip)
+{
+    for (unsigned i = 0; i < n; i++) {
+        push(s, 1);
+        (void)transmit(s, now, NULL);
+        now += round_trip;
+        (void)acknowledge(s, s->next - 1, 0, now);
+    }
+    return now;
+}
+
+/* How long after its transmission the next one would be transmitted again. */
+static int64_t wait_for_next(struct stream_sender *s, int64_t now)
+{
+    push(s, 1);
+    (void)transmit(s, now, NULL);
+    return stream_tick(s, now) - now;
+}
+
+static unsigned acknowledge_repeated(struct stream_sender *s, uint64_t number,
+                                     int64_t now)
+{
+    unsigned freed = 0;
+    const struct stream_ack ack = {.sequence = s->last_ack + 1,
+                                   .number = number,
+                                   .repeats = s->repeats + 1,
+                                   .room_messages = WINDOW,
+                                   .room_bytes = WINDOW_BYTES};
+    (void)stream_acknowledge(s, &ack, now, count_one, &freed);
+    return freed;
+}
+
+/* All is lost from now on: the clock transmits again, and again. */
+static int64_t cut(struct stream_sender *s, int64_t now, int64_t end)
+{
+    for (int64_t at; (at = stream_tick(s, now)) < end; now = at)
+        (void)transmit(s, now, NULL);
+    return end;
+}
+
+static void test_a_cut_is_not_taken_for_a_round_trip(void **state)
+{
+    (void)state;
+    struct stream_sender s = sender();
+    int64_t now = talk(&s, 0, 10, MS);
+    push(&s, 3);
+    (void)transmit(&s, now, NULL);
+    now = cut(&s, now, now + 5 * LS_NS_PER_S);
+    /* The network doubled what came at last; and once more. */
+    assert_int_equal(acknowledge_repeated(&s, s.base, now), 1);
+    assert_int_equal(acknowledge_repeated(&s, s.base, now), 1);
+    assert_true(stream_tick(&s, now) - now <= STREAM_RESEND_MAX_NS);
+    assert_int_equal(acknowledge(&s, s.base, 0, now), 1);
+    now = talk(&s, now, 1, MS);
+    assert_int_equal(wait_for_next(&s, now), STREAM_RESEND_NS);
+    end(&s);
+}
+
+static void test_what_came_twice_is_waited_for_longer(void **state)
+{
+    (void)state;
+    struct stream_sender s = sender();
+    int64_t now = talk(&s, 0, 10, MS);
+    for (int i = 0; i < 10; i++) { /* now it takes 3 s, longer than any wait */
+        push(&s, 1);
+        (void)transmit(&s, now, NULL);
+        now = cut(&s, now, now + 3 * LS_NS_PER_S);
+        if (s.items[s.base & (s.capacity - 1)].again)
+            (void)acknowledge_repeated(&s, s.base, now);
+        else
+            (void)acknowledge(&s, s.base, 0, now);
+    }
+    assert_int_equal(wait_for_next(&s, now), 6 * LS_NS_PER_S);
+    end(&s);
+}
+
+static void test_the_first_wait_is_longer_for_more(void **state)
+{
+    (void)state;
+    struct stream_sender s = sender();
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(stream_push(&s, content_of(s.next), 8000, false),
+                         LS_OK);
+    (void)transmit(&s, 0, NULL);
+    assert_int_equal(stream_tick(&s, 0), 2 * 16000 * STREAM_BYTE_NS);
+    (void)acknowledge(&s, 2, 0, MS); /* it is a fast one */
+    assert_int_equal(wait_for_next(&s, MS), STREAM_RESEND_NS);
+    end(&s);
+}
+
+/* A sender that never rests does not put the clock off. */
+static void test_new_ones_do_not_delay_the_repeat_of_old_ones(void **state)
+{
+    (void)state;
+    struct stream_sender s = sender();
+    int64_t now = talk(&s, 0, 1, MS);
+    const int64_t at = now + wait_for_next(&s, now);
+    for (; now < at; now += MS) {
+        push(&s, 1);
+        (void)transmit(&s, now, NULL);
+    }
+    uint64_t first = 0;
+    (void)stream_tick(&s, at);
+    assert_true(transmit(&s, at, &first) > 0);
+    assert_int_equal(first, 2);
+    end(&s);
+}
+
 static void test_a_gap_is_filled_once_at_once(void **state)
 {
     (void)state;
@@ -472,6 +582,10 @@ int main(void)
         cmocka_unit_test(
             test_what_is_not_acknowledged_comes_again_later_each_time),
         cmocka_unit_test(test_the_wait_follows_the_network),
+        cmocka_unit_test(test_a_cut_is_not_taken_for_a_round_trip),
+        cmocka_unit_test(test_what_came_twice_is_waited_for_longer),
+        cmocka_unit_test(test_the_first_wait_is_longer_for_more),
+        cmocka_unit_test(test_new_ones_do_not_delay_the_repeat_of_old_ones),
         cmocka_unit_test(test_a_gap_is_filled_once_at_once),
         cmocka_unit_test(test_after_a_reconnect_a_burst_goes_first),
         cmocka_unit_test(test_what_is_next_is_delivered_and_else_held),

@@ -178,9 +178,25 @@ unharmed() {
     done
 }
 
+@test "members that do not come back, or are held for silent, are found out" {
+    found no-excuse
+    found shut-out
+}
+
+@test "room that is lost with a message is found out" {
+    job=$barrier
+    local faults=$SOURCE_DIR/configs/faults/drops.yaml
+    holds 20 --nodes 3 --faults "$faults" --set sim.blocking=40
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --nodes 3 --seeds 20 \
+        --faults "$faults" --set sim.blocking=40 --sabotage lost-credit
+    [ "$status" -eq 1 ]
+    [[ $stderr == *": bound: "* ]]
+}
+
 @test "a job in lock step is swept, and writes where it may" {
     job=$cartpole
     holds 4 --faults lossy --set evaluator.solved=30
+    [ "$(field alike)" -eq "$(seeds 4)" ]
     holds 6 --set evaluator.solved=30
     ((10#$(field kill) > 0))
     run --separate-stderr "$LOCKSTEP" sim "$cartpole" --faults lossy \

@@ -366,6 +366,125 @@ static void test_who_is_paused_may_wait(void **state)
     judge(one_waits_while_paused, NULL);
 }
 
+static void pauses(struct world *world, size_t i, int64_t seconds)
+{
+    ls_host_pause(world->hosts[i]);
+    checks_paused(world->lives[i]);
+    passes(world, seconds);
+    ls_host_resume(world->hosts[i]);
+    checks_resumed(world->lives[i]);
+}
+
+static void holds_for_silent(struct world *world, size_t i, size_t other)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]).member;
+    const struct ls_member member = {.id = (uint32_t)other,
+                                     .incarnation = 100 + other,
+                                     .state = LS_MEMBER_LOST,
+                                     .reason = LS_ETIMEDOUT};
+    watch->member(watch->self, &member);
+}
+
+static void one_blames_its_own_pause(void *arg)
+{
+    all_go_through(arg, 0);
+    pauses(arg, 1, 2);
+    holds_for_silent(arg, 1, 2);
+}
+
+static void test_a_pause_of_its_own_is_no_silence_of_others(void **state)
+{
+    (void)state;
+    judge(one_blames_its_own_pause, "stall: node 1 was paused for 2.000 s, and "
+                                    "holds node 2 for silent since");
+}
+
+static void one_is_told_after_a_pause(void *arg)
+{
+    all_go_through(arg, 0);
+    holds_for_silent(arg, 0, 2);
+    pauses(arg, 1, 2);
+    holds_for_silent(arg, 1, 2);
+}
+
+static void one_hears_nobody_after_a_pause(void *arg)
+{
+    all_go_through(arg, 0);
+    pauses(arg, 1, 2);
+    passes(arg, 2);
+    holds_for_silent(arg, 1, 2);
+}
+
+static void test_who_is_told_or_waited_may_hold_others_for_silent(void **state)
+{
+    (void)state;
+    judge(one_is_told_after_a_pause, NULL);
+    judge(one_hears_nobody_after_a_pause, NULL);
+}
+
+static void nobody_gets_through(void *arg)
+{
+    struct world *world = arg;
+    all_go_through(arg, 0);
+    checks_quiet(world->checks);
+    passes(arg, 5);
+    all_go_through(arg, 1);
+    for (int i = 0; i < 5; i++) { /* no wait is too long */
+        passes(arg, 2);
+        enters(arg, 0);
+        fails(arg, 0);
+    }
+}
+
+static void test_after_the_last_fault_somebody_gets_through(void **state)
+{
+    (void)state;
+    judge(nobody_gets_through, "bound: nobody has left an epoch for 8.0 s");
+}
+
+static void nobody_has_to(void *arg)
+{
+    struct world *world = arg;
+    all_go_through(arg, 0);
+    passes(arg, 20); /* there are faults to come */
+    checks_quiet(world->checks);
+    all_go_through(arg, 1);
+    checks_done(world->checks);
+    passes(arg, 20);
+}
+
+static void test_before_that_and_after_the_end_nobody_has_to(void **state)
+{
+    (void)state;
+    judge(nobody_has_to, NULL);
+}
+
+static void finds_no_room(struct world *world, size_t i)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]).member;
+    (void)ls_error(LS_EAGAIN, "node 2 has no room for it");
+    watch->blocked(watch->self);
+}
+
+static void an_emit_finds_no_room(void *arg)
+{
+    passes(arg, 11);
+    finds_no_room(arg, 1);
+}
+
+static void an_emit_finds_no_room_after_a_pause(void *arg)
+{
+    pauses(arg, 1, 11);
+    finds_no_room(arg, 1);
+}
+
+static void test_an_emit_that_finds_no_room_breaks_the_bound(void **state)
+{
+    (void)state;
+    judge(an_emit_finds_no_room, "bound: node 1: node 2 has no room for it");
+    judge(an_emit_finds_no_room_after_a_pause, NULL);
+}
+
 static void events_come_once(void *arg)
 {
     struct world *world = arg;
@@ -780,6 +899,11 @@ int main(void)
         cmocka_unit_test(test_leaving_without_one_killed_before_is_early),
         cmocka_unit_test(test_a_wait_past_its_deadline_breaks_the_bound),
         cmocka_unit_test(test_who_is_paused_may_wait),
+        cmocka_unit_test(test_a_pause_of_its_own_is_no_silence_of_others),
+        cmocka_unit_test(test_who_is_told_or_waited_may_hold_others_for_silent),
+        cmocka_unit_test(test_after_the_last_fault_somebody_gets_through),
+        cmocka_unit_test(test_before_that_and_after_the_end_nobody_has_to),
+        cmocka_unit_test(test_an_emit_that_finds_no_room_breaks_the_bound),
         cmocka_unit_test(test_events_in_order_are_fine),
         cmocka_unit_test(test_an_event_that_comes_twice_is_told),
         cmocka_unit_test(test_an_event_that_is_missed_is_told),

@@ -420,7 +420,7 @@ static void test_members_need_no_plugin_and_no_learner(void **state)
     read_good(&plan, "nodes: [{role: member, count: 3}]\n"
                      "barrier: {epochs: 7, timeout_ms: 50, failures: 2,\n"
                      "          pace_ms: 4, events: 5}\n"
-                     "sim: {epochs: 3, pace_ms: 9, events: 6}\n");
+                     "sim: {epochs: 3, pace_ms: 9, events: 6, blocking: 8}\n");
     assert_true(plan_is_of_members(&plan));
     assert_int_equal(plan.n_nodes, 3);
     assert_int_equal(plan.first, 0);
@@ -430,6 +430,7 @@ static void test_members_need_no_plugin_and_no_learner(void **state)
     assert_int_equal(plan.barrier.pace_ms, 4);
     assert_int_equal(plan.barrier.events, 5);
     assert_int_equal(plan.sim.events, 6);
+    assert_int_equal(plan.sim.blocking, 8);
     assert_int_equal(plan.sim.epochs, 3);
     assert_int_equal(plan.sim.pace_ms, 9);
     plan_fini(&plan);

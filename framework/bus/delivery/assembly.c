@@ -1,9 +1,9 @@
 /* Long events come in chunks, in order over one connection, and are put
  * together here.
  *
- * The sender's window holds at most half of itself for one such event; chunks
- * beyond that are done with as soon as they are copied, or an event larger
- * than the window could never be whole. */
+ * The sender's window holds at most half of itself, in messages and in bytes,
+ * for those that are not whole yet; chunks beyond that are done with as soon as
+ * they are copied, or an event larger than the window could never be whole. */
 #include "assembly.h"
 
 #include <stdlib.h>
@@ -90,12 +90,28 @@ static struct message *finish(ls_node *node, struct assembly **at)
     return message;
 }
 
+/* Whether one more chunk may be held in the window of a peer. */
+static bool may_hold(const ls_node *node, const struct peer *direct,
+                     size_t size)
+{
+    const struct ls_node_options *o = &node->options;
+    struct account held = {1, size};
+    for (const struct assembly *a = node->assemblies; a != NULL; a = a->next) {
+        if (a->direct != direct)
+            continue;
+        held.messages += a->held.messages;
+        held.bytes += a->held.bytes;
+    }
+    return held.messages <= o->window_messages / 2 &&
+           held.bytes <= o->window_bytes / 2;
+}
+
 struct message *assembly_add(ls_node *node, struct peer *origin,
                              struct peer *direct, struct event_entry *entry,
                              const struct wire_header *header,
                              const uint8_t *data, size_t size, bool *keep)
 {
-    const bool may_hold = *keep;
+    const bool in_window = *keep;
     const bool stream = header->kind == WIRE_KIND_RELIABLE;
     *keep = false;
     struct assembly **at = find(node, origin, entry, stream);
@@ -118,7 +134,7 @@ struct message *assembly_add(ls_node *node, struct peer *origin,
         return NULL;
     memcpy(a->data + a->filled, data, size);
     a->filled += (uint32_t)size;
-    if (may_hold && a->held.bytes + size <= node->options.window_bytes / 2) {
+    if (in_window && may_hold(node, direct, size)) {
         a->held.messages++;
         a->held.bytes += size;
         *keep = true;

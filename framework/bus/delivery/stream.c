@@ -14,13 +14,18 @@ static struct stream_item *item_at(const struct stream_sender *s,
     return &s->items[number & (s->capacity - 1)];
 }
 
-/* How long to wait for an acknowledgement, at first. */
+/* How long to wait for an acknowledgement, at first. Before any has come, the
+ * network may be a slow one. */
 static int64_t patience(const struct stream_sender *s)
 {
-    const int64_t twice = 2 * s->round_trip;
-    if (twice < STREAM_RESEND_NS)
+    const int64_t under_way = (int64_t)(s->sent_bytes - s->acked_bytes);
+    int64_t patience =
+        2 * (s->round_trip != 0 ? s->round_trip : under_way * STREAM_BYTE_NS);
+    if (patience < s->patience)
+        patience = s->patience;
+    if (patience < STREAM_RESEND_NS)
         return STREAM_RESEND_NS;
-    return twice < STREAM_PATIENCE_NS ? twice : STREAM_PATIENCE_NS;
+    return patience < STREAM_PATIENCE_NS ? patience : STREAM_PATIENCE_NS;
 }
 
 void stream_sender_init(struct stream_sender *s)
@@ -31,6 +36,7 @@ void stream_sender_init(struct stream_sender *s)
                                 .again = 1,
                                 .again_to = 1,
                                 .repaired = 1,
+                                .taught = 1,
                                 .room_messages = STREAM_FIRST_MESSAGES,
                                 .room_bytes = STREAM_FIRST_BYTES,
                                 .most = SIZE_MAX,
@@ -120,6 +126,7 @@ static uint64_t next_again(struct stream_sender *s)
         (s->again_bytes != 0 && s->again_bytes + bytes > s->most))
         return UINT64_MAX; /* not before an acknowledgement, or the clock */
     s->again_bytes += bytes;
+    item_at(s, s->again)->again = true;
     return s->again++;
 }
 
@@ -134,10 +141,6 @@ static uint64_t next_new(struct stream_sender *s, int64_t now)
         return 0;
     s->sent_bytes += item->bytes;
     item->sent_at = now;
-    if (s->timed == 0) {
-        s->timed = s->cursor;
-        s->timed_at = now;
-    }
     return s->cursor++;
 }
 
@@ -151,23 +154,46 @@ const struct stream_item *stream_next(struct stream_sender *s, int64_t now,
     if (*number == 0 && (*number = next_new(s, now)) == 0)
         return NULL;
     ls_take(*again ? LS_TAKES_STREAM_AGAIN : LS_TAKES_STREAM_FIRST);
-    if (s->resend_at == LS_FOREVER)
+    const bool blind = s->round_trip == 0 && !*again;
+    if (blind && s->interval < patience(s))
+        s->interval = patience(s);
+    if (blind || s->resend_at == LS_FOREVER)
         s->resend_at = now + s->interval;
     return item_at(s, *number);
 }
 
+/* One has arrived, `now`. The time of what was transmitted more than once says
+ * nothing: which of them came is not known, and a cut may lie between (Karn;
+ * RFC 6298, section 3). */
+static void measure(struct stream_sender *s, const struct stream_item *item,
+                    int64_t now)
+{
+    if (item->again)
+        return;
+    const int64_t took = now - item->sent_at;
+    s->round_trip = s->round_trip == 0 || s->patience != 0
+                        ? took
+                        : (7 * s->round_trip + took) / 8;
+    s->patience = 0;
+}
+
 /* What the receiver has behind a gap tells that the gap was lost, or overtaken:
  * it is filled once at once, and after that by the clock. */
-static void repair(struct stream_sender *s, uint64_t also)
+static void repair(struct stream_sender *s, uint64_t also, int64_t now)
 {
+    struct stream_item *latest = NULL; /* of those that have arrived now */
     uint64_t beyond = s->base;
     for (unsigned i = 0; i < 64; i++) {
         const uint64_t number = s->base + i;
         if ((also >> i & 1) == 0 || number >= s->cursor)
             continue;
-        item_at(s, number)->arrived = true;
+        struct stream_item *item = item_at(s, number);
+        latest = item->arrived ? latest : item;
+        item->arrived = true;
         beyond = number;
     }
+    if (latest != NULL)
+        measure(s, latest, now);
     if (beyond <= s->repaired)
         return;
     if (s->again >= s->again_to) {
@@ -179,29 +205,33 @@ static void repair(struct stream_sender *s, uint64_t also)
     s->repaired = beyond;
 }
 
-/* The time of one that was transmitted once only. */
-static void measure(struct stream_sender *s, uint64_t number, int64_t now)
+/* Those up to one have arrived: how long it took, if none of them was missing
+ * meanwhile. */
+static void measure_last(struct stream_sender *s, uint64_t number, int64_t now)
 {
-    if (s->timed == 0 || number < s->timed)
-        return;
-    const int64_t took = now - s->timed_at;
-    s->round_trip = s->round_trip == 0 ? took : (7 * s->round_trip + took) / 8;
-    s->timed = 0;
+    for (uint64_t n = s->base; n < number; n++) {
+        if (item_at(s, n)->again)
+            return;
+    }
+    measure(s, item_at(s, number), now);
 }
 
-/* What came twice had not been lost: it only took longer than was waited. */
+/* What came twice had not been lost: it only took longer than was waited. How
+ * long is not known, so twice as long is waited, until it is: a cut, in which
+ * all was transmitted many times, must not count for more. What was under way
+ * together teaches once. */
 static void learn_patience(struct stream_sender *s,
-                           const struct stream_ack *ack, int64_t now)
+                           const struct stream_ack *ack)
 {
     if (ack->repeats <= s->repeats)
         return;
-    ls_take(LS_TAKES_STREAM_PATIENCE);
     s->repeats = ack->repeats;
-    if (ack->number < s->base || ack->number >= s->cursor)
+    if (ack->number < s->taught || !item_at(s, ack->number)->again)
         return;
-    const int64_t took = now - item_at(s, ack->number)->sent_at;
-    if (took > s->round_trip)
-        s->round_trip = took;
+    ls_take(LS_TAKES_STREAM_PATIENCE);
+    s->taught = s->cursor;
+    const int64_t twice = 2 * patience(s);
+    s->patience = s->interval > twice ? s->interval : twice;
 }
 
 bool stream_acknowledge(struct stream_sender *s, const struct stream_ack *ack,
@@ -216,14 +246,15 @@ bool stream_acknowledge(struct stream_sender *s, const struct stream_ack *ack,
     s->room_bytes = ack->room_bytes;
     const bool progress = ack->number >= s->base;
     ls_take(progress ? LS_TAKES_STREAM_ACKED : LS_TAKES_STREAM_ACK_SAME);
-    learn_patience(s, ack, now);
-    if (progress)
+    if (progress) {
         s->again_bytes = 0;
-    measure(s, ack->number, now);
+        measure_last(s, ack->number, now);
+        learn_patience(s, ack);
+    }
     while (s->base <= ack->number)
         release(s, fn, self);
     if (ack->number + 1 == s->base)
-        repair(s, ack->also);
+        repair(s, ack->also, now);
     if (progress) {
         s->interval = patience(s);
         s->resend_at = s->base < s->cursor ? now + s->interval : LS_FOREVER;
@@ -238,8 +269,9 @@ int64_t stream_tick(struct stream_sender *s, int64_t now)
     const int64_t interval = s->interval;
     ls_take(LS_TAKES_STREAM_CLOCK);
     stream_rewind(s);
-    const int64_t most =
-        s->interval > STREAM_RESEND_MAX_NS ? s->interval : STREAM_RESEND_MAX_NS;
+    const int64_t most = 4 * s->interval > STREAM_RESEND_MAX_NS
+                             ? 4 * s->interval
+                             : STREAM_RESEND_MAX_NS;
     s->interval = 2 * interval < most ? 2 * interval : most;
     s->resend_at = s->base < s->cursor ? now + s->interval : LS_FOREVER;
     return s->resend_at;
@@ -250,7 +282,6 @@ void stream_rewind(struct stream_sender *s)
     s->again = s->repaired = s->base;
     s->again_to = s->cursor;
     s->again_bytes = 0;
-    s->timed = 0;
     s->interval = patience(s);
     s->resend_at = LS_FOREVER; /* from when the first is transmitted */
 }

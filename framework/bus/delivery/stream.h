@@ -23,6 +23,9 @@
 #define STREAM_BURST         256
 #define STREAM_RESEND_NS     (20 * LS_NS_PER_MS)
 #define STREAM_RESEND_MAX_NS (500 * LS_NS_PER_MS)
+/* Until it is known how fast a network is, it is taken for one that carries a
+ * byte in this time. */
+#define STREAM_BYTE_NS (LS_NS_PER_S / 20000)
 /* On a network that is known to take longer, that long. */
 #define STREAM_PATIENCE_NS (10 * LS_NS_PER_S)
 /* What every receiver has room for; an acknowledgement says more. */
@@ -38,6 +41,7 @@ struct stream_item {
     size_t bytes;
     bool control;    /* outside the window */
     bool arrived;    /* the receiver has it, behind one that is missing */
+    bool again;      /* it was transmitted more than once */
     int64_t sent_at; /* for the first time */
 };
 
@@ -59,8 +63,9 @@ struct stream_sender {
     size_t again_bytes;               /* transmitted again, this time round */
     bool no_oldest;                   /* a sabotage: bus_sabotage.h */
     int64_t interval, resend_at;      /* LS_FOREVER: nothing is under way */
-    uint64_t timed; /* so long until it is acknowledged; 0: none */
-    int64_t timed_at, round_trip; /* smoothed; 0: not known yet */
+    int64_t round_trip;               /* smoothed; 0: not known yet */
+    int64_t patience; /* what repeats taught, until a round trip is known */
+    uint64_t taught;  /* what was transmitted before teaches no more */
 };
 
 /* What a receiver says; docs/wire-format.md. */

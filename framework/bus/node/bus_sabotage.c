@@ -18,6 +18,17 @@ bool bus_sabotage_drops(const ls_node *node, const struct event_entry *entry,
            (node->sabotage == LS_BUS_SABOTAGE_LATER_EVENTS && sequence > LATER);
 }
 
+bool bus_sabotage_shuts_out(const ls_node *node,
+                            const struct wire_presence *presence)
+{
+    const struct member *member =
+        node->sabotage == LS_BUS_SABOTAGE_SHUT_OUT
+            ? membership_find(&node->world, presence->id)
+            : NULL;
+    return member != NULL && member->state == LS_MEMBER_LOST &&
+           member->incarnation != presence->incarnation;
+}
+
 enum ls_policy bus_sabotage_policy(const ls_node *node, enum ls_policy policy)
 {
     return node->sabotage == LS_BUS_SABOTAGE_EVENTS &&

@@ -11,6 +11,7 @@
 #include "lockstep/event.h"
 
 struct event_entry;
+struct wire_presence;
 
 enum ls_bus_sabotage {
     LS_BUS_SABOTAGE_NONE,
@@ -19,7 +20,11 @@ enum ls_bus_sabotage {
     LS_BUS_SABOTAGE_NO_OLDEST,    /* the oldest that is not acknowledged is not
                                    * transmitted again */
     LS_BUS_SABOTAGE_UNTOLD,       /* a sender is not told what it lost */
-    LS_BUS_SABOTAGE_EVENTS        /* reliable events are not */
+    LS_BUS_SABOTAGE_EVENTS,       /* reliable events are not */
+    LS_BUS_SABOTAGE_NO_EXCUSE, /* who stood still holds the others for silent */
+    LS_BUS_SABOTAGE_LOST_CREDIT, /* what is lost on the way is never room again
+                                  */
+    LS_BUS_SABOTAGE_SHUT_OUT     /* who was lost is let in no more */
 };
 
 /* Before it starts. Thread: owner. */
@@ -28,6 +33,9 @@ LS_API void ls_bus_sabotage(ls_node *node, enum ls_bus_sabotage what);
 /* Whether an event that came through a stream is dropped. */
 bool bus_sabotage_drops(const ls_node *node, const struct event_entry *entry,
                         uint64_t sequence);
+/* Whether somebody that comes is not let in. */
+bool bus_sabotage_shuts_out(const ls_node *node,
+                            const struct wire_presence *presence);
 /* By which policy an event is emitted instead. */
 enum ls_policy bus_sabotage_policy(const ls_node *node, enum ls_policy policy);
 

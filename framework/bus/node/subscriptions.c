@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bus.h"
+#include "bus_sabotage.h"
 #include "credentials.h"
 
 /* Whom to name: the node that it has proved to be, or its address. */
@@ -71,7 +72,9 @@ static bool is_genuine(const ls_node *node, const struct wire_presence *p)
 static int present(ls_node *node, const struct speaker *by,
                    const struct wire_presence *p)
 {
-    const int status = membership_present(&node->world, by, p, node->now);
+    const int status = bus_sabotage_shuts_out(node, p)
+                           ? LS_OK
+                           : membership_present(&node->world, by, p, node->now);
     struct peer *peer =
         node->hub && status == LS_OK ? world_find(node, p->id) : NULL;
     if (peer != NULL && peer->member.incarnation == p->incarnation) {
