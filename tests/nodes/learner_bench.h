@@ -38,11 +38,12 @@ static inline int toy_save(void *self, struct ls_bytes *out)
 }
 
 /* The data of a sample is its name. */
-static inline int toy_learn(void *self, const struct learner_sample *samples,
-                            size_t n, struct learner_info *values,
-                            double *priorities)
+static inline int toy_learn(void *self, size_t stack,
+                            const struct learner_sample *samples, size_t n,
+                            struct learner_info *values, double *priorities)
 {
     struct toy_learner *toy = self;
+    (void)stack;
     gate_pass(&toy->gate);
     if (toy->fails > 0) {
         toy->fails--;
@@ -82,7 +83,9 @@ static inline struct learner_bench *learner_prepare(int patience_ms)
     const struct learner_service_options options = {
         .common = bench_options(made->bench, patience_ms),
         .ops = &ops,
-        .self = &made->toy};
+        .self = &made->toy,
+        .stacks = 2,
+        .loaders = 1};
     assert_int_equal(learner_service_create(&made->service, &options), LS_OK);
     learner_service_use(made->service, made->bench->task);
     return made;

@@ -332,9 +332,12 @@ static void a_close_while_data_is_fetched_leaves_nothing(void **state)
     toy_set(bench->bench->store, get_waits, true);
     ls_call *learn = begin_learn(bench, first.key);
     toy_await(bench->bench->store, n_gets, 1);
-    closes(bench, first.key);
+    ls_call *close = begin_close(bench, first.key);
     fails_with(learn, "work l1 is closed");
+    assert_false(ls_call_state_is_end(ls_call_state(close)));
     toy_set(bench->bench->store, get_waits, false);
+    (void)completes(close);
+    ls_call_destroy(&close);
     next_work_is_served(bench);
     learner_stop(bench);
 }
