@@ -171,36 +171,37 @@ static int read_data(const struct learner_service *service, struct batch *batch,
     return status;
 }
 
-static bool is_forsaken(struct learner_service *service,
-                        const struct batch *batch)
+/* Time spent training until now. Lock held. */
+static int64_t trained_ns(const struct learner_service *service, int64_t now)
 {
-    ls_mutex_lock(&service->work.mutex);
-    const bool forsaken = batch->forsaken;
-    ls_mutex_unlock(&service->work.mutex);
-    return forsaken;
-}
-
-static void note(struct learner_service *service, struct batch *batch,
-                 int status)
-{
-    ls_mutex_lock(&service->work.mutex);
-    batch->status = status;
-    (void)snprintf(batch->text, sizeof batch->text, "%s", ls_error_text());
-    ls_mutex_unlock(&service->work.mutex);
+    return service->figures.train_ns +
+           (service->training_since > 0 ? now - service->training_since : 0);
 }
 
 /* What cannot be got fails its own call, not the engine. */
 static int load(void *self, const struct ls_learner_place *place)
 {
     struct learner_service *service = self;
+    struct service_work *work = &service->work;
     struct batch *batch = place->batch->data;
-    if (is_forsaken(service, batch))
+    const int64_t from = ls_now(work->runtime);
+    ls_mutex_lock(&work->mutex);
+    const bool forsaken = batch->forsaken;
+    const int64_t trained = trained_ns(service, from);
+    ls_mutex_unlock(&work->mutex);
+    if (forsaken)
         return LS_OK;
     int status = get_data(service, batch);
     if (status == LS_OK)
         status = read_data(service, batch, place->stack);
+    ls_mutex_lock(&work->mutex);
+    const int64_t now = ls_now(work->runtime);
+    service->figures.load_ns += now - from;
+    service->figures.overlap_ns += trained_ns(service, now) - trained;
+    batch->status = status;
     if (status != LS_OK)
-        note(service, batch, status);
+        (void)snprintf(batch->text, sizeof batch->text, "%s", ls_error_text());
+    ls_mutex_unlock(&work->mutex);
     return LS_OK;
 }
 
@@ -272,6 +273,29 @@ static int train(struct learner_service *service, struct batch *batch,
     return status;
 }
 
+static void note_begin(struct learner_service *service)
+{
+    ls_mutex_lock(&service->work.mutex);
+    service->training_since = ls_now(service->work.runtime);
+    service->figures.wait_ns += service->training_since - service->idle_since;
+    ls_mutex_unlock(&service->work.mutex);
+}
+
+static void note_end(struct learner_service *service, int status)
+{
+    ls_mutex_lock(&service->work.mutex);
+    service->idle_since = ls_now(service->work.runtime);
+    service->figures.train_ns += service->idle_since - service->training_since;
+    service->training_since = 0;
+    if (status != LS_OK) {
+        service->engine_status = status;
+        (void)snprintf(service->engine_text, sizeof service->engine_text, "%s",
+                       ls_error_text());
+        service_work_changed(&service->work);
+    }
+    ls_mutex_unlock(&service->work.mutex);
+}
+
 static int compute(void *self, const struct ls_learner_place *place,
                    unsigned pass, ls_learner_info *info)
 {
@@ -280,15 +304,9 @@ static int compute(void *self, const struct ls_learner_place *place,
     if (pass == 0 ? !begin_batch(service, batch) : !batch->begun)
         return LS_OK;
     ls_log_set_node((int64_t)ls_node_id(service->options.common.node));
+    note_begin(service);
     const int status = train(service, batch, place, pass, info);
-    if (status == LS_OK)
-        return LS_OK;
-    ls_mutex_lock(&service->work.mutex);
-    service->engine_status = status;
-    (void)snprintf(service->engine_text, sizeof service->engine_text, "%s",
-                   ls_error_text());
-    service_work_changed(&service->work);
-    ls_mutex_unlock(&service->work.mutex);
+    note_end(service, status);
     return status;
 }
 
@@ -334,19 +352,9 @@ int learner_engine_begin(struct learner_service *service)
     ls_mutex_lock(&service->work.mutex);
     service->engine = engine;
     service->engine_status = LS_OK;
+    service->idle_since = ls_now(service->work.runtime);
     ls_mutex_unlock(&service->work.mutex);
     return LS_OK;
-}
-
-static void count(struct learner_service *service, ls_learner *engine)
-{
-    struct ls_learner_counts counts;
-    ls_learner_counts(engine, &counts);
-    service->figures.load_ns += counts.load_ns;
-    service->figures.learn_ns += counts.grad_ns;
-    service->figures.wait_ns += counts.load_wait_ns;
-    if (service->options.loaders == 0)
-        service->figures.wait_ns += counts.dequeue_ns;
 }
 
 void learner_engine_end(struct learner_service *service)
@@ -362,7 +370,6 @@ void learner_engine_end(struct learner_service *service)
     assert(status == LS_OK); /* there is no deadline to pass */
     (void)status;
     ls_mutex_lock(&service->work.mutex);
-    count(service, engine);
     struct batches over = {.first = NULL};
     struct batch *batch;
     while ((batch = batches_take(&service->over)) != NULL) {

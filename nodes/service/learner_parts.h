@@ -48,6 +48,8 @@ struct learner_service {
     int64_t iter;           /* of the work: done, of all attempts */
     int64_t policy_version; /* the last one that was committed; -1: none */
     struct learner_figures figures; /* but for what `work` counts */
+    int64_t training_since;         /* 0: nothing trains */
+    int64_t idle_since;             /* the same the other way round */
 
     /* The engine's learner thread, while there is one. */
     int64_t trained; /* iterations of the work */

@@ -129,10 +129,11 @@ struct learner_figures {
     int64_t refused;        /* calls: of other works or attempts, malformed, or
                              * not asked for */
     int64_t failed_batches; /* whose data could not be got */
-    /* Of the works that are over: loading, training, and the learner thread
-     * waiting for what is loaded. */
-    int64_t load_ns, learn_ns, wait_ns;
     int64_t lost_masters;
+    int64_t wait_ns;    /* of the learner thread, for batches that came */
+    int64_t load_ns;    /* of all loaders: data got, and read */
+    int64_t train_ns;   /* learn(), and the hooks before it */
+    int64_t overlap_ns; /* of load_ns: while another one trained */
     struct work_key key; /* the work that is held; task_id "": none */
     int64_t iter;        /* of it */
 };
