@@ -275,14 +275,13 @@ begin_work() {
         "send_info_freq: 1}, done: 0, resource_info: {gpu: 0, cpu: 1}}}"
 }
 
-# dismiss: the master goes, and the learner is told that it was all.
+# dismiss: the master leaves, with nothing wrong: so that was all.
 dismiss() {
     exec {tell}>&-
     finish master
     [ "$code" -eq 0 ] || { echo "master: $err" >&2; return 1; }
-    kill "${pid_of[n1]}"
     finish n1
-    [ "$code" -eq 143 ] || { echo "node 1: $code $err" >&2; return 1; }
+    [ "$code" -eq 0 ] || { echo "node 1: $code $err" >&2; return 1; }
 }
 
 @test "a learner has one master, and one work at a time" {
