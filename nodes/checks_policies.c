@@ -42,6 +42,17 @@ static void keep_newest(checks *self, const struct work_key *key,
     commit->at = checks_now(self);
 }
 
+/* Who dies while it commits may have done so, and not have been told. */
+static void note_unseen(checks *all, const struct work_key *key,
+                        const char *policy_id, int64_t version)
+{
+    const struct commit *commit = find_commit(all, policy_id);
+    if (commit == NULL || version <= commit->version)
+        return;
+    all->figures.versions += (uint64_t)(version - commit->version);
+    keep_newest(all, key, policy_id, version);
+}
+
 void checks_on_committed(void *self, const struct work_key *key,
                          const char *policy_id, int64_t version, int64_t iter)
 {
@@ -92,7 +103,10 @@ void checks_on_loaded(void *self, const struct work_key *key,
                      checks_id(service->life), version, policy_id,
                      commit->version);
     const struct given *given = checks_find_given(all, key);
-    if (given != NULL && given->learns && service->base < 0)
+    if (given == NULL || !given->learns)
+        return;
+    note_unseen(all, key, policy_id, version);
+    if (service->base < 0)
         service->base = version;
 }
 
