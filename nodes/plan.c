@@ -126,16 +126,22 @@ static void read_devices(struct plan_learner *learner,
         learner->devices[learner->n_devices++] = "cpu";
 }
 
+/* A learner of a coordinator is given batches ahead, and loads one while it
+ * trains another. One in lock step has one batch at a time. */
 static void read_learner(struct plan *plan, ls_config_section *root)
 {
-    if (plan_is_service(plan))
-        return; /* it goes on from the policy that it committed last */
+    const bool is_service = plan_is_service(plan);
     struct plan_learner *learner = &plan->learner;
     ls_config_section *section = ls_config_section_at(root, "learner");
-    learner->queue = (size_t)ls_config_int(section, "queue", 16, 1, 65536);
-    learner->stacks = (size_t)ls_config_int(section, "stacks", 1, 1, 256);
-    learner->loaders = (size_t)ls_config_int(section, "loaders", 0, 0, 256);
+    learner->queue = (size_t)ls_config_int(
+        section, "queue", is_service ? 0 : 16, is_service ? 0 : 1, 65536);
+    learner->stacks =
+        (size_t)ls_config_int(section, "stacks", is_service ? 2 : 1, 1, 256);
+    learner->loaders =
+        (size_t)ls_config_int(section, "loaders", is_service ? 1 : 0, 0, 256);
     learner->passes = (unsigned)ls_config_int(section, "passes", 1, 1, 65536);
+    if (is_service)
+        return; /* it goes on from the policy that it committed last */
     read_devices(learner, section);
     learner->checkpoint_every =
         ls_config_int(section, "checkpoint_every", 10, 0, INT32_MAX);

@@ -155,6 +155,9 @@ LS_MUST_USE int plan_read_nodes(struct plan *plan, ls_config_section *root);
 bool plan_is_of_members(const struct plan *plan);
 /* Whether a coordinator gives the others their work. */
 bool plan_is_service(const struct plan *plan);
+/* How many batches a learner of a coordinator may have at once: one that trains
+ * and one to come, at least. */
+int64_t plan_learner_batches(const struct plan *plan);
 size_t plan_count(const struct plan *plan, enum plan_role role);
 
 /* That all nodes of a plan have, and guests (guest.h) do not: so a barrier

@@ -26,10 +26,13 @@ static const struct limit limits[] = {
      "they collect nothing; leave it out"},
     {"evaluator", NULL, IN_STEP | SERVICE,
      "they evaluate nothing; leave it out"},
-    {"learner", NULL, IN_STEP,
-     "there is no learner in step with the others to heed it; leave it out. "
-     "For a service job coordinator.batch, send_policy_freq and data say how "
-     "is learned"},
+    {"learner", NULL, IN_STEP | SERVICE,
+     "they learn nothing; leave it out"},
+    {"learner", "device", IN_STEP,
+     "a learner of a coordinator trains on the processor; leave it out"},
+    {"learner", "checkpoint_every", IN_STEP,
+     "a learner of a coordinator commits its policy each "
+     "coordinator.send_policy_freq iterations; leave it out"},
     {"coordinator", NULL, SERVICE,
      "there is no node of the role coordinator to heed it"},
     {"barrier", NULL, MEMBERS,
@@ -40,6 +43,8 @@ static const struct limit limits[] = {
     {"sim", "epochs", MEMBERS | IN_STEP,
      "it is for jobs of {role: member}; here coordinator.iterations counts"},
     {"sim", "events", MEMBERS | IN_STEP,
+     "it is for jobs of {role: member}; leave it out"},
+    {"sim", "blocking", MEMBERS | IN_STEP,
      "it is for jobs of {role: member}; leave it out"},
     {"evaluator", "every", IN_STEP | MEMBERS,
      "a coordinator evaluates by the clock: see coordinator.eval_interval_s"},

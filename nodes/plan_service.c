@@ -196,3 +196,9 @@ void plan_fini_service(struct plan_service *service)
     free(service->path_data);
     free(service->path_policy);
 }
+
+int64_t plan_learner_batches(const struct plan *plan)
+{
+    const size_t n = plan->learner.stacks + plan->learner.queue;
+    return n > 2 ? (int64_t)n : 2;
+}

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "agent.h"
-#include "assign.h"
 #include "lockstep/call.h"
 #include "plan.h"
 
@@ -17,9 +16,6 @@
  * into the store, the one that waits for its turn, and the last, of which
  * another part may come. */
 #define UNDER_WAY 3
-/* The batches of a learner, and one whose data is being dropped. */
-#define BATCHES (LEARNER_BATCHES + 1)
-
 /* Beside the trajectories and the policy in a message. */
 #define MESSAGE_OVERHEAD 4096
 
@@ -97,8 +93,10 @@ static void check_store(struct plan *plan)
     const uint64_t beside = POLICIES * plan->sizes.policy + made * sample;
     const double least = fmax(replay->valid_ratio * (double)service->batch,
                               (double)replay->min_size);
+    /* And one whose data is being dropped. */
+    const int64_t batches = plan_learner_batches(plan) + 1;
     const uint64_t kept = data_of(service, least) +
-                          data_of(service, (double)(BATCHES * service->batch));
+                          data_of(service, (double)(batches * service->batch));
     const uint64_t needed = beside + kept * sample;
     if (needed <= room) {
         plan->sizes.replay = room - beside;

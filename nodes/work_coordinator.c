@@ -102,6 +102,7 @@ static void set_core(const struct plan *plan, struct core_options *out)
         .unroll_len = service->unroll,
         .split = service->split,
         .batch_size = service->batch,
+        .learner_batches = plan_learner_batches(plan),
         .send_policy_freq = service->send_policy_freq,
         .send_info_freq = service->send_info_freq,
         .learner_expiry = to_ns(service->learner_expiry_s),

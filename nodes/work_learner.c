@@ -30,7 +30,8 @@ static int create(void **out, const struct work_options *options)
     service_node_init(&self->base, options);
     const int status = agent_learner_create(
         &self->agent, options->plugin, plan, plan->nodes[options->index].id,
-        options->generation, (size_t)plan->service.unroll);
+        options->generation, (size_t)plan->service.unroll,
+        plan->learner.stacks);
     if (status != LS_OK) {
         destroy(self);
         return status;
@@ -39,7 +40,8 @@ static int create(void **out, const struct work_options *options)
     return LS_OK;
 }
 
-/* In simulations: else it is over before anything can happen to it. */
+/* In simulations: else it is over before anything can happen to it. On the
+ * thread that learns. */
 static int keep_pace(void *work, int64_t last_iter)
 {
     struct learner *self = work;
@@ -64,7 +66,11 @@ static int use(void *work, ls_task *task, ls_calls *calls)
             &self->service, &(struct learner_service_options){
                                 .common = service_node_options(&self->base),
                                 .ops = &agent_learner_ops,
-                                .self = self->agent});
+                                .self = self->agent,
+                                .queue = plan->learner.queue,
+                                .stacks = plan->learner.stacks,
+                                .loaders = plan->learner.loaders,
+                                .passes = plan->learner.passes});
     if (status == LS_OK && plan->service.pace_ms > 0)
         status = learner_service_hook(
             self->service, &(struct hook){.name = "pace",

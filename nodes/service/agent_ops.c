@@ -9,13 +9,19 @@
 /* Learning ------------------------------------------------------------------
  */
 
+/* What a batch is learned from. */
+struct agent_stack {
+    struct trajectory trajectories[SERVICE_BATCH_MAX]; /* made when needed */
+    size_t n_trajectories;
+    struct ls_trajectory parts[SERVICE_BATCH_MAX]; /* of the batch */
+};
+
 struct agent_learner {
     struct agent agent;
     const struct plan *plan; /* borrow */
     struct trajectory_shape shape;
-    struct trajectory trajectories[SERVICE_BATCH_MAX]; /* made when needed */
-    size_t n_trajectories;
-    struct ls_trajectory parts[SERVICE_BATCH_MAX]; /* of the batch */
+    struct agent_stack *stacks; /* own; n_stacks */
+    size_t n_stacks;
 };
 
 static int reset_learner(void *self)
@@ -36,31 +42,33 @@ static int save_learner(void *self, struct ls_bytes *out)
     return agent_save(&learner->agent, out);
 }
 
-static int make_room(struct agent_learner *learner, size_t n)
+static int make_room(const struct agent_learner *learner,
+                     struct agent_stack *stack, size_t n)
 {
-    while (learner->n_trajectories < n) {
+    while (stack->n_trajectories < n) {
         const int status = trajectory_init(
-            &learner->trajectories[learner->n_trajectories], &learner->shape);
+            &stack->trajectories[stack->n_trajectories], &learner->shape);
         if (status != LS_OK)
             return status;
-        learner->n_trajectories++;
+        stack->n_trajectories++;
     }
     return LS_OK;
 }
 
 /* The parts that the samples mean. */
-static int read_samples(struct agent_learner *learner,
-                        const struct learner_sample *samples, size_t n,
-                        struct ls_trajectory *parts)
+static int read_samples(void *self, size_t index,
+                        const struct learner_sample *samples, size_t n)
 {
-    int status = make_room(learner, n);
+    const struct agent_learner *learner = self;
+    struct agent_stack *stack = &learner->stacks[index];
+    int status = make_room(learner, stack, n);
     for (size_t i = 0; i < n && status == LS_OK; i++) {
-        struct trajectory *whole = &learner->trajectories[i];
+        struct trajectory *whole = &stack->trajectories[i];
         status = trajectory_read(&whole->view, &learner->shape, samples[i].data,
                                  samples[i].size);
         if (status == LS_OK)
             status = split_trajectory(&whole->view, &learner->shape,
-                                      samples[i].sample, &parts[i]);
+                                      samples[i].sample, &stack->parts[i]);
         if (status != LS_OK)
             (void)ls_error_at(status, "data %s", samples[i].sample->data_id);
     }
@@ -84,15 +92,14 @@ static void copy_name(service_name out, const char *name)
     out[n] = '\0';
 }
 
-static int learn(void *self, const struct learner_sample *samples, size_t n,
-                 struct learner_info *values, double *priorities)
+static int learn(void *self, size_t stack, const struct learner_sample *samples,
+                 size_t n, struct learner_info *values, double *priorities)
 {
     struct agent_learner *learner = self;
-    struct ls_trajectory *parts = learner->parts;
     struct ls_learn_info info = {.n = 0, .priorities = priorities};
-    int status = read_samples(learner, samples, n, parts);
-    if (status == LS_OK)
-        status = agent_learn(&learner->agent, parts, n, &info);
+    (void)samples;
+    const int status =
+        agent_learn(&learner->agent, learner->stacks[stack].parts, n, &info);
     if (status != LS_OK)
         return status;
     for (size_t i = 0; i < info.n && i < LS_LEARN_INFO_MAX &&
@@ -107,20 +114,27 @@ static int learn(void *self, const struct learner_sample *samples, size_t n,
 const struct learner_ops agent_learner_ops = {.reset = reset_learner,
                                               .load = load_learner,
                                               .save = save_learner,
+                                              .read = read_samples,
                                               .learn = learn};
 
 int agent_learner_create(struct agent_learner **out,
                          const struct ls_plugin *plugin,
                          const struct plan *plan, uint32_t node_id,
-                         unsigned generation, size_t unroll_len)
+                         unsigned generation, size_t unroll_len,
+                         size_t n_stacks)
 {
     struct agent_learner *made = calloc(1, sizeof *made);
     if (made == NULL)
         return ls_error(LS_ENOMEM, "a learner");
     made->plan = plan;
+    made->n_stacks = n_stacks;
+    made->stacks = calloc(n_stacks, sizeof *made->stacks);
     const int status =
-        agent_init(&made->agent, plugin, plan, node_id, generation, 1);
+        made->stacks == NULL
+            ? ls_error(LS_ENOMEM, "%zu stacks", n_stacks)
+            : agent_init(&made->agent, plugin, plan, node_id, generation, 1);
     if (status != LS_OK) {
+        free(made->stacks);
         free(made);
         return status;
     }
@@ -133,8 +147,12 @@ void agent_learner_destroy(struct agent_learner **learner)
 {
     if (learner == NULL || *learner == NULL)
         return;
-    for (size_t i = 0; i < (*learner)->n_trajectories; i++)
-        trajectory_fini(&(*learner)->trajectories[i]);
+    for (size_t i = 0; i < (*learner)->n_stacks; i++) {
+        struct agent_stack *stack = &(*learner)->stacks[i];
+        while (stack->n_trajectories > 0)
+            trajectory_fini(&stack->trajectories[--stack->n_trajectories]);
+    }
+    free((*learner)->stacks);
     agent_fini(&(*learner)->agent);
     free(*learner);
     *learner = NULL;

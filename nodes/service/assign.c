@@ -23,8 +23,9 @@ const char *work_kind_name(enum work_kind kind)
 static void work_free(struct work *work)
 {
     replay_destroy(&work->buffer);
-    for (size_t i = 0; i < LEARNER_BATCHES; i++)
+    for (size_t i = 0; i < work->n_lent; i++)
         free(work->lent[i].drawn);
+    free(work->lent);
     free(work);
 }
 

@@ -29,8 +29,6 @@ enum work_state {
 /* What becomes of one that is being closed. */
 enum work_end { WORK_FINISHED, WORK_REQUEUED, WORK_GIVEN_UP };
 
-enum { LEARNER_BATCHES = 2 }; /* that a learner may have at once */
-
 /* What a learner was given, until it has done with it. */
 struct lent_batch {
     size_t n;                   /* 0: none */
@@ -59,7 +57,8 @@ struct work {
     int64_t demanded;      /* samples in the batch that it waits for; 0: none */
     bool done;             /* its last info has come */
     bool is_small;         /* the buffer, as was said */
-    struct lent_batch lent[LEARNER_BATCHES];
+    struct lent_batch *lent; /* own; n_lent, which it may have at once */
+    size_t n_lent;
 
     /* Of a collector work: a sample that the buffer had no room for; the data
      * of the last one, of which another part may come; and whether the buffer

@@ -30,6 +30,7 @@ static int check(const struct core_options *options)
         {"unroll_len", options->unroll_len, 1, 1 << 20},
         {"split", options->split, 1, 1 << 20},
         {"batch_size", options->batch_size, 1, SERVICE_BATCH_MAX},
+        {"learner_batches", options->learner_batches, 0, 1 << 20},
         {"send_policy_freq", options->send_policy_freq, 1, most},
         {"send_info_freq", options->send_info_freq, 1, most},
         {"learner_expiry", options->learner_expiry, 0, INT64_MAX / 4},
@@ -78,6 +79,7 @@ static void fill_in(core *self, const struct core_options *options)
         {&self->options.call_timeout, 10 * LS_NS_PER_S},
         {&self->options.work_timeout, 60 * LS_NS_PER_S},
         {&self->options.max_failures, 10},
+        {&self->options.learner_batches, 2},
     };
     for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
         if (*defaults[i].value == 0)

@@ -19,7 +19,11 @@ int core_learner_init(core *self, struct work *work)
 {
     (void)snprintf(work->buffer_id, sizeof work->buffer_id, "buffer_%" PRIu64,
                    work->number);
-    for (size_t i = 0; i < LEARNER_BATCHES; i++) {
+    work->lent = calloc((size_t)self->options.learner_batches, sizeof *work->lent);
+    if (work->lent == NULL)
+        return ls_error(LS_ENOMEM, "the batches of %s", work->key.task_id);
+    work->n_lent = (size_t)self->options.learner_batches;
+    for (size_t i = 0; i < work->n_lent; i++) {
         work->lent[i].drawn = calloc((size_t)self->options.batch_size,
                                      sizeof(struct drawn_sample));
         if (work->lent[i].drawn == NULL)
@@ -78,7 +82,7 @@ void core_batch_release(core *self, struct work *work, struct lent_batch *batch)
 /* What it may have at once, it has. */
 static struct lent_batch *unused(struct work *work)
 {
-    for (size_t i = 0; i < LEARNER_BATCHES; i++)
+    for (size_t i = 0; i < work->n_lent; i++)
         if (work->lent[i].n == 0)
             return &work->lent[i];
     return NULL;

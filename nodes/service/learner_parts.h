@@ -3,61 +3,93 @@
 #define LOCKSTEP_LEARNER_PARTS_H
 
 #include "learner_service.h"
+#include "lockstep/learner.h"
 #include "service_work.h"
 
-/* A batch with the learner: what was told of it, then its data. */
+/* A batch, from its learn call to the answer. Whose turn it is changes it:
+ * a loader, then the engine's learner thread, then the task. */
 struct batch {
+    struct batch *next;     /* in one of the lists below; under the lock */
+    ls_request *request;    /* own; the learn call; under the lock */
+    bool begun;             /* it is being trained; under the lock */
+    bool forsaken;          /* nobody wants it any more; under the lock */
     struct learner_batch told;
-    struct store_blob *blobs; /* own; told.n of them, once it was fetched */
-    int status;               /* of fetching */
+    struct learner_sample *samples; /* own; told.n */
+    struct store_blob *blobs;       /* own; told.n of them, while fetched */
+    double *priorities;             /* own; told.n */
+    int status;                     /* of fetching and reading */
     char text[LS_CALL_TEXT_MAX + 1];
-    bool fetching, fetched;
-    bool dropped; /* whoever fetches it frees it */
+    bool trained;     /* with all passes, and what follows is there */
+    int64_t iter;     /* which iteration of the work it was, from 0 */
+    bool has_weights; /* those after it are to be committed */
+    struct learner_info info;
+    struct ls_bytes weights; /* own */
 };
 
-void batch_destroy(struct batch *batch);
+struct batches {
+    struct batch *first, **last;
+};
 
 struct learner_service {
     struct learner_service_options options;
     struct service_work work; /* whose lock guards what follows */
     struct learner_work told; /* what the start call said */
     ls_request *demand;       /* own; the open get_data call */
-    ls_request *answering;    /* own; the learn call of the batch that trains */
-    struct batch *waiting;    /* own; the next one */
-    ls_request *asking;       /* own; its learn call */
+    ls_learner *engine;       /* own; NULL: there is no work, or all is done */
+    struct batches under_way; /* in the engine; it owns them */
+    struct batches over;      /* own; that have left it */
+    struct batch *current;    /* own; whose iteration is being closed */
+    int engine_status;        /* why the engine has failed */
+    char engine_text[LS_CALL_TEXT_MAX + 1];
     bool wants;               /* batches may be asked for */
     bool outstanding;         /* one was, and has not come */
-    bool training;
-    bool finished; /* the last iteration is over */
+    bool finished;            /* the last iteration is over */
     struct learner_info last;
     int64_t iter;           /* of the work: done, of all attempts */
     int64_t policy_version; /* the last one that was committed; -1: none */
     struct learner_figures figures; /* but for what `work` counts */
     int64_t training_since;         /* 0: nothing trains */
-    bool stopping;
+    int64_t idle_since;             /* the same the other way round */
 
-    ls_thread *fetcher; /* own */
+    /* The engine's learner thread, while there is one. */
+    int64_t trained; /* iterations of the work */
 
     /* The task's thread. */
     struct priority_hooks hooks;
     struct learner_moment moment;
-    struct batch *current; /* own; the one that trains */
     struct learner_info info;
-    double priorities[SERVICE_BATCH_MAX];
     uint64_t news_seen; /* calls of masters, when the store was lost */
     int run_status;     /* why the run is to end, and not the work alone */
     ls_writer *writer;  /* own */
 };
 
+void batches_init(struct batches *batches);
+/* Lock held. */
+void batches_add(struct batches *batches, struct batch *batch);
+struct batch *batches_take(struct batches *batches);
+void batch_destroy(struct batch *batch);
+
 /* Answer the open get_data call, if it is time. Lock held. */
 void learner_answer_demand(struct learner_service *service);
 
-/* The thread that gets the data of the batch that waits. */
-void learner_fetch(void *service);
+/* learner_engine.c: where batches are loaded and trained. begin: after the
+ * weights are there; on the task's thread. Errors: those of ls_learner_create().
+ */
+LS_MUST_USE int learner_engine_begin(struct learner_service *service);
+/* Ends what is under way, and waits for it. Task's thread. */
+void learner_engine_end(struct learner_service *service);
+/* Lock held. batch: moved, on success. Errors: what the engine failed with. */
+LS_MUST_USE int learner_engine_put(struct learner_service *service,
+                                   struct batch *batch);
+/* What has not begun to be trained is not wanted any more, and its calls fail.
+ * Lock held. */
+void learner_forsake(struct learner_service *service, const char *text);
 
 /* learner_policy.c: the weights out of and into the store. Task's thread. */
 LS_MUST_USE int learner_load(struct learner_service *service);
-LS_MUST_USE int learner_commit(struct learner_service *service);
+/* weights: NULL: as they are now; nobody may be training. */
+LS_MUST_USE int learner_commit(struct learner_service *service,
+                               const struct ls_bytes *weights);
 
 /* Its own hooks. */
 LS_MUST_USE int learner_add_hooks(struct learner_service *service);
@@ -67,6 +99,6 @@ int learner_begin(void *service);
 void learner_run_ended(void *service);
 
 /* The steps, when there is a work. */
-ls_step_fn learner_step_batch, learner_step_learn, learner_step_after;
+ls_step_fn learner_step_learn, learner_step_after;
 
 #endif

@@ -86,20 +86,24 @@ static uint64_t rank_of(const struct learner_service *service)
                : (uint64_t)service->told.key.attempt;
 }
 
-static int put_policy(struct learner_service *service, int64_t version)
+static int put_policy(struct learner_service *service,
+                      const struct ls_bytes *weights, int64_t version)
 {
     struct policy_value value = {.iter = service->iter, .version = version};
     struct store_put put = {.name = service->told.policy_id,
                             .keep = true,
                             .rank = rank_of(service),
                             .wait_ms = service->options.common.store_wait_ms};
-    int status =
-        service->options.ops->save(service->options.self, &value.weights);
+    struct ls_bytes now = {.data = NULL};
+    int status = LS_OK;
+    if (weights == NULL)
+        status = service->options.ops->save(service->options.self, &now);
     if (status != LS_OK)
         return status;
+    value.weights = weights != NULL ? *weights : now;
     ls_writer_clear(service->writer);
     policy_value_write(&value, service->writer);
-    ls_bytes_clear(&value.weights);
+    ls_bytes_clear(&now);
     status = ls_writer_bytes(service->writer, &put.data, &put.size);
     return status == LS_OK ? store_put(service->options.common.store, &put)
                            : status;
@@ -129,7 +133,8 @@ static int wait_for_store(struct learner_service *service)
     return LS_OK;
 }
 
-int learner_commit(struct learner_service *service)
+int learner_commit(struct learner_service *service,
+                   const struct ls_bytes *weights)
 {
     const int64_t version = version_of(service) + 1;
     int status;
@@ -137,7 +142,7 @@ int learner_commit(struct learner_service *service)
         ls_mutex_lock(&service->work.mutex);
         service->news_seen = service->work.news;
         ls_mutex_unlock(&service->work.mutex);
-        status = put_policy(service, version);
+        status = put_policy(service, weights, version);
         if (status != LS_ELOST)
             break;
         status = wait_for_store(service);

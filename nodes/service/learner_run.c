@@ -1,18 +1,31 @@
 /* The learner's steps, and its own hooks. An iteration of the task is one of
  * the work, or ends early: the work is closed or has failed, or its task is
- * finished. */
-#include <math.h>
+ * finished. The engine trains the next one meanwhile. */
 #include <stdio.h>
 #include <string.h>
 
 #include "learner_parts.h"
 #include "lockstep/log.h"
 
+static void drop_current(struct learner_service *service)
+{
+    ls_mutex_lock(&service->work.mutex);
+    struct batch *batch = service->current;
+    service->current = NULL;
+    if (batch != NULL && batch->request != NULL)
+        (void)ls_request_fail(&batch->request, "the work has ended");
+    ls_mutex_unlock(&service->work.mutex);
+    batch_destroy(batch);
+}
+
+/* Calls are failed first, with the reason; nothing is under way any more when
+ * the work is let go of. */
 static void end_work(struct learner_service *service, const char *failure)
 {
-    batch_destroy(service->current);
-    service->current = NULL;
-    service_work_let_go(&service->work, failure);
+    service_work_give_back(&service->work, failure);
+    learner_engine_end(service);
+    drop_current(service);
+    service_work_let_go(&service->work, NULL);
 }
 
 /* Something of the work has failed: it is given back, and the run goes on; but
@@ -41,15 +54,16 @@ static int send_first_policy(void *self, int64_t last_iter)
 {
     struct learner_service *service = self;
     (void)last_iter;
-    return service->moment.resumed ? LS_OK : learner_commit(service);
+    return service->moment.resumed ? LS_OK : learner_commit(service, NULL);
 }
 
 static int send_policy(void *self, int64_t last_iter)
 {
     struct learner_service *service = self;
-    return last_iter % service->told.send_policy_freq == 0
-               ? learner_commit(service)
-               : LS_OK;
+    const struct batch *batch = service->current;
+    (void)last_iter;
+    return batch->has_weights ? learner_commit(service, &batch->weights)
+                              : LS_OK;
 }
 
 static int send_last_info(void *self, int64_t last_iter)
@@ -94,12 +108,10 @@ learner_service_moment(const learner_service *service)
 
 /* A work begins ------------------------------------------------------------ */
 
-static int after_last(struct learner_service *service)
+static bool is_over(const struct learner_service *service)
 {
     return service->told.iterations > 0 &&
-                   service->iter >= service->told.iterations
-               ? run_hooks(service, HOOK_AFTER_RUN)
-               : LS_OK;
+           service->iter >= service->told.iterations;
 }
 
 static int begin(struct learner_service *service)
@@ -116,7 +128,8 @@ static int begin(struct learner_service *service)
     if (status == LS_OK)
         status = run_hooks(service, HOOK_BEFORE_RUN);
     if (status == LS_OK)
-        status = after_last(service);
+        status = is_over(service) ? run_hooks(service, HOOK_AFTER_RUN)
+                                  : learner_engine_begin(service);
     if (status != LS_OK)
         return status;
     ls_mutex_lock(&service->work.mutex);
@@ -132,121 +145,61 @@ int learner_begin(void *self)
     return begin(service) == LS_OK ? LS_OK : fail_work(service);
 }
 
-/* A batch ------------------------------------------------------------------ */
+/* What was learned --------------------------------------------------------- */
 
 static bool has_batch(void *arg)
 {
     const struct learner_service *service = arg;
-    return service->work.closing ||
-           (service->waiting != NULL && service->waiting->fetched);
+    return service->work.closing || service->over.first != NULL ||
+           service->engine_status != LS_OK;
 }
 
-/* Lock held. The next one is asked for while this one trains. */
+/* Lock held. One that was not trained counts for nothing. */
 static struct batch *take_batch(struct learner_service *service)
 {
-    struct batch *batch = service->waiting;
-    if (service->work.closing || batch == NULL || !batch->fetched)
-        return NULL;
-    service->waiting = NULL;
-    service->answering = service->asking;
-    service->asking = NULL;
-    service->training = batch->status == LS_OK;
-    if (!service->training) {
+    struct batch *batch = batches_take(&service->over);
+    if (batch == NULL || batch->trained)
+        return batch;
+    if (batch->status != LS_OK && !batch->forsaken) {
         service->figures.failed_batches++;
         ls_log_warn("learner: a batch was not learned: %s", batch->text);
-        (void)ls_request_fail(&service->answering, batch->text);
     }
+    if (batch->request != NULL)
+        (void)ls_request_fail(&batch->request, batch->text);
     learner_answer_demand(service);
     return batch;
-}
-
-int learner_step_batch(ls_step *step, void *self)
-{
-    struct learner_service *service = self;
-    const int64_t began = ls_step_now(step);
-    if (!service_work_is_used(&service->work))
-        return LS_OK;
-    const int status = service_work_wait(&service->work, has_batch, service);
-    if (status != LS_OK)
-        return status;
-    ls_mutex_lock(&service->work.mutex);
-    const bool closing = service->work.closing;
-    struct batch *batch = take_batch(service);
-    if (batch != NULL)
-        service->figures.wait_ns += ls_step_now(step) - began;
-    ls_mutex_unlock(&service->work.mutex);
-    if (closing)
-        end_work(service, NULL);
-    else if (batch != NULL && batch->status == LS_OK)
-        service->current = batch;
-    else
-        batch_destroy(batch);
-    return LS_OK;
-}
-
-/* Learning ------------------------------------------------------------------
- */
-
-static int check_priorities(const struct learner_service *service)
-{
-    for (size_t i = 0; i < service->current->told.n; i++)
-        if (!isfinite(service->priorities[i]) || service->priorities[i] < 0.0)
-            return ls_error(LS_EHANDLER,
-                            "learn: the priority of sample %zu is %g", i,
-                            service->priorities[i]);
-    return LS_OK;
-}
-
-static int learn(struct learner_service *service)
-{
-    const struct batch *batch = service->current;
-    struct learner_sample samples[SERVICE_BATCH_MAX];
-    for (size_t i = 0; i < batch->told.n; i++) {
-        samples[i] =
-            (struct learner_sample){.sample = &batch->told.items[i].sample,
-                                    .data = batch->blobs[i].data,
-                                    .size = batch->blobs[i].size};
-        service->priorities[i] = batch->told.items[i].sample.priority;
-    }
-    memset(&service->info, 0, sizeof service->info);
-    const int status = service->options.ops->learn(
-        service->options.self, samples, batch->told.n, &service->info,
-        service->priorities);
-    return status == LS_OK ? check_priorities(service) : status;
-}
-
-/* since: 0: it is over, and took so long. */
-static void note_training(struct learner_service *service, int64_t since,
-                          int64_t took)
-{
-    ls_mutex_lock(&service->work.mutex);
-    service->training_since = since;
-    service->figures.train_ns += took;
-    ls_mutex_unlock(&service->work.mutex);
 }
 
 int learner_step_learn(ls_step *step, void *self)
 {
     struct learner_service *service = self;
-    if (service->current == NULL)
+    (void)step;
+    if (!service_work_is_used(&service->work))
         return LS_OK;
-    const int64_t began = ls_step_now(step);
-    note_training(service, began, 0);
-    int status = run_hooks(service, HOOK_BEFORE_ITER);
-    if (status == LS_OK)
-        status = learn(service);
-    note_training(service, 0, ls_step_now(step) - began);
+    int status = service_work_wait(&service->work, has_batch, service);
+    if (status != LS_OK)
+        return status;
+    ls_mutex_lock(&service->work.mutex);
+    const bool closing = service->work.closing;
+    struct batch *batch = closing ? NULL : take_batch(service);
+    if (batch != NULL && batch->trained)
+        service->current = batch;
+    else if (batch == NULL && service->engine_status != LS_OK)
+        status = ls_error(service->engine_status, "%s", service->engine_text);
+    ls_mutex_unlock(&service->work.mutex);
+    if (batch != service->current)
+        batch_destroy(batch);
+    if (closing)
+        end_work(service, NULL);
     return status == LS_OK ? LS_OK : fail_work(service);
 }
 
 /* After -------------------------------------------------------------------- */
 
 /* Lock held. */
-static void answer_learn(struct learner_service *service)
+static void answer_learn(struct learner_service *service, struct batch *batch)
 {
-    const struct batch *batch = service->current;
-    const int64_t last_iter = service->iter - 1;
-    const bool has_info = last_iter % service->told.send_info_freq == 0;
+    const bool has_info = batch->iter % service->told.send_info_freq == 0;
     struct learner_result result = {
         .key = service->told.key, .has_info = has_info, .info = service->info};
     memcpy(result.buffer_id, service->told.buffer_id, sizeof result.buffer_id);
@@ -258,26 +211,36 @@ static void answer_learn(struct learner_service *service)
         update->slot = batch->told.items[i].slot;
         memcpy(update->unique_id, batch->told.items[i].unique_id,
                sizeof update->unique_id);
-        update->priority = service->priorities[i];
+        update->priority = batch->priorities[i];
     }
     service->figures.infos += has_info;
     ls_writer_clear(service->work.writer);
     learner_result_write(&result, service->work.writer);
-    (void)service_work_answer(&service->work, &service->answering);
+    (void)service_work_answer(&service->work, &batch->request);
 }
 
 static void count_iteration(struct learner_service *service)
 {
     ls_mutex_lock(&service->work.mutex);
+    struct batch *batch = service->current;
+    service->current = NULL;
     service->iter++;
-    service->training = false;
     service->figures.iterations++;
-    if (service->answering != NULL)
-        answer_learn(service);
+    if (batch->request != NULL)
+        answer_learn(service, batch);
     learner_answer_demand(service);
     ls_mutex_unlock(&service->work.mutex);
-    batch_destroy(service->current);
-    service->current = NULL;
+    batch_destroy(batch);
+}
+
+static int end_iteration(struct learner_service *service)
+{
+    service->info = service->current->info;
+    int status = run_hooks(service, HOOK_AFTER_ITER);
+    if (status != LS_OK)
+        return status;
+    count_iteration(service);
+    return is_over(service) ? run_hooks(service, HOOK_AFTER_RUN) : LS_OK;
 }
 
 int learner_step_after(ls_step *step, void *self)
@@ -290,17 +253,12 @@ int learner_step_after(ls_step *step, void *self)
         end_work(service, NULL);
         return LS_OK;
     }
-    int status = run_hooks(service, HOOK_AFTER_ITER);
-    if (status == LS_OK) {
-        count_iteration(service);
-        status = after_last(service);
-    }
-    return status == LS_OK ? LS_OK : fail_work(service);
+    return end_iteration(service) == LS_OK ? LS_OK : fail_work(service);
 }
 
 void learner_run_ended(void *self)
 {
     struct learner_service *service = self;
-    batch_destroy(service->current);
-    service->current = NULL;
+    learner_engine_end(service);
+    drop_current(service);
 }

@@ -14,24 +14,21 @@ static void fail(ls_request **request, const char *text)
         (void)ls_request_fail(request, text);
 }
 
-static void drop_waiting(struct learner_service *service, const char *text)
+static void fail_all(struct batches *batches, const char *text)
 {
-    struct batch *batch = service->waiting;
-    service->waiting = NULL;
-    service->outstanding = false;
-    fail(&service->asking, text);
-    if (batch != NULL && batch->fetching)
-        batch->dropped = true;
-    else
-        batch_destroy(batch);
+    for (struct batch *b = batches->first; b != NULL; b = b->next)
+        fail(&b->request, text);
 }
 
 static void drop(void *self, const char *text)
 {
     struct learner_service *service = self;
     fail(&service->demand, text);
-    fail(&service->answering, text);
-    drop_waiting(service, text);
+    learner_forsake(service, text);
+    fail_all(&service->under_way, text);
+    fail_all(&service->over, text);
+    if (service->current != NULL)
+        fail(&service->current->request, text);
     service->wants = service->finished = false;
 }
 
@@ -40,7 +37,7 @@ static void master_lost(void *self)
 {
     struct learner_service *service = self;
     fail(&service->demand, "the coordinator is lost");
-    drop_waiting(service, "the coordinator is lost");
+    learner_forsake(service, "the coordinator is lost");
 }
 
 static int64_t progress(void *self)
@@ -71,8 +68,8 @@ static int serve_start(void *self, ls_request *request)
         service->told = told;
         service->iter = told.done;
         service->policy_version = -1;
-        service->wants = service->outstanding = false;
-        service->training = service->finished = false;
+        service->wants = service->outstanding = service->finished = false;
+        service->engine_status = LS_OK;
     }
     ls_mutex_unlock(&service->work.mutex);
     return LS_OK;
@@ -95,18 +92,23 @@ static int serve_demand(void *self, ls_request *request)
     return LS_OK;
 }
 
-/* Lock held. Whether the batch is what was asked for. */
-static bool is_asked_for(struct learner_service *service,
-                         const struct learner_batch *told)
+/* Lock held. batch, request: moved, on success. */
+static int take_batch(struct learner_service *service, struct batch *batch,
+                      ls_request *request)
 {
-    const int64_t batch_size = service->told.batch_size;
-    int status = LS_OK;
+    const struct learner_batch *told = &batch->told;
     if (!service->outstanding)
-        status = ls_error(LS_ESTATE, "no batch was asked for");
-    else if ((int64_t)told->n != batch_size)
-        status = ls_error(LS_EPROTO, "%zu samples, and a batch has %lld",
-                          told->n, (long long)batch_size);
-    return status == LS_OK;
+        return ls_error(LS_ESTATE, "no batch was asked for");
+    if ((int64_t)told->n != service->told.batch_size)
+        return ls_error(LS_EPROTO, "%zu samples, and a batch has %lld", told->n,
+                        (long long)service->told.batch_size);
+    batch->request = request;
+    const int status = learner_engine_put(service, batch);
+    if (status == LS_OK)
+        service->outstanding = false;
+    else
+        batch->request = NULL;
+    return status;
 }
 
 static int serve_learn(void *self, ls_request *request)
@@ -124,15 +126,10 @@ static int serve_learn(void *self, ls_request *request)
     }
     ls_mutex_lock(&service->work.mutex);
     if (service_work_admits(&service->work, &request, &batch->told.key)) {
-        if (is_asked_for(service, &batch->told)) {
-            service->outstanding = false;
-            service->asking = request;
-            service->waiting = batch;
+        if (take_batch(service, batch, request) == LS_OK)
             batch = NULL;
-            service_work_changed(&service->work);
-        } else {
+        else
             service_work_refuse(&service->work, &request);
-        }
     }
     ls_mutex_unlock(&service->work.mutex);
     batch_destroy(batch);
@@ -171,15 +168,18 @@ int learner_service_create(learner_service **out,
     if (service == NULL)
         return ls_error(LS_ENOMEM, "a learner service");
     service->options = *options;
+    if (service->options.stacks == 0)
+        service->options.stacks = 1;
+    if (service->options.passes == 0)
+        service->options.passes = 1;
+    batches_init(&service->under_way);
+    batches_init(&service->over);
     int status = ls_writer_create(&service->writer);
     if (status == LS_OK)
         status = service_work_init(&service->work, &options->common, &work_ops,
                                    service);
     if (status == LS_OK)
         status = learner_add_hooks(service);
-    if (status == LS_OK)
-        status = ls_thread_spawn(service->work.runtime, &service->fetcher,
-                                 "fetch", learner_fetch, service);
     if (status == LS_OK)
         status = service_work_serve(&service->work, served,
                                     sizeof served / sizeof served[0]);
@@ -191,23 +191,12 @@ int learner_service_create(learner_service **out,
     return LS_OK;
 }
 
-static void stop_fetching(struct learner_service *service)
-{
-    if (service->fetcher == NULL)
-        return;
-    ls_mutex_lock(&service->work.mutex);
-    service->stopping = true;
-    service_work_changed(&service->work);
-    ls_mutex_unlock(&service->work.mutex);
-    (void)!ls_thread_join(&service->fetcher, LS_FOREVER);
-}
-
 void learner_service_destroy(learner_service **service)
 {
     if (service == NULL || *service == NULL)
         return;
     struct learner_service *old = *service;
-    stop_fetching(old);
+    learner_run_ended(old);
     service_work_fini(&old->work);
     ls_writer_destroy(&old->writer);
     free(old);
@@ -217,7 +206,6 @@ void learner_service_destroy(learner_service **service)
 void learner_service_use(learner_service *service, ls_task *task)
 {
     static const struct service_work_step steps[] = {
-        {"await batch", learner_step_batch},
         {"learn", learner_step_learn},
         {"after", learner_step_after}};
     service_work_use(&service->work, task, steps,

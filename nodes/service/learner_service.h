@@ -4,11 +4,14 @@
  * at a time, and gives a task its steps:
  *   await work    until one is held: then it takes the last committed policy,
  *                 or commits its first one as version 0
- *   await batch   until the coordinator has brought one, and its data is here;
- *                 the next one is asked for, and fetched, while this one trains
- *   learn
+ *   learn         until a batch that the coordinator has brought was trained
  *   after         hooks; the answer of the learn call. After the last iteration
  *                 the open get_data call is answered as done
+ * Batches go through the engine of lockstep/learner.h, one for each work: its
+ * loaders fetch and read their data, its learner thread trains them, one after
+ * the other, and writes down the weights that are to be committed; meanwhile the
+ * task commits and answers what came of those before. As many batches are on
+ * their way as there are stacks, and `queue` more that wait for one.
  * A work that fails (the plugin's functions, a policy that cannot be written)
  * is given back: its open calls fail with the text, and the learner serves the
  * next one. Data that cannot be got fails the learn call alone: the iteration
@@ -39,23 +42,35 @@ struct learner_sample {
     size_t size;
 };
 
-/* What it does its work with. Called by the task's thread alone. Errors: any
- * status with its text. */
+/* What it does its work with. reset, load and the first save are called by the
+ * task's thread before the engine runs; learn and save by its learner thread;
+ * read by its loaders. Errors: any status with its text. */
 struct learner_ops {
     /* A work begins: back to the first weights. */
     int (*reset)(void *self);
     int (*load)(void *self, const struct ls_bytes *weights);
     int (*save)(void *self, struct ls_bytes *out);
-    /* Improve the weights. values: its n_values and values[] are filled in.
-     * priorities: n of them, finite and >= 0; set to what they were. */
-    int (*learn)(void *self, const struct learner_sample *samples, size_t n,
-                 struct learner_info *values, double *priorities);
+    /* Make ready in a stack what is to be learned from; several stacks may be
+     * read into at the same time. Then the samples have no data any more. An
+     * error fails this batch alone. NULL: there is nothing to be made ready. */
+    int (*read)(void *self, size_t stack, const struct learner_sample *samples,
+                size_t n);
+    /* Improve the weights by a pass over it. values: its n_values and values[]
+     * are filled in. priorities: n of them, finite and >= 0; set to what they
+     * were. An error gives the work back. */
+    int (*learn)(void *self, size_t stack, const struct learner_sample *samples,
+                 size_t n, struct learner_info *values, double *priorities);
 };
 
 struct learner_service_options {
     struct service_options common;
     const struct learner_ops *ops; /* static */
     void *self;                    /* for ops */
+    /* As lockstep/learner.h has them. */
+    size_t queue;    /* batches that wait for a stack */
+    size_t stacks;   /* 0: 1 */
+    size_t loaders;  /* 0: the learner thread loads, and nothing overlaps */
+    unsigned passes; /* over each batch; 0: 1 */
 };
 
 /* Serve the calls. A work may come from then on; it begins when the task runs.
@@ -80,8 +95,8 @@ void learner_service_use(learner_service *service, ls_task *task);
 
 /* Hooks ------------------------------------------------------------------ */
 
-/* What hooks may look at, besides the number of the iteration. Borrow: inside a
- * hook. */
+/* What hooks but those of before_iter may look at, besides the number of the
+ * iteration. Borrow: inside a hook. */
 struct learner_moment {
     const struct learner_work *work;
     bool resumed;              /* the policy was in the store already */
@@ -97,7 +112,9 @@ learner_service_moment(const learner_service *service);
  * info" at 1 in after_run: the last one. The answer of an iteration has an info
  * when send_info_freq divides last_iter, with what all hooks have added to it.
  * An error of a hook gives the work back.
- * hook: copied; runs on the task's thread. Before the task runs.
+ * Those of before_iter run on the thread that learns, right before it does, and
+ * have no moment to look at; all others on the task's thread.
+ * hook: copied. Before the task runs.
  * Errors: those of priority_hooks_add(). */
 LS_MUST_USE int learner_service_hook(learner_service *service,
                                      const struct hook *hook);
@@ -113,10 +130,10 @@ struct learner_figures {
                              * not asked for */
     int64_t failed_batches; /* whose data could not be got */
     int64_t lost_masters;
-    int64_t wait_ns;     /* for batches, of all that came */
-    int64_t load_ns;     /* their data was got in it */
-    int64_t train_ns;    /* learn(), and the hooks before it */
-    int64_t overlap_ns;  /* of load_ns: while another one trained */
+    int64_t wait_ns;    /* of the learner thread, for batches that came */
+    int64_t load_ns;    /* of all loaders: data got, and read */
+    int64_t train_ns;   /* learn(), and the hooks before it */
+    int64_t overlap_ns; /* of load_ns: while another one trained */
     struct work_key key; /* the work that is held; task_id "": none */
     int64_t iter;        /* of it */
 };

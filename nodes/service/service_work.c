@@ -317,7 +317,7 @@ int service_work_close(struct service_work *work, ls_request *request)
     return LS_OK;
 }
 
-void service_work_let_go(struct service_work *work, const char *failure)
+void service_work_give_back(struct service_work *work, const char *failure)
 {
     ls_mutex_lock(&work->mutex);
     if (failure != NULL && !work->closing) {
@@ -327,9 +327,17 @@ void service_work_let_go(struct service_work *work, const char *failure)
         work->failed_key = work->key;
         ls_take(LS_TAKES_WORK_GIVEN_BACK);
         work->given_back++;
+        work->closing = true;
         ls_log_warn("%s: %s", what(work), work->failure);
         drop(work, work->failure);
     }
+    ls_mutex_unlock(&work->mutex);
+}
+
+void service_work_let_go(struct service_work *work, const char *failure)
+{
+    service_work_give_back(work, failure);
+    ls_mutex_lock(&work->mutex);
     ls_request *successor = give_up(work);
     ls_mutex_unlock(&work->mutex);
     start_again(work, successor);

@@ -135,7 +135,10 @@ LS_MUST_USE int service_work_wait(struct service_work *work,
 bool service_work_is_used(struct service_work *work);
 /* Whether it is to be let go. */
 bool service_work_is_closing(struct service_work *work);
-/* Be done with it. failure: NULL, or why it is given back. */
+/* Fail its open calls: it is given back. failure: why; NULL: it is not. It may
+ * take a while yet until it is let go of. */
+void service_work_give_back(struct service_work *work, const char *failure);
+/* Be done with it; the same first. */
 void service_work_let_go(struct service_work *work, const char *failure);
 /* The run is over. */
 void service_work_end_run(struct service_work *work, int status);

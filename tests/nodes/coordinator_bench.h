@@ -66,10 +66,12 @@ static int part_save(void *self, struct ls_bytes *out)
     return ls_bytes_set(out, &part->weights, sizeof part->weights);
 }
 
-static int part_learn(void *self, const struct learner_sample *samples,
+static int part_learn(void *self, size_t stack,
+                      const struct learner_sample *samples,
                       size_t n, struct learner_info *values, double *priorities)
 {
     struct part *part = self;
+    (void)stack;
     gate_pass(&part->gate);
     for (size_t i = 0; i < n; i++) {
         if (samples[i].size != 4 || memcmp(samples[i].data, "data", 4) != 0)
@@ -183,7 +185,11 @@ static void part_use_learner(struct part *part)
                                            .save = part_save,
                                            .learn = part_learn};
     const struct learner_service_options options = {
-        .common = part_options(part), .ops = &ops, .self = part};
+        .common = part_options(part),
+        .ops = &ops,
+        .self = part,
+        .stacks = 2,
+        .loaders = 1};
     assert_int_equal(learner_service_create(&part->learner, &options), LS_OK);
     learner_service_use(part->learner, part->task);
 }

@@ -11,7 +11,7 @@ struct toy_learner {
     int64_t weights;
     int64_t resets, loads;
     int fails; /* so many of the next calls of learn() */
-    char trail[512];
+    int64_t learn_takes_ns;
 };
 
 static inline int toy_reset(void *self)
@@ -38,12 +38,16 @@ static inline int toy_save(void *self, struct ls_bytes *out)
 }
 
 /* The data of a sample is its name. */
-static inline int toy_learn(void *self, const struct learner_sample *samples,
-                            size_t n, struct learner_info *values,
-                            double *priorities)
+static inline int toy_learn(void *self, size_t stack,
+                            const struct learner_sample *samples, size_t n,
+                            struct learner_info *values, double *priorities)
 {
     struct toy_learner *toy = self;
+    (void)stack;
     gate_pass(&toy->gate);
+    if (toy->learn_takes_ns > 0)
+        ls_rest_until(ls_runtime_threads(),
+                      ls_now(ls_runtime_threads()) + toy->learn_takes_ns);
     if (toy->fails > 0) {
         toy->fails--;
         return ls_error(LS_EHANDLER, "the weights are NaN");
@@ -70,7 +74,8 @@ struct learner_bench {
 };
 
 /* Before the world starts: the service and its steps are there. */
-static inline struct learner_bench *learner_prepare(int patience_ms)
+static inline struct learner_bench *
+learner_prepare_with(int patience_ms, size_t stacks, size_t loaders)
 {
     static const struct learner_ops ops = {.reset = toy_reset,
                                            .load = toy_load,
@@ -82,10 +87,17 @@ static inline struct learner_bench *learner_prepare(int patience_ms)
     const struct learner_service_options options = {
         .common = bench_options(made->bench, patience_ms),
         .ops = &ops,
-        .self = &made->toy};
+        .self = &made->toy,
+        .stacks = stacks,
+        .loaders = loaders};
     assert_int_equal(learner_service_create(&made->service, &options), LS_OK);
     learner_service_use(made->service, made->bench->task);
     return made;
+}
+
+static inline struct learner_bench *learner_prepare(int patience_ms)
+{
+    return learner_prepare_with(patience_ms, 2, 1);
 }
 
 static inline struct learner_bench *learner_start(void)

@@ -166,7 +166,7 @@ static inline struct service_options bench_options(struct bench *bench,
                                     .patience_ms = patience_ms};
 }
 
-static inline void bench_run(void *arg)
+static inline void bench_task_runs(void *arg)
 {
     struct bench *bench = arg;
     bench->run_status = ls_task_run(bench->task, UINT64_MAX);
@@ -177,7 +177,7 @@ static inline void bench_run(void *arg)
 static inline void bench_begin_run(struct bench *bench)
 {
     assert_int_equal(ls_thread_spawn(ls_runtime_threads(), &bench->runner,
-                                     "runner", bench_run, bench),
+                                     "runner", bench_task_runs, bench),
                      LS_OK);
 }
 

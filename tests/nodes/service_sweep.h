@@ -207,11 +207,12 @@ static inline int some_weights(void *self, struct ls_bytes *out)
     return ls_bytes_set(out, "w", 1);
 }
 
-static inline int learn(void *self, const struct learner_sample *samples,
-                        size_t n, struct learner_info *values,
-                        double *priorities)
+static inline int learn(void *self, size_t stack,
+                        const struct learner_sample *samples, size_t n,
+                        struct learner_info *values, double *priorities)
 {
     struct member *member = self;
+    (void)stack;
     (void)samples;
     (void)values;
     take_time(&member->random, 30);
@@ -309,7 +310,11 @@ static inline void learner_main(void *arg)
     learner_service *service = NULL;
     make_member(member);
     const struct learner_service_options options = {
-        .common = member_options(member), .ops = &learner_ops, .self = member};
+        .common = member_options(member),
+        .ops = &learner_ops,
+        .self = member,
+        .stacks = 2,
+        .loaders = 1}; /* with more, batches overtake each other */
     ok(learner_service_create(&service, &options));
     learner_service_use(service, member->task);
     run_member(member);

@@ -136,7 +136,8 @@ static int set_up(void **state)
     memset(&both, 0, sizeof both);
     both.plan.envs = 2;
     *state = &both;
-    return agent_learner_create(&both.learner, &plugin, &both.plan, 1, 0, 8) ||
+    return agent_learner_create(&both.learner, &plugin, &both.plan, 1, 0, 8,
+                                2) ||
            agent_collector_create(&both.collector, &plugin, &both.plan, 2, 0);
 }
 
@@ -209,8 +210,10 @@ static int learn_from(struct both *both, const struct sample *sample,
         {sample, both->data.data, both->data.size},
         {sample, both->data.data, both->data.size}};
     double priorities[] = {0.5, 0.25};
-    const int status =
-        agent_learner_ops.learn(both->learner, samples, 2, values, priorities);
+    int status = agent_learner_ops.read(both->learner, 1, samples, 2);
+    if (status == LS_OK)
+        status = agent_learner_ops.learn(both->learner, 1, samples, 2, values,
+                                         priorities);
     if (status == LS_OK)
         assert_true(priorities[0] == 0.5 && priorities[1] == 7.0);
     return status;

@@ -104,6 +104,46 @@ static void at_most_one_batch_waits_while_one_trains(void **state)
     learner_stop(bench);
 }
 
+static void the_next_batch_is_loaded_while_one_trains(void **state)
+{
+    struct learner_bench *bench = learner_start();
+    const struct learner_work work = work_of("l1", 1, 2);
+    (void)state;
+    start(bench, &work);
+    gate_turn(&bench->toy.gate, true);
+    (void)demanded(bench, work.key);
+    ls_call *first = begin_learn(bench, work.key);
+    gate_await(&bench->toy.gate, 1, 0); /* it trains */
+    (void)demanded(bench, work.key);
+    ls_call *second = begin_learn(bench, work.key);
+    toy_await(bench->bench->store, n_gets, 2);
+    gate_turn(&bench->toy.gate, false);
+    (void)learned(bench, first);
+    (void)learned(bench, second);
+    learner_stop(bench);
+}
+
+static void without_loaders_it_is_loaded_after_that(void **state)
+{
+    struct learner_bench *bench = learner_prepare_with(0, 1, 0);
+    const struct learner_work work = work_of("l1", 1, 2);
+    (void)state;
+    bench_start(bench->bench);
+    start(bench, &work);
+    gate_turn(&bench->toy.gate, true);
+    (void)demanded(bench, work.key);
+    ls_call *first = begin_learn(bench, work.key);
+    gate_await(&bench->toy.gate, 1, 0);
+    ls_call *demand = begin_demand(bench, work.key); /* there is no room */
+    (void)figures_of(bench);
+    assert_false(ls_call_state_is_end(ls_call_state(demand)));
+    gate_turn(&bench->toy.gate, false);
+    (void)learned(bench, first);
+    assert_false(demand_of(demand).done);
+    (void)learned(bench, begin_learn(bench, work.key));
+    learner_stop(bench);
+}
+
 /* Hooks -------------------------------------------------------------------- */
 
 struct trail {
@@ -336,9 +376,12 @@ static void a_close_while_data_is_fetched_leaves_nothing(void **state)
     toy_set(bench->bench->store, get_waits, true);
     ls_call *learn = begin_learn(bench, first.key);
     toy_await(bench->bench->store, n_gets, 1);
-    closes(bench, first.key);
+    ls_call *close = begin_close(bench, first.key);
     fails_with(learn, "work l1 is closed");
+    assert_false(ls_call_state_is_end(ls_call_state(close)));
     toy_set(bench->bench->store, get_waits, false);
+    (void)completes(close);
+    ls_call_destroy(&close);
     next_work_is_served(bench);
     learner_stop(bench);
 }
@@ -437,6 +480,8 @@ int main(void)
         cmocka_unit_test(
             the_next_batch_is_asked_for_and_fetched_while_one_trains),
         cmocka_unit_test(at_most_one_batch_waits_while_one_trains),
+        cmocka_unit_test(the_next_batch_is_loaded_while_one_trains),
+        cmocka_unit_test(without_loaders_it_is_loaded_after_that),
         cmocka_unit_test(hooks_run_in_order_and_see_iterations_from_0),
         cmocka_unit_test(a_hook_that_fails_gives_the_work_back),
         cmocka_unit_test(policies_and_infos_are_sent_at_their_frequencies),

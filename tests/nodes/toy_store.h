@@ -27,6 +27,7 @@ struct toy_store {
     /* LS_OK, or what the next puts, or gets, fail with. */
     int put_status, get_status;
     bool get_waits;         /* gets wait until it is false */
+    int64_t get_takes_ns;   /* each; several at the same time. Set before any */
     int64_t n_gets, n_puts; /* that have begun */
     int64_t iters[512];     /* of the policies that were put */
     size_t n_policies;
@@ -79,6 +80,9 @@ static inline int toy_get(struct store *store, const char *const *names,
 {
     struct toy_store *toy = (struct toy_store *)store;
     (void)wait_ms;
+    if (toy->get_takes_ns > 0)
+        ls_rest_until(ls_runtime_threads(),
+                      ls_now(ls_runtime_threads()) + toy->get_takes_ns);
     ls_mutex_lock(&toy->mutex);
     toy->n_gets++;
     ls_cond_broadcast(&toy->changed);
