@@ -20,9 +20,9 @@ extern const struct learner_ops agent_learner_ops;
 extern const struct collector_ops agent_collector_ops;
 
 /* unroll_len: the longest trajectory that is learned from, in steps. n_stacks:
- * batches that may be ready at a time. plan, plugin: borrow, longer than this; node_id, generation: see
- * agent_init(). out:    own; written on success only; give it to
- * agent_learner_destroy(). Errors: those of agent_init(). */
+ * batches that may be ready at a time. plan, plugin: borrow, longer than this;
+ * node_id, generation: see agent_init(). out:    own; written on success only;
+ * give it to agent_learner_destroy(). Errors: those of agent_init(). */
 LS_MUST_USE int agent_learner_create(struct agent_learner **out,
                                      const struct ls_plugin *plugin,
                                      const struct plan *plan, uint32_t node_id,

@@ -41,7 +41,7 @@ struct core_options {
     int64_t samples_per_work; /* then a collector is free for other works; 0:
                                * never, and one is kept free to evaluate */
     int64_t unroll_len, split;
-    int64_t batch_size; /* 1 … SERVICE_BATCH_MAX */
+    int64_t batch_size;      /* 1 … SERVICE_BATCH_MAX */
     int64_t learner_batches; /* that a learner may have at once; 0: 2 */
     int64_t send_policy_freq, send_info_freq;
     struct replay_options replay; /* name, max_batch and seed are filled in */

@@ -19,7 +19,8 @@ int core_learner_init(core *self, struct work *work)
 {
     (void)snprintf(work->buffer_id, sizeof work->buffer_id, "buffer_%" PRIu64,
                    work->number);
-    work->lent = calloc((size_t)self->options.learner_batches, sizeof *work->lent);
+    work->lent =
+        calloc((size_t)self->options.learner_batches, sizeof *work->lent);
     if (work->lent == NULL)
         return ls_error(LS_ENOMEM, "the batches of %s", work->key.task_id);
     work->n_lent = (size_t)self->options.learner_batches;

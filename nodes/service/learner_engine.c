@@ -163,8 +163,8 @@ static int read_data(const struct learner_service *service, struct batch *batch,
     const struct learner_ops *ops = service->options.ops;
     if (ops->read == NULL)
         return LS_OK;
-    const int status = ops->read(service->options.self, stack, batch->samples,
-                                 batch->told.n);
+    const int status =
+        ops->read(service->options.self, stack, batch->samples, batch->told.n);
     free_blobs(batch);
     for (size_t i = 0; i < batch->told.n; i++)
         batch->samples[i].data = NULL;
@@ -244,10 +244,9 @@ static int end_batch(struct learner_service *service, struct batch *batch)
     service->trained++;
     batch->trained = true;
     batch->has_weights = batch->iter % service->told.send_policy_freq == 0;
-    return batch->has_weights
-               ? service->options.ops->save(service->options.self,
-                                            &batch->weights)
-               : LS_OK;
+    return batch->has_weights ? service->options.ops->save(
+                                    service->options.self, &batch->weights)
+                              : LS_OK;
 }
 
 static int train(struct learner_service *service, struct batch *batch,
@@ -256,8 +255,8 @@ static int train(struct learner_service *service, struct batch *batch,
 {
     int status = LS_OK;
     if (pass == 0)
-        status = priority_hooks_run(&service->hooks, HOOK_BEFORE_ITER,
-                                    batch->iter);
+        status =
+            priority_hooks_run(&service->hooks, HOOK_BEFORE_ITER, batch->iter);
     if (status != LS_OK)
         return status;
     memset(&batch->info, 0, sizeof batch->info);

@@ -9,10 +9,10 @@
 /* A batch, from its learn call to the answer. Whose turn it is changes it:
  * a loader, then the engine's learner thread, then the task. */
 struct batch {
-    struct batch *next;     /* in one of the lists below; under the lock */
-    ls_request *request;    /* own; the learn call; under the lock */
-    bool begun;             /* it is being trained; under the lock */
-    bool forsaken;          /* nobody wants it any more; under the lock */
+    struct batch *next;  /* in one of the lists below; under the lock */
+    ls_request *request; /* own; the learn call; under the lock */
+    bool begun;          /* it is being trained; under the lock */
+    bool forsaken;       /* nobody wants it any more; under the lock */
     struct learner_batch told;
     struct learner_sample *samples; /* own; told.n */
     struct store_blob *blobs;       /* own; told.n of them, while fetched */
@@ -41,9 +41,9 @@ struct learner_service {
     struct batch *current;    /* own; whose iteration is being closed */
     int engine_status;        /* why the engine has failed */
     char engine_text[LS_CALL_TEXT_MAX + 1];
-    bool wants;               /* batches may be asked for */
-    bool outstanding;         /* one was, and has not come */
-    bool finished;            /* the last iteration is over */
+    bool wants;       /* batches may be asked for */
+    bool outstanding; /* one was, and has not come */
+    bool finished;    /* the last iteration is over */
     struct learner_info last;
     int64_t iter;           /* of the work: done, of all attempts */
     int64_t policy_version; /* the last one that was committed; -1: none */
@@ -73,7 +73,8 @@ void batch_destroy(struct batch *batch);
 void learner_answer_demand(struct learner_service *service);
 
 /* learner_engine.c: where batches are loaded and trained. begin: after the
- * weights are there; on the task's thread. Errors: those of ls_learner_create().
+ * weights are there; on the task's thread. Errors: those of
+ * ls_learner_create().
  */
 LS_MUST_USE int learner_engine_begin(struct learner_service *service);
 /* Ends what is under way, and waits for it. Task's thread. */

@@ -206,8 +206,7 @@ void learner_service_destroy(learner_service **service)
 void learner_service_use(learner_service *service, ls_task *task)
 {
     static const struct service_work_step steps[] = {
-        {"learn", learner_step_learn},
-        {"after", learner_step_after}};
+        {"learn", learner_step_learn}, {"after", learner_step_after}};
     service_work_use(&service->work, task, steps,
                      sizeof steps / sizeof steps[0]);
 }

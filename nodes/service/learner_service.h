@@ -9,18 +9,17 @@
  *                 the open get_data call is answered as done
  * Batches go through the engine of lockstep/learner.h, one for each work: its
  * loaders fetch and read their data, its learner thread trains them, one after
- * the other, and writes down the weights that are to be committed; meanwhile the
- * task commits and answers what came of those before. As many batches are on
- * their way as there are stacks, and `queue` more that wait for one.
- * A work that fails (the plugin's functions, a policy that cannot be written)
- * is given back: its open calls fail with the text, and the learner serves the
- * next one. Data that cannot be got fails the learn call alone: the iteration
- * is not done, and another batch is asked for.
- * When a work is closed, its open calls fail at once, and the close is answered
- * when nothing of the work is under way any more.
- * When its coordinator is lost, the learner keeps the work, ends the iteration
- * that is under way, and goes on when the next one calls.
- * Thread: any, unless a function says otherwise. Source: docs/services.md. */
+ * the other, and writes down the weights that are to be committed; meanwhile
+ * the task commits and answers what came of those before. As many batches are
+ * on their way as there are stacks, and `queue` more that wait for one. A work
+ * that fails (the plugin's functions, a policy that cannot be written) is given
+ * back: its open calls fail with the text, and the learner serves the next one.
+ * Data that cannot be got fails the learn call alone: the iteration is not
+ * done, and another batch is asked for. When a work is closed, its open calls
+ * fail at once, and the close is answered when nothing of the work is under way
+ * any more. When its coordinator is lost, the learner keeps the work, ends the
+ * iteration that is under way, and goes on when the next one calls. Thread:
+ * any, unless a function says otherwise. Source: docs/services.md. */
 #ifndef LOCKSTEP_LEARNER_SERVICE_H
 #define LOCKSTEP_LEARNER_SERVICE_H
 
@@ -130,10 +129,10 @@ struct learner_figures {
                              * not asked for */
     int64_t failed_batches; /* whose data could not be got */
     int64_t lost_masters;
-    int64_t wait_ns;    /* of the learner thread, for batches that came */
-    int64_t load_ns;    /* of all loaders: data got, and read */
-    int64_t train_ns;   /* learn(), and the hooks before it */
-    int64_t overlap_ns; /* of load_ns: while another one trained */
+    int64_t wait_ns;     /* of the learner thread, for batches that came */
+    int64_t load_ns;     /* of all loaders: data got, and read */
+    int64_t train_ns;    /* learn(), and the hooks before it */
+    int64_t overlap_ns;  /* of load_ns: while another one trained */
     struct work_key key; /* the work that is held; task_id "": none */
     int64_t iter;        /* of it */
 };

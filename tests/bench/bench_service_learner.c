@@ -51,8 +51,9 @@ int main(int argc, char **argv)
                         &options);
     if (ratio >= LEAST)
         return 0;
-    (void)fprintf(stderr, "bench_service_learner: %.2f, and at least %.1f is "
-                          "wanted\n",
+    (void)fprintf(stderr,
+                  "bench_service_learner: %.2f, and at least %.1f is "
+                  "wanted\n",
                   ratio, LEAST);
     return 1;
 }

@@ -67,8 +67,8 @@ static int part_save(void *self, struct ls_bytes *out)
 }
 
 static int part_learn(void *self, size_t stack,
-                      const struct learner_sample *samples,
-                      size_t n, struct learner_info *values, double *priorities)
+                      const struct learner_sample *samples, size_t n,
+                      struct learner_info *values, double *priorities)
 {
     struct part *part = self;
     (void)stack;
@@ -184,12 +184,12 @@ static void part_use_learner(struct part *part)
                                            .load = part_load,
                                            .save = part_save,
                                            .learn = part_learn};
-    const struct learner_service_options options = {
-        .common = part_options(part),
-        .ops = &ops,
-        .self = part,
-        .stacks = 2,
-        .loaders = 1};
+    const struct learner_service_options options = {.common =
+                                                        part_options(part),
+                                                    .ops = &ops,
+                                                    .self = part,
+                                                    .stacks = 2,
+                                                    .loaders = 1};
     assert_int_equal(learner_service_create(&part->learner, &options), LS_OK);
     learner_service_use(part->learner, part->task);
 }
