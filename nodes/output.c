@@ -9,8 +9,13 @@
  * for the process, and so is this. */
 static int failed;
 
+/* Larger than any page of help: else the C library writes part of it by itself,
+ * and keeps no reason when that fails. */
+static char buffer[1 << 16];
+
 void output_init(void)
 {
+    (void)setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     (void)signal(SIGPIPE, SIG_IGN);
 }
 

@@ -40,14 +40,14 @@ refused() {
 
 @test "a sample, an iteration or a policy that no message takes" {
     local big='--set env.observation=1048576'
-    refused job.yaml "a sample of 16 steps has 134218144 bytes, and the store \
-takes 67104768 at most: lower collector.steps, or say coordinator.data" \
-        $big --set collector.steps=16
-    refused job.yaml "lower coordinator.unroll" $big --set coordinator.unroll=16
+    refused job.yaml "a sample of 256 steps has 2147486464 bytes, and the store \
+takes 1073741824 at most: lower collector.steps, or say coordinator.data" \
+        $big --set collector.steps=256
+    refused job.yaml "lower coordinator.unroll" $big --set coordinator.unroll=256
     refused in_step.yaml "in_step.yaml:5:20: a collector sends 4 steps of each of \
 2 environments in one message: 67109456 bytes" $big --set collector.envs=2
-    refused job.yaml "the policy has 80000007 bytes, and is sent in one message \
-of at most 67104768: make it smaller, or say" --set policy.bytes=80000000
+    refused job.yaml "the store has room for 256 MiB, and 314 are needed" \
+        --set policy.bytes=80000000
     refused in_step.yaml "the policy has 80000007 bytes" \
         --set policy.bytes=80000000
 }
