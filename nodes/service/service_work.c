@@ -24,6 +24,12 @@ static bool is_same(const struct work_key *a, const struct work_key *b)
     return a->attempt == b->attempt && strcmp(a->task_id, b->task_id) == 0;
 }
 
+static bool was_given_back(const struct service_work *work,
+                           const struct work_key *key)
+{
+    return work->failure[0] != '\0' && is_same(&work->failed_key, key);
+}
+
 static void drop(struct service_work *work, const char *text)
 {
     work->ops->drop(work->self, text);
@@ -141,7 +147,7 @@ static int serve_resource(void *self, ls_request *request)
     heard(work, request);
     struct service_resource resource = {.gpu = work->options.gpu,
                                         .cpu = work->options.cpu};
-    if (work->held) {
+    if (work->held && !was_given_back(work, &work->key)) {
         memcpy(resource.task_id, work->key.task_id, sizeof resource.task_id);
         resource.attempt = work->key.attempt;
         resource.progress = work->ops->progress(work->self);
@@ -204,7 +210,8 @@ static void supersede(struct service_work *work, ls_request **request)
                    "work %s is closed: a later attempt than %" PRId64
                    " was started",
                    work->key.task_id, work->key.attempt);
-    drop(work, text);
+    if (!was_given_back(work, &work->key))
+        drop(work, text);
     replace(&work->successor, request);
     work->closing = true;
     service_work_changed(work);
@@ -217,7 +224,10 @@ bool service_work_start(struct service_work *work, ls_request **request,
     const bool later = work->held &&
                        strcmp(work->key.task_id, key->task_id) == 0 &&
                        key->attempt > work->key.attempt;
-    if (later && work->used && !work->ended) {
+    /* One that was given back, and is not let go of yet: whatever is next
+     * begins then. */
+    const bool ends = work->held && was_given_back(work, &work->key);
+    if ((later || ends) && work->used && !work->ended) {
         supersede(work, request);
         return false;
     }
@@ -241,6 +251,8 @@ bool service_work_start(struct service_work *work, ls_request **request,
     ls_take(LS_TAKES_WORK_HELD);
     work->held = true;
     work->key = *key;
+    if (was_given_back(work, key)) /* and is tried once more */
+        work->failure[0] = '\0';
     if (work->options.watch != NULL)
         work->options.watch->began(work->options.watch->self, key);
     char text[64];
@@ -250,12 +262,6 @@ bool service_work_start(struct service_work *work, ls_request **request,
     (void)service_work_answer(work, request);
     service_work_changed(work);
     return true;
-}
-
-static bool was_given_back(const struct service_work *work,
-                           const struct work_key *key)
-{
-    return work->failure[0] != '\0' && is_same(&work->failed_key, key);
 }
 
 bool service_work_admits(struct service_work *work, ls_request **request,
