@@ -338,6 +338,28 @@ static void test_a_gap_is_filled_once_at_once(void **state)
     end(&s);
 }
 
+static void test_a_gap_that_was_filled_in_vain_is_filled_again(void **state)
+{
+    (void)state;
+    struct stream_sender s = sender();
+    uint64_t first = 0;
+    push(&s, 4);
+    (void)transmit(&s, 0, NULL);
+    (void)acknowledge(&s, 1, 0x6, 1 * MS); /* 2 is missing */
+    assert_int_equal(transmit(&s, 1 * MS, &first), 1);
+    assert_int_equal(first, 2);
+    push(&s, 2);
+    assert_int_equal(transmit(&s, 2 * MS, NULL), 2); /* 5 and 6 */
+    /* 5 has come, which went after 2 went again: so that is lost, too. */
+    (void)acknowledge(&s, 1, 0xe, 4 * MS);
+    assert_int_equal(transmit(&s, 4 * MS, &first), 1);
+    assert_int_equal(first, 2);
+    /* 6 went before that. */
+    (void)acknowledge(&s, 1, 0x1e, 5 * MS);
+    assert_int_equal(transmit(&s, 5 * MS, NULL), 0);
+    end(&s);
+}
+
 static void test_after_a_reconnect_a_burst_goes_first(void **state)
 {
     (void)state;
@@ -587,6 +609,7 @@ int main(void)
         cmocka_unit_test(test_the_first_wait_is_longer_for_more),
         cmocka_unit_test(test_new_ones_do_not_delay_the_repeat_of_old_ones),
         cmocka_unit_test(test_a_gap_is_filled_once_at_once),
+        cmocka_unit_test(test_a_gap_that_was_filled_in_vain_is_filled_again),
         cmocka_unit_test(test_after_a_reconnect_a_burst_goes_first),
         cmocka_unit_test(test_what_is_next_is_delivered_and_else_held),
         cmocka_unit_test(test_what_came_before_is_repeated),

@@ -154,6 +154,8 @@ const struct stream_item *stream_next(struct stream_sender *s, int64_t now,
     if (*number == 0 && (*number = next_new(s, now)) == 0)
         return NULL;
     ls_take(*again ? LS_TAKES_STREAM_AGAIN : LS_TAKES_STREAM_FIRST);
+    if (*again)
+        s->filled_at = now;
     const bool blind = s->round_trip == 0 && !*again;
     if (blind && s->interval < patience(s))
         s->interval = patience(s);
@@ -164,36 +166,45 @@ const struct stream_item *stream_next(struct stream_sender *s, int64_t now,
 
 /* One has arrived, `now`. The time of what was transmitted more than once says
  * nothing: which of them came is not known, and a cut may lie between (Karn;
- * RFC 6298, section 3). */
+ * RFC 6298, section 3). Nor is it ever too short: it may well be too long,
+ * since acknowledgements are lost, too. */
 static void measure(struct stream_sender *s, const struct stream_item *item,
                     int64_t now)
 {
     if (item->again)
         return;
     const int64_t took = now - item->sent_at;
-    s->round_trip = s->round_trip == 0 || s->patience != 0
+    const bool sooner = took < s->round_trip;
+    s->round_trip = s->round_trip == 0 || s->patience != 0 || sooner
                         ? took
                         : (7 * s->round_trip + took) / 8;
     s->patience = 0;
 }
 
 /* What the receiver has behind a gap tells that the gap was lost, or overtaken:
- * it is filled once at once, and after that by the clock. */
+ * it is filled at once; and once more when something has arrived that was
+ * transmitted after that, since then it was lost again (RFC 8985). Without such
+ * news it is left to the clock. */
 static void repair(struct stream_sender *s, uint64_t also, int64_t now)
 {
     struct stream_item *latest = NULL; /* of those that have arrived now */
     uint64_t beyond = s->base;
+    bool filled_in_vain = false;
     for (unsigned i = 0; i < 64; i++) {
         const uint64_t number = s->base + i;
         if ((also >> i & 1) == 0 || number >= s->cursor)
             continue;
         struct stream_item *item = item_at(s, number);
         latest = item->arrived ? latest : item;
+        filled_in_vain = filled_in_vain || (!item->arrived && !item->again &&
+                                            item->sent_at > s->filled_at);
         item->arrived = true;
         beyond = number;
     }
     if (latest != NULL)
         measure(s, latest, now);
+    if (filled_in_vain)
+        s->repaired = s->base;
     if (beyond <= s->repaired)
         return;
     if (s->again >= s->again_to) {

@@ -52,7 +52,8 @@ struct stream_sender {
     uint64_t cursor;           /* the first that was never transmitted */
     uint64_t next;             /* the number of the next new one */
     uint64_t again, again_to;  /* to be transmitted again */
-    uint64_t repaired;         /* gaps below were filled once */
+    uint64_t repaired;         /* gaps below were filled */
+    int64_t filled_at;         /* when any was, last */
     size_t n_data, n_control;  /* not acknowledged */
     size_t data_bytes;
     uint64_t room_messages, room_bytes; /* of the receiver, beyond base */
