@@ -399,6 +399,8 @@ void ls_barrier_discard(ls_barrier *barrier)
 
 size_t ls_barrier_members(ls_barrier *barrier, uint32_t *ids, size_t capacity)
 {
+    if (ls_forked_since(barrier->forks))
+        return 0;
     ls_mutex_lock(&barrier->mutex);
     const struct ls_epoch *epoch = barrier->epoch;
     const size_t n = epoch->n_left_ids;
@@ -418,6 +420,9 @@ void ls_barrier_sabotage(ls_barrier *barrier, enum ls_sabotage what)
 
 void ls_barrier_stats(ls_barrier *barrier, struct ls_barrier_stats *out)
 {
+    memset(out, 0, sizeof *out);
+    if (ls_forked_since(barrier->forks))
+        return;
     ls_mutex_lock(&barrier->mutex);
     *out = barrier->stats;
     out->sent = barrier->epoch->n_sent;

@@ -22,6 +22,12 @@ static int ignore(void *self, const struct ls_event *event)
     return LS_OK;
 }
 
+static int refuse(void *self, ls_request *request)
+{
+    (void)self;
+    return ls_request_fail(&request, "no");
+}
+
 /* Each line is an exit code of the child, so that a failure says which. */
 #define REFUSED(call)                                                          \
     do {                                                                       \
@@ -68,6 +74,15 @@ static void uses_the_rest(void)
     ls_call *call = NULL;
     REFUSED(ls_call_start(&call, parents.calls,
                           &(struct ls_call_options){.name = "e"}));
+    REFUSED(ls_calls_serve(parents.calls, "e", LS_CALL_ANYONE, refuse, NULL));
+    uint32_t master;
+    struct ls_calls_stats calls;
+    struct ls_barrier_stats barrier;
+    ls_calls_stats(parents.calls, &calls);
+    ls_barrier_stats(parents.barrier, &barrier);
+    if (ls_calls_master(parents.calls, &master) || calls.started != 0 ||
+        barrier.sent != 0 || ls_barrier_members(parents.barrier, NULL, 0) != 0)
+        _exit(5);
     ls_calls_close(&parents.calls);
     struct ls_node_options options = usual(4);
     ls_node *another = NULL;

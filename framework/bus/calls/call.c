@@ -396,6 +396,8 @@ int ls_call_start(ls_call **out, ls_calls *calls,
 
 enum ls_call_state ls_call_state(ls_call *call)
 {
+    if (ls_forked_since(call->calls->forks))
+        return LS_CALL_LOST;
     ls_mutex_lock(&call->calls->mutex);
     const enum ls_call_state state = call->entry.state;
     ls_mutex_unlock(&call->calls->mutex);
@@ -446,6 +448,8 @@ static void cancel(ls_call *call)
 void ls_call_cancel(ls_call *call)
 {
     ls_calls *calls = call->calls;
+    if (ls_forked_since(calls->forks))
+        return;
     ls_mutex_lock(&calls->mutex);
     cancel(call);
     calls_settle(calls);

@@ -356,6 +356,8 @@ int ls_calls_serve(ls_calls *calls, const char *name, enum ls_call_who who,
     if (!wire_name_valid(name) || fn == NULL)
         return ls_error(LS_EINVAL, "\"%s\" is no name of a call",
                         name != NULL ? name : "");
+    if (ls_forked_since(calls->forks))
+        return ls_forked_error("this node");
     struct served *served = calloc(1, sizeof *served);
     if (served == NULL)
         return ls_error(LS_ENOMEM, "no memory to serve \"%s\"", name);

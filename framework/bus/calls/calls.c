@@ -446,6 +446,9 @@ void ls_calls_close(ls_calls **calls_p)
 
 void ls_calls_stats(ls_calls *calls, struct ls_calls_stats *out)
 {
+    memset(out, 0, sizeof *out);
+    if (ls_forked_since(calls->forks))
+        return;
     ls_mutex_lock(&calls->mutex);
     *out = calls->stats;
     out->started = calls->table.last_number;
@@ -458,6 +461,8 @@ void ls_calls_stats(ls_calls *calls, struct ls_calls_stats *out)
 
 bool ls_calls_master(ls_calls *calls, uint32_t *id)
 {
+    if (ls_forked_since(calls->forks))
+        return false;
     ls_mutex_lock(&calls->mutex);
     const bool has = calls->requests.has_master;
     if (has)
