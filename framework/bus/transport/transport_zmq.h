@@ -23,6 +23,14 @@ struct zmq_inbound {
     char name[TRANSPORT_NAME_MAX];
 };
 
+/* One that had ended before what it subscribed to was read: that stands for
+ * nobody, whenever it is read. */
+struct zmq_early {
+    int fd;          /* that it had */
+    uint64_t number; /* of the connection; 0: nothing of it was read yet */
+};
+#define ZMQ_EARLY_MAX 64
+
 /* Bytes that libzmq holds for those that have not read them. */
 struct zmq_ledger {
     atomic_size_t held;
@@ -68,6 +76,8 @@ struct zmq_transport {
     struct zmq_accepted *accepted;
     size_t n_accepted;
     size_t n_greeted; /* handshakes that succeeded, with those not ended */
+    struct zmq_early early[ZMQ_EARLY_MAX]; /* a ring; under the lock */
+    size_t n_early;                        /* ever */
     enum zmq_fault {
         ZMQ_FAULT_NONE,
         ZMQ_FAULT_PROTOCOL,
@@ -154,6 +164,10 @@ int64_t transport_zmq_look(transport *t, int64_t now,
                            void *self);
 /* The connection with this descriptor has ended: whether it ever subscribed. */
 bool transport_zmq_inbound_ended(struct zmq_transport *t, int fd);
+/* It has, before anything that it subscribed to was read. */
+void transport_zmq_inbound_early(struct zmq_transport *t, int fd);
+/* Another connection has this descriptor now. */
+void transport_zmq_inbound_reused(struct zmq_transport *t, int fd);
 /* Tell of those that subscribed to too much. Lock not held. */
 void transport_zmq_tell_overfull(struct zmq_transport *t,
                                  const struct transport_events *events,

@@ -144,6 +144,38 @@ bool transport_zmq_inbound_ended(struct zmq_transport *t, int fd)
     return false;
 }
 
+void transport_zmq_inbound_early(struct zmq_transport *t, int fd)
+{
+    t->early[t->n_early++ % ZMQ_EARLY_MAX] = (struct zmq_early){.fd = fd};
+}
+
+static size_t n_early(const struct zmq_transport *t)
+{
+    return t->n_early < ZMQ_EARLY_MAX ? t->n_early : ZMQ_EARLY_MAX;
+}
+
+void transport_zmq_inbound_reused(struct zmq_transport *t, int fd)
+{
+    for (size_t i = 0; i < n_early(t); i++)
+        if (t->early[i].number == 0 && t->early[i].fd == fd)
+            t->early[i].fd = -1;
+}
+
+static bool has_ended(struct zmq_transport *t, uint64_t number, int fd)
+{
+    struct zmq_early *unread = NULL;
+    for (size_t i = 0; i < n_early(t); i++) {
+        struct zmq_early *early = &t->early[i];
+        if (early->number == number)
+            return true;
+        if (early->number == 0 && early->fd == fd && fd >= 0)
+            unread = early;
+    }
+    if (unread != NULL)
+        unread->number = number;
+    return unread != NULL;
+}
+
 /* "ID/NUMBER", "/NUMBER" */
 static bool read_user(const char *user, struct speaker *by)
 {
@@ -169,8 +201,9 @@ struct speaker transport_zmq_speaker(struct zmq_transport *t, zmq_msg_t *frame,
         return by;
     by.spoken = true;
     struct zmq_inbound *in = find(t, by.connection);
-    if (in == NULL)
-        in = note(t, &by, zmq_msg_get(frame, ZMQ_SRCFD));
+    const int fd = in == NULL ? zmq_msg_get(frame, ZMQ_SRCFD) : -1;
+    if (in == NULL && !has_ended(t, by.connection, fd))
+        in = note(t, &by, fd);
     if (in != NULL && (in->topic_bytes += topic_bytes) > TOPIC_BYTES_MAX &&
         in->cookie != 0) {
         memcpy(t->overfull, in->name, sizeof t->overfull);

@@ -7,7 +7,8 @@
  * tells all of it in order, so what was wrong is that of the connection that
  * ends next. Of a peer of ZMTP 1.0 or 2.0 it tells nothing but the end: no
  * handshake with it has succeeded. That of a guest that leaves while it comes
- * has: so those are counted, against the connections that have subscribed.
+ * has: so those are counted, against the connections that have subscribed. What
+ * it had subscribed to may be read after its end, and does not count then.
  * What the bus itself probes with connects and says nothing, and whom the gate
  * refuses it has counted: neither counts here.
  * Source: zmq_socket_monitor(3). */
@@ -104,6 +105,9 @@ static struct zmq_accepted *find(struct zmq_transport *t, int fd)
 static void accepted(struct zmq_transport *t, int fd)
 {
     struct zmq_accepted *one = find(t, fd);
+    transport_lock(&t->base);
+    transport_zmq_inbound_reused(t, fd);
+    transport_unlock(&t->base);
     if (one == NULL) {
         struct zmq_accepted *grown =
             realloc(t->accepted, (t->n_accepted + 1) * sizeof *grown);
@@ -121,8 +125,11 @@ static bool had_greeted(struct zmq_transport *t, int fd)
 {
     if (t->n_greeted < t->n_inbounds)
         t->n_greeted = t->n_inbounds; /* one of them was mistaken for another */
-    if (!transport_zmq_inbound_ended(t, fd) && t->n_greeted == t->n_inbounds)
-        return false;
+    if (!transport_zmq_inbound_ended(t, fd)) {
+        if (t->n_greeted == t->n_inbounds)
+            return false;
+        transport_zmq_inbound_early(t, fd);
+    }
     t->n_greeted--;
     return true;
 }
