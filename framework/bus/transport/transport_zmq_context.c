@@ -10,10 +10,11 @@
 static struct {
     atomic_flag busy; /* held for a few instructions, at open and close */
     void *zctx;
-    struct zmq_handler *handler; /* of the context */
-    unsigned users;
+    struct zmq_handler *handler;  /* of the context */
     struct zmq_transport *inproc; /* bound to such an address */
-    unsigned forks;               /* when it was made */
+    /* Also read without it: in the child of a fork it may be held for ever. */
+    atomic_uint users;
+    atomic_uint forks; /* when the context was made; before there are users */
 } shared = {.busy = ATOMIC_FLAG_INIT};
 
 static void take_shared(void)
@@ -68,12 +69,13 @@ void *transport_zmq_context(struct zmq_handler **out)
     if (!make(&made, &handler))
         return NULL;
     take_shared();
-    const bool first = shared.users++ == 0;
+    const bool first = shared.users == 0;
     if (first) {
         shared.forks = ls_forks_now();
         shared.zctx = made;
         shared.handler = handler;
     }
+    shared.users++;
     zctx = shared.zctx;
     *out = shared.handler;
     let_go_of_shared();
