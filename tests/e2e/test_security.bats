@@ -112,7 +112,9 @@ kept_out() {
 
 @test "a guest cannot end a run: only its nodes say that it is finished" {
     begin
-    [ "$("$intruder" out/job/latest/run.secret "${endpoints[0]}")" = said ]
+    for _ in 1 2 3; do # more often than anything else is refused
+        [ "$("$intruder" out/job/latest/run.secret "${endpoints[0]}")" = said ]
+    done
     event run '"evaluation"'
     event run '"evaluation"'
     touch solved
@@ -121,7 +123,8 @@ kept_out() {
     last_line "$rest"
     [ "$(field solved)" = true ]
     [ "$(field refused)" -ge 1 ]
-    [[ $line == *'"refusal":"node 77: node 77 may not emit event '* ]]
+    output=$line
+    says '"refusal":"node 77: node 77 may not emit event '
 }
 
 @test "what was refused is a line of the summary, if there is any" {
@@ -142,7 +145,7 @@ kept_out() {
     start run run job.yaml --timeout 100
     finish run
     [ "$code" -eq 0 ]
-    [[ $rest != *refused* ]]
+    [[ $rest != *refused* ]] || { echo "$rest" >&2; false; }
 }
 
 @test "insecure: nobody is asked, and one line says so" {
