@@ -356,6 +356,25 @@ int learner_engine_begin(struct learner_service *service)
     return LS_OK;
 }
 
+/* Those that have left the engine, whose calls fail. */
+static struct batch *take_over(struct learner_service *service)
+{
+    struct batches all;
+    struct batch *batch;
+    batches_init(&all);
+    ls_mutex_lock(&service->work.mutex);
+    if (service->current != NULL)
+        batches_add(&service->over, service->current);
+    service->current = NULL;
+    while ((batch = batches_take(&service->over)) != NULL) {
+        if (batch->request != NULL)
+            (void)ls_request_fail(&batch->request, "the work has ended");
+        batches_add(&all, batch);
+    }
+    ls_mutex_unlock(&service->work.mutex);
+    return all.first;
+}
+
 void learner_engine_end(struct learner_service *service)
 {
     ls_mutex_lock(&service->work.mutex);
@@ -363,25 +382,12 @@ void learner_engine_end(struct learner_service *service)
     service->engine = NULL;
     service->wants = false;
     ls_mutex_unlock(&service->work.mutex);
-    if (engine == NULL)
-        return;
-    const int status = ls_learner_stop(engine, -1);
-    assert(status == LS_OK); /* there is no deadline to pass */
-    (void)status;
-    ls_mutex_lock(&service->work.mutex);
-    struct batches over = {.first = NULL};
-    struct batch *batch;
-    while ((batch = batches_take(&service->over)) != NULL) {
-        if (batch->request != NULL)
-            (void)ls_request_fail(&batch->request, "the work has ended");
-        batch->next = over.first;
-        over.first = batch;
-    }
-    ls_mutex_unlock(&service->work.mutex);
-    ls_learner_destroy(&engine);
-    while ((batch = over.first) != NULL) {
-        over.first = batch->next;
+    ls_learner_destroy(&engine); /* however long that takes */
+    struct batch *batch = take_over(service);
+    while (batch != NULL) {
+        struct batch *next = batch->next;
         batch_destroy(batch);
+        batch = next;
     }
 }
 

@@ -77,7 +77,8 @@ void learner_answer_demand(struct learner_service *service);
  * ls_learner_create().
  */
 LS_MUST_USE int learner_engine_begin(struct learner_service *service);
-/* Ends what is under way, and waits for it. Task's thread. */
+/* Ends what is under way, waits for it, and forgets what came of it. Task's
+ * thread. */
 void learner_engine_end(struct learner_service *service);
 /* Lock held. batch: moved, on success. Errors: what the engine failed with. */
 LS_MUST_USE int learner_engine_put(struct learner_service *service,

@@ -7,24 +7,12 @@
 #include "learner_parts.h"
 #include "lockstep/log.h"
 
-static void drop_current(struct learner_service *service)
-{
-    ls_mutex_lock(&service->work.mutex);
-    struct batch *batch = service->current;
-    service->current = NULL;
-    if (batch != NULL && batch->request != NULL)
-        (void)ls_request_fail(&batch->request, "the work has ended");
-    ls_mutex_unlock(&service->work.mutex);
-    batch_destroy(batch);
-}
-
 /* Calls are failed first, with the reason; nothing is under way any more when
  * the work is let go of. */
 static void end_work(struct learner_service *service, const char *failure)
 {
     service_work_give_back(&service->work, failure);
     learner_engine_end(service);
-    drop_current(service);
     service_work_let_go(&service->work, NULL);
 }
 
@@ -258,7 +246,5 @@ int learner_step_after(ls_step *step, void *self)
 
 void learner_run_ended(void *self)
 {
-    struct learner_service *service = self;
-    learner_engine_end(service);
-    drop_current(service);
+    learner_engine_end(self);
 }

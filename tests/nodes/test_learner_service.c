@@ -81,16 +81,24 @@ the_next_batch_is_asked_for_and_fetched_while_one_trains(void **state)
     learner_stop(bench);
 }
 
+/* A work has begun, and its first batch trains until the gate is open. */
+static ls_call *begin_training(struct learner_bench *bench,
+                               const struct learner_work *work)
+{
+    start(bench, work);
+    gate_turn(&bench->toy.gate, true);
+    (void)demanded(bench, work->key);
+    ls_call *first = begin_learn(bench, work->key);
+    gate_await(&bench->toy.gate, 1, 0);
+    return first;
+}
+
 static void at_most_one_batch_waits_while_one_trains(void **state)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work work = work_of("l1", 1, 9);
     (void)state;
-    start(bench, &work);
-    gate_turn(&bench->toy.gate, true);
-    (void)demanded(bench, work.key);
-    ls_call *first = begin_learn(bench, work.key);
-    gate_await(&bench->toy.gate, 1, 0);
+    ls_call *first = begin_training(bench, &work);
     (void)demanded(bench, work.key);
     ls_call *second = begin_learn(bench, work.key);
     ls_call *third = begin_demand(bench, work.key);
@@ -109,11 +117,7 @@ static void the_next_batch_is_loaded_while_one_trains(void **state)
     struct learner_bench *bench = learner_start();
     const struct learner_work work = work_of("l1", 1, 2);
     (void)state;
-    start(bench, &work);
-    gate_turn(&bench->toy.gate, true);
-    (void)demanded(bench, work.key);
-    ls_call *first = begin_learn(bench, work.key);
-    gate_await(&bench->toy.gate, 1, 0); /* it trains */
+    ls_call *first = begin_training(bench, &work);
     (void)demanded(bench, work.key);
     ls_call *second = begin_learn(bench, work.key);
     toy_await(bench->bench->store, n_gets, 2);
@@ -129,11 +133,7 @@ static void without_loaders_it_is_loaded_after_that(void **state)
     const struct learner_work work = work_of("l1", 1, 2);
     (void)state;
     bench_start(bench->bench);
-    start(bench, &work);
-    gate_turn(&bench->toy.gate, true);
-    (void)demanded(bench, work.key);
-    ls_call *first = begin_learn(bench, work.key);
-    gate_await(&bench->toy.gate, 1, 0);
+    ls_call *first = begin_training(bench, &work);
     ls_call *demand = begin_demand(bench, work.key); /* there is no room */
     (void)figures_of(bench);
     assert_false(ls_call_state_is_end(ls_call_state(demand)));
