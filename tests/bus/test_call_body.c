@@ -173,11 +173,20 @@ static void test_what_the_caller_takes_outlives_the_call(void **state)
         ls_calls_ask_body(w->at[0].calls, &options, &answer, &size, &body));
     assert_int_equal(size, 0);
     free(answer);
+    ls_call *call = start(&w->at[0], 2, "mirror", MIB);
+    struct ls_body taken;
+    assert_ends(call, LS_CALL_COMPLETED);
+    ls_call_take_body(call, &taken);
+    assert_null(ls_call_result(call)->body);
+    ls_call_destroy(&call);
     call_world_end(w);
     assert_int_equal(body.size, 3 * MIB);
     assert_true(is_made(body.data, body.size));
+    assert_int_equal(taken.size, MIB);
+    assert_true(is_made(taken.data, taken.size));
     ls_body_release(&body);
-    assert_all_released(1);
+    ls_body_release(&taken);
+    assert_all_released(2);
 }
 
 /* In the order in which they end; the dispatch thread alone writes. */

@@ -47,6 +47,20 @@ static void a_node_outlives_its_barriers_calls_and_channels(void **state)
     assert_ok(ls_node_destroy(&node));
 }
 
+static void a_node_outlives_whatever_holds_it(void **state)
+{
+    (void)state;
+    struct ls_node_options options = usual(4);
+    ls_node *node = started(&options);
+    ls_node_hold(node);
+    ls_node_hold(node);
+    assert_int_equal(ls_node_destroy(&node), LS_ESTATE);
+    ls_node_let_go(node);
+    assert_int_equal(ls_node_destroy(&node), LS_ESTATE);
+    ls_node_let_go(node);
+    assert_ok(ls_node_destroy(&node));
+}
+
 static void what_secures_a_node_outlives_it(void **state)
 {
     (void)state;
@@ -118,6 +132,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_outlives_its_task),
         cmocka_unit_test(a_node_outlives_its_barriers_calls_and_channels),
+        cmocka_unit_test(a_node_outlives_whatever_holds_it),
         cmocka_unit_test(what_secures_a_node_outlives_it),
         cmocka_unit_test(a_handler_cannot_end_its_own_node),
         cmocka_unit_test(a_step_cannot_end_its_own_task),
