@@ -10,7 +10,7 @@
 #include "core.h"
 #include "service_watch.h"
 
-#include "checks_parts.h"
+#include "checks_kind.h"
 
 struct service_life {
     struct check_life *life;

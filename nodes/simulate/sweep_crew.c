@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "signal_name.h"
-#include "sweep_parts.h"
+#include "sweep_seed.h"
 
 struct worker {
     pid_t pid; /* 0: reaped, or never started */

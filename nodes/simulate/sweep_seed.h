@@ -1,6 +1,6 @@
-/* sweep_parts.h - one seed of a sweep, and the processes that run them. */
-#ifndef LOCKSTEP_SWEEP_PARTS_H
-#define LOCKSTEP_SWEEP_PARTS_H
+/* sweep_seed.h - one seed of a sweep, and the processes that run them. */
+#ifndef LOCKSTEP_SWEEP_SEED_H
+#define LOCKSTEP_SWEEP_SEED_H
 
 #include "sweep.h"
 

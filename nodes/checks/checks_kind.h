@@ -1,6 +1,7 @@
-/* checks_parts.h - what the checks of all jobs share. */
-#ifndef LOCKSTEP_CHECKS_PARTS_H
-#define LOCKSTEP_CHECKS_PARTS_H
+/* checks_kind.h - what the checks of all jobs share, and what is particular to a
+ * kind of job. */
+#ifndef LOCKSTEP_CHECKS_KIND_H
+#define LOCKSTEP_CHECKS_KIND_H
 
 #include "checks.h"
 

@@ -1,6 +1,6 @@
-/* render_parts.h - what the files of render share. */
-#ifndef LOCKSTEP_RENDER_PARTS_H
-#define LOCKSTEP_RENDER_PARTS_H
+/* render_state.h - what is known of a run that is shown. */
+#ifndef LOCKSTEP_RENDER_STATE_H
+#define LOCKSTEP_RENDER_STATE_H
 
 #include "lockstep/middleware.h"
 

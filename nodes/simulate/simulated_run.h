@@ -1,6 +1,6 @@
-/* simulated_parts.h - what the files of simulated share. */
-#ifndef LOCKSTEP_SIMULATED_PARTS_H
-#define LOCKSTEP_SIMULATED_PARTS_H
+/* simulated_run.h - a simulated run: its lives, its faults, its strangers. */
+#ifndef LOCKSTEP_SIMULATED_RUN_H
+#define LOCKSTEP_SIMULATED_RUN_H
 
 #include "lockstep/disk.h"
 
