@@ -13,8 +13,8 @@
 #include "lockstep/log.h"
 #include "lockstep/runtime.h"
 
-#include "judge.h"
 #include "restart.h"
+#include "root_cause.h"
 #include "run_file.h"
 #include "signal_name.h"
 #include "work_service.h"
@@ -24,7 +24,7 @@
 #define STRAGGLE_MS 10000
 
 struct watched {
-    struct judge_end end;
+    struct node_end end;
     bool launched, gone;
     long pid;
     char endpoint[LS_ENDPOINT_MAX + 1]; /* "" until it listens */
@@ -122,7 +122,7 @@ static void show_others(supervisor *sup, size_t first)
     char text[LS_ERROR_TEXT_MAX + 128];
     size_t shown = 0;
     for (size_t i = 0; i < sup->n && shown < OTHERS_SHOWN; i++) {
-        if (i == first || judge_rank(&sup->nodes[i].end) != JUDGE_FOLLOWER)
+        if (i == first || cause_rank(&sup->nodes[i].end) != CAUSE_FOLLOWER)
             continue;
         const int n = print_who(sup, i, text, sizeof text);
         (void)snprintf(text + n, sizeof text - (size_t)n, ": %s",
@@ -149,7 +149,7 @@ static int show_node(supervisor *sup, size_t index)
     if (restarts > 0)
         (void)snprintf(text + used, sizeof text - used, ", after %u restart%s",
                        restarts, restarts == 1 ? "" : "s");
-    const int exit_code = judge_exit_code(&node->end);
+    const int exit_code = node_end_exit_code(&node->end);
     render_failed(sup->render,
                   &(struct render_failure){.index = index,
                                            .status = node->end.status,
@@ -231,7 +231,7 @@ static bool awaits_verdict(const supervisor *sup, size_t index)
 {
     const struct watched *node = &sup->nodes[index];
     return node->gone && !node->let_go && !counts(sup, index) &&
-           judge_rank(&node->end) != JUDGE_NOTHING;
+           cause_rank(&node->end) != CAUSE_NOTHING;
 }
 
 static void say(supervisor *sup, size_t index, int wait_ms, const char *what)
@@ -325,7 +325,7 @@ static void decide(supervisor *sup, size_t index)
  * before it tells its members that they are. */
 static void conclude(supervisor *sup, size_t index)
 {
-    const struct judge_end *end = &sup->nodes[index].end;
+    const struct node_end *end = &sup->nodes[index].end;
     const bool done =
         plan_is_service(sup->plan) || (end->reported && end->status == LS_OK);
     if (index == sup->plan->first && !done)
@@ -383,7 +383,7 @@ static int64_t earliest_due(const supervisor *sup)
  * one that was slow to begin with when a short job's coordinator is done. */
 static bool comes_too_late(const supervisor *sup, const struct watched *node)
 {
-    const struct judge_end *first = &sup->nodes[sup->plan->first].end;
+    const struct node_end *first = &sup->nodes[sup->plan->first].end;
     return node->restarts.n > 0 || (plan_is_service(sup->plan) &&
                                     first->reported && first->status == LS_OK);
 }
@@ -509,7 +509,7 @@ static void start_node(supervisor *sup, size_t index)
                                 .n_gone = list_gone(sup, gone)};
     int status = find_endpoints(sup, index, &endpoints);
     node->restart_at = 0;
-    node->end = (struct judge_end){.over = false};
+    node->end = (struct node_end){.over = false};
     node->listens = node->working = node->stuck = false;
     node->n_lines = 0;
     node->launched = true;
@@ -703,25 +703,25 @@ void supervisor_interrupt(supervisor *sup, int signal)
 
 /* Deciding; with the mutex held ------------------------------------------ */
 
-static size_t first_cause(const supervisor *sup, enum judge_rank *rank)
+static size_t first_cause(const supervisor *sup, enum cause_rank *rank)
 {
-    struct judge_end ends[PLAN_NODES_MAX];
+    struct node_end ends[PLAN_NODES_MAX];
     memset(ends, 0, sup->n * sizeof *ends);
     for (size_t i = 0; i < sup->n; i++) {
         if (counts(sup, i))
             ends[i] = sup->nodes[i].end;
     }
-    return judge_first(ends, sup->n, rank);
+    return root_cause(ends, sup->n, rank);
 }
 
 static enum outcome look(supervisor *sup, bool for_endpoint)
 {
-    enum judge_rank rank;
+    enum cause_rank rank;
     apply_policies(sup);
     if (sup->interrupted != 0)
         return INTERRUPTED;
     (void)first_cause(sup, &rank);
-    if (rank != JUDGE_NOTHING)
+    if (rank != CAUSE_NOTHING)
         return FAILED;
     if (sup->n_gone == sup->n)
         return ALL_DONE;
@@ -805,12 +805,12 @@ static enum outcome await(supervisor *sup, bool for_endpoint, int64_t deadline)
 static void settle(supervisor *sup)
 {
     const int64_t deadline = ls_deadline(sup->runtime, SETTLE_MS);
-    enum judge_rank rank;
+    enum cause_rank rank;
     for (;;) {
         const size_t first = first_cause(sup, &rank);
         /* A cause that reported is known in full; one that went without a
          * word, or has more lines to come, is when it is gone. */
-        if (rank == JUDGE_CAUSE && sup->nodes[first].gone)
+        if (rank == CAUSE_FIRST && sup->nodes[first].gone)
             return;
         if (sup->n_gone == sup->n_launched ||
             ls_cond_wait(&sup->cond, &sup->mutex, deadline) != LS_OK)
@@ -862,7 +862,7 @@ static int show(supervisor *sup, enum outcome outcome, double timeout_s,
                 int64_t deadline)
 {
     char text[64];
-    enum judge_rank rank;
+    enum cause_rank rank;
     size_t first;
     int exit_code;
     switch (outcome) {
@@ -871,7 +871,7 @@ static int show(supervisor *sup, enum outcome outcome, double timeout_s,
         sup->any_failed = true;
         first = first_cause(sup, &rank);
         exit_code = show_node(sup, first);
-        if (rank == JUDGE_FOLLOWER)
+        if (rank == CAUSE_FOLLOWER)
             show_others(sup, first);
         return exit_code;
     case INTERRUPTED:

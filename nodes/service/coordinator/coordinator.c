@@ -37,7 +37,7 @@ struct coordinator {
     ls_runtime *runtime;
     ls_node *node;
     ls_task *task;
-    core *core;                     /* own */
+    fsm *fsm;                       /* own */
     ls_journal *journal;            /* own; NULL: none */
     uint64_t compacted;             /* records that it had afterwards */
     bool must_flush;                /* before the next action */
@@ -51,7 +51,7 @@ struct coordinator {
     ls_cond changed;
     uint64_t changes;
     struct inbox inbox;
-    struct core_figures figures;
+    struct fsm_figures figures;
 };
 
 /* ---- what happens, from the threads of the node to that of the task ----
@@ -197,8 +197,7 @@ static int await(ls_step *step, void *owner)
     const int status = ls_task_cancelled(self->task);
     if (status != LS_OK || ls_task_finishing(self->task))
         return status;
-    return wait_once(self, seen,
-                     core_wake_at(self->core, ls_now(self->runtime)));
+    return wait_once(self, seen, fsm_wake_at(self->fsm, ls_now(self->runtime)));
 }
 
 /* Take what has happened. */
@@ -243,7 +242,7 @@ static int keep_record(void *list, const void *record, size_t size)
 static int compact(coordinator *self)
 {
     struct record_list list = {.n = 0};
-    int status = core_records(self->core, keep_record, &list);
+    int status = fsm_records(self->fsm, keep_record, &list);
     if (status == LS_OK)
         status = ls_journal_compact(self->journal, list.items, list.n);
     for (size_t i = 0; i < list.n; i++)
@@ -256,7 +255,7 @@ static int compact(coordinator *self)
 static int recall(void *owner, const struct ls_journal_record *record)
 {
     coordinator *self = owner;
-    return core_recall(self->core, record->data, record->size);
+    return fsm_recall(self->fsm, record->data, record->size);
 }
 
 static int open_journal(coordinator *self)
@@ -270,7 +269,7 @@ static int open_journal(coordinator *self)
     return status == LS_OK ? compact(self) : status;
 }
 
-static int record(coordinator *self, const struct core_action *action)
+static int record(coordinator *self, const struct fsm_action *action)
 {
     if (self->journal == NULL)
         return LS_OK;
@@ -293,7 +292,7 @@ static int tell_ended(coordinator *self, uint64_t number,
     const struct service_watch *watch = self->options.watch;
     if (watch != NULL)
         watch->call_ended(watch->self, number, result);
-    return core_call_ended(self->core, ls_now(self->runtime), number, result);
+    return fsm_call_ended(self->fsm, ls_now(self->runtime), number, result);
 }
 
 static int not_begun(coordinator *self, uint64_t number)
@@ -304,7 +303,7 @@ static int not_begun(coordinator *self, uint64_t number)
     return tell_ended(self, number, &result);
 }
 
-static int call(coordinator *self, const struct core_action *action)
+static int call(coordinator *self, const struct fsm_action *action)
 {
     struct coordinator_call *open = calloc(1, sizeof *open);
     if (open == NULL)
@@ -344,7 +343,7 @@ static int get_policy(coordinator *self, const char *name,
     return store_get(self->options.store, &name, 1, out, 0);
 }
 
-static int snapshot(coordinator *self, const struct core_action *action)
+static int snapshot(coordinator *self, const struct fsm_action *action)
 {
     struct store_blob blob;
     int status = get_policy(self, action->from, &blob);
@@ -359,8 +358,8 @@ static int snapshot(coordinator *self, const struct core_action *action)
     if (status != LS_OK)
         ls_log_warn("coordinator: %s is not kept as %s: %s", action->from,
                     action->name, ls_error_text());
-    return core_snapshot_done(self->core, ls_now(self->runtime), action->name,
-                              status);
+    return fsm_snapshot_done(self->fsm, ls_now(self->runtime), action->name,
+                             status);
 }
 
 static void drop(coordinator *self, const char *name)
@@ -390,7 +389,7 @@ static int tell_end(coordinator *self, int status, const char *text,
                     double value)
 {
     const char *evaluated, *learned;
-    core_policies(self->core, &evaluated, &learned);
+    fsm_policies(self->fsm, &evaluated, &learned);
     const char *name = evaluated[0] != '\0' ? evaluated : learned;
     struct store_blob blob = {.data = NULL};
     struct coordinator_end end = {
@@ -427,7 +426,7 @@ static int finish_all(coordinator *self)
     return status;
 }
 
-static int finish(coordinator *self, const struct core_action *action)
+static int finish(coordinator *self, const struct fsm_action *action)
 {
     const int status =
         tell_end(self, action->status, action->text, action->value);
@@ -440,29 +439,29 @@ static int finish(coordinator *self, const struct core_action *action)
     return finish_all(self);
 }
 
-static void report(coordinator *self, const struct core_action *action)
+static void report(coordinator *self, const struct fsm_action *action)
 {
     const struct coordinator_options *options = &self->options;
-    if (action->kind == CORE_EVALUATED && options->evaluated != NULL)
+    if (action->kind == FSM_EVALUATED && options->evaluated != NULL)
         options->evaluated(options->self, action->value, action->version);
-    if (action->kind == CORE_INFO && options->info != NULL)
+    if (action->kind == FSM_INFO && options->info != NULL)
         options->info(options->self, action->info);
-    if (action->kind == CORE_SAY)
+    if (action->kind == FSM_SAY)
         LS_LOG_AT((enum ls_log_level)action->level, "coordinator: %s",
                   action->text);
 }
 
 /* Records that stand in a row cost one flush. */
-static int flush_before(coordinator *self, const struct core_action *action)
+static int flush_before(coordinator *self, const struct fsm_action *action)
 {
-    if (!self->must_flush || action->kind == CORE_RECORD)
+    if (!self->must_flush || action->kind == FSM_RECORD)
         return LS_OK;
     self->must_flush = false;
     const int status = ls_journal_flush(self->journal);
     return status == LS_OK ? LS_OK : ls_error_at(status, "the journal");
 }
 
-static int do_action(coordinator *self, const struct core_action *action)
+static int do_action(coordinator *self, const struct fsm_action *action)
 {
     const struct service_watch *watch = self->options.watch;
     const int status = flush_before(self, action);
@@ -471,25 +470,25 @@ static int do_action(coordinator *self, const struct core_action *action)
     if (watch != NULL)
         watch->action(watch->self, action);
     switch (action->kind) {
-    case CORE_CONNECT:
-    case CORE_CALL:
+    case FSM_CONNECT:
+    case FSM_CALL:
         return call(self, action);
-    case CORE_CANCEL:
+    case FSM_CANCEL:
         cancel(self, action->number);
         break;
-    case CORE_RECORD:
+    case FSM_RECORD:
         return record(self, action);
-    case CORE_DROP:
+    case FSM_DROP:
         drop(self, action->name);
         break;
-    case CORE_SNAPSHOT:
+    case FSM_SNAPSHOT:
         return snapshot(self, action);
-    case CORE_EVALUATED:
-    case CORE_INFO:
-    case CORE_SAY:
+    case FSM_EVALUATED:
+    case FSM_INFO:
+    case FSM_SAY:
         report(self, action);
         break;
-    case CORE_DONE:
+    case FSM_DONE:
         return finish(self, action);
     }
     return LS_OK;
@@ -505,7 +504,7 @@ static int init(coordinator *self)
         memcpy(self->journal_path, self->options.journal, size);
         self->options.journal = self->journal_path;
     }
-    return core_create(&self->core, &self->options.core);
+    return fsm_create(&self->fsm, &self->options.fsm);
 }
 
 int coordinator_create(coordinator **out,
@@ -522,7 +521,7 @@ int coordinator_create(coordinator **out,
     if (status == LS_OK)
         status = open_journal(self);
     if (status == LS_OK) {
-        core_figures(self->core, &self->figures);
+        fsm_figures(self->fsm, &self->figures);
         if (options->watch != NULL)
             options->watch->opened(options->watch->self);
         self->is_open = true;
@@ -551,14 +550,14 @@ void coordinator_destroy(coordinator **gone)
     *gone = NULL;
     unlisten(self);
     if (self->is_open && self->options.watch != NULL) {
-        core_figures(self->core, &self->figures);
+        fsm_figures(self->fsm, &self->figures);
         self->options.watch->closed(self->options.watch->self, &self->figures);
     }
     while (self->calls != NULL)
         free_call(self, self->calls);
     inbox_fini(&self->inbox);
     ls_journal_close(&self->journal);
-    core_destroy(&self->core);
+    fsm_destroy(&self->fsm);
     free(self->journal_path);
     ls_cond_fini(&self->changed);
     ls_mutex_fini(&self->mutex);
@@ -574,8 +573,8 @@ static int decide_on_member(coordinator *self, const struct ls_member *member,
     const bool ready = member->state == LS_MEMBER_READY;
     if (watch != NULL)
         watch->member(watch->self, member->id, member->incarnation, ready);
-    return core_member(self->core, now, member->id, member->incarnation,
-                       member->role, ready);
+    return fsm_member(self->fsm, now, member->id, member->incarnation,
+                      member->role, ready);
 }
 
 /* A loss may be told by calls before it is by the node, and the other way
@@ -598,9 +597,8 @@ static int decide_on(coordinator *self, const struct inbox *inbox)
         free_call(self, c);
     }
     if (status == LS_OK && inbox->stop)
-        status =
-            core_stop(self->core, now, inbox->stop_status, inbox->stop_text);
-    return status == LS_OK ? core_time(self->core, now) : status;
+        status = fsm_stop(self->fsm, now, inbox->stop_status, inbox->stop_text);
+    return status == LS_OK ? fsm_time(self->fsm, now) : status;
 }
 
 static int decide(ls_step *step, void *owner)
@@ -617,13 +615,13 @@ static int decide(ls_step *step, void *owner)
 static int act(ls_step *step, void *owner)
 {
     coordinator *self = owner;
-    struct core_action action;
+    struct fsm_action action;
     int status = LS_OK;
     (void)step;
-    while (status == LS_OK && core_next(self->core, &action))
+    while (status == LS_OK && fsm_next(self->fsm, &action))
         status = do_action(self, &action);
     ls_mutex_lock(&self->mutex);
-    core_figures(self->core, &self->figures);
+    fsm_figures(self->fsm, &self->figures);
     ls_mutex_unlock(&self->mutex);
     return status;
 }
@@ -633,9 +631,9 @@ static int act(ls_step *step, void *owner)
 static int give_up(coordinator *self, int status)
 {
     char text[LS_ERROR_TEXT_MAX];
-    struct core_figures figures;
+    struct fsm_figures figures;
     (void)snprintf(text, sizeof text, "%s", ls_error_text());
-    core_figures(self->core, &figures);
+    fsm_figures(self->fsm, &figures);
     const int told = tell_end(self, status, text, figures.eval_value);
     return told == LS_OK ? LS_OK : ls_error_at(told, "%s", text);
 }
@@ -679,7 +677,7 @@ int coordinator_use(coordinator *self, ls_task *task)
         task, (struct ls_middleware){.name = "act", .fn = act, .self = self});
 }
 
-void coordinator_figures(coordinator *self, struct core_figures *out)
+void coordinator_figures(coordinator *self, struct fsm_figures *out)
 {
     ls_mutex_lock(&self->mutex);
     *out = self->figures;
