@@ -253,14 +253,34 @@ static void test_a_sender_that_goes_further_is_seen(void **state)
     grant(flow);
     assert_true(
         flow_may(flow->node, flow->from, WINDOW_MESSAGES, WINDOW_BYTES));
-    for (int i = 0; i < WINDOW_MESSAGES + WINDOW_MESSAGES / 2; i++) {
+    for (int i = 0; i < 2 * WINDOW_MESSAGES; i++) {
         assert_true(flow_may(flow->node, flow->from, 1, 0));
         flow_got(flow->from, 0, true);
     }
     assert_false(flow_may(flow->node, flow->from, 1, 0));
-    assert_false(flow_may(flow->node, flow->from, 0, 2 * WINDOW_BYTES));
+    assert_true(flow_may(flow->node, flow->from, 0, 2 * WINDOW_BYTES));
+    assert_false(flow_may(flow->node, flow->from, 0, 2 * WINDOW_BYTES + 1));
     release(flow, WINDOW_MESSAGES, 0); /* it has been granted more */
     assert_true(flow_may(flow->node, flow->from, 1, 0));
+}
+
+/* A heartbeat has overtaken a whole window, so that counts as lost, and comes.
+ */
+static void test_what_comes_after_it_was_settled_is_borne(void **state)
+{
+    struct flow *flow = *state;
+    grant(flow);
+    for (int i = 0; i < WINDOW_MESSAGES; i++)
+        charge(flow, WINDOW_BYTES / WINDOW_MESSAGES);
+    settle(flow);
+    for (int i = 0; i < WINDOW_MESSAGES; i++) {
+        assert_true(flow_may(flow->node, flow->from, 1,
+                             WINDOW_BYTES / WINDOW_MESSAGES));
+        flow_got(flow->from, WINDOW_BYTES / WINDOW_MESSAGES, true);
+    }
+    settle(flow);
+    release(flow, WINDOW_MESSAGES, WINDOW_BYTES);
+    assert_limit(flow, 2 * WINDOW_MESSAGES, 2 * WINDOW_BYTES);
 }
 
 static void test_what_a_sender_says_of_itself_is_bounded(void **state)
@@ -365,6 +385,7 @@ int main(void)
         FLOW_TEST(test_what_was_lost_is_counted_and_does_not_cost_room),
         FLOW_TEST(test_what_was_not_counted_by_the_sender_is_no_loss),
         FLOW_TEST(test_a_sender_that_goes_further_is_seen),
+        FLOW_TEST(test_what_comes_after_it_was_settled_is_borne),
         FLOW_TEST(test_what_a_sender_says_of_itself_is_bounded),
         FLOW_TEST(test_more_cannot_arrive_than_was_sent),
         FLOW_TEST(test_the_first_credit_begins_the_counting),
