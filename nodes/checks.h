@@ -23,7 +23,8 @@
  * who waits was sent on to a later epoch by such a mistake.
  *
  * A life is one incarnation of a node; one that was killed is excused from what
- * it did not do. A broken promise is told to ls_simulation_violation(), with
+ * it did not do, but others leave no epoch with it that they entered when they
+ * knew it to be gone. A broken promise is told to ls_simulation_violation(), with
  * the name of the check first.
  * Thread: that of the simulation. */
 #ifndef LOCKSTEP_CHECKS_H

@@ -301,6 +301,8 @@ static void test_who_left_the_last_epoch_ends(void **state)
 static void one_dies_inside(void *arg)
 {
     struct world *world = arg;
+    sees(world, 0, 2, LS_MEMBER_READY);
+    sees(world, 1, 2, LS_MEMBER_READY);
     for (size_t i = 0; i < 3; i++)
         enters(world, i);
     checks_killed(world->lives[2]);
@@ -312,10 +314,46 @@ static void one_dies_inside(void *arg)
     assert_int_equal(checks_figures(world->checks).mistakes, 0);
 }
 
+/* Node 0 stands still from before node 2 dies to long after, and enters before
+ * it looks. */
+static void one_dies_inside_and_another_does_not_see_it(void *arg)
+{
+    struct world *world = arg;
+    sees(world, 0, 2, LS_MEMBER_READY);
+    sees(world, 0, 2, LS_MEMBER_LOST);
+    sees(world, 0, 2, LS_MEMBER_READY); /* again, as after a cut */
+    enters(world, 2);
+    ls_host_pause(world->hosts[0]);
+    checks_killed(world->lives[2]);
+    passes(world, 10);
+    ls_host_resume(world->hosts[0]);
+    enters(world, 0);
+    sees(world, 0, 2, LS_MEMBER_LOST);
+    enters(world, 1);
+    leaves(world, 0, 0);
+}
+
+static void one_dies_inside_and_another_knows(void *arg)
+{
+    struct world *world = arg;
+    sees(world, 0, 2, LS_MEMBER_READY);
+    enters(world, 1);
+    enters(world, 2);
+    checks_killed(world->lives[2]);
+    passes(world, 1);
+    sees(world, 0, 2, LS_MEMBER_LOST);
+    passes(world, 1);
+    enters(world, 0);
+    leaves(world, 0, 0);
+}
+
 static void test_one_killed_inside_is_excused(void **state)
 {
     (void)state;
     judge(one_dies_inside, NULL);
+    judge(one_dies_inside_and_another_does_not_see_it, NULL);
+    judge(one_dies_inside_and_another_knows,
+          "early: node 0 left epoch 0 before node 2 had entered it");
 }
 
 static void one_dies_outside(void *arg)
