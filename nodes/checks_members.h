@@ -76,7 +76,7 @@ struct failure {
     uint64_t epoch;
     int status;
     uint32_t named;
-    int64_t entered_at;
+    int64_t entered_at, ended_at;
     int64_t since; /* it has ended its wait before that, or begun its life */
     struct failure *previous;
 };

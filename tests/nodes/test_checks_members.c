@@ -856,6 +856,34 @@ static void two_name_different_ones_of_two_before(void *arg)
     two_fail(world, 2, 5);
 }
 
+/* Node 2 fails in epoch 1, which the others enter long after it went. */
+static void one_failed_long_before(struct world *world, unsigned lost)
+{
+    struct check_life *again;
+    two_know_each_other(world);
+    enters_in_vain(world, 2, lost);
+    checks_killed(world->lives[2]);
+    assert_int_equal(checks_begin(world->checks, &again, 2, world->hosts[2]),
+                     LS_OK);
+    passes(world, 10);
+    for (size_t i = 0; i < 2; i++) { /* in an epoch before */
+        enters(world, i);
+        fails(world, i);
+    }
+    passes(world, 10);
+    two_fail(world, 7, 5);
+}
+
+static void one_was_told_long_before(void *arg)
+{
+    one_failed_long_before(arg, 7);
+}
+
+static void nobody_was_told_long_before(void *arg)
+{
+    one_failed_long_before(arg, 8);
+}
+
 static void one_lags_behind(void *arg)
 {
     struct world *world = arg;
@@ -879,6 +907,10 @@ static void test_failing_with_different_names_is_not_alike(void **state)
           "with LS_ELOST and node 2");
     judge(two_name_different_ones_of_two, NULL);
     judge(two_name_different_ones_of_two_before, NULL);
+    judge(one_was_told_long_before, NULL);
+    judge(nobody_was_told_long_before,
+          "alike: epoch 1: node 1 fails with LS_ELOST and names node 5, node 0 "
+          "with LS_ELOST and node 7");
     judge(one_lags_behind, NULL); /* whose reason is not kept names nobody */
 }
 
