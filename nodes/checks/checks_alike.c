@@ -35,25 +35,42 @@ static bool are_alike(const struct failure *a, const struct failure *b)
            (a->named == b->named || a->status == LS_ETIMEDOUT);
 }
 
+/* Since when there may have been that cause of a failure: what each is told of
+ * before it enters counts too, and another may have failed in this epoch by the
+ * same, and told it, long before. */
+static int64_t caused_since(const struct member_checks *state,
+                            const struct failure *of)
+{
+    int64_t since = of->since;
+    for (const struct failure *at = state->failures; at != NULL;
+         at = at->previous) {
+        if (at->epoch == of->epoch && at->status == of->status &&
+            at->named == of->named && at->since < since &&
+            at->ended_at >= of->member->life->began_at)
+            since = at->since;
+    }
+    return since;
+}
+
 static void compare(checks *self, const struct failure *a,
                     const struct failure *b)
 {
     const int64_t entered_at =
         a->entered_at < b->entered_at ? a->entered_at : b->entered_at;
-    /* What each is told of before it enters counts too. */
-    const int64_t since = a->since < b->since ? a->since : b->since;
     if (a->epoch != b->epoch || are_alike(a, b) ||
         !has_met(a->member, b->member, entered_at) ||
         !has_met(b->member, a->member, entered_at))
         return;
-    checks_accuse_difference(self, since,
-                             "alike: epoch %" PRIu64 ": node %" PRIu32
-                             " fails with %s and names node %" PRIu32
-                             ", node %" PRIu32 " with %s and node %" PRIu32,
-                             a->epoch, checks_id(a->member->life),
-                             ls_status_name(a->status), a->named,
-                             checks_id(b->member->life),
-                             ls_status_name(b->status), b->named);
+    const int64_t causes[] = {caused_since(self->state, a),
+                              caused_since(self->state, b)};
+    checks_accuse_difference(
+        self, causes[0] < causes[1] ? causes[0] : causes[1],
+        "alike: epoch %" PRIu64 ": node %" PRIu32
+        " fails with %s and names node %" PRIu32 ", node %" PRIu32
+        " with %s and node %" PRIu32,
+        a->epoch, checks_id(a->member->life), ls_status_name(a->status),
+        a->named, checks_id(b->member->life), ls_status_name(b->status),
+        b->named);
 }
 
 void checks_note_failure(struct member_life *member, int status)
@@ -63,6 +80,7 @@ void checks_note_failure(struct member_life *member, int status)
     struct failure failure = {.member = member,
                               .status = status,
                               .entered_at = member->entered_at,
+                              .ended_at = checks_now(self),
                               .since = member->ended_at != 0
                                            ? member->ended_at
                                            : member->life->began_at,

@@ -7,35 +7,38 @@
 /* What a node has done for an epoch that another leaves. */
 enum share { SHARE_LEFT, SHARE_INSIDE, SHARE_FAILED, SHARE_NONE };
 
-static enum share share_of(const struct member_life *member, uint64_t epoch,
-                           int64_t since)
+/* Whether one held the other for a member when it entered, or later. */
+static bool has_counted(const struct member_life *leaver,
+                        const struct member_life *member)
 {
-    const struct check_life *life = member->life;
+    const struct ready *ready =
+        checks_find_ready(leaver, checks_id(member->life), member->incarnation);
+    return ready != NULL && ready->until >= leaver->entered_at;
+}
+
+static enum share share_of(const struct member_life *member, uint64_t epoch,
+                           const struct member_life *leaver)
+{
     if (member->next > epoch)
         return SHARE_LEFT;
-    if (member->waiting && (!life->dead || life->died_at >= since))
+    if (member->waiting && (!member->life->dead || has_counted(leaver, member)))
         return SHARE_INSIDE;
     return member->failed_since ? SHARE_FAILED : SHARE_NONE;
 }
 
 /* The best of all lives of a node. out: the life that has it. One that was
- * killed inside counts, if the leaver may have held it for alive. */
+ * killed inside counts, if the leaver held it for alive. */
 static enum share best_share(const checks *self, size_t index,
                              const struct member_life *leaver, uint64_t epoch,
                              struct member_life **out)
 {
-    const int64_t since =
-        leaver->entered_at -
-        2 * (int64_t)self->plan->world.silence_ms * LS_NS_PER_MS -
-        CHECKS_SLACK_NS;
-
     enum share best = SHARE_NONE;
     *out = NULL;
     for (struct check_life *life = self->lives; life != NULL;
          life = life->previous) {
         if (life->index != index)
             continue;
-        const enum share share = share_of(life->state, epoch, since);
+        const enum share share = share_of(life->state, epoch, leaver);
         /* One that was killed inside owes nothing any more, and what its next
          * life does is another epoch. */
         if (*out == NULL || share < best || (share == best && life->dead)) {

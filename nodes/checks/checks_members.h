@@ -22,12 +22,13 @@ struct heard {
     struct heard *previous;
 };
 
-/* An incarnation of a node that a life has seen ready, first when, and until
- * when: later it may have been ready again. */
+/* An incarnation of a node that a life has seen ready: first from when to when,
+ * and until when at last, as it may have been ready again. */
 struct ready {
     uint32_t id;
     uint64_t incarnation;
     int64_t at, gone_at; /* LS_FOREVER: it was never gone */
+    int64_t until;       /* LS_FOREVER: it is ready */
     struct ready *previous;
 };
 
@@ -75,7 +76,7 @@ struct failure {
     uint64_t epoch;
     int status;
     uint32_t named;
-    int64_t entered_at;
+    int64_t entered_at, ended_at;
     int64_t since; /* it has ended its wait before that, or begun its life */
     struct failure *previous;
 };
@@ -114,8 +115,8 @@ void checks_accuse_pair(checks *checks, const struct ready *there,
 void checks_judge(checks *checks, int64_t before);
 
 /* An incarnation of a node that a life has seen ready; NULL: it has not. */
-const struct ready *checks_find_ready(const struct member_life *member,
-                                      uint32_t id, uint64_t incarnation);
+struct ready *checks_find_ready(const struct member_life *member, uint32_t id,
+                                uint64_t incarnation);
 
 /* A wait failed: compare it with the others of its epoch. */
 void checks_note_failure(struct member_life *member, int status);

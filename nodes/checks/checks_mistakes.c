@@ -173,10 +173,10 @@ static void note_mistake(struct check_life *life, uint32_t id,
     all->figures.mistakes++;
 }
 
-const struct ready *checks_find_ready(const struct member_life *member,
-                                      uint32_t id, uint64_t incarnation)
+struct ready *checks_find_ready(const struct member_life *member, uint32_t id,
+                                uint64_t incarnation)
 {
-    const struct ready *ready = member->ready;
+    struct ready *ready = member->ready;
     while (ready != NULL &&
            (ready->id != id || ready->incarnation != incarnation))
         ready = ready->previous;
@@ -186,28 +186,30 @@ const struct ready *checks_find_ready(const struct member_life *member,
 static void note_ready(struct member_life *self, const struct ls_member *member)
 {
     const checks *all = self->life->all;
-    if (checks_find_ready(self, member->id, member->incarnation) != NULL)
-        return;
-    struct ready *made = checks_allocate(all, sizeof *made);
-    if (made == NULL)
-        return;
-    made->id = member->id;
-    made->incarnation = member->incarnation;
-    made->at = checks_now(all);
-    made->gone_at = LS_FOREVER;
-    made->previous = self->ready;
-    self->ready = made;
+    struct ready *ready =
+        checks_find_ready(self, member->id, member->incarnation);
+    if (ready == NULL) {
+        if ((ready = checks_allocate(all, sizeof *ready)) == NULL)
+            return;
+        ready->id = member->id;
+        ready->incarnation = member->incarnation;
+        ready->at = checks_now(all);
+        ready->gone_at = LS_FOREVER;
+        ready->previous = self->ready;
+        self->ready = ready;
+    }
+    ready->until = LS_FOREVER;
 }
 
 static void note_gone(struct member_life *self, const struct ls_member *member)
 {
-    for (struct ready *ready = self->ready; ready != NULL;
-         ready = ready->previous) {
-        if (ready->id == member->id &&
-            ready->incarnation == member->incarnation &&
-            ready->gone_at == LS_FOREVER)
-            ready->gone_at = checks_now(self->life->all);
-    }
+    struct ready *ready =
+        checks_find_ready(self, member->id, member->incarnation);
+    if (ready == NULL || ready->until != LS_FOREVER)
+        return;
+    ready->until = checks_now(self->life->all);
+    if (ready->gone_at == LS_FOREVER)
+        ready->gone_at = ready->until;
 }
 
 /* Who goes on after a pause does so within this, before it has heard anyone. */

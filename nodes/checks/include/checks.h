@@ -5,8 +5,9 @@
  *   named    who fails by another says by whom
  *   alike    who fail in the same epoch do so with the same status and name the
  *            same node, if they know each other and one member came or went
- *            since each ended the epoch before; whom a deadline names, and who
- *            counts whom, are each one's own
+ *            since each, and who failed in it earlier for the same reason,
+ *            ended the epoch before; whom a deadline names, and who counts
+ *            whom, are each one's own
  *   bound    no wait lasts longer than its deadline; after the last fault they
  *            soon leave epochs again; who left the last one ends
  *   stall    who goes on after a pause does not hold the others for silent
@@ -23,8 +24,9 @@
  * who waits was sent on to a later epoch by such a mistake.
  *
  * A life is one incarnation of a node; one that was killed is excused from what
- * it did not do. A broken promise is told to ls_simulation_violation(), with
- * the name of the check first.
+ * it did not do, but others leave no epoch with it that they entered when they
+ * knew it to be gone. A broken promise is told to ls_simulation_violation(),
+ * with the name of the check first.
  * Thread: that of the simulation. */
 #ifndef LOCKSTEP_CHECKS_H
 #define LOCKSTEP_CHECKS_H
