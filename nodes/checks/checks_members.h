@@ -4,7 +4,7 @@
 
 #include "role_member.h"
 
-#include "checks_parts.h"
+#include "checks_kind.h"
 
 /* A mistake is known to a member's handler up to so long after the barrier has
  * acted on it; so long "all" is not judged. */

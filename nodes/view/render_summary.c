@@ -6,7 +6,7 @@
 #include "lockstep/simulation.h"
 
 #include "output.h"
-#include "render_parts.h"
+#include "render_state.h"
 
 /* Memory is told node by node up to here, beyond it only the largest. */
 #define NODES_IN_A_LINE 16

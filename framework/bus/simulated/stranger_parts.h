@@ -12,7 +12,7 @@
 enum stranger_manner {
     STRANGER_MUTE,   /* present, and proves nothing to who dials it */
     STRANGER_PROVED, /* and proves who it is, and lists nobody */
-    STRANGER_GUEST   /* and is a member, as who calls a node is */
+    STRANGER_CLIENT  /* and is a member, as who calls a node is */
 };
 #define STRANGER_N_MANNERS 3
 
