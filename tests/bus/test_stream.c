@@ -287,6 +287,25 @@ static void test_what_came_twice_is_waited_for_longer(void **state)
     end(&s);
 }
 
+/* The acknowledgement was lost, or the network doubled it. */
+static void test_it_is_waited_for_no_longer_than_it_took(void **state)
+{
+    (void)state;
+    struct stream_sender s = sender();
+    int64_t now = talk(&s, 0, 50, 30 * MS);
+    for (int i = 0; i < 5; i++) {
+        push(&s, 1);
+        (void)transmit(&s, now, NULL);
+        now = stream_tick(&s, now);
+        (void)stream_tick(&s, now);
+        (void)transmit(&s, now, NULL);
+        now += 10 * MS;
+        assert_int_equal(acknowledge_repeated(&s, s.base, now), 1);
+    }
+    assert_int_equal(wait_for_next(&s, now), (60 + 5 * 10) * MS);
+    end(&s);
+}
+
 static void test_the_first_wait_is_longer_for_more(void **state)
 {
     (void)state;
@@ -606,6 +625,7 @@ int main(void)
         cmocka_unit_test(test_the_wait_follows_the_network),
         cmocka_unit_test(test_a_cut_is_not_taken_for_a_round_trip),
         cmocka_unit_test(test_what_came_twice_is_waited_for_longer),
+        cmocka_unit_test(test_it_is_waited_for_no_longer_than_it_took),
         cmocka_unit_test(test_the_first_wait_is_longer_for_more),
         cmocka_unit_test(test_new_ones_do_not_delay_the_repeat_of_old_ones),
         cmocka_unit_test(test_a_gap_is_filled_once_at_once),
