@@ -226,6 +226,23 @@ static void test_what_left_nothing_leaves_nothing(void **state)
     assert_latest(place, "1");
 }
 
+static void test_latest_never_points_to_what_is_no_run(void **state)
+{
+    const struct place *place = *state;
+    struct run_folder folder;
+    assert_int_equal(ls_folder_make(place->out), LS_OK);
+    assert_int_equal(ls_folder_make(path_in(place, "7")), LS_OK);
+    begin(place, &folder);
+    assert_latest(place, "8");
+    run_folder_end(&folder, false);
+    assert_false(is_there(place, "latest"));
+    run(place, "8", true);
+    assert_int_equal(ls_folder_make(path_in(place, "20")), LS_OK);
+    begin(place, &folder);
+    run_folder_end(&folder, false);
+    assert_latest(place, "8");
+}
+
 static void test_what_the_user_has_there_stays(void **state)
 {
     const struct place *place = *state;
@@ -342,6 +359,7 @@ int main(void)
         TEST(test_who_joins_keeps_it_from_others),
         TEST(test_who_joins_must_name_a_run),
         TEST(test_what_left_nothing_leaves_nothing),
+        TEST(test_latest_never_points_to_what_is_no_run),
         TEST(test_what_the_user_has_there_stays),
         TEST(test_a_record_that_is_none_is_told),
         TEST(test_a_run_that_had_not_begun_is_in_nobodys_way),
