@@ -269,6 +269,15 @@ unharmed() {
     [[ $stderr == *"lockstep: seed $seed: events: "* ]]
 }
 
+@test "a fault and what ends it are taken away together" {
+    printf 'script:\n  - {at: 1, pause: 1}\n  - {at: 6, resume: 1}\n' >pause.yaml
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --nodes 3 --seed 1 \
+        --faults pause.yaml --sabotage no-excuse --minimize needed.yaml
+    [ "$status" -eq 1 ]
+    # as it is, without the pause, and without each of six other traits
+    [[ $stderr == *"of 2 faults it needs the 2 in needed.yaml; 8 runs"* ]]
+}
+
 @test "faults that are wrong are shown with line and caret" {
     printf 'network:\n  los: 0.1\nscript:\n  - {at: 1, cut: 0 + 2}\n' >bad.yaml
     run --separate-stderr "$LOCKSTEP" sim "$barrier" --faults bad.yaml
