@@ -199,8 +199,7 @@ unharmed() {
     for topology in mesh star; do
         holds 20 --nodes 3 --faults lossy --set sim.blocking=20 \
             --set world.topology=$topology
-        [ "$(field mistakes)" = 0 ]
-        [ "$(field failures)" = 0 ]
+        [ "$(field failures)" = 0 ] # who is cut off fails in an epoch
     done
 }
 
