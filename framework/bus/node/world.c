@@ -157,6 +157,7 @@ static void ended(ls_node *node, struct peer *peer, bool was_ready)
         link_retire(node, peer->link, member->state == LS_MEMBER_LEFT);
     if (node->hub) {
         relay_present(node, peer, false);
+        relay_drop(node, peer);
         relay_flush(node);
     }
     early_drop(node, peer);
