@@ -42,8 +42,8 @@ static int emit(struct exchange *exchange, ls_writer *writer)
     struct ls_emission emission = {
         .event = exchange->event,
         .scope = LS_SCOPE_REMOTE,
-        .policy = LS_POLICY_RELIABLE,
-        .wait_ms = exchange->timeout_ms,
+        .delivery = LS_DELIVERY_RELIABLE,
+        .timeout_ms = exchange->timeout_ms,
         .release = release_writer,
         .hint = writer,
     };

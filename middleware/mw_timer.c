@@ -106,7 +106,10 @@ int ls_mw_timer(ls_task *task, unsigned every, unsigned window,
     int status = ls_mutex_init(&times->mutex, ls_task_runtime(task));
     times->in_use = status == LS_OK;
     if (status == LS_OK)
-        status = ls_task_use_wrapper(task, timed, times, let_go);
+        status = ls_task_use(task, (struct ls_middleware){.fn = timed,
+                                                          .self = times,
+                                                          .release = let_go,
+                                                          .wraps = true});
     if (status == LS_OK)
         *out = times;
     else

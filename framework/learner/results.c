@@ -52,12 +52,12 @@ static int add_places(struct results *results, size_t capacity)
 }
 
 int results_create(struct results **out, ls_runtime *runtime, size_t capacity,
-                   enum ls_queue_policy policy)
+                   enum ls_when_full policy)
 {
     const struct ls_queue_options options = {.capacity = capacity,
                                              .item_size =
                                                  sizeof(struct result_place *),
-                                             .policy = policy,
+                                             .when_full = policy,
                                              .drop = drop};
     struct results *results = calloc(1, sizeof *results);
     if (results == NULL)

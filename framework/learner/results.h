@@ -19,7 +19,7 @@ struct result_place {
 
 /* Errors: LS_EINVAL policy; LS_ENOMEM. */
 LS_MUST_USE int results_create(struct results **out, ls_runtime *runtime,
-                               size_t capacity, enum ls_queue_policy policy);
+                               size_t capacity, enum ls_when_full policy);
 
 /* A place whose info is empty. Errors: LS_ENOMEM. */
 LS_MUST_USE int results_take(struct results *results,

@@ -206,7 +206,7 @@ static int ask(struct client *client, const struct plan *plan,
                           .name = options->name,
                           .data = question->data,
                           .size = question->size,
-                          .wait_ms = (int)ms_left(deadline)});
+                          .timeout_ms = (int)ms_left(deadline)});
     if (status == LS_OK)
         status = ls_call_wait(call, LS_FOREVER);
     int exit_code = 0;

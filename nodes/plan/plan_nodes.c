@@ -208,15 +208,15 @@ static bool has_another(const struct plan *plan, enum plan_role role)
 static void read_policy(struct plan *plan, const struct item *item)
 {
     ls_config_section *section = item->section;
-    const enum plan_policy policy = (enum plan_policy)ls_config_choice(
-        section, "policy", PLAN_FAIL, plan_policy_names);
+    const enum plan_on_loss policy = (enum plan_on_loss)ls_config_choice(
+        section, "policy", PLAN_FAIL, plan_on_loss_names);
     static const char *const keys[] = {"max_restarts", "backoff_ms"};
     for (size_t i = 0; i < 2 && policy != PLAN_RESTART; i++) {
         if (ls_config_has(section, keys[i]))
             ls_config_problem(section, keys[i],
-                              "%s goes with policy: restart only; here it is "
+                              "%s goes with on_loss: restart only; here it is "
                               "%s",
-                              keys[i], plan_policy_names[policy]);
+                              keys[i], plan_on_loss_names[policy]);
     }
     const unsigned max_restarts =
         (unsigned)ls_config_int(section, "max_restarts", 3, 0, 1000000);
@@ -224,7 +224,7 @@ static void read_policy(struct plan *plan, const struct item *item)
         (int)ls_config_int(section, "backoff_ms", 100, 1, PLAN_BACKOFF_MAX_MS);
     for (size_t k = 0; k < item->n; k++) {
         struct plan_node *node = &plan->nodes[item->first + k];
-        node->policy = policy;
+        node->on_loss = policy;
         node->max_restarts = max_restarts;
         node->backoff_ms = backoff_ms;
         if (policy == PLAN_GO_ON && !has_another(plan, node->role))

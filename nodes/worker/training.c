@@ -154,7 +154,7 @@ static int start_learner(struct training *training, ls_runtime *runtime,
         .stacks = plan->stacks,
         .loaders = plan->loaders,
         .passes = plan->passes,
-        .held_wait_ms = -1, /* the next batch comes when this one is done */
+        .held_timeout_ms = -1, /* the next batch comes when this one is done */
         .devices = training->devices,
         .n_devices = training->n_devices,
         .part_bytes = training->n_max / training->n_devices * training->stride,
@@ -250,7 +250,7 @@ bool training_is_whole(const struct training *training)
 int training_publish(struct training *training, ls_node *node)
 {
     struct ls_emission emission = {.event = "learner.metrics",
-                                   .policy = LS_POLICY_LATEST};
+                                   .delivery = LS_DELIVERY_LATEST};
     int status =
         ls_learner_metrics(training->learner, &training->metrics, true);
     if (status != LS_OK)

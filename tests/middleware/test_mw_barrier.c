@@ -329,7 +329,7 @@ TEST(without_a_world_it_is_void)
     const struct ls_task_options options = {.node = NULL};
     ls_task *task;
     assert_ok(ls_task_create(&task, &options));
-    const struct ls_middleware made = ls_mw_barrier(task, NULL, 0);
+    const struct ls_middleware made = ls_mw_barrier(task, NULL);
     assert_null(made.fn);
     assert_int_equal(made.status, LS_OK);
     ls_task_destroy(&task);

@@ -154,23 +154,23 @@ TEST(a_node_fails_the_run_unless_its_policy_says_else)
     struct plan plan;
     read_good(&plan, FIVE);
     for (size_t i = 0; i < 5; i++)
-        assert_int_equal(plan.nodes[i].policy, PLAN_FAIL);
+        assert_int_equal(plan.nodes[i].on_loss, PLAN_FAIL);
     assert_false(plan_can_lose_nodes(&plan));
     assert_int_equal(plan.learner.checkpoint_every, 10);
     plan_fini(&plan);
 
     read_good(&plan, "plugin: p\nnodes:\n"
-                     "- {role: learner, policy: restart}\n"
-                     "- {role: collector, count: 2, policy: restart,\n"
+                     "- {role: learner, on_loss: restart}\n"
+                     "- {role: collector, count: 2, on_loss: restart,\n"
                      "   max_restarts: 7, backoff_ms: 50}\n"
-                     "- {role: evaluator, policy: go_on}\n");
+                     "- {role: evaluator, on_loss: go_on}\n");
     assert_true(plan_can_lose_nodes(&plan));
-    assert_int_equal(plan.nodes[0].policy, PLAN_RESTART);
+    assert_int_equal(plan.nodes[0].on_loss, PLAN_RESTART);
     assert_int_equal(plan.nodes[0].max_restarts, 3);
     assert_int_equal(plan.nodes[0].backoff_ms, 100);
     assert_int_equal(plan.nodes[2].max_restarts, 7);
     assert_int_equal(plan.nodes[2].backoff_ms, 50);
-    assert_int_equal(plan.nodes[3].policy, PLAN_GO_ON);
+    assert_int_equal(plan.nodes[3].on_loss, PLAN_GO_ON);
     assert_int_equal(plan.learner.checkpoint_every, 10);
     plan_fini(&plan);
 
@@ -218,16 +218,16 @@ TEST(policies_that_make_no_sense_are_told)
                    "- {role: collector, policy: retsart}\n",
                    "4:29", "did you mean \"restart\"?");
     assert_problem("plugin: p\nnodes:\n"
-                   "- {role: learner, policy: go_on}\n"
+                   "- {role: learner, on_loss: go_on}\n"
                    "- {role: collector}\n",
                    "3:27", "nothing is learned without the learner");
     assert_problem("plugin: p\nnodes:\n"
                    "- {role: learner}\n"
-                   "- {role: collector, policy: go_on, max_restarts: 3}\n",
-                   "4:50", "max_restarts goes with policy: restart only");
+                   "- {role: collector, on_loss: go_on, max_restarts: 3}\n",
+                   "4:50", "max_restarts goes with on_loss: restart only");
     assert_problem("plugin: p\nnodes:\n"
                    "- {role: learner}\n"
-                   "- {role: collector, policy: restart, backoff_ms: 10001}\n",
+                   "- {role: collector, on_loss: restart, backoff_ms: 10001}\n",
                    "4:50", "10000");
 }
 

@@ -8,7 +8,7 @@ struct emit {
     ls_node *node;
     const struct ls_emission *in;
     struct event_entry *entry;
-    enum ls_policy policy;
+    enum ls_delivery policy;
     bool drop;
     bool wait;
     int64_t deadline; /* from emit_deadline() alone; 0: not yet asked for */

@@ -19,7 +19,7 @@ extern "C" {
 
 typedef struct ls_queue ls_queue;
 
-enum ls_queue_policy {
+enum ls_when_full {
     LS_QUEUE_BLOCK,       /* a put waits for room until its deadline */
     LS_QUEUE_DROP_OLDEST, /* a put always succeeds; the oldest goes, counted */
     LS_QUEUE_FAIL         /* a put into a full queue fails at once, counted */
@@ -28,7 +28,7 @@ enum ls_queue_policy {
 struct ls_queue_options {
     size_t capacity;  /* items, >= 1 */
     size_t item_size; /* bytes, >= 1 */
-    enum ls_queue_policy policy;
+    enum ls_when_full policy;
     void (*drop)(void *item); /* releases what a dropped item owns, and what
                                * destroy finds; outside the lock; or NULL */
 };

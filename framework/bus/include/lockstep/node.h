@@ -236,7 +236,7 @@ struct ls_refusal {
 };
 
 /* Copy up to `capacity` of them; returns how many there are. Of many offenders
- * only the worst are kept; `refused` of ls_router_stats() counts all. */
+ * only the worst are kept; `refused` of ls_node_stats() counts all. */
 LS_API size_t ls_node_refusals(ls_node *node, struct ls_refusal *out,
                                size_t capacity);
 

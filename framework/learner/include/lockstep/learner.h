@@ -91,18 +91,18 @@ struct ls_learner_options {
     void *self;
 
     size_t queue;                    /* batches that wait; 0: 16 */
-    enum ls_queue_policy policy;     /* when they are that many */
+    enum ls_when_full policy;        /* when they are that many */
     size_t out_queue;                /* results that wait; 0: 16 */
-    enum ls_queue_policy out_policy; /* block: the learner waits, too */
+    enum ls_when_full out_when_full; /* block: the learner waits, too */
 
     size_t stacks;         /* 0: 1 */
     size_t loaders;        /* threads; 0: the learner thread loads */
     unsigned passes;       /* over each batch; 0: 1 */
     unsigned first_passes; /* over the first one: see minibatch_ring.h */
-    int ready_wait_ms;     /* how long the learner waits for a batch, before it
+    int ready_timeout_ms;  /* how long the learner waits for a batch, before it
                             * notes that there is none; 0: 1000 */
-    int held_wait_ms;      /* the same while it holds one with passes left,
-                            * before it trains that again; 0: ready_wait_ms;
+    int held_timeout_ms;   /* the same while it holds one with passes left,
+                            * before it trains that again; 0: ready_timeout_ms;
                             * negative: not at all */
 
     ls_device *const *devices; /* borrow, until destroy; NULL: there are parts,
@@ -174,7 +174,7 @@ struct ls_learner_counts {
 
     /* Results: steps = got + results_dropped + those under way. */
     uint64_t got;             /* by ls_learner_get() */
-    uint64_t results_dropped; /* by out_policy, or since it was stopped */
+    uint64_t results_dropped; /* by out_when_full, or since it was stopped */
 
     /* Where the time went, in ns since the start, each of all threads that do
      * it together. */
