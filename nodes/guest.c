@@ -239,7 +239,7 @@ int guest_join(struct guest *out, const struct guest_options *options)
     if (status == LS_OK)
         status = ls_node_create(&guest.node, &made->options);
     if (status == LS_OK)
-        status = ls_calls_open(&guest.calls, guest.node, NULL);
+        status = ls_rpc_open(&guest.calls, guest.node, NULL);
     if (status == LS_OK && (status = ls_node_start(guest.node)) != LS_OK)
         status = not_reached(options, status);
     free(made);
@@ -253,7 +253,7 @@ int guest_join(struct guest *out, const struct guest_options *options)
 
 void guest_leave(struct guest *guest)
 {
-    ls_calls_close(&guest->calls);
+    ls_rpc_close(&guest->calls);
     ls_node_destroy(&guest->node);
     ls_security_destroy(&guest->security);
     socket_folder_remove(&guest->folder);

@@ -28,7 +28,7 @@ struct guest_options {
 
 struct guest {
     ls_node *node;         /* own */
-    ls_calls *calls;       /* own */
+    ls_rpc *calls;         /* own */
     ls_security *security; /* own */
     struct socket_folder folder;
 };
@@ -37,7 +37,7 @@ struct guest {
  * out:    written on success only; give it to guest_leave().
  * Errors: LS_EINVAL its id; LS_ECONFIG where the nodes are cannot be known;
  *         LS_EUNREACHABLE the host was not found in time; those of
- *         node_security_open_guest(), ls_node_start() and ls_calls_open(). */
+ *         node_security_open_guest(), ls_node_start() and ls_rpc_open(). */
 LS_MUST_USE int guest_join(struct guest *out,
                            const struct guest_options *options);
 void guest_leave(struct guest *guest);

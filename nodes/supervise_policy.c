@@ -10,7 +10,7 @@
 bool supervise_counts(const supervisor *sup, size_t index)
 {
     return sup->nodes[index].final ||
-           sup->plan->nodes[index].policy == PLAN_FAIL;
+           sup->plan->nodes[index].on_loss == PLAN_FAIL;
 }
 
 /* It has failed, and nothing was made of that yet. */

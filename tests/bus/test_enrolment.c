@@ -147,7 +147,7 @@ static int answer(void *self, ls_request *request)
 struct place {
     char bind[LS_ENDPOINT_MAX + 1];
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
 };
 
 static void open_place(struct place *place, const struct scratch *scratch,
@@ -169,15 +169,14 @@ static void open_place(struct place *place, const struct scratch *scratch,
     options.start_timeout_ms = 30000;
     options.linger_ms = 0;
     assert_int_equal(ls_node_create(&place->node, &options), LS_OK);
-    assert_int_equal(ls_calls_open(&place->calls, place->node, NULL), LS_OK);
+    assert_int_equal(ls_rpc_open(&place->calls, place->node, NULL), LS_OK);
     assert_int_equal(
-        ls_calls_serve(place->calls, "id", LS_CALL_ANYONE, answer, NULL),
-        LS_OK);
+        ls_rpc_serve(place->calls, "id", LS_CALL_ANYONE, answer, NULL), LS_OK);
 }
 
 static void close_place(struct place *place)
 {
-    ls_calls_close(&place->calls);
+    ls_rpc_close(&place->calls);
     ls_node_destroy(&place->node);
 }
 
@@ -197,9 +196,9 @@ static int meet(const struct scratch *scratch, ls_security *giver,
     const int status = ls_node_start(from.node);
     if (status == LS_OK) {
         assert_int_equal(
-            ls_calls_ask(from.calls,
-                         &(struct ls_call_options){.to = GIVER, .name = "id"},
-                         &data, &size),
+            ls_call_ask(from.calls,
+                        &(struct ls_call_options){.to = GIVER, .name = "id"},
+                        &data, &size),
             LS_OK);
         assert_int_equal(size, 1);
         free(data);

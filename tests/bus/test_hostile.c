@@ -70,8 +70,8 @@ static void join_as_member(struct siege *siege)
 
 static uint64_t refused(const struct siege *siege)
 {
-    struct ls_router_stats stats;
-    ls_router_stats(siege->node, &stats);
+    struct ls_node_stats stats;
+    ls_node_stats(siege->node, &stats);
     return stats.refused;
 }
 
@@ -106,11 +106,11 @@ static void test_a_raw_peer_can_be_an_honest_member(void **state)
 static void test_what_comes_too_early_is_counted(void **state)
 {
     (void)state;
-    struct ls_router_stats stats;
+    struct ls_node_stats stats;
     struct siege *siege = siege_start();
     raw_be_present(&siege->raw);
     raw_await_presence(&siege->raw, siege->node);
-    ls_router_stats(siege->node, &stats);
+    ls_node_stats(siege->node, &stats);
     const uint64_t before = stats.early;
     for (int i = 0; i < 3; i++) {
         struct wire_header header = raw_header(&siege->raw, WIRE_KIND_EVENT);
@@ -118,7 +118,7 @@ static void test_what_comes_too_early_is_counted(void **state)
     }
     raw_heartbeat(&siege->raw, siege->node);
     assert_reaches(&siege->ready, 1);
-    ls_router_stats(siege->node, &stats);
+    ls_node_stats(siege->node, &stats);
     assert_int_equal(stats.early, before + 3);
     assert_int_equal(counter_get(&siege->heard), 0);
     siege_end(siege);

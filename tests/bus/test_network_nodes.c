@@ -21,8 +21,8 @@ struct member {
     ls_mutex mutex;
     ls_cond changed;
     size_t heard, out_of_order, n_lost, n_left, n_bulk;
-    struct ls_router_stats stats; /* at its end */
-    int next[MEMBERS + 1];        /* number expected of each */
+    struct ls_node_stats stats; /* at its end */
+    int next[MEMBERS + 1];      /* number expected of each */
 };
 
 struct cluster {
@@ -123,12 +123,12 @@ static int emit_bulk(struct member *m)
     int status = bytes != NULL ? LS_OK : LS_ENOMEM;
     for (int i = 0; i < BULKS && status == LS_OK; i++)
         status = ls_emit_with(
-            m->node, &(struct ls_emission){.event = "bulk",
-                                           .data = bytes,
-                                           .size = m->cluster->bulk,
-                                           .policy = m->cluster->reliable
-                                                         ? LS_POLICY_RELIABLE
-                                                         : LS_POLICY_BLOCK});
+            m->node, &(struct ls_emission){
+                         .event = "bulk",
+                         .data = bytes,
+                         .size = m->cluster->bulk,
+                         .delivery = m->cluster->reliable ? LS_DELIVERY_RELIABLE
+                                                          : LS_DELIVERY_BLOCK});
     free(bytes);
     return status;
 }
@@ -159,7 +159,7 @@ static void member_main(void *arg)
     m->status = live(m);
     if (m->status != LS_OK)
         (void)snprintf(m->text, sizeof m->text, "%s", ls_error_text());
-    ls_router_stats(m->node, &m->stats);
+    ls_node_stats(m->node, &m->stats);
     ls_node_destroy(&m->node);
 }
 

@@ -170,7 +170,7 @@ static void test_a_hub_that_left_sends_no_heartbeats_of_leaves(void **state)
 {
     (void)state;
     struct star star;
-    struct ls_router_stats stats;
+    struct ls_node_stats stats;
     star_open(&star);
     be_shown_other(&star);
     say_farewell(&star);
@@ -180,7 +180,7 @@ static void test_a_hub_that_left_sends_no_heartbeats_of_leaves(void **state)
     raw_heartbeat(&star.hub, star.leaf);
     star.hub = hub;
     come_back(&star);
-    ls_router_stats(star.leaf, &stats);
+    ls_node_stats(star.leaf, &stats);
     assert_true(stats.early >= 1);
     star_close(&star);
 }

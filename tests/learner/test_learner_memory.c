@@ -124,7 +124,7 @@ static void take_results(ls_runtime *runtime)
     }
 }
 
-static void assert_bounded(enum ls_queue_policy policy)
+static void assert_bounded(enum ls_when_full policy)
 {
     ls_runtime *const runtime = ls_runtime_threads();
     ls_device *device;
@@ -134,8 +134,8 @@ static void assert_bounded(enum ls_queue_policy policy)
     assert_int_equal(ls_device_open(&device, runtime, "cpu"), LS_OK);
     const struct ls_learner_options options = {.ops = &ops,
                                                .queue = QUEUE,
-                                               .policy = policy,
-                                               .out_policy =
+                                               .when_full = policy,
+                                               .out_when_full =
                                                    LS_QUEUE_DROP_OLDEST,
                                                .stacks = STACKS,
                                                .loaders = LOADERS,

@@ -77,7 +77,11 @@ static void test_steps_used_before_and_after_are_timed(void **state)
 {
     struct world *world = *state;
     ls_task_use_fn(world->task, both_halves, NULL);
-    assert_int_equal(ls_mw_timer(world->task, 0, 0, &world->times), LS_OK);
+    assert_int_equal(
+        ls_task_use(world->task, ls_mw_timer(world->task,
+                                             &(struct ls_step_times_options){
+                                                 .out = &world->times})),
+        LS_OK);
     ls_task_use_fn(world->task, ever_longer, &world->run);
     assert_int_equal(ls_task_run(world->task, 3), LS_OK);
 
@@ -97,7 +101,12 @@ static void test_steps_used_before_and_after_are_timed(void **state)
 static void test_the_mean_is_of_the_window(void **state)
 {
     struct world *world = *state;
-    assert_int_equal(ls_mw_timer(world->task, 0, 2, &world->times), LS_OK);
+    assert_int_equal(
+        ls_task_use(world->task,
+                    ls_mw_timer(world->task,
+                                &(struct ls_step_times_options){
+                                    .out = &world->times, .window = 2})),
+        LS_OK);
     ls_task_use_fn(world->task, ever_longer, &world->run);
     assert_int_equal(ls_task_run(world->task, 5), LS_OK);
     struct ls_step_time time;
@@ -117,7 +126,11 @@ static void test_the_mean_is_of_the_window(void **state)
 static void test_it_outlives_its_task(void **state)
 {
     struct world *world = *state;
-    assert_int_equal(ls_mw_timer(world->task, 0, 0, &world->times), LS_OK);
+    assert_int_equal(
+        ls_task_use(world->task, ls_mw_timer(world->task,
+                                             &(struct ls_step_times_options){
+                                                 .out = &world->times})),
+        LS_OK);
     assert_int_equal(ls_step_times_destroy(&world->times), LS_ESTATE);
     assert_non_null(world->times);
     assert_int_equal(ls_task_destroy(&world->task), LS_OK);
@@ -128,7 +141,11 @@ static void test_it_outlives_its_task(void **state)
 static void test_steps_of_one_name_share_a_record(void **state)
 {
     struct world *world = *state;
-    assert_int_equal(ls_mw_timer(world->task, 0, 0, &world->times), LS_OK);
+    assert_int_equal(
+        ls_task_use(world->task, ls_mw_timer(world->task,
+                                             &(struct ls_step_times_options){
+                                                 .out = &world->times})),
+        LS_OK);
     ls_task_use_fn(world->task, both_halves, NULL);
     ls_task_use_fn(world->task, both_halves, NULL);
     assert_int_equal(ls_task_run(world->task, 2), LS_OK);
@@ -141,8 +158,16 @@ static void test_two_timers_both_record(void **state)
 {
     struct world *world = *state;
     ls_step_times *other = NULL;
-    assert_int_equal(ls_mw_timer(world->task, 0, 0, &world->times), LS_OK);
-    assert_int_equal(ls_mw_timer(world->task, 0, 0, &other), LS_OK);
+    assert_int_equal(
+        ls_task_use(world->task, ls_mw_timer(world->task,
+                                             &(struct ls_step_times_options){
+                                                 .out = &world->times})),
+        LS_OK);
+    assert_int_equal(
+        ls_task_use(world->task, ls_mw_timer(world->task,
+                                             &(struct ls_step_times_options){
+                                                 .out = &other})),
+        LS_OK);
     ls_task_use_fn(world->task, both_halves, NULL);
     assert_int_equal(ls_task_run(world->task, 3), LS_OK);
     struct ls_step_time time;
@@ -157,7 +182,11 @@ static void test_two_timers_both_record(void **state)
 static void test_a_step_that_failed_is_not_recorded(void **state)
 {
     struct world *world = *state;
-    assert_int_equal(ls_mw_timer(world->task, 0, 0, &world->times), LS_OK);
+    assert_int_equal(
+        ls_task_use(world->task, ls_mw_timer(world->task,
+                                             &(struct ls_step_times_options){
+                                                 .out = &world->times})),
+        LS_OK);
     ls_task_use_fn(world->task, both_halves, NULL);
     ls_task_use_fn(world->task, failing, NULL);
     assert_int_equal(ls_task_run(world->task, 3), LS_EIO);
@@ -179,7 +208,12 @@ static void test_a_line_per_step_is_logged_every_so_often(void **state)
     n_lines = 0;
     assert_int_equal(ls_log_setup("info"), LS_OK);
     ls_log_redirect(count_lines, NULL);
-    assert_int_equal(ls_mw_timer(world->task, 3, 0, &world->times), LS_OK);
+    assert_int_equal(
+        ls_task_use(world->task,
+                    ls_mw_timer(world->task,
+                                &(struct ls_step_times_options){
+                                    .out = &world->times, .every = 3})),
+        LS_OK);
     ls_task_use_fn(world->task, both_halves, NULL);
     assert_int_equal(ls_task_run(world->task, 7), LS_OK);
     ls_log_redirect(NULL, NULL);

@@ -57,9 +57,9 @@ static void test_a_loss_is_what_the_policy_of_the_lost_one_says(void **state)
     (void)state;
     become(FIRST, LS_MEMBER_LOST, LS_ELOST);
     check(COMPANY_BROKEN, FIRST);
-    nodes[FIRST].policy = PLAN_RESTART;
+    nodes[FIRST].on_loss = PLAN_RESTART;
     check(COMPANY_AWAITS, FIRST);
-    nodes[FIRST].policy = PLAN_GO_ON;
+    nodes[FIRST].on_loss = PLAN_GO_ON;
     check(COMPANY_WHOLE, N);
 }
 
@@ -68,14 +68,14 @@ static void test_who_left_with_an_error_is_lost(void **state)
     (void)state;
     become(SECOND, LS_MEMBER_LEFT, LS_EHANDLER);
     check(COMPANY_BROKEN, SECOND);
-    nodes[SECOND].policy = PLAN_RESTART;
+    nodes[SECOND].on_loss = PLAN_RESTART;
     check(COMPANY_AWAITS, SECOND);
 }
 
 static void test_who_left_well_has_finished_the_run(void **state)
 {
     (void)state;
-    nodes[FIRST].policy = PLAN_RESTART;
+    nodes[FIRST].on_loss = PLAN_RESTART;
     become(FIRST, LS_MEMBER_LOST, LS_ELOST);
     become(EVALUATOR, LS_MEMBER_LEFT, LS_OK);
     check(COMPANY_DONE, EVALUATOR);
@@ -93,12 +93,12 @@ static void test_one_on_its_way_is_awaited(void **state)
 static void test_nothing_is_learned_without_a_collector(void **state)
 {
     (void)state;
-    nodes[FIRST].policy = nodes[SECOND].policy = PLAN_GO_ON;
+    nodes[FIRST].on_loss = nodes[SECOND].on_loss = PLAN_GO_ON;
     become(FIRST, LS_MEMBER_LOST, LS_ELOST);
     check(COMPANY_WHOLE, N);
     become(SECOND, LS_MEMBER_LOST, LS_ELOST);
     check(COMPANY_BROKEN, SECOND);
-    nodes[FIRST].policy = PLAN_RESTART;
+    nodes[FIRST].on_loss = PLAN_RESTART;
     check(COMPANY_AWAITS, FIRST);
 }
 
@@ -108,7 +108,7 @@ static void test_a_leaf_of_a_star_waits_for_all(void **state)
     (void)state;
     plan.world.topology = LS_TOPOLOGY_STAR;
     plan.first = FIRST;
-    nodes[FIRST].policy = PLAN_RESTART;
+    nodes[FIRST].on_loss = PLAN_RESTART;
     become(FIRST, LS_MEMBER_LOST, LS_ELOST);
     become(SECOND, LS_MEMBER_LOST, LS_ELOST);
     check(COMPANY_AWAITS, FIRST);

@@ -14,8 +14,8 @@ static void succeed(struct learner_bench *bench)
 {
     struct bench *all = bench->bench;
     bench_kill(&all->coordinator, LS_EHANDLER);
-    assert_int_equal(
-        ls_calls_connect(all->successor.calls, MEMBER, 0, BENCH_MS), LS_OK);
+    assert_int_equal(ls_rpc_connect(all->successor.calls, MEMBER, 0, BENCH_MS),
+                     LS_OK);
     all->coordinator = all->successor;
     memset(&all->successor, 0, sizeof all->successor);
 }

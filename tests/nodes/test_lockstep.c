@@ -48,7 +48,7 @@ static void test_bus(void **state)
 {
     struct ls_node_options options;
     ls_node *node = NULL;
-    ls_calls *calls = NULL;
+    ls_rpc *calls = NULL;
     (void)state;
     ls_node_options_init(&options);
     options.world_size = 0;
@@ -56,18 +56,18 @@ static void test_bus(void **state)
     options.world_size = 1;
     options.bind = "inproc://unmade";
     assert_int_equal(ls_node_create(&node, &options), LS_OK);
-    assert_int_equal(ls_calls_open(&calls, node, NULL), LS_OK);
+    assert_int_equal(ls_rpc_open(&calls, node, NULL), LS_OK);
     UNMADE(ls_call, ls_call_destroy,
-           ls_call_start(
-               out, calls,
-               &(struct ls_call_options){.to = 7, .name = "", .wait_ms = -1}));
+           ls_call_start(out, calls,
+                         &(struct ls_call_options){
+                             .to = 7, .name = "", .timeout_ms = -1}));
     UNMADE(ls_channel, ls_channel_close,
            ls_channel_open(out, node, "",
                            &(struct ls_channel_ops){.message = NULL}, NULL));
     UNMADE(
         ls_barrier, ls_barrier_destroy,
         ls_barrier_create(out, node, &(struct ls_barrier_options){.name = ""}));
-    ls_calls_close(&calls);
+    ls_rpc_close(&calls);
     ls_node_destroy(&node);
     UNMADE(ls_security, ls_security_destroy,
            ls_security_file(out, "/nonexistent"));

@@ -385,7 +385,10 @@ static void test_wrappers_work_in_async_mode(void **state)
     ls_task *task = task_async(1);
     struct words words[2] = {{&trace, "a", "A", 0, 0, 0},
                              {&trace, "b", "B", 0, 0, 0}};
-    assert_int_equal(ls_task_use_wrapper(task, surrounds, &trace, NULL), LS_OK);
+    assert_int_equal(ls_task_use(task, (struct ls_middleware){.fn = surrounds,
+                                                              .self = &trace,
+                                                              .wraps = true}),
+                     LS_OK);
     assert_int_equal(ls_task_use(task, saying("1st", &words[0])), LS_OK);
     assert_int_equal(ls_task_use(task, saying("2nd", &words[1])), LS_OK);
     assert_int_equal(ls_task_run(task, 1), LS_OK);

@@ -124,8 +124,11 @@ static void test_names_list_the_parts_of_this_role(void **state)
         {.name = "void"},
         ls_serial(task, inner, 2)};
     assert_int_equal(ls_task_use(task, ls_parallel(task, outer, 3)), LS_OK);
-    assert_int_equal(ls_task_use_wrapper(task, wraps_and_names, name, NULL),
-                     LS_OK);
+    assert_int_equal(
+        ls_task_use(task, (struct ls_middleware){.fn = wraps_and_names,
+                                                 .self = name,
+                                                 .wraps = true}),
+        LS_OK);
     assert_int_equal(ls_task_run(task, 1), LS_OK);
     assert_string_equal(name, "parallel<a,serial<x>>");
     ls_task_destroy(&task);

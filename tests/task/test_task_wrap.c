@@ -253,7 +253,10 @@ static void test_step_timer_records_every_step(void **state)
                              {&trace, "b", NULL, 0, 0, 0},
                              {&trace, "c", "C", 0, 0, 0}};
     assert_int_equal(ls_task_use(task, saying("1st", &words[0])), LS_OK);
-    assert_int_equal(ls_task_use_wrapper(task, times, &timer, NULL), LS_OK);
+    assert_int_equal(ls_task_use(task, (struct ls_middleware){.fn = times,
+                                                              .self = &timer,
+                                                              .wraps = true}),
+                     LS_OK);
     assert_int_equal(ls_task_use(task, saying("2nd", &words[1])), LS_OK);
     assert_int_equal(ls_task_use(task, saying("3rd", &words[2])), LS_OK);
     assert_int_equal(ls_task_run(task, 1), LS_OK);
@@ -277,10 +280,16 @@ static void test_two_wrappers_both_record(void **state)
             {.trace = &trace, .mark = "o", .calls_back = calls_back == 1}};
         struct words words = {&trace, "a", "A", 0, 0, 0};
         trace.text[0] = '\0';
-        assert_int_equal(ls_task_use_wrapper(task, times, &timers[0], NULL),
-                         LS_OK);
-        assert_int_equal(ls_task_use_wrapper(task, times, &timers[1], NULL),
-                         LS_OK);
+        assert_int_equal(
+            ls_task_use(task, (struct ls_middleware){.fn = times,
+                                                     .self = &timers[0],
+                                                     .wraps = true}),
+            LS_OK);
+        assert_int_equal(
+            ls_task_use(task, (struct ls_middleware){.fn = times,
+                                                     .self = &timers[1],
+                                                     .wraps = true}),
+            LS_OK);
         assert_int_equal(ls_task_use(task, saying("s", &words)), LS_OK);
         assert_int_equal(ls_task_run(task, 1), LS_OK);
         assert_string_equal(trace.text, calls_back == 1 ? "o i a s s A i o"
@@ -311,8 +320,11 @@ static void test_a_wrapper_may_run_a_failed_step_again(void **state)
     ls_task *task = task_plain();
     struct words words = {&trace, "a", "A", 0, 0, 0};
     assert_int_equal(ls_task_use(task, saying("a", &words)), LS_OK);
-    assert_int_equal(ls_task_use_wrapper(task, tries_thrice, &words, NULL),
-                     LS_OK);
+    assert_int_equal(
+        ls_task_use(task, (struct ls_middleware){.fn = tries_thrice,
+                                                 .self = &words,
+                                                 .wraps = true}),
+        LS_OK);
     assert_int_equal(ls_task_run(task, 1), LS_OK);
     assert_string_equal(trace.text, "a a a A");
     ls_task_destroy(&task);
@@ -339,7 +351,10 @@ static void test_a_wrapper_may_leave_a_step_out(void **state)
     ls_task *task = task_plain();
     struct words words = {&trace, "a", "A", 0, 0, 0};
     assert_int_equal(ls_task_use(task, saying("a", &words)), LS_OK);
-    assert_int_equal(ls_task_use_wrapper(task, skips, NULL, NULL), LS_OK);
+    assert_int_equal(ls_task_use(task, (struct ls_middleware){.fn = skips,
+                                                              .self = NULL,
+                                                              .wraps = true}),
+                     LS_OK);
     assert_int_equal(ls_task_run(task, 1), LS_OK);
     assert_string_equal(trace.text, "");
     ls_task_destroy(&task);

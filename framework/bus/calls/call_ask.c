@@ -33,14 +33,14 @@ static int take_result(ls_call *call, void **answer, size_t *size)
     return LS_OK;
 }
 
-int ls_calls_ask(ls_calls *calls, const struct ls_call_options *options,
-                 void **answer, size_t *size)
+int ls_call_ask(ls_rpc *calls, const struct ls_call_options *options,
+                void **answer, size_t *size)
 {
-    return ls_calls_ask_body(calls, options, answer, size, NULL);
+    return ls_call_ask_body(calls, options, answer, size, NULL);
 }
 
-int ls_calls_ask_body(ls_calls *calls, const struct ls_call_options *options,
-                      void **answer, size_t *size, struct ls_body *body)
+int ls_call_ask_body(ls_rpc *calls, const struct ls_call_options *options,
+                     void **answer, size_t *size, struct ls_body *body)
 {
     ls_call *call;
     if (calls_is_own_thread(calls)) {
@@ -52,7 +52,7 @@ int ls_calls_ask_body(ls_calls *calls, const struct ls_call_options *options,
     int status = ls_call_start(&call, calls, options);
     if (status != LS_OK)
         return status;
-    status = ls_call_wait(call, LS_FOREVER);
+    status = ls_call_wait(call, LS_WAIT_DEFAULT);
     if (status == LS_OK)
         status = take_result(call, answer, size);
     if (status == LS_OK && body != NULL)
@@ -61,22 +61,23 @@ int ls_calls_ask_body(ls_calls *calls, const struct ls_call_options *options,
     return status;
 }
 
-int ls_calls_connect(ls_calls *calls, uint32_t to, uint32_t channel,
-                     int wait_ms)
+int ls_rpc_connect(ls_rpc *calls, uint32_t to, uint32_t channel, int wait_ms)
 {
-    return ls_calls_ask(calls,
-                        &(struct ls_call_options){.to = to,
-                                                  .channel = channel,
-                                                  .name = CALL_CONNECT,
-                                                  .wait_ms = wait_ms},
-                        NULL, NULL);
+    return ls_call_ask(
+        calls,
+        &(struct ls_call_options){.to = to,
+                                  .channel = channel,
+                                  .name = CALL_CONNECT,
+                                  .timeout_ms = wait_ms > 0 ? wait_ms : 0},
+        NULL, NULL);
 }
 
-int ls_calls_disconnect(ls_calls *calls, uint32_t to, int wait_ms)
+int ls_rpc_disconnect(ls_rpc *calls, uint32_t to, int wait_ms)
 {
-    return ls_calls_ask(calls,
-                        &(struct ls_call_options){.to = to,
-                                                  .name = CALL_DISCONNECT,
-                                                  .wait_ms = wait_ms},
-                        NULL, NULL);
+    return ls_call_ask(
+        calls,
+        &(struct ls_call_options){.to = to,
+                                  .name = CALL_DISCONNECT,
+                                  .timeout_ms = wait_ms > 0 ? wait_ms : 0},
+        NULL, NULL);
 }

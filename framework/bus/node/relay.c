@@ -106,7 +106,7 @@ static bool has_room(const struct peer *peer, size_t size, bool may_drop)
                                              : flow_room_now(peer, size);
 }
 
-/* Publish when every target has room. A message under policy drop goes to all
+/* Publish when every target has room. A message under delivery drop goes to all
  * or counts as dropped for those without. */
 static bool pass_on(ls_node *node, const struct route *route,
                     const struct message *message,
