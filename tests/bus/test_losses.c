@@ -4,6 +4,7 @@
 
 #include "bus.h"
 #include "lockstep/simulation.h"
+#include "test.h"
 
 #define WINDOW 16
 #define MIB    (1024u * 1024u)
@@ -117,9 +118,8 @@ static void assert_counts(struct listener_world *l, uint64_t missed,
     assert_int_equal(counter_get(&l->disorder), 0);
 }
 
-static void test_what_comes_twice_is_handled_once(void **state)
+TEST(what_comes_twice_is_handled_once)
 {
-    (void)state;
     struct listener_world *l = listener_start();
     for (uint64_t i = 1; i <= 5; i++) {
         send_event(l, i);
@@ -131,9 +131,8 @@ static void test_what_comes_twice_is_handled_once(void **state)
     listener_end(l);
 }
 
-static void test_what_comes_too_late_is_missed(void **state)
+TEST(what_comes_too_late_is_missed)
 {
-    (void)state;
     struct listener_world *l = listener_start();
     const uint64_t order[] = {1, 2, 5, 3, 4, 6, 8, 7, 9};
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
@@ -148,9 +147,8 @@ static void test_what_comes_too_late_is_missed(void **state)
     listener_end(l);
 }
 
-static void test_parts_that_come_twice_do_no_harm(void **state)
+TEST(parts_that_come_twice_do_no_harm)
 {
-    (void)state;
     struct listener_world *l = listener_start();
     send_event(l, 1);
     send_chunk(l, 2, 0);
@@ -234,9 +232,8 @@ static uint64_t emit_one_that_goes(ls_node *from)
     return after.dropped;
 }
 
-static void test_a_long_event_that_is_dropped_counts_once(void **state)
+TEST(a_long_event_that_is_dropped_counts_once)
 {
-    (void)state;
     struct slow_world *slow = slow_start();
     struct ls_node_stats stats;
     struct ls_node_loss loss;
@@ -265,9 +262,8 @@ static void test_a_long_event_that_is_dropped_counts_once(void **state)
     slow_end(slow);
 }
 
-static void test_nothing_lost_is_no_row(void **state)
+TEST(nothing_lost_is_no_row)
 {
-    (void)state;
     struct slow_world *slow = slow_start();
     struct ls_node_stats stats;
     counter_add(&slow->go_on, 1);
@@ -281,9 +277,8 @@ static void test_nothing_lost_is_no_row(void **state)
     slow_end(slow);
 }
 
-static void test_the_slowest_is_known(void **state)
+TEST(the_slowest_is_known)
 {
-    (void)state;
     struct slow_world *slow = slow_start();
     struct ls_node_stats stats;
     for (int i = 0; i < WINDOW; i++)
@@ -300,14 +295,13 @@ static void test_the_slowest_is_known(void **state)
 
 static void count_lines(void *self, const char *line)
 {
-    assert_text(line, "node 5 (late) is slow", __LINE__);
-    assert_text(line, "\"x\"", __LINE__);
+    assert_has(line, "node 5 (late) is slow");
+    assert_has(line, "\"x\"");
     ++*(int *)self;
 }
 
-static void test_a_line_says_who_is_slow_now_and_then(void **state)
+TEST(a_line_says_who_is_slow_now_and_then)
 {
-    (void)state;
     const struct event_entry entry = {.name = "x"};
     struct peer *peer = calloc(1, sizeof *peer);
     int lines = 0;
@@ -364,9 +358,8 @@ static void push(ls_node *node)
     payload_drop(parcel.payload);
 }
 
-static void test_an_acknowledgement_of_an_earlier_life_is_none(void **state)
+TEST(an_acknowledgement_of_an_earlier_life_is_none)
 {
-    (void)state;
     struct listener_world *l = listener_start();
     const uint64_t life = ls_node_incarnation(l->node);
     push(l->node);
@@ -384,7 +377,7 @@ struct dropping {
 
 static void note_missed(void *self, const char *line)
 {
-    assert_text(line, "missed 3 events in the last 1.0 s", __LINE__);
+    assert_has(line, "missed 3 events in the last 1.0 s");
     ++*(int *)self;
 }
 
@@ -417,9 +410,8 @@ static void drop_now_and_then(void *arg)
     free(node);
 }
 
-static void test_drops_in_short_succession_are_one_slowness(void **state)
+TEST(drops_in_short_succession_are_one_slowness)
 {
-    (void)state;
     struct dropping dropping = {.lines = 0};
     assert_ok(ls_simulation_create(&dropping.simulation, NULL));
     ls_log_redirect(note_missed, &dropping.lines);
@@ -427,20 +419,4 @@ static void test_drops_in_short_succession_are_one_slowness(void **state)
         ls_simulation_run(dropping.simulation, drop_now_and_then, &dropping));
     ls_log_redirect(NULL, NULL);
     ls_simulation_destroy(&dropping.simulation);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_acknowledgement_of_an_earlier_life_is_none),
-        cmocka_unit_test(test_what_comes_twice_is_handled_once),
-        cmocka_unit_test(test_what_comes_too_late_is_missed),
-        cmocka_unit_test(test_parts_that_come_twice_do_no_harm),
-        cmocka_unit_test(test_a_long_event_that_is_dropped_counts_once),
-        cmocka_unit_test(test_nothing_lost_is_no_row),
-        cmocka_unit_test(test_the_slowest_is_known),
-        cmocka_unit_test(test_a_line_says_who_is_slow_now_and_then),
-        cmocka_unit_test(test_drops_in_short_succession_are_one_slowness),
-    };
-    return cmocka_run_group_tests_name("losses", tests, NULL, NULL);
 }
