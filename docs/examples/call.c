@@ -50,7 +50,7 @@ static void give_up(ls_rpc *calls)
         .to = 1, .name = "think", .timeout_ms = 20};
     if (ls_call_start(&call, calls, &options) != LS_OK)
         return;
-    if (ls_call_wait(call, LS_FOREVER) == LS_OK)
+    if (ls_call_wait(call, LS_WAIT_DEFAULT) == LS_OK)
         printf("%s\n", ls_call_state_name(ls_call_state(call)));
     ls_call_destroy(&call);
 }

@@ -64,7 +64,7 @@ static int create_queues(ls_learner *learner)
     const struct ls_learner_options *const options = &learner->options;
     const struct ls_queue_options in = {.capacity = options->queue,
                                         .item_size = sizeof(struct queued),
-                                        .when_full = options->policy,
+                                        .when_full = options->when_full,
                                         .drop = drop_queued};
     const struct ls_queue_options stacks = {
         .capacity = options->stacks, .item_size = sizeof(struct stack *)};
@@ -334,6 +334,6 @@ void ls_learner_destroy(ls_learner **learner)
         return;
     ls_learner *const old = *learner;
     *learner = NULL;
-    if (ls_learner_stop(old, -1) == LS_OK)
+    if (learner_stop_by(old, LS_FOREVER) == LS_OK)
         free_learner(old);
 }

@@ -152,7 +152,7 @@ static int ask(struct asker *asker, struct lease_answer *out)
     if (status == LS_OK)
         status = ls_call_start(&call, asker->calls, &options);
     if (status == LS_OK)
-        status = ls_call_wait(call, LS_FOREVER);
+        status = ls_call_wait(call, LS_WAIT_DEFAULT);
     if (status == LS_OK)
         status = end_of(ls_call_result(call), out);
     ls_call_destroy(&call);

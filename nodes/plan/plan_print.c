@@ -147,7 +147,7 @@ static int write_node(const struct plan *plan, size_t index, ls_writer *out)
     json_int(out, "id", node->id);
     json_string(out, "role", plan_role_names[node->role]);
     json_bool(out, "leased", node->leased);
-    json_string(out, "policy", plan_on_loss_names[node->on_loss]);
+    json_string(out, "on_loss", plan_on_loss_names[node->on_loss]);
     if (restarts) {
         json_int(out, "max_restarts", node->max_restarts);
         json_int(out, "backoff_ms", node->backoff_ms);

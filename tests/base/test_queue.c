@@ -248,7 +248,7 @@ TEST(create_refuses_bad_options)
     options.item_size = 0;
     assert_fails(ls_queue_create(&queue, runtime, &options), LS_EINVAL);
     options = good;
-    options.policy = (enum ls_when_full)3;
+    options.when_full = (enum ls_when_full)3;
     assert_fails(ls_queue_create(&queue, runtime, &options), LS_EINVAL);
     options = good;
     options.capacity = too_many;

@@ -285,7 +285,7 @@ static void flight_round(struct bus_end *end)
         if (ls_call_start(&calls[i], end->calls, &options) != LS_OK)
             bench_fail("start");
     for (size_t i = 0; i < IN_FLIGHT; i++) {
-        if (ls_call_wait(calls[i], LS_FOREVER) != LS_OK ||
+        if (ls_call_wait(calls[i], LS_WAIT_DEFAULT) != LS_OK ||
             ls_call_result(calls[i])->state != LS_CALL_COMPLETED)
             bench_fail(ls_call_result(calls[i])->text);
         ls_call_destroy(&calls[i]);

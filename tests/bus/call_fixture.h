@@ -155,7 +155,7 @@ static inline ls_call *call_start(struct caller_node *at, uint32_t to,
 /* Wait for its end; borrow until destroy. */
 static inline const struct ls_call_result *call_end(ls_call *call)
 {
-    assert_ok(ls_call_wait(call, long_deadline()));
+    assert_ok(ls_call_wait(call, LONG_MS));
     return ls_call_result(call);
 }
 

@@ -102,7 +102,7 @@ static int serve_wait(void *self, ls_request *request)
 {
     struct caller_node *at = self;
     ls_call *call = call_start(at, 3, "hold", LONG_MS);
-    const int status = ls_call_wait(call, LS_FOREVER);
+    const int status = ls_call_wait(call, LS_WAIT_DEFAULT);
     ls_call_destroy(&call);
     (void)request;
     return status;
@@ -117,7 +117,7 @@ TEST(waiting_has_a_deadline_and_its_threads)
 {
     struct call_world *w = call_world_start(3, NULL, serve_waits, NULL);
     ls_call *call = call_start(&w->at[0], 2, "hold", LONG_MS);
-    assert_fails(ls_call_wait(call, LS_NOW), LS_ETIMEDOUT);
+    assert_fails(ls_call_wait(call, 0), LS_ETIMEDOUT);
     assert_reaches(&w->at[1].held, 1);
     assert_ok(ls_request_complete(&w->at[1].requests[0], NULL, 0));
     assert_ends(call, LS_CALL_COMPLETED);
@@ -177,7 +177,7 @@ TEST(starting_is_refused_when_it_cannot_be)
     } bad[] = {
         {{.to = 2, .name = "a b"}, LS_EINVAL},
         {{.to = 2}, LS_EINVAL},
-        {{.to = 2, .name = "echo", .wait_ms = -1}, LS_EINVAL},
+        {{.to = 2, .name = "echo", .timeout_ms = -1}, LS_EINVAL},
         {{.to = 2, .name = "echo", .size = 1}, LS_EINVAL},
         {{.to = 2, .name = "echo", .data = data, .size = sizeof data},
          LS_ELIMIT},

@@ -299,8 +299,9 @@ static void check_bound(void *self, ls_simulation *simulation)
 {
     struct world *const world = self;
     (void)simulation;
-    const size_t pushed_out =
-        world->options.policy == LS_QUEUE_DROP_OLDEST ? world->n_producers : 0;
+    const size_t pushed_out = world->options.when_full == LS_QUEUE_DROP_OLDEST
+                                  ? world->n_producers
+                                  : 0;
     must_hold(world,
               world->n_accepted <= world->n_dropped + world->options.queue +
                                        world->options.stacks + pushed_out,

@@ -36,7 +36,7 @@ static inline bool is_answered(const struct ls_call_result *result)
 static inline const struct ls_call_result *end_of(struct life *life,
                                                   ls_call *call)
 {
-    if (call == NULL || ls_call_wait(call, LS_FOREVER) != LS_OK)
+    if (call == NULL || ls_call_wait(call, LS_WAIT_DEFAULT) != LS_OK)
         return NULL;
     const struct ls_call_result *result = ls_call_result(call);
     if (is_dead(life))

@@ -239,3 +239,17 @@ TEST(wrapper_needs_a_function)
     ls_task_destroy(&task);
     assert_int_equal(releases, 2);
 }
+
+TEST(a_wrapper_is_no_part_of_another_step)
+{
+    int releases = 0;
+    ls_task *task = task_plain();
+    const struct ls_middleware parts[] = {{.fn = calls_below,
+                                           .self = &releases,
+                                           .release = counts_release,
+                                           .wraps = true}};
+    assert_fails(ls_task_use(task, ls_serial(task, parts, 1)), LS_EINVAL);
+    assert_has(ls_error_text(), "wrapper");
+    assert_int_equal(releases, 1);
+    ls_task_destroy(&task);
+}

@@ -7,7 +7,7 @@
 
 #include "call_parts.h"
 
-#define DEFAULT_WAIT_MS 10000
+#define DEFAULT_TIMEOUT_MS 10000
 
 /* ---- ends -------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ static void explain(struct ls_call *call, const char *why)
     (void)snprintf(call->result.text, sizeof call->result.text,
                    "call %llu \"%s\" to node %u, %d ms: ",
                    (unsigned long long)call->entry.number, call->name,
-                   (unsigned)call->entry.peer, call->wait_ms);
+                   (unsigned)call->entry.peer, call->timeout_ms);
     append(call, why);
 }
 
@@ -264,11 +264,9 @@ static int check(const struct ls_call_options *o)
     if (!wire_name_valid(o->name))
         return ls_error(LS_EINVAL, "\"%s\" is no name of a call",
                         o->name != NULL ? o->name : "");
-    if (o->wait_ms < 0)
-        return ls_error(LS_EINVAL,
-                        "call \"%s\": wait_ms: for ever is not to "
-                        "be had",
-                        o->name);
+    if (o->timeout_ms < 0)
+        return ls_error(LS_EINVAL, "call \"%s\": timeout_ms is %d, under 0",
+                        o->name, o->timeout_ms);
     if (o->data == NULL && o->size != 0)
         return ls_error(LS_EINVAL, "call \"%s\": no data", o->name);
     if (o->size > LS_CALL_DATA_MAX)
@@ -313,10 +311,10 @@ static struct ls_call *create(ls_rpc *calls, const struct ls_call_options *o)
     }
     call->calls = calls;
     call->refs = 1;
-    call->wait_ms = o->wait_ms != 0 ? o->wait_ms : DEFAULT_WAIT_MS;
+    call->timeout_ms = o->timeout_ms != 0 ? o->timeout_ms : DEFAULT_TIMEOUT_MS;
     call->ended = o->ended;
     call->self = o->self;
-    call->entry.due.at = ls_deadline(calls->runtime, call->wait_ms);
+    call->entry.due.at = ls_deadline(calls->runtime, call->timeout_ms);
     call->result.state = LS_CALL_STARTING;
     memcpy(call->name, o->name, strlen(o->name) + 1);
     return call;
@@ -330,7 +328,7 @@ static int send_request(struct ls_call *call, const struct ls_call_options *o,
     const struct call_message message = {.kind = CALL_REQUEST,
                                          .to = call->entry.life,
                                          .number = call->entry.number,
-                                         .left_ms = (uint32_t)call->wait_ms,
+                                         .left_ms = (uint32_t)call->timeout_ms,
                                          .channel = o->channel,
                                          .name = o->name,
                                          .name_size = strlen(o->name),
@@ -415,9 +413,12 @@ bool calls_is_own_thread(const ls_rpc *calls)
            ls_thread_is_current(calls->node->bus_thread);
 }
 
-int ls_call_wait(ls_call *call, int64_t deadline)
+int ls_call_wait(ls_call *call, int wait_ms)
 {
     ls_rpc *calls = call->calls;
+    /* A call has a deadline of its own. */
+    const int64_t deadline =
+        wait_ms < 0 ? LS_FOREVER : ls_deadline(calls->runtime, wait_ms);
     int status = LS_OK;
     if (ls_forked_since(calls->forks))
         return ls_forked_error("this call");
@@ -556,7 +557,7 @@ int ls_call_ask_body(ls_rpc *calls, const struct ls_call_options *options,
     int status = ls_call_start(&call, calls, options);
     if (status != LS_OK)
         return status;
-    status = ls_call_wait(call, LS_FOREVER);
+    status = ls_call_wait(call, LS_WAIT_DEFAULT);
     if (status == LS_OK)
         status = take_result(call, answer, size);
     if (status == LS_OK && body != NULL)
@@ -567,19 +568,21 @@ int ls_call_ask_body(ls_rpc *calls, const struct ls_call_options *options,
 
 int ls_rpc_connect(ls_rpc *calls, uint32_t to, uint32_t channel, int wait_ms)
 {
-    return ls_call_ask(calls,
-                       &(struct ls_call_options){.to = to,
-                                                 .channel = channel,
-                                                 .name = CALL_CONNECT,
-                                                 .timeout_ms = wait_ms},
-                       NULL, NULL);
+    return ls_call_ask(
+        calls,
+        &(struct ls_call_options){.to = to,
+                                  .channel = channel,
+                                  .name = CALL_CONNECT,
+                                  .timeout_ms = wait_ms > 0 ? wait_ms : 0},
+        NULL, NULL);
 }
 
 int ls_rpc_disconnect(ls_rpc *calls, uint32_t to, int wait_ms)
 {
-    return ls_call_ask(calls,
-                       &(struct ls_call_options){.to = to,
-                                                 .name = CALL_DISCONNECT,
-                                                 .timeout_ms = wait_ms},
-                       NULL, NULL);
+    return ls_call_ask(
+        calls,
+        &(struct ls_call_options){.to = to,
+                                  .name = CALL_DISCONNECT,
+                                  .timeout_ms = wait_ms > 0 ? wait_ms : 0},
+        NULL, NULL);
 }

@@ -25,7 +25,7 @@ struct ls_call {
     ls_rpc *calls;
     unsigned refs;              /* the user's, and one until it has been told */
     struct call_letter *letter; /* it waits to be sent; or NULL */
-    int wait_ms;
+    int timeout_ms;
     void (*ended)(void *self, ls_call *call);
     void *self;
     struct ls_call *next_untold;

@@ -153,7 +153,7 @@ struct event_entry {
 
     /* under the lock */
     uint64_t sequences[N_SEQUENCES]; /* of emits to all; 0: none yet */
-    _Atomic enum ls_delivery policy;
+    _Atomic enum ls_delivery delivery;
     _Atomic(struct event_access *) access; /* who may emit it to this node;
                                             * NULL: all */
     bool emitting; /* a long one is under way, in chunks */
@@ -263,7 +263,7 @@ struct ls_node {
     /* under the lock */
     struct membership world;
     struct link *links;
-    struct event_entry *latest; /* all that have a value of policy latest */
+    struct event_entry *latest; /* all that have a value of delivery latest */
     bool acknowledge_all;       /* at once */
     bool unlistened;            /* a peer has stopped listening to something */
     bool room_made;             /* where a channel's message found none */

@@ -29,11 +29,11 @@ bool bus_sabotage_shuts_out(const ls_node *node,
            member->incarnation != presence->incarnation;
 }
 
-enum ls_delivery bus_sabotage_policy(const ls_node *node,
-                                     enum ls_delivery policy)
+enum ls_delivery bus_sabotage_delivery(const ls_node *node,
+                                       enum ls_delivery delivery)
 {
     return node->sabotage == LS_BUS_SABOTAGE_EVENTS &&
-                   policy == LS_DELIVERY_RELIABLE
+                   delivery == LS_DELIVERY_RELIABLE
                ? LS_DELIVERY_BLOCK
-               : policy;
+               : delivery;
 }

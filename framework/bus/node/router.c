@@ -318,17 +318,17 @@ int ls_node_take_error(ls_node *node)
 /* ---- settings and figures ---------------------------------------------- */
 
 int ls_node_set_delivery(ls_node *node, const char *event,
-                         enum ls_delivery policy)
+                         enum ls_delivery delivery)
 {
-    if (!wire_name_valid(event) || (int)policy < LS_DELIVERY_DEFAULT ||
-        policy > LS_DELIVERY_LATEST)
-        return ls_error(LS_EINVAL, "no event name, or no policy");
+    if (!wire_name_valid(event) || (int)delivery < LS_DELIVERY_DEFAULT ||
+        delivery > LS_DELIVERY_LATEST)
+        return ls_error(LS_EINVAL, "no event name, or no delivery");
     if (node_check(node) != LS_OK)
         return LS_ESTATE;
     struct event_entry *entry;
     const int status = events_get(node, event, strlen(event), true, &entry);
     if (status == LS_OK)
-        entry->policy = policy;
+        entry->delivery = delivery;
     return status;
 }
 

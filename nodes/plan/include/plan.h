@@ -53,7 +53,7 @@ struct plan_node {
     uint32_t id;
     enum plan_role role;
     bool leased; /* whoever asks is given the id: plan_lease.h */
-    enum plan_on_loss policy;
+    enum plan_on_loss on_loss;
     unsigned max_restarts; /* of the node in a run; with PLAN_RESTART */
     int backoff_ms;        /* before the first; each further one waits twice
                             * as long as the one before */

@@ -277,7 +277,10 @@ static int use(void *work, ls_task *task, ls_rpc *calls)
         status = create_coordinator(self);
     if (status != LS_OK)
         return status;
-    (void)ls_task_use(task, ls_mw_progress(task, 200, on_progress, self));
+    (void)ls_task_use(task, ls_mw_progress(task, &(struct ls_progress_options){
+                                                     .interval_ms = 200,
+                                                     .sink = on_progress,
+                                                     .self = self}));
     status = coordinator_use(self->coordinator, task);
     if (status == LS_OK)
         status = ls_node_on_member(ls_task_node(task), on_member, self);

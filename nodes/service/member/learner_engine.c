@@ -345,7 +345,7 @@ int learner_engine_begin(struct learner_service *service)
             .stacks = options->stacks,
             .loaders = options->loaders,
             .passes = options->passes,
-            .held_timeout_ms = -1});
+            .held_timeout_ms = LS_NO_WAIT});
     if (status != LS_OK)
         return status;
     ls_mutex_lock(&service->work.mutex);

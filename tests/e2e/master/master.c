@@ -65,7 +65,7 @@ static int end(const char *name, ls_call **call)
 {
     char text[4096];
     ls_document *answer = NULL;
-    const int status = ls_call_wait(*call, LS_FOREVER);
+    const int status = ls_call_wait(*call, LS_WAIT_DEFAULT);
     if (status != LS_OK)
         return status;
     const struct ls_call_result *result = ls_call_result(*call);

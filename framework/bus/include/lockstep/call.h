@@ -48,7 +48,7 @@ struct ls_body {
 /* Any thread, also when its node is gone; sets *body to none, which is fine. */
 LS_API void ls_body_release(struct ls_body *body);
 
-/* All calls of a node: what it asks, and what it is asked. */
+/* Of a node: what it asks, and what it is asked. One per node. */
 typedef struct ls_rpc ls_rpc;
 /* One, at the node that asks. */
 typedef struct ls_call ls_call;
@@ -223,8 +223,7 @@ struct ls_call_options {
     const void *data; /* copied */
     size_t size;
     struct ls_body body; /* given; also when the call is not started */
-    int wait_ms; /* until it ends as a timeout; 0: default 10000. For ever is
-                  * not to be had */
+    int timeout_ms; /* after which it ends as a timeout; 0: default 10000 */
     /* Runs once, when it has ended and before any ls_call_wait() returns; on
      * the dispatch thread, or, once the node has stopped, on the one that ends
      * it: it may start other calls, and must not wait. NULL: nobody is told. */
@@ -234,7 +233,7 @@ struct ls_call_options {
 
 /* out:    own; NULL after an error; written before `ended` runs; give it to
  *         ls_call_destroy(), which may be done in `ended`.
- * Errors: LS_EINVAL the name, or wait_ms is negative; LS_ELIMIT more than
+ * Errors: LS_EINVAL the name, or timeout_ms is negative; LS_ELIMIT more than
  * LS_CALL_DATA_MAX, or a body of 4 GiB or more; LS_EAGAIN too many are open;
  * LS_ENOENT there is no such member; LS_ECLOSED; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_call_start(ls_call **out, ls_rpc *calls,
@@ -243,11 +242,11 @@ LS_MUST_USE LS_API int ls_call_start(ls_call **out, ls_rpc *calls,
 LS_API enum ls_call_state ls_call_state(ls_call *call);
 /* Unique in the life of this node, from 1. */
 LS_API uint64_t ls_call_id(const ls_call *call);
-/* Wait for its end. Not on the bus or dispatch thread, and so not in a handler
- * when there are no workers.
- * Errors: LS_ETIMEDOUT it has not ended by then, and goes on; LS_ESTATE on one
- *         of those threads. */
-LS_MUST_USE LS_API int ls_call_wait(ls_call *call, int64_t deadline);
+/* Wait for its end. wait_ms: LS_WAIT_DEFAULT: as long as the call takes, which
+ * has a timeout of its own. Not on the bus or dispatch thread, and so not in a
+ * handler when there are no workers. Errors: LS_ETIMEDOUT it has not ended by
+ * then, and goes on; LS_ESTATE on one of those threads. */
+LS_MUST_USE LS_API int ls_call_wait(ls_call *call, int wait_ms);
 /* End it as cancelled, unless it has ended; its handler is told. */
 LS_API void ls_call_cancel(ls_call *call);
 /* Only once it has ended: a wait has returned, `ended` runs, or its state is an
@@ -278,6 +277,7 @@ LS_MUST_USE LS_API int ls_call_ask_body(ls_rpc *calls,
 /* Become the master of a member, and stop being it. A member has one; it is
  * free again when its master disconnects, leaves, or is lost.
  * They are calls themselves, of the names "ls.connect" and "ls.disconnect".
+ * wait_ms: 0 and LS_WAIT_DEFAULT: 10 s.
  * Errors: those of ls_call_ask(); LS_EABORTED it has another (501), the
  *         channel is wrong (202) or not said (201), or this node is not its
  *         master (502). */

@@ -1,9 +1,9 @@
 /* event.h - named events between the nodes of a world, and within one.
  *
- * Delivery: FIFO per sender, event and policy; every message that a sender
+ * Delivery: FIFO per sender, event and delivery; every message that a sender
  * could not deliver, and every gap that a receiver sees, is counted
- * (ls_node_stats(), ls_node_losses()). What each policy promises beyond
- * that is told at ls_delivery. Handlers run on the node's dispatch thread, one
+ * (ls_node_stats(), ls_node_losses()). What each delivery promises beyond that
+ * is told at ls_delivery. Handlers run on the node's dispatch thread, one
  * at a time, in the order in which messages came and listeners were registered;
  * an error that a handler returns stops nothing and is kept for
  * ls_node_take_error(); ls_task_run() takes it from there and fails with it.
@@ -18,7 +18,7 @@
  * with "ls." matches. The network brings all that begins as the glob does, up
  * to its first *, ? or [, and what it does not match is passed over here: so
  * "arm.*" costs what is handled, "*.done" everything. For one event, handlers
- * of its name run before those of globs. Of policy latest, a glob gets the
+ * of its name run before those of globs. Delivered as latest, a glob gets the
  * current values of what nobody here listened to by name. Thread: any, also
  * from inside handlers. */
 #ifndef LOCKSTEP_EVENT_H
@@ -58,13 +58,13 @@ typedef int ls_event_fn(void *self, const struct ls_event *event);
 #define ls_once(node, event, fn, self)                                         \
     ls_once_named((node), (event), (fn), (self), #fn)
 
-/* What they stand for; label: copied; or NULL. */
+/* What they stand for. name: of the handler; copied; or NULL. */
 LS_MUST_USE LS_API int ls_on_named(ls_node *node, const char *event,
                                    ls_event_fn *fn, void *self,
-                                   const char *label);
+                                   const char *name);
 LS_MUST_USE LS_API int ls_once_named(ls_node *node, const char *event,
                                      ls_event_fn *fn, void *self,
-                                     const char *label);
+                                     const char *name);
 
 /* Remove one listener: the one with this fn and self, by the name or glob that
  * it was registered with.
@@ -118,9 +118,10 @@ enum ls_scope {
  * takes. Who begins to listen gets the current one at once. The node keeps one
  * value per event, until it stops.
  *
- * One event should have one policy: between two there is no order. */
+ * One event should have one delivery: between two there is no order. */
 enum ls_delivery {
-    LS_DELIVERY_DEFAULT,  /* what ls_node_set_delivery() set; else BLOCK */
+    LS_DELIVERY_DEFAULT,  /* what ls_node_set_delivery() set; else
+                           * BLOCK */
     LS_DELIVERY_BLOCK,    /* wait for room at the slowest listener */
     LS_DELIVERY_DROP,     /* a listener without room misses it: counted, for
                            * a long event too, once */
@@ -134,11 +135,11 @@ struct ls_emission {
     const void *data; /* copied, unless `release` is given */
     size_t size;
     enum ls_scope scope;
-    enum ls_delivery policy;
+    enum ls_delivery delivery;
     bool to_one; /* only to node `to`, which may be this one */
     uint32_t to;
-    int wait_ms; /* block and reliable; 0: the node's emit_timeout_ms,
-                  * negative: do not wait at all */
+    int timeout_ms; /* block and reliable; 0: the node's emit_timeout_ms;
+                     * LS_NO_WAIT */
     /* Zero copy: data is moved, and released on any thread once nobody needs
      * it; also when the emit fails. Worth it from some KiB on. */
     void (*release)(void *data, void *hint);
@@ -156,14 +157,14 @@ LS_MUST_USE LS_API int ls_emit(ls_node *node, const char *event,
 
 /* The same with every choice.
  * Errors: also LS_ENOENT to_one: no such member, or it does not listen;
- *         LS_EINVAL, LS_ESTATE policy latest to one, from a node that is not
+ *         LS_EINVAL, LS_ESTATE latest to one, from a node that is not
  *         started. */
 LS_MUST_USE LS_API int ls_emit_with(ls_node *node,
                                     const struct ls_emission *emission);
 
-/* Set the policy of this node's emits of an event. Errors: LS_EINVAL. */
+/* Set how this node's emits of an event are delivered. Errors: LS_EINVAL. */
 LS_MUST_USE LS_API int ls_node_set_delivery(ls_node *node, const char *event,
-                                            enum ls_delivery policy);
+                                            enum ls_delivery delivery);
 
 /* Wait for the next event of this name, `wait_ms` at most. What was emitted
  * before the call is not seen.
@@ -222,11 +223,11 @@ struct ls_node_stats {
     uint64_t received_bytes;
     uint64_t handled;        /* handlers run */
     uint64_t relayed;        /* passed on by a hub */
-    uint64_t dropped;        /* policy drop: listeners that missed one */
+    uint64_t dropped;        /* delivered as drop: listeners that missed one */
     uint64_t lost;           /* messages that a peer sent here and that never
                               * came, by the peers' own counts */
     uint64_t missed;         /* gaps in the sequence of an event: lost on the
-                              * way, or dropped by its sender's policy */
+                              * way, or dropped by its sender */
     uint64_t unacknowledged; /* reliable events that a listener may not have
                               * got when it left or was lost */
     uint64_t repeated;       /* messages that came twice, or too late to be in
