@@ -12,7 +12,8 @@ bool membership_is_leaf(const struct membership *m)
     return m->options.topology == LS_TOPOLOGY_STAR && !m->options.hub;
 }
 
-bool membership_may_be_hub(const struct membership *m, uint32_t id)
+/* Whether this may be the hub of a leaf: while that is not known, anybody. */
+static bool may_be_hub(const struct membership *m, uint32_t id)
 {
     return membership_is_leaf(m) && (!m->has_hub || m->hub == id);
 }
@@ -37,7 +38,7 @@ static int check_speaker(const struct membership *m, const struct speaker *by,
         return LS_OK;
     const struct member *hub = membership_find(m, relay);
     /* One that has ended here may be met again, and with it its leaves. */
-    if (!membership_may_be_hub(m, relay) || hub == NULL || hub->via != NULL ||
+    if (!may_be_hub(m, relay) || hub == NULL || hub->via != NULL ||
         !member_shows(hub, link))
         return ls_error(LS_EPROTO,
                         "node %" PRIu32 " is said to be reached through node "
@@ -52,7 +53,7 @@ int membership_may_listen(const struct membership *m, const struct speaker *by,
     const struct member *hub =
         by->proved && by->id != id ? membership_find(m, by->id) : NULL;
     if (!by->spoken || !by->proved || by->id == id ||
-        (membership_may_be_hub(m, by->id) && (hub == NULL || hub->via == NULL)))
+        (may_be_hub(m, by->id) && (hub == NULL || hub->via == NULL)))
         return LS_OK; /* a hub's own presence comes after these */
     return forged(id, by->id);
 }
