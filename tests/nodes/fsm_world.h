@@ -9,7 +9,7 @@
 #ifndef LOCKSTEP_TESTS_FSM_WORLD_H
 #define LOCKSTEP_TESTS_FSM_WORLD_H
 
-#include "fsm_parts.h"
+#include "fsm_state.h"
 
 enum {
     WORLD_MEMBERS = 8,

@@ -12,7 +12,8 @@ bool membership_is_leaf(const struct membership *m)
     return m->options.topology == LS_TOPOLOGY_STAR && !m->options.hub;
 }
 
-bool membership_may_be_hub(const struct membership *m, uint32_t id)
+/* Whether this may be the hub of a leaf: while that is not known, anybody. */
+static bool may_be_hub(const struct membership *m, uint32_t id)
 {
     return membership_is_leaf(m) && (!m->has_hub || m->hub == id);
 }
@@ -37,7 +38,7 @@ static enum shown how_shown(const struct membership *m,
     if (!p->relayed)
         return SHOWN;
     const struct member *hub = membership_find(m, p->relay);
-    if (!membership_may_be_hub(m, p->relay) || hub == NULL || hub->via != NULL)
+    if (!may_be_hub(m, p->relay) || hub == NULL || hub->via != NULL)
         return SHOWN_BY_NO_HUB;
     if (member_shows(hub, p->link))
         return SHOWN;
@@ -66,7 +67,7 @@ int membership_may_listen(const struct membership *m, const struct speaker *by,
     const struct member *hub =
         by->proved && by->id != id ? membership_find(m, by->id) : NULL;
     if (!by->spoken || !by->proved || by->id == id ||
-        (membership_may_be_hub(m, by->id) && (hub == NULL || hub->via == NULL)))
+        (may_be_hub(m, by->id) && (hub == NULL || hub->via == NULL)))
         return LS_OK; /* a hub's own presence comes after these */
     return forged(id, by->id);
 }

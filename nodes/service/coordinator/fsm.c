@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsm_parts.h"
+#include "fsm_state.h"
 
 static int wrong(const char *option, const char *expected)
 {
@@ -112,7 +112,6 @@ int fsm_create(fsm **out, const struct fsm_options *options)
     fsm *self = calloc(1, sizeof *self);
     if (self == NULL)
         return ls_error(LS_ENOMEM, "a coordinator");
-    self->last = &self->first;
     fill_in(self, options);
     status = check_replay(self);
     if (status == LS_OK)
@@ -132,11 +131,7 @@ void fsm_destroy(fsm **machine)
     if (self == NULL)
         return;
     *machine = NULL;
-    while (self->calls != NULL) {
-        struct open_call *gone = self->calls;
-        self->calls = gone->next;
-        free(gone);
-    }
+    fsm_calls_fini(self);
     fsm_actions_fini(self);
     works_fini(&self->works);
     pool_fini(&self->pool);
@@ -154,14 +149,14 @@ void fsm_no_memory(fsm *self)
 
 void fsm_end(fsm *self, int64_t now, int status, const char *text)
 {
-    if (self->stopping)
+    if (self->end.begun)
         return;
-    self->stopping = true;
-    self->stop_status = status;
-    if (text != self->stop_text)
-        (void)snprintf(self->stop_text, sizeof self->stop_text, "%s", text);
-    if (status == LS_OK && !self->had_ended) {
-        self->had_ended = true; /* a later life has nothing to add to it */
+    self->end.begun = true;
+    self->end.status = status;
+    if (text != self->end.text)
+        (void)snprintf(self->end.text, sizeof self->end.text, "%s", text);
+    if (status == LS_OK && !self->end.recorded) {
+        self->end.recorded = true; /* a later life has nothing to add to it */
         fsm_record_end(self);
     }
     fsm_say(self, LS_LOG_INFO, "the job ends: %s", text);
@@ -188,7 +183,7 @@ int fsm_stop(fsm *self, int64_t now, int status, const char *text)
 static void pump(fsm *self, int64_t now)
 {
     bool more = true;
-    while (more && self->status == LS_OK && !self->stopping) {
+    while (more && self->status == LS_OK && !self->end.begun) {
         struct work *learner = fsm_learner(self);
         more = learner != NULL && fsm_learner_pump(self, learner, now);
         for (struct work *w = self->works.first; w != NULL; w = w->next)
@@ -205,14 +200,14 @@ void fsm_policies(const fsm *self, const char **evaluated, const char **learned)
 
 static void finish(fsm *self)
 {
-    if (self->done || self->works.first != NULL || self->calls != NULL ||
-        self->snapshot.number != 0)
+    if (self->end.told || self->works.first != NULL ||
+        self->calls.first != NULL || self->snapshot.number != 0)
         return;
-    self->done = true;
+    self->end.told = true;
     fsm_record_figures(self);
     fsm_act(self, &(struct fsm_action){.kind = FSM_DONE,
-                                       .status = self->stop_status,
-                                       .text = self->stop_text,
+                                       .status = self->end.status,
+                                       .text = self->end.text,
                                        .name = self->evaluated,
                                        .from = self->policy_id,
                                        .value = self->scheduler.value});
@@ -220,22 +215,22 @@ static void finish(fsm *self)
 
 void fsm_settle(fsm *self, int64_t now)
 {
-    if (self->status != LS_OK || self->done)
+    if (self->status != LS_OK || self->end.told)
         return;
     if (!self->begun)
         fsm_begin(self, now);
     self->begun = true;
-    if (now >= self->ends_at)
+    if (now >= self->end.at)
         fsm_end(self, now, LS_OK, "the time is up");
     fsm_drive_works(self, now);
-    if (!self->stopping)
+    if (!self->end.begun)
         fsm_drive_scheduler(self, now);
-    if (!self->stopping)
+    if (!self->end.begun)
         fsm_drive_queue(self, now);
     pump(self, now);
     fsm_drive_works(self, now); /* closes what ended just now */
     fsm_drive_members(self, now);
-    if (self->stopping)
+    if (self->end.begun)
         finish(self);
 }
 
@@ -247,15 +242,15 @@ int fsm_time(fsm *self, int64_t now)
 
 int64_t fsm_wake_at(const fsm *self, int64_t now)
 {
-    if (self->done || self->status != LS_OK)
+    if (self->end.told || self->status != LS_OK)
         return LS_FOREVER;
     if (!self->begun)
         return now;
     int64_t at = pool_wake_at(&self->pool, now);
     const int64_t others[] = {
         works_wake_at(&self->works, now),
-        self->stopping ? LS_FOREVER : scheduler_wake_at(&self->scheduler, now),
-        self->stopping ? LS_FOREVER : self->ends_at};
+        self->end.begun ? LS_FOREVER : scheduler_wake_at(&self->scheduler, now),
+        self->end.begun ? LS_FOREVER : self->end.at};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (others[i] < at)
             at = others[i];

@@ -4,7 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsm_parts.h"
+#include "fsm_state.h"
+
+struct queued_action {
+    struct queued_action *next;
+    struct fsm_action action; /* points into what follows */
+    struct learner_info info;
+    char bytes[];
+};
 
 /* Copy `size` bytes behind what is there; NULL stays NULL. */
 static const void *keep(char **at, const void *bytes, size_t size)
@@ -42,20 +49,20 @@ void fsm_act(fsm *self, const struct fsm_action *action)
         queued->info = *action->info;
         queued->action.info = &queued->info;
     }
-    *self->last = queued;
-    self->last = &queued->next;
+    struct action_queue *queue = &self->actions;
+    *(queue->first == NULL ? &queue->first : queue->last) = queued;
+    queue->last = &queued->next;
 }
 
 bool fsm_next(fsm *self, struct fsm_action *out)
 {
-    free(self->taken);
-    self->taken = self->first;
-    if (self->taken == NULL)
+    struct action_queue *queue = &self->actions;
+    free(queue->taken);
+    queue->taken = queue->first;
+    if (queue->taken == NULL)
         return false;
-    self->first = self->taken->next;
-    if (self->first == NULL)
-        self->last = &self->first;
-    *out = self->taken->action;
+    queue->first = queue->taken->next;
+    *out = queue->taken->action;
     return true;
 }
 

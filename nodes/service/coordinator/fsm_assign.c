@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "coverage.h"
-#include "fsm_parts.h"
+#include "fsm_state.h"
 
 static void ask_learner(fsm *self, int64_t now)
 {
@@ -55,7 +55,7 @@ int fsm_snapshot_done(fsm *self, int64_t now, const char *name, int status)
     if (number == 0 || strcmp(name, self->snapshot.name) != 0)
         return self->status;
     self->snapshot.number = 0;
-    if (status != LS_OK || self->stopping) {
+    if (status != LS_OK || self->end.begun) {
         fsm_say(self, LS_LOG_WARN, "the policy is not kept as %s: %s", name,
                 ls_status_sentence(status));
         scheduler_freed(&self->scheduler, WORK_EVALUATION, true, now);
@@ -230,9 +230,9 @@ void fsm_close_ended(fsm *self, int64_t now, const struct open_call *call,
     if (result->state == LS_CALL_COMPLETED) {
         const bool told = read_closed(self, call, result, &finish);
         fsm_work_closed(self, work, now, told ? &finish : NULL);
-    } else if (self->stopping || (result->state == LS_CALL_START_FAILED &&
-                                  (result->code == LS_CALL_REFUSED ||
-                                   result->code == LS_CALL_SHUTTING_DOWN))) {
+    } else if (self->end.begun || (result->state == LS_CALL_START_FAILED &&
+                                   (result->code == LS_CALL_REFUSED ||
+                                    result->code == LS_CALL_SHUTTING_DOWN))) {
         fsm_work_closed(self, work, now, NULL); /* it does not hold it */
     } else {
         work->again_at = now + self->options.retry;

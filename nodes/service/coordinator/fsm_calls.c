@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "coverage.h"
-#include "fsm_parts.h"
+#include "fsm_state.h"
 
 enum { MALFORMED_MAX = 3 };
 
@@ -37,7 +37,7 @@ const char *fsm_call_name(enum call_about about, enum pool_role role)
 static bool is_long(const fsm *self, enum call_about about)
 {
     return about == ABOUT_DEMAND || about == ABOUT_LEARN ||
-           about == ABOUT_DATA || (about == ABOUT_CLOSE && !self->stopping);
+           about == ABOUT_DATA || (about == ABOUT_CLOSE && !self->end.begun);
 }
 
 static void make_call(fsm *self, const struct open_call *call)
@@ -70,22 +70,31 @@ struct open_call *fsm_call(fsm *self, enum call_about about,
         fsm_no_memory(self);
         return NULL;
     }
-    *call = (struct open_call){.next = self->calls,
-                               .number = ++self->last_call,
+    *call = (struct open_call){.next = self->calls.first,
+                               .number = ++self->calls.last_number,
                                .about = about,
                                .member = member,
                                .incarnation = member->incarnation,
                                .work = work};
-    self->calls = call;
+    self->calls.first = call;
     self->counted.open_calls++;
     make_call(self, call);
     return call;
 }
 
+void fsm_calls_fini(fsm *self)
+{
+    while (self->calls.first != NULL) {
+        struct open_call *gone = self->calls.first;
+        self->calls.first = gone->next;
+        free(gone);
+    }
+}
+
 bool fsm_has_call(const fsm *self, const struct work *work,
                   enum call_about about)
 {
-    for (const struct open_call *c = self->calls; c != NULL; c = c->next)
+    for (const struct open_call *c = self->calls.first; c != NULL; c = c->next)
         if (c->work == work && c->about == about)
             return true;
     return false;
@@ -99,7 +108,7 @@ static void cancel(fsm *self, const struct open_call *call)
 
 void fsm_detach(fsm *self, const struct work *work)
 {
-    for (struct open_call *c = self->calls; c != NULL; c = c->next) {
+    for (struct open_call *c = self->calls.first; c != NULL; c = c->next) {
         if (c->work != work)
             continue;
         struct work *owner = c->work;
@@ -116,14 +125,14 @@ void fsm_detach(fsm *self, const struct work *work)
 
 void fsm_cancel_left(fsm *self, const struct pool_member *member)
 {
-    for (const struct open_call *c = self->calls; c != NULL; c = c->next)
+    for (const struct open_call *c = self->calls.first; c != NULL; c = c->next)
         if (c->member == member && c->work == NULL && c->about == ABOUT_DATA)
             cancel(self, c);
 }
 
 void fsm_cancel_questions(fsm *self)
 {
-    for (const struct open_call *c = self->calls; c != NULL; c = c->next)
+    for (const struct open_call *c = self->calls.first; c != NULL; c = c->next)
         if (c->about <= ABOUT_PURGE &&
             works_of(&self->works, c->member) == NULL)
             cancel(self, c);
@@ -237,7 +246,7 @@ static void dispatch(fsm *self, int64_t now, const struct open_call *call,
 int fsm_call_ended(fsm *self, int64_t now, uint64_t number,
                    const struct ls_call_result *result)
 {
-    struct open_call **at = &self->calls;
+    struct open_call **at = &self->calls.first;
     while (*at != NULL && (*at)->number != number)
         at = &(*at)->next;
     if (*at == NULL)

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "fsm_parts.h"
+#include "fsm_state.h"
 #include "store_pair.h"
 
 /* Once: that fewer samples are kept than was asked for. */

@@ -59,8 +59,8 @@ static const struct ls_field figures[] = {
 const struct ls_record fsm_figures_entry = RECORD(sizeof(fsm), figures);
 
 static const struct ls_field end[] = {{"text", LS_FIELD_CHARS,
-                                       IN(fsm, stop_text),
-                                       .size = sizeof((fsm *)0)->stop_text}};
+                                       IN(fsm, end.text),
+                                       .size = sizeof((fsm *)0)->end.text}};
 const struct ls_record fsm_end_entry = RECORD(sizeof(fsm), end);
 
 static const struct ls_field work[] = {

@@ -6,7 +6,7 @@
 #ifndef LOCKSTEP_SERVICE_FSM_ENTRIES_H
 #define LOCKSTEP_SERVICE_FSM_ENTRIES_H
 
-#include "fsm_parts.h"
+#include "fsm_state.h"
 
 struct work_entry {
     int64_t number, kind, attempt;

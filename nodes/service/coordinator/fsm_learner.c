@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fsm_parts.h"
+#include "fsm_state.h"
 
 struct work *fsm_learner(const fsm *self)
 {

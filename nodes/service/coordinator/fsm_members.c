@@ -1,7 +1,7 @@
 /* From ready to free: connect, ask, and take over or close what it holds. */
 #include <string.h>
 
-#include "fsm_parts.h"
+#include "fsm_state.h"
 
 void fsm_member_rests(fsm *self, struct pool_member *member, int64_t now)
 {
@@ -60,7 +60,7 @@ void fsm_drive_members(fsm *self, int64_t now)
             m->rest_until > now)
             continue;
         /* At the end only those are of interest that hold something. */
-        if (self->stopping && works_of(&self->works, m) == NULL)
+        if (self->end.begun && works_of(&self->works, m) == NULL)
             continue;
         const enum call_about about =
             m->state == POOL_NEW ? ABOUT_CONNECT : ABOUT_RESOURCE;

@@ -115,7 +115,7 @@ static int recall(fsm *self, const ls_value *map)
     if (strcmp(record, "end") != 0)
         return ls_error(LS_EPROTO, "a record: record: %.40s is none", record);
     const int status = recall_own(self, &fsm_end_entry, map);
-    self->had_ended = self->had_ended || status == LS_OK;
+    self->end.recorded = self->end.recorded || status == LS_OK;
     return status;
 }
 
@@ -155,7 +155,7 @@ static void tell_value(fsm *self)
 void fsm_begin(fsm *self, int64_t now)
 {
     const int64_t max_time = self->options.max_time;
-    self->ends_at = max_time > 0 ? now + max_time : LS_FOREVER;
+    self->end.at = max_time > 0 ? now + max_time : LS_FOREVER;
     drop_data(self);
     tell_value(self);
     for (size_t kind = 0; kind < WORK_KINDS; kind++)
@@ -167,6 +167,6 @@ void fsm_begin(fsm *self, int64_t now)
     }
     if (fsm_learner(self) == NULL)
         fsm_close_collectors(self, now);
-    if (self->had_ended)
-        fsm_end(self, now, LS_OK, self->stop_text);
+    if (self->end.recorded)
+        fsm_end(self, now, LS_OK, self->end.text);
 }

@@ -167,7 +167,7 @@ int fsm_records(fsm *self,
     const struct record_sink sink = {self->writer, fn, owner};
     write_figures(self);
     int status = hand_on(&sink);
-    if (self->had_ended && status == LS_OK) {
+    if (self->end.recorded && status == LS_OK) {
         write_end(self);
         status = hand_on(&sink);
     }

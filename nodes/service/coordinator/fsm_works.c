@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "coverage.h"
-#include "fsm_parts.h"
+#include "fsm_state.h"
 
 struct work *fsm_work_new(fsm *self, enum work_kind kind, uint64_t number,
                           int64_t now)
@@ -62,7 +62,7 @@ void fsm_work_again(fsm *self, struct work *work, int64_t now)
     const bool finished =
         (work->kind == WORK_LEARNER && work->done) ||
         (work->kind == WORK_COLLECTOR && ending && work->end == WORK_FINISHED);
-    if (finished || self->stopping || (ending && work->end == WORK_GIVEN_UP)) {
+    if (finished || self->end.begun || (ending && work->end == WORK_GIVEN_UP)) {
         fsm_work_over(self, work, now, !finished);
         return;
     }
@@ -80,7 +80,7 @@ bool fsm_count_failure(fsm *self, const struct work *work, int64_t now,
             (unsigned)work->member->id, work->key.task_id, text);
     if (++self->failures[work->kind] < self->options.max_failures)
         return true;
-    char why[sizeof self->stop_text];
+    char why[sizeof self->end.text];
     (void)snprintf(why, sizeof why,
                    "%s works have failed %lld times in a row: "
                    "%s",
@@ -142,8 +142,8 @@ void fsm_work_close(fsm *self, struct work *work, int64_t now,
             : work->state == WORK_CLOSING ? LS_TAKES_WORK_CLOSES_AGAIN
                                           : LS_TAKES_WORK_CLOSES);
     work->state = WORK_CLOSING;
-    work->until = now + (self->stopping ? self->options.call_timeout
-                                        : self->options.work_timeout);
+    work->until = now + (self->end.begun ? self->options.call_timeout
+                                         : self->options.work_timeout);
     work->again_at = now;
 }
 
@@ -214,13 +214,13 @@ static void give_up(fsm *self, struct work *work, int64_t now)
             (unsigned)member->id, work->key.task_id);
     fsm_member_rests(self, member, now);
     /* What the member still does for this attempt, nobody takes any more. */
-    if (work->end == WORK_REQUEUED && !self->stopping) {
+    if (work->end == WORK_REQUEUED && !self->end.begun) {
         if (member->state == POOL_TAKEN)
             member->state = POOL_CONNECTED;
         fsm_work_again(self, work, now);
         return;
     }
-    if (!self->stopping)
+    if (!self->end.begun)
         self->counted.expired++;
     const bool done =
         work->end == WORK_FINISHED && work->kind != WORK_EVALUATION;

@@ -1,10 +1,11 @@
-/* fsm_parts.h - what the files of fsm.h share.
+/* fsm_state.h - the state of the machine of fsm.h, and what each of its files
+ * does with it.
  *
  * An input changes what is known, then fsm_settle() does all that follows from
  * it. No memory is remembered in `status` and ends every further input.
  * Thread: serial. */
-#ifndef LOCKSTEP_SERVICE_FSM_PARTS_H
-#define LOCKSTEP_SERVICE_FSM_PARTS_H
+#ifndef LOCKSTEP_SERVICE_FSM_STATE_H
+#define LOCKSTEP_SERVICE_FSM_STATE_H
 
 #include "lockstep/log.h"
 
@@ -33,11 +34,26 @@ struct open_call {
     struct lent_batch *batch;   /* that it brings; borrow */
 };
 
-struct queued_action {
-    struct queued_action *next;
-    struct fsm_action action; /* points into what follows */
-    struct learner_info info;
-    char bytes[];
+/* What is to be done, in order: fsm_actions.c. */
+struct action_queue {
+    struct queued_action *first, **last; /* own */
+    struct queued_action *taken;         /* own; what was handed out last */
+};
+
+/* The calls that are open: fsm_calls.c. */
+struct call_list {
+    struct open_call *first; /* own */
+    uint64_t last_number;
+};
+
+/* How the job ends, and how far it is with that: fsm.c. */
+struct job_end {
+    int64_t at;    /* by max_time; LS_FOREVER: not */
+    bool begun;    /* works are being closed */
+    bool recorded; /* the journal knows that the job is over */
+    bool told;     /* all is closed, and FSM_DONE said */
+    int status;
+    char text[512];
 };
 
 /* A policy that is being kept for an evaluation; number 0: none is. */
@@ -49,16 +65,15 @@ struct pending_snapshot {
 struct fsm {
     struct fsm_options options;
     int status;
-    bool begun;      /* the first input has come */
-    int64_t ends_at; /* by max_time; LS_FOREVER: not */
+    bool begun; /* the first input has come */
 
     struct pool pool;
     struct works works;
     struct scheduler scheduler;
-    struct open_call *calls; /* own */
-    uint64_t last_call;
-    struct queued_action *first, **last, *taken; /* own */
-    ls_writer *writer;                           /* own */
+    struct call_list calls;
+    struct action_queue actions;
+    struct job_end end;
+    ls_writer *writer;       /* own */
     struct replay_data data; /* that is in the store because of us */
 
     service_name policy_id; /* of the learner's policy; "": none yet */
@@ -67,11 +82,6 @@ struct fsm {
 
     int64_t failures[WORK_KINDS]; /* in a row, without anything done between */
     struct fsm_figures counted;   /* what is not in the scheduler */
-
-    bool stopping, done;
-    bool had_ended; /* the journal knows that the job is over */
-    int stop_status;
-    char stop_text[512];
 };
 
 /* fsm.c: do what follows. */
@@ -86,6 +96,7 @@ void fsm_drop(fsm *self, const char *name);
 void fsm_actions_fini(fsm *self);
 
 /* fsm_calls.c */
+void fsm_calls_fini(fsm *self);
 /* The data of the call is what the writer holds; its options are filled in. */
 struct open_call *fsm_call(fsm *self, enum call_about about,
                            struct pool_member *member, struct work *work);
