@@ -140,7 +140,8 @@ def one(lockstep, config, seed):
         if run.process.poll() is None:
             run.process.send_signal(signal.SIGINT)
         code = run.end()
-        faults = leftovers(folder, run, pid if what == signal.SIGKILL else None)
+        # One that stands still for long is killed by the run.
+        faults = leftovers(folder, run, pid if what != signal.SIGTERM else None)
         if code is None:
             faults.append("it hangs")
         elif code not in CODES[what]:
