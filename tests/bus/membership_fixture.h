@@ -310,12 +310,14 @@ static inline void pass_without(struct machine *a, int64_t ns, uint32_t id)
 /* Its host is asked, and answers. */
 static inline void probe(struct machine *a, uint32_t id, bool refuses)
 {
+    char endpoint[LS_ENDPOINT_MAX + 1];
     a->now += HEARTBEAT;
     (void)membership_tick(&a->m, a->now);
     assert_true(a->m.probes_wanted);
     assert_int_equal(of(a, id)->probe, PROBE_WANTED);
     of(a, id)->probe = PROBE_ASKED;
-    membership_probed(&a->m, of(a, id)->endpoint, refuses, a->now);
+    (void)snprintf(endpoint, sizeof endpoint, "%s", of(a, id)->endpoint);
+    membership_probed(&a->m, endpoint, refuses, a->now);
 }
 
 static inline int told_by(struct machine *a, uint32_t from, int reason,
