@@ -283,8 +283,9 @@ int64_t stream_tick(struct stream_sender *s, int64_t now)
     const int64_t interval = s->interval;
     ls_take(LS_TAKES_STREAM_CLOCK);
     stream_rewind(s);
-    const int64_t most =
-        s->interval > STREAM_RESEND_MAX_NS ? s->interval : STREAM_RESEND_MAX_NS;
+    const int64_t most = 2 * s->interval > STREAM_RESEND_MAX_NS
+                             ? 2 * s->interval
+                             : STREAM_RESEND_MAX_NS;
     s->interval = 2 * interval < most ? 2 * interval : most;
     s->resend_at = s->base < s->cursor ? now + s->interval : LS_FOREVER;
     return s->resend_at;
