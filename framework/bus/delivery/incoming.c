@@ -3,7 +3,7 @@
  * counted. */
 #include "incoming.h"
 
-/* What a policy made its sender take back is missed all the same. */
+/* What a delivery made its sender take back is missed all the same. */
 #define WITHDRAWN (WIRE_FLAG_WITHDRAW | WIRE_FLAG_DROP)
 
 /* What came and was not kept makes room at once. */

@@ -501,7 +501,7 @@ static int64_t look_after(ls_node *node)
     links_sync_interests(node);
     const int status = atomic_exchange(&node->interrupt_soon, 1);
     if (status != 1)
-        ls_router_interrupt(node, status);
+        ls_node_interrupt(node, status);
     const int64_t timer = channels_tick(node, now);
     world_tell_news(node);
     return earlier(next, timer);

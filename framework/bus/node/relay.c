@@ -110,7 +110,7 @@ static bool has_room(const ls_node *node, const struct peer *peer, size_t size,
                                              : flow_room_now(peer, size);
 }
 
-/* Publish when every target has room. A message under policy drop goes to all
+/* Publish when every target has room. A message under delivery drop goes to all
  * or counts as dropped for those without. */
 static bool pass_on(ls_node *node, const struct route *route,
                     const struct message *message,
