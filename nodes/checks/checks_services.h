@@ -69,11 +69,9 @@ struct checked_call {
     struct checked_call *previous;
 };
 
-/* A sample whose data is in the store: announced, and not dropped. Several may
- * be parts of the same data. */
+/* Data that is in the store: announced, and not dropped. */
 struct stored {
     service_name data_id;
-    int64_t begin;                 /* of the part; -1: the whole */
     const struct service_life *by; /* the coordinator that it was told to */
     struct stored *previous;
 };

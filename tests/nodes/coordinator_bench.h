@@ -83,10 +83,11 @@ static int part_learn(void *self, size_t stack,
     return LS_OK;
 }
 
-static int part_collect(void *self, int64_t unroll_len, struct ls_bytes *out,
-                        struct collected *what)
+static int part_collect(void *self, int64_t unroll_len, int64_t parts,
+                        struct ls_bytes *out, struct collected *what)
 {
     (void)self;
+    (void)parts;
     *what = (struct collected){.steps = unroll_len, .episodes = 1};
     return ls_bytes_set(out, "data", 4);
 }

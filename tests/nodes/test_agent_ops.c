@@ -153,8 +153,8 @@ TEST(environments_take_turns)
     struct both *both = *state;
     struct collected what;
     for (int64_t i = 0; i < 4; i++) {
-        assert_ok(agent_collector_ops.collect(both->collector, 8, &both->data,
-                                              &what));
+        assert_ok(agent_collector_ops.collect(both->collector, 8, 1,
+                                              &both->data, &what));
         assert_int_equal(what.env_id, i % 2);
         assert_int_equal(what.steps, 8);
         /* Episodes of five steps go on from one trajectory to the next. */
@@ -169,8 +169,8 @@ TEST(a_reset_gives_up_episodes_that_are_under_way)
     struct collected what;
     for (int i = 0; i < 3; i++) {
         assert_ok(agent_collector_ops.reset(both->collector));
-        assert_ok(agent_collector_ops.collect(both->collector, 4, &both->data,
-                                              &what));
+        assert_ok(agent_collector_ops.collect(both->collector, 4, 1,
+                                              &both->data, &what));
         assert_int_equal(what.env_id, 0);
         assert_int_equal(what.episodes, 0);
     }
@@ -183,8 +183,8 @@ TEST(an_evaluation_leaves_what_is_collected_alone)
     double episode_return;
     int64_t steps;
     for (int i = 0; i < 2; i++) {
-        assert_ok(agent_collector_ops.collect(both->collector, 3, &both->data,
-                                              &what));
+        assert_ok(agent_collector_ops.collect(both->collector, 3, 1,
+                                              &both->data, &what));
         assert_int_equal(what.episodes, 0);
         assert_ok(agent_collector_ops.evaluate(both->collector, &episode_return,
                                                &steps));
@@ -192,16 +192,18 @@ TEST(an_evaluation_leaves_what_is_collected_alone)
         assert_int_equal(steps, 5);
     }
     assert_ok(
-        agent_collector_ops.collect(both->collector, 3, &both->data, &what));
+        agent_collector_ops.collect(both->collector, 3, 1, &both->data, &what));
     assert_int_equal(what.episodes, 1);
 }
 
 static int learn_from(struct both *both, const struct sample *sample,
                       struct learner_info *values)
 {
-    const struct learner_sample samples[] = {
-        {sample, both->data.data, both->data.size},
-        {sample, both->data.data, both->data.size}};
+    struct sample of = *sample;
+    of.size = (int64_t)both->data.size;
+    const struct learner_sample one = {
+        &of, (const char *)both->data.data + sample_at(&of), sample_bytes(&of)};
+    const struct learner_sample samples[] = {one, one};
     double priorities[] = {0.5, 0.25};
     int status = agent_learner_ops.read(both->learner, 1, samples, 2);
     if (status == LS_OK)
@@ -218,16 +220,19 @@ TEST(it_learns_from_the_steps_that_are_meant)
     struct collected what;
     struct learner_info values = {.n_values = 0};
     struct ls_bytes weights = {NULL, 0};
-    const struct sample part = {
-        .data_id = "d.1", .unroll_len = 2, .split = true, .split_begin = 3};
+    const struct sample part = {.data_id = "d.1",
+                                .unroll_len = 2,
+                                .split = true,
+                                .parts = 4,
+                                .part = 1};
     assert_ok(
-        agent_collector_ops.collect(both->collector, 8, &both->data, &what));
+        agent_collector_ops.collect(both->collector, 8, 4, &both->data, &what));
     assert_ok(learn_from(both, &part, &values));
     assert_int_equal(values.n_values, 2);
     assert_string_equal(values.values[0].name, "loss_policy");
     assert_true(values.values[0].value == 2.0);
     assert_string_equal(values.values[1].name, "__");
-    assert_true(values.values[1].value == 3.0);
+    assert_true(values.values[1].value == 2.0);
     assert_ok(agent_learner_ops.save(both->learner, &weights));
     assert_int_equal(weights.size, 3); /* 1004 */
     assert_memory_equal(weights.data, "\xcd\x03\xec", 3);
@@ -243,7 +248,8 @@ TEST(data_that_is_no_trajectory_is_named)
 {
     struct both *both = *state;
     struct learner_info values = {.n_values = 0};
-    const struct sample sample = {.data_id = "d.1", .unroll_len = 8};
+    const struct sample sample = {
+        .data_id = "d.1", .unroll_len = 8, .parts = 1};
     assert_ok(ls_bytes_set(&both->data, "junk", 4));
     assert_fails(learn_from(both, &sample, &values), LS_EPROTO);
     assert_error_has("data d.1");
@@ -255,8 +261,9 @@ TEST(data_longer_than_expected_is_refused)
     struct both *both = *state;
     struct collected what;
     struct learner_info values = {.n_values = 0};
-    const struct sample sample = {.data_id = "d.1", .unroll_len = 9};
+    const struct sample sample = {
+        .data_id = "d.1", .unroll_len = 9, .parts = 1};
     assert_ok(
-        agent_collector_ops.collect(both->collector, 9, &both->data, &what));
+        agent_collector_ops.collect(both->collector, 9, 1, &both->data, &what));
     assert_fails(learn_from(both, &sample, &values), LS_EPROTO);
 }

@@ -109,6 +109,7 @@ static const struct row {
     {"coordinator.data.path_policy", "/tmp", SERVICE, "coordinator.data.store", "files",
      "tests/nodes/test_plan_service.c"},
     {"coordinator.data.max_mib", "9", SERVICE, "", "", "tests/e2e/test_sizes.bats"},
+    {"coordinator.data.home", "0", SERVICE, "", "", "tests/e2e/test_config_keys.bats"},
     {"coordinator.replay.mode", "priority", SERVICE, "", "", "tests/e2e/test_config_keys.bats"},
     {"coordinator.replay.capacity", "99", SERVICE, "", "", "tests/nodes/test_replay.c"},
     {"coordinator.replay.min_size", "9", SERVICE, "", "", "tests/e2e/test_config_keys.bats"},

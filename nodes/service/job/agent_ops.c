@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "split.h"
-
 /* Learning ------------------------------------------------------------------
  */
 
@@ -67,8 +65,7 @@ static int read_samples(void *self, size_t index,
         status = trajectory_read(&whole->view, &learner->shape, samples[i].data,
                                  samples[i].size);
         if (status == LS_OK)
-            status = split_trajectory(&whole->view, &learner->shape,
-                                      samples[i].sample, &stack->parts[i]);
+            stack->parts[i] = whole->view;
         if (status != LS_OK)
             (void)ls_error_at(status, "data %s", samples[i].sample->data_id);
     }
@@ -202,23 +199,54 @@ static int make_trajectory(struct agent_collector *collector, size_t n)
     return LS_OK;
 }
 
-static int write_trajectory(struct agent_collector *collector,
-                            struct ls_bytes *out)
+/* `n` steps from `begin` on. A view into it: borrow. */
+static struct ls_trajectory part_of(const struct ls_trajectory *whole,
+                                    const struct trajectory_shape *shape,
+                                    size_t begin, size_t n)
 {
-    const struct ls_trajectory *view = &collector->trajectory.view;
-    const struct trajectory_shape shape =
-        agent_shape(&collector->agent, view->n);
-    const void *data;
-    size_t size;
-    ls_writer_clear(collector->writer);
-    int status = trajectory_write(view, &shape, collector->writer);
-    if (status == LS_OK)
-        status = ls_writer_bytes(collector->writer, &data, &size);
-    return status == LS_OK ? ls_bytes_set(out, data, size) : status;
+    return (struct ls_trajectory){
+        .n = n,
+        .observations = whole->observations + begin * shape->n_observation,
+        .next_observations =
+            whole->next_observations + begin * shape->n_observation,
+        .actions = whole->actions + begin * shape->n_action,
+        .rewards = whole->rewards + begin,
+        .extras = whole->extras + begin * shape->n_extras,
+        .terminated = whole->terminated + begin,
+        .truncated = whole->truncated + begin};
 }
 
-static int collect(void *self, int64_t unroll_len, struct ls_bytes *out,
-                   struct collected *what)
+/* One behind the other: of as many steps, they have as many bytes. */
+static int write_parts(const struct agent_collector *collector, size_t n_parts,
+                       struct ls_bytes *out)
+{
+    const struct ls_trajectory *whole = &collector->trajectory.view;
+    const size_t n = whole->n / n_parts;
+    const struct trajectory_shape shape = agent_shape(&collector->agent, n);
+    int status = LS_OK;
+    ls_bytes_clear(out);
+    for (size_t i = 0; i < n_parts && status == LS_OK; i++) {
+        const struct ls_trajectory part = part_of(whole, &shape, i * n, n);
+        const void *data = NULL;
+        size_t size = 0;
+        ls_writer_clear(collector->writer);
+        status = trajectory_write(&part, &shape, collector->writer);
+        if (status == LS_OK)
+            status = ls_writer_bytes(collector->writer, &data, &size);
+        if (status == LS_OK && i == 0) {
+            out->size = n_parts * size;
+            out->data = malloc(out->size);
+        }
+        if (status == LS_OK && out->data == NULL)
+            status = ls_error(LS_ENOMEM, "a trajectory");
+        if (status == LS_OK)
+            memcpy((char *)out->data + i * size, data, size);
+    }
+    return status;
+}
+
+static int collect(void *self, int64_t unroll_len, int64_t parts,
+                   struct ls_bytes *out, struct collected *what)
 {
     struct agent_collector *collector = self;
     struct collected collected = {.steps = unroll_len,
@@ -230,7 +258,7 @@ static int collect(void *self, int64_t unroll_len, struct ls_bytes *out,
                                &collector->trajectory.view, (size_t)unroll_len,
                                &collected.episodes, &collected.return_sum);
     if (status == LS_OK)
-        status = write_trajectory(collector, out);
+        status = write_parts(collector, (size_t)parts, out);
     if (status != LS_OK)
         return status;
     collector->next = (collector->next + 1) % collector->n_envs;

@@ -48,7 +48,8 @@ static int use(void *work, ls_task *task, ls_rpc *calls)
                 .common = service_node_options(&self->base),
                 .ops = &agent_collector_ops,
                 .self = self->agent,
-                .work_ahead = (size_t)self->base.plan->service.ahead});
+                .elsewhere = self->base.plan->service.home != PLAN_HOME_MAKER,
+                .home = (uint32_t)self->base.plan->service.home});
     if (status != LS_OK)
         return status;
     agent_collector_use(self->agent, task);

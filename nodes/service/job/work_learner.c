@@ -31,7 +31,8 @@ static int create(void **out, const struct work_options *options)
     service_node_init(&self->base, options);
     const int status = agent_learner_create(
         &self->agent, options->plugin, plan, plan->nodes[options->index].id,
-        options->generation, (size_t)plan->service.unroll,
+        options->generation,
+        (size_t)(plan->service.unroll / plan->service.split),
         plan->learner.stacks);
     if (status != LS_OK) {
         destroy(self);
