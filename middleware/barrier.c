@@ -132,6 +132,9 @@ static int check_options(const ls_node *node, const char *name,
         return ls_error(LS_EINVAL,
                         "barrier \"%.32s\": its name has not 1 to %zu bytes",
                         name, most);
+    if (options->timeout_ms < 0)
+        return ls_error(LS_EINVAL, "barrier \"%s\": timeout_ms is %d", name,
+                        options->timeout_ms);
     if (options->grace_ms < 0)
         return ls_error(LS_EINVAL, "barrier \"%s\": grace_ms is %d", name,
                         options->grace_ms);

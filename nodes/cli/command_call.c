@@ -206,9 +206,9 @@ static int ask(struct client *client, const struct plan *plan,
                           .name = options->name,
                           .data = question->data,
                           .size = question->size,
-                          .wait_ms = (int)ms_left(deadline)});
+                          .timeout_ms = (int)ms_left(deadline)});
     if (status == LS_OK)
-        status = ls_call_wait(call, LS_FOREVER);
+        status = ls_call_wait(call, LS_WAIT_DEFAULT);
     int exit_code = 0;
     if (status == LS_OK) {
         const struct ls_call_result *result = ls_call_result(call);

@@ -393,7 +393,7 @@ static const char on_config[] =
     "                           `lockstep node` host or bind, advertise, "
     "attach\n"
     "                           and what becomes of the run if it fails:\n"
-    "      policy: fail         the run fails; or go_on: it goes on without;\n"
+    "      on_loss: fail        the run fails; or go_on: it goes on without;\n"
     "                           or restart: the node is started again\n"
     "      max_restarts: 3      each node, then the run fails\n"
     "      backoff_ms: 100      before a restart; doubles up to 10 s\n"

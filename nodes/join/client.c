@@ -240,7 +240,7 @@ int client_join(struct client *out, const struct client_options *options)
     if (status == LS_OK)
         status = ls_node_create(&client.node, &made->options);
     if (status == LS_OK)
-        status = ls_calls_open(&client.calls, client.node, NULL);
+        status = ls_rpc_open(&client.calls, client.node, NULL);
     if (status == LS_OK && (status = ls_node_start(client.node)) != LS_OK)
         status = not_reached(options, status);
     free(made);
@@ -254,7 +254,7 @@ int client_join(struct client *out, const struct client_options *options)
 
 void client_leave(struct client *client)
 {
-    ls_calls_close(&client->calls);
+    ls_rpc_close(&client->calls);
     ls_node_destroy(&client->node);
     ls_security_destroy(&client->security);
     socket_folder_remove(&client->folder);

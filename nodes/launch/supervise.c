@@ -223,7 +223,7 @@ static int show_late(supervisor *sup, double timeout_s, int64_t deadline)
 static bool counts(const supervisor *sup, size_t index)
 {
     return sup->nodes[index].final ||
-           sup->plan->nodes[index].policy == PLAN_FAIL;
+           sup->plan->nodes[index].on_loss == PLAN_FAIL;
 }
 
 /* It has failed, and nothing was made of that yet. */

@@ -67,12 +67,12 @@ static enum elastic_state look_at(const struct plan *plan, size_t self,
         return ELASTIC_WHOLE;
     if (member != NULL && member->state == LS_MEMBER_LEFT && !was_lost(member))
         return ELASTIC_DONE;
-    if (node->policy == PLAN_GO_ON)
+    if (node->on_loss == PLAN_GO_ON)
         return ELASTIC_WHOLE;
     /* A leaf of a star loses sight of all the others with the hub. */
     const bool leaf =
         plan->world.topology == LS_TOPOLOGY_STAR && self != plan->first;
-    if (member == NULL || !was_lost(member) || node->policy == PLAN_RESTART ||
+    if (member == NULL || !was_lost(member) || node->on_loss == PLAN_RESTART ||
         leaf)
         return ELASTIC_AWAITS;
     return ELASTIC_BROKEN;
@@ -90,7 +90,7 @@ enum elastic_state elastic_look(const struct plan *plan, size_t self,
         const bool here =
             i == self || (member != NULL && member->state == LS_MEMBER_READY);
         if (node->role == PLAN_COLLECTOR &&
-            (here || node->policy != PLAN_GO_ON))
+            (here || node->on_loss != PLAN_GO_ON))
             collectors++;
         else if (node->role == PLAN_COLLECTOR)
             lost_collector = i;
@@ -266,8 +266,8 @@ static void give_round_up(elastic_run *self)
     if (status == LS_OK) {
         struct ls_emission emission = {.event = ROUND_OVER,
                                        .scope = LS_SCOPE_REMOTE,
-                                       .policy = LS_POLICY_BLOCK,
-                                       .wait_ms = TELL_MS};
+                                       .delivery = LS_DELIVERY_BLOCK,
+                                       .timeout_ms = TELL_MS};
         ls_write_uint(writer, round);
         status = ls_writer_bytes(writer, &emission.data, &emission.size);
         if (status == LS_OK)

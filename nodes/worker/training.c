@@ -1,5 +1,6 @@
 #include "training.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "lockstep/log.h"
@@ -154,7 +155,8 @@ static int start_learner(struct training *training, ls_runtime *runtime,
         .stacks = plan->stacks,
         .loaders = plan->loaders,
         .passes = plan->passes,
-        .held_wait_ms = -1, /* the next batch comes when this one is done */
+        .held_timeout_ms =
+            LS_NO_WAIT, /* the next batch comes when this one is done */
         .devices = training->devices,
         .n_devices = training->n_devices,
         .part_bytes = training->n_max / training->n_devices * training->stride,
@@ -230,9 +232,10 @@ int training_learn(struct training *training, const struct ls_items *items,
 {
     struct ls_learner_batch batch = {.data = (void *)(uintptr_t)items};
     struct ls_learner_result result = {.info = training->said};
-    int status = ls_learner_put(training->learner, &batch, -1);
+    /* A pass may take as long as it likes: it is the plugin's. */
+    int status = ls_learner_put(training->learner, &batch, INT_MAX);
     while (status == LS_OK && !result.last) {
-        status = ls_learner_get(training->learner, &result, -1);
+        status = ls_learner_get(training->learner, &result, INT_MAX);
         if (status == LS_OK)
             status = ls_learner_info_merge(info, result.info);
     }
@@ -250,7 +253,7 @@ bool training_is_whole(const struct training *training)
 int training_publish(struct training *training, ls_node *node)
 {
     struct ls_emission emission = {.event = "learner.metrics",
-                                   .policy = LS_POLICY_LATEST};
+                                   .delivery = LS_DELIVERY_LATEST};
     int status =
         ls_learner_metrics(training->learner, &training->metrics, true);
     if (status != LS_OK)

@@ -71,8 +71,8 @@ static void join_as_member(struct siege *siege)
 
 static uint64_t refused(const struct siege *siege)
 {
-    struct ls_router_stats stats;
-    ls_router_stats(siege->node, &stats);
+    struct ls_node_stats stats;
+    ls_node_stats(siege->node, &stats);
     return stats.refused;
 }
 
@@ -102,14 +102,34 @@ TEST(a_raw_peer_can_be_an_honest_member)
     siege_end(siege);
 }
 
+/* It said that it was where another is; a leaf would seem to that one, and to
+ * nobody else, not to be behind its hub. */
+TEST(an_address_that_nobody_names_any_more_is_given_up)
+{
+    struct siege *siege = siege_start();
+    struct raw_peer other;
+    raw_open(&other, 667, NULL);
+    strcpy(siege->raw.endpoint, other.endpoint);
+    raw_be_present(&siege->raw);
+    raw_await_node(&other, siege->node, true);
+    raw_close(&siege->raw);
+    raw_await_node(&other, siege->node, false);
+    transport_lock(siege->node->transport);
+    assert_null(link_find(siege->node, other.endpoint));
+    transport_unlock(siege->node->transport);
+    raw_close(&other);
+    raw_open(&siege->raw, 666, ls_node_endpoint(siege->node));
+    siege_end(siege);
+}
+
 /* What it says before it is a member is not heard, and is counted. */
 TEST(what_comes_too_early_is_counted)
 {
-    struct ls_router_stats stats;
+    struct ls_node_stats stats;
     struct siege *siege = siege_start();
     raw_be_present(&siege->raw);
     raw_await_presence(&siege->raw, siege->node);
-    ls_router_stats(siege->node, &stats);
+    ls_node_stats(siege->node, &stats);
     const uint64_t before = stats.early;
     for (int i = 0; i < 3; i++) {
         struct wire_header header = raw_header(&siege->raw, WIRE_KIND_EVENT);
@@ -117,7 +137,7 @@ TEST(what_comes_too_early_is_counted)
     }
     raw_heartbeat(&siege->raw, siege->node);
     assert_reaches(&siege->ready, 1);
-    ls_router_stats(siege->node, &stats);
+    ls_node_stats(siege->node, &stats);
     assert_int_equal(stats.early, before + 3);
     assert_int_equal(counter_get(&siege->heard), 0);
     siege_end(siege);

@@ -79,7 +79,7 @@ kept_out() {
 }
 
 @test "a node that is killed comes back with the secret" {
-    begin --set nodes.1.policy=restart
+    begin --set nodes.1.on_loss=restart
     kill -9 "${nodes[1]}"
     comes_back 1
     call 1 ping
@@ -188,7 +188,7 @@ kept_out() {
     finish run
     [ "$code" -eq 0 ]
     rm solved run.out
-    begin --set world.topology=star --set nodes.1.policy=restart
+    begin --set world.topology=star --set nodes.1.on_loss=restart
     kill -9 "${nodes[2]}"
     comes_back 2
     ends_solved

@@ -149,7 +149,7 @@ static int on_large(void *self, const struct ls_event *event)
 
 /* ---- what it emits ----------------------------------------------------- */
 
-static void emit(const char *event, const char *word, enum ls_policy policy,
+static void emit(const char *event, const char *word, enum ls_delivery policy,
                  uint64_t *count)
 {
     char text[64];
@@ -159,7 +159,7 @@ static void emit(const char *event, const char *word, enum ls_policy policy,
                                          .data = text,
                                          .size = (size_t)size,
                                          .scope = LS_SCOPE_REMOTE,
-                                         .policy = policy};
+                                         .delivery = policy};
     ls_runtime *runtime = ls_node_runtime(node);
     const int64_t began = ls_now(runtime);
     const int status = ls_emit_with(node, &emission);
@@ -180,9 +180,9 @@ static void emit_on(void *self)
     ls_mutex_lock(&figures.lock);
     while (!figures.hush) {
         ls_mutex_unlock(&figures.lock);
-        emit("plain", "plain", LS_POLICY_BLOCK, &figures.plain);
-        emit("both", "sure", LS_POLICY_RELIABLE, &figures.sure);
-        emit("both", "latest", LS_POLICY_LATEST, &figures.latest);
+        emit("plain", "plain", LS_DELIVERY_BLOCK, &figures.plain);
+        emit("both", "sure", LS_DELIVERY_RELIABLE, &figures.sure);
+        emit("both", "latest", LS_DELIVERY_LATEST, &figures.latest);
         ls_mutex_lock(&figures.lock);
         const int64_t next = ls_deadline(ls_node_runtime(node), PACE_MS);
         while (!figures.hush &&
@@ -265,9 +265,9 @@ static size_t put_refused(struct row *rows, size_t n)
 
 static size_t put_all(struct row *rows)
 {
-    struct ls_router_stats stats;
+    struct ls_node_stats stats;
     struct rusage usage;
-    ls_router_stats(node, &stats);
+    ls_node_stats(node, &stats);
     (void)getrusage(RUSAGE_SELF, &usage);
     ls_mutex_lock(&figures.lock);
     size_t n = put_heard(rows, 0);
@@ -437,7 +437,7 @@ static int prepare(void)
     if (status == LS_OK)
         status = ls_on(node, "large", on_large, &figures.large);
     if (status == LS_OK)
-        status = ls_event_allow(node, "ls.finish", "1");
+        status = ls_node_allow(node, "ls.finish", "1");
     if (status == LS_OK)
         status = ls_node_on_member(node, on_member, NULL);
     return status;

@@ -51,9 +51,9 @@ TEST(a_loss_is_what_the_policy_of_the_lost_one_says)
 {
     become(FIRST, LS_MEMBER_LOST, LS_ELOST);
     check(ELASTIC_BROKEN, FIRST);
-    nodes[FIRST].policy = PLAN_RESTART;
+    nodes[FIRST].on_loss = PLAN_RESTART;
     check(ELASTIC_AWAITS, FIRST);
-    nodes[FIRST].policy = PLAN_GO_ON;
+    nodes[FIRST].on_loss = PLAN_GO_ON;
     check(ELASTIC_WHOLE, N);
 }
 
@@ -61,13 +61,13 @@ TEST(who_left_with_an_error_is_lost)
 {
     become(SECOND, LS_MEMBER_LEFT, LS_EHANDLER);
     check(ELASTIC_BROKEN, SECOND);
-    nodes[SECOND].policy = PLAN_RESTART;
+    nodes[SECOND].on_loss = PLAN_RESTART;
     check(ELASTIC_AWAITS, SECOND);
 }
 
 TEST(who_left_well_has_finished_the_run)
 {
-    nodes[FIRST].policy = PLAN_RESTART;
+    nodes[FIRST].on_loss = PLAN_RESTART;
     become(FIRST, LS_MEMBER_LOST, LS_ELOST);
     become(EVALUATOR, LS_MEMBER_LEFT, LS_OK);
     check(ELASTIC_DONE, EVALUATOR);
@@ -83,12 +83,12 @@ TEST(one_on_its_way_is_awaited)
 
 TEST(nothing_is_learned_without_a_collector)
 {
-    nodes[FIRST].policy = nodes[SECOND].policy = PLAN_GO_ON;
+    nodes[FIRST].on_loss = nodes[SECOND].on_loss = PLAN_GO_ON;
     become(FIRST, LS_MEMBER_LOST, LS_ELOST);
     check(ELASTIC_WHOLE, N);
     become(SECOND, LS_MEMBER_LOST, LS_ELOST);
     check(ELASTIC_BROKEN, SECOND);
-    nodes[FIRST].policy = PLAN_RESTART;
+    nodes[FIRST].on_loss = PLAN_RESTART;
     check(ELASTIC_AWAITS, FIRST);
 }
 
@@ -97,7 +97,7 @@ TEST(a_leaf_of_a_star_waits_for_all)
 {
     plan.world.topology = LS_TOPOLOGY_STAR;
     plan.first = FIRST;
-    nodes[FIRST].policy = PLAN_RESTART;
+    nodes[FIRST].on_loss = PLAN_RESTART;
     become(FIRST, LS_MEMBER_LOST, LS_ELOST);
     become(SECOND, LS_MEMBER_LOST, LS_ELOST);
     check(ELASTIC_AWAITS, FIRST);

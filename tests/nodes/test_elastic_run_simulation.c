@@ -23,9 +23,9 @@ static const char job[] = "job: lost\n"
                           "plugin: faulty\n"
                           "seed: 1\n"
                           "nodes:\n"
-                          "  - {role: learner, policy: restart}\n"
-                          "  - {role: collector, policy: restart}\n"
-                          "  - {role: evaluator, policy: restart}\n"
+                          "  - {role: learner, on_loss: restart}\n"
+                          "  - {role: collector, on_loss: restart}\n"
+                          "  - {role: evaluator, on_loss: restart}\n"
                           "world: {start_timeout_s: 1}\n"
                           "collector: {envs: 1, steps: 10}\n"
                           "evaluator: {episodes: 1, solved: 1000}\n";
@@ -33,8 +33,8 @@ static const char job[] = "job: lost\n"
 static const char pair_job[] = "job: lost\n"
                                "plugin: faulty\n"
                                "nodes:\n"
-                               "  - {role: learner, policy: restart}\n"
-                               "  - {role: collector, policy: restart}\n"
+                               "  - {role: learner, on_loss: restart}\n"
+                               "  - {role: collector, on_loss: restart}\n"
                                "world: {start_timeout_s: 1}\n";
 
 struct world;

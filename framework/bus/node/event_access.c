@@ -48,7 +48,7 @@ static bool read_who(const char *who, struct event_access *out)
     return who[0] >= '0' && who[0] <= '9' && *end == '\0' && id <= UINT32_MAX;
 }
 
-int ls_event_allow(ls_node *node, const char *event, const char *who)
+int ls_node_allow(ls_node *node, const char *event, const char *who)
 {
     struct event_entry *entry;
     struct event_access one = {.next = NULL};

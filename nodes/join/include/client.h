@@ -28,7 +28,7 @@ struct client_options {
 
 struct client {
     ls_node *node;         /* own */
-    ls_calls *calls;       /* own */
+    ls_rpc *calls;         /* own */
     ls_security *security; /* own */
     struct socket_folder folder;
 };
@@ -37,7 +37,7 @@ struct client {
  * out:    written on success only; give it to client_leave().
  * Errors: LS_EINVAL its id; LS_ECONFIG where the nodes are cannot be known;
  *         LS_EUNREACHABLE the host was not found in time; those of
- *         node_security_open_client(), ls_node_start() and ls_calls_open(). */
+ *         node_security_open_client(), ls_node_start() and ls_rpc_open(). */
 LS_MUST_USE int client_join(struct client *out,
                             const struct client_options *options);
 void client_leave(struct client *client);

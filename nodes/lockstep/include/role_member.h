@@ -35,7 +35,7 @@ struct member_watch {
     /* It got the number-th event of another. */
     void (*heard)(void *self, const struct ls_event *event, uint64_t number);
     /* It listens no longer, and knows of these losses. */
-    void (*quitting)(void *self, const struct ls_router_loss *losses, size_t n);
+    void (*quitting)(void *self, const struct ls_node_loss *losses, size_t n);
     void *self;
 };
 

@@ -318,7 +318,7 @@ static int call(coordinator *self, const struct fsm_action *action)
             .name = action->name,
             .data = action->data,
             .size = action->size,
-            .wait_ms =
+            .timeout_ms =
                 (int)((action->wait_ns + LS_NS_PER_MS - 1) / LS_NS_PER_MS),
             .ended = on_call_ended,
             .self = open});
@@ -421,7 +421,7 @@ static int finish_all(coordinator *self)
     const int status = ls_emit_with(
         self->node, &(struct ls_emission){.event = LS_FINISH_EVENT,
                                           .scope = LS_SCOPE_REMOTE,
-                                          .policy = LS_POLICY_RELIABLE});
+                                          .delivery = LS_DELIVERY_RELIABLE});
     ls_task_finish_here(self->task);
     return status;
 }

@@ -240,7 +240,7 @@ static void on_member(void *work, const struct ls_member *member)
     if (!lost || plan_find(self->base.plan, member->id, &index) != LS_OK)
         return;
     const struct plan_node *node = &self->base.plan->nodes[index];
-    if (node->policy != PLAN_FAIL || ls_task_finishing(self->base.task))
+    if (node->on_loss != PLAN_FAIL || ls_task_finishing(self->base.task))
         return;
     (void)snprintf(text, sizeof text, "node %u (%s) was lost",
                    (unsigned)node->id, plan_role_names[node->role]);
@@ -269,7 +269,7 @@ static int create_coordinator(struct work *self)
     return coordinator_create(&self->coordinator, &options);
 }
 
-static int use(void *work, ls_task *task, ls_calls *calls)
+static int use(void *work, ls_task *task, ls_rpc *calls)
 {
     struct work *self = work;
     int status = service_node_open(&self->base, task, calls);
@@ -277,7 +277,10 @@ static int use(void *work, ls_task *task, ls_calls *calls)
         status = create_coordinator(self);
     if (status != LS_OK)
         return status;
-    (void)ls_task_use(task, ls_mw_progress(task, 200, on_progress, self));
+    (void)ls_task_use(task, ls_mw_progress(task, &(struct ls_progress_options){
+                                                     .interval_ms = 200,
+                                                     .sink = on_progress,
+                                                     .self = self}));
     status = coordinator_use(self->coordinator, task);
     if (status == LS_OK)
         status = ls_node_on_member(ls_task_node(task), on_member, self);

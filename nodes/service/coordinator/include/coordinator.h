@@ -37,7 +37,7 @@ struct coordinator_end {
 };
 
 struct coordinator_options {
-    ls_calls *calls;     /* of the task's node. Borrow */
+    ls_rpc *calls;       /* of the task's node. Borrow */
     struct store *store; /* borrow */
     const char *journal; /* path of a file, which it goes on from when it is
                           * there; copied; NULL: none */
