@@ -79,6 +79,7 @@ static void read_roles(struct plan *plan, ls_config_section *root)
     ls_config_section *collector = ls_config_section_at(root, "collector");
     plan->envs = (size_t)ls_config_int(collector, "envs", 1, 1, 65536);
     plan->steps = (size_t)ls_config_int(collector, "steps", 64, 1, 1 << 20);
+    plan->threads = (size_t)ls_config_int(collector, "threads", 1, 1, 256);
 
     ls_config_section *evaluator = ls_config_section_at(root, "evaluator");
     plan->episodes = (size_t)ls_config_int(evaluator, "episodes", 20, 1, 65536);
@@ -140,9 +141,9 @@ static void read_learner(struct plan *plan, ls_config_section *root)
     learner->loaders =
         (size_t)ls_config_int(section, "loaders", is_service ? 1 : 0, 0, 256);
     learner->passes = (unsigned)ls_config_int(section, "passes", 1, 1, 65536);
+    read_devices(learner, section);
     if (is_service)
         return; /* it goes on from the policy that it committed last */
-    read_devices(learner, section);
     learner->checkpoint_every =
         ls_config_int(section, "checkpoint_every", 10, 0, INT32_MAX);
 }

@@ -5,11 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int init_trajectory(struct role *role)
+static int init_trajectories(struct role *role)
 {
     const struct trajectory_shape shape =
         agent_shape(&role->agent, role->plan->steps);
-    return trajectory_init(&role->trajectory, &shape);
+    const size_t n = role->agent.n_envs;
+    size_t bytes;
+    const int status = trajectory_bytes(&shape, &bytes);
+    if (status != LS_OK)
+        return status;
+    role->trajectories = calloc(n, sizeof *role->trajectories);
+    role->memory = bytes <= SIZE_MAX / n ? malloc(n * bytes) : NULL;
+    if (role->trajectories == NULL || role->memory == NULL)
+        return ls_error(LS_ENOMEM, "%zu trajectories of %zu steps", n,
+                        role->plan->steps);
+    for (size_t i = 0; i < n; i++)
+        role->trajectories[i] =
+            trajectory_in((char *)role->memory + i * bytes, &shape);
+    return LS_OK;
 }
 
 int role_init(struct role *out, const struct plan *plan, size_t index,
@@ -32,7 +45,7 @@ int role_init(struct role *out, const struct plan *plan, size_t index,
         return status;
     status = ls_writer_create(&role.writer);
     if (status == LS_OK && collects)
-        status = init_trajectory(&role);
+        status = init_trajectories(&role);
     if (status == LS_OK && node->role == PLAN_LEARNER)
         status =
             agent_add_replicas(&role.agent, plan, plan->learner.n_devices - 1);
@@ -48,7 +61,8 @@ int role_init(struct role *out, const struct plan *plan, size_t index,
 
 void role_fini(struct role *role)
 {
-    trajectory_fini(&role->trajectory);
+    free(role->trajectories);
+    free(role->memory);
     ls_writer_destroy(&role->writer);
     agent_fini(&role->agent);
     member_destroy(&role->member);
@@ -59,15 +73,21 @@ int role_start(struct role *role, ls_runtime *runtime)
 {
     const struct plan *const plan = role->plan;
     const struct plan_node *const node = &plan->nodes[role->index];
-    return node->role == PLAN_LEARNER
-               ? training_start(&role->training, runtime, plan, &role->agent,
-                                node->id,
-                                plan_count(plan, PLAN_COLLECTOR) * plan->envs)
-               : LS_OK;
+    if (node->role == PLAN_COLLECTOR)
+        return agent_use_threads(&role->agent, runtime, plan->threads);
+    if (node->role != PLAN_LEARNER)
+        return LS_OK;
+    const int status =
+        training_start(&role->training, runtime, plan, &role->agent, node->id,
+                       plan_count(plan, PLAN_COLLECTOR) * plan->envs);
+    return status == LS_OK
+               ? training_begin(role->training, role->resumed.train_iter)
+               : status;
 }
 
 void role_stop(struct role *role)
 {
+    agent_end_threads(&role->agent);
     training_stop(&role->training);
 }
 

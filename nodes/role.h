@@ -32,7 +32,9 @@ struct role {
     struct agent agent;      /* all but members */
     struct member *member;   /* own; members only */
     struct report_sink sink;
-    struct trajectory trajectory;  /* own; collectors: what is sent next */
+    struct ls_trajectory *trajectories; /* own; collectors: what is sent next,
+                                         * one of each environment */
+    void *memory;                       /* own; of the trajectories */
     struct training *training;     /* own; learners, from role_start() on */
     ls_writer *writer;             /* own */
     int64_t started_at;            /* the first iteration */

@@ -4,19 +4,13 @@
 /* Mean return of whole episodes, with the best choice at every step. */
 static int evaluate(struct role *role, ls_task *task, double *mean)
 {
-    struct agent_env *env = &role->agent.envs[0];
-    double sum = 0.0;
-    for (size_t episode = 0; episode < role->plan->episodes; episode++) {
-        double episode_return;
-        int64_t steps;
-        const int status =
-            agent_episode(&role->agent, env, task, &episode_return, &steps);
-        if (status != LS_OK)
-            return status;
-        sum += episode_return;
-    }
-    *mean = sum / (double)role->plan->episodes;
-    return LS_OK;
+    struct agent_played played = {.steps = 0};
+    int status = LS_OK;
+    for (size_t i = 0; i < role->plan->episodes && status == LS_OK; i++)
+        status = agent_episode(&role->agent, 0, task, &played);
+    if (status == LS_OK)
+        *mean = played.return_sum / (double)played.episodes;
+    return status;
 }
 
 int role_evaluate(ls_step *step, void *self)

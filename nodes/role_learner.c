@@ -34,8 +34,8 @@ static int save(struct role *role, const char *name, int64_t iterations,
                                       .train_iter = context->train_iter,
                                       .env_step = context->env_step,
                                       .env_episode = context->env_episode};
-    return weights_save(&role->agent, &note, role->plan->folder, name, path,
-                        size);
+    return weights_save(&role->agent, &note, true, role->plan->folder, name,
+                        path, size);
 }
 
 /* One of the files that an earlier life has left, when it is further than
@@ -126,11 +126,12 @@ int role_save_weights(void *self, ls_task *task, int status)
         ls_context_data(ls_task_context(task));
     if (!role->learned)
         return LS_OK;
+    const int ended = status == LS_OK ? training_end(role->training) : LS_OK;
     /* Whatever ended the run, what was learned is worth having. */
     const int saved = save(role, WEIGHTS_FINAL, context->total_step,
                            role->weights, sizeof role->weights);
     if (saved == LS_OK && status == LS_OK &&
         role->plan->learner.checkpoint_every > 0)
         weights_remove(role->plan->folder, WEIGHTS_CHECKPOINT);
-    return saved;
+    return saved == LS_OK ? ended : saved;
 }

@@ -36,6 +36,13 @@ LS_MUST_USE int training_learn(struct training *training,
                                const struct ls_items *items,
                                ls_learner_info *info);
 
+/* Run the policy's hooks before the first batch, and after the last one; the
+ * second is done by training_stop() when nobody has.
+ * n_learned: batches that were learned from before, in earlier lives.
+ * Errors: the hooks'. */
+LS_MUST_USE int training_begin(struct training *training, int64_t n_learned);
+LS_MUST_USE int training_end(struct training *training);
+
 /* Whether the weights are whole: false when a learn() has failed. */
 bool training_is_whole(const struct training *training);
 

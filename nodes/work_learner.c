@@ -28,10 +28,9 @@ static int create(void **out, const struct work_options *options)
     if (self == NULL)
         return ls_error(LS_ENOMEM, "the work of a learner");
     service_node_init(&self->base, options);
-    const int status = agent_learner_create(
-        &self->agent, options->plugin, plan, plan->nodes[options->index].id,
-        options->generation, (size_t)plan->service.unroll,
-        plan->learner.stacks);
+    const int status = agent_learner_create(&self->agent, options->plugin, plan,
+                                            plan->nodes[options->index].id,
+                                            options->generation);
     if (status != LS_OK) {
         destroy(self);
         return status;
@@ -61,6 +60,9 @@ static int use(void *work, ls_task *task, ls_calls *calls)
     const struct plan *plan = self->base.plan;
     int status = service_node_open(&self->base, task, calls);
     ls_rng_seed(&self->chance, ls_entropy(ls_task_runtime(task)), 0);
+    if (status == LS_OK)
+        status = agent_learner_start(self->agent, ls_task_runtime(task),
+                                     plan->nodes[self->base.index].id);
     if (status == LS_OK)
         status = learner_service_create(
             &self->service, &(struct learner_service_options){

@@ -308,7 +308,7 @@ static void free_devices(ls_learner *learner)
 
 static void free_learner(ls_learner *learner)
 {
-    crew_destroy(&learner->crew);
+    ls_crew_destroy(&learner->crew);
     free(learner->loaders);
     free_devices(learner);
     free_stacks(learner);

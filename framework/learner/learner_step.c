@@ -120,7 +120,7 @@ static int train(ls_learner *learner, struct stack *stack,
                  ls_learner_info *info)
 {
     learner->training = stack;
-    crew_run(learner->crew);
+    ls_crew_run(learner->crew);
     int status = reduce(learner, info);
     if (status != LS_OK)
         return status;
@@ -213,5 +213,5 @@ void learner_main(void *arg)
         else if (status != LS_OK || take_turn(learner, turn) != LS_OK)
             break;
     }
-    crew_dismiss(learner->crew);
+    ls_crew_dismiss(learner->crew);
 }

@@ -1,39 +1,31 @@
 #include "agent_ops.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "split.h"
+#include "teacher.h"
 
 /* Learning ------------------------------------------------------------------
  */
 
-/* What a batch is learned from. */
-struct agent_stack {
-    struct trajectory trajectories[SERVICE_BATCH_MAX]; /* made when needed */
-    size_t n_trajectories;
-    struct ls_trajectory parts[SERVICE_BATCH_MAX]; /* of the batch */
-};
-
 struct agent_learner {
     struct agent agent;
     const struct plan *plan; /* borrow */
-    struct trajectory_shape shape;
-    struct agent_stack *stacks; /* own; n_stacks */
-    size_t n_stacks;
+    struct teacher *teacher; /* own; from agent_learner_start() on */
 };
 
 static int reset_learner(void *self)
 {
     struct agent_learner *learner = self;
-    return agent_renew_policy(&learner->agent, learner->plan);
+    const int status = agent_renew_policy(&learner->agent, learner->plan);
+    return status == LS_OK ? agent_align_replicas(&learner->agent) : status;
 }
 
 static int load_learner(void *self, const struct ls_bytes *weights)
 {
     struct agent_learner *learner = self;
-    return agent_load(&learner->agent, weights);
+    const int status = agent_load(&learner->agent, weights);
+    return status == LS_OK ? agent_align_replicas(&learner->agent) : status;
 }
 
 static int save_learner(void *self, struct ls_bytes *out)
@@ -42,117 +34,94 @@ static int save_learner(void *self, struct ls_bytes *out)
     return agent_save(&learner->agent, out);
 }
 
-static int make_room(const struct agent_learner *learner,
-                     struct agent_stack *stack, size_t n)
+static void set_options(void *self, struct ls_learner_options *options)
 {
-    while (stack->n_trajectories < n) {
-        const int status = trajectory_init(
-            &stack->trajectories[stack->n_trajectories], &learner->shape);
-        if (status != LS_OK)
-            return status;
-        stack->n_trajectories++;
-    }
-    return LS_OK;
+    const struct agent_learner *learner = self;
+    teacher_set_options(learner->teacher, options);
 }
 
 /* The parts that the samples mean. */
-static int read_samples(void *self, size_t index,
+static int read_samples(void *self, const struct ls_learner_place *place,
                         const struct learner_sample *samples, size_t n)
 {
     const struct agent_learner *learner = self;
-    struct agent_stack *stack = &learner->stacks[index];
-    int status = make_room(learner, stack, n);
-    for (size_t i = 0; i < n && status == LS_OK; i++) {
-        struct trajectory *whole = &stack->trajectories[i];
-        status = trajectory_read(&whole->view, &learner->shape, samples[i].data,
-                                 samples[i].size);
-        if (status == LS_OK)
-            status = split_trajectory(&whole->view, &learner->shape,
-                                      samples[i].sample, &stack->parts[i]);
-        if (status != LS_OK)
-            (void)ls_error_at(status, "data %s", samples[i].sample->data_id);
+    struct teacher_piece pieces[SERVICE_BATCH_MAX];
+    for (size_t i = 0; i < n; i++) {
+        const struct sample *sample = samples[i].sample;
+        pieces[i] = (struct teacher_piece){
+            .name = sample->data_id,
+            .data = samples[i].data,
+            .size = samples[i].size,
+            .begin = sample->split ? (size_t)sample->split_begin : 0,
+            .n = (size_t)sample->unroll_len,
+            .whole = !sample->split};
     }
-    return status;
+    return teacher_load(learner->teacher, place, pieces, n);
 }
 
-/* A plugin names its values as it likes; on the wire names are plain. */
-static void copy_name(service_name out, const char *name)
+static int learn(void *self, const struct learner_lesson *lesson)
 {
-    size_t n = 0;
-    for (; name[n] != '\0' && n < SAFE_NAME_MAX; n++) {
-        const char c = name[n];
-        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                           (c >= '0' && c <= '9') || c == '-';
-        out[n] = '_';
-        if (plain)
-            out[n] = c;
-    }
-    if (n == 0)
-        out[n++] = '_';
-    out[n] = '\0';
+    const struct agent_learner *learner = self;
+    return teacher_learn(learner->teacher, lesson->place, lesson->pass,
+                         lesson->iter, lesson->info, lesson->priorities);
 }
 
-static int learn(void *self, size_t stack, const struct learner_sample *samples,
-                 size_t n, struct learner_info *values, double *priorities)
+static int beside(void *self, enum ls_hook_position position, int64_t iter,
+                  ls_learner_info *info)
 {
-    struct agent_learner *learner = self;
-    struct ls_learn_info info = {.n = 0, .priorities = priorities};
-    (void)samples;
-    const int status =
-        agent_learn(&learner->agent, learner->stacks[stack].parts, n, &info);
-    if (status != LS_OK)
-        return status;
-    for (size_t i = 0; i < info.n && i < LS_LEARN_INFO_MAX &&
-                       values->n_values < LEARNER_VALUES_MAX;
-         i++) {
-        copy_name(values->values[values->n_values].name, info.items[i].name);
-        values->values[values->n_values++].value = info.items[i].value;
-    }
-    return LS_OK;
+    const struct agent_learner *learner = self;
+    return teacher_hooks(learner->teacher, position, iter, info);
 }
 
 const struct learner_ops agent_learner_ops = {.reset = reset_learner,
                                               .load = load_learner,
                                               .save = save_learner,
+                                              .set_options = set_options,
                                               .read = read_samples,
-                                              .learn = learn};
+                                              .learn = learn,
+                                              .beside = beside};
 
 int agent_learner_create(struct agent_learner **out,
                          const struct ls_plugin *plugin,
                          const struct plan *plan, uint32_t node_id,
-                         unsigned generation, size_t unroll_len,
-                         size_t n_stacks)
+                         unsigned generation)
 {
     struct agent_learner *made = calloc(1, sizeof *made);
     if (made == NULL)
         return ls_error(LS_ENOMEM, "a learner");
     made->plan = plan;
-    made->n_stacks = n_stacks;
-    made->stacks = calloc(n_stacks, sizeof *made->stacks);
-    const int status =
-        made->stacks == NULL
-            ? ls_error(LS_ENOMEM, "%zu stacks", n_stacks)
-            : agent_init(&made->agent, plugin, plan, node_id, generation, 1);
+    int status = agent_init(&made->agent, plugin, plan, node_id, generation, 1);
+    if (status == LS_OK)
+        status =
+            agent_add_replicas(&made->agent, plan, plan->learner.n_devices - 1);
     if (status != LS_OK) {
-        free(made->stacks);
-        free(made);
+        agent_learner_destroy(&made);
         return status;
     }
-    made->shape = agent_shape(&made->agent, unroll_len);
     *out = made;
     return LS_OK;
+}
+
+int agent_learner_start(struct agent_learner *learner, ls_runtime *runtime,
+                        uint32_t node_id)
+{
+    const struct plan *plan = learner->plan;
+    return teacher_create(
+        &learner->teacher, runtime,
+        &(struct teacher_options){.agent = &learner->agent,
+                                  .devices = plan->learner.devices,
+                                  .n_devices = plan->learner.n_devices,
+                                  .stacks = plan->learner.stacks,
+                                  .n = (size_t)plan->service.batch,
+                                  .steps = (size_t)plan->service.unroll,
+                                  .node_id = node_id});
 }
 
 void agent_learner_destroy(struct agent_learner **learner)
 {
     if (learner == NULL || *learner == NULL)
         return;
-    for (size_t i = 0; i < (*learner)->n_stacks; i++) {
-        struct agent_stack *stack = &(*learner)->stacks[i];
-        while (stack->n_trajectories > 0)
-            trajectory_fini(&stack->trajectories[--stack->n_trajectories]);
-    }
-    free((*learner)->stacks);
+    teacher_destroy(&(*learner)->teacher);
     agent_fini(&(*learner)->agent);
     free(*learner);
     *learner = NULL;
@@ -221,29 +190,35 @@ static int collect(void *self, int64_t unroll_len, struct ls_bytes *out,
                    struct collected *what)
 {
     struct agent_collector *collector = self;
-    struct collected collected = {.steps = unroll_len,
-                                  .env_id = (int64_t)collector->next};
-    struct agent_env *env = &collector->agent.envs[collector->next];
+    struct agent_played played = {.steps = 0};
     int status = make_trajectory(collector, (size_t)unroll_len);
     if (status == LS_OK)
-        status = agent_collect(&collector->agent, env,
+        status = agent_collect(&collector->agent, collector->next, 1,
                                &collector->trajectory.view, (size_t)unroll_len,
-                               &collected.episodes, &collected.return_sum);
+                               NULL, &played);
     if (status == LS_OK)
         status = write_trajectory(collector, out);
     if (status != LS_OK)
         return status;
+    *what = (struct collected){.steps = played.steps,
+                               .episodes = played.episodes,
+                               .return_sum = played.return_sum,
+                               .env_id = (int64_t)collector->next};
     collector->next = (collector->next + 1) % collector->n_envs;
-    *what = collected;
     return LS_OK;
 }
 
 static int evaluate(void *self, double *episode_return, int64_t *steps)
 {
     struct agent_collector *collector = self;
-    return agent_episode(&collector->agent,
-                         &collector->agent.envs[collector->n_envs],
-                         collector->task, episode_return, steps);
+    struct agent_played played = {.steps = 0};
+    const int status = agent_episode(&collector->agent, collector->n_envs,
+                                     collector->task, &played);
+    if (status != LS_OK)
+        return status;
+    *episode_return = played.return_sum;
+    *steps = played.steps;
+    return LS_OK;
 }
 
 const struct collector_ops agent_collector_ops = {.reset = reset_collector,

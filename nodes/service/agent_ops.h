@@ -13,21 +13,24 @@
 struct agent_learner;
 struct agent_collector;
 
-/* For learner_service_options: self is a struct agent_learner. Priorities
- * become what the plugin's learn() says. */
+/* For learner_service_options: self is a struct agent_learner that was
+ * started. */
 extern const struct learner_ops agent_learner_ops;
 /* For collector_service_options: self is a struct agent_collector. */
 extern const struct collector_ops agent_collector_ops;
 
-/* unroll_len: the longest trajectory that is learned from, in steps. n_stacks:
- * batches that may be ready at a time. plan, plugin: borrow, longer than this;
- * node_id, generation: see agent_init(). out:    own; written on success only;
- * give it to agent_learner_destroy(). Errors: those of agent_init(). */
+/* plan, plugin: borrow, longer than this; node_id, generation: see
+ * agent_init().
+ * out:    own; written on success only; give it to agent_learner_destroy(),
+ *         after the service.
+ * Errors: those of agent_init(). */
 LS_MUST_USE int agent_learner_create(struct agent_learner **out,
                                      const struct ls_plugin *plugin,
                                      const struct plan *plan, uint32_t node_id,
-                                     unsigned generation, size_t unroll_len,
-                                     size_t n_stacks);
+                                     unsigned generation);
+/* Open its devices. Errors: those of teacher_create(). */
+LS_MUST_USE int agent_learner_start(struct agent_learner *learner,
+                                    ls_runtime *runtime, uint32_t node_id);
 void agent_learner_destroy(struct agent_learner **learner);
 
 /* The plan's number of environments, taken in turn, and one for evaluations.

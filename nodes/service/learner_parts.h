@@ -3,7 +3,6 @@
 #define LOCKSTEP_LEARNER_PARTS_H
 
 #include "learner_service.h"
-#include "lockstep/learner.h"
 #include "service_work.h"
 
 /* A batch, from its learn call to the answer. Whose turn it is changes it:
@@ -11,6 +10,7 @@
 struct batch {
     struct batch *next;  /* in one of the lists below; under the lock */
     ls_request *request; /* own; the learn call; under the lock */
+    bool is_due;         /* its turn has come; under the lock */
     bool begun;          /* it is being trained; under the lock */
     bool forsaken;       /* nobody wants it any more; under the lock */
     struct learner_batch told;
@@ -52,7 +52,9 @@ struct learner_service {
     int64_t idle_since;             /* the same the other way round */
 
     /* The engine's learner thread, while there is one. */
-    int64_t trained; /* iterations of the work */
+    size_t n_devices;
+    int64_t trained;        /* iterations of the work */
+    struct batch *learning; /* borrow; NULL: what came was not wanted */
 
     /* The task's thread. */
     struct priority_hooks hooks;
@@ -86,6 +88,11 @@ LS_MUST_USE int learner_engine_put(struct learner_service *service,
 /* What has not begun to be trained is not wanted any more, and its calls fail.
  * Lock held. */
 void learner_forsake(struct learner_service *service, const char *text);
+
+/* What the ops do beside learning. */
+LS_MUST_USE int learner_beside(const struct learner_service *service,
+                               enum ls_hook_position position, int64_t iter,
+                               ls_learner_info *info);
 
 /* learner_policy.c: the weights out of and into the store. Task's thread. */
 LS_MUST_USE int learner_load(struct learner_service *service);

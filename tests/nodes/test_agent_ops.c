@@ -1,6 +1,7 @@
 /* agent_ops.h: a plugin's environments and policy at work for services. */
 #include "agent_ops.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,25 +32,24 @@ static void nothing(void *state)
 static void env_spec(const void *env, struct ls_env_spec *out)
 {
     (void)env;
-    *out = (struct ls_env_spec){
-        .n_observation = 1, .n_action = 1, .n_choices = 2, .max_steps = 5};
+    *out = (struct ls_env_spec){.n_choices = 2, .max_steps = 5};
 }
 
-static int env_reset(void *env, float *observation)
+static int env_reset(void *env, void *observation)
 {
     struct counting *counting = env;
     counting->step = 0;
-    observation[0] = 0.0f;
+    *(float *)observation = 0.0f;
     return LS_OK;
 }
 
-static int env_step(void *env, const float *action, float *observation,
+static int env_step(void *env, const void *action, void *observation,
                     float *reward, bool *terminated, bool *truncated)
 {
     struct counting *counting = env;
     (void)action;
     counting->step++;
-    observation[0] = (float)counting->step;
+    *(float *)observation = (float)counting->step;
     *reward = 1.0f;
     *terminated = counting->step == 5;
     *truncated = false;
@@ -66,29 +66,29 @@ static int policy_init(void *policy, ls_config_section *config,
     return LS_OK;
 }
 
-static int act(void *policy, const float *observation, bool explore,
-               uint64_t noise, float *action, float *extras)
+static int act(void *policy, const struct ls_act *rows)
 {
+    float *actions = rows->actions;
     (void)policy;
-    (void)observation;
-    (void)noise;
-    (void)extras;
-    action[0] = explore ? 1.0f : 0.0f;
+    for (size_t i = 0; i < rows->n; i++)
+        actions[i] = rows->explore ? 1.0f : 0.0f;
     return LS_OK;
 }
 
-static int learn(void *policy, const struct ls_trajectory *trajectories,
-                 size_t n, struct ls_learn_info *info)
+static int learn(void *policy, const struct ls_learn_batch *batch,
+                 struct ls_learn_info *info)
 {
-    for (size_t i = 0; i < n; i++)
-        *(int64_t *)policy += (int64_t)trajectories[i].n;
+    const struct ls_trajectory *first = &batch->trajectories[0];
+    for (size_t i = 0; i < batch->n; i++)
+        *(int64_t *)policy += (int64_t)batch->trajectories[i].n;
     info->n = 2;
     info->items[0].name = "loss/policy";
-    info->items[0].value = (double)n;
+    info->items[0].value = (double)batch->n;
     info->items[1].name = "..";
-    info->items[1].value = (double)trajectories[0].observations[0];
-    assert_true(info->priorities[0] == 0.5 && info->priorities[1] == 0.25);
-    info->priorities[1] = 7.0;
+    info->items[1].value = (double)((const float *)first->observations)[0];
+    /* Of the second sample alone, and not of all its steps. */
+    assert_true(isnan(info->td_errors[first->n]));
+    info->td_errors[first->n] = -7.0f;
     return LS_OK;
 }
 
@@ -128,22 +128,41 @@ struct both {
     struct agent_learner *learner;
     struct agent_collector *collector;
     struct ls_bytes data;
+    ls_device_stack *stack;
+    ls_learner_info *info;
 };
+
+/* As an engine would make one. */
+static int open_stack(struct both *both)
+{
+    struct ls_learner_options options = {.queue = 1};
+    agent_learner_ops.set_options(both->learner, &options);
+    return ls_learner_info_create(&both->info) ||
+           ls_device_stack_create(&both->stack, options.devices[0],
+                                  options.part_bytes);
+}
 
 static int set_up(void **state)
 {
     static struct both both;
     memset(&both, 0, sizeof both);
     both.plan.envs = 2;
+    both.plan.learner =
+        (struct plan_learner){.stacks = 2, .devices = {"cpu"}, .n_devices = 1};
+    both.plan.service.batch = 2;
+    both.plan.service.unroll = 8;
     *state = &both;
-    return agent_learner_create(&both.learner, &plugin, &both.plan, 1, 0, 8,
-                                2) ||
+    return agent_learner_create(&both.learner, &plugin, &both.plan, 1, 0) ||
+           agent_learner_start(both.learner, ls_runtime_threads(), 1) ||
+           open_stack(&both) ||
            agent_collector_create(&both.collector, &plugin, &both.plan, 2, 0);
 }
 
 static int tear_down(void **state)
 {
     struct both *both = *state;
+    ls_learner_info_destroy(&both->info);
+    ls_device_stack_destroy(&both->stack);
     agent_learner_destroy(&both->learner);
     agent_collector_destroy(&both->collector);
     ls_bytes_clear(&both->data);
@@ -203,17 +222,22 @@ static void an_evaluation_leaves_what_is_collected_alone(void **state)
     assert_int_equal(what.episodes, 1);
 }
 
-static int learn_from(struct both *both, const struct sample *sample,
-                      struct learner_info *values)
+static int learn_from(struct both *both, const struct sample *sample)
 {
     const struct learner_sample samples[] = {
         {sample, both->data.data, both->data.size},
         {sample, both->data.data, both->data.size}};
+    const struct ls_learner_place place = {.stack = 1, .memory = both->stack};
     double priorities[] = {0.5, 0.25};
-    int status = agent_learner_ops.read(both->learner, 1, samples, 2);
+    int status = agent_learner_ops.read(both->learner, &place, samples, 2);
+    ls_learner_info_clear(both->info);
     if (status == LS_OK)
-        status = agent_learner_ops.learn(both->learner, 1, samples, 2, values,
-                                         priorities);
+        status = agent_learner_ops.learn(
+            both->learner, &(struct learner_lesson){.place = &place,
+                                                    .samples = samples,
+                                                    .n = 2,
+                                                    .info = both->info,
+                                                    .priorities = priorities});
     if (status == LS_OK)
         assert_true(priorities[0] == 0.5 && priorities[1] == 7.0);
     return status;
@@ -223,19 +247,17 @@ static void it_learns_from_the_steps_that_are_meant(void **state)
 {
     struct both *both = *state;
     struct collected what;
-    struct learner_info values = {.n_values = 0};
     struct ls_bytes weights = {NULL, 0};
     const struct sample part = {
         .data_id = "d.1", .unroll_len = 2, .split = true, .split_begin = 3};
     assert_int_equal(
         agent_collector_ops.collect(both->collector, 8, &both->data, &what),
         LS_OK);
-    assert_int_equal(learn_from(both, &part, &values), LS_OK);
-    assert_int_equal(values.n_values, 2);
-    assert_string_equal(values.values[0].name, "loss_policy");
-    assert_true(values.values[0].value == 2.0);
-    assert_string_equal(values.values[1].name, "__");
-    assert_true(values.values[1].value == 3.0);
+    assert_int_equal(learn_from(both, &part), LS_OK);
+    assert_int_equal(ls_learner_info_count(both->info), 3);
+    assert_true(ls_learner_info_get(both->info, "loss/policy") == 2.0);
+    assert_true(ls_learner_info_get(both->info, "..") == 3.0);
+    assert_true(ls_learner_info_get(both->info, "td_error") == 7.0);
     assert_int_equal(agent_learner_ops.save(both->learner, &weights), LS_OK);
     assert_int_equal(weights.size, 3); /* 1004 */
     assert_memory_equal(weights.data, "\xcd\x03\xec", 3);
@@ -251,24 +273,22 @@ static void it_learns_from_the_steps_that_are_meant(void **state)
 static void data_that_is_no_trajectory_is_named(void **state)
 {
     struct both *both = *state;
-    struct learner_info values = {.n_values = 0};
     const struct sample sample = {.data_id = "d.1", .unroll_len = 8};
     assert_int_equal(ls_bytes_set(&both->data, "junk", 4), LS_OK);
-    assert_int_equal(learn_from(both, &sample, &values), LS_EPROTO);
+    assert_int_equal(learn_from(both, &sample), LS_EPROTO);
     assert_non_null(strstr(ls_error_text(), "data d.1"));
-    assert_int_equal(values.n_values, 0);
+    assert_int_equal(ls_learner_info_count(both->info), 0);
 }
 
 static void data_longer_than_expected_is_refused(void **state)
 {
     struct both *both = *state;
     struct collected what;
-    struct learner_info values = {.n_values = 0};
     const struct sample sample = {.data_id = "d.1", .unroll_len = 9};
     assert_int_equal(
         agent_collector_ops.collect(both->collector, 9, &both->data, &what),
         LS_OK);
-    assert_int_equal(learn_from(both, &sample, &values), LS_EPROTO);
+    assert_int_equal(learn_from(both, &sample), LS_EPROTO);
 }
 
 int main(void)

@@ -53,9 +53,13 @@ static double play(struct fixture *self, int *steps)
     bool terminated = false, truncated = false;
     assert_int_equal(self->env->reset(self->env_state, observation), LS_OK);
     for (*steps = 0; !terminated; (*steps)++) {
-        assert_int_equal(self->policy->act(self->policy_state, observation,
-                                           true, 0, action, NULL),
-                         LS_OK);
+        const uint64_t noise = 0;
+        const struct ls_act rows = {.n = 1,
+                                    .observations = observation,
+                                    .explore = true,
+                                    .noise = &noise,
+                                    .actions = action};
+        assert_int_equal(self->policy->act(self->policy_state, &rows), LS_OK);
         assert_int_equal(self->env->step(self->env_state, action, observation,
                                          &reward, &terminated, &truncated),
                          LS_OK);
@@ -67,10 +71,11 @@ static double play(struct fixture *self, int *steps)
 
 static void learn(struct fixture *self, int times)
 {
-    struct ls_learn_info info;
+    const struct ls_learn_batch batch = {.n = 0};
+    struct ls_learn_info info = {.n = 0};
     for (int i = 0; i < times; i++)
-        assert_int_equal(
-            self->policy->learn(self->policy_state, NULL, 0, &info), LS_OK);
+        assert_int_equal(self->policy->learn(self->policy_state, &batch, &info),
+                         LS_OK);
     assert_true(info.n > 0 && info.items[0].value >= (double)times);
 }
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,32 +23,38 @@ struct pupil {
     int64_t weights;
 };
 
-static int learn(void *policy, const struct ls_trajectory *trajectories,
-                 size_t n, struct ls_learn_info *info)
+/* Every array lies in the stack that the policy is handed. */
+static bool in_stack(const struct ls_learn_batch *batch)
+{
+    const unsigned char *begin = ls_device_stack_host(batch->stack);
+    const unsigned char *end = begin + ls_device_stack_capacity(batch->stack);
+    bool is_in = true;
+    for (size_t i = 0; i < batch->n; i++) {
+        const struct ls_trajectory *trajectory = &batch->trajectories[i];
+        is_in = is_in && (unsigned char *)trajectory->observations >= begin &&
+                trajectory->truncated + trajectory->n <= end;
+    }
+    return is_in;
+}
+
+static int learn(void *policy, const struct ls_learn_batch *batch,
+                 struct ls_learn_info *info)
 {
     struct pupil *const pupil = policy;
-    pupil->n = n;
+    pupil->n = batch->n;
     pupil->first = 0.0;
-    for (size_t i = 0; i < n; i++)
-        pupil->first += (double)trajectories[i].rewards[0];
+    pupil->group = batch->group != NULL ? batch->group->n : 0;
+    for (size_t i = 0; i < batch->n; i++)
+        pupil->first += (double)batch->trajectories[i].rewards[0];
+    assert_true(in_stack(batch));
     if (++pupil->calls == pupil->fails_at)
         return ls_error(LS_EHANDLER, "the loss is not finite");
     info->n = 1;
     info->items[0].name = "call";
     info->items[0].value = (double)pupil->calls;
-    return LS_OK;
-}
-
-static int learn_in_group(void *policy,
-                          const struct ls_trajectory *trajectories, size_t n,
-                          const struct ls_learn_group *group,
-                          struct ls_learn_info *info)
-{
-    struct pupil *const pupil = policy;
-    const int status = learn(policy, trajectories, n, info);
     float call = (float)pupil->calls;
-    pupil->group = group->n;
-    return status == LS_OK ? group->mean(group->self, &call, 1) : status;
+    return pupil->group > 0 ? batch->group->mean(batch->group->self, &call, 1)
+                            : LS_OK;
 }
 
 static int save(const void *policy, ls_writer *out)
@@ -63,11 +70,55 @@ static int load_weights(void *policy, const ls_value *in)
     return ls_value_int(in, &pupil->weights);
 }
 
+/* What the hooks of both states have been called for. */
+static char told[256];
+
+static int hook(void *policy, const char *what, int64_t iter,
+                struct ls_learn_info *info)
+{
+    const struct pupil *const pupil = policy;
+    const size_t used = strlen(told);
+    (void)snprintf(told + used, sizeof told - used, "%s%lld after %d; ", what,
+                   (long long)iter, pupil->calls);
+    info->items[info->n].name = what;
+    info->items[info->n++].value = (double)iter;
+    return iter == 9 ? ls_error(LS_EHANDLER, "it is nine") : LS_OK;
+}
+
+static int begins(void *policy, int64_t iter, struct ls_learn_info *info)
+{
+    return hook(policy, "begin ", iter, info);
+}
+
+static int before(void *policy, int64_t iter, struct ls_learn_info *info)
+{
+    return hook(policy, "before ", iter, info);
+}
+
+static int after(void *policy, int64_t iter, struct ls_learn_info *info)
+{
+    return hook(policy, "after ", iter, info);
+}
+
+static int ends(void *policy, int64_t iter, struct ls_learn_info *info)
+{
+    return hook(policy, "end ", iter, info);
+}
+
+static const struct ls_policy_hook hooks[] = {
+    {"after", LS_AFTER_ITER, 2, after},
+    {"before", LS_BEFORE_ITER, 0, before},
+    {"end", LS_AFTER_RUN, 0, ends},
+    {"begin", LS_BEFORE_RUN, 0, begins}};
+static const struct ls_policy_ops hooked_ops = {
+    .learn = learn, .hooks = hooks, .n_hooks = 4};
+static const struct ls_plugin hooked = {.name = "hooked",
+                                        .policy = &hooked_ops};
+
 static const struct ls_policy_ops policy_ops = {.learn = learn,
                                                 .save = save,
                                                 .load = load_weights,
-                                                .learn_in_group =
-                                                    learn_in_group};
+                                                .learns_in_group = true};
 static const struct ls_plugin plugin = {.name = "fake", .policy = &policy_ops};
 
 struct course {
@@ -88,7 +139,7 @@ static int set_up(void **state)
     memset(&course, 0, sizeof course);
     course.agent = (struct agent){
         .plugin = &plugin,
-        .spec = {.n_observation = 2, .n_action = 1, .n_choices = 2},
+        .spec = {.observation = {LS_F32, 1, {2}}, .n_choices = 2},
         .policy = &course.pupil};
     course.plan.steps = N_STEPS;
     course.plan.learner = (struct plan_learner){.queue = 16,
@@ -194,8 +245,7 @@ more_trajectories_than_there_are_environments_are_refused(void **state)
     assert_int_equal(
         training_learn(course.training, &course.items, course.info), LS_EPROTO);
     assert_non_null(strstr(ls_error_text(),
-                           "4 trajectories came, and all collectors together "
-                           "have 3 environments"));
+                           "4 trajectories came, and a batch has 3 at most"));
 }
 
 static void a_learn_that_fails_leaves_the_weights_in_doubt(void **state)
@@ -212,6 +262,47 @@ static void a_learn_that_fails_leaves_the_weights_in_doubt(void **state)
                         "learner: compute on device 0: plugin fake: policy: "
                         "learn: the loss is not finite");
     assert_false(training_is_whole(course.training));
+}
+
+static void hooks_run_at_their_times(void **state)
+{
+    (void)state;
+    course.agent.plugin = &hooked;
+    course.plan.learner.passes = 2;
+    told[0] = '\0';
+    start();
+    assert_int_equal(training_begin(course.training, 2), LS_OK);
+    add_item(1, 0.0f);
+    for (int i = 0; i < 3; i++) {
+        ls_learner_info_clear(course.info);
+        assert_int_equal(
+            training_learn(course.training, &course.items, course.info), LS_OK);
+        assert_true(ls_learner_info_get(course.info, "before ") == 2.0 + i);
+    }
+    assert_true(ls_learner_info_get(course.info, "after ") == 4.0);
+    assert_int_equal(training_end(course.training), LS_OK);
+    assert_int_equal(training_end(course.training), LS_OK); /* nothing */
+    assert_string_equal(told, "begin 2 after 0; before 2 after 0; after 2 "
+                              "after 2; before 3 after 2; before 4 after 4; "
+                              "after 4 after 6; end 5 after 6; ");
+}
+
+static void a_hook_that_fails_ends_it(void **state)
+{
+    (void)state;
+    course.agent.plugin = &hooked;
+    start();
+    assert_int_equal(training_begin(course.training, 9), LS_EHANDLER);
+    assert_string_equal(ls_error_text(),
+                        "plugin hooked: hook begin: it is nine");
+    add_item(1, 0.0f);
+    assert_int_equal(
+        training_learn(course.training, &course.items, course.info),
+        LS_EHANDLER);
+    assert_string_equal(ls_error_text(),
+                        "learner: compute on device 0: plugin hooked: hook "
+                        "before: it is nine");
+    assert_int_equal(course.pupil.calls, 0);
 }
 
 /* What was said of the last update, as an event has it. */
@@ -398,6 +489,8 @@ int main(void)
         course_test(what_is_no_batch_leaves_the_weights_whole),
         course_test(more_trajectories_than_there_are_environments_are_refused),
         course_test(a_learn_that_fails_leaves_the_weights_in_doubt),
+        course_test(hooks_run_at_their_times),
+        course_test(a_hook_that_fails_ends_it),
         course_test(its_figures_are_told_to_who_listens),
         course_test(a_device_that_is_not_there_is_told),
         course_test(two_devices_learn_from_half_of_it_each),

@@ -12,24 +12,24 @@
 
 #include "lockstep/random.h"
 
-static const struct trajectory_shape shape = {.n_observation = 3,
-                                              .n_action = 1,
-                                              .n_extras = 2,
-                                              .n_choices = 4,
-                                              .n_max = 5};
+static const struct trajectory_shape shape = {
+    .observation = {LS_F32, 1, {3}}, .n_extras = 2, .n_choices = 4, .n_max = 5};
 
 /* A trajectory with a different number in every place. */
 static void fill(struct trajectory *trajectory, size_t n)
 {
     assert_int_equal(trajectory_init(trajectory, &shape), LS_OK);
     struct ls_trajectory *view = &trajectory->view;
+    float *observations = view->observations;
+    float *next_observations = view->next_observations;
+    float *actions = view->actions;
     view->n = n;
     for (size_t i = 0; i < n * 3; i++) {
-        view->observations[i] = (float)i;
-        view->next_observations[i] = 100.0f + (float)i;
+        observations[i] = (float)i;
+        next_observations[i] = 100.0f + (float)i;
     }
     for (size_t i = 0; i < n; i++) {
-        view->actions[i] = (float)(i % 4);
+        actions[i] = (float)(i % 4);
         view->rewards[i] = -0.5f * (float)i;
         view->extras[2 * i] = 1000.0f + (float)i;
         view->extras[2 * i + 1] = 2000.0f + (float)i;
@@ -110,7 +110,7 @@ static void test_reader_refuses_other_shapes(void **state)
     struct trajectory in;
     fill(&in, 4);
     struct trajectory_shape other = shape;
-    other.n_observation = 2;
+    other.observation.shape[0] = 2;
     assert_refused(&in.view, &other, "observations");
     other = shape;
     other.n_extras = 1;
@@ -125,7 +125,9 @@ static void test_reader_refuses_too_many_steps(void **state)
     struct trajectory_shape longer = shape;
     longer.n_max = 6;
     assert_int_equal(trajectory_init(&in, &longer), LS_OK);
-    memset(in.memory, 0, 6 * (10 * sizeof(float) + 2));
+    size_t bytes = 0;
+    assert_int_equal(trajectory_bytes(&longer, &bytes), LS_OK);
+    memset(in.memory, 0, bytes);
     in.view.n = 6;
     assert_refused(&in.view, &longer, "6 steps, expected at most 5");
     trajectory_fini(&in);
@@ -140,7 +142,7 @@ static void test_reader_refuses_choices_that_are_none(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct trajectory in;
         fill(&in, 3);
-        in.view.actions[2] = wrong[i];
+        ((float *)in.view.actions)[2] = wrong[i];
         assert_refused(&in.view, &free_actions, "action of step 2");
         trajectory_fini(&in);
     }
@@ -158,12 +160,12 @@ static void test_writer_names_what_the_plugin_got_wrong(void **state)
     assert_non_null(strstr(ls_error_text(), "rewards of step 3"));
     trajectory_fini(&in);
     fill(&in, 4);
-    in.view.next_observations[3] = INFINITY;
+    ((float *)in.view.next_observations)[3] = INFINITY;
     assert_int_equal(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
     assert_non_null(strstr(ls_error_text(), "next_observations of step 1"));
     trajectory_fini(&in);
     fill(&in, 4);
-    in.view.actions[0] = 4.0f;
+    ((float *)in.view.actions)[0] = 4.0f;
     assert_int_equal(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
     assert_non_null(strstr(ls_error_text(), "action of step 0 is 4"));
     trajectory_fini(&in);
@@ -259,10 +261,114 @@ static void test_room_beyond_memory_is_refused(void **state)
     assert_int_equal(trajectory_init(&out, &huge), LS_ENOMEM);
 }
 
+/* Every type, and a value of each step that says which step it is. */
+static const struct trajectory_shape images = {
+    .observation = {LS_U8, 3, {2, 3, 1}},
+    .action = {LS_I32, 1, {3}},
+    .n_extras = 1,
+    .n_choices = 9,
+    .n_max = 8};
+static const struct trajectory_shape doubles = {
+    .observation = {LS_F64, 2, {3, 2}}, .action = {LS_U8}, .n_max = 8};
+
+static void test_each_array_is_of_its_type(void **state)
+{
+    (void)state;
+    struct trajectory in, out;
+    struct bytes bytes;
+    assert_int_equal(trajectory_init(&in, &images), LS_OK);
+    assert_int_equal(trajectory_init(&out, &images), LS_OK);
+    in.view.n = 8;
+    for (size_t i = 0; i < 8; i++) {
+        memset((uint8_t *)in.view.observations + 6 * i, (int)i, 6);
+        memset((uint8_t *)in.view.next_observations + 6 * i, (int)i + 100, 6);
+        for (int32_t k = 0; k < 3; k++)
+            ((int32_t *)in.view.actions)[3 * i + (size_t)k] =
+                k == 0 ? (int32_t)i : -k;
+        in.view.rewards[i] = in.view.extras[i] = (float)i;
+        in.view.terminated[i] = in.view.truncated[i] = i == 7;
+    }
+    assert_int_equal((uintptr_t)in.view.rewards % TRAJECTORY_ALIGNMENT, 0);
+    encode(&bytes, &in.view, &images);
+    assert_int_equal(
+        trajectory_read(&out.view, &images, bytes.data, bytes.size), LS_OK);
+    assert_memory_equal(out.view.observations, in.view.observations, 48);
+    assert_memory_equal(out.view.next_observations, in.view.next_observations,
+                        48);
+    assert_memory_equal(out.view.actions, in.view.actions, 96);
+    ((int32_t *)in.view.actions)[6] = 9; /* of step 2 */
+    assert_int_equal(trajectory_write(&in.view, &images, bytes.writer),
+                     LS_EHANDLER);
+    assert_non_null(strstr(ls_error_text(), "action of step 2 is 9"));
+    ls_writer_destroy(&bytes.writer);
+    trajectory_fini(&in);
+    trajectory_fini(&out);
+}
+
+static void test_doubles_are_looked_at_too(void **state)
+{
+    (void)state;
+    struct trajectory in;
+    ls_writer *writer;
+    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_int_equal(trajectory_init(&in, &doubles), LS_OK);
+    size_t bytes = 0;
+    assert_int_equal(trajectory_bytes(&doubles, &bytes), LS_OK);
+    memset(in.memory, 0, bytes);
+    in.view.n = 8;
+    ((double *)in.view.observations)[6 * 3 + 5] = (double)NAN;
+    assert_int_equal(trajectory_write(&in.view, &doubles, writer), LS_EHANDLER);
+    assert_non_null(strstr(ls_error_text(), "observations of step 3"));
+    ls_writer_destroy(&writer);
+    trajectory_fini(&in);
+}
+
+static void test_a_part_has_its_steps(void **state)
+{
+    (void)state;
+    struct trajectory whole;
+    fill(&whole, 5);
+    for (size_t begin = 0; begin < 5; begin++)
+        for (size_t n = 1; begin + n <= 5; n++) {
+            struct ls_trajectory part;
+            assert_int_equal(
+                trajectory_part(&whole.view, &shape, begin, n, &part), LS_OK);
+            assert_int_equal(part.n, n);
+            assert_true(((float *)part.observations)[0] == (float)(3 * begin));
+            assert_true(((float *)part.actions)[0] == (float)(begin % 4));
+            assert_true(part.extras[1] == 2000.0f + (float)begin);
+            assert_true(part.rewards[n - 1] == -0.5f * (float)(begin + n - 1));
+            assert_int_equal(part.terminated[0], begin == 1);
+            assert_int_equal(part.truncated[0], begin == 2);
+        }
+    trajectory_fini(&whole);
+}
+
+static void test_steps_that_are_not_there_are_refused(void **state)
+{
+    (void)state;
+    static const size_t cases[][2] = {{0, 0}, {0, 6},        {5, 1},
+                                      {3, 3}, {SIZE_MAX, 1}, {1, SIZE_MAX}};
+    struct trajectory whole;
+    fill(&whole, 5);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ls_trajectory part = {.n = 77};
+        assert_int_equal(trajectory_part(&whole.view, &shape, cases[i][0],
+                                         cases[i][1], &part),
+                         LS_EPROTO);
+        assert_int_equal(part.n, 77);
+    }
+    trajectory_fini(&whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_goes_in_comes_out),
+        cmocka_unit_test(test_each_array_is_of_its_type),
+        cmocka_unit_test(test_doubles_are_looked_at_too),
+        cmocka_unit_test(test_a_part_has_its_steps),
+        cmocka_unit_test(test_steps_that_are_not_there_are_refused),
         cmocka_unit_test(test_reader_refuses_other_shapes),
         cmocka_unit_test(test_reader_refuses_too_many_steps),
         cmocka_unit_test(test_reader_refuses_choices_that_are_none),

@@ -67,7 +67,7 @@ static void write_number(struct place *place, int64_t number)
 {
     char path[REPORT_PATH_MAX];
     place->number = number;
-    assert_int_equal(weights_save(&place->agent, &note, place->folder,
+    assert_int_equal(weights_save(&place->agent, &note, true, place->folder,
                                   WEIGHTS_CHECKPOINT, path, sizeof path),
                      LS_OK);
     assert_non_null(strstr(path, "/checkpoint.msgpack"));
@@ -188,7 +188,7 @@ static void test_the_file_begins_with_its_map(void **state)
     const size_t size = fread(bytes, 1, sizeof bytes, file);
     assert_int_equal(fclose(file), 0);
     assert_in_range(size, 100, sizeof bytes - 1);
-    assert_int_equal((unsigned char)bytes[0], 0x89); /* of nine pairs */
+    assert_int_equal((unsigned char)bytes[0], 0x8a); /* of ten pairs */
     assert_memory_equal(bytes + 1,
                         "\xa6"
                         "format",
