@@ -6,6 +6,7 @@
 #include "base/seeds.h"
 #include "lockstep/call.h"
 #include "lockstep/random.h"
+#include "test.h"
 
 #define MEMBERS 4
 #define LIVES   48
@@ -483,9 +484,8 @@ static void one_seed(uint64_t seed, uint64_t totals[8])
     free(c);
 }
 
-static void test_each_call_ends_once_and_is_done_at_most_once(void **state)
+TEST(each_call_ends_once_and_is_done_at_most_once)
 {
-    (void)state;
     const struct seeds seeds = seeds_of(200);
     uint64_t totals[8] = {0};
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
@@ -511,10 +511,7 @@ static void ignore_line(void *self, const char *line)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_call_ends_once_and_is_done_at_most_once),
-    };
     if (getenv("LS_LOG") == NULL)
         ls_log_redirect(ignore_line, NULL);
-    return cmocka_run_group_tests_name("call_faults", tests, NULL, NULL);
+    return tests_run();
 }

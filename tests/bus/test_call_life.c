@@ -1,5 +1,6 @@
 /* Calls between real nodes: threads, order, opening and closing. */
 #include "call_fixture.h"
+#include "test.h"
 
 static struct call_world *three(const struct ls_calls_options *options)
 {
@@ -39,9 +40,8 @@ static void serve_in_order(struct caller_node *at)
         assert_ok(ls_on(at->node, "tick", on_event, NULL));
 }
 
-static void test_a_call_comes_after_the_reliable_events_before_it(void **state)
+TEST(a_call_comes_after_the_reliable_events_before_it)
 {
-    (void)state;
     struct call_world *w = call_world_start(2, NULL, serve_in_order, NULL);
     order = (struct order){0};
     for (int i = 1; i <= 200; i++) {
@@ -55,9 +55,8 @@ static void test_a_call_comes_after_the_reliable_events_before_it(void **state)
     call_world_end(w);
 }
 
-static void test_workers_run_handlers_at_the_same_time(void **state)
+TEST(workers_run_handlers_at_the_same_time)
 {
-    (void)state;
     struct call_world *w = three(&(struct ls_calls_options){.n_workers = 2});
     ls_call *calls[2];
     for (int i = 0; i < 2; i++)
@@ -86,9 +85,8 @@ static void serve_relays(struct caller_node *at)
         ls_calls_serve(at->calls, "relay", LS_CALL_ANYONE, serve_relay, at));
 }
 
-static void test_a_worker_may_ask_in_turn_the_dispatch_thread_not(void **state)
+TEST(a_worker_may_ask_in_turn_the_dispatch_thread_not)
 {
-    (void)state;
     struct call_world *w = call_world_start(
         3, &(struct ls_calls_options){.n_workers = 1}, serve_relays, NULL);
     assert_ok(ask(&w->at[0], 2, "relay", 0));
@@ -115,9 +113,8 @@ static void serve_waits(struct caller_node *at)
         ls_calls_serve(at->calls, "wait", LS_CALL_ANYONE, serve_wait, at));
 }
 
-static void test_waiting_has_a_deadline_and_its_threads(void **state)
+TEST(waiting_has_a_deadline_and_its_threads)
 {
-    (void)state;
     struct call_world *w = call_world_start(3, NULL, serve_waits, NULL);
     ls_call *call = call_start(&w->at[0], 2, "hold", LONG_MS);
     assert_fails(ls_call_wait(call, LS_NOW), LS_ETIMEDOUT);
@@ -135,9 +132,8 @@ static void test_waiting_has_a_deadline_and_its_threads(void **state)
 
 /* ---- opening and closing ----------------------------------------------- */
 
-static void test_opening_and_serving_are_refused_when_they_cannot_be(void **s)
+TEST(opening_and_serving_are_refused_when_they_cannot_be)
 {
-    (void)s;
     struct call_world *w = three(NULL);
     ls_calls *calls = (ls_calls *)(void *)&calls;
     ls_node *node = w->at[0].node;
@@ -172,9 +168,8 @@ static void test_opening_and_serving_are_refused_when_they_cannot_be(void **s)
     call_world_end(w);
 }
 
-static void test_starting_is_refused_when_it_cannot_be(void **state)
+TEST(starting_is_refused_when_it_cannot_be)
 {
-    (void)state;
     struct call_world *w = three(&(struct ls_calls_options){.max_calls = 1});
     static const char data[LS_CALL_DATA_MAX + 1];
     ls_call *call = (ls_call *)(void *)&call;
@@ -211,9 +206,8 @@ static void close_it(void *self)
     ls_calls_close(&at->calls);
 }
 
-static void test_closing_ends_all_on_both_sides(void **state)
+TEST(closing_ends_all_on_both_sides)
 {
-    (void)state;
     struct call_world *w = three(NULL);
     struct caller_node *at = &w->at[1];
     ls_call *mine = call_start(at, 3, "hold", LONG_MS);
@@ -250,9 +244,8 @@ static void test_closing_ends_all_on_both_sides(void **state)
     call_world_end(w);
 }
 
-static void test_what_all_of_it_amounts_to_is_counted(void **state)
+TEST(what_all_of_it_amounts_to_is_counted)
 {
-    (void)state;
     struct call_world *w = three(NULL);
     ls_call *call = call_start(&w->at[0], 2, "hold", LONG_MS);
     assert_true(ls_call_id(call) == 1);
@@ -276,20 +269,4 @@ static void test_what_all_of_it_amounts_to_is_counted(void **state)
         assert_int_equal(asked.ended[i], ended[i]);
     assert_int_equal(asked.stale + asked.malformed, 0);
     call_world_end(w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_call_comes_after_the_reliable_events_before_it),
-        cmocka_unit_test(test_workers_run_handlers_at_the_same_time),
-        cmocka_unit_test(test_a_worker_may_ask_in_turn_the_dispatch_thread_not),
-        cmocka_unit_test(test_waiting_has_a_deadline_and_its_threads),
-        cmocka_unit_test(
-            test_opening_and_serving_are_refused_when_they_cannot_be),
-        cmocka_unit_test(test_starting_is_refused_when_it_cannot_be),
-        cmocka_unit_test(test_closing_ends_all_on_both_sides),
-        cmocka_unit_test(test_what_all_of_it_amounts_to_is_counted),
-    };
-    return cmocka_run_group_tests_name("call_life", tests, NULL, NULL);
 }

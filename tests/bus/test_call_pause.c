@@ -4,6 +4,7 @@
 #include "network_fixture.h"
 
 #include "lockstep/call.h"
+#include "test.h"
 
 struct side {
     ls_host *host;
@@ -137,9 +138,8 @@ static void stopped_server(struct net *net)
     close_both();
 }
 
-static void test_the_calls_of_one_that_is_stopped_are_lost(void **state)
+TEST(the_calls_of_one_that_is_stopped_are_lost)
 {
-    (void)state;
     net_run(NULL, stopped_server);
 }
 
@@ -163,9 +163,8 @@ static void stopped_caller(struct net *net)
     close_both();
 }
 
-static void test_those_that_a_stopped_one_asked_are_cancelled(void **state)
+TEST(those_that_a_stopped_one_asked_are_cancelled)
 {
-    (void)state;
     net_run(NULL, stopped_caller);
 }
 
@@ -188,18 +187,7 @@ static void broken_connection(struct net *net)
     close_both();
 }
 
-static void test_a_broken_connection_is_not_noticed(void **state)
+TEST(a_broken_connection_is_not_noticed)
 {
-    (void)state;
     net_run(NULL, broken_connection);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_calls_of_one_that_is_stopped_are_lost),
-        cmocka_unit_test(test_those_that_a_stopped_one_asked_are_cancelled),
-        cmocka_unit_test(test_a_broken_connection_is_not_noticed),
-    };
-    return cmocka_run_group_tests_name("call_pause", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
  *
  * CUTS_EVENTS: how many of each, 200000 by default. */
 #include "severed_world.h"
+#include "test.h"
 
 #define CUT_EVERY_MS 50
 
@@ -112,9 +113,8 @@ static const struct severed_plan plan = {
 
 /* ---- the promises ------------------------------------------------------ */
 
-static void test_reliable_events_all_come_once_and_in_order(void **state)
+TEST(reliable_events_all_come_once_and_in_order)
 {
-    (void)state;
     struct severed_world *world = severed_start(&plan);
     struct cutter cutter = {.cuts = 0};
     struct check check;
@@ -155,9 +155,8 @@ static uint64_t show_the_last_gap(struct severed_world *world,
     return i;
 }
 
-static void test_of_those_that_may_be_dropped_every_one_is_counted(void **state)
+TEST(of_those_that_may_be_dropped_every_one_is_counted)
 {
-    (void)state;
     struct severed_world *world = severed_start(&plan);
     struct cutter cutter = {.cuts = 0};
     struct check check;
@@ -180,14 +179,4 @@ static void test_of_those_that_may_be_dropped_every_one_is_counted(void **state)
                   (unsigned long long)missed);
     severed_end(world);
     check_end(&check);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reliable_events_all_come_once_and_in_order),
-        cmocka_unit_test(
-            test_of_those_that_may_be_dropped_every_one_is_counted),
-    };
-    return cmocka_run_group_tests_name("cuts", tests, NULL, NULL);
 }

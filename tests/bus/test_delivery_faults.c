@@ -4,6 +4,7 @@
 
 #include "base/seeds.h"
 #include "lockstep/random.h"
+#include "test.h"
 
 #define MEMBERS 3
 #define SENDER  1 /* in a star a leaf */
@@ -246,23 +247,12 @@ static void sweep(enum ls_topology topology)
         one_seed(seed, topology);
 }
 
-static void test_every_policy_keeps_its_promise_in_a_mesh(void **state)
+TEST(every_policy_keeps_its_promise_in_a_mesh)
 {
-    (void)state;
     sweep(LS_TOPOLOGY_MESH);
 }
 
-static void test_every_policy_keeps_its_promise_in_a_star(void **state)
+TEST(every_policy_keeps_its_promise_in_a_star)
 {
-    (void)state;
     sweep(LS_TOPOLOGY_STAR);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_policy_keeps_its_promise_in_a_mesh),
-        cmocka_unit_test(test_every_policy_keeps_its_promise_in_a_star),
-    };
-    return cmocka_run_group_tests_name("delivery_faults", tests, NULL, NULL);
 }

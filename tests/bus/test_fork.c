@@ -7,6 +7,7 @@
 #include "lockstep/barrier.h"
 #include "lockstep/call.h"
 #include "lockstep/task.h"
+#include "test.h"
 
 static struct {
     ls_node *node;
@@ -107,9 +108,8 @@ static void in_a_child(void (*fn)(void))
     assert_int_equal(status, 0);
 }
 
-static void a_child_is_refused_and_its_parent_goes_on(void **state)
+TEST(a_child_is_refused_and_its_parent_goes_on)
 {
-    (void)state;
     struct ls_node_options options = usual(3);
     parents.node = create(&options);
     assert_ok(ls_task_create(&parents.task,
@@ -138,19 +138,7 @@ static void makes_a_node(void)
         _exit(5);
 }
 
-static void
-who_forks_before_the_first_node_may_make_them_in_the_child(void **state)
+TEST(who_forks_before_the_first_node_may_make_them_in_the_child)
 {
-    (void)state;
     in_a_child(makes_a_node);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            who_forks_before_the_first_node_may_make_them_in_the_child),
-        cmocka_unit_test(a_child_is_refused_and_its_parent_goes_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Listening to all events whose names match a glob. */
+#include "test.h"
 #include "world_fixture.h"
 
 #define MIB (1024u * 1024u)
@@ -131,9 +132,8 @@ static void by_every_policy(ls_node *from, struct heard *heard, char *bulk)
     assert_reaches(&heard->of[ALL], before + 5);
 }
 
-static void test_a_glob_hears_what_it_matches_over_any_network(void **state)
+TEST(a_glob_hears_what_it_matches_over_any_network)
 {
-    (void)state;
     char *bulk = calloc(3, MIB);
     assert_non_null(bulk);
     for (int i = 0; i < 4; i++) {
@@ -158,9 +158,8 @@ static void test_a_glob_hears_what_it_matches_over_any_network(void **state)
     free(bulk);
 }
 
-static void test_who_listens_later_hears_what_comes_then(void **state)
+TEST(who_listens_later_hears_what_comes_then)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct heard heard;
         struct world world;
@@ -195,9 +194,8 @@ static void test_who_listens_later_hears_what_comes_then(void **state)
     }
 }
 
-static void test_a_leaf_that_is_gone_listens_no_more(void **state)
+TEST(a_leaf_that_is_gone_listens_no_more)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct heard heard;
         struct world world;
@@ -225,9 +223,8 @@ static int refuse(void *self, const struct ls_event *event)
     return ls_error(LS_EPROTO, "no");
 }
 
-static void test_one_node_by_itself(void **state)
+TEST(one_node_by_itself)
 {
-    (void)state;
     struct heard heard;
     struct world world;
     char label[] = "mine";
@@ -252,9 +249,8 @@ static void test_one_node_by_itself(void **state)
     heard_fini(&heard);
 }
 
-static void test_what_is_no_glob_is_refused(void **state)
+TEST(what_is_no_glob_is_refused)
 {
-    (void)state;
     struct world world;
     struct counter counter;
     char name[LS_EVENT_MAX + 2];
@@ -275,16 +271,4 @@ static void test_what_is_no_glob_is_refused(void **state)
     assert_fails(ls_emit(node, "arm.*", NULL, 0), LS_EINVAL);
     counter_fini(&counter);
     world_destroy(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_glob_hears_what_it_matches_over_any_network),
-        cmocka_unit_test(test_who_listens_later_hears_what_comes_then),
-        cmocka_unit_test(test_a_leaf_that_is_gone_listens_no_more),
-        cmocka_unit_test(test_one_node_by_itself),
-        cmocka_unit_test(test_what_is_no_glob_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

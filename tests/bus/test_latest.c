@@ -1,5 +1,6 @@
 /* Policy latest: a value that every listener has, sooner or later, and none an
  * older one after it. */
+#include "test.h"
 #include "severed_world.h"
 
 #define MIB (1024u * 1024u)
@@ -58,9 +59,8 @@ static void set(struct severed_node *from, int value)
 
 /* ---- who gets it ------------------------------------------------------- */
 
-static void test_who_begins_to_listen_gets_the_current_value(void **state)
+TEST(who_begins_to_listen_gets_the_current_value)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     struct seen seen;
@@ -102,9 +102,8 @@ static void listen_again_and_again(const struct severed_plan *plan)
     severed_end(world);
 }
 
-static void test_who_stops_and_begins_again_gets_the_same_value_again(void **s)
+TEST(who_stops_and_begins_again_gets_the_same_value_again)
 {
-    (void)s;
     listen_again_and_again(&patient);
     listen_again_and_again(
         &(struct severed_plan){.n = 3,
@@ -113,9 +112,8 @@ static void test_who_stops_and_begins_again_gets_the_same_value_again(void **s)
                                .silence_ms = patient.silence_ms});
 }
 
-static void test_this_node_itself_gets_it_too(void **state)
+TEST(this_node_itself_gets_it_too)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0];
     struct seen seen;
@@ -129,10 +127,8 @@ static void test_this_node_itself_gets_it_too(void **state)
     seen_fini(&seen);
 }
 
-static void
-test_a_value_set_while_one_is_away_comes_when_it_is_back(void **state)
+TEST(a_value_set_while_one_is_away_comes_when_it_is_back)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     struct seen seen;
@@ -154,9 +150,8 @@ test_a_value_set_while_one_is_away_comes_when_it_is_back(void **state)
     seen_fini(&seen);
 }
 
-static void test_a_member_that_comes_later_gets_it(void **state)
+TEST(a_member_that_comes_later_gets_it)
 {
-    (void)state;
     struct world world;
     struct seen seen;
     struct ls_node_options options;
@@ -189,9 +184,8 @@ static void test_a_member_that_comes_later_gets_it(void **state)
 
 /* ---- what is replaced -------------------------------------------------- */
 
-static void test_a_slow_handler_gets_the_newest_next(void **state)
+TEST(a_slow_handler_gets_the_newest_next)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     struct seen there, here;
@@ -221,9 +215,8 @@ static void count_release(void *data, void *hint)
     counter_add(hint, 1);
 }
 
-static void test_a_long_value_is_whole_and_freed_when_it_is_replaced(void **s)
+TEST(a_long_value_is_whole_and_freed_when_it_is_replaced)
 {
-    (void)s;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     struct seen seen;
@@ -255,9 +248,8 @@ static void test_a_long_value_is_whole_and_freed_when_it_is_replaced(void **s)
 
 /* ---- errors ------------------------------------------------------------ */
 
-static void test_it_is_for_all_and_for_started_nodes(void **state)
+TEST(it_is_for_all_and_for_started_nodes)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct ls_emission emission = {
         .event = "v", .policy = LS_POLICY_LATEST, .to_one = true, .to = 2};
@@ -272,22 +264,4 @@ static void test_it_is_for_all_and_for_started_nodes(void **state)
     assert_fails(ls_emit_with(node, &emission), LS_ESTATE);
     ls_node_destroy(&node);
     severed_end(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_begins_to_listen_gets_the_current_value),
-        cmocka_unit_test(
-            test_who_stops_and_begins_again_gets_the_same_value_again),
-        cmocka_unit_test(test_this_node_itself_gets_it_too),
-        cmocka_unit_test(
-            test_a_value_set_while_one_is_away_comes_when_it_is_back),
-        cmocka_unit_test(test_a_member_that_comes_later_gets_it),
-        cmocka_unit_test(test_a_slow_handler_gets_the_newest_next),
-        cmocka_unit_test(
-            test_a_long_value_is_whole_and_freed_when_it_is_replaced),
-        cmocka_unit_test(test_it_is_for_all_and_for_started_nodes),
-    };
-    return cmocka_run_group_tests_name("latest", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Nodes on a simulated network: worlds as on libzmq, and the same run again
  * from the same seed. */
 #include "network_fixture.h"
+#include "test.h"
 
 #define MEMBERS 9
 #define EVENTS  50
@@ -224,25 +225,22 @@ static void form(enum ls_topology topology, size_t n, int64_t late_ms)
     }
 }
 
-static void test_a_mesh_forms_and_hears_events_in_order(void **state)
+TEST(a_mesh_forms_and_hears_events_in_order)
 {
-    (void)state;
     form(LS_TOPOLOGY_MESH, 3, 0);
     form(LS_TOPOLOGY_MESH, MEMBERS, 0);
 }
 
-static void test_a_star_forms_and_hears_events_in_order(void **state)
+TEST(a_star_forms_and_hears_events_in_order)
 {
-    (void)state;
     form(LS_TOPOLOGY_STAR, 3, 0);
     form(LS_TOPOLOGY_STAR, MEMBERS, 0);
 }
 
 static void cut_a_while(struct cluster *c);
 
-static void test_who_listens_by_a_glob_hears_the_same(void **state)
+TEST(who_listens_by_a_glob_hears_the_same)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 6; seed++) {
         struct cluster c = {.n = 5,
                             .topology = seed % 3 == 0 ? LS_TOPOLOGY_STAR
@@ -254,9 +252,8 @@ static void test_who_listens_by_a_glob_hears_the_same(void **state)
     }
 }
 
-static void test_a_world_waits_for_the_last(void **state)
+TEST(a_world_waits_for_the_last)
 {
-    (void)state;
     form(LS_TOPOLOGY_MESH, 3, 5000);
     form(LS_TOPOLOGY_STAR, 3, 5000);
 }
@@ -275,9 +272,8 @@ static void cut_a_while(struct cluster *c)
     }
 }
 
-static void test_short_cuts_lose_no_event(void **state)
+TEST(short_cuts_lose_no_event)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct cluster c = {.n = 3, .script = cut_a_while};
         (void)run(&c, seed, &slow);
@@ -292,9 +288,8 @@ static void kill_the_last(struct cluster *c)
 }
 
 /* The dead one too comes to an end: it finds itself alone. */
-static void test_one_that_is_killed_is_lost_to_all(void **state)
+TEST(one_that_is_killed_is_lost_to_all)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct cluster c = {.n = 5, .script = kill_the_last, .done = lost_one};
         (void)run(&c, seed, NULL);
@@ -309,11 +304,10 @@ static void test_one_that_is_killed_is_lost_to_all(void **state)
 
 /* 64 KiB at 10 kB/s take 6.5 s at least, and one is lost after 2 s of silence:
  * heartbeats go before bulk. */
-static void test_nobody_is_lost_behind_long_events_on_a_slow_link(void **state)
+TEST(nobody_is_lost_behind_long_events_on_a_slow_link)
 {
     static const struct ls_network_path thin = {.delay_ns = LS_NS_PER_MS,
                                                 .bytes_per_s = 10000};
-    (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         struct cluster c = {.n = 3, .bulk = BULK, .done = heard_bulk};
         (void)run(&c, seed, &thin);
@@ -323,11 +317,10 @@ static void test_nobody_is_lost_behind_long_events_on_a_slow_link(void **state)
 
 /* What waits behind other bytes is not lost: it is not sent again and again,
  * which would make the wait longer still. */
-static void test_a_slow_link_carries_reliable_events_about_once(void **state)
+TEST(a_slow_link_carries_reliable_events_about_once)
 {
     static const struct ls_network_path thin = {.delay_ns = LS_NS_PER_MS,
                                                 .bytes_per_s = 10000};
-    (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         struct cluster c = {
             .n = 3, .bulk = BULK, .reliable = true, .done = heard_bulk};
@@ -344,11 +337,10 @@ static void test_a_slow_link_carries_reliable_events_about_once(void **state)
 
 /* A slow link has it in many pieces, of which a window of few messages holds
  * some: there must be room for the rest, and for others. */
-static void test_a_long_event_does_not_fill_a_window_of_few(void **state)
+TEST(a_long_event_does_not_fill_a_window_of_few)
 {
     static const struct ls_network_path thin = {.delay_ns = LS_NS_PER_MS,
                                                 .bytes_per_s = 20000};
-    (void)state;
     struct cluster c = {
         .n = 2, .bulk = 4 * BULK, .window = 16, .done = heard_bulk};
     (void)run(&c, 1, &thin);
@@ -389,9 +381,8 @@ static uint64_t upset_run(uint64_t seed, enum ls_topology topology)
     return run(&c, seed, &bad);
 }
 
-static void test_a_seed_gives_the_same_run_again(void **state)
+TEST(a_seed_gives_the_same_run_again)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         const uint64_t mesh = upset_run(seed, LS_TOPOLOGY_MESH);
         const uint64_t star = upset_run(seed, LS_TOPOLOGY_STAR);
@@ -401,21 +392,4 @@ static void test_a_seed_gives_the_same_run_again(void **state)
         assert_true(upset_run(seed + 100, LS_TOPOLOGY_MESH) != mesh);
         free(elsewhere);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_mesh_forms_and_hears_events_in_order),
-        cmocka_unit_test(test_a_star_forms_and_hears_events_in_order),
-        cmocka_unit_test(test_who_listens_by_a_glob_hears_the_same),
-        cmocka_unit_test(test_a_world_waits_for_the_last),
-        cmocka_unit_test(test_short_cuts_lose_no_event),
-        cmocka_unit_test(test_one_that_is_killed_is_lost_to_all),
-        cmocka_unit_test(test_nobody_is_lost_behind_long_events_on_a_slow_link),
-        cmocka_unit_test(test_a_slow_link_carries_reliable_events_about_once),
-        cmocka_unit_test(test_a_long_event_does_not_fill_a_window_of_few),
-        cmocka_unit_test(test_a_seed_gives_the_same_run_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Windows and policies: who waits for whom, what is dropped, what is counted;
  * payloads of every size. */
+#include "test.h"
 #include "world_fixture.h"
 
 #define WINDOW 16
@@ -117,9 +118,8 @@ static int fill(struct slow *slow, const void *data, size_t size)
 
 /* ---- policy block ------------------------------------------------------ */
 
-static void test_block_names_the_slow_listener(void **state)
+TEST(block_names_the_slow_listener)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     const int n = fill(slow, NULL, 0);
     assert_error_has("\"x\"");
@@ -160,17 +160,15 @@ static void block_until_there_is_room(enum ls_topology topology, size_t from)
     slow_end(slow);
 }
 
-static void test_block_waits_until_there_is_room(void **state)
+TEST(block_waits_until_there_is_room)
 {
-    (void)state;
     block_until_there_is_room(LS_TOPOLOGY_MESH, 0);
     block_until_there_is_room(LS_TOPOLOGY_STAR, 0); /* the hub emits */
     block_until_there_is_room(LS_TOPOLOGY_STAR, 2); /* through the hub */
 }
 
-static void test_a_window_holds_bytes(void **state)
+TEST(a_window_holds_bytes)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     uint8_t *data = calloc(1, MIB);
     assert_int_equal(fill(slow, data, MIB / 2), 4); /* 2 MiB */
@@ -179,9 +177,8 @@ static void test_a_window_holds_bytes(void **state)
     slow_end(slow);
 }
 
-static void test_room_in_the_own_queue_is_waited_for_too(void **state)
+TEST(room_in_the_own_queue_is_waited_for_too)
 {
-    (void)state;
     struct slow *slow = slow_start(2, LS_TOPOLOGY_MESH);
     slow->from = slow->world.at[1].node; /* it hears itself, slowly */
     assert_int_equal(fill(slow, NULL, 0), WINDOW);
@@ -218,9 +215,8 @@ static void assert_ended_by_stop(struct slow *slow)
     slow_end(slow);
 }
 
-static void test_stop_ends_an_emit_that_waits(void **state)
+TEST(stop_ends_an_emit_that_waits)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     assert_ended_by_stop(slow);
     slow = slow_start(2, LS_TOPOLOGY_MESH);
@@ -228,9 +224,8 @@ static void test_stop_ends_an_emit_that_waits(void **state)
     assert_ended_by_stop(slow);
 }
 
-static void test_interrupt_ends_an_emit_that_waits(void **state)
+TEST(interrupt_ends_an_emit_that_waits)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     struct interrupted call = {.node = slow->from};
     ls_thread *thread;
@@ -247,9 +242,8 @@ static void test_interrupt_ends_an_emit_that_waits(void **state)
     slow_end(slow);
 }
 
-static void test_a_listener_that_leaves_is_not_waited_for(void **state)
+TEST(a_listener_that_leaves_is_not_waited_for)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     ls_thread *thread;
     struct interrupted call = {.node = slow->from};
@@ -267,9 +261,8 @@ static void test_a_listener_that_leaves_is_not_waited_for(void **state)
 
 /* ---- policy drop ------------------------------------------------------- */
 
-static void test_drop_counts_what_each_misses(void **state)
+TEST(drop_counts_what_each_misses)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     struct ls_router_loss loss;
     const int n_more = 10;
@@ -298,9 +291,8 @@ static void test_drop_counts_what_each_misses(void **state)
     slow_end(slow);
 }
 
-static void test_drop_never_waits_to_one(void **state)
+TEST(drop_never_waits_to_one)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     const struct ls_emission emission = {
         .event = "x", .policy = LS_POLICY_DROP, .to_one = true, .to = 2};
@@ -335,9 +327,8 @@ static int emit_owned(struct slow *slow, const char *event, size_t size,
                                               .hint = &slow->released});
 }
 
-static void test_a_payload_is_released_once_when_sent(void **state)
+TEST(a_payload_is_released_once_when_sent)
 {
-    (void)state;
     static const size_t sizes[] = {0, 1, 100, 70000, MIB};
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     let_on(slow, 1000000);
@@ -355,9 +346,8 @@ static void test_a_payload_is_released_once_when_sent(void **state)
     slow_end(slow);
 }
 
-static void test_a_payload_is_released_once_when_it_fails(void **state)
+TEST(a_payload_is_released_once_when_it_fails)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     (void)fill(slow, NULL, 0);
     assert_fails(emit_owned(slow, "x", 100, LS_SCOPE_BOTH), LS_EAGAIN);
@@ -415,18 +405,16 @@ static void sizes_come_whole(enum ls_topology topology, size_t from, bool owned)
     free(data);
 }
 
-static void test_payloads_of_every_size_come_whole(void **state)
+TEST(payloads_of_every_size_come_whole)
 {
-    (void)state;
     sizes_come_whole(LS_TOPOLOGY_MESH, 0, false);
     sizes_come_whole(LS_TOPOLOGY_MESH, 0, true);
     sizes_come_whole(LS_TOPOLOGY_MESH, 1, false); /* to itself as well */
     sizes_come_whole(LS_TOPOLOGY_STAR, 2, false); /* through the hub */
 }
 
-static void test_a_long_event_is_withdrawn_when_its_time_is_up(void **state)
+TEST(a_long_event_is_withdrawn_when_its_time_is_up)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     uint8_t *data = calloc(1, 40 * MIB);
     assert_non_null(data);
@@ -451,9 +439,8 @@ static void test_a_long_event_is_withdrawn_when_its_time_is_up(void **state)
 }
 
 /* What is held of it is given back to the hub, whose window it is in. */
-static void test_long_events_through_a_hub_are_withdrawn(void **state)
+TEST(long_events_through_a_hub_are_withdrawn)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_STAR);
     uint8_t *data = calloc(1, 40 * MIB);
     assert_non_null(data);
@@ -474,25 +461,4 @@ static void test_long_events_through_a_hub_are_withdrawn(void **state)
     }
     free(data);
     slow_end(slow);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_block_names_the_slow_listener),
-        cmocka_unit_test(test_block_waits_until_there_is_room),
-        cmocka_unit_test(test_a_window_holds_bytes),
-        cmocka_unit_test(test_room_in_the_own_queue_is_waited_for_too),
-        cmocka_unit_test(test_stop_ends_an_emit_that_waits),
-        cmocka_unit_test(test_interrupt_ends_an_emit_that_waits),
-        cmocka_unit_test(test_a_listener_that_leaves_is_not_waited_for),
-        cmocka_unit_test(test_drop_counts_what_each_misses),
-        cmocka_unit_test(test_drop_never_waits_to_one),
-        cmocka_unit_test(test_a_payload_is_released_once_when_sent),
-        cmocka_unit_test(test_a_payload_is_released_once_when_it_fails),
-        cmocka_unit_test(test_payloads_of_every_size_come_whole),
-        cmocka_unit_test(test_a_long_event_is_withdrawn_when_its_time_is_up),
-        cmocka_unit_test(test_long_events_through_a_hub_are_withdrawn),
-    };
-    return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
 }

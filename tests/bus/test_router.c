@@ -1,11 +1,11 @@
 /* The router: names, limits, ends, figures. */
 #include "pair_fixture.h"
+#include "test.h"
 
 /* ---- names ------------------------------------------------------------- */
 
-static void test_names_that_cannot_be_matched_are_refused(void **state)
+TEST(names_that_cannot_be_matched_are_refused)
 {
-    (void)state;
     struct pair *pair = pair_start();
     static const char *const bad[] = {"",   "a]b",      "a b", "a\\b",
                                       "\n", "\xc3\xa9", NULL};
@@ -30,9 +30,8 @@ static void test_names_that_cannot_be_matched_are_refused(void **state)
     pair_end(pair);
 }
 
-static void test_names_with_colons_are_delivered(void **state)
+TEST(names_with_colons_are_delivered)
 {
-    (void)state;
     struct pair *pair = pair_start();
     struct counter heard;
     counter_init(&heard);
@@ -42,9 +41,8 @@ static void test_names_with_colons_are_delivered(void **state)
     counter_fini(&heard);
 }
 
-static void test_a_name_is_no_prefix_of_another(void **state)
+TEST(a_name_is_no_prefix_of_another)
 {
-    (void)state;
     struct pair *pair = pair_start();
     struct counter heard;
     counter_init(&heard);
@@ -64,9 +62,8 @@ static void test_a_name_is_no_prefix_of_another(void **state)
 
 /* ---- limits, ends, figures --------------------------------------------- */
 
-static void test_emit_refuses_what_is_over_the_limit(void **state)
+TEST(emit_refuses_what_is_over_the_limit)
 {
-    (void)state;
     struct ls_node_options options;
     ls_node_options_init(&options);
     options.bind = "inproc://over-the-limit";
@@ -81,9 +78,8 @@ static void test_emit_refuses_what_is_over_the_limit(void **state)
     ls_node_destroy(&node);
 }
 
-static void test_a_stopped_node_refuses(void **state)
+TEST(a_stopped_node_refuses)
 {
-    (void)state;
     struct pair *pair = pair_start();
     ls_node_stop(pair->a, LS_OK);
     ls_node_stop(pair->a, LS_OK); /* again: nothing */
@@ -93,9 +89,8 @@ static void test_a_stopped_node_refuses(void **state)
     pair_end(pair);
 }
 
-static void test_listeners_are_counted_and_named(void **state)
+TEST(listeners_are_counted_and_named)
 {
-    (void)state;
     struct pair *pair = pair_start();
     uint32_t ids[3] = {99, 99, 99};
     assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 3), 2);
@@ -111,9 +106,8 @@ static void test_listeners_are_counted_and_named(void **state)
     pair_end(pair);
 }
 
-static void test_stats_count_what_was_done(void **state)
+TEST(stats_count_what_was_done)
 {
-    (void)state;
     struct pair *pair = pair_start();
     struct ls_router_stats a, b;
     for (int i = 0; i < 10; i++)
@@ -135,18 +129,4 @@ static void test_stats_count_what_was_done(void **state)
     assert_int_equal(b.queued, 0);
     assert_true(b.queued_peak >= 1);
     pair_end(pair);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_that_cannot_be_matched_are_refused),
-        cmocka_unit_test(test_names_with_colons_are_delivered),
-        cmocka_unit_test(test_a_name_is_no_prefix_of_another),
-        cmocka_unit_test(test_emit_refuses_what_is_over_the_limit),
-        cmocka_unit_test(test_a_stopped_node_refuses),
-        cmocka_unit_test(test_listeners_are_counted_and_named),
-        cmocka_unit_test(test_stats_count_what_was_done),
-    };
-    return cmocka_run_group_tests_name("router", tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include "base/seeds.h"
 #include "base/simulated.h"
+#include "test.h"
 
 enum { N_STACKS_MAX = 4, N_PRODUCERS_MAX = 3, N_EACH_MAX = 8 };
 
@@ -319,8 +320,7 @@ static void run_seed(uint64_t seed)
     world.stops = ls_rng_below(&world.rng, 3) == 0;
     if (ls_rng_below(&world.rng, 3) == 0)
         world.fails_at = 1 + ls_rng_below(&world.rng, 60);
-    assert_int_equal(ls_simulation_watch(world.simulation, check_bound, &world),
-                     LS_OK);
+    assert_ok(ls_simulation_watch(world.simulation, check_bound, &world));
     const int status = ls_simulation_run(world.simulation, spawn_life, &world);
     if (status != LS_OK) {
         (void)fprintf(stderr, "seed %llu: %s\n", (unsigned long long)seed,
@@ -331,18 +331,9 @@ static void run_seed(uint64_t seed)
     ls_simulation_destroy(&world.simulation);
 }
 
-static void no_schedule_breaks_a_learner(void **state)
+TEST(no_schedule_breaks_a_learner)
 {
-    (void)state;
     const struct seeds seeds = seeds_of(1000);
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
         run_seed(seed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_schedule_breaks_a_learner),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

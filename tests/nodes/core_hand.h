@@ -4,21 +4,18 @@
 #define LOCKSTEP_TESTS_CORE_HAND_H
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core.h"
 #include "lockstep/log.h"
 #include "lockstep/runtime.h"
 
 #include "support/core_options.h"
+#include "test.h"
 
 enum { HAND_CALLS = 64, LEARNER = 1, RESERVE = 2, COLLECTOR = 3, OTHER = 4 };
 

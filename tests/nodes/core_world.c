@@ -2,17 +2,14 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/runtime.h"
+#include "test.h"
 
 bool world_chance(struct world *world, int thousandths)
 {
@@ -280,7 +277,7 @@ static void recall(struct world *world)
         free(world->records[i].data);
     }
     world->n_records = 0;
-    assert_int_equal(core_records(world->core, record, world), LS_OK);
+    assert_ok(core_records(world->core, record, world));
 }
 
 void world_restart(struct world *world)

@@ -3,14 +3,10 @@
 #ifndef SERVICE_BENCH_H
 #define SERVICE_BENCH_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lockstep/call.h"
 #include "lockstep/task.h"
@@ -24,6 +20,7 @@ static inline int64_t bench_deadline(void)
     return ls_deadline(ls_runtime_threads(), BENCH_MS);
 }
 
+#include "test.h"
 #include "toy_store.h"
 
 enum { MEMBER = 1, COORDINATOR = 2, SUCCESSOR = 3 };

@@ -3,13 +3,9 @@
 #ifndef SERVICE_SWEEP_H
 #define SERVICE_SWEEP_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "collector_service.h"
 #include "learner_service.h"
@@ -19,6 +15,7 @@
 #include "lockstep/random.h"
 #include "policy_value.h"
 #include "store_parts.h"
+#include "test.h"
 
 #define WORKS   24
 #define LIVES   6

@@ -2,14 +2,10 @@
  * in a simulation, give what they give one by one; and whoever reads the state
  * of another one goes on as it does, to the bit. */
 #include "agent.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lockstep/simulation.h"
 
@@ -36,20 +32,17 @@ struct player {
 static void open_player(struct player *player, uint64_t seed, size_t n_envs)
 {
     memset(player, 0, sizeof *player);
-    assert_int_equal(ls_config_parse(&player->config, "job.yaml",
-                                     "env: {max_steps: 30}\n"
-                                     "policy: {hidden: 8, epochs: 2}\n"),
-                     LS_OK);
+    assert_ok(ls_config_parse(&player->config, "job.yaml",
+                              "env: {max_steps: 30}\n"
+                              "policy: {hidden: 8, epochs: 2}\n"));
     ls_config_section *root = ls_config_root(player->config);
     player->plan.seed = seed;
     player->plan.env = ls_config_section_at(root, "env");
     player->plan.policy = ls_config_section_at(root, "policy");
-    assert_int_equal(
-        agent_init(&player->agent, &plugin, &player->plan, 3, 0, n_envs),
-        LS_OK);
+    assert_ok(agent_init(&player->agent, &plugin, &player->plan, 3, 0, n_envs));
     const struct trajectory_shape shape = agent_shape(&player->agent, N_STEPS);
     for (size_t i = 0; i < N_ENVS; i++) {
-        assert_int_equal(trajectory_init(&player->kept[i], &shape), LS_OK);
+        assert_ok(trajectory_init(&player->kept[i], &shape));
         player->views[i] = player->kept[i].view;
     }
 }
@@ -64,10 +57,8 @@ static void close_player(struct player *player)
 
 static void collect(struct player *player, size_t first, size_t n)
 {
-    assert_int_equal(agent_collect(&player->agent, first, n,
-                                   player->views + first, N_STEPS, NULL,
-                                   &player->played),
-                     LS_OK);
+    assert_ok(agent_collect(&player->agent, first, n, player->views + first,
+                            N_STEPS, NULL, &player->played));
 }
 
 static void learn(struct player *player)
@@ -75,8 +66,7 @@ static void learn(struct player *player)
     struct ls_learn_info info = {.n = 0};
     const struct ls_learn_batch batch = {.trajectories = player->views,
                                          .n = N_ENVS};
-    assert_int_equal(cartpole_policy.learn(player->agent.policy, &batch, &info),
-                     LS_OK);
+    assert_ok(cartpole_policy.learn(player->agent.policy, &batch, &info));
 }
 
 /* All of its state as one value. */
@@ -86,10 +76,10 @@ static struct ls_bytes state_of(const struct player *player)
     ls_writer *writer;
     const void *data;
     size_t size;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
-    assert_int_equal(agent_write_state(&player->agent, writer), LS_OK);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(ls_bytes_set(&out, data, size), LS_OK);
+    assert_ok(ls_writer_create(&writer));
+    assert_ok(agent_write_state(&player->agent, writer));
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(ls_bytes_set(&out, data, size));
     ls_writer_destroy(&writer);
     return out;
 }
@@ -97,8 +87,7 @@ static struct ls_bytes state_of(const struct player *player)
 static int go_on_from(struct player *player, const struct ls_bytes *state)
 {
     ls_document *document;
-    assert_int_equal(
-        ls_document_read(&document, state->data, state->size, NULL), LS_OK);
+    assert_ok(ls_document_read(&document, state->data, state->size, NULL));
     const int status =
         agent_read_state(&player->agent, ls_document_root(document));
     ls_document_destroy(&document);
@@ -134,13 +123,11 @@ static void play_on(struct player *player)
         collect(player, 0, N_ENVS);
         learn(player);
     }
-    assert_int_equal(agent_episode(&player->agent, 1, NULL, &player->played),
-                     LS_OK);
+    assert_ok(agent_episode(&player->agent, 1, NULL, &player->played));
 }
 
-static void side_by_side_is_as_one_by_one(void **state)
+TEST(side_by_side_is_as_one_by_one)
 {
-    (void)state;
     struct player together, alone;
     open_player(&together, 9, N_ENVS);
     open_player(&alone, 9, N_ENVS);
@@ -156,20 +143,17 @@ static void side_by_side_is_as_one_by_one(void **state)
     close_player(&alone);
 }
 
-static void threads_change_nothing(void **state)
+TEST(threads_change_nothing)
 {
-    (void)state;
     struct player alone, crew;
     open_player(&alone, 4, N_ENVS);
     open_player(&crew, 4, N_ENVS);
     play_on(&alone);
-    assert_int_equal(agent_use_threads(&crew.agent, ls_runtime_threads(), 3),
-                     LS_OK);
+    assert_ok(agent_use_threads(&crew.agent, ls_runtime_threads(), 3));
     play_on(&crew);
     assert_alike(&alone, &crew);
     /* More of them than environments, and none again. */
-    assert_int_equal(agent_use_threads(&crew.agent, ls_runtime_threads(), 99),
-                     LS_OK);
+    assert_ok(agent_use_threads(&crew.agent, ls_runtime_threads(), 99));
     play_on(&crew);
     agent_end_threads(&crew.agent);
     play_on(&alone);
@@ -181,15 +165,13 @@ static void threads_change_nothing(void **state)
 static void simulated(void *arg)
 {
     struct player *player = arg;
-    assert_int_equal(agent_use_threads(&player->agent, ls_runtime_current(), 4),
-                     LS_OK);
+    assert_ok(agent_use_threads(&player->agent, ls_runtime_current(), 4));
     play_on(player);
     agent_end_threads(&player->agent);
 }
 
-static void a_simulation_owns_the_threads(void **state)
+TEST(a_simulation_owns_the_threads)
 {
-    (void)state;
     for (uint64_t seed = 1; seed < 6; seed++) {
         const struct ls_simulation_options options = {.seed = seed};
         struct player alone, crew;
@@ -197,9 +179,8 @@ static void a_simulation_owns_the_threads(void **state)
         open_player(&alone, 4, N_ENVS);
         open_player(&crew, 4, N_ENVS);
         play_on(&alone);
-        assert_int_equal(ls_simulation_create(&simulation, &options), LS_OK);
-        assert_int_equal(ls_simulation_run(simulation, simulated, &crew),
-                         LS_OK);
+        assert_ok(ls_simulation_create(&simulation, &options));
+        assert_ok(ls_simulation_run(simulation, simulated, &crew));
         ls_simulation_destroy(&simulation);
         assert_alike(&alone, &crew);
         close_player(&alone);
@@ -207,9 +188,8 @@ static void a_simulation_owns_the_threads(void **state)
     }
 }
 
-static void who_reads_a_state_goes_on_as_it_does(void **state)
+TEST(who_reads_a_state_goes_on_as_it_does)
 {
-    (void)state;
     struct player first, second;
     open_player(&first, 7, N_ENVS);
     open_player(&second, 8, N_ENVS); /* another one in all ways */
@@ -218,7 +198,7 @@ static void who_reads_a_state_goes_on_as_it_does(void **state)
     struct ls_bytes middle = state_of(&first);
     first.played = (struct agent_played){.steps = 0};
     play_on(&first);
-    assert_int_equal(go_on_from(&second, &middle), LS_OK);
+    assert_ok(go_on_from(&second, &middle));
     struct ls_bytes read = state_of(&second);
     assert_int_equal(read.size, middle.size);
     assert_memory_equal(read.data, middle.data, middle.size);
@@ -234,9 +214,8 @@ static void who_reads_a_state_goes_on_as_it_does(void **state)
     close_player(&second);
 }
 
-static void a_state_of_others_is_refused(void **state)
+TEST(a_state_of_others_is_refused)
 {
-    (void)state;
     static const struct ls_plugin other = {.name = "cartpole",
                                            .version = "2",
                                            .env = &cartpole_env,
@@ -245,12 +224,12 @@ static void a_state_of_others_is_refused(void **state)
     open_player(&player, 7, N_ENVS);
     struct ls_bytes whole = state_of(&player);
     player.agent.plugin = &other;
-    assert_int_equal(go_on_from(&player, &whole), LS_EMISMATCH);
+    assert_fails(go_on_from(&player, &whole), LS_EMISMATCH);
     player.agent.plugin = &plugin;
     close_player(&player);
     open_player(&player, 7, N_ENVS - 1);
-    assert_int_equal(go_on_from(&player, &whole), LS_EMISMATCH);
-    assert_non_null(strstr(ls_error_text(), "5 environments, not 4"));
+    assert_fails(go_on_from(&player, &whole), LS_EMISMATCH);
+    assert_error_has("5 environments, not 4");
     /* A part that is missing: "optimiser" has another name. */
     close_player(&player);
     open_player(&player, 7, N_ENVS);
@@ -259,7 +238,7 @@ static void a_state_of_others_is_refused(void **state)
     while (memcmp(bytes + at, "optimiser", 9) != 0)
         assert_true(++at + 9 <= whole.size);
     bytes[at] = 'O';
-    assert_int_equal(go_on_from(&player, &whole), LS_EPROTO);
+    assert_fails(go_on_from(&player, &whole), LS_EPROTO);
     assert_string_equal(ls_error_text(), "plugin cartpole: optimiser: load: it "
                                          "is missing");
     ls_bytes_clear(&whole);
@@ -277,9 +256,8 @@ static int failing_step(void *env, const void *action, void *observation,
                              truncated);
 }
 
-static void what_fails_on_a_thread_is_said(void **state)
+TEST(what_fails_on_a_thread_is_said)
 {
-    (void)state;
     struct ls_env_ops ops = cartpole_env;
     const struct ls_plugin weak = {.name = "weak",
                                    .version = "1",
@@ -291,12 +269,11 @@ static void what_fails_on_a_thread_is_said(void **state)
     player.agent.plugin = &weak;
     failing = player.agent.envs[3].state;
     for (size_t threads = 1; threads <= N_ENVS; threads++) {
-        assert_int_equal(
-            agent_use_threads(&player.agent, ls_runtime_threads(), threads),
-            LS_OK);
-        assert_int_equal(agent_collect(&player.agent, 0, N_ENVS, player.views,
-                                       N_STEPS, NULL, &player.played),
-                         LS_EIO);
+        assert_ok(
+            agent_use_threads(&player.agent, ls_runtime_threads(), threads));
+        assert_fails(agent_collect(&player.agent, 0, N_ENVS, player.views,
+                                   N_STEPS, NULL, &player.played),
+                     LS_EIO);
         assert_string_equal(ls_error_text(), "plugin weak: env: step: the cart "
                                              "fell off the table");
         assert_int_equal(player.played.steps, 0);
@@ -306,9 +283,8 @@ static void what_fails_on_a_thread_is_said(void **state)
     close_player(&player);
 }
 
-static void what_cannot_be_saved_begins_an_episode(void **state)
+TEST(what_cannot_be_saved_begins_an_episode)
 {
-    (void)state;
     struct ls_env_ops forgetful = cartpole_env;
     const struct ls_plugin weak = {.name = "weak",
                                    .version = "1",
@@ -319,12 +295,11 @@ static void what_cannot_be_saved_begins_an_episode(void **state)
     forgetful.n_parts = 0;
     open_player(&player, 1, N_ENVS);
     player.agent.plugin = &weak;
-    assert_int_equal(agent_collect(&player.agent, 0, N_ENVS, player.views, 3,
-                                   NULL, &player.played),
-                     LS_OK);
+    assert_ok(agent_collect(&player.agent, 0, N_ENVS, player.views, 3, NULL,
+                            &player.played));
     assert_true(player.agent.envs[0].begun);
     struct ls_bytes whole = state_of(&player);
-    assert_int_equal(go_on_from(&player, &whole), LS_OK);
+    assert_ok(go_on_from(&player, &whole));
     assert_false(player.agent.envs[0].begun);
     ls_bytes_clear(&whole);
     close_player(&player);
@@ -336,9 +311,8 @@ static void bad_shape(const void *env, struct ls_env_spec *out)
     out->observation = (struct ls_space){LS_U8, 4, {1024, 1024, 2, 1}};
 }
 
-static void a_shape_beyond_the_limits_is_refused(void **state)
+TEST(a_shape_beyond_the_limits_is_refused)
 {
-    (void)state;
     struct ls_env_ops large = cartpole_env;
     const struct ls_plugin weak = {.name = "weak",
                                    .version = "1",
@@ -348,23 +322,7 @@ static void a_shape_beyond_the_limits_is_refused(void **state)
     struct agent agent;
     large.spec = bad_shape;
     open_player(&player, 1, 1);
-    assert_int_equal(agent_init(&agent, &weak, &player.plan, 0, 0, 1),
-                     LS_EHANDLER);
-    assert_non_null(strstr(ls_error_text(), "1 to 1,048,576 numbers"));
+    assert_fails(agent_init(&agent, &weak, &player.plan, 0, 0, 1), LS_EHANDLER);
+    assert_error_has("1 to 1,048,576 numbers");
     close_player(&player);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(side_by_side_is_as_one_by_one),
-        cmocka_unit_test(threads_change_nothing),
-        cmocka_unit_test(a_simulation_owns_the_threads),
-        cmocka_unit_test(who_reads_a_state_goes_on_as_it_does),
-        cmocka_unit_test(a_state_of_others_is_refused),
-        cmocka_unit_test(what_fails_on_a_thread_is_said),
-        cmocka_unit_test(what_cannot_be_saved_begins_an_episode),
-        cmocka_unit_test(a_shape_beyond_the_limits_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

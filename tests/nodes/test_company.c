@@ -1,12 +1,6 @@
 /* What the members that a node sees mean for its run. */
 #include "company.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 /* A learner, two collectors and an evaluator; this node is the learner. */
 enum { LEARNER, FIRST, SECOND, EVALUATOR, N };
@@ -46,15 +40,15 @@ static void check(enum company_state state, size_t which)
     assert_int_equal(found, which);
 }
 
-static void test_all_there_is_whole(void **state)
+EACH_TEST(set_up, NULL)
+
+TEST(all_there_is_whole)
 {
-    (void)state;
     check(COMPANY_WHOLE, N);
 }
 
-static void test_a_loss_is_what_the_policy_of_the_lost_one_says(void **state)
+TEST(a_loss_is_what_the_policy_of_the_lost_one_says)
 {
-    (void)state;
     become(FIRST, LS_MEMBER_LOST, LS_ELOST);
     check(COMPANY_BROKEN, FIRST);
     nodes[FIRST].policy = PLAN_RESTART;
@@ -63,36 +57,32 @@ static void test_a_loss_is_what_the_policy_of_the_lost_one_says(void **state)
     check(COMPANY_WHOLE, N);
 }
 
-static void test_who_left_with_an_error_is_lost(void **state)
+TEST(who_left_with_an_error_is_lost)
 {
-    (void)state;
     become(SECOND, LS_MEMBER_LEFT, LS_EHANDLER);
     check(COMPANY_BROKEN, SECOND);
     nodes[SECOND].policy = PLAN_RESTART;
     check(COMPANY_AWAITS, SECOND);
 }
 
-static void test_who_left_well_has_finished_the_run(void **state)
+TEST(who_left_well_has_finished_the_run)
 {
-    (void)state;
     nodes[FIRST].policy = PLAN_RESTART;
     become(FIRST, LS_MEMBER_LOST, LS_ELOST);
     become(EVALUATOR, LS_MEMBER_LEFT, LS_OK);
     check(COMPANY_DONE, EVALUATOR);
 }
 
-static void test_one_on_its_way_is_awaited(void **state)
+TEST(one_on_its_way_is_awaited)
 {
-    (void)state;
     become(SECOND, LS_MEMBER_SEEN, LS_OK);
     check(COMPANY_AWAITS, SECOND);
     members[SECOND - 1].id = 99; /* never heard of */
     check(COMPANY_AWAITS, SECOND);
 }
 
-static void test_nothing_is_learned_without_a_collector(void **state)
+TEST(nothing_is_learned_without_a_collector)
 {
-    (void)state;
     nodes[FIRST].policy = nodes[SECOND].policy = PLAN_GO_ON;
     become(FIRST, LS_MEMBER_LOST, LS_ELOST);
     check(COMPANY_WHOLE, N);
@@ -103,9 +93,8 @@ static void test_nothing_is_learned_without_a_collector(void **state)
 }
 
 /* Through the hub a leaf loses all the others, who are there. */
-static void test_a_leaf_of_a_star_waits_for_all(void **state)
+TEST(a_leaf_of_a_star_waits_for_all)
 {
-    (void)state;
     plan.world.topology = LS_TOPOLOGY_STAR;
     plan.first = FIRST;
     nodes[FIRST].policy = PLAN_RESTART;
@@ -114,20 +103,4 @@ static void test_a_leaf_of_a_star_waits_for_all(void **state)
     check(COMPANY_AWAITS, FIRST);
     plan.first = LEARNER;
     check(COMPANY_BROKEN, SECOND);
-}
-
-#define test(function) cmocka_unit_test_setup(function, set_up)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test(test_all_there_is_whole),
-        test(test_a_loss_is_what_the_policy_of_the_lost_one_says),
-        test(test_who_left_with_an_error_is_lost),
-        test(test_who_left_well_has_finished_the_run),
-        test(test_one_on_its_way_is_awaited),
-        test(test_nothing_is_learned_without_a_collector),
-        test(test_a_leaf_of_a_star_waits_for_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "plan_reading.h"
 #include "plugin_load.h"
 #include "state/folder_fixture.h"
+#include "test.h"
 
 enum { LEARNER, COLLECTOR, EVALUATOR, N };
 
@@ -81,26 +82,22 @@ static void begin(struct world *world, uint32_t index)
     struct plan_endpoints endpoints = {.n_attach = index == LEARNER ? 0 : 1};
     host->world = world;
     (void)snprintf(name, sizeof name, "node %u", (unsigned)index);
-    assert_int_equal(ls_host_create(&host->host, world->simulation, name),
-                     LS_OK);
-    assert_int_equal(ls_network_join(world->network, host->host), LS_OK);
+    assert_ok(ls_host_create(&host->host, world->simulation, name));
+    assert_ok(ls_network_join(world->network, host->host));
     (void)snprintf(endpoints.bind, sizeof endpoints.bind, "tcp://127.0.0.1:%u",
                    21500 + (unsigned)index);
     (void)snprintf(endpoints.attach[0], sizeof endpoints.attach[0],
                    "tcp://127.0.0.1:21500");
-    assert_int_equal(
-        node_run_create(
-            &host->run,
-            &(struct node_run_options){.plan = &world->plan,
-                                       .index = index,
-                                       .plugin = world->plugin,
-                                       .endpoints = &endpoints,
-                                       .sink = {put_report, host},
-                                       .runtime = ls_host_runtime(host->host)}),
-        LS_OK);
-    assert_int_equal(ls_thread_spawn(ls_host_runtime(host->host), &host->thread,
-                                     "node", run_host, host),
-                     LS_OK);
+    assert_ok(node_run_create(
+        &host->run,
+        &(struct node_run_options){.plan = &world->plan,
+                                   .index = index,
+                                   .plugin = world->plugin,
+                                   .endpoints = &endpoints,
+                                   .sink = {put_report, host},
+                                   .runtime = ls_host_runtime(host->host)}));
+    assert_ok(ls_thread_spawn(ls_host_runtime(host->host), &host->thread,
+                              "node", run_host, host));
 }
 
 static void live(void *arg)
@@ -121,7 +118,7 @@ static void live(void *arg)
     }
     for (size_t i = 0; i < N; i++) {
         struct host *host = &world->hosts[i];
-        assert_int_equal(ls_thread_join(&host->thread, LS_FOREVER), LS_OK);
+        assert_ok(ls_thread_join(&host->thread, LS_FOREVER));
         node_run_destroy(&host->run);
     }
 }
@@ -138,10 +135,9 @@ static void run_world(struct world *world, const struct place *place,
     world->plan.out = strdup(place->folder);
     assert_non_null(world->plan.out);
     world->plan.stop_minutes = minutes;
-    assert_int_equal(plugin_load(&world->plugin, "faulty", ""), LS_OK);
-    assert_int_equal(ls_simulation_create(&world->simulation, &options), LS_OK);
-    assert_int_equal(
-        ls_network_create(&world->network, world->simulation, &path), LS_OK);
+    assert_ok(plugin_load(&world->plugin, "faulty", ""));
+    assert_ok(ls_simulation_create(&world->simulation, &options));
+    assert_ok(ls_network_create(&world->network, world->simulation, &path));
     if (ls_simulation_run(world->simulation, live, world) != LS_OK) {
         ls_simulation_print(world->simulation, stderr);
         fail_msg("seed %llu: %s", (unsigned long long)seed, ls_error_text());
@@ -152,7 +148,8 @@ static void run_world(struct world *world, const struct place *place,
     plan_fini(&world->plan);
 }
 
-static void test_who_does_not_come_back_in_time_is_given_up_once(void **state)
+TEST_WITH(who_does_not_come_back_in_time_is_given_up_once, folder_set_up,
+          folder_tear_down)
 {
     struct world world = {.lose_at = LS_NS_PER_S};
     run_world(&world, *state, 1, 0.0);
@@ -170,7 +167,7 @@ static void test_who_does_not_come_back_in_time_is_given_up_once(void **state)
     }
 }
 
-static void test_whoever_waits_can_be_ended(void **state)
+TEST_WITH(whoever_waits_can_be_ended, folder_set_up, folder_tear_down)
 {
     struct world world = {.lose_at = LS_NS_PER_S, .end_at = 5 * LS_NS_PER_S};
     run_world(&world, *state, 1, 0.0);
@@ -213,9 +210,8 @@ static void make_pair(struct pair *pair)
     const char *first = "tcp://127.0.0.1:21500";
     for (uint32_t i = 0; i < 2; i++) {
         struct ls_node_options options;
-        assert_int_equal(
-            ls_host_create(&pair->hosts[i], pair->simulation, "host"), LS_OK);
-        assert_int_equal(ls_network_join(pair->network, pair->hosts[i]), LS_OK);
+        assert_ok(ls_host_create(&pair->hosts[i], pair->simulation, "host"));
+        assert_ok(ls_network_join(pair->network, pair->hosts[i]));
         plan_node_options(&pair->plan, &options);
         options.id = i;
         options.bind = i == 0 ? first : "tcp://127.0.0.1:21501";
@@ -224,20 +220,20 @@ static void make_pair(struct pair *pair)
         options.world_size = 2;
         options.members = members;
         options.runtime = ls_host_runtime(pair->hosts[i]);
-        assert_int_equal(ls_node_create(&pair->nodes[i], &options), LS_OK);
+        assert_ok(ls_node_create(&pair->nodes[i], &options));
     }
 }
 
 static void run_other(void *arg)
 {
     struct pair *pair = arg;
-    assert_int_equal(ls_node_start(pair->nodes[1]), LS_OK);
+    assert_ok(ls_node_start(pair->nodes[1]));
 }
 
 static void run_company(void *arg)
 {
     struct pair *pair = arg;
-    assert_int_equal(ls_node_start(pair->nodes[0]), LS_OK);
+    assert_ok(ls_node_start(pair->nodes[0]));
     pair->status = company_run(pair->company);
     pair->ended_at = ls_simulation_now(pair->simulation);
 }
@@ -248,18 +244,14 @@ static void live_as_pair(void *arg)
     ls_runtime *runtime = ls_simulation_runtime(pair->simulation);
     ls_task *task;
     make_pair(pair);
-    assert_int_equal(
-        ls_task_create(&task,
-                       &(struct ls_task_options){.node = pair->nodes[0]}),
-        LS_OK);
-    assert_int_equal(ls_task_use_fn(task, pair->step, pair), LS_OK);
-    assert_int_equal(company_create(&pair->company, &pair->plan, 0, task),
-                     LS_OK);
+    assert_ok(ls_task_create(
+        &task, &(struct ls_task_options){.node = pair->nodes[0]}));
+    assert_ok(ls_task_use_fn(task, pair->step, pair));
+    assert_ok(company_create(&pair->company, &pair->plan, 0, task));
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(
-            ls_thread_spawn(ls_host_runtime(pair->hosts[i]), &pair->threads[i],
-                            "node", i == 0 ? run_company : run_other, pair),
-            LS_OK);
+        assert_ok(ls_thread_spawn(ls_host_runtime(pair->hosts[i]),
+                                  &pair->threads[i], "node",
+                                  i == 0 ? run_company : run_other, pair));
     if (pair->ends) {
         ls_rest_until(runtime, LOST_AT * LS_NS_PER_S);
         ls_network_kill(pair->network, pair->hosts[1]);
@@ -267,7 +259,7 @@ static void live_as_pair(void *arg)
         company_end(pair->company, LS_ECANCELED, "told");
     }
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(ls_thread_join(&pair->threads[i], LS_FOREVER), LS_OK);
+        assert_ok(ls_thread_join(&pair->threads[i], LS_FOREVER));
     company_destroy(&pair->company);
     ls_task_destroy(&task);
     ls_node_destroy(&pair->nodes[0]);
@@ -278,11 +270,9 @@ static void run_pair(struct pair *pair)
 {
     const struct ls_network_path path = {.delay_ns = LS_NS_PER_MS};
     read_good(&pair->plan, pair_job);
-    assert_int_equal(ls_simulation_create(&pair->simulation, NULL), LS_OK);
-    assert_int_equal(ls_network_create(&pair->network, pair->simulation, &path),
-                     LS_OK);
-    assert_int_equal(ls_simulation_run(pair->simulation, live_as_pair, pair),
-                     LS_OK);
+    assert_ok(ls_simulation_create(&pair->simulation, NULL));
+    assert_ok(ls_network_create(&pair->network, pair->simulation, &path));
+    assert_ok(ls_simulation_run(pair->simulation, live_as_pair, pair));
     ls_network_destroy(&pair->network);
     ls_simulation_destroy(&pair->simulation);
     plan_fini(&pair->plan);
@@ -290,10 +280,9 @@ static void run_pair(struct pair *pair)
 
 /* The loss ends the run of the task first, which then does not know of the
  * word. */
-static void test_a_loss_does_not_swallow_the_word_to_end(void **state)
+TEST(a_loss_does_not_swallow_the_word_to_end)
 {
     struct pair pair = {.step = work, .ends = true};
-    (void)state;
     run_pair(&pair);
     assert_int_equal(pair.status, LS_ECANCELED);
     assert_true(pair.ended_at <= WORKS_UNTIL * LS_NS_PER_S + SOON_NS);
@@ -308,10 +297,9 @@ static int differ(ls_step *step, void *self)
     return ls_error(LS_EMISMATCH, "they differ");
 }
 
-static void test_who_fails_at_once_does_not_try_all_the_time(void **state)
+TEST(who_fails_at_once_does_not_try_all_the_time)
 {
     struct pair pair = {.step = differ};
-    (void)state;
     run_pair(&pair);
     assert_int_equal(pair.status, LS_ELOST);
     assert_true(pair.ended_at >= PATIENCE_NS);
@@ -319,7 +307,8 @@ static void test_who_fails_at_once_does_not_try_all_the_time(void **state)
     assert_in_range(pair.n_steps, 10, 120); /* each 100 ms, and for news */
 }
 
-static void test_the_time_of_a_run_ends_while_one_is_awaited(void **state)
+TEST_WITH(the_time_of_a_run_ends_while_one_is_awaited, folder_set_up,
+          folder_tear_down)
 {
     const int64_t stops_at = 6 * LS_NS_PER_S;
     struct world world = {.lose_at = LS_NS_PER_S};
@@ -346,17 +335,7 @@ static int find_plugins(void **state)
     return setenv("LOCKSTEP_PLUGIN_PATH", path, 1);
 }
 
-#define test(function)                                                         \
-    cmocka_unit_test_setup_teardown(function, folder_set_up, folder_tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        test(test_who_does_not_come_back_in_time_is_given_up_once),
-        test(test_whoever_waits_can_be_ended),
-        cmocka_unit_test(test_a_loss_does_not_swallow_the_word_to_end),
-        cmocka_unit_test(test_who_fails_at_once_does_not_try_all_the_time),
-        test(test_the_time_of_a_run_ends_while_one_is_awaited),
-    };
-    return cmocka_run_group_tests(tests, find_plugins, NULL);
+    return tests_run_with(find_plugins, NULL);
 }

@@ -1,5 +1,6 @@
 /* core.h, as a specification: what the coordinator decides, case by case. */
 #include "core_hand.h"
+#include "test.h"
 
 static struct core_options options;
 
@@ -10,11 +11,12 @@ static int set_up(void **state)
     return 0;
 }
 
+EACH_TEST(set_up, NULL)
+
 /* Members ---------------------------------------------------------------- */
 
-static void test_a_member_is_connected_to_asked_and_given_a_work(void **state)
+TEST(a_member_is_connected_to_asked_and_given_a_work)
 {
-    (void)state;
     struct hand *hand = hand_open(&options);
     hand_member(hand, LEARNER, 1, true);
     hand_connected(hand, LEARNER);
@@ -22,7 +24,7 @@ static void test_a_member_is_connected_to_asked_and_given_a_work(void **state)
     const struct hand_call *start =
         hand_expect(hand, LEARNER, CALL_LEARNER_START);
     struct learner_work work;
-    assert_int_equal(learner_work_read(&work, start->data, start->size), LS_OK);
+    assert_ok(learner_work_read(&work, start->data, start->size));
     assert_string_equal(work.key.task_id, "learn_1");
     assert_int_equal(work.key.attempt, 1);
     assert_string_equal(work.policy_id, "policy_1");
@@ -35,9 +37,8 @@ static void test_a_member_is_connected_to_asked_and_given_a_work(void **state)
 }
 
 /* Whoever is the first to tell. */
-static void test_the_learner_with_most_gpus_gets_the_work(void **state)
+TEST(the_learner_with_most_gpus_gets_the_work)
 {
-    (void)state;
     struct hand *hand = hand_open(&options);
     hand_member(hand, LEARNER, 1, true);
     hand_member(hand, RESERVE, 1, true);
@@ -52,9 +53,8 @@ static void test_the_learner_with_most_gpus_gets_the_work(void **state)
 }
 
 /* And does not keep another from it. */
-static void test_who_does_not_tell_what_it_offers_gets_no_work(void **state)
+TEST(who_does_not_tell_what_it_offers_gets_no_work)
 {
-    (void)state;
     struct hand *hand = hand_open(&options);
     hand_member(hand, RESERVE, 1, true);
     hand_join(hand, LEARNER);
@@ -64,20 +64,17 @@ static void test_who_does_not_tell_what_it_offers_gets_no_work(void **state)
     hand_close(hand);
 }
 
-static void test_members_of_other_roles_get_nothing(void **state)
+TEST(members_of_other_roles_get_nothing)
 {
-    (void)state;
     struct hand *hand = hand_open(&options);
-    assert_int_equal(
-        core_member(hand->core, hand->now, 9, 1, "evaluator", true), LS_OK);
+    assert_ok(core_member(hand->core, hand->now, 9, 1, "evaluator", true));
     hand_take(hand);
     hand_expect_none(hand, 9, "ls.connect");
     hand_close(hand);
 }
 
-static void test_who_has_another_master_is_asked_again_later(void **state)
+TEST(who_has_another_master_is_asked_again_later)
 {
-    (void)state;
     struct hand *hand = hand_open(&options);
     hand_member(hand, LEARNER, 1, true);
     hand_fail(hand, LEARNER, "ls.connect", LS_CALL_START_FAILED,
@@ -90,9 +87,8 @@ static void test_who_has_another_master_is_asked_again_later(void **state)
     hand_close(hand);
 }
 
-static void test_a_member_that_comes_back_is_connected_to_anew(void **state)
+TEST(a_member_that_comes_back_is_connected_to_anew)
 {
-    (void)state;
     struct hand *hand = hand_open(&options);
     hand_join(hand, LEARNER);
     hand_started(hand, LEARNER);
@@ -103,15 +99,14 @@ static void test_a_member_that_comes_back_is_connected_to_anew(void **state)
     const struct hand_call *start =
         hand_expect(hand, LEARNER, CALL_LEARNER_START);
     struct learner_work work;
-    assert_int_equal(learner_work_read(&work, start->data, start->size), LS_OK);
+    assert_ok(learner_work_read(&work, start->data, start->size));
     assert_int_equal(work.key.attempt, 2);
     assert_int_equal(hand_figures(hand).requeued, 1);
     hand_close(hand);
 }
 
-static void test_what_a_member_holds_of_nobody_is_closed(void **state)
+TEST(what_a_member_holds_of_nobody_is_closed)
 {
-    (void)state;
     struct hand *hand = hand_open(&options);
     hand_member(hand, LEARNER, 1, true);
     hand_connected(hand, LEARNER);
@@ -119,7 +114,7 @@ static void test_what_a_member_holds_of_nobody_is_closed(void **state)
     const struct hand_call *close =
         hand_expect(hand, LEARNER, CALL_LEARNER_CLOSE);
     struct work_key key;
-    assert_int_equal(work_key_read(&key, close->data, close->size), LS_OK);
+    assert_ok(work_key_read(&key, close->data, close->size));
     assert_string_equal(key.task_id, "learn_77");
     assert_int_equal(key.attempt, 3);
     hand_closed(hand, LEARNER, "learn_77", 3, 0);
@@ -130,9 +125,8 @@ static void test_what_a_member_holds_of_nobody_is_closed(void **state)
 
 /* Works ------------------------------------------------------------------ */
 
-static void test_a_refused_work_goes_to_another_at_once(void **state)
+TEST(a_refused_work_goes_to_another_at_once)
 {
-    (void)state;
     struct hand *hand = hand_open(&options);
     hand_join(hand, LEARNER);
     hand_fail(hand, LEARNER, CALL_LEARNER_START, LS_CALL_START_FAILED,
@@ -143,14 +137,13 @@ static void test_a_refused_work_goes_to_another_at_once(void **state)
     const struct hand_call *start =
         hand_expect(hand, RESERVE, CALL_LEARNER_START);
     struct learner_work work;
-    assert_int_equal(learner_work_read(&work, start->data, start->size), LS_OK);
+    assert_ok(learner_work_read(&work, start->data, start->size));
     assert_int_equal(work.key.attempt, 1); /* nobody has begun it */
     hand_close(hand);
 }
 
-static void test_a_refused_work_is_tried_again_after_retry(void **state)
+TEST(a_refused_work_is_tried_again_after_retry)
 {
-    (void)state;
     struct hand *hand = hand_open(&options);
     hand_join(hand, LEARNER);
     hand_fail(hand, LEARNER, CALL_LEARNER_START, LS_CALL_START_FAILED,
@@ -161,9 +154,8 @@ static void test_a_refused_work_is_tried_again_after_retry(void **state)
     hand_close(hand);
 }
 
-static void test_a_learner_work_expires_after_600_s(void **state)
+TEST(a_learner_work_expires_after_600_s)
 {
-    (void)state;
     struct hand *hand = hand_open(&options);
     hand_wait(hand, 0);
     assert_int_equal(core_wake_at(hand->core, hand->now),
@@ -179,15 +171,14 @@ static void test_a_learner_work_expires_after_600_s(void **state)
     const struct hand_call *start =
         hand_expect(hand, LEARNER, CALL_LEARNER_START);
     struct learner_work work;
-    assert_int_equal(learner_work_read(&work, start->data, start->size), LS_OK);
+    assert_ok(learner_work_read(&work, start->data, start->size));
     assert_string_equal(work.key.task_id, "learn_2");
     assert_string_equal(work.policy_id, "policy_1");
     hand_close(hand);
 }
 
-static void test_a_collector_work_expires_after_30_s(void **state)
+TEST(a_collector_work_expires_after_30_s)
 {
-    (void)state;
     options.collector_works = 2;
     struct hand *hand = hand_running(&options);
     hand_wait(hand, 30 * LS_NS_PER_S);
@@ -195,10 +186,8 @@ static void test_a_collector_work_expires_after_30_s(void **state)
     hand_close(hand);
 }
 
-static void
-test_a_start_that_nobody_answers_is_closed_before_it_goes_on(void **state)
+TEST(a_start_that_nobody_answers_is_closed_before_it_goes_on)
 {
-    (void)state;
     struct hand *hand = hand_open(&options);
     hand_join(hand, LEARNER);
     hand_join(hand, RESERVE);
@@ -208,14 +197,13 @@ test_a_start_that_nobody_answers_is_closed_before_it_goes_on(void **state)
     const struct hand_call *start =
         hand_expect(hand, RESERVE, CALL_LEARNER_START);
     struct learner_work work;
-    assert_int_equal(learner_work_read(&work, start->data, start->size), LS_OK);
+    assert_ok(learner_work_read(&work, start->data, start->size));
     assert_int_equal(work.key.attempt, 2);
     hand_close(hand);
 }
 
-static void test_a_work_that_is_not_closed_in_time_goes_to_another(void **state)
+TEST(a_work_that_is_not_closed_in_time_goes_to_another)
 {
-    (void)state;
     struct hand *hand = hand_open(&options);
     hand_join(hand, LEARNER);
     hand_join(hand, RESERVE);
@@ -225,15 +213,14 @@ static void test_a_work_that_is_not_closed_in_time_goes_to_another(void **state)
     const struct hand_call *start =
         hand_expect(hand, RESERVE, CALL_LEARNER_START);
     struct learner_work work;
-    assert_int_equal(learner_work_read(&work, start->data, start->size), LS_OK);
+    assert_ok(learner_work_read(&work, start->data, start->size));
     assert_string_equal(work.key.task_id, "learn_1");
     assert_int_equal(work.key.attempt, 2); /* the first counts no more */
     hand_close(hand);
 }
 
-static void test_failures_in_a_row_end_the_job(void **state)
+TEST(failures_in_a_row_end_the_job)
 {
-    (void)state;
     options.max_failures = 2;
     struct hand *hand = hand_open(&options);
     hand_join(hand, LEARNER);
@@ -250,9 +237,8 @@ static void test_failures_in_a_row_end_the_job(void **state)
     hand_close(hand);
 }
 
-static void test_who_is_busy_or_ends_has_not_failed(void **state)
+TEST(who_is_busy_or_ends_has_not_failed)
 {
-    (void)state;
     options.max_failures = 2;
     struct hand *hand = hand_running(&options);
     for (int i = 0; i < 6; i++) {
@@ -268,9 +254,8 @@ static void test_who_is_busy_or_ends_has_not_failed(void **state)
 
 /* Answers that are none --------------------------------------------------- */
 
-static void test_three_answers_that_are_none_take_the_work_away(void **state)
+TEST(three_answers_that_are_none_take_the_work_away)
 {
-    (void)state;
     struct hand *hand = hand_running(&options);
     hand_garbage(hand, COLLECTOR, CALL_COLLECTOR_DATA);
     assert_non_null(strstr(hand->warning, "node 3"));
@@ -286,9 +271,8 @@ static void test_three_answers_that_are_none_take_the_work_away(void **state)
     hand_close(hand);
 }
 
-static void test_data_for_another_work_or_buffer_is_refused(void **state)
+TEST(data_for_another_work_or_buffer_is_refused)
 {
-    (void)state;
     struct hand *hand = hand_running(&options);
     const int drops = hand->n_drops;
     hand_sample(hand, COLLECTOR, "collect_99", "d1");
@@ -302,9 +286,8 @@ static void test_data_for_another_work_or_buffer_is_refused(void **state)
     hand_close(hand);
 }
 
-static void test_no_sample_has_the_name_of_a_policy(void **state)
+TEST(no_sample_has_the_name_of_a_policy)
 {
-    (void)state;
     struct hand *hand = hand_running(&options);
     const int drops = hand->n_drops;
     hand_sample(hand, COLLECTOR, "collect_2", "policy_1");
@@ -317,9 +300,8 @@ static void test_no_sample_has_the_name_of_a_policy(void **state)
 }
 
 /* Else a learner would take it for what it is not. */
-static void test_no_sample_is_compressed(void **state)
+TEST(no_sample_is_compressed)
 {
-    (void)state;
     struct hand *hand = hand_running(&options);
     const int drops = hand->n_drops;
     hand_compressed(hand, COLLECTOR, "collect_2", "d1", "lz4");
@@ -330,10 +312,9 @@ static void test_no_sample_is_compressed(void **state)
     hand_close(hand);
 }
 
-static void test_no_sample_is_larger_than_all_may_be(void **state)
+TEST(no_sample_is_larger_than_all_may_be)
 {
     struct core_options small = options;
-    (void)state;
     small.replay.max_bytes = 99;
     struct hand *hand = hand_running(&small);
     hand_sample(hand, COLLECTOR, "collect_2", "d1");
@@ -342,9 +323,8 @@ static void test_no_sample_is_larger_than_all_may_be(void **state)
     hand_close(hand);
 }
 
-static void test_an_unreadable_resource_leaves_the_member_out(void **state)
+TEST(an_unreadable_resource_leaves_the_member_out)
 {
-    (void)state;
     struct hand *hand = hand_open(&options);
     hand_member(hand, LEARNER, 1, true);
     hand_connected(hand, LEARNER);
@@ -359,9 +339,8 @@ static void test_an_unreadable_resource_leaves_the_member_out(void **state)
 
 /* Learning ---------------------------------------------------------------- */
 
-static void test_it_demands_while_it_learns_but_has_two_at_most(void **state)
+TEST(it_demands_while_it_learns_but_has_two_at_most)
 {
-    (void)state;
     struct hand *hand = hand_running(&options);
     hand_expect_none(hand, LEARNER, CALL_LEARNER_LEARN);
     hand_sample(hand, COLLECTOR, "collect_2", "d1");
@@ -375,9 +354,8 @@ static void test_it_demands_while_it_learns_but_has_two_at_most(void **state)
     hand_close(hand);
 }
 
-static void test_the_last_info_closes_the_work_and_drops_its_data(void **state)
+TEST(the_last_info_closes_the_work_and_drops_its_data)
 {
-    (void)state;
     struct hand *hand = hand_running(&options);
     const int n_drops = hand->n_drops;
     hand_sample(hand, COLLECTOR, "collect_2", "d1");
@@ -396,15 +374,14 @@ static void test_the_last_info_closes_the_work_and_drops_its_data(void **state)
     hand_close(hand);
 }
 
-static void test_samples_weigh_what_learning_them_came_to(void **state)
+TEST(samples_weigh_what_learning_them_came_to)
 {
-    (void)state;
     struct hand *hand = hand_running(&options);
     hand_sample(hand, COLLECTOR, "collect_2", "d1");
     const struct hand_call *call =
         hand_expect(hand, LEARNER, CALL_LEARNER_LEARN);
     struct learner_batch batch;
-    assert_int_equal(learner_batch_read(&batch, call->data, call->size), LS_OK);
+    assert_ok(learner_batch_read(&batch, call->data, call->size));
     struct learner_result result = {.key = hand_key("learn_1", 1),
                                     .buffer_id = "buffer_1",
                                     .priority_info.n = 1};
@@ -421,9 +398,8 @@ static void test_samples_weigh_what_learning_them_came_to(void **state)
     hand_close(hand);
 }
 
-static void test_a_batch_that_fails_is_given_back(void **state)
+TEST(a_batch_that_fails_is_given_back)
 {
-    (void)state;
     struct hand *hand = hand_running(&options);
     hand_sample(hand, COLLECTOR, "collect_2", "d1");
     hand_fail(hand, LEARNER, CALL_LEARNER_LEARN, LS_CALL_FAILED, 0);
@@ -433,9 +409,8 @@ static void test_a_batch_that_fails_is_given_back(void **state)
     hand_close(hand);
 }
 
-static void test_the_next_attempt_is_told_what_was_committed(void **state)
+TEST(the_next_attempt_is_told_what_was_committed)
 {
-    (void)state;
     struct hand *hand = hand_running(&options);
     hand_sample(hand, COLLECTOR, "collect_2", "d1");
     hand_learned(hand, LEARNER, 1, 1);
@@ -444,7 +419,7 @@ static void test_the_next_attempt_is_told_what_was_committed(void **state)
     const struct hand_call *start =
         hand_expect(hand, RESERVE, CALL_LEARNER_START);
     struct learner_work work;
-    assert_int_equal(learner_work_read(&work, start->data, start->size), LS_OK);
+    assert_ok(learner_work_read(&work, start->data, start->size));
     assert_int_equal(work.key.attempt, 2);
     assert_int_equal(work.done, 1);
     hand_close(hand);
@@ -477,14 +452,12 @@ static int64_t asked_version(struct hand *hand)
     const struct hand_call *call =
         hand_expect(hand, COLLECTOR, CALL_COLLECTOR_DATA);
     struct collector_ask ask;
-    assert_int_equal(collector_ask_read(&ask, call->data, call->size), LS_OK);
+    assert_ok(collector_ask_read(&ask, call->data, call->size));
     return ask.policy_version;
 }
 
-static void
-test_a_collector_is_told_what_is_committed_an_evaluation_not(void **state)
+TEST(a_collector_is_told_what_is_committed_an_evaluation_not)
 {
-    (void)state;
     struct hand *hand = evaluating();
     hand_started(hand, COLLECTOR);
     assert_int_equal(asked_version(hand), -1); /* its policy does not change */
@@ -511,15 +484,13 @@ static void evaluate(struct hand *hand, double value)
     hand_closed(hand, COLLECTOR, "evaluate_3", 1, value);
 }
 
-static void test_an_evaluation_goes_first_and_has_its_own_policy(void **state)
+TEST(an_evaluation_goes_first_and_has_its_own_policy)
 {
-    (void)state;
     struct hand *hand = evaluating();
     const struct hand_call *start =
         hand_expect(hand, COLLECTOR, CALL_COLLECTOR_START);
     struct collector_work work;
-    assert_int_equal(collector_work_read(&work, start->data, start->size),
-                     LS_OK);
+    assert_ok(collector_work_read(&work, start->data, start->size));
     assert_true(work.eval_flag);
     assert_int_equal(work.episodes, 2);
     assert_string_equal(work.policy_id, "policy_1@3");
@@ -532,13 +503,12 @@ static int recall(void *next, const void *record, size_t size)
     return core_recall(next, record, size);
 }
 
-static void test_the_next_life_tells_the_value_again(void **state)
+TEST(the_next_life_tells_the_value_again)
 {
-    (void)state;
     struct hand *hand = evaluating();
     evaluate(hand, 99);
     struct hand *next = hand_open(&options);
-    assert_int_equal(core_records(hand->core, recall, next->core), LS_OK);
+    assert_ok(core_records(hand->core, recall, next->core));
     hand_close(hand);
     next->evaluated = NAN;
     hand_wait(next, 0);
@@ -551,9 +521,8 @@ static struct hand *life_after(const struct hand *before, size_t n_records)
 {
     struct hand *hand = hand_open(&options);
     for (size_t i = 0; i < n_records; i++)
-        assert_int_equal(core_recall(hand->core, before->records[i].data,
-                                     before->records[i].size),
-                         LS_OK);
+        assert_ok(core_recall(hand->core, before->records[i].data,
+                              before->records[i].size));
     memcpy(hand->dropped, before->dropped, sizeof hand->dropped);
     hand_member(hand, LEARNER, 1, true);
     hand_connected(hand, LEARNER);
@@ -569,8 +538,7 @@ static void evaluate_again(struct hand *hand, double value)
         hand_find(hand, COLLECTOR, CALL_COLLECTOR_START);
     struct collector_work work;
     assert_non_null(start);
-    assert_int_equal(collector_work_read(&work, start->data, start->size),
-                     LS_OK);
+    assert_ok(collector_work_read(&work, start->data, start->size));
     if (!work.eval_flag)
         return;
     hand_started(hand, COLLECTOR);
@@ -587,7 +555,7 @@ static void evaluate_again(struct hand *hand, double value)
 static void end_of_job(struct hand *hand)
 {
     char kept[80];
-    assert_int_equal(core_stop(hand->core, hand->now, LS_OK, "enough"), LS_OK);
+    assert_ok(core_stop(hand->core, hand->now, LS_OK, "enough"));
     hand_wait(hand, 60 * LS_NS_PER_S);
     hand_wait(hand, 60 * LS_NS_PER_S);
     const char *evaluated, *learned;
@@ -600,9 +568,8 @@ static void end_of_job(struct hand *hand)
 
 /* Killed after any record, its next life has the policy that the job ends with.
  */
-static void test_no_life_drops_the_policy_that_it_keeps(void **state)
+TEST(no_life_drops_the_policy_that_it_keeps)
 {
-    (void)state;
     struct hand *hand = evaluating();
     const size_t first = hand->n_records;
     hand->dropped[0] = '\0'; /* policy_1 was made since */
@@ -619,9 +586,8 @@ static void test_no_life_drops_the_policy_that_it_keeps(void **state)
     hand_close(hand);
 }
 
-static void test_the_value_ends_the_job(void **state)
+TEST(the_value_ends_the_job)
 {
-    (void)state;
     struct hand *hand = evaluating();
     evaluate(hand, 100);
     assert_true(hand->evaluated == 100);
@@ -633,9 +599,8 @@ static void test_the_value_ends_the_job(void **state)
     hand_close(hand);
 }
 
-static void test_a_lower_value_does_not(void **state)
+TEST(a_lower_value_does_not)
 {
-    (void)state;
     struct hand *hand = evaluating();
     evaluate(hand, 99);
     assert_true(hand->evaluated == 99);
@@ -644,78 +609,11 @@ static void test_a_lower_value_does_not(void **state)
     hand_close(hand);
 }
 
-static void test_an_evaluation_without_a_value_is_done_again(void **state)
+TEST(an_evaluation_without_a_value_is_done_again)
 {
-    (void)state;
     struct hand *hand = evaluating();
     evaluate(hand, NAN);
     assert_int_equal(hand_figures(hand).evaluations, 0);
     assert_int_equal(hand_figures(hand).requeued, 1);
     hand_close(hand);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(
-            test_a_member_is_connected_to_asked_and_given_a_work, set_up),
-        cmocka_unit_test_setup(test_the_learner_with_most_gpus_gets_the_work,
-                               set_up),
-        cmocka_unit_test_setup(
-            test_who_does_not_tell_what_it_offers_gets_no_work, set_up),
-        cmocka_unit_test_setup(test_members_of_other_roles_get_nothing, set_up),
-        cmocka_unit_test_setup(test_who_has_another_master_is_asked_again_later,
-                               set_up),
-        cmocka_unit_test_setup(
-            test_a_member_that_comes_back_is_connected_to_anew, set_up),
-        cmocka_unit_test_setup(test_what_a_member_holds_of_nobody_is_closed,
-                               set_up),
-        cmocka_unit_test_setup(test_a_refused_work_goes_to_another_at_once,
-                               set_up),
-        cmocka_unit_test_setup(test_a_refused_work_is_tried_again_after_retry,
-                               set_up),
-        cmocka_unit_test_setup(test_a_learner_work_expires_after_600_s, set_up),
-        cmocka_unit_test_setup(test_a_collector_work_expires_after_30_s,
-                               set_up),
-        cmocka_unit_test_setup(
-            test_a_start_that_nobody_answers_is_closed_before_it_goes_on,
-            set_up),
-        cmocka_unit_test_setup(
-            test_a_work_that_is_not_closed_in_time_goes_to_another, set_up),
-        cmocka_unit_test_setup(test_failures_in_a_row_end_the_job, set_up),
-        cmocka_unit_test_setup(test_who_is_busy_or_ends_has_not_failed, set_up),
-        cmocka_unit_test_setup(
-            test_three_answers_that_are_none_take_the_work_away, set_up),
-        cmocka_unit_test_setup(test_data_for_another_work_or_buffer_is_refused,
-                               set_up),
-        cmocka_unit_test_setup(test_no_sample_has_the_name_of_a_policy, set_up),
-        cmocka_unit_test_setup(test_no_sample_is_compressed, set_up),
-        cmocka_unit_test_setup(test_no_sample_is_larger_than_all_may_be,
-                               set_up),
-        cmocka_unit_test_setup(
-            test_an_unreadable_resource_leaves_the_member_out, set_up),
-        cmocka_unit_test_setup(
-            test_it_demands_while_it_learns_but_has_two_at_most, set_up),
-        cmocka_unit_test_setup(
-            test_the_last_info_closes_the_work_and_drops_its_data, set_up),
-        cmocka_unit_test_setup(test_samples_weigh_what_learning_them_came_to,
-                               set_up),
-        cmocka_unit_test_setup(test_a_batch_that_fails_is_given_back, set_up),
-        cmocka_unit_test_setup(test_the_next_attempt_is_told_what_was_committed,
-                               set_up),
-        cmocka_unit_test_setup(
-            test_a_collector_is_told_what_is_committed_an_evaluation_not,
-            set_up),
-        cmocka_unit_test_setup(
-            test_an_evaluation_goes_first_and_has_its_own_policy, set_up),
-        cmocka_unit_test_setup(test_the_next_life_tells_the_value_again,
-                               set_up),
-        cmocka_unit_test_setup(test_the_value_ends_the_job, set_up),
-        cmocka_unit_test_setup(test_a_lower_value_does_not, set_up),
-        cmocka_unit_test_setup(test_no_life_drops_the_policy_that_it_keeps,
-                               set_up),
-        cmocka_unit_test_setup(test_an_evaluation_without_a_value_is_done_again,
-                               set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,10 @@
 #include "assign.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "commander.h"
 #include "lockstep/runtime.h"
+#include "test.h"
 
 /* The pool ----------------------------------------------------------------- */
 
@@ -23,9 +18,8 @@ static struct pool_member *add(struct pool *pool, uint32_t id,
     return member;
 }
 
-static void test_one_of_the_free_is_picked_at_random(void **state)
+TEST(one_of_the_free_is_picked_at_random)
 {
-    (void)state;
     struct pool pool = {.first = NULL};
     int picked[5] = {0};
     ls_rng_seed(&pool.rng, 1, 0);
@@ -42,9 +36,8 @@ static void test_one_of_the_free_is_picked_at_random(void **state)
 }
 
 /* GPUs count for learners, and before processors. */
-static void test_who_offers_most_is_picked(void **state)
+TEST(who_offers_most_is_picked)
 {
-    (void)state;
     static const double gpu[] = {0, 2, 2, 1}, cpu[] = {64, 4, 8, 16};
     struct pool pool = {.first = NULL};
     for (uint32_t id = 0; id < 8; id++) {
@@ -66,9 +59,8 @@ static void test_who_offers_most_is_picked(void **state)
     pool_fini(&pool);
 }
 
-static void test_who_rests_is_not_picked_and_wakes_the_machine(void **state)
+TEST(who_rests_is_not_picked_and_wakes_the_machine)
 {
-    (void)state;
     struct pool pool = {.first = NULL};
     struct pool_member *member = add(&pool, 1, POOL_LEARNER, POOL_FREE);
     member->rest_until = 10;
@@ -79,9 +71,8 @@ static void test_who_rests_is_not_picked_and_wakes_the_machine(void **state)
     pool_fini(&pool);
 }
 
-static void test_members_are_counted_by_role_unless_gone(void **state)
+TEST(members_are_counted_by_role_unless_gone)
 {
-    (void)state;
     struct pool pool = {.first = NULL};
     (void)add(&pool, 1, POOL_LEARNER, POOL_TAKEN);
     (void)add(&pool, 2, POOL_COLLECTOR, POOL_NEW);
@@ -94,9 +85,8 @@ static void test_members_are_counted_by_role_unless_gone(void **state)
 
 /* Works -------------------------------------------------------------------- */
 
-static void test_evaluations_go_first_then_the_order_of_asking(void **state)
+TEST(evaluations_go_first_then_the_order_of_asking)
 {
-    (void)state;
     struct pool pool = {.first = NULL};
     struct works works = {.expiry = {100, 100, 100}};
     struct work *first = works_add(&works, WORK_COLLECTOR, 0, 0);
@@ -114,10 +104,8 @@ static void test_evaluations_go_first_then_the_order_of_asking(void **state)
     pool_fini(&pool);
 }
 
-static void
-test_what_was_lost_comes_to_the_front_as_the_next_attempt(void **state)
+TEST(what_was_lost_comes_to_the_front_as_the_next_attempt)
 {
-    (void)state;
     struct pool pool = {.first = NULL};
     struct works works = {.expiry = {100, 100, 100}};
     (void)works_add(&works, WORK_COLLECTOR, 0, 0);
@@ -130,10 +118,8 @@ test_what_was_lost_comes_to_the_front_as_the_next_attempt(void **state)
     pool_fini(&pool);
 }
 
-static void
-test_a_queued_work_expires_and_a_refused_one_goes_on_ageing(void **state)
+TEST(a_queued_work_expires_and_a_refused_one_goes_on_ageing)
 {
-    (void)state;
     struct pool pool = {.first = NULL};
     struct works works = {.expiry = {600, 30, 30}};
     struct work *work = works_add(&works, WORK_COLLECTOR, 0, 0);
@@ -176,10 +162,8 @@ static enum commander_wish wish(const struct commander *self, int64_t now)
     return commander_next(self, now, 2, &why);
 }
 
-static void
-test_it_wants_a_learner_then_collectors_then_evaluations(void **state)
+TEST(it_wants_a_learner_then_collectors_then_evaluations)
 {
-    (void)state;
     struct commander self = commander();
     assert_int_equal(wish(&self, 0), COMMANDER_LEARNER);
     commander_asked(&self, WORK_LEARNER, 0);
@@ -194,9 +178,8 @@ test_it_wants_a_learner_then_collectors_then_evaluations(void **state)
     assert_int_equal(wish(&self, 0), COMMANDER_EVALUATION);
 }
 
-static void test_evaluations_keep_their_interval(void **state)
+TEST(evaluations_keep_their_interval)
 {
-    (void)state;
     struct commander self = commander();
     self.collector_works = 1;
     self.out[WORK_LEARNER] = self.out[WORK_COLLECTOR] = 1;
@@ -210,9 +193,8 @@ static void test_evaluations_keep_their_interval(void **state)
     assert_int_equal(wish(&self, 60), COMMANDER_EVALUATION);
 }
 
-static void test_one_that_failed_is_asked_for_again_soon(void **state)
+TEST(one_that_failed_is_asked_for_again_soon)
 {
-    (void)state;
     struct commander self = commander();
     self.collector_works = 1;
     self.out[WORK_LEARNER] = self.out[WORK_COLLECTOR] = 1;
@@ -223,10 +205,8 @@ static void test_one_that_failed_is_asked_for_again_soon(void **state)
     assert_int_equal(wish(&self, 15), COMMANDER_EVALUATION);
 }
 
-static void
-test_after_the_last_iteration_the_last_policy_is_evaluated(void **state)
+TEST(after_the_last_iteration_the_last_policy_is_evaluated)
 {
-    (void)state;
     struct commander self = commander();
     self.out[WORK_LEARNER] = 1;
     learn(&self, 9, false);
@@ -244,9 +224,8 @@ test_after_the_last_iteration_the_last_policy_is_evaluated(void **state)
     assert_int_equal(wish(&self, 4), COMMANDER_END);
 }
 
-static void test_without_a_value_the_last_iteration_is_the_end(void **state)
+TEST(without_a_value_the_last_iteration_is_the_end)
 {
-    (void)state;
     struct commander self = commander();
     self.stop_value = NAN;
     self.out[WORK_LEARNER] = 1;
@@ -254,9 +233,8 @@ static void test_without_a_value_the_last_iteration_is_the_end(void **state)
     assert_int_equal(wish(&self, 0), COMMANDER_END);
 }
 
-static void test_committed_iterations_follow_the_versions(void **state)
+TEST(committed_iterations_follow_the_versions)
 {
-    (void)state;
     struct commander self = commander();
     commander_info(
         &self, &(struct learner_info){.learner_step = 4, .policy_version = 2});
@@ -264,28 +242,4 @@ static void test_committed_iterations_follow_the_versions(void **state)
         &self, &(struct learner_info){.learner_step = 5, .policy_version = 2});
     assert_int_equal(self.learner_step, 5);
     assert_int_equal(self.committed, 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_of_the_free_is_picked_at_random),
-        cmocka_unit_test(test_who_offers_most_is_picked),
-        cmocka_unit_test(test_who_rests_is_not_picked_and_wakes_the_machine),
-        cmocka_unit_test(test_members_are_counted_by_role_unless_gone),
-        cmocka_unit_test(test_evaluations_go_first_then_the_order_of_asking),
-        cmocka_unit_test(
-            test_what_was_lost_comes_to_the_front_as_the_next_attempt),
-        cmocka_unit_test(
-            test_a_queued_work_expires_and_a_refused_one_goes_on_ageing),
-        cmocka_unit_test(
-            test_it_wants_a_learner_then_collectors_then_evaluations),
-        cmocka_unit_test(test_evaluations_keep_their_interval),
-        cmocka_unit_test(test_one_that_failed_is_asked_for_again_soon),
-        cmocka_unit_test(
-            test_after_the_last_iteration_the_last_policy_is_evaluated),
-        cmocka_unit_test(test_without_a_value_the_last_iteration_is_the_end),
-        cmocka_unit_test(test_committed_iterations_follow_the_versions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* core.h, as a specification: what a coordinator's journal brings to its next
  * life, and how the job ends. */
 #include "core_hand.h"
+#include "test.h"
 
 /* The next life, with what the one before has recorded; which is over. */
 static struct hand *next_life(struct hand *before,
@@ -23,9 +24,8 @@ static void returns(struct hand *hand, uint32_t id, const char *task_id,
     hand_resource(hand, id, task_id, attempt);
 }
 
-static void test_who_holds_its_work_goes_on_with_it(void **state)
+TEST(who_holds_its_work_goes_on_with_it)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *hand = next_life(hand_running(&options), &options);
     returns(hand, LEARNER, "learn_1", 1);
@@ -40,24 +40,22 @@ static void test_who_holds_its_work_goes_on_with_it(void **state)
     hand_close(hand);
 }
 
-static void test_what_nobody_holds_any_more_is_the_next_attempt(void **state)
+TEST(what_nobody_holds_any_more_is_the_next_attempt)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *hand = next_life(hand_running(&options), &options);
     returns(hand, LEARNER, "", 0);
     const struct hand_call *start =
         hand_expect(hand, LEARNER, CALL_LEARNER_START);
     struct learner_work work;
-    assert_int_equal(learner_work_read(&work, start->data, start->size), LS_OK);
+    assert_ok(learner_work_read(&work, start->data, start->size));
     assert_string_equal(work.key.task_id, "learn_1");
     assert_int_equal(work.key.attempt, 2);
     hand_close(hand);
 }
 
-static void test_another_attempt_is_closed_before_it_goes_on(void **state)
+TEST(another_attempt_is_closed_before_it_goes_on)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *hand = next_life(hand_running(&options), &options);
     hand_join(hand, RESERVE);
@@ -73,9 +71,8 @@ static void test_another_attempt_is_closed_before_it_goes_on(void **state)
     hand_close(hand);
 }
 
-static void test_a_new_incarnation_holds_nothing(void **state)
+TEST(a_new_incarnation_holds_nothing)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *hand = next_life(hand_running(&options), &options);
     hand_join(hand, RESERVE);
@@ -85,9 +82,8 @@ static void test_a_new_incarnation_holds_nothing(void **state)
     hand_close(hand);
 }
 
-static void test_who_does_not_turn_up_is_waited_for_10_s(void **state)
+TEST(who_does_not_turn_up_is_waited_for_10_s)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *hand = next_life(hand_running(&options), &options);
     hand_join(hand, RESERVE);
@@ -98,9 +94,8 @@ static void test_who_does_not_turn_up_is_waited_for_10_s(void **state)
     hand_close(hand);
 }
 
-static void test_figures_go_on_and_old_data_is_dropped(void **state)
+TEST(figures_go_on_and_old_data_is_dropped)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *before = hand_running(&options);
     hand_sample(before, COLLECTOR, "collect_2", "d1");
@@ -123,15 +118,14 @@ static int keep(void *self, const void *record, size_t size)
     return LS_OK;
 }
 
-static void test_a_journal_that_begins_anew_says_the_same(void **state)
+TEST(a_journal_that_begins_anew_says_the_same)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *before = hand_running(&options);
     hand_sample(before, COLLECTOR, "collect_2", "d1");
     while (before->n_records > 0)
         free(before->records[--before->n_records].data);
-    assert_int_equal(core_records(before->core, keep, before), LS_OK);
+    assert_ok(core_records(before->core, keep, before));
     struct hand *hand = next_life(before, &options);
     returns(hand, LEARNER, "learn_1", 1);
     hand_expect_none(hand, LEARNER, CALL_LEARNER_START);
@@ -139,13 +133,11 @@ static void test_a_journal_that_begins_anew_says_the_same(void **state)
     hand_close(hand);
 }
 
-static void test_a_job_that_was_over_is_only_ended(void **state)
+TEST(a_job_that_was_over_is_only_ended)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *before = hand_running(&options);
-    assert_int_equal(core_stop(before->core, before->now, LS_OK, "enough"),
-                     LS_OK);
+    assert_ok(core_stop(before->core, before->now, LS_OK, "enough"));
     hand_take(before);
     struct hand *hand = next_life(before, &options);
     hand_member(hand, RESERVE, 1, true); /* there is no work for it */
@@ -159,13 +151,11 @@ static void test_a_job_that_was_over_is_only_ended(void **state)
     hand_close(hand);
 }
 
-static void test_a_job_that_has_failed_is_gone_on_with(void **state)
+TEST(a_job_that_has_failed_is_gone_on_with)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *before = hand_running(&options);
-    assert_int_equal(core_stop(before->core, before->now, LS_ELOST, "a node"),
-                     LS_OK);
+    assert_ok(core_stop(before->core, before->now, LS_ELOST, "a node"));
     hand_take(before);
     struct hand *hand = next_life(before, &options);
     hand_join(hand, RESERVE);
@@ -183,53 +173,49 @@ static int fail_to_keep(void *self, const void *record, size_t size)
     return ls_error(LS_EIO, "the disk is full");
 }
 
-static void test_a_record_that_is_not_kept_is_an_error(void **state)
+TEST(a_record_that_is_not_kept_is_an_error)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *hand = hand_running(&options);
     int calls = 0;
-    assert_int_equal(core_records(hand->core, fail_to_keep, &calls), LS_EIO);
+    assert_fails(core_records(hand->core, fail_to_keep, &calls), LS_EIO);
     assert_int_equal(calls, 1);
     hand_close(hand);
 }
 
-static void test_a_record_that_is_none_is_refused(void **state)
+TEST(a_record_that_is_none_is_refused)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *hand = hand_open(&options);
-    assert_int_equal(core_recall(hand->core, "\xc1", 1), LS_EPROTO);
+    assert_fails(core_recall(hand->core, "\xc1", 1), LS_EPROTO);
     ls_write_map(hand->writer, 1);
     ls_write_string(hand->writer, "record");
     ls_write_string(hand->writer, "work");
     const void *data;
     size_t size;
-    assert_int_equal(ls_writer_bytes(hand->writer, &data, &size), LS_OK);
-    assert_int_equal(core_recall(hand->core, data, size), LS_EPROTO);
-    assert_non_null(strstr(ls_error_text(), "number"));
+    assert_ok(ls_writer_bytes(hand->writer, &data, &size));
+    assert_fails(core_recall(hand->core, data, size), LS_EPROTO);
+    assert_error_has("number");
     ls_writer_clear(hand->writer);
     ls_write_map(hand->writer, 2);
     ls_write_string(hand->writer, "record");
     ls_write_string(hand->writer, "over");
     ls_write_string(hand->writer, "number");
     ls_write_int(hand->writer, INT64_MAX); /* one more would not fit */
-    assert_int_equal(ls_writer_bytes(hand->writer, &data, &size), LS_OK);
-    assert_int_equal(core_recall(hand->core, data, size), LS_EPROTO);
+    assert_ok(ls_writer_bytes(hand->writer, &data, &size));
+    assert_fails(core_recall(hand->core, data, size), LS_EPROTO);
     hand_close(hand);
 }
 
 /* The end ----------------------------------------------------------------- */
 
-static void test_stop_cancels_what_is_open_and_closes_all_works(void **state)
+TEST(stop_cancels_what_is_open_and_closes_all_works)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *hand = hand_running(&options);
     const int n_drops = hand->n_drops;
     hand_sample(hand, COLLECTOR, "collect_2", "d1");
-    assert_int_equal(core_stop(hand->core, hand->now, LS_ECANCELED, "enough"),
-                     LS_OK);
+    assert_ok(core_stop(hand->core, hand->now, LS_ECANCELED, "enough"));
     hand_take(hand);
     assert_true(hand_expect(hand, LEARNER, CALL_LEARNER_LEARN)->cancelled);
     assert_true(hand_expect(hand, LEARNER, CALL_LEARNER_DEMAND)->cancelled);
@@ -250,27 +236,24 @@ static void test_stop_cancels_what_is_open_and_closes_all_works(void **state)
     hand_close(hand);
 }
 
-static void test_the_first_stop_counts(void **state)
+TEST(the_first_stop_counts)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *hand = hand_open(&options);
-    assert_int_equal(core_stop(hand->core, hand->now, LS_ECANCELED, "one"),
-                     LS_OK);
-    assert_int_equal(core_stop(hand->core, hand->now, LS_OK, "two"), LS_OK);
+    assert_ok(core_stop(hand->core, hand->now, LS_ECANCELED, "one"));
+    assert_ok(core_stop(hand->core, hand->now, LS_OK, "two"));
     hand_take(hand);
     assert_int_equal(hand->n_done, 1);
     assert_string_equal(hand->done_text, "one");
     hand_close(hand);
 }
 
-static void test_a_start_that_is_open_is_closed_when_it_has_ended(void **state)
+TEST(a_start_that_is_open_is_closed_when_it_has_ended)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *hand = hand_open(&options);
     hand_join(hand, LEARNER);
-    assert_int_equal(core_stop(hand->core, hand->now, LS_OK, "enough"), LS_OK);
+    assert_ok(core_stop(hand->core, hand->now, LS_OK, "enough"));
     hand_take(hand);
     hand_expect_none(hand, LEARNER, CALL_LEARNER_CLOSE);
     hand_started(hand, LEARNER);
@@ -280,14 +263,13 @@ static void test_a_start_that_is_open_is_closed_when_it_has_ended(void **state)
     hand_close(hand);
 }
 
-static void test_a_close_that_nobody_answers_holds_up_no_end(void **state)
+TEST(a_close_that_nobody_answers_holds_up_no_end)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *hand = hand_open(&options);
     hand_join(hand, LEARNER);
     hand_started(hand, LEARNER);
-    assert_int_equal(core_stop(hand->core, hand->now, LS_OK, "enough"), LS_OK);
+    assert_ok(core_stop(hand->core, hand->now, LS_OK, "enough"));
     hand_take(hand);
     hand_fail(hand, LEARNER, CALL_LEARNER_DEMAND, LS_CALL_CANCELLED, 0);
     assert_int_equal(hand_expect(hand, LEARNER, CALL_LEARNER_CLOSE)->wait_ns,
@@ -297,9 +279,8 @@ static void test_a_close_that_nobody_answers_holds_up_no_end(void **state)
     hand_close(hand);
 }
 
-static void test_enough_steps_end_the_job(void **state)
+TEST(enough_steps_end_the_job)
 {
-    (void)state;
     struct core_options options = hand_options();
     options.max_env_steps = 4;
     struct hand *hand = hand_running(&options);
@@ -309,9 +290,8 @@ static void test_enough_steps_end_the_job(void **state)
     hand_close(hand);
 }
 
-static void test_enough_time_ends_the_job_though_nothing_happens(void **state)
+TEST(enough_time_ends_the_job_though_nothing_happens)
 {
-    (void)state;
     struct core_options options = hand_options();
     options.max_time = 5 * LS_NS_PER_S;
     struct hand *hand = hand_open(&options);
@@ -327,29 +307,27 @@ static void test_enough_time_ends_the_job_though_nothing_happens(void **state)
     hand_close(hand);
 }
 
-static void test_a_call_that_is_not_open_is_an_error(void **state)
+TEST(a_call_that_is_not_open_is_an_error)
 {
-    (void)state;
     const struct core_options options = hand_options();
     struct hand *hand = hand_open(&options);
     const struct ls_call_result result = {.state = LS_CALL_LOST};
-    assert_int_equal(core_call_ended(hand->core, hand->now, 77, &result),
-                     LS_EINVAL);
+    assert_fails(core_call_ended(hand->core, hand->now, 77, &result),
+                 LS_EINVAL);
     hand_close(hand);
 }
 
 static void refuses(struct core_options options, const char *name)
 {
     core *made = NULL;
-    assert_int_equal(core_create(&made, &options), LS_EINVAL);
+    assert_fails(core_create(&made, &options), LS_EINVAL);
     assert_null(made);
     if (strstr(ls_error_text(), name) == NULL)
         fail_msg("%s does not name %s", ls_error_text(), name);
 }
 
-static void test_wrong_options_are_named(void **state)
+TEST(wrong_options_are_named)
 {
-    (void)state;
     struct core_options options = hand_options();
     options.batch_size = SERVICE_BATCH_MAX + 1;
     refuses(options, "batch_size");
@@ -368,30 +346,4 @@ static void test_wrong_options_are_named(void **state)
     options = hand_options();
     options.retry = -1;
     refuses(options, "retry");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_holds_its_work_goes_on_with_it),
-        cmocka_unit_test(test_what_nobody_holds_any_more_is_the_next_attempt),
-        cmocka_unit_test(test_another_attempt_is_closed_before_it_goes_on),
-        cmocka_unit_test(test_a_new_incarnation_holds_nothing),
-        cmocka_unit_test(test_who_does_not_turn_up_is_waited_for_10_s),
-        cmocka_unit_test(test_figures_go_on_and_old_data_is_dropped),
-        cmocka_unit_test(test_a_journal_that_begins_anew_says_the_same),
-        cmocka_unit_test(test_a_job_that_was_over_is_only_ended),
-        cmocka_unit_test(test_a_job_that_has_failed_is_gone_on_with),
-        cmocka_unit_test(test_a_record_that_is_not_kept_is_an_error),
-        cmocka_unit_test(test_a_record_that_is_none_is_refused),
-        cmocka_unit_test(test_stop_cancels_what_is_open_and_closes_all_works),
-        cmocka_unit_test(test_the_first_stop_counts),
-        cmocka_unit_test(test_a_start_that_is_open_is_closed_when_it_has_ended),
-        cmocka_unit_test(test_a_close_that_nobody_answers_holds_up_no_end),
-        cmocka_unit_test(test_enough_steps_end_the_job),
-        cmocka_unit_test(test_enough_time_ends_the_job_though_nothing_happens),
-        cmocka_unit_test(test_a_call_that_is_not_open_is_an_error),
-        cmocka_unit_test(test_wrong_options_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

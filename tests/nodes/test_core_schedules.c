@@ -2,16 +2,11 @@
  * returns, refusals, answers that are none or never come, and restarts of the
  * coordinator. Each comes to its end, and none breaks a rule of core.h. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/seeds.h"
 #include "core_world.h"
+#include "test.h"
 
 /* LOCKSTEP_CORE_TRACE=1 shows what the coordinator says. */
 static int64_t split = 1;
@@ -75,16 +70,14 @@ static void sweep(const struct world_faults *faults, double stop_value)
     }
 }
 
-static void test_delays_alone(void **state)
+TEST(delays_alone)
 {
-    (void)state;
     sweep(&(struct world_faults){0}, NAN);
     sweep(&(struct world_faults){0}, 80);
 }
 
-static void test_100_iterations_bring_101_infos_and_one_is_done(void **state)
+TEST(100_iterations_bring_101_infos_and_one_is_done)
 {
-    (void)state;
     static struct world world;
     struct core_figures figures;
     world_create(&world, 1, 1, 1);
@@ -102,42 +95,36 @@ static void test_100_iterations_bring_101_infos_and_one_is_done(void **state)
     world_destroy(&world);
 }
 
-static void test_members_are_lost_and_come_back(void **state)
+TEST(members_are_lost_and_come_back)
 {
-    (void)state;
     sweep(&(struct world_faults){.lose = 8}, NAN);
     sweep(&(struct world_faults){.lose = 15}, 1000);
 }
 
-static void test_starts_are_refused_and_calls_fail(void **state)
+TEST(starts_are_refused_and_calls_fail)
 {
-    (void)state;
     sweep(&(struct world_faults){.refuse = 300, .fail = 20}, NAN);
 }
 
-static void test_answers_are_none_or_never_come(void **state)
+TEST(answers_are_none_or_never_come)
 {
-    (void)state;
     sweep(&(struct world_faults){.garble = 100}, NAN);
     sweep(&(struct world_faults){.mute = 20}, NAN);
 }
 
-static void test_the_coordinator_is_killed_and_started_again(void **state)
+TEST(the_coordinator_is_killed_and_started_again)
 {
-    (void)state;
     sweep(&(struct world_faults){.quit = 3}, NAN);
     sweep(&(struct world_faults){.quit = 3, .lose = 5}, 80);
 }
 
-static void test_members_take_their_master_for_lost(void **state)
+TEST(members_take_their_master_for_lost)
 {
-    (void)state;
     sweep(&(struct world_faults){.forget = 10}, NAN);
 }
 
-static void test_everything_at_once(void **state)
+TEST(everything_at_once)
 {
-    (void)state;
     sweep(&(struct world_faults){.lose = 5,
                                  .quit = 2,
                                  .refuse = 100,
@@ -148,18 +135,16 @@ static void test_everything_at_once(void **state)
           80);
 }
 
-static void test_trajectories_are_split(void **state)
+TEST(trajectories_are_split)
 {
-    (void)state;
     split = 2;
     sweep(&(struct world_faults){0}, NAN);
     sweep(&(struct world_faults){.lose = 5, .garble = 10, .quit = 1}, NAN);
     split = 1;
 }
 
-static void test_any_options_with_any_faults(void **state)
+TEST(any_options_with_any_faults)
 {
-    (void)state;
     any_options = true;
     sweep(&(struct world_faults){0}, NAN);
     sweep(&(struct world_faults){.lose = 5,
@@ -174,21 +159,4 @@ static void test_any_options_with_any_faults(void **state)
     sweep(&(struct world_faults){.lose = 3, .quit = 1, .mute = 3}, 60);
     split = 1;
     any_options = false;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_delays_alone),
-        cmocka_unit_test(test_100_iterations_bring_101_infos_and_one_is_done),
-        cmocka_unit_test(test_members_are_lost_and_come_back),
-        cmocka_unit_test(test_starts_are_refused_and_calls_fail),
-        cmocka_unit_test(test_answers_are_none_or_never_come),
-        cmocka_unit_test(test_the_coordinator_is_killed_and_started_again),
-        cmocka_unit_test(test_members_take_their_master_for_lost),
-        cmocka_unit_test(test_everything_at_once),
-        cmocka_unit_test(test_trajectories_are_split),
-        cmocka_unit_test(test_any_options_with_any_faults),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

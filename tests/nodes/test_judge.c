@@ -1,14 +1,10 @@
 /* Which of several failures is told as the first cause. */
 #include "judge.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "lockstep/status.h"
+#include "test.h"
 
 static unsigned next_order;
 
@@ -39,27 +35,24 @@ static size_t first_of(const struct judge_end *ends, size_t n)
     return judge_first(ends, n, &rank);
 }
 
-static void test_nothing_failed(void **state)
+TEST(nothing_failed)
 {
-    (void)state;
     const struct judge_end ends[] = {done(), {.over = false}, done()};
     enum judge_rank rank;
     assert_int_equal(judge_first(ends, 3, &rank), 3);
     assert_int_equal(rank, JUDGE_NOTHING);
 }
 
-static void test_first_own_failure_wins(void **state)
+TEST(first_own_failure_wins)
 {
-    (void)state;
     struct judge_end ends[3] = {done(), failed(LS_EHANDLER), failed(LS_EIO)};
     assert_int_equal(first_of(ends, 3), 1);
     ends[1].order = 99;
     assert_int_equal(first_of(ends, 3), 2);
 }
 
-static void test_killed_goes_before_those_who_lost_it(void **state)
+TEST(killed_goes_before_those_who_lost_it)
 {
-    (void)state;
     const struct judge_end ends[] = {failed(LS_ELOST), failed(LS_EABORTED),
                                      killed(SIGKILL)};
     enum judge_rank rank;
@@ -67,9 +60,8 @@ static void test_killed_goes_before_those_who_lost_it(void **state)
     assert_int_equal(rank, JUDGE_CAUSE);
 }
 
-static void test_own_error_goes_before_those_who_waited(void **state)
+TEST(own_error_goes_before_those_who_waited)
 {
-    (void)state;
     const int followers[] = {LS_ELOST, LS_EABORTED, LS_ECLOSED, LS_EUNREACHABLE,
                              LS_ETIMEDOUT};
     for (size_t i = 0; i < sizeof followers / sizeof followers[0]; i++) {
@@ -79,9 +71,8 @@ static void test_own_error_goes_before_those_who_waited(void **state)
     }
 }
 
-static void test_without_a_cause_the_first_follower_is_told(void **state)
+TEST(without_a_cause_the_first_follower_is_told)
 {
-    (void)state;
     const struct judge_end ends[] = {done(), failed(LS_ELOST),
                                      failed(LS_EUNREACHABLE)};
     enum judge_rank rank;
@@ -89,9 +80,8 @@ static void test_without_a_cause_the_first_follower_is_told(void **state)
     assert_int_equal(rank, JUDGE_FOLLOWER);
 }
 
-static void test_what_came_after_the_word_to_stop_does_not_count(void **state)
+TEST(what_came_after_the_word_to_stop_does_not_count)
 {
-    (void)state;
     struct judge_end ends[] = {failed(LS_ELOST), failed(LS_ECANCELED),
                                killed(SIGKILL)};
     ends[1].told = true;
@@ -99,18 +89,16 @@ static void test_what_came_after_the_word_to_stop_does_not_count(void **state)
     assert_int_equal(first_of(ends, 3), 0);
 }
 
-static void test_gone_without_a_word_is_a_cause(void **state)
+TEST(gone_without_a_word_is_a_cause)
 {
-    (void)state;
     const struct judge_end silent = {.over = true, .order = 1};
     assert_int_equal(judge_rank(&silent), JUDGE_CAUSE);
     const struct judge_end quit = {.over = true, .exit_code = 3, .order = 1};
     assert_int_equal(judge_rank(&quit), JUDGE_CAUSE);
 }
 
-static void test_crash_after_the_last_word_is_a_cause(void **state)
+TEST(crash_after_the_last_word_is_a_cause)
 {
-    (void)state;
     struct judge_end end = done();
     end.exit_code = 66; /* as of a sanitizer, at exit */
     assert_int_equal(judge_rank(&end), JUDGE_CAUSE);
@@ -119,9 +107,8 @@ static void test_crash_after_the_last_word_is_a_cause(void **state)
     assert_int_equal(judge_rank(&end), JUDGE_CAUSE);
 }
 
-static void test_exit_code_is_that_of_the_status(void **state)
+TEST(exit_code_is_that_of_the_status)
 {
-    (void)state;
     const struct {
         struct judge_end end;
         int exit_code;
@@ -133,20 +120,4 @@ static void test_exit_code_is_that_of_the_status(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal(judge_exit_code(&cases[i].end), cases[i].exit_code);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_failed),
-        cmocka_unit_test(test_first_own_failure_wins),
-        cmocka_unit_test(test_killed_goes_before_those_who_lost_it),
-        cmocka_unit_test(test_own_error_goes_before_those_who_waited),
-        cmocka_unit_test(test_without_a_cause_the_first_follower_is_told),
-        cmocka_unit_test(test_what_came_after_the_word_to_stop_does_not_count),
-        cmocka_unit_test(test_gone_without_a_word_is_a_cause),
-        cmocka_unit_test(test_crash_after_the_last_word_is_a_cause),
-        cmocka_unit_test(test_exit_code_is_that_of_the_status),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* split.h: the samples that one trajectory stands for. */
 #include "split.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct sample sample_of(bool split, int64_t begin, int64_t length)
 {
@@ -17,10 +13,9 @@ static struct sample sample_of(bool split, int64_t begin, int64_t length)
     return sample;
 }
 
-static void the_parts_of_a_sample_make_the_whole(void **state)
+TEST(the_parts_of_a_sample_make_the_whole)
 {
     struct sample whole = sample_of(false, 0, 8), part;
-    (void)state;
     whole.priority = 2.5;
     for (int64_t i = 0; i < 4; i++) {
         split_sample(&whole, i, 4, &part);
@@ -32,12 +27,4 @@ static void the_parts_of_a_sample_make_the_whole(void **state)
     }
     split_sample(&whole, 0, 1, &part);
     assert_memory_equal(&part, &whole, sizeof part);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_parts_of_a_sample_make_the_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

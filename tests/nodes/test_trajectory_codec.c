@@ -1,14 +1,11 @@
 /* Trajectories as bytes: what goes in comes out, and what is no trajectory of
  * the expected shape is refused, whatever the bytes are. */
+#include "test.h"
 #include "trajectory_codec.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lockstep/random.h"
 
@@ -18,7 +15,7 @@ static const struct trajectory_shape shape = {
 /* A trajectory with a different number in every place. */
 static void fill(struct trajectory *trajectory, size_t n)
 {
-    assert_int_equal(trajectory_init(trajectory, &shape), LS_OK);
+    assert_ok(trajectory_init(trajectory, &shape));
     struct ls_trajectory *view = &trajectory->view;
     float *observations = view->observations;
     float *next_observations = view->next_observations;
@@ -47,10 +44,9 @@ struct bytes {
 static void encode(struct bytes *out, const struct ls_trajectory *trajectory,
                    const struct trajectory_shape *as)
 {
-    assert_int_equal(ls_writer_create(&out->writer), LS_OK);
-    assert_int_equal(trajectory_write(trajectory, as, out->writer), LS_OK);
-    assert_int_equal(ls_writer_bytes(out->writer, &out->data, &out->size),
-                     LS_OK);
+    assert_ok(ls_writer_create(&out->writer));
+    assert_ok(trajectory_write(trajectory, as, out->writer));
+    assert_ok(ls_writer_bytes(out->writer, &out->data, &out->size));
 }
 
 static void assert_floats(const float *a, const float *b, size_t n)
@@ -58,17 +54,15 @@ static void assert_floats(const float *a, const float *b, size_t n)
     assert_memory_equal(a, b, n * sizeof *a);
 }
 
-static void test_what_goes_in_comes_out(void **state)
+TEST(what_goes_in_comes_out)
 {
-    (void)state;
     for (size_t n = 0; n <= shape.n_max; n++) {
         struct trajectory in, out;
         struct bytes bytes;
         fill(&in, n);
         encode(&bytes, &in.view, &shape);
-        assert_int_equal(trajectory_init(&out, &shape), LS_OK);
-        assert_int_equal(
-            trajectory_read(&out.view, &shape, bytes.data, bytes.size), LS_OK);
+        assert_ok(trajectory_init(&out, &shape));
+        assert_ok(trajectory_read(&out.view, &shape, bytes.data, bytes.size));
         assert_int_equal(out.view.n, n);
         if (n > 0) {
             assert_floats(in.view.observations, out.view.observations, n * 3);
@@ -94,9 +88,9 @@ static void assert_refused(const struct ls_trajectory *trajectory,
     struct trajectory out;
     struct bytes bytes;
     encode(&bytes, trajectory, as);
-    assert_int_equal(trajectory_init(&out, &shape), LS_OK);
-    assert_int_equal(trajectory_read(&out.view, &shape, bytes.data, bytes.size),
-                     LS_EPROTO);
+    assert_ok(trajectory_init(&out, &shape));
+    assert_fails(trajectory_read(&out.view, &shape, bytes.data, bytes.size),
+                 LS_EPROTO);
     if (strstr(ls_error_text(), because) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", ls_error_text(), because);
     assert_int_equal(out.view.n, 0);
@@ -104,9 +98,8 @@ static void assert_refused(const struct ls_trajectory *trajectory,
     ls_writer_destroy(&bytes.writer);
 }
 
-static void test_reader_refuses_other_shapes(void **state)
+TEST(reader_refuses_other_shapes)
 {
-    (void)state;
     struct trajectory in;
     fill(&in, 4);
     struct trajectory_shape other = shape;
@@ -118,24 +111,22 @@ static void test_reader_refuses_other_shapes(void **state)
     trajectory_fini(&in);
 }
 
-static void test_reader_refuses_too_many_steps(void **state)
+TEST(reader_refuses_too_many_steps)
 {
-    (void)state;
     struct trajectory in;
     struct trajectory_shape longer = shape;
     longer.n_max = 6;
-    assert_int_equal(trajectory_init(&in, &longer), LS_OK);
+    assert_ok(trajectory_init(&in, &longer));
     size_t bytes = 0;
-    assert_int_equal(trajectory_bytes(&longer, &bytes), LS_OK);
+    assert_ok(trajectory_bytes(&longer, &bytes));
     memset(in.memory, 0, bytes);
     in.view.n = 6;
     assert_refused(&in.view, &longer, "6 steps, expected at most 5");
     trajectory_fini(&in);
 }
 
-static void test_reader_refuses_choices_that_are_none(void **state)
+TEST(reader_refuses_choices_that_are_none)
 {
-    (void)state;
     static const float wrong[] = {4.0f, -1.0f, 0.5f, 1e30f};
     struct trajectory_shape free_actions = shape;
     free_actions.n_choices = 0; /* so that the writer lets them through */
@@ -148,26 +139,25 @@ static void test_reader_refuses_choices_that_are_none(void **state)
     }
 }
 
-static void test_writer_names_what_the_plugin_got_wrong(void **state)
+TEST(writer_names_what_the_plugin_got_wrong)
 {
-    (void)state;
     struct trajectory in;
     ls_writer *writer = NULL;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     fill(&in, 4);
     in.view.rewards[3] = NAN;
-    assert_int_equal(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
-    assert_non_null(strstr(ls_error_text(), "rewards of step 3"));
+    assert_fails(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
+    assert_error_has("rewards of step 3");
     trajectory_fini(&in);
     fill(&in, 4);
     ((float *)in.view.next_observations)[3] = INFINITY;
-    assert_int_equal(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
-    assert_non_null(strstr(ls_error_text(), "next_observations of step 1"));
+    assert_fails(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
+    assert_error_has("next_observations of step 1");
     trajectory_fini(&in);
     fill(&in, 4);
     ((float *)in.view.actions)[0] = 4.0f;
-    assert_int_equal(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
-    assert_non_null(strstr(ls_error_text(), "action of step 0 is 4"));
+    assert_fails(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
+    assert_error_has("action of step 0 is 4");
     trajectory_fini(&in);
     ls_writer_destroy(&writer);
 }
@@ -184,9 +174,8 @@ static void poke(unsigned char *bytes, size_t size, float from, float to)
     fail();
 }
 
-static void test_reader_refuses_numbers_that_are_not_finite(void **state)
+TEST(reader_refuses_numbers_that_are_not_finite)
 {
-    (void)state;
     struct trajectory in, out;
     struct bytes bytes;
     fill(&in, 4);
@@ -195,27 +184,26 @@ static void test_reader_refuses_numbers_that_are_not_finite(void **state)
     assert_non_null(copy);
     memcpy(copy, bytes.data, bytes.size);
     poke(copy, bytes.size, 2001.0f, NAN);
-    assert_int_equal(trajectory_init(&out, &shape), LS_OK);
-    assert_int_equal(trajectory_read(&out.view, &shape, copy, bytes.size),
-                     LS_EPROTO);
-    assert_non_null(strstr(ls_error_text(), "extras of step 1"));
+    assert_ok(trajectory_init(&out, &shape));
+    assert_fails(trajectory_read(&out.view, &shape, copy, bytes.size),
+                 LS_EPROTO);
+    assert_error_has("extras of step 1");
     free(copy);
     trajectory_fini(&in);
     trajectory_fini(&out);
     ls_writer_destroy(&bytes.writer);
 }
 
-static void test_every_cut_is_refused(void **state)
+TEST(every_cut_is_refused)
 {
-    (void)state;
     struct trajectory in, out;
     struct bytes bytes;
     fill(&in, 5);
     encode(&bytes, &in.view, &shape);
-    assert_int_equal(trajectory_init(&out, &shape), LS_OK);
+    assert_ok(trajectory_init(&out, &shape));
     for (size_t size = 0; size < bytes.size; size++) {
-        assert_int_equal(trajectory_read(&out.view, &shape, bytes.data, size),
-                         LS_EPROTO);
+        assert_fails(trajectory_read(&out.view, &shape, bytes.data, size),
+                     LS_EPROTO);
         assert_int_equal(out.view.n, 0);
     }
     trajectory_fini(&in);
@@ -225,9 +213,8 @@ static void test_every_cut_is_refused(void **state)
 
 /* Flipped bits give another good trajectory, or LS_EPROTO; a sanitizer sees
  * whether anything was touched that is not ours. */
-static void test_flipped_bits_do_no_harm(void **state)
+TEST(flipped_bits_do_no_harm)
 {
-    (void)state;
     struct trajectory in, out;
     struct bytes bytes;
     struct ls_rng rng;
@@ -236,7 +223,7 @@ static void test_flipped_bits_do_no_harm(void **state)
     encode(&bytes, &in.view, &shape);
     unsigned char *copy = malloc(bytes.size);
     assert_non_null(copy);
-    assert_int_equal(trajectory_init(&out, &shape), LS_OK);
+    assert_ok(trajectory_init(&out, &shape));
     for (int round = 0; round < 5000; round++) {
         memcpy(copy, bytes.data, bytes.size);
         for (uint64_t k = ls_rng_below(&rng, 4) + 1; k > 0; k--)
@@ -252,13 +239,12 @@ static void test_flipped_bits_do_no_harm(void **state)
     ls_writer_destroy(&bytes.writer);
 }
 
-static void test_room_beyond_memory_is_refused(void **state)
+TEST(room_beyond_memory_is_refused)
 {
-    (void)state;
     struct trajectory_shape huge = shape;
     huge.n_max = SIZE_MAX / 4;
     struct trajectory out;
-    assert_int_equal(trajectory_init(&out, &huge), LS_ENOMEM);
+    assert_fails(trajectory_init(&out, &huge), LS_ENOMEM);
 }
 
 /* Every type, and a value of each step that says which step it is. */
@@ -271,13 +257,12 @@ static const struct trajectory_shape images = {
 static const struct trajectory_shape doubles = {
     .observation = {LS_F64, 2, {3, 2}}, .action = {LS_U8}, .n_max = 8};
 
-static void test_each_array_is_of_its_type(void **state)
+TEST(each_array_is_of_its_type)
 {
-    (void)state;
     struct trajectory in, out;
     struct bytes bytes;
-    assert_int_equal(trajectory_init(&in, &images), LS_OK);
-    assert_int_equal(trajectory_init(&out, &images), LS_OK);
+    assert_ok(trajectory_init(&in, &images));
+    assert_ok(trajectory_init(&out, &images));
     in.view.n = 8;
     for (size_t i = 0; i < 8; i++) {
         memset((uint8_t *)in.view.observations + 6 * i, (int)i, 6);
@@ -290,49 +275,45 @@ static void test_each_array_is_of_its_type(void **state)
     }
     assert_int_equal((uintptr_t)in.view.rewards % TRAJECTORY_ALIGNMENT, 0);
     encode(&bytes, &in.view, &images);
-    assert_int_equal(
-        trajectory_read(&out.view, &images, bytes.data, bytes.size), LS_OK);
+    assert_ok(trajectory_read(&out.view, &images, bytes.data, bytes.size));
     assert_memory_equal(out.view.observations, in.view.observations, 48);
     assert_memory_equal(out.view.next_observations, in.view.next_observations,
                         48);
     assert_memory_equal(out.view.actions, in.view.actions, 96);
     ((int32_t *)in.view.actions)[6] = 9; /* of step 2 */
-    assert_int_equal(trajectory_write(&in.view, &images, bytes.writer),
-                     LS_EHANDLER);
-    assert_non_null(strstr(ls_error_text(), "action of step 2 is 9"));
+    assert_fails(trajectory_write(&in.view, &images, bytes.writer),
+                 LS_EHANDLER);
+    assert_error_has("action of step 2 is 9");
     ls_writer_destroy(&bytes.writer);
     trajectory_fini(&in);
     trajectory_fini(&out);
 }
 
-static void test_doubles_are_looked_at_too(void **state)
+TEST(doubles_are_looked_at_too)
 {
-    (void)state;
     struct trajectory in;
     ls_writer *writer;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
-    assert_int_equal(trajectory_init(&in, &doubles), LS_OK);
+    assert_ok(ls_writer_create(&writer));
+    assert_ok(trajectory_init(&in, &doubles));
     size_t bytes = 0;
-    assert_int_equal(trajectory_bytes(&doubles, &bytes), LS_OK);
+    assert_ok(trajectory_bytes(&doubles, &bytes));
     memset(in.memory, 0, bytes);
     in.view.n = 8;
     ((double *)in.view.observations)[6 * 3 + 5] = (double)NAN;
-    assert_int_equal(trajectory_write(&in.view, &doubles, writer), LS_EHANDLER);
-    assert_non_null(strstr(ls_error_text(), "observations of step 3"));
+    assert_fails(trajectory_write(&in.view, &doubles, writer), LS_EHANDLER);
+    assert_error_has("observations of step 3");
     ls_writer_destroy(&writer);
     trajectory_fini(&in);
 }
 
-static void test_a_part_has_its_steps(void **state)
+TEST(a_part_has_its_steps)
 {
-    (void)state;
     struct trajectory whole;
     fill(&whole, 5);
     for (size_t begin = 0; begin < 5; begin++)
         for (size_t n = 1; begin + n <= 5; n++) {
             struct ls_trajectory part;
-            assert_int_equal(
-                trajectory_part(&whole.view, &shape, begin, n, &part), LS_OK);
+            assert_ok(trajectory_part(&whole.view, &shape, begin, n, &part));
             assert_int_equal(part.n, n);
             assert_true(((float *)part.observations)[0] == (float)(3 * begin));
             assert_true(((float *)part.actions)[0] == (float)(begin % 4));
@@ -344,39 +325,18 @@ static void test_a_part_has_its_steps(void **state)
     trajectory_fini(&whole);
 }
 
-static void test_steps_that_are_not_there_are_refused(void **state)
+TEST(steps_that_are_not_there_are_refused)
 {
-    (void)state;
     static const size_t cases[][2] = {{0, 0}, {0, 6},        {5, 1},
                                       {3, 3}, {SIZE_MAX, 1}, {1, SIZE_MAX}};
     struct trajectory whole;
     fill(&whole, 5);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct ls_trajectory part = {.n = 77};
-        assert_int_equal(trajectory_part(&whole.view, &shape, cases[i][0],
-                                         cases[i][1], &part),
-                         LS_EPROTO);
+        assert_fails(trajectory_part(&whole.view, &shape, cases[i][0],
+                                     cases[i][1], &part),
+                     LS_EPROTO);
         assert_int_equal(part.n, 77);
     }
     trajectory_fini(&whole);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_goes_in_comes_out),
-        cmocka_unit_test(test_each_array_is_of_its_type),
-        cmocka_unit_test(test_doubles_are_looked_at_too),
-        cmocka_unit_test(test_a_part_has_its_steps),
-        cmocka_unit_test(test_steps_that_are_not_there_are_refused),
-        cmocka_unit_test(test_reader_refuses_other_shapes),
-        cmocka_unit_test(test_reader_refuses_too_many_steps),
-        cmocka_unit_test(test_reader_refuses_choices_that_are_none),
-        cmocka_unit_test(test_writer_names_what_the_plugin_got_wrong),
-        cmocka_unit_test(test_reader_refuses_numbers_that_are_not_finite),
-        cmocka_unit_test(test_every_cut_is_refused),
-        cmocka_unit_test(test_flipped_bits_do_no_harm),
-        cmocka_unit_test(test_room_beyond_memory_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
