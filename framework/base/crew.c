@@ -69,8 +69,8 @@ static int spawn_members(ls_crew *crew, ls_runtime *runtime, const char *as)
 int ls_crew_create(ls_crew **out, ls_runtime *runtime, size_t n,
                    const char *name, ls_crew_fn *fn, void *self)
 {
-    assert(n > 0);
     *out = NULL;
+    assert(n > 0);
     ls_crew *crew = calloc(1, sizeof *crew + n * sizeof(struct member));
     if (crew == NULL)
         return ls_error(LS_ENOMEM, "no memory for %zu threads", n);

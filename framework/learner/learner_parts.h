@@ -81,6 +81,8 @@ struct ls_learner {
     bool weights_updated;
     struct ls_learner_counts counts; /* but for what the queues count */
     struct stage dequeue, load, load_wait, grad;
+    int64_t training_since; /* LS_FOREVER: nothing is trained */
+    int64_t overlap_ns;
     ls_window *queue_sizes;  /* own */
     ls_learner_info *latest; /* own; of the batch trained last */
 };

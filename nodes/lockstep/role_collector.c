@@ -1,17 +1,12 @@
 /* The role collector: plays, and gives its trajectories to the learner. */
 #include "role.h"
 
-static int send_one(struct role *role, const struct ls_trajectory *trajectory,
+static int send_one(struct role *role, size_t i,
                     struct ls_online_context *context)
 {
-    const struct trajectory_shape shape =
-        agent_shape(&role->agent, role->plan->steps);
     const void *data;
     size_t size;
-    ls_writer_clear(role->writer);
-    int status = trajectory_write(trajectory, &shape, role->writer);
-    if (status == LS_OK)
-        status = ls_writer_bytes(role->writer, &data, &size);
+    int status = player_bytes(role->player, i, &data, &size);
     if (status == LS_OK)
         status = ls_items_append(&context->trajectories, data, size);
     if (status == LS_OK)
@@ -20,8 +15,7 @@ static int send_one(struct role *role, const struct ls_trajectory *trajectory,
     return status;
 }
 
-/* The next `steps` steps of each environment; episodes go on from one
- * iteration to the next. */
+/* The next steps of each environment. */
 int role_collect(ls_step *step, void *self)
 {
     struct role *role = self;
@@ -32,10 +26,10 @@ int role_collect(ls_step *step, void *self)
     if (context->policy.size > 0)
         status = agent_load(&role->agent, &context->policy);
     if (status == LS_OK)
-        status = agent_collect(&role->agent, 0, n, role->trajectories,
-                               role->plan->steps, ls_step_task(step), &played);
+        status = player_collect(role->player, n, role->plan->steps,
+                                ls_step_task(step), &played, NULL);
     for (size_t i = 0; i < n && status == LS_OK; i++)
-        status = send_one(role, &role->trajectories[i], context);
+        status = send_one(role, i, context);
     context->env_step += played.steps;
     context->env_episode += played.episodes;
     return status;

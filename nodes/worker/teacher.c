@@ -229,9 +229,9 @@ int teacher_learn(struct teacher *teacher, const struct ls_learner_place *place,
     if (teacher->n_devices > 1)
         learn_group_leave(teacher->group);
     if (status == LS_OK)
-        status = take_td_errors(loaded, n_steps, info, priorities);
-    if (status == LS_OK)
         status = add_all(&said, info);
+    if (status == LS_OK)
+        status = take_td_errors(loaded, n_steps, info, priorities);
     teacher->is_doubtful[place->device] = status != LS_OK;
     return status;
 }

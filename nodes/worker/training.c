@@ -6,25 +6,52 @@
 
 #include "teacher.h"
 
+/* What one iteration has brought. */
+struct brought {
+    struct ls_items items;    /* own */
+    struct weights_note note; /* of the weights after it */
+};
+
+/* What came of it: written by the learner thread, so that it is whole whatever
+ * is learned meanwhile. */
+struct outcome {
+    struct ls_bytes policy; /* own; what others act by */
+    struct ls_bytes file;   /* own; the value of weights.h; with `ahead` */
+};
+
 struct training {
+    struct agent *agent;          /* borrow */
     struct teacher *teacher;      /* own */
     ls_learner *learner;          /* own */
     struct teacher_piece *pieces; /* own; room for n_max in each stack */
     size_t n_max;                 /* trajectories in a batch */
-    int64_t n_learned;            /* batches, with those of earlier lives */
-    bool is_under_way;            /* the policy's hooks know of it */
+    size_t ahead;                 /* batches under way when a call returns */
     unsigned passes;
+    bool is_under_way;                 /* the policy's hooks know of it */
+    size_t n_put, n_got;               /* batches, in this life */
+    struct outcome newest;             /* own */
+    ls_writer *writer;                 /* own; of what is published */
     ls_learner_info *said;             /* own; in one pass */
     struct ls_learner_metrics metrics; /* its info is owned */
-    ls_writer *writer;                 /* own */
-    const void *published;             /* borrow; what is in the writer */
+    struct ls_learner_counts counts;
+    const void *published; /* borrow; what is in the writer */
     size_t published_size;
+    /* The learner thread. */
+    const struct brought *learning; /* borrow */
+    int64_t n_learned;              /* batches, with those of earlier lives */
+    size_t n_out;                   /* outcomes, in this life */
+    ls_writer *out;                 /* own */
+    /* One is read by who puts while at most `ahead` and one more are written:
+     * the results' queue is between them. */
+    struct outcome *outcomes; /* own; n_outcomes */
+    size_t n_outcomes;
 };
 
 static int load(void *self, const struct ls_learner_place *place)
 {
     struct training *const training = self;
-    const struct ls_items *const items = place->batch->data;
+    const struct brought *const brought = place->batch->data;
+    const struct ls_items *const items = &brought->items;
     struct teacher_piece *pieces =
         training->pieces + place->stack * training->n_max;
     for (size_t i = 0; i < items->n && i < training->n_max; i++)
@@ -36,9 +63,34 @@ static int load(void *self, const struct ls_learner_place *place)
 static int compute(void *self, const struct ls_learner_place *place,
                    unsigned pass, ls_learner_info *info)
 {
-    const struct training *const training = self;
+    struct training *const training = self;
+    if (place->device == 0)
+        training->learning = place->batch->data;
     return teacher_learn(training->teacher, place, pass, training->n_learned,
                          info, NULL);
+}
+
+static int take_written(ls_writer *writer, struct ls_bytes *out)
+{
+    const void *data;
+    size_t size;
+    const int status = ls_writer_bytes(writer, &data, &size);
+    return status == LS_OK ? ls_bytes_set(out, data, size) : status;
+}
+
+static int write_outcome(struct training *training,
+                         const struct weights_note *note, struct outcome *out)
+{
+    const struct ls_policy_ops *ops = training->agent->plugin->policy;
+    ls_writer_clear(training->out);
+    int status = ops->save(training->agent->policy, training->out);
+    if (status == LS_OK)
+        status = take_written(training->out, &out->policy);
+    if (status != LS_OK || training->ahead == 0)
+        return status;
+    ls_writer_clear(training->out);
+    status = weights_write(training->agent, note, true, training->out);
+    return status == LS_OK ? take_written(training->out, &out->file) : status;
 }
 
 static int apply(void *self, unsigned pass, ls_learner_info *info)
@@ -46,12 +98,25 @@ static int apply(void *self, unsigned pass, ls_learner_info *info)
     struct training *const training = self;
     if (pass + 1 < training->passes)
         return LS_OK;
-    return teacher_hooks(training->teacher, LS_AFTER_ITER,
-                         training->n_learned++, info);
+    const int status = teacher_hooks(training->teacher, LS_AFTER_ITER,
+                                     training->n_learned++, info);
+    return status == LS_OK
+               ? write_outcome(training, &training->learning->note,
+                               &training->outcomes[training->n_out++ %
+                                                   training->n_outcomes])
+               : status;
+}
+
+static void drop(void *self, struct ls_learner_batch *batch)
+{
+    struct brought *const brought = batch->data;
+    (void)self;
+    ls_items_clear(&brought->items);
+    free(brought);
 }
 
 static const struct ls_learner_ops ops = {
-    .load = load, .compute = compute, .apply = apply};
+    .load = load, .compute = compute, .apply = apply, .drop = drop};
 
 static int start_learner(struct training *training, ls_runtime *runtime,
                          const struct plan_learner *plan)
@@ -59,7 +124,8 @@ static int start_learner(struct training *training, ls_runtime *runtime,
     struct ls_learner_options options = {
         .ops = &ops,
         .self = training,
-        .queue = plan->queue,
+        .queue = training->ahead + 1,
+        .out_queue = (training->ahead + 1) * plan->passes,
         .stacks = plan->stacks,
         .loaders = plan->loaders,
         .passes = plan->passes,
@@ -75,11 +141,16 @@ int training_start(struct training **out, ls_runtime *runtime,
     struct training *training = calloc(1, sizeof *training);
     if (training == NULL)
         return ls_error(LS_ENOMEM, "training");
+    training->agent = agent;
     training->n_max = n;
     training->passes = plan->learner.passes;
+    training->ahead = plan->learner.queue;
+    training->n_outcomes = training->ahead + 2;
+    training->outcomes =
+        calloc(training->n_outcomes, sizeof *training->outcomes);
     training->pieces =
         calloc(n * plan->learner.stacks, sizeof *training->pieces);
-    int status = training->pieces == NULL
+    int status = training->pieces == NULL || training->outcomes == NULL
                      ? ls_error(LS_ENOMEM, "%zu trajectories", n)
                      : teacher_create(&training->teacher, runtime,
                                       &(struct teacher_options){
@@ -97,6 +168,8 @@ int training_start(struct training **out, ls_runtime *runtime,
     if (status == LS_OK)
         status = ls_writer_create(&training->writer);
     if (status == LS_OK)
+        status = ls_writer_create(&training->out);
+    if (status == LS_OK)
         status = start_learner(training, runtime, &plan->learner);
     if (status != LS_OK) {
         training_stop(&training);
@@ -106,25 +179,71 @@ int training_start(struct training **out, ls_runtime *runtime,
     return LS_OK;
 }
 
-int training_learn(struct training *training, const struct ls_items *items,
-                   ls_learner_info *info)
+/* items: moved, on success. */
+static int put(struct training *training, struct ls_items *items,
+               const struct weights_note *note)
 {
-    struct ls_learner_batch batch = {.data = (void *)(uintptr_t)items};
+    struct brought *brought = malloc(sizeof *brought);
+    if (brought == NULL)
+        return ls_error(LS_ENOMEM, "a batch");
+    *brought = (struct brought){.items = *items, .note = *note};
+    struct ls_learner_batch batch = {.data = brought};
+    const int status = ls_learner_put(training->learner, &batch, -1);
+    if (status != LS_OK) {
+        free(brought);
+        return status;
+    }
+    *items = (struct ls_items){.n = 0};
+    training->n_put++;
+    return LS_OK;
+}
+
+/* Wait for the oldest. */
+static int get(struct training *training, ls_learner_info *info)
+{
     struct ls_learner_result result = {.info = training->said};
-    int status = ls_learner_put(training->learner, &batch, -1);
+    int status = LS_OK;
     while (status == LS_OK && !result.last) {
         status = ls_learner_get(training->learner, &result, -1);
         if (status == LS_OK)
             status = ls_learner_info_merge(info, result.info);
     }
+    if (status != LS_OK)
+        return status;
+    struct outcome *out =
+        &training->outcomes[training->n_got++ % training->n_outcomes];
+    const struct outcome before = training->newest;
+    training->newest = *out;
+    *out = before; /* whose memory is used again */
+    return LS_OK;
+}
+
+int training_learn(struct training *training, struct ls_items *items,
+                   const struct weights_note *note, ls_learner_info *info,
+                   bool *is_over)
+{
+    int status = put(training, items, note);
+    *is_over = false;
+    if (status != LS_OK || training->n_put - training->n_got <= training->ahead)
+        return status;
+    status = get(training, info);
+    *is_over = status == LS_OK;
     return status;
 }
 
-int training_begin(struct training *training, int64_t n_learned)
+size_t training_under_way(const struct training *training)
 {
-    training->n_learned = n_learned;
+    return training->n_put - training->n_got;
+}
+
+int training_begin(struct training *training, const struct weights_note *note)
+{
+    training->n_learned = note->train_iter;
     training->is_under_way = true;
-    return teacher_hooks(training->teacher, LS_BEFORE_RUN, n_learned, NULL);
+    const int status = teacher_hooks(training->teacher, LS_BEFORE_RUN,
+                                     training->n_learned, NULL);
+    return status == LS_OK ? write_outcome(training, note, &training->newest)
+                           : status;
 }
 
 int training_end(struct training *training)
@@ -132,13 +251,29 @@ int training_end(struct training *training)
     if (!training->is_under_way)
         return LS_OK;
     training->is_under_way = false;
+    ls_learner_destroy(&training->learner); /* nothing learns any more */
     return teacher_hooks(training->teacher, LS_AFTER_RUN, training->n_learned,
                          NULL);
 }
 
 bool training_is_whole(const struct training *training)
 {
-    return teacher_is_whole(training->teacher);
+    return training->ahead > 0 || teacher_is_whole(training->teacher);
+}
+
+const struct ls_bytes *training_policy(const struct training *training)
+{
+    return &training->newest.policy;
+}
+
+int training_save(struct training *training, const struct weights_note *note,
+                  const char *folder, const char *name, char *path, size_t size)
+{
+    const struct ls_bytes *file = &training->newest.file;
+    return training->ahead > 0
+               ? weights_put(file->data, file->size, folder, name, path, size)
+               : weights_save(training->agent, note, true, folder, name, path,
+                              size);
 }
 
 int training_publish(struct training *training, ls_node *node)
@@ -149,6 +284,7 @@ int training_publish(struct training *training, ls_node *node)
         ls_learner_metrics(training->learner, &training->metrics, true);
     if (status != LS_OK)
         return status;
+    ls_learner_counts(training->learner, &training->counts);
     training->published_size = 0;
     ls_writer_clear(training->writer);
     ls_learner_metrics_write(&training->metrics, training->writer);
@@ -173,6 +309,11 @@ training_metrics(const struct training *training)
     return &training->metrics;
 }
 
+const struct ls_learner_counts *training_counts(const struct training *training)
+{
+    return &training->counts;
+}
+
 void training_stop(struct training **training)
 {
     if (training == NULL || *training == NULL)
@@ -186,6 +327,14 @@ void training_stop(struct training **training)
     ls_learner_info_destroy(&old->said);
     ls_learner_info_destroy(&old->metrics.learner);
     ls_writer_destroy(&old->writer);
+    ls_writer_destroy(&old->out);
+    ls_bytes_clear(&old->newest.policy);
+    ls_bytes_clear(&old->newest.file);
+    for (size_t i = 0; old->outcomes != NULL && i < old->n_outcomes; i++) {
+        ls_bytes_clear(&old->outcomes[i].policy);
+        ls_bytes_clear(&old->outcomes[i].file);
+    }
+    free(old->outcomes);
     free(old->pieces);
     free(old);
 }

@@ -67,6 +67,17 @@ summary() {
 }
 
 # bats test_tags=slow
+@test "with a queue the result follows from the seed and the queue alone" {
+    summary --out a --set learner.queue=1
+    summary --out b --set learner.queue=1 --set learner.stacks=2 \
+        --set learner.loaders=1 --as threads
+    cmp a/latest/policy.msgpack b/latest/policy.msgpack
+    summary --out c
+    run cmp -s a/latest/policy.msgpack c/latest/policy.msgpack
+    [ "$status" -eq 1 ]
+}
+
+# bats test_tags=slow
 @test "several devices learn, and the same from the same seed" {
     summary --out a --set "learner.device=[cpu, cpu, cpu]"
     [ "$(field solved)" = true ]

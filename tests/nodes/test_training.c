@@ -1,5 +1,6 @@
 /* A policy that learns on the engine: what it is handed, how often, and what
  * becomes of what fails. */
+#include "report.h"
 #include "test.h"
 #include "training.h"
 
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { N_STEPS = 5, N_TRAJECTORIES = 3 };
 
@@ -18,6 +20,7 @@ struct pupil {
     int fails_at; /* the call that fails; 0: none */
     size_t group; /* devices, when there are several */
     int64_t weights;
+    bool counts; /* its weights are its calls */
 };
 
 /* Every array lies in the stack that the policy is handed. */
@@ -46,6 +49,8 @@ static int learn(void *policy, const struct ls_learn_batch *batch,
     assert_true(in_stack(batch));
     if (++pupil->calls == pupil->fails_at)
         return ls_error(LS_EHANDLER, "the loss is not finite");
+    if (pupil->counts)
+        pupil->weights = pupil->calls;
     info->n = 1;
     info->items[0].name = "call";
     info->items[0].value = (double)pupil->calls;
@@ -108,7 +113,7 @@ static const struct ls_policy_hook hooks[] = {
     {"end", LS_AFTER_RUN, 0, ends},
     {"begin", LS_BEFORE_RUN, 0, begins}};
 static const struct ls_policy_ops hooked_ops = {
-    .learn = learn, .hooks = hooks, .n_hooks = 4};
+    .learn = learn, .save = save, .hooks = hooks, .n_hooks = 4};
 static const struct ls_plugin hooked = {.name = "hooked",
                                         .policy = &hooked_ops};
 
@@ -116,7 +121,8 @@ static const struct ls_policy_ops policy_ops = {.learn = learn,
                                                 .save = save,
                                                 .load = load_weights,
                                                 .learns_in_group = true};
-static const struct ls_plugin plugin = {.name = "fake", .policy = &policy_ops};
+static const struct ls_plugin plugin = {
+    .name = "fake", .version = "1", .policy = &policy_ops};
 
 struct course {
     struct pupil pupil, second;
@@ -126,6 +132,8 @@ struct course {
     struct training *training;
     struct ls_items items;
     ls_learner_info *info;
+    int64_t n_put;
+    bool is_over;
 };
 
 static struct course course;
@@ -139,11 +147,8 @@ static int set_up(void **state)
         .spec = {.observation = {LS_F32, 1, {2}}, .n_choices = 2},
         .policy = &course.pupil};
     course.plan.steps = N_STEPS;
-    course.plan.learner = (struct plan_learner){.queue = 16,
-                                                .stacks = 1,
-                                                .passes = 1,
-                                                .devices = {"cpu"},
-                                                .n_devices = 1};
+    course.plan.learner = (struct plan_learner){
+        .stacks = 1, .passes = 1, .devices = {"cpu"}, .n_devices = 1};
     return ls_learner_info_create(&course.info);
 }
 
@@ -158,6 +163,20 @@ static int tear_down(void **state)
 }
 
 EACH_TEST(set_up, tear_down)
+
+/* Learn from what is there, which stays. */
+static int learn_items(void)
+{
+    struct ls_items copy = {.n = 0};
+    const struct weights_note note = {.train_iter = ++course.n_put};
+    for (size_t i = 0; i < course.items.n; i++)
+        assert_ok(ls_items_append(&copy, course.items.items[i].data,
+                                  course.items.items[i].size));
+    const int status = training_learn(course.training, &copy, &note,
+                                      course.info, &course.is_over);
+    ls_items_clear(&copy);
+    return status;
+}
 
 static void start(void)
 {
@@ -194,7 +213,7 @@ TEST(a_batch_is_learned_from_once)
     add_item(2, 0.5f);
     for (int i = 1; i <= 3; i++) {
         ls_learner_info_clear(course.info);
-        assert_ok(training_learn(course.training, &course.items, course.info));
+        assert_ok(learn_items());
         assert_int_equal(course.pupil.calls, i);
         assert_true(ls_learner_info_get(course.info, "call") == (double)i);
     }
@@ -211,17 +230,60 @@ TEST(passes_learn_from_it_again_at_once)
     start();
     add_item(N_STEPS, 1.0f);
     for (int i = 1; i <= 3; i++)
-        assert_ok(training_learn(course.training, &course.items, course.info));
+        assert_ok(learn_items());
     assert_int_equal(course.pupil.calls, 12);
     assert_true(ls_learner_info_get(course.info, "call") == 6.5);
+}
+
+/* The policy after so many updates, as others would act by it. */
+static void assert_newest(unsigned char weights)
+{
+    const struct ls_bytes *policy = training_policy(course.training);
+    assert_int_equal(policy->size, 1);
+    assert_int_equal(*(unsigned char *)policy->data, weights);
+}
+
+TEST(a_queue_lets_batches_be_under_way)
+{
+    char folder[] = "/tmp/lockstep-training-XXXXXX", path[REPORT_PATH_MAX];
+    struct weights_note note = {.seed = 0};
+    assert_non_null(mkdtemp(folder));
+    course.plan.learner.queue = 2;
+    course.plan.learner.stacks = 2;
+    course.plan.learner.loaders = 1;
+    course.pupil.counts = true;
+    start();
+    assert_ok(training_begin(course.training, &note));
+    assert_newest(0);
+    add_item(1, 0.0f);
+    for (int i = 1; i <= 9; i++) {
+        ls_learner_info_clear(course.info);
+        assert_ok(learn_items());
+        assert_int_equal(course.is_over, i > 2);
+        assert_int_equal(training_under_way(course.training), i < 2 ? i : 2);
+        if (!course.is_over)
+            continue;
+        assert_true(ls_learner_info_get(course.info, "call") == i - 2.0);
+        assert_newest((unsigned char)(i - 2));
+    }
+    /* Whatever is learned meanwhile, what is written is what was over. */
+    assert_true(training_is_whole(course.training));
+    assert_ok(training_save(course.training, &note, folder, "weights", path,
+                            sizeof path));
+    assert_ok(training_end(course.training));
+    course.pupil.weights = 77;
+    assert_ok(weights_load(&course.agent, 0, folder, "weights", &note));
+    assert_int_equal(course.pupil.weights, 7);
+    assert_int_equal(note.train_iter, 7);
+    weights_remove(folder, "weights");
+    assert_int_equal(rmdir(folder), 0);
 }
 
 TEST(what_is_no_batch_leaves_the_weights_whole)
 {
     start();
     assert_ok(ls_items_append(&course.items, "?", 1));
-    assert_fails(training_learn(course.training, &course.items, course.info),
-                 LS_EPROTO);
+    assert_fails(learn_items(), LS_EPROTO);
     assert_error_has("learner: load: item 0 of 1: ");
     assert_true(training_is_whole(course.training));
     assert_int_equal(course.pupil.calls, 0);
@@ -232,8 +294,7 @@ TEST(more_trajectories_than_there_are_environments_are_refused)
     start();
     for (int i = 0; i <= N_TRAJECTORIES; i++)
         add_item(1, 0.0f);
-    assert_fails(training_learn(course.training, &course.items, course.info),
-                 LS_EPROTO);
+    assert_fails(learn_items(), LS_EPROTO);
     assert_error_has("4 trajectories came, and a batch has 3 at most");
 }
 
@@ -243,8 +304,7 @@ TEST(a_learn_that_fails_leaves_the_weights_in_doubt)
     course.pupil.fails_at = 2;
     start();
     add_item(1, 0.0f);
-    assert_fails(training_learn(course.training, &course.items, course.info),
-                 LS_EHANDLER);
+    assert_fails(learn_items(), LS_EHANDLER);
     assert_string_equal(ls_error_text(),
                         "learner: compute on device 0: plugin fake: policy: "
                         "learn: the loss is not finite");
@@ -257,11 +317,12 @@ TEST(hooks_run_at_their_times)
     course.plan.learner.passes = 2;
     told[0] = '\0';
     start();
-    assert_ok(training_begin(course.training, 2));
+    assert_ok(training_begin(course.training,
+                             &(struct weights_note){.train_iter = 2}));
     add_item(1, 0.0f);
     for (int i = 0; i < 3; i++) {
         ls_learner_info_clear(course.info);
-        assert_ok(training_learn(course.training, &course.items, course.info));
+        assert_ok(learn_items());
         assert_true(ls_learner_info_get(course.info, "before ") == 2.0 + i);
     }
     assert_true(ls_learner_info_get(course.info, "after ") == 4.0);
@@ -276,12 +337,13 @@ TEST(a_hook_that_fails_ends_it)
 {
     course.agent.plugin = &hooked;
     start();
-    assert_fails(training_begin(course.training, 9), LS_EHANDLER);
+    assert_fails(training_begin(course.training,
+                                &(struct weights_note){.train_iter = 9}),
+                 LS_EHANDLER);
     assert_string_equal(ls_error_text(),
                         "plugin hooked: hook begin: it is nine");
     add_item(1, 0.0f);
-    assert_fails(training_learn(course.training, &course.items, course.info),
-                 LS_EHANDLER);
+    assert_fails(learn_items(), LS_EHANDLER);
     assert_string_equal(ls_error_text(),
                         "learner: compute on device 0: plugin hooked: hook "
                         "before: it is nine");
@@ -339,7 +401,7 @@ TEST(its_figures_are_told_to_who_listens)
     start();
     add_item(1, 0.0f);
     for (int i = 1; i <= 2; i++) {
-        assert_ok(training_learn(course.training, &course.items, course.info));
+        assert_ok(learn_items());
         assert_ok(training_publish(course.training, node));
         await_call(&heard, (double)i);
     }
@@ -387,7 +449,7 @@ TEST(two_devices_learn_from_half_of_it_each)
     assert_true(course.second.weights == 77); /* they begin alike */
     for (int i = 0; i < 4; i++)
         add_item(N_STEPS, (float)(1 << i));
-    assert_ok(training_learn(course.training, &course.items, course.info));
+    assert_ok(learn_items());
     assert_int_equal(course.pupil.group, 2);
     assert_true(course.pupil.n == 2 && course.pupil.first == 1.0 + 2.0);
     assert_true(course.second.n == 2 && course.second.first == 4.0 + 8.0);
@@ -402,8 +464,7 @@ TEST(one_device_that_fails_ends_the_others)
     assert_ok(start_with(2));
     add_item(1, 0.0f);
     add_item(1, 0.0f);
-    assert_fails(training_learn(course.training, &course.items, course.info),
-                 LS_EHANDLER);
+    assert_fails(learn_items(), LS_EHANDLER);
     assert_error_has("compute on device 1: ");
     assert_error_has("the loss is not finite");
     assert_false(training_is_whole(course.training));
@@ -412,7 +473,7 @@ TEST(one_device_that_fails_ends_the_others)
 
 TEST(what_cannot_be_shared_is_refused)
 {
-    static const struct ls_policy_ops alone = {.learn = learn};
+    static const struct ls_policy_ops alone = {.learn = learn, .save = save};
     static const struct ls_plugin lonely = {.name = "lonely", .policy = &alone};
     add_device();
     assert_fails(start_with(3), LS_ECONFIG);
@@ -433,8 +494,7 @@ TEST(a_batch_that_lacks_some_cannot_be_shared)
     assert_ok(start_with(4));
     for (int i = 0; i < 3; i++)
         add_item(1, 0.0f);
-    assert_fails(training_learn(course.training, &course.items, course.info),
-                 LS_EPROTO);
+    assert_fails(learn_items(), LS_EPROTO);
     assert_error_has("3 trajectories came, and 2 "
                      "devices cannot share them");
     ls_writer_destroy(&course.agent.writer);

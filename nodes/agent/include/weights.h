@@ -20,12 +20,21 @@ struct weights_note {
     int64_t iteration, train_iter, env_step, env_episode;
 };
 
-/* Write the agent's weights to folder/name, making the folder.
+/* Write the agent's weights as that value.
  * learned: its policy is the one that learned, so all that learning goes on
  *         from is written as well.
+ * Errors: what the plugin's save returns. */
+LS_MUST_USE int weights_write(const struct agent *agent,
+                              const struct weights_note *note, bool learned,
+                              ls_writer *out);
+
+/* Write such a value to folder/name, making the folder.
  * path:   size bytes; the file's path is written on success.
- * Errors: what the plugin's save returns; LS_EIO with the path and the
- *         system's reason; LS_ELIMIT the path is too long. */
+ * Errors: LS_EIO with the path and the system's reason; LS_ELIMIT the path is
+ *         too long. */
+LS_MUST_USE int weights_put(const void *data, size_t bytes, const char *folder,
+                            const char *name, char *path, size_t size);
+/* Both. */
 LS_MUST_USE int weights_save(struct agent *agent,
                              const struct weights_note *note, bool learned,
                              const char *folder, const char *name, char *path,

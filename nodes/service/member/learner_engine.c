@@ -173,23 +173,14 @@ static int read_data(const struct learner_service *service, struct batch *batch,
     return status;
 }
 
-/* Time spent training until now. Lock held. */
-static int64_t trained_ns(const struct learner_service *service, int64_t now)
-{
-    return service->figures.train_ns +
-           (service->training_since > 0 ? now - service->training_since : 0);
-}
-
 /* What cannot be got fails its own call, not the engine. */
 static int load(void *self, const struct ls_learner_place *place)
 {
     struct learner_service *service = self;
     struct service_work *work = &service->work;
     struct batch *batch = place->batch->data;
-    const int64_t from = ls_now(work->runtime);
     ls_mutex_lock(&work->mutex);
     const bool forsaken = batch->forsaken;
-    const int64_t trained = trained_ns(service, from);
     ls_mutex_unlock(&work->mutex);
     if (forsaken || (place->device > 0 && batch->samples == NULL))
         return LS_OK;
@@ -197,9 +188,6 @@ static int load(void *self, const struct ls_learner_place *place)
     if (status == LS_OK)
         status = read_data(service, batch, place);
     ls_mutex_lock(&work->mutex);
-    const int64_t now = ls_now(work->runtime);
-    service->figures.load_ns += now - from;
-    service->figures.overlap_ns += trained_ns(service, now) - trained;
     batch->status = status;
     if (status != LS_OK)
         (void)snprintf(batch->text, sizeof batch->text, "%s", ls_error_text());
@@ -224,11 +212,6 @@ static bool begin_batch(struct learner_service *service, struct batch *batch,
     const bool begun = batch->begun;
     if (device == 0)
         service->learning = begun ? batch : NULL;
-    if (begun && device == 0) {
-        service->training_since = ls_now(service->work.runtime);
-        service->figures.wait_ns +=
-            service->training_since - service->idle_since;
-    }
     ls_mutex_unlock(&service->work.mutex);
     return begun;
 }
@@ -301,23 +284,16 @@ static int end_batch(struct learner_service *service, struct batch *batch,
                               : LS_OK;
 }
 
-/* A pass is over, or has failed on a device: the first failure counts, but for
- * that of one that gave up because of it. */
-static int note_end(struct learner_service *service, int status)
+/* What fails first counts, but for a device that gave up because of it. */
+static int fail(struct learner_service *service, int status)
 {
     ls_mutex_lock(&service->work.mutex);
-    if (status != LS_OK && (service->engine_status == LS_OK ||
-                            service->engine_status == LS_EABORTED)) {
+    if (service->engine_status == LS_OK ||
+        service->engine_status == LS_EABORTED) {
         service->engine_status = status;
         (void)snprintf(service->engine_text, sizeof service->engine_text, "%s",
                        ls_error_text());
         service_work_changed(&service->work);
-    }
-    if (service->training_since > 0) {
-        service->idle_since = ls_now(service->work.runtime);
-        service->figures.train_ns +=
-            service->idle_since - service->training_since;
-        service->training_since = 0;
     }
     ls_mutex_unlock(&service->work.mutex);
     return status;
@@ -345,17 +321,16 @@ static int compute(void *self, const struct ls_learner_place *place,
                                      .n = batch->told.n,
                                      .info = info,
                                      .priorities = batch->priorities});
-    return status == LS_OK ? LS_OK : note_end(service, status);
+    return status == LS_OK ? LS_OK : fail(service, status);
 }
 
 static int apply(void *self, unsigned pass, ls_learner_info *info)
 {
     struct learner_service *service = self;
-    if (service->learning == NULL)
+    if (service->learning == NULL || pass + 1 < service->options.passes)
         return LS_OK;
-    return note_end(service, pass + 1 < service->options.passes
-                                 ? LS_OK
-                                 : end_batch(service, service->learning, info));
+    const int status = end_batch(service, service->learning, info);
+    return status == LS_OK ? LS_OK : fail(service, status);
 }
 
 /* It leaves the engine: trained, failed, forsaken, or given up with it. */
@@ -404,7 +379,6 @@ int learner_engine_begin(struct learner_service *service)
     ls_mutex_lock(&service->work.mutex);
     service->engine = engine;
     service->engine_status = LS_OK;
-    service->idle_since = ls_now(service->work.runtime);
     ls_mutex_unlock(&service->work.mutex);
     return LS_OK;
 }
@@ -428,10 +402,25 @@ static struct batch *take_over(struct learner_service *service)
     return all.first;
 }
 
+void learner_add_times(const struct learner_service *service,
+                       struct learner_figures *figures)
+{
+    struct ls_learner_counts counts;
+    if (service->engine == NULL)
+        return;
+    ls_learner_counts(service->engine, &counts);
+    figures->train_ns += counts.grad_ns;
+    figures->load_ns += counts.load_ns;
+    figures->overlap_ns += counts.overlap_ns;
+    figures->wait_ns +=
+        service->options.loaders > 0 ? counts.load_wait_ns : counts.dequeue_ns;
+}
+
 void learner_engine_end(struct learner_service *service)
 {
     ls_mutex_lock(&service->work.mutex);
     ls_learner *engine = service->engine;
+    learner_add_times(service, &service->figures);
     service->engine = NULL;
     service->wants = false;
     ls_mutex_unlock(&service->work.mutex);

@@ -47,9 +47,8 @@ struct learner_service {
     struct learner_info last;
     int64_t iter;           /* of the work: done, of all attempts */
     int64_t policy_version; /* the last one that was committed; -1: none */
-    struct learner_figures figures; /* but for what `work` counts */
-    int64_t training_since;         /* 0: nothing trains */
-    int64_t idle_since;             /* the same the other way round */
+    struct learner_figures figures; /* but for what `work` counts, and the
+                                     * times of the engine that there is */
 
     /* The engine's learner thread, while there is one. */
     size_t n_devices;
@@ -85,6 +84,9 @@ void learner_engine_end(struct learner_service *service);
 /* Lock held. batch: moved, on success. Errors: what the engine failed with. */
 LS_MUST_USE int learner_engine_put(struct learner_service *service,
                                    struct batch *batch);
+/* Where the engine's time went until now. Lock held. */
+void learner_add_times(const struct learner_service *service,
+                       struct learner_figures *figures);
 /* What has not begun to be trained is not wanted any more, and its calls fail.
  * Lock held. */
 void learner_forsake(struct learner_service *service, const char *text);

@@ -1,5 +1,7 @@
-/* agent_ops.h: a plugin's environments and policy at work for services. */
-#include "agent_ops.h"
+/* player.h and teacher.h: what the workers of both kinds of job do with a
+ * plugin's environments and policy. */
+#include "player.h"
+#include "teacher.h"
 #include "test.h"
 
 #include <math.h>
@@ -121,18 +123,19 @@ static const struct ls_plugin plugin = {.abi = LS_PLUGIN_ABI,
 
 struct both {
     struct plan plan;
-    struct agent_learner *learner;
-    struct agent_collector *collector;
-    struct ls_bytes data;
+    struct agent agent;
+    struct player *player;
+    struct teacher *teacher;
     ls_device_stack *stack;
     ls_learner_info *info;
+    struct agent_played played;
 };
 
 /* As an engine would make one. */
 static int open_stack(struct both *both)
 {
     struct ls_learner_options options = {.queue = 1};
-    agent_learner_ops.set_options(both->learner, &options);
+    teacher_set_options(both->teacher, &options);
     return ls_learner_info_create(&both->info) ||
            ls_device_stack_create(&both->stack, options.devices[0],
                                   options.part_bytes);
@@ -141,17 +144,19 @@ static int open_stack(struct both *both)
 static int set_up(void **state)
 {
     static struct both both;
+    static const char *const devices[] = {"cpu"};
+    const struct teacher_options options = {.agent = &both.agent,
+                                            .devices = devices,
+                                            .n_devices = 1,
+                                            .stacks = 2,
+                                            .n = 2,
+                                            .steps = 8};
     memset(&both, 0, sizeof both);
-    both.plan.envs = 2;
-    both.plan.learner =
-        (struct plan_learner){.stacks = 2, .devices = {"cpu"}, .n_devices = 1};
-    both.plan.service.batch = 2;
-    both.plan.service.unroll = 8;
     *state = &both;
-    return agent_learner_create(&both.learner, &plugin, &both.plan, 1, 0) ||
-           agent_learner_start(both.learner, ls_runtime_threads(), 1) ||
-           open_stack(&both) ||
-           agent_collector_create(&both.collector, &plugin, &both.plan, 2, 0);
+    return agent_init(&both.agent, &plugin, &both.plan, 1, 0, 3) ||
+           player_create(&both.player, &both.agent, 2, 1, 9) ||
+           teacher_create(&both.teacher, ls_runtime_threads(), &options) ||
+           open_stack(&both);
 }
 
 static int tear_down(void **state)
@@ -159,78 +164,79 @@ static int tear_down(void **state)
     struct both *both = *state;
     ls_learner_info_destroy(&both->info);
     ls_device_stack_destroy(&both->stack);
-    agent_learner_destroy(&both->learner);
-    agent_collector_destroy(&both->collector);
-    ls_bytes_clear(&both->data);
+    teacher_destroy(&both->teacher);
+    player_destroy(&both->player);
+    agent_fini(&both->agent);
     return 0;
 }
 
 EACH_TEST(set_up, tear_down)
 
+static void collect(struct both *both, size_t steps, size_t env)
+{
+    size_t first = 99;
+    both->played = (struct agent_played){.steps = 0};
+    assert_ok(
+        player_collect(both->player, 1, steps, NULL, &both->played, &first));
+    assert_int_equal(first, env);
+    assert_int_equal(both->played.steps, steps);
+}
+
 TEST(environments_take_turns)
 {
     struct both *both = *state;
-    struct collected what;
-    for (int64_t i = 0; i < 4; i++) {
-        assert_ok(agent_collector_ops.collect(both->collector, 8, &both->data,
-                                              &what));
-        assert_int_equal(what.env_id, i % 2);
-        assert_int_equal(what.steps, 8);
+    for (size_t i = 0; i < 4; i++) {
+        collect(both, 8, i % 2);
         /* Episodes of five steps go on from one trajectory to the next. */
-        assert_int_equal(what.episodes, i < 2 ? 1 : 2);
-        assert_true(what.return_sum == (i < 2 ? 5.0 : 10.0));
+        assert_int_equal(both->played.episodes, i < 2 ? 1 : 2);
+        assert_true(both->played.return_sum == (i < 2 ? 5.0 : 10.0));
     }
 }
 
 TEST(a_reset_gives_up_episodes_that_are_under_way)
 {
     struct both *both = *state;
-    struct collected what;
     for (int i = 0; i < 3; i++) {
-        assert_ok(agent_collector_ops.reset(both->collector));
-        assert_ok(agent_collector_ops.collect(both->collector, 4, &both->data,
-                                              &what));
-        assert_int_equal(what.env_id, 0);
-        assert_int_equal(what.episodes, 0);
+        player_reset(both->player);
+        collect(both, 4, 0);
+        assert_int_equal(both->played.episodes, 0);
     }
 }
 
 TEST(an_evaluation_leaves_what_is_collected_alone)
 {
     struct both *both = *state;
-    struct collected what;
-    double episode_return;
-    int64_t steps;
-    for (int i = 0; i < 2; i++) {
-        assert_ok(agent_collector_ops.collect(both->collector, 3, &both->data,
-                                              &what));
-        assert_int_equal(what.episodes, 0);
-        assert_ok(agent_collector_ops.evaluate(both->collector, &episode_return,
-                                               &steps));
-        assert_true(episode_return == 5.0);
-        assert_int_equal(steps, 5);
+    for (size_t i = 0; i < 2; i++) {
+        collect(both, 3, i);
+        both->played = (struct agent_played){.steps = 0};
+        assert_ok(player_evaluate(&both->agent, 2, 2, NULL, &both->played));
+        assert_true(both->played.return_sum == 10.0);
+        assert_int_equal(both->played.episodes, 2);
+        assert_int_equal(both->played.steps, 10);
     }
-    assert_ok(
-        agent_collector_ops.collect(both->collector, 3, &both->data, &what));
-    assert_int_equal(what.episodes, 1);
+    collect(both, 3, 0);
+    assert_int_equal(both->played.episodes, 1);
 }
 
-static int learn_from(struct both *both, const struct sample *sample)
+TEST(more_steps_than_there_is_room_for_are_refused)
 {
-    const struct learner_sample samples[] = {
-        {sample, both->data.data, both->data.size},
-        {sample, both->data.data, both->data.size}};
+    struct both *both = *state;
+    assert_fails(player_collect(both->player, 1, 10, NULL, &both->played, NULL),
+                 LS_EPROTO);
+    assert_error_has("10 steps are asked for, and there is room for 9");
+}
+
+/* Twice the same. */
+static int learn_from(struct both *both, const struct teacher_piece *piece)
+{
+    const struct teacher_piece pieces[] = {*piece, *piece};
     const struct ls_learner_place place = {.stack = 1, .memory = both->stack};
     double priorities[] = {0.5, 0.25};
-    int status = agent_learner_ops.read(both->learner, &place, samples, 2);
+    int status = teacher_load(both->teacher, &place, pieces, 2);
     ls_learner_info_clear(both->info);
     if (status == LS_OK)
-        status = agent_learner_ops.learn(
-            both->learner, &(struct learner_lesson){.place = &place,
-                                                    .samples = samples,
-                                                    .n = 2,
-                                                    .info = both->info,
-                                                    .priorities = priorities});
+        status =
+            teacher_learn(both->teacher, &place, 0, 0, both->info, priorities);
     if (status == LS_OK)
         assert_true(priorities[0] == 0.5 && priorities[1] == 7.0);
     return status;
@@ -239,34 +245,46 @@ static int learn_from(struct both *both, const struct sample *sample)
 TEST(it_learns_from_the_steps_that_are_meant)
 {
     struct both *both = *state;
-    struct collected what;
     struct ls_bytes weights = {NULL, 0};
-    const struct sample part = {
-        .data_id = "d.1", .unroll_len = 2, .split = true, .split_begin = 3};
-    assert_ok(
-        agent_collector_ops.collect(both->collector, 8, &both->data, &what));
+    struct teacher_piece part = {.name = "d.1", .begin = 3, .n = 2};
+    collect(both, 8, 0);
+    assert_ok(player_bytes(both->player, 0, &part.data, &part.size));
     assert_ok(learn_from(both, &part));
     assert_int_equal(ls_learner_info_count(both->info), 3);
     assert_true(ls_learner_info_get(both->info, "loss/policy") == 2.0);
     assert_true(ls_learner_info_get(both->info, "..") == 3.0);
     assert_true(ls_learner_info_get(both->info, "td_error") == 7.0);
-    assert_ok(agent_learner_ops.save(both->learner, &weights));
+    assert_ok(agent_save(&both->agent, &weights));
     assert_int_equal(weights.size, 3); /* 1004 */
     assert_memory_equal(weights.data, "\xcd\x03\xec", 3);
-    assert_ok(agent_collector_ops.load(both->collector, &weights));
-    assert_ok(agent_learner_ops.reset(both->learner));
-    assert_ok(agent_learner_ops.save(both->learner, &weights));
+    assert_ok(agent_renew_policy(&both->agent, &both->plan));
+    assert_ok(agent_save(&both->agent, &weights));
     assert_memory_equal(weights.data, "\xcd\x03\xe8", 3); /* 1000 */
-    assert_ok(agent_learner_ops.load(both->learner, &weights));
     ls_bytes_clear(&weights);
+}
+
+TEST(steps_that_are_not_there_are_refused)
+{
+    struct both *both = *state;
+    struct teacher_piece part = {.name = "d.1", .begin = 7, .n = 2};
+    collect(both, 8, 0);
+    assert_ok(player_bytes(both->player, 0, &part.data, &part.size));
+    assert_fails(learn_from(both, &part), LS_EPROTO);
+    assert_error_has("data d.1");
+    part = (struct teacher_piece){
+        .data = part.data, .size = part.size, .n = 7, .whole = true};
+    assert_fails(learn_from(both, &part), LS_EPROTO);
+    assert_error_has("item 0 of 2: a trajectory of 8 steps, not of 7");
+    part.n = 8;
+    assert_ok(learn_from(both, &part));
 }
 
 TEST(data_that_is_no_trajectory_is_named)
 {
     struct both *both = *state;
-    const struct sample sample = {.data_id = "d.1", .unroll_len = 8};
-    assert_ok(ls_bytes_set(&both->data, "junk", 4));
-    assert_fails(learn_from(both, &sample), LS_EPROTO);
+    const struct teacher_piece junk = {
+        .name = "d.1", .data = "junk", .size = 4, .n = 8};
+    assert_fails(learn_from(both, &junk), LS_EPROTO);
     assert_error_has("data d.1");
     assert_int_equal(ls_learner_info_count(both->info), 0);
 }
@@ -274,9 +292,8 @@ TEST(data_that_is_no_trajectory_is_named)
 TEST(data_longer_than_expected_is_refused)
 {
     struct both *both = *state;
-    struct collected what;
-    const struct sample sample = {.data_id = "d.1", .unroll_len = 9};
-    assert_ok(
-        agent_collector_ops.collect(both->collector, 9, &both->data, &what));
-    assert_fails(learn_from(both, &sample), LS_EPROTO);
+    struct teacher_piece piece = {.n = 9};
+    collect(both, 9, 0);
+    assert_ok(player_bytes(both->player, 0, &piece.data, &piece.size));
+    assert_fails(learn_from(both, &piece), LS_EPROTO);
 }
