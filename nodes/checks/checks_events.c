@@ -144,8 +144,7 @@ void checks_on_heard(void *self, const struct ls_event *event, uint64_t number)
     keep(all, heard, number);
 }
 
-void checks_on_quitting(void *self, const struct ls_router_loss *losses,
-                        size_t n)
+void checks_on_quitting(void *self, const struct ls_node_loss *losses, size_t n)
 {
     struct member_life *member = self;
     const checks *all = member->life->all;
@@ -241,7 +240,7 @@ static uint64_t told_of(const struct member_life *sender, uint32_t id)
 {
     uint64_t told = 0;
     for (size_t i = 0; i < sender->n_losses; i++) {
-        const struct ls_router_loss *loss = &sender->losses[i];
+        const struct ls_node_loss *loss = &sender->losses[i];
         if (loss->receiver == id && strcmp(loss->event, MEMBER_EVENT) == 0)
             told += loss->unacknowledged;
     }

@@ -97,9 +97,9 @@ static int create_learner(ls_learner **out, struct work *work)
         .ops = &ops,
         .self = work,
         .queue = (size_t)options->bench.queue,
-        .policy = LS_QUEUE_BLOCK,
+        .when_full = LS_QUEUE_BLOCK,
         .out_queue = 1, /* nobody reads the results */
-        .out_policy = LS_QUEUE_DROP_OLDEST,
+        .out_when_full = LS_QUEUE_DROP_OLDEST,
         .stacks = (size_t)options->bench.stacks,
         .loaders = (size_t)options->bench.loaders,
         .passes = (unsigned)options->bench.passes,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "guest.h"
+#include "client.h"
 #include "node_security.h"
 #include "plan_lease.h"
 
@@ -19,12 +19,12 @@ struct asker {
     struct socket_folder folder; /* own */
     ls_security *security;       /* own */
     ls_node *node;               /* own */
-    ls_calls *calls;             /* own */
+    ls_rpc *calls;               /* own */
 };
 
 static void asker_fini(struct asker *asker)
 {
-    ls_calls_close(&asker->calls);
+    ls_rpc_close(&asker->calls);
     ls_node_destroy(&asker->node);
     ls_security_destroy(&asker->security);
     socket_folder_remove(&asker->folder);
@@ -45,8 +45,8 @@ static int choose_bind(struct asker *asker)
                         "tcp://THIS-HOST:%d",
                         asker->place.advertise, world->first_port,
                         world->first_port);
-    return guest_bind(asking->plan, asker->place.advertise, &asker->folder,
-                      asker->bind);
+    return client_bind(asking->plan, asker->place.advertise, &asker->folder,
+                       asker->bind);
 }
 
 static int find_giver(struct asker *asker)
@@ -103,7 +103,7 @@ static int join(struct asker *asker)
     if (status == LS_OK)
         status = create_node(asker);
     if (status == LS_OK)
-        status = ls_calls_open(&asker->calls, asker->node, NULL);
+        status = ls_rpc_open(&asker->calls, asker->node, NULL);
     if (status == LS_OK)
         status = ls_node_start(asker->node);
     return status;
@@ -136,7 +136,7 @@ static int ask(struct asker *asker, struct lease_answer *out)
     ls_call *call = NULL;
     struct ls_call_options options = {.to = asker->giver,
                                       .name = LEASE_CALL,
-                                      .wait_ms =
+                                      .timeout_ms =
                                           asking->plan->world.start_timeout_ms +
                                           asking->plan->world.silence_ms};
     (void)snprintf(question.role, sizeof question.role, "%s",
@@ -152,7 +152,7 @@ static int ask(struct asker *asker, struct lease_answer *out)
     if (status == LS_OK)
         status = ls_call_start(&call, asker->calls, &options);
     if (status == LS_OK)
-        status = ls_call_wait(call, LS_FOREVER);
+        status = ls_call_wait(call, LS_WAIT_DEFAULT);
     if (status == LS_OK)
         status = end_of(ls_call_result(call), out);
     ls_call_destroy(&call);

@@ -28,7 +28,7 @@ struct lease_giver {
 
     ls_security *door; /* own; NULL: it has the node's */
     ls_node *place;    /* own; where it is asked */
-    ls_calls *calls;   /* own */
+    ls_rpc *calls;     /* own */
 
     ls_mutex lock; /* what follows */
     ls_cond gone;  /* a key may be asked for again */
@@ -75,7 +75,7 @@ static int emit(const lease_giver *giver, const char *text)
                                               .data = text,
                                               .size = strlen(text),
                                               .scope = LS_SCOPE_REMOTE,
-                                              .policy = LS_POLICY_LATEST});
+                                              .delivery = LS_DELIVERY_LATEST});
 }
 
 /* The table has changed. Lock held. */
@@ -348,12 +348,12 @@ static int open_place(lease_giver *giver)
     if (status == LS_OK)
         status = create_place(giver, &at);
     if (status == LS_OK)
-        status = ls_calls_open(
+        status = ls_rpc_open(
             &giver->calls, giver->place,
-            &(struct ls_calls_options){.n_workers = LEASE_WAITERS_MAX});
+            &(struct ls_rpc_options){.n_workers = LEASE_WAITERS_MAX});
     if (status == LS_OK)
-        status = ls_calls_serve(giver->calls, LEASE_CALL, LS_CALL_ANYONE, serve,
-                                giver);
+        status = ls_rpc_serve(giver->calls, LEASE_CALL, LS_CALL_ANYONE, serve,
+                              giver);
     if (status == LS_OK)
         status = ls_node_start(giver->place);
     if (status == LS_OK)
@@ -415,7 +415,7 @@ void lease_giver_close(lease_giver **giver_p)
     giver->closing = true;
     ls_cond_broadcast(&giver->gone);
     ls_mutex_unlock(&giver->lock);
-    ls_calls_close(&giver->calls);
+    ls_rpc_close(&giver->calls);
     ls_node_destroy(&giver->place);
     ls_security_destroy(&giver->door);
     if (ls_node_on_member(giver->node, NULL, giver) != LS_OK)

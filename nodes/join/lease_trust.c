@@ -59,7 +59,7 @@ int lease_trust_begin(struct lease_trust *trust, ls_node *node)
     char giver[16];
     (void)snprintf(giver, sizeof giver, "%" PRIu32,
                    plan->nodes[plan_lease_giver(plan)].id);
-    const int status = ls_event_allow(node, LEASE_EVENT, giver);
+    const int status = ls_node_allow(node, LEASE_EVENT, giver);
     return status == LS_OK ? ls_on(node, LEASE_EVENT, on_leases, trust)
                            : status;
 }

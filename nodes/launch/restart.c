@@ -18,9 +18,9 @@ enum restart_verdict restart_decide(struct restarts *restarts,
                                     int *wait_ms)
 {
     const bool worked = restarts->working_at != 0;
-    if (node->policy == PLAN_GO_ON)
+    if (node->on_loss == PLAN_GO_ON)
         return worked ? RESTART_LET_GO : RESTART_FAIL;
-    if (node->policy == PLAN_FAIL || restarts->n >= node->max_restarts)
+    if (node->on_loss == PLAN_FAIL || restarts->n >= node->max_restarts)
         return RESTART_FAIL;
     if (worked && now - restarts->working_at >= RESTART_GOOD_WORK_NS)
         restarts->in_a_row = 0;

@@ -245,9 +245,9 @@ static void use_barrier(struct role *role, ls_task *task)
         .group = PLAN_LABEL,
         .expected = plan_can_lose_nodes(role->plan)
                         ? LS_BARRIER_ANY
-                        : ls_node_world_size(ls_task_node(task))};
-    (void)ls_task_use(
-        task, ls_mw_barrier(task, &options, role->plan->world.step_timeout_ms));
+                        : ls_node_world_size(ls_task_node(task)),
+        .timeout_ms = role->plan->world.step_timeout_ms};
+    (void)ls_task_use(task, ls_mw_barrier(task, &options));
 }
 
 /* The counters go on where the checkpoint was made. */
@@ -264,14 +264,21 @@ void role_use(struct role *role, ls_task *task)
 {
     role->task = task;
     if (role->member != NULL) {
-        (void)ls_task_use(task, ls_mw_progress(task, 200, on_progress, role));
+        (void)ls_task_use(
+            task, ls_mw_progress(
+                      task, &(struct ls_progress_options){.interval_ms = 200,
+                                                          .sink = on_progress,
+                                                          .self = role}));
         (void)ls_task_use(task, member_step(role->member, task));
         return;
     }
     set_counters(&role->resumed, task);
     use_barrier(role, task);
     use_ends(role, task);
-    (void)ls_task_use(task, ls_mw_progress(task, 200, on_progress, role));
+    (void)ls_task_use(task, ls_mw_progress(task, &(struct ls_progress_options){
+                                                     .interval_ms = 200,
+                                                     .sink = on_progress,
+                                                     .self = role}));
     use_welcome(role, task);
     use_exchange(role, task);
     switch (role->plan->nodes[role->index].role) {

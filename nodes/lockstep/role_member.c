@@ -86,13 +86,13 @@ static int emit_all(struct member *self)
             self->watch->emitting(self->watch->self,
                                   ls_node_incarnation(ls_task_node(self->task)),
                                   self->emitted);
-        status =
-            ls_emit_with(ls_task_node(self->task),
-                         &(struct ls_emission){.event = MEMBER_EVENT,
-                                               .data = &self->emitted,
-                                               .size = sizeof self->emitted,
-                                               .scope = LS_SCOPE_REMOTE,
-                                               .policy = LS_POLICY_RELIABLE});
+        status = ls_emit_with(
+            ls_task_node(self->task),
+            &(struct ls_emission){.event = MEMBER_EVENT,
+                                  .data = &self->emitted,
+                                  .size = sizeof self->emitted,
+                                  .scope = LS_SCOPE_REMOTE,
+                                  .delivery = LS_DELIVERY_RELIABLE});
         if (self->watch != NULL && status == LS_OK)
             self->watch->emitted(self->watch->self, self->emitted);
     }
@@ -103,10 +103,11 @@ static int emit_blocking(const struct member *self)
 {
     int status = LS_OK;
     for (int64_t i = 0; i < self->plan->blocking && status == LS_OK; i++)
-        status = ls_emit_with(ls_task_node(self->task),
-                              &(struct ls_emission){.event = MEMBER_BLOCKING,
-                                                    .scope = LS_SCOPE_REMOTE,
-                                                    .policy = LS_POLICY_BLOCK});
+        status =
+            ls_emit_with(ls_task_node(self->task),
+                         &(struct ls_emission){.event = MEMBER_BLOCKING,
+                                               .scope = LS_SCOPE_REMOTE,
+                                               .delivery = LS_DELIVERY_BLOCK});
     if (status == LS_EAGAIN && self->watch != NULL)
         self->watch->blocked(self->watch->self);
     return status;
@@ -176,11 +177,11 @@ static void on_cancel(void *state, int status)
 
 static void tell_losses(const struct member *self, ls_node *node)
 {
-    size_t n = ls_router_losses(node, NULL, 0);
-    struct ls_router_loss *losses = calloc(n + 1, sizeof *losses);
+    size_t n = ls_node_losses(node, NULL, 0);
+    struct ls_node_loss *losses = calloc(n + 1, sizeof *losses);
     if (losses == NULL)
         return;
-    const size_t now = ls_router_losses(node, losses, n);
+    const size_t now = ls_node_losses(node, losses, n);
     self->watch->quitting(self->watch->self, losses, now < n ? now : n);
     free(losses);
 }
@@ -220,8 +221,8 @@ struct ls_middleware member_step(struct member *self, ls_task *task)
     if (made.status == LS_OK)
         made.status = ls_task_on_cancel(task, on_cancel, self);
     if (made.status == LS_OK && self->plan->events > 0)
-        made.status = ls_event_allow(ls_task_node(task), MEMBER_EVENT,
-                                     "label:" PLAN_LABEL);
+        made.status = ls_node_allow(ls_task_node(task), MEMBER_EVENT,
+                                    "label:" PLAN_LABEL);
     if (made.status == LS_OK && self->plan->events > 0)
         made.status = ls_on(ls_task_node(task), MEMBER_EVENT, hear, self);
     if (made.status == LS_OK && self->plan->blocking > 0)

@@ -33,7 +33,7 @@ static int serve_ping(void *self, ls_request *request)
 
 #define ROUTER(name)                                                           \
     {                                                                          \
-#name, LS_FIELD_UINT, .offset = offsetof(struct ls_router_stats, name) \
+#name, LS_FIELD_UINT, .offset = offsetof(struct ls_node_stats, name)   \
     }
 static const struct ls_field router_fields[] = {
     ROUTER(emitted),  ROUTER(sent),       ROUTER(sent_bytes),
@@ -56,14 +56,14 @@ static void write_figure(ls_writer *writer, const char *name, uint64_t value)
 static int serve_stats(void *self, ls_request *request)
 {
     const struct node_calls *calls = self;
-    struct ls_router_stats router;
-    struct ls_calls_stats asked;
+    struct ls_node_stats router;
+    struct ls_rpc_stats asked;
     ls_writer *writer = NULL;
     const int status = ls_writer_create(&writer);
     if (status != LS_OK)
         return status;
-    ls_router_stats(calls->node, &router);
-    ls_calls_stats(calls->calls, &asked);
+    ls_node_stats(calls->node, &router);
+    ls_rpc_stats(calls->calls, &asked);
     ls_write_map_begin(writer);
     ls_record_write_pairs(&router_record, &router, NULL, writer);
     write_figure(writer, "queued", router.queued);
@@ -81,14 +81,14 @@ static int serve_stats(void *self, ls_request *request)
 int node_calls_open(struct node_calls *out, ls_node *node, uint32_t channel)
 {
     out->node = node;
-    int status = ls_calls_open(&out->calls, node,
-                               &(struct ls_calls_options){.channel = channel});
+    int status = ls_rpc_open(&out->calls, node,
+                             &(struct ls_rpc_options){.channel = channel});
     if (status == LS_OK)
         status =
-            ls_calls_serve(out->calls, "ping", LS_CALL_ANYONE, serve_ping, out);
+            ls_rpc_serve(out->calls, "ping", LS_CALL_ANYONE, serve_ping, out);
     if (status == LS_OK)
-        status = ls_calls_serve(out->calls, "stats", LS_CALL_ANYONE,
-                                serve_stats, out);
+        status =
+            ls_rpc_serve(out->calls, "stats", LS_CALL_ANYONE, serve_stats, out);
     if (status != LS_OK)
         node_calls_close(out);
     return status;
@@ -96,5 +96,5 @@ int node_calls_open(struct node_calls *out, ls_node *node, uint32_t channel)
 
 void node_calls_close(struct node_calls *calls)
 {
-    ls_calls_close(&calls->calls);
+    ls_rpc_close(&calls->calls);
 }

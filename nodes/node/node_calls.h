@@ -11,14 +11,14 @@
 
 /* What a served node keeps for them. */
 struct node_calls {
-    ls_node *node;   /* borrow */
-    ls_calls *calls; /* own */
+    ls_node *node; /* borrow */
+    ls_rpc *calls; /* own */
 };
 
 /* Open the calls of a node and serve those two; before it listens.
  * channel: of the others that it serves.
  * out:     close it before the node is destroyed; it must stay where it is.
- * Errors:  those of ls_calls_open(). */
+ * Errors:  those of ls_rpc_open(). */
 LS_MUST_USE int node_calls_open(struct node_calls *out, ls_node *node,
                                 uint32_t channel);
 void node_calls_close(struct node_calls *calls);

@@ -265,14 +265,14 @@ static int create_node(node_run *run)
     return status == LS_EINVAL ? LS_ECONFIG : status;
 }
 
-/* A guest may ask, and not end the run. */
+/* A client may ask, and not end the run. */
 static int guard_finish(node_run *run)
 {
     int status = LS_OK;
     for (size_t i = 0; i < run->plan->n_nodes && status == LS_OK; i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "%" PRIu32, run->plan->nodes[i].id);
-        status = ls_event_allow(run->node, LS_FINISH_EVENT, id);
+        status = ls_node_allow(run->node, LS_FINISH_EVENT, id);
     }
     return status;
 }
@@ -371,12 +371,12 @@ static int live(node_run *run)
 /* A line for each pair of nodes and event; as many as fit. */
 static void write_losses(ls_node *node, char *text, size_t size)
 {
-    struct ls_router_loss rows[16];
-    const size_t all = ls_router_losses(node, rows, 16);
+    struct ls_node_loss rows[16];
+    const size_t all = ls_node_losses(node, rows, 16);
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; i < all && i < 16; i++) {
-        const struct ls_router_loss *row = &rows[i];
+        const struct ls_node_loss *row = &rows[i];
         char line[256];
         const int n =
             snprintf(line, sizeof line,
@@ -421,8 +421,8 @@ static struct report last_report(node_run *run, int status)
     report.peak_kib = memory_peak_kib();
     if (run->node == NULL)
         return report;
-    struct ls_router_stats stats;
-    ls_router_stats(run->node, &stats);
+    struct ls_node_stats stats;
+    ls_node_stats(run->node, &stats);
     report.sent = (int64_t)stats.sent;
     report.sent_bytes = (int64_t)stats.sent_bytes;
     report.received = (int64_t)stats.received;

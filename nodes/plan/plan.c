@@ -15,7 +15,7 @@ const char *const plan_role_names[PLAN_N_ROLES + 1] = {
     "learner", "collector", "evaluator", "member", "coordinator", NULL};
 const char *const plan_transport_names[] = {"tcp", "ipc", "inproc", NULL};
 const char *const plan_topology_names[] = {"mesh", "star", NULL};
-const char *const plan_policy_names[] = {"fail", "go_on", "restart", NULL};
+const char *const plan_on_loss_names[] = {"fail", "go_on", "restart", NULL};
 
 static const char name_characters[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -276,7 +276,7 @@ bool plan_is_service(const struct plan *plan)
 
 uint32_t plan_world_max(const struct plan *plan)
 {
-    return (uint32_t)plan->n_nodes + PLAN_GUESTS_MAX;
+    return (uint32_t)plan->n_nodes + PLAN_CLIENTS_MAX;
 }
 
 bool plan_role_named(const char *name, enum plan_role *out)
@@ -325,7 +325,7 @@ int64_t plan_stop_ms(const struct plan *plan)
 bool plan_can_lose_nodes(const struct plan *plan)
 {
     for (size_t i = 0; i < plan->n_nodes; i++) {
-        if (plan->nodes[i].policy != PLAN_FAIL)
+        if (plan->nodes[i].on_loss != PLAN_FAIL)
             return true;
     }
     return false;

@@ -205,18 +205,18 @@ static bool has_another(const struct plan *plan, enum plan_role role)
     }
 }
 
-static void read_policy(struct plan *plan, const struct item *item)
+static void read_on_loss(struct plan *plan, const struct item *item)
 {
     ls_config_section *section = item->section;
-    const enum plan_policy policy = (enum plan_policy)ls_config_choice(
-        section, "policy", PLAN_FAIL, plan_policy_names);
+    const enum plan_on_loss on_loss = (enum plan_on_loss)ls_config_choice(
+        section, "on_loss", PLAN_FAIL, plan_on_loss_names);
     static const char *const keys[] = {"max_restarts", "backoff_ms"};
-    for (size_t i = 0; i < 2 && policy != PLAN_RESTART; i++) {
+    for (size_t i = 0; i < 2 && on_loss != PLAN_RESTART; i++) {
         if (ls_config_has(section, keys[i]))
             ls_config_problem(section, keys[i],
-                              "%s goes with policy: restart only; here it is "
+                              "%s goes with on_loss: restart only; here it is "
                               "%s",
-                              keys[i], plan_policy_names[policy]);
+                              keys[i], plan_on_loss_names[on_loss]);
     }
     const unsigned max_restarts =
         (unsigned)ls_config_int(section, "max_restarts", 3, 0, 1000000);
@@ -224,11 +224,11 @@ static void read_policy(struct plan *plan, const struct item *item)
         (int)ls_config_int(section, "backoff_ms", 100, 1, PLAN_BACKOFF_MAX_MS);
     for (size_t k = 0; k < item->n; k++) {
         struct plan_node *node = &plan->nodes[item->first + k];
-        node->policy = policy;
+        node->on_loss = on_loss;
         node->max_restarts = max_restarts;
         node->backoff_ms = backoff_ms;
-        if (policy == PLAN_GO_ON && !has_another(plan, node->role))
-            ls_config_problem(section, "policy",
+        if (on_loss == PLAN_GO_ON && !has_another(plan, node->role))
+            ls_config_problem(section, "on_loss",
                               "nothing is learned without the %s: say "
                               "fail or restart",
                               plan_role_names[node->role]);
@@ -237,7 +237,7 @@ static void read_policy(struct plan *plan, const struct item *item)
 
 static int read_item(struct plan *plan, const struct item *item)
 {
-    read_policy(plan, item);
+    read_on_loss(plan, item);
     if (ls_config_has(item->section, "labels"))
         ls_config_problem(item->section, "labels",
                           "labels does nothing: no job chooses nodes by them; "

@@ -40,9 +40,9 @@ static void print_node(const struct plan *plan, size_t index,
         printf("-");
     if (node->leased)
         printf("  given out");
-    if (node->policy == PLAN_GO_ON)
+    if (node->on_loss == PLAN_GO_ON)
         printf("  go on without it");
-    if (node->policy == PLAN_RESTART)
+    if (node->on_loss == PLAN_RESTART)
         printf("  restart, up to %u times", node->max_restarts);
     printf("\n");
 }
@@ -142,12 +142,12 @@ static int write_node(const struct plan *plan, size_t index, ls_writer *out)
     const int status = make_row(plan, index, &row);
     if (status != LS_OK)
         return status;
-    const bool restarts = node->policy == PLAN_RESTART;
+    const bool restarts = node->on_loss == PLAN_RESTART;
     ls_write_map_begin(out);
     json_int(out, "id", node->id);
     json_string(out, "role", plan_role_names[node->role]);
     json_bool(out, "leased", node->leased);
-    json_string(out, "policy", plan_policy_names[node->policy]);
+    json_string(out, "on_loss", plan_on_loss_names[node->on_loss]);
     if (restarts) {
         json_int(out, "max_restarts", node->max_restarts);
         json_int(out, "backoff_ms", node->backoff_ms);

@@ -60,12 +60,12 @@ static void read_work(struct plan *plan, ls_config_section *section)
 static void read_assignment(struct plan *plan, ls_config_section *section)
 {
     struct plan_service *service = &plan->service;
-    if (plan->nodes[plan->first].policy != PLAN_RESTART &&
+    if (plan->nodes[plan->first].on_loss != PLAN_RESTART &&
         ls_config_has(section, "patience_s"))
         ls_config_problem(section, "patience_s",
-                          "patience_s goes with policy: restart of the "
+                          "patience_s goes with on_loss: restart of the "
                           "coordinator, for which members wait; here it is %s",
-                          plan_policy_names[plan->nodes[plan->first].policy]);
+                          plan_on_loss_names[plan->nodes[plan->first].on_loss]);
     service->patience_s =
         ls_config_double(section, "patience_s", 60.0, 0.001, SECONDS_MAX);
     service->journal = ls_config_bool(section, "journal", true);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "simulated_parts.h"
+#include "simulated_run.h"
 
 /* After the last fault: to find out who is there, and to get through. */
 #define SETTLE_NS (60 * LS_NS_PER_S)
@@ -447,7 +447,7 @@ static bool has_lost_nobody(const simulated *all)
     const struct plan *plan = all->options.plan;
     bool well = !simulated_is_checked(plan) && all->n_done == plan->n_nodes;
     for (size_t i = 0; i < plan->n_nodes; i++)
-        well = well && plan->nodes[i].policy == PLAN_FAIL;
+        well = well && plan->nodes[i].on_loss == PLAN_FAIL;
     for (const struct life *life = all->lives; life != NULL;
          life = life->previous)
         well = well && !life->killed && life->generation == 0;

@@ -9,7 +9,7 @@
 #include "lockstep/runtime.h"
 
 #include "output.h"
-#include "render_parts.h"
+#include "render_state.h"
 
 static bool wants_colour(int fd)
 {
@@ -236,7 +236,7 @@ void render_report(render *self, size_t index, const struct report *report)
         break;
     case REPORT_FAILED:
         node->state = NODE_FAILED;
-        if (self->plan->nodes[index].policy == PLAN_FAIL)
+        if (self->plan->nodes[index].on_loss == PLAN_FAIL)
             self->failed = true;
         break;
     case REPORT_PROGRESS:

@@ -1,5 +1,6 @@
 #include "training.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "lockstep/log.h"
@@ -129,7 +130,7 @@ static int start_learner(struct training *training, ls_runtime *runtime,
         .stacks = plan->stacks,
         .loaders = plan->loaders,
         .passes = plan->passes,
-        .held_wait_ms = -1 /* the next batch comes when this one is done */};
+        .held_timeout_ms = LS_NO_WAIT /* the next batch comes when this one is done */};
     teacher_set_options(training->teacher, &options);
     return ls_learner_create(&training->learner, runtime, &options);
 }
@@ -188,7 +189,7 @@ static int put(struct training *training, struct ls_items *items,
         return ls_error(LS_ENOMEM, "a batch");
     *brought = (struct brought){.items = *items, .note = *note};
     struct ls_learner_batch batch = {.data = brought};
-    const int status = ls_learner_put(training->learner, &batch, -1);
+    const int status = ls_learner_put(training->learner, &batch, INT_MAX);
     if (status != LS_OK) {
         free(brought);
         return status;
@@ -204,7 +205,7 @@ static int get(struct training *training, ls_learner_info *info)
     struct ls_learner_result result = {.info = training->said};
     int status = LS_OK;
     while (status == LS_OK && !result.last) {
-        status = ls_learner_get(training->learner, &result, -1);
+        status = ls_learner_get(training->learner, &result, INT_MAX);
         if (status == LS_OK)
             status = ls_learner_info_merge(info, result.info);
     }
@@ -279,7 +280,7 @@ int training_save(struct training *training, const struct weights_note *note,
 int training_publish(struct training *training, ls_node *node)
 {
     struct ls_emission emission = {.event = "learner.metrics",
-                                   .policy = LS_POLICY_LATEST};
+                                   .delivery = LS_DELIVERY_LATEST};
     int status =
         ls_learner_metrics(training->learner, &training->metrics, true);
     if (status != LS_OK)

@@ -5,12 +5,12 @@
 #include "huge_allocations.h"
 #include "test.h"
 
-static ls_queue *new_queue(size_t capacity, enum ls_queue_policy policy,
+static ls_queue *new_queue(size_t capacity, enum ls_when_full policy,
                            void (*drop)(void *item))
 {
     const struct ls_queue_options options = {.capacity = capacity,
                                              .item_size = sizeof(int),
-                                             .policy = policy,
+                                             .when_full = policy,
                                              .drop = drop};
     ls_queue *queue;
     assert_ok(ls_queue_create(&queue, ls_runtime_threads(), &options));
@@ -182,7 +182,7 @@ TEST(large_items_are_dropped_whole)
 {
     const struct ls_queue_options options = {.capacity = 1,
                                              .item_size = sizeof(struct large),
-                                             .policy = LS_QUEUE_DROP_OLDEST,
+                                             .when_full = LS_QUEUE_DROP_OLDEST,
                                              .drop = note_large};
     ls_queue *queue;
     assert_ok(ls_queue_create(&queue, ls_runtime_threads(), &options));
@@ -199,7 +199,7 @@ TEST(large_items_are_dropped_whole)
 
 TEST(a_closed_queue_is_emptied_but_takes_no_more)
 {
-    static const enum ls_queue_policy policies[] = {
+    static const enum ls_when_full policies[] = {
         LS_QUEUE_BLOCK, LS_QUEUE_DROP_OLDEST, LS_QUEUE_FAIL};
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
         ls_queue *queue = new_queue(2, policies[i], NULL);
@@ -248,7 +248,7 @@ TEST(create_refuses_bad_options)
     options.item_size = 0;
     assert_fails(ls_queue_create(&queue, runtime, &options), LS_EINVAL);
     options = good;
-    options.policy = (enum ls_queue_policy)3;
+    options.when_full = (enum ls_when_full)3;
     assert_fails(ls_queue_create(&queue, runtime, &options), LS_EINVAL);
     options = good;
     options.capacity = too_many;

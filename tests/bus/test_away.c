@@ -39,11 +39,11 @@ TEST(who_is_away_stays_ready_and_a_listener)
     assert_reaches(&a->away_n, 1);
     assert_int_equal(ls_node_members(a->node, &member, 1), 1);
     assert_int_equal(member.state, LS_MEMBER_READY);
-    assert_int_equal(ls_router_listeners(a->node, "x", ids, 2), 2);
+    assert_int_equal(ls_node_listeners(a->node, "x", ids, 2), 2);
     assert_int_equal(ids[1], 2);
     severed_reset(&a->link, LINK_PASSES);
     assert_reaches(&a->back, 1);
-    assert_int_equal(ls_router_listeners(a->node, "x", ids, 2), 2);
+    assert_int_equal(ls_node_listeners(a->node, "x", ids, 2), 2);
     assert_int_equal(counter_get(&a->lost), 0);
     severed_end(world);
 }
@@ -80,7 +80,7 @@ TEST(what_was_listened_to_is_known_anew_when_one_is_back)
     assert_ok(ls_on(b->node, "y", count, &other));
     severed_reset(&a->link, LINK_PASSES);
     assert_reaches(&a->back, 1);
-    assert_int_equal(ls_router_listeners(a->node, "x", NULL, 0), 1);
+    assert_int_equal(ls_node_listeners(a->node, "x", NULL, 0), 1);
     assert_ok(ls_emit(a->node, "y", NULL, 0));
     assert_reaches(&other, 1);
     assert_int_equal(severed_stats(a).dropped, 0);

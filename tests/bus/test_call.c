@@ -11,7 +11,7 @@ static void echoes(const struct world_plan *plan)
         for (uint32_t to = 1; to <= 3; to++) { /* to itself as well */
             void *answer = NULL;
             size_t size = 0;
-            assert_ok(ls_calls_ask(
+            assert_ok(ls_call_ask(
                 w->at[i].calls,
                 &(struct ls_call_options){
                     .to = to, .name = "echo", .data = "hello", .size = 6},
@@ -43,7 +43,7 @@ TEST(data_of_every_size_comes_whole)
         for (uint32_t to = 1; to <= 2; to++) {
             void *answer = NULL;
             size_t size = 1;
-            assert_ok(ls_calls_ask(
+            assert_ok(ls_call_ask(
                 w->at[0].calls,
                 &(struct ls_call_options){
                     .to = to, .name = "echo", .data = data, .size = sizes[i]},

@@ -67,12 +67,11 @@ static int serve_keep(void *self, ls_request *request)
 static void prepare(struct caller_node *at)
 {
     assert_ok(
-        ls_calls_serve(at->calls, "mirror", LS_CALL_ANYONE, serve_mirror, at));
-    assert_ok(
-        ls_calls_serve(at->calls, "keep", LS_CALL_ANYONE, serve_keep, at));
+        ls_rpc_serve(at->calls, "mirror", LS_CALL_ANYONE, serve_mirror, at));
+    assert_ok(ls_rpc_serve(at->calls, "keep", LS_CALL_ANYONE, serve_keep, at));
 }
 
-static struct call_world *two(const struct ls_calls_options *options,
+static struct call_world *two(const struct ls_rpc_options *options,
                               const char *transport)
 {
     counter_init(&released);
@@ -90,7 +89,7 @@ static ls_call *start(struct caller_node *at, uint32_t to, const char *name,
                                                       .data = "abc",
                                                       .size = 3,
                                                       .body = made(size),
-                                                      .wait_ms = LONG_MS}));
+                                                      .timeout_ms = LONG_MS}));
     return call;
 }
 
@@ -123,7 +122,7 @@ static void mirror_all(const char *transport)
         assert_mirrored(&w->at[0], 2, sizes[i]);
         assert_mirrored(&w->at[0], 1, sizes[i]); /* itself */
     }
-    const struct ls_calls_stats asked = stats_of(&w->at[0]);
+    const struct ls_rpc_stats asked = stats_of(&w->at[0]);
     assert_int_equal(asked.stale + asked.malformed + asked.dropped, 0);
     call_world_end(w);
     assert_all_released(n);
@@ -161,13 +160,15 @@ TEST(what_a_handler_takes_outlives_its_node)
 TEST(what_the_caller_takes_outlives_the_call)
 {
     struct call_world *w = two(NULL, "tcp");
-    const struct ls_call_options options = {
-        .to = 2, .name = "mirror", .body = made(3 * MIB), .wait_ms = LONG_MS};
+    const struct ls_call_options options = {.to = 2,
+                                            .name = "mirror",
+                                            .body = made(3 * MIB),
+                                            .timeout_ms = LONG_MS};
     struct ls_body body;
     void *answer;
     size_t size;
     assert_ok(
-        ls_calls_ask_body(w->at[0].calls, &options, &answer, &size, &body));
+        ls_call_ask_body(w->at[0].calls, &options, &answer, &size, &body));
     assert_int_equal(size, 0);
     free(answer);
     ls_call *call = start(&w->at[0], 2, "mirror", MIB);
@@ -207,7 +208,7 @@ static ls_call *start_noted(struct caller_node *at, const char *name,
         &(struct ls_call_options){.to = 2,
                                   .name = name,
                                   .body = body,
-                                  .wait_ms = LONG_MS,
+                                  .timeout_ms = LONG_MS,
                                   .ended = note_end,
                                   .self = (void *)(uintptr_t)mark}));
     return call;
@@ -234,7 +235,7 @@ TEST(other_messages_pass_a_long_body)
 TEST(a_body_beyond_the_bound_is_refused)
 {
     struct call_world *w =
-        two(&(struct ls_calls_options){.max_body_bytes = MIB}, "inproc");
+        two(&(struct ls_rpc_options){.max_body_bytes = MIB}, "inproc");
     struct caller_node *at = &w->at[0];
     ls_call *call = start(at, 2, "mirror", MIB + 1);
     assert_ends(call, LS_CALL_START_FAILED);
@@ -298,8 +299,8 @@ TEST(what_is_given_is_released_when_nothing_comes_of_it)
 
 static uint64_t sent_by(const struct caller_node *at)
 {
-    struct ls_router_stats stats;
-    ls_router_stats(at->node, &stats);
+    struct ls_node_stats stats;
+    ls_node_stats(at->node, &stats);
     return stats.sent_bytes;
 }
 
@@ -345,7 +346,7 @@ TEST(cancel_and_close_release_what_is_under_way)
     assert_reaches(&w->at[1].held, 1);
     const struct ls_body body = made(64 * MIB);
     assert_ok(ls_request_complete_with(&w->at[1].requests[0], "x", 1, &body));
-    ls_calls_close(&w->at[1].calls);
+    ls_rpc_close(&w->at[1].calls);
     assert_ends(call, LS_CALL_FAILED);
     assert_has(ls_call_result(call)->text, "shutting down");
     ls_call_destroy(&call);

@@ -53,7 +53,7 @@ static void begin(void)
     counter_init(&siege->flushed);
     counter_init(&siege->ready);
     siege->w = call_world_start(
-        2, &(struct ls_calls_options){.max_requests = 4, .max_calls = 2000},
+        2, &(struct ls_rpc_options){.max_requests = 4, .max_calls = 2000},
         prepare, &(struct world_plan){.transport = "tcp", .tune = tune});
     siege->at = &siege->w->at[0];
     raw_open(&siege->raw, RAW, ls_node_endpoint(siege->at->node));
@@ -403,7 +403,7 @@ TEST(more_than_is_taken_is_refused_as_busy)
     say_request(2001, "ls.connect");
     flush();
     uint32_t master = 0;
-    assert_true(ls_calls_master(siege->at->calls, &master));
+    assert_true(ls_rpc_master(siege->at->calls, &master));
     assert_int_equal(master, RAW);
     /* It is gone: all of it is given up, and the node is free again. */
     raw_close(&siege->raw);
@@ -411,7 +411,7 @@ TEST(more_than_is_taken_is_refused_as_busy)
     for (int i = 0; i < 4; i++)
         assert_fails(ls_request_complete(&siege->at->requests[i], NULL, 0),
                      LS_ECANCELED);
-    assert_false(ls_calls_master(siege->at->calls, &master));
+    assert_false(ls_rpc_master(siege->at->calls, &master));
     assert_int_equal(stats_of(siege->at).open_requests, 0);
     end(true);
 }

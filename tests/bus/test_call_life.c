@@ -2,7 +2,7 @@
 #include "call_fixture.h"
 #include "test.h"
 
-static struct call_world *three(const struct ls_calls_options *options)
+static struct call_world *three(const struct ls_rpc_options *options)
 {
     return call_world_start(3, options, NULL, NULL);
 }
@@ -35,7 +35,7 @@ static int serve_order(void *self, ls_request *request)
 static void serve_in_order(struct caller_node *at)
 {
     assert_ok(
-        ls_calls_serve(at->calls, "order", LS_CALL_ANYONE, serve_order, at));
+        ls_rpc_serve(at->calls, "order", LS_CALL_ANYONE, serve_order, at));
     if (at->id == 2)
         assert_ok(ls_on(at->node, "tick", on_event, NULL));
 }
@@ -45,10 +45,11 @@ TEST(a_call_comes_after_the_reliable_events_before_it)
     struct call_world *w = call_world_start(2, NULL, serve_in_order, NULL);
     order = (struct order){0};
     for (int i = 1; i <= 200; i++) {
-        assert_ok(ls_emit_with(
-            w->at[0].node, &(struct ls_emission){.event = "tick",
-                                                 .policy = LS_POLICY_RELIABLE,
-                                                 .wait_ms = LONG_MS}));
+        assert_ok(
+            ls_emit_with(w->at[0].node,
+                         &(struct ls_emission){.event = "tick",
+                                               .delivery = LS_DELIVERY_RELIABLE,
+                                               .timeout_ms = LONG_MS}));
         assert_ok(ask(&w->at[0], 2, "order", 0));
         assert_int_equal(order.seen, i);
     }
@@ -57,7 +58,7 @@ TEST(a_call_comes_after_the_reliable_events_before_it)
 
 TEST(workers_run_handlers_at_the_same_time)
 {
-    struct call_world *w = three(&(struct ls_calls_options){.n_workers = 2});
+    struct call_world *w = three(&(struct ls_rpc_options){.n_workers = 2});
     ls_call *calls[2];
     for (int i = 0; i < 2; i++)
         calls[i] = call_start(&w->at[0], 2, "slow", LONG_MS);
@@ -82,13 +83,13 @@ static int serve_relay(void *self, ls_request *request)
 static void serve_relays(struct caller_node *at)
 {
     assert_ok(
-        ls_calls_serve(at->calls, "relay", LS_CALL_ANYONE, serve_relay, at));
+        ls_rpc_serve(at->calls, "relay", LS_CALL_ANYONE, serve_relay, at));
 }
 
 TEST(a_worker_may_ask_in_turn_the_dispatch_thread_not)
 {
     struct call_world *w = call_world_start(
-        3, &(struct ls_calls_options){.n_workers = 1}, serve_relays, NULL);
+        3, &(struct ls_rpc_options){.n_workers = 1}, serve_relays, NULL);
     assert_ok(ask(&w->at[0], 2, "relay", 0));
     call_world_end(w);
     w = call_world_start(3, NULL, serve_relays, NULL);
@@ -101,7 +102,7 @@ static int serve_wait(void *self, ls_request *request)
 {
     struct caller_node *at = self;
     ls_call *call = call_start(at, 3, "hold", LONG_MS);
-    const int status = ls_call_wait(call, LS_FOREVER);
+    const int status = ls_call_wait(call, LS_WAIT_DEFAULT);
     ls_call_destroy(&call);
     (void)request;
     return status;
@@ -109,15 +110,14 @@ static int serve_wait(void *self, ls_request *request)
 
 static void serve_waits(struct caller_node *at)
 {
-    assert_ok(
-        ls_calls_serve(at->calls, "wait", LS_CALL_ANYONE, serve_wait, at));
+    assert_ok(ls_rpc_serve(at->calls, "wait", LS_CALL_ANYONE, serve_wait, at));
 }
 
 TEST(waiting_has_a_deadline_and_its_threads)
 {
     struct call_world *w = call_world_start(3, NULL, serve_waits, NULL);
     ls_call *call = call_start(&w->at[0], 2, "hold", LONG_MS);
-    assert_fails(ls_call_wait(call, LS_NOW), LS_ETIMEDOUT);
+    assert_fails(ls_call_wait(call, 0), LS_ETIMEDOUT);
     assert_reaches(&w->at[1].held, 1);
     assert_ok(ls_request_complete(&w->at[1].requests[0], NULL, 0));
     assert_ends(call, LS_CALL_COMPLETED);
@@ -135,42 +135,40 @@ TEST(waiting_has_a_deadline_and_its_threads)
 TEST(opening_and_serving_are_refused_when_they_cannot_be)
 {
     struct call_world *w = three(NULL);
-    ls_calls *calls = (ls_calls *)(void *)&calls;
+    ls_rpc *calls = (ls_rpc *)(void *)&calls;
     ls_node *node = w->at[0].node;
-    assert_fails(ls_calls_open(&calls, node, NULL), LS_EEXIST);
+    assert_fails(ls_rpc_open(&calls, node, NULL), LS_EEXIST);
+    assert_fails(ls_rpc_open(&calls, node,
+                             &(struct ls_rpc_options){.max_requests = 65537}),
+                 LS_EINVAL);
     assert_fails(
-        ls_calls_open(&calls, node,
-                      &(struct ls_calls_options){.max_requests = 65537}),
+        ls_rpc_open(&calls, node, &(struct ls_rpc_options){.max_calls = 65537}),
         LS_EINVAL);
-    assert_fails(ls_calls_open(&calls, node,
-                               &(struct ls_calls_options){.max_calls = 65537}),
-                 LS_EINVAL);
-    assert_fails(ls_calls_open(&calls, node,
-                               &(struct ls_calls_options){.n_workers = 65}),
-                 LS_EINVAL);
+    assert_fails(
+        ls_rpc_open(&calls, node, &(struct ls_rpc_options){.n_workers = 65}),
+        LS_EINVAL);
     calls = w->at[0].calls;
-    assert_fails(ls_calls_serve(calls, "a b", LS_CALL_ANYONE, serve_echo, NULL),
+    assert_fails(ls_rpc_serve(calls, "a b", LS_CALL_ANYONE, serve_echo, NULL),
                  LS_EINVAL);
-    assert_fails(ls_calls_serve(calls, "x", LS_CALL_ANYONE, NULL, NULL),
+    assert_fails(ls_rpc_serve(calls, "x", LS_CALL_ANYONE, NULL, NULL),
                  LS_EINVAL);
+    assert_fails(ls_rpc_serve(calls, "echo", LS_CALL_ANYONE, serve_echo, NULL),
+                 LS_EEXIST);
     assert_fails(
-        ls_calls_serve(calls, "echo", LS_CALL_ANYONE, serve_echo, NULL),
+        ls_rpc_serve(calls, "ls.connect", LS_CALL_ANYONE, serve_echo, NULL),
         LS_EEXIST);
-    assert_fails(
-        ls_calls_serve(calls, "ls.connect", LS_CALL_ANYONE, serve_echo, NULL),
-        LS_EEXIST);
-    ls_calls_close(&w->at[0].calls);
+    ls_rpc_close(&w->at[0].calls);
     assert_null(w->at[0].calls);
-    ls_calls_close(&w->at[0].calls);
-    ls_calls_close(NULL);
+    ls_rpc_close(&w->at[0].calls);
+    ls_rpc_close(NULL);
     ls_node_stop(node, LS_OK);
-    assert_fails(ls_calls_open(&calls, node, NULL), LS_ECLOSED);
+    assert_fails(ls_rpc_open(&calls, node, NULL), LS_ECLOSED);
     call_world_end(w);
 }
 
 TEST(starting_is_refused_when_it_cannot_be)
 {
-    struct call_world *w = three(&(struct ls_calls_options){.max_calls = 1});
+    struct call_world *w = three(&(struct ls_rpc_options){.max_calls = 1});
     static const char data[LS_CALL_DATA_MAX + 1];
     ls_call *call = (ls_call *)(void *)&call;
     const struct {
@@ -179,7 +177,7 @@ TEST(starting_is_refused_when_it_cannot_be)
     } bad[] = {
         {{.to = 2, .name = "a b"}, LS_EINVAL},
         {{.to = 2}, LS_EINVAL},
-        {{.to = 2, .name = "echo", .wait_ms = -1}, LS_EINVAL},
+        {{.to = 2, .name = "echo", .timeout_ms = -1}, LS_EINVAL},
         {{.to = 2, .name = "echo", .size = 1}, LS_EINVAL},
         {{.to = 2, .name = "echo", .data = data, .size = sizeof data},
          LS_ELIMIT},
@@ -203,7 +201,7 @@ TEST(starting_is_refused_when_it_cannot_be)
 static void close_it(void *self)
 {
     struct caller_node *at = self;
-    ls_calls_close(&at->calls);
+    ls_rpc_close(&at->calls);
 }
 
 TEST(closing_ends_all_on_both_sides)
@@ -253,8 +251,8 @@ TEST(what_all_of_it_amounts_to_is_counted)
     assert_ok(ask(&w->at[0], 2, "echo", 0)); /* after it is told as started */
     (void)ask(&w->at[0], 2, "fail", 0);
     (void)ask(&w->at[0], 2, "mine", 0);
-    struct ls_calls_stats asked = stats_of(&w->at[0]);
-    struct ls_calls_stats did = stats_of(&w->at[1]);
+    struct ls_rpc_stats asked = stats_of(&w->at[0]);
+    struct ls_rpc_stats did = stats_of(&w->at[1]);
     assert_int_equal(asked.started, 4);
     assert_int_equal(asked.open_calls, 1);
     assert_int_equal(did.open_requests, 1);

@@ -2,7 +2,7 @@
 #include "call_fixture.h"
 #include "test.h"
 
-static struct call_world *serving(const struct ls_calls_options *options)
+static struct call_world *serving(const struct ls_rpc_options *options)
 {
     return call_world_start(3, options, NULL, NULL);
 }
@@ -24,15 +24,15 @@ static void refused(struct caller_node *at, uint32_t to, const char *name,
 
 TEST(a_call_must_name_the_channel_that_is_served)
 {
-    struct call_world *w = serving(&(struct ls_calls_options){.channel = 7});
+    struct call_world *w = serving(&(struct ls_rpc_options){.channel = 7});
     for (uint32_t to = 1; to <= 2; to++) {
         refused(&w->at[0], to, "echo", 0, LS_CALL_NO_CHANNEL);
         refused(&w->at[0], to, "echo", 8, LS_CALL_WRONG_CHANNEL);
         assert_ok(ask(&w->at[0], to, "echo", 7));
     }
-    assert_fails(ls_calls_connect(w->at[0].calls, 2, 0, LONG_MS), LS_EABORTED);
+    assert_fails(ls_rpc_connect(w->at[0].calls, 2, 0, LONG_MS), LS_EABORTED);
     assert_error_has("201");
-    assert_fails(ls_calls_connect(w->at[0].calls, 2, 8, LONG_MS), LS_EABORTED);
+    assert_fails(ls_rpc_connect(w->at[0].calls, 2, 8, LONG_MS), LS_EABORTED);
     assert_error_has("202");
     assert_int_equal(stats_of(&w->at[1]).refused, 4);
     call_world_end(w);
@@ -42,52 +42,51 @@ TEST(a_member_has_one_master)
 {
     struct call_world *w = serving(NULL);
     uint32_t master = 0;
-    assert_false(ls_calls_master(w->at[1].calls, &master));
+    assert_false(ls_rpc_master(w->at[1].calls, &master));
     refused(&w->at[0], 2, "mine", 0, LS_CALL_NOT_CONNECTED);
-    assert_ok(ls_calls_connect(w->at[0].calls, 2, 0, LONG_MS));
-    assert_ok(ls_calls_connect(w->at[0].calls, 2, 0, LONG_MS)); /* again */
-    assert_true(ls_calls_master(w->at[1].calls, &master));
+    assert_ok(ls_rpc_connect(w->at[0].calls, 2, 0, LONG_MS));
+    assert_ok(ls_rpc_connect(w->at[0].calls, 2, 0, LONG_MS)); /* again */
+    assert_true(ls_rpc_master(w->at[1].calls, &master));
     assert_int_equal(master, 1);
     assert_ok(ask(&w->at[0], 2, "mine", 0));
     assert_ok(ask(&w->at[2], 2, "echo", 0)); /* for anyone */
     refused(&w->at[2], 2, "mine", 0, LS_CALL_NOT_CONNECTED);
     refused(&w->at[2], 2, "ls.connect", 0, LS_CALL_HAS_MASTER);
-    assert_fails(ls_calls_connect(w->at[2].calls, 2, 0, LONG_MS), LS_EABORTED);
+    assert_fails(ls_rpc_connect(w->at[2].calls, 2, 0, LONG_MS), LS_EABORTED);
     assert_error_has("501");
-    assert_fails(ls_calls_disconnect(w->at[2].calls, 2, LONG_MS), LS_EABORTED);
+    assert_fails(ls_rpc_disconnect(w->at[2].calls, 2, LONG_MS), LS_EABORTED);
     assert_error_has("502");
-    assert_ok(ls_calls_disconnect(w->at[0].calls, 2, LONG_MS));
-    assert_false(ls_calls_master(w->at[1].calls, &master));
-    assert_ok(ls_calls_connect(w->at[2].calls, 2, 0, LONG_MS));
-    assert_ok(ls_calls_connect(w->at[0].calls, 1, 0, LONG_MS)); /* its own */
+    assert_ok(ls_rpc_disconnect(w->at[0].calls, 2, LONG_MS));
+    assert_false(ls_rpc_master(w->at[1].calls, &master));
+    assert_ok(ls_rpc_connect(w->at[2].calls, 2, 0, LONG_MS));
+    assert_ok(ls_rpc_connect(w->at[0].calls, 1, 0, LONG_MS)); /* its own */
     call_world_end(w);
 }
 
 TEST(a_member_is_free_when_its_master_leaves)
 {
     struct call_world *w = serving(NULL);
-    assert_ok(ls_calls_connect(w->at[0].calls, 2, 0, LONG_MS));
+    assert_ok(ls_rpc_connect(w->at[0].calls, 2, 0, LONG_MS));
     /* The loss of a call of its own shows that its leaving was seen. */
     ls_call *call = call_start(&w->at[1], 1, "hold", LONG_MS);
     assert_reaches(&w->at[0].held, 1);
     ls_node_stop(w->at[0].node, LS_OK);
     assert_ends(call, LS_CALL_LOST);
     ls_call_destroy(&call);
-    assert_ok(ls_calls_connect(w->at[2].calls, 2, 0, LONG_MS));
+    assert_ok(ls_rpc_connect(w->at[2].calls, 2, 0, LONG_MS));
     (void)ls_request_fail(&w->at[0].requests[0], "");
     call_world_end(w);
 }
 
 TEST(one_too_many_is_refused_as_busy)
 {
-    struct call_world *w =
-        serving(&(struct ls_calls_options){.max_requests = 2});
+    struct call_world *w = serving(&(struct ls_rpc_options){.max_requests = 2});
     ls_call *calls[2];
     for (int i = 0; i < 2; i++)
         calls[i] = call_start(&w->at[i == 0 ? 0 : 2], 2, "hold", LONG_MS);
     assert_reaches(&w->at[1].held, 2);
     refused(&w->at[0], 2, "echo", 0, LS_CALL_BUSY);
-    assert_ok(ls_calls_connect(w->at[0].calls, 2, 0, LONG_MS)); /* no handler */
+    assert_ok(ls_rpc_connect(w->at[0].calls, 2, 0, LONG_MS)); /* no handler */
     for (int i = 0; i < 2; i++)
         assert_ok(ls_request_complete(&w->at[1].requests[i], NULL, 0));
     for (int i = 0; i < 2; i++) {
@@ -109,21 +108,20 @@ static int serve_refusal(void *self, ls_request *request)
 
 static void serve_refusals(struct caller_node *at)
 {
-    assert_ok(
-        ls_calls_serve(at->calls, "no", LS_CALL_ANYONE, serve_refusal, at));
+    assert_ok(ls_rpc_serve(at->calls, "no", LS_CALL_ANYONE, serve_refusal, at));
 }
 
 TEST(a_member_that_serves_no_calls_refuses_at_once)
 {
     struct call_world *w = call_world_start(2, NULL, NULL, NULL);
-    ls_calls_close(&w->at[1].calls);
+    ls_rpc_close(&w->at[1].calls);
     ls_call *call = call_start(&w->at[0], 2, "echo", LONG_MS);
     assert_ends(call, LS_CALL_START_FAILED);
     assert_int_equal(ls_call_result(call)->code, LS_CALL_NOT_SERVING);
     ls_call_destroy(&call);
     assert_fails(ask(&w->at[0], 2, "echo", 0), LS_EABORTED);
     assert_error_has("the member serves no calls");
-    assert_ok(ls_calls_open(&w->at[1].calls, w->at[1].node, NULL));
+    assert_ok(ls_rpc_open(&w->at[1].calls, w->at[1].node, NULL));
     assert_fails(ask(&w->at[0], 2, "echo", 0), LS_EHANDLER);
     assert_error_has("task name error");
     call_world_end(w);
@@ -181,8 +179,7 @@ static int serve_look(void *self, ls_request *request)
 
 static void serve_looks(struct caller_node *at)
 {
-    assert_ok(
-        ls_calls_serve(at->calls, "look", LS_CALL_ANYONE, serve_look, at));
+    assert_ok(ls_rpc_serve(at->calls, "look", LS_CALL_ANYONE, serve_look, at));
 }
 
 TEST(a_request_tells_who_what_and_until_when)
@@ -222,9 +219,9 @@ static int serve_long_failure(void *self, ls_request *request)
 static void serve_limits(struct caller_node *at)
 {
     assert_ok(
-        ls_calls_serve(at->calls, "much", LS_CALL_ANYONE, serve_too_much, at));
-    assert_ok(ls_calls_serve(at->calls, "long", LS_CALL_ANYONE,
-                             serve_long_failure, at));
+        ls_rpc_serve(at->calls, "much", LS_CALL_ANYONE, serve_too_much, at));
+    assert_ok(ls_rpc_serve(at->calls, "long", LS_CALL_ANYONE,
+                           serve_long_failure, at));
 }
 
 TEST(too_much_of_an_answer_is_a_failure_that_says_so)

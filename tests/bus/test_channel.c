@@ -374,8 +374,8 @@ TEST(an_op_on_the_dispatch_thread_comes_after_events)
     for (char what = 'a'; what < 'j'; what++) {
         assert_ok(ls_emit_with(
             from, &(struct ls_emission){.event = "x",
-                                        .policy = LS_POLICY_RELIABLE,
-                                        .wait_ms = LONG_MS}));
+                                        .delivery = LS_DELIVERY_RELIABLE,
+                                        .timeout_ms = LONG_MS}));
         assert_ok(ls_channel_send_reliable(asker, 2, &what, 1));
     }
     assert_reaches(&story.n, 18);

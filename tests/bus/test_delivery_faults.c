@@ -117,13 +117,13 @@ static int make(struct member *m)
 }
 
 static int emit(struct member *m, const char *event, uint64_t number,
-                enum ls_policy policy)
+                enum ls_delivery policy)
 {
     return ls_emit_with(m->node, &(struct ls_emission){.event = event,
                                                        .data = &number,
                                                        .size = sizeof number,
-                                                       .policy = policy,
-                                                       .wait_ms = 60000});
+                                                       .delivery = policy,
+                                                       .timeout_ms = 60000});
 }
 
 static int emit_all(struct member *m)
@@ -132,11 +132,11 @@ static int emit_all(struct member *m)
     int status = LS_OK;
     ls_rng_seed(&random, m->cluster->seed, 7);
     for (uint64_t i = 0; i < EVENTS && status == LS_OK; i++) {
-        status = emit(m, "r", i, LS_POLICY_RELIABLE);
+        status = emit(m, "r", i, LS_DELIVERY_RELIABLE);
         if (status == LS_OK)
-            status = emit(m, "p", i, LS_POLICY_BLOCK);
+            status = emit(m, "p", i, LS_DELIVERY_BLOCK);
         if (status == LS_OK)
-            status = emit(m, "v", i, LS_POLICY_LATEST);
+            status = emit(m, "v", i, LS_DELIVERY_LATEST);
         if (ls_rng_below(&random, 4) == 0)
             ls_rest_until(m->runtime,
                           ls_now(m->runtime) + (int64_t)ls_rng_below(

@@ -39,10 +39,10 @@ TEST(a_node_outlives_its_barriers_calls_and_channels)
     assert_ok(ls_barrier_create(&barrier, node, NULL));
     refuses(&node, "step");
     assert_ok(ls_barrier_destroy(&barrier));
-    ls_calls *calls = NULL;
-    assert_ok(ls_calls_open(&calls, node, NULL));
+    ls_rpc *calls = NULL;
+    assert_ok(ls_rpc_open(&calls, node, NULL));
     refuses(&node, "channel");
-    ls_calls_close(&calls);
+    ls_rpc_close(&calls);
     assert_ok(ls_node_destroy(&node));
 }
 

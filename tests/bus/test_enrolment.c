@@ -147,7 +147,7 @@ static int answer(void *self, ls_request *request)
 struct place {
     char bind[LS_ENDPOINT_MAX + 1];
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
 };
 
 static void open_place(struct place *place, const struct scratch *scratch,
@@ -169,13 +169,13 @@ static void open_place(struct place *place, const struct scratch *scratch,
     options.start_timeout_ms = 30000;
     options.linger_ms = 0;
     assert_ok(ls_node_create(&place->node, &options));
-    assert_ok(ls_calls_open(&place->calls, place->node, NULL));
-    assert_ok(ls_calls_serve(place->calls, "id", LS_CALL_ANYONE, answer, NULL));
+    assert_ok(ls_rpc_open(&place->calls, place->node, NULL));
+    assert_ok(ls_rpc_serve(place->calls, "id", LS_CALL_ANYONE, answer, NULL));
 }
 
 static void close_place(struct place *place)
 {
-    ls_calls_close(&place->calls);
+    ls_rpc_close(&place->calls);
     ls_node_destroy(&place->node);
 }
 
@@ -194,7 +194,7 @@ static int meet(const struct scratch *scratch, ls_security *giver,
     open_place(&from, scratch, id, attach, asker);
     const int status = ls_node_start(from.node);
     if (status == LS_OK) {
-        assert_ok(ls_calls_ask(
+        assert_ok(ls_call_ask(
             from.calls, &(struct ls_call_options){.to = GIVER, .name = "id"},
             &data, &size));
         assert_int_equal(size, 1);

@@ -224,11 +224,11 @@ TEST(events_of_a_sender_come_in_order_and_whole)
         world_spawn(world, i, emit_many);
     world_joined(world);
     for (size_t i = 0; i < N_SENDERS + 2; i++) {
-        struct ls_router_stats stats;
+        struct ls_node_stats stats;
         if (i >= N_SENDERS)
             assert_reaches(&fifos[i].heard, N_SENDERS * N_EACH);
         assert_int_equal(fifos[i].inversions, 0);
-        ls_router_stats(world->at[i].node, &stats);
+        ls_node_stats(world->at[i].node, &stats);
         assert_int_equal(stats.missed + stats.lost + stats.dropped, 0);
     }
     world_destroy(world);
@@ -260,7 +260,7 @@ TEST(what_nobody_listened_to_is_not_missed)
 {
     struct pair *pair = pair_start();
     struct counter once;
-    struct ls_router_stats stats;
+    struct ls_node_stats stats;
     counter_init(&once);
     assert_ok(ls_once(pair->b, "rare", count, &once));
     emit_until_heard(pair->a, "rare", &once);
@@ -270,9 +270,9 @@ TEST(what_nobody_listened_to_is_not_missed)
     assert_reaches(&pair->heard[1], 1);
     assert_ok(ls_once(pair->b, "rare", count, &once));
     emit_until_heard(pair->a, "rare", &once);
-    ls_router_stats(pair->b, &stats);
+    ls_node_stats(pair->b, &stats);
     assert_int_equal(stats.missed, 0);
-    assert_int_equal(ls_router_losses(pair->b, NULL, 0), 0);
+    assert_int_equal(ls_node_losses(pair->b, NULL, 0), 0);
     assert_int_equal(counter_get(&once), 2);
     pair_end(pair);
     counter_fini(&once);

@@ -69,7 +69,7 @@ static bool admits_labels(struct guard *guard, const char *labels)
 
 static void allow(struct guard *guard, const char *who)
 {
-    assert_ok(ls_event_allow(guard->node, "load", who));
+    assert_ok(ls_node_allow(guard->node, "load", who));
 }
 
 /* ---- who is meant ------------------------------------------------------ */
@@ -183,10 +183,10 @@ TEST_WITH(what_names_nobody_is_refused, set_up, tear_down)
         ("role:1234567890123456789012345678901234567890"
          "123456789012345678901234")};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_fails(ls_event_allow(guard->node, "load", bad[i]), LS_EINVAL);
+        assert_fails(ls_node_allow(guard->node, "load", bad[i]), LS_EINVAL);
         assert_error_has("role:WORD");
     }
-    assert_fails(ls_event_allow(guard->node, "load", NULL), LS_EINVAL);
+    assert_fails(ls_node_allow(guard->node, "load", NULL), LS_EINVAL);
     assert_true(admits_id(guard, 3)); /* nobody was named */
 }
 
@@ -198,11 +198,11 @@ TEST_WITH(what_is_no_event_name_is_refused, set_up, tear_down)
     name[sizeof name - 1] = '\0';
     static const char *const bad[] = {"", "a*", "a?", "[a]", "\n"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_fails(ls_event_allow(guard->node, bad[i], "3"), LS_EINVAL);
-    assert_fails(ls_event_allow(guard->node, NULL, "3"), LS_EINVAL);
-    assert_fails(ls_event_allow(guard->node, name, "3"), LS_EINVAL);
+        assert_fails(ls_node_allow(guard->node, bad[i], "3"), LS_EINVAL);
+    assert_fails(ls_node_allow(guard->node, NULL, "3"), LS_EINVAL);
+    assert_fails(ls_node_allow(guard->node, name, "3"), LS_EINVAL);
     name[sizeof name - 2] = '\0';
-    assert_ok(ls_event_allow(guard->node, name, "3"));
+    assert_ok(ls_node_allow(guard->node, name, "3"));
 }
 
 /* ---- between nodes ----------------------------------------------------- */
@@ -226,7 +226,7 @@ static void listen_third(ls_node *node, size_t index, void *self)
         return;
     counter_init(&heard->load);
     counter_init(&heard->after);
-    assert_ok(ls_event_allow(node, "load", heard->who));
+    assert_ok(ls_node_allow(node, "load", heard->who));
     assert_ok(ls_on(node, "load", count, &heard->load));
     assert_ok(ls_on(node, "after", count, &heard->after));
 }

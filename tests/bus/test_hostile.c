@@ -71,8 +71,8 @@ static void join_as_member(struct siege *siege)
 
 static uint64_t refused(const struct siege *siege)
 {
-    struct ls_router_stats stats;
-    ls_router_stats(siege->node, &stats);
+    struct ls_node_stats stats;
+    ls_node_stats(siege->node, &stats);
     return stats.refused;
 }
 
@@ -105,11 +105,11 @@ TEST(a_raw_peer_can_be_an_honest_member)
 /* What it says before it is a member is not heard, and is counted. */
 TEST(what_comes_too_early_is_counted)
 {
-    struct ls_router_stats stats;
+    struct ls_node_stats stats;
     struct siege *siege = siege_start();
     raw_be_present(&siege->raw);
     raw_await_presence(&siege->raw, siege->node);
-    ls_router_stats(siege->node, &stats);
+    ls_node_stats(siege->node, &stats);
     const uint64_t before = stats.early;
     for (int i = 0; i < 3; i++) {
         struct wire_header header = raw_header(&siege->raw, WIRE_KIND_EVENT);
@@ -117,7 +117,7 @@ TEST(what_comes_too_early_is_counted)
     }
     raw_heartbeat(&siege->raw, siege->node);
     assert_reaches(&siege->ready, 1);
-    ls_router_stats(siege->node, &stats);
+    ls_node_stats(siege->node, &stats);
     assert_int_equal(stats.early, before + 3);
     assert_int_equal(counter_get(&siege->heard), 0);
     siege_end(siege);
@@ -525,7 +525,7 @@ static void count_strangers(void *self, const char *line)
         counter_add(self, 1);
 }
 
-/* A guest may leave while it comes: that is no offence. */
+/* A client may leave while it comes: that is no offence. */
 TEST(who_hangs_up_before_it_subscribes_is_no_stranger)
 {
     static const uint8_t greeting[64] = {0xff, 0,    0, 0, 0,   0,   0,   0,

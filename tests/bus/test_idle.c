@@ -65,7 +65,7 @@ TEST(streams_are_made_with_the_first_message)
     ls_node *one = world.at[ONE].node;
     assert_false(has_streams(from, ls_node_id(to)));
     assert_false(has_streams(to, ls_node_id(from)));
-    assert_ok(ls_event_policy(from, "x", LS_POLICY_RELIABLE));
+    assert_ok(ls_node_set_delivery(from, "x", LS_DELIVERY_RELIABLE));
     assert_ok(ls_emit(from, "x", NULL, 0));
     assert_reaches(&heard, 1);
     assert_true(has_streams(from, ls_node_id(to)));

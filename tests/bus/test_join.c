@@ -189,7 +189,7 @@ TEST(stop_ends_a_join)
         struct world *world = calloc(1, sizeof *world);
         struct ls_node_options options = usual(1);
         options.world_size = 2;
-        options.start_timeout_ms = -1;
+        options.start_timeout_ms = LONG_MS;
         world->at[0].node = create(&options);
         assert_ok(ls_node_open(world->at[0].node));
         world_spawn(world, 0, world_join_one);

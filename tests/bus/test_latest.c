@@ -50,11 +50,11 @@ static void seen_fini(struct seen *seen)
 
 static void set(struct severed_node *from, int value)
 {
-    assert_ok(ls_emit_with(from->node,
-                           &(struct ls_emission){.event = "v",
-                                                 .data = &value,
-                                                 .size = sizeof value,
-                                                 .policy = LS_POLICY_LATEST}));
+    assert_ok(ls_emit_with(
+        from->node, &(struct ls_emission){.event = "v",
+                                          .data = &value,
+                                          .size = sizeof value,
+                                          .delivery = LS_DELIVERY_LATEST}));
 }
 
 /* ---- who gets it ------------------------------------------------------- */
@@ -95,7 +95,7 @@ static void listen_again_and_again(const struct severed_plan *plan)
         assert_ok(ls_on(to->node, "v", see, &seen));
         assert_reaches(&seen.value, 7);
         assert_ok(ls_off(to->node, "v", see, &seen));
-        while (i % 2 == 0 && ls_router_listeners(from->node, "v", NULL, 0) != 0)
+        while (i % 2 == 0 && ls_node_listeners(from->node, "v", NULL, 0) != 0)
             emit_until_heard(from->node, "x", &to->heard);
         seen_fini(&seen);
     }
@@ -159,11 +159,12 @@ TEST(a_member_that_comes_later_gets_it)
     const int value = 7;
     world_start(&world, &(struct world_plan){.n = 1});
     seen_init(&seen, 100);
-    assert_ok(ls_emit_with(world.at[0].node,
-                           &(struct ls_emission){.event = "v",
-                                                 .data = &value,
-                                                 .size = sizeof value,
-                                                 .policy = LS_POLICY_LATEST}));
+    assert_ok(
+        ls_emit_with(world.at[0].node,
+                     &(struct ls_emission){.event = "v",
+                                           .data = &value,
+                                           .size = sizeof value,
+                                           .delivery = LS_DELIVERY_LATEST}));
     const char *seed = world.seed;
     char bind[LS_ENDPOINT_MAX + 1];
     fresh_endpoint(bind, sizeof bind);
@@ -228,13 +229,13 @@ TEST(a_long_value_is_whole_and_freed_when_it_is_replaced)
         int *data = calloc(5, MIB);
         assert_non_null(data);
         data[0] = i;
-        assert_ok(ls_emit_with(a->node,
-                               &(struct ls_emission){.event = "v",
-                                                     .data = data,
-                                                     .size = 5u * MIB,
-                                                     .policy = LS_POLICY_LATEST,
-                                                     .release = count_release,
-                                                     .hint = &released}));
+        assert_ok(ls_emit_with(
+            a->node, &(struct ls_emission){.event = "v",
+                                           .data = data,
+                                           .size = 5u * MIB,
+                                           .delivery = LS_DELIVERY_LATEST,
+                                           .release = count_release,
+                                           .hint = &released}));
         assert_reaches(&seen.value, i);
         assert_int_equal(seen.size, 5u * MIB);
     }
@@ -252,7 +253,7 @@ TEST(it_is_for_all_and_for_started_nodes)
 {
     struct severed_world *world = severed_start(&patient);
     struct ls_emission emission = {
-        .event = "v", .policy = LS_POLICY_LATEST, .to_one = true, .to = 2};
+        .event = "v", .delivery = LS_DELIVERY_LATEST, .to_one = true, .to = 2};
     struct ls_node_options options;
     ls_node *node = NULL;
     assert_ok(ls_on(world->at[1].node, "v", count, &world->at[1].heard));

@@ -344,8 +344,8 @@ TEST(an_error_names_the_label_that_was_given)
 {
     static const char *const labels[] = {"on save", "once saved"};
     ls_node *node = alone();
-    assert_ok(ls_router_on(node, "a", fail_loudly, NULL, labels[0]));
-    assert_ok(ls_router_once(node, "b", fail_loudly, NULL, labels[1]));
+    assert_ok(ls_on_named(node, "a", fail_loudly, NULL, labels[0]));
+    assert_ok(ls_once_named(node, "b", fail_loudly, NULL, labels[1]));
     for (int i = 0; i < 4; i++) {
         emit(node, i % 2 == 0 ? "a" : "b");
         flush(node);

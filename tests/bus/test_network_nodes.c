@@ -22,8 +22,8 @@ struct member {
     ls_mutex mutex;
     ls_cond changed;
     size_t heard, out_of_order, n_lost, n_left, n_bulk;
-    struct ls_router_stats stats; /* at its end */
-    int next[MEMBERS + 1];        /* number expected of each */
+    struct ls_node_stats stats; /* at its end */
+    int next[MEMBERS + 1];      /* number expected of each */
 };
 
 struct cluster {
@@ -124,12 +124,12 @@ static int emit_bulk(struct member *m)
     int status = bytes != NULL ? LS_OK : LS_ENOMEM;
     for (int i = 0; i < BULKS && status == LS_OK; i++)
         status = ls_emit_with(
-            m->node, &(struct ls_emission){.event = "bulk",
-                                           .data = bytes,
-                                           .size = m->cluster->bulk,
-                                           .policy = m->cluster->reliable
-                                                         ? LS_POLICY_RELIABLE
-                                                         : LS_POLICY_BLOCK});
+            m->node, &(struct ls_emission){
+                         .event = "bulk",
+                         .data = bytes,
+                         .size = m->cluster->bulk,
+                         .delivery = m->cluster->reliable ? LS_DELIVERY_RELIABLE
+                                                          : LS_DELIVERY_BLOCK});
     free(bytes);
     return status;
 }
@@ -160,7 +160,7 @@ static void member_main(void *arg)
     m->status = live(m);
     if (m->status != LS_OK)
         (void)snprintf(m->text, sizeof m->text, "%s", ls_error_text());
-    ls_router_stats(m->node, &m->stats);
+    ls_node_stats(m->node, &m->stats);
     ls_node_destroy(&m->node);
 }
 
@@ -235,6 +235,40 @@ TEST(a_star_forms_and_hears_events_in_order)
 {
     form(LS_TOPOLOGY_STAR, 3, 0);
     form(LS_TOPOLOGY_STAR, MEMBERS, 0);
+}
+
+/* One more, that takes a leaf for its hub. */
+static void attach_to_a_leaf(struct cluster *c)
+{
+    static const char *const leaf[] = {"tcp://127.0.0.1:21501"};
+    struct ls_node_options options;
+    ls_node *node = NULL;
+    net_rest(&c->net, 1000);
+    const uint64_t connects = net_stats(&c->net).connects;
+    ls_node_options_init(&options);
+    options.id = 8;
+    options.bind = "tcp://127.0.0.1:21508";
+    options.attach = leaf;
+    options.n_attach = 1;
+    options.topology = LS_TOPOLOGY_STAR;
+    options.world_size = 2;
+    options.runtime = ls_host_runtime(c->net.hosts[8]);
+    options.start_timeout_ms = 5000;
+    assert_ok(ls_node_create(&node, &options));
+    assert_int_equal(ls_node_start(node), LS_EUNREACHABLE);
+    assert_non_null(strstr(ls_error_text(), "it is no hub, but a leaf"));
+    assert_int_equal(net_stats(&c->net).connects, connects + 1);
+    ls_node_destroy(&node);
+}
+
+TEST(a_leaf_dials_its_hub_alone)
+{
+    struct cluster c = {.n = 3,
+                        .topology = LS_TOPOLOGY_STAR,
+                        .late_ms = 7000,
+                        .script = attach_to_a_leaf};
+    (void)run(&c, 1, NULL);
+    assert_all_heard(&c);
 }
 
 static void cut_a_while(struct cluster *c);

@@ -14,18 +14,18 @@ static int emit(struct severed_node *from, const void *data, size_t size)
                         &(struct ls_emission){.event = "x",
                                               .data = data,
                                               .size = size,
-                                              .policy = LS_POLICY_RELIABLE,
-                                              .wait_ms = LONG_MS});
+                                              .delivery = LS_DELIVERY_RELIABLE,
+                                              .timeout_ms = LONG_MS});
 }
 
 static int emit_now(struct severed_node *from, uint32_t to)
 {
     return ls_emit_with(from->node,
                         &(struct ls_emission){.event = "x",
-                                              .policy = LS_POLICY_RELIABLE,
+                                              .delivery = LS_DELIVERY_RELIABLE,
                                               .to_one = to != 0,
                                               .to = to,
-                                              .wait_ms = -1});
+                                              .timeout_ms = -1});
 }
 
 /* ---- broken connections ------------------------------------------------ */
@@ -187,7 +187,7 @@ TEST(a_loss_is_counted_and_told)
 {
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
-    struct ls_router_loss loss;
+    struct ls_node_loss loss;
     severed_watch(world);
     severed_reset(&a->link, LINK_HOLDS);
     assert_reaches(&a->away_n, 1);
@@ -196,7 +196,7 @@ TEST(a_loss_is_counted_and_told)
     /* Whoever comes next gets that one: it is not lost. */
     assert_ok(ls_emit_with(
         a->node,
-        &(struct ls_emission){.event = "x", .policy = LS_POLICY_LATEST}));
+        &(struct ls_emission){.event = "x", .delivery = LS_DELIVERY_LATEST}));
     severed_reset(&b->link, LINK_REFUSES); /* as if its process were gone */
     assert_reaches(&a->lost, 1);
     assert_fails(ls_node_take_error(a->node), LS_ELOST);
@@ -204,7 +204,7 @@ TEST(a_loss_is_counted_and_told)
     assert_error_has("node 2");
     assert_error_has("3 reliable events");
     assert_int_equal(severed_stats(a).unacknowledged, 3);
-    assert_int_equal(ls_router_losses(a->node, &loss, 1), 1);
+    assert_int_equal(ls_node_losses(a->node, &loss, 1), 1);
     assert_int_equal(loss.sender, 1);
     assert_int_equal(loss.receiver, 2);
     assert_string_equal(loss.event, "x");

@@ -167,7 +167,7 @@ TEST(a_leaf_that_has_lost_whom_its_hub_has_rejoins)
 TEST(a_hub_that_left_sends_no_heartbeats_of_leaves)
 {
     struct star star;
-    struct ls_router_stats stats;
+    struct ls_node_stats stats;
     star_open(&star);
     be_shown_other(&star);
     say_farewell(&star);
@@ -177,7 +177,7 @@ TEST(a_hub_that_left_sends_no_heartbeats_of_leaves)
     raw_heartbeat(&star.hub, star.leaf);
     star.hub = hub;
     come_back(&star);
-    ls_router_stats(star.leaf, &stats);
+    ls_node_stats(star.leaf, &stats);
     assert_true(stats.early >= 1);
     star_close(&star);
 }

@@ -12,7 +12,7 @@ TEST(names_that_cannot_be_matched_are_refused)
     static const char *const globs[] = {"a[b", "a?", "*"};
     for (size_t i = 0; i < sizeof globs / sizeof globs[0]; i++) {
         assert_fails(ls_emit(pair->a, globs[i], NULL, 0), LS_EINVAL);
-        assert_fails(ls_event_policy(pair->a, globs[i], LS_POLICY_DROP),
+        assert_fails(ls_node_set_delivery(pair->a, globs[i], LS_DELIVERY_DROP),
                      LS_EINVAL);
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -20,13 +20,14 @@ TEST(names_that_cannot_be_matched_are_refused)
         assert_fails(ls_once(pair->a, bad[i], count, NULL), LS_EINVAL);
         assert_fails(ls_emit(pair->a, bad[i], NULL, 0), LS_EINVAL);
         assert_fails(ls_wait_for(pair->a, bad[i], 0, NULL, NULL), LS_EINVAL);
-        assert_fails(ls_event_policy(pair->a, bad[i], LS_POLICY_DROP),
+        assert_fails(ls_node_set_delivery(pair->a, bad[i], LS_DELIVERY_DROP),
                      LS_EINVAL);
     }
-    assert_fails(ls_router_on(pair->a, "x", NULL, NULL, NULL), LS_EINVAL);
-    assert_fails(ls_router_once(pair->a, "x", NULL, NULL, NULL), LS_EINVAL);
+    assert_fails(ls_on_named(pair->a, "x", NULL, NULL, NULL), LS_EINVAL);
+    assert_fails(ls_once_named(pair->a, "x", NULL, NULL, NULL), LS_EINVAL);
     assert_fails(ls_emit(pair->a, "x", NULL, 3), LS_EINVAL);
-    assert_fails(ls_event_policy(pair->a, "x", (enum ls_policy)9), LS_EINVAL);
+    assert_fails(ls_node_set_delivery(pair->a, "x", (enum ls_delivery)9),
+                 LS_EINVAL);
     pair_end(pair);
 }
 
@@ -53,8 +54,8 @@ TEST(a_name_is_no_prefix_of_another)
     assert_ok(ls_emit(pair->a, "hi", NULL, 0));
     assert_reaches(&pair->heard[1], 1);
     assert_true(counter_get(&heard) >= before);
-    struct ls_router_stats stats;
-    ls_router_stats(pair->b, &stats);
+    struct ls_node_stats stats;
+    ls_node_stats(pair->b, &stats);
     assert_int_equal(stats.received, (uint64_t)counter_get(&heard) + 1);
     pair_end(pair);
     counter_fini(&heard);
@@ -93,15 +94,15 @@ TEST(listeners_are_counted_and_named)
 {
     struct pair *pair = pair_start();
     uint32_t ids[3] = {99, 99, 99};
-    assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 3), 2);
+    assert_int_equal(ls_node_listeners(pair->b, "hi", ids, 3), 2);
     assert_int_equal(ids[0], 1);
     assert_int_equal(ids[1], 2);
     assert_int_equal(ids[2], 99);
-    assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 1), 2);
-    assert_int_equal(ls_router_listeners(pair->b, "hi", NULL, 0), 2);
-    assert_int_equal(ls_router_listeners(pair->b, "unheard", ids, 3), 0);
+    assert_int_equal(ls_node_listeners(pair->b, "hi", ids, 1), 2);
+    assert_int_equal(ls_node_listeners(pair->b, "hi", NULL, 0), 2);
+    assert_int_equal(ls_node_listeners(pair->b, "unheard", ids, 3), 0);
     assert_ok(ls_off(pair->b, "hi", count, &pair->heard[1]));
-    assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 3), 1);
+    assert_int_equal(ls_node_listeners(pair->b, "hi", ids, 3), 1);
     assert_int_equal(ids[0], 1);
     pair_end(pair);
 }
@@ -109,15 +110,15 @@ TEST(listeners_are_counted_and_named)
 TEST(stats_count_what_was_done)
 {
     struct pair *pair = pair_start();
-    struct ls_router_stats a, b;
+    struct ls_node_stats a, b;
     for (int i = 0; i < 10; i++)
         assert_ok(ls_emit(pair->a, "hi", "xyz", 3));
     assert_reaches(&pair->heard[1], 10);
     assert_reaches(&pair->heard[0], 10);
     flush_local(pair->a);
     flush_local(pair->b);
-    ls_router_stats(pair->a, &a);
-    ls_router_stats(pair->b, &b);
+    ls_node_stats(pair->a, &a);
+    ls_node_stats(pair->b, &b);
     assert_int_equal(a.emitted, 11);
     assert_int_equal(a.sent, 10);
     assert_int_equal(a.sent_bytes, 30);

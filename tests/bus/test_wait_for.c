@@ -119,7 +119,7 @@ TEST(wait_does_not_see_what_came_before)
 TEST(waits_do_not_multiply_deliveries)
 {
     struct waiting *w = waiting_start();
-    struct ls_router_stats stats;
+    struct ls_node_stats stats;
     assert_fails(ls_wait_for(w->a, "hi", 1, NULL, NULL), LS_ETIMEDOUT);
     assert_fails(ls_wait_for(w->a, "hi", 1, NULL, NULL), LS_ETIMEDOUT);
     assert_ok(ls_on(w->a, "hi", count, &w->called));
@@ -129,7 +129,7 @@ TEST(waits_do_not_multiply_deliveries)
     assert_reaches(&w->called, 2);
     assert_int_equal(counter_get(&w->heard), 2);
     assert_int_equal(counter_get(&w->called), 2);
-    ls_router_stats(w->a, &stats);
+    ls_node_stats(w->a, &stats);
     assert_int_equal(stats.received, 2);
     waiting_end(w);
 }
@@ -217,10 +217,10 @@ TEST(interrupt_wakes_with_its_status)
     waiter_start(&waiter, w);
     int status;
     do /* until it was waiting */
-        ls_router_interrupt(w->a, LS_ECANCELED);
+        ls_node_interrupt(w->a, LS_ECANCELED);
     while ((status = joined(&waiter, 2)) == LS_ETIMEDOUT);
     assert_ok(status);
     assert_int_equal(waiter.status, LS_ECANCELED);
-    ls_router_interrupt(w->a, LS_OK);
+    ls_node_interrupt(w->a, LS_OK);
     waiting_end(w);
 }

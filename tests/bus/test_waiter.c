@@ -98,9 +98,9 @@ TEST(a_wait_ends_as_others_do)
     assert_ok(ls_emit(node, "wrong", NULL, 0));
     assert_fails(ls_waiter_wait(waiter, LONG_MS, NULL, NULL), LS_EPROTO);
     assert_error_has("as asked");
-    ls_router_interrupt(node, LS_ECANCELED);
+    ls_node_interrupt(node, LS_ECANCELED);
     assert_fails(ls_waiter_wait(waiter, LONG_MS, NULL, NULL), LS_ECANCELED);
-    ls_router_interrupt(node, LS_OK);
+    ls_node_interrupt(node, LS_OK);
     assert_fails(ls_waiter_wait(waiter, 0, NULL, NULL), LS_ETIMEDOUT);
     assert_ok(ls_waiter_destroy(&waiter));
     assert_ok(ls_node_destroy(&node));
@@ -111,7 +111,7 @@ static ls_node *interrupted;
 static void on_alarm(int number)
 {
     (void)number;
-    ls_router_interrupt_soon(interrupted, LS_ECANCELED);
+    ls_node_interrupt_soon(interrupted, LS_ECANCELED);
 }
 
 TEST(a_signal_handler_can_end_a_wait)

@@ -42,11 +42,11 @@ static void form(struct world_plan plan, size_t from)
         world_spawn(world, (from + i) % plan.n, join_and_emit);
     world_joined(world);
     for (size_t i = 0; i < plan.n; i++) {
-        struct ls_router_stats stats;
+        struct ls_node_stats stats;
         assert_reaches(&heard[i], (int)plan.n);
         assert_int_equal(ls_node_members(world->at[i].node, NULL, 0),
                          plan.n - 1);
-        ls_router_stats(world->at[i].node, &stats);
+        ls_node_stats(world->at[i].node, &stats);
         assert_int_equal(stats.lost + stats.missed + stats.refused, 0);
     }
     world_destroy(world);

@@ -76,7 +76,7 @@ TEST(a_loader_holds_no_batch_while_no_stack_is_idle)
 {
     trainer.compute_gates = gates;
     ls_learner *learner = start((struct ls_learner_options){
-        .queue = 3, .policy = LS_QUEUE_FAIL, .loaders = 4});
+        .queue = 3, .when_full = LS_QUEUE_FAIL, .loaders = 4});
     put(learner, 0);
     await_waiting(&gates[0], 1); /* the only stack is in training */
     for (size_t i = 1; i <= 3; i++)
@@ -108,11 +108,11 @@ TEST(what_training_says_is_reduced_over_the_devices)
 /* ---- the queues -------------------------------------------------------- */
 
 /* Fill the learner: one batch in training, `n` in the queue. */
-static ls_learner *fill(enum ls_queue_policy policy, size_t n)
+static ls_learner *fill(enum ls_when_full policy, size_t n)
 {
     trainer.compute_gates = gates;
     ls_learner *learner =
-        start((struct ls_learner_options){.queue = n, .policy = policy});
+        start((struct ls_learner_options){.queue = n, .when_full = policy});
     put(learner, 0);
     await_waiting(&gates[0], 1);
     for (size_t i = 1; i <= n; i++)
@@ -177,7 +177,7 @@ TEST(old_results_make_room)
 {
     trainer.compute_gates = gates;
     ls_learner *learner = start((struct ls_learner_options){
-        .out_queue = 2, .out_policy = LS_QUEUE_DROP_OLDEST});
+        .out_queue = 2, .out_when_full = LS_QUEUE_DROP_OLDEST});
     for (size_t i = 0; i < 5; i++)
         put(learner, i);
     open_gate(&gates[0]);
@@ -193,7 +193,7 @@ TEST(old_results_make_room)
 TEST(results_are_refused_when_there_is_no_room)
 {
     ls_learner *learner = start((struct ls_learner_options){
-        .out_queue = 1, .out_policy = LS_QUEUE_FAIL});
+        .out_queue = 1, .out_when_full = LS_QUEUE_FAIL});
     for (size_t i = 0; i < 5; i++)
         put(learner, i);
     while (ls_learner_await_weights(learner, -1) == LS_OK &&

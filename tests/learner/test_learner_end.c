@@ -239,16 +239,17 @@ static void assert_refused(struct ls_learner_options options, const char *text)
 TEST(create_refuses_bad_options)
 {
     const struct ls_learner_ops empty = {.load = note_load};
-    const enum ls_queue_policy none = (enum ls_queue_policy)7;
+    const enum ls_when_full none = (enum ls_when_full)7;
     ls_device *devices[] = {NULL};
     assert_refused((struct ls_learner_options){.queue = 1},
                    "learner: it needs an op compute");
     assert_refused((struct ls_learner_options){.ops = &empty},
                    "learner: it needs an op compute");
     assert_refused(
-        (struct ls_learner_options){.ops = &trainer_ops, .policy = none}, NULL);
+        (struct ls_learner_options){.ops = &trainer_ops, .when_full = none},
+        NULL);
     assert_refused(
-        (struct ls_learner_options){.ops = &trainer_ops, .out_policy = none},
+        (struct ls_learner_options){.ops = &trainer_ops, .out_when_full = none},
         NULL);
     assert_refused((struct ls_learner_options){.ops = &trainer_ops,
                                                .passes = 2,

@@ -125,7 +125,7 @@ static void take_results(ls_runtime *runtime)
     }
 }
 
-static void assert_bounded(enum ls_queue_policy policy)
+static void assert_bounded(enum ls_when_full policy)
 {
     ls_runtime *const runtime = ls_runtime_threads();
     ls_device *device;
@@ -135,8 +135,8 @@ static void assert_bounded(enum ls_queue_policy policy)
     assert_ok(ls_device_open(&device, runtime, "cpu"));
     const struct ls_learner_options options = {.ops = &ops,
                                                .queue = QUEUE,
-                                               .policy = policy,
-                                               .out_policy =
+                                               .when_full = policy,
+                                               .out_when_full =
                                                    LS_QUEUE_DROP_OLDEST,
                                                .stacks = STACKS,
                                                .loaders = LOADERS,

@@ -236,14 +236,14 @@ static struct ls_learner_options draw_options(struct world *world)
         .ops = &ops,
         .self = world,
         .queue = 1 + ls_rng_below(rng, 4),
-        .policy = (enum ls_queue_policy)ls_rng_below(rng, 3),
+        .when_full = (enum ls_when_full)ls_rng_below(rng, 3),
         .out_queue = 1 + ls_rng_below(rng, 4),
-        .out_policy = (enum ls_queue_policy)ls_rng_below(rng, 3),
+        .out_when_full = (enum ls_when_full)ls_rng_below(rng, 3),
         .stacks = 1 + ls_rng_below(rng, N_STACKS_MAX),
         .loaders = ls_rng_below(rng, 5),
         .passes = 1 + (unsigned)ls_rng_below(rng, 4),
-        .ready_wait_ms = 1 + (int)ls_rng_below(rng, 30),
-        .held_wait_ms = (int)ls_rng_below(rng, 30) - 10,
+        .ready_timeout_ms = 1 + (int)ls_rng_below(rng, 30),
+        .held_timeout_ms = (int)ls_rng_below(rng, 30) - 10,
         .n_devices = 1 + ls_rng_below(rng, 3)};
     options.first_passes = (unsigned)ls_rng_below(rng, options.passes + 1);
     return options;
@@ -299,8 +299,9 @@ static void check_bound(void *self, ls_simulation *simulation)
 {
     struct world *const world = self;
     (void)simulation;
-    const size_t pushed_out =
-        world->options.policy == LS_QUEUE_DROP_OLDEST ? world->n_producers : 0;
+    const size_t pushed_out = world->options.when_full == LS_QUEUE_DROP_OLDEST
+                                  ? world->n_producers
+                                  : 0;
     must_hold(world,
               world->n_accepted <= world->n_dropped + world->options.queue +
                                        world->options.stacks + pushed_out,

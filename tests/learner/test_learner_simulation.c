@@ -282,7 +282,7 @@ TEST(what_is_held_need_not_wait)
         struct scene scene = {.options = {.stacks = 3,
                                           .loaders = loaders,
                                           .passes = 4,
-                                          .held_wait_ms = -1},
+                                          .held_timeout_ms = -1},
                               .timed = {.train_ns = 10 * MS},
                               .play = train_one_at_once};
         simulate_scene(&scene);

@@ -292,6 +292,10 @@ TEST(misuse_is_refused)
     assert_fails(ls_barrier_create(&other, node, &options), LS_EINVAL);
     options.name = "no blanks";
     assert_fails(ls_barrier_create(&other, node, &options), LS_EINVAL);
+    options = (struct ls_barrier_options){.timeout_ms = -1};
+    assert_fails(ls_barrier_create(&other, node, &options), LS_EINVAL);
+    options = (struct ls_barrier_options){.grace_ms = -1};
+    assert_fails(ls_barrier_create(&other, node, &options), LS_EINVAL);
     assert_ok(ls_barrier_create(&barrier, node, NULL));
     assert_fails(ls_barrier_create(&other, node, NULL), LS_EEXIST);
     assert_null(other);

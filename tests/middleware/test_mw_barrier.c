@@ -81,10 +81,9 @@ static void set_up(uint64_t n_iterations)
                                                     cluster.members[i].node};
         assert_ok(ls_task_create(&player->task, &options));
         ls_task_use_fn(player->task, early, player);
-        const struct ls_barrier_options told = {.left = on_left,
-                                                .self = player};
-        ls_task_use(player->task,
-                    ls_mw_barrier(player->task, &told, TIMEOUT_MS));
+        const struct ls_barrier_options told = {
+            .timeout_ms = TIMEOUT_MS, .left = on_left, .self = player};
+        ls_task_use(player->task, ls_mw_barrier(player->task, &told));
         ls_task_use_fn(player->task, work, player);
     }
     do_all(&cluster, start_node);
@@ -279,7 +278,8 @@ static void make_one_of_pair(size_t i)
 {
     static const char *const endpoints[] = {"inproc://mw-barrier-0",
                                             "inproc://mw-barrier-1"};
-    const struct ls_barrier_options any = {.expected = LS_BARRIER_ANY};
+    const struct ls_barrier_options any = {.expected = LS_BARRIER_ANY,
+                                           .timeout_ms = TIMEOUT_MS};
     struct ls_node_options options;
     ls_node_options_init(&options);
     options.id = (uint32_t)i;
@@ -290,7 +290,7 @@ static void make_one_of_pair(size_t i)
     assert_ok(ls_node_create(&pair.nodes[i], &options));
     assert_ok(ls_task_create(&pair.tasks[i],
                              &(struct ls_task_options){.node = pair.nodes[i]}));
-    ls_task_use(pair.tasks[i], ls_mw_barrier(pair.tasks[i], &any, TIMEOUT_MS));
+    ls_task_use(pair.tasks[i], ls_mw_barrier(pair.tasks[i], &any));
     ls_task_use_fn(pair.tasks[i], note_round, &pair.seen[i]);
     assert_ok(ls_node_start(pair.nodes[i]));
 }
@@ -329,7 +329,7 @@ TEST(without_a_world_it_is_void)
     const struct ls_task_options options = {.node = NULL};
     ls_task *task;
     assert_ok(ls_task_create(&task, &options));
-    const struct ls_middleware made = ls_mw_barrier(task, NULL, 0);
+    const struct ls_middleware made = ls_mw_barrier(task, NULL);
     assert_null(made.fn);
     assert_int_equal(made.status, LS_OK);
     ls_task_destroy(&task);
@@ -346,10 +346,10 @@ TEST(what_is_wrong_with_its_options_fails_the_task)
     ls_task *task;
     assert_ok(ls_task_create(&task, &options));
     const struct ls_barrier_options wrong = {.name = "no blanks"};
-    assert_fails(ls_task_use(task, ls_mw_barrier(task, &wrong, 0)), LS_EINVAL);
+    assert_fails(ls_task_use(task, ls_mw_barrier(task, &wrong)), LS_EINVAL);
     assert_has(ls_error_text(), "no blanks");
     const struct ls_barrier_options other = {.group = "learner"};
-    const struct ls_middleware made = ls_mw_barrier(task, &other, 0);
+    const struct ls_middleware made = ls_mw_barrier(task, &other);
     assert_null(made.fn); /* this node is not in it */
     assert_int_equal(made.status, LS_OK);
     ls_task_destroy(&task);

@@ -42,8 +42,11 @@ static int world_open(struct world *world,
     const struct ls_task_options options = {.runtime = &runtime,
                                             .context = context};
     assert_ok(ls_task_create(&world->task, &options));
-    return ls_task_use(world->task,
-                       ls_mw_progress(world->task, interval_ms, note, world));
+    return ls_task_use(
+        world->task, ls_mw_progress(world->task, &(struct ls_progress_options){
+                                                     .interval_ms = interval_ms,
+                                                     .sink = note,
+                                                     .self = world}));
 }
 
 /* Half a second, 10 steps, an update; an evaluation in the second. */
@@ -158,8 +161,10 @@ TEST(it_needs_an_interval_and_a_sink)
 {
     struct world world;
     assert_fails(world_open(&world, NULL, -1), LS_EINVAL);
-    assert_fails(
-        ls_task_use(world.task, ls_mw_progress(world.task, 0, NULL, NULL)),
+    assert_int_equal(
+        ls_task_use(world.task, ls_mw_progress(world.task,
+                                               &(struct ls_progress_options){
+                                                   .interval_ms = 0})),
         LS_EINVAL);
     ls_task_destroy(&world.task);
 }

@@ -70,11 +70,19 @@ static int teardown(void **state)
     return world->times != NULL;
 }
 
+static void use_timer(ls_task *task, unsigned every, unsigned window,
+                      ls_step_times **out)
+{
+    const struct ls_step_times_options options = {
+        .out = out, .every = every, .window = window};
+    assert_ok(ls_task_use(task, ls_mw_timer(task, &options)));
+}
+
 TEST_WITH(steps_used_before_and_after_are_timed, setup, teardown)
 {
     struct world *world = *state;
     ls_task_use_fn(world->task, both_halves, NULL);
-    assert_ok(ls_mw_timer(world->task, 0, 0, &world->times));
+    use_timer(world->task, 0, 0, &world->times);
     ls_task_use_fn(world->task, ever_longer, &world->run);
     assert_ok(ls_task_run(world->task, 3));
 
@@ -94,7 +102,7 @@ TEST_WITH(steps_used_before_and_after_are_timed, setup, teardown)
 TEST_WITH(the_mean_is_of_the_window, setup, teardown)
 {
     struct world *world = *state;
-    assert_ok(ls_mw_timer(world->task, 0, 2, &world->times));
+    use_timer(world->task, 0, 2, &world->times);
     ls_task_use_fn(world->task, ever_longer, &world->run);
     assert_ok(ls_task_run(world->task, 5));
     struct ls_step_time time;
@@ -113,7 +121,7 @@ TEST_WITH(the_mean_is_of_the_window, setup, teardown)
 TEST_WITH(it_outlives_its_task, setup, teardown)
 {
     struct world *world = *state;
-    assert_ok(ls_mw_timer(world->task, 0, 0, &world->times));
+    use_timer(world->task, 0, 0, &world->times);
     assert_fails(ls_step_times_destroy(&world->times), LS_ESTATE);
     assert_non_null(world->times);
     assert_ok(ls_task_destroy(&world->task));
@@ -124,7 +132,7 @@ TEST_WITH(it_outlives_its_task, setup, teardown)
 TEST_WITH(steps_of_one_name_share_a_record, setup, teardown)
 {
     struct world *world = *state;
-    assert_ok(ls_mw_timer(world->task, 0, 0, &world->times));
+    use_timer(world->task, 0, 0, &world->times);
     ls_task_use_fn(world->task, both_halves, NULL);
     ls_task_use_fn(world->task, both_halves, NULL);
     assert_ok(ls_task_run(world->task, 2));
@@ -137,8 +145,8 @@ TEST_WITH(two_timers_both_record, setup, teardown)
 {
     struct world *world = *state;
     ls_step_times *other = NULL;
-    assert_ok(ls_mw_timer(world->task, 0, 0, &world->times));
-    assert_ok(ls_mw_timer(world->task, 0, 0, &other));
+    use_timer(world->task, 0, 0, &world->times);
+    use_timer(world->task, 0, 0, &other);
     ls_task_use_fn(world->task, both_halves, NULL);
     assert_ok(ls_task_run(world->task, 3));
     struct ls_step_time time;
@@ -153,7 +161,7 @@ TEST_WITH(two_timers_both_record, setup, teardown)
 TEST_WITH(a_step_that_failed_is_not_recorded, setup, teardown)
 {
     struct world *world = *state;
-    assert_ok(ls_mw_timer(world->task, 0, 0, &world->times));
+    use_timer(world->task, 0, 0, &world->times);
     ls_task_use_fn(world->task, both_halves, NULL);
     ls_task_use_fn(world->task, failing, NULL);
     assert_fails(ls_task_run(world->task, 3), LS_EIO);
@@ -175,7 +183,7 @@ TEST_WITH(a_line_per_step_is_logged_every_so_often, setup, teardown)
     n_lines = 0;
     assert_ok(ls_log_setup("info"));
     ls_log_redirect(count_lines, NULL);
-    assert_ok(ls_mw_timer(world->task, 3, 0, &world->times));
+    use_timer(world->task, 3, 0, &world->times);
     ls_task_use_fn(world->task, both_halves, NULL);
     assert_ok(ls_task_run(world->task, 7));
     ls_log_redirect(NULL, NULL);

@@ -564,9 +564,9 @@ static void quits(struct world *world, size_t i, size_t receiver,
                   uint64_t unacknowledged)
 {
     const struct member_watch *watch = checks_watch(world->lives[i]).member;
-    struct ls_router_loss loss = {.sender = (uint32_t)i,
-                                  .receiver = (uint32_t)receiver,
-                                  .unacknowledged = unacknowledged};
+    struct ls_node_loss loss = {.sender = (uint32_t)i,
+                                .receiver = (uint32_t)receiver,
+                                .unacknowledged = unacknowledged};
     (void)snprintf(loss.event, sizeof loss.event, "%s", MEMBER_EVENT);
     watch->quitting(watch->self, &loss, 1);
 }

@@ -107,7 +107,7 @@ TEST(a_lost_coordinator_ends_the_run_that_has_no_patience)
         strstr(bench->bench->run_text, "the coordinator, node 2, was lost"));
     /* What it held is given up. */
     assert_ok(
-        ls_calls_connect(bench->bench->successor.calls, MEMBER, 0, BENCH_MS));
+        ls_rpc_connect(bench->bench->successor.calls, MEMBER, 0, BENCH_MS));
     assert_string_equal(
         resource_of(bench->bench, bench->bench->successor.calls).task_id, "");
     collector_stop(bench);
@@ -143,8 +143,8 @@ TEST(the_next_coordinator_takes_the_work_over)
     (void)sample_of(begin_ask(bench, work.key, 3));
     gate_await(&bench->toy.gate, 0, 2);
     bench_kill(&bench->bench->coordinator, LS_EHANDLER);
-    ls_calls *calls = bench->bench->successor.calls;
-    assert_ok(ls_calls_connect(calls, MEMBER, 0, BENCH_MS));
+    ls_rpc *calls = bench->bench->successor.calls;
+    assert_ok(ls_rpc_connect(calls, MEMBER, 0, BENCH_MS));
     const struct service_resource resource = resource_of(bench->bench, calls);
     assert_string_equal(resource.task_id, "c1");
     assert_int_equal(resource.attempt, 1);

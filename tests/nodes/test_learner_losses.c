@@ -15,7 +15,7 @@ static void succeed(struct learner_bench *bench)
 {
     struct bench *all = bench->bench;
     bench_kill(&all->coordinator, LS_EHANDLER);
-    assert_ok(ls_calls_connect(all->successor.calls, MEMBER, 0, BENCH_MS));
+    assert_ok(ls_rpc_connect(all->successor.calls, MEMBER, 0, BENCH_MS));
     all->coordinator = all->successor;
     memset(&all->successor, 0, sizeof all->successor);
 }

@@ -44,25 +44,25 @@ TEST(bus)
 {
     struct ls_node_options options;
     ls_node *node = NULL;
-    ls_calls *calls = NULL;
+    ls_rpc *calls = NULL;
     ls_node_options_init(&options);
     options.world_size = 0;
     UNMADE(ls_node, ls_node_destroy, ls_node_create(out, &options));
     options.world_size = 1;
     options.bind = "inproc://unmade";
     assert_ok(ls_node_create(&node, &options));
-    assert_ok(ls_calls_open(&calls, node, NULL));
+    assert_ok(ls_rpc_open(&calls, node, NULL));
     UNMADE(ls_call, ls_call_destroy,
-           ls_call_start(
-               out, calls,
-               &(struct ls_call_options){.to = 7, .name = "", .wait_ms = -1}));
+           ls_call_start(out, calls,
+                         &(struct ls_call_options){
+                             .to = 7, .name = "", .timeout_ms = -1}));
     UNMADE(ls_channel, ls_channel_close,
            ls_channel_open(out, node, "",
                            &(struct ls_channel_ops){.message = NULL}, NULL));
     UNMADE(
         ls_barrier, ls_barrier_destroy,
         ls_barrier_create(out, node, &(struct ls_barrier_options){.name = ""}));
-    ls_calls_close(&calls);
+    ls_rpc_close(&calls);
     ls_node_destroy(&node);
     UNMADE(ls_security, ls_security_destroy,
            ls_security_file(out, "/nonexistent"));

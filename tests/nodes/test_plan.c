@@ -149,28 +149,28 @@ static void assert_node_problem(const char *more, const char *words)
     assert_problem(text, "job.yaml:4:", words);
 }
 
-TEST(a_node_fails_the_run_unless_its_policy_says_else)
+TEST(a_node_fails_the_run_unless_its_entry_says_else)
 {
     struct plan plan;
     read_good(&plan, FIVE);
     for (size_t i = 0; i < 5; i++)
-        assert_int_equal(plan.nodes[i].policy, PLAN_FAIL);
+        assert_int_equal(plan.nodes[i].on_loss, PLAN_FAIL);
     assert_false(plan_can_lose_nodes(&plan));
     assert_int_equal(plan.learner.checkpoint_every, 10);
     plan_fini(&plan);
 
     read_good(&plan, "plugin: p\nnodes:\n"
-                     "- {role: learner, policy: restart}\n"
-                     "- {role: collector, count: 2, policy: restart,\n"
+                     "- {role: learner, on_loss: restart}\n"
+                     "- {role: collector, count: 2, on_loss: restart,\n"
                      "   max_restarts: 7, backoff_ms: 50}\n"
-                     "- {role: evaluator, policy: go_on}\n");
+                     "- {role: evaluator, on_loss: go_on}\n");
     assert_true(plan_can_lose_nodes(&plan));
-    assert_int_equal(plan.nodes[0].policy, PLAN_RESTART);
+    assert_int_equal(plan.nodes[0].on_loss, PLAN_RESTART);
     assert_int_equal(plan.nodes[0].max_restarts, 3);
     assert_int_equal(plan.nodes[0].backoff_ms, 100);
     assert_int_equal(plan.nodes[2].max_restarts, 7);
     assert_int_equal(plan.nodes[2].backoff_ms, 50);
-    assert_int_equal(plan.nodes[3].policy, PLAN_GO_ON);
+    assert_int_equal(plan.nodes[3].on_loss, PLAN_GO_ON);
     assert_int_equal(plan.learner.checkpoint_every, 10);
     plan_fini(&plan);
 
@@ -217,20 +217,20 @@ TEST(policies_that_make_no_sense_are_told)
 {
     assert_problem("plugin: p\nnodes:\n"
                    "- {role: learner}\n"
-                   "- {role: collector, policy: retsart}\n",
-                   "4:29", "did you mean \"restart\"?");
+                   "- {role: collector, on_loss: retsart}\n",
+                   "4:30", "did you mean \"restart\"?");
     assert_problem("plugin: p\nnodes:\n"
-                   "- {role: learner, policy: go_on}\n"
+                   "- {role: learner, on_loss: go_on}\n"
                    "- {role: collector}\n",
-                   "3:27", "nothing is learned without the learner");
+                   "3:28", "nothing is learned without the learner");
     assert_problem("plugin: p\nnodes:\n"
                    "- {role: learner}\n"
-                   "- {role: collector, policy: go_on, max_restarts: 3}\n",
-                   "4:50", "max_restarts goes with policy: restart only");
+                   "- {role: collector, on_loss: go_on, max_restarts: 3}\n",
+                   "4:51", "max_restarts goes with on_loss: restart only");
     assert_problem("plugin: p\nnodes:\n"
                    "- {role: learner}\n"
-                   "- {role: collector, policy: restart, backoff_ms: 10001}\n",
-                   "4:50", "10000");
+                   "- {role: collector, on_loss: restart, backoff_ms: 10001}\n",
+                   "4:51", "10000");
 }
 
 TEST(endpoints_are_checked)
@@ -421,4 +421,30 @@ TEST(members_are_alone_in_a_job)
                    "members keep step among themselves");
     assert_problem("nodes: [{role: learner}, {role: collector}]\n", "plugin",
                    "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_smallest_file_gets_defaults),
+        cmocka_unit_test(test_values_are_taken_over),
+        cmocka_unit_test(test_ports_are_a_range),
+        cmocka_unit_test(test_ids_count_up_in_the_order_of_the_file),
+        cmocka_unit_test(test_named_ids_are_kept_and_the_others_fill_the_gaps),
+        cmocka_unit_test(test_what_is_wrong_is_told_with_its_place),
+        cmocka_unit_test(test_a_node_fails_the_run_unless_its_entry_says_else),
+        cmocka_unit_test(test_a_learner_has_one_stack_unless_it_says_else),
+        cmocka_unit_test(test_policies_that_make_no_sense_are_told),
+        cmocka_unit_test(test_endpoints_are_checked),
+        cmocka_unit_test(test_nodes_of_one_item_need_places_of_their_own),
+        cmocka_unit_test(test_run_attaches_all_to_the_first_node),
+        cmocka_unit_test(test_other_transports_get_names),
+        cmocka_unit_test(test_hosts_are_for_nodes_that_run_alone),
+        cmocka_unit_test(test_own_words_go_before_what_follows_from_others),
+        cmocka_unit_test(test_nobody_is_known_before_the_first_has_a_place),
+        cmocka_unit_test(test_settings_that_differ_have_another_hash),
+        cmocka_unit_test(test_members_need_no_plugin_and_no_learner),
+        cmocka_unit_test(test_members_are_alone_in_a_job),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static const struct kind {
      "plugin: p\nnodes: [{role: learner}, {role: collector, count: 2},\n"
      "  {role: evaluator}]\n"},
     {SERVICE, "a service job",
-     "plugin: p\nnodes: [{role: coordinator, policy: restart},\n"
+     "plugin: p\nnodes: [{role: coordinator, on_loss: restart},\n"
      "  {role: collector, count: 2}, {role: learner, count: 2}]\n"},
     {MEMBERS, "a job of members", "nodes: [{role: member, count: 3}]\n"},
 };
@@ -61,10 +61,10 @@ static const struct row {
     {"nodes.0.bind", "ipc:///tmp/{id}", ALL, "", "", "tests/nodes/test_plan.c"},
     {"nodes.0.advertise", "ipc:///tmp/a", ALL, "", "", "tests/nodes/test_plan.c"},
     {"nodes.0.attach", "ipc:///tmp/a", ALL, "", "", "tests/nodes/test_plan.c"},
-    {"nodes.0.policy", "restart", ALL, "", "", "tests/e2e/test_run_policy.bats"},
-    {"nodes.0.max_restarts", "1", ALL, "nodes.0.policy", "restart",
+    {"nodes.0.on_loss", "restart", ALL, "", "", "tests/e2e/test_run_policy.bats"},
+    {"nodes.0.max_restarts", "1", ALL, "nodes.0.on_loss", "restart",
      "tests/e2e/test_run_policy.bats"},
-    {"nodes.0.backoff_ms", "1", ALL, "nodes.0.policy", "restart",
+    {"nodes.0.backoff_ms", "1", ALL, "nodes.0.on_loss", "restart",
      "tests/e2e/test_run_policy.bats"},
     {"learner.queue", "4", LEARNING, "", "", "tests/nodes/test_plan.c"},
     {"learner.stacks", "2", LEARNING, "", "", "tests/nodes/test_training.c"},
@@ -273,7 +273,7 @@ TEST(what_goes_with_something_else_is_refused_without)
     }
     assert_problem("plugin: p\nnodes: [{role: coordinator}, {role: learner},\n"
                    "  {role: collector}]\ncoordinator: {patience_s: 9}\n",
-                   "job.yaml:4:27", "goes with policy: restart");
+                   "job.yaml:4:27", "goes with on_loss: restart");
     assert_problem("plugin: p\nnodes: [{role: coordinator}, {role: learner},\n"
                    "  {role: collector}]\ncoordinator: {samples_per_work: 0}\n",
                    "job.yaml:4:33", "that takes two");

@@ -6,8 +6,8 @@
 #define SERVICE                                                                \
     "plugin: p\n"                                                              \
     "nodes:\n"                                                                 \
-    "  - {role: coordinator, policy: restart}\n"                               \
-    "  - {role: learner, count: 2, policy: go_on}\n"                           \
+    "  - {role: coordinator, on_loss: restart}\n"                              \
+    "  - {role: learner, count: 2, on_loss: go_on}\n"                          \
     "  - {role: collector, count: 3}\n"
 
 TEST(a_coordinator_makes_a_service_job)
@@ -81,13 +81,13 @@ TEST(a_service_job_that_cannot_work_is_refused)
     assert_problem(SERVICE "  - role: evaluator\n", "job.yaml:2:1",
                    "leave the evaluator out");
     assert_problem("plugin: p\nnodes:\n"
-                   "  - {role: coordinator, policy: go_on}\n"
+                   "  - {role: coordinator, on_loss: go_on}\n"
                    "  - role: learner\n  - role: collector\n",
-                   "job.yaml:3:33", "without the coordinator");
+                   "job.yaml:3:34", "without the coordinator");
     assert_problem("plugin: p\nnodes:\n  - role: coordinator\n"
-                   "  - {role: learner, policy: go_on}\n"
+                   "  - {role: learner, on_loss: go_on}\n"
                    "  - role: collector\n",
-                   "job.yaml:4:29", "without the learner");
+                   "job.yaml:4:30", "without the learner");
     assert_problem(FIVE "coordinator: {batch: 3}\n", "job.yaml:6:1",
                    "no node of the role coordinator");
 }

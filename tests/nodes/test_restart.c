@@ -5,7 +5,7 @@
 #include "test.h"
 
 static const struct plan_node restart = {
-    .policy = PLAN_RESTART, .max_restarts = 12, .backoff_ms = 100};
+    .on_loss = PLAN_RESTART, .max_restarts = 12, .backoff_ms = 100};
 
 static int wait_ms(struct restarts *restarts, int64_t now)
 {
@@ -48,14 +48,14 @@ TEST(after_max_restarts_the_run_fails)
     }
     assert_int_equal(restart_decide(&restarts, &restart, 0, &ms), RESTART_FAIL);
     assert_int_equal(restarts.n, restart.max_restarts);
-    const struct plan_node none = {.policy = PLAN_RESTART, .backoff_ms = 100};
+    const struct plan_node none = {.on_loss = PLAN_RESTART, .backoff_ms = 100};
     struct restarts first = {.n = 0};
     assert_int_equal(restart_decide(&first, &none, 0, &ms), RESTART_FAIL);
 }
 
 TEST(a_run_goes_on_only_without_one_that_was_in_its_world)
 {
-    const struct plan_node go_on = {.policy = PLAN_GO_ON};
+    const struct plan_node go_on = {.on_loss = PLAN_GO_ON};
     struct restarts restarts = {.n = 0};
     int ms;
     assert_int_equal(restart_decide(&restarts, &go_on, 9, &ms), RESTART_FAIL);
@@ -66,7 +66,7 @@ TEST(a_run_goes_on_only_without_one_that_was_in_its_world)
 
 TEST(without_a_policy_the_run_fails)
 {
-    const struct plan_node node = {.policy = PLAN_FAIL};
+    const struct plan_node node = {.on_loss = PLAN_FAIL};
     struct restarts restarts = {.n = 0};
     int ms;
     restart_note_working(&restarts, 7);

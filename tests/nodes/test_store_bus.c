@@ -101,20 +101,20 @@ TEST_WITH(a_damaged_kept_value_is_named_at_the_beginning, folder_set_up,
     const struct place *place = *state;
     struct ls_node_options options;
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
     struct store_home *home = NULL;
     FILE *file = fopen(place->path, "wb");
     assert_non_null(file);
     assert_int_equal(fclose(file), 0);
     ls_node_options_init(&options);
     assert_ok(ls_node_create(&node, &options));
-    assert_ok(ls_calls_open(&calls, node, NULL));
+    assert_ok(ls_rpc_open(&calls, node, NULL));
     struct store_home_options home_options = {
         .node = node, .calls = calls, .keep = place->folder};
     assert_fails(store_home_open(&home, &home_options), LS_EPROTO);
     assert_error_has(place->path);
     assert_null(home);
-    ls_calls_close(&calls);
+    ls_rpc_close(&calls);
     ls_node_destroy(&node);
 }
 
@@ -186,7 +186,7 @@ TEST_WITH(a_call_that_breaks_the_format_is_refused, inproc_up, down)
     for (size_t i = 0; i < 3; i++) {
         const struct ls_call_options options = {
             .to = 1, .name = calls[i], .data = "\x81\xa1x", .size = 3};
-        assert_fails(ls_calls_ask(w->calls[1], &options, NULL, NULL),
+        assert_fails(ls_call_ask(w->calls[1], &options, NULL, NULL),
                      LS_EHANDLER);
     }
     assert_int_equal(home_stats(w).malformed, 3);

@@ -31,7 +31,7 @@ struct client {
     ls_runtime *runtime;
     ls_thread *thread;
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
     struct store *store;
     struct ls_rng rng;
     uint64_t put, kept;           /* begun */
@@ -65,7 +65,7 @@ static void violation(const struct cluster *c, const char *what,
 /* ---- nodes ------------------------------------------------------------- */
 
 static int make_node(ls_runtime *runtime, uint32_t id, ls_node **node,
-                     ls_calls **calls)
+                     ls_rpc **calls)
 {
     static const char *const home[] = {"tcp://127.0.0.1:21500"};
     char bind[64];
@@ -81,7 +81,7 @@ static int make_node(ls_runtime *runtime, uint32_t id, ls_node **node,
     options.window_bytes = 2u << 20;
     int status = ls_node_create(node, &options);
     if (status == LS_OK)
-        status = ls_calls_open(calls, *node, NULL);
+        status = ls_rpc_open(calls, *node, NULL);
     return status;
 }
 
@@ -89,7 +89,7 @@ static void home_main(void *self)
 {
     struct cluster *c = self;
     ls_node *node = NULL;
-    ls_calls *calls = NULL;
+    ls_rpc *calls = NULL;
     struct store_home *home = NULL;
     int status = make_node(ls_host_runtime(c->home), HOME, &node, &calls);
     const struct store_home_options options = {
@@ -105,7 +105,7 @@ static void home_main(void *self)
         status = ls_cond_wait(&c->changed, &c->mutex, LS_FOREVER);
     ls_mutex_unlock(&c->mutex);
     ls_node_stop(node, LS_OK);
-    ls_calls_close(&calls);
+    ls_rpc_close(&calls);
     store_home_close(&home);
     ls_node_destroy(&node);
 }
@@ -306,7 +306,7 @@ static void client_main(void *self)
     ls_mutex_unlock(&c->mutex);
     ls_node_stop(client->node, LS_OK);
     store_close(&client->store);
-    ls_calls_close(&client->calls);
+    ls_rpc_close(&client->calls);
     ls_node_destroy(&client->node);
 }
 

@@ -8,7 +8,7 @@
 struct liar {
     struct world world;
     ls_node *nodes[3];
-    ls_calls *calls[3];
+    ls_rpc *calls[3];
     struct store *store;
     struct store_answer answer;
     const char *raw;    /* says this instead */
@@ -45,12 +45,12 @@ static void prepare(ls_node *node, size_t index, void *self)
 {
     struct liar *liar = self;
     liar->nodes[index] = node;
-    assert_ok(ls_calls_open(&liar->calls[index], node, NULL));
+    assert_ok(ls_rpc_open(&liar->calls[index], node, NULL));
     if (index == 0) {
-        assert_ok(ls_calls_serve(liar->calls[0], STORE_GET_CALL, LS_CALL_ANYONE,
-                                 lie, liar));
-        assert_ok(ls_calls_serve(liar->calls[0], STORE_PUT_CALL, LS_CALL_ANYONE,
-                                 lie, liar));
+        assert_ok(ls_rpc_serve(liar->calls[0], STORE_GET_CALL, LS_CALL_ANYONE,
+                               lie, liar));
+        assert_ok(ls_rpc_serve(liar->calls[0], STORE_PUT_CALL, LS_CALL_ANYONE,
+                               lie, liar));
     }
     if (index == 1)
         assert_ok(store_bus_open(
@@ -75,7 +75,7 @@ static int down(void **state)
     struct liar *liar = *state;
     store_close(&liar->store);
     for (size_t i = 0; i < 3; i++)
-        ls_calls_close(&liar->calls[i]);
+        ls_rpc_close(&liar->calls[i]);
     world_destroy(&liar->world);
     counter_fini(&liar->asked);
     free(liar);

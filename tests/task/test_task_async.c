@@ -368,7 +368,9 @@ TEST(wrappers_work_in_async_mode)
     ls_task *task = task_async(1);
     struct words words[2] = {{&trace, "a", "A", 0, 0, 0},
                              {&trace, "b", "B", 0, 0, 0}};
-    assert_ok(ls_task_use_wrapper(task, surrounds, &trace, NULL));
+    assert_ok(ls_task_use(task, (struct ls_middleware){.fn = surrounds,
+                                                       .self = &trace,
+                                                       .wraps = true}));
     assert_ok(ls_task_use(task, saying("1st", &words[0])));
     assert_ok(ls_task_use(task, saying("2nd", &words[1])));
     assert_ok(ls_task_run(task, 1));

@@ -122,7 +122,9 @@ TEST(names_list_the_parts_of_this_role)
         {.name = "void"},
         ls_serial(task, inner, 2)};
     assert_ok(ls_task_use(task, ls_parallel(task, outer, 3)));
-    assert_ok(ls_task_use_wrapper(task, wraps_and_names, name, NULL));
+    assert_ok(ls_task_use(task, (struct ls_middleware){.fn = wraps_and_names,
+                                                       .self = name,
+                                                       .wraps = true}));
     assert_ok(ls_task_run(task, 1));
     assert_string_equal(name, "parallel<a,serial<x>>");
     ls_task_destroy(&task);

@@ -110,8 +110,10 @@ static int uses_more(ls_step *step, void *self)
 {
     ls_task *task = ls_step_task(step);
     if (ls_task_use(task, counted(self)) != LS_ESTATE ||
-        ls_task_use_wrapper(task, does_nothing, self, counts_release) !=
-            LS_ESTATE)
+        ls_task_use(task, (struct ls_middleware){.fn = does_nothing,
+                                                 .self = self,
+                                                 .release = counts_release,
+                                                 .wraps = true}) != LS_ESTATE)
         return LS_EIO;
     return LS_OK;
 }
@@ -218,15 +220,36 @@ TEST(wrapper_needs_a_function)
 {
     int releases = 0;
     ls_task *task = task_plain();
-    assert_fails(ls_task_use_wrapper(task, NULL, &releases, counts_release),
-                 LS_EINVAL);
+    assert_fails(
+        ls_task_use(task, (struct ls_middleware){.fn = NULL,
+                                                 .self = &releases,
+                                                 .release = counts_release,
+                                                 .wraps = true}),
+        LS_EINVAL);
     assert_int_equal(releases, 1);
     assert_fails(ls_task_run(task, 1), LS_EINVAL);
     ls_task_destroy(&task);
 
     task = task_plain();
     assert_ok(
-        ls_task_use_wrapper(task, calls_below, &releases, counts_release));
+        ls_task_use(task, (struct ls_middleware){.fn = calls_below,
+                                                 .self = &releases,
+                                                 .release = counts_release,
+                                                 .wraps = true}));
     ls_task_destroy(&task);
     assert_int_equal(releases, 2);
+}
+
+TEST(a_wrapper_is_no_part_of_another_step)
+{
+    int releases = 0;
+    ls_task *task = task_plain();
+    const struct ls_middleware parts[] = {{.fn = calls_below,
+                                           .self = &releases,
+                                           .release = counts_release,
+                                           .wraps = true}};
+    assert_fails(ls_task_use(task, ls_serial(task, parts, 1)), LS_EINVAL);
+    assert_has(ls_error_text(), "wrapper");
+    assert_int_equal(releases, 1);
+    ls_task_destroy(&task);
 }

@@ -244,7 +244,9 @@ TEST(step_timer_records_every_step)
                              {&trace, "b", NULL, 0, 0, 0},
                              {&trace, "c", "C", 0, 0, 0}};
     assert_ok(ls_task_use(task, saying("1st", &words[0])));
-    assert_ok(ls_task_use_wrapper(task, times, &timer, NULL));
+    assert_ok(ls_task_use(
+        task,
+        (struct ls_middleware){.fn = times, .self = &timer, .wraps = true}));
     assert_ok(ls_task_use(task, saying("2nd", &words[1])));
     assert_ok(ls_task_use(task, saying("3rd", &words[2])));
     assert_ok(ls_task_run(task, 1));
@@ -267,8 +269,12 @@ TEST(two_wrappers_both_record)
             {.trace = &trace, .mark = "o", .calls_back = calls_back == 1}};
         struct words words = {&trace, "a", "A", 0, 0, 0};
         trace.text[0] = '\0';
-        assert_ok(ls_task_use_wrapper(task, times, &timers[0], NULL));
-        assert_ok(ls_task_use_wrapper(task, times, &timers[1], NULL));
+        assert_ok(ls_task_use(task, (struct ls_middleware){.fn = times,
+                                                           .self = &timers[0],
+                                                           .wraps = true}));
+        assert_ok(ls_task_use(task, (struct ls_middleware){.fn = times,
+                                                           .self = &timers[1],
+                                                           .wraps = true}));
         assert_ok(ls_task_use(task, saying("s", &words)));
         assert_ok(ls_task_run(task, 1));
         assert_string_equal(trace.text, calls_back == 1 ? "o i a s s A i o"
@@ -298,7 +304,9 @@ TEST(a_wrapper_may_run_a_failed_step_again)
     ls_task *task = task_plain();
     struct words words = {&trace, "a", "A", 0, 0, 0};
     assert_ok(ls_task_use(task, saying("a", &words)));
-    assert_ok(ls_task_use_wrapper(task, tries_thrice, &words, NULL));
+    assert_ok(ls_task_use(task, (struct ls_middleware){.fn = tries_thrice,
+                                                       .self = &words,
+                                                       .wraps = true}));
     assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "a a a A");
     ls_task_destroy(&task);
@@ -324,7 +332,8 @@ TEST(a_wrapper_may_leave_a_step_out)
     ls_task *task = task_plain();
     struct words words = {&trace, "a", "A", 0, 0, 0};
     assert_ok(ls_task_use(task, saying("a", &words)));
-    assert_ok(ls_task_use_wrapper(task, skips, NULL, NULL));
+    assert_ok(ls_task_use(task, (struct ls_middleware){
+                                    .fn = skips, .self = NULL, .wraps = true}));
     assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "");
     ls_task_destroy(&task);

@@ -1,5 +1,5 @@
 /* Emitting: local listeners by the dispatch queue, remote ones by one publish
- * on the event's topic, or one by one when some have no room and the policy
+ * on the event's topic, or one by one when some have no room and the delivery
  * lets them miss it. */
 #include "emit.h"
 
@@ -11,10 +11,10 @@
 int64_t emit_deadline(struct emit *e)
 {
     if (e->deadline == 0)
-        e->deadline =
-            ls_deadline(e->node->runtime,
-                        e->in->wait_ms != 0 ? e->in->wait_ms
-                                            : e->node->options.emit_timeout_ms);
+        e->deadline = ls_deadline(e->node->runtime,
+                                  e->in->timeout_ms != 0
+                                      ? e->in->timeout_ms
+                                      : e->node->options.emit_timeout_ms);
     return e->deadline;
 }
 
@@ -63,7 +63,7 @@ static int no_room(const struct emit *e, const struct peer *peer)
         return ls_error(LS_EAGAIN,
                         "event \"%s\": a long one of it is still under way",
                         e->entry->name);
-    if (e->policy == LS_POLICY_RELIABLE)
+    if (e->delivery == LS_DELIVERY_RELIABLE)
         return ls_error(
             LS_EAGAIN, "event \"%s\": node %u (%s) has no room for it: %s",
             e->entry->name, peer->member.id, peer->member.role,
@@ -108,11 +108,11 @@ static int wait_once(struct emit *e, struct peer *peer, int64_t *since)
         const int64_t look = losses_waiting(e->entry, peer, *since, now);
         until = look < deadline ? look : deadline;
     }
-    if (ls_cond_wait(&node->changed, transport_mutex(node->transport), until) !=
-            LS_OK &&
-        until == deadline)
-        return LS_ETIMEDOUT;
-    return LS_OK;
+    node->emits_waiting++;
+    const int woken =
+        ls_cond_wait(&node->changed, transport_mutex(node->transport), until);
+    node->emits_waiting--;
+    return woken != LS_OK && until == deadline ? LS_ETIMEDOUT : LS_OK;
 }
 
 static void note_waited(struct emit *e, struct peer *peer, int64_t since)
@@ -378,7 +378,7 @@ static int find_one(struct emit *e)
     ls_node *node = e->node;
     transport_lock(node->transport);
     struct peer *peer = world_find(node, e->in->to);
-    const bool reliable = e->policy == LS_POLICY_RELIABLE;
+    const bool reliable = e->delivery == LS_DELIVERY_RELIABLE;
     struct peer *direct = peer == NULL ? NULL : peer_direct(peer);
     const bool there = direct != NULL && direct->hop != NULL &&
                        peer->member.state == LS_MEMBER_READY &&
@@ -451,8 +451,8 @@ static int emit_both(struct emit *e, bool local, bool remote)
     if (status == LS_OK && local)
         status = local_room(e);
     if (status == LS_OK && remote) {
-        status =
-            e->policy == LS_POLICY_RELIABLE ? emit_reliable(e) : emit_remote(e);
+        status = e->delivery == LS_DELIVERY_RELIABLE ? emit_reliable(e)
+                                                     : emit_remote(e);
         if (status != LS_OK && local)
             dispatch_give_up(node, e->in->size);
     }
@@ -490,29 +490,29 @@ static int check(ls_node *node, const struct ls_emission *in)
 static int keep_payload(struct emit *e)
 {
     const struct ls_emission *in = e->in;
-    if (e->payload != NULL || e->policy < LS_POLICY_RELIABLE)
+    if (e->payload != NULL || e->delivery < LS_DELIVERY_RELIABLE)
         return LS_OK;
     return payload_create(&e->payload, in->data, in->size, NULL, NULL);
 }
 
-static int emit_by_policy(struct emit *e, bool local, bool remote)
+static int emit_as(struct emit *e, bool local, bool remote)
 {
-    e->drop = e->policy == LS_POLICY_DROP;
-    e->wait = !e->drop && e->in->wait_ms >= 0;
-    if (e->policy == LS_POLICY_LATEST && e->in->scope == LS_SCOPE_LOCAL)
-        e->policy = LS_POLICY_BLOCK;
+    e->drop = e->delivery == LS_DELIVERY_DROP;
+    e->wait = !e->drop && e->in->timeout_ms >= 0;
+    if (e->delivery == LS_DELIVERY_LATEST && e->in->scope == LS_SCOPE_LOCAL)
+        e->delivery = LS_DELIVERY_BLOCK;
     const int status = keep_payload(e);
     if (status != LS_OK)
         return status;
-    if (e->policy != LS_POLICY_LATEST)
+    if (e->delivery != LS_DELIVERY_LATEST)
         return emit_both(e, local, remote);
     if (e->in->to_one)
         return ls_error(LS_EINVAL,
-                        "event \"%s\": policy latest is for all listeners",
+                        "event \"%s\": delivery latest is for all listeners",
                         e->entry->name);
     if (!remote)
         return ls_error(LS_ESTATE,
-                        "event \"%s\": policy latest needs a node that is "
+                        "event \"%s\": delivery latest needs a node that is "
                         "started",
                         e->entry->name);
     return emit_latest(e, local && events_here(e->node, e->entry));
@@ -530,10 +530,10 @@ int ls_emit_with(ls_node *node, const struct ls_emission *in)
     if (status == LS_OK)
         status = events_get(node, in->event, strlen(in->event), true, &e.entry);
     if (status == LS_OK)
-        e.policy =
-            in->policy != LS_POLICY_DEFAULT ? in->policy : e.entry->policy;
+        e.delivery = in->delivery != LS_DELIVERY_DEFAULT ? in->delivery
+                                                         : e.entry->delivery;
     if (node->sabotage != LS_BUS_SABOTAGE_NONE && status == LS_OK)
-        e.policy = bus_sabotage_policy(node, e.policy);
+        e.delivery = bus_sabotage_delivery(node, e.delivery);
     bool local = in->scope != LS_SCOPE_REMOTE;
     bool remote = in->scope != LS_SCOPE_LOCAL && node->phase != NODE_CREATED;
     if (in->to_one) {
@@ -545,7 +545,7 @@ int ls_emit_with(ls_node *node, const struct ls_emission *in)
                          : find_one(&e);
     }
     if (status == LS_OK)
-        status = emit_by_policy(&e, local, remote);
+        status = emit_as(&e, local, remote);
     if (status == LS_OK)
         atomic_fetch_add_explicit(&node->emitted, 1, memory_order_relaxed);
     payload_drop(e.payload);

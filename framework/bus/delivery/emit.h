@@ -8,7 +8,7 @@ struct emit {
     ls_node *node;
     const struct ls_emission *in;
     struct event_entry *entry;
-    enum ls_policy policy;
+    enum ls_delivery delivery;
     bool drop;
     bool wait;
     int64_t deadline; /* from emit_deadline() alone; 0: not yet asked for */
@@ -17,7 +17,7 @@ struct emit {
     uint64_t sequence;
     bool under_way;          /* it is this one that is emitting in chunks */
     struct payload *payload; /* NULL: it is copied into each message */
-    struct peer **missing;   /* policy drop, in chunks: they missed a part */
+    struct peer **missing;   /* delivery drop, in chunks: they missed a part */
     size_t n_missing;
 };
 

@@ -1,4 +1,4 @@
-/* Emitting through streams: policies reliable and latest. */
+/* Emitting through streams: deliveries reliable and latest. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

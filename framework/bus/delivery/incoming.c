@@ -3,7 +3,7 @@
  * counted. */
 #include "incoming.h"
 
-/* What a policy made its sender take back is missed all the same. */
+/* What a delivery made its sender take back is missed all the same. */
 #define WITHDRAWN (WIRE_FLAG_WITHDRAW | WIRE_FLAG_DROP)
 
 /* What came and was not kept makes room at once. */
@@ -75,6 +75,11 @@ void incoming_pass_over(ls_node *node, struct peer *direct,
 {
     const struct incoming in = {
         .direct = direct, .header = header, .size = size};
+    struct event_entry *entry =
+        events_heard(node, header->name, header->name_size);
+    if (entry != NULL && header->kind == WIRE_KIND_EVENT &&
+        !events_stream_sequence(node, entry, header))
+        return; /* it comes back twice */
     note_got(node, &in, false);
 }
 

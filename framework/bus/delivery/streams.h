@@ -18,7 +18,7 @@ struct peer_streams {
     /* under the lock */
     struct stream_sender out;
     struct pace pace;
-    bool latest_waits; /* a value of policy latest has not been pushed yet */
+    bool latest_waits; /* a value of delivery latest has not been pushed yet */
     bool full;         /* a channel's message found no room */
     bool parts_wait;   /* a part of a body found none */
     size_t body_bytes; /* of bodies, not acknowledged */

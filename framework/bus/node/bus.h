@@ -153,7 +153,7 @@ struct event_entry {
 
     /* under the lock */
     uint64_t sequences[N_SEQUENCES]; /* of emits to all; 0: none yet */
-    _Atomic enum ls_policy policy;
+    _Atomic enum ls_delivery delivery;
     _Atomic(struct event_access *) access; /* who may emit it to this node;
                                             * NULL: all */
     bool emitting; /* a long one is under way, in chunks */
@@ -241,7 +241,9 @@ struct ls_node {
     uint32_t job_hash;
     _Atomic uint64_t incarnation; /* changes under the lock, when it rejoins */
     bool hub;                     /* of a star: relays */
-    atomic_int interrupt_soon;    /* ls_router_interrupt_soon(); or 1: none */
+    size_t relay_turn;            /* whose message it passed on last */
+    unsigned emits_waiting;       /* of this node, for room */
+    atomic_int interrupt_soon;    /* ls_node_interrupt_soon(); or 1: none */
     unsigned forks;               /* ls_forks_now(), when it was made */
     atomic_uint held;             /* ls_node_hold() */
     _Atomic enum node_phase phase;
@@ -261,7 +263,7 @@ struct ls_node {
     /* under the lock */
     struct membership world;
     struct link *links;
-    struct event_entry *latest; /* all that have a value of policy latest */
+    struct event_entry *latest; /* all that have a value of delivery latest */
     bool acknowledge_all;       /* at once */
     bool unlistened;            /* a peer has stopped listening to something */
     bool room_made;             /* where a channel's message found none */
@@ -276,7 +278,7 @@ struct ls_node {
     struct batch batch;
     uint8_t *heartbeat; /* buffer */
     size_t heartbeat_size;
-    struct ls_router_stats stats;
+    struct ls_node_stats stats;
 
     ls_mutex router;
     ls_cond idle; /* a handler or an op has returned */
@@ -405,6 +407,9 @@ void relay_dial(ls_node *node, struct link *link, const struct peer *peer);
 bool relay_message(ls_node *node, struct peer *from, struct message *message,
                    const struct wire_header *header, uint32_t to, bool inbox);
 void relay_flush(ls_node *node);
+/* What waits of a leaf whose life has ended: the others have been told so, and
+ * refuse it. */
+void relay_drop(ls_node *node, struct peer *from);
 
 /* node_stop.c: publish the farewell, which may get lost. Lock held. */
 void farewell_send(ls_node *node, int64_t now);

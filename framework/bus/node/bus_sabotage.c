@@ -29,10 +29,11 @@ bool bus_sabotage_shuts_out(const ls_node *node,
            member->incarnation != presence->incarnation;
 }
 
-enum ls_policy bus_sabotage_policy(const ls_node *node, enum ls_policy policy)
+enum ls_delivery bus_sabotage_delivery(const ls_node *node,
+                                       enum ls_delivery delivery)
 {
     return node->sabotage == LS_BUS_SABOTAGE_EVENTS &&
-                   policy == LS_POLICY_RELIABLE
-               ? LS_POLICY_BLOCK
-               : policy;
+                   delivery == LS_DELIVERY_RELIABLE
+               ? LS_DELIVERY_BLOCK
+               : delivery;
 }

@@ -36,7 +36,8 @@ bool bus_sabotage_drops(const ls_node *node, const struct event_entry *entry,
 /* Whether somebody that comes is not let in. */
 bool bus_sabotage_shuts_out(const ls_node *node,
                             const struct wire_presence *presence);
-/* By which policy an event is emitted instead. */
-enum ls_policy bus_sabotage_policy(const ls_node *node, enum ls_policy policy);
+/* By which delivery an event is emitted instead. */
+enum ls_delivery bus_sabotage_delivery(const ls_node *node,
+                                       enum ls_delivery delivery);
 
 #endif

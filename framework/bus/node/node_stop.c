@@ -71,7 +71,7 @@ int ls_node_stop(ls_node *node, int reason)
         say_farewell(node, reason);
     channels_closed(node);
     atomic_store(&node->stopping, true);
-    ls_router_interrupt(node, LS_ECLOSED);
+    ls_node_interrupt(node, LS_ECLOSED);
     node_wake(node);
     wait_bus_ended(node);
     dispatch_stop(node);

@@ -16,7 +16,7 @@ struct lease_trust {
 };
 
 /* Believe who gives out the ids, and nobody else. Before the node is started.
- * Errors: those of ls_event_allow() and ls_on(). */
+ * Errors: those of ls_node_allow() and ls_on(). */
 LS_MUST_USE int lease_trust_begin(struct lease_trust *trust, ls_node *node);
 
 /* Trust what these lines say, and no other key for an id that is given out.

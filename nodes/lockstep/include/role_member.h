@@ -35,12 +35,12 @@ struct member_watch {
     /* It got the number-th event of another. */
     void (*heard)(void *self, const struct ls_event *event, uint64_t number);
     /* It listens no longer, and knows of these losses. */
-    void (*quitting)(void *self, const struct ls_router_loss *losses, size_t n);
+    void (*quitting)(void *self, const struct ls_node_loss *losses, size_t n);
     void *self;
 };
 
 /* Its data is the sender's count of them, as it lies in memory: all members of
- * such a job are one program. A guest may not emit it. */
+ * such a job are one program. A client may not emit it. */
 #define MEMBER_EVENT "member.event"
 /* Of policy block; its data does not matter. They are few in a window of so
  * many messages. */

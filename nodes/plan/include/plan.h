@@ -34,12 +34,12 @@ extern const char *const plan_transport_names[];
 extern const char *const plan_topology_names[];
 
 /* What becomes of the run when a node fails. */
-enum plan_policy {
+enum plan_on_loss {
     PLAN_FAIL,   /* it fails too */
     PLAN_GO_ON,  /* it goes on without the node */
     PLAN_RESTART /* the node is started again, and the others wait for it */
 };
-extern const char *const plan_policy_names[];
+extern const char *const plan_on_loss_names[];
 
 #define PLAN_NODES_MAX   1024
 #define PLAN_ATTACH_MAX  16
@@ -53,7 +53,7 @@ struct plan_node {
     uint32_t id;
     enum plan_role role;
     bool leased; /* whoever asks is given the id: plan_lease.h */
-    enum plan_policy policy;
+    enum plan_on_loss on_loss;
     unsigned max_restarts; /* of the node in a run; with PLAN_RESTART */
     int backoff_ms;        /* before the first; each further one waits twice
                             * as long as the one before */
@@ -171,11 +171,11 @@ int64_t plan_learner_batches(const struct plan *plan);
 int64_t plan_samples_kept(const struct plan *plan);
 size_t plan_count(const struct plan *plan, enum plan_role role);
 
-/* That all nodes of a plan have, and guests (guest.h) do not: so a barrier
+/* That all nodes of a plan have, and clients (client.h) do not: so a barrier
  * among the former is not waited for at the latter. */
-#define PLAN_LABEL      "planned"
-#define PLAN_GUESTS_MAX 8
-/* How many may be in its world, with its guests. */
+#define PLAN_LABEL       "planned"
+#define PLAN_CLIENTS_MAX 8
+/* How many may be in its world, with its clients. */
 uint32_t plan_world_max(const struct plan *plan);
 
 /* That its nodes serve calls under: call.h. */

@@ -183,7 +183,7 @@ static int open_shared(struct service_node *node)
     return status;
 }
 
-int service_node_open(struct service_node *node, ls_task *task, ls_calls *calls)
+int service_node_open(struct service_node *node, ls_task *task, ls_rpc *calls)
 {
     node->task = task;
     node->calls = calls;
@@ -195,7 +195,7 @@ int service_node_open(struct service_node *node, ls_task *task, ls_calls *calls)
  * that comes back. */
 static int patience_ms(const struct plan *plan)
 {
-    return plan->nodes[plan->first].policy == PLAN_RESTART
+    return plan->nodes[plan->first].on_loss == PLAN_RESTART
                ? (int)(plan->service.patience_s * 1000.0)
                : 0;
 }

@@ -16,7 +16,7 @@ struct service_node {
     struct report_sink sink;
     const struct service_watch *watch; /* borrow; NULL: nobody */
     ls_task *task;                     /* borrow */
-    ls_calls *calls;                   /* borrow */
+    ls_rpc *calls;                     /* borrow */
     struct store *store;               /* own */
     struct store_home *home; /* own; NULL: another node keeps the bytes, or
                               * files do */
@@ -27,7 +27,7 @@ void service_node_init(struct service_node *out,
 /* Keep the task and the calls, and open the store, with its home where that is.
  * Errors: those of opening them. */
 LS_MUST_USE int service_node_open(struct service_node *node, ls_task *task,
-                                  ls_calls *calls);
+                                  ls_rpc *calls);
 /* Run the task; for a member that was declared lost and has rejoined, again, as
  * long as a coordinator may come back. Errors: those of ls_task_run(). */
 LS_MUST_USE int service_node_run(struct service_node *node);

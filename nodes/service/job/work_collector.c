@@ -99,7 +99,7 @@ static int create(void **out, const struct work_options *options)
     return LS_OK;
 }
 
-static int use(void *work, ls_task *task, ls_calls *calls)
+static int use(void *work, ls_task *task, ls_rpc *calls)
 {
     struct collector *self = work;
     int status = service_node_open(&self->base, task, calls);

@@ -88,10 +88,10 @@ static void set_replay(const struct plan *plan, struct replay_options *out)
         .error_buffer = replay->error_buffer};
 }
 
-static void set_core(const struct plan *plan, struct core_options *out)
+static void set_fsm(const struct plan *plan, struct fsm_options *out)
 {
     const struct plan_service *service = &plan->service;
-    *out = (struct core_options){
+    *out = (struct fsm_options){
         .iterations = service->iterations,
         .stop_value = plan->solved,
         .eval_interval = to_ns(service->eval_interval_s),
@@ -119,7 +119,7 @@ static void set_core(const struct plan *plan, struct core_options *out)
 
 static void fill(struct work *self, struct report *out)
 {
-    struct core_figures figures;
+    struct fsm_figures figures;
     coordinator_figures(self->coordinator, &figures);
     out->iteration = figures.learner_step;
     out->train_iter = figures.learner_step;
@@ -175,7 +175,7 @@ static void on_evaluated(void *work, double value, int64_t version)
 static int save_policy(struct work *self, const struct policy_value *value)
 {
     const struct plan *plan = self->base.plan;
-    struct core_figures figures;
+    struct fsm_figures figures;
     coordinator_figures(self->coordinator, &figures);
     const struct weights_note note = {
         .seed = plan->seed,
@@ -240,7 +240,7 @@ static void on_member(void *work, const struct ls_member *member)
     if (!lost || plan_find(self->base.plan, member->id, &index) != LS_OK)
         return;
     const struct plan_node *node = &self->base.plan->nodes[index];
-    if (node->policy != PLAN_FAIL || ls_task_finishing(self->base.task))
+    if (node->on_loss != PLAN_FAIL || ls_task_finishing(self->base.task))
         return;
     (void)snprintf(text, sizeof text, "node %u (%s) was lost",
                    (unsigned)node->id, plan_role_names[node->role]);
@@ -265,11 +265,11 @@ static int create_coordinator(struct work *self)
     const int status = service_node_journal(plan, journal, sizeof journal);
     if (status != LS_OK)
         return status;
-    set_core(plan, &options.core);
+    set_fsm(plan, &options.fsm);
     return coordinator_create(&self->coordinator, &options);
 }
 
-static int use(void *work, ls_task *task, ls_calls *calls)
+static int use(void *work, ls_task *task, ls_rpc *calls)
 {
     struct work *self = work;
     int status = service_node_open(&self->base, task, calls);
@@ -277,7 +277,10 @@ static int use(void *work, ls_task *task, ls_calls *calls)
         status = create_coordinator(self);
     if (status != LS_OK)
         return status;
-    (void)ls_task_use(task, ls_mw_progress(task, 200, on_progress, self));
+    (void)ls_task_use(task, ls_mw_progress(task, &(struct ls_progress_options){
+                                                     .interval_ms = 200,
+                                                     .sink = on_progress,
+                                                     .self = self}));
     status = coordinator_use(self->coordinator, task);
     if (status == LS_OK)
         status = ls_node_on_member(ls_task_node(task), on_member, self);

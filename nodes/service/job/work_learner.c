@@ -145,7 +145,7 @@ static int keep_pace(void *work, int64_t last_iter)
     return LS_OK;
 }
 
-static int use(void *work, ls_task *task, ls_calls *calls)
+static int use(void *work, ls_task *task, ls_rpc *calls)
 {
     struct learner *self = work;
     const struct plan *plan = self->base.plan;

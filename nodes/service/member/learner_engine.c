@@ -361,11 +361,11 @@ int learner_engine_begin(struct learner_service *service)
         .self = service,
         .queue = (size_t)most_under_way(service) + 1,
         .out_queue = 1, /* what comes of a batch is in the batch */
-        .out_policy = LS_QUEUE_DROP_OLDEST,
+        .out_when_full = LS_QUEUE_DROP_OLDEST,
         .stacks = options->stacks,
         .loaders = options->loaders,
         .passes = options->passes,
-        .held_wait_ms = -1,
+        .held_timeout_ms = LS_NO_WAIT,
         .n_devices = 1};
     ls_learner *engine;
     if (options->ops->set_options != NULL)

@@ -83,7 +83,7 @@ int service_work_read_key(struct service_work *work, const ls_request *request,
 static void heard(struct service_work *work, const ls_request *request)
 {
     uint32_t master;
-    if (!ls_calls_master(work->options.calls, &master) ||
+    if (!ls_rpc_master(work->options.calls, &master) ||
         master != ls_request_from(request))
         return;
     if (work->master_is_lost)
@@ -398,11 +398,11 @@ int service_work_init(struct service_work *work,
 int service_work_serve(struct service_work *work,
                        const struct service_work_call *calls, size_t n)
 {
-    int status = ls_calls_serve(work->options.calls, CALL_RESOURCE,
-                                LS_CALL_ANYONE, serve_resource, work);
+    int status = ls_rpc_serve(work->options.calls, CALL_RESOURCE,
+                              LS_CALL_ANYONE, serve_resource, work);
     for (size_t i = 0; i < n && status == LS_OK; i++)
-        status = ls_calls_serve(work->options.calls, calls[i].name,
-                                LS_CALL_MASTER_ONLY, calls[i].fn, work->self);
+        status = ls_rpc_serve(work->options.calls, calls[i].name,
+                              LS_CALL_MASTER_ONLY, calls[i].fn, work->self);
     return status;
 }
 

@@ -74,7 +74,7 @@ struct service_work_call {
     const char *name;
     ls_request_fn *fn;
 };
-/* Serve "resource", and these. Errors: those of ls_calls_serve(); LS_EEXIST
+/* Serve "resource", and these. Errors: those of ls_rpc_serve(); LS_EEXIST
  * there is a service already. */
 LS_MUST_USE int service_work_serve(struct service_work *work,
                                    const struct service_work_call *calls,

@@ -10,7 +10,7 @@
 struct store_bus {
     struct store store;
     ls_runtime *runtime;
-    ls_calls *calls;
+    ls_rpc *calls;
     uint32_t home, channel;
     size_t max_bytes;
 };
@@ -42,7 +42,7 @@ static int ask(const struct store_bus *bus, const char *name, ls_writer *writer,
                                       .channel = bus->channel,
                                       .name = name,
                                       .body = *body,
-                                      .wait_ms = wait_ms};
+                                      .timeout_ms = wait_ms};
     struct ls_body given = *body;
     void *answer = NULL;
     size_t size = 0;
@@ -51,7 +51,7 @@ static int ask(const struct store_bus *bus, const char *name, ls_writer *writer,
         ls_body_release(&given);
         return status;
     }
-    status = ls_calls_ask_body(bus->calls, &options, &answer, &size, bytes);
+    status = ls_call_ask_body(bus->calls, &options, &answer, &size, bytes);
     if (status != LS_OK)
         return ls_error_at(of_call(status), "a store");
     status = store_answer_read(out, answer, size);

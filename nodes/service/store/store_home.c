@@ -377,16 +377,16 @@ static int open_kept(struct store_home *home, const char *folder)
     return status;
 }
 
-static int serve(struct store_home *home, ls_calls *calls)
+static int serve(struct store_home *home, ls_rpc *calls)
 {
     int status =
-        ls_calls_serve(calls, STORE_PUT_CALL, LS_CALL_ANYONE, on_put, home);
+        ls_rpc_serve(calls, STORE_PUT_CALL, LS_CALL_ANYONE, on_put, home);
     if (status == LS_OK)
         status =
-            ls_calls_serve(calls, STORE_GET_CALL, LS_CALL_ANYONE, on_get, home);
+            ls_rpc_serve(calls, STORE_GET_CALL, LS_CALL_ANYONE, on_get, home);
     if (status == LS_OK)
-        status = ls_calls_serve(calls, STORE_DROP_CALL, LS_CALL_ANYONE, on_drop,
-                                home);
+        status =
+            ls_rpc_serve(calls, STORE_DROP_CALL, LS_CALL_ANYONE, on_drop, home);
     return status;
 }
 

@@ -35,7 +35,7 @@ struct work_options {
 
 struct work_kind {
     int (*create)(void **out, const struct work_options *options);
-    int (*use)(void *self, ls_task *task, ls_calls *calls);
+    int (*use)(void *self, ls_task *task, ls_rpc *calls);
     int (*run)(void *self);
     /* From any thread: end what `run` does soon, with this status. NULL: there
      * is only the task to cancel. */

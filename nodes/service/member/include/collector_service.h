@@ -72,7 +72,7 @@ struct collector_service_options {
 LS_MUST_USE int
 collector_service_create(collector_service **out,
                          const struct collector_service_options *options);
-/* After the task and ls_calls_close(), before the node and the store. */
+/* After the task and ls_rpc_close(), before the node and the store. */
 void collector_service_destroy(collector_service **service);
 
 /* Add the steps to a task; its first error is kept by the task. One task at a

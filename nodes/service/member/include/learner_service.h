@@ -102,7 +102,7 @@ struct learner_service_options {
 LS_MUST_USE int
 learner_service_create(learner_service **out,
                        const struct learner_service_options *options);
-/* After the task and ls_calls_close(), before the node and the store. */
+/* After the task and ls_rpc_close(), before the node and the store. */
 void learner_service_destroy(learner_service **service);
 
 /* Add the steps to a task; its first error is kept by the task. One task at a

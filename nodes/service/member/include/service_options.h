@@ -12,7 +12,7 @@
 struct service_options {
     ls_node *node;       /* borrow, longer than the service; not yet started, if
                           * no call may be missed */
-    ls_calls *calls;     /* borrow; closed before the service is destroyed */
+    ls_rpc *calls;       /* borrow; closed before the service is destroyed */
     struct store *store; /* borrow, longer than the service */
     double gpu, cpu;     /* what "resource" answers: GPUs, and processors, of
                           * which there may be a part */

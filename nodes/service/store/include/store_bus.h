@@ -16,7 +16,7 @@
 
 struct store_bus_options {
     ls_node *node;    /* borrow */
-    ls_calls *calls;  /* borrow */
+    ls_rpc *calls;    /* borrow */
     uint32_t home;    /* id of the node that keeps the bytes; may be this one */
     uint32_t channel; /* that it serves; 0: it is not asked for */
     size_t max_bytes; /* of one value; 0: what a body may have */

@@ -6,7 +6,7 @@
  * written to a folder, by a thread of its own, and is there again in the next
  * life.
  *
- * Life: open before ls_node_start(); close after ls_calls_close(), best after
+ * Life: open before ls_node_start(); close after ls_rpc_close(), best after
  * ls_node_stop().
  * Thread: owner. */
 #ifndef LOCKSTEP_STORE_HOME_H
@@ -18,7 +18,7 @@ struct store_home;
 
 struct store_home_options {
     ls_node *node;    /* borrow */
-    ls_calls *calls;  /* borrow; its */
+    ls_rpc *calls;    /* borrow; its */
     size_t max_bytes; /* of all values; 0: default 1 GiB */
     const char *keep; /* a folder; NULL: `keep` means nothing. Copied */
 };
@@ -34,7 +34,7 @@ struct store_home_stats {
 };
 
 /* out:    own; written on success only; give it to store_home_close().
- * Errors: those of ls_calls_serve(), ls_thread_spawn(), and store_files_open()
+ * Errors: those of ls_rpc_serve(), ls_thread_spawn(), and store_files_open()
  *         for `keep`; LS_EPROTO a kept value is damaged: the text names the
  *         file; LS_ENOMEM. */
 LS_MUST_USE int store_home_open(struct store_home **out,
