@@ -45,11 +45,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
          .n_choices = 0,
          .n_max = 4},
         {.observation = {LS_U8, 2, {2, 2}},
-         .action = {LS_I32},
+         .action = {.type = LS_I32},
          .n_extras = 1,
          .n_choices = 3,
          .n_max = 4},
-        {.observation = {LS_F64, 1, {2}}, .action = {LS_U8}, .n_max = 4},
+        {.observation = {LS_F64, 1, {2}},
+         .action = {.type = LS_U8},
+         .n_max = 4},
     };
     if (size > 0)
         check(&shapes[data[0] % 4], data + 1, size - 1);

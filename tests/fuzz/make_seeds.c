@@ -266,14 +266,14 @@ static void trajectories(void)
                0);
     trajectory("image", 2,
                &(struct trajectory_shape){.observation = {LS_U8, 2, {2, 2}},
-                                          .action = {LS_I32},
+                                          .action = {.type = LS_I32},
                                           .n_extras = 1,
                                           .n_choices = 3,
                                           .n_max = 4},
                2);
     trajectory("doubles", 3,
                &(struct trajectory_shape){.observation = {LS_F64, 1, {2}},
-                                          .action = {LS_U8},
+                                          .action = {.type = LS_U8},
                                           .n_max = 4},
                4);
 }

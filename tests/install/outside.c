@@ -23,8 +23,8 @@ static void coin_fini(void *env)
 static void coin_spec(const void *env, struct ls_env_spec *out)
 {
     const struct coin *coin = env;
-    *out = (struct ls_env_spec){.observation = {LS_I32},
-                                .action = {LS_U8},
+    *out = (struct ls_env_spec){.observation = {.type = LS_I32},
+                                .action = {.type = LS_U8},
                                 .n_choices = 2,
                                 .max_steps = coin->per_episode};
 }

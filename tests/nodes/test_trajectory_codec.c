@@ -255,7 +255,7 @@ static const struct trajectory_shape images = {
     .n_choices = 9,
     .n_max = 8};
 static const struct trajectory_shape doubles = {
-    .observation = {LS_F64, 2, {3, 2}}, .action = {LS_U8}, .n_max = 8};
+    .observation = {LS_F64, 2, {3, 2}}, .action = {.type = LS_U8}, .n_max = 8};
 
 TEST(each_array_is_of_its_type)
 {

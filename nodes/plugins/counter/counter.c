@@ -31,8 +31,9 @@ static void env_fini(void *state)
 static void env_spec(const void *state, struct ls_env_spec *out)
 {
     const struct counter_env *env = state;
-    *out = (struct ls_env_spec){
-        .observation = {LS_F32}, .action = {LS_F32}, .max_steps = env->length};
+    *out = (struct ls_env_spec){.observation = {.type = LS_F32},
+                                .action = {.type = LS_F32},
+                                .max_steps = env->length};
 }
 
 static int env_reset(void *state, void *observation)

@@ -64,7 +64,7 @@ static void env_spec(const void *env, struct ls_env_spec *out)
     const struct env *self = env;
     *out = (struct ls_env_spec){
         .observation = {LS_F32, 1, {(size_t)self->n_observation}},
-        .action = {LS_I32},
+        .action = {.type = LS_I32},
         .n_choices = 2,
         .max_steps = 10};
 }
