@@ -130,7 +130,8 @@ static int start_learner(struct training *training, ls_runtime *runtime,
         .stacks = plan->stacks,
         .loaders = plan->loaders,
         .passes = plan->passes,
-        .held_timeout_ms = LS_NO_WAIT /* the next batch comes when this one is done */};
+        .held_timeout_ms =
+            LS_NO_WAIT /* the next batch comes when this one is done */};
     teacher_set_options(training->teacher, &options);
     return ls_learner_create(&training->learner, runtime, &options);
 }
