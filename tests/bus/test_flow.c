@@ -248,14 +248,34 @@ TEST(a_sender_that_goes_further_is_seen)
     grant(flow);
     assert_true(
         flow_may(flow->node, flow->from, WINDOW_MESSAGES, WINDOW_BYTES));
-    for (int i = 0; i < WINDOW_MESSAGES + WINDOW_MESSAGES / 2; i++) {
+    for (int i = 0; i < 2 * WINDOW_MESSAGES; i++) {
         assert_true(flow_may(flow->node, flow->from, 1, 0));
         flow_got(flow->from, 0, true);
     }
     assert_false(flow_may(flow->node, flow->from, 1, 0));
-    assert_false(flow_may(flow->node, flow->from, 0, 2 * WINDOW_BYTES));
+    assert_true(flow_may(flow->node, flow->from, 0, 2 * WINDOW_BYTES));
+    assert_false(flow_may(flow->node, flow->from, 0, 2 * WINDOW_BYTES + 1));
     release(flow, WINDOW_MESSAGES, 0); /* it has been granted more */
     assert_true(flow_may(flow->node, flow->from, 1, 0));
+}
+
+/* A heartbeat has overtaken a whole window, so that counts as lost, and comes.
+ */
+TEST(what_comes_after_it_was_settled_is_borne)
+{
+    struct flow *flow = *state;
+    grant(flow);
+    for (int i = 0; i < WINDOW_MESSAGES; i++)
+        charge(flow, WINDOW_BYTES / WINDOW_MESSAGES);
+    settle(flow);
+    for (int i = 0; i < WINDOW_MESSAGES; i++) {
+        assert_true(flow_may(flow->node, flow->from, 1,
+                             WINDOW_BYTES / WINDOW_MESSAGES));
+        flow_got(flow->from, WINDOW_BYTES / WINDOW_MESSAGES, true);
+    }
+    settle(flow);
+    release(flow, WINDOW_MESSAGES, WINDOW_BYTES);
+    assert_limit(flow, 2 * WINDOW_MESSAGES, 2 * WINDOW_BYTES);
 }
 
 TEST(what_a_sender_says_of_itself_is_bounded)

@@ -49,6 +49,7 @@ static void patient(struct ls_node_options *options, size_t index)
     options->insecure = true;    /* raw peers have no secret, */
     options->silence_ms = 60000; /* and do not keep beating, */
     options->linger_ms = 100;    /* and do not close when told farewell */
+    options->window_messages = WINDOW;
 }
 
 static struct listener_world *listener_start(void)
@@ -98,6 +99,21 @@ static void send_event(struct listener_world *l, uint64_t sequence)
     raw_event(&l->raw, "x", &header, "data", 4);
 }
 
+/* A window of short events in one frame. */
+static void send_batch(struct listener_world *l, uint64_t first)
+{
+    struct wire_header header = raw_header(&l->raw, WIRE_KIND_BATCH);
+    uint8_t frame[WIRE_HEAD_MAX + WINDOW * (WIRE_BATCH_LEAD + 4)];
+    size_t size = wire_topic_event(frame, "x");
+    header.sequence = first;
+    size += wire_header_write(frame + size, &header);
+    uint8_t *payloads = frame + size;
+    for (int i = 0; i < WINDOW; i++)
+        size += wire_batch_write(frame + size, "data", 4);
+    wire_batch_count(payloads, WINDOW);
+    raw_send(&l->raw, frame, size, false);
+}
+
 static void send_chunk(struct listener_world *l, uint64_t sequence,
                        uint32_t offset)
 {
@@ -113,6 +129,7 @@ static void assert_counts(struct listener_world *l, uint64_t missed,
 {
     struct ls_node_stats stats;
     ls_node_stats(l->node, &stats);
+    assert_int_equal(stats.refused, 0);
     assert_int_equal(stats.missed, missed);
     assert_int_equal(stats.repeated, repeated);
     assert_int_equal(counter_get(&l->disorder), 0);
@@ -144,6 +161,24 @@ TEST(what_comes_too_late_is_missed)
     assert_int_equal(loss.sender, 666);
     assert_int_equal(loss.receiver, 1);
     assert_int_equal(loss.missed, 3);
+    listener_end(l);
+}
+
+/* The heartbeat says how many were sent, so nobody grants more for them. */
+TEST(what_comes_twice_takes_no_room)
+{
+    struct listener_world *l = listener_start();
+    for (int i = 0; i < 4 * WINDOW; i++)
+        send_event(l, 1);
+    for (int i = 0; i < 4; i++)
+        send_batch(l, 2);
+    send_event(l, WINDOW + 2);
+    assert_reaches(&l->came, WINDOW + 2);
+    assert_counts(l, 0, 4 * WINDOW - 1 + 3 * WINDOW);
+    transport_lock(l->node->transport);
+    const struct hop *hop = world_find(l->node, 666)->hop;
+    assert_int_equal(atomic_load(&hop->got_messages), WINDOW + 2);
+    transport_unlock(l->node->transport);
     listener_end(l);
 }
 

@@ -193,6 +193,17 @@ unharmed() {
     [[ $stderr == *": bound: "* ]]
 }
 
+@test "what is doubled or comes late breaks no window" {
+    local topology
+    job=$barrier
+    for topology in mesh star; do
+        holds 20 --nodes 3 --faults lossy --set sim.blocking=20 \
+            --set world.topology=$topology
+        [ "$(field mistakes)" = 0 ]
+        [ "$(field failures)" = 0 ]
+    done
+}
+
 @test "a job in lock step is swept, and writes where it may" {
     job=$cartpole
     holds 4 --faults lossy --set evaluator.solved=30

@@ -5,7 +5,8 @@
 
 #include "checks_world.h"
 
-#include "service/service_watch.h"
+#include "core.h"
+#include "service_watch.h"
 
 #define JOB                                                                    \
     "plugin: none\n"                                                           \

@@ -289,6 +289,8 @@ TEST(who_left_the_last_epoch_ends)
 static void one_dies_inside(void *arg)
 {
     struct world *world = arg;
+    sees(world, 0, 2, LS_MEMBER_READY);
+    sees(world, 1, 2, LS_MEMBER_READY);
     for (size_t i = 0; i < 3; i++)
         enters(world, i);
     checks_killed(world->lives[2]);
@@ -300,9 +302,45 @@ static void one_dies_inside(void *arg)
     assert_int_equal(checks_figures(world->checks).mistakes, 0);
 }
 
+/* Node 0 stands still from before node 2 dies to long after, and enters before
+ * it looks. */
+static void one_dies_inside_and_another_does_not_see_it(void *arg)
+{
+    struct world *world = arg;
+    sees(world, 0, 2, LS_MEMBER_READY);
+    sees(world, 0, 2, LS_MEMBER_LOST);
+    sees(world, 0, 2, LS_MEMBER_READY); /* again, as after a cut */
+    enters(world, 2);
+    ls_host_pause(world->hosts[0]);
+    checks_killed(world->lives[2]);
+    passes(world, 10);
+    ls_host_resume(world->hosts[0]);
+    enters(world, 0);
+    sees(world, 0, 2, LS_MEMBER_LOST);
+    enters(world, 1);
+    leaves(world, 0, 0);
+}
+
+static void one_dies_inside_and_another_knows(void *arg)
+{
+    struct world *world = arg;
+    sees(world, 0, 2, LS_MEMBER_READY);
+    enters(world, 1);
+    enters(world, 2);
+    checks_killed(world->lives[2]);
+    passes(world, 1);
+    sees(world, 0, 2, LS_MEMBER_LOST);
+    passes(world, 1);
+    enters(world, 0);
+    leaves(world, 0, 0);
+}
+
 TEST(one_killed_inside_is_excused)
 {
     judge(one_dies_inside, NULL);
+    judge(one_dies_inside_and_another_does_not_see_it, NULL);
+    judge(one_dies_inside_and_another_knows,
+          "early: node 0 left epoch 0 before node 2 had entered it");
 }
 
 static void one_dies_outside(void *arg)
@@ -783,6 +821,33 @@ static void two_name_different_ones_of_two_before(void *arg)
     two_fail(world, 2, 5);
 }
 
+/* Node 2 fails in epoch 1, which the others enter long after it went. */
+static void one_failed_long_before(struct world *world, unsigned lost)
+{
+    struct check_life *again;
+    two_know_each_other(world);
+    enters_in_vain(world, 2, lost);
+    checks_killed(world->lives[2]);
+    assert_ok(checks_begin(world->checks, &again, 2, world->hosts[2]));
+    passes(world, 10);
+    for (size_t i = 0; i < 2; i++) { /* in an epoch before */
+        enters(world, i);
+        fails(world, i);
+    }
+    passes(world, 10);
+    two_fail(world, 7, 5);
+}
+
+static void one_was_told_long_before(void *arg)
+{
+    one_failed_long_before(arg, 7);
+}
+
+static void nobody_was_told_long_before(void *arg)
+{
+    one_failed_long_before(arg, 8);
+}
+
 static void one_lags_behind(void *arg)
 {
     struct world *world = arg;
@@ -805,6 +870,10 @@ TEST(failing_with_different_names_is_not_alike)
           "with LS_ELOST and node 2");
     judge(two_name_different_ones_of_two, NULL);
     judge(two_name_different_ones_of_two_before, NULL);
+    judge(one_was_told_long_before, NULL);
+    judge(nobody_was_told_long_before,
+          "alike: epoch 1: node 1 fails with LS_ELOST and names node 5, node 0 "
+          "with LS_ELOST and node 7");
     judge(one_lags_behind, NULL); /* whose reason is not kept names nobody */
 }
 

@@ -22,9 +22,6 @@
 #include "bus.h"
 #include "bus_sabotage.h"
 
-/* What may come beyond the grant: messages that a network doubles. */
-#define SLACK_SHARE 2
-
 static uint64_t load(const _Atomic uint64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);
@@ -120,11 +117,9 @@ bool flow_may(const ls_node *node, const struct peer *peer, uint64_t messages,
 {
     const struct hop *hop = peer->hop;
     return load(&hop->got_messages) + messages <=
-               load(&hop->granted_messages) +
-                   node->options.window_messages / SLACK_SHARE &&
+               load(&hop->granted_messages) + node->options.window_messages &&
            load(&hop->got_bytes) + bytes <=
-               load(&hop->granted_bytes) +
-                   node->options.window_bytes / SLACK_SHARE;
+               load(&hop->granted_bytes) + node->options.window_bytes;
 }
 
 void flow_got(struct peer *peer, size_t bytes, bool keep)
