@@ -286,7 +286,8 @@ static void leave(struct ls_epoch *epoch)
 
 /* --- asking ------------------------------------------------------------- */
 
-bool ls_epoch_counts(const struct ls_epoch *epoch)
+/* Whether it is this node that counts who is ready, and not the leader. */
+static bool counts_ready(const struct ls_epoch *epoch)
 {
     return ls_epoch_is_direct(epoch) || epoch->leader == epoch->id;
 }
@@ -294,12 +295,12 @@ bool ls_epoch_counts(const struct ls_epoch *epoch)
 /* Through a leader only its word lets a node go. */
 static bool may_leave(const struct ls_epoch *epoch)
 {
-    return epoch->released ||
-           (epoch->lack_ready == 0 && ls_epoch_counts(epoch));
+    return epoch->released || (epoch->lack_ready == 0 && counts_ready(epoch));
 }
 
-void ls_epoch_ask_all(struct ls_epoch *epoch, enum ls_epoch_phase until,
-                      bool again)
+/* Say how far this node is to everyone who is not known to be at `until`. */
+static void ask_all(struct ls_epoch *epoch, enum ls_epoch_phase until,
+                    bool again)
 {
     for (size_t i = 0; i < epoch->peers.n; i++) {
         struct ls_epoch_peer *peer = &epoch->peers.items[i];
@@ -325,8 +326,8 @@ static void become_ready(struct ls_epoch *epoch)
         return;
     if (epoch->way == LS_EPOCH_BY_TREE)
         ls_tree_tell_down(epoch);
-    else if (ls_epoch_counts(epoch))
-        ls_epoch_ask_all(epoch, LS_EPOCH_LEFT, false);
+    else if (counts_ready(epoch))
+        ask_all(epoch, LS_EPOCH_LEFT, false);
     else
         ask_leader(epoch, false);
 }
@@ -334,8 +335,7 @@ static void become_ready(struct ls_epoch *epoch)
 void ls_epoch_advance(struct ls_epoch *epoch)
 {
     if (epoch->phase == LS_EPOCH_ENTERED &&
-        (epoch->claimed ||
-         (epoch->lack_entered == 0 && ls_epoch_counts(epoch))))
+        (epoch->claimed || (epoch->lack_entered == 0 && counts_ready(epoch))))
         become_ready(epoch);
     if (epoch->phase == LS_EPOCH_READY && may_leave(epoch))
         leave(epoch);
@@ -346,7 +346,7 @@ void ls_epoch_advance(struct ls_epoch *epoch)
 void ls_epoch_tell_loss(struct ls_epoch *epoch)
 {
     if (ls_epoch_is_direct(epoch))
-        ls_epoch_ask_all(epoch, LS_EPOCH_LEFT, true);
+        ask_all(epoch, LS_EPOCH_LEFT, true);
     else if (epoch->leader != epoch->id && epoch->phase == LS_EPOCH_ENTERED)
         ask_leader(epoch, true);
 }
@@ -369,10 +369,9 @@ void ls_epoch_tick(struct ls_epoch *epoch, int64_t now)
     const size_t before = epoch->n_out;
     if (epoch->way == LS_EPOCH_BY_TREE)
         ls_tree_ask(epoch);
-    else if (ls_epoch_counts(epoch))
-        ls_epoch_ask_all(
-            epoch, ls_epoch_is_stuck(epoch) ? LS_EPOCH_READY : epoch->phase,
-            true);
+    else if (counts_ready(epoch))
+        ask_all(epoch, ls_epoch_is_stuck(epoch) ? LS_EPOCH_READY : epoch->phase,
+                true);
     else
         ask_leader(epoch, true);
     ls_take(LS_TAKES_BARRIER_ASKED);
@@ -493,7 +492,7 @@ static void speak_first(struct ls_epoch *epoch)
         ls_outbox_say(epoch, peer, true);
     }
     if (ls_epoch_is_direct(epoch))
-        ls_epoch_ask_all(epoch, LS_EPOCH_LEFT, false);
+        ask_all(epoch, LS_EPOCH_LEFT, false);
     else if (epoch->way == LS_EPOCH_BY_LEADER && epoch->leader != epoch->id)
         ask_leader(epoch, false);
 }

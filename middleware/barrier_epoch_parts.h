@@ -24,15 +24,8 @@ void ls_epoch_note(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
 /* Go as far as what is known allows. */
 void ls_epoch_advance(struct ls_epoch *epoch);
 
-/* Say how far this node is to everyone who is not known to be at `until`. */
-void ls_epoch_ask_all(struct ls_epoch *epoch, enum ls_epoch_phase until,
-                      bool again);
-
 /* Somebody was lost: tell those who may know how to go on. */
 void ls_epoch_tell_loss(struct ls_epoch *epoch);
-
-/* Whether it is this node that counts who is ready, and not the leader. */
-bool ls_epoch_counts(const struct ls_epoch *epoch);
 
 /* This node is the first to give up: it says why. final: the wait has failed,
  * whatever the policy is. */

@@ -42,6 +42,11 @@ int output_end(int exit_code)
     return status == LS_ECLOSED ? 128 + SIGPIPE : ls_status_exit_code(status);
 }
 
+void output_row(const char *name, const char *text)
+{
+    printf("  %-13s  %s\n", name, text);
+}
+
 struct count_text output_count(int64_t value)
 {
     char digits[24];

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "checks_parts.h"
+#include "checks_kind.h"
 
 /* Messages under way on a link; far above what a cut piles up. */
 #define UNDER_WAY_MAX 1000

@@ -31,7 +31,7 @@ bool checks_call_is(const struct checked_call *call, const char *name)
 }
 
 /* Which work a call is about. */
-static int read_key(struct checked_call *call, const struct core_action *action)
+static int read_key(struct checked_call *call, const struct fsm_action *action)
 {
     if (checks_call_is(call, CALL_RESOURCE) || call->name[0] == '\0')
         return LS_OK;
@@ -67,11 +67,11 @@ static int read_key(struct checked_call *call, const struct core_action *action)
     return work_key_read(&call->key, action->data, action->size);
 }
 
-static void note_call(struct service_life *by, const struct core_action *action)
+static void note_call(struct service_life *by, const struct fsm_action *action)
 {
     checks *all = by->life->all;
     struct service_checks *books = all->state;
-    const bool connects = action->kind == CORE_CONNECT;
+    const bool connects = action->kind == FSM_CONNECT;
     if (find_call(all, by, action->number) != NULL)
         checks_break(all, "calls", "call %" PRIu64 " is begun twice",
                      action->number);
@@ -116,7 +116,7 @@ void checks_on_member_told(void *self, uint32_t id, uint64_t incarnation,
 }
 
 /* Whatever happens, it can be done: an error is a promise broken. */
-static void note_over(struct service_life *by, const struct core_action *action)
+static void note_over(struct service_life *by, const struct fsm_action *action)
 {
     const checks *all = by->life->all;
     by->done = true;
@@ -132,31 +132,31 @@ static void note_cancel(struct service_life *by, uint64_t number)
     checks *all = by->life->all;
     struct checked_call *call = find_call(all, by, number);
     if (call == NULL)
-        return; /* it has ended, which the core is told next */
+        return; /* it has ended, which the state machine is told next */
     call->cancelled = true;
     checks_note_fate(call, LS_CALL_CANCELLED);
 }
 
-void checks_on_action(void *self, const struct core_action *action)
+void checks_on_action(void *self, const struct fsm_action *action)
 {
     struct service_life *service = self;
     if (service->life->dead)
         return;
     switch (action->kind) {
-    case CORE_CONNECT:
-    case CORE_CALL:
+    case FSM_CONNECT:
+    case FSM_CALL:
         note_call(service, action);
         break;
-    case CORE_CANCEL:
+    case FSM_CANCEL:
         note_cancel(service, action->number);
         break;
-    case CORE_DROP:
+    case FSM_DROP:
         checks_note_drop(service, action->name);
         break;
-    case CORE_INFO:
+    case FSM_INFO:
         checks_note_info(service, action->info);
         break;
-    case CORE_DONE:
+    case FSM_DONE:
         note_over(service, action);
         break;
     default:

@@ -31,6 +31,18 @@ static void destroy(checks *self)
     free(state);
 }
 
+/* Those who listen handle an event at once, and who stands still or is cut off
+ * is soon lost. */
+static void on_blocked(void *self)
+{
+    const struct member_life *member = self;
+    const struct check_life *life = member->life;
+    if (!life->dead && checks_now(life->all) - life->resumed_at > LOST_ROOM_NS)
+        ls_simulation_violation(life->all->simulation,
+                                "bound: node %" PRIu32 ": %s", checks_id(life),
+                                ls_error_text());
+}
+
 static int begin(struct check_life *life)
 {
     struct member_life *member = calloc(1, sizeof *member);
@@ -42,25 +54,13 @@ static int begin(struct check_life *life)
                                           .member = checks_on_member,
                                           .emitting = checks_on_emitting,
                                           .emitted = checks_on_emitted,
-                                          .blocked = checks_on_blocked,
+                                          .blocked = on_blocked,
                                           .heard = checks_on_heard,
                                           .quitting = checks_on_quitting,
                                           .self = member};
     life->watch.member = &member->watch;
     life->state = member;
     return LS_OK;
-}
-
-/* Those who listen handle an event at once, and who stands still or is cut off
- * is soon lost. */
-void checks_on_blocked(void *self)
-{
-    const struct member_life *member = self;
-    const struct check_life *life = member->life;
-    if (!life->dead && checks_now(life->all) - life->resumed_at > LOST_ROOM_NS)
-        ls_simulation_violation(life->all->simulation,
-                                "bound: node %" PRIu32 ": %s", checks_id(life),
-                                ls_error_text());
 }
 
 static void forget(struct check_life *life)

@@ -4,7 +4,7 @@
 
 #include "role_member.h"
 
-#include "checks_parts.h"
+#include "checks_kind.h"
 
 /* A mistake is known to a member's handler up to so long after the barrier has
  * acted on it; so long "all" is not judged. */
@@ -131,7 +131,6 @@ void checks_on_ended(void *self, int status,
 void checks_on_member(void *self, const struct ls_member *member);
 void checks_on_emitting(void *self, uint64_t incarnation, uint64_t number);
 void checks_on_emitted(void *self, uint64_t number);
-void checks_on_blocked(void *self);
 void checks_on_heard(void *self, const struct ls_event *event, uint64_t number);
 void checks_on_quitting(void *self, const struct ls_node_loss *losses,
                         size_t n);

@@ -99,7 +99,7 @@ void checks_judge_batch(const struct checked_call *call,
 }
 
 void checks_finish_samples(struct service_life *by,
-                           const struct core_figures *figures)
+                           const struct fsm_figures *figures)
 {
     const checks *all = by->life->all;
     const struct service_checks *books = all->state;

@@ -30,7 +30,7 @@ static void on_opened(void *self)
     ls_simulation_note(service->life->all->simulation, "coordinates");
 }
 
-static void on_closed(void *self, const struct core_figures *figures)
+static void on_closed(void *self, const struct fsm_figures *figures)
 {
     struct service_life *service = self;
     if (service->life->dead || !service->open)

@@ -1,16 +1,16 @@
 /* checks_services.h - what the checks of a service cluster share.
  *
- * They keep books of their own, from what the coordinator's core says and is
- * told and from what members do: which attempts of which works were given out,
- * which calls are open, which data is in use. A promise that is broken shows as
- * an entry that does not fit. */
+ * They keep books of their own, from what the coordinator's state machine says
+ * and is told and from what members do: which attempts of which works were
+ * given out, which calls are open, which data is in use. A promise that is
+ * broken shows as an entry that does not fit. */
 #ifndef LOCKSTEP_CHECKS_SERVICES_H
 #define LOCKSTEP_CHECKS_SERVICES_H
 
-#include "core.h"
+#include "fsm.h"
 #include "service_watch.h"
 
-#include "checks_parts.h"
+#include "checks_kind.h"
 
 struct service_life {
     struct check_life *life;
@@ -22,7 +22,7 @@ struct service_life {
 
     /* Of a coordinator. */
     bool open;
-    bool done; /* its core said so: */
+    bool done; /* its state machine said so: */
     int done_status;
     uint64_t announced; /* answers with a sample */
 };
@@ -105,7 +105,7 @@ void checks_break(const checks *checks, const char *name, const char *format,
 struct given *checks_find_given(const checks *checks,
                                 const struct work_key *key);
 void checks_note_start(struct service_life *by,
-                       const struct core_action *action);
+                       const struct fsm_action *action);
 /* What a later life of the coordinator goes on with is its own; how the start
  * ended that the earlier one made, that did not hear. */
 void checks_take_over(struct service_life *by, const struct work_key *key);
@@ -124,7 +124,7 @@ void checks_finish_works(struct service_life *by);
 void checks_on_member_told(void *self, uint32_t id, uint64_t incarnation,
                            bool ready);
 bool checks_call_is(const struct checked_call *call, const char *name);
-void checks_on_action(void *self, const struct core_action *action);
+void checks_on_action(void *self, const struct fsm_action *action);
 void checks_on_call_ended(void *self, uint64_t number,
                           const struct ls_call_result *result);
 void checks_look_at_calls(checks *checks);
@@ -140,7 +140,7 @@ void checks_note_drop(struct service_life *by, const char *data_id);
 void checks_judge_batch(const struct checked_call *call,
                         enum ls_call_state state);
 void checks_finish_samples(struct service_life *by,
-                           const struct core_figures *figures);
+                           const struct fsm_figures *figures);
 
 /* checks_policies.c */
 void checks_on_committed(void *self, const struct work_key *key,

@@ -76,8 +76,7 @@ static void give(struct service_life *by, uint32_t to,
                      WORK_OF(made), before->key.attempt, before->to);
 }
 
-void checks_note_start(struct service_life *by,
-                       const struct core_action *action)
+void checks_note_start(struct service_life *by, const struct fsm_action *action)
 {
     struct given wanted = {.learns =
                                strcmp(action->name, CALL_LEARNER_START) == 0};

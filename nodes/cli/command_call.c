@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client.h"
 #include "command.h"
-#include "guest.h"
 #include "json.h"
 
 /* What is asked, and of whom. */
@@ -192,13 +192,13 @@ static int64_t ms_left(int64_t deadline)
     return left > LS_NS_PER_MS ? left / LS_NS_PER_MS : 1;
 }
 
-static int ask(struct guest *guest, const struct plan *plan,
+static int ask(struct client *client, const struct plan *plan,
                const struct options *options, const struct question *question,
                int64_t deadline)
 {
     ls_call *call = NULL;
     int status =
-        ls_call_start(&call, guest->calls,
+        ls_call_start(&call, client->calls,
                       &(struct ls_call_options){
                           .to = plan->nodes[question->host].id,
                           .channel = options->channel != 0 ? options->channel
@@ -225,23 +225,23 @@ static int ask(struct guest *guest, const struct plan *plan,
 static int call(const struct options *options, const struct plan *plan,
                 const struct question *question)
 {
-    struct guest guest;
+    struct client client;
     const int64_t deadline =
         ls_deadline(ls_runtime_threads(), options->wait_ms);
-    const int status = guest_join(
-        &guest, &(struct guest_options){.plan = plan,
-                                        .host = question->host,
-                                        .id = options->id,
-                                        .has_id = options->has_id,
-                                        .bind = options->bind,
-                                        .advertise = options->advertise,
-                                        .attach = options->attach,
-                                        .n_attach = options->n_attach,
-                                        .deadline = deadline});
+    const int status = client_join(
+        &client, &(struct client_options){.plan = plan,
+                                          .host = question->host,
+                                          .id = options->id,
+                                          .has_id = options->has_id,
+                                          .bind = options->bind,
+                                          .advertise = options->advertise,
+                                          .attach = options->attach,
+                                          .n_attach = options->n_attach,
+                                          .deadline = deadline});
     if (status != LS_OK)
         return command_failed(status);
-    const int exit_code = ask(&guest, plan, options, question, deadline);
-    guest_leave(&guest);
+    const int exit_code = ask(&client, plan, options, question, deadline);
+    client_leave(&client);
     return exit_code;
 }
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "guest.h"
+#include "client.h"
 #include "node_security.h"
 #include "plan_lease.h"
 
@@ -45,8 +45,8 @@ static int choose_bind(struct asker *asker)
                         "tcp://THIS-HOST:%d",
                         asker->place.advertise, world->first_port,
                         world->first_port);
-    return guest_bind(asking->plan, asker->place.advertise, &asker->folder,
-                      asker->bind);
+    return client_bind(asking->plan, asker->place.advertise, &asker->folder,
+                       asker->bind);
 }
 
 static int find_giver(struct asker *asker)

@@ -206,7 +206,10 @@ static bool read_id(const char *text, uint32_t *out)
     return strcmp(text, again) == 0;
 }
 
-int lease_line_read(const char **text, struct lease *out)
+/* Read one line of it.
+ * text:   goes on behind it.
+ * Errors: LS_ENOENT there is none left; LS_EPROTO it is not as above. */
+static int read_line(const char **text, struct lease *out)
 {
     char id[16] = "", key[LS_PUBLIC_KEY_MAX] = "", how[16] = "";
     const char *at = *text;
@@ -247,12 +250,12 @@ static int read_text(struct lease_table *table, const char *text, int64_t now)
     const char *at = text;
     int status;
     unsigned line = 1;
-    while ((status = lease_line_read(&at, &read)) == LS_OK)
+    while ((status = read_line(&at, &read)) == LS_OK)
         line++;
     if (status != LS_ENOENT)
         return ls_error_at(status, "line %u", line);
     at = text;
-    while (lease_line_read(&at, &read) == LS_OK)
+    while (read_line(&at, &read) == LS_OK)
         take_over(table, &read, now);
     return LS_OK;
 }

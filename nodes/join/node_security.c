@@ -66,8 +66,8 @@ int node_security_open(ls_security **out, const struct plan *plan, uint32_t id,
     return LS_OK;
 }
 
-int node_security_open_guest(ls_security **out, const struct plan *plan,
-                             uint32_t id, bool running)
+int node_security_open_client(ls_security **out, const struct plan *plan,
+                              uint32_t id, bool running)
 {
     char path[LS_PATH_MAX];
     if (!running || !plan_has_secret(plan))

@@ -11,11 +11,520 @@
 
 #include "lockstep/file.h"
 #include "lockstep/log.h"
+#include "lockstep/runtime.h"
 
+#include "restart.h"
+#include "root_cause.h"
 #include "run_file.h"
 #include "signal_name.h"
-#include "supervise_parts.h"
 #include "work_service.h"
+
+#define LINES_KEPT 20
+/* The first node that is done is followed by all within this. */
+#define STRAGGLE_MS 10000
+
+struct watched {
+    struct node_end end;
+    bool launched, gone;
+    long pid;
+    char endpoint[LS_ENDPOINT_MAX + 1]; /* "" until it listens */
+    char text[LS_ERROR_TEXT_MAX];       /* why it failed */
+    char *lines[LINES_KEPT];            /* own; the last ones, a ring */
+    size_t n_lines;                     /* ever */
+    struct restarts restarts;
+    int64_t restart_at; /* ls_now(); 0: it is not to be started again */
+    bool listens;       /* this life of it */
+    bool working;       /* and is in the world */
+    bool keeps_address; /* it was told to listen where its last one did */
+    bool let_go;        /* the run goes on without it */
+    bool stuck;         /* it has said why it does not end */
+    bool final;         /* its failure is the run's, whatever its policy */
+};
+
+struct supervisor {
+    const struct plan *plan;         /* borrow */
+    render *render;                  /* borrow; under mutex */
+    const struct launcher *launcher; /* borrow; in supervise() */
+    ls_runtime *runtime;
+    ls_mutex mutex;
+    ls_cond cond;
+    struct watched *nodes; /* own; n */
+    size_t n;
+    size_t n_launched, n_gone;
+    int64_t stop_at; /* the run is over by then, at the latest: stop.minutes */
+    unsigned order;  /* of the last end */
+    struct run_file *told; /* own; where the nodes listen, as was told last;
+                            * NULL: it was not */
+    bool moved;    /* a node listens that the run's file does not tell of */
+    bool any_done; /* a node reported success */
+    bool any_failed;
+    bool done;       /* it has come to its end */
+    int interrupted; /* by this signal */
+};
+
+enum outcome {
+    GOING,
+    REACHED,
+    ALL_DONE,
+    LEFT_BEHIND, /* all are done but some that the run can do without */
+    FAILED,
+    INTERRUPTED,
+    TIME_UP
+};
+
+/* ---- what is said of a node that failed ---- */
+
+#define OTHERS_SHOWN 8
+
+static int print_who(const supervisor *sup, size_t index, char *text,
+                     size_t size)
+{
+    const struct plan_node *planned = &sup->plan->nodes[index];
+    const char *role = plan_role_names[planned->role];
+    const long pid = sup->nodes[index].pid;
+    return pid != 0 ? snprintf(text, size, "node %u (%s, pid %ld)",
+                               (unsigned)planned->id, role, pid)
+                    : snprintf(text, size, "node %u (%s)",
+                               (unsigned)planned->id, role);
+}
+
+/* Its reason, without the name that stands before it already. */
+static const char *reason(const supervisor *sup, size_t index)
+{
+    char name[32];
+    const char *text = sup->nodes[index].text;
+    const int n = snprintf(name, sizeof name,
+                           "node %u: ", (unsigned)sup->plan->nodes[index].id);
+    return strncmp(text, name, (size_t)n) == 0 ? text + n : text;
+}
+
+/* What became of a node, in a sentence without its dot. */
+static void describe(const supervisor *sup, size_t index, char *text,
+                     size_t size)
+{
+    const struct watched *node = &sup->nodes[index];
+    char who[96];
+    (void)print_who(sup, index, who, sizeof who);
+    if (node->end.status != LS_OK)
+        (void)snprintf(text, size, "%s failed: %s", who, reason(sup, index));
+    else if (node->end.signal != 0)
+        (void)snprintf(text, size, "%s was killed by signal %d (%s)", who,
+                       node->end.signal, signal_name(node->end.signal));
+    else
+        (void)snprintf(text, size, "%s ended with exit code %d%s", who,
+                       node->end.exit_code,
+                       node->end.reported ? "" : " and without a word");
+}
+
+/* When nobody says that it is his fault, what all say is the evidence. */
+static void show_others(supervisor *sup, size_t first)
+{
+    char text[LS_ERROR_TEXT_MAX + 128];
+    size_t shown = 0;
+    for (size_t i = 0; i < sup->n && shown < OTHERS_SHOWN; i++) {
+        if (i == first || cause_rank(&sup->nodes[i].end) != CAUSE_FOLLOWER)
+            continue;
+        const int n = print_who(sup, i, text, sizeof text);
+        (void)snprintf(text + n, sizeof text - (size_t)n, ": %s",
+                       reason(sup, i));
+        render_remark(sup->render, text);
+        shown++;
+    }
+}
+
+/* Say that a node failed and the run with it, respectively what others say
+ * of it; returns the exit code. */
+static int show_node(supervisor *sup, size_t index)
+{
+    const struct watched *node = &sup->nodes[index];
+    char text[LS_ERROR_TEXT_MAX + 128];
+    const char *lines[LINES_KEPT];
+    const size_t n =
+        node->n_lines < LINES_KEPT ? node->n_lines : (size_t)LINES_KEPT;
+    for (size_t i = 0; i < n; i++)
+        lines[i] = node->lines[(node->n_lines - n + i) % LINES_KEPT];
+    describe(sup, index, text, sizeof text);
+    const unsigned restarts = node->restarts.n;
+    const size_t used = strlen(text);
+    if (restarts > 0)
+        (void)snprintf(text + used, sizeof text - used, ", after %u restart%s",
+                       restarts, restarts == 1 ? "" : "s");
+    const int exit_code = node_end_exit_code(&node->end);
+    render_failed(sup->render,
+                  &(struct render_failure){.index = index,
+                                           .status = node->end.status,
+                                           .signal = node->end.signal,
+                                           .exit_code = exit_code,
+                                           .text = text,
+                                           .lines = lines,
+                                           .n_lines = n});
+    return exit_code;
+}
+
+/* Say that a node does not end. where: what it is at; NULL: it does not say. */
+static void show_stuck(supervisor *sup, size_t index, const char *where)
+{
+    char text[LS_ERROR_TEXT_MAX + 128];
+    const int n = print_who(sup, index, text, sizeof text);
+    if (where != NULL)
+        (void)snprintf(text + n, sizeof text - (size_t)n,
+                       " did not end when told to: it is %s", where);
+    else
+        (void)snprintf(text + n, sizeof text - (size_t)n,
+                       " did not end when told to, nor say why: it is killed");
+    render_stuck(sup->render, index, text);
+}
+
+static int show_run(supervisor *sup, int status, int exit_code,
+                    const char *text)
+{
+    render_failed(sup->render, &(struct render_failure){.index = sup->n,
+                                                        .status = status,
+                                                        .exit_code = exit_code,
+                                                        .text = text});
+    return exit_code;
+}
+
+/* deadline: that of timeout_s. */
+static int show_late(supervisor *sup, double timeout_s, int64_t deadline)
+{
+    char text[160];
+    const int64_t now = ls_now(sup->runtime);
+    if (now >= deadline) {
+        (void)snprintf(text, sizeof text,
+                       "the run was not done after %g s (--timeout)",
+                       timeout_s);
+    } else if (now >= sup->stop_at) {
+        (void)snprintf(text, sizeof text,
+                       "the run did not end by itself after %g minutes "
+                       "(stop.minutes)",
+                       sup->plan->stop_minutes);
+    } else {
+        size_t i = 0;
+        while (sup->nodes[i].gone)
+            i++;
+        (void)snprintf(text, sizeof text,
+                       "node %u (%s) did not end within %d s of the first "
+                       "that did",
+                       (unsigned)sup->plan->nodes[i].id,
+                       plan_role_names[sup->plan->nodes[i].role],
+                       STRAGGLE_MS / 1000);
+    }
+    return show_run(sup, LS_ETIMEDOUT, ls_status_exit_code(LS_ETIMEDOUT), text);
+}
+
+/* ---- what becomes of a run when a node fails: restart.h ---- */
+
+/* More than a node is ever started again in one life of a run. */
+#define LIFE_RESTARTS 4096u
+
+/* Whether what a node failed with is the run's failure: else its policy has
+ * had, or will have, its say. */
+static bool counts(const supervisor *sup, size_t index)
+{
+    return sup->nodes[index].final ||
+           sup->plan->nodes[index].on_loss == PLAN_FAIL;
+}
+
+/* It has failed, and nothing was made of that yet. */
+static bool awaits_verdict(const supervisor *sup, size_t index)
+{
+    const struct watched *node = &sup->nodes[index];
+    return node->gone && !node->let_go && !counts(sup, index) &&
+           cause_rank(&node->end) != CAUSE_NOTHING;
+}
+
+static void say(supervisor *sup, size_t index, int wait_ms, const char *what)
+{
+    char text[LS_ERROR_TEXT_MAX + 256];
+    describe(sup, index, text, sizeof text);
+    const size_t n = strlen(text);
+    (void)snprintf(text + n, sizeof text - n, "; %s", what);
+    render_policy(
+        sup->render,
+        &(struct render_policy){
+            .index = index,
+            .restart = wait_ms >= 0 ? sup->nodes[index].restarts.n : 0,
+            .wait_ms = wait_ms,
+            .text = text,
+        });
+}
+
+static void let_go(supervisor *sup, size_t index, const char *what)
+{
+    sup->nodes[index].let_go = true;
+    say(sup, index, -1, what);
+}
+
+/* From here to its start it counts as one that was not started yet. */
+static void schedule(supervisor *sup, size_t index, int wait_ms,
+                     const char *what)
+{
+    struct watched *node = &sup->nodes[index];
+    node->restart_at = ls_deadline(sup->runtime, wait_ms);
+    node->launched = node->gone = false;
+    sup->n_launched--;
+    sup->n_gone--;
+    say(sup, index, wait_ms, what);
+}
+
+static void call_off(supervisor *sup, size_t index)
+{
+    struct watched *node = &sup->nodes[index];
+    node->restart_at = 0;
+    node->launched = node->gone = true;
+    sup->n_launched++;
+    sup->n_gone++;
+}
+
+/* Whether nobody else does what the run cannot do without. */
+static bool is_last_needed(const supervisor *sup, size_t index)
+{
+    const struct plan_node *nodes = sup->plan->nodes;
+    const enum plan_role role = nodes[index].role;
+    for (size_t i = 0; i < sup->n; i++) {
+        if (i != index && nodes[i].role == role && !sup->nodes[i].let_go)
+            return false;
+    }
+    return role == PLAN_COLLECTOR || role == PLAN_LEARNER;
+}
+
+static void decide(supervisor *sup, size_t index)
+{
+    struct watched *node = &sup->nodes[index];
+    char what[96];
+    int wait_ms = 0;
+    /* Another program has taken its port meanwhile, which is not its failure.
+     */
+    if (node->keeps_address && node->end.status == LS_EADDRINUSE) {
+        schedule(sup, index, 0, "it is started again at another address");
+        return;
+    }
+    switch (restart_decide(&node->restarts, &sup->plan->nodes[index],
+                           ls_now(sup->runtime), &wait_ms)) {
+    case RESTART_AGAIN:
+        (void)snprintf(what, sizeof what, "restart %u of %u in %d ms",
+                       node->restarts.n, sup->plan->nodes[index].max_restarts,
+                       wait_ms);
+        schedule(sup, index, wait_ms, what);
+        break;
+    case RESTART_LET_GO:
+        if (is_last_needed(sup, index))
+            node->final = true;
+        else
+            let_go(sup, index, "the run goes on without it");
+        break;
+    case RESTART_FAIL:
+        node->final = true;
+        break;
+    }
+}
+
+/* The others are done, so nobody is there to come back to. What the run was
+ * for is with the first node, unless it was done itself: as a coordinator is,
+ * before it tells its members that they are. */
+static void conclude(supervisor *sup, size_t index)
+{
+    const struct node_end *end = &sup->nodes[index].end;
+    const bool done =
+        plan_is_service(sup->plan) || (end->reported && end->status == LS_OK);
+    if (index == sup->plan->first && !done)
+        sup->nodes[index].final = true;
+    else
+        let_go(sup, index, "the run is ending without it");
+}
+
+/* Apply the policies of those that have ended; call it after every change. */
+static void apply_policies(supervisor *sup)
+{
+    for (size_t i = 0; i < sup->n && sup->interrupted == 0; i++) {
+        if (sup->any_done && sup->nodes[i].restart_at != 0)
+            call_off(sup, i);
+        if (!awaits_verdict(sup, i))
+            continue;
+        if (sup->any_done)
+            conclude(sup, i);
+        else
+            decide(sup, i);
+    }
+}
+
+/* The first node listens before others start: they attach to it, and might
+ * else take the port that it has to have again. */
+static int64_t due_at(const supervisor *sup, size_t index)
+{
+    const int64_t at = sup->nodes[index].restart_at;
+    const size_t first = sup->plan->first;
+    return at != 0 && (index == first || sup->nodes[first].listens)
+               ? at
+               : LS_FOREVER;
+}
+
+/* A node whose time to be started again has come; n: none. */
+static size_t next_due(const supervisor *sup)
+{
+    const int64_t now = ls_now(sup->runtime);
+    size_t i = 0;
+    while (i < sup->n && due_at(sup, i) > now)
+        i++;
+    return i;
+}
+
+/* When that will be; LS_FOREVER: never. */
+static int64_t earliest_due(const supervisor *sup)
+{
+    int64_t at = LS_FOREVER;
+    for (size_t i = 0; i < sup->n; i++)
+        at = due_at(sup, i) < at ? due_at(sup, i) : at;
+    return at;
+}
+
+/* Whoever comes to its world now comes to none: one that was started again, or
+ * one that was slow to begin with when a short job's coordinator is done. */
+static bool comes_too_late(const supervisor *sup, const struct watched *node)
+{
+    const struct node_end *first = &sup->nodes[sup->plan->first].end;
+    return node->restarts.n > 0 || (plan_is_service(sup->plan) &&
+                                    first->reported && first->status == LS_OK);
+}
+
+/* A node that is being started again while the others end; n: none. */
+static size_t next_useless(const supervisor *sup)
+{
+    for (size_t i = 0; i < sup->n && sup->any_done; i++) {
+        const struct watched *node = &sup->nodes[i];
+        if (node->launched && !node->gone && !node->working &&
+            !node->end.told && comes_too_late(sup, node))
+            return i;
+    }
+    return sup->n;
+}
+
+/* The others have been done for long: go on without those that are not, if
+ * what they would fail with were not the run's failure. */
+static bool leave_behind(supervisor *sup)
+{
+    char text[160];
+    for (size_t i = 0; i < sup->n; i++)
+        if (!sup->nodes[i].gone && (i == sup->plan->first || counts(sup, i)))
+            return false;
+    for (size_t i = 0; i < sup->n; i++) {
+        const struct plan_node *node = &sup->plan->nodes[i];
+        if (sup->nodes[i].gone)
+            continue;
+        sup->nodes[i].let_go = true;
+        (void)snprintf(text, sizeof text,
+                       "node %u (%s) did not end within %d s of the first "
+                       "that did; the run is ending without it",
+                       (unsigned)node->id, plan_role_names[node->role],
+                       STRAGGLE_MS / 1000);
+        render_policy(
+            sup->render,
+            &(struct render_policy){.index = i, .wait_ms = -1, .text = text});
+    }
+    return true;
+}
+
+/* Starting; without the mutex ---------------------------------------------- */
+
+/* A node that comes back listens where it did, not at the first free port of a
+ * range: others look for it there, and would find somebody else. */
+static void keep_address(const char *endpoint, struct plan_endpoints *endpoints)
+{
+    const char *port = strrchr(endpoint, ':');
+    char *range = strrchr(endpoints->bind, ':');
+    if (strncmp(endpoint, "tcp://", 6) != 0 || range == NULL ||
+        strchr(range, '-') == NULL || strlen(port) > strlen(range))
+        return;
+    memcpy(range, port, strlen(port) + 1);
+}
+
+static size_t list_gone(const supervisor *sup, uint32_t *ids)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < sup->n; i++) {
+        if (sup->nodes[i].let_go)
+            ids[n++] = sup->plan->nodes[i].id;
+    }
+    return n;
+}
+
+/* A mesh finds its members in any direction. */
+static void attach_to_others(const supervisor *sup, size_t index,
+                             struct plan_endpoints *out)
+{
+    for (size_t i = 0; i < sup->n && out->n_attach < PLAN_ATTACH_MAX; i++) {
+        const struct watched *node = &sup->nodes[i];
+        if (i != index && node->listens)
+            plan_put_address(sup->plan, i, node->endpoint,
+                             out->attach[out->n_attach++]);
+    }
+}
+
+static int find_endpoints(supervisor *sup, size_t index,
+                          struct plan_endpoints *out)
+{
+    const size_t first = sup->plan->first;
+    struct watched *node = &sup->nodes[index];
+    const int status = plan_endpoints_here(
+        sup->plan, index, index == first ? NULL : sup->nodes[first].endpoint,
+        sup->launcher->dir, out);
+    node->keeps_address = false;
+    if (status != LS_OK || node->endpoint[0] == '\0')
+        return status;
+    const bool mesh = sup->plan->world.topology == LS_TOPOLOGY_MESH;
+    if (index == first && mesh)
+        attach_to_others(sup, index, out);
+    /* The hub of a star is found nowhere else. */
+    const bool must_keep = index == first && !mesh;
+    const bool taken = node->end.status == LS_EADDRINUSE;
+    if (must_keep || !taken)
+        keep_address(node->endpoint, out);
+    node->keeps_address = !must_keep && !taken;
+    return LS_OK;
+}
+
+static void note_failed_start(supervisor *sup, size_t index, int status)
+{
+    struct watched *node = &sup->nodes[index];
+    ls_mutex_lock(&sup->mutex);
+    node->end.reported = true;
+    node->end.status = status;
+    (void)snprintf(node->text, sizeof node->text, "%s", ls_error_text());
+    ls_mutex_unlock(&sup->mutex);
+    supervisor_note_end(sup, index, 1, 0);
+}
+
+/* Start a node; without the mutex. */
+static void start_node(supervisor *sup, size_t index)
+{
+    struct watched *node = &sup->nodes[index];
+    struct plan_endpoints endpoints;
+    uint32_t gone[PLAN_NODES_MAX];
+    ls_mutex_lock(&sup->mutex);
+    const struct launch what = {.endpoints = &endpoints,
+                                .generation = sup->plan->lives * LIFE_RESTARTS +
+                                              node->restarts.n,
+                                .gone = gone,
+                                .n_gone = list_gone(sup, gone)};
+    int status = find_endpoints(sup, index, &endpoints);
+    node->restart_at = 0;
+    node->end = (struct node_end){.over = false};
+    node->listens = node->working = node->stuck = false;
+    node->n_lines = 0;
+    node->launched = true;
+    sup->n_launched++;
+    ls_mutex_unlock(&sup->mutex);
+    if (status == LS_OK)
+        status = sup->launcher->start(sup->launcher->self, index, &what);
+    if (status != LS_OK) {
+        note_failed_start(sup, index, status);
+        return;
+    }
+    ls_mutex_lock(&sup->mutex);
+    render_launched(sup->render, index, node->pid);
+    ls_mutex_unlock(&sup->mutex);
+}
 
 /* How long a failure that another would explain waits for that other. */
 #define SETTLE_MS 200
@@ -58,7 +567,7 @@ void supervisor_destroy(supervisor **sup)
     if (sup == NULL || *sup == NULL)
         return;
     for (size_t i = 0; i < (*sup)->n; i++) {
-        for (size_t k = 0; k < SUPERVISE_LINES_KEPT; k++)
+        for (size_t k = 0; k < LINES_KEPT; k++)
             free((*sup)->nodes[i].lines[k]);
     }
     free((*sup)->nodes);
@@ -98,7 +607,7 @@ static void put_report(void *self, const struct report *report)
     ls_mutex_lock(&sup->mutex);
     if (report->kind == REPORT_STUCK) {
         node->stuck = true;
-        supervise_show_stuck(sup, index, report->text);
+        show_stuck(sup, index, report->text);
         ls_mutex_unlock(&sup->mutex);
         return;
     }
@@ -106,7 +615,7 @@ static void put_report(void *self, const struct report *report)
         memcpy(node->endpoint, report->endpoint, sizeof node->endpoint);
         node->listens = true;
         sup->moved = true;
-        /* It may say so before supervise_start() has gone on. */
+        /* It may say so before start_node() has gone on. */
         render_launched(sup->render, index, node->pid);
     }
     if (report->kind == REPORT_DONE || report->kind == REPORT_FAILED) {
@@ -123,7 +632,7 @@ static void put_report(void *self, const struct report *report)
         sup->any_done = true;
     if (report->kind == REPORT_FAILED) {
         note_over(sup, node);
-        sup->any_failed = sup->any_failed || supervise_counts(sup, index);
+        sup->any_failed = sup->any_failed || counts(sup, index);
     }
     render_report(sup->render, index, report);
     if (render_is_unread(sup->render) && sup->interrupted == 0)
@@ -142,7 +651,7 @@ void supervisor_note_line(supervisor *sup, size_t index, const char *line)
     struct watched *node = &sup->nodes[index];
     char *copy = strdup(line);
     ls_mutex_lock(&sup->mutex);
-    char **place = &node->lines[node->n_lines % SUPERVISE_LINES_KEPT];
+    char **place = &node->lines[node->n_lines % LINES_KEPT];
     if (copy != NULL) {
         free(*place);
         *place = copy;
@@ -194,25 +703,25 @@ void supervisor_interrupt(supervisor *sup, int signal)
 
 /* Deciding; with the mutex held ------------------------------------------ */
 
-static size_t first_cause(const supervisor *sup, enum judge_rank *rank)
+static size_t first_cause(const supervisor *sup, enum cause_rank *rank)
 {
-    struct judge_end ends[PLAN_NODES_MAX];
+    struct node_end ends[PLAN_NODES_MAX];
     memset(ends, 0, sup->n * sizeof *ends);
     for (size_t i = 0; i < sup->n; i++) {
-        if (supervise_counts(sup, i))
+        if (counts(sup, i))
             ends[i] = sup->nodes[i].end;
     }
-    return judge_first(ends, sup->n, rank);
+    return root_cause(ends, sup->n, rank);
 }
 
 static enum outcome look(supervisor *sup, bool for_endpoint)
 {
-    enum judge_rank rank;
-    supervise_apply(sup);
+    enum cause_rank rank;
+    apply_policies(sup);
     if (sup->interrupted != 0)
         return INTERRUPTED;
     (void)first_cause(sup, &rank);
-    if (rank != JUDGE_NOTHING)
+    if (rank != CAUSE_NOTHING)
         return FAILED;
     if (sup->n_gone == sup->n)
         return ALL_DONE;
@@ -253,8 +762,8 @@ static bool act(supervisor *sup)
         tell_where(sup);
         return true;
     }
-    const size_t due = supervise_next_due(sup);
-    const size_t useless = supervise_next_useless(sup);
+    const size_t due = next_due(sup);
+    const size_t useless = next_useless(sup);
     if (due == sup->n && useless == sup->n)
         return false;
     if (useless < sup->n)
@@ -263,7 +772,7 @@ static bool act(supervisor *sup)
     if (useless < sup->n)
         sup->launcher->stop(sup->launcher->self, useless, false);
     else
-        supervise_start(sup, due);
+        start_node(sup, due);
     ls_mutex_lock(&sup->mutex);
     return true;
 }
@@ -279,16 +788,15 @@ static enum outcome await(supervisor *sup, bool for_endpoint, int64_t deadline)
     int64_t last = LS_FOREVER;
     while (outcome == GOING) {
         if (sup->any_done && last == LS_FOREVER)
-            last = ls_deadline(sup->runtime, SUPERVISE_STRAGGLE_MS);
+            last = ls_deadline(sup->runtime, STRAGGLE_MS);
         const int64_t end = earlier(last, earlier(deadline, sup->stop_at));
         int status = LS_OK;
         if (!act(sup))
             status = ls_cond_wait(&sup->cond, &sup->mutex,
-                                  earlier(end, supervise_due_at(sup)));
+                                  earlier(end, earliest_due(sup)));
         outcome = look(sup, for_endpoint);
         if (outcome == GOING && status != LS_OK && ls_now(sup->runtime) >= end)
-            return end == last && supervise_leave_behind(sup) ? LEFT_BEHIND
-                                                              : TIME_UP;
+            return end == last && leave_behind(sup) ? LEFT_BEHIND : TIME_UP;
     }
     return outcome;
 }
@@ -297,12 +805,12 @@ static enum outcome await(supervisor *sup, bool for_endpoint, int64_t deadline)
 static void settle(supervisor *sup)
 {
     const int64_t deadline = ls_deadline(sup->runtime, SETTLE_MS);
-    enum judge_rank rank;
+    enum cause_rank rank;
     for (;;) {
         const size_t first = first_cause(sup, &rank);
         /* A cause that reported is known in full; one that went without a
          * word, or has more lines to come, is when it is gone. */
-        if (rank == JUDGE_CAUSE && sup->nodes[first].gone)
+        if (rank == CAUSE_FIRST && sup->nodes[first].gone)
             return;
         if (sup->n_gone == sup->n_launched ||
             ls_cond_wait(&sup->cond, &sup->mutex, deadline) != LS_OK)
@@ -310,13 +818,13 @@ static void settle(supervisor *sup)
     }
 }
 
-static void show_stuck(supervisor *sup, size_t index)
+static void ask_stuck(supervisor *sup, size_t index)
 {
     char where[LS_ERROR_TEXT_MAX];
     const struct launcher *launcher = sup->launcher;
     if (launcher->where != NULL)
         launcher->where(launcher->self, index, where, sizeof where);
-    supervise_show_stuck(sup, index, launcher->where != NULL ? where : NULL);
+    show_stuck(sup, index, launcher->where != NULL ? where : NULL);
 }
 
 /* Stopping; without the mutex --------------------------------------------- */
@@ -330,7 +838,7 @@ static void tell_all(supervisor *sup, bool hard)
         if (there && !node->end.over)
             node->end.told = true;
         if (there && hard && !node->stuck)
-            show_stuck(sup, i);
+            ask_stuck(sup, i);
         ls_mutex_unlock(&sup->mutex);
         if (there)
             sup->launcher->stop(sup->launcher->self, i, hard);
@@ -354,7 +862,7 @@ static int show(supervisor *sup, enum outcome outcome, double timeout_s,
                 int64_t deadline)
 {
     char text[64];
-    enum judge_rank rank;
+    enum cause_rank rank;
     size_t first;
     int exit_code;
     switch (outcome) {
@@ -362,9 +870,9 @@ static int show(supervisor *sup, enum outcome outcome, double timeout_s,
         settle(sup);
         sup->any_failed = true;
         first = first_cause(sup, &rank);
-        exit_code = supervise_show_node(sup, first);
-        if (rank == JUDGE_FOLLOWER)
-            supervise_show_others(sup, first);
+        exit_code = show_node(sup, first);
+        if (rank == CAUSE_FOLLOWER)
+            show_others(sup, first);
         return exit_code;
     case INTERRUPTED:
         sup->any_failed = true;
@@ -374,11 +882,10 @@ static int show(supervisor *sup, enum outcome outcome, double timeout_s,
         else
             (void)snprintf(text, sizeof text, "interrupted by %s",
                            signal_name(sup->interrupted));
-        return supervise_show_run(sup, LS_ECANCELED, 128 + sup->interrupted,
-                                  text);
+        return show_run(sup, LS_ECANCELED, 128 + sup->interrupted, text);
     case TIME_UP:
         sup->any_failed = true;
-        return supervise_show_late(sup, timeout_s, deadline);
+        return show_late(sup, timeout_s, deadline);
     case GOING:
     case REACHED:
     case ALL_DONE:
@@ -390,7 +897,7 @@ static int show(supervisor *sup, enum outcome outcome, double timeout_s,
 
 static enum outcome start_all(supervisor *sup, int64_t deadline)
 {
-    supervise_start(sup, sup->plan->first);
+    start_node(sup, sup->plan->first);
     ls_mutex_lock(&sup->mutex);
     enum outcome outcome = await(sup, true, deadline);
     ls_mutex_unlock(&sup->mutex);
@@ -398,7 +905,7 @@ static enum outcome start_all(supervisor *sup, int64_t deadline)
         return outcome;
     for (size_t i = 0; i < sup->n; i++) {
         if (i != sup->plan->first)
-            supervise_start(sup, i);
+            start_node(sup, i);
     }
     return GOING;
 }

@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "company.h"
+#include "elastic_run.h"
 #include "role.h"
 #include "work_in_step.h"
 
 struct in_step {
     struct role role;
-    ls_task *task;   /* borrow */
-    company *others; /* own */
+    ls_task *task;       /* borrow */
+    elastic_run *others; /* own */
 };
 
 static int create(void **out, const struct work_options *options)
@@ -38,20 +38,20 @@ static int use(void *work, ls_task *task, ls_rpc *calls)
     const int status = role_start(&self->role, ls_task_runtime(task));
     if (status != LS_OK)
         return status;
-    return company_create(&self->others, self->role.plan, self->role.index,
-                          task);
+    return elastic_run_create(&self->others, self->role.plan, self->role.index,
+                              task);
 }
 
 static int run(void *work)
 {
     struct in_step *self = work;
-    return company_run(self->others);
+    return elastic_run_go(self->others);
 }
 
 static void end(void *work, int status, const char *text)
 {
     struct in_step *self = work;
-    company_end(self->others, status, text);
+    elastic_run_end(self->others, status, text);
 }
 
 static void report(void *work, struct report *out)
@@ -63,7 +63,7 @@ static void report(void *work, struct report *out)
 static void leave(void *work)
 {
     struct in_step *self = work;
-    company_destroy(&self->others);
+    elastic_run_destroy(&self->others);
     role_stop(&self->role);
     self->task = NULL;
 }

@@ -265,7 +265,7 @@ static int create_node(node_run *run)
     return status == LS_EINVAL ? LS_ECONFIG : status;
 }
 
-/* A guest may ask, and not end the run. */
+/* A client may ask, and not end the run. */
 static int guard_finish(node_run *run)
 {
     int status = LS_OK;

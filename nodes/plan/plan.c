@@ -268,7 +268,7 @@ bool plan_is_service(const struct plan *plan)
 
 uint32_t plan_world_max(const struct plan *plan)
 {
-    return (uint32_t)plan->n_nodes + PLAN_GUESTS_MAX;
+    return (uint32_t)plan->n_nodes + PLAN_CLIENTS_MAX;
 }
 
 bool plan_role_named(const char *name, enum plan_role *out)

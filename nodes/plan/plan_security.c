@@ -6,7 +6,8 @@
 
 #include "plan.h"
 
-const char *const plan_security_names[] = {"plain", "curve", NULL};
+/* As the file calls the modes that it may choose. */
+static const char *const mode_names[] = {"plain", "curve", NULL};
 
 /* A folder is named from the file's own, as a plugin is. */
 static char *from_file(const char *file, const char *folder)
@@ -83,10 +84,9 @@ int plan_read_security(struct plan *plan, ls_config_section *root)
     struct plan_security *security = &plan->security;
     ls_config_section *section = ls_config_section_at(root, "security");
     const bool chosen = ls_config_has(section, "mode");
-    security->mode =
-        ls_config_choice(section, "mode", 0, plan_security_names) == 0
-            ? LS_SECURITY_PLAIN
-            : LS_SECURITY_CURVE;
+    security->mode = ls_config_choice(section, "mode", 0, mode_names) == 0
+                         ? LS_SECURITY_PLAIN
+                         : LS_SECURITY_CURVE;
     int status = read_keys(plan, section);
     if (status == LS_OK)
         status = read_lists(security, section);

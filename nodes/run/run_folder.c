@@ -393,11 +393,21 @@ int run_folder_join(struct run_folder *out, const char *job_folder,
 
 /* ---- end ----------------------------------------------------------------- */
 
+struct last {
+    const char *out;
+    unsigned highest;
+};
+
+/* What has no record is not a run's. */
 static int note_run(void *self, const char *name)
 {
-    unsigned *highest = self;
-    if (number_of(name) > *highest)
-        *highest = number_of(name);
+    struct last *last = self;
+    char path[LS_PATH_MAX];
+    struct record record;
+    if (number_of(name) > last->highest &&
+        record_path(path, last->out, name) == LS_OK &&
+        read_record(path, &record) == LS_OK)
+        last->highest = number_of(name);
     return LS_OK;
 }
 
@@ -411,7 +421,7 @@ static void remove_empty(const struct run_folder *folder)
 {
     char path[LS_PATH_MAX], record[LS_PATH_MAX], link[LS_PATH_MAX];
     char name[16];
-    unsigned highest = 0;
+    struct last last = {.out = folder->out};
     if (join(path, folder->out, folder->name) != LS_OK ||
         join(link, folder->out, PLAN_LATEST) != LS_OK ||
         record_path(record, folder->out, folder->name) != LS_OK ||
@@ -424,9 +434,9 @@ static void remove_empty(const struct run_folder *folder)
     const bool latest = run_folder_points(link, folder->name);
     if (latest)
         (void)ls_file_remove(link);
-    if (latest && ls_folder_each(folder->out, note_run, &highest) == LS_OK &&
-        highest > 0) {
-        (void)snprintf(name, sizeof name, "%u", highest);
+    if (latest && ls_folder_each(folder->out, note_run, &last) == LS_OK &&
+        last.highest > 0) {
+        (void)snprintf(name, sizeof name, "%u", last.highest);
         point(folder->out, name);
     }
     if (folder->made_out)

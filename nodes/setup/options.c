@@ -1,4 +1,4 @@
-#include "options_parts.h"
+#include "options.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -26,7 +26,7 @@ enum option_kind {
     OPTION_MINIMIZE,
     OPTION_JOBS,
     OPTION_EVERY,
-    OPTION_BENCH, /* read by options_bench() */
+    OPTION_BENCH, /* read by parse_bench() */
     OPTION_ENROLMENT,
     OPTION_ID,
     OPTION_ROLE,
@@ -117,8 +117,8 @@ static const char *const command_names[] = {
 };
 #define N_COMMANDS (sizeof command_names / sizeof command_names[0])
 
-int options_whole(const char *name, const char *text, uint64_t min,
-                  uint64_t max, uint64_t *out)
+static int parse_between(const char *name, const char *text, uint64_t min,
+                         uint64_t max, uint64_t *out)
 {
     char *end;
     errno = 0;
@@ -135,10 +135,10 @@ int options_whole(const char *name, const char *text, uint64_t min,
 static int parse_whole(const char *name, const char *text, uint64_t max,
                        uint64_t *out)
 {
-    return options_whole(name, text, 0, max, out);
+    return parse_between(name, text, 0, max, out);
 }
 
-int options_seconds(const char *name, const char *text, double *out)
+static int parse_seconds(const char *name, const char *text, double *out)
 {
     char *end;
     const double value = strtod(text, &end);
@@ -275,6 +275,126 @@ static int parse_small(struct options *out, const struct option_spec *spec,
     return status;
 }
 
+/* ---- what `lockstep bench` takes ---- */
+
+#define IN_BENCH(member) offsetof(struct options, bench.member)
+
+/* Where whole numbers go, and what they may be. */
+static const struct whole {
+    const char *name;
+    size_t at; /* of a uint64_t */
+    uint64_t min, max;
+} wholes[] = {
+    {"--queue", IN_BENCH(queue), 1, 1000000},
+    {"--stacks", IN_BENCH(stacks), 1, 1024},
+    {"--loaders", IN_BENCH(loaders), 0, 1024},
+    {"--passes", IN_BENCH(passes), 1, 1000000},
+    {"--load-us", IN_BENCH(load_us), 0, 60000000},
+    {"--train-us", IN_BENCH(train_us), 0, 60000000},
+    {"--batch-bytes", IN_BENCH(batch_bytes), 1, UINT64_C(1) << 40},
+};
+#define N_WHOLES (sizeof wholes / sizeof wholes[0])
+
+static void bench_init(struct options *out)
+{
+    out->bench.devices = "cpu";
+    out->bench.queue = 16;
+    out->bench.stacks = 4;
+    out->bench.loaders = 4;
+    out->bench.passes = 1;
+    out->bench.load_us = 2000;
+    out->bench.train_us = 2000;
+    out->bench.batch_bytes = 1 << 20;
+    out->bench.seconds = 3;
+}
+
+static int read_whole(struct options *out, const struct whole *whole,
+                      const char *text)
+{
+    uint64_t number;
+    const int status =
+        parse_between(whole->name, text, whole->min, whole->max, &number);
+    if (status == LS_OK)
+        memcpy((char *)out + whole->at, &number, sizeof number);
+    return status;
+}
+
+static int parse_bench(struct options *out, const char *name, const char *text)
+{
+    for (size_t i = 0; i < N_WHOLES; i++)
+        if (strcmp(name, wholes[i].name) == 0)
+            return read_whole(out, &wholes[i], text);
+    if (strcmp(name, "--seconds") == 0)
+        return parse_seconds(name, text, &out->bench.seconds);
+    out->bench.devices = text; /* --devices, the last one */
+    return LS_OK;
+}
+
+static int bench_word(struct options *out, const char *text)
+{
+    if (out->bench.what != NULL || strcmp(text, "learner") != 0)
+        return ls_error(LS_EINVAL,
+                        "\"%s\" is nothing to measure; as in: lockstep bench "
+                        "learner --stacks 4",
+                        text);
+    out->bench.what = text;
+    return LS_OK;
+}
+
+static int bench_complete(const struct options *options)
+{
+    if (options->bench.what != NULL)
+        return LS_OK;
+    return ls_error(LS_EINVAL, "measure what? As in: lockstep bench learner");
+}
+
+/* ---- what `lockstep keygen` takes ---- */
+
+static int keygen_id(struct options *out, const char *text)
+{
+    uint64_t id;
+    const int status = parse_between("--id", text, 0, UINT32_MAX, &id);
+    if (status != LS_OK)
+        return status;
+    for (size_t i = 0; i < out->n_ids; i++)
+        if (out->ids[i] == id)
+            return ls_error(LS_EINVAL, "--id %s: it is given twice", text);
+    if (out->n_ids == OPTIONS_REPEATS_MAX)
+        return ls_error(LS_EINVAL, "--id: at most %d of them",
+                        OPTIONS_REPEATS_MAX);
+    out->ids[out->n_ids++] = (uint32_t)id;
+    return LS_OK;
+}
+
+static int keygen_word(struct options *out, const char *text)
+{
+    if (out->folder != NULL && out->config != NULL)
+        return ls_error(LS_EINVAL,
+                        "\"%s\" is one word too many: there is one folder and "
+                        "one configuration",
+                        text);
+    *(out->folder == NULL ? &out->folder : &out->config) = text;
+    return LS_OK;
+}
+
+static int keygen_complete(const struct options *options)
+{
+    if (options->folder == NULL)
+        return ls_error(LS_EINVAL, "which folder? As in: lockstep keygen keys "
+                                   "--id 3");
+    if (options->config == NULL && options->n_ids == 0 && !options->enrolment)
+        return ls_error(LS_EINVAL,
+                        "keys for which nodes? As in: lockstep keygen %s "
+                        "--id 3, or lockstep keygen %s job.yaml",
+                        options->folder, options->folder);
+    if (options->config == NULL && options->n_sets > 0)
+        return ls_error(LS_EINVAL,
+                        "--set %s is for a configuration: name it, as in "
+                        "lockstep keygen %s job.yaml",
+                        options->sets[0].path, options->folder);
+    return LS_OK;
+}
+
 static int parse_value(struct options *out, const struct option_spec *spec,
                        char *text)
 {
@@ -286,7 +406,7 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         return LS_OK;
     }
     if (spec->kind == OPTION_ID && out->command == COMMAND_KEYGEN)
-        return options_keygen_id(out, text);
+        return keygen_id(out, text);
     const char **place = place_of(out, spec->kind);
     if (place != NULL) {
         *place = text;
@@ -302,7 +422,7 @@ static int parse_value(struct options *out, const struct option_spec *spec,
     case OPTION_AS:
         return parse_as(out, text);
     case OPTION_TIMEOUT:
-        return options_seconds(spec->name, text, &out->timeout_s);
+        return parse_seconds(spec->name, text, &out->timeout_s);
     case OPTION_NODES:
         return parse_nodes(out, spec->name, text);
     case OPTION_SEEDS:
@@ -310,9 +430,9 @@ static int parse_value(struct options *out, const struct option_spec *spec,
     case OPTION_FIRST:
         return parse_whole(spec->name, text, INT64_MAX, &out->first_seed);
     case OPTION_JOBS:
-        return options_whole(spec->name, text, 1, LS_CORES_MAX, &out->jobs);
+        return parse_between(spec->name, text, 1, LS_CORES_MAX, &out->jobs);
     case OPTION_EVERY:
-        return options_whole(spec->name, text, 1, LS_CORES_MAX, &out->every);
+        return parse_between(spec->name, text, 1, LS_CORES_MAX, &out->every);
     case OPTION_ATTACH:
         if (out->n_attach == OPTIONS_REPEATS_MAX)
             return ls_error(LS_EINVAL, "--attach: at most %d of them",
@@ -376,7 +496,7 @@ static int parse_option(struct options *out, int argc, char **argv, int *at)
                             spec->value);
         value = argv[++*at];
     }
-    return spec->kind == OPTION_BENCH ? options_bench(out, spec->name, value)
+    return spec->kind == OPTION_BENCH ? parse_bench(out, spec->name, value)
                                       : parse_value(out, spec, value);
 }
 
@@ -433,9 +553,9 @@ static int parse_word(struct options *out, const char *text)
                         "quotes, as in '{\"key\": 1}'?",
                         text);
     if (out->command == COMMAND_BENCH)
-        return options_bench_word(out, text);
+        return bench_word(out, text);
     if (out->command == COMMAND_KEYGEN)
-        return options_keygen_word(out, text);
+        return keygen_word(out, text);
     if (out->config != NULL)
         return ls_error(LS_EINVAL,
                         "two configurations, %s and %s; one run takes one",
@@ -466,9 +586,9 @@ static int check_complete(const struct options *options)
         return LS_OK;
     const char *command = command_names[options->command];
     if (options->command == COMMAND_BENCH)
-        return options_bench_complete(options);
+        return bench_complete(options);
     if (options->command == COMMAND_KEYGEN)
-        return options_keygen_complete(options);
+        return keygen_complete(options);
     if (options->config == NULL)
         return ls_error(LS_EINVAL,
                         "which configuration? As in: lockstep %s "
@@ -498,7 +618,7 @@ int options_parse(struct options *out, int argc, char **argv)
 {
     struct options options = {
         .report_fd = -1, .secret_fd = -1, .n_seeds = 100, .wait_ms = 10000};
-    options_bench_init(&options);
+    bench_init(&options);
     if (argc < 2) {
         *out = options;
         return LS_OK;

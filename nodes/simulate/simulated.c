@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "simulated_parts.h"
+#include "simulated_run.h"
 
 /* After the last fault: to find out who is there, and to get through. */
 #define SETTLE_NS (60 * LS_NS_PER_S)

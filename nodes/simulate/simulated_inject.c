@@ -1,5 +1,5 @@
 /* The faults of a run, one after the other. */
-#include "simulated_parts.h"
+#include "simulated_run.h"
 
 /* NULL: all. A node that has not begun yet has no host: false. */
 static bool host_of(const simulated *all, uint32_t id, ls_host **out)

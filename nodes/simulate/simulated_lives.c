@@ -6,7 +6,7 @@
 
 #include "lockstep/file.h"
 
-#include "simulated_parts.h"
+#include "simulated_run.h"
 
 /* Whoever fails begins again after this. */
 #define AGAIN_NS (200 * LS_NS_PER_MS)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "role_member.h"
-#include "simulated_parts.h"
+#include "simulated_run.h"
 #include "stranger.h"
 
 /* Above all ids that a job is given. */

@@ -4,7 +4,7 @@
 
 #include "lockstep/runtime.h"
 
-#include "sweep_parts.h"
+#include "sweep_seed.h"
 
 static void add_network(struct ls_network_stats *sum,
                         const struct ls_network_stats *one)

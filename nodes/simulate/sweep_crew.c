@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "signal_name.h"
-#include "sweep_parts.h"
+#include "sweep_seed.h"
 
 struct worker {
     pid_t pid; /* 0: reaped, or never started */
@@ -123,8 +123,8 @@ static bool is_to_end(int code)
 }
 
 /* It has ended without a word about the seed that it was to run. */
-static int judge_end(sweep_crew *crew, const struct worker *worker,
-                     struct sweep_seed *out)
+static int node_end(sweep_crew *crew, const struct worker *worker,
+                    struct sweep_seed *out)
 {
     crew->is_told = true;
     memset(out, 0, sizeof *out);
@@ -154,7 +154,7 @@ int sweep_crew_next(sweep_crew *crew, struct sweep_seed *out, char **story)
         free(*story);
         *story = NULL;
         reap(worker);
-        status = judge_end(crew, worker, out);
+        status = node_end(crew, worker, out);
     }
     return status;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sweep_parts.h"
+#include "sweep_seed.h"
 
 struct search {
     const struct sweep_options *options;

@@ -6,11 +6,6 @@
 #include "json.h"
 #include "output.h"
 
-static void row(const char *name, const char *text)
-{
-    printf("  %-13s  %s\n", name, text);
-}
-
 static void print_network(const struct ls_network_stats *network)
 {
     char text[256];
@@ -22,7 +17,7 @@ static void print_network(const struct ls_network_stats *network)
                    output_count((int64_t)network->duplicated).text,
                    output_count((int64_t)network->reordered).text,
                    output_count((int64_t)network->broken).text);
-    row("messages", text);
+    output_row("messages", text);
 }
 
 static void print_faults(const uint64_t *injected)
@@ -36,7 +31,7 @@ static void print_faults(const uint64_t *injected)
                                      output_count((int64_t)injected[i]).text,
                                      fault_names[i]);
     }
-    row("faults", text);
+    output_row("faults", text);
 }
 
 static void print_strangers(const struct simulated_figures *sum)
@@ -46,7 +41,7 @@ static void print_strangers(const struct simulated_figures *sum)
                    output_count((int64_t)sum->injected[FAULT_STRANGER]).text,
                    output_count((int64_t)sum->acts).text,
                    output_count((int64_t)sum->refused).text);
-    row("strangers", text);
+    output_row("strangers", text);
 }
 
 static void print_members(const struct checks_figures *sum)
@@ -55,8 +50,8 @@ static void print_members(const struct checks_figures *sum)
     (void)snprintf(text, sizeof text, "%s; %s failed waits",
                    output_count((int64_t)sum->epochs).text,
                    output_count((int64_t)sum->failures).text);
-    row("epochs", text);
-    row("events", output_count((int64_t)sum->events).text);
+    output_row("epochs", text);
+    output_row("events", output_count((int64_t)sum->events).text);
 }
 
 static void print_services(const struct checks_figures *sum)
@@ -67,17 +62,17 @@ static void print_services(const struct checks_figures *sum)
                    output_count((int64_t)sum->works).text,
                    output_count((int64_t)sum->retried).text,
                    output_count((int64_t)sum->takeovers).text);
-    row("works", text);
+    output_row("works", text);
     (void)snprintf(text, sizeof text, "%s, %s of them without an answer",
                    output_count((int64_t)sum->calls).text,
                    output_count((int64_t)sum->unanswered).text);
-    row("calls", text);
+    output_row("calls", text);
     (void)snprintf(text, sizeof text,
                    "%s came, %s batches of them; %s policy versions",
                    output_count((int64_t)sum->samples).text,
                    output_count((int64_t)sum->batches).text,
                    output_count((int64_t)sum->versions).text);
-    row("samples", text);
+    output_row("samples", text);
 }
 
 static void print_mistakes(const struct checks_figures *sum)
@@ -88,7 +83,7 @@ static void print_mistakes(const struct checks_figures *sum)
                    "breaks of a promise",
                    output_count((int64_t)sum->mistakes).text,
                    output_count((int64_t)sum->excused).text);
-    row("mistakes", text);
+    output_row("mistakes", text);
 }
 
 /* The machine after the one of transition i. */
@@ -153,13 +148,13 @@ void sweep_print(const struct sweep_shown *shown)
                        "%s runs lost no node, and came to the "
                        "same",
                        output_count((int64_t)result->n_weights).text);
-        row("weights", text);
+        output_row("weights", text);
     }
     (void)snprintf(text, sizeof text, "%.1f s", (double)sum->virtual_ns / 1e9);
-    row("virtual time", text);
+    output_row("virtual time", text);
     (void)snprintf(text, sizeof text, "%.2f s, %.0f seeds/s", real_s,
                    (double)result->runs / real_s);
-    row("real time", text);
+    output_row("real time", text);
     if (shown->coverage)
         print_coverage(result->taken);
     output_flush();

@@ -9,7 +9,7 @@
 #include "lockstep/runtime.h"
 
 #include "output.h"
-#include "render_parts.h"
+#include "render_state.h"
 
 static bool wants_colour(int fd)
 {

@@ -7,7 +7,7 @@
 
 #include "json.h"
 #include "output.h"
-#include "render_parts.h"
+#include "render_state.h"
 
 static void begin(render *self, const char *event)
 {

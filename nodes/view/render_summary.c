@@ -6,15 +6,10 @@
 #include "lockstep/simulation.h"
 
 #include "output.h"
-#include "render_parts.h"
+#include "render_state.h"
 
 /* Memory is told node by node up to here, beyond it only the largest. */
 #define NODES_IN_A_LINE 16
-
-static void row(const char *name, const char *text)
-{
-    printf("  %-13s  %s\n", name, text);
-}
 
 static void print_heading(const render *self, bool solved)
 {
@@ -73,7 +68,7 @@ static void print_memory(const render *self, int64_t peak_kib)
                                      (unsigned)self->plan->nodes[i].id);
         (void)snprintf(text + used, sizeof text - used, ")");
     }
-    row("peak memory", text);
+    output_row("peak memory", text);
 }
 
 static void print_epochs(const render *self)
@@ -90,12 +85,12 @@ static void print_epochs(const render *self)
     }
     (void)snprintf(text, sizeof text, "median %.3f ms, at most %.3f ms",
                    (double)lead->median_ns / 1e6, (double)max_ns / 1e6);
-    row("waited", text);
+    output_row("waited", text);
     (void)snprintf(text, sizeof text, "%s, %s of them repeated",
                    output_count(sent).text, output_count(repeated).text);
-    row("barrier", text);
+    output_row("barrier", text);
     if (failures > 0)
-        row("failed waits", output_count(failures).text);
+        output_row("failed waits", output_count(failures).text);
 }
 
 static void print_learners(const render *self)
@@ -109,14 +104,14 @@ static void print_learners(const render *self)
                    "trains; waits %.3f ms for batches",
                    totals.train_ms, totals.load_ms, 100.0 * totals.overlap,
                    totals.wait_ms);
-    row("learner", text);
+    output_row("learner", text);
 }
 
 static void print_training(const render *self, const struct totals *totals)
 {
     const struct report *lead = &self->nodes[self->lead].last;
     char text[96];
-    row("iterations", output_count(lead->iteration).text);
+    output_row("iterations", output_count(lead->iteration).text);
     if (plan_is_service(self->plan))
         (void)snprintf(text, sizeof text, "%s in %s samples",
                        output_count(lead->env_step).text,
@@ -125,9 +120,9 @@ static void print_training(const render *self, const struct totals *totals)
         (void)snprintf(text, sizeof text, "%s in %s episodes",
                        output_count(lead->env_step).text,
                        output_count(lead->env_episode).text);
-    row("env steps", text);
-    row("env steps/s",
-        output_count((int64_t)llround(totals->env_steps_per_s)).text);
+    output_row("env steps", text);
+    output_row("env steps/s",
+               output_count((int64_t)llround(totals->env_steps_per_s)).text);
     if (plan_is_service(self->plan)) {
         print_learners(self);
         return;
@@ -138,7 +133,7 @@ static void print_training(const render *self, const struct totals *totals)
                    "trains %.3f ms, loads %.3f ms, waits %.3f ms for batches",
                    lead->grad_ms, lead->load_ms,
                    lead->dequeue_ms + lead->load_wait_ms);
-    row("learner", text);
+    output_row("learner", text);
 }
 
 /* What became of samples that nobody learned from: "stale 12, late 3". */
@@ -160,7 +155,7 @@ static void print_replay(const struct report *lead)
                                      used > 0 ? ", " : "", figures[i].what,
                                      output_count(figures[i].n).text);
     if (used > 0)
-        row("not learned", text);
+        output_row("not learned", text);
 }
 
 /* What became of the works of a coordinator. */
@@ -171,17 +166,17 @@ static void print_works(const render *self)
     if (isfinite(lead->staleness)) {
         (void)snprintf(text, sizeof text, "mean %.2f versions of the policy",
                        lead->staleness);
-        row("staleness", text);
+        output_row("staleness", text);
     }
     if (lead->refused_data > 0)
-        row("wrong answers", output_count(lead->refused_data).text);
+        output_row("wrong answers", output_count(lead->refused_data).text);
     print_replay(lead);
     if (lead->requeued + lead->expired == 0)
         return;
     (void)snprintf(text, sizeof text, "%s given out again, %s given up",
                    output_count(lead->requeued).text,
                    output_count(lead->expired).text);
-    row("works", text);
+    output_row("works", text);
 }
 
 /* "node 0: 1, node 3: 2, without node 4", or nothing. */
@@ -203,7 +198,7 @@ static void print_restarts(const render *self)
                                  "%swithout node %u", used > 0 ? ", " : "", id);
     }
     if (used > 0)
-        row("restarts", text);
+        output_row("restarts", text);
 }
 
 static void print_losses(const render *self)
@@ -235,7 +230,7 @@ static void print_slowest(const render *self)
                    "node %lld, without room for node %lld for %.1f s in all",
                    (long long)worst->slowest, (long long)worst->node,
                    (double)worst->slowest_ns / (double)LS_NS_PER_S);
-    row("slowest", text);
+    output_row("slowest", text);
 }
 
 /* "3, node 7: it may not …", or nothing. */
@@ -247,7 +242,7 @@ static void print_refused(const struct totals *totals)
     (void)snprintf(text, sizeof text, "%s%s%s",
                    output_count(totals->refused).text,
                    totals->refusal[0] != '\0' ? ", " : "", totals->refusal);
-    row("refused", text);
+    output_row("refused", text);
 }
 
 void render_text_summary(render *self)
@@ -258,8 +253,9 @@ void render_text_summary(render *self)
     print_heading(self, totals.solved);
 
     (void)snprintf(text, sizeof text, "%.2f s", totals.wall_s);
-    row(ls_simulation_of(self->runtime) != NULL ? "virtual time" : "wall time",
-        text);
+    output_row(ls_simulation_of(self->runtime) != NULL ? "virtual time"
+                                                       : "wall time",
+               text);
     if (plan_is_of_members(self->plan))
         print_epochs(self);
     else
@@ -269,8 +265,8 @@ void render_text_summary(render *self)
     print_bytes(bytes, sizeof bytes, totals.sent_bytes);
     (void)snprintf(text, sizeof text, "%s sent, %s",
                    output_count(totals.sent).text, bytes);
-    row("messages", text);
-    row("losses", output_count(totals.lost).text);
+    output_row("messages", text);
+    output_row("losses", output_count(totals.lost).text);
     print_losses(self);
     print_slowest(self);
     print_refused(&totals);
@@ -278,6 +274,6 @@ void render_text_summary(render *self)
     if (totals.peak_kib > 0)
         print_memory(self, totals.peak_kib);
     if (lead->weights[0] != '\0')
-        row("weights", lead->weights);
+        output_row("weights", lead->weights);
     output_flush();
 }

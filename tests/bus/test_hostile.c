@@ -525,7 +525,7 @@ static void count_strangers(void *self, const char *line)
         counter_add(self, 1);
 }
 
-/* A guest may leave while it comes: that is no offence. */
+/* A client may leave while it comes: that is no offence. */
 TEST(who_hangs_up_before_it_subscribes_is_no_stranger)
 {
     static const uint8_t greeting[64] = {0xff, 0,    0, 0, 0,   0,   0,   0,

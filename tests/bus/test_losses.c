@@ -52,25 +52,42 @@ static void patient(struct ls_node_options *options, size_t index)
     options->window_messages = WINDOW;
 }
 
-static struct listener_world *listener_start(void)
+static const char *given; /* the address of the raw peer */
+
+static void attached(struct ls_node_options *options, size_t index)
+{
+    patient(options, index);
+    options->attach = &given;
+    options->n_attach = 1;
+}
+
+static struct listener_world *
+listener_start_as(void (*tune)(struct ls_node_options *options, size_t index))
 {
     struct listener_world *l = calloc(1, sizeof *l);
     assert_non_null(l);
     counter_init(&l->ready);
     counter_init(&l->came);
     counter_init(&l->disorder);
+    raw_open(&l->raw, 666, NULL);
+    given = l->raw.endpoint;
     world_start(&l->world, &(struct world_plan){.n = 1,
                                                 .transport = "tcp",
-                                                .tune = patient,
+                                                .tune = tune,
                                                 .prepare = listen_one,
                                                 .self = l});
     l->node = l->world.at[0].node;
-    raw_open(&l->raw, 666, ls_node_endpoint(l->node));
+    assert_int_equal(zmq_connect(l->raw.sub, ls_node_endpoint(l->node)), 0);
     raw_be_present(&l->raw);
     raw_await_presence(&l->raw, l->node);
     raw_heartbeat(&l->raw, l->node);
     assert_reaches(&l->ready, 1);
     return l;
+}
+
+static struct listener_world *listener_start(void)
+{
+    return listener_start_as(patient);
 }
 
 /* Whether the raw peer has acknowledged all. */
@@ -99,19 +116,29 @@ static void send_event(struct listener_world *l, uint64_t sequence)
     raw_event(&l->raw, "x", &header, "data", 4);
 }
 
-/* A window of short events in one frame. */
-static void send_batch(struct listener_world *l, uint64_t first)
+#define BATCH_MAX (8 * WINDOW)
+
+/* So many short events in one frame. */
+static void send_batch(struct listener_world *l, uint64_t first, uint32_t n)
 {
     struct wire_header header = raw_header(&l->raw, WIRE_KIND_BATCH);
-    uint8_t frame[WIRE_HEAD_MAX + WINDOW * (WIRE_BATCH_LEAD + 4)];
+    uint8_t frame[WIRE_HEAD_MAX + BATCH_MAX * (WIRE_BATCH_LEAD + 4)];
     size_t size = wire_topic_event(frame, "x");
     header.sequence = first;
     size += wire_header_write(frame + size, &header);
     uint8_t *payloads = frame + size;
-    for (int i = 0; i < WINDOW; i++)
+    for (uint32_t i = 0; i < n; i++)
         size += wire_batch_write(frame + size, "data", 4);
-    wire_batch_count(payloads, WINDOW);
+    wire_batch_count(payloads, n);
     raw_send(&l->raw, frame, size, false);
+}
+
+static void assert_got(struct listener_world *l, uint64_t messages)
+{
+    transport_lock(l->node->transport);
+    const struct hop *hop = world_find(l->node, 666)->hop;
+    assert_int_equal(atomic_load(&hop->got_messages), messages);
+    transport_unlock(l->node->transport);
 }
 
 static void send_chunk(struct listener_world *l, uint64_t sequence,
@@ -171,14 +198,41 @@ TEST(what_comes_twice_takes_no_room)
     for (int i = 0; i < 4 * WINDOW; i++)
         send_event(l, 1);
     for (int i = 0; i < 4; i++)
-        send_batch(l, 2);
+        send_batch(l, 2, WINDOW);
     send_event(l, WINDOW + 2);
     assert_reaches(&l->came, WINDOW + 2);
     assert_counts(l, 0, 4 * WINDOW - 1 + 3 * WINDOW);
-    transport_lock(l->node->transport);
-    const struct hop *hop = world_find(l->node, 666)->hop;
-    assert_int_equal(atomic_load(&hop->got_messages), WINDOW + 2);
-    transport_unlock(l->node->transport);
+    assert_got(l, WINDOW + 2);
+    listener_end(l);
+}
+
+/* As a hub passes it on to all. */
+TEST(nor_does_what_comes_back_twice)
+{
+    struct listener_world *l = listener_start();
+    struct wire_header header = raw_header(&l->raw, WIRE_KIND_EVENT);
+    header.origin = ls_node_id(l->node);
+    header.incarnation = ls_node_incarnation(l->node);
+    header.sequence = 1;
+    for (int i = 0; i < 4 * WINDOW; i++)
+        raw_event(&l->raw, "x", &header, "data", 4);
+    send_event(l, 1);
+    assert_reaches(&l->came, 1);
+    assert_got(l, 2);
+    listener_end(l);
+}
+
+/* Or a leaf that has cut its hub off would never find the hub's next life. */
+TEST(who_is_cut_off_at_a_given_address_is_dialled_again)
+{
+    struct listener_world *l = listener_start_as(attached);
+    struct ls_node_stats stats;
+    send_batch(l, 1, BATCH_MAX);
+    raw_await_node(&l->raw, l->node, false);
+    raw_await_node(&l->raw, l->node, true);
+    ls_node_stats(l->node, &stats);
+    assert_int_equal(stats.refused, 1);
+    assert_int_equal(counter_get(&l->came), 0);
     listener_end(l);
 }
 

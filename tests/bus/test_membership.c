@@ -227,6 +227,67 @@ TEST(who_was_dialled_first_is_the_only_hub)
     end(leaf);
 }
 
+/* A leaf has only heard the hub that goes, and then stands still: of the next
+ * one it reads first who that shows, and then that it answers. */
+TEST(who_the_next_hub_shows_comes_with_it)
+{
+    struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
+    struct wire_presence p = relayed(2, FIRST, 3);
+    struct member *hub = NULL;
+    const struct answer first = {.id = 3, .incarnation = FIRST},
+                        next = {.id = 3, .incarnation = SECOND};
+    p.link = 9;
+    assert_ok(membership_answers(&leaf->m, &first, leaf->now, &hub));
+    membership_attached(&leaf->m, hub, leaf->now);
+    hub->heard_at = leaf->now;
+    assert_fails(present_over(leaf, 3, SECOND, 9), LS_EEXIST);
+    assert_fails(present_as(leaf, 3, &p), LS_EEXIST);
+    p.id = 4;
+    assert_fails(present_as(leaf, 3, &p), LS_EEXIST);
+    const struct speaker by = proved(3);
+    assert_ok(membership_absent(&leaf->m, &by, &p, leaf->now)); /* it goes */
+    struct answer again = next;
+    again.member = hub;
+    assert_ok(membership_answers(&leaf->m, &again, leaf->now, &hub));
+    assert_int_equal(hub->n_present, 1);
+    settle(leaf, 3);
+    assert_int_equal(of(leaf, 2)->state, LS_MEMBER_READY);
+    assert_ptr_equal(of(leaf, 2)->via, hub);
+    assert_false(member_is_alive(of(leaf, 4)));
+    end(leaf);
+}
+
+/* The hub was a member, and so was who it showed, in this life or another. */
+TEST(who_the_next_hub_shows_waits_while_the_first_is_there)
+{
+    struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
+    struct wire_presence same = relayed(2, FIRST, 3);
+    struct wire_presence other = relayed(4, FIRST, 3);
+    membership_attached(&leaf->m, ready(leaf, 3, FIRST), leaf->now);
+    assert_ok(present_as(leaf, 3, &same));
+    assert_ok(present_as(leaf, 3, &other));
+    same.link = other.link = 9;
+    other.incarnation = SECOND;
+    assert_fails(present_as(leaf, 3, &same), LS_EPROTO); /* of nobody's link */
+    assert_fails(present_over(leaf, 3, SECOND, 9), LS_EEXIST);
+    assert_fails(present_as(leaf, 3, &same), LS_EEXIST);
+    assert_fails(present_as(leaf, 3, &other), LS_EEXIST);
+    assert_int_equal(of(leaf, 2)->state, LS_MEMBER_READY);
+    assert_int_equal(of(leaf, 4)->state, LS_MEMBER_READY);
+    assert_true(of(leaf, 4)->incarnation == FIRST);
+    probe(leaf, 3, true);
+    assert_int_equal(changed(leaf, 4, FIRST, MEMBER_ENDED), 1);
+    settle(leaf, 3);
+    assert_int_equal(of(leaf, 4)->state, LS_MEMBER_READY);
+    assert_true(of(leaf, 4)->incarnation == SECOND);
+    /* It has declared that life lost, and sees it there: it rejoins. */
+    assert_int_equal(of(leaf, 2)->state, LS_MEMBER_LOST);
+    assert_non_null(member_showing(of(leaf, 2), 9, FIRST));
+    hears(leaf, 3, READY_ME(leaf), {2, FIRST, WIRE_MEMBER_READY});
+    assert_true(leaf->m.rejoins);
+    end(leaf);
+}
+
 TEST(through_a_hub_that_is_lost_nobody_is_reached)
 {
     struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);

@@ -237,6 +237,40 @@ TEST(a_star_forms_and_hears_events_in_order)
     form(LS_TOPOLOGY_STAR, MEMBERS, 0);
 }
 
+/* One more, that takes a leaf for its hub. */
+static void attach_to_a_leaf(struct cluster *c)
+{
+    static const char *const leaf[] = {"tcp://127.0.0.1:21501"};
+    struct ls_node_options options;
+    ls_node *node = NULL;
+    net_rest(&c->net, 1000);
+    const uint64_t connects = net_stats(&c->net).connects;
+    ls_node_options_init(&options);
+    options.id = 8;
+    options.bind = "tcp://127.0.0.1:21508";
+    options.attach = leaf;
+    options.n_attach = 1;
+    options.topology = LS_TOPOLOGY_STAR;
+    options.world_size = 2;
+    options.runtime = ls_host_runtime(c->net.hosts[8]);
+    options.start_timeout_ms = 5000;
+    assert_ok(ls_node_create(&node, &options));
+    assert_int_equal(ls_node_start(node), LS_EUNREACHABLE);
+    assert_non_null(strstr(ls_error_text(), "it is no hub, but a leaf"));
+    assert_int_equal(net_stats(&c->net).connects, connects + 1);
+    ls_node_destroy(&node);
+}
+
+TEST(a_leaf_dials_its_hub_alone)
+{
+    struct cluster c = {.n = 3,
+                        .topology = LS_TOPOLOGY_STAR,
+                        .late_ms = 7000,
+                        .script = attach_to_a_leaf};
+    (void)run(&c, 1, NULL);
+    assert_all_heard(&c);
+}
+
 static void cut_a_while(struct cluster *c);
 
 TEST(who_listens_by_a_glob_hears_the_same)

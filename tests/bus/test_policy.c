@@ -16,6 +16,7 @@ struct slow {
     struct counter released;
     uint64_t bytes; /* of the last event at node 2 */
     bool whole;     /* its payload is as it was sent */
+    int fourth_at;  /* which of those at node 2 was the first of node 4 */
 };
 
 static uint8_t pattern(size_t at)
@@ -28,6 +29,8 @@ static int handle_slowly(void *self, const struct ls_event *event)
     struct slow *slow = self;
     const uint8_t *data = event->data;
     counter_add(&slow->entered, 1);
+    if (event->origin == 4 && slow->fourth_at == 0)
+        slow->fourth_at = counter_get(&slow->entered);
     slow->bytes = event->size;
     slow->whole = true;
     for (size_t i = 0; i < event->size; i++)
@@ -464,4 +467,83 @@ TEST(long_events_through_a_hub_are_withdrawn)
     }
     free(data);
     slow_end(slow);
+}
+
+/* ---- what waits in a hub ------------------------------------------------ */
+
+#define MANY (10 * WINDOW)
+
+/* Node 3, a leaf, has emitted so many that node 2 has no room for. */
+static struct slow *crowd_start(struct counter *last)
+{
+    struct slow *slow = slow_start(4, LS_TOPOLOGY_STAR);
+    ls_node *hub = slow->from;
+    counter_init(last);
+    assert_ok(ls_on(hub, "last", count, last));
+    slow->from = slow->world.at[2].node;
+    for (int i = 0; i < MANY; i++)
+        assert_ok(ls_emit(slow->from, "x", NULL, 0));
+    emit_until_heard(slow->from, "last", last);
+    slow->from = hub;
+    return slow;
+}
+
+static void crowd_end(struct slow *slow, struct counter *last)
+{
+    assert_ok(ls_off(slow->from, "last", count, last));
+    slow_end(slow);
+    counter_fini(last);
+}
+
+TEST(what_waits_of_one_that_has_left_is_not_passed_on)
+{
+    struct counter last;
+    struct slow *slow = crowd_start(&last);
+    assert_int_equal(stats_of(slow->from).relayed, WINDOW);
+    ls_node_destroy(&slow->world.at[2].node);
+    assert_int_equal(stats_of(slow->from).early, MANY - WINDOW);
+    let_on(slow, 1000000);
+    assert_ok(ls_emit(slow->from, "x", NULL, 0));
+    assert_reaches(&slow->done, WINDOW + 1);
+    assert_int_equal(stats_of(slow->from).relayed, WINDOW);
+    crowd_end(slow, &last);
+}
+
+TEST(a_hub_passes_on_what_each_sent_in_turn)
+{
+    struct counter last;
+    struct slow *slow = crowd_start(&last);
+    ls_node *fourth = slow->world.at[3].node;
+    const int heard = counter_get(&last);
+    assert_ok(ls_emit(fourth, "x", NULL, 0));
+    emit_until_heard(fourth, "last", &last);
+    assert_true(counter_get(&last) > heard);
+    let_on(slow, 1000000);
+    assert_reaches(&slow->done, MANY + 1);
+    assert_in_range(slow->fourth_at, WINDOW + 1, 3 * WINDOW);
+    crowd_end(slow, &last);
+}
+
+static void emit_one(void *self)
+{
+    struct interrupted *call = self;
+    call->status = ls_emit(call->node, "x", NULL, 0);
+}
+
+TEST(what_a_hub_passes_on_leaves_room_for_what_it_emits)
+{
+    struct counter last;
+    struct slow *slow = crowd_start(&last);
+    struct interrupted call = {.node = slow->from};
+    ls_thread *thread;
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "emit", emit_one,
+                              &call));
+    while (stats_of(slow->from).blocked == 0)
+        assert_int_equal(
+            ls_thread_join(&thread, ls_deadline(ls_runtime_threads(), 2)),
+            LS_ETIMEDOUT);
+    let_on(slow, 3 * WINDOW); /* of 10 */
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    assert_ok(call.status);
+    crowd_end(slow, &last);
 }

@@ -271,6 +271,24 @@ TEST(what_came_twice_is_waited_for_longer)
     end(&s);
 }
 
+/* The acknowledgement was lost, or the network doubled it. */
+TEST(it_is_waited_for_no_longer_than_it_took)
+{
+    struct stream_sender s = sender();
+    int64_t now = talk(&s, 0, 50, 30 * MS);
+    for (int i = 0; i < 5; i++) {
+        push(&s, 1);
+        (void)transmit(&s, now, NULL);
+        now = stream_tick(&s, now);
+        (void)stream_tick(&s, now);
+        (void)transmit(&s, now, NULL);
+        now += 10 * MS;
+        assert_int_equal(acknowledge_repeated(&s, s.base, now), 1);
+    }
+    assert_int_equal(wait_for_next(&s, now), (60 + 5 * 10) * MS);
+    end(&s);
+}
+
 TEST(the_first_wait_is_longer_for_more)
 {
     struct stream_sender s = sender();

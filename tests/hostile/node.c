@@ -12,7 +12,7 @@
  *   figures             "figures KEY=NUMBER ..."
  *   await KEY NUMBER    the same, when that figure is not smaller any more;
  *                       "late KEY=NUMBER ..." after 30 s
- *   guest ID            the same, when node ID is a member that is ready
+ *   client ID            the same, when node ID is a member that is ready
  *   refusals            "refusal KIND TIMES WHO: WHY" for each, then "end"
  *   burst N BYTES       emit "large" N times; then "figures"
  *   hold, let           handlers of "large" wait from now on, or no more
@@ -48,10 +48,10 @@ struct figures {
     uint64_t wrong;   /* in the name of an honest node, but not its next one */
     uint64_t foreign; /* of anybody else */
     uint64_t finish, flush, large;
-    uint64_t lost, left, guests_gone; /* honest ones, and others */
-    uint64_t failed;                  /* emits */
-    uint64_t plain, sure, latest;     /* emitted */
-    int64_t longest_ns;               /* emit */
+    uint64_t lost, left, clients_gone; /* honest ones, and others */
+    uint64_t failed;                   /* emits */
+    uint64_t plain, sure, latest;      /* emitted */
+    int64_t longest_ns;                /* emit */
     bool hush, hold;
 };
 
@@ -125,7 +125,7 @@ static void on_member(void *self, const struct ls_member *member)
     (void)self;
     ls_mutex_lock(&figures.lock);
     if (!is_honest(member->id)) {
-        figures.guests_gone += member->state == LS_MEMBER_READY ? 0 : 1;
+        figures.clients_gone += member->state == LS_MEMBER_READY ? 0 : 1;
     } else {
         figures.of[member->id].ready = member->state == LS_MEMBER_READY;
         figures.lost += member->state == LS_MEMBER_LOST ? 1 : 0;
@@ -281,7 +281,7 @@ static size_t put_all(struct row *rows)
     n = put(rows, n, "large", figures.large);
     n = put(rows, n, "lost", figures.lost);
     n = put(rows, n, "left", figures.left);
-    n = put(rows, n, "guests_gone", figures.guests_gone);
+    n = put(rows, n, "clients_gone", figures.clients_gone);
     n = put(rows, n, "failed", figures.failed);
     n = put(rows, n, "longest_ms", (uint64_t)(figures.longest_ns / 1000000));
     ls_mutex_unlock(&figures.lock);
@@ -309,7 +309,7 @@ static void say_figures(const char *word)
     printf("\n");
 }
 
-static bool is_guest(uint32_t who)
+static bool is_client(uint32_t who)
 {
     static struct ls_member members[4096];
     const size_t n = ls_node_members(node, members, 4096);
@@ -322,8 +322,8 @@ static bool is_guest(uint32_t who)
 static bool has_come(const char *key, uint64_t least)
 {
     struct row rows[ROWS_MAX];
-    if (strcmp(key, "guest") == 0)
-        return is_guest((uint32_t)least);
+    if (strcmp(key, "client") == 0)
+        return is_client((uint32_t)least);
     const size_t n = put_all(rows);
     for (size_t i = 0; i < n; i++)
         if (strcmp(rows[i].key, key) == 0)
@@ -402,8 +402,8 @@ static int answer(void)
         (void)sscanf(line, "%31s", word);
         if (sscanf(line, "await %31s %" SCNu64, key, &a) == 2)
             await(key, a);
-        else if (sscanf(line, "guest %" SCNu64, &a) == 1)
-            await("guest", a);
+        else if (sscanf(line, "client %" SCNu64, &a) == 1)
+            await("client", a);
         else if (sscanf(line, "burst %" SCNu64 " %" SCNu64, &a, &b) == 2)
             burst(a, b);
         else if (strcmp(word, "figures") == 0)

@@ -233,6 +233,81 @@ TEST(the_newest_is_never_older_than_allowed)
     assert_went_well(players, 3);
 }
 
+/* Two have sent by the time that it looks, and said that they have ended. */
+struct two_senders {
+    uint32_t newer; /* of them */
+    struct gate heard;
+};
+static struct two_senders two;
+
+static int count_heard(void *self, const struct ls_event *event)
+{
+    (void)self;
+    (void)event;
+    gate_pass(&two.heard, true, false);
+    return LS_OK;
+}
+
+static int await_heard(ls_step *step, void *self)
+{
+    (void)step;
+    (void)self;
+    gate_pass(&two.heard, false, true);
+    return LS_OK;
+}
+
+static int advance(ls_step *step, void *self)
+{
+    const struct player *player = self;
+    struct ls_online_context *context = ls_step_context(step);
+    context->total_step = context->train_iter = player->id == two.newer ? 9 : 3;
+    return LS_OK;
+}
+
+static int check_newest(ls_step *step, void *self)
+{
+    (void)self;
+    const struct ls_online_context *context = ls_step_context(step);
+    return context->train_iter == 9
+               ? LS_OK
+               : wrong("train_iter", context->train_iter, 9);
+}
+
+static void build_newer(struct player *player)
+{
+    ls_task *task = player->task;
+    struct ls_exchange_options options = model_exchange;
+    const bool receives = player->id == 1;
+    options.skip = 0;
+    options.newest = true;
+    if (receives)
+        ls_task_use_fn(task, await_heard, NULL);
+    ls_task_use(task, ls_mw_exchange(task, &options));
+    if (receives && ls_on(ls_task_node(task), "ls.exchange.model", count_heard,
+                          NULL) != LS_OK)
+        player->status = LS_ENOMEM;
+    ls_task_use_fn(task, receives ? check_newest : advance, player);
+}
+
+TEST(the_newest_of_several_senders_is_taken)
+{
+    for (two.newer = 0; two.newer <= 2; two.newer += 2) {
+        struct player players[] = {
+            {.id = 0, .role = "learner", .build = build_newer, .iterations = 1},
+            {.id = 1,
+             .role = "collector",
+             .build = build_newer,
+             .iterations = 1},
+            {.id = 2, .role = "learner", .build = build_newer, .iterations = 1},
+        };
+        players[0].stays = players[2].stays = true;
+        gate_init(&two.heard, 4); /* what they sent, and that they end */
+        play(players, 3);
+        assert_went_well(players, 3);
+        gate_fini(&two.heard);
+    }
+}
+
 static void build_newest(struct player *player)
 {
     struct ls_exchange_options options = model_exchange;

@@ -15,7 +15,7 @@ TEST(a_learner_of_100_iterations_tells_101_infos)
     assert_int_equal(job->last_step, 100);
     assert_int_equal(job->end_status, LS_OK);
     assert_int_equal(job->end_weights, 100);
-    struct core_figures figures;
+    struct fsm_figures figures;
     coordinator_figures(job->coordinator, &figures);
     assert_int_equal(figures.learner_step, 100);
     assert_int_equal(figures.batches, 100);
@@ -28,9 +28,9 @@ TEST(a_learner_of_100_iterations_tells_101_infos)
 TEST(the_value_ends_the_job_with_the_policy_that_has_it)
 {
     struct job *job = job_create();
-    job->options.core.iterations = 0;
-    job->options.core.stop_value = 5;
-    job->options.core.eval_episodes = 2;
+    job->options.fsm.iterations = 0;
+    job->options.fsm.stop_value = 5;
+    job->options.fsm.eval_episodes = 2;
     job_start(job);
     job_ends(job);
     job_leaves_no_data(job);
@@ -73,7 +73,7 @@ TEST(the_work_of_a_lost_learner_goes_to_the_reserve)
     assert_int_equal(job->done_infos, 1);
     assert_int_equal(job->last_step, 100);
     assert_int_equal(job->end_weights, 100);
-    struct core_figures figures;
+    struct fsm_figures figures;
     coordinator_figures(job->coordinator, &figures);
     assert_true(figures.requeued >= 1);
     job_destroy(job);
@@ -135,7 +135,7 @@ TEST_WITH(a_job_that_has_ended_is_not_done_again, folder_set_up,
     for (int life = 0; life < 2; life++) {
         struct job *job = job_create();
         job->options.journal = place->path;
-        job->options.core.iterations = 5;
+        job->options.fsm.iterations = 5;
         job_start(job);
         job_ends(job);
         assert_int_equal(job->infos, life == 0 ? 6 : 0);
@@ -164,7 +164,7 @@ TEST_WITH(a_journal_that_is_none_is_an_error, folder_set_up, folder_tear_down)
 TEST(stop_closes_all_works_and_ends_with_its_status)
 {
     struct job *job = job_create();
-    job->options.core.iterations = 0;
+    job->options.fsm.iterations = 0;
     job_start(job);
     toy_await(job->store, n_policies, 3);
     coordinator_stop(job->coordinator, LS_EABORTED, "that is enough");
@@ -184,7 +184,7 @@ TEST(stop_closes_all_works_and_ends_with_its_status)
 TEST(stop_with_ok_finishes_the_task_everywhere)
 {
     struct job *job = job_create();
-    job->options.core.iterations = 0;
+    job->options.fsm.iterations = 0;
     job_start(job);
     toy_await(job->store, n_policies, 3);
     coordinator_stop(job->coordinator, LS_OK, "the time is up");
@@ -201,7 +201,7 @@ TEST(wrong_options_are_refused)
     assert_fails(coordinator_create(&job->coordinator, &job->options),
                  LS_EINVAL);
     job->options.store = &job->store->base;
-    job->options.core.batch_size = 0;
+    job->options.fsm.batch_size = 0;
     assert_fails(coordinator_create(&job->coordinator, &job->options),
                  LS_EINVAL);
     assert_error_has("batch_size");

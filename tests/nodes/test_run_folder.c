@@ -227,6 +227,23 @@ TEST(what_left_nothing_leaves_nothing)
     assert_latest(place, "1");
 }
 
+TEST(latest_never_points_to_what_is_no_run)
+{
+    const struct place *place = *state;
+    struct run_folder folder;
+    assert_int_equal(ls_folder_make(place->out), LS_OK);
+    assert_int_equal(ls_folder_make(path_in(place, "7")), LS_OK);
+    begin(place, &folder);
+    assert_latest(place, "8");
+    run_folder_end(&folder, false);
+    assert_false(is_there(place, "latest"));
+    run(place, "8", true);
+    assert_int_equal(ls_folder_make(path_in(place, "20")), LS_OK);
+    begin(place, &folder);
+    run_folder_end(&folder, false);
+    assert_latest(place, "8");
+}
+
 TEST(what_the_user_has_there_stays)
 {
     const struct place *place = *state;

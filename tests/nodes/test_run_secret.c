@@ -1,4 +1,4 @@
-/* The secret of a run: made, handed on, read by guests, and gone. */
+/* The secret of a run: made, handed on, read by clients, and gone. */
 #include "run_secret.h"
 
 #include <fcntl.h>
@@ -92,7 +92,7 @@ TEST(each_run_has_another)
     assert_int_equal(access(fixture->path, F_OK), -1);
 }
 
-TEST(a_folder_that_cannot_be_written_keeps_only_guests_out)
+TEST(a_folder_that_cannot_be_written_keeps_only_clients_out)
 {
     struct plan plan = {.folder = strdup("/dev/null/out"),
                         .security = {.mode = LS_SECURITY_PLAIN}};
@@ -144,25 +144,25 @@ TEST(a_descriptor_of_something_else_is_refused)
     assert_false(back.there);
 }
 
-/* What a guest has, by the mode of the file that it reads. */
-TEST(a_guest_reads_the_file_of_a_run_that_goes_on)
+/* What a client has, by the mode of the file that it reads. */
+TEST(a_client_reads_the_file_of_a_run_that_goes_on)
 {
     struct fixture *fixture = *state;
     struct run_secret secret;
     ls_security *security = NULL;
     run_secret_make(&secret, &fixture->plan);
-    assert_ok(node_security_open_guest(&security, &fixture->plan, 9, true));
+    assert_ok(node_security_open_client(&security, &fixture->plan, 9, true));
     assert_int_equal(ls_security_mode(security), LS_SECURITY_PLAIN);
     ls_security_destroy(&security);
     assert_int_equal(chmod(fixture->path, 0644), 0);
-    assert_fails(node_security_open_guest(&security, &fixture->plan, 9, true),
+    assert_fails(node_security_open_client(&security, &fixture->plan, 9, true),
                  LS_ECONFIG);
     assert_non_null(strstr(ls_error_text(), fixture->path));
     assert_ok(/* that of the job */
-              node_security_open_guest(&security, &fixture->plan, 9, false));
+              node_security_open_client(&security, &fixture->plan, 9, false));
     ls_security_destroy(&security);
     run_secret_end(&secret, &fixture->plan);
-    assert_ok(node_security_open_guest(&security, &fixture->plan, 9, true));
+    assert_ok(node_security_open_client(&security, &fixture->plan, 9, true));
     ls_security_destroy(&security);
 }
 

@@ -91,7 +91,7 @@ static void put_first(struct room *room)
                  replace("out/job/f", self->new, true) == LS_OK;
 }
 
-static void judge_first(struct room *room)
+static void root_cause(struct room *room)
 {
     const struct replaced *self = room->self;
     if (self->done || ls_file_exists("out/job/f"))
@@ -103,7 +103,7 @@ TEST(a_file_in_a_folder_that_was_made_is_there)
     struct replaced self = {.durable = true};
     memset(self.new, 'n', sizeof self.new);
     play_all(&(struct trial){.during = put_first,
-                             .after = judge_first,
+                             .after = root_cause,
                              .self = &self},
              200);
     assert_true(self.new_seen > 0);

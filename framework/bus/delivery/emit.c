@@ -108,11 +108,11 @@ static int wait_once(struct emit *e, struct peer *peer, int64_t *since)
         const int64_t look = losses_waiting(e->entry, peer, *since, now);
         until = look < deadline ? look : deadline;
     }
-    if (ls_cond_wait(&node->changed, transport_mutex(node->transport), until) !=
-            LS_OK &&
-        until == deadline)
-        return LS_ETIMEDOUT;
-    return LS_OK;
+    node->emits_waiting++;
+    const int woken =
+        ls_cond_wait(&node->changed, transport_mutex(node->transport), until);
+    node->emits_waiting--;
+    return woken != LS_OK && until == deadline ? LS_ETIMEDOUT : LS_OK;
 }
 
 static void note_waited(struct emit *e, struct peer *peer, int64_t since)

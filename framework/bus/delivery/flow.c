@@ -82,6 +82,13 @@ bool flow_room(const struct peer *peer, size_t bytes)
            hop->sent.bytes + bytes <= hop->limit.bytes;
 }
 
+bool flow_room_more(const struct peer *peer, size_t bytes)
+{
+    const struct hop *hop = peer->hop;
+    return hop->sent.messages + 1 < hop->limit.messages &&
+           hop->sent.bytes + bytes + WIRE_CHUNK_BYTES <= hop->limit.bytes;
+}
+
 bool flow_room_now(const struct peer *peer, size_t bytes)
 {
     const struct hop *hop = peer->hop;

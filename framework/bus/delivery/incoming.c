@@ -75,6 +75,11 @@ void incoming_pass_over(ls_node *node, struct peer *direct,
 {
     const struct incoming in = {
         .direct = direct, .header = header, .size = size};
+    struct event_entry *entry =
+        events_heard(node, header->name, header->name_size);
+    if (entry != NULL && header->kind == WIRE_KIND_EVENT &&
+        !events_stream_sequence(node, entry, header))
+        return; /* it comes back twice */
     note_got(node, &in, false);
 }
 

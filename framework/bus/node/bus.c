@@ -183,8 +183,8 @@ static void echo(ls_node *node, const struct link *link,
 }
 
 /* It goes on although it was not granted more: what it sends is not read any
- * longer, and it is told that it is no member. Of a leaf behind a hub it is
- * only not accepted. */
+ * longer, and it is told that it is no member. At an address that the user gave
+ * its next life may be met. Of a leaf behind a hub it is only not accepted. */
 static void cut_off(ls_node *node, struct link *link, struct peer *peer)
 {
     transport_lock(node->transport);
@@ -198,6 +198,7 @@ static void cut_off(ls_node *node, struct link *link, struct peer *peer)
         membership_apply(&node->world, &peer->member,
                          member_is_lost(&peer->member, LS_EPROTO), node->now);
         link->closing = true;
+        atomic_store(&node->dial_wanted, true);
     }
     atomic_store(&node->chores, true);
     transport_unlock(node->transport);

@@ -241,6 +241,8 @@ struct ls_node {
     uint32_t job_hash;
     _Atomic uint64_t incarnation; /* changes under the lock, when it rejoins */
     bool hub;                     /* of a star: relays */
+    size_t relay_turn;            /* whose message it passed on last */
+    unsigned emits_waiting;       /* of this node, for room */
     atomic_int interrupt_soon;    /* ls_node_interrupt_soon(); or 1: none */
     unsigned forks;               /* ls_forks_now(), when it was made */
     atomic_uint held;             /* ls_node_hold() */
@@ -404,6 +406,9 @@ void relay_dial(ls_node *node, struct link *link, const struct peer *peer);
 bool relay_message(ls_node *node, struct peer *from, struct message *message,
                    const struct wire_header *header, uint32_t to, bool inbox);
 void relay_flush(ls_node *node);
+/* What waits of a leaf whose life has ended: the others have been told so, and
+ * refuse it. */
+void relay_drop(ls_node *node, struct peer *from);
 
 /* node_stop.c: publish the farewell, which may get lost. Lock held. */
 void farewell_send(ls_node *node, int64_t now);

@@ -26,6 +26,9 @@ int output_flush(void);
  * stderr; a command that failed has its own. */
 int output_end(int exit_code);
 
+/* A line of a summary. */
+void output_row(const char *name, const char *text);
+
 /* A whole number with its thousands apart. */
 struct count_text {
     char text[32];

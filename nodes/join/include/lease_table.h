@@ -92,11 +92,6 @@ const struct lease *lease_table_revoke(struct lease_table *table,
 size_t lease_table_write(const struct lease_table *table, char *text,
                          size_t size);
 
-/* Read one line of it.
- * text:   goes on behind it.
- * Errors: LS_ENOENT there is none left; LS_EPROTO it is not as above. */
-LS_MUST_USE int lease_line_read(const char **text, struct lease *out);
-
 /* What an earlier life of the table has written: keys that last are kept,
  * others expected. Ids that the table has not, and keys that are there twice,
  * are left out. Errors: LS_EPROTO with the number of the line, or a NUL is in

@@ -1,4 +1,4 @@
-/* node_security.h - what a node of a plan, or a guest, proves itself with, and
+/* node_security.h - what a node of a plan, or a client, proves itself with, and
  * whom it listens to: a plan's section `security` made real.
  *
  * Thread: any. */
@@ -17,12 +17,12 @@ LS_MUST_USE int node_security_open(ls_security **out, const struct plan *plan,
                                    uint32_t id,
                                    const struct run_secret *secret);
 
-/* For a guest. running: a run of the plan goes on here, whose secret it reads;
+/* For a client. running: a run of the plan goes on here, whose secret it reads;
  * else it is the job's.
  * Errors: the same, and those of ls_security_file(). */
-LS_MUST_USE int node_security_open_guest(ls_security **out,
-                                         const struct plan *plan, uint32_t id,
-                                         bool running);
+LS_MUST_USE int node_security_open_client(ls_security **out,
+                                          const struct plan *plan, uint32_t id,
+                                          bool running);
 
 /* For where the ids of replicas are given out, beside node `id`; for who asks
  * there; and for the replica that was given `id`, whose key is at `path`. The

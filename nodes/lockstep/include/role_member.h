@@ -40,7 +40,7 @@ struct member_watch {
 };
 
 /* Its data is the sender's count of them, as it lies in memory: all members of
- * such a job are one program. A guest may not emit it. */
+ * such a job are one program. A client may not emit it. */
 #define MEMBER_EVENT "member.event"
 /* Of policy block; its data does not matter. They are few in a window of so
  * many messages. */

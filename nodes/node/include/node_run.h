@@ -41,7 +41,7 @@ void node_run_destroy(node_run **run);
 
 /* Listen, attach, wait for the world, run to the end and leave. The reports
  * begin with `bound` and end with `done` or `failed`, just before it leaves.
- * Errors: those of ls_node_start(), company_run() and ls_task_run(). */
+ * Errors: those of ls_node_start(), elastic_run_go() and ls_task_run(). */
 LS_MUST_USE int node_run_go(node_run *run);
 
 /* End it soon, wherever it stands: go then returns `status`. The first call

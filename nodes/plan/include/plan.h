@@ -170,11 +170,11 @@ int64_t plan_learner_batches(const struct plan *plan);
 int64_t plan_samples_kept(const struct plan *plan);
 size_t plan_count(const struct plan *plan, enum plan_role role);
 
-/* That all nodes of a plan have, and guests (guest.h) do not: so a barrier
+/* That all nodes of a plan have, and clients (client.h) do not: so a barrier
  * among the former is not waited for at the latter. */
-#define PLAN_LABEL      "planned"
-#define PLAN_GUESTS_MAX 8
-/* How many may be in its world, with its guests. */
+#define PLAN_LABEL       "planned"
+#define PLAN_CLIENTS_MAX 8
+/* How many may be in its world, with its clients. */
 uint32_t plan_world_max(const struct plan *plan);
 
 /* That its nodes serve calls under: call.h. */

@@ -27,9 +27,6 @@ struct plan_security {
     struct plan_hosts allow, deny;
 };
 
-/* As the file calls the modes that it may choose. */
-extern const char *const plan_security_names[];
-
 /* Part of plan_read(), after its world. Errors: LS_ENOMEM. */
 LS_MUST_USE int plan_read_security(struct plan *plan, ls_config_section *root);
 void plan_fini_security(struct plan_security *security);

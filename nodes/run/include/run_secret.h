@@ -1,7 +1,7 @@
 /* run_secret.h - the secret that the nodes of one run have in common.
  *
  * `run` makes it. Nodes that are processes read it from a pipe, so that it is
- * in no command line and no environment; guests read run.secret in its folder,
+ * in no command line and no environment; clients read run.secret in its folder,
  * which is there from the run's start to its end, and open to this user alone.
  * Thread: serial. */
 #ifndef LOCKSTEP_RUN_SECRET_H
@@ -23,7 +23,7 @@ struct run_secret {
 };
 
 /* Make one, and the file, in place of one that a killed run has left. Without a
- * file the run goes on: only guests are kept out, and the log says so. Where
+ * file the run goes on: only clients are kept out, and the log says so. Where
  * the plan needs no secret, none is made. */
 void run_secret_make(struct run_secret *out, const struct plan *plan);
 /* Forget it, and remove the file, and the folder when nothing else is there. */

@@ -88,10 +88,10 @@ static void set_replay(const struct plan *plan, struct replay_options *out)
         .error_buffer = replay->error_buffer};
 }
 
-static void set_core(const struct plan *plan, struct core_options *out)
+static void set_fsm(const struct plan *plan, struct fsm_options *out)
 {
     const struct plan_service *service = &plan->service;
-    *out = (struct core_options){
+    *out = (struct fsm_options){
         .iterations = service->iterations,
         .stop_value = plan->solved,
         .eval_interval = to_ns(service->eval_interval_s),
@@ -119,7 +119,7 @@ static void set_core(const struct plan *plan, struct core_options *out)
 
 static void fill(struct work *self, struct report *out)
 {
-    struct core_figures figures;
+    struct fsm_figures figures;
     coordinator_figures(self->coordinator, &figures);
     out->iteration = figures.learner_step;
     out->train_iter = figures.learner_step;
@@ -175,7 +175,7 @@ static void on_evaluated(void *work, double value, int64_t version)
 static int save_policy(struct work *self, const struct policy_value *value)
 {
     const struct plan *plan = self->base.plan;
-    struct core_figures figures;
+    struct fsm_figures figures;
     coordinator_figures(self->coordinator, &figures);
     const struct weights_note note = {
         .seed = plan->seed,
@@ -265,7 +265,7 @@ static int create_coordinator(struct work *self)
     const int status = service_node_journal(plan, journal, sizeof journal);
     if (status != LS_OK)
         return status;
-    set_core(plan, &options.core);
+    set_fsm(plan, &options.fsm);
     return coordinator_create(&self->coordinator, &options);
 }
 

@@ -1,4 +1,4 @@
-/* A guest of a job that tells its nodes to finish.
+/* A client of a job that tells its nodes to finish.
  *
  *   intruder SECRET ENDPOINT
  *

@@ -239,7 +239,8 @@ struct ls_node_stats {
     uint64_t refused;        /* what came from outside and was not accepted:
                               * ls_node_refusals() */
     uint64_t early;          /* events of one to which this node was not ready
-                              * yet, or not ready again: not for it */
+                              * yet, or not ready again: not for it; or that
+                              * waited in it, a hub, when their leaf ended */
     uint64_t blocked;        /* emits that had to wait for room */
     int64_t blocked_ns;      /* for how long, in all */
     uint32_t slowest;   /* the node that emits found without room longest */

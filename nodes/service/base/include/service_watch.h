@@ -1,7 +1,7 @@
 /* service_watch.h - what the nodes of a service cluster tell one who checks
  * them: members tell which works they hold and which policies they commit and
- * load, the coordinator tells every decision of its core and how every call
- * ended.
+ * load, the coordinator tells every decision of its state machine and how every
+ * call ended.
  *
  * Called on the node's threads, under whatever locks they hold: they must not
  * wait, nor call back. All are to be given; a watch as a whole may be NULL.
@@ -11,8 +11,8 @@
 
 #include "messages.h"
 
-struct core_action;
-struct core_figures;
+struct fsm_action;
+struct fsm_figures;
 struct ls_call_result;
 
 struct service_watch {
@@ -29,15 +29,15 @@ struct service_watch {
     void (*loaded)(void *self, const struct work_key *key,
                    const char *policy_id, int64_t version, int64_t iter);
 
-    /* The coordinator: its core is made, and has read the journal; what it is
-     * told next of a member, or of a call that has ended; what it said, which
-     * is done next; and what all came to, before it goes. */
+    /* The coordinator: its state machine is made, and has read the journal;
+     * what it is told next of a member, or of a call that has ended; what it
+     * said, which is done next; and what all came to, before it goes. */
     void (*opened)(void *self);
     void (*member)(void *self, uint32_t id, uint64_t incarnation, bool ready);
-    void (*action)(void *self, const struct core_action *action);
+    void (*action)(void *self, const struct fsm_action *action);
     void (*call_ended)(void *self, uint64_t number,
                        const struct ls_call_result *result);
-    void (*closed)(void *self, const struct core_figures *figures);
+    void (*closed)(void *self, const struct fsm_figures *figures);
 
     void *self;
 };

@@ -1,4 +1,4 @@
-/* coordinator.h - the coordinator as a task: the machine of core.h, with the
+/* coordinator.h - the coordinator as a task: the machine of fsm.h, with the
  * bus, the journal and the store around it.
  *
  * An iteration of the task is: wait for what happened, decide, act. It ends
@@ -15,7 +15,7 @@
 #include "lockstep/call.h"
 #include "lockstep/task.h"
 
-#include "core.h"
+#include "fsm.h"
 #include "service_watch.h"
 #include "store.h"
 
@@ -42,7 +42,7 @@ struct coordinator_options {
     const char *journal; /* path of a file, which it goes on from when it is
                           * there; copied; NULL: none */
     uint32_t channel;    /* that learners and collectors serve */
-    struct core_options core;
+    struct fsm_options fsm;
     const struct service_watch *watch; /* borrow; NULL: nobody */
 
     /* On the task's thread; each may be NULL. */
@@ -57,7 +57,7 @@ struct coordinator_options {
 /* Members of the roles "learner" and "collector" get works; others none.
  * out:    own; written on success only; destroy it after its task, and before
  *         calls and node.
- * Errors: those of core_create(), ls_journal_open() and core_recall();
+ * Errors: those of fsm_create(), ls_journal_open() and fsm_recall();
  * LS_EINVAL; LS_ENOMEM. */
 LS_MUST_USE int coordinator_create(coordinator **out,
                                    const struct coordinator_options *options);
@@ -73,6 +73,6 @@ int coordinator_use(coordinator *self, ls_task *task);
 void coordinator_stop(coordinator *self, int status, const char *text);
 
 /* Thread: any, once coordinator_use() has returned. */
-void coordinator_figures(coordinator *self, struct core_figures *out);
+void coordinator_figures(coordinator *self, struct fsm_figures *out);
 
 #endif

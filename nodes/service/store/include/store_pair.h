@@ -1,8 +1,7 @@
 /* store_pair.h - two stores as one: policies in one, all else in the other.
  *
- * A policy is what has a name that begins with STORE_PAIR_POLICY; the core
- * gives names that do.
- * Thread: as store.h says. */
+ * A policy is what has a name that begins with STORE_PAIR_POLICY; the state
+ * machine gives names that do. Thread: as store.h says. */
 #ifndef LOCKSTEP_STORE_PAIR_H
 #define LOCKSTEP_STORE_PAIR_H
 
