@@ -41,8 +41,7 @@ struct loader {
  * that has returned. */
 struct computed {
     bool bound; /* the thread to the device */
-    int status;
-    char text[LS_ERROR_TEXT_MAX];
+    struct ls_failure failure;
     ls_learner_info *info; /* own */
 };
 
@@ -76,8 +75,7 @@ struct ls_learner {
     ls_mutex mutex;
     ls_cond changed; /* weights_updated, or ending */
     /* The rest under mutex. */
-    int failure; /* LS_OK: none */
-    char failed_because[LS_ERROR_TEXT_MAX];
+    struct ls_failure failure;
     bool weights_updated;
     struct ls_learner_counts counts; /* but for what the queues count */
     struct stage dequeue, load, load_wait, grad;

@@ -58,15 +58,12 @@ void learner_fail(ls_learner *learner, int status, const char *who, ...)
     va_start(arguments, who);
     (void)vsnprintf(name, sizeof name, who, arguments);
     va_end(arguments);
-    const char *const text = ls_error_text();
-    (void)ls_error(status, "learner: %s: %s", name,
-                   text[0] != '\0' ? text : ls_status_sentence(status));
+    if (ls_error_text()[0] == '\0')
+        (void)ls_error_at(status, "%s", ls_status_sentence(status));
+    (void)ls_error_at(status, "learner: %s", name);
     ls_mutex_lock(&learner->mutex);
-    if (!atomic_exchange(&learner->ending, true)) {
-        learner->failure = status;
-        (void)snprintf(learner->failed_because, sizeof learner->failed_because,
-                       "%s", ls_error_text());
-    }
+    if (!atomic_exchange(&learner->ending, true))
+        ls_failure_keep(&learner->failure, status);
     ls_mutex_unlock(&learner->mutex);
     close_all(learner);
 }
@@ -74,10 +71,7 @@ void learner_fail(ls_learner *learner, int status, const char *who, ...)
 int ls_learner_check(ls_learner *learner)
 {
     ls_mutex_lock(&learner->mutex);
-    const int status =
-        learner->failure == LS_OK
-            ? LS_OK
-            : ls_error(learner->failure, "%s", learner->failed_because);
+    const int status = ls_failure_return(&learner->failure);
     ls_mutex_unlock(&learner->mutex);
     return status;
 }

@@ -292,8 +292,7 @@ struct ls_node {
     uint64_t n_channels; /* that ever were */
     struct member_watch *watches;
     uint64_t n_watches;
-    int error;
-    char error_text[LS_ERROR_TEXT_MAX];
+    struct ls_failure failure; /* for ls_node_take_error() */
     struct dispatch dispatch;
     atomic_uint_fast64_t emitted, handled, received, received_bytes, repeated;
     atomic_uint_fast64_t early;
@@ -520,11 +519,9 @@ static inline bool node_is_stopping(const ls_node *node)
 {
     return atomic_load(&node->phase) == NODE_STOPPED;
 }
-/* Note an error for ls_node_take_error() and whoever waits. */
-void dispatch_keep_error(ls_node *node, int status, const char *text);
-/* The same for that of a handler. */
-void dispatch_error(ls_node *node, int status, const char *event,
-                    const char *handler, const char *text);
+/* Note the last error of this thread for ls_node_take_error() and whoever
+ * waits. */
+void dispatch_keep_error(ls_node *node, int status);
 /* The same of n reliable events that a lost peer may not have got. */
 void dispatch_lost(ls_node *node, const struct peer *peer, const char *event,
                    uint64_t n);

@@ -37,13 +37,11 @@ bool dispatch_is_current(const ls_node *node)
     return ls_thread_is_current(node->dispatch.thread);
 }
 
-void dispatch_keep_error(ls_node *node, int status, const char *text)
+void dispatch_keep_error(ls_node *node, int status)
 {
     ls_mutex_lock(&node->router);
-    if (node->error == LS_OK) {
-        node->error = status;
-        snprintf(node->error_text, sizeof node->error_text, "%s", text);
-    }
+    if (node->failure.status == LS_OK)
+        ls_failure_keep(&node->failure, status);
     ls_cond_broadcast(&node->idle); /* wakes ls_wait_for() */
     ls_mutex_unlock(&node->router);
 }
@@ -51,27 +49,25 @@ void dispatch_keep_error(ls_node *node, int status, const char *text)
 void dispatch_lost(ls_node *node, const struct peer *peer, const char *event,
                    uint64_t n)
 {
-    char line[LS_ERROR_TEXT_MAX];
-    snprintf(line, sizeof line,
-             "node %u: event \"%s\": node %u (%s) was lost before it "
-             "acknowledged %llu reliable events, this the first of them",
-             node->options.id, event, peer->member.id, peer->member.role,
-             (unsigned long long)n);
-    ls_log_error("bus: %s", line);
-    dispatch_keep_error(node, LS_ELOST, line);
+    (void)ls_error(LS_ELOST,
+                   "node %u: event \"%s\": node %u (%s) was lost before it "
+                   "acknowledged %llu reliable events, this the first of them",
+                   node->options.id, event, peer->member.id, peer->member.role,
+                   (unsigned long long)n);
+    ls_log_error("bus: %s", ls_error_text());
+    dispatch_keep_error(node, LS_ELOST);
 }
 
-void dispatch_error(ls_node *node, int status, const char *event,
-                    const char *handler, const char *text)
+static void note_failed(ls_node *node, int status, const char *event,
+                        const char *handler)
 {
-    char line[LS_ERROR_TEXT_MAX];
     if (status == LS_ECLOSED && node_is_stopping(node))
         return; /* it wanted to emit, say */
-    snprintf(line, sizeof line, "node %u: event \"%s\": handler %s: %s%s%s",
-             node->options.id, event, handler != NULL ? handler : "?",
-             ls_status_name(status), text[0] != '\0' ? ": " : "", text);
-    ls_log_error("bus: %s", line);
-    dispatch_keep_error(node, status, line);
+    (void)ls_error_at(status, "node %u: event \"%s\": handler %s: %s",
+                      node->options.id, event, handler != NULL ? handler : "?",
+                      ls_status_name(status));
+    ls_log_error("bus: %s", ls_error_text());
+    dispatch_keep_error(node, status);
 }
 
 /* ---- adding ------------------------------------------------------------ */
@@ -187,8 +183,7 @@ static void call(ls_node *node, struct listener *listener,
     ls_error_clear();
     const int status = listener->fn(listener->self, event);
     if (status != LS_OK)
-        dispatch_error(node, status, event->name, listener->label,
-                       ls_error_text());
+        note_failed(node, status, event->name, listener->label);
 }
 
 /* Listeners may come and go while one runs: the one that runs is pinned, so

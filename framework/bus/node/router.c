@@ -304,15 +304,13 @@ void ls_node_interrupt_soon(ls_node *node, int status)
 
 int ls_node_take_error(ls_node *node)
 {
-    char text[LS_ERROR_TEXT_MAX];
     if (node_check(node) != LS_OK)
         return LS_ESTATE;
     ls_mutex_lock(&node->router);
-    const int status = node->error;
-    memcpy(text, node->error_text, sizeof text);
-    node->error = LS_OK;
+    const int status = ls_failure_return(&node->failure);
+    node->failure.status = LS_OK;
     ls_mutex_unlock(&node->router);
-    return status == LS_OK ? LS_OK : ls_error(status, "%s", text);
+    return status;
 }
 
 /* ---- settings and figures ---------------------------------------------- */
