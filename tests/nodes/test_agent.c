@@ -194,6 +194,7 @@ TEST(who_reads_a_state_goes_on_as_it_does)
     open_player(&first, 7, N_ENVS);
     open_player(&second, 8, N_ENVS); /* another one in all ways */
     play_on(&first);
+    play_on(&second); /* and further */
     play_on(&second);
     struct ls_bytes middle = state_of(&first);
     first.played = (struct agent_played){.steps = 0};
