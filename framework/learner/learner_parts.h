@@ -4,10 +4,10 @@
 
 #include <stdatomic.h>
 
+#include "lockstep/crew.h"
 #include "lockstep/learner.h"
 #include "lockstep/minibatch_ring.h"
 
-#include "crew.h"
 #include "results.h"
 
 /* learner.h has the picture. */
@@ -65,7 +65,7 @@ struct ls_learner {
     struct loader *loaders;   /* own; options.loaders */
     ls_thread *thread;        /* own; the learner thread */
     ls_minibatch_ring *ring;  /* own; of the learner thread */
-    struct crew *crew;        /* own; a member for each device */
+    ls_crew *crew;            /* own; a member for each device */
     struct computed *devices; /* own; options.n_devices */
     struct stack *training;   /* borrow; what the crew works on */
     atomic_bool in_op;        /* one that the learner thread runs has not
@@ -79,6 +79,8 @@ struct ls_learner {
     bool weights_updated;
     struct ls_learner_counts counts; /* but for what the queues count */
     struct stage dequeue, load, load_wait, grad;
+    int64_t training_since; /* LS_FOREVER: nothing is trained */
+    int64_t overlap_ns;
     ls_window *queue_sizes;  /* own */
     ls_learner_info *latest; /* own; of the batch trained last */
 };

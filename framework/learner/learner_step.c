@@ -117,7 +117,7 @@ static int train(ls_learner *learner, struct stack *stack,
                  ls_learner_info *info)
 {
     learner->training = stack;
-    crew_run(learner->crew);
+    ls_crew_run(learner->crew);
     int status = reduce(learner, info);
     if (status != LS_OK)
         return status;
@@ -141,6 +141,7 @@ static void note_pass(ls_learner *learner, struct stack *stack, bool last,
     ls_queue_stats(learner->in, &in);
     ls_mutex_lock(&learner->mutex);
     learner_add(&learner->grad, ns);
+    learner->training_since = LS_FOREVER;
     ls_window_push(learner->queue_sizes, (double)in.size);
     learner->counts.steps++;
     if (last) {
@@ -173,6 +174,9 @@ static int take_turn(ls_learner *learner, struct ls_minibatch_turn turn)
         return status;
     }
     const int64_t from = ls_now(learner->runtime);
+    ls_mutex_lock(&learner->mutex);
+    learner->training_since = from;
+    ls_mutex_unlock(&learner->mutex);
     atomic_store(&learner->in_op, true);
     status = train(learner, stack, place->result.info);
     atomic_store(&learner->in_op, false);
@@ -210,5 +214,5 @@ void learner_main(void *arg)
         else if (status != LS_OK || take_turn(learner, turn) != LS_OK)
             break;
     }
-    crew_dismiss(learner->crew);
+    ls_crew_dismiss(learner->crew);
 }

@@ -9,9 +9,9 @@
 
 int learner_spawn(ls_learner *learner)
 {
-    int status =
-        crew_create(&learner->crew, learner->runtime,
-                    learner->options.n_devices, learner_compute, learner);
+    int status = ls_crew_create(&learner->crew, learner->runtime,
+                                learner->options.n_devices, "compute",
+                                learner_compute, learner);
     for (size_t i = 0; i < learner->options.loaders && status == LS_OK; i++) {
         char name[32];
         (void)snprintf(name, sizeof name, "load-%zu", i);
@@ -93,8 +93,9 @@ static int join_all(ls_learner *learner, int64_t deadline)
             status = LS_ETIMEDOUT;
     if (status != LS_OK || learner->crew == NULL)
         return status;
-    crew_dismiss(learner->crew); /* as the learner thread did, if there was */
-    return crew_join(learner->crew, deadline);
+    ls_crew_dismiss(
+        learner->crew); /* as the learner thread did, if there was */
+    return ls_crew_join(learner->crew, deadline);
 }
 
 /* Which op it is that does not return. */
@@ -106,7 +107,7 @@ static int say_who_runs(ls_learner *learner)
                             "learner: loader %zu does not end: its load does "
                             "not return",
                             i);
-    const size_t device = crew_busy(learner->crew);
+    const size_t device = ls_crew_busy(learner->crew);
     if (device != 0)
         return ls_error(LS_ETIMEDOUT,
                         "learner: the thread of device %zu does not end: its "
