@@ -167,12 +167,12 @@ void ls_error_set_cause(int status)
     thread_state()->error.cause = status;
 }
 
-uint64_t ls_error_cookie(void)
+unsigned long long ls_error_cookie(void)
 {
     return thread_state()->error.cookie;
 }
 
-void ls_error_set_cookie(uint64_t cookie)
+void ls_error_set_cookie(unsigned long long cookie)
 {
     thread_state()->error.cookie = cookie;
 }

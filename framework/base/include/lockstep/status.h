@@ -13,7 +13,6 @@
 #define LOCKSTEP_STATUS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #if defined(__GNUC__)
 #define LS_API          __attribute__((visibility("default")))
@@ -104,14 +103,14 @@ LS_API void ls_error_set_cause(int status);
  * the exception that its callback ended with. It goes where the text goes: from
  * a handler to ls_node_take_error(), from a step to ls_task_run(). 0: none. Set
  * it after ls_error(). */
-LS_API uint64_t ls_error_cookie(void);
-LS_API void ls_error_set_cookie(uint64_t cookie);
+LS_API unsigned long long ls_error_cookie(void);
+LS_API void ls_error_set_cookie(unsigned long long cookie);
 
 /* A failure, for whoever carries it to another thread. */
 struct ls_failure {
     int status; /* LS_OK: none */
     int cause;
-    uint64_t cookie;
+    unsigned long long cookie;
     char text[LS_ERROR_TEXT_MAX];
 };
 /* Copy what the last error of this thread has left, beside its status. */
