@@ -30,7 +30,8 @@ static void send_out(ls_barrier *barrier)
     if (barrier->channel == NULL || barrier->withdrawn)
         return;
     for (size_t i = 0; i < n; i++) {
-        if (ls_sabotage_swallows(barrier->sabotage, &out[i].message))
+        if (barrier->filter != NULL &&
+            barrier->filter->swallows(barrier->filtered, &out[i].message))
             continue;
         const size_t size =
             ls_barrier_wire_encode(&out[i].message, barrier->bytes);
@@ -103,8 +104,9 @@ static void on_message(void *self, uint32_t from, uint64_t incarnation,
     }
     learn_incarnation(barrier);
     ls_barrier_note_elsewhere(barrier, from, &message);
-    ls_sabotage_received(barrier->sabotage, barrier->epoch, &from, &incarnation,
-                         &message);
+    if (barrier->filter != NULL)
+        barrier->filter->received(barrier->filtered, barrier->epoch, &from,
+                                  &incarnation, &message);
     ls_epoch_receive(barrier->epoch, ls_now(barrier->runtime), from,
                      incarnation, &message);
     settle(barrier);
@@ -409,13 +411,6 @@ size_t ls_barrier_members(ls_barrier *barrier, uint32_t *ids, size_t capacity)
         memcpy(ids, epoch->left_ids, copied * sizeof *ids);
     ls_mutex_unlock(&barrier->mutex);
     return n;
-}
-
-void ls_barrier_sabotage(ls_barrier *barrier, enum ls_sabotage what)
-{
-    ls_mutex_lock(&barrier->mutex);
-    barrier->sabotage = what;
-    ls_mutex_unlock(&barrier->mutex);
 }
 
 void ls_barrier_stats(ls_barrier *barrier, struct ls_barrier_stats *out)

@@ -5,7 +5,6 @@
 #define BARRIER_PARTS_H
 
 #include "barrier_epoch.h"
-#include "barrier_sabotage.h"
 #include "lockstep/barrier.h"
 #include "lockstep/channel.h"
 
@@ -17,6 +16,16 @@
 struct ls_barrier_elsewhere {
     uint32_t id;
     char text[64]; /* "waits in barrier \"x\"", cut; "": no more */
+};
+
+/* Between the state machine and the network a simulation may spoil messages, to
+ * see that it would be noticed: the one hook for that. The mutex is held. */
+struct ls_barrier_filter {
+    /* Whether a message is swallowed instead of sent. */
+    bool (*swallows)(int filtered, const struct ls_barrier_message *message);
+    /* Change a message that came, and who sent it. */
+    void (*received)(int filtered, const struct ls_epoch *epoch, uint32_t *from,
+                     uint64_t *incarnation, struct ls_barrier_message *message);
 };
 
 struct ls_barrier {
@@ -34,9 +43,11 @@ struct ls_barrier {
     struct ls_epoch *epoch; /* own; this and what follows under the mutex */
     bool withdrawn;         /* taken down: it said so, and says no more */
     bool waiting;
-    int64_t sleeps_until;      /* while waiting */
-    bool closed;               /* the node stops */
-    enum ls_sabotage sabotage; /* by a test; else NONE */
+    int64_t sleeps_until; /* while waiting */
+    bool closed;          /* the node stops */
+    const struct ls_barrier_filter
+        *filter;  /* NULL: messages pass as they are */
+    int filtered; /* for the filter */
     struct ls_barrier_elsewhere elsewhere[LS_BARRIER_ELSEWHERE_MAX];
     size_t n_elsewhere; /* told in all; the last ones are kept */
     struct ls_barrier_stats stats;

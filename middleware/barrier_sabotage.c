@@ -1,7 +1,8 @@
 #include "barrier_sabotage.h"
 
-bool ls_sabotage_swallows(enum ls_sabotage what,
-                          const struct ls_barrier_message *message)
+#include "barrier_parts.h"
+
+static bool swallows(int what, const struct ls_barrier_message *message)
 {
     return what == LS_SABOTAGE_NO_REPEAT && message->again;
 }
@@ -30,9 +31,8 @@ taken_for(const struct ls_epoch *epoch, uint32_t from,
     return missing;
 }
 
-void ls_sabotage_received(enum ls_sabotage what, const struct ls_epoch *epoch,
-                          uint32_t *from, uint64_t *incarnation,
-                          struct ls_barrier_message *message)
+static void received(int what, const struct ls_epoch *epoch, uint32_t *from,
+                     uint64_t *incarnation, struct ls_barrier_message *message)
 {
     if (epoch->phase == LS_EPOCH_NONE || !tells_phase(message))
         return;
@@ -59,4 +59,14 @@ void ls_sabotage_received(enum ls_sabotage what, const struct ls_epoch *epoch,
         message->n_lost = epoch->n_lost;
         message->lost = epoch->lost_hash;
     }
+}
+
+const struct ls_barrier_filter ls_sabotage = {swallows, received};
+
+void ls_barrier_sabotage(ls_barrier *barrier, enum ls_sabotage what)
+{
+    ls_mutex_lock(&barrier->mutex);
+    barrier->filter = &ls_sabotage;
+    barrier->filtered = (int)what;
+    ls_mutex_unlock(&barrier->mutex);
 }

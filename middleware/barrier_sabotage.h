@@ -26,14 +26,7 @@ enum ls_sabotage {
 /* Have this barrier play the wrong protocol from now on. */
 LS_API void ls_barrier_sabotage(ls_barrier *barrier, enum ls_sabotage what);
 
-/* Whether a message is swallowed instead of sent. */
-bool ls_sabotage_swallows(enum ls_sabotage what,
-                          const struct ls_barrier_message *message);
-
-/* Change a message that came, and who sent it, for the machine that is to
- * receive it. */
-void ls_sabotage_received(enum ls_sabotage what, const struct ls_epoch *epoch,
-                          uint32_t *from, uint64_t *incarnation,
-                          struct ls_barrier_message *message);
+/* What does it; filtered: an enum ls_sabotage. */
+extern const struct ls_barrier_filter ls_sabotage;
 
 #endif

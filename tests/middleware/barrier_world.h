@@ -21,6 +21,7 @@
 
 #include "barrier_happening.h"
 #include "barrier_judge.h"
+#include "barrier_parts.h"
 #include "barrier_sabotage.h"
 
 /* --- what a machine did ------------------------------------------------- */
@@ -29,7 +30,7 @@ static inline void put_on_wire(struct world *world, size_t from,
                                const struct ls_epoch_out *out)
 {
     const size_t to = index_of(world, out->to);
-    if (ls_sabotage_swallows(world->plan.sabotage, &out->message))
+    if (ls_sabotage.swallows((int)world->plan.sabotage, &out->message))
         return;
     unsigned char bytes[LS_BARRIER_WIRE_MAX];
     const size_t size = ls_barrier_wire_encode(&out->message, bytes);
@@ -200,8 +201,8 @@ static inline void deliver(struct world *world, const struct happening *what)
         violate(world, ls_error_text(), what->peer, 0);
         return;
     }
-    ls_sabotage_received(world->plan.sabotage, machine, &from, &incarnation,
-                         &message);
+    ls_sabotage.received((int)world->plan.sabotage, machine, &from,
+                         &incarnation, &message);
     ls_epoch_receive(machine, world->now, from, incarnation, &message);
     settle(world, what->node);
 }

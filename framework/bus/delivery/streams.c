@@ -4,9 +4,8 @@
  * They run from end to end, also across a hub, in windows of their own: those
  * of flow.c count what one connection carries, and start again with it. */
 #include "assembly.h"
-#include "bus.h"
-#include "bus_sabotage.h"
 #include "coverage.h"
+#include "delivery.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +109,9 @@ static void publish(ls_node *node, const struct peer *peer,
     const bool copy = parcel->size <= COPY_BYTES;
     struct wire_header header = bus_header(node, WIRE_KIND_RELIABLE);
     header.sequence = parcel->sequence;
-    header.flags = (uint8_t)(parcel->flags | (tell ? WIRE_FLAG_TELL : 0));
+    header.flags = (uint8_t)(parcel->flags |
+                             (parcel->how != NULL ? parcel->how->flags : 0) |
+                             (tell ? WIRE_FLAG_TELL : 0));
     header.name = parcel->name != NULL ? parcel->name : parcel->entry->name;
     header.name_size = strlen(header.name);
     header.to_incarnation = peer->member.incarnation;
@@ -144,12 +145,13 @@ static void transmit(ls_node *node, const struct peer *peer,
         return;
     const int64_t now = ls_now(node->runtime);
     out->most = pace->bytes;
-    out->no_oldest = node->sabotage == LS_BUS_SABOTAGE_NO_OLDEST;
     while ((item = stream_next(out, now, &number, &again)) != NULL) {
         const struct parcel *parcel = item->content;
         const bool tell = pace_asks(pace, out->sent_bytes,
                                     out->sent_bytes - out->acked_bytes, now);
-        publish(node, peer, parcel, number, tell);
+        if (!again || number != out->base ||
+            !bus_omits(node, BUS_REPEATS_OLDEST, NULL))
+            publish(node, peer, parcel, number, tell);
         node->stats.sent++;
         node->stats.sent_bytes += parcel->size;
         node->stats.resent += again ? 1 : 0;
@@ -194,7 +196,7 @@ void streams_present(ls_node *node, struct peer *peer)
         stream_rewind(&streams->out);
         transmit(node, peer, streams);
     }
-    latest_offer(node, peer);
+    delivery_joined(node, NULL, peer);
     ls_cond_broadcast(&node->changed); /* who waits for it */
 }
 
@@ -243,10 +245,10 @@ static void lose(void *self, void *content)
     const struct parcel *parcel = content;
     const bool whole =
         parcel->offset + parcel->size == payload_size(parcel->payload) &&
-        (parcel->flags & (WIRE_FLAG_WITHDRAW | WIRE_FLAG_LATEST)) == 0;
-    if (whole && parcel->entry != NULL &&
-        loss->node->sabotage != LS_BUS_SABOTAGE_UNTOLD) {
-        losses_unacknowledged(loss->node, parcel->entry, loss->peer);
+        (parcel->flags & WIRE_FLAG_WITHDRAW) == 0;
+    if (whole && parcel->how != NULL && parcel->how->lost != NULL &&
+        !bus_omits(loss->node, BUS_TELLS_LOSS, NULL)) {
+        parcel->how->lost(loss->node, parcel->entry, loss->peer);
         if (!events_is_reserved(parcel->entry) && loss->n++ == 0)
             loss->event = parcel->entry->name;
     }
@@ -380,7 +382,8 @@ static bool deliver_event(ls_node *node, struct peer *origin,
         events_heard(node, header->name, header->name_size);
     if (entry == NULL || !events_here(node, entry) ||
         !event_access_admits(node, entry, &origin->member) ||
-        bus_sabotage_drops(node, entry, header->sequence))
+        (!events_is_reserved(entry) &&
+         bus_omits(node, BUS_HEARS, &header->sequence)))
         return false;
     struct message *whole = message;
     if (header->of == WIRE_KIND_CHUNK) {

@@ -1,7 +1,6 @@
 /* The bus thread: reads everything that comes, keeps the world, and hands
  * events to the dispatch thread. It never runs user code, so nothing that a
  * handler does can starve presence or barriers. */
-#include "bus_sabotage.h"
 #include "incoming.h"
 
 #include <stdio.h>
@@ -468,7 +467,7 @@ static int64_t look_after_world(ls_node *node, int64_t now)
 {
     batch_flush(node);
     dial_attached(node);
-    if (node->sabotage == LS_BUS_SABOTAGE_NO_EXCUSE)
+    if (bus_omits(node, BUS_EXCUSES, NULL))
         node->world.looked_at = 0;
     int64_t next = membership_tick(&node->world, now);
     rejoin(node);

@@ -117,19 +117,13 @@ struct remote_listener {
  * told. It misses nothing, and is to get the current values. */
 enum listening { LISTENING_ENDS, LISTENING_BEGINS, LISTENING_ANEW };
 
-/* Events of one name are numbered for each way that they travel by. */
-enum sequence_of {
-    SEQUENCE_BLOCK,
-    SEQUENCE_DROP,
-    SEQUENCE_RELIABLE,
-    SEQUENCE_LATEST,
-    N_SEQUENCES
-};
+/* Events of one name are numbered for each policy. */
+#define N_POLICIES (LS_POLICY_LATEST + 1)
 
 struct origin_sequence {
     uint32_t id;
     uint64_t incarnation;
-    uint64_t last[N_SEQUENCES];
+    uint64_t last[N_POLICIES];
     uint64_t missed;
 };
 
@@ -152,7 +146,7 @@ struct event_entry {
     bool is_prefix;
 
     /* under the lock */
-    uint64_t sequences[N_SEQUENCES]; /* of emits to all; 0: none yet */
+    uint64_t sequences[N_POLICIES]; /* of emits to all; 0: none yet */
     _Atomic enum ls_policy policy;
     _Atomic(struct event_access *) access; /* who may emit it to this node;
                                             * NULL: all */
@@ -220,6 +214,20 @@ struct attach {
     uint32_t id;
 };
 
+/* What a simulation may have a node leave out, to see that it would be noticed:
+ * the one hook for that. `of` is what it is about. */
+enum bus_act {
+    BUS_HEARS,          /* an event of a stream; its sequence, as uint64_t */
+    BUS_KEEPS,          /* a reliable event, until it is acknowledged */
+    BUS_REPEATS_OLDEST, /* what is not acknowledged */
+    BUS_TELLS_LOSS,     /* to the sender */
+    BUS_EXCUSES,        /* others, when it stood still itself */
+    BUS_SETTLES,        /* with a sender what was lost on the way */
+    BUS_LETS_IN         /* a struct wire_presence */
+};
+typedef bool bus_filter_fn(const ls_node *node, enum bus_act act,
+                           const void *of);
+
 enum node_phase { NODE_CREATED, NODE_OPEN, NODE_JOINED, NODE_STOPPED };
 
 struct ls_node {
@@ -236,7 +244,8 @@ struct ls_node {
     ls_runtime *runtime;
     ls_security *security; /* NULL: in a simulation, where all is believed */
     ls_security *own_security; /* own: made for this node; or NULL */
-    int sabotage;              /* enum ls_bus_sabotage: by a test; else none */
+    bus_filter_fn *filter;     /* NULL: nothing is left out */
+    int filtered;              /* for the filter */
     char signature[WIRE_SIGNATURE_MAX + 1]; /* of this life's presence; "" */
     uint32_t job_hash;
     _Atomic uint64_t incarnation; /* changes under the lock, when it rejoins */
@@ -297,6 +306,12 @@ struct ls_node {
     atomic_uint_fast64_t early;
     atomic_uint_fast64_t nameless; /* events that the table had no room for */
 };
+
+static inline bool bus_omits(const ls_node *node, enum bus_act act,
+                             const void *of)
+{
+    return node->filter != NULL && node->filter(node, act, of);
+}
 
 /* bus.c: the loop, and what comes over links. */
 void bus_thread_main(void *node);
@@ -466,8 +481,6 @@ bool events_is_reserved(const struct event_entry *entry); /* "ls.…": ours */
  * Returns false when it, or a later one, has come before. */
 bool events_sequence(ls_node *node, struct event_entry *entry,
                      const struct wire_header *header);
-/* Which of the sequences an event is numbered in. */
-enum sequence_of events_sequence_of(const struct wire_header *header);
 /* The same for a part of an event, of which nothing is noted yet. */
 bool events_is_new(ls_node *node, struct event_entry *entry,
                    const struct wire_header *header);

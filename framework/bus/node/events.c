@@ -1,6 +1,6 @@
 /* The table of event names: chains that only grow, so that lookups need no
  * lock. */
-#include "bus.h"
+#include "delivery.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -162,17 +162,6 @@ void events_free(ls_node *node)
     }
 }
 
-/* Who listens is to get the current value once more. */
-static void again(const ls_node *node, struct event_entry *entry, uint32_t id)
-{
-    struct event_entry *each = entry->is_prefix ? node->latest : NULL;
-    if (!entry->is_prefix)
-        latest_again(entry, id);
-    for (; each != NULL; each = each->next_latest)
-        if (memcmp(each->topic, entry->topic, entry->filter_size) == 0)
-            latest_again(each, id);
-}
-
 int events_remote(ls_node *node, struct event_entry *entry,
                   const struct wire_listen *listen, uint64_t connection,
                   bool listens, enum listening *how)
@@ -194,7 +183,7 @@ int events_remote(ls_node *node, struct event_entry *entry,
             return LS_OK;
         if (listens && remote->n == 0 && peer != NULL &&
             member_is_here(&peer->member)) {
-            again(node, entry, listen->id);
+            latest_again(node, entry, listen->id);
             *how = LISTENING_ANEW;
         }
         if (listens)
@@ -254,7 +243,7 @@ static void sweep(ls_node *node, struct event_entry *entry)
             node->world.version++;
         if (peer == NULL || !is_of(&remote, &peer->member))
             continue;
-        again(node, entry, peer->member.id);
+        latest_again(node, entry, peer->member.id);
         if (node->hub && peer->relayed)
             relay_listen(node, peer, entry, LISTENING_ENDS);
     }
@@ -383,16 +372,6 @@ static struct origin_sequence *origin_now(ls_node *node,
     return o;
 }
 
-enum sequence_of events_sequence_of(const struct wire_header *header)
-{
-    if ((header->flags & WIRE_FLAG_LATEST) != 0)
-        return SEQUENCE_LATEST;
-    if (header->kind == WIRE_KIND_RELIABLE)
-        return SEQUENCE_RELIABLE;
-    return (header->flags & WIRE_FLAG_DROP) != 0 ? SEQUENCE_DROP
-                                                 : SEQUENCE_BLOCK;
-}
-
 bool events_sequence(ls_node *node, struct event_entry *entry,
                      const struct wire_header *header)
 {
@@ -402,7 +381,7 @@ bool events_sequence(ls_node *node, struct event_entry *entry,
     struct origin_sequence *o = origin_now(node, entry, header);
     if (o == NULL)
         return true;
-    uint64_t *last = &o->last[events_sequence_of(header)];
+    uint64_t *last = &o->last[delivery_policy(header)];
     if (sequence <= *last)
         return false;
     if (*last != 0 && sequence > *last + 1) {
@@ -421,7 +400,7 @@ bool events_is_new(ls_node *node, struct event_entry *entry,
     if (header->sequence == 0)
         return true;
     const struct origin_sequence *o = origin_now(node, entry, header);
-    return o == NULL || header->sequence > o->last[events_sequence_of(header)];
+    return o == NULL || header->sequence > o->last[delivery_policy(header)];
 }
 
 bool events_stream_sequence(ls_node *node, struct event_entry *entry,
@@ -433,7 +412,7 @@ bool events_stream_sequence(ls_node *node, struct event_entry *entry,
     if (o == NULL)
         return true;
     transport_lock(node->transport);
-    uint64_t *last = &o->last[events_sequence_of(header)];
+    uint64_t *last = &o->last[delivery_policy(header)];
     const bool is_new = header->sequence > *last;
     if (is_new)
         *last = header->sequence;

@@ -6,15 +6,16 @@
 #include <string.h>
 
 #include "assembly.h"
-#include "bus.h"
+#include "delivery.h"
 
 static void forget_sequences(ls_node *node)
 {
     for (size_t i = 0; i < EVENT_BUCKETS; i++) {
         struct event_entry *entry = atomic_load(&node->events[i]);
         for (; entry != NULL; entry = entry->next) {
-            entry->sequences[SEQUENCE_BLOCK] = 0;
-            entry->sequences[SEQUENCE_DROP] = 0;
+            for (size_t p = 0; p < N_POLICIES; p++)
+                if (!deliveries[p].keeps)
+                    entry->sequences[p] = 0;
         }
     }
 }

@@ -64,32 +64,6 @@ static int make_listener(struct listener **out, const char *event,
     return LS_OK;
 }
 
-static bool is_wanted(ls_node *node, const struct event_entry *entry)
-{
-    ls_mutex_lock(&node->router);
-    const bool wanted = entry->wanted;
-    ls_mutex_unlock(&node->router);
-    return wanted;
-}
-
-/* The current values of what nobody listened to here: others tell it of theirs,
- * nobody does of this node's own. */
-static void tell_latest(ls_node *node, struct event_entry *of)
-{
-    struct event_entry *entry = of;
-    int status = of->is_prefix ? LS_OK : latest_queue(node, of, true);
-    for (size_t i = 0; of->is_prefix && i < EVENT_BUCKETS; i++)
-        for (entry = atomic_load(&node->events[i]);
-             entry != NULL && status == LS_OK; entry = entry->next)
-            if (!entry->is_prefix &&
-                memcmp(entry->topic, of->topic, of->filter_size) == 0 &&
-                !is_wanted(node, entry))
-                status = latest_queue(node, entry, true);
-    if (status != LS_OK)
-        ls_log_warn("bus: event \"%s\": no memory for its current value",
-                    of->name);
-}
-
 static void append(ls_node *node, struct event_entry *entry,
                    struct listener *listener)
 {
@@ -132,7 +106,7 @@ static int listen(ls_node *node, const char *event, ls_event_fn *fn, void *self,
     interest(node, entry, true);
     ls_mutex_unlock(&node->router);
     if (first && node->transport != NULL)
-        tell_latest(node, entry);
+        latest_here(node, entry);
     return LS_OK;
 }
 
@@ -320,7 +294,7 @@ int ls_node_take_error(ls_node *node)
 int ls_event_policy(ls_node *node, const char *event, enum ls_policy policy)
 {
     if (!wire_name_valid(event) || (int)policy < LS_POLICY_DEFAULT ||
-        policy > LS_POLICY_LATEST)
+        policy >= N_POLICIES)
         return ls_error(LS_EINVAL, "no event name, or no policy");
     if (node_check(node) != LS_OK)
         return LS_ESTATE;

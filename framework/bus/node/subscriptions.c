@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bus.h"
-#include "bus_sabotage.h"
 #include "credentials.h"
+#include "delivery.h"
 
 /* Whom to name: the node that it has proved to be, or its address. */
 static void name_speaker(const ls_node *node, const struct speaker *by,
@@ -72,7 +71,7 @@ static bool is_genuine(const ls_node *node, const struct wire_presence *p)
 static int present(ls_node *node, const struct speaker *by,
                    const struct wire_presence *p)
 {
-    const int status = bus_sabotage_shuts_out(node, p)
+    const int status = bus_omits(node, BUS_LETS_IN, p)
                            ? LS_OK
                            : membership_present(&node->world, by, p, node->now);
     struct peer *peer =
@@ -138,9 +137,8 @@ static void listening(ls_node *node, const uint8_t *topic, size_t size,
         return; /* its end: see events_sweep() */
     if (node->hub && peer->relayed && how != LISTENING_ENDS)
         relay_listen(node, peer, entry, how);
-    if ((entry->latest != NULL || entry->is_prefix) &&
-        member_is_here(&peer->member))
-        latest_offer(node, peer);
+    if (member_is_here(&peer->member))
+        delivery_joined(node, entry, peer);
 }
 
 /* ---- all of them ------------------------------------------------------- */

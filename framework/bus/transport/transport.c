@@ -6,9 +6,12 @@
 int transport_open(transport **out, const struct transport_options *options,
                    char *endpoint)
 {
-    const struct transport_ops *ops =
-        ls_runtime_network(options->runtime) == NULL ? &transport_zmq_ops
-                                                     : &transport_sim_ops;
+    const struct transport_ops *ops;
+    const int status = transport_find(options->bind, &ops);
+    if (status != LS_OK)
+        return status;
+    if (ls_runtime_network(options->runtime) != NULL)
+        ops = &transport_sim_ops;
     return ops->open(out, options, endpoint);
 }
 
@@ -76,6 +79,9 @@ int transport_link_open(transport *t, transport_link **out, void *owner)
 int transport_link_connect(transport_link *link, const char *endpoint,
                            bool known, uint32_t id)
 {
+    if (!transport_carries(link->transport, endpoint))
+        return ls_error(LS_EINVAL, "\"%s\" is no address to attach to",
+                        endpoint);
     return link->transport->ops->link_connect(link, endpoint, known, id);
 }
 
@@ -127,6 +133,8 @@ int64_t transport_look(transport *t, int64_t now,
 
 int transport_probe(transport *t, const char *endpoint)
 {
+    if (!transport_carries(t, endpoint))
+        return ls_error(LS_EINVAL, "\"%s\" is no address to probe", endpoint);
     return t->ops->probe(t, endpoint);
 }
 
@@ -155,5 +163,7 @@ void transport_release(struct message *message)
 bool transport_explain(transport *t, const char *endpoint, bool known,
                        uint32_t id, char *text, size_t size)
 {
-    return t->ops->explain(t, endpoint, known, id, text, size);
+    text[0] = '\0';
+    return transport_carries(t, endpoint) &&
+           t->ops->explain(t, endpoint, known, id, text, size);
 }

@@ -3,8 +3,9 @@
  * A transport publishes from one endpoint to whoever subscribed there, and has
  * one link to each peer that this node subscribed to. libzmq is one
  * (transport_zmq.c), the simulated network of lockstep/network.h is another
- * (transport_sim.c): the runtime says which, and nothing else in the bus knows
- * sockets.
+ * (transport_sim.c). Which of them carries an address, its scheme says
+ * (transport_address.c); a node that was bound by one dials by it. Nothing else
+ * in the bus knows sockets.
  *
  * Who connects is asked who he is (lockstep/security.h), and so is who answers:
  * what a peer says comes with what the transport knows of it. Nothing that an
@@ -177,9 +178,9 @@ bool transport_in_process(const char *endpoint);
 /* The host of a tcp address into host[size], without brackets. Returns false:
  * it is another kind of address. */
 bool transport_tcp_host(const char *endpoint, char *host, size_t size);
-/* Whether an address is of a kind that the bus uses; libzmq has more, some of
- * which reach everyone on a network. */
-bool transport_knows(const char *endpoint);
+/* Whether an address is of a scheme that this transport carries; libzmq has
+ * more, some of which reach everyone on a network. */
+bool transport_carries(const transport *t, const char *endpoint);
 /* "tcp://host:21500-21999" into its parts: host with its tcp://. */
 bool transport_port_range(const char *bind, char *host, size_t size,
                           unsigned *first, unsigned *last);

@@ -68,4 +68,7 @@ struct transport_link {
 
 extern const struct transport_ops transport_zmq_ops, transport_sim_ops;
 
+/* By the scheme of an address to bind. Errors: LS_EINVAL there is none. */
+int transport_find(const char *bind, const struct transport_ops **out);
+
 #endif

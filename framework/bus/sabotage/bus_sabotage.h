@@ -6,12 +6,7 @@
 #ifndef LS_BUS_SABOTAGE_H
 #define LS_BUS_SABOTAGE_H
 
-#include <stdbool.h>
-
 #include "lockstep/event.h"
-
-struct event_entry;
-struct wire_presence;
 
 enum ls_bus_sabotage {
     LS_BUS_SABOTAGE_NONE,
@@ -29,14 +24,5 @@ enum ls_bus_sabotage {
 
 /* Before it starts. Thread: owner. */
 LS_API void ls_bus_sabotage(ls_node *node, enum ls_bus_sabotage what);
-
-/* Whether an event that came through a stream is dropped. */
-bool bus_sabotage_drops(const ls_node *node, const struct event_entry *entry,
-                        uint64_t sequence);
-/* Whether somebody that comes is not let in. */
-bool bus_sabotage_shuts_out(const ls_node *node,
-                            const struct wire_presence *presence);
-/* By which policy an event is emitted instead. */
-enum ls_policy bus_sabotage_policy(const ls_node *node, enum ls_policy policy);
 
 #endif
