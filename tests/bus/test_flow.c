@@ -230,12 +230,12 @@ static void test_what_was_lost_is_counted_and_does_not_cost_room(void **state)
     for (int i = 0; i < 7; i++)
         flow_got(flow->from, 10, true); /* three never came */
     settle(flow);
-    assert_int_equal(flow->node->stats.lost, 3);
+    assert_int_equal(flow->node->figures.stats.lost, 3);
     assert_limit(flow, WINDOW_MESSAGES + 3, WINDOW_BYTES + 30);
     release(flow, 7, 70);
     assert_limit(flow, WINDOW_MESSAGES + 10, WINDOW_BYTES + 100);
     settle(flow);
-    assert_int_equal(flow->node->stats.lost, 3); /* once */
+    assert_int_equal(flow->node->figures.stats.lost, 3); /* once */
 }
 
 static void test_what_was_not_counted_by_the_sender_is_no_loss(void **state)
@@ -243,7 +243,7 @@ static void test_what_was_not_counted_by_the_sender_is_no_loss(void **state)
     struct flow *flow = *state;
     flow_got(flow->from, 10, false); /* it came before the sender knew */
     settle(flow);
-    assert_int_equal(flow->node->stats.lost, 0);
+    assert_int_equal(flow->node->figures.stats.lost, 0);
     assert_limit(flow, WINDOW_MESSAGES, WINDOW_BYTES);
 }
 
@@ -270,11 +270,11 @@ static void test_what_a_sender_says_of_itself_is_bounded(void **state)
     assert_int_equal(settle_as(flow, WINDOW_MESSAGES + 1, 0), LS_EPROTO);
     assert_int_equal(settle_as(flow, 0, WINDOW_BYTES + 1), LS_EPROTO);
     assert_int_equal(settle_as(flow, 1ull << 63, 0), LS_EPROTO);
-    assert_int_equal(flow->node->stats.lost, 0);
+    assert_int_equal(flow->node->figures.stats.lost, 0);
     assert_int_equal(settle_as(flow, 5, 50), LS_OK);
     assert_int_equal(settle_as(flow, 4, 50), LS_EPROTO);
     assert_int_equal(settle_as(flow, 5, 49), LS_EPROTO);
-    assert_int_equal(flow->node->stats.lost, 5);
+    assert_int_equal(flow->node->figures.stats.lost, 5);
 }
 
 static void test_more_cannot_arrive_than_was_sent(void **state)

@@ -91,7 +91,7 @@ static int wait_once(struct emit *e, struct peer *peer, int64_t *since)
         return status;
     if (*since == 0) {
         *since = ls_now(node->runtime);
-        node->stats.blocked++;
+        node->figures.stats.blocked++;
     }
     if (!e->wait)
         return LS_ETIMEDOUT;
@@ -114,7 +114,7 @@ static void note_waited(struct emit *e, struct peer *peer, int64_t since)
     if (since == 0)
         return;
     const int64_t waited = ls_now(e->node->runtime) - since;
-    e->node->stats.blocked_ns += waited;
+    e->node->figures.stats.blocked_ns += waited;
     if (peer != NULL)
         peer->slow.waited_ns += waited;
 }
@@ -155,8 +155,8 @@ static int publish(struct emit *e, const struct peer *to,
     uint8_t head[WIRE_HEAD_MAX];
     const bool chunk = part->size != e->in->size;
     flags = (uint8_t)(flags | e->how->flags);
-    node->stats.sent++;
-    node->stats.sent_bytes += part->size;
+    node->figures.stats.sent++;
+    node->figures.stats.sent_bytes += part->size;
     if (to == NULL && part->release == NULL && !chunk &&
         batch_add(node, e->entry, flags, e->sequence, part->data, part->size))
         return LS_OK;
@@ -427,7 +427,7 @@ static int local_message(struct emit *e, struct message **out)
     message->entry = e->entry;
     message->event.name = e->entry->name;
     message->event.origin = node->options.id;
-    message->event.incarnation = node->incarnation;
+    message->event.incarnation = node->me.incarnation;
     *out = message;
     return LS_OK;
 }
@@ -536,7 +536,8 @@ int ls_emit_with(ls_node *node, const struct ls_emission *in)
     if (status == LS_OK)
         status = e.how->emit(&e, local, remote);
     if (status == LS_OK)
-        atomic_fetch_add_explicit(&node->emitted, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&node->figures.emitted, 1,
+                                  memory_order_relaxed);
     payload_drop(e.payload);
     return status;
 }

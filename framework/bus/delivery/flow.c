@@ -235,7 +235,7 @@ static void raise_limit(ls_node *node, struct hop *hop, uint64_t messages,
         hop->limit.messages = messages;
     if (bytes > hop->limit.bytes)
         hop->limit.bytes = bytes;
-    if (node->hub)
+    if (node->me.hub)
         relay_flush(node);
     ls_cond_broadcast(&node->changed);
 }
@@ -249,7 +249,7 @@ static void note_arrived(const ls_node *node, struct hop *hop,
     if (messages < hop->arrived.messages || bytes < hop->arrived.bytes)
         return; /* overtaken */
     hop->arrived = (struct account){messages, bytes};
-    pace_arrived(&hop->pace, bytes, node->now);
+    pace_arrived(&hop->pace, bytes, node->loop.now);
 }
 
 /* The sender counts so much: what is missing was lost on the way. */
@@ -267,7 +267,7 @@ static int settle_sent(ls_node *node, const struct peer *peer,
     if (bus_omits(node, BUS_SETTLES, NULL))
         return LS_OK;
     if (messages > got) {
-        node->stats.lost += messages - got;
+        node->figures.stats.lost += messages - got;
         ls_log_warn("bus: %llu messages from node %u were lost on the way",
                     (unsigned long long)(messages - got), peer->member.id);
     }

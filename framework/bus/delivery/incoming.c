@@ -39,7 +39,7 @@ void bus_event(ls_node *node, struct message *message,
     message->event.origin = header->origin;
     message->event.incarnation = header->incarnation;
     message->event.sequence = header->sequence;
-    message_list_append(&node->arrived, message);
+    bus_hand_on(node, message);
 }
 
 /* A message that is handled here: to the dispatch thread, or put together
@@ -84,7 +84,7 @@ static void pass_on(ls_node *node, struct peer *direct,
                     const struct wire_header *header, size_t size, uint32_t to,
                     bool inbox)
 {
-    struct message *copy = message_take(node->pool, &node->spare);
+    struct message *copy = bus_take(node);
     if (copy == NULL)
         return;
     transport_copy(copy, message);
@@ -105,7 +105,7 @@ static void deliver_too(ls_node *node, const struct incoming *in,
                         struct event_entry *entry,
                         const struct message *message)
 {
-    struct message *copy = message_take(node->pool, &node->spare);
+    struct message *copy = bus_take(node);
     if (copy == NULL)
         return;
     transport_copy(copy, message);
@@ -137,7 +137,7 @@ static bool is_wanted(ls_node *node, struct event_entry *entry,
     if (part ? events_is_new(node, entry, header)
              : events_sequence(node, entry, header))
         return true;
-    atomic_fetch_add_explicit(&node->repeated, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&node->figures.repeated, 1, memory_order_relaxed);
     return false;
 }
 
@@ -161,7 +161,7 @@ int incoming_event(ls_node *node, struct incoming *in, struct message *message,
     if (!in->counted && !flow_may(node, in->direct, 1, in->size))
         return over(in->direct);
     const bool mine = !inbox || to == node->options.id;
-    const bool others = node->hub && (!inbox || to != node->options.id);
+    const bool others = node->me.hub && (!inbox || to != node->options.id);
     struct event_entry *entry =
         mine ? events_heard(node, header->name, header->name_size) : NULL;
     if (entry != NULL && !is_wanted(node, entry, in))
@@ -172,8 +172,8 @@ int incoming_event(ls_node *node, struct incoming *in, struct message *message,
         note_got(node, in, false);
     if (entry == NULL)
         return LS_OK;
-    atomic_fetch_add_explicit(&node->received, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&node->received_bytes, in->size,
+    atomic_fetch_add_explicit(&node->figures.received, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&node->figures.received_bytes, in->size,
                               memory_order_relaxed);
     if (others)
         deliver_too(node, in, entry, message);
@@ -198,15 +198,15 @@ static bool each_of(ls_node *node, const struct incoming *in,
         wire_batch_next(&at, &each_in.data, &each_in.size);
         const bool last = i + 1 == header->total;
         const bool wanted = entry != NULL && is_wanted(node, entry, &each_in);
-        struct message *each =
-            last || !wanted ? message : message_take(node->pool, &node->spare);
+        struct message *each = last || !wanted ? message : bus_take(node);
         if (!wanted || each == NULL) {
             flow_got(in->direct, each_in.size, false);
             passed = true;
             continue;
         }
-        atomic_fetch_add_explicit(&node->received, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&node->received_bytes, each_in.size,
+        atomic_fetch_add_explicit(&node->figures.received, 1,
+                                  memory_order_relaxed);
+        atomic_fetch_add_explicit(&node->figures.received_bytes, each_in.size,
                                   memory_order_relaxed);
         kept = deliver(node, &each_in, entry, each) && last;
     }
@@ -220,7 +220,8 @@ int incoming_batch(ls_node *node, const struct incoming *in,
 {
     const struct wire_header *header = in->header;
     *kept = false;
-    if (inbox || node->hub || header->name_size == 0 || message->n_frames != 1)
+    if (inbox || node->me.hub || header->name_size == 0 ||
+        message->n_frames != 1)
         return ls_error(LS_EPROTO, "a batch where there can be none");
     if (!flow_may(node, in->direct, header->total, header->size))
         return over(in->direct);

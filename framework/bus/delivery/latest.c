@@ -122,7 +122,7 @@ void latest_again(const ls_node *node, struct event_entry *of, uint32_t id)
     if (!of->is_prefix)
         again(of, id);
     for (; each != NULL; each = each->next_latest)
-        if (memcmp(each->topic, of->topic, of->filter_size) == 0)
+        if (events_begins(each, of))
             again(each, id);
 }
 
@@ -156,30 +156,27 @@ int latest_queue(ls_node *node, struct event_entry *entry, bool anew)
     message->entry = entry;
     message->event.name = entry->name;
     message->event.origin = node->options.id;
-    message->event.incarnation = node->incarnation;
+    message->event.incarnation = node->me.incarnation;
     dispatch_fill(node, message);
     return LS_OK;
 }
 
 static bool is_wanted(ls_node *node, const struct event_entry *entry)
 {
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     const bool wanted = entry->wanted;
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     return wanted;
 }
 
 void latest_here(ls_node *node, struct event_entry *of)
 {
-    struct event_entry *entry = of;
+    struct event_entry *entry = NULL;
     int status = of->is_prefix ? LS_OK : latest_queue(node, of, true);
-    for (size_t i = 0; of->is_prefix && i < EVENT_BUCKETS; i++)
-        for (entry = atomic_load(&node->events[i]);
-             entry != NULL && status == LS_OK; entry = entry->next)
-            if (!entry->is_prefix &&
-                memcmp(entry->topic, of->topic, of->filter_size) == 0 &&
-                !is_wanted(node, entry))
-                status = latest_queue(node, entry, true);
+    while (of->is_prefix && status == LS_OK &&
+           (entry = events_next(node, entry)) != NULL)
+        if (events_begins(entry, of) && !is_wanted(node, entry))
+            status = latest_queue(node, entry, true);
     if (status != LS_OK)
         ls_log_warn("bus: event \"%s\": no memory for its current value",
                     of->name);

@@ -152,9 +152,9 @@ static void transmit(ls_node *node, const struct peer *peer,
         if (!again || number != out->base ||
             !bus_omits(node, BUS_REPEATS_OLDEST, NULL))
             publish(node, peer, parcel, number, tell);
-        node->stats.sent++;
-        node->stats.sent_bytes += parcel->size;
-        node->stats.resent += again ? 1 : 0;
+        node->figures.stats.sent++;
+        node->figures.stats.sent_bytes += parcel->size;
+        node->figures.stats.resent += again ? 1 : 0;
     }
 }
 
@@ -210,22 +210,22 @@ void streams_acknowledged(ls_node *node, struct peer *peer,
                                    .repeats = header->repeats,
                                    .room_messages = header->limit_messages,
                                    .room_bytes = header->limit_bytes};
-    if (header->to_incarnation != node->incarnation) {
+    if (header->to_incarnation != node->me.incarnation) {
         ls_take(LS_TAKES_STREAM_ACK_OTHER_LIFE);
         return;
     }
     if (streams == NULL ||
-        !stream_acknowledge(&streams->out, &ack, node->now, parcel_free, NULL))
+        !stream_acknowledge(&streams->out, &ack, node->loop.now, parcel_free,
+                            NULL))
         return;
-    pace_arrived(&streams->pace, streams->out.acked_bytes, node->now);
+    pace_arrived(&streams->pace, streams->out.acked_bytes, node->loop.now);
     transmit(node, peer, streams);
     if (streams->latest_waits)
         latest_offer(node, peer);
     if (streams->parts_wait ||
         (streams->full && streams->out.n_control <= STREAM_CONTROL_MAX / 2)) {
         streams->full = streams->parts_wait = false;
-        node->room_made = true;
-        atomic_store(&node->chores, true);
+        bus_room_made(node);
     }
     ls_cond_broadcast(&node->changed);
 }
@@ -356,10 +356,10 @@ static void note_arrival(ls_node *node, struct peer_streams *streams,
         streams->unsaid_messages >= node->options.window_messages / 4 ||
         streams->unsaid_bytes >= node->options.window_bytes / 4) {
         streams->ack_due = true;
-        atomic_store(&node->chores, true);
+        bus_look_after(node);
     } else if (streams->ack_at == LS_FOREVER) {
-        streams->ack_at = node->now + ACK_NS;
-        atomic_store(&node->chores, true);
+        streams->ack_at = node->loop.now + ACK_NS;
+        bus_look_after(node);
     }
 }
 
@@ -398,8 +398,8 @@ static bool deliver_event(ls_node *node, struct peer *origin,
     }
     if (whole == NULL)
         return false;
-    atomic_fetch_add_explicit(&node->received, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&node->received_bytes, whole->event.size,
+    atomic_fetch_add_explicit(&node->figures.received, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&node->figures.received_bytes, whole->event.size,
                               memory_order_relaxed);
     if (!events_stream_sequence(node, entry, header)) {
         if (whole != message)
@@ -489,7 +489,7 @@ int streams_message(ls_node *node, struct peer *origin,
 {
     const size_t size = bus_payload_size(message, header);
     *kept = false;
-    if (header->to_incarnation != node->incarnation) {
+    if (header->to_incarnation != node->me.incarnation) {
         ls_take(LS_TAKES_STREAM_OTHER_LIFE);
         return LS_OK; /* for an earlier life of this node */
     }
@@ -511,7 +511,7 @@ int streams_message(ls_node *node, struct peer *origin,
     if (verdict == STREAM_DELIVER) {
         deliver(node, origin, header, message);
     } else if (verdict != STREAM_HOLD) {
-        atomic_fetch_add(&node->repeated, 1);
+        atomic_fetch_add(&node->figures.repeated, 1);
         streams->repeats += verdict == STREAM_REPEATED ? 1 : 0;
     }
     deliver_kept(node, origin, &streams->in);

@@ -13,7 +13,7 @@ static bool is_later_life(const ls_node *node, const struct wire_presence *p)
 
 static bool leaves_out(const ls_node *node, enum bus_act act, const void *of)
 {
-    switch ((enum ls_bus_sabotage)node->filtered) {
+    switch ((enum ls_bus_sabotage)node->filter.what) {
     case LS_BUS_SABOTAGE_FIRST_EVENT:
         return act == BUS_HEARS && *(const uint64_t *)of == 1;
     case LS_BUS_SABOTAGE_LATER_EVENTS:
@@ -38,6 +38,6 @@ static bool leaves_out(const ls_node *node, enum bus_act act, const void *of)
 
 void ls_bus_sabotage(ls_node *node, enum ls_bus_sabotage what)
 {
-    node->filtered = (int)what;
-    node->filter = what == LS_BUS_SABOTAGE_NONE ? NULL : leaves_out;
+    node->filter.what = (int)what;
+    node->filter.omits = what == LS_BUS_SABOTAGE_NONE ? NULL : leaves_out;
 }

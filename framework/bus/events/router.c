@@ -1,7 +1,6 @@
 /* Listeners of this node, waiting for events, and the figures. */
 #include "bus.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@ static void interest(ls_node *node, struct event_entry *entry, bool wanted)
     if (entry->wanted == wanted)
         return;
     entry->wanted = wanted;
-    atomic_store(&node->interests_changed, true);
+    atomic_store(&node->table.interests_changed, true);
     if (node->transport != NULL)
         node_wake(node);
 }
@@ -73,7 +72,7 @@ static void append(ls_node *node, struct event_entry *entry,
     *at = listener;
     atomic_fetch_add(&entry->n_listeners, 1);
     if (listener->glob != NULL)
-        atomic_fetch_add(&node->n_globs, 1);
+        atomic_fetch_add(&node->table.n_globs, 1);
 }
 
 static int listen(ls_node *node, const char *event, ls_event_fn *fn, void *self,
@@ -99,12 +98,12 @@ static int listen(ls_node *node, const char *event, ls_event_fn *fn, void *self,
     listener->fn = fn;
     listener->self = self;
     listener->once = once;
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     append(node, entry, listener);
     const bool first = !entry->wanted;
     entry->begun = entry->begun || first;
     interest(node, entry, true);
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     if (first && node->transport != NULL)
         latest_here(node, entry);
     return LS_OK;
@@ -197,7 +196,8 @@ static int remove_listeners(ls_node *node, struct event_entry *entry,
     int status = LS_OK;
     while (any_ending(entry, choice) && !dispatch_is_current(node) &&
            status == LS_OK)
-        status = ls_cond_wait(&node->idle, &node->router, LS_FOREVER);
+        status =
+            ls_cond_wait(&node->router.idle, &node->router.lock, LS_FOREVER);
     return n;
 }
 
@@ -209,9 +209,9 @@ int ls_off(ls_node *node, const char *event, ls_event_fn *fn, void *self)
     const struct choice choice = {.event = event, .fn = fn, .self = self};
     int n = 0;
     if (entry != NULL && fn != NULL) {
-        ls_mutex_lock(&node->router);
+        ls_mutex_lock(&node->router.lock);
         n = remove_listeners(node, entry, &choice);
-        ls_mutex_unlock(&node->router);
+        ls_mutex_unlock(&node->router.lock);
     }
     return n != 0 ? LS_OK
                   : ls_error(LS_ENOENT,
@@ -225,13 +225,11 @@ int ls_off_all(ls_node *node, const char *pattern)
         return LS_ESTATE;
     const struct choice choice = {.pattern = pattern};
     int n = 0;
-    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
-        struct event_entry *entry = atomic_load(&node->events[i]);
-        for (; entry != NULL; entry = entry->next) {
-            ls_mutex_lock(&node->router);
-            n += remove_listeners(node, entry, &choice);
-            ls_mutex_unlock(&node->router);
-        }
+    for (struct event_entry *entry = NULL;
+         (entry = events_next(node, entry)) != NULL;) {
+        ls_mutex_lock(&node->router.lock);
+        n += remove_listeners(node, entry, &choice);
+        ls_mutex_unlock(&node->router.lock);
     }
     return n;
 }
@@ -252,41 +250,12 @@ void ls_router_interrupt(ls_node *node, int status)
 {
     if (node_check(node) != LS_OK)
         return;
-    ls_mutex_lock(&node->router);
-    atomic_store(&node->dispatch.interrupted, status);
-    ls_cond_broadcast(&node->idle);
-    ls_mutex_unlock(&node->router);
-    ls_mutex_lock(&node->dispatch.lock);
-    ls_cond_broadcast(&node->dispatch.room);
-    ls_mutex_unlock(&node->dispatch.lock);
+    dispatch_interrupt(node, status);
     if (node->transport == NULL)
         return;
     transport_lock(node->transport);
     ls_cond_broadcast(&node->changed);
     transport_unlock(node->transport);
-}
-
-void ls_router_interrupt_soon(ls_node *node, int status)
-{
-    const int before = errno;
-    if (ls_forked_since(node->forks) || node->transport == NULL)
-        return;
-    atomic_store(&node->interrupt_soon, status);
-    node_wake(node);
-    errno = before;
-}
-
-int ls_node_take_error(ls_node *node)
-{
-    char text[LS_ERROR_TEXT_MAX];
-    if (node_check(node) != LS_OK)
-        return LS_ESTATE;
-    ls_mutex_lock(&node->router);
-    const int status = node->error;
-    memcpy(text, node->error_text, sizeof text);
-    node->error = LS_OK;
-    ls_mutex_unlock(&node->router);
-    return status == LS_OK ? LS_OK : ls_error(status, "%s", text);
 }
 
 /* ---- settings and figures ---------------------------------------------- */

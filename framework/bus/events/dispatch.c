@@ -39,13 +39,14 @@ bool dispatch_is_current(const ls_node *node)
 
 void dispatch_keep_error(ls_node *node, int status, const char *text)
 {
-    ls_mutex_lock(&node->router);
-    if (node->error == LS_OK) {
-        node->error = status;
-        snprintf(node->error_text, sizeof node->error_text, "%s", text);
+    ls_mutex_lock(&node->router.lock);
+    if (node->dispatch.error == LS_OK) {
+        node->dispatch.error = status;
+        snprintf(node->dispatch.error_text, sizeof node->dispatch.error_text,
+                 "%s", text);
     }
-    ls_cond_broadcast(&node->idle); /* wakes ls_wait_for() */
-    ls_mutex_unlock(&node->router);
+    ls_cond_broadcast(&node->router.idle); /* wakes ls_wait_for() */
+    ls_mutex_unlock(&node->router.lock);
 }
 
 void dispatch_lost(ls_node *node, const struct peer *peer, const char *event,
@@ -72,6 +73,30 @@ void dispatch_error(ls_node *node, int status, const char *event,
              ls_status_name(status), text[0] != '\0' ? ": " : "", text);
     ls_log_error("bus: %s", line);
     dispatch_keep_error(node, status, line);
+}
+
+int ls_node_take_error(ls_node *node)
+{
+    char text[LS_ERROR_TEXT_MAX];
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
+    ls_mutex_lock(&node->router.lock);
+    const int status = node->dispatch.error;
+    memcpy(text, node->dispatch.error_text, sizeof text);
+    node->dispatch.error = LS_OK;
+    ls_mutex_unlock(&node->router.lock);
+    return status == LS_OK ? LS_OK : ls_error(status, "%s", text);
+}
+
+void dispatch_interrupt(ls_node *node, int status)
+{
+    ls_mutex_lock(&node->router.lock);
+    atomic_store(&node->dispatch.interrupted, status);
+    ls_cond_broadcast(&node->router.idle);
+    ls_mutex_unlock(&node->router.lock);
+    ls_mutex_lock(&node->dispatch.lock);
+    ls_cond_broadcast(&node->dispatch.room);
+    ls_mutex_unlock(&node->dispatch.lock);
 }
 
 /* ---- adding ------------------------------------------------------------ */
@@ -209,19 +234,19 @@ static void run_listeners(ls_node *node, struct event_entry *entry,
         if (!listener->removed && events_suits(listener, message->entry)) {
             listener->removed = listener->once;
             listener->running++;
-            ls_mutex_unlock(&node->router);
+            ls_mutex_unlock(&node->router.lock);
             call(node, listener, &message->event);
-            ls_mutex_lock(&node->router);
+            ls_mutex_lock(&node->router.lock);
             listener->running--;
             next = listener->next;
-            node->handled++;
+            node->figures.handled++;
         }
         if (is_last)
             listener->running--;
         if (listener->removed && listener->running == 0) {
             unlink_listener(entry, listener);
             events_free_listener(node, entry, listener);
-            ls_cond_broadcast(&node->idle);
+            ls_cond_broadcast(&node->router.idle);
         }
         listener = is_last ? NULL : next;
     }
@@ -230,48 +255,12 @@ static void run_listeners(ls_node *node, struct event_entry *entry,
 static void handle_event(ls_node *node, struct message *message)
 {
     struct event_entry *prefix = NULL;
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     run_listeners(node, message->entry, message);
-    if (atomic_load(&node->n_globs) != 0)
+    if (events_any_globs(node))
         while ((prefix = events_prefix(node, message->entry, prefix)) != NULL)
             run_listeners(node, prefix, message);
-    ls_mutex_unlock(&node->router);
-}
-
-/* only: the number of a watch; 0: all. Router held, and let go of meanwhile. */
-static void tell_watches(ls_node *node, const struct ls_member *member,
-                         uint64_t only)
-{
-    struct member_watch *watch = node->watches;
-    for (; watch != NULL; watch = watch->next) {
-        if (watch->removed || (only != 0 && only != watch->number))
-            continue;
-        watch->running = true;
-        ls_mutex_unlock(&node->router);
-        watch->fn(watch->self, member);
-        ls_mutex_lock(&node->router);
-        watch->running = false;
-        ls_cond_broadcast(&node->idle);
-    }
-}
-
-static void handle_members(ls_node *node, const struct message *message)
-{
-    ls_mutex_lock(&node->router);
-    for (size_t i = 0; i < message->n_members; i++)
-        if (message->members[i].id != node->options.id)
-            tell_watches(node, &message->members[i], message->watch);
-    struct member_watch **at = &node->watches;
-    while (*at != NULL) {
-        struct member_watch *gone = *at;
-        if (gone->removed && gone->waiters == 0) {
-            *at = gone->next;
-            free(gone);
-        } else {
-            at = &gone->next;
-        }
-    }
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
 }
 
 struct releases {
@@ -332,7 +321,7 @@ static void handle_all(ls_node *node, struct message_list *todo)
     struct message *message;
     while ((message = message_list_take(todo)) != NULL) {
         if (message->kind == MESSAGE_MEMBER)
-            handle_members(node, message);
+            watch_members(node, message);
         else if (message->kind == MESSAGE_CHANNEL)
             channels_dispatched(node, message);
         else if (!message->latest || latest_resolve(node, message))

@@ -23,7 +23,7 @@ static void refuse(ls_node *node, const struct speaker *by,
 {
     char who[TRANSPORT_NAME_MAX];
     name_speaker(node, by, who);
-    refusals_note(&node->refusals, kind, who, 1, node->now);
+    refusals_note(&node->refusals, kind, who, 1, node->loop.now);
 }
 
 static enum ls_refusal_kind kind_of(int status)
@@ -71,11 +71,12 @@ static bool is_genuine(const ls_node *node, const struct wire_presence *p)
 static int present(ls_node *node, const struct speaker *by,
                    const struct wire_presence *p)
 {
-    const int status = bus_omits(node, BUS_LETS_IN, p)
-                           ? LS_OK
-                           : membership_present(&node->world, by, p, node->now);
+    const int status =
+        bus_omits(node, BUS_LETS_IN, p)
+            ? LS_OK
+            : membership_present(&node->world, by, p, node->loop.now);
     struct peer *peer =
-        node->hub && status == LS_OK ? world_find(node, p->id) : NULL;
+        node->me.hub && status == LS_OK ? world_find(node, p->id) : NULL;
     if (peer != NULL && peer->member.incarnation == p->incarnation) {
         char *signature = strdup(p->signature);
         if (signature == NULL)
@@ -102,7 +103,7 @@ static void presence(ls_node *node, const uint8_t *topic, size_t size,
     else if (subscribed)
         status = present(node, by, &p);
     else
-        status = membership_absent(&node->world, by, &p, node->now);
+        status = membership_absent(&node->world, by, &p, node->loop.now);
     if (status != LS_OK)
         refuse(node, by, kind_of(status));
     ls_cond_broadcast(&node->changed);
@@ -135,7 +136,7 @@ static void listening(ls_node *node, const uint8_t *topic, size_t size,
     if (!subscribed || peer == NULL ||
         !member_shows(&peer->member, listen.link))
         return; /* its end: see events_sweep() */
-    if (node->hub && peer->relayed && how != LISTENING_ENDS)
+    if (node->me.hub && peer->relayed && how != LISTENING_ENDS)
         relay_listen(node, peer, entry, how);
     if (member_is_here(&peer->member))
         delivery_joined(node, entry, peer);
@@ -146,7 +147,7 @@ static void listening(ls_node *node, const uint8_t *topic, size_t size,
 void subscription_read(ls_node *node, const uint8_t *topic, size_t size,
                        bool subscribed, const struct speaker *by)
 {
-    atomic_store(&node->chores, true);
+    bus_look_after(node);
     switch (topic[0]) {
     case WIRE_PRESENCE:
         presence(node, topic, size, subscribed, by);

@@ -27,15 +27,16 @@ bool early_keep(ls_node *node, struct peer *hub,
         hub->hop->early.n == EARLY_MAX ||
         (!event && header->kind != WIRE_KIND_RELIABLE &&
          header->kind != WIRE_KIND_CHANNEL)) {
-        atomic_fetch_add_explicit(&node->early, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&node->figures.early, 1,
+                                  memory_order_relaxed);
         return false;
     }
     if (event && (header->flags & WIRE_FLAG_WITHDRAW) == 0)
         flow_got(hub, size, true);
     if (hub->hop->early.n == 0)
-        hub->hop->early_at = node->now;
+        hub->hop->early_at = node->loop.now;
     message_list_append(&hub->hop->early, message);
-    atomic_store(&node->chores, true);
+    bus_look_after(node);
     return true;
 }
 
@@ -126,7 +127,8 @@ void early_drop(ls_node *node, struct peer *hub)
         struct wire_header header;
         uint32_t to;
         bool inbox;
-        atomic_fetch_add_explicit(&node->early, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&node->figures.early, 1,
+                                  memory_order_relaxed);
         if (read_again(message, &header, &to, &inbox))
             let_go(node, hub, &header, bus_payload_size(message, &header));
         bus_drop(node, message);

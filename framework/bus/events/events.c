@@ -7,21 +7,38 @@
 #include <string.h>
 #include <xxhash.h>
 
-static size_t bucket_of(const char *name, size_t size)
+static uint16_t bucket_of(const char *name, size_t size)
 {
-    return (size_t)(XXH3_64bits(name, size) % EVENT_BUCKETS);
+    return (uint16_t)(XXH3_64bits(name, size) % EVENT_BUCKETS);
 }
 
 struct event_entry *events_find(const ls_node *node, const char *name,
                                 size_t size)
 {
     struct event_entry *entry = atomic_load_explicit(
-        &node->events[bucket_of(name, size)], memory_order_acquire);
+        &node->table.buckets[bucket_of(name, size)], memory_order_acquire);
     for (; entry != NULL; entry = entry->next)
         if (entry->topic_size == size + 2 &&
             memcmp(entry->name, name, size) == 0)
             return entry;
     return NULL;
+}
+
+struct event_entry *events_next(const ls_node *node,
+                                const struct event_entry *before)
+{
+    struct event_entry *entry = before == NULL ? NULL : before->next;
+    for (size_t i = before == NULL ? 0 : before->bucket + 1u;
+         entry == NULL && i < EVENT_BUCKETS; i++)
+        entry = atomic_load(&node->table.buckets[i]);
+    return entry;
+}
+
+bool events_begins(const struct event_entry *entry,
+                   const struct event_entry *prefix)
+{
+    return !entry->is_prefix &&
+           memcmp(entry->topic, prefix->topic, prefix->filter_size) == 0;
 }
 
 static void publish(ls_node *node, struct event_entry *entry, const char *name,
@@ -33,14 +50,14 @@ static void publish(ls_node *node, struct event_entry *entry, const char *name,
     entry->is_prefix = name[size - 1] == '*';
     if (entry->is_prefix) {
         entry->filter_size -= 2; /* without the * and the NUL */
-        entry->next_prefix = atomic_load(&node->prefixes);
-        atomic_store(&node->prefixes, entry);
+        entry->next_prefix = atomic_load(&node->table.prefixes);
+        atomic_store(&node->table.prefixes, entry);
     }
-    _Atomic(struct event_entry *) *bucket =
-        &node->events[bucket_of(name, size)];
+    entry->bucket = bucket_of(name, size);
+    _Atomic(struct event_entry *) *bucket = &node->table.buckets[entry->bucket];
     entry->next = atomic_load_explicit(bucket, memory_order_relaxed);
     atomic_store_explicit(bucket, entry, memory_order_release);
-    node->n_events++;
+    node->table.n++;
 }
 
 int events_get(ls_node *node, const char *name, size_t size, bool own,
@@ -51,15 +68,15 @@ int events_get(ls_node *node, const char *name, size_t size, bool own,
     *out = events_find(node, name, size);
     if (*out != NULL)
         return LS_OK;
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     *out = events_find(node, name, size);
-    if (*out == NULL && node->n_events >= max)
+    if (*out == NULL && node->table.n >= max)
         status = ls_error(LS_ELIMIT, "more than %zu event names", max);
     else if (*out == NULL && (*out = calloc(1, sizeof **out)) == NULL)
         status = ls_error(LS_ENOMEM, "no memory for an event");
     else if ((*out)->topic_size == 0)
         publish(node, *out, name, size);
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     return status;
 }
 
@@ -70,7 +87,7 @@ struct event_entry *events_prefix(const ls_node *node,
                                   struct event_entry *after)
 {
     struct event_entry *at =
-        after == NULL ? atomic_load(&node->prefixes) : after->next_prefix;
+        after == NULL ? atomic_load(&node->table.prefixes) : after->next_prefix;
     while (at != NULL && (entry->is_prefix || memcmp(at->topic, entry->topic,
                                                      at->filter_size) != 0))
         at = at->next_prefix;
@@ -81,19 +98,19 @@ struct event_entry *events_heard(ls_node *node, const char *name, size_t size)
 {
     struct event_entry *entry = events_find(node, name, size);
     char copy[LS_EVENT_MAX + 1];
-    if (entry != NULL || atomic_load(&node->prefixes) == NULL ||
+    if (entry != NULL || atomic_load(&node->table.prefixes) == NULL ||
         size > LS_EVENT_MAX)
         return entry;
     memcpy(copy, name, size);
     copy[size] = '\0';
     if (strlen(copy) != size || !wire_name_valid(copy))
         return NULL;
-    struct event_entry *prefix = atomic_load(&node->prefixes);
+    struct event_entry *prefix = atomic_load(&node->table.prefixes);
     while (prefix != NULL &&
            strncmp(prefix->name, copy, prefix->filter_size - 1) != 0)
         prefix = prefix->next_prefix;
     if (prefix != NULL && events_get(node, copy, size, false, &entry) != LS_OK)
-        atomic_fetch_add(&node->nameless, 1);
+        atomic_fetch_add(&node->table.nameless, 1);
     return entry;
 }
 
@@ -106,11 +123,22 @@ bool events_suits(const struct listener *listener,
              strncmp(listener->glob, "ls.", 3) == 0));
 }
 
+bool events_any_globs(const ls_node *node)
+{
+    return atomic_load_explicit(&node->table.n_globs, memory_order_relaxed) !=
+           0;
+}
+
+void events_unlistened(ls_node *node)
+{
+    node->table.unlistened = true;
+}
+
 bool events_here(const ls_node *node, const struct event_entry *entry)
 {
     if (atomic_load_explicit(&entry->n_listeners, memory_order_relaxed) != 0)
         return true;
-    if (atomic_load_explicit(&node->n_globs, memory_order_relaxed) == 0)
+    if (!events_any_globs(node))
         return false;
     const struct event_entry *prefix = NULL;
     while ((prefix = events_prefix(node, entry,
@@ -125,7 +153,7 @@ void events_free_listener(ls_node *node, struct event_entry *entry,
 {
     atomic_fetch_sub(&entry->n_listeners, 1);
     if (listener->glob != NULL)
-        atomic_fetch_sub(&node->n_globs, 1);
+        atomic_fetch_sub(&node->table.n_globs, 1);
     free(listener->glob);
     free(listener->label);
     free(listener);
@@ -152,13 +180,11 @@ static void entry_free(ls_node *node, struct event_entry *entry)
 
 void events_free(ls_node *node)
 {
-    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
-        struct event_entry *entry = atomic_load(&node->events[i]);
-        while (entry != NULL) {
-            struct event_entry *next = entry->next;
-            entry_free(node, entry);
-            entry = next;
-        }
+    struct event_entry *entry = events_next(node, NULL);
+    while (entry != NULL) {
+        struct event_entry *next = events_next(node, entry);
+        entry_free(node, entry);
+        entry = next;
     }
 }
 
@@ -190,7 +216,7 @@ int events_remote(ls_node *node, struct event_entry *entry,
             remote->connection = connection;
         if (listens || remote->n != 0)
             remote->n += listens ? 1u : 0u - 1u;
-        node->unlistened = node->unlistened || remote->n == 0;
+        node->table.unlistened = node->table.unlistened || remote->n == 0;
         return LS_OK;
     }
     if (!listens)
@@ -244,21 +270,19 @@ static void sweep(ls_node *node, struct event_entry *entry)
         if (peer == NULL || !is_of(&remote, &peer->member))
             continue;
         latest_again(node, entry, peer->member.id);
-        if (node->hub && peer->relayed)
+        if (node->me.hub && peer->relayed)
             relay_listen(node, peer, entry, LISTENING_ENDS);
     }
 }
 
 void events_sweep(ls_node *node)
 {
-    if (!node->unlistened)
+    if (!node->table.unlistened)
         return;
-    node->unlistened = false;
-    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
-        struct event_entry *entry = atomic_load(&node->events[i]);
-        for (; entry != NULL; entry = entry->next)
-            sweep(node, entry);
-    }
+    node->table.unlistened = false;
+    for (struct event_entry *entry = NULL;
+         (entry = events_next(node, entry)) != NULL;)
+        sweep(node, entry);
 }
 
 static bool grow(struct targets *targets, size_t n)
@@ -387,7 +411,7 @@ bool events_sequence(ls_node *node, struct event_entry *entry,
     if (*last != 0 && sequence > *last + 1) {
         transport_lock(node->transport);
         o->missed += sequence - *last - 1;
-        node->stats.missed += sequence - *last - 1;
+        node->figures.stats.missed += sequence - *last - 1;
         transport_unlock(node->transport);
     }
     *last = sequence;
@@ -425,5 +449,5 @@ void events_missed(ls_node *node, struct event_entry *entry, uint32_t origin)
     for (size_t i = 0; i < entry->n_origins; i++)
         if (entry->origins[i].id == origin)
             entry->origins[i].missed++;
-    node->stats.missed++;
+    node->figures.stats.missed++;
 }

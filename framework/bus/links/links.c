@@ -55,7 +55,7 @@ static int challenge(ls_node *node, struct link *link)
     (void)snprintf(link->challenge, sizeof link->challenge,
                    "%016" PRIx64 "%016" PRIx64, ls_entropy(node->runtime),
                    ls_entropy(node->runtime));
-    link->asked_at = node->now;
+    link->asked_at = node->loop.now;
     return subscribe(link, topic, wire_topic_challenge(topic, link->challenge),
                      true);
 }
@@ -77,29 +77,27 @@ static int subscribe_own(ls_node *node, struct link *link)
     if (status == LS_OK) /* a hub is sent what is for any of its leaves */
         status =
             subscribe(link, topic,
-                      node->hub ? wire_topic_inboxes(topic)
-                                : wire_topic_inbox(topic, node->options.id),
+                      node->me.hub ? wire_topic_inboxes(topic)
+                                   : wire_topic_inbox(topic, node->options.id),
                       true);
-    for (size_t i = 0; i < EVENT_BUCKETS && status == LS_OK; i++) {
-        const struct event_entry *entry = atomic_load(&node->events[i]);
-        for (; entry != NULL && status == LS_OK; entry = entry->next)
-            if (entry->subscribed)
-                status = link_listen(link, node->options.id, entry,
-                                     LISTENING_BEGINS);
-    }
+    const struct event_entry *entry = NULL;
+    while (status == LS_OK && (entry = events_next(node, entry)) != NULL)
+        if (entry->subscribed)
+            status =
+                link_listen(link, node->options.id, entry, LISTENING_BEGINS);
     return status;
 }
 
 static struct wire_presence presence_of(const ls_node *node)
 {
     struct wire_presence me = {.id = node->options.id,
-                               .incarnation = node->incarnation,
+                               .incarnation = node->me.incarnation,
                                .config_hash = node->options.config_hash};
-    memcpy(me.job, node->job, sizeof me.job);
-    memcpy(me.role, node->role, sizeof me.role);
-    memcpy(me.labels, node->labels, sizeof me.labels);
-    memcpy(me.endpoint, node->endpoint, sizeof me.endpoint);
-    memcpy(me.signature, node->signature, sizeof me.signature);
+    memcpy(me.job, node->me.job, sizeof me.job);
+    memcpy(me.role, node->me.role, sizeof me.role);
+    memcpy(me.labels, node->me.labels, sizeof me.labels);
+    memcpy(me.endpoint, node->me.endpoint, sizeof me.endpoint);
+    memcpy(me.signature, node->me.signature, sizeof me.signature);
     return me;
 }
 
@@ -121,13 +119,14 @@ static int subscribe_presence(ls_node *node, struct link *link, bool on)
 int links_sign(ls_node *node)
 {
     char statement[WIRE_TOPIC_MAX];
-    node->signature[0] = '\0';
-    if (node->options.topology != LS_TOPOLOGY_STAR || node->hub ||
+    node->me.signature[0] = '\0';
+    if (node->options.topology != LS_TOPOLOGY_STAR || node->me.hub ||
         node->security == NULL)
         return LS_OK;
     const struct wire_presence me = presence_of(node);
     const size_t size = wire_presence_statement(statement, &me);
-    return credentials_sign(node->security, statement, size, node->signature);
+    return credentials_sign(node->security, statement, size,
+                            node->me.signature);
 }
 
 static void present_everywhere(ls_node *node, const struct wire_presence *who,
@@ -143,7 +142,7 @@ void links_renew(ls_node *node, uint64_t incarnation)
 {
     const struct wire_presence before = presence_of(node);
     transport_renew(node->transport, incarnation);
-    node->incarnation = incarnation;
+    node->me.incarnation = incarnation;
     if (links_sign(node) != LS_OK)
         ls_log_error("bus: %s", ls_error_text());
     const struct wire_presence now = presence_of(node);
@@ -208,7 +207,7 @@ static int open_link(ls_node *node, struct link *link)
     int status = transport_link_open(node->transport, &link->transport, link);
     if (status == LS_OK)
         status = subscribe_own(node, link);
-    if (status == LS_OK && node->hub)
+    if (status == LS_OK && node->me.hub)
         relay_dial(node, link, peer);
     if (status == LS_OK && !link->withdrawn)
         status = subscribe_presence(node, link, true);
@@ -217,7 +216,7 @@ static int open_link(ls_node *node, struct link *link)
                                         link->known, link->id);
     if (status != LS_OK)
         transport_link_close(&link->transport, false);
-    link->heard_at = node->now;
+    link->heard_at = node->loop.now;
     return status;
 }
 
@@ -258,7 +257,7 @@ int link_dial(ls_node *node, const char *endpoint, bool attached, bool known,
               uint32_t id)
 {
     const bool hearsay = known && !attached && !is_present(node, id);
-    if (strcmp(endpoint, node->endpoint) == 0)
+    if (strcmp(endpoint, node->me.endpoint) == 0)
         return LS_OK;
     struct link *link = link_find(node, endpoint);
     if (link != NULL) {
@@ -333,7 +332,7 @@ static void give_up(ls_node *node, struct link *link)
                    "answers",
                    link->id);
     refusals_note(&node->refusals, LS_REFUSAL_WORLD, link->endpoint, 1,
-                  node->now);
+                  node->loop.now);
 }
 
 static bool works(const struct link *link)
@@ -427,27 +426,24 @@ void links_close_marked(ls_node *node)
 /* What was sent before it is listened to was not missed. */
 static void forget_sequences(ls_node *node, const struct event_entry *prefix)
 {
-    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
-        struct event_entry *entry = atomic_load(&node->events[i]);
-        for (; entry != NULL; entry = entry->next)
-            if (!entry->subscribed && !entry->is_prefix &&
-                memcmp(entry->topic, prefix->topic, prefix->filter_size) == 0)
-                for (size_t j = 0; j < entry->n_origins; j++)
-                    memset(entry->origins[j].last, 0,
-                           sizeof entry->origins[j].last);
-    }
+    struct event_entry *entry = NULL;
+    while ((entry = events_next(node, entry)) != NULL)
+        if (!entry->subscribed && events_begins(entry, prefix))
+            for (size_t j = 0; j < entry->n_origins; j++)
+                memset(entry->origins[j].last, 0,
+                       sizeof entry->origins[j].last);
 }
 
 static void sync_interest(ls_node *node, struct event_entry *entry)
 {
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     const bool wanted = entry->wanted;
     const bool anew = wanted && entry->begun && entry->subscribed;
     const enum listening how = anew     ? LISTENING_ANEW
                                : wanted ? LISTENING_BEGINS
                                         : LISTENING_ENDS;
     entry->begun = false;
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     if (wanted == entry->subscribed && !anew)
         return;
     entry->subscribed = wanted;
@@ -468,11 +464,9 @@ static void sync_interest(ls_node *node, struct event_entry *entry)
 
 void links_sync_interests(ls_node *node)
 {
-    if (!atomic_exchange(&node->interests_changed, false))
+    if (!atomic_exchange(&node->table.interests_changed, false))
         return;
-    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
-        struct event_entry *entry = atomic_load(&node->events[i]);
-        for (; entry != NULL; entry = entry->next)
-            sync_interest(node, entry);
-    }
+    for (struct event_entry *entry = NULL;
+         (entry = events_next(node, entry)) != NULL;)
+        sync_interest(node, entry);
 }

@@ -41,10 +41,10 @@ void world_allow(ls_node *node)
 void world_tell(ls_node *node, const struct member *member)
 {
     struct ls_member *grown =
-        realloc(node->news, (node->n_news + 1) * sizeof *grown);
+        realloc(node->news.at, (node->news.n + 1) * sizeof *grown);
     if (grown != NULL) {
-        node->news = grown;
-        world_member(member, &grown[node->n_news++]);
+        node->news.at = grown;
+        world_member(member, &grown[node->news.n++]);
     }
     ls_cond_broadcast(&node->changed);
 }
@@ -61,7 +61,7 @@ static void tell_channels(ls_node *node, const struct ls_member *member)
  * moved. */
 static void tell_users(ls_node *node, struct ls_member *members, size_t n)
 {
-    struct message *message = message_take(node->pool, &node->spare);
+    struct message *message = bus_take(node);
     if (message == NULL) {
         free(members);
         return;
@@ -69,17 +69,17 @@ static void tell_users(ls_node *node, struct ls_member *members, size_t n)
     message->kind = MESSAGE_MEMBER;
     message->members = members;
     message->n_members = n;
-    message_list_append(&node->arrived, message);
+    bus_hand_on(node, message);
 }
 
 void world_tell_news(ls_node *node)
 {
     for (;;) {
         transport_lock(node->transport);
-        struct ls_member *members = node->news;
-        const size_t n = node->n_news;
-        node->news = NULL;
-        node->n_news = 0;
+        struct ls_member *members = node->news.at;
+        const size_t n = node->news.n;
+        node->news.at = NULL;
+        node->news.n = 0;
         transport_unlock(node->transport);
         if (members == NULL)
             return;
@@ -106,7 +106,7 @@ static void on_began(void *self, struct member *member)
 static void became_ready(ls_node *node, struct peer *peer)
 {
     const struct member *member = &peer->member;
-    if (node->hub)
+    if (node->me.hub)
         relay_present(node, peer, true);
     world_allow(node);
     ls_log_info("bus: node %u %s%s%sis ready at %s", member->id,
@@ -122,8 +122,8 @@ static void became_ready(ls_node *node, struct peer *peer)
  * on. What it listened to before (entry->remotes) has been kept. */
 static void returned(ls_node *node, struct peer *peer)
 {
-    node->stats.reconnects++;
-    node->unlistened = true; /* what it does not listen to any more */
+    node->figures.stats.reconnects++;
+    events_unlistened(node); /* what it does not listen to any more */
     ls_log_info("bus: node %u (%s) is connected again", peer->member.id,
                 peer->member.role);
     if (peer->member.via == NULL)
@@ -150,12 +150,12 @@ static void ended(ls_node *node, struct peer *peer, bool was_ready)
     const struct member *member = &peer->member;
     const bool gone = member->state == LS_MEMBER_LEFT ||
                       member->reason == LS_ELOST || member->reason == LS_EPROTO;
-    node->unlistened = true;
+    events_unlistened(node);
     /* One that is only silent may speak again, and then has to be told what
      * was thought of it. */
     if (peer->link != NULL && gone)
         link_retire(node, peer->link, member->state == LS_MEMBER_LEFT);
-    if (node->hub) {
+    if (node->me.hub) {
         relay_present(node, peer, false);
         relay_flush(node);
     }
@@ -173,7 +173,7 @@ static void on_changed(void *self, struct member *member,
 {
     ls_node *node = self;
     struct peer *peer = peer_of(member);
-    atomic_store(&node->chores, true);
+    bus_look_after(node);
     if (node->world.renewing) /* it is there, and met again */
         world_tell(node, member);
     else if (change == MEMBER_BECAME_READY)
@@ -213,7 +213,8 @@ static bool on_dial(void *self, struct member *member, uint32_t id,
     if (status != LS_OK) {
         char who[32];
         snprintf(who, sizeof who, "node %u", id);
-        refusals_note(&node->refusals, LS_REFUSAL_WORLD, who, 1, node->now);
+        refusals_note(&node->refusals, LS_REFUSAL_WORLD, who, 1,
+                      node->loop.now);
         return false;
     }
     struct link *link = link_find(node, endpoint);
@@ -253,6 +254,7 @@ void world_probe(ls_node *node)
             continue;
         member->probe = PROBE_ASKED;
         if (transport_probe(node->transport, member->endpoint) != LS_OK)
-            membership_probed(&node->world, member->endpoint, false, node->now);
+            membership_probed(&node->world, member->endpoint, false,
+                              node->loop.now);
     }
 }

@@ -65,10 +65,10 @@ int ls_event_allow(ls_node *node, const char *event, const char *who)
     if (copy == NULL)
         return ls_error(LS_ENOMEM, "no memory for an access list");
     *copy = one;
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     copy->next = atomic_load(&entry->access);
     atomic_store(&entry->access, copy);
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     return LS_OK;
 }
 

@@ -20,7 +20,7 @@ static size_t presence_topic(const ls_node *node, const struct link *link,
                               .id = member->id,
                               .incarnation = member->incarnation,
                               .config_hash = leaf->config_hash};
-    memcpy(p.job, node->job, sizeof p.job);
+    memcpy(p.job, node->me.job, sizeof p.job);
     strcpy(p.role, member->role);
     strcpy(p.labels, member->labels);
     strcpy(p.endpoint, member->endpoint);
@@ -49,13 +49,11 @@ static void repeat_all(ls_node *node, struct link *link,
 {
     if (!on)
         repeat_presence(node, link, leaf, false);
-    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
-        const struct event_entry *entry = atomic_load(&node->events[i]);
-        for (; entry != NULL; entry = entry->next)
-            if (events_names(entry, leaf))
-                (void)link_listen(link, leaf->member.id, entry,
-                                  on ? LISTENING_BEGINS : LISTENING_ENDS);
-    }
+    const struct event_entry *entry = NULL;
+    while ((entry = events_next(node, entry)) != NULL)
+        if (events_names(entry, leaf))
+            (void)link_listen(link, leaf->member.id, entry,
+                              on ? LISTENING_BEGINS : LISTENING_ENDS);
     if (on)
         repeat_presence(node, link, leaf, true);
 }
@@ -119,7 +117,7 @@ static bool pass_on(ls_node *node, const struct route *route,
         without += has_room(route->targets[i], size, may_drop) ? 0 : 1;
     if (without != 0) {
         if (may_drop)
-            node->stats.dropped += route->n;
+            node->figures.stats.dropped += route->n;
         return may_drop;
     }
     for (size_t i = 0; i < route->n && counted; i++)
@@ -129,7 +127,7 @@ static bool pass_on(ls_node *node, const struct route *route,
     for (size_t i = 0; i < route->n && counted; i++)
         if (route->targets[i]->hop->asks)
             flow_ask(node, route->targets[i]);
-    node->stats.relayed++;
+    node->figures.stats.relayed++;
     return true;
 }
 

@@ -7,24 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ANNOUNCE_NS      (LS_NS_PER_MS) /* heartbeats on change: not closer */
+#define ANNOUNCE_PEER_NS (50 * LS_NS_PER_US)
+
 static size_t write_members(ls_node *node)
 {
     const struct membership *world = &node->world;
     uint32_t n = 0;
     for (size_t i = 0; i < world->n; i++)
-        n += membership_lists(world, world->at[i], node->now) ? 1 : 0;
+        n += membership_lists(world, world->at[i], node->loop.now) ? 1 : 0;
     const size_t need = wire_members_size(n);
-    if (node->heartbeat_size < need) {
-        uint8_t *grown = realloc(node->heartbeat, need);
+    if (node->heart.capacity < need) {
+        uint8_t *grown = realloc(node->heart.bytes, need);
         if (grown == NULL)
             return 0;
-        node->heartbeat = grown;
-        node->heartbeat_size = need;
+        node->heart.bytes = grown;
+        node->heart.capacity = need;
     }
-    size_t size = wire_members_begin(node->heartbeat, n);
+    size_t size = wire_members_begin(node->heart.bytes, n);
     for (size_t i = 0; i < world->n; i++) {
         const struct member *member = world->at[i];
-        if (!membership_lists(world, member, node->now))
+        if (!membership_lists(world, member, node->loop.now))
             continue;
         struct wire_member listed = {.id = member->id,
                                      .incarnation = member->incarnation,
@@ -32,34 +35,50 @@ static size_t write_members(ls_node *node)
                                      .reason = member->reason};
         strcpy(listed.endpoint, member->endpoint);
         flow_account(node, world_at(node, i), &listed);
-        size += wire_member_write(node->heartbeat + size, &listed);
+        size += wire_member_write(node->heart.bytes + size, &listed);
     }
     return size;
 }
 
-void heartbeat_send(ls_node *node, int64_t now)
+static void send(ls_node *node, int64_t now)
 {
     batch_flush(node); /* the accounts speak of what came before them */
     node->world.announce = false;
-    node->announced_at = now;
-    node->heartbeat_at = now + node->options.heartbeat_ms * LS_NS_PER_MS;
+    node->heart.announced_at = now;
+    node->heart.due_at = now + node->options.heartbeat_ms * LS_NS_PER_MS;
     const size_t size = write_members(node);
     if (size == 0)
         return;
     uint8_t head[WIRE_HEAD_MAX];
     struct wire_header header = bus_header(node, WIRE_KIND_HEARTBEAT);
-    header.sequence = ++node->heartbeats;
+    header.sequence = ++node->heart.n;
     header.config_hash = node->options.config_hash;
-    header.name = node->job;
-    header.name_size = strlen(node->job);
-    header.data = node->heartbeat;
+    header.name = node->me.job;
+    header.name_size = strlen(node->me.job);
+    header.data = node->heart.bytes;
     header.size = size;
     size_t head_size = wire_topic_control(head);
     head_size += wire_header_write(head + head_size, &header);
-    (void)transport_publish(node->transport, head, head_size, node->heartbeat,
+    (void)transport_publish(node->transport, head, head_size, node->heart.bytes,
                             size);
     membership_announced(&node->world, now);
     streams_acknowledge_all(node);
+}
+
+/* By the clock, and soon after a change. */
+int64_t heartbeat_tick(ls_node *node, int64_t now)
+{
+    struct heart *heart = &node->heart;
+    int64_t due = heart->due_at;
+    if (node->world.announce) {
+        const int64_t soon = heart->announced_at + ANNOUNCE_NS +
+                             (int64_t)node->world.n * ANNOUNCE_PEER_NS;
+        due = soon < due ? soon : due;
+    }
+    if (due > now)
+        return due;
+    send(node, now);
+    return heart->due_at;
 }
 
 static bool other_configuration(const ls_node *node, uint64_t hash)
@@ -86,17 +105,18 @@ int heartbeat_read(ls_node *node, struct peer *peer,
         return status;
     while ((status = wire_member_read(&cursor, &listed)) == 1) {
         if (listed.id == node->options.id &&
-            listed.incarnation == node->incarnation) {
+            listed.incarnation == node->me.incarnation) {
             listed_me = true;
             if (!member_has_ended(&peer->member))
                 status = flow_settle(node, peer, &listed);
         }
         if (status < 0)
             break;
-        membership_listed(&node->world, &peer->member, &listed, node->now);
+        membership_listed(&node->world, &peer->member, &listed, node->loop.now);
     }
     if (status < 0)
         return status;
-    membership_list_ends(&node->world, &peer->member, listed_me, node->now);
+    membership_list_ends(&node->world, &peer->member, listed_me,
+                         node->loop.now);
     return LS_OK;
 }

@@ -17,12 +17,12 @@
 /* A proof for each address of this node: the dialler knows which it dialled. */
 static size_t prove(const ls_node *node, const char *challenge, uint8_t *out)
 {
-    const char *const addresses[] = {node->bound, node->endpoint};
+    const char *const addresses[] = {node->me.bound, node->me.endpoint};
     char last[LS_ENDPOINT_MAX + 1] = "";
     size_t size = 0;
     for (size_t i = 0; i < 2 && node->security != NULL; i++) {
         struct credentials_claim claim = {.id = node->options.id,
-                                          .incarnation = node->incarnation};
+                                          .incarnation = node->me.incarnation};
         transport_canonical(addresses[i], claim.address);
         if (strcmp(claim.address, last) == 0)
             continue;
@@ -42,8 +42,8 @@ void answer_challenge(ls_node *node, const uint8_t *topic, size_t size)
         return; /* nobody who is honest waits for an answer to that */
     memcpy(challenge, topic + 1, sizeof challenge);
     struct wire_header header = bus_header(node, WIRE_KIND_PROOF);
-    header.name = node->job;
-    header.name_size = strlen(node->job);
+    header.name = node->me.job;
+    header.name_size = strlen(node->me.job);
     header.size = prove(node, challenge, proof);
     header.data = proof;
     size_t n = wire_topic_challenge(head, challenge);
@@ -75,7 +75,7 @@ static void refuse(ls_node *node, struct link *link, enum ls_refusal_kind kind)
 {
     snprintf(link->refusal, sizeof link->refusal, "%.*s",
              (int)sizeof link->refusal - 1, ls_error_text());
-    refusals_note(&node->refusals, kind, link->endpoint, 1, node->now);
+    refusals_note(&node->refusals, kind, link->endpoint, 1, node->loop.now);
 }
 
 /* Waiting longer does not help, if nobody at any of the given addresses is of
@@ -101,7 +101,7 @@ static bool is_better(ls_node *node, struct link *link, struct peer *peer)
     struct link *old = peer->link;
     if (old == NULL || old == link || old->closing)
         return true;
-    const bool stays = node->now - old->heard_at <
+    const bool stays = node->loop.now - old->heard_at <
                        2 * node->options.heartbeat_ms * LS_NS_PER_MS;
     struct link *better = stays ? old : link;
     struct link *other = stays ? link : old;
@@ -122,7 +122,7 @@ static void bind(ls_node *node, struct link *link, struct peer *peer)
     peer->link = link;
     peer->member.linked = true;
     if (link->attached)
-        membership_attached(&node->world, &peer->member, node->now);
+        membership_attached(&node->world, &peer->member, node->loop.now);
     link->refusal[0] = '\0';
     link->same_id = false;
     link->redial_ns = LINK_REDIAL_NS;
@@ -143,7 +143,7 @@ static void on_answer(ls_node *node, struct link *link,
         .endpoint = link->endpoint,
         .member = link->peer == NULL ? NULL : &link->peer->member};
     const int status =
-        membership_answers(&node->world, &answer, node->now, &member);
+        membership_answers(&node->world, &answer, node->loop.now, &member);
     if (status == LS_ESTATE) { /* another name of our own address */
         link->closing = true;
         return;
@@ -153,7 +153,7 @@ static void on_answer(ls_node *node, struct link *link,
         transport_link_trust(link->transport, message);
     if (status != LS_OK) {
         if (status == LS_EEXIST) /* it may be the next, soon */
-            link->asked_at = node->now - LINK_ASK_NS + LINK_ASK_SOON_NS;
+            link->asked_at = node->loop.now - LINK_ASK_NS + LINK_ASK_SOON_NS;
         refuse(node, link,
                status == LS_EPROTO ? LS_REFUSAL_IDENTITY : LS_REFUSAL_WORLD);
         return;
@@ -166,7 +166,7 @@ static void on_answer(ls_node *node, struct link *link,
     if (!is_better(node, link, peer))
         return;
     transport_link_trust(link->transport, message);
-    link->heard_at = node->now;
+    link->heard_at = node->loop.now;
     bind(node, link, peer);
 }
 
@@ -174,19 +174,20 @@ void answer_read(ls_node *node, struct link *link,
                  const struct message *message,
                  const struct wire_header *header)
 {
-    atomic_store(&node->chores, true);
+    bus_look_after(node);
     if (link->closing)
         return;
     if (header->kind != WIRE_KIND_PROOF) {
         /* What was published before the proof was: it is nobody's yet. */
         if (header->kind != WIRE_KIND_HEARTBEAT)
-            atomic_fetch_add_explicit(&node->early, 1, memory_order_relaxed);
+            atomic_fetch_add_explicit(&node->figures.early, 1,
+                                      memory_order_relaxed);
         return;
     }
-    if (header->job != node->job_hash) {
+    if (header->job != node->me.job_hash) {
         (void)ls_error(LS_EMISMATCH,
                        "it belongs to job \"%.*s\", this is job \"%s\"",
-                       (int)header->name_size, header->name, node->job);
+                       (int)header->name_size, header->name, node->me.job);
         answer_mismatch(node, link);
         return;
     }
@@ -210,11 +211,11 @@ struct peer *answer_origin(ls_node *node, struct link *link,
         return NULL;
     const int status =
         membership_origin(&node->world, &link->peer->member, header->origin,
-                          header->incarnation, node->now, &member, early);
+                          header->incarnation, node->loop.now, &member, early);
     if (status == LS_EPROTO)
         refuse(node, link, LS_REFUSAL_IDENTITY);
     else if (status != LS_OK && header->origin != node->options.id)
         refusals_note(&node->refusals, LS_REFUSAL_STALE, link->endpoint, 1,
-                      node->now);
+                      node->loop.now);
     return member == NULL ? NULL : peer_of(member);
 }

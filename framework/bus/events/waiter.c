@@ -30,8 +30,9 @@ static int ended(const ls_node *node)
 {
     if (node_is_stopping(node))
         return LS_ECLOSED;
-    return node->error != LS_OK ? LS_EHANDLER
-                                : atomic_load(&node->dispatch.interrupted);
+    return node->dispatch.error != LS_OK
+               ? LS_EHANDLER
+               : atomic_load(&node->dispatch.interrupted);
 }
 
 static int check_thread(const ls_node *node, const char *event)
@@ -73,11 +74,11 @@ static int came(void *self, const struct ls_event *event)
     int status = LS_OK;
     if (w->fn != NULL && (status = w->fn(w->self, event)) != LS_OK)
         memcpy(w->text, ls_error_text(), strlen(ls_error_text()) + 1);
-    ls_mutex_lock(&w->node->router);
+    ls_mutex_lock(&w->node->router.lock);
     w->came = true;
     w->status = status;
-    ls_cond_broadcast(&w->node->idle);
-    ls_mutex_unlock(&w->node->router);
+    ls_cond_broadcast(&w->node->router.idle);
+    ls_mutex_unlock(&w->node->router.lock);
     return LS_OK;
 }
 
@@ -87,7 +88,8 @@ static int wait_locked(ls_node *node, const struct wait *w, int64_t deadline)
         const int status = ended(node);
         if (status != LS_OK)
             return status;
-        if (ls_cond_wait(&node->idle, &node->router, deadline) != LS_OK &&
+        if (ls_cond_wait(&node->router.idle, &node->router.lock, deadline) !=
+                LS_OK &&
             !w->came)
             return LS_ETIMEDOUT;
     }
@@ -105,11 +107,11 @@ int ls_wait_for(ls_node *node, const char *event, int wait_ms, ls_event_fn *fn,
     status = ls_router_once(node, event, came, &w, "ls_wait_for");
     if (status != LS_OK)
         return status;
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     status = wait_locked(node, &w, deadline);
     if (!w.came)
         (void)router_off_waiting(node, event, came, &w);
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     /* Maybe meanwhile: fn was running. */
     if (w.came)
         return w.status == LS_OK
@@ -142,17 +144,17 @@ static int keep(void *self, const struct ls_event *event)
     struct ls_waiter *waiter = self;
     ls_node *const node = waiter->node;
     struct kept *kept = copy_of(event);
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     const bool room = kept != NULL && waiter->n < waiter->capacity;
     if (room) {
         *waiter->end = kept;
         waiter->end = &kept->next;
         waiter->n++;
-        ls_cond_broadcast(&node->idle);
+        ls_cond_broadcast(&node->router.idle);
     } else {
         waiter->dropped++;
     }
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     if (!room)
         free(kept);
     return LS_OK;
@@ -190,7 +192,8 @@ static int take(ls_waiter *waiter, int64_t deadline, struct kept **out)
         const int status = ended(node);
         if (status != LS_OK)
             return status;
-        if (ls_cond_wait(&node->idle, &node->router, deadline) != LS_OK &&
+        if (ls_cond_wait(&node->router.idle, &node->router.lock, deadline) !=
+                LS_OK &&
             waiter->first == NULL)
             return LS_ETIMEDOUT;
     }
@@ -210,9 +213,9 @@ int ls_waiter_wait(ls_waiter *waiter, int wait_ms, ls_event_fn *fn, void *self)
     int status = check_thread(node, waiter->event);
     if (status != LS_OK)
         return status;
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     status = take(waiter, deadline, &kept);
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     if (kept == NULL)
         return tell(node, status, waiter->event, "");
     if (fn != NULL)
@@ -226,9 +229,9 @@ uint64_t ls_waiter_dropped(const ls_waiter *waiter)
     ls_node *const node = waiter->node;
     if (node_check(node) != LS_OK)
         return 0;
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     const uint64_t dropped = waiter->dropped;
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     return dropped;
 }
 

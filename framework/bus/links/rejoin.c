@@ -10,14 +10,11 @@
 
 static void forget_sequences(ls_node *node)
 {
-    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
-        struct event_entry *entry = atomic_load(&node->events[i]);
-        for (; entry != NULL; entry = entry->next) {
-            for (size_t p = 0; p < N_POLICIES; p++)
-                if (!deliveries[p].keeps)
-                    entry->sequences[p] = 0;
-        }
-    }
+    for (struct event_entry *entry = NULL;
+         (entry = events_next(node, entry)) != NULL;)
+        for (size_t p = 0; p < N_POLICIES; p++)
+            if (!deliveries[p].keeps)
+                entry->sequences[p] = 0;
 }
 
 static bool had_anybody(const struct membership *world)
@@ -37,22 +34,22 @@ void rejoin(ls_node *node)
     if (!world->rejoins || world->leaving)
         return;
     batch_flush(node);
-    while (next == 0 || next == node->incarnation)
+    while (next == 0 || next == node->me.incarnation)
         next = ls_entropy(node->runtime);
     links_renew(node, next);
     assembly_drop(node, NULL);
     forget_sequences(node);
     snprintf(text, sizeof text, "%s; it has rejoined as a new member",
              world->rejoin_text);
-    membership_renew(world, next, node->now);
+    membership_renew(world, next, node->loop.now);
     const struct member self = {.id = node->options.id,
                                 .incarnation = next,
-                                .role = node->role,
-                                .labels = node->labels,
-                                .endpoint = node->endpoint,
+                                .role = node->me.role,
+                                .labels = node->me.labels,
+                                .endpoint = node->me.endpoint,
                                 .state = LS_MEMBER_READY};
     world_tell(node, &self);
-    node->stats.rejoined++;
+    node->figures.stats.rejoined++;
     if (!had_any) { /* nobody noticed, and nothing was lost */
         ls_log_info("bus: %s", text);
         return;
