@@ -94,8 +94,9 @@ static inline void settle(struct world *world, size_t node)
         put_on_wire(world, node, &out[i]);
     const struct ls_epoch_end *end = ls_epoch_end(life->machine);
     /* An epoch that failed, though the wait goes on. */
-    if (life->machine->pending && !life->machine->short_of &&
-        !life->machine->inquires && life->machine->end.epoch < WORLD_EPOCHS_MAX)
+    if (life->machine->wait.pending && !life->machine->wait.short_of &&
+        !life->machine->wait.inquires &&
+        life->machine->end.epoch < WORLD_EPOCHS_MAX)
         world->records[life->machine->end.epoch].failed[node] = true;
     if (life->waiting && end != NULL) {
         on_end(world, node, end);

@@ -340,17 +340,6 @@ static int emit_long(struct emit *e)
     return status;
 }
 
-static int emit_whole(struct emit *e)
-{
-    emit_number(e);
-    struct part part = part_at(e, 0, e->in->size);
-    if (e->one != NULL || e->entry->targets.n != 0)
-        return publish_part(e, &part, 0);
-    if (part.release != NULL)
-        part.release(NULL, part.hint);
-    return LS_OK;
-}
-
 int emit_published(struct emit *e)
 {
     transport_lock(e->node->transport);
@@ -367,7 +356,12 @@ int emit_published(struct emit *e)
                (e->one != NULL || e->entry->targets.n != 0)) {
         status = emit_long(e);
     } else if (status == LS_OK) {
-        status = emit_whole(e);
+        struct part part = part_at(e, 0, e->in->size);
+        emit_number(e);
+        if (e->one != NULL || e->entry->targets.n != 0)
+            status = publish_part(e, &part, 0);
+        else if (part.release != NULL)
+            part.release(NULL, part.hint);
     }
     transport_unlock(e->node->transport);
     return status;

@@ -30,18 +30,6 @@ static void note_got(ls_node *node, const struct incoming *in, bool keep)
         make_room(node, in->direct);
 }
 
-void bus_event(ls_node *node, struct message *message,
-               struct event_entry *entry, const struct wire_header *header)
-{
-    message->kind = MESSAGE_EVENT;
-    message->entry = entry;
-    message->event.name = entry->name;
-    message->event.origin = header->origin;
-    message->event.incarnation = header->incarnation;
-    message->event.sequence = header->sequence;
-    bus_hand_on(node, message);
-}
-
 /* A message that is handled here: to the dispatch thread, or put together
  * first. Returns whether the message was kept. */
 static bool deliver(ls_node *node, const struct incoming *in,

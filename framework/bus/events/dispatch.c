@@ -62,8 +62,8 @@ void dispatch_lost(ls_node *node, const struct peer *peer, const char *event,
     dispatch_keep_error(node, LS_ELOST, line);
 }
 
-void dispatch_error(ls_node *node, int status, const char *event,
-                    const char *handler, const char *text)
+static void handler_failed(ls_node *node, int status, const char *event,
+                           const char *handler, const char *text)
 {
     char line[LS_ERROR_TEXT_MAX];
     if (status == LS_ECLOSED && node_is_stopping(node))
@@ -206,16 +206,6 @@ static void unlink_listener(struct event_entry *entry, struct listener *gone)
         *at = gone->next;
 }
 
-static void call(ls_node *node, struct listener *listener,
-                 const struct ls_event *event)
-{
-    ls_error_clear();
-    const int status = listener->fn(listener->self, event);
-    if (status != LS_OK)
-        dispatch_error(node, status, event->name, listener->label,
-                       ls_error_text());
-}
-
 /* Listeners may come and go while one runs: the one that runs is pinned, so
  * that its successor is still known afterwards; those added meanwhile stand at
  * the end and wait for the next event. */
@@ -235,7 +225,11 @@ static void run_listeners(ls_node *node, struct event_entry *entry,
             listener->removed = listener->once;
             listener->running++;
             ls_mutex_unlock(&node->router.lock);
-            call(node, listener, &message->event);
+            ls_error_clear();
+            const int status = listener->fn(listener->self, &message->event);
+            if (status != LS_OK)
+                handler_failed(node, status, message->event.name,
+                               listener->label, ls_error_text());
             ls_mutex_lock(&node->router.lock);
             listener->running--;
             next = listener->next;
@@ -250,17 +244,6 @@ static void run_listeners(ls_node *node, struct event_entry *entry,
         }
         listener = is_last ? NULL : next;
     }
-}
-
-static void handle_event(ls_node *node, struct message *message)
-{
-    struct event_entry *prefix = NULL;
-    ls_mutex_lock(&node->router.lock);
-    run_listeners(node, message->entry, message);
-    if (events_any_globs(node))
-        while ((prefix = events_prefix(node, message->entry, prefix)) != NULL)
-            run_listeners(node, prefix, message);
-    ls_mutex_unlock(&node->router.lock);
 }
 
 struct releases {
@@ -320,12 +303,20 @@ static void handle_all(ls_node *node, struct message_list *todo)
     struct releases releases = {0};
     struct message *message;
     while ((message = message_list_take(todo)) != NULL) {
-        if (message->kind == MESSAGE_MEMBER)
+        if (message->kind == MESSAGE_MEMBER) {
             watch_members(node, message);
-        else if (message->kind == MESSAGE_CHANNEL)
+        } else if (message->kind == MESSAGE_CHANNEL) {
             channels_dispatched(node, message);
-        else if (!message->latest || latest_resolve(node, message))
-            handle_event(node, message);
+        } else if (!message->latest || latest_resolve(node, message)) {
+            struct event_entry *prefix = NULL;
+            ls_mutex_lock(&node->router.lock);
+            run_listeners(node, message->entry, message);
+            while (events_any_globs(node) &&
+                   (prefix = events_prefix(node, message->entry, prefix)) !=
+                       NULL)
+                run_listeners(node, prefix, message);
+            ls_mutex_unlock(&node->router.lock);
+        }
         account_for(node, &releases, message);
         message_list_append(&done, message);
         if (done.n >= RELEASE_EVERY) {

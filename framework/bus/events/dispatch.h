@@ -62,9 +62,6 @@ bool dispatch_is_current(const ls_node *node);
 
 /* Note an error for ls_node_take_error() and whoever waits. */
 void dispatch_keep_error(ls_node *node, int status, const char *text);
-/* The same for that of a handler. */
-void dispatch_error(ls_node *node, int status, const char *event,
-                    const char *handler, const char *text);
 /* The same of n reliable events that a lost peer may not have got. */
 void dispatch_lost(ls_node *node, const struct peer *peer, const char *event,
                    uint64_t n);

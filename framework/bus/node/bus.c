@@ -49,7 +49,8 @@ void bus_drop(ls_node *node, struct message *message)
     message_list_append(&node->loop.spare, message);
 }
 
-void bus_refuse(ls_node *node, struct link *link, enum ls_refusal_kind kind)
+static void bus_refuse(ls_node *node, struct link *link,
+                       enum ls_refusal_kind kind)
 {
     transport_lock(node->transport);
     if (link->refusal[0] == '\0')
@@ -336,37 +337,33 @@ static bool trusted(ls_node *node, struct link *link, struct message *message,
     return false;
 }
 
-/* Returns whether the message was kept. */
-static bool on_link(ls_node *node, struct link *link, struct message *message)
+static void on_message(void *self, void *owner, struct message *message)
 {
+    ls_node *node = self;
+    struct link *link = owner;
     struct wire_header header;
     char topic_class;
     uint32_t to = 0;
-    if (message->n_frames > 2) {
-        (void)ls_error(LS_EPROTO, "a message of more than two frames");
-        bus_refuse(node, link, LS_REFUSAL_FORM);
-        return false;
+    bool kept = false;
+    if (link == NULL) {
+        bus_drop(node, message);
+        return;
     }
-    if (wire_header_read(message->head, message->head_size, &topic_class, &to,
-                         &header) != LS_OK) {
+    int status = wire_header_read(message->head, message->head_size,
+                                  &topic_class, &to, &header);
+    if (message->n_frames > 2)
+        status = ls_error(LS_EPROTO, "a message of more than two frames");
+    if (status != LS_OK) {
         bus_refuse(node, link, LS_REFUSAL_FORM);
-        return false;
-    }
-    if (message->trusted && header.kind != WIRE_KIND_PROOF)
-        return trusted(node, link, message, &header, topic_class == WIRE_INBOX,
+    } else if (message->trusted && header.kind != WIRE_KIND_PROOF) {
+        kept = trusted(node, link, message, &header, topic_class == WIRE_INBOX,
                        to);
-    if (!message->trusted) {
+    } else if (!message->trusted) {
         transport_lock(node->transport);
         answer_read(node, link, message, &header);
         transport_unlock(node->transport);
     }
-    return false;
-}
-
-static void on_message(void *self, void *owner, struct message *message)
-{
-    ls_node *node = self;
-    if (owner == NULL || !on_link(node, owner, message))
+    if (!kept)
         bus_drop(node, message);
 }
 

@@ -174,6 +174,19 @@ static inline void bus_hand_on(ls_node *node, struct message *message)
 {
     message_list_append(&node->loop.arrived, message);
 }
+/* The same of an event that is whole. */
+static inline void bus_event(ls_node *node, struct message *message,
+                             struct event_entry *entry,
+                             const struct wire_header *header)
+{
+    message->kind = MESSAGE_EVENT;
+    message->entry = entry;
+    message->event.name = entry->name;
+    message->event.origin = header->origin;
+    message->event.incarnation = header->incarnation;
+    message->event.sequence = header->sequence;
+    bus_hand_on(node, message);
+}
 /* There is room where a channel's message found none. Lock held. */
 void bus_room_made(ls_node *node);
 /* Of a payload that is in the header or in the second frame. */
@@ -183,19 +196,14 @@ size_t bus_payload_size(const struct message *message,
 bool bus_payload(const struct message *message,
                  const struct wire_header *header, const uint8_t **data,
                  size_t *size);
-/* Refuse what came over a link, with the reason in ls_error_text(). Lock not
- * held. */
-void bus_refuse(ls_node *node, struct link *link, enum ls_refusal_kind kind);
-/* The same of what a member did. */
+/* Refuse what a member did, with the reason in ls_error_text(). Lock not held.
+ */
 void bus_refuse_member(ls_node *node, const struct member *member,
                        enum ls_refusal_kind kind);
 /* An empty message; NULL: no memory. Bus thread. */
 struct message *bus_take(ls_node *node);
 /* Give back one that is not kept. Bus thread. */
 void bus_drop(ls_node *node, struct message *message);
-/* An event is whole: to be dispatched. Bus thread. */
-void bus_event(ls_node *node, struct message *message,
-               struct event_entry *entry, const struct wire_header *header);
 struct wire_header bus_header(const ls_node *node, enum wire_kind kind);
 /* Publish a control message to one node. Lock held. */
 int bus_send(ls_node *node, uint32_t to, struct wire_header *header,

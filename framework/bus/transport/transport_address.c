@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transport_ops.h"
+#include "transport.h"
 
 /* Outside of a simulation, whose network carries all of them. */
 static const struct scheme {

@@ -1,7 +1,7 @@
 /* How often this process was forked. */
 #include <pthread.h>
 
-#include "inline/forked.h"
+#include "forked.h"
 #include "lockstep/status.h"
 
 atomic_uint ls_forks;

@@ -3,42 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "barrier_epoch_parts.h"
+#include "barrier_epoch_inside.h"
 #include "coverage.h"
-
-static void copy_reason(struct ls_epoch_reason *reason,
-                        const struct ls_barrier_message *message)
-{
-    reason->status = message->status;
-    reason->final = message->final;
-    reason->origin = message->origin;
-    ls_epoch_set_text(reason, message->reason, message->reason_size);
-    reason->n_lacking = message->n_lacking;
-    reason->n_missing = message->n_missing;
-    if (message->n_missing > 0)
-        memcpy(reason->missing, message->missing,
-               message->n_missing * sizeof message->missing[0]);
-}
-
-/* What a member has said is not taken back by one who is none. */
-static void hear_abort(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
-                       const struct ls_barrier_message *message)
-{
-    const uint64_t at = message->epoch % LS_EPOCH_HEARD;
-    struct ls_epoch_heard *heard = &epoch->heard[at];
-    if (heard->rounds > epoch->epoch && heard->rounds <= message->epoch) {
-        heard = &epoch->heard_beyond[at];
-        if (heard->rounds > message->epoch + 1)
-            return;
-    }
-    if (heard->rounds == message->epoch + 1 && heard->joined && !peer->joined)
-        return;
-    copy_reason(&heard->reason, message);
-    heard->rounds = message->epoch + 1;
-    heard->joined = peer->joined;
-    heard->by = peer->id;
-    heard->incarnation = peer->incarnation;
-}
 
 /* The peer is in an epoch that is behind this node, and needs to know how it
  * ended. */
@@ -46,11 +12,11 @@ static void on_past(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
                     const struct ls_barrier_message *message)
 {
     if (message->kind == LS_BARRIER_ABORT && message->epoch + 1 == epoch->epoch)
-        epoch->refuse = false;
+        epoch->why.refuse = false;
     if (!message->ask)
         return;
-    if (epoch->has_left && epoch->left_epoch == message->epoch &&
-        epoch->left_view == message->view) {
+    if (epoch->left.any && epoch->left.epoch == message->epoch &&
+        epoch->left.view == message->view) {
         ls_outbox_left(epoch, peer);
     } else if (message->epoch < ls_outbox_since(epoch, peer)) {
         ls_outbox_post(epoch, peer, LS_BARRIER_EXPECT)->epoch = message->epoch;
@@ -68,7 +34,7 @@ static void keep_ahead(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
         return;
     if (message->kind == LS_BARRIER_ABORT) {
         phase = LS_EPOCH_GAVE_UP;
-        hear_abort(epoch, peer, message);
+        ls_why_heard(&epoch->why, epoch->epoch, peer, message);
     }
     const bool whole = message->branch && message->n_lacking == 0;
     const bool more =
@@ -98,7 +64,7 @@ static void stay_out(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
                      const struct ls_barrier_message *message)
 {
     char text[LS_BARRIER_REASON_MAX];
-    const bool inside = epoch->inside;
+    const bool inside = epoch->wait.inside;
     const bool withdrew = message->status == LS_EMISMATCH;
     ls_take(LS_TAKES_BARRIER_STAYS_OUT);
     if (withdrew)
@@ -109,11 +75,11 @@ static void stay_out(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
                  "node %" PRIu32 " was lost, as node %" PRIu32 " says",
                  message->lost_one, peer->id);
     epoch->epoch = message->epoch;
-    epoch->pending = false;
-    epoch->short_of = false;
-    epoch->inquires = false;
+    epoch->wait.pending = false;
+    epoch->wait.short_of = false;
+    epoch->wait.inquires = false;
     ls_epoch_give_up(epoch, withdrew ? LS_EMISMATCH : LS_ELOST, false, text);
-    epoch->given_up = !inside;
+    epoch->why.given_up = !inside;
 }
 
 /* The peer asks whether an epoch was given up that this node has not entered.
@@ -123,7 +89,7 @@ static void say_what_it_heard(struct ls_epoch *epoch,
                               const struct ls_barrier_message *message)
 {
     const struct ls_epoch_heard *heard =
-        ls_epoch_find_heard(epoch, message->epoch);
+        ls_why_find(&epoch->why, message->epoch);
     if (heard != NULL && heard->joined)
         ls_outbox_abort(epoch, peer, message->epoch);
     else
@@ -154,9 +120,9 @@ static bool ends_pending(const struct ls_epoch *epoch,
                          const struct ls_epoch_peer *peer,
                          const struct ls_barrier_message *message)
 {
-    return epoch->pending && peer->joined &&
+    return epoch->wait.pending && peer->joined &&
            message->kind == LS_BARRIER_ABORT &&
-           (message->final || epoch->short_of || epoch->inquires);
+           (message->final || epoch->wait.short_of || epoch->wait.inquires);
 }
 
 /* The peer is in the epoch that this node will enter next. */
@@ -166,12 +132,12 @@ static void on_next(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
     keep_ahead(epoch, peer, message);
     if (ends_pending(epoch, peer, message)) {
         ls_epoch_follow(epoch, message->next);
-    } else if (epoch->refuse && peer->joined && message->ask) {
-        char text[sizeof epoch->failed.text];
-        memcpy(text, epoch->failed.text, sizeof text);
+    } else if (epoch->why.refuse && peer->joined && message->ask) {
+        char text[sizeof epoch->why.failed.text];
+        memcpy(text, epoch->why.failed.text, sizeof text);
         ls_take(LS_TAKES_BARRIER_REFUSED);
-        epoch->refuse = false;
-        ls_epoch_abort(epoch, epoch->failed.status, false, text);
+        epoch->why.refuse = false;
+        ls_epoch_abort(epoch, epoch->why.failed.status, false, text);
     } else if (message->n_lost > 0 && peer->joined) {
         stay_out(epoch, peer, message);
     } else if (message->kind == LS_BARRIER_ABSENT && message->ask) {
@@ -188,9 +154,9 @@ static void on_next(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
 static void on_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
                      const struct ls_barrier_message *message)
 {
-    hear_abort(epoch, peer, message);
+    ls_why_heard(&epoch->why, epoch->epoch, peer, message);
     if (epoch->phase == LS_EPOCH_READY && !ls_epoch_is_direct(epoch) &&
-        epoch->leader != epoch->id && epoch->leader != peer->id) {
+        epoch->view.leader != epoch->id && epoch->view.leader != peer->id) {
         ls_take(LS_TAKES_BARRIER_DEFERS);
         peer->gave_up = true;
         return;
@@ -207,7 +173,7 @@ static void on_expect(struct ls_epoch *epoch, int64_t now,
     if (message->next <= epoch->epoch)
         return;
     if (!ls_epoch_is_under_way(epoch)) {
-        if (peer->joined && !epoch->given_up) {
+        if (peer->joined && !epoch->why.given_up) {
             epoch->epoch = message->next;
             epoch->base = message->next;
         }
@@ -239,22 +205,11 @@ static bool wants_answer(const struct ls_epoch *epoch,
     if (message->known >= epoch->phase || peer->told >= epoch->phase)
         return false;
     /* In the tree it is told what it waits for once this node knows it. */
-    if (epoch->way == LS_EPOCH_BY_TREE && ls_tree_is_next(epoch, peer))
+    if (epoch->tree.way == LS_EPOCH_BY_TREE && ls_tree_is_next(epoch, peer))
         return false;
     /* One who asks past the leader has lost it. */
     return epoch->phase == LS_EPOCH_READY ||
-           (epoch->leader != epoch->id && epoch->leader != peer->id);
-}
-
-/* Whom the leader lacks, for this node's own error should its time run out. */
-static void keep_report(struct ls_epoch *epoch,
-                        const struct ls_barrier_message *message)
-{
-    epoch->report_epoch = 0;
-    if (message->kind == LS_BARRIER_ABORT || message->n_lacking == 0)
-        return;
-    copy_reason(&epoch->report, message);
-    epoch->report_epoch = epoch->epoch + 1;
+           (epoch->view.leader != epoch->id && epoch->view.leader != peer->id);
 }
 
 static void use(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
@@ -269,7 +224,7 @@ static void use(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
         ls_tree_quit(epoch);
     ls_epoch_note_since(epoch, phase, message->since);
     ls_epoch_note(epoch, peer, phase, message->flags, message->last);
-    epoch->flags |= message->flags;
+    epoch->facts.flags |= message->flags;
     if (message->branch)
         ls_tree_note(epoch, peer, phase, message->last, message->missing,
                      message->n_missing);
@@ -292,16 +247,16 @@ static void on_present(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
             ls_outbox_answer(epoch, peer);
         return;
     }
-    if (epoch->way == LS_EPOCH_BY_TREE ? peer == ls_tree_above(epoch)
-                                       : peer->id == epoch->leader)
-        keep_report(epoch, message);
+    if (epoch->tree.way == LS_EPOCH_BY_TREE ? peer == ls_tree_above(epoch)
+                                            : peer->id == epoch->view.leader)
+        ls_why_report(&epoch->why, epoch->epoch, message);
     if (message->kind == LS_BARRIER_ABORT) {
         on_abort(epoch, peer, message);
         return;
     }
     /* Who is not in the epoch may ask, but has nothing to say of it. */
     const bool absent = message->kind == LS_BARRIER_ABSENT;
-    if (!absent && message->view != epoch->view)
+    if (!absent && message->view != epoch->view.hash)
         ls_epoch_differ(epoch, peer, message->rules);
     else if (!absent)
         use(epoch, peer, message);

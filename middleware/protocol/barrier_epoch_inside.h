@@ -1,8 +1,8 @@
-/* barrier_epoch_parts.h - what the files of the state machine share: how it
+/* barrier_epoch_inside.h - what the files of the state machine share: how it
  * moves (barrier_epoch.c), what it makes of what it hears (barrier_receive.c),
  * and how it speaks (barrier_outbox.c). */
-#ifndef BARRIER_EPOCH_PARTS_H
-#define BARRIER_EPOCH_PARTS_H
+#ifndef BARRIER_EPOCH_INSIDE_H
+#define BARRIER_EPOCH_INSIDE_H
 
 #include "barrier_epoch.h"
 
@@ -24,15 +24,8 @@ void ls_epoch_note(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
 /* Go as far as what is known allows. */
 void ls_epoch_advance(struct ls_epoch *epoch);
 
-/* Say how far this node is to everyone who is not known to be at `until`. */
-void ls_epoch_ask_all(struct ls_epoch *epoch, enum ls_epoch_phase until,
-                      bool again);
-
 /* Somebody was lost: tell those who may know how to go on. */
 void ls_epoch_tell_loss(struct ls_epoch *epoch);
-
-/* Whether it is this node that counts who is ready, and not the leader. */
-bool ls_epoch_counts(const struct ls_epoch *epoch);
 
 /* This node is the first to give up: it says why. final: the wait has failed,
  * whatever the policy is. */
@@ -49,14 +42,6 @@ void ls_epoch_differ(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
  * if it is true of all alike, else LS_EABORTED. */
 void ls_epoch_follow(struct ls_epoch *epoch, uint64_t next);
 
-/* Why that epoch was given up. NULL: that is not known. */
-const struct ls_epoch_heard *ls_epoch_find_heard(const struct ls_epoch *epoch,
-                                                 uint64_t number);
-
-/* text: copied, cut. */
-void ls_epoch_set_text(struct ls_epoch_reason *reason, const char *text,
-                       size_t size);
-
 /* --- barrier_view.c ------------------------------------------------------- */
 
 uint64_t ls_epoch_hash_member(uint32_t id, uint64_t incarnation);
@@ -65,8 +50,8 @@ uint64_t ls_epoch_hash_member(uint32_t id, uint64_t incarnation);
  * talk. */
 void ls_epoch_make_view(struct ls_epoch *epoch);
 
-/* Keep who took part in the epoch that ends well. */
-void ls_epoch_keep_members(struct ls_epoch *epoch);
+/* Keep the epoch that ends well, and who took part. */
+void ls_epoch_keep_left(struct ls_epoch *epoch);
 
 /* A peer of the view tells since when it has the same members. */
 void ls_epoch_note_since(struct ls_epoch *epoch, enum ls_epoch_phase phase,
@@ -76,6 +61,14 @@ void ls_epoch_note_since(struct ls_epoch *epoch, enum ls_epoch_phase phase,
 struct ls_epoch_peer *ls_epoch_at(const struct ls_epoch *epoch, uint32_t place);
 
 /* --- barrier_tree.c ------------------------------------------------------- */
+
+/* Choose how they talk in the view. A tree of which everyone stands just below
+ * the root is the leader's way. Without memory for a tree this node strays from
+ * it, and the others follow. */
+void ls_tree_choose(struct ls_epoch *epoch);
+
+/* A peer was put in at this place of the peers. */
+void ls_tree_shift(struct ls_epoch *epoch, size_t at);
 
 /* The peer above this node; NULL: it is the root, or goes by no tree. */
 struct ls_epoch_peer *ls_tree_above(const struct ls_epoch *epoch);

@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "inline/fiber_inline.h"
+#include "fiber_inline.h"
 
 #if defined(__has_include)
 #if __has_include(<valgrind/valgrind.h>)

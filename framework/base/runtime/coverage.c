@@ -1,4 +1,4 @@
-#include "inline/coverage.h"
+#include "coverage.h"
 
 _Thread_local uint64_t *ls_coverage_now
     __attribute__((tls_model("initial-exec")));

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "barrier_peers.h"
+#include "barrier_why.h"
 #include "barrier_wire.h"
 
 /* Up to so many members everyone talks to everyone: one round trip less than
@@ -54,93 +55,75 @@ struct ls_epoch_rules {
     uint32_t hash; /* of the options; those who differ refuse each other */
 };
 
-/* Why an epoch was given up, as others are told. */
-struct ls_epoch_reason {
-    int status;
-    bool final;      /* the wait has failed, whatever the policy is */
-    uint32_t origin; /* who gave up first */
-    char text[LS_BARRIER_REASON_MAX + 1];
-    uint32_t n_lacking; /* who was waited for */
-    size_t n_missing;
-    struct ls_barrier_missing missing[LS_BARRIER_MISSING_MAX];
-};
-
 /* Who counts too few, since one is lost, asks the others for so long whether
  * they have given the epoch up for another reason; then it does so itself. */
 #define LS_EPOCH_INQUIRE_NS LS_EPOCH_STUCK_NS
-
-/* A node that lags behind keeps the reasons of so many epochs ahead of it, and
- * of as many of the latest; and those of the last that it failed itself. */
-#define LS_EPOCH_HEARD 8
-
-struct ls_epoch_heard {
-    uint64_t rounds; /* the epoch, plus 1; 0: none */
-    bool joined;     /* who said so was */
-    uint32_t by;     /* and is this member, in this life */
-    uint64_t incarnation;
-    struct ls_epoch_reason reason;
-};
-
-/* How an epoch ended. */
-struct ls_epoch_end {
-    int status;
-    uint64_t epoch;
-    uint32_t flags;     /* LS_OK: everyone's */
-    uint32_t last;      /* LS_OK: who entered last */
-    uint64_t since;     /* LS_OK: these are the members since then */
-    uint32_t n_members; /* LS_OK */
-    uint32_t n_lost;    /* LS_OK: since the epoch that ended before */
-    struct ls_epoch_reason reason; /* else */
-};
 
 struct ls_epoch_out {
     uint32_t to;
     struct ls_barrier_message message;
 };
 
-/* Members are read by the tests; only the files of the state machine change
- * them. */
-struct ls_epoch {
-    uint32_t id;
-    uint64_t incarnation;
-    struct ls_epoch_rules rules;
-    int64_t now; /* of the last input that had a time */
+/* The struct of a machine is made of small ones. Each is changed by the file
+ * that it names, and read by the others, and by the tests. */
 
-    struct ls_epoch_peers peers;
-    enum ls_epoch_phase phase; /* NONE: no epoch is under way */
-    uint64_t epoch;            /* under way, else the next */
-    uint64_t base;             /* this node took part in none before it */
-    uint64_t rounds;           /* the last epoch entered, plus 1 */
-    uint64_t view;             /* hash of who is counted */
-    uint64_t since; /* the epoch since which `view` holds, as far as known */
+/* Who is counted in the epoch under way. Of barrier_view.c. */
+struct ls_epoch_view {
+    uint64_t hash;
+    uint64_t since; /* the epoch since which it holds, as far as known */
     uint32_t leader;
-    uint32_t n_view; /* how many are counted, this one included */
+    uint32_t n; /* how many are counted, this one included */
+};
+
+/* How they talk. Of barrier_tree.c. */
+struct ls_epoch_tree {
     enum ls_epoch_way way;
-    uint32_t fanout;  /* of the tree; 0: this epoch began without one */
-    uint32_t place;   /* of this node in the view, by id */
-    uint32_t *places; /* own; which item of the peers has that place */
-    size_t n_places;  /* that there is room for */
-    enum ls_epoch_phase told_branch; /* what the one above was told of all
-                                      * below this node and itself */
-    bool claimed;                    /* somebody said that all have entered */
-    bool released;                   /* somebody has left */
+    uint32_t fanout;          /* 0: this epoch began without one */
+    uint32_t place;           /* of this node in the view, by id */
+    uint32_t *places;         /* own; which item of the peers has that place */
+    size_t n_places;          /* that there is room for */
+    enum ls_epoch_phase told; /* what the one above was told of all below this
+                               * node and itself */
+};
+
+/* What is known of the epoch under way. Of barrier_epoch.c. */
+struct ls_epoch_facts {
+    bool claimed;        /* somebody said that all have entered */
+    bool released;       /* somebody has left */
     size_t lack_entered; /* counted, and not known to have entered */
     size_t lack_ready;   /* counted, not known to be ready, and not lost */
     size_t lack_lost;    /* counted, not known to have entered, and lost */
-    uint32_t n_lost;     /* counted, and lost */
-    uint64_t lost_hash;  /* of those */
-    uint32_t lost_one;   /* the first of those, in time */
-    int lost_status; /* LS_ELOST, or LS_EMISMATCH: only its barrier is gone */
     uint32_t own_flags;
     uint32_t flags;
     uint32_t last;
+};
+
+/* Who was lost. Of barrier_members.c. */
+struct ls_epoch_losses {
+    uint32_t n;      /* counted in the epoch under way, and lost */
+    uint64_t hash;   /* of those */
+    uint32_t one;    /* the first of those, in time */
+    int status;      /* LS_ELOST, or LS_EMISMATCH: only its barrier is gone */
+    uint32_t n_gone; /* since the last epoch that ended well */
+    bool has_gone;   /* one was lost, and is not back: */
+    bool gone_withdrew;  /* only its barrier is gone */
+    uint32_t gone_one;   /* its id */
+    uint64_t gone_epoch; /* in which it was lost */
+};
+
+/* When to look again. Of barrier_epoch.c, but for ask_at, which who has a
+ * reason to look moves. */
+struct ls_epoch_clock {
     int64_t deadline;
     int64_t ask_at; /* LS_FOREVER when there is nothing to ask */
     int64_t ask_every;
     int64_t stuck_until;
+};
 
+/* A wait, which may take more than one epoch. Of barrier_policy.c. */
+struct ls_epoch_wait {
     bool inside;         /* somebody waits: from an entry to its end */
-    bool pending;        /* the wait goes on in the next epoch, at ask_at */
+    bool pending;        /* it goes on in the next epoch, at ask_at */
     bool short_of;       /* pending, until rules.least members are here */
     bool inquires;       /* pending, until all have said what they know of it */
     uint64_t inquired;   /* about this epoch, plus 1; 0: about none */
@@ -148,45 +131,50 @@ struct ls_epoch {
     int64_t retry_every; /* how long it pauses before that */
     int64_t grace_until; /* 0: nobody's return is waited for */
     uint32_t grace_n;    /* so many members are waited for */
-    uint32_t n_gone;     /* members lost since the last epoch that ended well */
-    bool has_gone;       /* one was lost, and is not back: */
-    bool gone_withdrew;  /* only its barrier is gone */
-    uint32_t gone_one;   /* its id */
-    uint64_t gone_epoch; /* in which it was lost */
+};
 
-    bool has_left; /* the last epoch that ended well */
-    uint64_t left_epoch;
-    uint64_t left_view;
-    uint64_t left_since;
-    uint32_t left_flags;
-    uint32_t left_last;
-    uint32_t *left_ids; /* own; who took part, by id; left_view says whose */
-    size_t n_left_ids;
+/* The last epoch that ended well. Of barrier_view.c. */
+struct ls_epoch_left {
+    bool any;
+    uint64_t epoch;
+    uint64_t view;
+    uint64_t since;
+    uint32_t flags;
+    uint32_t last;
+    uint32_t *ids; /* own; who took part, by id; `view` says whose */
+    size_t n_ids;
+};
 
-    struct ls_epoch_reason failed; /* why the last one that failed did: */
-    uint64_t failed_rounds;        /* that epoch, plus 1; 0: none */
-    char past[40];                 /* what is said when a reason is not kept */
-    bool given_up; /* the next wait has failed before it began, with: */
-    struct ls_epoch_end early;
-    bool refuse; /* give up the next epoch once asked */
+/* What is to be sent. Of barrier_outbox.c. */
+struct ls_epoch_outbox {
+    struct ls_epoch_out *out; /* own */
+    size_t n, capacity;
+    struct ls_barrier_missing
+        missing[LS_BARRIER_MISSING_MAX]; /* of an answer */
+    uint64_t n_sent, n_repeated;
+};
 
-    /* By epoch % LS_EPOCH_HEARD: why it was given up. Nearer epochs come first,
-     * since this node enters them earlier; later ones in `beyond`, since the
-     * others may send it there. Those behind it are for who asks about them. */
-    struct ls_epoch_heard heard[LS_EPOCH_HEARD];
-    struct ls_epoch_heard heard_beyond[LS_EPOCH_HEARD];
-    uint64_t report_epoch;         /* of `report`, plus 1; 0: none */
-    struct ls_epoch_reason report; /* whom the leader lacks */
-
+struct ls_epoch {
+    uint32_t id;
+    uint64_t incarnation;
+    struct ls_epoch_rules rules;
+    int64_t now; /* of the last input that had a time */
+    struct ls_epoch_peers peers;
+    enum ls_epoch_phase phase; /* NONE: no epoch is under way */
+    uint64_t epoch;            /* under way, else the next */
+    uint64_t base;             /* this node took part in none before it */
+    uint64_t rounds;           /* the last epoch entered, plus 1 */
+    struct ls_epoch_view view;
+    struct ls_epoch_tree tree;
+    struct ls_epoch_facts facts;
+    struct ls_epoch_losses losses;
+    struct ls_epoch_clock clock;
+    struct ls_epoch_wait wait;
+    struct ls_epoch_left left;
+    struct ls_epoch_why why;
+    struct ls_epoch_outbox outbox;
     bool ended;
     struct ls_epoch_end end;
-
-    struct ls_epoch_out *out; /* own; what is to be sent */
-    size_t n_out;
-    size_t out_capacity;
-    struct ls_barrier_missing answer_missing[LS_BARRIER_MISSING_MAX];
-    uint64_t n_sent;
-    uint64_t n_repeated;
 };
 
 /* out:    own; written on success only.

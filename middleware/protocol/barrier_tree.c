@@ -6,48 +6,51 @@
  * for those that it lists, and all below those. So facts stay what they are
  * without a tree, facts about one member each, and only travel together:
  * whatever is right without a tree is right with one. */
-#include "barrier_epoch_parts.h"
+#include "barrier_epoch_inside.h"
 #include "coverage.h"
+
+#include <stdlib.h>
 
 static uint32_t above(const struct ls_epoch *epoch, uint32_t place)
 {
-    return (place - 1) / epoch->fanout;
+    return (place - 1) / epoch->tree.fanout;
 }
 
 struct ls_epoch_peer *ls_tree_above(const struct ls_epoch *epoch)
 {
-    if (epoch->way != LS_EPOCH_BY_TREE || epoch->place == 0)
+    if (epoch->tree.way != LS_EPOCH_BY_TREE || epoch->tree.place == 0)
         return NULL;
-    return ls_epoch_at(epoch, above(epoch, epoch->place));
+    return ls_epoch_at(epoch, above(epoch, epoch->tree.place));
 }
 
 bool ls_tree_is_below(const struct ls_epoch *epoch,
                       const struct ls_epoch_peer *peer)
 {
-    return epoch->fanout != 0 && peer->in_view && peer->place > 0 &&
-           above(epoch, peer->place) == epoch->place;
+    return epoch->tree.fanout != 0 && peer->in_view && peer->place > 0 &&
+           above(epoch, peer->place) == epoch->tree.place;
 }
 
 bool ls_tree_is_next(const struct ls_epoch *epoch,
                      const struct ls_epoch_peer *peer)
 {
-    return epoch->fanout != 0 && peer->in_view &&
+    return epoch->tree.fanout != 0 && peer->in_view &&
            (ls_tree_is_below(epoch, peer) ||
-            (epoch->place > 0 && above(epoch, epoch->place) == peer->place));
+            (epoch->tree.place > 0 &&
+             above(epoch, epoch->tree.place) == peer->place));
 }
 
 /* The first place below `place`, and one past the last. Wide, so that they do
  * not wrap. */
 static uint64_t first_below(const struct ls_epoch *epoch, uint64_t place)
 {
-    const uint64_t first = place * epoch->fanout + 1;
-    return first < epoch->n_view ? first : epoch->n_view;
+    const uint64_t first = place * epoch->tree.fanout + 1;
+    return first < epoch->view.n ? first : epoch->view.n;
 }
 
 static uint64_t end_below(const struct ls_epoch *epoch, uint64_t place)
 {
-    const uint64_t end = (place + 1) * epoch->fanout + 1;
-    return end < epoch->n_view ? end : epoch->n_view;
+    const uint64_t end = (place + 1) * epoch->tree.fanout + 1;
+    return end < epoch->view.n ? end : epoch->view.n;
 }
 
 /* Whether a place, or one that it stands below, is listed; up to `top`. */
@@ -88,15 +91,15 @@ void ls_tree_note(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
     if (n_missing > 0)
         return;
     peer->branch = phase;
-    epoch->last = last;
+    epoch->facts.last = last;
 }
 
 /* Whether this is true of all below. */
 static bool has_branches(const struct ls_epoch *epoch,
                          enum ls_epoch_phase phase)
 {
-    const uint64_t end = end_below(epoch, epoch->place);
-    for (uint64_t i = first_below(epoch, epoch->place); i < end; i++) {
+    const uint64_t end = end_below(epoch, epoch->tree.place);
+    for (uint64_t i = first_below(epoch, epoch->tree.place); i < end; i++) {
         if (ls_epoch_at(epoch, (uint32_t)i)->branch < phase)
             return false;
     }
@@ -106,10 +109,10 @@ static bool has_branches(const struct ls_epoch *epoch,
 void ls_tree_tell_up(struct ls_epoch *epoch)
 {
     struct ls_epoch_peer *peer = ls_tree_above(epoch);
-    if (peer == NULL || epoch->told_branch >= epoch->phase ||
+    if (peer == NULL || epoch->tree.told >= epoch->phase ||
         !has_branches(epoch, epoch->phase))
         return;
-    epoch->told_branch = epoch->phase;
+    epoch->tree.told = epoch->phase;
     ls_outbox_say(epoch, peer, false);
 }
 
@@ -117,8 +120,8 @@ void ls_tree_tell_up(struct ls_epoch *epoch)
 static void ask_below(struct ls_epoch *epoch, enum ls_epoch_phase until,
                       bool again)
 {
-    const uint64_t end = end_below(epoch, epoch->place);
-    for (uint64_t i = first_below(epoch, epoch->place); i < end; i++) {
+    const uint64_t end = end_below(epoch, epoch->tree.place);
+    for (uint64_t i = first_below(epoch, epoch->tree.place); i < end; i++) {
         struct ls_epoch_peer *peer = ls_epoch_at(epoch, (uint32_t)i);
         if (peer->branch < until)
             ls_outbox_say(epoch, peer, again);
@@ -141,26 +144,89 @@ void ls_tree_ask(struct ls_epoch *epoch)
 bool ls_tree_knows(const struct ls_epoch *epoch,
                    const struct ls_epoch_peer *peer)
 {
-    if (epoch->way != LS_EPOCH_BY_TREE)
+    if (epoch->tree.way != LS_EPOCH_BY_TREE)
         return true;
     if (peer->place == 0)
         return false;
     uint32_t place = peer->place;
     const uint32_t next = above(epoch, place);
     const struct ls_epoch_peer *over = ls_epoch_at(epoch, next);
-    while (place > epoch->place)
+    while (place > epoch->tree.place)
         place = above(epoch, place);
-    return place == epoch->place &&
+    return place == epoch->tree.place &&
            (over == NULL || over->phase >= LS_EPOCH_ENTERED);
 }
 
 void ls_tree_quit(struct ls_epoch *epoch)
 {
-    if (epoch->way != LS_EPOCH_BY_TREE)
+    if (epoch->tree.way != LS_EPOCH_BY_TREE)
         return;
     ls_take(LS_TAKES_BARRIER_TREE_QUIT);
-    epoch->way = LS_EPOCH_BY_LEADER;
-    epoch->ask_every = LS_EPOCH_ASK_FIRST_NS;
-    if (epoch->ask_at > epoch->now + LS_EPOCH_ASK_FIRST_NS)
-        epoch->ask_at = epoch->now + LS_EPOCH_ASK_FIRST_NS;
+    epoch->tree.way = LS_EPOCH_BY_LEADER;
+    epoch->clock.ask_every = LS_EPOCH_ASK_FIRST_NS;
+    if (epoch->clock.ask_at > epoch->now + LS_EPOCH_ASK_FIRST_NS)
+        epoch->clock.ask_at = epoch->now + LS_EPOCH_ASK_FIRST_NS;
+}
+
+static bool has_room_for_places(struct ls_epoch *epoch)
+{
+    if (epoch->view.n <= epoch->tree.n_places)
+        return true;
+    uint32_t *places =
+        realloc(epoch->tree.places, epoch->view.n * sizeof *places);
+    if (places == NULL)
+        return false;
+    epoch->tree.places = places;
+    epoch->tree.n_places = epoch->view.n;
+    return true;
+}
+
+static void give_places(struct ls_epoch *epoch)
+{
+    uint32_t place = 0;
+    bool passed = false; /* this node's own place */
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        struct ls_epoch_peer *peer = &epoch->peers.items[i];
+        if (!peer->in_view)
+            continue;
+        if (!passed && peer->id > epoch->id) {
+            epoch->tree.place = place++;
+            passed = true;
+        }
+        epoch->tree.places[place] = (uint32_t)i;
+        peer->place = place++;
+    }
+    if (!passed)
+        epoch->tree.place = place;
+}
+
+static uint32_t choose_fanout(const struct ls_epoch *epoch)
+{
+    if (epoch->rules.fanout != 0)
+        return epoch->rules.fanout;
+    return epoch->view.n <= LS_EPOCH_LEADER_MAX ? 1 : LS_EPOCH_FANOUT;
+}
+
+void ls_tree_choose(struct ls_epoch *epoch)
+{
+    const uint32_t most = epoch->rules.direct_max != 0 ? epoch->rules.direct_max
+                                                       : LS_EPOCH_DIRECT_MAX;
+    const uint32_t fanout = choose_fanout(epoch);
+    epoch->tree.fanout = 0;
+    epoch->tree.told = LS_EPOCH_NONE;
+    epoch->tree.way =
+        epoch->view.n <= most ? LS_EPOCH_DIRECT : LS_EPOCH_BY_LEADER;
+    if (epoch->tree.way == LS_EPOCH_DIRECT || fanout == 1 ||
+        epoch->view.n - 1 <= fanout || !has_room_for_places(epoch))
+        return;
+    epoch->tree.fanout = fanout;
+    epoch->tree.way = LS_EPOCH_BY_TREE;
+    give_places(epoch);
+}
+
+void ls_tree_shift(struct ls_epoch *epoch, size_t at)
+{
+    for (uint32_t i = 0; epoch->tree.fanout != 0 && i < epoch->view.n; i++)
+        if (i != epoch->tree.place && epoch->tree.places[i] >= at)
+            epoch->tree.places[i]++;
 }

@@ -1,5 +1,5 @@
 /* Whom a node asks, and whom it tells, as it enters a barrier. */
-#include "barrier_epoch_parts.h"
+#include "barrier_epoch_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +13,14 @@
 int ls_outbox_reserve(struct ls_epoch *epoch, size_t n)
 {
     const size_t capacity = OUT_PER_PEER * n + OUT_MORE;
-    if (capacity <= epoch->out_capacity)
+    if (capacity <= epoch->outbox.capacity)
         return LS_OK;
-    struct ls_epoch_out *out = realloc(epoch->out, 2 * capacity * sizeof *out);
+    struct ls_epoch_out *out =
+        realloc(epoch->outbox.out, 2 * capacity * sizeof *out);
     if (out == NULL)
         return ls_error(LS_ENOMEM, "barrier: no memory for %zu members", n);
-    epoch->out = out;
-    epoch->out_capacity = 2 * capacity;
+    epoch->outbox.out = out;
+    epoch->outbox.capacity = 2 * capacity;
     return LS_OK;
 }
 
@@ -41,8 +42,8 @@ struct ls_barrier_message *ls_outbox_post(struct ls_epoch *epoch,
     /* What does not fit goes to a place that is never sent. */
     static _Thread_local struct ls_barrier_message nowhere;
     struct ls_barrier_message *message = &nowhere;
-    if (epoch->n_out < epoch->out_capacity) {
-        struct ls_epoch_out *out = &epoch->out[epoch->n_out++];
+    if (epoch->outbox.n < epoch->outbox.capacity) {
+        struct ls_epoch_out *out = &epoch->outbox.out[epoch->outbox.n++];
         out->to = peer->id;
         message = &out->message;
     }
@@ -52,16 +53,17 @@ struct ls_barrier_message *ls_outbox_post(struct ls_epoch *epoch,
         .known = known_phase(peer),
         .to = peer->incarnation,
         .epoch = epoch->epoch,
-        .view = epoch->view,
+        .view = epoch->view.hash,
         .next = since > epoch->epoch ? since : epoch->epoch,
-        .since = epoch->since,
+        .since = epoch->view.since,
         .rules = epoch->rules.hash,
-        .flags = epoch->flags,
-        .last = epoch->last,
-        .astray = epoch->fanout != 0 && epoch->way != LS_EPOCH_BY_TREE,
+        .flags = epoch->facts.flags,
+        .last = epoch->facts.last,
+        .astray =
+            epoch->tree.fanout != 0 && epoch->tree.way != LS_EPOCH_BY_TREE,
         .reason = "",
     };
-    epoch->n_sent++;
+    epoch->outbox.n_sent++;
     return message;
 }
 
@@ -72,12 +74,12 @@ static struct ls_barrier_message *post_phase(struct ls_epoch *epoch,
     struct ls_barrier_message *message =
         ls_outbox_post(epoch, peer, (enum ls_barrier_kind)epoch->phase);
     if (epoch->phase == LS_EPOCH_ENTERED) {
-        message->flags = epoch->own_flags;
+        message->flags = epoch->facts.own_flags;
         message->stuck = ls_epoch_is_stuck(epoch);
-        message->n_lost = epoch->n_lost;
-        message->lost = epoch->lost_hash;
-        message->lost_one = epoch->n_lost > 0 ? epoch->lost_one : 0;
-        message->status = epoch->n_lost > 0 ? epoch->lost_status : 0;
+        message->n_lost = epoch->losses.n;
+        message->lost = epoch->losses.hash;
+        message->lost_one = epoch->losses.n > 0 ? epoch->losses.one : 0;
+        message->status = epoch->losses.n > 0 ? epoch->losses.status : 0;
     }
     peer->told = epoch->phase;
     return message;
@@ -132,20 +134,20 @@ static void attach_missing(struct ls_epoch *epoch,
 {
     struct ls_epoch_reason list;
     list_lacking(epoch, asker, &list);
-    memcpy(epoch->answer_missing, list.missing,
+    memcpy(epoch->outbox.missing, list.missing,
            list.n_missing * sizeof list.missing[0]);
     message->n_lacking = list.n_lacking;
     message->n_missing = list.n_missing;
-    message->missing = epoch->answer_missing;
+    message->missing = epoch->outbox.missing;
 }
 
 /* To the one above: this holds for all below, but for those listed. */
 static void speak_for_branch(struct ls_epoch *epoch,
                              struct ls_barrier_message *message)
 {
-    if (epoch->told_branch < epoch->phase)
+    if (epoch->tree.told < epoch->phase)
         attach_missing(epoch, NULL, message);
-    message->flags = epoch->flags;
+    message->flags = epoch->facts.flags;
     message->branch = message->n_missing == message->n_lacking;
 }
 
@@ -159,19 +161,12 @@ void ls_outbox_say(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
         speak_for_branch(epoch, message);
 }
 
-/* Whom the one above lacks. */
-static bool has_report(const struct ls_epoch *epoch)
-{
-    return epoch->report_epoch == epoch->epoch + 1 &&
-           epoch->report.n_lacking > 0;
-}
-
 static void attach_report(const struct ls_epoch *epoch,
                           struct ls_barrier_message *message)
 {
-    message->n_lacking = epoch->report.n_lacking;
-    message->n_missing = epoch->report.n_missing;
-    message->missing = epoch->report.missing;
+    message->n_lacking = epoch->why.report.n_lacking;
+    message->n_missing = epoch->why.report.n_missing;
+    message->missing = epoch->why.report.missing;
 }
 
 void ls_outbox_answer(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
@@ -179,7 +174,8 @@ void ls_outbox_answer(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
     struct ls_barrier_message *message = post_phase(epoch, peer);
     if (peer == ls_tree_above(epoch))
         speak_for_branch(epoch, message);
-    else if (epoch->way == LS_EPOCH_BY_TREE && has_report(epoch))
+    else if (epoch->tree.way == LS_EPOCH_BY_TREE &&
+             ls_why_has_report(&epoch->why, epoch->epoch))
         attach_report(epoch, message);
     else
         attach_missing(epoch, peer, message);
@@ -202,22 +198,22 @@ void ls_outbox_left(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
 {
     struct ls_barrier_message *message =
         ls_outbox_post(epoch, peer, LS_BARRIER_LEFT);
-    message->epoch = epoch->left_epoch;
-    message->since = epoch->left_since;
-    message->view = epoch->left_view;
-    message->flags = epoch->left_flags;
-    message->last = epoch->left_last;
+    message->epoch = epoch->left.epoch;
+    message->since = epoch->left.since;
+    message->view = epoch->left.view;
+    message->flags = epoch->left.flags;
+    message->last = epoch->left.last;
     message->known = LS_EPOCH_READY;
 }
 
 void ls_outbox_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
                      uint64_t number)
 {
-    const struct ls_epoch_heard *heard = ls_epoch_find_heard(epoch, number);
+    const struct ls_epoch_heard *heard = ls_why_find(&epoch->why, number);
     const bool kept = heard != NULL && heard->joined;
-    const bool known = kept || epoch->failed_rounds == number + 1;
+    const bool known = kept || epoch->why.failed_rounds == number + 1;
     const struct ls_epoch_reason *failed =
-        kept ? &heard->reason : &epoch->failed;
+        kept ? &heard->reason : &epoch->why.failed;
     struct ls_barrier_message *message =
         ls_outbox_post(epoch, peer, LS_BARRIER_ABORT);
     message->epoch = number;
@@ -227,8 +223,8 @@ void ls_outbox_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
     message->final = failed->final;
     if (!known) {
         message->origin = epoch->id;
-        message->reason = epoch->past;
-        message->reason_size = strlen(epoch->past);
+        message->reason = epoch->why.past;
+        message->reason_size = strlen(epoch->why.past);
         return;
     }
     message->origin = failed->origin;
@@ -242,33 +238,33 @@ void ls_outbox_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
 void ls_epoch_missing(const struct ls_epoch *epoch,
                       struct ls_epoch_reason *reason)
 {
-    if (ls_epoch_is_direct(epoch) || epoch->leader == epoch->id) {
+    if (ls_epoch_is_direct(epoch) || epoch->view.leader == epoch->id) {
         list_lacking(epoch, NULL, reason);
         return;
     }
     /* Through a leader only the leader knows. */
-    if (has_report(epoch)) {
-        reason->n_lacking = epoch->report.n_lacking;
-        reason->n_missing = epoch->report.n_missing;
-        memcpy(reason->missing, epoch->report.missing,
+    if (ls_why_has_report(&epoch->why, epoch->epoch)) {
+        reason->n_lacking = epoch->why.report.n_lacking;
+        reason->n_missing = epoch->why.report.n_missing;
+        memcpy(reason->missing, epoch->why.report.missing,
                reason->n_missing * sizeof reason->missing[0]);
         return;
     }
     reason->n_lacking = 0;
     reason->n_missing = 0;
-    if (epoch->way == LS_EPOCH_BY_TREE)
+    if (epoch->tree.way == LS_EPOCH_BY_TREE)
         list_lacking(epoch, NULL, reason);
     const struct ls_epoch_peer *next = ls_tree_above(epoch);
     if (next == NULL)
-        next = ls_epoch_peers_joined(&epoch->peers, epoch->leader);
+        next = ls_epoch_peers_joined(&epoch->peers, epoch->view.leader);
     if (reason->n_lacking == 0)
-        add_missing(reason, next == NULL ? epoch->leader : next->id,
+        add_missing(reason, next == NULL ? epoch->view.leader : next->id,
                     next == NULL ? 0 : next->rounds);
 }
 
 const struct ls_epoch_out *ls_epoch_take(struct ls_epoch *epoch, size_t *n)
 {
-    *n = epoch->n_out;
-    epoch->n_out = 0;
-    return epoch->out;
+    *n = epoch->outbox.n;
+    epoch->outbox.n = 0;
+    return epoch->outbox.out;
 }

@@ -54,10 +54,10 @@ static void received(int what, const struct ls_epoch *epoch, uint32_t *from,
         message->stuck = false;
         message->n_lost = 0;
     } else if (what == LS_SABOTAGE_HASTY &&
-               message->kind == LS_BARRIER_ENTERED && epoch->n_lost > 0) {
+               message->kind == LS_BARRIER_ENTERED && epoch->losses.n > 0) {
         message->stuck = true;
-        message->n_lost = epoch->n_lost;
-        message->lost = epoch->lost_hash;
+        message->n_lost = epoch->losses.n;
+        message->lost = epoch->losses.hash;
     }
 }
 

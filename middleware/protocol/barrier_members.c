@@ -3,12 +3,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "barrier_epoch_parts.h"
+#include "barrier_epoch_inside.h"
 #include "coverage.h"
 
 bool ls_epoch_is_direct(const struct ls_epoch *epoch)
 {
-    return epoch->way == LS_EPOCH_DIRECT;
+    return epoch->tree.way == LS_EPOCH_DIRECT;
 }
 
 bool ls_epoch_is_under_way(const struct ls_epoch *epoch)
@@ -23,12 +23,8 @@ struct ls_epoch_peer *ls_epoch_add_peer(struct ls_epoch *epoch, uint32_t id,
         return NULL;
     struct ls_epoch_peer *peer =
         ls_epoch_peers_add(&epoch->peers, id, incarnation);
-    const size_t at = peer == NULL ? 0 : (size_t)(peer - epoch->peers.items);
-    for (uint32_t i = 0;
-         peer != NULL && epoch->fanout != 0 && i < epoch->n_view; i++) {
-        if (i != epoch->place && epoch->places[i] >= at)
-            epoch->places[i]++;
-    }
+    if (peer != NULL)
+        ls_tree_shift(epoch, (size_t)(peer - epoch->peers.items));
     if (peer != NULL)
         peer->since = epoch->epoch + (ls_epoch_is_under_way(epoch) ? 1 : 0);
     return peer;
@@ -52,12 +48,12 @@ int ls_epoch_joined(struct ls_epoch *epoch, int64_t now, uint32_t id,
         return LS_OK;
     peer->joined = true;
     peer->gone = false;
-    if (epoch->has_gone && epoch->gone_one == id)
-        epoch->has_gone = false;
+    if (epoch->losses.has_gone && epoch->losses.gone_one == id)
+        epoch->losses.has_gone = false;
     /* Who was waited for may be this one. */
-    if (epoch->pending &&
-        (epoch->grace_until != 0 || epoch->short_of || epoch->inquires))
-        epoch->ask_at = now;
+    if (epoch->wait.pending && (epoch->wait.grace_until != 0 ||
+                                epoch->wait.short_of || epoch->wait.inquires))
+        epoch->clock.ask_at = now;
     return LS_OK;
 }
 
@@ -72,13 +68,13 @@ size_t ls_epoch_n_joined(const struct ls_epoch *epoch)
 bool ls_epoch_is_stuck(const struct ls_epoch *epoch)
 {
     return epoch->phase == LS_EPOCH_ENTERED && ls_epoch_is_direct(epoch) &&
-           epoch->lack_lost > 0;
+           epoch->facts.lack_lost > 0;
 }
 
 void ls_epoch_give_up_lost(struct ls_epoch *epoch)
 {
     char text[LS_BARRIER_REASON_MAX];
-    uint32_t id = epoch->leader;
+    uint32_t id = epoch->view.leader;
     bool withdrew = false;
     ls_take(LS_TAKES_BARRIER_LOST);
     for (size_t i = epoch->peers.n; i > 0; i--) {
@@ -94,8 +90,9 @@ void ls_epoch_give_up_lost(struct ls_epoch *epoch)
         return;
     }
     char more[40] = " was";
-    if (epoch->lack_lost > 1)
-        snprintf(more, sizeof more, " and %zu more were", epoch->lack_lost - 1);
+    if (epoch->facts.lack_lost > 1)
+        snprintf(more, sizeof more, " and %zu more were",
+                 epoch->facts.lack_lost - 1);
     snprintf(text, sizeof text,
              "node %" PRIu32 "%s lost, not known to have entered", id, more);
     ls_epoch_give_up(epoch, LS_ELOST, false, text);
@@ -106,15 +103,15 @@ void ls_epoch_check_stuck(struct ls_epoch *epoch)
     /* The leader alone says when all have entered: while it has not, nobody
      * else can be ready, and it need not ask. */
     const bool decides =
-        epoch->leader == epoch->id && !ls_epoch_is_direct(epoch) &&
-        epoch->phase == LS_EPOCH_ENTERED && epoch->lack_lost > 0;
+        epoch->view.leader == epoch->id && !ls_epoch_is_direct(epoch) &&
+        epoch->phase == LS_EPOCH_ENTERED && epoch->facts.lack_lost > 0;
     if (!decides && !ls_epoch_is_stuck(epoch))
         return;
     for (size_t i = 0; i < epoch->peers.n && !decides; i++) {
         const struct ls_epoch_peer *peer = &epoch->peers.items[i];
         if (peer->in_view && !peer->lost &&
-            (peer->n_lost != epoch->n_lost ||
-             peer->lost_hash != epoch->lost_hash))
+            (peer->n_lost != epoch->losses.n ||
+             peer->lost_hash != epoch->losses.hash))
             return;
     }
     ls_epoch_give_up_lost(epoch);
@@ -124,7 +121,7 @@ void ls_epoch_check_stuck(struct ls_epoch *epoch)
 static void lose_leader(struct ls_epoch *epoch)
 {
     ls_take(LS_TAKES_BARRIER_LEADERLESS);
-    epoch->way = LS_EPOCH_DIRECT;
+    epoch->tree.way = LS_EPOCH_DIRECT;
     for (size_t i = 0; i < epoch->peers.n; i++) {
         if (epoch->peers.items[i].gave_up) {
             ls_epoch_follow(epoch, 0);
@@ -136,17 +133,17 @@ static void lose_leader(struct ls_epoch *epoch)
 static void lose(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
 {
     peer->lost = true;
-    if (epoch->n_lost++ == 0) {
-        epoch->lost_one = peer->id;
-        epoch->lost_status = peer->withdrew ? LS_EMISMATCH : LS_ELOST;
+    if (epoch->losses.n++ == 0) {
+        epoch->losses.one = peer->id;
+        epoch->losses.status = peer->withdrew ? LS_EMISMATCH : LS_ELOST;
     }
-    epoch->lost_hash += ls_epoch_hash_member(peer->id, peer->incarnation);
+    epoch->losses.hash += ls_epoch_hash_member(peer->id, peer->incarnation);
     if (peer->phase < LS_EPOCH_READY)
-        epoch->lack_ready--;
+        epoch->facts.lack_ready--;
     if (peer->phase < LS_EPOCH_ENTERED)
-        epoch->lack_lost++;
+        epoch->facts.lack_lost++;
     ls_tree_quit(epoch);
-    if (peer->id == epoch->leader && !ls_epoch_is_direct(epoch))
+    if (peer->id == epoch->view.leader && !ls_epoch_is_direct(epoch))
         lose_leader(epoch);
     if (ls_epoch_is_under_way(epoch))
         ls_epoch_advance(epoch);
@@ -159,8 +156,8 @@ static void lose(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
 /* Whether the last epoch that ended well knew nothing of it yet. */
 static bool is_fresh(const struct ls_epoch *epoch)
 {
-    return epoch->has_gone &&
-           (!epoch->has_left || epoch->gone_epoch >= epoch->left_epoch);
+    return epoch->losses.has_gone &&
+           (!epoch->left.any || epoch->losses.gone_epoch >= epoch->left.epoch);
 }
 
 /* The first is the cause to name: members that fail by its loss may go too. */
@@ -168,10 +165,10 @@ static void note_gone(struct ls_epoch *epoch, uint32_t id, bool withdrew)
 {
     if (is_fresh(epoch))
         return;
-    epoch->has_gone = true;
-    epoch->gone_one = id;
-    epoch->gone_withdrew = withdrew;
-    epoch->gone_epoch = epoch->epoch;
+    epoch->losses.has_gone = true;
+    epoch->losses.gone_one = id;
+    epoch->losses.gone_withdrew = withdrew;
+    epoch->losses.gone_epoch = epoch->epoch;
 }
 
 static void be_gone(struct ls_epoch *epoch, int64_t now,
@@ -180,17 +177,17 @@ static void be_gone(struct ls_epoch *epoch, int64_t now,
     epoch->now = now;
     if (peer->joined || peer->counted) {
         note_gone(epoch, peer->id, peer->withdrew);
-        epoch->n_gone += peer->gone ? 0 : 1;
+        epoch->losses.n_gone += peer->gone ? 0 : 1;
     }
     peer->joined = false;
     peer->gone = true;
-    if (epoch->short_of || epoch->inquires)
-        epoch->ask_at = now;
+    if (epoch->wait.short_of || epoch->wait.inquires)
+        epoch->clock.ask_at = now;
     if (!ls_epoch_is_under_way(epoch) || !peer->in_view || peer->lost)
         return;
-    epoch->stuck_until = now + LS_EPOCH_STUCK_NS;
-    epoch->ask_every = LS_EPOCH_ASK_FIRST_NS;
-    epoch->ask_at = now + LS_EPOCH_ASK_FIRST_NS;
+    epoch->clock.stuck_until = now + LS_EPOCH_STUCK_NS;
+    epoch->clock.ask_every = LS_EPOCH_ASK_FIRST_NS;
+    epoch->clock.ask_at = now + LS_EPOCH_ASK_FIRST_NS;
     lose(epoch, peer);
 }
 
@@ -232,7 +229,7 @@ void ls_epoch_withdraw(struct ls_epoch *epoch)
         if (!is_fresh(epoch))
             continue;
         message->n_lost = 1;
-        message->lost_one = epoch->gone_one;
-        message->status = epoch->gone_withdrew ? LS_EMISMATCH : LS_ELOST;
+        message->lost_one = epoch->losses.gone_one;
+        message->status = epoch->losses.gone_withdrew ? LS_EMISMATCH : LS_ELOST;
     }
 }

@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "inline/fiber_inline.h"
+#include "fiber_inline.h"
 #include "lockstep/simulation.h"
 #include "runtime_ops.h"
 #include "thread_state.h"

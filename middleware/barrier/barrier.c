@@ -395,7 +395,7 @@ void ls_barrier_abort(ls_barrier *barrier, int status)
 void ls_barrier_discard(ls_barrier *barrier)
 {
     ls_mutex_lock(&barrier->mutex);
-    barrier->epoch->given_up = false;
+    barrier->epoch->why.given_up = false;
     ls_mutex_unlock(&barrier->mutex);
 }
 
@@ -405,10 +405,10 @@ size_t ls_barrier_members(ls_barrier *barrier, uint32_t *ids, size_t capacity)
         return 0;
     ls_mutex_lock(&barrier->mutex);
     const struct ls_epoch *epoch = barrier->epoch;
-    const size_t n = epoch->n_left_ids;
+    const size_t n = epoch->left.n_ids;
     const size_t copied = n < capacity ? n : capacity;
     if (copied > 0)
-        memcpy(ids, epoch->left_ids, copied * sizeof *ids);
+        memcpy(ids, epoch->left.ids, copied * sizeof *ids);
     ls_mutex_unlock(&barrier->mutex);
     return n;
 }
@@ -420,7 +420,7 @@ void ls_barrier_stats(ls_barrier *barrier, struct ls_barrier_stats *out)
         return;
     ls_mutex_lock(&barrier->mutex);
     *out = barrier->stats;
-    out->sent = barrier->epoch->n_sent;
-    out->repeated = barrier->epoch->n_repeated;
+    out->sent = barrier->epoch->outbox.n_sent;
+    out->repeated = barrier->epoch->outbox.n_repeated;
     ls_mutex_unlock(&barrier->mutex);
 }

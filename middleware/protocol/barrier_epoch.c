@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "barrier_epoch_parts.h"
+#include "barrier_epoch_inside.h"
 #include "coverage.h"
 #include "lockstep/runtime.h"
 
@@ -47,12 +47,12 @@ int ls_epoch_create(struct ls_epoch **out, uint32_t id,
     if (epoch == NULL)
         return ls_error(LS_ENOMEM, "barrier: no memory for its state");
     epoch->id = id;
-    epoch->leader = id;
+    epoch->view.leader = id;
     epoch->rules = *rules;
-    epoch->way = LS_EPOCH_BY_LEADER;
-    epoch->ask_at = LS_FOREVER;
-    epoch->failed.status = LS_EABORTED; /* as long as nothing is known */
-    snprintf(epoch->past, sizeof epoch->past,
+    epoch->tree.way = LS_EPOCH_BY_LEADER;
+    epoch->clock.ask_at = LS_FOREVER;
+    epoch->why.failed.status = LS_EABORTED; /* as long as nothing is known */
+    snprintf(epoch->why.past, sizeof epoch->why.past,
              "node %" PRIu32 LS_EPOCH_GAVE_UP_BEFORE, id);
     if (ls_outbox_reserve(epoch, rules->least) != LS_OK) {
         ls_epoch_destroy(&epoch);
@@ -67,9 +67,9 @@ void ls_epoch_destroy(struct ls_epoch **epoch)
     if (epoch == NULL || *epoch == NULL)
         return;
     ls_epoch_peers_fini(&(*epoch)->peers);
-    free((*epoch)->out);
-    free((*epoch)->places);
-    free((*epoch)->left_ids);
+    free((*epoch)->outbox.out);
+    free((*epoch)->tree.places);
+    free((*epoch)->left.ids);
     free(*epoch);
     *epoch = NULL;
 }
@@ -81,31 +81,23 @@ void ls_epoch_set_incarnation(struct ls_epoch *epoch, uint64_t incarnation)
 
 /* --- ends --------------------------------------------------------------- */
 
-void ls_epoch_set_text(struct ls_epoch_reason *reason, const char *text,
-                       size_t size)
-{
-    if (size > LS_BARRIER_REASON_MAX)
-        size = LS_BARRIER_REASON_MAX;
-    memcpy(reason->text, text, size);
-    reason->text[size] = '\0';
-}
-
 /* The epoch is behind this node, which goes on with the next, or with the one
  * that the others are in by now. When nobody is inside it ends what the next
  * wait will enter: whoever was inside last may not have looked at its end. */
 static struct ls_epoch_end *finish(struct ls_epoch *epoch, int status,
                                    uint64_t next)
 {
-    struct ls_epoch_end *end = epoch->inside ? &epoch->end : &epoch->early;
+    struct ls_epoch_end *end =
+        epoch->wait.inside ? &epoch->end : &epoch->why.early;
     end->status = status;
     end->epoch = epoch->epoch;
-    end->flags = epoch->flags;
-    end->last = epoch->last;
-    end->since = epoch->since;
-    end->n_members = epoch->n_view;
-    end->n_lost = epoch->n_gone;
+    end->flags = epoch->facts.flags;
+    end->last = epoch->facts.last;
+    end->since = epoch->view.since;
+    end->n_members = epoch->view.n;
+    end->n_lost = epoch->losses.n_gone;
     epoch->phase = LS_EPOCH_NONE;
-    epoch->ask_at = LS_FOREVER;
+    epoch->clock.ask_at = LS_FOREVER;
     epoch->epoch = next > epoch->epoch ? next : epoch->epoch + 1;
     return end;
 }
@@ -119,18 +111,6 @@ static void tell_abort(struct ls_epoch *epoch, uint64_t number)
     }
 }
 
-/* For those who ask about it later. */
-static void keep_reason(struct ls_epoch *epoch)
-{
-    struct ls_epoch_heard *heard = &epoch->heard[epoch->epoch % LS_EPOCH_HEARD];
-    epoch->failed_rounds = epoch->epoch + 1;
-    if (heard->rounds > epoch->epoch + 1)
-        return; /* of an epoch to come */
-    heard->rounds = epoch->epoch + 1;
-    heard->joined = true;
-    heard->reason = epoch->failed;
-}
-
 /* End the epoch with an error. `failed` says why; `tell`: the others may not
  * know yet. The policy may let the wait go on. */
 static void end_failed(struct ls_epoch *epoch, int status, uint64_t next,
@@ -140,16 +120,16 @@ static void end_failed(struct ls_epoch *epoch, int status, uint64_t next,
     ls_take(epoch->phase == LS_EPOCH_READY     ? LS_TAKES_BARRIER_READY_FAILED
             : epoch->phase == LS_EPOCH_ENTERED ? LS_TAKES_BARRIER_ENTERED_FAILED
                                                : LS_TAKES_BARRIER_NONE_FAILED);
-    keep_reason(epoch);
-    finish(epoch, status, next)->reason = epoch->failed;
+    ls_why_failed(&epoch->why, epoch->epoch);
+    finish(epoch, status, next)->reason = epoch->why.failed;
     if (tell)
         tell_abort(epoch, number);
-    if (!epoch->inside)
+    if (!epoch->wait.inside)
         return;
-    epoch->pending = ls_epoch_retry(epoch);
-    epoch->ended = !epoch->pending;
-    epoch->inside = epoch->pending;
-    if (epoch->pending)
+    epoch->wait.pending = ls_epoch_retry(epoch);
+    epoch->ended = !epoch->wait.pending;
+    epoch->wait.inside = epoch->wait.pending;
+    if (epoch->wait.pending)
         ls_take(LS_TAKES_BARRIER_AGAIN);
 }
 
@@ -157,14 +137,14 @@ void ls_epoch_give_up(struct ls_epoch *epoch, int status, bool final,
                       const char *text)
 {
     ls_take(LS_TAKES_BARRIER_OWN);
-    epoch->failed.n_lacking = 0;
-    epoch->failed.n_missing = 0;
+    epoch->why.failed.n_lacking = 0;
+    epoch->why.failed.n_missing = 0;
     if (epoch->phase != LS_EPOCH_NONE && status != LS_EMISMATCH)
-        ls_epoch_missing(epoch, &epoch->failed);
-    epoch->failed.status = status;
-    epoch->failed.final = final;
-    epoch->failed.origin = epoch->id;
-    ls_epoch_set_text(&epoch->failed, text, strlen(text));
+        ls_epoch_missing(epoch, &epoch->why.failed);
+    epoch->why.failed.status = status;
+    epoch->why.failed.final = final;
+    epoch->why.failed.origin = epoch->id;
+    ls_why_set_text(&epoch->why.failed, text, strlen(text));
     end_failed(epoch, status, 0, true);
 }
 
@@ -183,29 +163,17 @@ static int status_for_all(int cause)
     }
 }
 
-const struct ls_epoch_heard *ls_epoch_find_heard(const struct ls_epoch *epoch,
-                                                 uint64_t number)
-{
-    const uint64_t at = number % LS_EPOCH_HEARD;
-    const struct ls_epoch_heard *heard = &epoch->heard[at];
-    if (heard->rounds == number + 1)
-        return heard;
-    heard = &epoch->heard_beyond[at];
-    return heard->rounds == number + 1 ? heard : NULL;
-}
-
 void ls_epoch_follow(struct ls_epoch *epoch, uint64_t next)
 {
-    const struct ls_epoch_heard *heard =
-        ls_epoch_find_heard(epoch, epoch->epoch);
+    const struct ls_epoch_heard *heard = ls_why_find(&epoch->why, epoch->epoch);
     assert(heard != NULL); /* whoever calls this has heard it, or noted it */
     ls_take(LS_TAKES_BARRIER_FOLLOWED);
-    epoch->failed = heard->reason;
-    epoch->pending = false;
-    epoch->short_of = false;
-    epoch->inquires = false;
-    end_failed(epoch, status_for_all(epoch->failed.status), next,
-               epoch->leader == epoch->id);
+    epoch->why.failed = heard->reason;
+    epoch->wait.pending = false;
+    epoch->wait.short_of = false;
+    epoch->wait.inquires = false;
+    end_failed(epoch, status_for_all(epoch->why.failed.status), next,
+               epoch->view.leader == epoch->id);
 }
 
 void ls_epoch_differ(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
@@ -224,46 +192,14 @@ void ls_epoch_differ(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
     ls_epoch_give_up(epoch, LS_EMISMATCH, !same, text);
 }
 
-/* An epoch has ended well in which this was a member, in this life. */
-static bool was_in(const struct ls_epoch *epoch, uint32_t id,
-                   uint64_t incarnation)
-{
-    for (size_t i = 0; i < epoch->peers.n; i++) {
-        const struct ls_epoch_peer *peer = &epoch->peers.items[i];
-        if (peer->id == id)
-            return peer->in_view && peer->incarnation == incarnation;
-    }
-    return false;
-}
-
-/* Who had given up a later epoch was in this one too. Where all who were ahead
- * are gone, epochs count anew from here, and what was heard is of others. */
-static void forget_others(struct ls_epoch *epoch)
-{
-    for (size_t i = 0; i < 2 * (size_t)LS_EPOCH_HEARD; i++) {
-        struct ls_epoch_heard *heard =
-            i < LS_EPOCH_HEARD ? &epoch->heard[i]
-                               : &epoch->heard_beyond[i - LS_EPOCH_HEARD];
-        if (heard->rounds > epoch->epoch + 1 &&
-            !was_in(epoch, heard->by, heard->incarnation))
-            heard->rounds = 0;
-    }
-}
-
 static void leave(struct ls_epoch *epoch)
 {
     const bool direct = ls_epoch_is_direct(epoch);
-    const bool leads =
-        epoch->leader == epoch->id && epoch->way == LS_EPOCH_BY_LEADER;
+    const bool leads = epoch->view.leader == epoch->id &&
+                       epoch->tree.way == LS_EPOCH_BY_LEADER;
     ls_take(LS_TAKES_BARRIER_LEFT);
-    ls_epoch_keep_members(epoch);
-    forget_others(epoch);
-    epoch->has_left = true;
-    epoch->left_epoch = epoch->epoch;
-    epoch->left_view = epoch->view;
-    epoch->left_since = epoch->since;
-    epoch->left_flags = epoch->flags;
-    epoch->left_last = epoch->last;
+    ls_epoch_keep_left(epoch);
+    ls_why_forget_others(&epoch->why, epoch->epoch, &epoch->peers);
     for (size_t i = 0; i < epoch->peers.n; i++) {
         struct ls_epoch_peer *peer = &epoch->peers.items[i];
         if (!peer->in_view)
@@ -280,26 +216,26 @@ static void leave(struct ls_epoch *epoch)
     }
     (void)finish(epoch, LS_OK, 0);
     epoch->ended = true;
-    epoch->inside = false;
-    epoch->n_gone = 0;
+    epoch->wait.inside = false;
+    epoch->losses.n_gone = 0;
 }
 
 /* --- asking ------------------------------------------------------------- */
 
-bool ls_epoch_counts(const struct ls_epoch *epoch)
+static bool counts(const struct ls_epoch *epoch)
 {
-    return ls_epoch_is_direct(epoch) || epoch->leader == epoch->id;
+    return ls_epoch_is_direct(epoch) || epoch->view.leader == epoch->id;
 }
 
 /* Through a leader only its word lets a node go. */
 static bool may_leave(const struct ls_epoch *epoch)
 {
-    return epoch->released ||
-           (epoch->lack_ready == 0 && ls_epoch_counts(epoch));
+    return epoch->facts.released ||
+           (epoch->facts.lack_ready == 0 && counts(epoch));
 }
 
-void ls_epoch_ask_all(struct ls_epoch *epoch, enum ls_epoch_phase until,
-                      bool again)
+static void ask_all(struct ls_epoch *epoch, enum ls_epoch_phase until,
+                    bool again)
 {
     for (size_t i = 0; i < epoch->peers.n; i++) {
         struct ls_epoch_peer *peer = &epoch->peers.items[i];
@@ -311,7 +247,7 @@ void ls_epoch_ask_all(struct ls_epoch *epoch, enum ls_epoch_phase until,
 static void ask_leader(struct ls_epoch *epoch, bool again)
 {
     struct ls_epoch_peer *leader =
-        ls_epoch_peers_joined(&epoch->peers, epoch->leader);
+        ls_epoch_peers_joined(&epoch->peers, epoch->view.leader);
     if (leader != NULL && leader->in_view)
         ls_outbox_say(epoch, leader, again);
 }
@@ -320,13 +256,13 @@ static void become_ready(struct ls_epoch *epoch)
 {
     ls_take(LS_TAKES_BARRIER_READY);
     epoch->phase = LS_EPOCH_READY;
-    epoch->ask_every = LS_EPOCH_ASK_FIRST_NS;
+    epoch->clock.ask_every = LS_EPOCH_ASK_FIRST_NS;
     if (may_leave(epoch))
         return;
-    if (epoch->way == LS_EPOCH_BY_TREE)
+    if (epoch->tree.way == LS_EPOCH_BY_TREE)
         ls_tree_tell_down(epoch);
-    else if (ls_epoch_counts(epoch))
-        ls_epoch_ask_all(epoch, LS_EPOCH_LEFT, false);
+    else if (counts(epoch))
+        ask_all(epoch, LS_EPOCH_LEFT, false);
     else
         ask_leader(epoch, false);
 }
@@ -334,58 +270,59 @@ static void become_ready(struct ls_epoch *epoch)
 void ls_epoch_advance(struct ls_epoch *epoch)
 {
     if (epoch->phase == LS_EPOCH_ENTERED &&
-        (epoch->claimed ||
-         (epoch->lack_entered == 0 && ls_epoch_counts(epoch))))
+        (epoch->facts.claimed ||
+         (epoch->facts.lack_entered == 0 && counts(epoch))))
         become_ready(epoch);
     if (epoch->phase == LS_EPOCH_READY && may_leave(epoch))
         leave(epoch);
-    else if (epoch->phase != LS_EPOCH_NONE && epoch->way == LS_EPOCH_BY_TREE)
+    else if (epoch->phase != LS_EPOCH_NONE &&
+             epoch->tree.way == LS_EPOCH_BY_TREE)
         ls_tree_tell_up(epoch);
 }
 
 void ls_epoch_tell_loss(struct ls_epoch *epoch)
 {
     if (ls_epoch_is_direct(epoch))
-        ls_epoch_ask_all(epoch, LS_EPOCH_LEFT, true);
-    else if (epoch->leader != epoch->id && epoch->phase == LS_EPOCH_ENTERED)
+        ask_all(epoch, LS_EPOCH_LEFT, true);
+    else if (epoch->view.leader != epoch->id &&
+             epoch->phase == LS_EPOCH_ENTERED)
         ask_leader(epoch, true);
 }
 
 void ls_epoch_tick(struct ls_epoch *epoch, int64_t now)
 {
     epoch->now = now;
-    if (now < epoch->ask_at)
+    if (now < epoch->clock.ask_at)
         return;
-    if (epoch->pending) {
+    if (epoch->wait.pending) {
         ls_epoch_try_again(epoch, now);
         return;
     }
     if (epoch->phase == LS_EPOCH_NONE)
         return;
-    if (ls_epoch_is_stuck(epoch) && now >= epoch->stuck_until) {
+    if (ls_epoch_is_stuck(epoch) && now >= epoch->clock.stuck_until) {
         ls_epoch_give_up_lost(epoch);
         return;
     }
-    const size_t before = epoch->n_out;
-    if (epoch->way == LS_EPOCH_BY_TREE)
+    const size_t before = epoch->outbox.n;
+    if (epoch->tree.way == LS_EPOCH_BY_TREE)
         ls_tree_ask(epoch);
-    else if (ls_epoch_counts(epoch))
-        ls_epoch_ask_all(
-            epoch, ls_epoch_is_stuck(epoch) ? LS_EPOCH_READY : epoch->phase,
-            true);
+    else if (counts(epoch))
+        ask_all(epoch, ls_epoch_is_stuck(epoch) ? LS_EPOCH_READY : epoch->phase,
+                true);
     else
         ask_leader(epoch, true);
     ls_take(LS_TAKES_BARRIER_ASKED);
-    epoch->n_repeated += epoch->n_out - before;
-    epoch->ask_every *= 2;
-    if (epoch->ask_every > LS_EPOCH_ASK_LAST_NS)
-        epoch->ask_every = LS_EPOCH_ASK_LAST_NS;
-    epoch->ask_at = now + epoch->ask_every;
+    epoch->outbox.n_repeated += epoch->outbox.n - before;
+    epoch->clock.ask_every *= 2;
+    if (epoch->clock.ask_every > LS_EPOCH_ASK_LAST_NS)
+        epoch->clock.ask_every = LS_EPOCH_ASK_LAST_NS;
+    epoch->clock.ask_at = now + epoch->clock.ask_every;
 }
 
 int64_t ls_epoch_wake_at(const struct ls_epoch *epoch)
 {
-    return epoch->ask_at;
+    return epoch->clock.ask_at;
 }
 
 /* --- entering ----------------------------------------------------------- */
@@ -396,27 +333,27 @@ void ls_epoch_note(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
     if (phase <= peer->phase)
         return;
     if (peer->phase < LS_EPOCH_ENTERED) {
-        epoch->lack_entered--;
-        epoch->last = peer->id;
+        epoch->facts.lack_entered--;
+        epoch->facts.last = peer->id;
     }
     if (peer->phase < LS_EPOCH_READY && phase >= LS_EPOCH_READY && !peer->lost)
-        epoch->lack_ready--;
+        epoch->facts.lack_ready--;
     peer->phase = phase;
-    epoch->flags |= flags;
+    epoch->facts.flags |= flags;
     if (phase >= LS_EPOCH_READY) {
-        epoch->claimed = true;
-        epoch->last = last;
+        epoch->facts.claimed = true;
+        epoch->facts.last = last;
     }
-    epoch->released = epoch->released || phase == LS_EPOCH_LEFT;
+    epoch->facts.released = epoch->facts.released || phase == LS_EPOCH_LEFT;
 }
 
 /* A peer gave this epoch up before this node was in it. */
 static void follow_earlier(struct ls_epoch *epoch,
                            const struct ls_epoch_peer *peer)
 {
-    if (ls_epoch_find_heard(epoch, epoch->epoch) == NULL) {
+    if (ls_why_find(&epoch->why, epoch->epoch) == NULL) {
         struct ls_epoch_heard *heard =
-            &epoch->heard[epoch->epoch % LS_EPOCH_HEARD];
+            &epoch->why.heard[epoch->epoch % LS_EPOCH_HEARD];
         char text[LS_BARRIER_REASON_MAX];
         const int n =
             snprintf(text, sizeof text, "node %" PRIu32 LS_EPOCH_GAVE_UP_BEFORE,
@@ -425,7 +362,7 @@ static void follow_earlier(struct ls_epoch *epoch,
         heard->reason = (struct ls_epoch_reason){.status = peer->ahead.status,
                                                  .final = peer->ahead.final,
                                                  .origin = peer->ahead.origin};
-        ls_epoch_set_text(&heard->reason, text, (size_t)n);
+        ls_why_set_text(&heard->reason, text, (size_t)n);
     }
     ls_epoch_follow(epoch, 0);
 }
@@ -442,8 +379,7 @@ static bool is_ahead(const struct ls_epoch *epoch,
  * a member when it said so may be gone by now: others have failed with it. */
 static bool was_given_up(struct ls_epoch *epoch)
 {
-    const struct ls_epoch_heard *heard =
-        ls_epoch_find_heard(epoch, epoch->epoch);
+    const struct ls_epoch_heard *heard = ls_why_find(&epoch->why, epoch->epoch);
     if (heard != NULL && heard->joined) {
         ls_epoch_follow(epoch, 0);
         return true;
@@ -466,7 +402,7 @@ static bool use_ahead(struct ls_epoch *epoch)
         if (!is_ahead(epoch, peer))
             continue;
         ls_take(LS_TAKES_BARRIER_AHEAD);
-        if (peer->ahead.view != epoch->view) {
+        if (peer->ahead.view != epoch->view.hash) {
             ls_epoch_differ(epoch, peer, peer->ahead.rules);
             return false;
         }
@@ -477,8 +413,8 @@ static bool use_ahead(struct ls_epoch *epoch)
             ls_tree_note(epoch, peer, peer->ahead.phase, peer->ahead.last, NULL,
                          0);
     }
-    if (!epoch->claimed)
-        epoch->last = epoch->id;
+    if (!epoch->facts.claimed)
+        epoch->facts.last = epoch->id;
     return true;
 }
 
@@ -493,41 +429,43 @@ static void speak_first(struct ls_epoch *epoch)
         ls_outbox_say(epoch, peer, true);
     }
     if (ls_epoch_is_direct(epoch))
-        ls_epoch_ask_all(epoch, LS_EPOCH_LEFT, false);
-    else if (epoch->way == LS_EPOCH_BY_LEADER && epoch->leader != epoch->id)
+        ask_all(epoch, LS_EPOCH_LEFT, false);
+    else if (epoch->tree.way == LS_EPOCH_BY_LEADER &&
+             epoch->view.leader != epoch->id)
         ask_leader(epoch, false);
 }
 
 void ls_epoch_begin(struct ls_epoch *epoch, int64_t now)
 {
     epoch->now = now;
-    epoch->short_of = false;
-    epoch->inquires = false;
+    epoch->wait.short_of = false;
+    epoch->wait.inquires = false;
     ls_epoch_make_view(epoch);
-    epoch->flags = epoch->own_flags;
-    epoch->last = epoch->id;
-    epoch->refuse = false;
-    epoch->ask_every = LS_EPOCH_ASK_FIRST_NS;
-    epoch->ask_at = now + LS_EPOCH_ASK_FIRST_NS;
+    epoch->facts.flags = epoch->facts.own_flags;
+    epoch->facts.last = epoch->id;
+    epoch->why.refuse = false;
+    epoch->clock.ask_every = LS_EPOCH_ASK_FIRST_NS;
+    epoch->clock.ask_at = now + LS_EPOCH_ASK_FIRST_NS;
     /* One repeat before a near deadline, so that its error can name those whom
      * the leader lacks. */
-    if (epoch->deadline > now && epoch->deadline < epoch->ask_at)
-        epoch->ask_at = now + (epoch->deadline - now) / 2;
+    if (epoch->clock.deadline > now &&
+        epoch->clock.deadline < epoch->clock.ask_at)
+        epoch->clock.ask_at = now + (epoch->clock.deadline - now) / 2;
     if (was_given_up(epoch))
         return;
     if (ls_epoch_is_short(epoch)) {
         ls_take(LS_TAKES_BARRIER_SHORT);
-        epoch->short_of = true;
-        epoch->pending = true;
-        epoch->ask_at = LS_FOREVER;
+        epoch->wait.short_of = true;
+        epoch->wait.pending = true;
+        epoch->clock.ask_at = LS_FOREVER;
         return;
     }
     if (ls_epoch_is_miscounted(epoch) && ls_epoch_inquire(epoch))
         return;
     ls_take(LS_TAKES_BARRIER_ENTERED);
-    ls_take(epoch->way == LS_EPOCH_DIRECT    ? LS_TAKES_BARRIER_BY_DIRECT
-            : epoch->way == LS_EPOCH_BY_TREE ? LS_TAKES_BARRIER_BY_TREE
-                                             : LS_TAKES_BARRIER_BY_LEADER);
+    ls_take(epoch->tree.way == LS_EPOCH_DIRECT    ? LS_TAKES_BARRIER_BY_DIRECT
+            : epoch->tree.way == LS_EPOCH_BY_TREE ? LS_TAKES_BARRIER_BY_TREE
+                                                  : LS_TAKES_BARRIER_BY_LEADER);
     epoch->phase = LS_EPOCH_ENTERED;
     epoch->rounds = epoch->epoch + 1;
     if (ls_epoch_is_miscounted(epoch)) {
@@ -545,22 +483,22 @@ void ls_epoch_enter(struct ls_epoch *epoch, int64_t now, int64_t deadline,
                     uint32_t flags)
 {
     epoch->now = now;
-    epoch->inside = true;
-    epoch->deadline = deadline;
-    epoch->retry_every = LS_EPOCH_RETRY_FIRST_NS;
-    epoch->grace_until = 0;
-    if (epoch->given_up) {
-        epoch->given_up = false;
-        epoch->end = epoch->early;
-        epoch->pending = ls_epoch_retry(epoch);
-        epoch->ended = !epoch->pending;
-        epoch->inside = epoch->pending;
+    epoch->wait.inside = true;
+    epoch->clock.deadline = deadline;
+    epoch->wait.retry_every = LS_EPOCH_RETRY_FIRST_NS;
+    epoch->wait.grace_until = 0;
+    if (epoch->why.given_up) {
+        epoch->why.given_up = false;
+        epoch->end = epoch->why.early;
+        epoch->wait.pending = ls_epoch_retry(epoch);
+        epoch->ended = !epoch->wait.pending;
+        epoch->wait.inside = epoch->wait.pending;
         if (epoch->ended)
             return;
     }
     epoch->ended = false;
-    epoch->own_flags = flags;
-    if (!epoch->pending)
+    epoch->facts.own_flags = flags;
+    if (!epoch->wait.pending)
         ls_epoch_begin(epoch, now);
 }
 
@@ -570,42 +508,43 @@ static void abort_pending(struct ls_epoch *epoch, int status, const char *text)
 {
     char why[LS_BARRIER_REASON_MAX + 1];
     char both[2 * LS_BARRIER_REASON_MAX + 32];
-    const bool counts = epoch->short_of || epoch->inquires;
-    if (epoch->inquires && status == LS_ETIMEDOUT) {
+    const bool counts = epoch->wait.short_of || epoch->wait.inquires;
+    if (epoch->wait.inquires && status == LS_ETIMEDOUT) {
         ls_epoch_refuse_count(epoch); /* it has waited for that answer alone */
         return;
     }
     if (counts)
         (void)ls_epoch_say_count(epoch, why);
     else
-        memcpy(why, epoch->failed.text, sizeof why);
+        memcpy(why, epoch->why.failed.text, sizeof why);
     snprintf(both, sizeof both, "%s%s%s", text,
              counts ? ": " : "; before that, ", why);
-    epoch->pending = false;
-    epoch->short_of = false;
-    epoch->inquires = false;
+    epoch->wait.pending = false;
+    epoch->wait.short_of = false;
+    epoch->wait.inquires = false;
     ls_epoch_give_up(epoch, status, true, both);
 }
 
 void ls_epoch_abort(struct ls_epoch *epoch, int status, bool for_good,
                     const char *text)
 {
-    if (epoch->given_up)
+    if (epoch->why.given_up)
         return;
-    if (epoch->pending) {
+    if (epoch->wait.pending) {
         abort_pending(epoch, status, text);
         return;
     }
     if (epoch->phase == LS_EPOCH_NONE) {
         ls_epoch_give_up(epoch, status, true, text);
-        epoch->given_up = true;
+        epoch->why.given_up = true;
         return;
     }
     /* The leader may have let the others go already. */
     const bool late = epoch->phase == LS_EPOCH_READY &&
-                      !ls_epoch_is_direct(epoch) && epoch->leader != epoch->id;
+                      !ls_epoch_is_direct(epoch) &&
+                      epoch->view.leader != epoch->id;
     ls_epoch_give_up(epoch, status, true, text);
-    epoch->refuse = for_good && late;
+    epoch->why.refuse = for_good && late;
 }
 
 const struct ls_epoch_end *ls_epoch_end(const struct ls_epoch *epoch)

@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
-#include "inline/runtime_disk.h"
-#include "inline/runtime_network.h"
+#include "runtime_disk.h"
+#include "runtime_network.h"
 #include "runtime_ops.h"
 
 int64_t ls_now(ls_runtime *runtime)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "barrier_epoch_parts.h"
+#include "barrier_epoch_inside.h"
 #include "coverage.h"
 #include "lockstep/runtime.h"
 
@@ -25,23 +25,23 @@ static size_t n_here(const struct ls_epoch *epoch)
 
 static void pause(struct ls_epoch *epoch)
 {
-    epoch->ask_at = epoch->now + epoch->retry_every;
-    epoch->retry_every *= 2;
-    if (epoch->retry_every > LS_EPOCH_RETRY_LAST_NS)
-        epoch->retry_every = LS_EPOCH_RETRY_LAST_NS;
+    epoch->clock.ask_at = epoch->now + epoch->wait.retry_every;
+    epoch->wait.retry_every *= 2;
+    if (epoch->wait.retry_every > LS_EPOCH_RETRY_LAST_NS)
+        epoch->wait.retry_every = LS_EPOCH_RETRY_LAST_NS;
 }
 
 bool ls_epoch_retry(struct ls_epoch *epoch)
 {
     const struct ls_epoch_rules *rules = &epoch->rules;
-    const struct ls_epoch_reason *reason = &epoch->failed;
-    if (!epoch->inside || reason->final)
+    const struct ls_epoch_reason *reason = &epoch->why.failed;
+    if (!epoch->wait.inside || reason->final)
         return false;
     if (reason->status == LS_ELOST && (rules->go_on || rules->grace_ns > 0)) {
-        if (epoch->grace_until == 0 && rules->grace_ns > 0) {
-            epoch->grace_until = epoch->now + rules->grace_ns;
-            epoch->grace_n =
-                epoch->n_view > rules->least ? epoch->n_view : rules->least;
+        if (epoch->wait.grace_until == 0 && rules->grace_ns > 0) {
+            epoch->wait.grace_until = epoch->now + rules->grace_ns;
+            epoch->wait.grace_n =
+                epoch->view.n > rules->least ? epoch->view.n : rules->least;
         }
     } else if (reason->status != LS_EMISMATCH || !is_elastic(rules)) {
         return false;
@@ -54,22 +54,22 @@ static void refuse_absence(struct ls_epoch *epoch)
 {
     char text[LS_BARRIER_REASON_MAX] = "";
     ls_take(LS_TAKES_BARRIER_ABSENT);
-    if (epoch->has_gone)
+    if (epoch->losses.has_gone)
         snprintf(text, sizeof text, "node %" PRIu32 " was lost, and ",
-                 epoch->gone_one);
+                 epoch->losses.gone_one);
     const size_t size = strlen(text);
     snprintf(text + size, sizeof text - size,
              "not all are here after %" PRId64 " ms of grace",
              epoch->rules.grace_ns / LS_NS_PER_MS);
-    epoch->pending = false;
+    epoch->wait.pending = false;
     ls_epoch_give_up(epoch, LS_ELOST, true, text);
 }
 
 void ls_epoch_try_again(struct ls_epoch *epoch, int64_t now)
 {
-    if (epoch->grace_until != 0 && n_here(epoch) < epoch->grace_n) {
-        if (now < epoch->grace_until) {
-            epoch->ask_at = epoch->grace_until;
+    if (epoch->wait.grace_until != 0 && n_here(epoch) < epoch->wait.grace_n) {
+        if (now < epoch->wait.grace_until) {
+            epoch->clock.ask_at = epoch->wait.grace_until;
             return;
         }
         if (!epoch->rules.go_on) {
@@ -77,7 +77,7 @@ void ls_epoch_try_again(struct ls_epoch *epoch, int64_t now)
             return;
         }
     }
-    epoch->pending = false;
+    epoch->wait.pending = false;
     ls_epoch_begin(epoch, now);
 }
 
@@ -85,26 +85,26 @@ bool ls_epoch_is_short(const struct ls_epoch *epoch)
 {
     const struct ls_epoch_rules *rules = &epoch->rules;
     /* One who was lost is no newcomer: that is for `on_loss` and the grace. */
-    return epoch->n_view < rules->least && rules->least <= rules->room &&
-           !epoch->has_gone && rules->grace_ns == 0;
+    return epoch->view.n < rules->least && rules->least <= rules->room &&
+           !epoch->losses.has_gone && rules->grace_ns == 0;
 }
 
 bool ls_epoch_is_miscounted(const struct ls_epoch *epoch)
 {
     const struct ls_epoch_rules *rules = &epoch->rules;
-    return epoch->n_view < rules->least ||
-           (rules->most != 0 && epoch->n_view > rules->most);
+    return epoch->view.n < rules->least ||
+           (rules->most != 0 && epoch->view.n > rules->most);
 }
 
 size_t ls_epoch_say_count(const struct ls_epoch *epoch,
                           char text[static LS_BARRIER_REASON_MAX])
 {
     const struct ls_epoch_rules *rules = &epoch->rules;
-    const bool few = epoch->n_view < rules->least;
+    const bool few = epoch->view.n < rules->least;
     const int n =
         snprintf(text, LS_BARRIER_REASON_MAX,
                  "node %" PRIu32 " sees %" PRIu32 " members, not %s%" PRIu32,
-                 epoch->id, epoch->n_view,
+                 epoch->id, epoch->view.n,
                  rules->least == rules->most ? ""
                  : few                       ? "at least "
                                              : "at most ",
@@ -114,7 +114,7 @@ size_t ls_epoch_say_count(const struct ls_epoch *epoch,
 
 static bool has_too_few_left(const struct ls_epoch *epoch)
 {
-    return epoch->n_view < epoch->rules.least && epoch->has_gone;
+    return epoch->view.n < epoch->rules.least && epoch->losses.has_gone;
 }
 
 static size_t n_silent(const struct ls_epoch *epoch)
@@ -131,13 +131,13 @@ bool ls_epoch_inquire(struct ls_epoch *epoch)
 {
     if (!has_too_few_left(epoch))
         return false;
-    if (epoch->inquired != epoch->epoch + 1) {
-        epoch->inquired = epoch->epoch + 1;
-        epoch->inquired_at = epoch->now;
+    if (epoch->wait.inquired != epoch->epoch + 1) {
+        epoch->wait.inquired = epoch->epoch + 1;
+        epoch->wait.inquired_at = epoch->now;
         for (size_t i = 0; i < epoch->peers.n; i++)
             epoch->peers.items[i].answered = false;
     }
-    const int64_t passed = epoch->now - epoch->inquired_at;
+    const int64_t passed = epoch->now - epoch->wait.inquired_at;
     const int64_t left = LS_EPOCH_INQUIRE_NS - passed;
     if (n_silent(epoch) == 0 || left <= 0)
         return false;
@@ -147,41 +147,42 @@ bool ls_epoch_inquire(struct ls_epoch *epoch)
             ls_outbox_inquire(epoch, peer);
     }
     ls_take(LS_TAKES_BARRIER_INQUIRES);
-    epoch->inquires = true;
-    epoch->pending = true;
+    epoch->wait.inquires = true;
+    epoch->wait.pending = true;
     const int64_t every =
         passed > LS_EPOCH_ASK_FIRST_NS ? passed : LS_EPOCH_ASK_FIRST_NS;
-    epoch->ask_at = epoch->now + (every < left ? every : left);
+    epoch->clock.ask_at = epoch->now + (every < left ? every : left);
     return true;
 }
 
 void ls_epoch_note_answer(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
                           const struct ls_barrier_message *message)
 {
-    if (!epoch->inquires ||
+    if (!epoch->wait.inquires ||
         (message->epoch != epoch->epoch && message->kind != LS_BARRIER_ABSENT))
         return;
     peer->answered = true;
     if (n_silent(epoch) == 0)
-        epoch->ask_at = epoch->now;
+        epoch->clock.ask_at = epoch->now;
 }
 
 void ls_epoch_refuse_count(struct ls_epoch *epoch)
 {
-    epoch->pending = false;
-    epoch->inquires = false;
+    epoch->wait.pending = false;
+    epoch->wait.inquires = false;
     const struct ls_epoch_rules *rules = &epoch->rules;
-    const bool few = epoch->n_view < rules->least;
+    const bool few = epoch->view.n < rules->least;
     char text[LS_BARRIER_REASON_MAX];
     if (has_too_few_left(epoch)) {
         snprintf(text, sizeof text,
                  "node %" PRIu32 "%s; %" PRIu32
                  " members are here, not %" PRIu32,
-                 epoch->gone_one,
-                 epoch->gone_withdrew ? LS_EPOCH_WITHDREW : " was lost",
-                 epoch->n_view, rules->least);
-        ls_epoch_give_up(epoch, epoch->gone_withdrew ? LS_EMISMATCH : LS_ELOST,
-                         epoch->gone_withdrew, text);
+                 epoch->losses.gone_one,
+                 epoch->losses.gone_withdrew ? LS_EPOCH_WITHDREW : " was lost",
+                 epoch->view.n, rules->least);
+        ls_epoch_give_up(epoch,
+                         epoch->losses.gone_withdrew ? LS_EMISMATCH : LS_ELOST,
+                         epoch->losses.gone_withdrew, text);
         return;
     }
     (void)ls_epoch_say_count(epoch, text);

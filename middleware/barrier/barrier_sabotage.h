@@ -9,7 +9,6 @@
 #ifndef BARRIER_SABOTAGE_H
 #define BARRIER_SABOTAGE_H
 
-#include "barrier_epoch.h"
 #include "lockstep/barrier.h"
 
 enum ls_sabotage {
