@@ -27,7 +27,7 @@ static int think(void *self, ls_request *request)
     return LS_OK;
 }
 
-static void ask(ls_calls *calls, double x)
+static void ask(ls_rpc *calls, double x)
 {
     void *answer = NULL;
     size_t size;
@@ -35,22 +35,22 @@ static void ask(ls_calls *calls, double x)
                                             .name = "invert",
                                             .data = &x,
                                             .size = sizeof x,
-                                            .wait_ms = 1000};
-    if (ls_calls_ask(calls, &options, &answer, &size) == LS_OK)
+                                            .timeout_ms = 1000};
+    if (ls_call_ask(calls, &options, &answer, &size) == LS_OK)
         printf("1 / %g is %g\n", x, *(const double *)answer);
     else
         printf("%s\n", ls_error_text());
     free(answer);
 }
 
-static void give_up(ls_calls *calls)
+static void give_up(ls_rpc *calls)
 {
     ls_call *call;
     const struct ls_call_options options = {
-        .to = 1, .name = "think", .wait_ms = 20};
+        .to = 1, .name = "think", .timeout_ms = 20};
     if (ls_call_start(&call, calls, &options) != LS_OK)
         return;
-    if (ls_call_wait(call, LS_FOREVER) == LS_OK)
+    if (ls_call_wait(call, LS_WAIT_DEFAULT) == LS_OK)
         printf("%s\n", ls_call_state_name(ls_call_state(call)));
     ls_call_destroy(&call);
 }
@@ -58,7 +58,7 @@ static void give_up(ls_calls *calls)
 static ls_request *thought;
 
 /* What is served before the node is open, no call can miss. */
-static ls_node *create(uint32_t id, ls_calls **calls)
+static ls_node *create(uint32_t id, ls_rpc **calls)
 {
     static const char *const addresses[] = {"inproc://asker",
                                             "inproc://server"};
@@ -71,10 +71,9 @@ static ls_node *create(uint32_t id, ls_calls **calls)
     options.n_attach = 2;
     options.world_size = 2;
     if (ls_node_create(&node, &options) != LS_OK ||
-        ls_calls_open(calls, node, NULL) != LS_OK ||
-        ls_calls_serve(*calls, "invert", LS_CALL_ANYONE, invert, NULL) !=
-            LS_OK ||
-        ls_calls_serve(*calls, "think", LS_CALL_ANYONE, think, &thought) !=
+        ls_rpc_open(calls, node, NULL) != LS_OK ||
+        ls_rpc_serve(*calls, "invert", LS_CALL_ANYONE, invert, NULL) != LS_OK ||
+        ls_rpc_serve(*calls, "think", LS_CALL_ANYONE, think, &thought) !=
             LS_OK) {
         fprintf(stderr, "%s\n", ls_error_text());
         exit(1);
@@ -90,7 +89,7 @@ static void start(void *node)
 
 int main(void)
 {
-    ls_calls *asks, *serves;
+    ls_rpc *asks, *serves;
     ls_thread *thread = NULL;
     ls_node *asker = create(0, &asks), *server = create(1, &serves);
     if (ls_thread_spawn(ls_runtime_threads(), &thread, "server", start,
@@ -102,8 +101,8 @@ int main(void)
     ask(asks, 8);
     ask(asks, 0);
     give_up(asks);
-    ls_calls_close(&asks);
-    ls_calls_close(&serves);
+    ls_rpc_close(&asks);
+    ls_rpc_close(&serves);
     if (thought != NULL)
         (void)ls_request_fail(&thought, "nobody waits for it any more");
     ls_node_destroy(&asker);

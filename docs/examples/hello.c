@@ -28,7 +28,7 @@ static int run(ls_node *node)
     int status = ls_task_create(&task, &(struct ls_task_options){.node = node});
     if (status != LS_OK)
         return status;
-    ls_task_use(task, ls_mw_barrier(task, NULL, 5000));
+    ls_task_use(task, ls_mw_barrier(task, NULL));
     ls_task_use_fn(task, count, node);
     status = ls_node_start(node); /* all three are there, and hear all */
     if (status == LS_OK)

@@ -24,10 +24,10 @@ without_zeros(const struct ls_learner_options *options)
         full.stacks = 1;
     if (full.passes == 0)
         full.passes = 1;
-    if (full.ready_wait_ms == 0)
-        full.ready_wait_ms = READY_WAIT_MS_DEFAULT;
-    if (full.held_wait_ms == 0)
-        full.held_wait_ms = full.ready_wait_ms;
+    if (full.ready_timeout_ms == 0)
+        full.ready_timeout_ms = READY_WAIT_MS_DEFAULT;
+    if (full.held_timeout_ms == 0)
+        full.held_timeout_ms = full.ready_timeout_ms;
     if (full.n_devices == 0)
         full.n_devices = 1;
     return full;
@@ -64,7 +64,7 @@ static int create_queues(ls_learner *learner)
     const struct ls_learner_options *const options = &learner->options;
     const struct ls_queue_options in = {.capacity = options->queue,
                                         .item_size = sizeof(struct queued),
-                                        .policy = options->policy,
+                                        .when_full = options->when_full,
                                         .drop = drop_queued};
     const struct ls_queue_options stacks = {
         .capacity = options->stacks, .item_size = sizeof(struct stack *)};
@@ -75,7 +75,7 @@ static int create_queues(ls_learner *learner)
         status = ls_queue_create(&learner->ready, learner->runtime, &stacks);
     if (status == LS_OK)
         status = results_create(&learner->results, learner->runtime,
-                                options->out_queue, options->out_policy);
+                                options->out_queue, options->out_when_full);
     return status;
 }
 
@@ -334,6 +334,6 @@ void ls_learner_destroy(ls_learner **learner)
         return;
     ls_learner *const old = *learner;
     *learner = NULL;
-    if (ls_learner_stop(old, -1) == LS_OK)
+    if (learner_stop_by(old, LS_FOREVER) == LS_OK)
         free_learner(old);
 }

@@ -96,6 +96,9 @@ LS_MUST_USE int learner_spawn(ls_learner *learner);
 void learner_fail(ls_learner *learner, int status, const char *who, ...)
     LS_PRINTF(3, 4);
 
+/* ls_learner_stop(). */
+LS_MUST_USE int learner_stop_by(ls_learner *learner, int64_t deadline);
+
 /* What calls return once it has ended. Under the mutex, or not. */
 int learner_say_ended(ls_learner *learner);
 

@@ -9,10 +9,10 @@ static int64_t deadline_of_wait(ls_learner *learner)
 {
     const struct ls_learner_options *const options = &learner->options;
     if (ls_minibatch_ring_held(learner->ring) == 0)
-        return ls_deadline(learner->runtime, options->ready_wait_ms);
-    return options->held_wait_ms < 0
+        return ls_deadline(learner->runtime, options->ready_timeout_ms);
+    return options->held_timeout_ms < 0
                ? LS_NOW
-               : ls_deadline(learner->runtime, options->held_wait_ms);
+               : ls_deadline(learner->runtime, options->held_timeout_ms);
 }
 
 /* Errors: LS_ETIMEDOUT, LS_EAGAIN there is none; LS_ECLOSED; a load's, noted

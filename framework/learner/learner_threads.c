@@ -146,9 +146,8 @@ static void discard_batches(ls_learner *learner)
     ls_mutex_unlock(&learner->mutex);
 }
 
-int ls_learner_stop(ls_learner *learner, int wait_ms)
+int learner_stop_by(ls_learner *learner, int64_t deadline)
 {
-    const int64_t deadline = ls_deadline(learner->runtime, wait_ms);
     ls_mutex_lock(&learner->mutex);
     atomic_store(&learner->ending, true);
     ls_mutex_unlock(&learner->mutex);
@@ -157,4 +156,9 @@ int ls_learner_stop(ls_learner *learner, int wait_ms)
         return say_who_runs(learner);
     discard_batches(learner);
     return LS_OK;
+}
+
+int ls_learner_stop(ls_learner *learner, int wait_ms)
+{
+    return learner_stop_by(learner, ls_deadline(learner->runtime, wait_ms));
 }

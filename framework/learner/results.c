@@ -37,7 +37,7 @@ static int add_place(struct results *results, struct result_place **out)
     return LS_OK;
 }
 
-/* One is being made, one is being read, and with policy drop_oldest one is
+/* One is being made, one is being read, and with when_full drop_oldest one is
  * being dropped, while the queue is full. */
 static int add_places(struct results *results, size_t capacity)
 {
@@ -52,12 +52,12 @@ static int add_places(struct results *results, size_t capacity)
 }
 
 int results_create(struct results **out, ls_runtime *runtime, size_t capacity,
-                   enum ls_queue_policy policy)
+                   enum ls_when_full when_full)
 {
     const struct ls_queue_options options = {.capacity = capacity,
                                              .item_size =
                                                  sizeof(struct result_place *),
-                                             .policy = policy,
+                                             .when_full = when_full,
                                              .drop = drop};
     struct results *results = calloc(1, sizeof *results);
     if (results == NULL)

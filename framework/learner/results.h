@@ -17,15 +17,15 @@ struct result_place {
     struct result_place *next;       /* own; of those that are free */
 };
 
-/* Errors: LS_EINVAL policy; LS_ENOMEM. */
+/* Errors: LS_EINVAL when_full; LS_ENOMEM. */
 LS_MUST_USE int results_create(struct results **out, ls_runtime *runtime,
-                               size_t capacity, enum ls_queue_policy policy);
+                               size_t capacity, enum ls_when_full when_full);
 
 /* A place whose info is empty. Errors: LS_ENOMEM. */
 LS_MUST_USE int results_take(struct results *results,
                              struct result_place **out);
 
-/* Put what was taken, waiting for room as the policy says; without room, or
+/* Put what was taken, waiting for room as when_full says; without room, or
  * when it is closed, it is dropped, and counted as refused. */
 void results_put(struct results *results, struct result_place *place);
 

@@ -1,39 +1,40 @@
-#include "lockstep/vault.h"
+/* The files of a vault, and who may remove what.
+ *
+ * Three kinds of file are in its folder. NAME is an entry: a value or nothing,
+ * its manifest, a tail. NAME+INDEX+UNIQUE is a shard, and .part@UNIQUE an entry
+ * that is being written.
+ *
+ * UNIQUE, of ls_file_unique(), says who wrote a file. So a shard needs no other
+ * name while it is written: nobody looks at it before a manifest names it, no
+ * two writers have the same one, and what a dead writer has left is known.
+ *
+ * Shards that no manifest names any more are removed by who has replaced the
+ * manifest, once the new one is on disk; where that has failed, by who clears
+ * the folder after the writer's death. */
+#include "vault_manifest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <xxhash.h>
 
-#include "vault_parts.h"
+#define PART  ".part@"
+#define VALUE "value" /* the shard of an entry that was put */
 
-/* Names and paths -------------------------------------------------------- */
+/* Of its folder's path: room is left for "/" and any name. */
+#define FOLDER_MAX (LS_PATH_MAX - 256)
 
-static bool is_name(const char *name)
+struct ls_vault {
+    char folder[FOLDER_MAX + 1];
+};
+
+/* --- names and paths --- */
+
+static void path_of(const ls_vault *vault, const char *file,
+                    char path[LS_PATH_MAX])
 {
-    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "abcdefghijklmnopqrstuvwxyz0123456789._@~-";
-    if (name == NULL || name[0] == '\0' || name[0] == '.')
-        return false;
-    const size_t length = strspn(name, allowed);
-    return length <= LS_VAULT_NAME_MAX && name[length] == '\0';
-}
-
-int vault_check_name(const char *what, const char *name)
-{
-    return is_name(name)
-               ? LS_OK
-               : ls_error(LS_EINVAL,
-                          "%s: \"%.120s\" is no name: 1 to %d of "
-                          "[A-Za-z0-9._@~-], without a dot at its beginning",
-                          what, name != NULL ? name : "", LS_VAULT_NAME_MAX);
-}
-
-void vault_path(const ls_vault *vault, const char *file, char path[LS_PATH_MAX])
-{
-    (void)snprintf(path, LS_PATH_MAX, "%.*s/%.*s", VAULT_FOLDER_MAX,
-                   vault->folder, VAULT_FILE_MAX, file);
+    (void)snprintf(path, LS_PATH_MAX, "%.*s/%.*s", FOLDER_MAX, vault->folder,
+                   VAULT_FILE_MAX, file);
 }
 
 /* What may be removed ---------------------------------------------------- */
@@ -45,7 +46,7 @@ static int look_at(const ls_vault *vault, const char *name,
 {
     char path[LS_PATH_MAX];
     ls_file *file;
-    vault_path(vault, name, path);
+    path_of(vault, name, path);
     int status = ls_file_open(&file, path, 0);
     if (status != LS_OK)
         return status;
@@ -54,7 +55,8 @@ static int look_at(const ls_vault *vault, const char *name,
     return status;
 }
 
-bool vault_is_orphan(const ls_vault *vault, const char *name, const char *file)
+/* Whether a shard's file is of no entry that is there, or may be there. */
+static bool is_orphan(const ls_vault *vault, const char *name, const char *file)
 {
     struct vault_manifest *manifest;
     const int status = look_at(vault, name, &manifest);
@@ -78,17 +80,19 @@ static struct vault_manifest *old_shards(const ls_vault *vault,
     return NULL;
 }
 
-void vault_remove_shards(const ls_vault *vault, const char *name,
-                         const struct vault_shard *shards, size_t n)
+/* The files of shards that the entry does not name any more. What cannot be
+ * removed goes when the folder is cleared. */
+static void remove_shards(const ls_vault *vault, const char *name,
+                          const struct vault_shard *shards, size_t n)
 {
     char path[LS_PATH_MAX];
-    vault_path(vault, name, path);
+    path_of(vault, name, path);
     if (ls_file_sync_name(path) != LS_OK)
         return; /* an entry might come back that names them */
     for (size_t i = 0; i < n; i++) {
         if (shards[i].file[0] == '\0')
             continue;
-        vault_path(vault, shards[i].file, path);
+        path_of(vault, shards[i].file, path);
         (void)ls_file_remove(path);
     }
 }
@@ -111,7 +115,7 @@ static const char *writer_of(const char *file,
     entry[length] = '\0';
     const char *index = file + length + 1;
     const size_t digits = strspn(index, "0123456789");
-    return is_name(entry) && digits > 0 && index[digits] == '+'
+    return vault_is_name(entry) && digits > 0 && index[digits] == '+'
                ? index + digits + 1
                : NULL;
 }
@@ -121,16 +125,16 @@ static int clear_one(void *self, const char *file)
     struct clearing *clearing = self;
     const ls_vault *vault = clearing->vault;
     char path[LS_PATH_MAX], entry[LS_VAULT_NAME_MAX + 1];
-    const size_t part = sizeof VAULT_PART - 1;
-    vault_path(vault, file, path);
-    if (strncmp(file, VAULT_PART, part) == 0) {
+    const size_t part = sizeof PART - 1;
+    path_of(vault, file, path);
+    if (strncmp(file, PART, part) == 0) {
         if (ls_file_is_left_over(file + part))
             (void)ls_file_remove(path);
         return LS_OK;
     }
     const char *writer = writer_of(file, entry);
     if (writer == NULL || !ls_file_is_left_over(writer) ||
-        !vault_is_orphan(vault, entry, file))
+        !is_orphan(vault, entry, file))
         return LS_OK;
     if (!clearing->synced && ls_file_sync_name(path) != LS_OK)
         return LS_OK; /* else an entry might come back that names it */
@@ -143,7 +147,7 @@ int ls_vault_open(ls_vault **out, const struct ls_vault_options *options)
 {
     *out = NULL;
     const size_t length = strlen(options->folder);
-    if (length > VAULT_FOLDER_MAX)
+    if (length > FOLDER_MAX)
         return ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
                         options->folder);
     ls_vault *vault = calloc(1, sizeof *vault);
@@ -179,20 +183,21 @@ static int replace(const ls_vault *vault, const char *name,
     char path[LS_PATH_MAX], temporary[LS_PATH_MAX];
     char part[VAULT_FILE_MAX], unique[LS_FILE_UNIQUE_MAX];
     ls_file_unique(unique);
-    (void)snprintf(part, sizeof part, VAULT_PART "%s", unique);
-    vault_path(vault, name, path);
-    vault_path(vault, part, temporary);
+    (void)snprintf(part, sizeof part, PART "%s", unique);
+    path_of(vault, name, path);
+    path_of(vault, part, temporary);
     struct vault_manifest *old = old_shards(vault, name);
     const int status = ls_file_replace(path, temporary, parts, 3, durable);
     if (status == LS_OK && old != NULL)
-        vault_remove_shards(vault, name, old->shards, old->n);
+        remove_shards(vault, name, old->shards, old->n);
     free(old);
     return status;
 }
 
-int vault_replace(const ls_vault *vault, const char *name,
-                  const struct vault_shard *shards, size_t n,
-                  const struct ls_file_part *data, bool durable)
+/* Put an entry of these shards; data: what stands in front of the manifest. */
+static int replace_entry(const ls_vault *vault, const char *name,
+                         const struct vault_shard *shards, size_t n,
+                         const struct ls_file_part *data, bool durable)
 {
     unsigned char tail[VAULT_TAIL_SIZE];
     struct ls_file_part parts[3] = {*data, {0}, {tail, sizeof tail}};
@@ -213,10 +218,10 @@ int ls_vault_put(ls_vault *vault, const char *name, const void *data,
 {
     const struct ls_file_part part = {data, size};
     const struct vault_shard value = {
-        .told = {VAULT_VALUE, size, XXH3_64bits(data, size)}};
+        .told = {VALUE, size, XXH3_64bits(data, size)}};
     const int status = vault_check_name(vault->folder, name);
     return status == LS_OK
-               ? vault_replace(vault, name, &value, 1, &part, durable)
+               ? replace_entry(vault, name, &value, 1, &part, durable)
                : status;
 }
 
@@ -279,11 +284,11 @@ int ls_vault_drop(ls_vault *vault, const char *name)
     int status = vault_check_name(vault->folder, name);
     if (status != LS_OK)
         return status;
-    vault_path(vault, name, path);
+    path_of(vault, name, path);
     struct vault_manifest *old = old_shards(vault, name);
     status = ls_file_remove(path);
     if (status == LS_OK && old != NULL)
-        vault_remove_shards(vault, name, old->shards, old->n);
+        remove_shards(vault, name, old->shards, old->n);
     free(old);
     return status;
 }
@@ -296,7 +301,7 @@ struct each {
 static int give_name(void *self, const char *name)
 {
     const struct each *each = self;
-    return is_name(name) ? each->fn(each->self, name) : LS_OK;
+    return vault_is_name(name) ? each->fn(each->self, name) : LS_OK;
 }
 
 int ls_vault_each(ls_vault *vault, int (*fn)(void *self, const char *name),
@@ -304,4 +309,341 @@ int ls_vault_each(ls_vault *vault, int (*fn)(void *self, const char *name),
 {
     struct each each = {fn, self};
     return ls_folder_each(vault->folder, give_name, &each);
+}
+
+/* --- reading an entry shard by shard --- */
+
+/* Each time it was replaced between its manifest and its shards. */
+#define TRIES 100
+
+struct ls_vault_reader {
+    struct vault_manifest *manifest; /* own */
+    ls_file *entry;                  /* own */
+    ls_file **files;                 /* own; NULL: in the entry; or all are */
+    XXH3_state_t *hash;              /* own */
+    const ls_vault *vault;           /* borrow */
+    size_t at;                       /* which shard; n: none was begun */
+    uint64_t done;                   /* bytes of it */
+    char name[LS_VAULT_NAME_MAX + 1];
+};
+
+/* Where a shard's bytes are. */
+static void shard_path(const ls_vault_reader *reader, size_t at,
+                       char path[LS_PATH_MAX])
+{
+    const char *file = reader->manifest->shards[at].file;
+    path_of(reader->vault, file[0] != '\0' ? file : reader->name, path);
+}
+
+/* Errors: LS_ENOENT it is not there. */
+static int open_shard(ls_vault_reader *reader, size_t at)
+{
+    const struct vault_shard *shard = &reader->manifest->shards[at];
+    char path[LS_PATH_MAX];
+    uint64_t size;
+    if (shard->file[0] == '\0')
+        return LS_OK;
+    shard_path(reader, at, path);
+    int status = ls_file_open(&reader->files[at], path, 0);
+    if (status == LS_OK)
+        status = ls_file_size(reader->files[at], &size);
+    return status == LS_OK && size != shard->told.size
+               ? vault_damaged(path, "it has another size")
+               : status;
+}
+
+/* missing: the shard that is not there, when LS_ENOENT is returned. */
+static int open_shards(ls_vault_reader *reader, size_t *missing)
+{
+    const size_t n = reader->manifest->n;
+    int status = LS_OK;
+    reader->at = n;
+    if (!vault_manifest_has_files(reader->manifest))
+        return LS_OK;
+    reader->files = calloc(n, sizeof *reader->files);
+    if (reader->files == NULL)
+        return ls_error(LS_ENOMEM, "reading %s/%s", reader->vault->folder,
+                        reader->name);
+    for (size_t i = 0; i < n && status == LS_OK; i++) {
+        status = open_shard(reader, i);
+        *missing = i;
+    }
+    return status;
+}
+
+static void close_all(ls_vault_reader *reader)
+{
+    for (size_t i = 0; reader->files != NULL && i < reader->manifest->n; i++)
+        (void)ls_file_close(&reader->files[i]); /* nothing was written */
+    free(reader->files);
+    reader->files = NULL;
+    free(reader->manifest);
+    reader->manifest = NULL;
+    (void)ls_file_close(&reader->entry);
+}
+
+/* Errors: LS_EAGAIN a shard is not there that was not missed before: missed is
+ * the manifest that names it; 0: none. */
+static int open_all(ls_vault_reader *reader, uint64_t *missed)
+{
+    char path[LS_PATH_MAX];
+    size_t missing = 0;
+    path_of(reader->vault, reader->name, path);
+    int status = ls_file_open(&reader->entry, path, 0);
+    if (status != LS_OK)
+        return status;
+    status = vault_manifest_read(reader->entry, path, reader->name,
+                                 &reader->manifest);
+    if (status != LS_OK)
+        return status;
+    status = open_shards(reader, &missing);
+    if (status != LS_ENOENT)
+        return status;
+    /* The manifest that took its place names others. */
+    const bool again = *missed == reader->manifest->check;
+    *missed = reader->manifest->check;
+    if (!again)
+        return ls_error(LS_EAGAIN, "%s is being replaced", path);
+    shard_path(reader, missing, path);
+    return vault_damaged(path, "it is missing");
+}
+
+int ls_vault_reader_create(ls_vault_reader **out, ls_vault *vault,
+                           const char *name)
+{
+    *out = NULL;
+    uint64_t missed = 0;
+    int status = vault_check_name(vault->folder, name);
+    if (status != LS_OK)
+        return status;
+    ls_vault_reader *reader = calloc(1, sizeof *reader);
+    if (reader != NULL)
+        reader->hash = XXH3_createState();
+    if (reader == NULL || reader->hash == NULL) {
+        free(reader);
+        return ls_error(LS_ENOMEM, "reading %s/%s", vault->folder, name);
+    }
+    reader->vault = vault;
+    memcpy(reader->name, name, strlen(name) + 1);
+    for (unsigned i = 0; i < TRIES; i++) {
+        status = open_all(reader, &missed);
+        if (status != LS_EAGAIN)
+            break;
+        close_all(reader);
+    }
+    *out = reader;
+    if (status != LS_OK)
+        ls_vault_reader_destroy(out);
+    return status;
+}
+
+size_t ls_vault_reader_n(const ls_vault_reader *reader)
+{
+    return reader->manifest->n;
+}
+
+const struct ls_vault_shard *
+ls_vault_reader_shard(const ls_vault_reader *reader, size_t at)
+{
+    return at < reader->manifest->n ? &reader->manifest->shards[at].told : NULL;
+}
+
+int ls_vault_reader_begin(ls_vault_reader *reader, size_t at)
+{
+    if (at >= reader->manifest->n)
+        return ls_error(LS_EINVAL, "%s/%s: shard %zu of %zu",
+                        reader->vault->folder, reader->name, at,
+                        reader->manifest->n);
+    reader->at = at;
+    reader->done = 0;
+    (void)XXH3_64bits_reset(reader->hash);
+    return LS_OK;
+}
+
+int ls_vault_reader_read(ls_vault_reader *reader, void *data, size_t size,
+                         size_t *got)
+{
+    if (reader->at >= reader->manifest->n)
+        return ls_error(LS_ESTATE, "%s/%s: no shard was begun",
+                        reader->vault->folder, reader->name);
+    const struct vault_shard *shard = &reader->manifest->shards[reader->at];
+    const uint64_t left = shard->told.size - reader->done;
+    const size_t n = left < size ? (size_t)left : size;
+    ls_file *file =
+        shard->file[0] != '\0' ? reader->files[reader->at] : reader->entry;
+    const int status =
+        ls_file_read_at(file, data, n, shard->offset + reader->done);
+    if (status != LS_OK)
+        return status;
+    (void)XXH3_64bits_update(reader->hash, data, n);
+    reader->done += n;
+    if (reader->done == shard->told.size &&
+        XXH3_64bits_digest(reader->hash) != shard->told.check) {
+        char path[LS_PATH_MAX];
+        shard_path(reader, reader->at, path);
+        return vault_damaged(path, "its bytes have another checksum");
+    }
+    *got = n;
+    return LS_OK;
+}
+
+void ls_vault_reader_destroy(ls_vault_reader **gone)
+{
+    ls_vault_reader *reader = gone == NULL ? NULL : *gone;
+    if (reader == NULL)
+        return;
+    *gone = NULL;
+    close_all(reader);
+    XXH3_freeState(reader->hash);
+    free(reader);
+}
+
+/* --- writing an entry shard by shard --- */
+
+struct ls_vault_writer {
+    ls_vault *vault;            /* borrow */
+    XXH3_state_t *hash;         /* own; of the shard that is written */
+    ls_file *file;              /* own; likewise; NULL: none */
+    struct vault_shard *shards; /* own */
+    size_t n;                   /* the last one may be written still */
+    bool committed;             /* or it was tried */
+    char unique[LS_FILE_UNIQUE_MAX];
+    char name[LS_VAULT_NAME_MAX + 1];
+};
+
+int ls_vault_writer_create(ls_vault_writer **out, ls_vault *vault,
+                           const char *name)
+{
+    *out = NULL;
+    const int status = vault_check_name(vault->folder, name);
+    if (status != LS_OK)
+        return status;
+    ls_vault_writer *writer = calloc(1, sizeof *writer);
+    if (writer != NULL)
+        writer->hash = XXH3_createState();
+    if (writer == NULL || writer->hash == NULL) {
+        free(writer);
+        return ls_error(LS_ENOMEM, "writing %s/%s", vault->folder, name);
+    }
+    writer->vault = vault;
+    ls_file_unique(writer->unique);
+    memcpy(writer->name, name, strlen(name) + 1);
+    *out = writer;
+    return LS_OK;
+}
+
+/* What was begun is complete, and on disk but for its name. */
+static int finish_shard(ls_vault_writer *writer)
+{
+    if (writer->file == NULL)
+        return LS_OK;
+    writer->shards[writer->n - 1].told.check = XXH3_64bits_digest(writer->hash);
+    const int status = ls_file_sync(writer->file);
+    const int closed = ls_file_close(&writer->file);
+    return status == LS_OK ? closed : status;
+}
+
+static int check_new(const ls_vault_writer *writer, const char *name)
+{
+    if (writer->committed)
+        return ls_error(LS_ESTATE, "%s/%s was committed", writer->vault->folder,
+                        writer->name);
+    for (size_t i = 0; i < writer->n; i++) {
+        if (strcmp(writer->shards[i].told.name, name) == 0)
+            return ls_error(LS_EINVAL, "%s/%s has a shard %s already",
+                            writer->vault->folder, writer->name, name);
+    }
+    return writer->n < LS_VAULT_SHARDS_MAX
+               ? LS_OK
+               : ls_error(LS_ELIMIT, "%s/%s: more than %d shards",
+                          writer->vault->folder, writer->name,
+                          LS_VAULT_SHARDS_MAX);
+}
+
+static int begin_shard(ls_vault_writer *writer, const char *name)
+{
+    char path[LS_PATH_MAX];
+    struct vault_shard *grown =
+        realloc(writer->shards, (writer->n + 1) * sizeof *grown);
+    if (grown == NULL)
+        return ls_error(LS_ENOMEM, "writing %s/%s", writer->vault->folder,
+                        writer->name);
+    writer->shards = grown;
+    struct vault_shard *shard = &grown[writer->n];
+    memset(shard, 0, sizeof *shard);
+    memcpy(shard->told.name, name, strlen(name) + 1);
+    (void)snprintf(shard->file, sizeof shard->file, "%s+%zu+%s", writer->name,
+                   writer->n, writer->unique);
+    path_of(writer->vault, shard->file, path);
+    const int status = ls_file_open(
+        &writer->file, path, LS_FILE_WRITE | LS_FILE_CREATE | LS_FILE_EMPTY);
+    if (status != LS_OK)
+        return status == LS_ENOENT ? LS_EIO : status;
+    writer->n++;
+    (void)XXH3_64bits_reset(writer->hash);
+    return LS_OK;
+}
+
+int ls_vault_writer_shard(ls_vault_writer *writer, const char *name)
+{
+    int status = vault_check_name("a shard", name);
+    if (status == LS_OK)
+        status = check_new(writer, name);
+    if (status == LS_OK)
+        status = finish_shard(writer);
+    return status == LS_OK ? begin_shard(writer, name) : status;
+}
+
+int ls_vault_writer_add(ls_vault_writer *writer, const void *data, size_t size)
+{
+    if (writer->file == NULL)
+        return ls_error(LS_ESTATE, "%s/%s: no shard was begun",
+                        writer->vault->folder, writer->name);
+    struct ls_vault_shard *shard = &writer->shards[writer->n - 1].told;
+    const int status = ls_file_write_at(writer->file, data, size, shard->size);
+    if (status != LS_OK)
+        return status;
+    (void)XXH3_64bits_update(writer->hash, data, size);
+    shard->size += size;
+    return LS_OK;
+}
+
+int ls_vault_writer_commit(ls_vault_writer *writer)
+{
+    const struct ls_file_part nothing = {NULL, 0};
+    char path[LS_PATH_MAX];
+    if (writer->committed || writer->n == 0)
+        return ls_error(LS_ESTATE, "%s/%s %s", writer->vault->folder,
+                        writer->name,
+                        writer->committed ? "was committed" : "has no shards");
+    writer->committed = true;
+    int status = finish_shard(writer);
+    path_of(writer->vault, writer->name, path);
+    /* Their names, before one is on disk that names them. */
+    if (status == LS_OK)
+        status = ls_file_sync_name(path);
+    return status == LS_OK
+               ? replace_entry(writer->vault, writer->name, writer->shards,
+                               writer->n, &nothing, true)
+               : status;
+}
+
+void ls_vault_writer_destroy(ls_vault_writer **gone)
+{
+    ls_vault_writer *writer = gone == NULL ? NULL : *gone;
+    if (writer == NULL)
+        return;
+    *gone = NULL;
+    char why[LS_ERROR_TEXT_MAX]; /* it is given up: that is to be told */
+    (void)snprintf(why, sizeof why, "%s", ls_error_text());
+    (void)ls_file_close(&writer->file); /* if it is open, it is not wanted */
+    /* What was committed may have been replaced since by who did not see it:
+     * then no entry names these, either. */
+    if (writer->n > 0 &&
+        is_orphan(writer->vault, writer->name, writer->shards[0].file))
+        remove_shards(writer->vault, writer->name, writer->shards, writer->n);
+    (void)ls_error(LS_OK, "%s", why);
+    XXH3_freeState(writer->hash);
+    free(writer->shards);
+    free(writer);
 }

@@ -6,7 +6,7 @@
 
 #include <xxhash.h>
 
-#include "vault_parts.h"
+#include "vault_manifest.h"
 
 #define MANIFEST_MAX (1u << 20)
 #define TAIL_HEAD    18 /* what the last field of the tail covers, too */
@@ -40,6 +40,26 @@ int vault_damaged(const char *path, const char *why)
     return ls_error(LS_EPROTO,
                     "%s is damaged (%s): put a copy in its place, or remove it",
                     path, why);
+}
+
+bool vault_is_name(const char *name)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "abcdefghijklmnopqrstuvwxyz0123456789._@~-";
+    if (name == NULL || name[0] == '\0' || name[0] == '.')
+        return false;
+    const size_t length = strspn(name, allowed);
+    return length <= LS_VAULT_NAME_MAX && name[length] == '\0';
+}
+
+int vault_check_name(const char *what, const char *name)
+{
+    return vault_is_name(name)
+               ? LS_OK
+               : ls_error(LS_EINVAL,
+                          "%s: \"%.120s\" is no name: 1 to %d of "
+                          "[A-Za-z0-9._@~-], without a dot at its beginning",
+                          what, name != NULL ? name : "", LS_VAULT_NAME_MAX);
 }
 
 /* Write ------------------------------------------------------------------ */

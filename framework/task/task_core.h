@@ -10,7 +10,7 @@
 #include "step.h"
 
 struct around {
-    ls_around_fn *fn;
+    ls_step_fn *fn;
     void *self;
     void (*release)(void *self);
 };

@@ -47,7 +47,7 @@ static void end_with(ls_task *task, int status, const char *text)
     ls_mutex_lock(&ending->waking);
     if (set_ending(ending, status, text)) {
         if (task->node != NULL)
-            ls_router_interrupt(task->node, status);
+            ls_node_interrupt(task->node, status);
         for (size_t i = 0; i < ending->n_watchers; i++)
             ending->watchers[i].fn(ending->watchers[i].self, status);
     }
@@ -94,7 +94,7 @@ void ls_task_settle(ls_task *task, struct outcome *outcome)
     }
     ls_mutex_unlock(&ending->mutex);
     if (status < 0 && task->node != NULL)
-        ls_router_interrupt(task->node, LS_OK);
+        ls_node_interrupt(task->node, LS_OK);
     ls_mutex_unlock(&ending->waking);
 }
 

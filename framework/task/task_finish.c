@@ -60,7 +60,7 @@ static int tell(ls_task *task, uint64_t run)
         return status;
     struct ls_emission emission = {.event = LS_FINISH_EVENT,
                                    .scope = LS_SCOPE_REMOTE,
-                                   .policy = LS_POLICY_RELIABLE};
+                                   .delivery = LS_DELIVERY_RELIABLE};
     ls_write_uint(writer, run);
     status = ls_writer_bytes(writer, &emission.data, &emission.size);
     if (status == LS_OK)

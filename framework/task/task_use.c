@@ -41,6 +41,11 @@ void ls_part_destroy(struct part **part)
 
 int ls_part_create(struct part **out, ls_task *task, struct ls_middleware what)
 {
+    if (what.wraps && what.status == LS_OK) {
+        what.status = LS_EINVAL;
+        (void)snprintf(what.error, sizeof what.error,
+                       "task: a wrapper cannot be a part of another step");
+    }
     const int failed = what.status;
     struct part *part = failed < 0 ? NULL : calloc(1, sizeof *part);
     if (part == NULL) {
@@ -94,27 +99,19 @@ static int append(ls_task *task, struct part *part)
     return LS_OK;
 }
 
-int ls_task_use(ls_task *task, struct ls_middleware middleware)
+static int use_step(ls_task *task, struct ls_middleware middleware)
 {
     struct part *part;
-    int status = ls_part_create(&part, task, middleware);
-    if (status == LS_OK && atomic_load(&task->running)) {
-        status = ls_error(LS_ESTATE,
-                          "task: step %s cannot be added while the task runs",
-                          part->what.name);
-        ls_part_destroy(&part);
-    } else if (status == LS_OK) {
-        status = append(task, part);
-    }
-    ls_outcome_catch(&task->built, status);
-    return status;
-}
-
-int ls_task_use_step(ls_task *task, const char *name, ls_step_fn *fn,
-                     void *self)
-{
-    return ls_task_use(
-        task, (struct ls_middleware){.name = name, .fn = fn, .self = self});
+    const int status = ls_part_create(&part, task, middleware);
+    if (status != LS_OK)
+        return status;
+    if (!atomic_load(&task->running))
+        return append(task, part);
+    (void)ls_error(LS_ESTATE,
+                   "task: step %s cannot be added while the task runs",
+                   part->what.name);
+    ls_part_destroy(&part);
+    return LS_ESTATE;
 }
 
 void ls_task_decorate(ls_task *task)
@@ -130,29 +127,42 @@ void ls_task_decorate(ls_task *task)
     }
 }
 
-int ls_task_use_wrapper(ls_task *task, ls_around_fn *around, void *self,
-                        void (*release)(void *self))
+static int add_wrapper(ls_task *task, const struct ls_middleware *wrapper)
 {
-    int status = LS_OK;
-    if (around == NULL) {
-        status = ls_error(LS_EINVAL, "task: a wrapper needs a function");
-    } else if (atomic_load(&task->running)) {
-        status = ls_error(
-            LS_ESTATE, "task: a wrapper cannot be added while the task runs");
+    if (wrapper->fn == NULL)
+        return ls_error(LS_EINVAL, "task: a wrapper needs a function");
+    if (atomic_load(&task->running))
+        return ls_error(LS_ESTATE,
+                        "task: a wrapper cannot be added while the task runs");
+    struct around *arounds =
+        realloc(task->arounds, (task->n_arounds + 1u) * sizeof *arounds);
+    if (arounds == NULL)
+        return ls_error(LS_ENOMEM, "task: no memory for a wrapper");
+    task->arounds = arounds;
+    arounds[task->n_arounds++] =
+        (struct around){wrapper->fn, wrapper->self, wrapper->release};
+    return LS_OK;
+}
+
+int ls_task_use(ls_task *task, struct ls_middleware middleware)
+{
+    int status;
+    if (!middleware.wraps || middleware.status < 0) {
+        status = use_step(task, middleware);
     } else {
-        struct around *arounds =
-            realloc(task->arounds, (task->n_arounds + 1u) * sizeof *arounds);
-        if (arounds == NULL) {
-            status = ls_error(LS_ENOMEM, "task: no memory for a wrapper");
-        } else {
-            task->arounds = arounds;
-            arounds[task->n_arounds++] = (struct around){around, self, release};
-        }
+        status = add_wrapper(task, &middleware);
+        if (status < 0 && middleware.release != NULL)
+            middleware.release(middleware.self);
     }
-    if (status < 0 && release != NULL)
-        release(self);
     ls_outcome_catch(&task->built, status);
     return status;
+}
+
+int ls_task_use_step(ls_task *task, const char *name, ls_step_fn *fn,
+                     void *self)
+{
+    return ls_task_use(
+        task, (struct ls_middleware){.name = name, .fn = fn, .self = self});
 }
 
 static bool is_given(const ls_task *task, const char *field, size_t length)

@@ -7,17 +7,294 @@
  *
  * Messages are sent with the lock held: they are few and small, and what they
  * borrow is the machine's. The bus calls the ops with no lock of its own. */
-#include "lockstep/barrier.h"
-
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "barrier_discard.h"
-#include "barrier_parts.h"
-#include "forked.h"
+#include "lockstep/barrier.h"
+#include "lockstep/channel.h"
 #include "lockstep/log.h"
+
+#include "barrier_discard.h"
+#include "barrier_epoch.h"
+#include "forked.h"
+#include "word_list.h"
+
+#define CHANNEL "ls.barrier."
+
+/* Where a member is that has no barrier of this name: for error texts. */
+#define ELSEWHERE_MAX 8
+
+struct elsewhere {
+    uint32_t id;
+    char text[64]; /* "waits in barrier \"x\"", cut; "": no more */
+};
+
+struct ls_barrier {
+    ls_node *node;       /* borrow */
+    ls_runtime *runtime; /* borrow */
+    ls_channel *channel; /* own */
+    ls_mutex mutex;
+    ls_cond ended;
+    char name[LS_EVENT_MAX + 1];
+    char group[sizeof((struct ls_member *)0)->labels]; /* "": everyone */
+    void (*left)(void *self, const struct ls_barrier_epoch_info *info);
+    void *self;
+    uint32_t most;          /* members that there may be; 0: any number */
+    unsigned forks;         /* ls_forks_now(), when it was made */
+    struct ls_epoch *epoch; /* own; this and what follows under the mutex */
+    bool withdrawn;         /* taken down: it said so, and says no more */
+    bool waiting;
+    int64_t sleeps_until; /* while waiting */
+    bool closed;          /* the node stops */
+    const struct ls_barrier_filter
+        *filter;  /* NULL: messages pass as they are */
+    int filtered; /* for the filter */
+    struct elsewhere elsewhere[ELSEWHERE_MAX];
+    size_t n_elsewhere; /* told in all; the last ones are kept */
+    struct ls_barrier_stats stats;
+    struct ls_barrier_missing scratch[LS_BARRIER_MISSING_MAX];
+    unsigned char bytes[LS_BARRIER_WIRE_MAX];
+};
+
+/* --- what options mean to the state machine ----------------------------- */
+
+/* Whether a member of the world is in the barrier's group. */
+static bool has_member(const ls_barrier *barrier,
+                       const struct ls_member *member)
+{
+    return barrier->group[0] == '\0' ||
+           word_list_has(member->role, barrier->group,
+                         strlen(barrier->group)) ||
+           word_list_has(member->labels, barrier->group,
+                         strlen(barrier->group));
+}
+
+static uint32_t hash_bytes(uint32_t hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * UINT32_C(16777619);
+    return hash;
+}
+
+/* Numbers as bytes in one order, so that machines agree. */
+static uint32_t hash_number(uint32_t hash, uint32_t number)
+{
+    const unsigned char bytes[4] = {
+        (unsigned char)(number >> 24), (unsigned char)(number >> 16),
+        (unsigned char)(number >> 8), (unsigned char)number};
+    return hash_bytes(hash, bytes, sizeof bytes);
+}
+
+static struct ls_epoch_rules rules_of(const ls_node *node,
+                                      const struct ls_barrier_options *options)
+{
+    const bool go_on = options->on_loss == LS_ON_LOSS_GO_ON;
+    const bool any = options->expected == LS_BARRIER_ANY;
+    const uint32_t expected = any ? 0 : options->expected;
+    const uint32_t size = ls_node_world_size(node);
+    const uint32_t max = ls_node_world_max(node);
+    struct ls_epoch_rules rules = {
+        .least = expected,
+        .most = go_on ? 0 : expected,
+        .room = max > size ? max : 0,
+        .fanout = options->fanout,
+        .go_on = go_on,
+        .grace_ns = options->grace_ms * LS_NS_PER_MS,
+    };
+    if (expected == 0 && !any && options->group == NULL) {
+        rules.least = go_on ? 1 : size;
+        rules.most = max > size ? max : size;
+    }
+    const char *group = options->group == NULL ? "" : options->group;
+    uint32_t hash = hash_bytes(UINT32_C(2166136261), group, strlen(group));
+    hash = hash_number(hash, options->expected);
+    hash = hash_number(hash, options->fanout);
+    rules.hash = hash_number(hash, go_on ? 1 : 0);
+    return rules;
+}
+
+bool ls_barrier_is_in(const ls_node *node, const char *group)
+{
+    return group[0] != '\0' &&
+           (word_list_has(ls_node_role(node), group, strlen(group)) ||
+            word_list_has(ls_node_labels(node), group, strlen(group)));
+}
+
+/* Errors: LS_EINVAL. */
+static int check_options(const ls_node *node, const char *name,
+                         const struct ls_barrier_options *options)
+{
+    const size_t most = LS_EVENT_MAX + 1 - sizeof CHANNEL;
+    if (name[0] == '\0' || strlen(name) > most)
+        return ls_error(LS_EINVAL,
+                        "barrier \"%.32s\": its name has not 1 to %zu bytes",
+                        name, most);
+    if (options->timeout_ms < 0)
+        return ls_error(LS_EINVAL, "barrier \"%s\": timeout_ms is %d", name,
+                        options->timeout_ms);
+    if (options->grace_ms < 0)
+        return ls_error(LS_EINVAL, "barrier \"%s\": grace_ms is %d", name,
+                        options->grace_ms);
+    if (options->group != NULL && !ls_barrier_is_in(node, options->group))
+        return ls_error(LS_EINVAL,
+                        "barrier \"%s\": node %" PRIu32
+                        " is not in its group \"%.32s\": its role is \"%s\", "
+                        "its labels are \"%s\"",
+                        name, ls_node_id(node), options->group,
+                        ls_node_role(node), ls_node_labels(node));
+    return LS_OK;
+}
+
+/* --- what errors say ---------------------------------------------------- */
+
+/* own; NULL when there are none, or no memory for them. */
+static struct ls_member *copy_members(const ls_barrier *barrier, size_t *n)
+{
+    const size_t capacity = ls_node_members(barrier->node, NULL, 0);
+    struct ls_member *members =
+        capacity == 0 ? NULL : calloc(capacity, sizeof *members);
+    *n = 0;
+    if (members != NULL) {
+        *n = ls_node_members(barrier->node, members, capacity);
+        if (*n > capacity)
+            *n = capacity;
+    }
+    return members;
+}
+
+/* A sentence that grows, cut where it must. */
+struct text {
+    char bytes[LS_ERROR_TEXT_MAX];
+    size_t size;
+};
+
+static void LS_PRINTF(2, 3) append(struct text *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const int n = vsnprintf(text->bytes + text->size,
+                            sizeof text->bytes - text->size, format, arguments);
+    va_end(arguments);
+    text->size += n > 0 ? (size_t)n : 0;
+    if (text->size >= sizeof text->bytes)
+        text->size = sizeof text->bytes - 1;
+}
+
+static void append_heard(struct text *text, int64_t now, uint32_t id,
+                         const struct ls_member *members, size_t n)
+{
+    const struct ls_member *member = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (members[i].id == id)
+            member = &members[i];
+    }
+    if (member == NULL || member->heard_at == 0)
+        append(text, "never heard");
+    else
+        append(text, "heard %.1f s ago",
+               (double)(now - member->heard_at) / (double)LS_NS_PER_S);
+}
+
+static void append_elsewhere(const ls_barrier *barrier, struct text *text,
+                             uint32_t id)
+{
+    for (size_t i = 0; i < ELSEWHERE_MAX; i++) {
+        const struct elsewhere *one = &barrier->elsewhere[i];
+        if (one->id == id && one->text[0] != '\0')
+            append(text, ", has no barrier of this name, %s", one->text);
+    }
+}
+
+/* In which barrier this node is; returns the size of the text. */
+static size_t say_where(const ls_barrier *barrier,
+                        char text[static LS_BARRIER_REASON_MAX])
+{
+    /* Names may be longer than there is room for. */
+    const int n =
+        snprintf(text, LS_BARRIER_REASON_MAX, "%s barrier \"%.40s\"",
+                 barrier->waiting ? "waits in" : "has", barrier->name);
+    return n < 0 ? 0 : (size_t)n;
+}
+
+/* The place of what is known of a member; NULL: nothing is. */
+static struct elsewhere *find_elsewhere(ls_barrier *barrier, uint32_t id)
+{
+    for (size_t i = 0; i < ELSEWHERE_MAX; i++) {
+        struct elsewhere *one = &barrier->elsewhere[i];
+        if (one->id == id && one->text[0] != '\0')
+            return one;
+    }
+    return NULL;
+}
+
+/* Keep what UNKNOWN says of its sender, until anything else comes from it. */
+static void note_elsewhere(ls_barrier *barrier, uint32_t from,
+                           const struct ls_barrier_message *message)
+{
+    struct elsewhere *one = find_elsewhere(barrier, from);
+    if (message->kind != LS_BARRIER_UNKNOWN) {
+        if (one != NULL)
+            one->text[0] = '\0';
+        return;
+    }
+    /* Each of its barriers answers; the one it waits in says most. */
+    if (one != NULL && message->reason[0] != 'w')
+        return;
+    if (one == NULL)
+        one = &barrier->elsewhere[barrier->n_elsewhere++ % ELSEWHERE_MAX];
+    one->id = from;
+    snprintf(one->text, sizeof one->text, "%.*s", (int)message->reason_size,
+             message->reason);
+}
+
+/* ": node 7 (last in epoch 3, heard 0.2 s ago), …" */
+static void append_missing(ls_barrier *barrier, struct text *text,
+                           const struct ls_epoch_reason *reason)
+{
+    size_t n;
+    struct ls_member *members = copy_members(barrier, &n);
+    const int64_t now = ls_now(barrier->runtime);
+    for (size_t i = 0; i < reason->n_missing; i++) {
+        const struct ls_barrier_missing *missing = &reason->missing[i];
+        append(text, "%s node %" PRIu32 " (", i == 0 ? ":" : ",", missing->id);
+        if (missing->rounds == 0)
+            append(text, "entered none");
+        else
+            append(text, "last in epoch %" PRIu64, missing->rounds - 1);
+        if (missing->id != ls_node_id(barrier->node)) {
+            append(text, ", ");
+            append_heard(text, now, missing->id, members, n);
+            append_elsewhere(barrier, text, missing->id);
+        }
+        append(text, ")");
+    }
+    if (reason->n_lacking > reason->n_missing)
+        append(text, ", and %zu more", reason->n_lacking - reason->n_missing);
+    free(members);
+}
+
+/* Set the error text for an epoch that failed; returns its status. */
+static int explain(ls_barrier *barrier, const struct ls_epoch_end *end)
+{
+    const struct ls_epoch_reason *reason = &end->reason;
+    struct text text = {.size = 0};
+    append(&text, "barrier \"%s\", epoch %" PRIu64 ": ", barrier->name,
+           end->epoch);
+    if ((end->status == LS_EABORTED || reason->final) &&
+        reason->origin != barrier->epoch->id)
+        append(&text, "node %" PRIu32 " gave up with %s: ", reason->origin,
+               ls_status_name(reason->status));
+    append(&text, "%s", reason->text);
+    if (reason->n_lacking > 0 && end->status != LS_ELOST) {
+        append(&text, "; missing");
+        append_missing(barrier, &text, reason);
+    }
+    return ls_error(end->status, "%s", text.bytes);
+}
 
 #define DEFAULT_NAME "step"
 
@@ -76,10 +353,10 @@ static void look_around(ls_barrier *barrier, int64_t now)
     if (barrier->most != 0 && ls_epoch_n_joined(epoch) + 1 == barrier->most)
         return;
     size_t n;
-    struct ls_member *members = ls_barrier_copy_members(barrier, &n);
+    struct ls_member *members = copy_members(barrier, &n);
     for (size_t i = 0; i < n; i++) {
         if (members[i].state == LS_MEMBER_READY &&
-            ls_barrier_has_member(barrier, &members[i]) &&
+            has_member(barrier, &members[i]) &&
             ls_epoch_joined(epoch, now, members[i].id,
                             members[i].incarnation) != LS_OK)
             ls_log_error("barrier \"%s\": %s", barrier->name, ls_error_text());
@@ -103,7 +380,7 @@ static void on_message(void *self, uint32_t from, uint64_t incarnation,
         return;
     }
     learn_incarnation(barrier);
-    ls_barrier_note_elsewhere(barrier, from, &message);
+    note_elsewhere(barrier, from, &message);
     if (barrier->filter != NULL)
         barrier->filter->received(barrier->filtered, barrier->epoch, &from,
                                   &incarnation, &message);
@@ -119,19 +396,19 @@ static void on_stray(void *self, const char *name, uint32_t from,
 {
     ls_barrier *barrier = self;
     struct ls_barrier_message message;
-    if (strncmp(name, LS_BARRIER_CHANNEL, sizeof LS_BARRIER_CHANNEL - 1) != 0)
+    if (strncmp(name, CHANNEL, sizeof CHANNEL - 1) != 0)
         return;
     ls_mutex_lock(&barrier->mutex);
     if (ls_barrier_wire_decode(data, size, &message, barrier->scratch) ==
             LS_OK &&
         message.again && message.to == ls_node_incarnation(barrier->node)) {
         char text[LS_BARRIER_REASON_MAX];
-        const struct ls_barrier_message answer = {
-            .kind = LS_BARRIER_UNKNOWN,
-            .to = incarnation,
-            .epoch = message.epoch,
-            .reason = text,
-            .reason_size = ls_barrier_say_where(barrier, text)};
+        const struct ls_barrier_message answer = {.kind = LS_BARRIER_UNKNOWN,
+                                                  .to = incarnation,
+                                                  .epoch = message.epoch,
+                                                  .reason = text,
+                                                  .reason_size =
+                                                      say_where(barrier, text)};
         size = ls_barrier_wire_encode(&answer, barrier->bytes);
         if (ls_channel_answer(barrier->channel, name, from, barrier->bytes,
                               size) != LS_OK)
@@ -154,7 +431,7 @@ static void on_member(void *self, const struct ls_member *member)
 {
     ls_barrier *barrier = self;
     const int64_t now = ls_now(barrier->runtime);
-    if (!ls_barrier_has_member(barrier, member))
+    if (!has_member(barrier, member))
         return;
     ls_mutex_lock(&barrier->mutex);
     if (member->state == LS_MEMBER_READY) {
@@ -191,8 +468,8 @@ static const struct ls_channel_ops channel_ops = {
 
 static int open_channel(ls_barrier *barrier)
 {
-    char name[sizeof LS_BARRIER_CHANNEL + LS_EVENT_MAX];
-    snprintf(name, sizeof name, LS_BARRIER_CHANNEL "%s", barrier->name);
+    char name[sizeof CHANNEL + LS_EVENT_MAX];
+    snprintf(name, sizeof name, CHANNEL "%s", barrier->name);
     ls_channel *channel;
     const int status =
         ls_channel_open(&channel, barrier->node, name, &channel_ops, barrier);
@@ -232,8 +509,8 @@ int ls_barrier_create(ls_barrier **out, ls_node *node,
     if (options == NULL)
         options = &defaults;
     const char *name = options->name != NULL ? options->name : DEFAULT_NAME;
-    const struct ls_epoch_rules rules = ls_barrier_rules(node, options);
-    int status = ls_barrier_check(node, name, options);
+    const struct ls_epoch_rules rules = rules_of(node, options);
+    int status = check_options(node, name, options);
     if (status < 0)
         return status;
     ls_barrier *barrier = calloc(1, sizeof *barrier);
@@ -344,7 +621,7 @@ static int run_epoch(ls_barrier *barrier, uint32_t flags, int64_t deadline,
     barrier->stats.waited_ns += left_at - now;
     if (end->status != LS_OK) {
         barrier->stats.failed++;
-        return ls_barrier_explain(barrier, end);
+        return explain(barrier, end);
     }
     barrier->stats.epochs++;
     *info = (struct ls_barrier_epoch_info){.epoch = end->epoch,
@@ -422,5 +699,14 @@ void ls_barrier_stats(ls_barrier *barrier, struct ls_barrier_stats *out)
     *out = barrier->stats;
     out->sent = barrier->epoch->outbox.n_sent;
     out->repeated = barrier->epoch->outbox.n_repeated;
+    ls_mutex_unlock(&barrier->mutex);
+}
+
+void ls_barrier_filter(ls_barrier *barrier,
+                       const struct ls_barrier_filter *filter, int filtered)
+{
+    ls_mutex_lock(&barrier->mutex);
+    barrier->filter = filter;
+    barrier->filtered = filtered;
     ls_mutex_unlock(&barrier->mutex);
 }

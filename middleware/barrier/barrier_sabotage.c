@@ -1,6 +1,6 @@
 #include "barrier_sabotage.h"
 
-#include "barrier_parts.h"
+#include "barrier_discard.h"
 
 static bool swallows(int what, const struct ls_barrier_message *message)
 {
@@ -65,8 +65,5 @@ const struct ls_barrier_filter ls_sabotage = {swallows, received};
 
 void ls_barrier_sabotage(ls_barrier *barrier, enum ls_sabotage what)
 {
-    ls_mutex_lock(&barrier->mutex);
-    barrier->filter = &ls_sabotage;
-    barrier->filtered = (int)what;
-    ls_mutex_unlock(&barrier->mutex);
+    ls_barrier_filter(barrier, &ls_sabotage, (int)what);
 }

@@ -179,8 +179,7 @@ static struct ls_middleware failed(int status)
 }
 
 struct ls_middleware ls_mw_barrier(ls_task *task,
-                                   const struct ls_barrier_options *options,
-                                   int timeout_ms)
+                                   const struct ls_barrier_options *options)
 {
     ls_node *node = ls_task_node(task);
     const char *group = options == NULL ? NULL : options->group;
@@ -190,7 +189,9 @@ struct ls_middleware ls_mw_barrier(ls_task *task,
     if (self == NULL)
         return failed(ls_error(LS_ENOMEM, "barrier: no memory for its step"));
     self->task = task;
-    self->timeout_ms = timeout_ms > 0 ? timeout_ms : DEFAULT_TIMEOUT_MS;
+    self->timeout_ms = options != NULL && options->timeout_ms > 0
+                           ? options->timeout_ms
+                           : DEFAULT_TIMEOUT_MS;
     int status = ls_barrier_create(&self->barrier, node, options);
     if (status == LS_OK)
         status = ls_task_on_cancel(task, on_cancel, self);

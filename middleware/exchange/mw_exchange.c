@@ -42,8 +42,8 @@ static int emit(struct exchange *exchange, ls_writer *writer)
     struct ls_emission emission = {
         .event = exchange->event,
         .scope = LS_SCOPE_REMOTE,
-        .policy = LS_POLICY_RELIABLE,
-        .wait_ms = exchange->timeout_ms,
+        .delivery = LS_DELIVERY_RELIABLE,
+        .timeout_ms = exchange->timeout_ms,
         .release = release_writer,
         .hint = writer,
     };
@@ -149,6 +149,8 @@ static int check(const struct ls_exchange_options *options)
     if (!options->newest && (options->every > 1 || options->stale > 0))
         return ls_error(LS_EINVAL, "`every` and `stale` need `newest`: without "
                                    "it, one of each is taken each time");
+    if (options->timeout_ms < 0)
+        return ls_error(LS_EINVAL, "timeout_ms is %d", options->timeout_ms);
     return LS_OK;
 }
 
@@ -183,7 +185,7 @@ static int exchange_init(struct exchange *exchange,
     exchange->skip = options->skip;
     exchange->every = options->every > 0 ? options->every : 1;
     exchange->timeout_ms =
-        options->timeout_ms > 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
+        options->timeout_ms != 0 ? options->timeout_ms : DEFAULT_TIMEOUT_MS;
     int status = copy_texts(exchange, options);
     if (status == LS_OK)
         status = ls_exchange_plan_create(&exchange->plan,

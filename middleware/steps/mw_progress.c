@@ -88,13 +88,11 @@ static int finish(void *self, ls_task *task, int status)
     return LS_OK;
 }
 
-struct ls_middleware
-ls_mw_progress(ls_task *task, int interval_ms,
-               void (*sink)(void *self, const struct ls_progress_report *r),
-               void *self)
+struct ls_middleware ls_mw_progress(ls_task *task,
+                                    const struct ls_progress_options *options)
 {
     static const char name[] = "progress";
-    if (interval_ms < 0 || sink == NULL)
+    if (options->interval_ms < 0 || options->sink == NULL)
         return middleware_failed(
             name, ls_error(LS_EINVAL, "it needs an interval of 0 or more "
                                       "milliseconds, and a sink"));
@@ -102,9 +100,9 @@ ls_mw_progress(ls_task *task, int interval_ms,
     if (progress == NULL)
         return middleware_failed(name, ls_error(LS_ENOMEM, "no memory"));
     progress->task = task;
-    progress->interval_ns = interval_ms * LS_NS_PER_MS;
-    progress->sink = sink;
-    progress->self = self;
+    progress->interval_ns = options->interval_ms * LS_NS_PER_MS;
+    progress->sink = options->sink;
+    progress->self = options->self;
     return (struct ls_middleware){.name = name,
                                   .fn = progress_step,
                                   .self = progress,

@@ -7,6 +7,8 @@
 #include "lockstep/log.h"
 #include "lockstep/stats.h"
 
+#include "factory.h"
+
 enum { DEFAULT_WINDOW = 10 };
 
 struct record {
@@ -94,24 +96,28 @@ static void let_go(void *self)
     times->in_use = false;
 }
 
-int ls_mw_timer(ls_task *task, unsigned every, unsigned window,
-                ls_step_times **out)
+struct ls_middleware ls_mw_timer(ls_task *task,
+                                 const struct ls_step_times_options *options)
 {
+    static const char name[] = "timer";
+    *options->out = NULL;
     ls_step_times *times = calloc(1, sizeof *times);
     if (times == NULL)
-        return ls_error(LS_ENOMEM, "timer: no memory");
-    *out = NULL;
-    times->every = every;
-    times->window = window > 0 ? window : DEFAULT_WINDOW;
-    int status = ls_mutex_init(&times->mutex, ls_task_runtime(task));
-    times->in_use = status == LS_OK;
-    if (status == LS_OK)
-        status = ls_task_use_wrapper(task, timed, times, let_go);
-    if (status == LS_OK)
-        *out = times;
-    else
-        (void)ls_step_times_destroy(&times);
-    return status;
+        return middleware_failed(name, ls_error(LS_ENOMEM, "no memory"));
+    times->every = options->every;
+    times->window = options->window > 0 ? options->window : DEFAULT_WINDOW;
+    const int status = ls_mutex_init(&times->mutex, ls_task_runtime(task));
+    if (status != LS_OK) {
+        free(times);
+        return middleware_failed(name, status);
+    }
+    times->in_use = true;
+    *options->out = times;
+    return (struct ls_middleware){.name = name,
+                                  .fn = timed,
+                                  .self = times,
+                                  .release = let_go,
+                                  .wraps = true};
 }
 
 size_t ls_step_times_get(ls_step_times *times, struct ls_step_time *out,

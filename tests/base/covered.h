@@ -8,6 +8,7 @@
 
 #include "coverage.h"
 #include "seeds.h"
+#include "test.h"
 
 static uint64_t covered_taken[LS_N_TRANSITIONS];
 

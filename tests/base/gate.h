@@ -3,15 +3,12 @@
 #define GATE_H
 
 #include <assert.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/runtime.h"
+#include "test.h"
 
 /* A door that threads wait at until it is opened. */
 struct gate {

@@ -18,13 +18,17 @@ void now_never_goes_back(ls_runtime *runtime)
 void deadline_turns_a_wait_into_a_point_in_time(ls_runtime *runtime)
 {
     assert_true(ls_deadline(runtime, 0) == LS_NOW);
-    assert_true(ls_deadline(runtime, -1) == LS_FOREVER);
-    assert_true(ls_deadline(runtime, INT32_MIN) == LS_FOREVER);
-    const int64_t before = ls_now(runtime);
-    const int64_t deadline = ls_deadline(runtime, INT32_MAX);
-    const int64_t after = ls_now(runtime);
-    assert_true(deadline >= before + INT32_MAX * LS_NS_PER_MS);
-    assert_true(deadline <= after + INT32_MAX * LS_NS_PER_MS);
+    const struct {
+        int wait_ms, ms;
+    } rows[] = {
+        {INT32_MAX, INT32_MAX}, {LS_WAIT_DEFAULT, 60000}, {INT32_MIN, 60000}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const int64_t before = ls_now(runtime);
+        const int64_t deadline = ls_deadline(runtime, rows[i].wait_ms);
+        const int64_t after = ls_now(runtime);
+        assert_true(deadline >= before + rows[i].ms * LS_NS_PER_MS);
+        assert_true(deadline <= after + rows[i].ms * LS_NS_PER_MS);
+    }
 }
 
 void entropy_does_not_repeat(ls_runtime *runtime)

@@ -1,9 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 
 #include <float.h>
 #include <math.h>
@@ -13,6 +8,7 @@
 #include <unistd.h>
 
 #include "lockstep/config.h"
+#include "test.h"
 
 static ls_config *parse(const char *text)
 {
@@ -34,7 +30,7 @@ static void assert_clean(ls_config **config)
 
 static void assert_reported(ls_config **config, const char *report)
 {
-    assert_int_equal(ls_config_finish(*config), LS_ECONFIG);
+    assert_fails(ls_config_finish(*config), LS_ECONFIG);
     assert_string_equal(ls_config_report(*config), report);
     assert_memory_equal(report, ls_error_text(), strlen(ls_error_text()));
     ls_config_destroy(config);
@@ -48,9 +44,8 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
-static void getters_return_what_the_file_says(void **state)
+TEST(getters_return_what_the_file_says)
 {
-    (void)state;
     static const char *const kinds[] = {"slow", "fast", NULL};
     ls_config *config = parse("steps: 64\n"
                               "hex: 0x10\n"
@@ -81,9 +76,8 @@ static void getters_return_what_the_file_says(void **state)
     assert_clean(&config);
 }
 
-static void what_the_file_does_not_have_is_the_default(void **state)
+TEST(what_the_file_does_not_have_is_the_default)
 {
-    (void)state;
     static const char *const kinds[] = {"slow", "fast", NULL};
     ls_config *config = parse("# nothing\n");
     ls_config_section *const root = ls_config_root(config);
@@ -102,9 +96,8 @@ static void what_the_file_does_not_have_is_the_default(void **state)
     assert_clean(&config);
 }
 
-static void sections_and_lists_of_them_are_read(void **state)
+TEST(sections_and_lists_of_them_are_read)
 {
-    (void)state;
     ls_config *config = parse("learner:\n"
                               "  lr: 0.5\n"
                               "actor:\n"
@@ -123,9 +116,8 @@ static void sections_and_lists_of_them_are_read(void **state)
     assert_clean(&config);
 }
 
-static void an_unknown_key_is_shown_with_the_nearest(void **state)
+TEST(an_unknown_key_is_shown_with_the_nearest)
 {
-    (void)state;
     ls_config *config = parse("actor:\n"
                               "\n"
                               "    colector: {steps: 64}\n");
@@ -139,9 +131,8 @@ static void an_unknown_key_is_shown_with_the_nearest(void **state)
         "    |     ^\n");
 }
 
-static void a_key_near_to_none_is_shown_with_those_known(void **state)
+TEST(a_key_near_to_none_is_shown_with_those_known)
 {
-    (void)state;
     ls_config *config = parse("speed: 1\n");
     (void)ls_config_int(ls_config_root(config), "steps", 0, 0, 9);
     (void)ls_config_bool(ls_config_root(config), "on", false);
@@ -151,9 +142,8 @@ static void a_key_near_to_none_is_shown_with_those_known(void **state)
                              "    | ^\n");
 }
 
-static void every_problem_is_reported_by_line(void **state)
+TEST(every_problem_is_reported_by_line)
 {
-    (void)state;
     static const char *const kinds[] = {"slow", "fast", NULL};
     ls_config *config = parse("kind: fst\n"
                               "rate: 2\n"
@@ -208,9 +198,8 @@ static void every_problem_is_reported_by_line(void **state)
         "    | ^\n");
 }
 
-static void limits_of_a_range_are_named_only_where_there_are(void **state)
+TEST(limits_of_a_range_are_named_only_where_there_are)
 {
-    (void)state;
     ls_config *config = parse("a: x\nb: x\nc: x\nd: .inf\ne: 1e999\n"
                               "f: 9999999999999999999\ng: 0\n");
     ls_config_section *const root = ls_config_root(config);
@@ -221,7 +210,7 @@ static void limits_of_a_range_are_named_only_where_there_are(void **state)
     assert_true(ls_config_double(root, "e", 2, 0, DBL_MAX) == 2);
     assert_int_equal(ls_config_int(root, "f", 3, 0, INT64_MAX), 3);
     assert_int_equal(ls_config_int(root, "g", 3, 1, 9), 3);
-    assert_int_equal(ls_config_finish(config), LS_ECONFIG);
+    assert_fails(ls_config_finish(config), LS_ECONFIG);
     const char *const report = ls_config_report(config);
     assert_non_null(strstr(report, "\"a\" must be a whole number, not"));
     assert_non_null(strstr(report, "\"b\" must be a whole number, at least 1"));
@@ -233,9 +222,8 @@ static void limits_of_a_range_are_named_only_where_there_are(void **state)
     ls_config_destroy(&config);
 }
 
-static void a_section_that_is_something_else_is_one_problem(void **state)
+TEST(a_section_that_is_something_else_is_one_problem)
 {
-    (void)state;
     ls_config *config = parse("net: 5\nnodes: {}\nmore: [{a: 1}, 2]\n");
     ls_config_section *const root = ls_config_root(config);
     assert_false(ls_config_require(ls_config_section_at(root, "net"), "port"));
@@ -257,9 +245,8 @@ static void a_section_that_is_something_else_is_one_problem(void **state)
                     "    |                ^\n");
 }
 
-static void what_another_program_reads_is_accepted(void **state)
+TEST(what_another_program_reads_is_accepted)
 {
-    (void)state;
     ls_config *config = parse("extra: {a: {b: 1}, c: 2}\n");
     ls_config_section *const extra =
         ls_config_section_at(ls_config_root(config), "extra");
@@ -268,14 +255,13 @@ static void what_another_program_reads_is_accepted(void **state)
     assert_clean(&config);
 }
 
-static void overrides_replace_and_add(void **state)
+TEST(overrides_replace_and_add)
 {
-    (void)state;
     ls_config *config = parse("learner: {lr: 0.5}\nnodes: [{bind: a}]\nnet:\n");
-    assert_int_equal(ls_config_set(config, "learner.lr", "0.25"), LS_OK);
-    assert_int_equal(ls_config_set(config, "nodes.0.bind", "b"), LS_OK);
-    assert_int_equal(ls_config_set(config, "net.tcp.port", "5"), LS_OK);
-    assert_int_equal(ls_config_set(config, "peers", "[x, y]"), LS_OK);
+    assert_ok(ls_config_set(config, "learner.lr", "0.25"));
+    assert_ok(ls_config_set(config, "nodes.0.bind", "b"));
+    assert_ok(ls_config_set(config, "net.tcp.port", "5"));
+    assert_ok(ls_config_set(config, "peers", "[x, y]"));
     ls_config_section *const root = ls_config_root(config);
     ls_config_section *const tcp =
         ls_config_section_at(ls_config_section_at(root, "net"), "tcp");
@@ -285,42 +271,40 @@ static void overrides_replace_and_add(void **state)
         ls_config_string(ls_config_item(root, "nodes", 0), "bind", ""), "b");
     assert_int_equal(ls_config_int(tcp, "port", 0, 0, 9), 5);
     assert_int_equal(ls_config_n_strings(root, "peers"), 2);
-    assert_int_equal(ls_config_set(config, "late", "1"), LS_ESTATE);
+    assert_fails(ls_config_set(config, "late", "1"), LS_ESTATE);
     assert_clean(&config);
 }
 
-static void a_wrong_override_is_refused(void **state)
+TEST(a_wrong_override_is_refused)
 {
-    (void)state;
     ls_config *config = parse("a: 1\nlist: [x]\n");
-    assert_int_equal(ls_config_set(config, "a.b", "1"), LS_EINVAL);
-    assert_non_null(strstr(ls_error_text(), "below the number 1"));
-    assert_int_equal(ls_config_set(config, "list.1", "1"), LS_EINVAL);
-    assert_int_equal(ls_config_set(config, "list.x", "1"), LS_EINVAL);
-    assert_int_equal(ls_config_set(config, "a..b", "1"), LS_EINVAL);
-    assert_int_equal(ls_config_set(config, "new..b", "1"), LS_EINVAL);
-    assert_int_equal(ls_config_set(config, "new.", "1"), LS_EINVAL);
-    assert_int_equal(ls_config_set(config, "", "1"), LS_EINVAL);
-    assert_int_equal(ls_config_set(config, "a", "b: c: d"), LS_EINVAL);
-    assert_non_null(strstr(ls_error_text(), "a:1:5: not YAML"));
+    assert_fails(ls_config_set(config, "a.b", "1"), LS_EINVAL);
+    assert_error_has("below the number 1");
+    assert_fails(ls_config_set(config, "list.1", "1"), LS_EINVAL);
+    assert_fails(ls_config_set(config, "list.x", "1"), LS_EINVAL);
+    assert_fails(ls_config_set(config, "a..b", "1"), LS_EINVAL);
+    assert_fails(ls_config_set(config, "new..b", "1"), LS_EINVAL);
+    assert_fails(ls_config_set(config, "new.", "1"), LS_EINVAL);
+    assert_fails(ls_config_set(config, "", "1"), LS_EINVAL);
+    assert_fails(ls_config_set(config, "a", "b: c: d"), LS_EINVAL);
+    assert_error_has("a:1:5: not YAML");
     char path[100];
     for (size_t i = 0; i < sizeof path; i++)
         path[i] = i % 2 == 0 ? 'k' : '.';
     path[sizeof path - 1] = '\0';
-    assert_int_equal(ls_config_set(config, path, "1"), LS_EINVAL);
+    assert_fails(ls_config_set(config, path, "1"), LS_EINVAL);
     memset(path, '[', 33);
     memset(path + 33, ']', 33);
     path[66] = '\0';
-    assert_int_equal(ls_config_set(config, "a", path), LS_ELIMIT);
+    assert_fails(ls_config_set(config, "a", path), LS_ELIMIT);
     assert_false(ls_config_has(ls_config_root(config), "new"));
     ls_config_destroy(&config);
 }
 
-static void a_bad_overriding_value_is_shown(void **state)
+TEST(a_bad_overriding_value_is_shown)
 {
-    (void)state;
     ls_config *config = parse("lr: 1\n");
-    assert_int_equal(ls_config_set(config, "lr", "high"), LS_OK);
+    assert_ok(ls_config_set(config, "lr", "high"));
     (void)ls_config_double(ls_config_root(config), "lr", 0, 0, 1);
     assert_reported(&config,
                     "lr:1:1: \"lr\" must be a finite number from 0 to 1, not "
@@ -329,28 +313,26 @@ static void a_bad_overriding_value_is_shown(void **state)
                     "    | ^\n");
 }
 
-static void files_are_read_and_named(void **state)
+TEST(files_are_read_and_named)
 {
-    (void)state;
     char path[] = "/tmp/lockstep-config-XXXXXX";
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "lr: 1\n", 6), 6);
     close(fd);
     ls_config *config = NULL;
-    assert_int_equal(ls_config_load(&config, path), LS_OK);
+    assert_ok(ls_config_load(&config, path));
     assert_int_equal(ls_config_int(ls_config_root(config), "lr", 0, 0, 9), 1);
     assert_clean(&config);
     unlink(path);
-    assert_int_equal(ls_config_load(&config, path), LS_ENOENT);
-    assert_non_null(strstr(ls_error_text(), path));
-    assert_int_equal(ls_config_load(&config, "/tmp"), LS_EIO);
+    assert_fails(ls_config_load(&config, path), LS_ENOENT);
+    assert_error_has(path);
+    assert_fails(ls_config_load(&config, "/tmp"), LS_EIO);
     assert_null(config);
 }
 
-static void the_hash_is_of_the_meaning(void **state)
+TEST(the_hash_is_of_the_meaning)
 {
-    (void)state;
     const uint64_t hash = hash_of("a: 1\nb: {c: [x, 2.5], d: true}\n");
     assert_true(hash == hash_of("b:\n  d: true\n  c:\n  - 'x'\n  - 2.50\n"
                                 "a: 0x1 # one\n"));
@@ -362,14 +344,13 @@ static void the_hash_is_of_the_meaning(void **state)
     assert_true(hash_of("a: b\nc: d") != hash_of("a: d\nc: b"));
     assert_true(hash_of("a: []") != hash_of("a: {}"));
     ls_config *config = parse("a: 1\nb: {c: [x, 3], d: true}\n");
-    assert_int_equal(ls_config_set(config, "b.c.1", "2.5"), LS_OK);
+    assert_ok(ls_config_set(config, "b.c.1", "2.5"));
     assert_true(hash == ls_config_hash(config));
     ls_config_destroy(&config);
 }
 
-static void a_section_has_a_hash_of_its_own(void **state)
+TEST(a_section_has_a_hash_of_its_own)
 {
-    (void)state;
     ls_config *config = parse("a: {b: {c: 1}}\nd: {c: 0x1}\ne: {}\n");
     ls_config_section *root = ls_config_root(config);
     ls_config_section *a = ls_config_section_at(root, "a");
@@ -383,9 +364,8 @@ static void a_section_has_a_hash_of_its_own(void **state)
     ls_config_destroy(&config);
 }
 
-static void the_nearest_word_is_one_slip_away(void **state)
+TEST(the_nearest_word_is_one_slip_away)
 {
-    (void)state;
     static const char *const names[] = {"collector", "learner", "lr", "on"};
     assert_string_equal(ls_nearest("colector", names, 4), "collector");
     assert_string_equal(ls_nearest("learnre", names, 4), "learner");
@@ -399,9 +379,8 @@ static void the_nearest_word_is_one_slip_away(void **state)
     assert_null(ls_nearest("lr", names, 0));
 }
 
-static void a_config_is_written_as_one_value(void **state)
+TEST(a_config_is_written_as_one_value)
 {
-    (void)state;
     ls_config *config =
         parse("{\"a\": 1, \"b\": [true, null, 2.5, \"x\\n\"], \"c\": {}}");
     ls_writer *writer = NULL;
@@ -409,10 +388,10 @@ static void a_config_is_written_as_one_value(void **state)
     const void *data;
     size_t size;
     char text[64];
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     ls_config_write(config, writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(ls_document_read(&document, data, size, NULL), LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(ls_document_read(&document, data, size, NULL));
     (void)ls_value_print(ls_document_root(document), text, sizeof text);
     assert_string_equal(text, "{\"a\":1,\"b\":[true,null,2.5,\"x\\n\"],"
                               "\"c\":{}}");
@@ -421,35 +400,9 @@ static void a_config_is_written_as_one_value(void **state)
     ls_config_destroy(&config);
 }
 
-static void destroying_nothing_is_fine(void **state)
+TEST(destroying_nothing_is_fine)
 {
-    (void)state;
     ls_config *config = NULL;
     ls_config_destroy(NULL);
     ls_config_destroy(&config);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(getters_return_what_the_file_says),
-        cmocka_unit_test(what_the_file_does_not_have_is_the_default),
-        cmocka_unit_test(sections_and_lists_of_them_are_read),
-        cmocka_unit_test(an_unknown_key_is_shown_with_the_nearest),
-        cmocka_unit_test(a_key_near_to_none_is_shown_with_those_known),
-        cmocka_unit_test(every_problem_is_reported_by_line),
-        cmocka_unit_test(limits_of_a_range_are_named_only_where_there_are),
-        cmocka_unit_test(a_section_that_is_something_else_is_one_problem),
-        cmocka_unit_test(what_another_program_reads_is_accepted),
-        cmocka_unit_test(overrides_replace_and_add),
-        cmocka_unit_test(a_wrong_override_is_refused),
-        cmocka_unit_test(a_bad_overriding_value_is_shown),
-        cmocka_unit_test(files_are_read_and_named),
-        cmocka_unit_test(the_hash_is_of_the_meaning),
-        cmocka_unit_test(a_section_has_a_hash_of_its_own),
-        cmocka_unit_test(the_nearest_word_is_one_slip_away),
-        cmocka_unit_test(a_config_is_written_as_one_value),
-        cmocka_unit_test(destroying_nothing_is_fine),
-    };
-    return cmocka_run_group_tests_name("config", tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lockstep/config.h"
+#include "test.h"
 
 static ls_config *parse(const char *text)
 {
@@ -38,9 +34,8 @@ static void assert_clean(ls_config **config)
     assert_null(*config);
 }
 
-static void what_is_no_yaml_is_shown_with_a_caret(void **state)
+TEST(what_is_no_yaml_is_shown_with_a_caret)
 {
-    (void)state;
     assert_no_yaml(LS_ECONFIG, "a: b: c\n",
                    "t.yaml:1:5: not YAML: invalid nested block mapping on the "
                    "same line\n"
@@ -63,9 +58,8 @@ static void what_is_no_yaml_is_shown_with_a_caret(void **state)
                    "t.yaml:1:1: directives");
 }
 
-static void aliases_and_merges_are_written_out(void **state)
+TEST(aliases_and_merges_are_written_out)
 {
-    (void)state;
     ls_config *config = parse("base: &base {lr: 1, steps: 2}\n"
                               "a: {<<: *base, lr: 3}\n"
                               "b: {<<: [{steps: 5}, *base]}\n"
@@ -87,9 +81,8 @@ static void aliases_and_merges_are_written_out(void **state)
     assert_no_yaml(LS_ECONFIG, "a: {<<: 1}", "t.yaml:1:9: << takes");
 }
 
-static void texts_in_quotes_are_written_out(void **state)
+TEST(texts_in_quotes_are_written_out)
 {
-    (void)state;
     ls_config *config = parse("quotes: '''it''''s'' \"7\" '''''''''''''''\n"
                               "lines: ' one  \n"
                               "  two \r\n"
@@ -112,21 +105,19 @@ static void texts_in_quotes_are_written_out(void **state)
     assert_clean(&config);
 }
 
-static void ten_lines_cannot_mean_a_billion_values(void **state)
+TEST(ten_lines_cannot_mean_a_billion_values)
 {
-    (void)state;
     char text[1024] = "a0: &a0 [x, x, x, x, x, x, x, x]\n";
     for (int i = 1; i < 10; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text),
                  "a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i, i,
                  i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
     assert_no_yaml(LS_ELIMIT, text, "t.yaml:");
-    assert_non_null(strstr(ls_error_text(), "more than 16384 values"));
+    assert_error_has("more than 16384 values");
 }
 
-static void size_and_depth_are_limited(void **state)
+TEST(size_and_depth_are_limited)
 {
-    (void)state;
     char deep[80] = "a: ";
     memset(deep + 3, '[', 31);
     memset(deep + 34, ']', 31);
@@ -148,9 +139,8 @@ static void size_and_depth_are_limited(void **state)
     free(text);
 }
 
-static void a_long_line_is_shown_around_the_caret(void **state)
+TEST(a_long_line_is_shown_around_the_caret)
 {
-    (void)state;
     char text[400];
     memset(text, ' ', sizeof text);
     memcpy(text, "a: [", 4);
@@ -158,7 +148,7 @@ static void a_long_line_is_shown_around_the_caret(void **state)
     text[309] = '\0';
     ls_config *config = parse(text);
     assert_int_equal(ls_config_n_strings(ls_config_root(config), "a"), 0);
-    assert_int_equal(ls_config_finish(config), LS_ECONFIG);
+    assert_fails(ls_config_finish(config), LS_ECONFIG);
     const char *const shown = strchr(ls_config_report(config), '\n') + 1;
     const char *const below = strchr(shown, '\n') + 1;
     const char *const item = strstr(shown, " \xc3\xbc, 17]\n");
@@ -166,17 +156,4 @@ static void a_long_line_is_shown_around_the_caret(void **state)
     /* One byte less for the \xc3\xbc, which is one column of two bytes. */
     assert_int_equal(strchr(below, '^') - below, item + 5 - shown - 1);
     ls_config_destroy(&config);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_no_yaml_is_shown_with_a_caret),
-        cmocka_unit_test(texts_in_quotes_are_written_out),
-        cmocka_unit_test(aliases_and_merges_are_written_out),
-        cmocka_unit_test(ten_lines_cannot_mean_a_billion_values),
-        cmocka_unit_test(size_and_depth_are_limited),
-        cmocka_unit_test(a_long_line_is_shown_around_the_caret),
-    };
-    return cmocka_run_group_tests_name("config_yaml", tests, NULL, NULL);
 }

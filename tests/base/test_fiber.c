@@ -15,21 +15,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "lockstep/runtime.h"
+#include "test.h"
 
 static ls_fiber_pool *pool_of(size_t stack_bytes, size_t max_idle)
 {
     ls_fiber_pool *pool = NULL;
-    assert_int_equal(ls_fiber_pool_create(&pool, stack_bytes, max_idle), LS_OK);
+    assert_ok(ls_fiber_pool_create(&pool, stack_bytes, max_idle));
     return pool;
 }
 
 static ls_fiber *fiber_of(ls_fiber_pool *pool, void (*fn)(void *), void *arg)
 {
     ls_fiber *fiber = NULL;
-    assert_int_equal(ls_fiber_create(&fiber, pool, fn, arg), LS_OK);
+    assert_ok(ls_fiber_create(&fiber, pool, fn, arg));
     return fiber;
 }
 
@@ -60,35 +59,31 @@ static void never_yields(void *arg)
     note(arg, "x");
 }
 
-static void test_pool_refuses_stacks_under_4_kib(void **state)
+TEST(pool_refuses_stacks_under_4_kib)
 {
-    (void)state;
     ls_fiber_pool *pool = NULL;
-    assert_int_equal(ls_fiber_pool_create(&pool, 4095, 0), LS_EINVAL);
-    assert_non_null(strstr(ls_error_text(), "4095"));
+    assert_fails(ls_fiber_pool_create(&pool, 4095, 0), LS_EINVAL);
+    assert_error_has("4095");
     assert_null(pool);
     pool = pool_of(4096, 0);
     ls_fiber_pool_destroy(&pool);
 }
 
-static void test_memory_that_is_not_there_is_an_error(void **state)
+TEST(memory_that_is_not_there_is_an_error)
 {
-    (void)state;
     ls_fiber_pool *pool = NULL;
-    assert_int_equal(ls_fiber_pool_create(&pool, SIZE_MAX, 0), LS_ENOMEM);
+    assert_fails(ls_fiber_pool_create(&pool, SIZE_MAX, 0), LS_ENOMEM);
     assert_null(pool);
 
     pool = pool_of((size_t)1 << 60, 0); /* more than any address space */
     ls_fiber *fiber = NULL;
-    assert_int_equal(ls_fiber_create(&fiber, pool, never_yields, NULL),
-                     LS_ENOMEM);
+    assert_fails(ls_fiber_create(&fiber, pool, never_yields, NULL), LS_ENOMEM);
     assert_null(fiber);
     ls_fiber_pool_destroy(&pool);
 }
 
-static void test_destroy_takes_null(void **state)
+TEST(destroy_takes_null)
 {
-    (void)state;
     ls_fiber_pool *pool = NULL;
     ls_fiber *fiber = NULL;
     ls_fiber_pool_destroy(NULL);
@@ -97,9 +92,8 @@ static void test_destroy_takes_null(void **state)
     ls_fiber_destroy(&fiber);
 }
 
-static void test_a_fiber_runs_only_when_resumed(void **state)
+TEST(a_fiber_runs_only_when_resumed)
 {
-    (void)state;
     struct trace trace = {0};
     ls_fiber_pool *pool = pool_of(0, 0);
     ls_fiber *fiber = fiber_of(pool, two_halves, &trace);
@@ -122,9 +116,8 @@ static void test_a_fiber_runs_only_when_resumed(void **state)
     assert_null(pool);
 }
 
-static void test_a_fiber_that_never_yields_ends_at_once(void **state)
+TEST(a_fiber_that_never_yields_ends_at_once)
 {
-    (void)state;
     struct trace trace = {0};
     ls_fiber_pool *pool = pool_of(0, 0);
     ls_fiber *fiber = fiber_of(pool, never_yields, &trace);
@@ -134,9 +127,8 @@ static void test_a_fiber_that_never_yields_ends_at_once(void **state)
     ls_fiber_pool_destroy(&pool);
 }
 
-static void test_a_suspended_fiber_may_be_dropped(void **state)
+TEST(a_suspended_fiber_may_be_dropped)
 {
-    (void)state;
     struct trace trace = {0};
     ls_fiber_pool *pool = pool_of(0, 0);
     for (int i = 0; i < 3; i++) {
@@ -174,9 +166,8 @@ static void outer(void *arg)
     ls_fiber_destroy(&fiber);
 }
 
-static void test_fibers_may_resume_fibers(void **state)
+TEST(fibers_may_resume_fibers)
 {
-    (void)state;
     struct trace trace = {.pool = pool_of(0, 0)};
     assert_null(ls_fiber_current());
     ls_fiber *fiber = fiber_of(trace.pool, outer, &trace);
@@ -194,9 +185,8 @@ static void resume_other(void *arg)
     (void)ls_fiber_resume(arg);
 }
 
-static void test_a_fiber_yields_to_whom_resumed_it_last(void **state)
+TEST(a_fiber_yields_to_whom_resumed_it_last)
 {
-    (void)state;
     struct trace trace = {.pool = pool_of(0, 0)};
     ls_fiber *fiber = fiber_of(trace.pool, two_halves, &trace);
     ls_fiber *other = fiber_of(trace.pool, resume_other, fiber);
@@ -223,9 +213,8 @@ static void sums(void *arg)
         a * b + c * d + e * f + g * h + (double)(i * j + k * l + m * n + o * p);
 }
 
-static void test_locals_and_registers_survive_a_yield(void **state)
+TEST(locals_and_registers_survive_a_yield)
 {
-    (void)state;
     ls_fiber_pool *pool = pool_of(0, 0);
     ls_fiber *fibers[3];
     double values[3] = {0, 10, 20};
@@ -251,9 +240,8 @@ static void rounds_up(void *arg)
     modes[1] = fegetround();
 }
 
-static void test_each_side_keeps_its_rounding_mode(void **state)
+TEST(each_side_keeps_its_rounding_mode)
 {
-    (void)state;
     int modes[2] = {-1, -1};
     ls_fiber_pool *pool = pool_of(0, 0);
     ls_fiber *fiber = fiber_of(pool, rounds_up, modes);
@@ -272,9 +260,8 @@ static void prints(void *arg)
     (void)snprintf(arg, 16, "%.2f", 1.25);
 }
 
-static void test_library_calls_find_an_aligned_stack(void **state)
+TEST(library_calls_find_an_aligned_stack)
 {
-    (void)state;
     char text[16] = "";
     ls_fiber_pool *pool = pool_of(0, 0);
     for (int i = 0; i < 3; i++) {
@@ -308,9 +295,8 @@ static bool is_mapped(void *address)
     return mincore((void *)((uintptr_t)address & ~(page - 1)), 1, &vector) == 0;
 }
 
-static void test_stacks_are_used_again(void **state)
+TEST(stacks_are_used_again)
 {
-    (void)state;
     ls_fiber_pool *pool = pool_of(0, 0);
     void *first = run_and_destroy(pool);
     assert_ptr_equal(run_and_destroy(pool), first);
@@ -319,9 +305,8 @@ static void test_stacks_are_used_again(void **state)
     assert_false(is_mapped(first));
 }
 
-static void test_idle_stacks_over_the_limit_are_unmapped(void **state)
+TEST(idle_stacks_over_the_limit_are_unmapped)
 {
-    (void)state;
     ls_fiber_pool *pool = pool_of(0, 1);
     struct trace traces[2] = {0};
     ls_fiber *fibers[2];
@@ -343,9 +328,8 @@ static void fills(void *arg)
     *(char *)arg = bytes[sizeof bytes / 2];
 }
 
-static void test_a_stack_is_as_large_as_asked_for(void **state)
+TEST(a_stack_is_as_large_as_asked_for)
 {
-    (void)state;
     char byte = 1;
     ls_fiber_pool *pool = pool_of(64 * 1024, 0);
     ls_fiber *fiber = fiber_of(pool, fills, &byte);
@@ -369,9 +353,8 @@ static void overflows(void *arg)
     (void)endless(arg);
 }
 
-static void test_running_off_a_stack_kills_the_process(void **state)
+TEST(running_off_a_stack_kills_the_process)
 {
-    (void)state;
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -411,40 +394,15 @@ static void runs_a_pool(void *arg)
     note(trace, "ok");
 }
 
-static void test_threads_run_their_own_fibers_at_the_same_time(void **state)
+TEST(threads_run_their_own_fibers_at_the_same_time)
 {
-    (void)state;
     struct trace traces[3] = {0};
     ls_thread *threads[3];
     for (int i = 0; i < 3; i++)
-        assert_int_equal(ls_thread_spawn(ls_runtime_threads(), &threads[i],
-                                         "fibers", runs_a_pool, &traces[i]),
-                         LS_OK);
+        assert_ok(ls_thread_spawn(ls_runtime_threads(), &threads[i], "fibers",
+                                  runs_a_pool, &traces[i]));
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(ls_thread_join(&threads[i], LS_FOREVER), LS_OK);
+        assert_ok(ls_thread_join(&threads[i], LS_FOREVER));
         assert_string_equal(traces[i].text, "ok");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pool_refuses_stacks_under_4_kib),
-        cmocka_unit_test(test_memory_that_is_not_there_is_an_error),
-        cmocka_unit_test(test_destroy_takes_null),
-        cmocka_unit_test(test_a_fiber_runs_only_when_resumed),
-        cmocka_unit_test(test_a_fiber_that_never_yields_ends_at_once),
-        cmocka_unit_test(test_a_suspended_fiber_may_be_dropped),
-        cmocka_unit_test(test_fibers_may_resume_fibers),
-        cmocka_unit_test(test_a_fiber_yields_to_whom_resumed_it_last),
-        cmocka_unit_test(test_locals_and_registers_survive_a_yield),
-        cmocka_unit_test(test_each_side_keeps_its_rounding_mode),
-        cmocka_unit_test(test_library_calls_find_an_aligned_stack),
-        cmocka_unit_test(test_stacks_are_used_again),
-        cmocka_unit_test(test_idle_stacks_over_the_limit_are_unmapped),
-        cmocka_unit_test(test_a_stack_is_as_large_as_asked_for),
-        cmocka_unit_test(test_running_off_a_stack_kills_the_process),
-        cmocka_unit_test(test_threads_run_their_own_fibers_at_the_same_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

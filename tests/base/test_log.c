@@ -14,9 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "lockstep/runtime.h"
+#include "test.h"
 
 /* The last line that was written, and how many were. */
 static char last_line[8192];
@@ -59,7 +58,7 @@ static const char *behind_time(const char *line)
     return line + sizeof pattern - 1;
 }
 
-static void assert_text(const char *wanted)
+static void assert_line(const char *wanted)
 {
     assert_string_equal(behind_time(last_line), wanted);
 }
@@ -77,14 +76,15 @@ static void assert_json(const char *wanted)
     assert_string_equal(at + 18, wanted);
 }
 
-static void levels_up_to_the_chosen_one_are_written(void **state)
+EACH_TEST(redirect, restore)
+
+TEST(levels_up_to_the_chosen_one_are_written)
 {
-    (void)state;
     static const char *const names[] = {"error", "warn", "info", "debug",
                                         "trace"};
     for (int chosen = LS_LOG_ERROR; chosen <= LS_LOG_TRACE; chosen++) {
         n_lines = 0;
-        assert_int_equal(ls_log_setup(names[chosen]), LS_OK);
+        assert_ok(ls_log_setup(names[chosen]));
         for (int level = LS_LOG_ERROR; level <= LS_LOG_TRACE; level++)
             assert_int_equal(ls_log_enabled((enum ls_log_level)level),
                              level <= chosen);
@@ -98,19 +98,17 @@ static void levels_up_to_the_chosen_one_are_written(void **state)
 }
 
 /* For who knows the level only as the program runs. */
-static void a_level_may_be_a_value(void **state)
+TEST(a_level_may_be_a_value)
 {
-    (void)state;
-    assert_int_equal(ls_log_setup("info"), LS_OK);
+    assert_ok(ls_log_setup("info"));
     for (int level = LS_LOG_ERROR; level <= LS_LOG_TRACE; level++)
         ls_log_write((enum ls_log_level)level, "%s %d", "level", level);
     assert_int_equal(n_lines, LS_LOG_INFO + 1);
-    assert_text("info  level 2");
+    assert_line("info  level 2");
 }
 
-static void what_is_not_written_is_not_evaluated(void **state)
+TEST(what_is_not_written_is_not_evaluated)
 {
-    (void)state;
     int n = 0;
     ls_log_debug("%d", ++n);
     assert_int_equal(n, 0);
@@ -118,52 +116,49 @@ static void what_is_not_written_is_not_evaluated(void **state)
     assert_int_equal(n, 1);
 }
 
-static void setup_takes_a_level_a_form_or_both(void **state)
+TEST(setup_takes_a_level_a_form_or_both)
 {
-    (void)state;
-    assert_int_equal(ls_log_setup("debug,json"), LS_OK);
+    assert_ok(ls_log_setup("debug,json"));
     assert_true(ls_log_enabled(LS_LOG_DEBUG));
     ls_log_info("x");
     assert_json("\"level\":\"info\",\"text\":\"x\"}");
-    assert_int_equal(ls_log_setup("json"), LS_OK);
+    assert_ok(ls_log_setup("json"));
     assert_false(ls_log_enabled(LS_LOG_INFO));
     ls_log_warn("x");
     assert_json("\"level\":\"warn\",\"text\":\"x\"}");
-    assert_int_equal(ls_log_setup(""), LS_OK);
+    assert_ok(ls_log_setup(""));
     assert_true(ls_log_enabled(LS_LOG_WARN));
     assert_false(ls_log_enabled(LS_LOG_INFO));
     ls_log_warn("x");
-    assert_text("warn  x");
+    assert_line("warn  x");
 }
 
-static void setup_refuses_other_words_and_changes_nothing(void **state)
+TEST(setup_refuses_other_words_and_changes_nothing)
 {
-    (void)state;
-    assert_int_equal(ls_log_setup("loud"), LS_EINVAL);
-    assert_non_null(strstr(ls_error_text(), "'loud'"));
-    assert_int_equal(ls_log_setup("trace,xml"), LS_EINVAL);
-    assert_int_equal(ls_log_setup("tracer"), LS_EINVAL);
-    assert_int_equal(ls_log_setup("trac"), LS_EINVAL);
-    assert_int_equal(ls_log_setup(",trace"), LS_EINVAL);
-    assert_int_equal(ls_log_setup(NULL), LS_EINVAL);
+    assert_fails(ls_log_setup("loud"), LS_EINVAL);
+    assert_error_has("'loud'");
+    assert_fails(ls_log_setup("trace,xml"), LS_EINVAL);
+    assert_fails(ls_log_setup("tracer"), LS_EINVAL);
+    assert_fails(ls_log_setup("trac"), LS_EINVAL);
+    assert_fails(ls_log_setup(",trace"), LS_EINVAL);
+    assert_fails(ls_log_setup(NULL), LS_EINVAL);
     assert_true(ls_log_enabled(LS_LOG_INFO));
     assert_false(ls_log_enabled(LS_LOG_DEBUG));
 }
 
-static void a_line_names_node_and_step(void **state)
+TEST(a_line_names_node_and_step)
 {
-    (void)state;
     ls_log_info("bus: %d", 5);
-    assert_text("info  bus: 5");
+    assert_line("info  bus: 5");
     ls_log_set_node(3);
     ls_log_error("bus");
-    assert_text("error node 3 bus");
+    assert_line("error node 3 bus");
     ls_log_set_step("collect");
     ls_log_warn("bus");
-    assert_text("warn  node 3 [collect] bus");
+    assert_line("warn  node 3 [collect] bus");
     assert_int_equal(ls_log_node(), 3);
     assert_string_equal(ls_log_step(), "collect");
-    assert_int_equal(ls_log_setup("json"), LS_OK);
+    assert_ok(ls_log_setup("json"));
     ls_log_warn("bus");
     assert_json("\"level\":\"warn\",\"node\":3,\"step\":\"collect\","
                 "\"text\":\"bus\"}");
@@ -175,35 +170,31 @@ static void log_elsewhere(void *arg)
     ls_log_info("there");
 }
 
-static void node_and_step_are_the_threads_own(void **state)
+TEST(node_and_step_are_the_threads_own)
 {
-    (void)state;
     ls_log_set_node(3);
     ls_log_set_step("collect");
     ls_thread *thread;
-    assert_int_equal(ls_thread_spawn(ls_runtime_threads(), &thread, "other",
-                                     log_elsewhere, NULL),
-                     LS_OK);
-    assert_int_equal(ls_thread_join(&thread, LS_FOREVER), LS_OK);
-    assert_text("info  there");
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "other",
+                              log_elsewhere, NULL));
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    assert_line("info  there");
 }
 
-static void text_makes_disturbing_bytes_visible(void **state)
+TEST(text_makes_disturbing_bytes_visible)
 {
-    (void)state;
     ls_log_info("a\nb\tc\rd\x1b[31m\x7f|\xC2\x9B|\"\\");
-    assert_text("info  a\\nb\\tc\\rd\\x1b[31m\\x7f|\\x9b|\"\\");
+    assert_line("info  a\\nb\\tc\\rd\\x1b[31m\\x7f|\\x9b|\"\\");
     ls_log_info("é…😀|\xFF|\xE2\x80|\xC0\x8A|\xED\xA0\x80");
-    assert_text("info  é…😀|\\xff|\\xe2\\x80|\\xc0\\x8a|\\xed\\xa0\\x80");
+    assert_line("info  é…😀|\\xff|\\xe2\\x80|\\xc0\\x8a|\\xed\\xa0\\x80");
     ls_log_set_step("a\nb");
     ls_log_info("x");
-    assert_text("info  [a\\nb] x");
+    assert_line("info  [a\\nb] x");
 }
 
-static void json_escapes_any_bytes(void **state)
+TEST(json_escapes_any_bytes)
 {
-    (void)state;
-    assert_int_equal(ls_log_setup("json"), LS_OK);
+    assert_ok(ls_log_setup("json"));
     ls_log_warn("a\nb\tc\rd\x1b[31m\x7f|\xC2\x9B|\"\\");
     assert_json("\"level\":\"warn\",\"text\":\"a\\nb\\tc\\rd\\u001b[31m"
                 "\\u007f|\\u009b|\\\"\\\\\"}");
@@ -215,9 +206,8 @@ static void json_escapes_any_bytes(void **state)
     assert_json("\"level\":\"warn\",\"step\":\"\\\"\",\"text\":\"x\"}");
 }
 
-static void a_long_line_is_cut_and_still_whole(void **state)
+TEST(a_long_line_is_cut_and_still_whole)
 {
-    (void)state;
     static char text[20000];
     static const char *const fillers[] = {"x", "é", "\x01", "\n", "\xFF"};
     static const char *const settings[] = {"info", "info,json"};
@@ -227,7 +217,7 @@ static void a_long_line_is_cut_and_still_whole(void **state)
         text[0] = '\0';
         for (size_t n = 0; n < 9000; n += strlen(filler))
             strcpy(text + n, filler);
-        assert_int_equal(ls_log_setup(settings[i % 2]), LS_OK);
+        assert_ok(ls_log_setup(settings[i % 2]));
         ls_log_info("%s", text);
         const char *end = i % 2 == 0 ? "…" : "…\"}";
         const size_t length = strlen(last_line);
@@ -236,32 +226,29 @@ static void a_long_line_is_cut_and_still_whole(void **state)
     }
 }
 
-static void a_long_step_leaves_room_for_the_text(void **state)
+TEST(a_long_step_leaves_room_for_the_text)
 {
-    (void)state;
     static char step[5000];
     memset(step, '\x01', sizeof step - 1);
     ls_log_set_step(step);
-    assert_int_equal(ls_log_setup("json"), LS_OK);
+    assert_ok(ls_log_setup("json"));
     ls_log_warn("the text");
     assert_non_null(strstr(last_line, "\",\"text\":\"the text\"}"));
 }
 
-static void logging_keeps_errno_and_the_last_error(void **state)
+TEST(logging_keeps_errno_and_the_last_error)
 {
-    (void)state;
     (void)ls_error(LS_EIO, "before");
     errno = ENOTTY;
     ls_log_info("%s", ls_error_text());
     assert_int_equal(errno, ENOTTY);
     assert_string_equal(ls_error_text(), "before");
-    assert_text("info  before");
+    assert_line("info  before");
 }
 
 /* A socket of packets tells one write from two. */
-static void a_line_on_stderr_is_one_write_without_colours(void **state)
+TEST(a_line_on_stderr_is_one_write_without_colours)
 {
-    (void)state;
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
     const int before = dup(STDERR_FILENO);
@@ -273,7 +260,7 @@ static void a_line_on_stderr_is_one_write_without_colours(void **state)
     const ssize_t n = recv(ends[1], last_line, sizeof last_line, MSG_DONTWAIT);
     assert_true(n > 0);
     last_line[n] = '\0';
-    assert_text("warn  to stderr\n");
+    assert_line("warn  to stderr\n");
     assert_int_equal(recv(ends[1], last_line, 1, MSG_DONTWAIT), -1);
     close(before);
     close(ends[0]);
@@ -319,9 +306,8 @@ static int speak(void)
     return 0;
 }
 
-static void the_environment_is_read_before_the_first_line(void **state)
+TEST(the_environment_is_read_before_the_first_line)
 {
-    (void)state;
     char out[1024];
     run_with("", out, sizeof out);
     assert_string_equal(behind_time(out), "warn  warn: a reason\n");
@@ -333,9 +319,8 @@ static void the_environment_is_read_before_the_first_line(void **state)
     assert_non_null(strstr(out, "\"level\":\"debug\",\"text\":\"debug: a"));
 }
 
-static void a_bad_environment_is_told_and_ignored(void **state)
+TEST(a_bad_environment_is_told_and_ignored)
 {
-    (void)state;
     char out[1024];
     run_with("loud", out, sizeof out);
     assert_non_null(strstr(out, "LS_LOG='loud' is ignored"));
@@ -343,28 +328,9 @@ static void a_bad_environment_is_told_and_ignored(void **state)
     assert_null(strstr(out, "debug: a reason"));
 }
 
-#define log_test(name) cmocka_unit_test_setup_teardown(name, redirect, restore)
-
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "speak") == 0)
         return speak();
-    const struct CMUnitTest tests[] = {
-        log_test(levels_up_to_the_chosen_one_are_written),
-        log_test(a_level_may_be_a_value),
-        log_test(what_is_not_written_is_not_evaluated),
-        log_test(setup_takes_a_level_a_form_or_both),
-        log_test(setup_refuses_other_words_and_changes_nothing),
-        log_test(a_line_names_node_and_step),
-        log_test(node_and_step_are_the_threads_own),
-        log_test(text_makes_disturbing_bytes_visible),
-        log_test(json_escapes_any_bytes),
-        log_test(a_long_line_is_cut_and_still_whole),
-        log_test(a_long_step_leaves_room_for_the_text),
-        log_test(logging_keeps_errno_and_the_last_error),
-        log_test(a_line_on_stderr_is_one_write_without_colours),
-        log_test(the_environment_is_read_before_the_first_line),
-        log_test(a_bad_environment_is_told_and_ignored),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

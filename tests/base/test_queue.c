@@ -1,36 +1,31 @@
 #include "lockstep/queue.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "huge_allocations.h"
+#include "test.h"
 
-static ls_queue *new_queue(size_t capacity, enum ls_queue_policy policy,
+static ls_queue *new_queue(size_t capacity, enum ls_when_full policy,
                            void (*drop)(void *item))
 {
     const struct ls_queue_options options = {.capacity = capacity,
                                              .item_size = sizeof(int),
-                                             .policy = policy,
+                                             .when_full = policy,
                                              .drop = drop};
     ls_queue *queue;
-    assert_int_equal(ls_queue_create(&queue, ls_runtime_threads(), &options),
-                     LS_OK);
+    assert_ok(ls_queue_create(&queue, ls_runtime_threads(), &options));
     return queue;
 }
 
 static void put(ls_queue *queue, int item)
 {
-    assert_int_equal(ls_queue_put(queue, &item, LS_NOW), LS_OK);
+    assert_ok(ls_queue_put(queue, &item, LS_NOW));
 }
 
 static void assert_get(ls_queue *queue, int wanted)
 {
     int item = -1;
-    assert_int_equal(ls_queue_get(queue, &item, LS_NOW), LS_OK);
+    assert_ok(ls_queue_get(queue, &item, LS_NOW));
     assert_int_equal(item, wanted);
 }
 
@@ -67,9 +62,10 @@ static int forget_dropped(void **state)
     return 0;
 }
 
-static void items_come_out_in_the_order_they_went_in(void **state)
+EACH_TEST(forget_dropped, NULL)
+
+TEST(items_come_out_in_the_order_they_went_in)
 {
-    (void)state;
     ls_queue *queue = new_queue(3, LS_QUEUE_BLOCK, NULL);
     for (int i = 0; i < 10; i += 2) { /* round the ring's end */
         put(queue, i);
@@ -82,25 +78,23 @@ static void items_come_out_in_the_order_they_went_in(void **state)
     ls_queue_destroy(&queue);
 }
 
-static void get_of_nothing_fails_at_once_or_at_the_deadline(void **state)
+TEST(get_of_nothing_fails_at_once_or_at_the_deadline)
 {
-    (void)state;
     ls_queue *queue = new_queue(1, LS_QUEUE_BLOCK, NULL);
     int item = 5;
-    assert_int_equal(ls_queue_get(queue, &item, LS_NOW), LS_EAGAIN);
-    assert_int_equal(ls_queue_get(queue, &item, soon()), LS_ETIMEDOUT);
+    assert_fails(ls_queue_get(queue, &item, LS_NOW), LS_EAGAIN);
+    assert_fails(ls_queue_get(queue, &item, soon()), LS_ETIMEDOUT);
     assert_int_equal(item, 5);
     ls_queue_destroy(&queue);
 }
 
-static void block_put_fails_at_once_or_at_the_deadline(void **state)
+TEST(block_put_fails_at_once_or_at_the_deadline)
 {
-    (void)state;
     ls_queue *queue = new_queue(1, LS_QUEUE_BLOCK, note_dropped);
     put(queue, 1);
     const int item = 2;
-    assert_int_equal(ls_queue_put(queue, &item, LS_NOW), LS_EAGAIN);
-    assert_int_equal(ls_queue_put(queue, &item, soon()), LS_ETIMEDOUT);
+    assert_fails(ls_queue_put(queue, &item, LS_NOW), LS_EAGAIN);
+    assert_fails(ls_queue_put(queue, &item, soon()), LS_ETIMEDOUT);
     assert_int_equal(n_dropped, 0);
     assert_stats(queue, (struct ls_queue_stats){
                             .put = 1, .refused = 2, .size = 1, .peak = 1});
@@ -108,13 +102,12 @@ static void block_put_fails_at_once_or_at_the_deadline(void **state)
     ls_queue_destroy(&queue);
 }
 
-static void fail_put_fails_at_once_whatever_the_deadline(void **state)
+TEST(fail_put_fails_at_once_whatever_the_deadline)
 {
-    (void)state;
     ls_queue *queue = new_queue(1, LS_QUEUE_FAIL, NULL);
     put(queue, 1);
     const int item = 2;
-    assert_int_equal(ls_queue_put(queue, &item, LS_FOREVER), LS_EAGAIN);
+    assert_fails(ls_queue_put(queue, &item, LS_FOREVER), LS_EAGAIN);
     assert_stats(queue, (struct ls_queue_stats){
                             .put = 1, .refused = 1, .size = 1, .peak = 1});
     assert_get(queue, 1);
@@ -123,9 +116,8 @@ static void fail_put_fails_at_once_whatever_the_deadline(void **state)
     ls_queue_destroy(&queue);
 }
 
-static void drop_oldest_makes_room(void **state)
+TEST(drop_oldest_makes_room)
 {
-    (void)state;
     ls_queue *queue = new_queue(3, LS_QUEUE_DROP_OLDEST, note_dropped);
     for (int i = 0; i < 5; i++)
         put(queue, i);
@@ -142,9 +134,8 @@ static void drop_oldest_makes_room(void **state)
     assert_int_equal(n_dropped, 2);
 }
 
-static void drop_oldest_needs_no_drop_function(void **state)
+TEST(drop_oldest_needs_no_drop_function)
 {
-    (void)state;
     ls_queue *queue = new_queue(1, LS_QUEUE_DROP_OLDEST, NULL);
     put(queue, 1);
     put(queue, 2);
@@ -162,9 +153,8 @@ static void look_at_the_queue(void *item)
     dropped[n_dropped++] = (int)stats.size;
 }
 
-static void drop_runs_outside_of_the_lock(void **state)
+TEST(drop_runs_outside_of_the_lock)
 {
-    (void)state;
     reentered = new_queue(1, LS_QUEUE_DROP_OLDEST, look_at_the_queue);
     put(reentered, 8);
     put(reentered, 9);
@@ -188,19 +178,17 @@ static void note_large(void *item)
     dropped[n_dropped++] = large->last;
 }
 
-static void large_items_are_dropped_whole(void **state)
+TEST(large_items_are_dropped_whole)
 {
-    (void)state;
     const struct ls_queue_options options = {.capacity = 1,
                                              .item_size = sizeof(struct large),
-                                             .policy = LS_QUEUE_DROP_OLDEST,
+                                             .when_full = LS_QUEUE_DROP_OLDEST,
                                              .drop = note_large};
     ls_queue *queue;
-    assert_int_equal(ls_queue_create(&queue, ls_runtime_threads(), &options),
-                     LS_OK);
+    assert_ok(ls_queue_create(&queue, ls_runtime_threads(), &options));
     for (int i = 1; i <= 2; i++) {
         const struct large large = {.first = i, .last = 10 * i};
-        assert_int_equal(ls_queue_put(queue, &large, LS_NOW), LS_OK);
+        assert_ok(ls_queue_put(queue, &large, LS_NOW));
     }
     assert_int_equal(n_dropped, 2);
     assert_int_equal(dropped[0], 1);
@@ -209,10 +197,9 @@ static void large_items_are_dropped_whole(void **state)
     assert_int_equal(dropped[2], 2);
 }
 
-static void a_closed_queue_is_emptied_but_takes_no_more(void **state)
+TEST(a_closed_queue_is_emptied_but_takes_no_more)
 {
-    (void)state;
-    static const enum ls_queue_policy policies[] = {
+    static const enum ls_when_full policies[] = {
         LS_QUEUE_BLOCK, LS_QUEUE_DROP_OLDEST, LS_QUEUE_FAIL};
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
         ls_queue *queue = new_queue(2, policies[i], NULL);
@@ -221,11 +208,11 @@ static void a_closed_queue_is_emptied_but_takes_no_more(void **state)
         ls_queue_close(queue);
         ls_queue_close(queue);
         int item = 3;
-        assert_int_equal(ls_queue_put(queue, &item, LS_FOREVER), LS_ECLOSED);
+        assert_fails(ls_queue_put(queue, &item, LS_FOREVER), LS_ECLOSED);
         assert_get(queue, 1);
-        assert_int_equal(ls_queue_put(queue, &item, LS_FOREVER), LS_ECLOSED);
+        assert_fails(ls_queue_put(queue, &item, LS_FOREVER), LS_ECLOSED);
         assert_get(queue, 2);
-        assert_int_equal(ls_queue_get(queue, &item, LS_FOREVER), LS_ECLOSED);
+        assert_fails(ls_queue_get(queue, &item, LS_FOREVER), LS_ECLOSED);
         assert_int_equal(item, 3);
         assert_stats(queue, (struct ls_queue_stats){
                                 .put = 2, .got = 2, .refused = 2, .peak = 2});
@@ -233,9 +220,8 @@ static void a_closed_queue_is_emptied_but_takes_no_more(void **state)
     }
 }
 
-static void destroy_drops_what_is_left(void **state)
+TEST(destroy_drops_what_is_left)
 {
-    (void)state;
     ls_queue *queue = new_queue(2, LS_QUEUE_BLOCK, note_dropped);
     put(queue, 1);
     put(queue, 2);
@@ -250,26 +236,25 @@ static void destroy_drops_what_is_left(void **state)
     ls_queue_destroy(NULL);
 }
 
-static void create_refuses_bad_options(void **state)
+TEST(create_refuses_bad_options)
 {
-    (void)state;
     const struct ls_queue_options good = {.capacity = 1, .item_size = 8};
     struct ls_queue_options options = good;
     ls_runtime *runtime = ls_runtime_threads();
     ls_queue *queue = NULL;
     options.capacity = 0;
-    assert_int_equal(ls_queue_create(&queue, runtime, &options), LS_EINVAL);
+    assert_fails(ls_queue_create(&queue, runtime, &options), LS_EINVAL);
     options = good;
     options.item_size = 0;
-    assert_int_equal(ls_queue_create(&queue, runtime, &options), LS_EINVAL);
+    assert_fails(ls_queue_create(&queue, runtime, &options), LS_EINVAL);
     options = good;
-    options.policy = (enum ls_queue_policy)3;
-    assert_int_equal(ls_queue_create(&queue, runtime, &options), LS_EINVAL);
+    options.when_full = (enum ls_when_full)3;
+    assert_fails(ls_queue_create(&queue, runtime, &options), LS_EINVAL);
     options = good;
     options.capacity = too_many;
-    assert_int_equal(ls_queue_create(&queue, runtime, &options), LS_ENOMEM);
+    assert_fails(ls_queue_create(&queue, runtime, &options), LS_ENOMEM);
     options.item_size = too_many; /* more bytes than a size_t counts */
-    assert_int_equal(ls_queue_create(&queue, runtime, &options), LS_ENOMEM);
+    assert_fails(ls_queue_create(&queue, runtime, &options), LS_ENOMEM);
     assert_null(queue);
 }
 
@@ -306,14 +291,12 @@ static void get_all(void *arg)
 static void start(ls_thread **thread, void (*fn)(void *arg),
                   struct worker *worker)
 {
-    assert_int_equal(
-        ls_thread_spawn(ls_runtime_threads(), thread, "worker", fn, worker),
-        LS_OK);
+    assert_ok(
+        ls_thread_spawn(ls_runtime_threads(), thread, "worker", fn, worker));
 }
 
-static void many_threads_pass_every_item_once(void **state)
+TEST(many_threads_pass_every_item_once)
 {
-    (void)state;
     ls_queue *queue = new_queue(4, LS_QUEUE_BLOCK, NULL);
     struct worker putters[SIDES], getters[SIDES];
     ls_thread *put_threads[SIDES], *get_threads[SIDES];
@@ -324,12 +307,12 @@ static void many_threads_pass_every_item_once(void **state)
         start(&put_threads[i], put_many, &putters[i]);
     }
     for (int i = 0; i < SIDES; i++)
-        assert_int_equal(ls_thread_join(&put_threads[i], LS_FOREVER), LS_OK);
+        assert_ok(ls_thread_join(&put_threads[i], LS_FOREVER));
     ls_queue_close(queue);
     long sum = 0;
     int n = 0;
     for (int i = 0; i < SIDES; i++) {
-        assert_int_equal(ls_thread_join(&get_threads[i], LS_FOREVER), LS_OK);
+        assert_ok(ls_thread_join(&get_threads[i], LS_FOREVER));
         assert_int_equal(putters[i].status, LS_OK);
         assert_int_equal(getters[i].status, LS_ECLOSED);
         sum += getters[i].sum;
@@ -341,9 +324,8 @@ static void many_threads_pass_every_item_once(void **state)
     ls_queue_destroy(&queue);
 }
 
-static void closing_wakes_all_who_wait_to_put(void **state)
+TEST(closing_wakes_all_who_wait_to_put)
 {
-    (void)state;
     ls_queue *queue = new_queue(1, LS_QUEUE_BLOCK, NULL);
     put(queue, 0);
     struct worker workers[SIDES];
@@ -354,30 +336,8 @@ static void closing_wakes_all_who_wait_to_put(void **state)
     }
     ls_queue_close(queue);
     for (int i = 0; i < SIDES; i++) {
-        assert_int_equal(ls_thread_join(&threads[i], LS_FOREVER), LS_OK);
+        assert_ok(ls_thread_join(&threads[i], LS_FOREVER));
         assert_int_equal(workers[i].status, LS_ECLOSED);
     }
     ls_queue_destroy(&queue);
-}
-
-#define queue_test(name) cmocka_unit_test_setup(name, forget_dropped)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        queue_test(items_come_out_in_the_order_they_went_in),
-        queue_test(get_of_nothing_fails_at_once_or_at_the_deadline),
-        queue_test(block_put_fails_at_once_or_at_the_deadline),
-        queue_test(fail_put_fails_at_once_whatever_the_deadline),
-        queue_test(drop_oldest_makes_room),
-        queue_test(drop_oldest_needs_no_drop_function),
-        queue_test(drop_runs_outside_of_the_lock),
-        queue_test(large_items_are_dropped_whole),
-        queue_test(a_closed_queue_is_emptied_but_takes_no_more),
-        queue_test(destroy_drops_what_is_left),
-        queue_test(create_refuses_bad_options),
-        queue_test(many_threads_pass_every_item_once),
-        queue_test(closing_wakes_all_who_wait_to_put),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,9 @@
  * is never called is a deadlock, and the run fails. */
 #include "lockstep/queue.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "lockstep/random.h"
 #include "simulated.h"
+#include "test.h"
 
 enum { N_SIDE = 5, N_EACH = 12, CAPACITY = 3, SEEDS = 200 };
 
@@ -32,8 +27,7 @@ static void play(struct scene *scene, uint64_t seed, void (*fn)(void *scene))
     scene->simulation = simulate(seed);
     scene->runtime = ls_host_runtime(new_host(scene->simulation, "host"));
     ls_rng_seed(&scene->rng, seed, 1);
-    assert_int_equal(ls_queue_create(&scene->queue, scene->runtime, &options),
-                     LS_OK);
+    assert_ok(ls_queue_create(&scene->queue, scene->runtime, &options));
     run(scene->simulation, fn, scene);
     ls_queue_destroy(&scene->queue);
     ls_simulation_destroy(&scene->simulation);
@@ -56,7 +50,7 @@ static void get_one(void *arg)
 {
     struct scene *const scene = arg;
     int item = 0;
-    assert_int_equal(ls_queue_get(scene->queue, &item, LS_FOREVER), LS_OK);
+    assert_ok(ls_queue_get(scene->queue, &item, LS_FOREVER));
     scene->n_got++;
 }
 
@@ -64,7 +58,7 @@ static void put_one(void *arg)
 {
     struct scene *const scene = arg;
     const int item = 7;
-    assert_int_equal(ls_queue_put(scene->queue, &item, LS_FOREVER), LS_OK);
+    assert_ok(ls_queue_put(scene->queue, &item, LS_FOREVER));
     scene->n_put++;
 }
 
@@ -81,9 +75,8 @@ static void have_getters_wait(void *arg)
         join(&threads[i]);
 }
 
-static void each_getter_comes_when_there_is_an_item_for_each(void **state)
+TEST(each_getter_comes_when_there_is_an_item_for_each)
 {
-    (void)state;
     struct scene scene = {.n_got = 0};
     play(&scene, 1, have_getters_wait);
     assert_int_equal(scene.n_got, N_SIDE);
@@ -106,9 +99,8 @@ static void have_putters_wait(void *arg)
         join(&threads[i]);
 }
 
-static void each_putter_comes_when_there_is_room_for_each(void **state)
+TEST(each_putter_comes_when_there_is_room_for_each)
 {
-    (void)state;
     struct scene scene = {.n_got = 0};
     play(&scene, 1, have_putters_wait);
     assert_int_equal(scene.n_put, CAPACITY + N_SIDE);
@@ -170,25 +162,12 @@ static void assert_all_pass(bool may_give_up)
     }
 }
 
-static void no_schedule_leaves_a_thread_waiting(void **state)
+TEST(no_schedule_leaves_a_thread_waiting)
 {
-    (void)state;
     assert_all_pass(false);
 }
 
-static void who_gives_up_takes_no_call_along(void **state)
+TEST(who_gives_up_takes_no_call_along)
 {
-    (void)state;
     assert_all_pass(true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_getter_comes_when_there_is_an_item_for_each),
-        cmocka_unit_test(each_putter_comes_when_there_is_room_for_each),
-        cmocka_unit_test(no_schedule_leaves_a_thread_waiting),
-        cmocka_unit_test(who_gives_up_takes_no_call_along),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

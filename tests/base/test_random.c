@@ -1,16 +1,10 @@
 #include "lockstep/random.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
-static void stream_0_is_the_published_generator(void **state)
+TEST(stream_0_is_the_published_generator)
 {
-    (void)state;
     struct ls_rng rng;
     /* splitmix64 from 0, as its authors' C file gives it. */
     ls_rng_seed(&rng, 0, 0);
@@ -27,9 +21,8 @@ static void stream_0_is_the_published_generator(void **state)
         assert_true(ls_rng_next(&rng) == wanted[i]);
 }
 
-static void the_same_seed_and_stream_give_the_same_numbers(void **state)
+TEST(the_same_seed_and_stream_give_the_same_numbers)
 {
-    (void)state;
     struct ls_rng a, b;
     ls_rng_seed(&a, 42, 7);
     ls_rng_seed(&b, 42, 7);
@@ -37,9 +30,8 @@ static void the_same_seed_and_stream_give_the_same_numbers(void **state)
         assert_true(ls_rng_next(&a) == ls_rng_next(&b));
 }
 
-static void streams_of_one_seed_share_no_numbers(void **state)
+TEST(streams_of_one_seed_share_no_numbers)
 {
-    (void)state;
     enum { STREAMS = 64 };
     uint64_t firsts[STREAMS];
     for (uint64_t stream = 0; stream < STREAMS; stream++) {
@@ -51,9 +43,8 @@ static void streams_of_one_seed_share_no_numbers(void **state)
     }
 }
 
-static void below_stays_below_its_bound(void **state)
+TEST(below_stays_below_its_bound)
 {
-    (void)state;
     struct ls_rng rng;
     ls_rng_seed(&rng, 1, 0);
     static const uint64_t bounds[] = {
@@ -66,9 +57,8 @@ static void below_stays_below_its_bound(void **state)
 
 /* With a bound of 3 * 2^62, a plain remainder would give the numbers below
  * 2^62 half of the time, not a third. */
-static void below_has_no_bias(void **state)
+TEST(below_has_no_bias)
 {
-    (void)state;
     struct ls_rng rng;
     ls_rng_seed(&rng, 2, 0);
     enum { DRAWS = 30000 };
@@ -78,9 +68,8 @@ static void below_has_no_bias(void **state)
     assert_in_range(low, DRAWS / 3 - 500, DRAWS / 3 + 500);
 }
 
-static void below_reaches_every_number_equally_often(void **state)
+TEST(below_reaches_every_number_equally_often)
 {
-    (void)state;
     struct ls_rng rng;
     ls_rng_seed(&rng, 3, 0);
     int counts[6] = {0};
@@ -90,9 +79,8 @@ static void below_reaches_every_number_equally_often(void **state)
         assert_in_range(counts[i], 9500, 10500);
 }
 
-static void double_is_even_in_0_to_1(void **state)
+TEST(double_is_even_in_0_to_1)
 {
-    (void)state;
     struct ls_rng rng;
     ls_rng_seed(&rng, 4, 0);
     double sum = 0;
@@ -105,9 +93,8 @@ static void double_is_even_in_0_to_1(void **state)
     assert_true(fabs(sum / 100000 - 0.5) < 0.005);
 }
 
-static void double_of_the_largest_number_is_below_1(void **state)
+TEST(double_of_the_largest_number_is_below_1)
 {
-    (void)state;
     /* state[1] * 5, rotated by 7, * 9 has all bits set. */
     const uint64_t ninth = UINT64_C(0x8E38E38E38E38E39); /* 1/9 mod 2^64 */
     const uint64_t fifth = UINT64_C(0xCCCCCCCCCCCCCCCD); /* 1/5 mod 2^64 */
@@ -118,9 +105,8 @@ static void double_of_the_largest_number_is_below_1(void **state)
     assert_true(ls_rng_double(&rng) == 1.0 - 0x1.0p-53);
 }
 
-static void normal_has_mean_0_and_variance_1(void **state)
+TEST(normal_has_mean_0_and_variance_1)
 {
-    (void)state;
     struct ls_rng rng;
     ls_rng_seed(&rng, 5, 0);
     enum { DRAWS = 100000 };
@@ -138,28 +124,10 @@ static void normal_has_mean_0_and_variance_1(void **state)
     assert_in_range(within_1, 67500, 69000); /* 68.27 % */
 }
 
-static void normal_is_finite_when_the_radius_is_drawn_as_0(void **state)
+TEST(normal_is_finite_when_the_radius_is_drawn_as_0)
 {
-    (void)state;
     struct ls_rng rng = {{1, 0, 2, 3}};
     struct ls_rng copy = rng;
     assert_true(ls_rng_double(&copy) == 0.0);
     assert_true(isfinite(ls_rng_normal(&rng)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stream_0_is_the_published_generator),
-        cmocka_unit_test(the_same_seed_and_stream_give_the_same_numbers),
-        cmocka_unit_test(streams_of_one_seed_share_no_numbers),
-        cmocka_unit_test(below_stays_below_its_bound),
-        cmocka_unit_test(below_has_no_bias),
-        cmocka_unit_test(below_reaches_every_number_equally_often),
-        cmocka_unit_test(double_is_even_in_0_to_1),
-        cmocka_unit_test(double_of_the_largest_number_is_below_1),
-        cmocka_unit_test(normal_has_mean_0_and_variance_1),
-        cmocka_unit_test(normal_is_finite_when_the_radius_is_drawn_as_0),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,4 @@
 /* What lockstep/record.h promises. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +6,7 @@
 #include "huge_allocations.h"
 #include "lockstep/config.h"
 #include "record_example.h"
+#include "test.h"
 
 struct bytes {
     ls_writer *writer;
@@ -21,14 +16,13 @@ struct bytes {
 
 static void finish(struct bytes *bytes)
 {
-    assert_int_equal(ls_writer_bytes(bytes->writer, &bytes->data, &bytes->size),
-                     LS_OK);
+    assert_ok(ls_writer_bytes(bytes->writer, &bytes->data, &bytes->size));
 }
 
 static struct bytes written(const struct ls_record *record, const void *data)
 {
     struct bytes bytes = {NULL, NULL, 0};
-    assert_int_equal(ls_writer_create(&bytes.writer), LS_OK);
+    assert_ok(ls_writer_create(&bytes.writer));
     ls_record_write(record, data, bytes.writer);
     finish(&bytes);
     return bytes;
@@ -39,8 +33,8 @@ static struct bytes of_json(const char *json)
 {
     struct bytes bytes = {NULL, NULL, 0};
     ls_config *config = NULL;
-    assert_int_equal(ls_config_parse(&config, "test", json), LS_OK);
-    assert_int_equal(ls_writer_create(&bytes.writer), LS_OK);
+    assert_ok(ls_config_parse(&config, "test", json));
+    assert_ok(ls_writer_create(&bytes.writer));
     ls_config_write(config, bytes.writer);
     ls_config_destroy(&config);
     finish(&bytes);
@@ -74,22 +68,20 @@ static struct all example(void)
     all.own = calloc(1, sizeof *all.own);
     assert_non_null(all.own);
     all.own[0] = (struct part){8, "own"};
-    assert_int_equal(ls_text_set(&all.text, "émile"), LS_OK);
-    assert_int_equal(ls_bytes_set(&all.bytes, "\0\1", 2), LS_OK);
-    assert_int_equal(ls_numbers_append(&all.numbers, INT64_MIN), LS_OK);
-    assert_int_equal(ls_items_append(&all.items, "x", 1), LS_OK);
+    assert_ok(ls_text_set(&all.text, "émile"));
+    assert_ok(ls_bytes_set(&all.bytes, "\0\1", 2));
+    assert_ok(ls_numbers_append(&all.numbers, INT64_MIN));
+    assert_ok(ls_items_append(&all.items, "x", 1));
     return all;
 }
 
-static void what_is_written_is_read_back(void **state)
+TEST(what_is_written_is_read_back)
 {
-    (void)state;
     struct all in = example(), out;
     struct bytes bytes = written(&all_record, &in);
     memset(&out, 0xa5, sizeof out);
-    assert_int_equal(
-        ls_record_decode(&all_record, &out, bytes.data, bytes.size, NULL),
-        LS_OK);
+    assert_ok(
+        ls_record_decode(&all_record, &out, bytes.data, bytes.size, NULL));
     assert_true(out.truth && out.whole == -5 && out.real == 0.25);
     assert_true(isnan(out.figure));
     assert_string_equal(out.text, "émile");
@@ -118,9 +110,8 @@ static void what_is_written_is_read_back(void **state)
     assert_int_equal(again.size, bytes.size);
     assert_memory_equal(again.data, bytes.data, bytes.size);
     for (size_t cut = 0; cut < bytes.size; cut++)
-        assert_int_equal(
-            ls_record_decode(&all_record, &out, bytes.data, cut, NULL),
-            LS_EPROTO);
+        assert_fails(ls_record_decode(&all_record, &out, bytes.data, cut, NULL),
+                     LS_EPROTO);
     ls_writer_destroy(&again.writer);
     ls_writer_destroy(&bytes.writer);
     ls_record_clear(&all_record, &in);
@@ -130,9 +121,8 @@ static void what_is_written_is_read_back(void **state)
     assert_int_equal(out.may_miss, -7);
 }
 
-static void the_bytes_are_a_map_in_the_order_of_the_table(void **state)
+TEST(the_bytes_are_a_map_in_the_order_of_the_table)
 {
-    (void)state;
     const struct part part = {2, "ab"};
     struct bytes bytes = written(&part_record, &part);
     static const char expected[] = "\x82\xa1n\x02\xa4name\xa2"
@@ -142,13 +132,12 @@ static void the_bytes_are_a_map_in_the_order_of_the_table(void **state)
     ls_writer_destroy(&bytes.writer);
 }
 
-static void some_pairs_go_into_a_map_with_others(void **state)
+TEST(some_pairs_go_into_a_map_with_others)
 {
-    (void)state;
     static const char *const names[] = {"name", NULL};
     const struct part part = {2, "ab"};
     struct bytes bytes = {NULL, NULL, 0};
-    assert_int_equal(ls_writer_create(&bytes.writer), LS_OK);
+    assert_ok(ls_writer_create(&bytes.writer));
     ls_write_map_begin(bytes.writer);
     ls_write_string(bytes.writer, "a");
     ls_write_nil(bytes.writer);
@@ -174,8 +163,8 @@ static void refused(const struct ls_record *record, const char *json,
     memset(out, 0xa5, sizeof out);
     memset(before, 0xa5, sizeof before);
     ls_error_clear();
-    assert_int_equal(
-        ls_record_decode(record, out, bytes.data, bytes.size, NULL), LS_EPROTO);
+    assert_fails(ls_record_decode(record, out, bytes.data, bytes.size, NULL),
+                 LS_EPROTO);
     if (strcmp(ls_error_text(), text) != 0)
         fail_msg("%s: \"%s\", expected \"%s\"", json, ls_error_text(), text);
     assert_memory_equal(out, before, sizeof out);
@@ -192,9 +181,8 @@ static void refused_field(struct ls_field field, const char *json,
     refused(&record, json, text);
 }
 
-static void each_error_names_record_field_and_what_was_found(void **state)
+TEST(each_error_names_record_field_and_what_was_found)
 {
-    (void)state;
     refused(&part_record, "{n: 1, name: a}", "a part: n: it is odd");
     refused(&part_record, "{n: 2}", "a part: name: it is missing");
     refused(&part_record, "{n: 2, name: a, x: 1}",
@@ -263,14 +251,12 @@ static void taken_field(struct ls_field field, const char *json)
     field.name = "f";
     const struct ls_record record = {
         .name = "r", .size = sizeof out, .fields = &field, .n_fields = 1};
-    assert_int_equal(
-        ls_record_decode(&record, out, bytes.data, bytes.size, NULL), LS_OK);
+    assert_ok(ls_record_decode(&record, out, bytes.data, bytes.size, NULL));
     ls_writer_destroy(&bytes.writer);
 }
 
-static void the_ends_of_a_range_belong_to_it(void **state)
+TEST(the_ends_of_a_range_belong_to_it)
 {
-    (void)state;
     const struct ls_field whole = {
         .type = LS_FIELD_INT, .least = -2, .most = 9};
     taken_field(whole, "{f: -2}");
@@ -293,9 +279,8 @@ static void the_ends_of_a_range_belong_to_it(void **state)
     taken_field(list, "{f: [1, 2, 3]}");
 }
 
-static void bytes_over_their_limit_are_refused(void **state)
+TEST(bytes_over_their_limit_are_refused)
 {
-    (void)state;
     static const char bytes[] = "\x81\xa1"
                                 "f\xc4\x03"
                                 "abc";
@@ -304,7 +289,7 @@ static void bytes_over_their_limit_are_refused(void **state)
     const struct ls_record record = {"r", 64, &field, 1, false, NULL};
     uint64_t out[8];
     for (int block = 0; block < 2; block++) {
-        assert_int_equal(
+        assert_fails(
             ls_record_decode(&record, out, bytes, sizeof bytes - 1, NULL),
             LS_EPROTO);
         assert_string_equal(ls_error_text(), "r: f: over 2 bytes: it has 3");
@@ -312,9 +297,8 @@ static void bytes_over_their_limit_are_refused(void **state)
     }
 }
 
-static void what_is_no_map_or_no_msgpack_is_refused(void **state)
+TEST(what_is_no_map_or_no_msgpack_is_refused)
 {
-    (void)state;
     struct part part;
     static const struct {
         const char *bytes;
@@ -325,14 +309,14 @@ static void what_is_no_map_or_no_msgpack_is_refused(void **state)
                {"\x90", 1},
                {"\x82\xa1n\x02\xa1n\x02", 7}}; /* a key twice */
     for (size_t i = 0; i < N_OF(bad); i++) {
-        assert_int_equal(ls_record_decode(&part_record, &part, bad[i].bytes,
-                                          bad[i].size, NULL),
-                         LS_EPROTO);
+        assert_fails(ls_record_decode(&part_record, &part, bad[i].bytes,
+                                      bad[i].size, NULL),
+                     LS_EPROTO);
         assert_ptr_equal(strstr(ls_error_text(), "a part: "), ls_error_text());
     }
-    assert_int_equal(ls_record_read(&part_record, &part, NULL), LS_EPROTO);
+    assert_fails(ls_record_read(&part_record, &part, NULL), LS_EPROTO);
     const struct ls_codec_limits limits = {4, 1, 8};
-    assert_int_equal(
+    assert_fails(
         ls_record_decode(&part_record, &part, "\x82\xa1n\x02", 4, &limits),
         LS_EPROTO);
 }
@@ -345,13 +329,11 @@ static int decode_all(struct all *out, struct bytes bytes)
     return status;
 }
 
-static void no_memory_is_said(void **state)
+TEST(no_memory_is_said)
 {
-    (void)state;
     struct part part = {6, "as"};
     const struct ls_record huge = {.name = "huge", .size = too_many * 8};
-    assert_int_equal(ls_record_decode(&huge, &part, "\x80", 1, NULL),
-                     LS_ENOMEM);
+    assert_fails(ls_record_decode(&huge, &part, "\x80", 1, NULL), LS_ENOMEM);
     assert_ptr_equal(strstr(ls_error_text(), "huge: "), ls_error_text());
     assert_int_equal(part.n, 6);
 }
@@ -376,13 +358,12 @@ static void odd(struct all *all)
     all->parts[1].n = 3;
 }
 
-static void what_holds_between_fields_is_checked(void **state)
+TEST(what_holds_between_fields_is_checked)
 {
-    (void)state;
     struct all out;
-    assert_int_equal(changed(too_whole, &out), LS_EPROTO);
+    assert_fails(changed(too_whole, &out), LS_EPROTO);
     assert_string_equal(ls_error_text(), "all: whole: it is more than real");
-    assert_int_equal(changed(odd, &out), LS_EPROTO);
+    assert_fails(changed(odd, &out), LS_EPROTO);
     assert_string_equal(ls_error_text(), "all: parts: item 1: n: it is odd");
 }
 
@@ -393,11 +374,10 @@ static void no_flags(struct all *all)
     all->if_set[0] = '\0';
 }
 
-static void a_flag_says_which_fields_are_there(void **state)
+TEST(a_flag_says_which_fields_are_there)
 {
-    (void)state;
     struct all out;
-    assert_int_equal(changed(no_flags, &out), LS_OK);
+    assert_ok(changed(no_flags, &out));
     assert_false(out.truth || out.has_extra);
     assert_int_equal(out.extra, 0);
     assert_int_equal(out.with, 0);
@@ -423,9 +403,8 @@ static void a_flag_says_which_fields_are_there(void **state)
             "r: without: it must not be there beside truth");
 }
 
-static void what_may_miss_gets_its_fallback(void **state)
+TEST(what_may_miss_gets_its_fallback)
 {
-    (void)state;
     static const struct ls_field fields[] = {
         {"whole", LS_FIELD_INT, AT(whole), .presence = LS_MAY_MISS,
          .fallback = 3},
@@ -438,30 +417,25 @@ static void what_may_miss_gets_its_fallback(void **state)
                                .fields = fields,
                                .n_fields = N_OF(fields)};
     struct all out;
-    assert_int_equal(ls_record_decode(&record, &out, "\x80", 1, NULL), LS_OK);
+    assert_ok(ls_record_decode(&record, &out, "\x80", 1, NULL));
     assert_true(out.whole == 3 && out.figure == -0.5 && out.truth);
     /* One that is open passes over what it does not know. */
     static const char more[] = "\x82\xa1x\x90\xa5whole\x04";
-    assert_int_equal(
-        ls_record_decode(&record, &out, more, sizeof more - 1, NULL),
-        LS_EPROTO);
+    assert_fails(ls_record_decode(&record, &out, more, sizeof more - 1, NULL),
+                 LS_EPROTO);
     record.open = true;
-    assert_int_equal(
-        ls_record_decode(&record, &out, more, sizeof more - 1, NULL), LS_OK);
+    assert_ok(ls_record_decode(&record, &out, more, sizeof more - 1, NULL));
     assert_int_equal(out.whole, 4);
 }
 
-static void reading_into_a_struct_leaves_its_other_fields(void **state)
+TEST(reading_into_a_struct_leaves_its_other_fields)
 {
-    (void)state;
     struct all in = example(), out = example();
     struct bytes bytes = written(&all_record, &in);
     ls_document *document = NULL;
-    assert_int_equal(ls_document_read(&document, bytes.data, bytes.size, NULL),
-                     LS_OK);
-    assert_int_equal(
-        ls_record_read_into(&all_record, &out, ls_document_root(document)),
-        LS_OK);
+    assert_ok(ls_document_read(&document, bytes.data, bytes.size, NULL));
+    assert_ok(
+        ls_record_read_into(&all_record, &out, ls_document_root(document)));
     assert_int_equal(out.unseen, 13);
     assert_int_equal(out.n_own, 1); /* what was owned before has been freed */
     ls_document_destroy(&document);
@@ -470,19 +444,16 @@ static void reading_into_a_struct_leaves_its_other_fields(void **state)
     ls_record_clear(&all_record, &out);
 }
 
-static void a_string_is_borrowed_from_its_document(void **state)
+TEST(a_string_is_borrowed_from_its_document)
 {
-    (void)state;
     static const struct ls_field field = {"s", LS_FIELD_STRING, .offset = 0};
     const struct ls_record record = {"r", sizeof(char *), &field,
                                      1,   false,          NULL};
     struct bytes bytes = of_json("{s: hello}");
     ls_document *document = NULL;
     const char *text = NULL;
-    assert_int_equal(ls_document_read(&document, bytes.data, bytes.size, NULL),
-                     LS_OK);
-    assert_int_equal(ls_record_read(&record, &text, ls_document_root(document)),
-                     LS_OK);
+    assert_ok(ls_document_read(&document, bytes.data, bytes.size, NULL));
+    assert_ok(ls_record_read(&record, &text, ls_document_root(document)));
     assert_string_equal(text, "hello");
     struct bytes again = written(&record, &text);
     assert_int_equal(again.size, bytes.size);
@@ -494,9 +465,8 @@ static void a_string_is_borrowed_from_its_document(void **state)
 
 /* Printing ---------------------------------------------------------------- */
 
-static void it_prints_as_text_and_as_json(void **state)
+TEST(it_prints_as_text_and_as_json)
 {
-    (void)state;
     static const char expected[] =
         "truth=true whole=-5 real=0.25 figure=nan text=\"émile\" "
         "bytes=<2 bytes> numbers=[-9223372036854775808] items=<1 items> "
@@ -517,31 +487,9 @@ static void it_prints_as_text_and_as_json(void **state)
 
     struct bytes bytes = written(&part_record, &(struct part){2, "ab"});
     ls_document *document = NULL;
-    assert_int_equal(ls_document_read(&document, bytes.data, bytes.size, NULL),
-                     LS_OK);
+    assert_ok(ls_document_read(&document, bytes.data, bytes.size, NULL));
     (void)ls_value_print(ls_document_root(document), text, sizeof text);
     assert_string_equal(text, "{\"n\":2,\"name\":\"ab\"}");
     ls_document_destroy(&document);
     ls_writer_destroy(&bytes.writer);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read_back),
-        cmocka_unit_test(the_bytes_are_a_map_in_the_order_of_the_table),
-        cmocka_unit_test(some_pairs_go_into_a_map_with_others),
-        cmocka_unit_test(each_error_names_record_field_and_what_was_found),
-        cmocka_unit_test(the_ends_of_a_range_belong_to_it),
-        cmocka_unit_test(bytes_over_their_limit_are_refused),
-        cmocka_unit_test(what_is_no_map_or_no_msgpack_is_refused),
-        cmocka_unit_test(no_memory_is_said),
-        cmocka_unit_test(what_holds_between_fields_is_checked),
-        cmocka_unit_test(a_flag_says_which_fields_are_there),
-        cmocka_unit_test(what_may_miss_gets_its_fallback),
-        cmocka_unit_test(reading_into_a_struct_leaves_its_other_fields),
-        cmocka_unit_test(a_string_is_borrowed_from_its_document),
-        cmocka_unit_test(it_prints_as_text_and_as_json),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

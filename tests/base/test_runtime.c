@@ -13,10 +13,10 @@
 #include "runtime_promises.h"
 #include "runtime_threads_cpus.h"
 #include "sanitized.h"
+#include "test.h"
 
-static void wall_now_is_the_time_of_day(void **state)
+TEST(wall_now_is_the_time_of_day)
 {
-    (void)state;
     const int64_t before = (int64_t)time(NULL) - 1;
     const int64_t wall = ls_wall_now(ls_runtime_threads()) / LS_NS_PER_S;
     const int64_t after = (int64_t)time(NULL) + 1;
@@ -44,15 +44,13 @@ static void run_self_check(struct self_check *check, const char *name)
 {
     memset(check, 0, sizeof *check);
     ls_thread *thread;
-    assert_int_equal(
-        ls_thread_spawn(ls_runtime_threads(), &thread, name, check_self, check),
-        LS_OK);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, name, check_self,
+                              check));
     join(&thread);
 }
 
-static void a_thread_has_its_name_cut_to_15_bytes(void **state)
+TEST(a_thread_has_its_name_cut_to_15_bytes)
 {
-    (void)state;
     struct self_check check;
     run_self_check(&check, "short");
     assert_string_equal(check.name, "short\n");
@@ -60,9 +58,8 @@ static void a_thread_has_its_name_cut_to_15_bytes(void **state)
     assert_string_equal(check.name, "0123456789abcde\n");
 }
 
-static void a_thread_leaves_ending_signals_to_main(void **state)
+TEST(a_thread_leaves_ending_signals_to_main)
 {
-    (void)state;
     sigset_t before, after;
     sigprocmask(SIG_BLOCK, NULL, &before);
     struct self_check check;
@@ -98,9 +95,8 @@ static void pin_and_look(void *arg)
     fclose(file);
 }
 
-static void a_pinned_thread_stays_on_its_core(void **state)
+TEST(a_pinned_thread_stays_on_its_core)
 {
-    (void)state;
     struct pinned pinned = {.core = -1};
     ls_thread *thread;
     spawn(ls_runtime_threads(), &thread, pin_and_look, &pinned);
@@ -128,9 +124,8 @@ static void remove_file(const char *folder, const char *name)
     assert_int_equal(unlink(path), 0);
 }
 
-static void a_control_group_limits_the_processors(void **state)
+TEST(a_control_group_limits_the_processors)
 {
-    (void)state;
     static const struct {
         const char *outer, *inner;
         double cpus;
@@ -173,9 +168,8 @@ static void pinned_cpus(void *arg)
     *cpus = ls_cpus(runtime);
 }
 
-static void the_processors_are_those_of_the_affinity(void **state)
+TEST(the_processors_are_those_of_the_affinity)
 {
-    (void)state;
     double cpus = 0.0;
     ls_thread *thread;
     assert_true(ls_cpus(ls_runtime_threads()) > 0.0);
@@ -184,19 +178,17 @@ static void the_processors_are_those_of_the_affinity(void **state)
     assert_true(cpus > 0.0 && cpus <= 1.0);
 }
 
-static void join_of_nothing_is_fine(void **state)
+TEST(join_of_nothing_is_fine)
 {
-    (void)state;
     ls_thread *thread = NULL;
-    assert_int_equal(ls_thread_join(&thread, LS_NOW), LS_OK);
-    assert_int_equal(ls_thread_join(NULL, LS_NOW), LS_OK);
+    assert_ok(ls_thread_join(&thread, LS_NOW));
+    assert_ok(ls_thread_join(NULL, LS_NOW));
 }
 
 /* Without room for stacks, some threads still start on those that the C library
  * has kept, but not many. */
-static void spawn_says_when_the_system_has_no_room(void **state)
+TEST(spawn_says_when_the_system_has_no_room)
 {
-    (void)state;
     if (SANITIZED)
         skip(); /* they need the address space themselves */
     enum { MANY = 256 };
@@ -213,7 +205,7 @@ static void spawn_says_when_the_system_has_no_room(void **state)
                                  pass_gate, &gate);
     assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
     assert_int_equal(status, LS_EAGAIN);
-    assert_non_null(strstr(ls_error_text(), "'one more'"));
+    assert_error_has("'one more'");
     assert_null(threads[n - 1]);
     open_gate(&gate);
     for (int i = 0; i < n - 1; i++)
@@ -221,36 +213,15 @@ static void spawn_says_when_the_system_has_no_room(void **state)
     fini_gate(&gate);
 }
 
-static void who_was_not_spawned_is_on_the_runtime_of_threads(void **state)
+TEST(who_was_not_spawned_is_on_the_runtime_of_threads)
 {
-    (void)state;
     assert_ptr_equal(ls_runtime_current(), ls_runtime_threads());
 }
 
 #define ON_THREADS(name)                                                       \
-    static void name##_on_threads(void **state)                                \
+    TEST(name##_on_threads)                                                    \
     {                                                                          \
-        (void)state;                                                           \
         name(ls_runtime_threads());                                            \
     }
 RUNTIME_PROMISES(ON_THREADS)
 #undef ON_THREADS
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test(name##_on_threads),
-        RUNTIME_PROMISES(TEST)
-#undef TEST
-            cmocka_unit_test(wall_now_is_the_time_of_day),
-        cmocka_unit_test(a_thread_has_its_name_cut_to_15_bytes),
-        cmocka_unit_test(a_thread_leaves_ending_signals_to_main),
-        cmocka_unit_test(a_pinned_thread_stays_on_its_core),
-        cmocka_unit_test(a_control_group_limits_the_processors),
-        cmocka_unit_test(the_processors_are_those_of_the_affinity),
-        cmocka_unit_test(join_of_nothing_is_fine),
-        cmocka_unit_test(spawn_says_when_the_system_has_no_room),
-        cmocka_unit_test(who_was_not_spawned_is_on_the_runtime_of_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -13,9 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "lockstep/runtime.h"
+#include "test.h"
 
 extern char **environ;
 
@@ -30,8 +29,8 @@ struct ear {
 static void ear_init(struct ear *ear)
 {
     *ear = (struct ear){.calls = 0};
-    assert_int_equal(ls_mutex_init(&ear->mutex, ls_runtime_threads()), LS_OK);
-    assert_int_equal(ls_cond_init(&ear->heard, ls_runtime_threads()), LS_OK);
+    assert_ok(ls_mutex_init(&ear->mutex, ls_runtime_threads()));
+    assert_ok(ls_cond_init(&ear->heard, ls_runtime_threads()));
 }
 
 static void ear_fini(struct ear *ear)
@@ -68,14 +67,13 @@ static bool is_blocked(int number)
     return sigismember(&now, number) == 1;
 }
 
-static void test_a_signal_becomes_a_call(void **state)
+TEST(a_signal_becomes_a_call)
 {
-    (void)state;
     struct ear ear;
     ear_init(&ear);
     ls_signals *watch = NULL;
     const int wanted[] = {SIGUSR1, SIGUSR2};
-    assert_int_equal(ls_signal_watch(&watch, wanted, 2, hear, &ear), LS_OK);
+    assert_ok(ls_signal_watch(&watch, wanted, 2, hear, &ear));
     kill(getpid(), SIGUSR2);
     assert_int_equal(ear_wait(&ear, 1), SIGUSR2);
     ls_signal_unwatch(&watch);
@@ -83,16 +81,15 @@ static void test_a_signal_becomes_a_call(void **state)
     ear_fini(&ear);
 }
 
-static void test_every_watch_of_a_signal_is_called(void **state)
+TEST(every_watch_of_a_signal_is_called)
 {
-    (void)state;
     struct ear a, b;
     ear_init(&a);
     ear_init(&b);
     ls_signals *first = NULL, *second = NULL;
     const int both[] = {SIGUSR1, SIGUSR2};
-    assert_int_equal(ls_signal_watch(&first, both, 1, hear, &a), LS_OK);
-    assert_int_equal(ls_signal_watch(&second, both, 2, hear, &b), LS_OK);
+    assert_ok(ls_signal_watch(&first, both, 1, hear, &a));
+    assert_ok(ls_signal_watch(&second, both, 2, hear, &b));
     kill(getpid(), SIGUSR1);
     assert_int_equal(ear_wait(&a, 1), SIGUSR1);
     assert_int_equal(ear_wait(&b, 1), SIGUSR1);
@@ -102,16 +99,15 @@ static void test_every_watch_of_a_signal_is_called(void **state)
     ear_fini(&b);
 }
 
-static void test_a_watch_goes_on_when_another_ends(void **state)
+TEST(a_watch_goes_on_when_another_ends)
 {
-    (void)state;
     struct ear a, b;
     ear_init(&a);
     ear_init(&b);
     ls_signals *first = NULL, *second = NULL;
     const int both[] = {SIGUSR1, SIGUSR2};
-    assert_int_equal(ls_signal_watch(&first, both, 2, hear, &a), LS_OK);
-    assert_int_equal(ls_signal_watch(&second, both, 1, hear, &b), LS_OK);
+    assert_ok(ls_signal_watch(&first, both, 2, hear, &a));
+    assert_ok(ls_signal_watch(&second, both, 1, hear, &b));
     ls_signal_unwatch(&first);
     assert_true(is_blocked(SIGUSR1));
     assert_false(is_blocked(SIGUSR2));
@@ -123,9 +119,8 @@ static void test_a_watch_goes_on_when_another_ends(void **state)
     ear_fini(&b);
 }
 
-static void test_unwatch_restores_the_mask(void **state)
+TEST(unwatch_restores_the_mask)
 {
-    (void)state;
     struct ear ear;
     ear_init(&ear);
     sigset_t one, before;
@@ -135,7 +130,7 @@ static void test_unwatch_restores_the_mask(void **state)
 
     ls_signals *watch = NULL;
     const int wanted[] = {SIGUSR1, SIGUSR2};
-    assert_int_equal(ls_signal_watch(&watch, wanted, 2, hear, &ear), LS_OK);
+    assert_ok(ls_signal_watch(&watch, wanted, 2, hear, &ear));
     assert_true(is_blocked(SIGUSR1));
     ls_signal_unwatch(&watch);
     assert_false(is_blocked(SIGUSR1));
@@ -145,15 +140,14 @@ static void test_unwatch_restores_the_mask(void **state)
     ear_fini(&ear);
 }
 
-static void test_a_new_watch_begins_anew(void **state)
+TEST(a_new_watch_begins_anew)
 {
-    (void)state;
     struct ear ear;
     ear_init(&ear);
     const int wanted[] = {SIGUSR1};
     for (int round = 1; round <= 3; round++) {
         ls_signals *watch = NULL;
-        assert_int_equal(ls_signal_watch(&watch, wanted, 1, hear, &ear), LS_OK);
+        assert_ok(ls_signal_watch(&watch, wanted, 1, hear, &ear));
         kill(getpid(), SIGUSR1);
         ear_wait(&ear, round);
         ls_signal_unwatch(&watch);
@@ -162,29 +156,26 @@ static void test_a_new_watch_begins_anew(void **state)
     ear_fini(&ear);
 }
 
-static void test_unwatch_takes_nothing(void **state)
+TEST(unwatch_takes_nothing)
 {
-    (void)state;
     ls_signals *none = NULL;
     ls_signal_unwatch(NULL);
     ls_signal_unwatch(&none);
 }
 
-static void test_watch_refuses_what_cannot_be_waited_for(void **state)
+TEST(watch_refuses_what_cannot_be_waited_for)
 {
-    (void)state;
     const int refused[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE,
                            SIGILL,  0,       -1,      65,     4000};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         ls_signals *watch = NULL;
         const int wanted[] = {SIGUSR1, refused[i]};
-        assert_int_equal(ls_signal_watch(&watch, wanted, 2, hear, NULL),
-                         LS_EINVAL);
+        assert_fails(ls_signal_watch(&watch, wanted, 2, hear, NULL), LS_EINVAL);
         assert_null(watch);
         assert_false(is_blocked(SIGUSR1));
     }
     ls_signals *watch = NULL;
-    assert_int_equal(ls_signal_watch(&watch, NULL, 0, hear, NULL), LS_EINVAL);
+    assert_fails(ls_signal_watch(&watch, NULL, 0, hear, NULL), LS_EINVAL);
 }
 
 /* What the child of the next test runs: never returns. */
@@ -203,12 +194,12 @@ static int die_of_the_second(void)
     return 2;
 }
 
-static void test_the_second_signal_ends_the_process(void **state)
+TEST(the_second_signal_ends_the_process)
 {
-    char *const arguments[] = {*state, "die", NULL};
+    char *const arguments[] = {"/proc/self/exe", "die", NULL};
     pid_t child;
     assert_int_equal(
-        posix_spawn(&child, *state, NULL, NULL, arguments, environ), 0);
+        posix_spawn(&child, arguments[0], NULL, NULL, arguments, environ), 0);
     int how;
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_true(WIFSIGNALED(how));
@@ -219,16 +210,5 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "die") == 0)
         return die_of_the_second();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_signal_becomes_a_call),
-        cmocka_unit_test(test_every_watch_of_a_signal_is_called),
-        cmocka_unit_test(test_a_watch_goes_on_when_another_ends),
-        cmocka_unit_test(test_unwatch_restores_the_mask),
-        cmocka_unit_test(test_a_new_watch_begins_anew),
-        cmocka_unit_test(test_unwatch_takes_nothing),
-        cmocka_unit_test(test_watch_refuses_what_cannot_be_waited_for),
-        cmocka_unit_test_prestate(test_the_second_signal_ends_the_process,
-                                  argv[0]),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -4,6 +4,7 @@
 #include "lockstep/fiber.h"
 #include "lockstep/queue.h"
 #include "simulated.h"
+#include "test.h"
 
 enum { RACERS = 4 };
 
@@ -38,7 +39,7 @@ static void start_race(void *arg)
 {
     struct race *const race = arg;
     ls_runtime *const runtime = ls_simulation_runtime(race->simulation);
-    assert_int_equal(ls_mutex_init(&race->mutex, runtime), LS_OK);
+    assert_ok(ls_mutex_init(&race->mutex, runtime));
     struct racer racers[RACERS];
     for (int i = 0; i < RACERS; i++) {
         racers[i] = (struct racer){race, (char)('a' + i)};
@@ -54,7 +55,7 @@ static uint64_t race(uint64_t seed, char *order, FILE *log)
 {
     const struct ls_simulation_options options = {.seed = seed, .log = log};
     struct race race = {.n = 0};
-    assert_int_equal(ls_simulation_create(&race.simulation, &options), LS_OK);
+    assert_ok(ls_simulation_create(&race.simulation, &options));
     run(race.simulation, start_race, &race);
     const uint64_t hash = ls_simulation_hash(race.simulation);
     strcpy(order, race.order);
@@ -62,9 +63,8 @@ static uint64_t race(uint64_t seed, char *order, FILE *log)
     return hash;
 }
 
-static void equal_seeds_give_equal_runs(void **state)
+TEST(equal_seeds_give_equal_runs)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 50; seed++) {
         char first[128], again[128];
         char logs[2][4096];
@@ -80,9 +80,8 @@ static void equal_seeds_give_equal_runs(void **state)
     }
 }
 
-static void other_seeds_give_other_runs(void **state)
+TEST(other_seeds_give_other_runs)
 {
-    (void)state;
     char order[50][128];
     uint64_t hashes[50];
     int orders = 0;
@@ -99,9 +98,8 @@ static void other_seeds_give_other_runs(void **state)
 }
 
 /* A run on a machine of another kind must give the same. */
-static void a_seed_gives_the_same_run_on_every_machine(void **state)
+TEST(a_seed_gives_the_same_run_on_every_machine)
 {
-    (void)state;
     char order[128];
     assert_true(race(42, order, NULL) == UINT64_C(0xfab499f18c85a8c5));
     assert_string_equal(order, "bacdbdcdbaacacdcbabd");
@@ -133,9 +131,8 @@ static void start_careless(void *arg)
         join(&threads[i]);
 }
 
-static void some_seeds_show_a_race(void **state)
+TEST(some_seeds_show_a_race)
 {
-    (void)state;
     int shown = 0;
     for (uint64_t seed = 0; seed < 100; seed++) {
         ls_simulation *simulation = simulate(seed);
@@ -160,8 +157,7 @@ static void wait_for_ever(void *arg)
 {
     struct stuck *const self = arg;
     ls_mutex_lock(&self->mutex);
-    assert_int_equal(ls_cond_wait(&self->cond, &self->mutex, LS_FOREVER),
-                     LS_OK);
+    assert_ok(ls_cond_wait(&self->cond, &self->mutex, LS_FOREVER));
 }
 
 static void lock_what_is_taken(void *arg)
@@ -174,34 +170,31 @@ static void get_stuck(void *arg)
 {
     struct stuck *const self = arg;
     ls_runtime *const runtime = ls_simulation_runtime(self->simulation);
-    assert_int_equal(ls_mutex_init(&self->mutex, runtime), LS_OK);
-    assert_int_equal(ls_mutex_init(&self->taken, runtime), LS_OK);
-    assert_int_equal(ls_cond_init(&self->cond, runtime), LS_OK);
+    assert_ok(ls_mutex_init(&self->mutex, runtime));
+    assert_ok(ls_mutex_init(&self->taken, runtime));
+    assert_ok(ls_cond_init(&self->cond, runtime));
     ls_mutex_lock(&self->taken);
     ls_host *const host = new_host(self->simulation, "node0");
     ls_thread *waits, *locks;
-    assert_int_equal(ls_thread_spawn(ls_host_runtime(host), &waits, "waits",
-                                     wait_for_ever, self),
-                     LS_OK);
-    assert_int_equal(ls_thread_spawn(ls_host_runtime(host), &locks, "locks",
-                                     lock_what_is_taken, self),
-                     LS_OK);
+    assert_ok(ls_thread_spawn(ls_host_runtime(host), &waits, "waits",
+                              wait_for_ever, self));
+    assert_ok(ls_thread_spawn(ls_host_runtime(host), &locks, "locks",
+                              lock_what_is_taken, self));
     join(&waits);
 }
 
-static void a_deadlock_is_told_with_who_waits_for_what(void **state)
+TEST(a_deadlock_is_told_with_who_waits_for_what)
 {
-    (void)state;
     struct stuck self = {.simulation = simulate(1)};
-    assert_int_equal(ls_simulation_run(self.simulation, get_stuck, &self),
-                     LS_ESTATE);
+    assert_fails(ls_simulation_run(self.simulation, get_stuck, &self),
+                 LS_ESTATE);
     const char *const text = ls_error_text();
     assert_non_null(strstr(text, "node0/waits waits for a condition"));
     assert_non_null(strstr(text, "node0/locks waits for a mutex that -/main"));
     assert_non_null(strstr(text, "-/main joins node0/waits"));
-    assert_int_equal(ls_simulation_run(self.simulation, get_stuck, &self),
-                     LS_ESTATE);
-    assert_non_null(strstr(ls_error_text(), "has failed"));
+    assert_fails(ls_simulation_run(self.simulation, get_stuck, &self),
+                 LS_ESTATE);
+    assert_error_has("has failed");
     ls_simulation_destroy(&self.simulation);
 }
 
@@ -217,31 +210,29 @@ static void rest_for_a_day(void *arg)
     ls_rest_until(ls_simulation_runtime(arg), 86400 * LS_NS_PER_S);
 }
 
-static void a_run_ends_at_its_limit(void **state)
+TEST(a_run_ends_at_its_limit)
 {
-    (void)state;
     void (*const fns[])(void *arg) = {look_at_the_clock_for_ever,
                                       rest_for_a_day};
     for (int i = 0; i < 2; i++) {
         const struct ls_simulation_options options = {.seed = 1,
                                                       .limit_ns = LS_NS_PER_MS};
         ls_simulation *simulation;
-        assert_int_equal(ls_simulation_create(&simulation, &options), LS_OK);
-        assert_int_equal(ls_simulation_run(simulation, fns[i], simulation),
-                         LS_ETIMEDOUT);
-        assert_non_null(strstr(ls_error_text(), "-/main "));
+        assert_ok(ls_simulation_create(&simulation, &options));
+        assert_fails(ls_simulation_run(simulation, fns[i], simulation),
+                     LS_ETIMEDOUT);
+        assert_error_has("-/main ");
         ls_simulation_destroy(&simulation);
     }
 }
 
 static void run_inside(void *arg)
 {
-    assert_int_equal(ls_simulation_run(arg, rest_for_a_day, arg), LS_ESTATE);
+    assert_fails(ls_simulation_run(arg, rest_for_a_day, arg), LS_ESTATE);
 }
 
-static void a_run_holds_no_other_run(void **state)
+TEST(a_run_holds_no_other_run)
 {
-    (void)state;
     ls_simulation *simulation = simulate(1);
     run(simulation, run_inside, simulation);
     ls_simulation_destroy(&simulation);
@@ -261,9 +252,8 @@ static void run_another(void *arg)
     ls_simulation_destroy(&inner);
 }
 
-static void a_thread_may_run_another_simulation(void **state)
+TEST(a_thread_may_run_another_simulation)
 {
-    (void)state;
     ls_simulation *simulation = simulate(1);
     run(simulation, run_another, NULL);
     assert_null(ls_simulation_of(ls_runtime_current()));
@@ -283,24 +273,21 @@ static void run_in_fiber(void *arg)
     assert_non_null(ls_fiber_current());
 }
 
-static void a_run_may_stand_on_a_fiber(void **state)
+TEST(a_run_may_stand_on_a_fiber)
 {
-    (void)state;
     ls_fiber_pool *pool;
     ls_fiber *fiber;
     bool is_on_fiber = true;
-    assert_int_equal(ls_fiber_pool_create(&pool, 256u * 1024u, 0), LS_OK);
-    assert_int_equal(ls_fiber_create(&fiber, pool, run_in_fiber, &is_on_fiber),
-                     LS_OK);
+    assert_ok(ls_fiber_pool_create(&pool, 256u * 1024u, 0));
+    assert_ok(ls_fiber_create(&fiber, pool, run_in_fiber, &is_on_fiber));
     assert_false(ls_fiber_resume(fiber));
     assert_false(is_on_fiber);
     ls_fiber_destroy(&fiber);
     ls_fiber_pool_destroy(&pool);
 }
 
-static void a_run_may_follow_another(void **state)
+TEST(a_run_may_follow_another)
 {
-    (void)state;
     ls_simulation *simulation = simulate(1);
     run(simulation, do_nothing, NULL);
     const int64_t now = ls_simulation_now(simulation);
@@ -309,12 +296,11 @@ static void a_run_may_follow_another(void **state)
     ls_simulation_destroy(&simulation);
 }
 
-static void small_stacks_are_refused(void **state)
+TEST(small_stacks_are_refused)
 {
-    (void)state;
     const struct ls_simulation_options options = {.stack_bytes = 100};
     ls_simulation *simulation = NULL;
-    assert_int_equal(ls_simulation_create(&simulation, &options), LS_EINVAL);
+    assert_fails(ls_simulation_create(&simulation, &options), LS_EINVAL);
     assert_null(simulation);
     ls_simulation_destroy(&simulation);
     ls_simulation_destroy(NULL);
@@ -331,7 +317,7 @@ static void produce(void *arg)
 {
     const struct flow *const flow = arg;
     for (int i = 0; i < 1000; i++)
-        assert_int_equal(ls_queue_put(flow->queue, &i, LS_FOREVER), LS_OK);
+        assert_ok(ls_queue_put(flow->queue, &i, LS_FOREVER));
     ls_queue_close(flow->queue);
 }
 
@@ -340,8 +326,7 @@ static void consume(void *arg)
     struct flow *const flow = arg;
     const struct ls_queue_options options = {.capacity = 4,
                                              .item_size = sizeof(int)};
-    assert_int_equal(ls_queue_create(&flow->queue, flow->runtime, &options),
-                     LS_OK);
+    assert_ok(ls_queue_create(&flow->queue, flow->runtime, &options));
     ls_thread *thread;
     spawn(flow->runtime, &thread, produce, flow);
     int item, n = 0, status;
@@ -354,32 +339,12 @@ static void consume(void *arg)
     ls_queue_destroy(&flow->queue);
 }
 
-static void a_queue_works_inside(void **state)
+TEST(a_queue_works_inside)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         ls_simulation *simulation = simulate(seed);
         struct flow flow = {.runtime = ls_simulation_runtime(simulation)};
         run(simulation, consume, &flow);
         ls_simulation_destroy(&simulation);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_seeds_give_equal_runs),
-        cmocka_unit_test(other_seeds_give_other_runs),
-        cmocka_unit_test(a_seed_gives_the_same_run_on_every_machine),
-        cmocka_unit_test(some_seeds_show_a_race),
-        cmocka_unit_test(a_deadlock_is_told_with_who_waits_for_what),
-        cmocka_unit_test(a_run_ends_at_its_limit),
-        cmocka_unit_test(a_run_holds_no_other_run),
-        cmocka_unit_test(a_thread_may_run_another_simulation),
-        cmocka_unit_test(a_run_may_stand_on_a_fiber),
-        cmocka_unit_test(a_run_may_follow_another),
-        cmocka_unit_test(small_stacks_are_refused),
-        cmocka_unit_test(a_queue_works_inside),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

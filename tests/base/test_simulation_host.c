@@ -2,6 +2,7 @@
 #include "lockstep/simulation.h"
 
 #include "simulated.h"
+#include "test.h"
 
 struct world {
     ls_simulation *simulation;
@@ -27,9 +28,8 @@ static void rest_here(const struct world *world, int64_t until)
     ls_rest_until(world->here, until);
 }
 
-static void a_runtime_knows_its_host(void **state)
+TEST(a_runtime_knows_its_host)
 {
-    (void)state;
     struct world world;
     make_world(&world, 1);
     assert_ptr_equal(ls_host_of(world.there), world.host);
@@ -58,14 +58,12 @@ static void note_both(void *arg)
     assert_null(ls_simulation_running(world->simulation));
 }
 
-static void whose_thread_runs_is_known(void **state)
+TEST(whose_thread_runs_is_known)
 {
-    (void)state;
     struct world world;
     make_world(&world, 1);
     assert_null(ls_simulation_running(world.simulation));
-    assert_int_equal(ls_simulation_run(world.simulation, note_both, &world),
-                     LS_OK);
+    assert_ok(ls_simulation_run(world.simulation, note_both, &world));
     assert_null(ls_simulation_running(world.simulation));
     ls_simulation_destroy(&world.simulation);
 }
@@ -92,16 +90,15 @@ static void pause_for_a_while(void *arg)
     assert_true(ls_host_is_paused(world->host));
     rest_here(world, 50 * LS_NS_PER_MS);
     assert_int_equal(world->steps, 3);
-    assert_int_equal(ls_thread_join(&thread, 60 * LS_NS_PER_MS), LS_ETIMEDOUT);
+    assert_fails(ls_thread_join(&thread, 60 * LS_NS_PER_MS), LS_ETIMEDOUT);
     ls_host_resume(world->host);
     assert_false(ls_host_is_paused(world->host));
     join(&thread);
     assert_int_equal(world->steps, 10);
 }
 
-static void a_paused_host_stands_still_and_its_deadlines_do_not(void **state)
+TEST(a_paused_host_stands_still_and_its_deadlines_do_not)
 {
-    (void)state;
     struct world world;
     make_world(&world, 1);
     run(world.simulation, pause_for_a_while, &world);
@@ -135,9 +132,8 @@ static void pause_who_is_busy(void *arg)
     assert_int_equal(world->steps, 3000);
 }
 
-static void a_pause_holds_threads_that_could_run(void **state)
+TEST(a_pause_holds_threads_that_could_run)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         struct world world;
         make_world(&world, seed);
@@ -156,8 +152,7 @@ static void resume(void *arg)
 static void pause_oneself(void *arg)
 {
     struct world *const world = arg;
-    assert_int_equal(
-        ls_simulation_at(world->simulation, LS_NS_PER_S, resume, world), LS_OK);
+    assert_ok(ls_simulation_at(world->simulation, LS_NS_PER_S, resume, world));
     world->steps = 1;
     ls_host_pause(world->host);
     assert_true(ls_simulation_now(world->simulation) >= LS_NS_PER_S);
@@ -172,9 +167,8 @@ static void start_there(void *arg)
     join(&thread);
 }
 
-static void a_thread_that_pauses_its_own_host_stops_there(void **state)
+TEST(a_thread_that_pauses_its_own_host_stops_there)
 {
-    (void)state;
     struct world world;
     make_world(&world, 1);
     run(world.simulation, start_there, &world);
@@ -191,15 +185,13 @@ static void pause_and_forget(void *arg)
     join(&thread);
 }
 
-static void a_host_that_stays_paused_is_told(void **state)
+TEST(a_host_that_stays_paused_is_told)
 {
-    (void)state;
     struct world world;
     make_world(&world, 1);
-    assert_int_equal(
-        ls_simulation_run(world.simulation, pause_and_forget, &world),
-        LS_ESTATE);
-    assert_non_null(strstr(ls_error_text(), "its host paused"));
+    assert_fails(ls_simulation_run(world.simulation, pause_and_forget, &world),
+                 LS_ESTATE);
+    assert_error_has("its host paused");
     ls_simulation_destroy(&world.simulation);
 }
 
@@ -219,9 +211,8 @@ static void kill_paused(void *arg)
     join(&thread);
 }
 
-static void threads_of_a_dead_host_run_to_their_end(void **state)
+TEST(threads_of_a_dead_host_run_to_their_end)
 {
-    (void)state;
     struct world world;
     make_world(&world, 1);
     run(world.simulation, kill_paused, &world);
@@ -253,9 +244,8 @@ static void look_at_skewed_clocks(void *arg)
     assert_true(ls_wall_now(world->there) < true_wall);
 }
 
-static void a_skewed_clock_shows_another_time_and_never_goes_back(void **state)
+TEST(a_skewed_clock_shows_another_time_and_never_goes_back)
 {
-    (void)state;
     struct world world;
     make_world(&world, 1);
     run(world.simulation, look_at_skewed_clocks, &world);
@@ -303,9 +293,8 @@ static int64_t rest_with(int64_t offset_ns, double drift, int64_t at)
     return self.world.ended_at / LS_NS_PER_MS;
 }
 
-static void a_deadline_is_kept_on_the_clock_it_was_given_on(void **state)
+TEST(a_deadline_is_kept_on_the_clock_it_was_given_on)
 {
-    (void)state;
     assert_int_equal(rest_with(0, 0.0, 0), 1000);
     assert_int_equal(rest_with(7 * LS_NS_PER_S, 0.0, 0), 1000);
     assert_int_equal(rest_with(0, 0.1, 0), 909);
@@ -313,40 +302,20 @@ static void a_deadline_is_kept_on_the_clock_it_was_given_on(void **state)
     assert_int_equal(rest_with(-LS_NS_PER_S, 0.0, 0), 2000);
 }
 
-static void a_clock_that_is_changed_moves_who_waits_on_it(void **state)
+TEST(a_clock_that_is_changed_moves_who_waits_on_it)
 {
-    (void)state;
     const int64_t half = LS_NS_PER_S / 2;
     assert_int_equal(rest_with(LS_NS_PER_S / 4, 0.0, half), 750);
     assert_int_equal(rest_with(LS_NS_PER_S, 0.0, half), 500);
     assert_int_equal(rest_with(-LS_NS_PER_S / 4, 0.0, half), 1250);
 }
 
-static void every_host_has_true_time_at_first(void **state)
+TEST(every_host_has_true_time_at_first)
 {
-    (void)state;
     struct world world;
     make_world(&world, 1);
     assert_true(ls_now(world.there) <= ls_now(world.here));
     assert_true(ls_wall_now(world.there) == ls_wall_now(world.here));
     assert_true(ls_wall_now(world.here) / LS_NS_PER_S == 946684800);
     ls_simulation_destroy(&world.simulation);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_runtime_knows_its_host),
-        cmocka_unit_test(whose_thread_runs_is_known),
-        cmocka_unit_test(a_paused_host_stands_still_and_its_deadlines_do_not),
-        cmocka_unit_test(a_pause_holds_threads_that_could_run),
-        cmocka_unit_test(a_thread_that_pauses_its_own_host_stops_there),
-        cmocka_unit_test(a_host_that_stays_paused_is_told),
-        cmocka_unit_test(threads_of_a_dead_host_run_to_their_end),
-        cmocka_unit_test(every_host_has_true_time_at_first),
-        cmocka_unit_test(a_skewed_clock_shows_another_time_and_never_goes_back),
-        cmocka_unit_test(a_deadline_is_kept_on_the_clock_it_was_given_on),
-        cmocka_unit_test(a_clock_that_is_changed_moves_who_waits_on_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

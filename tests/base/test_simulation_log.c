@@ -3,6 +3,7 @@
 
 #include "lockstep/log.h"
 #include "simulated.h"
+#include "test.h"
 
 static void note_something(void *arg)
 {
@@ -14,17 +15,15 @@ static void note_on_host(void *arg)
     ls_simulation *const simulation = arg;
     ls_host *const host = new_host(simulation, "node0");
     ls_thread *thread;
-    assert_int_equal(
-        ls_simulation_at(simulation, LS_NS_PER_S, note_something, simulation),
-        LS_OK);
+    assert_ok(
+        ls_simulation_at(simulation, LS_NS_PER_S, note_something, simulation));
     spawn(ls_host_runtime(host), &thread, note_something, simulation);
     join(&thread);
     ls_rest_until(ls_simulation_runtime(simulation), 2 * LS_NS_PER_S);
 }
 
-static void a_line_says_when_who_and_what(void **state)
+TEST(a_line_says_when_who_and_what)
 {
-    (void)state;
     ls_simulation *simulation = simulate(1);
     run(simulation, note_on_host, simulation);
     char lines[4096];
@@ -43,12 +42,11 @@ static void note_a_lot(void *arg)
         ls_simulation_note(arg, "line %d", i);
 }
 
-static void the_last_lines_are_kept(void **state)
+TEST(the_last_lines_are_kept)
 {
-    (void)state;
     const struct ls_simulation_options options = {.keep = 3};
     ls_simulation *simulation;
-    assert_int_equal(ls_simulation_create(&simulation, &options), LS_OK);
+    assert_ok(ls_simulation_create(&simulation, &options));
     run(simulation, note_a_lot, simulation);
     char lines[4096];
     read_lines(simulation, lines, sizeof lines);
@@ -72,9 +70,8 @@ static void note_at_length(void *arg)
     ls_simulation_note(arg, "x%s", text);
 }
 
-static void a_long_line_is_cut_between_characters(void **state)
+TEST(a_long_line_is_cut_between_characters)
 {
-    (void)state;
     ls_simulation *simulation = simulate(1);
     run(simulation, note_at_length, simulation);
     char lines[4096];
@@ -105,7 +102,7 @@ static void warn_and_inform(void *arg)
 static uint64_t log_with(const char *setting, int *n_written, char *lines,
                          size_t size)
 {
-    assert_int_equal(ls_log_setup(setting), LS_OK);
+    assert_ok(ls_log_setup(setting));
     ls_log_redirect(ignore_line, n_written);
     ls_simulation *simulation = simulate(1);
     run(simulation, warn_and_inform, simulation);
@@ -116,9 +113,8 @@ static uint64_t log_with(const char *setting, int *n_written, char *lines,
     return hash;
 }
 
-static void what_threads_log_is_noted_whatever_people_want_to_see(void **state)
+TEST(what_threads_log_is_noted_whatever_people_want_to_see)
 {
-    (void)state;
     char lines[4096];
     int quiet = 0, loud = 0;
     const uint64_t hash = log_with("error", &quiet, lines, sizeof lines);
@@ -142,16 +138,15 @@ static void log_a_line_of_its_own(void *arg)
     ls_log_error("late");
 }
 
-static void a_logged_line_has_the_time_and_the_node_of_its_thread(void **state)
+TEST(a_logged_line_has_the_time_and_the_node_of_its_thread)
 {
-    (void)state;
     char line[256] = "";
     ls_log_set_node(3);
     const struct ls_simulation_options options = {.limit_ns =
                                                       7200 * LS_NS_PER_S};
     ls_simulation *simulation;
-    assert_int_equal(ls_simulation_create(&simulation, &options), LS_OK);
-    assert_int_equal(ls_log_setup("warn"), LS_OK);
+    assert_ok(ls_simulation_create(&simulation, &options));
+    assert_ok(ls_log_setup("warn"));
     ls_log_redirect(keep_text, line);
     run(simulation, log_a_line_of_its_own, simulation);
     ls_log_redirect(NULL, NULL);
@@ -172,12 +167,11 @@ static void break_promises(void *arg)
     ls_rest_until(ls_simulation_runtime(arg), LS_NS_PER_S);
 }
 
-static void the_first_violation_is_what_a_run_returns(void **state)
+TEST(the_first_violation_is_what_a_run_returns)
 {
-    (void)state;
     ls_simulation *simulation = simulate(1);
-    assert_int_equal(ls_simulation_run(simulation, break_promises, simulation),
-                     LS_EINVARIANT);
+    assert_fails(ls_simulation_run(simulation, break_promises, simulation),
+                 LS_EINVARIANT);
     assert_string_equal(ls_error_text(), "promise 1 is broken");
     assert_true(ls_simulation_now(simulation) >= LS_NS_PER_S);
     char lines[4096];
@@ -207,16 +201,14 @@ static void rest_twice(void *arg)
     ls_rest_until(runtime, 2 * LS_NS_PER_S);
 }
 
-static void checks_come_before_time_jumps_and_at_the_end(void **state)
+TEST(checks_come_before_time_jumps_and_at_the_end)
 {
-    (void)state;
     ls_simulation *simulation = simulate(1);
     struct watch watches[2] = {{0, 0}, {0, 0}};
     for (int i = 0; i < 2; i++)
-        assert_int_equal(
-            ls_simulation_watch(simulation, count_calls, &watches[i]), LS_OK);
-    assert_int_equal(ls_simulation_run(simulation, rest_twice, simulation),
-                     LS_EINVARIANT);
+        assert_ok(ls_simulation_watch(simulation, count_calls, &watches[i]));
+    assert_fails(ls_simulation_run(simulation, rest_twice, simulation),
+                 LS_EINVARIANT);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(watches[i].calls, 3);
         assert_true(watches[i].last > 2 * LS_NS_PER_S);
@@ -255,17 +247,14 @@ static void ask_for_calls(void *arg)
         made[i] = (struct call){calls, (char)('a' + i)};
         const int64_t at =
             times[i] == LS_NOW ? LS_NOW : times[i] * LS_NS_PER_MS;
-        assert_int_equal(
-            ls_simulation_at(calls->simulation, at, be_called, &made[i]),
-            LS_OK);
+        assert_ok(ls_simulation_at(calls->simulation, at, be_called, &made[i]));
     }
     ls_rest_until(ls_simulation_runtime(calls->simulation), 25 * LS_NS_PER_MS);
     assert_string_equal(calls->order, "fbdce");
 }
 
-static void calls_come_at_their_time_in_the_order_of_asking(void **state)
+TEST(calls_come_at_their_time_in_the_order_of_asking)
 {
-    (void)state;
     struct calls calls = {.simulation = simulate(1)};
     run(calls.simulation, ask_for_calls, &calls);
     assert_string_equal(calls.order, "fbdce"); /* a was not due */
@@ -275,9 +264,8 @@ static void calls_come_at_their_time_in_the_order_of_asking(void **state)
     ls_simulation_destroy(&calls.simulation);
 }
 
-static void drawing_for_faults_changes_no_schedule(void **state)
+TEST(drawing_for_faults_changes_no_schedule)
 {
-    (void)state;
     uint64_t hashes[2];
     for (int i = 0; i < 2; i++) {
         ls_simulation *simulation = simulate(1);
@@ -288,20 +276,4 @@ static void drawing_for_faults_changes_no_schedule(void **state)
         ls_simulation_destroy(&simulation);
     }
     assert_true(hashes[0] == hashes[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_says_when_who_and_what),
-        cmocka_unit_test(the_last_lines_are_kept),
-        cmocka_unit_test(a_long_line_is_cut_between_characters),
-        cmocka_unit_test(what_threads_log_is_noted_whatever_people_want_to_see),
-        cmocka_unit_test(a_logged_line_has_the_time_and_the_node_of_its_thread),
-        cmocka_unit_test(the_first_violation_is_what_a_run_returns),
-        cmocka_unit_test(checks_come_before_time_jumps_and_at_the_end),
-        cmocka_unit_test(calls_come_at_their_time_in_the_order_of_asking),
-        cmocka_unit_test(drawing_for_faults_changes_no_schedule),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

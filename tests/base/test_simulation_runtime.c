@@ -3,6 +3,7 @@
 #include "gate.h"
 #include "lockstep/simulation.h"
 #include "runtime_promises.h"
+#include "test.h"
 
 struct promise {
     void (*fn)(ls_runtime *runtime);
@@ -19,9 +20,8 @@ static void start_there(void *arg)
 {
     struct promise *const promise = arg;
     ls_thread *thread;
-    assert_int_equal(ls_thread_spawn(promise->runtime, &thread, "starter",
-                                     on_the_runtime, promise),
-                     LS_OK);
+    assert_ok(ls_thread_spawn(promise->runtime, &thread, "starter",
+                              on_the_runtime, promise));
     join(&thread);
 }
 
@@ -31,13 +31,12 @@ static void keep_on_host(void (*fn)(ls_runtime *runtime), uint64_t seed,
 {
     const struct ls_simulation_options options = {.seed = seed};
     ls_simulation *simulation;
-    assert_int_equal(ls_simulation_create(&simulation, &options), LS_OK);
+    assert_ok(ls_simulation_create(&simulation, &options));
     ls_host *host;
-    assert_int_equal(ls_host_create(&host, simulation, "host"), LS_OK);
+    assert_ok(ls_host_create(&host, simulation, "host"));
     ls_host_skew(host, offset_ns, drift);
     struct promise promise = {fn, ls_host_runtime(host)};
-    assert_int_equal(ls_simulation_run(simulation, start_there, &promise),
-                     LS_OK);
+    assert_ok(ls_simulation_run(simulation, start_there, &promise));
     ls_simulation_destroy(&simulation);
 }
 
@@ -46,10 +45,9 @@ static void keep(void (*fn)(ls_runtime *runtime))
     for (uint64_t seed = 0; seed < 20; seed++) {
         const struct ls_simulation_options options = {.seed = seed};
         ls_simulation *simulation;
-        assert_int_equal(ls_simulation_create(&simulation, &options), LS_OK);
+        assert_ok(ls_simulation_create(&simulation, &options));
         struct promise promise = {fn, ls_simulation_runtime(simulation)};
-        assert_int_equal(ls_simulation_run(simulation, start_there, &promise),
-                         LS_OK);
+        assert_ok(ls_simulation_run(simulation, start_there, &promise));
         ls_simulation_destroy(&simulation);
     }
     keep_on_host(fn, 1, 0, 0.0);
@@ -58,20 +56,9 @@ static void keep(void (*fn)(ls_runtime *runtime))
 }
 
 #define IN_SIMULATION(name)                                                    \
-    static void name##_in_a_simulation(void **state)                           \
+    TEST(name##_in_a_simulation)                                               \
     {                                                                          \
-        (void)state;                                                           \
         keep(name);                                                            \
     }
 RUNTIME_PROMISES(IN_SIMULATION)
 #undef IN_SIMULATION
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test(name##_in_a_simulation),
-        RUNTIME_PROMISES(TEST)
-#undef TEST
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -1,14 +1,10 @@
 #include "lockstep/stats.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "huge_allocations.h"
 #include "runtime_ops.h"
+#include "test.h"
 
 /* A runtime whose clock stands until the test moves it. */
 static int64_t clock_ns;
@@ -27,7 +23,7 @@ static void summarise(size_t capacity, const double *values, size_t n,
                       struct ls_window_summary *out)
 {
     ls_window *window;
-    assert_int_equal(ls_window_create(&window, capacity), LS_OK);
+    assert_ok(ls_window_create(&window, capacity));
     for (size_t i = 0; i < n; i++)
         ls_window_push(window, values[i]);
     ls_window_summary(window, out);
@@ -43,9 +39,8 @@ static void assert_quantiles(const struct ls_window_summary *summary,
                      summary->quantiles[i], wanted[i]);
 }
 
-static void a_window_keeps_the_last_values(void **state)
+TEST(a_window_keeps_the_last_values)
 {
-    (void)state;
     double values[120];
     for (int i = 0; i < 120; i++)
         values[i] = i;
@@ -60,9 +55,8 @@ static void a_window_keeps_the_last_values(void **state)
     assert_quantiles(&summary, wanted);
 }
 
-static void a_window_that_is_not_full_counts_what_it_holds(void **state)
+TEST(a_window_that_is_not_full_counts_what_it_holds)
 {
-    (void)state;
     const double values[] = {0, 1, 2, 3};
     struct ls_window_summary summary;
     summarise(50, values, 4, &summary);
@@ -76,9 +70,8 @@ static void a_window_that_is_not_full_counts_what_it_holds(void **state)
         assert_true(fabs(summary.quantiles[i] - wanted[i]) < 1e-15);
 }
 
-static void an_empty_window_has_count_0_and_nan(void **state)
+TEST(an_empty_window_has_count_0_and_nan)
 {
-    (void)state;
     struct ls_window_summary summary;
     summarise(50, NULL, 0, &summary);
     assert_true(summary.count == 0);
@@ -89,9 +82,8 @@ static void an_empty_window_has_count_0_and_nan(void **state)
         assert_true(isnan(summary.quantiles[i]));
 }
 
-static void one_value_is_every_quantile(void **state)
+TEST(one_value_is_every_quantile)
 {
-    (void)state;
     const double values[] = {3, 7};
     struct ls_window_summary summary;
     summarise(1, values, 2, &summary);
@@ -103,9 +95,8 @@ static void one_value_is_every_quantile(void **state)
     assert_quantiles(&summary, wanted);
 }
 
-static void values_may_come_in_any_order(void **state)
+TEST(values_may_come_in_any_order)
 {
-    (void)state;
     const double values[] = {5, -1, 9, 3, 7, 1, 11, 13, 15, 17, 19};
     struct ls_window_summary summary;
     summarise(11, values, 11, &summary);
@@ -113,27 +104,24 @@ static void values_may_come_in_any_order(void **state)
     assert_quantiles(&summary, wanted);
 }
 
-static void a_quantile_is_rounded_once(void **state)
+TEST(a_quantile_is_rounded_once)
 {
-    (void)state;
     const double values[] = {0.8, 3.4};
     struct ls_window_summary summary;
     summarise(2, values, 2, &summary);
     assert_true(summary.quantiles[3] == 3.14); /* not 3.1399999999999997 */
 }
 
-static void std_keeps_small_deviations_from_a_large_mean(void **state)
+TEST(std_keeps_small_deviations_from_a_large_mean)
 {
-    (void)state;
     const double values[] = {1e9, 1e9 + 1, 1e9 + 2};
     struct ls_window_summary summary;
     summarise(3, values, 3, &summary);
     assert_true(summary.std == sqrt(2.0 / 3.0));
 }
 
-static void nan_is_the_largest_value(void **state)
+TEST(nan_is_the_largest_value)
 {
-    (void)state;
     const double values[] = {NAN, 1, 2, NAN, 3};
     struct ls_window_summary summary;
     summarise(5, values, 5, &summary);
@@ -144,46 +132,43 @@ static void nan_is_the_largest_value(void **state)
     assert_true(isnan(summary.quantiles[4]));
 }
 
-static void a_window_refuses_a_bad_capacity(void **state)
+TEST(a_window_refuses_a_bad_capacity)
 {
-    (void)state;
     ls_window *window = NULL;
-    assert_int_equal(ls_window_create(&window, 0), LS_EINVAL);
-    assert_int_equal(ls_window_create(&window, too_many), LS_ENOMEM);
+    assert_fails(ls_window_create(&window, 0), LS_EINVAL);
+    assert_fails(ls_window_create(&window, too_many), LS_ENOMEM);
     assert_null(window);
 }
 
-static void destroy_takes_nothing(void **state)
+TEST(destroy_takes_nothing)
 {
-    (void)state;
     ls_window *window = NULL;
     ls_timer *timer = NULL;
     ls_window_destroy(NULL);
     ls_window_destroy(&window);
     ls_timer_destroy(NULL);
     ls_timer_destroy(&timer);
-    assert_int_equal(ls_window_create(&window, 1), LS_OK);
+    assert_ok(ls_window_create(&window, 1));
     ls_window_destroy(&window);
     assert_null(window);
-    assert_int_equal(ls_timer_create(&timer, &test_runtime, 1), LS_OK);
+    assert_ok(ls_timer_create(&timer, &test_runtime, 1));
     ls_timer_destroy(&timer);
     assert_null(timer);
 }
 
 static void run_timer(ls_timer *timer, int64_t ms, double units)
 {
-    assert_int_equal(ls_timer_start(timer), LS_OK);
+    assert_ok(ls_timer_start(timer));
     clock_ns += ms * LS_NS_PER_MS;
-    assert_int_equal(ls_timer_stop(timer, units), LS_OK);
+    assert_ok(ls_timer_stop(timer, units));
     clock_ns += 77; /* between runs: not counted */
 }
 
-static void a_timer_averages_its_last_runs(void **state)
+TEST(a_timer_averages_its_last_runs)
 {
-    (void)state;
     ls_timer *timer;
     struct ls_timer_summary summary;
-    assert_int_equal(ls_timer_create(&timer, &test_runtime, 10), LS_OK);
+    assert_ok(ls_timer_create(&timer, &test_runtime, 10));
     for (int i = 1; i <= 12; i++)
         run_timer(timer, i * 100, i);
     ls_timer_summary(timer, &summary);
@@ -193,12 +178,11 @@ static void a_timer_averages_its_last_runs(void **state)
     ls_timer_destroy(&timer);
 }
 
-static void throughput_weighs_runs_by_their_time(void **state)
+TEST(throughput_weighs_runs_by_their_time)
 {
-    (void)state;
     ls_timer *timer;
     struct ls_timer_summary summary;
-    assert_int_equal(ls_timer_create(&timer, &test_runtime, 10), LS_OK);
+    assert_ok(ls_timer_create(&timer, &test_runtime, 10));
     run_timer(timer, 1000, 100);
     run_timer(timer, 3000, 0);
     ls_timer_summary(timer, &summary);
@@ -207,12 +191,11 @@ static void throughput_weighs_runs_by_their_time(void **state)
     ls_timer_destroy(&timer);
 }
 
-static void a_timer_without_runs_or_time_gives_0(void **state)
+TEST(a_timer_without_runs_or_time_gives_0)
 {
-    (void)state;
     ls_timer *timer;
     struct ls_timer_summary summary;
-    assert_int_equal(ls_timer_create(&timer, &test_runtime, 10), LS_OK);
+    assert_ok(ls_timer_create(&timer, &test_runtime, 10));
     ls_timer_summary(timer, &summary);
     assert_true(summary.count == 0);
     assert_true(summary.mean_s == 0.0);
@@ -225,63 +208,36 @@ static void a_timer_without_runs_or_time_gives_0(void **state)
     ls_timer_destroy(&timer);
 }
 
-static void a_timer_is_started_and_stopped_in_turn(void **state)
+TEST(a_timer_is_started_and_stopped_in_turn)
 {
-    (void)state;
     ls_timer *timer;
     struct ls_timer_summary summary;
-    assert_int_equal(ls_timer_create(&timer, &test_runtime, 10), LS_OK);
-    assert_int_equal(ls_timer_stop(timer, 1), LS_ESTATE);
-    assert_int_equal(ls_timer_start(timer), LS_OK);
-    assert_int_equal(ls_timer_start(timer), LS_ESTATE);
-    assert_int_equal(ls_timer_stop(timer, 1), LS_OK);
-    assert_int_equal(ls_timer_stop(timer, 1), LS_ESTATE);
+    assert_ok(ls_timer_create(&timer, &test_runtime, 10));
+    assert_fails(ls_timer_stop(timer, 1), LS_ESTATE);
+    assert_ok(ls_timer_start(timer));
+    assert_fails(ls_timer_start(timer), LS_ESTATE);
+    assert_ok(ls_timer_stop(timer, 1));
+    assert_fails(ls_timer_stop(timer, 1), LS_ESTATE);
     ls_timer_summary(timer, &summary);
     assert_true(summary.count == 1);
     ls_timer_destroy(&timer);
 }
 
-static void a_timer_runs_on_when_units_are_refused(void **state)
+TEST(a_timer_runs_on_when_units_are_refused)
 {
-    (void)state;
     ls_timer *timer;
-    assert_int_equal(ls_timer_create(&timer, &test_runtime, 10), LS_OK);
-    assert_int_equal(ls_timer_start(timer), LS_OK);
-    assert_int_equal(ls_timer_stop(timer, -1), LS_EINVAL);
-    assert_int_equal(ls_timer_stop(timer, NAN), LS_EINVAL);
-    assert_int_equal(ls_timer_stop(timer, 0), LS_OK);
+    assert_ok(ls_timer_create(&timer, &test_runtime, 10));
+    assert_ok(ls_timer_start(timer));
+    assert_fails(ls_timer_stop(timer, -1), LS_EINVAL);
+    assert_fails(ls_timer_stop(timer, NAN), LS_EINVAL);
+    assert_ok(ls_timer_stop(timer, 0));
     ls_timer_destroy(&timer);
 }
 
-static void a_timer_refuses_a_bad_capacity(void **state)
+TEST(a_timer_refuses_a_bad_capacity)
 {
-    (void)state;
     ls_timer *timer = NULL;
-    assert_int_equal(ls_timer_create(&timer, &test_runtime, 0), LS_EINVAL);
-    assert_int_equal(ls_timer_create(&timer, &test_runtime, too_many),
-                     LS_ENOMEM);
+    assert_fails(ls_timer_create(&timer, &test_runtime, 0), LS_EINVAL);
+    assert_fails(ls_timer_create(&timer, &test_runtime, too_many), LS_ENOMEM);
     assert_null(timer);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_window_keeps_the_last_values),
-        cmocka_unit_test(a_window_that_is_not_full_counts_what_it_holds),
-        cmocka_unit_test(an_empty_window_has_count_0_and_nan),
-        cmocka_unit_test(one_value_is_every_quantile),
-        cmocka_unit_test(values_may_come_in_any_order),
-        cmocka_unit_test(a_quantile_is_rounded_once),
-        cmocka_unit_test(std_keeps_small_deviations_from_a_large_mean),
-        cmocka_unit_test(nan_is_the_largest_value),
-        cmocka_unit_test(a_window_refuses_a_bad_capacity),
-        cmocka_unit_test(destroy_takes_nothing),
-        cmocka_unit_test(a_timer_averages_its_last_runs),
-        cmocka_unit_test(throughput_weighs_runs_by_their_time),
-        cmocka_unit_test(a_timer_without_runs_or_time_gives_0),
-        cmocka_unit_test(a_timer_is_started_and_stopped_in_turn),
-        cmocka_unit_test(a_timer_runs_on_when_units_are_refused),
-        cmocka_unit_test(a_timer_refuses_a_bad_capacity),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

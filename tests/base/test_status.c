@@ -1,18 +1,13 @@
 #include "lockstep/status.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/runtime.h"
+#include "test.h"
 
-static void every_code_keeps_its_name_number_and_exit_code(void **state)
+TEST(every_code_keeps_its_name_number_and_exit_code)
 {
-    (void)state;
     static const struct {
         int status;
         int number;
@@ -48,9 +43,8 @@ static void every_code_keeps_its_name_number_and_exit_code(void **state)
     }
 }
 
-static void every_code_has_a_sentence_without_a_full_stop(void **state)
+TEST(every_code_has_a_sentence_without_a_full_stop)
 {
-    (void)state;
     for (int status = LS_OK; status >= LS_EABORTED; status--) {
         const char *sentence = ls_status_sentence(status);
         assert_true(strlen(sentence) > 0);
@@ -59,53 +53,47 @@ static void every_code_has_a_sentence_without_a_full_stop(void **state)
     assert_string_equal(ls_status_sentence(LS_ENOMEM), "out of memory");
 }
 
-static void a_number_that_is_no_code_is_named_as_such(void **state)
+TEST(a_number_that_is_no_code_is_named_as_such)
 {
-    (void)state;
     assert_string_equal(ls_status_name(1), "LS_?");
     assert_string_equal(ls_status_name(-21), "LS_?");
     assert_true(strlen(ls_status_sentence(-21)) > 0);
     assert_int_equal(ls_status_exit_code(-21), 1);
 }
 
-static void error_keeps_the_text_and_returns_the_status(void **state)
+TEST(error_keeps_the_text_and_returns_the_status)
 {
-    (void)state;
-    assert_int_equal(ls_error(LS_ELIMIT, "%d is over %s", 7, "six"), LS_ELIMIT);
+    assert_fails(ls_error(LS_ELIMIT, "%d is over %s", 7, "six"), LS_ELIMIT);
     assert_string_equal(ls_error_text(), "7 is over six");
     assert_int_equal(ls_error(42, "x"), 42);
     assert_string_equal(ls_error_text(), "x");
 }
 
-static void error_may_quote_the_text_before_it(void **state)
+TEST(error_may_quote_the_text_before_it)
 {
-    (void)state;
     (void)ls_error(LS_EIO, "disk gone");
     (void)ls_error(LS_EHANDLER, "handler: %s (%s)", ls_error_text(),
                    ls_error_text());
     assert_string_equal(ls_error_text(), "handler: disk gone (disk gone)");
 }
 
-static void error_at_puts_a_place_in_front(void **state)
+TEST(error_at_puts_a_place_in_front)
 {
-    (void)state;
     (void)ls_error(LS_ECONFIG, "not a number");
-    assert_int_equal(ls_error_at(LS_ECONFIG, "line %d", 3), LS_ECONFIG);
-    assert_int_equal(ls_error_at(LS_EHANDLER, "a.yaml"), LS_EHANDLER);
+    assert_fails(ls_error_at(LS_ECONFIG, "line %d", 3), LS_ECONFIG);
+    assert_fails(ls_error_at(LS_EHANDLER, "a.yaml"), LS_EHANDLER);
     assert_string_equal(ls_error_text(), "a.yaml: line 3: not a number");
 }
 
-static void error_at_may_quote_the_text_before_it(void **state)
+TEST(error_at_may_quote_the_text_before_it)
 {
-    (void)state;
     (void)ls_error(LS_EIO, "one");
     (void)ls_error_at(LS_EIO, "<%s>", ls_error_text());
     assert_string_equal(ls_error_text(), "<one>: one");
 }
 
-static void a_long_text_is_cut(void **state)
+TEST(a_long_text_is_cut)
 {
-    (void)state;
     char text[2 * LS_ERROR_TEXT_MAX];
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
@@ -118,9 +106,8 @@ static void a_long_text_is_cut(void **state)
     assert_int_equal(strlen(ls_error_text()), LS_ERROR_TEXT_MAX - 1);
 }
 
-static void a_text_is_never_cut_inside_of_a_character(void **state)
+TEST(a_text_is_never_cut_inside_of_a_character)
 {
-    (void)state;
     static const char *const characters[] = {"é", "…", "😀"};
     for (size_t i = 0; i < sizeof characters / sizeof *characters; i++) {
         const size_t size = strlen(characters[i]);
@@ -136,9 +123,8 @@ static void a_text_is_never_cut_inside_of_a_character(void **state)
     }
 }
 
-static void error_from_gives_the_code_and_the_reason(void **state)
+TEST(error_from_gives_the_code_and_the_reason)
 {
-    (void)state;
     static const struct {
         int os_errno;
         int status;
@@ -177,35 +163,15 @@ static void fail_elsewhere(void *arg)
     strcpy(texts->second, ls_error_text());
 }
 
-static void each_thread_has_a_text_of_its_own(void **state)
+TEST(each_thread_has_a_text_of_its_own)
 {
-    (void)state;
     struct texts texts;
     ls_thread *thread;
     (void)ls_error(LS_EIO, "here");
-    assert_int_equal(ls_thread_spawn(ls_runtime_threads(), &thread, "other",
-                                     fail_elsewhere, &texts),
-                     LS_OK);
-    assert_int_equal(ls_thread_join(&thread, LS_FOREVER), LS_OK);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "other",
+                              fail_elsewhere, &texts));
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
     assert_string_equal(texts.first, "");
     assert_string_equal(texts.second, "there");
     assert_string_equal(ls_error_text(), "here");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_code_keeps_its_name_number_and_exit_code),
-        cmocka_unit_test(every_code_has_a_sentence_without_a_full_stop),
-        cmocka_unit_test(a_number_that_is_no_code_is_named_as_such),
-        cmocka_unit_test(error_keeps_the_text_and_returns_the_status),
-        cmocka_unit_test(error_may_quote_the_text_before_it),
-        cmocka_unit_test(error_at_puts_a_place_in_front),
-        cmocka_unit_test(error_at_may_quote_the_text_before_it),
-        cmocka_unit_test(a_long_text_is_cut),
-        cmocka_unit_test(a_text_is_never_cut_inside_of_a_character),
-        cmocka_unit_test(error_from_gives_the_code_and_the_reason),
-        cmocka_unit_test(each_thread_has_a_text_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

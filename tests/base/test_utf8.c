@@ -1,11 +1,7 @@
+#include "test.h"
 #include "utf8.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* What a decoder that goes by the definition says of all 4-byte strings would
  * take too long; every string of two bytes and every code point is enough. */
@@ -33,9 +29,8 @@ static size_t encode(uint32_t point, unsigned char *out)
     return 4;
 }
 
-static void every_code_point_but_surrogates_is_a_character(void **state)
+TEST(every_code_point_but_surrogates_is_a_character)
 {
-    (void)state;
     for (uint32_t point = 0; point < 0x140000; point++) {
         unsigned char bytes[4];
         const size_t size = encode(point, bytes);
@@ -46,18 +41,16 @@ static void every_code_point_but_surrogates_is_a_character(void **state)
     }
 }
 
-static void a_form_longer_than_needed_is_none(void **state)
+TEST(a_form_longer_than_needed_is_none)
 {
-    (void)state;
     assert_int_equal(ls_utf8_character("\xC0\x80", 2), 0);
     assert_int_equal(ls_utf8_character("\xC1\xBF", 2), 0);
     assert_int_equal(ls_utf8_character("\xE0\x9F\xBF", 3), 0);
     assert_int_equal(ls_utf8_character("\xF0\x8F\xBF\xBF", 4), 0);
 }
 
-static void a_stray_byte_is_none(void **state)
+TEST(a_stray_byte_is_none)
 {
-    (void)state;
     for (int byte = 0x80; byte < 0x100; byte++) {
         const unsigned char bytes[2] = {(unsigned char)byte, 'x'};
         assert_int_equal(ls_utf8_character(bytes, 2), 0);
@@ -66,33 +59,19 @@ static void a_stray_byte_is_none(void **state)
     assert_int_equal(ls_utf8_character("\xF0\x9F\x98x", 4), 0);
 }
 
-static void a_character_that_is_cut_is_none(void **state)
+TEST(a_character_that_is_cut_is_none)
 {
-    (void)state;
     assert_int_equal(ls_utf8_character("", 0), 0);
     assert_int_equal(ls_utf8_character("\xC3", 1), 0);
     assert_int_equal(ls_utf8_character("\xE2\x80", 2), 0);
     assert_int_equal(ls_utf8_character("\xF0\x9F\x98", 3), 0);
 }
 
-static void bytes_are_valid_when_all_characters_are(void **state)
+TEST(bytes_are_valid_when_all_characters_are)
 {
-    (void)state;
     static const char text[] = "ab\0é…😀";
     assert_true(ls_utf8_valid(text, sizeof text));
     assert_true(ls_utf8_valid(NULL, 0));
     assert_false(ls_utf8_valid("ab\xFF", 3));
     assert_false(ls_utf8_valid(text, sizeof text - 2));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_code_point_but_surrogates_is_a_character),
-        cmocka_unit_test(a_form_longer_than_needed_is_none),
-        cmocka_unit_test(a_stray_byte_is_none),
-        cmocka_unit_test(a_character_that_is_cut_is_none),
-        cmocka_unit_test(bytes_are_valid_when_all_characters_are),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

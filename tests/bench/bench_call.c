@@ -2,7 +2,7 @@
  *
  *   bench_call [--json] [--rounds N]
  *
- * Round trips of 32 bytes, one after the other: ls_calls_ask() from the main
+ * Round trips of 32 bytes, one after the other: ls_call_ask() from the main
  * thread, a handler on the dispatch thread of the other node; raw: a DEALER and
  * a ROUTER, each read by the thread that answers. Each measurement has
  * processes of its own (inproc: one), and they take turns. Of each the median,
@@ -64,7 +64,7 @@ static void await_end(void)
 
 struct bus_end {
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
 };
 
 static int serve_echo(void *self, ls_request *request)
@@ -85,11 +85,11 @@ static void bus_open(struct bus_end *end, uint32_t id, const char *bind,
     options.bind = strcmp(bind, "tcp") == 0 ? NULL : bind;
     options.attach = &peer;
     options.n_attach = peer != NULL;
-    const struct ls_calls_options many = {.max_calls = IN_FLIGHT,
-                                          .max_requests = IN_FLIGHT};
+    const struct ls_rpc_options many = {.max_calls = IN_FLIGHT,
+                                        .max_requests = IN_FLIGHT};
     if (ls_node_create(&end->node, &options) != LS_OK ||
-        ls_calls_open(&end->calls, end->node, &many) != LS_OK ||
-        ls_calls_serve(end->calls, "echo", LS_CALL_ANYONE, serve_echo, NULL) !=
+        ls_rpc_open(&end->calls, end->node, &many) != LS_OK ||
+        ls_rpc_serve(end->calls, "echo", LS_CALL_ANYONE, serve_echo, NULL) !=
             LS_OK ||
         ls_node_open(end->node) != LS_OK)
         bench_fail("node");
@@ -103,7 +103,7 @@ static void bus_join(struct bus_end *end)
 
 static void bus_close(struct bus_end *end)
 {
-    ls_calls_close(&end->calls);
+    ls_rpc_close(&end->calls);
     ls_node_destroy(&end->node);
 }
 
@@ -113,13 +113,13 @@ static void bus_trip(void *self)
     struct bus_end *end = self;
     void *answer;
     size_t size;
-    if (ls_calls_ask(end->calls,
-                     &(struct ls_call_options){.to = 0,
-                                               .name = "echo",
-                                               .data = data,
-                                               .size = DATA,
-                                               .wait_ms = PATIENCE_MS},
-                     &answer, &size) != LS_OK)
+    if (ls_call_ask(end->calls,
+                    &(struct ls_call_options){.to = 0,
+                                              .name = "echo",
+                                              .data = data,
+                                              .size = DATA,
+                                              .timeout_ms = PATIENCE_MS},
+                    &answer, &size) != LS_OK)
         bench_fail("call");
     free(answer);
 }
@@ -280,12 +280,12 @@ static void flight_round(struct bus_end *end)
                                             .name = "hold",
                                             .data = data,
                                             .size = DATA,
-                                            .wait_ms = PATIENCE_MS};
+                                            .timeout_ms = PATIENCE_MS};
     for (size_t i = 0; i < IN_FLIGHT; i++)
         if (ls_call_start(&calls[i], end->calls, &options) != LS_OK)
             bench_fail("start");
     for (size_t i = 0; i < IN_FLIGHT; i++) {
-        if (ls_call_wait(calls[i], LS_FOREVER) != LS_OK ||
+        if (ls_call_wait(calls[i], LS_WAIT_DEFAULT) != LS_OK ||
             ls_call_result(calls[i])->state != LS_CALL_COMPLETED)
             bench_fail(ls_call_result(calls[i])->text);
         ls_call_destroy(&calls[i]);
@@ -299,8 +299,8 @@ static void flight_main(int n_rounds)
     char line[PROCESS_LINE_MAX];
     bus_open(&ends[0], 0, "inproc://server", NULL);
     bus_open(&ends[1], 1, "inproc://client", "inproc://server");
-    if (ls_calls_serve(ends[0].calls, "hold", LS_CALL_ANYONE, serve_held,
-                       NULL) != LS_OK)
+    if (ls_rpc_serve(ends[0].calls, "hold", LS_CALL_ANYONE, serve_held, NULL) !=
+        LS_OK)
         bench_fail("serve");
     ls_thread *thread = bench_thread(bus_join_main, &ends[0]);
     bus_join(&ends[1]);

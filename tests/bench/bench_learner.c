@@ -104,7 +104,7 @@ static double train(struct ls_learner_options options, size_t n_batches)
     must(ls_cond_init(&work.changed, ls_runtime_threads()));
     options.self = &work;
     options.queue = n_batches;
-    options.out_policy = LS_QUEUE_DROP_OLDEST;
+    options.out_when_full = LS_QUEUE_DROP_OLDEST;
     const int64_t from = now();
     must(ls_learner_create(&learner, ls_runtime_threads(), &options));
     for (size_t i = 0; i < n_batches; i++) {

@@ -48,7 +48,7 @@ struct member {
     uint32_t id;
     ls_security *security;
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
     ls_barrier *barrier;
     long handled;
     int64_t from;
@@ -62,8 +62,8 @@ static void emit(struct member *member, const char *event)
                       &(struct ls_emission){.event = event,
                                             .data = data,
                                             .size = SIZE,
-                                            .policy = LS_POLICY_BLOCK,
-                                            .wait_ms = PATIENCE_MS}),
+                                            .delivery = LS_DELIVERY_BLOCK,
+                                            .timeout_ms = PATIENCE_MS}),
          "emit");
 }
 
@@ -109,13 +109,13 @@ static void ask(struct member *member)
     static const char data[SIZE];
     void *answer;
     size_t size;
-    must(ls_calls_ask(member->calls,
-                      &(struct ls_call_options){.to = 2,
-                                                .name = "echo",
-                                                .data = data,
-                                                .size = SIZE,
-                                                .wait_ms = PATIENCE_MS},
-                      &answer, &size),
+    must(ls_call_ask(member->calls,
+                     &(struct ls_call_options){.to = 2,
+                                               .name = "echo",
+                                               .data = data,
+                                               .size = SIZE,
+                                               .timeout_ms = PATIENCE_MS},
+                     &answer, &size),
          "call");
     free(answer);
 }
@@ -139,8 +139,8 @@ static void begin(struct member *member, const char *mode, const char *keys,
     options.n_attach = seed != NULL;
     must(ls_node_create(&member->node, &options), "create");
     bench_latch_init(&member->finished);
-    must(ls_calls_open(&member->calls, member->node, NULL), "calls");
-    must(ls_calls_serve(member->calls, "echo", LS_CALL_ANYONE, echo, NULL),
+    must(ls_rpc_open(&member->calls, member->node, NULL), "calls");
+    must(ls_rpc_serve(member->calls, "echo", LS_CALL_ANYONE, echo, NULL),
          "serve");
     must(ls_barrier_create(&member->barrier, member->node, NULL), "barrier");
     if (member->id == 1) {
@@ -196,7 +196,7 @@ static int run_member(char **arguments)
         parent_tell(line);
     }
     ls_barrier_destroy(&member.barrier);
-    ls_calls_close(&member.calls);
+    ls_rpc_close(&member.calls);
     ls_node_destroy(&member.node);
     ls_security_destroy(&member.security);
     bench_latch_fini(&member.finished);

@@ -31,8 +31,8 @@ static void emit(struct end *end, const char *event)
         .event = event,
         .data = end->payload,
         .size = end->job.size,
-        .policy = LS_POLICY_BLOCK,
-        .wait_ms = EMIT_PATIENCE_MS,
+        .delivery = LS_DELIVERY_BLOCK,
+        .timeout_ms = EMIT_PATIENCE_MS,
         .release = end->job.size >= EMIT_ZERO_COPY ? keep : NULL};
     if (ls_emit_with(end->node, &in) != LS_OK)
         bench_fail("emit");
@@ -119,8 +119,8 @@ static void *bus_open(const struct emit_job *job, unsigned id, const char *bind,
 
 static void check_losses(const struct end *end)
 {
-    struct ls_router_stats stats;
-    ls_router_stats(end->node, &stats);
+    struct ls_node_stats stats;
+    ls_node_stats(end->node, &stats);
     if (stats.lost + stats.missed + stats.dropped != 0) {
         (void)ls_error(LS_ELOST, "%llu lost, %llu missed",
                        (unsigned long long)stats.lost,

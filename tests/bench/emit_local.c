@@ -73,7 +73,7 @@ static void send_all(struct local *local)
                                    .data = item,
                                    .size = sizeof item,
                                    .scope = LS_SCOPE_LOCAL,
-                                   .policy = LS_POLICY_BLOCK};
+                                   .delivery = LS_DELIVERY_BLOCK};
     local->span.from = bench_now();
     for (long i = 0; i < local->job.n; i++) {
         if (local->there != NULL)

@@ -14,7 +14,7 @@ struct call_world;
 struct caller_node {
     struct call_world *world;
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
     uint32_t id;
     struct counter entered;   /* handlers */
     struct counter held;      /* requests that are not answered yet */
@@ -28,7 +28,7 @@ struct call_world {
     struct world world;
     struct caller_node at[CALL_NODES];
     size_t n;
-    struct ls_calls_options options;
+    struct ls_rpc_options options;
     void (*prepare)(struct caller_node *at);
 };
 
@@ -90,24 +90,21 @@ static inline void caller_prepare(ls_node *node, size_t index, void *self)
     counter_init(&at->held);
     counter_init(&at->alarmed);
     counter_init(&at->may_go);
-    assert_ok(ls_calls_open(&at->calls, node, &w->options));
+    assert_ok(ls_rpc_open(&at->calls, node, &w->options));
+    assert_ok(ls_rpc_serve(at->calls, "echo", LS_CALL_ANYONE, serve_echo, at));
     assert_ok(
-        ls_calls_serve(at->calls, "echo", LS_CALL_ANYONE, serve_echo, at));
+        ls_rpc_serve(at->calls, "fail", LS_CALL_ANYONE, serve_failure, at));
+    assert_ok(ls_rpc_serve(at->calls, "hold", LS_CALL_ANYONE, serve_held, at));
+    assert_ok(ls_rpc_serve(at->calls, "slow", LS_CALL_ANYONE, serve_slow, at));
     assert_ok(
-        ls_calls_serve(at->calls, "fail", LS_CALL_ANYONE, serve_failure, at));
-    assert_ok(
-        ls_calls_serve(at->calls, "hold", LS_CALL_ANYONE, serve_held, at));
-    assert_ok(
-        ls_calls_serve(at->calls, "slow", LS_CALL_ANYONE, serve_slow, at));
-    assert_ok(
-        ls_calls_serve(at->calls, "mine", LS_CALL_MASTER_ONLY, serve_echo, at));
+        ls_rpc_serve(at->calls, "mine", LS_CALL_MASTER_ONLY, serve_echo, at));
     if (w->prepare != NULL)
         w->prepare(at);
 }
 
 /* options: NULL: all default. plan: what differs from a mesh over inproc. */
 static inline struct call_world *
-call_world_start(size_t n, const struct ls_calls_options *options,
+call_world_start(size_t n, const struct ls_rpc_options *options,
                  void (*prepare)(struct caller_node *at),
                  const struct world_plan *plan)
 {
@@ -129,7 +126,7 @@ call_world_start(size_t n, const struct ls_calls_options *options,
 static inline void call_world_end(struct call_world *w)
 {
     for (size_t i = 0; i < w->n; i++)
-        ls_calls_close(&w->at[i].calls);
+        ls_rpc_close(&w->at[i].calls);
     world_destroy(&w->world);
     for (size_t i = 0; i < w->n; i++) {
         counter_fini(&w->at[i].entered);
@@ -151,14 +148,14 @@ static inline ls_call *call_start(struct caller_node *at, uint32_t to,
                                                       .name = name,
                                                       .data = "abc",
                                                       .size = 3,
-                                                      .wait_ms = wait_ms}));
+                                                      .timeout_ms = wait_ms}));
     return call;
 }
 
 /* Wait for its end; borrow until destroy. */
 static inline const struct ls_call_result *call_end(ls_call *call)
 {
-    assert_ok(ls_call_wait(call, long_deadline()));
+    assert_ok(ls_call_wait(call, LONG_MS));
     return ls_call_result(call);
 }
 
@@ -174,17 +171,17 @@ static inline const struct ls_call_result *call_end(ls_call *call)
 static inline int ask(struct caller_node *at, uint32_t to, const char *name,
                       uint32_t channel)
 {
-    return ls_calls_ask(
+    return ls_call_ask(
         at->calls,
         &(struct ls_call_options){
-            .to = to, .channel = channel, .name = name, .wait_ms = LONG_MS},
+            .to = to, .channel = channel, .name = name, .timeout_ms = LONG_MS},
         NULL, NULL);
 }
 
-static inline struct ls_calls_stats stats_of(struct caller_node *at)
+static inline struct ls_rpc_stats stats_of(struct caller_node *at)
 {
-    struct ls_calls_stats stats;
-    ls_calls_stats(at->calls, &stats);
+    struct ls_rpc_stats stats;
+    ls_rpc_stats(at->calls, &stats);
     return stats;
 }
 

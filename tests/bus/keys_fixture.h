@@ -89,9 +89,4 @@ static inline void edit_file(const char *path, const char *was, const char *is)
     write_file(path, edited, strlen(edited), mode);
 }
 
-#define bare(test)                                                             \
-    cmocka_unit_test_setup_teardown(test, scratch_set_up, scratch_tear_down)
-#define with_keys(test)                                                        \
-    cmocka_unit_test_setup_teardown(test, keys_set_up, scratch_tear_down)
-
 #endif

@@ -2,15 +2,12 @@
 #ifndef MEMBERSHIP_FIXTURE_H
 #define MEMBERSHIP_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "membership.h"
+#include "test.h"
 
 #define ME        5u
 #define MY_LIFE   0x5005ull
@@ -20,13 +17,6 @@
 #define HEARTBEAT (100 * LS_NS_PER_MS)
 #define SILENCE   (1000 * LS_NS_PER_MS)
 #define KEPT      64
-
-#define assert_ok(call)                                                        \
-    do {                                                                       \
-        if ((call) != LS_OK)                                                   \
-            fail_msg("%s: %s", #call, ls_error_text());                        \
-    } while (0)
-#define assert_fails(call, wanted) assert_int_equal((call), (wanted))
 
 struct machine {
     struct membership m;

@@ -203,10 +203,10 @@ static inline void severed_await_agreement(struct severed_world *world)
     }
 }
 
-static inline struct ls_router_stats severed_stats(struct severed_node *at)
+static inline struct ls_node_stats severed_stats(struct severed_node *at)
 {
-    struct ls_router_stats stats;
-    ls_router_stats(at->node, &stats);
+    struct ls_node_stats stats;
+    ls_node_stats(at->node, &stats);
     return stats;
 }
 

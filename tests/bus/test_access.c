@@ -2,12 +2,12 @@
 #include "access.h"
 
 #include "credentials_fixture.h"
+#include "test.h"
 
 /* ---- addresses ---------------------------------------------------------- */
 
-static void test_everyone_is_let_in_until_something_is_said(void **state)
+TEST(everyone_is_let_in_until_something_is_said)
 {
-    (void)state;
     ls_security *security = none();
     assert_true(credentials_admits(security, "192.0.2.1"));
     assert_true(credentials_admits(security, ""));
@@ -15,52 +15,47 @@ static void test_everyone_is_let_in_until_something_is_said(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_denied_is_denied(void **state)
+TEST(denied_is_denied)
 {
-    (void)state;
     ls_security *security = plain(0);
-    assert_int_equal(ls_security_deny(security, "192.0.2.1"), LS_OK);
+    assert_ok(ls_security_deny(security, "192.0.2.1"));
     assert_false(credentials_admits(security, "192.0.2.1"));
     assert_true(credentials_admits(security, "192.0.2.2"));
     assert_true(credentials_admits(security, ""));
-    assert_int_equal(ls_security_allow(security, "192.0.2.1"), LS_OK);
+    assert_ok(ls_security_allow(security, "192.0.2.1"));
     assert_false(credentials_admits(security, "192.0.2.1"));
     ls_security_destroy(&security);
 }
 
-static void test_once_something_is_allowed_all_else_is_denied(void **state)
+TEST(once_something_is_allowed_all_else_is_denied)
 {
-    (void)state;
     ls_security *security = none();
-    assert_int_equal(ls_security_allow(security, "192.0.2.1"), LS_OK);
+    assert_ok(ls_security_allow(security, "192.0.2.1"));
     assert_true(credentials_admits(security, "192.0.2.1"));
     assert_false(credentials_admits(security, "192.0.2.2"));
     assert_false(credentials_admits(security, ""));
     assert_false(credentials_admits(security, "no address"));
-    assert_int_equal(ls_security_allow(security, ""), LS_OK);
+    assert_ok(ls_security_allow(security, ""));
     assert_true(credentials_admits(security, ""));
-    assert_int_equal(ls_security_allow(security, "192.0.2.1"),
-                     LS_OK); /* again */
+    assert_ok(ls_security_allow(security, "192.0.2.1")); /* again */
     ls_security_destroy(&security);
 }
 
-static void test_one_address_in_several_forms_is_one(void **state)
+TEST(one_address_in_several_forms_is_one)
 {
-    (void)state;
     ls_security *security = none();
-    assert_int_equal(ls_security_allow(security, "FD00:0:0::7"), LS_OK);
-    assert_int_equal(ls_security_allow(security, "::ffff:192.0.2.1"), LS_OK);
+    assert_ok(ls_security_allow(security, "FD00:0:0::7"));
+    assert_ok(ls_security_allow(security, "::ffff:192.0.2.1"));
     assert_true(credentials_admits(security, "fd00::7"));
     assert_true(credentials_admits(security, "fd00::7%eth0"));
     assert_true(credentials_admits(security, "192.0.2.1"));
-    assert_int_equal(ls_security_deny(security, "192.0.2.1"), LS_OK);
+    assert_ok(ls_security_deny(security, "192.0.2.1"));
     assert_false(credentials_admits(security, "::ffff:192.0.2.1"));
     ls_security_destroy(&security);
 }
 
-static void test_what_is_no_address_is_refused(void **state)
+TEST(what_is_no_address_is_refused)
 {
-    (void)state;
     ls_security *security = none();
     static const char *const bad[] = {
         "localhost",
@@ -84,13 +79,5 @@ int main(void)
 {
     if (sodium_init() < 0)
         return 1;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_everyone_is_let_in_until_something_is_said),
-        cmocka_unit_test(test_denied_is_denied),
-        cmocka_unit_test(test_once_something_is_allowed_all_else_is_denied),
-        cmocka_unit_test(test_one_address_in_several_forms_is_one),
-        cmocka_unit_test(test_what_is_no_address_is_refused),
-    };
-    return cmocka_run_group_tests_name("access", tests, scratch_set_up,
-                                       scratch_tear_down);
+    return tests_run_with(scratch_set_up, scratch_tear_down);
 }

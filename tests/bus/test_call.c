@@ -1,5 +1,6 @@
 /* Calls between real nodes: asking. */
 #include "call_fixture.h"
+#include "test.h"
 
 /* ---- the ends ---------------------------------------------------------- */
 
@@ -10,7 +11,7 @@ static void echoes(const struct world_plan *plan)
         for (uint32_t to = 1; to <= 3; to++) { /* to itself as well */
             void *answer = NULL;
             size_t size = 0;
-            assert_ok(ls_calls_ask(
+            assert_ok(ls_call_ask(
                 w->at[i].calls,
                 &(struct ls_call_options){
                     .to = to, .name = "echo", .data = "hello", .size = 6},
@@ -25,17 +26,15 @@ static void echoes(const struct world_plan *plan)
     call_world_end(w);
 }
 
-static void test_an_answer_comes_back(void **state)
+TEST(an_answer_comes_back)
 {
-    (void)state;
     echoes(NULL);
     echoes(&(struct world_plan){.transport = "tcp"});
     echoes(&(struct world_plan){.topology = LS_TOPOLOGY_STAR});
 }
 
-static void test_data_of_every_size_comes_whole(void **state)
+TEST(data_of_every_size_comes_whole)
 {
-    (void)state;
     struct call_world *w = call_world_start(2, NULL, NULL, NULL);
     static const size_t sizes[] = {0, 1, 4096, LS_CALL_DATA_MAX};
     static char data[LS_CALL_DATA_MAX + 1];
@@ -44,7 +43,7 @@ static void test_data_of_every_size_comes_whole(void **state)
         for (uint32_t to = 1; to <= 2; to++) {
             void *answer = NULL;
             size_t size = 1;
-            assert_ok(ls_calls_ask(
+            assert_ok(ls_call_ask(
                 w->at[0].calls,
                 &(struct ls_call_options){
                     .to = to, .name = "echo", .data = data, .size = sizes[i]},
@@ -57,9 +56,8 @@ static void test_data_of_every_size_comes_whole(void **state)
     call_world_end(w);
 }
 
-static void test_a_handlers_error_is_the_calls_failure(void **state)
+TEST(a_handlers_error_is_the_calls_failure)
 {
-    (void)state;
     struct call_world *w = call_world_start(2, NULL, NULL, NULL);
     ls_call *call = call_start(&w->at[0], 2, "fail", LONG_MS);
     assert_ends(call, LS_CALL_FAILED);
@@ -70,9 +68,8 @@ static void test_a_handlers_error_is_the_calls_failure(void **state)
     call_world_end(w);
 }
 
-static void test_a_name_that_nobody_serves_fails(void **state)
+TEST(a_name_that_nobody_serves_fails)
 {
-    (void)state;
     struct call_world *w = call_world_start(2, NULL, NULL, NULL);
     for (uint32_t to = 1; to <= 2; to++) {
         ls_call *call = call_start(&w->at[0], to, "nonsense", LONG_MS);
@@ -83,14 +80,12 @@ static void test_a_name_that_nobody_serves_fails(void **state)
     call_world_end(w);
 }
 
-static void test_one_that_is_not_answered_times_out(void **state)
+TEST(one_that_is_not_answered_times_out)
 {
-    (void)state;
     struct call_world *w = call_world_start(2, NULL, NULL, NULL);
     ls_call *call = call_start(&w->at[0], 2, "hold", 20);
     assert_ends(call, LS_CALL_TIMEOUT);
-    assert_text(ls_call_result(call)->text, "\"hold\" to node 2, 20 ms",
-                __LINE__);
+    assert_has(ls_call_result(call)->text, "\"hold\" to node 2, 20 ms");
     ls_call_destroy(&call);
     /* Its handler is told, by its own clock or by the caller. */
     assert_reaches(&w->at[1].alarmed, 1);
@@ -102,9 +97,8 @@ static void test_one_that_is_not_answered_times_out(void **state)
     call_world_end(w);
 }
 
-static void test_it_is_started_when_its_handler_has_not_answered(void **state)
+TEST(it_is_started_when_its_handler_has_not_answered)
 {
-    (void)state;
     struct call_world *w = call_world_start(2, NULL, NULL, NULL);
     ls_call *call = call_start(&w->at[0], 2, "hold", LONG_MS);
     assert_reaches(&w->at[1].held, 1);
@@ -118,15 +112,14 @@ static void test_it_is_started_when_its_handler_has_not_answered(void **state)
     call_world_end(w);
 }
 
-static void test_a_member_that_leaves_loses_its_calls(void **state)
+TEST(a_member_that_leaves_loses_its_calls)
 {
-    (void)state;
     struct call_world *w = call_world_start(2, NULL, NULL, NULL);
     ls_call *call = call_start(&w->at[0], 2, "hold", LONG_MS);
     assert_reaches(&w->at[1].held, 1);
     ls_node_stop(w->at[1].node, LS_OK);
     assert_ends(call, LS_CALL_LOST);
-    assert_text(ls_call_result(call)->text, "the node left", __LINE__);
+    assert_has(ls_call_result(call)->text, "the node left");
     ls_call_destroy(&call);
     assert_fails(ask(&w->at[0], 2, "echo", 0), LS_ENOENT);
     /* Its own handlers are told, too. */
@@ -135,9 +128,8 @@ static void test_a_member_that_leaves_loses_its_calls(void **state)
     call_world_end(w);
 }
 
-static void test_cancelling_ends_it_and_its_handler_is_told(void **state)
+TEST(cancelling_ends_it_and_its_handler_is_told)
 {
-    (void)state;
     struct call_world *w = call_world_start(2, NULL, NULL, NULL);
     for (uint32_t to = 1; to <= 2; to++) {
         struct caller_node *server = &w->at[to - 1];
@@ -155,9 +147,8 @@ static void test_cancelling_ends_it_and_its_handler_is_told(void **state)
     call_world_end(w);
 }
 
-static void test_destroying_an_open_one_cancels_it(void **state)
+TEST(destroying_an_open_one_cancels_it)
 {
-    (void)state;
     struct call_world *w = call_world_start(2, NULL, NULL, NULL);
     ls_call *call = call_start(&w->at[0], 2, "hold", LONG_MS);
     assert_reaches(&w->at[1].held, 1);
@@ -200,9 +191,8 @@ static void on_ended(void *self, ls_call *call)
     counter_add(&told->n, 1);
 }
 
-static void test_its_end_is_told_once_before_a_wait_returns(void **state)
+TEST(its_end_is_told_once_before_a_wait_returns)
 {
-    (void)state;
     struct call_world *w = call_world_start(2, NULL, NULL, NULL);
     struct told told = {.at = &w->at[0]};
     counter_init(&told.n);
@@ -221,9 +211,8 @@ static void test_its_end_is_told_once_before_a_wait_returns(void **state)
     call_world_end(w);
 }
 
-static void test_whoever_is_told_may_destroy_it_and_start_another(void **state)
+TEST(whoever_is_told_may_destroy_it_and_start_another)
 {
-    (void)state;
     struct call_world *w = call_world_start(2, NULL, NULL, NULL);
     struct told told = {.at = &w->at[0], .destroys = true, .again = true};
     counter_init(&told.n);
@@ -235,22 +224,4 @@ static void test_whoever_is_told_may_destroy_it_and_start_another(void **state)
     assert_int_equal(stats_of(&w->at[0]).open_calls, 0);
     call_world_end(w);
     counter_fini(&told.n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_answer_comes_back),
-        cmocka_unit_test(test_data_of_every_size_comes_whole),
-        cmocka_unit_test(test_a_handlers_error_is_the_calls_failure),
-        cmocka_unit_test(test_a_name_that_nobody_serves_fails),
-        cmocka_unit_test(test_one_that_is_not_answered_times_out),
-        cmocka_unit_test(test_it_is_started_when_its_handler_has_not_answered),
-        cmocka_unit_test(test_a_member_that_leaves_loses_its_calls),
-        cmocka_unit_test(test_cancelling_ends_it_and_its_handler_is_told),
-        cmocka_unit_test(test_destroying_an_open_one_cancels_it),
-        cmocka_unit_test(test_its_end_is_told_once_before_a_wait_returns),
-        cmocka_unit_test(test_whoever_is_told_may_destroy_it_and_start_another),
-    };
-    return cmocka_run_group_tests_name("call", tests, NULL, NULL);
 }

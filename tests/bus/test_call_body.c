@@ -1,6 +1,7 @@
 /* Bodies of calls between real nodes: they come whole, or the call says why
  * not, other messages pass them, and each is released once. */
 #include "call_fixture.h"
+#include "test.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -66,12 +67,11 @@ static int serve_keep(void *self, ls_request *request)
 static void prepare(struct caller_node *at)
 {
     assert_ok(
-        ls_calls_serve(at->calls, "mirror", LS_CALL_ANYONE, serve_mirror, at));
-    assert_ok(
-        ls_calls_serve(at->calls, "keep", LS_CALL_ANYONE, serve_keep, at));
+        ls_rpc_serve(at->calls, "mirror", LS_CALL_ANYONE, serve_mirror, at));
+    assert_ok(ls_rpc_serve(at->calls, "keep", LS_CALL_ANYONE, serve_keep, at));
 }
 
-static struct call_world *two(const struct ls_calls_options *options,
+static struct call_world *two(const struct ls_rpc_options *options,
                               const char *transport)
 {
     counter_init(&released);
@@ -89,7 +89,7 @@ static ls_call *start(struct caller_node *at, uint32_t to, const char *name,
                                                       .data = "abc",
                                                       .size = 3,
                                                       .body = made(size),
-                                                      .wait_ms = LONG_MS}));
+                                                      .timeout_ms = LONG_MS}));
     return call;
 }
 
@@ -122,27 +122,24 @@ static void mirror_all(const char *transport)
         assert_mirrored(&w->at[0], 2, sizes[i]);
         assert_mirrored(&w->at[0], 1, sizes[i]); /* itself */
     }
-    const struct ls_calls_stats asked = stats_of(&w->at[0]);
+    const struct ls_rpc_stats asked = stats_of(&w->at[0]);
     assert_int_equal(asked.stale + asked.malformed + asked.dropped, 0);
     call_world_end(w);
     assert_all_released(n);
 }
 
-static void test_a_body_comes_whole_and_goes_back(void **state)
+TEST(a_body_comes_whole_and_goes_back)
 {
-    (void)state;
     mirror_all("tcp");
 }
 
-static void test_the_same_within_a_process(void **state)
+TEST(the_same_within_a_process)
 {
-    (void)state;
     mirror_all("inproc");
 }
 
-static void test_what_a_handler_takes_outlives_its_node(void **state)
+TEST(what_a_handler_takes_outlives_its_node)
 {
-    (void)state;
     static const size_t sizes[] = {100, MIB / 2, 3 * MIB};
     for (size_t i = 0; i < 6; i++) {
         struct call_world *w = two(NULL, i < 3 ? "inproc" : "tcp");
@@ -160,17 +157,18 @@ static void test_what_a_handler_takes_outlives_its_node(void **state)
     }
 }
 
-static void test_what_the_caller_takes_outlives_the_call(void **state)
+TEST(what_the_caller_takes_outlives_the_call)
 {
-    (void)state;
     struct call_world *w = two(NULL, "tcp");
-    const struct ls_call_options options = {
-        .to = 2, .name = "mirror", .body = made(3 * MIB), .wait_ms = LONG_MS};
+    const struct ls_call_options options = {.to = 2,
+                                            .name = "mirror",
+                                            .body = made(3 * MIB),
+                                            .timeout_ms = LONG_MS};
     struct ls_body body;
     void *answer;
     size_t size;
     assert_ok(
-        ls_calls_ask_body(w->at[0].calls, &options, &answer, &size, &body));
+        ls_call_ask_body(w->at[0].calls, &options, &answer, &size, &body));
     assert_int_equal(size, 0);
     free(answer);
     ls_call *call = start(&w->at[0], 2, "mirror", MIB);
@@ -210,15 +208,14 @@ static ls_call *start_noted(struct caller_node *at, const char *name,
         &(struct ls_call_options){.to = 2,
                                   .name = name,
                                   .body = body,
-                                  .wait_ms = LONG_MS,
+                                  .timeout_ms = LONG_MS,
                                   .ended = note_end,
                                   .self = (void *)(uintptr_t)mark}));
     return call;
 }
 
-static void test_other_messages_pass_a_long_body(void **state)
+TEST(other_messages_pass_a_long_body)
 {
-    (void)state;
     struct call_world *w = two(NULL, "tcp");
     counter_init(&n_ends);
     ls_call *calls[] = {
@@ -235,11 +232,10 @@ static void test_other_messages_pass_a_long_body(void **state)
     counter_fini(&n_ends);
 }
 
-static void test_a_body_beyond_the_bound_is_refused(void **state)
+TEST(a_body_beyond_the_bound_is_refused)
 {
-    (void)state;
     struct call_world *w =
-        two(&(struct ls_calls_options){.max_body_bytes = MIB}, "inproc");
+        two(&(struct ls_rpc_options){.max_body_bytes = MIB}, "inproc");
     struct caller_node *at = &w->at[0];
     ls_call *call = start(at, 2, "mirror", MIB + 1);
     assert_ends(call, LS_CALL_START_FAILED);
@@ -263,7 +259,7 @@ static void test_a_body_beyond_the_bound_is_refused(void **state)
     const struct ls_body body = made(MIB + 1);
     assert_ok(ls_request_complete_with(&w->at[1].requests[1], "x", 1, &body));
     assert_ends(held, LS_CALL_FAILED);
-    assert_text(ls_call_result(held)->text, "max_body_bytes", __LINE__);
+    assert_has(ls_call_result(held)->text, "max_body_bytes");
     assert_null(ls_call_result(held)->data);
     ls_call_destroy(&held);
     assert_mirrored(at, 2, MIB);
@@ -271,9 +267,8 @@ static void test_a_body_beyond_the_bound_is_refused(void **state)
     assert_all_released(7);
 }
 
-static void test_what_is_given_is_released_when_nothing_comes_of_it(void **s)
+TEST(what_is_given_is_released_when_nothing_comes_of_it)
 {
-    (void)s;
     struct call_world *w = two(NULL, "inproc");
     struct caller_node *at = &w->at[0];
     ls_call *call;
@@ -304,8 +299,8 @@ static void test_what_is_given_is_released_when_nothing_comes_of_it(void **s)
 
 static uint64_t sent_by(const struct caller_node *at)
 {
-    struct ls_router_stats stats;
-    ls_router_stats(at->node, &stats);
+    struct ls_node_stats stats;
+    ls_node_stats(at->node, &stats);
     return stats.sent_bytes;
 }
 
@@ -319,9 +314,8 @@ static void assert_goes_alone(struct call_world *w, size_t sender)
     assert_true(sent_by(&w->at[sender]) - before < 56 * MIB);
 }
 
-static void test_a_body_that_nobody_wants_goes_no_further(void **state)
+TEST(a_body_that_nobody_wants_goes_no_further)
 {
-    (void)state;
     struct call_world *w = two(NULL, "tcp");
     ls_call *call = start(&w->at[0], 2, "mirror", 128 * MIB);
     ls_call_destroy(&call);
@@ -337,9 +331,8 @@ static void test_a_body_that_nobody_wants_goes_no_further(void **state)
 }
 
 /* Half way, in any direction. */
-static void test_cancel_and_close_release_what_is_under_way(void **state)
+TEST(cancel_and_close_release_what_is_under_way)
 {
-    (void)state;
     struct call_world *w = two(NULL, "tcp");
     struct caller_node *at = &w->at[0];
     ls_call *call = start(at, 2, "mirror", 64 * MIB);
@@ -353,27 +346,10 @@ static void test_cancel_and_close_release_what_is_under_way(void **state)
     assert_reaches(&w->at[1].held, 1);
     const struct ls_body body = made(64 * MIB);
     assert_ok(ls_request_complete_with(&w->at[1].requests[0], "x", 1, &body));
-    ls_calls_close(&w->at[1].calls);
+    ls_rpc_close(&w->at[1].calls);
     assert_ends(call, LS_CALL_FAILED);
-    assert_text(ls_call_result(call)->text, "shutting down", __LINE__);
+    assert_has(ls_call_result(call)->text, "shutting down");
     ls_call_destroy(&call);
     call_world_end(w);
     assert_all_released(3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_body_comes_whole_and_goes_back),
-        cmocka_unit_test(test_the_same_within_a_process),
-        cmocka_unit_test(test_what_a_handler_takes_outlives_its_node),
-        cmocka_unit_test(test_what_the_caller_takes_outlives_the_call),
-        cmocka_unit_test(test_other_messages_pass_a_long_body),
-        cmocka_unit_test(test_a_body_beyond_the_bound_is_refused),
-        cmocka_unit_test(
-            test_what_is_given_is_released_when_nothing_comes_of_it),
-        cmocka_unit_test(test_a_body_that_nobody_wants_goes_no_further),
-        cmocka_unit_test(test_cancel_and_close_release_what_is_under_way),
-    };
-    return cmocka_run_group_tests_name("call_body", tests, NULL, NULL);
 }

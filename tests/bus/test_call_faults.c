@@ -6,6 +6,7 @@
 #include "base/seeds.h"
 #include "lockstep/call.h"
 #include "lockstep/random.h"
+#include "test.h"
 
 #define MEMBERS 4
 #define LIVES   48
@@ -36,7 +37,7 @@ struct life {
     ls_host *host;
     ls_thread *thread;
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
     size_t index;
     bool up, quits;
     ls_mutex mutex;
@@ -210,7 +211,7 @@ static void start_one(struct life *life)
         .data = &record,
         .size = sizeof record,
         .body = body_of(record),
-        .wait_ms = 1 + (int)ls_rng_below(&life->random, 5000),
+        .timeout_ms = 1 + (int)ls_rng_below(&life->random, 5000),
         .ended = on_ended,
         .self = record};
     const int status = ls_call_start(&record->call, life->calls, &options);
@@ -257,28 +258,28 @@ static int begin(struct life *life)
     options.runtime = ls_host_runtime(life->host);
     int status = ls_node_create(&life->node, &options);
     if (status == LS_OK)
-        status = ls_calls_open(
+        status = ls_rpc_open(
             &life->calls, life->node,
-            &(struct ls_calls_options){
+            &(struct ls_rpc_options){
                 .max_calls = 24,
                 .max_requests = 4,
                 .n_workers = ls_rng_below(&life->random, 2) == 0 ? 2 : 0});
     if (status == LS_OK)
-        status = ls_calls_serve(life->calls, "work", LS_CALL_ANYONE, on_request,
-                                life);
+        status =
+            ls_rpc_serve(life->calls, "work", LS_CALL_ANYONE, on_request, life);
     return status == LS_OK ? ls_node_start(life->node) : status;
 }
 
 static void end(struct life *life)
 {
-    struct ls_calls_stats stats;
+    struct ls_rpc_stats stats;
     if (ls_rng_below(&life->random, 2) == 0)
         ls_node_stop(life->node, LS_OK);
-    ls_calls_stats(life->calls, &stats);
+    ls_rpc_stats(life->calls, &stats);
     for (size_t i = 0; i < 6; i++)
         life->cluster->ended[i] += stats.ended[i];
     life->cluster->stale += stats.stale;
-    ls_calls_close(&life->calls);
+    ls_rpc_close(&life->calls);
     while (life->n_held != 0)
         answer_one(life);
     for (size_t i = 0; i < life->n_records; i++) {
@@ -401,10 +402,10 @@ static void fault(struct cluster *c, struct ls_rng *random)
 static void assert_nothing_open(const struct cluster *c)
 {
     for (size_t i = 0; i < MEMBERS; i++) {
-        struct ls_calls_stats stats;
+        struct ls_rpc_stats stats;
         if (c->now[i] == NULL)
             continue;
-        ls_calls_stats(c->now[i]->calls, &stats);
+        ls_rpc_stats(c->now[i]->calls, &stats);
         if (stats.open_calls != 0 || stats.open_requests != 0)
             fail_msg("seed %llu: node %zu: %zu calls and %zu requests are open",
                      (unsigned long long)c->seed, i + 1, stats.open_calls,
@@ -483,9 +484,8 @@ static void one_seed(uint64_t seed, uint64_t totals[8])
     free(c);
 }
 
-static void test_each_call_ends_once_and_is_done_at_most_once(void **state)
+TEST(each_call_ends_once_and_is_done_at_most_once)
 {
-    (void)state;
     const struct seeds seeds = seeds_of(200);
     uint64_t totals[8] = {0};
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
@@ -511,10 +511,7 @@ static void ignore_line(void *self, const char *line)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_call_ends_once_and_is_done_at_most_once),
-    };
     if (getenv("LS_LOG") == NULL)
         ls_log_redirect(ignore_line, NULL);
-    return cmocka_run_group_tests_name("call_faults", tests, NULL, NULL);
+    return tests_run();
 }

@@ -5,6 +5,7 @@
 #include "call_wire.h"
 #include "lockstep/channel.h"
 #include "raw_peer.h"
+#include "test.h"
 
 #define RAW 666
 
@@ -52,7 +53,7 @@ static void begin(void)
     counter_init(&siege->flushed);
     counter_init(&siege->ready);
     siege->w = call_world_start(
-        2, &(struct ls_calls_options){.max_requests = 4, .max_calls = 2000},
+        2, &(struct ls_rpc_options){.max_requests = 4, .max_calls = 2000},
         prepare, &(struct world_plan){.transport = "tcp", .tune = tune});
     siege->at = &siege->w->at[0];
     raw_open(&siege->raw, RAW, ls_node_endpoint(siege->at->node));
@@ -189,9 +190,8 @@ static void note_end(void *self, ls_call *call)
     counter_add(self, 1);
 }
 
-static void test_an_answer_that_comes_100_times_counts_once(void **state)
+TEST(an_answer_that_comes_100_times_counts_once)
 {
-    (void)state;
     begin();
     struct counter ends;
     ls_call *call;
@@ -218,9 +218,8 @@ static void test_an_answer_that_comes_100_times_counts_once(void **state)
     end(false);
 }
 
-static void test_an_answer_to_a_call_of_another_does_not_end_it(void **state)
+TEST(an_answer_to_a_call_of_another_does_not_end_it)
 {
-    (void)state;
     begin();
     ls_call *call = call_start(siege->at, 2, "hold", LONG_MS);
     const uint64_t number = ls_call_id(call);
@@ -240,9 +239,8 @@ static void test_an_answer_to_a_call_of_another_does_not_end_it(void **state)
     end(false);
 }
 
-static void test_an_answer_to_an_earlier_life_of_the_caller_is_stale(void **s)
+TEST(an_answer_to_an_earlier_life_of_the_caller_is_stale)
 {
-    (void)s;
     begin();
     ls_call *call = call_start(siege->at, RAW, "work", LONG_MS);
     const uint64_t number = hear().number;
@@ -256,9 +254,8 @@ static void test_an_answer_to_an_earlier_life_of_the_caller_is_stale(void **s)
     end(false);
 }
 
-static void test_what_finds_no_room_waits_and_goes_when_there_is(void **state)
+TEST(what_finds_no_room_waits_and_goes_when_there_is)
 {
-    (void)state;
     enum { ALL = 2000 }; /* more than a stream holds */
     static ls_call *calls[ALL];
     begin();
@@ -283,9 +280,8 @@ static void test_what_finds_no_room_waits_and_goes_when_there_is(void **state)
     end(false);
 }
 
-static void test_the_body_of_an_answer_must_be_what_was_said(void **state)
+TEST(the_body_of_an_answer_must_be_what_was_said)
 {
-    (void)state;
     ls_call *call;
     begin();
     for (int i = 0; i < 4; i++) {
@@ -308,8 +304,7 @@ static void test_the_body_of_an_answer_must_be_what_was_said(void **state)
             say_part(call_wire_body(number, true), 5000, 4000, 1000);
         assert_ends(call, i == 3 ? LS_CALL_COMPLETED : LS_CALL_FAILED);
         if (i < 3) {
-            assert_text(ls_call_result(call)->text, "breaks the format",
-                        __LINE__);
+            assert_has(ls_call_result(call)->text, "breaks the format");
             assert_int_equal(hear().kind, CALL_CANCEL);
         }
         ls_call_destroy(&call);
@@ -320,9 +315,8 @@ static void test_the_body_of_an_answer_must_be_what_was_said(void **state)
     end(false);
 }
 
-static void test_an_answer_whose_body_never_comes_is_too_late(void **state)
+TEST(an_answer_whose_body_never_comes_is_too_late)
 {
-    (void)state;
     begin();
     ls_call *call = call_start(siege->at, RAW, "work", 200);
     const uint64_t number = hear().number;
@@ -338,9 +332,8 @@ static void test_an_answer_whose_body_never_comes_is_too_late(void **state)
 
 /* ---- requests ---------------------------------------------------------- */
 
-static void test_a_request_that_comes_100_times_is_done_once(void **state)
+TEST(a_request_that_comes_100_times_is_done_once)
 {
-    (void)state;
     begin();
     for (int i = 0; i < 100; i++)
         say_request(7, "echo");
@@ -357,9 +350,8 @@ static void test_a_request_that_comes_100_times_is_done_once(void **state)
     end(false);
 }
 
-static void test_what_is_asked_of_an_earlier_life_is_not_done(void **state)
+TEST(what_is_asked_of_an_earlier_life_is_not_done)
 {
-    (void)state;
     begin();
     say((struct call_message){.kind = CALL_REQUEST,
                               .number = 1,
@@ -373,9 +365,8 @@ static void test_what_is_asked_of_an_earlier_life_is_not_done(void **state)
     end(false);
 }
 
-static void test_what_breaks_the_format_is_refused_and_counted(void **state)
+TEST(what_breaks_the_format_is_refused_and_counted)
 {
-    (void)state;
     begin();
     static const char junk[LS_CHANNEL_MESSAGE_MAX];
     unsigned char bytes[CALL_WIRE_MAX];
@@ -401,9 +392,8 @@ static void test_what_breaks_the_format_is_refused_and_counted(void **state)
     end(false);
 }
 
-static void test_more_than_is_taken_is_refused_as_busy(void **state)
+TEST(more_than_is_taken_is_refused_as_busy)
 {
-    (void)state;
     begin();
     for (uint64_t i = 1; i <= 2000; i++)
         say_request(i, "hold");
@@ -413,7 +403,7 @@ static void test_more_than_is_taken_is_refused_as_busy(void **state)
     say_request(2001, "ls.connect");
     flush();
     uint32_t master = 0;
-    assert_true(ls_calls_master(siege->at->calls, &master));
+    assert_true(ls_rpc_master(siege->at->calls, &master));
     assert_int_equal(master, RAW);
     /* It is gone: all of it is given up, and the node is free again. */
     raw_close(&siege->raw);
@@ -421,14 +411,13 @@ static void test_more_than_is_taken_is_refused_as_busy(void **state)
     for (int i = 0; i < 4; i++)
         assert_fails(ls_request_complete(&siege->at->requests[i], NULL, 0),
                      LS_ECANCELED);
-    assert_false(ls_calls_master(siege->at->calls, &master));
+    assert_false(ls_rpc_master(siege->at->calls, &master));
     assert_int_equal(stats_of(siege->at).open_requests, 0);
     end(true);
 }
 
-static void test_one_that_dies_loses_its_calls_at_once(void **state)
+TEST(one_that_dies_loses_its_calls_at_once)
 {
-    (void)state;
     begin();
     ls_call *calls[2];
     for (int i = 0; i < 2; i++)
@@ -439,15 +428,14 @@ static void test_one_that_dies_loses_its_calls_at_once(void **state)
     raw_close(&siege->raw);
     for (int i = 0; i < 2; i++) {
         assert_ends(calls[i], LS_CALL_LOST);
-        assert_text(ls_call_result(calls[i])->text, "to node 666", __LINE__);
+        assert_has(ls_call_result(calls[i])->text, "to node 666");
         ls_call_destroy(&calls[i]);
     }
     end(true);
 }
 
-static void test_the_body_of_a_request_must_be_what_was_said(void **state)
+TEST(the_body_of_a_request_must_be_what_was_said)
 {
-    (void)state;
     begin();
     say_part(call_wire_body(1, false), 10, 0, 10); /* of no request */
     for (uint64_t i = 1; i <= 4; i++) {
@@ -481,9 +469,8 @@ static void test_the_body_of_a_request_must_be_what_was_said(void **state)
     end(false);
 }
 
-static void test_many_bodies_take_no_more_memory_than_is_allowed(void **state)
+TEST(many_bodies_take_no_more_memory_than_is_allowed)
 {
-    (void)state;
     const uint32_t size = 1u << 29; /* half of what is allowed */
     begin();
     for (uint64_t i = 1; i <= 100; i++)
@@ -507,25 +494,4 @@ static void test_many_bodies_take_no_more_memory_than_is_allowed(void **state)
         assert_ok(ask(siege->at, 2, "echo", 0));
     assert_int_equal(counter_get(&siege->at->held), 0);
     end(true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_answer_that_comes_100_times_counts_once),
-        cmocka_unit_test(test_an_answer_to_a_call_of_another_does_not_end_it),
-        cmocka_unit_test(
-            test_an_answer_to_an_earlier_life_of_the_caller_is_stale),
-        cmocka_unit_test(test_what_finds_no_room_waits_and_goes_when_there_is),
-        cmocka_unit_test(test_a_request_that_comes_100_times_is_done_once),
-        cmocka_unit_test(test_what_is_asked_of_an_earlier_life_is_not_done),
-        cmocka_unit_test(test_what_breaks_the_format_is_refused_and_counted),
-        cmocka_unit_test(test_more_than_is_taken_is_refused_as_busy),
-        cmocka_unit_test(test_the_body_of_an_answer_must_be_what_was_said),
-        cmocka_unit_test(test_an_answer_whose_body_never_comes_is_too_late),
-        cmocka_unit_test(test_the_body_of_a_request_must_be_what_was_said),
-        cmocka_unit_test(test_many_bodies_take_no_more_memory_than_is_allowed),
-        cmocka_unit_test(test_one_that_dies_loses_its_calls_at_once),
-    };
-    return cmocka_run_group_tests_name("call_hostile", tests, NULL, NULL);
 }

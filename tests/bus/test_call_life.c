@@ -1,7 +1,8 @@
 /* Calls between real nodes: threads, order, opening and closing. */
 #include "call_fixture.h"
+#include "test.h"
 
-static struct call_world *three(const struct ls_calls_options *options)
+static struct call_world *three(const struct ls_rpc_options *options)
 {
     return call_world_start(3, options, NULL, NULL);
 }
@@ -34,31 +35,30 @@ static int serve_order(void *self, ls_request *request)
 static void serve_in_order(struct caller_node *at)
 {
     assert_ok(
-        ls_calls_serve(at->calls, "order", LS_CALL_ANYONE, serve_order, at));
+        ls_rpc_serve(at->calls, "order", LS_CALL_ANYONE, serve_order, at));
     if (at->id == 2)
         assert_ok(ls_on(at->node, "tick", on_event, NULL));
 }
 
-static void test_a_call_comes_after_the_reliable_events_before_it(void **state)
+TEST(a_call_comes_after_the_reliable_events_before_it)
 {
-    (void)state;
     struct call_world *w = call_world_start(2, NULL, serve_in_order, NULL);
     order = (struct order){0};
     for (int i = 1; i <= 200; i++) {
-        assert_ok(ls_emit_with(
-            w->at[0].node, &(struct ls_emission){.event = "tick",
-                                                 .policy = LS_POLICY_RELIABLE,
-                                                 .wait_ms = LONG_MS}));
+        assert_ok(
+            ls_emit_with(w->at[0].node,
+                         &(struct ls_emission){.event = "tick",
+                                               .delivery = LS_DELIVERY_RELIABLE,
+                                               .timeout_ms = LONG_MS}));
         assert_ok(ask(&w->at[0], 2, "order", 0));
         assert_int_equal(order.seen, i);
     }
     call_world_end(w);
 }
 
-static void test_workers_run_handlers_at_the_same_time(void **state)
+TEST(workers_run_handlers_at_the_same_time)
 {
-    (void)state;
-    struct call_world *w = three(&(struct ls_calls_options){.n_workers = 2});
+    struct call_world *w = three(&(struct ls_rpc_options){.n_workers = 2});
     ls_call *calls[2];
     for (int i = 0; i < 2; i++)
         calls[i] = call_start(&w->at[0], 2, "slow", LONG_MS);
@@ -83,14 +83,13 @@ static int serve_relay(void *self, ls_request *request)
 static void serve_relays(struct caller_node *at)
 {
     assert_ok(
-        ls_calls_serve(at->calls, "relay", LS_CALL_ANYONE, serve_relay, at));
+        ls_rpc_serve(at->calls, "relay", LS_CALL_ANYONE, serve_relay, at));
 }
 
-static void test_a_worker_may_ask_in_turn_the_dispatch_thread_not(void **state)
+TEST(a_worker_may_ask_in_turn_the_dispatch_thread_not)
 {
-    (void)state;
     struct call_world *w = call_world_start(
-        3, &(struct ls_calls_options){.n_workers = 1}, serve_relays, NULL);
+        3, &(struct ls_rpc_options){.n_workers = 1}, serve_relays, NULL);
     assert_ok(ask(&w->at[0], 2, "relay", 0));
     call_world_end(w);
     w = call_world_start(3, NULL, serve_relays, NULL);
@@ -103,7 +102,7 @@ static int serve_wait(void *self, ls_request *request)
 {
     struct caller_node *at = self;
     ls_call *call = call_start(at, 3, "hold", LONG_MS);
-    const int status = ls_call_wait(call, LS_FOREVER);
+    const int status = ls_call_wait(call, LS_WAIT_DEFAULT);
     ls_call_destroy(&call);
     (void)request;
     return status;
@@ -111,16 +110,14 @@ static int serve_wait(void *self, ls_request *request)
 
 static void serve_waits(struct caller_node *at)
 {
-    assert_ok(
-        ls_calls_serve(at->calls, "wait", LS_CALL_ANYONE, serve_wait, at));
+    assert_ok(ls_rpc_serve(at->calls, "wait", LS_CALL_ANYONE, serve_wait, at));
 }
 
-static void test_waiting_has_a_deadline_and_its_threads(void **state)
+TEST(waiting_has_a_deadline_and_its_threads)
 {
-    (void)state;
     struct call_world *w = call_world_start(3, NULL, serve_waits, NULL);
     ls_call *call = call_start(&w->at[0], 2, "hold", LONG_MS);
-    assert_fails(ls_call_wait(call, LS_NOW), LS_ETIMEDOUT);
+    assert_fails(ls_call_wait(call, 0), LS_ETIMEDOUT);
     assert_reaches(&w->at[1].held, 1);
     assert_ok(ls_request_complete(&w->at[1].requests[0], NULL, 0));
     assert_ends(call, LS_CALL_COMPLETED);
@@ -135,47 +132,43 @@ static void test_waiting_has_a_deadline_and_its_threads(void **state)
 
 /* ---- opening and closing ----------------------------------------------- */
 
-static void test_opening_and_serving_are_refused_when_they_cannot_be(void **s)
+TEST(opening_and_serving_are_refused_when_they_cannot_be)
 {
-    (void)s;
     struct call_world *w = three(NULL);
-    ls_calls *calls = (ls_calls *)(void *)&calls;
+    ls_rpc *calls = (ls_rpc *)(void *)&calls;
     ls_node *node = w->at[0].node;
-    assert_fails(ls_calls_open(&calls, node, NULL), LS_EEXIST);
+    assert_fails(ls_rpc_open(&calls, node, NULL), LS_EEXIST);
+    assert_fails(ls_rpc_open(&calls, node,
+                             &(struct ls_rpc_options){.max_requests = 65537}),
+                 LS_EINVAL);
     assert_fails(
-        ls_calls_open(&calls, node,
-                      &(struct ls_calls_options){.max_requests = 65537}),
+        ls_rpc_open(&calls, node, &(struct ls_rpc_options){.max_calls = 65537}),
         LS_EINVAL);
-    assert_fails(ls_calls_open(&calls, node,
-                               &(struct ls_calls_options){.max_calls = 65537}),
-                 LS_EINVAL);
-    assert_fails(ls_calls_open(&calls, node,
-                               &(struct ls_calls_options){.n_workers = 65}),
-                 LS_EINVAL);
+    assert_fails(
+        ls_rpc_open(&calls, node, &(struct ls_rpc_options){.n_workers = 65}),
+        LS_EINVAL);
     calls = w->at[0].calls;
-    assert_fails(ls_calls_serve(calls, "a b", LS_CALL_ANYONE, serve_echo, NULL),
+    assert_fails(ls_rpc_serve(calls, "a b", LS_CALL_ANYONE, serve_echo, NULL),
                  LS_EINVAL);
-    assert_fails(ls_calls_serve(calls, "x", LS_CALL_ANYONE, NULL, NULL),
+    assert_fails(ls_rpc_serve(calls, "x", LS_CALL_ANYONE, NULL, NULL),
                  LS_EINVAL);
+    assert_fails(ls_rpc_serve(calls, "echo", LS_CALL_ANYONE, serve_echo, NULL),
+                 LS_EEXIST);
     assert_fails(
-        ls_calls_serve(calls, "echo", LS_CALL_ANYONE, serve_echo, NULL),
+        ls_rpc_serve(calls, "ls.connect", LS_CALL_ANYONE, serve_echo, NULL),
         LS_EEXIST);
-    assert_fails(
-        ls_calls_serve(calls, "ls.connect", LS_CALL_ANYONE, serve_echo, NULL),
-        LS_EEXIST);
-    ls_calls_close(&w->at[0].calls);
+    ls_rpc_close(&w->at[0].calls);
     assert_null(w->at[0].calls);
-    ls_calls_close(&w->at[0].calls);
-    ls_calls_close(NULL);
+    ls_rpc_close(&w->at[0].calls);
+    ls_rpc_close(NULL);
     ls_node_stop(node, LS_OK);
-    assert_fails(ls_calls_open(&calls, node, NULL), LS_ECLOSED);
+    assert_fails(ls_rpc_open(&calls, node, NULL), LS_ECLOSED);
     call_world_end(w);
 }
 
-static void test_starting_is_refused_when_it_cannot_be(void **state)
+TEST(starting_is_refused_when_it_cannot_be)
 {
-    (void)state;
-    struct call_world *w = three(&(struct ls_calls_options){.max_calls = 1});
+    struct call_world *w = three(&(struct ls_rpc_options){.max_calls = 1});
     static const char data[LS_CALL_DATA_MAX + 1];
     ls_call *call = (ls_call *)(void *)&call;
     const struct {
@@ -184,7 +177,7 @@ static void test_starting_is_refused_when_it_cannot_be(void **state)
     } bad[] = {
         {{.to = 2, .name = "a b"}, LS_EINVAL},
         {{.to = 2}, LS_EINVAL},
-        {{.to = 2, .name = "echo", .wait_ms = -1}, LS_EINVAL},
+        {{.to = 2, .name = "echo", .timeout_ms = -1}, LS_EINVAL},
         {{.to = 2, .name = "echo", .size = 1}, LS_EINVAL},
         {{.to = 2, .name = "echo", .data = data, .size = sizeof data},
          LS_ELIMIT},
@@ -208,12 +201,11 @@ static void test_starting_is_refused_when_it_cannot_be(void **state)
 static void close_it(void *self)
 {
     struct caller_node *at = self;
-    ls_calls_close(&at->calls);
+    ls_rpc_close(&at->calls);
 }
 
-static void test_closing_ends_all_on_both_sides(void **state)
+TEST(closing_ends_all_on_both_sides)
 {
-    (void)state;
     struct call_world *w = three(NULL);
     struct caller_node *at = &w->at[1];
     ls_call *mine = call_start(at, 3, "hold", LONG_MS);
@@ -250,9 +242,8 @@ static void test_closing_ends_all_on_both_sides(void **state)
     call_world_end(w);
 }
 
-static void test_what_all_of_it_amounts_to_is_counted(void **state)
+TEST(what_all_of_it_amounts_to_is_counted)
 {
-    (void)state;
     struct call_world *w = three(NULL);
     ls_call *call = call_start(&w->at[0], 2, "hold", LONG_MS);
     assert_true(ls_call_id(call) == 1);
@@ -260,8 +251,8 @@ static void test_what_all_of_it_amounts_to_is_counted(void **state)
     assert_ok(ask(&w->at[0], 2, "echo", 0)); /* after it is told as started */
     (void)ask(&w->at[0], 2, "fail", 0);
     (void)ask(&w->at[0], 2, "mine", 0);
-    struct ls_calls_stats asked = stats_of(&w->at[0]);
-    struct ls_calls_stats did = stats_of(&w->at[1]);
+    struct ls_rpc_stats asked = stats_of(&w->at[0]);
+    struct ls_rpc_stats did = stats_of(&w->at[1]);
     assert_int_equal(asked.started, 4);
     assert_int_equal(asked.open_calls, 1);
     assert_int_equal(did.open_requests, 1);
@@ -276,20 +267,4 @@ static void test_what_all_of_it_amounts_to_is_counted(void **state)
         assert_int_equal(asked.ended[i], ended[i]);
     assert_int_equal(asked.stale + asked.malformed, 0);
     call_world_end(w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_call_comes_after_the_reliable_events_before_it),
-        cmocka_unit_test(test_workers_run_handlers_at_the_same_time),
-        cmocka_unit_test(test_a_worker_may_ask_in_turn_the_dispatch_thread_not),
-        cmocka_unit_test(test_waiting_has_a_deadline_and_its_threads),
-        cmocka_unit_test(
-            test_opening_and_serving_are_refused_when_they_cannot_be),
-        cmocka_unit_test(test_starting_is_refused_when_it_cannot_be),
-        cmocka_unit_test(test_closing_ends_all_on_both_sides),
-        cmocka_unit_test(test_what_all_of_it_amounts_to_is_counted),
-    };
-    return cmocka_run_group_tests_name("call_life", tests, NULL, NULL);
 }

@@ -4,12 +4,13 @@
 #include "network_fixture.h"
 
 #include "lockstep/call.h"
+#include "test.h"
 
 struct side {
     ls_host *host;
     ls_runtime *runtime;
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
     ls_request *held;
     int n_handled, n_cancelled;
     int status; /* of the start */
@@ -59,8 +60,8 @@ static void side_open(struct net *net, size_t index)
     options.world_size = 2;
     options.runtime = side->runtime;
     assert_ok(ls_node_create(&side->node, &options));
-    assert_ok(ls_calls_open(&side->calls, side->node, NULL));
-    assert_ok(ls_calls_serve(side->calls, "x", LS_CALL_ANYONE, serve, side));
+    assert_ok(ls_rpc_open(&side->calls, side->node, NULL));
+    assert_ok(ls_rpc_serve(side->calls, "x", LS_CALL_ANYONE, serve, side));
     assert_ok(ls_thread_spawn(side->runtime, &side->thread, "start", side_start,
                               side));
 }
@@ -78,7 +79,7 @@ static void open_both(struct net *net)
 static void close_both(void)
 {
     for (size_t i = 0; i < 2; i++) {
-        ls_calls_close(&sides[i].calls);
+        ls_rpc_close(&sides[i].calls);
         ls_node_destroy(&sides[i].node);
     }
 }
@@ -91,13 +92,13 @@ static ls_call *start(size_t size)
                                                       .name = "x",
                                                       .data = "1",
                                                       .size = size,
-                                                      .wait_ms = 60000}));
+                                                      .timeout_ms = 60000}));
     return call;
 }
 
 static enum ls_call_state end_of(ls_call *call)
 {
-    assert_ok(ls_call_wait(call, ls_deadline(sides[0].runtime, LONG_MS)));
+    assert_ok(ls_call_wait(call, LONG_MS));
     return ls_call_result(call)->state;
 }
 
@@ -110,7 +111,7 @@ static void stopped_server(struct net *net)
     ls_call *begun = start(1);
     net_rest(net, 100);
     assert_int_equal(ls_call_state(begun), LS_CALL_STARTED);
-    assert_ok(ls_calls_connect(sides[0].calls, 2, 0, 1000));
+    assert_ok(ls_rpc_connect(sides[0].calls, 2, 0, 1000));
     ls_host_pause(sides[1].host);
     ls_call *unread = start(0);
     const int64_t from = net_now(net);
@@ -126,20 +127,19 @@ static void stopped_server(struct net *net)
     uint32_t master;
     assert_true(ls_node_incarnation(sides[1].node) != life);
     assert_int_equal(sides[1].n_cancelled, 1);
-    assert_false(ls_calls_master(sides[1].calls, &master));
+    assert_false(ls_rpc_master(sides[1].calls, &master));
     assert_fails(ls_request_complete(&sides[1].held, "late", 4), LS_ECANCELED);
     assert_int_equal(sides[1].n_handled,
                      1); /* what it had not read is not done */
     ls_call *again = start(0);
     assert_int_equal(end_of(again), LS_CALL_COMPLETED);
     ls_call_destroy(&again);
-    assert_ok(ls_calls_connect(sides[0].calls, 2, 0, 1000));
+    assert_ok(ls_rpc_connect(sides[0].calls, 2, 0, 1000));
     close_both();
 }
 
-static void test_the_calls_of_one_that_is_stopped_are_lost(void **state)
+TEST(the_calls_of_one_that_is_stopped_are_lost)
 {
-    (void)state;
     net_run(NULL, stopped_server);
 }
 
@@ -163,9 +163,8 @@ static void stopped_caller(struct net *net)
     close_both();
 }
 
-static void test_those_that_a_stopped_one_asked_are_cancelled(void **state)
+TEST(those_that_a_stopped_one_asked_are_cancelled)
 {
-    (void)state;
     net_run(NULL, stopped_caller);
 }
 
@@ -188,18 +187,7 @@ static void broken_connection(struct net *net)
     close_both();
 }
 
-static void test_a_broken_connection_is_not_noticed(void **state)
+TEST(a_broken_connection_is_not_noticed)
 {
-    (void)state;
     net_run(NULL, broken_connection);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_calls_of_one_that_is_stopped_are_lost),
-        cmocka_unit_test(test_those_that_a_stopped_one_asked_are_cancelled),
-        cmocka_unit_test(test_a_broken_connection_is_not_noticed),
-    };
-    return cmocka_run_group_tests_name("call_pause", tests, NULL, NULL);
 }

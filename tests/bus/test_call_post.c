@@ -1,6 +1,7 @@
 /* Messages of calls that wait for room at their receivers. */
 #include "call_post.h"
 
+#include "test.h"
 #include "world_fixture.h"
 
 /* What was sent, and what becomes of the next. */
@@ -43,9 +44,8 @@ static void add(struct call_post *post, uint32_t to, uint64_t life,
     assert_ok(call_post_add(post, to, life, false, byte, 1, owner));
 }
 
-static void test_what_waits_goes_in_its_order_for_each_member(void **state)
+TEST(what_waits_goes_in_its_order_for_each_member)
 {
-    (void)state;
     struct call_post post = {0};
     struct network network = {.left = 3, .then = LS_EAGAIN};
     struct call_letter *letter = NULL;
@@ -67,9 +67,8 @@ static void test_what_waits_goes_in_its_order_for_each_member(void **state)
     assert_int_equal(post.dropped, 0);
 }
 
-static void test_one_that_is_full_does_not_hold_up_the_others(void **state)
+TEST(one_that_is_full_does_not_hold_up_the_others)
 {
-    (void)state;
     struct call_post post = {0};
     struct network network = {.left = 0, .then = LS_EAGAIN};
     add(&post, 1, 7, "a", NULL);
@@ -82,9 +81,8 @@ static void test_one_that_is_full_does_not_hold_up_the_others(void **state)
     assert_int_equal(post.dropped, 1);
 }
 
-static void test_without_memory_it_is_tried_again(void **state)
+TEST(without_memory_it_is_tried_again)
 {
-    (void)state;
     struct call_post post = {0};
     struct network network = {.left = 1, .then = LS_ENOMEM};
     add(&post, 1, 7, "a", NULL);
@@ -95,9 +93,8 @@ static void test_without_memory_it_is_tried_again(void **state)
     assert_string_equal(network.sent, "1a1b");
 }
 
-static void test_of_one_that_is_not_there_all_is_dropped(void **state)
+TEST(of_one_that_is_not_there_all_is_dropped)
 {
-    (void)state;
     struct call_post post = {0};
     struct network network = {.left = 1, .then = LS_ENOENT};
     struct call_letter *letter = NULL;
@@ -110,9 +107,8 @@ static void test_of_one_that_is_not_there_all_is_dropped(void **state)
     assert_int_equal(post.dropped, 2);
 }
 
-static void test_any_can_be_taken_out_and_a_life_with_all_of_its(void **state)
+TEST(any_can_be_taken_out_and_a_life_with_all_of_its)
 {
-    (void)state;
     struct call_post post = {0};
     struct network network = {.left = 9};
     struct call_letter *letters[4] = {NULL};
@@ -133,9 +129,8 @@ static void test_any_can_be_taken_out_and_a_life_with_all_of_its(void **state)
     assert_false(call_post_waits(&post, 1));
 }
 
-static void test_answers_that_nobody_fetches_are_bounded(void **state)
+TEST(answers_that_nobody_fetches_are_bounded)
 {
-    (void)state;
     struct call_post post = {0};
     for (int i = 0; i < CALL_POST_ANSWERS; i++)
         assert_ok(call_post_add(&post, 1, 7, true, "a", 1, NULL));
@@ -164,9 +159,8 @@ static void add_body(struct call_post *post, uint32_t to, uint64_t life,
     payload_drop(payload);
 }
 
-static void test_bodies_take_turns_behind_the_messages(void **state)
+TEST(bodies_take_turns_behind_the_messages)
 {
-    (void)state;
     struct call_post post = {0};
     struct network network = {.left = 1, .then = LS_EAGAIN};
     int dropped = 0;
@@ -194,9 +188,8 @@ static void note_body(void *self, uint32_t to, const struct call_body *body)
     *(uint64_t *)self += body->id;
 }
 
-static void test_a_body_goes_with_its_call_its_life_and_its_side(void **state)
+TEST(a_body_goes_with_its_call_its_life_and_its_side)
 {
-    (void)state;
     struct call_post post = {0};
     struct network network = {.left = 0, .then = LS_ENOENT};
     int dropped = 0;
@@ -224,19 +217,4 @@ static void test_a_body_goes_with_its_call_its_life_and_its_side(void **state)
     add_body(&post, 2, 7, 8, "body", &dropped);
     call_post_clear(&post);
     assert_int_equal(dropped, 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_waits_goes_in_its_order_for_each_member),
-        cmocka_unit_test(test_one_that_is_full_does_not_hold_up_the_others),
-        cmocka_unit_test(test_without_memory_it_is_tried_again),
-        cmocka_unit_test(test_of_one_that_is_not_there_all_is_dropped),
-        cmocka_unit_test(test_any_can_be_taken_out_and_a_life_with_all_of_its),
-        cmocka_unit_test(test_answers_that_nobody_fetches_are_bounded),
-        cmocka_unit_test(test_bodies_take_turns_behind_the_messages),
-        cmocka_unit_test(test_a_body_goes_with_its_call_its_life_and_its_side),
-    };
-    return cmocka_run_group_tests_name("call_post", tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include "base/seeds.h"
 #include "lockstep/random.h"
+#include "test.h"
 #include "world_fixture.h"
 
 #define NODES    3
@@ -427,18 +428,9 @@ static void one_schedule(uint64_t seed)
     free(s);
 }
 
-static void test_each_call_ends_once_and_is_done_at_most_once(void **state)
+TEST(each_call_ends_once_and_is_done_at_most_once)
 {
-    (void)state;
     const struct seeds seeds = seeds_of(3000);
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
         one_schedule(seed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_call_ends_once_and_is_done_at_most_once),
-    };
-    return cmocka_run_group_tests_name("call_schedules", tests, NULL, NULL);
 }

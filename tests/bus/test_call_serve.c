@@ -1,7 +1,8 @@
 /* Calls between real nodes: serving and refusing. */
 #include "call_fixture.h"
+#include "test.h"
 
-static struct call_world *serving(const struct ls_calls_options *options)
+static struct call_world *serving(const struct ls_rpc_options *options)
 {
     return call_world_start(3, options, NULL, NULL);
 }
@@ -15,83 +16,77 @@ static void refused(struct caller_node *at, uint32_t to, const char *name,
         &(struct ls_call_options){.to = to, .name = name, .channel = channel}));
     assert_ends(call, LS_CALL_START_FAILED);
     assert_int_equal(ls_call_result(call)->code, code);
-    assert_text(ls_call_result(call)->text, ls_call_code_sentence(code),
-                __LINE__);
+    assert_has(ls_call_result(call)->text, ls_call_code_sentence(code));
     ls_call_destroy(&call);
 }
 
 /* ---- refusals ---------------------------------------------------------- */
 
-static void test_a_call_must_name_the_channel_that_is_served(void **state)
+TEST(a_call_must_name_the_channel_that_is_served)
 {
-    (void)state;
-    struct call_world *w = serving(&(struct ls_calls_options){.channel = 7});
+    struct call_world *w = serving(&(struct ls_rpc_options){.channel = 7});
     for (uint32_t to = 1; to <= 2; to++) {
         refused(&w->at[0], to, "echo", 0, LS_CALL_NO_CHANNEL);
         refused(&w->at[0], to, "echo", 8, LS_CALL_WRONG_CHANNEL);
         assert_ok(ask(&w->at[0], to, "echo", 7));
     }
-    assert_fails(ls_calls_connect(w->at[0].calls, 2, 0, LONG_MS), LS_EABORTED);
+    assert_fails(ls_rpc_connect(w->at[0].calls, 2, 0, LONG_MS), LS_EABORTED);
     assert_error_has("201");
-    assert_fails(ls_calls_connect(w->at[0].calls, 2, 8, LONG_MS), LS_EABORTED);
+    assert_fails(ls_rpc_connect(w->at[0].calls, 2, 8, LONG_MS), LS_EABORTED);
     assert_error_has("202");
     assert_int_equal(stats_of(&w->at[1]).refused, 4);
     call_world_end(w);
 }
 
-static void test_a_member_has_one_master(void **state)
+TEST(a_member_has_one_master)
 {
-    (void)state;
     struct call_world *w = serving(NULL);
     uint32_t master = 0;
-    assert_false(ls_calls_master(w->at[1].calls, &master));
+    assert_false(ls_rpc_master(w->at[1].calls, &master));
     refused(&w->at[0], 2, "mine", 0, LS_CALL_NOT_CONNECTED);
-    assert_ok(ls_calls_connect(w->at[0].calls, 2, 0, LONG_MS));
-    assert_ok(ls_calls_connect(w->at[0].calls, 2, 0, LONG_MS)); /* again */
-    assert_true(ls_calls_master(w->at[1].calls, &master));
+    assert_ok(ls_rpc_connect(w->at[0].calls, 2, 0, LONG_MS));
+    assert_ok(ls_rpc_connect(w->at[0].calls, 2, 0, LONG_MS)); /* again */
+    assert_true(ls_rpc_master(w->at[1].calls, &master));
     assert_int_equal(master, 1);
     assert_ok(ask(&w->at[0], 2, "mine", 0));
     assert_ok(ask(&w->at[2], 2, "echo", 0)); /* for anyone */
     refused(&w->at[2], 2, "mine", 0, LS_CALL_NOT_CONNECTED);
     refused(&w->at[2], 2, "ls.connect", 0, LS_CALL_HAS_MASTER);
-    assert_fails(ls_calls_connect(w->at[2].calls, 2, 0, LONG_MS), LS_EABORTED);
+    assert_fails(ls_rpc_connect(w->at[2].calls, 2, 0, LONG_MS), LS_EABORTED);
     assert_error_has("501");
-    assert_fails(ls_calls_disconnect(w->at[2].calls, 2, LONG_MS), LS_EABORTED);
+    assert_fails(ls_rpc_disconnect(w->at[2].calls, 2, LONG_MS), LS_EABORTED);
     assert_error_has("502");
-    assert_ok(ls_calls_disconnect(w->at[0].calls, 2, LONG_MS));
-    assert_false(ls_calls_master(w->at[1].calls, &master));
-    assert_ok(ls_calls_connect(w->at[2].calls, 2, 0, LONG_MS));
-    assert_ok(ls_calls_connect(w->at[0].calls, 1, 0, LONG_MS)); /* its own */
+    assert_ok(ls_rpc_disconnect(w->at[0].calls, 2, LONG_MS));
+    assert_false(ls_rpc_master(w->at[1].calls, &master));
+    assert_ok(ls_rpc_connect(w->at[2].calls, 2, 0, LONG_MS));
+    assert_ok(ls_rpc_connect(w->at[0].calls, 1, 0, LONG_MS)); /* its own */
     call_world_end(w);
 }
 
-static void test_a_member_is_free_when_its_master_leaves(void **state)
+TEST(a_member_is_free_when_its_master_leaves)
 {
-    (void)state;
     struct call_world *w = serving(NULL);
-    assert_ok(ls_calls_connect(w->at[0].calls, 2, 0, LONG_MS));
+    assert_ok(ls_rpc_connect(w->at[0].calls, 2, 0, LONG_MS));
     /* The loss of a call of its own shows that its leaving was seen. */
     ls_call *call = call_start(&w->at[1], 1, "hold", LONG_MS);
     assert_reaches(&w->at[0].held, 1);
     ls_node_stop(w->at[0].node, LS_OK);
     assert_ends(call, LS_CALL_LOST);
     ls_call_destroy(&call);
-    assert_ok(ls_calls_connect(w->at[2].calls, 2, 0, LONG_MS));
+    assert_ok(ls_rpc_connect(w->at[2].calls, 2, 0, LONG_MS));
     (void)ls_request_fail(&w->at[0].requests[0], "");
     call_world_end(w);
 }
 
-static void test_one_too_many_is_refused_as_busy(void **state)
+TEST(one_too_many_is_refused_as_busy)
 {
-    (void)state;
-    struct call_world *w =
-        serving(&(struct ls_calls_options){.max_requests = 2});
+    struct call_world *w = serving(&(struct ls_rpc_options){.max_requests = 2});
     ls_call *calls[2];
     for (int i = 0; i < 2; i++)
         calls[i] = call_start(&w->at[i == 0 ? 0 : 2], 2, "hold", LONG_MS);
     assert_reaches(&w->at[1].held, 2);
     refused(&w->at[0], 2, "echo", 0, LS_CALL_BUSY);
-    assert_ok(ls_calls_connect(w->at[0].calls, 2, 0, LONG_MS)); /* no handler */
+    assert_ok(ls_rpc_connect(w->at[0].calls, 2, 0, LONG_MS)); /* no handler */
     for (int i = 0; i < 2; i++)
         assert_ok(ls_request_complete(&w->at[1].requests[i], NULL, 0));
     for (int i = 0; i < 2; i++) {
@@ -113,30 +108,27 @@ static int serve_refusal(void *self, ls_request *request)
 
 static void serve_refusals(struct caller_node *at)
 {
-    assert_ok(
-        ls_calls_serve(at->calls, "no", LS_CALL_ANYONE, serve_refusal, at));
+    assert_ok(ls_rpc_serve(at->calls, "no", LS_CALL_ANYONE, serve_refusal, at));
 }
 
-static void test_a_member_that_serves_no_calls_refuses_at_once(void **state)
+TEST(a_member_that_serves_no_calls_refuses_at_once)
 {
-    (void)state;
     struct call_world *w = call_world_start(2, NULL, NULL, NULL);
-    ls_calls_close(&w->at[1].calls);
+    ls_rpc_close(&w->at[1].calls);
     ls_call *call = call_start(&w->at[0], 2, "echo", LONG_MS);
     assert_ends(call, LS_CALL_START_FAILED);
     assert_int_equal(ls_call_result(call)->code, LS_CALL_NOT_SERVING);
     ls_call_destroy(&call);
     assert_fails(ask(&w->at[0], 2, "echo", 0), LS_EABORTED);
     assert_error_has("the member serves no calls");
-    assert_ok(ls_calls_open(&w->at[1].calls, w->at[1].node, NULL));
+    assert_ok(ls_rpc_open(&w->at[1].calls, w->at[1].node, NULL));
     assert_fails(ask(&w->at[0], 2, "echo", 0), LS_EHANDLER);
     assert_error_has("task name error");
     call_world_end(w);
 }
 
-static void test_a_handler_may_refuse_with_a_code_of_its_own(void **state)
+TEST(a_handler_may_refuse_with_a_code_of_its_own)
 {
-    (void)state;
     struct call_world *w = call_world_start(2, NULL, serve_refusals, NULL);
     static const int codes[][2] = {{LS_CALL_REFUSED, LS_CALL_REFUSED},
                                    {1234, 1234},
@@ -150,15 +142,14 @@ static void test_a_handler_may_refuse_with_a_code_of_its_own(void **state)
                 .to = 2, .name = "no", .data = &codes[i][0], .size = 4}));
         assert_ends(call, LS_CALL_START_FAILED);
         assert_int_equal(ls_call_result(call)->code, codes[i][1]);
-        assert_text(ls_call_result(call)->text, "no bread today", __LINE__);
+        assert_has(ls_call_result(call)->text, "no bread today");
         ls_call_destroy(&call);
     }
     call_world_end(w);
 }
 
-static void test_once_begun_a_refusal_is_a_failure(void **state)
+TEST(once_begun_a_refusal_is_a_failure)
 {
-    (void)state;
     struct call_world *w = serving(NULL);
     ls_call *call = call_start(&w->at[0], 2, "hold", LONG_MS);
     assert_reaches(&w->at[1].held, 1);
@@ -188,13 +179,11 @@ static int serve_look(void *self, ls_request *request)
 
 static void serve_looks(struct caller_node *at)
 {
-    assert_ok(
-        ls_calls_serve(at->calls, "look", LS_CALL_ANYONE, serve_look, at));
+    assert_ok(ls_rpc_serve(at->calls, "look", LS_CALL_ANYONE, serve_look, at));
 }
 
-static void test_a_request_tells_who_what_and_until_when(void **state)
+TEST(a_request_tells_who_what_and_until_when)
 {
-    (void)state;
     struct call_world *w = call_world_start(3, NULL, serve_looks, NULL);
     ls_call *call = call_start(&w->at[0], 2, "look", 20000);
     assert_ends(call, LS_CALL_COMPLETED);
@@ -230,14 +219,13 @@ static int serve_long_failure(void *self, ls_request *request)
 static void serve_limits(struct caller_node *at)
 {
     assert_ok(
-        ls_calls_serve(at->calls, "much", LS_CALL_ANYONE, serve_too_much, at));
-    assert_ok(ls_calls_serve(at->calls, "long", LS_CALL_ANYONE,
-                             serve_long_failure, at));
+        ls_rpc_serve(at->calls, "much", LS_CALL_ANYONE, serve_too_much, at));
+    assert_ok(ls_rpc_serve(at->calls, "long", LS_CALL_ANYONE,
+                           serve_long_failure, at));
 }
 
-static void test_too_much_of_an_answer_is_a_failure_that_says_so(void **state)
+TEST(too_much_of_an_answer_is_a_failure_that_says_so)
 {
-    (void)state;
     struct call_world *w = call_world_start(2, NULL, serve_limits, NULL);
     assert_fails(ask(&w->at[0], 2, "much", 0), LS_EHANDLER);
     assert_error_has("245761 bytes");
@@ -249,9 +237,8 @@ static void test_too_much_of_an_answer_is_a_failure_that_says_so(void **state)
     call_world_end(w);
 }
 
-static void test_on_cancel_of_one_that_is_cancelled_runs_at_once(void **state)
+TEST(on_cancel_of_one_that_is_cancelled_runs_at_once)
 {
-    (void)state;
     struct call_world *w = serving(NULL);
     ls_call *call = call_start(&w->at[0], 2, "hold", LONG_MS);
     assert_reaches(&w->at[1].held, 1);
@@ -267,9 +254,8 @@ static void test_on_cancel_of_one_that_is_cancelled_runs_at_once(void **state)
 
 /* ---- words ------------------------------------------------------------- */
 
-static void test_states_and_codes_have_names(void **state)
+TEST(states_and_codes_have_names)
 {
-    (void)state;
     assert_string_equal(ls_call_state_name(LS_CALL_LOST), "lost");
     assert_string_equal(ls_call_state_name((enum ls_call_state)99), "?");
     assert_string_equal(ls_call_code_sentence(601),
@@ -277,22 +263,4 @@ static void test_states_and_codes_have_names(void **state)
     assert_string_equal(ls_call_code_sentence(99), "?");
     assert_false(ls_call_state_is_end(LS_CALL_STARTED));
     assert_true(ls_call_state_is_end(LS_CALL_START_FAILED));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_call_must_name_the_channel_that_is_served),
-        cmocka_unit_test(test_a_member_has_one_master),
-        cmocka_unit_test(test_a_member_is_free_when_its_master_leaves),
-        cmocka_unit_test(test_one_too_many_is_refused_as_busy),
-        cmocka_unit_test(test_a_member_that_serves_no_calls_refuses_at_once),
-        cmocka_unit_test(test_a_handler_may_refuse_with_a_code_of_its_own),
-        cmocka_unit_test(test_once_begun_a_refusal_is_a_failure),
-        cmocka_unit_test(test_a_request_tells_who_what_and_until_when),
-        cmocka_unit_test(test_too_much_of_an_answer_is_a_failure_that_says_so),
-        cmocka_unit_test(test_on_cancel_of_one_that_is_cancelled_runs_at_once),
-        cmocka_unit_test(test_states_and_codes_have_names),
-    };
-    return cmocka_run_group_tests_name("call_serve", tests, NULL, NULL);
 }

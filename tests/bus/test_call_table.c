@@ -3,6 +3,7 @@
 #include "request_table.h"
 
 #include "lockstep/random.h"
+#include "test.h"
 #include "world_fixture.h"
 
 /* ---- the side that asks ------------------------------------------------ */
@@ -33,9 +34,8 @@ static struct call_message reply_to(const struct open_call *entry,
         .kind = kind, .to = entry->own, .number = entry->number};
 }
 
-static void test_a_reply_must_be_for_this_very_call(void **state)
+TEST(a_reply_must_be_for_this_very_call)
 {
-    (void)state;
     struct call_table table;
     assert_ok(call_table_init(&table, 10, 1000));
     struct open_call *entry = added(&table, 2, 77, 100);
@@ -59,9 +59,8 @@ static void test_a_reply_must_be_for_this_very_call(void **state)
     call_table_fini(&table);
 }
 
-static void test_what_has_begun_is_not_refused_any_more(void **state)
+TEST(what_has_begun_is_not_refused_any_more)
 {
-    (void)state;
     struct call_table table;
     assert_ok(call_table_init(&table, 10, 1000));
     struct open_call *entry = added(&table, 2, 77, 100);
@@ -79,9 +78,8 @@ static void test_what_has_begun_is_not_refused_any_more(void **state)
     call_table_fini(&table);
 }
 
-static void test_losses_end_those_of_that_life_alone(void **state)
+TEST(losses_end_those_of_that_life_alone)
 {
-    (void)state;
     struct call_table table;
     int ended = 0;
     assert_ok(call_table_init(&table, 3, 1000));
@@ -110,9 +108,8 @@ static struct call_message answer(uint64_t number, uint32_t body_size)
                                  .body_size = body_size};
 }
 
-static void test_an_answer_with_a_body_ends_when_that_has_come(void **state)
+TEST(an_answer_with_a_body_ends_when_that_has_come)
 {
-    (void)state;
     struct call_table table;
     assert_ok(call_table_init(&table, 10, 1000));
     struct open_call *a = added(&table, 2, 77, 100);
@@ -144,9 +141,8 @@ static void test_an_answer_with_a_body_ends_when_that_has_come(void **state)
     call_table_fini(&table);
 }
 
-static void test_deadlines_come_in_their_order(void **state)
+TEST(deadlines_come_in_their_order)
 {
-    (void)state;
     struct call_table table;
     struct ls_rng random;
     struct open_call *entries[200];
@@ -216,9 +212,8 @@ static struct judged judge(struct request_table *table, uint32_t from,
 static struct served served_mine = {.name = "mine", .who = LS_CALL_MASTER_ONLY};
 static struct served served = {.next = &served_mine, .name = "work"};
 
-static void test_a_number_counts_once_in_a_life(void **state)
+TEST(a_number_counts_once_in_a_life)
 {
-    (void)state;
     struct request_table table;
     assert_ok(request_table_init(&table, 0, 10, 1000));
     table.served = &served;
@@ -236,9 +231,8 @@ static void test_a_number_counts_once_in_a_life(void **state)
     request_table_fini(&table);
 }
 
-static void test_what_is_asked_of_another_life_is_stale(void **state)
+TEST(what_is_asked_of_another_life_is_stale)
 {
-    (void)state;
     struct request_table table;
     enum ls_call_code code;
     assert_ok(request_table_init(&table, 0, 10, 1000));
@@ -258,9 +252,8 @@ static void test_what_is_asked_of_another_life_is_stale(void **state)
     request_table_fini(&table);
 }
 
-static void test_a_new_life_ends_what_the_old_one_asked(void **state)
+TEST(a_new_life_ends_what_the_old_one_asked)
 {
-    (void)state;
     struct request_table table;
     struct open_call entry = {
         .peer = 1, .life = 77, .own = 5, .number = 1, .due.at = 100};
@@ -282,9 +275,8 @@ static void test_a_new_life_ends_what_the_old_one_asked(void **state)
     request_table_fini(&table);
 }
 
-static void test_each_refusal_has_its_code(void **state)
+TEST(each_refusal_has_its_code)
 {
-    (void)state;
     struct request_table table;
     assert_ok(request_table_init(&table, 7, 10, 1000));
     table.served = &served;
@@ -332,9 +324,8 @@ static struct judged judge_body(struct request_table *table, uint32_t from,
     return judged;
 }
 
-static void test_the_bodies_of_one_caller_are_bounded_together(void **state)
+TEST(the_bodies_of_one_caller_are_bounded_together)
 {
-    (void)state;
     struct request_table table;
     struct open_call a = {
         .peer = 1, .life = 77, .own = 5, .number = 2, .body_bytes = 600};
@@ -362,21 +353,4 @@ static void test_the_bodies_of_one_caller_are_bounded_together(void **state)
     assert_judged(judge_body(&table, 1, 1, 1000), REQUEST_ACCEPT, 0);
     request_table_remove(&table, &b);
     request_table_fini(&table);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_reply_must_be_for_this_very_call),
-        cmocka_unit_test(test_what_has_begun_is_not_refused_any_more),
-        cmocka_unit_test(test_losses_end_those_of_that_life_alone),
-        cmocka_unit_test(test_an_answer_with_a_body_ends_when_that_has_come),
-        cmocka_unit_test(test_deadlines_come_in_their_order),
-        cmocka_unit_test(test_the_bodies_of_one_caller_are_bounded_together),
-        cmocka_unit_test(test_a_number_counts_once_in_a_life),
-        cmocka_unit_test(test_what_is_asked_of_another_life_is_stale),
-        cmocka_unit_test(test_a_new_life_ends_what_the_old_one_asked),
-        cmocka_unit_test(test_each_refusal_has_its_code),
-    };
-    return cmocka_run_group_tests_name("call_table", tests, NULL, NULL);
 }

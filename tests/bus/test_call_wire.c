@@ -3,6 +3,7 @@
 
 #include "lockstep/codec.h"
 #include "lockstep/random.h"
+#include "test.h"
 #include "world_fixture.h"
 
 static const char long_data[LS_CALL_DATA_MAX];
@@ -73,9 +74,8 @@ static void assert_same(const struct call_message *a,
         assert_memory_equal(a->text, b->text, a->text_size);
 }
 
-static void test_what_is_written_is_read(void **state)
+TEST(what_is_written_is_read)
 {
-    (void)state;
     for (size_t i = 0; i < N_SAMPLES; i++) {
         struct call_message read;
         const size_t size = call_wire_encode(&samples[i], bytes);
@@ -94,9 +94,8 @@ static bool is_refused(size_t size)
     return call_wire_decode(bytes, size, &read) == LS_EPROTO || read.broken;
 }
 
-static void test_what_is_cut_short_or_too_long_is_refused(void **state)
+TEST(what_is_cut_short_or_too_long_is_refused)
 {
-    (void)state;
     for (size_t i = 0; i < N_SAMPLES; i++) {
         const size_t size = call_wire_encode(&samples[i], bytes);
         for (size_t n = 0; n < size; n += n < 100 ? 1 : 997)
@@ -106,9 +105,8 @@ static void test_what_is_cut_short_or_too_long_is_refused(void **state)
     }
 }
 
-static void test_the_head_of_a_broken_request_is_read(void **state)
+TEST(the_head_of_a_broken_request_is_read)
 {
-    (void)state;
     struct call_message read;
     const size_t size = call_wire_encode(&samples[0], bytes);
     assert_ok(call_wire_decode(bytes, size - 1, &read));
@@ -122,9 +120,8 @@ static void refused_with(struct call_message message)
     assert_true(is_refused(call_wire_encode(&message, bytes)));
 }
 
-static void test_what_no_one_may_say_is_refused(void **state)
+TEST(what_no_one_may_say_is_refused)
 {
-    (void)state;
     struct call_message read;
     refused_with((struct call_message){.kind = CALL_STARTED, .number = 0});
     refused_with((struct call_message){.kind = CALL_STARTED,
@@ -152,9 +149,8 @@ static void test_what_no_one_may_say_is_refused(void **state)
     }
 }
 
-static void test_any_byte_changed_is_read_within_bounds(void **state)
+TEST(any_byte_changed_is_read_within_bounds)
 {
-    (void)state;
     struct ls_rng random;
     ls_rng_seed(&random, 1, 1);
     for (int i = 0; i < 100000; i++) {
@@ -172,16 +168,4 @@ static void test_any_byte_changed_is_read_within_bounds(void **state)
         assert_int_equal(call_wire_encode(&read, again), size);
         assert_memory_equal(again, bytes, size);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_written_is_read),
-        cmocka_unit_test(test_what_is_cut_short_or_too_long_is_refused),
-        cmocka_unit_test(test_the_head_of_a_broken_request_is_read),
-        cmocka_unit_test(test_what_no_one_may_say_is_refused),
-        cmocka_unit_test(test_any_byte_changed_is_read_within_bounds),
-    };
-    return cmocka_run_group_tests_name("call_wire", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "certificate.h"
 
 #include "keys_fixture.h"
+#include "test.h"
 
 /* ---- certificates that are left out ------------------------------------- */
 
@@ -79,8 +80,8 @@ static void restore(const struct path *path, int saved)
     assert_int_equal(is.st_size, 0);
 }
 
-static void
-test_a_malformed_certificate_is_left_out_with_a_warning(void **state)
+TEST_WITH(a_malformed_certificate_is_left_out_with_a_warning, keys_set_up,
+          scratch_tear_down)
 {
     struct scratch *scratch = *state;
     const struct path path = keys(scratch, "bad.cert");
@@ -103,7 +104,8 @@ test_a_malformed_certificate_is_left_out_with_a_warning(void **state)
     }
 }
 
-static void test_a_certificate_that_is_no_text_is_left_out(void **state)
+TEST_WITH(a_certificate_that_is_no_text_is_left_out, keys_set_up,
+          scratch_tear_down)
 {
     struct scratch *scratch = *state;
     static const char nul[] = GOOD_META "\0" GOOD_CURVE;
@@ -124,7 +126,7 @@ static void test_a_certificate_that_is_no_text_is_left_out(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_all_forms_of_zpl_are_read(void **state)
+TEST_WITH(all_forms_of_zpl_are_read, keys_set_up, scratch_tear_down)
 {
     struct scratch *scratch = *state;
     static const char *const good[] = {
@@ -146,7 +148,8 @@ static void test_all_forms_of_zpl_are_read(void **state)
 }
 
 /* CZMQ reads whatever was let through to it, and has nothing to say. */
-static void test_changed_certificates_never_reach_stdout(void **state)
+TEST_WITH(changed_certificates_never_reach_stdout, scratch_set_up,
+          scratch_tear_down)
 {
     static const char text[] = GOOD_META GOOD_CURVE;
     static const char values[] = "\n\r\t #'\"=/a0\x80\xff";
@@ -172,7 +175,8 @@ static void test_changed_certificates_never_reach_stdout(void **state)
     assert_true(n_read > 0);
 }
 
-static void test_a_certificate_that_others_may_write_is_left_out(void **state)
+TEST_WITH(a_certificate_that_others_may_write_is_left_out, keys_set_up,
+          scratch_tear_down)
 {
     struct scratch *scratch = *state;
     const struct path path = keys(scratch, "node-4.cert");
@@ -189,12 +193,5 @@ int main(void)
 {
     if (sodium_init() < 0)
         return 1;
-    const struct CMUnitTest tests[] = {
-        with_keys(test_a_certificate_that_is_no_text_is_left_out),
-        with_keys(test_all_forms_of_zpl_are_read),
-        bare(test_changed_certificates_never_reach_stdout),
-        with_keys(test_a_certificate_that_others_may_write_is_left_out),
-        with_keys(test_a_malformed_certificate_is_left_out_with_a_warning),
-    };
-    return cmocka_run_group_tests_name("certificate", tests, NULL, NULL);
+    return tests_run();
 }

@@ -1,6 +1,7 @@
 /* Channels: control messages between members. */
 #include "lockstep/channel.h"
 
+#include "test.h"
 #include "world_fixture.h"
 
 /* One end: what came on it. */
@@ -119,16 +120,14 @@ static void sends_both_ways(enum ls_topology topology)
     talk_end(talk);
 }
 
-static void test_messages_reach_the_channel_of_that_member(void **state)
+TEST(messages_reach_the_channel_of_that_member)
 {
-    (void)state;
     sends_both_ways(LS_TOPOLOGY_MESH);
     sends_both_ways(LS_TOPOLOGY_STAR); /* through the hub */
 }
 
-static void test_messages_of_every_size_come_whole(void **state)
+TEST(messages_of_every_size_come_whole)
 {
-    (void)state;
     struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
     static char large[LS_CHANNEL_MESSAGE_MAX + 1];
     assert_ok(ls_channel_send(talk->ends[0].channel, 2, NULL, 0));
@@ -156,9 +155,8 @@ static void on_stray(void *self, const char *name, uint32_t from,
     counter_add(&end->messages, 1);
 }
 
-static void test_a_message_for_no_channel_is_a_stray(void **state)
+TEST(a_message_for_no_channel_is_a_stray)
 {
-    (void)state;
     struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
     const struct ls_channel_ops catch = {.message = on_message,
                                          .stray = on_stray};
@@ -181,9 +179,8 @@ static void test_a_message_for_no_channel_is_a_stray(void **state)
     talk_end(talk);
 }
 
-static void test_sending_to_nobody_is_told(void **state)
+TEST(sending_to_nobody_is_told)
 {
-    (void)state;
     struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
     assert_fails(ls_channel_send(talk->ends[0].channel, 77, "x", 1), LS_ENOENT);
     assert_error_has("node 77 is not present");
@@ -192,9 +189,8 @@ static void test_sending_to_nobody_is_told(void **state)
     talk_end(talk);
 }
 
-static void test_a_channel_that_is_not_open_there_loses_the_message(void **s)
+TEST(a_channel_that_is_not_open_there_loses_the_message)
 {
-    (void)s;
     struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
     ls_channel *other;
     assert_ok(ls_channel_open(&other, talk->world.at[0].node, "other", &ops,
@@ -209,9 +205,8 @@ static void test_a_channel_that_is_not_open_there_loses_the_message(void **s)
 
 /* ---- opening and closing ----------------------------------------------- */
 
-static void test_opening_is_refused_when_it_cannot_be(void **state)
+TEST(opening_is_refused_when_it_cannot_be)
 {
-    (void)state;
     struct talk *talk = talk_start(1, LS_TOPOLOGY_MESH);
     static const struct ls_channel_ops deaf = {.timer = on_timer};
     ls_node *node = talk->world.at[0].node;
@@ -245,9 +240,8 @@ static void close_it(void *self)
     ls_channel_close(&closing->end->channel);
 }
 
-static void test_close_waits_for_the_running_op(void **state)
+TEST(close_waits_for_the_running_op)
 {
-    (void)state;
     struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
     struct end *end = &talk->ends[1];
     struct closing closing = {.end = end};
@@ -265,9 +259,8 @@ static void test_close_waits_for_the_running_op(void **state)
     talk_end(talk);
 }
 
-static void test_an_op_may_close_its_channel(void **state)
+TEST(an_op_may_close_its_channel)
 {
-    (void)state;
     struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
     talk->ends[1].closes = true;
     for (int i = 0; i < 3; i++)
@@ -278,9 +271,8 @@ static void test_an_op_may_close_its_channel(void **state)
 
 /* ---- members and timers ------------------------------------------------ */
 
-static void test_members_are_told(void **state)
+TEST(members_are_told)
 {
-    (void)state;
     struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
     assert_reaches(&talk->ends[0].members, 1);
     assert_int_equal(talk->ends[0].member.id, 2);
@@ -292,9 +284,8 @@ static void test_members_are_told(void **state)
     talk_end(talk);
 }
 
-static void test_a_timer_comes_once_and_not_before_its_time(void **state)
+TEST(a_timer_comes_once_and_not_before_its_time)
 {
-    (void)state;
     struct talk *talk = talk_start(1, LS_TOPOLOGY_MESH);
     struct end *end = &talk->ends[0];
     const int64_t at = ls_now(ls_runtime_threads()) + 3 * LS_NS_PER_MS;
@@ -307,9 +298,8 @@ static void test_a_timer_comes_once_and_not_before_its_time(void **state)
     talk_end(talk);
 }
 
-static void test_the_last_time_that_was_set_counts(void **state)
+TEST(the_last_time_that_was_set_counts)
 {
-    (void)state;
     struct talk *talk = talk_start(1, LS_TOPOLOGY_MESH);
     struct end *end = &talk->ends[0];
     const int64_t now = ls_now(ls_runtime_threads());
@@ -364,9 +354,8 @@ static void on_asked(void *self, uint32_t from, uint64_t incarnation,
         abort();
 }
 
-static void test_an_op_on_the_dispatch_thread_comes_after_events(void **state)
+TEST(an_op_on_the_dispatch_thread_comes_after_events)
 {
-    (void)state;
     static const struct ls_channel_ops with_errands = {
         .message = on_asked, .dispatched = on_dispatched};
     struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
@@ -385,8 +374,8 @@ static void test_an_op_on_the_dispatch_thread_comes_after_events(void **state)
     for (char what = 'a'; what < 'j'; what++) {
         assert_ok(ls_emit_with(
             from, &(struct ls_emission){.event = "x",
-                                        .policy = LS_POLICY_RELIABLE,
-                                        .wait_ms = LONG_MS}));
+                                        .delivery = LS_DELIVERY_RELIABLE,
+                                        .timeout_ms = LONG_MS}));
         assert_ok(ls_channel_send_reliable(asker, 2, &what, 1));
     }
     assert_reaches(&story.n, 18);
@@ -400,24 +389,4 @@ static void test_an_op_on_the_dispatch_thread_comes_after_events(void **state)
     talk_end(talk);
     counter_fini(&story.n);
     counter_fini(&known);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_messages_reach_the_channel_of_that_member),
-        cmocka_unit_test(test_messages_of_every_size_come_whole),
-        cmocka_unit_test(test_a_message_for_no_channel_is_a_stray),
-        cmocka_unit_test(test_sending_to_nobody_is_told),
-        cmocka_unit_test(
-            test_a_channel_that_is_not_open_there_loses_the_message),
-        cmocka_unit_test(test_opening_is_refused_when_it_cannot_be),
-        cmocka_unit_test(test_close_waits_for_the_running_op),
-        cmocka_unit_test(test_an_op_may_close_its_channel),
-        cmocka_unit_test(test_members_are_told),
-        cmocka_unit_test(test_a_timer_comes_once_and_not_before_its_time),
-        cmocka_unit_test(test_the_last_time_that_was_set_counts),
-        cmocka_unit_test(test_an_op_on_the_dispatch_thread_comes_after_events),
-    };
-    return cmocka_run_group_tests_name("channel", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "credentials.h"
 
 #include "credentials_fixture.h"
+#include "test.h"
 
 #define ADDRESS "tcp://127.0.0.1:21500"
 #define CLAIM                                                                  \
@@ -26,60 +27,53 @@ static int check(const ls_security *security, const char *user,
                                    strlen(password), out);
 }
 
-static void test_a_password_is_what_the_page_says(void **state)
+TEST(a_password_is_what_the_page_says)
 {
-    (void)state;
     ls_security *security = plain(0);
     const struct credentials_claim claim = CLAIM;
     char user[CREDENTIALS_USER_MAX], password[CREDENTIALS_PASSWORD_MAX];
-    assert_int_equal(credentials_password(security, &claim, user, password),
-                     LS_OK);
+    assert_ok(credentials_password(security, &claim, user, password));
     assert_string_equal(user, "3");
     assert_string_equal(password, password_text);
     ls_security_destroy(&security);
 }
 
-static void test_a_listener_reads_the_claim(void **state)
+TEST(a_listener_reads_the_claim)
 {
-    (void)state;
     ls_security *security = plain(0);
     struct credentials_claim claim;
-    assert_int_equal(check(security, "3", password_text, &claim), LS_OK);
+    assert_ok(check(security, "3", password_text, &claim));
     assert_int_equal(claim.id, 3);
     assert_true(claim.incarnation == UINT64_C(0x123456789abcdef));
     assert_string_equal(claim.address, ADDRESS);
     ls_security_destroy(&security);
 }
 
-static void test_the_ends_of_ranges_come_back(void **state)
+TEST(the_ends_of_ranges_come_back)
 {
-    (void)state;
     ls_security *security = plain(0);
     struct credentials_claim claim = {.id = UINT32_MAX,
                                       .incarnation = UINT64_MAX};
     struct credentials_claim again;
     char user[CREDENTIALS_USER_MAX], password[CREDENTIALS_PASSWORD_MAX];
     memset(claim.address, 'a', 171);
-    assert_int_equal(credentials_password(security, &claim, user, password),
-                     LS_OK);
+    assert_ok(credentials_password(security, &claim, user, password));
     assert_int_equal(strlen(password), 255);
-    assert_int_equal(check(security, user, password, &again), LS_OK);
+    assert_ok(check(security, user, password, &again));
     assert_int_equal(again.id, UINT32_MAX);
     assert_true(again.incarnation == UINT64_MAX);
     assert_string_equal(again.address, claim.address);
 
     claim = (struct credentials_claim){.address = "~"};
-    assert_int_equal(credentials_password(security, &claim, user, password),
-                     LS_OK);
-    assert_int_equal(check(security, "0", password, &again), LS_OK);
+    assert_ok(credentials_password(security, &claim, user, password));
+    assert_ok(check(security, "0", password, &again));
     assert_int_equal(again.id, 0);
     assert_true(again.incarnation == 0);
     ls_security_destroy(&security);
 }
 
-static void test_an_address_that_is_too_long_or_no_text_is_refused(void **state)
+TEST(an_address_that_is_too_long_or_no_text_is_refused)
 {
-    (void)state;
     ls_security *security = plain(0);
     struct credentials_claim claim = {.incarnation = UINT64_MAX};
     char user[CREDENTIALS_USER_MAX], password[CREDENTIALS_PASSWORD_MAX];
@@ -98,9 +92,8 @@ static void test_an_address_that_is_too_long_or_no_text_is_refused(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_another_secret_is_refused(void **state)
+TEST(another_secret_is_refused)
 {
-    (void)state;
     ls_security *other = plain(1);
     struct credentials_claim claim;
     failed(check(other, "3", password_text, &claim), LS_EMISMATCH,
@@ -108,9 +101,8 @@ static void test_another_secret_is_refused(void **state)
     ls_security_destroy(&other);
 }
 
-static void test_a_password_is_of_one_node_alone(void **state)
+TEST(a_password_is_of_one_node_alone)
 {
-    (void)state;
     ls_security *security = plain(0);
     struct credentials_claim claim;
     failed(check(security, "4", password_text, &claim), LS_EMISMATCH, "node 4");
@@ -137,9 +129,8 @@ static int check_bytes(const ls_security *security, const void *user,
     return status;
 }
 
-static void test_every_cut_and_every_changed_byte_is_refused(void **state)
+TEST(every_cut_and_every_changed_byte_is_refused)
 {
-    (void)state;
     ls_security *security = plain(0);
     char bytes[sizeof password_text];
     const size_t size = sizeof password_text - 1;
@@ -158,9 +149,8 @@ static void test_every_cut_and_every_changed_byte_is_refused(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_every_other_user_is_refused(void **state)
+TEST(every_other_user_is_refused)
 {
-    (void)state;
     ls_security *security = plain(0);
     for (unsigned value = 0; value < 256; value++) {
         const char user = (char)value;
@@ -183,9 +173,8 @@ static void test_every_other_user_is_refused(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_bytes_of_a_wrong_form_say_what_is_wrong(void **state)
+TEST(bytes_of_a_wrong_form_say_what_is_wrong)
 {
-    (void)state;
     ls_security *security = plain(0);
     struct credentials_claim claim;
     char long_one[400];
@@ -211,7 +200,7 @@ static void test_bytes_of_a_wrong_form_say_what_is_wrong(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_passwords_are_of_plain_only(void **state)
+TEST(passwords_are_of_plain_only)
 {
     ls_security *securities[] = {none(), curve(*state, ID)};
     struct credentials_claim claim = CLAIM;
@@ -227,9 +216,8 @@ static void test_passwords_are_of_plain_only(void **state)
 
 /* ---- proofs ------------------------------------------------------------- */
 
-static void test_a_proof_is_what_the_page_says(void **state)
+TEST(a_proof_is_what_the_page_says)
 {
-    (void)state;
     ls_security *security = plain(0);
     const struct credentials_claim claim = CLAIM;
     uint8_t proof[CREDENTIALS_PROOF_BYTES], wanted[CREDENTIALS_PROOF_BYTES];
@@ -242,9 +230,8 @@ static void test_a_proof_is_what_the_page_says(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_a_proof_is_of_one_claim_challenge_and_secret(void **state)
+TEST(a_proof_is_of_one_claim_challenge_and_secret)
 {
-    (void)state;
     ls_security *security = plain(0), *other = plain(1);
     const struct credentials_claim claim = CLAIM;
     const size_t size = CREDENTIALS_PROOF_BYTES;
@@ -268,9 +255,8 @@ static void test_a_proof_is_of_one_claim_challenge_and_secret(void **state)
     ls_security_destroy(&other);
 }
 
-static void test_every_cut_and_every_changed_byte_of_a_proof(void **state)
+TEST(every_cut_and_every_changed_byte_of_a_proof)
 {
-    (void)state;
     ls_security *security = plain(0);
     const struct credentials_claim claim = CLAIM;
     uint8_t proof[CREDENTIALS_PROOF_BYTES + 1] = {0};
@@ -287,7 +273,7 @@ static void test_every_cut_and_every_changed_byte_of_a_proof(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_without_plain_there_is_nothing_to_prove(void **state)
+TEST(without_plain_there_is_nothing_to_prove)
 {
     ls_security *securities[] = {none(), curve(*state, ID)};
     const struct credentials_claim claim = CLAIM;
@@ -304,17 +290,16 @@ static void test_without_plain_there_is_nothing_to_prove(void **state)
 
 /* ---- keys --------------------------------------------------------------- */
 
-static void test_a_key_is_known_by_its_certificate(void **state)
+TEST(a_key_is_known_by_its_certificate)
 {
     ls_security *security = curve(*state, ID);
     char text[CREDENTIALS_KEY_MAX];
     uint8_t key[KEY_BYTES];
     uint32_t id = 0;
     bool enrolment = true;
-    assert_int_equal(credentials_server_key(security, 4, text), LS_OK);
+    assert_ok(credentials_server_key(security, 4, text));
     assert_true(key_read(text, key));
-    assert_int_equal(credentials_check_curve(security, key, &id, &enrolment),
-                     LS_OK);
+    assert_ok(credentials_check_curve(security, key, &id, &enrolment));
     assert_int_equal(id, 4);
     assert_false(enrolment);
     key[31] ^= 1;
@@ -325,7 +310,7 @@ static void test_a_key_is_known_by_its_certificate(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_the_enrolment_key_is_of_no_node(void **state)
+TEST(the_enrolment_key_is_of_no_node)
 {
     struct scratch *scratch = *state;
     ls_security *security = curve(scratch, ID);
@@ -339,34 +324,32 @@ static void test_the_enrolment_key_is_of_no_node(void **state)
     at += strlen("public-key = \"");
     at[40] = '\0';
     assert_true(key_read(at, key));
-    assert_int_equal(credentials_check_curve(security, key, &id, &enrolment),
-                     LS_OK);
+    assert_ok(credentials_check_curve(security, key, &id, &enrolment));
     assert_true(enrolment);
     assert_int_equal(id, 77);
     ls_security_destroy(&security);
 }
 
-static void test_a_node_has_its_own_keys(void **state)
+TEST(a_node_has_its_own_keys)
 {
     ls_security *security = curve(*state, ID), *other = curve(*state, 4);
     char public_key[CREDENTIALS_KEY_MAX], secret_key[CREDENTIALS_KEY_MAX];
     char seen[CREDENTIALS_KEY_MAX], told[LS_PUBLIC_KEY_MAX];
     uint8_t secret[KEY_BYTES], public[KEY_BYTES];
-    assert_int_equal(credentials_own_keys(security, public_key, secret_key),
-                     LS_OK);
+    assert_ok(credentials_own_keys(security, public_key, secret_key));
     assert_true(key_read(secret_key, secret));
     assert_int_equal(crypto_scalarmult_base(public, secret), 0);
     key_write(public, seen);
     assert_string_equal(seen, public_key);
-    assert_int_equal(credentials_server_key(other, ID, seen), LS_OK);
+    assert_ok(credentials_server_key(other, ID, seen));
     assert_string_equal(seen, public_key);
-    assert_int_equal(ls_security_public_key(security, told), LS_OK);
+    assert_ok(ls_security_public_key(security, told));
     assert_string_equal(told, public_key);
     ls_security_destroy(&security);
     ls_security_destroy(&other);
 }
 
-static void test_an_unknown_node_has_no_key(void **state)
+TEST(an_unknown_node_has_no_key)
 {
     struct scratch *scratch = *state;
     ls_security *security = curve(scratch, ID);
@@ -380,9 +363,8 @@ static void test_an_unknown_node_has_no_key(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_keys_are_of_curve_only(void **state)
+TEST(keys_are_of_curve_only)
 {
-    (void)state;
     ls_security *securities[] = {none(), plain(0)};
     char public_key[CREDENTIALS_KEY_MAX], secret_key[CREDENTIALS_KEY_MAX];
     const uint8_t key[KEY_BYTES] = {0};
@@ -406,8 +388,7 @@ static void test_keys_are_of_curve_only(void **state)
 
 /* ---- roles and labels --------------------------------------------------- */
 
-static void
-test_a_certificate_fixes_the_role_and_bounds_the_labels(void **state)
+TEST(a_certificate_fixes_the_role_and_bounds_the_labels)
 {
     ls_security *security = curve(*state, 4);
     static const struct {
@@ -437,9 +418,8 @@ test_a_certificate_fixes_the_role_and_bounds_the_labels(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_without_certificates_everyone_is_what_it_says(void **state)
+TEST(without_certificates_everyone_is_what_it_says)
 {
-    (void)state;
     ls_security *securities[] = {none(), plain(0)};
     for (size_t i = 0; i < 2; i++) {
         assert_true(credentials_suits(securities[i], 3, "anything", "at,all"));
@@ -449,7 +429,7 @@ static void test_without_certificates_everyone_is_what_it_says(void **state)
 
 /* ---- the object --------------------------------------------------------- */
 
-static void test_a_security_says_its_mode(void **state)
+TEST(a_security_says_its_mode)
 {
     ls_security *securities[] = {none(), plain(0), curve(*state, ID)};
     static const enum ls_security_mode modes[] = {
@@ -463,9 +443,8 @@ static void test_a_security_says_its_mode(void **state)
     ls_security_destroy(NULL);
 }
 
-static void test_no_secret_is_no_secret(void **state)
+TEST(no_secret_is_no_secret)
 {
-    (void)state;
     static const uint8_t zeros[LS_SECRET_BYTES];
     ls_security *security = NULL;
     failed(ls_security_plain(&security, zeros), LS_EINVAL, "32 random bytes");
@@ -477,33 +456,5 @@ int main(void)
 {
     if (sodium_init() < 0)
         return 1;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_password_is_what_the_page_says),
-        cmocka_unit_test(test_a_listener_reads_the_claim),
-        cmocka_unit_test(test_the_ends_of_ranges_come_back),
-        cmocka_unit_test(
-            test_an_address_that_is_too_long_or_no_text_is_refused),
-        cmocka_unit_test(test_another_secret_is_refused),
-        cmocka_unit_test(test_a_password_is_of_one_node_alone),
-        cmocka_unit_test(test_every_cut_and_every_changed_byte_is_refused),
-        cmocka_unit_test(test_every_other_user_is_refused),
-        cmocka_unit_test(test_bytes_of_a_wrong_form_say_what_is_wrong),
-        cmocka_unit_test(test_passwords_are_of_plain_only),
-        cmocka_unit_test(test_a_proof_is_what_the_page_says),
-        cmocka_unit_test(test_a_proof_is_of_one_claim_challenge_and_secret),
-        cmocka_unit_test(test_every_cut_and_every_changed_byte_of_a_proof),
-        cmocka_unit_test(test_without_plain_there_is_nothing_to_prove),
-        cmocka_unit_test(test_a_key_is_known_by_its_certificate),
-        cmocka_unit_test(test_the_enrolment_key_is_of_no_node),
-        cmocka_unit_test(test_a_node_has_its_own_keys),
-        cmocka_unit_test(test_an_unknown_node_has_no_key),
-        cmocka_unit_test(test_keys_are_of_curve_only),
-        cmocka_unit_test(
-            test_a_certificate_fixes_the_role_and_bounds_the_labels),
-        cmocka_unit_test(test_without_certificates_everyone_is_what_it_says),
-        cmocka_unit_test(test_a_security_says_its_mode),
-        cmocka_unit_test(test_no_secret_is_no_secret),
-    };
-    return cmocka_run_group_tests_name("credentials", tests, scratch_set_up,
-                                       scratch_tear_down);
+    return tests_run_with(scratch_set_up, scratch_tear_down);
 }

@@ -4,6 +4,7 @@
  *
  * CUTS_EVENTS: how many of each, 200000 by default. */
 #include "severed_world.h"
+#include "test.h"
 
 #define CUT_EVERY_MS 50
 
@@ -55,14 +56,14 @@ static void check_end(struct check *check)
 }
 
 static void emit_number(struct severed_world *world, uint64_t number,
-                        enum ls_policy policy)
+                        enum ls_delivery policy)
 {
     assert_ok(ls_emit_with(world->at[0].node,
                            &(struct ls_emission){.event = "n",
                                                  .data = &number,
                                                  .size = sizeof number,
-                                                 .policy = policy,
-                                                 .wait_ms = LONG_MS}));
+                                                 .delivery = policy,
+                                                 .timeout_ms = LONG_MS}));
 }
 
 /* ---- somebody who cuts ------------------------------------------------- */
@@ -112,9 +113,8 @@ static const struct severed_plan plan = {
 
 /* ---- the promises ------------------------------------------------------ */
 
-static void test_reliable_events_all_come_once_and_in_order(void **state)
+TEST(reliable_events_all_come_once_and_in_order)
 {
-    (void)state;
     struct severed_world *world = severed_start(&plan);
     struct cutter cutter = {.cuts = 0};
     struct check check;
@@ -122,13 +122,13 @@ static void test_reliable_events_all_come_once_and_in_order(void **state)
     check_begin(&check, world);
     cutter_begin(&cutter, world);
     for (uint64_t i = 0; i < n; i++)
-        emit_number(world, i, LS_POLICY_RELIABLE);
+        emit_number(world, i, LS_DELIVERY_RELIABLE);
     assert_reaches(&check.came, (int)n);
     cutter_end(&cutter);
     assert_int_equal(check.disorder, 0);
     assert_int_equal(check.next, n);
     assert_int_equal(counter_get(&check.came), n);
-    const struct ls_router_stats stats = severed_stats(&world->at[0]);
+    const struct ls_node_stats stats = severed_stats(&world->at[0]);
     assert_int_equal(stats.unacknowledged, 0);
     print_message("%llu events, %d cuts, %llu transmitted again\n",
                   (unsigned long long)n, cutter.cuts,
@@ -144,7 +144,7 @@ static uint64_t show_the_last_gap(struct severed_world *world,
     bool shown = false;
     while (!shown) {
         int status = LS_OK;
-        emit_number(world, i++, LS_POLICY_DROP);
+        emit_number(world, i++, LS_DELIVERY_DROP);
         const int64_t soon = ls_deadline(ls_runtime_threads(), 20);
         ls_mutex_lock(&check->came.mutex);
         while (check->next != i && status == LS_OK)
@@ -155,9 +155,8 @@ static uint64_t show_the_last_gap(struct severed_world *world,
     return i;
 }
 
-static void test_of_those_that_may_be_dropped_every_one_is_counted(void **state)
+TEST(of_those_that_may_be_dropped_every_one_is_counted)
 {
-    (void)state;
     struct severed_world *world = severed_start(&plan);
     struct cutter cutter = {.cuts = 0};
     struct check check;
@@ -168,7 +167,7 @@ static void test_of_those_that_may_be_dropped_every_one_is_counted(void **state)
     const uint64_t first = i, came = (uint64_t)counter_get(&check.came);
     cutter_begin(&cutter, world);
     while (i < first + n_events())
-        emit_number(world, i++, LS_POLICY_DROP);
+        emit_number(world, i++, LS_DELIVERY_DROP);
     cutter_end(&cutter);
     i = show_the_last_gap(world, &check, i);
     assert_int_equal(check.disorder, 0);
@@ -180,14 +179,4 @@ static void test_of_those_that_may_be_dropped_every_one_is_counted(void **state)
                   (unsigned long long)missed);
     severed_end(world);
     check_end(&check);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reliable_events_all_come_once_and_in_order),
-        cmocka_unit_test(
-            test_of_those_that_may_be_dropped_every_one_is_counted),
-    };
-    return cmocka_run_group_tests_name("cuts", tests, NULL, NULL);
 }

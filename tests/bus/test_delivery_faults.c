@@ -4,6 +4,7 @@
 
 #include "base/seeds.h"
 #include "lockstep/random.h"
+#include "test.h"
 
 #define MEMBERS 3
 #define SENDER  1 /* in a star a leaf */
@@ -116,13 +117,13 @@ static int make(struct member *m)
 }
 
 static int emit(struct member *m, const char *event, uint64_t number,
-                enum ls_policy policy)
+                enum ls_delivery policy)
 {
     return ls_emit_with(m->node, &(struct ls_emission){.event = event,
                                                        .data = &number,
                                                        .size = sizeof number,
-                                                       .policy = policy,
-                                                       .wait_ms = 60000});
+                                                       .delivery = policy,
+                                                       .timeout_ms = 60000});
 }
 
 static int emit_all(struct member *m)
@@ -131,11 +132,11 @@ static int emit_all(struct member *m)
     int status = LS_OK;
     ls_rng_seed(&random, m->cluster->seed, 7);
     for (uint64_t i = 0; i < EVENTS && status == LS_OK; i++) {
-        status = emit(m, "r", i, LS_POLICY_RELIABLE);
+        status = emit(m, "r", i, LS_DELIVERY_RELIABLE);
         if (status == LS_OK)
-            status = emit(m, "p", i, LS_POLICY_BLOCK);
+            status = emit(m, "p", i, LS_DELIVERY_BLOCK);
         if (status == LS_OK)
-            status = emit(m, "v", i, LS_POLICY_LATEST);
+            status = emit(m, "v", i, LS_DELIVERY_LATEST);
         if (ls_rng_below(&random, 4) == 0)
             ls_rest_until(m->runtime,
                           ls_now(m->runtime) + (int64_t)ls_rng_below(
@@ -246,23 +247,12 @@ static void sweep(enum ls_topology topology)
         one_seed(seed, topology);
 }
 
-static void test_every_policy_keeps_its_promise_in_a_mesh(void **state)
+TEST(every_policy_keeps_its_promise_in_a_mesh)
 {
-    (void)state;
     sweep(LS_TOPOLOGY_MESH);
 }
 
-static void test_every_policy_keeps_its_promise_in_a_star(void **state)
+TEST(every_policy_keeps_its_promise_in_a_star)
 {
-    (void)state;
     sweep(LS_TOPOLOGY_STAR);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_policy_keeps_its_promise_in_a_mesh),
-        cmocka_unit_test(test_every_policy_keeps_its_promise_in_a_star),
-    };
-    return cmocka_run_group_tests_name("delivery_faults", tests, NULL, NULL);
 }

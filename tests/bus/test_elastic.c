@@ -1,5 +1,6 @@
 /* Worlds that may grow, and those that may not. */
 #include "node_fixture.h"
+#include "test.h"
 
 static int start(ls_node **out, struct ls_node_options *options,
                  const ls_node *seed)
@@ -65,16 +66,14 @@ static void grow_to_three(enum ls_topology topology)
     ls_node_destroy(&nodes[0]);
 }
 
-static void test_a_world_grows_to_its_limit_and_no_further(void **state)
+TEST(a_world_grows_to_its_limit_and_no_further)
 {
-    (void)state;
     grow_to_three(LS_TOPOLOGY_MESH);
     grow_to_three(LS_TOPOLOGY_STAR);
 }
 
-static void test_a_place_that_became_free_is_taken(void **state)
+TEST(a_place_that_became_free_is_taken)
 {
-    (void)state;
     ls_node *nodes[3], *next;
     struct counter seen;
     counter_init(&seen);
@@ -91,9 +90,8 @@ static void test_a_place_that_became_free_is_taken(void **state)
     counter_fini(&seen);
 }
 
-static void test_a_world_without_a_limit_of_its_own_stays_as_it_is(void **s)
+TEST(a_world_without_a_limit_of_its_own_stays_as_it_is)
 {
-    (void)s;
     ls_node *nodes[2], *more;
     two(nodes, 0, LS_TOPOLOGY_MESH);
     assert_fails(join_as(&more, 3, nodes[0]), LS_ELIMIT);
@@ -101,9 +99,8 @@ static void test_a_world_without_a_limit_of_its_own_stays_as_it_is(void **s)
     ls_node_destroy(&nodes[0]);
 }
 
-static void test_one_that_waits_for_nobody_takes_all_that_come(void **state)
+TEST(one_that_waits_for_nobody_takes_all_that_come)
 {
-    (void)state;
     struct ls_node_options options = usual(1);
     ls_node *first = started(&options), *others[3];
     for (uint32_t i = 0; i < 3; i++) {
@@ -117,9 +114,8 @@ static void test_one_that_waits_for_nobody_takes_all_that_come(void **state)
     ls_node_destroy(&first);
 }
 
-static void test_a_limit_that_contradicts_the_world_is_refused(void **state)
+TEST(a_limit_that_contradicts_the_world_is_refused)
 {
-    (void)state;
     static const uint32_t members[] = {1, 2};
     struct ls_node_options options = usual(1);
     ls_node *node;
@@ -130,17 +126,4 @@ static void test_a_limit_that_contradicts_the_world_is_refused(void **state)
     options.members = members;
     assert_fails(ls_node_create(&node, &options), LS_EINVAL);
     assert_error_has("world_max");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_world_grows_to_its_limit_and_no_further),
-        cmocka_unit_test(test_a_place_that_became_free_is_taken),
-        cmocka_unit_test(
-            test_a_world_without_a_limit_of_its_own_stays_as_it_is),
-        cmocka_unit_test(test_one_that_waits_for_nobody_takes_all_that_come),
-        cmocka_unit_test(test_a_limit_that_contradicts_the_world_is_refused),
-    };
-    return cmocka_run_group_tests_name("elastic", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * where ids are given out, and nothing else. */
 #include "keys_fixture.h"
 #include "lockstep/call.h"
+#include "test.h"
 
 #define GIVER 3 /* OWN, where ids are given out as well */
 #define ASKER 4000
@@ -9,31 +10,29 @@
 static int enrolled_set_up(void **state)
 {
     (void)keys_set_up(state);
-    assert_int_equal(ls_keys_create_enrolment(keys(*state, "").text), LS_OK);
+    assert_ok(ls_keys_create_enrolment(keys(*state, "").text));
     return 0;
 }
 
-#define enrolled(test)                                                         \
-    cmocka_unit_test_setup_teardown(test, enrolled_set_up, scratch_tear_down)
-
 /* ---- a key in a file ---------------------------------------------------- */
 
-static void test_a_key_is_made_once_and_read_again(void **state)
+TEST_WITH(a_key_is_made_once_and_read_again, scratch_set_up, scratch_tear_down)
 {
     struct scratch *scratch = *state;
     const struct path path = in(scratch, "one.key");
     char made[LS_PUBLIC_KEY_MAX], read[LS_PUBLIC_KEY_MAX];
     uint8_t key[KEY_BYTES];
-    assert_int_equal(ls_key_create(path.text, made), LS_OK);
+    assert_ok(ls_key_create(path.text, made));
     assert_int_equal(mode_of(path.text), 0600);
     assert_true(key_read(made, key));
-    assert_int_equal(ls_key_read(path.text, read), LS_OK);
+    assert_ok(ls_key_read(path.text, read));
     assert_string_equal(read, made);
     failed(ls_key_create(path.text, made), LS_EEXIST, path.text);
     assert_string_equal(read, made);
 }
 
-static void test_what_is_no_file_of_a_key_is_refused(void **state)
+TEST_WITH(what_is_no_file_of_a_key_is_refused, scratch_set_up,
+          scratch_tear_down)
 {
     struct scratch *scratch = *state;
     const struct path path = in(scratch, "one.key");
@@ -43,7 +42,7 @@ static void test_what_is_no_file_of_a_key_is_refused(void **state)
     failed(ls_key_read(NULL, key), LS_EINVAL, "path");
     failed(ls_key_create(in(scratch, "no/one.key").text, key), LS_ENOENT, "no");
     failed(ls_key_read(path.text, key), LS_ENOENT, path.text);
-    assert_int_equal(ls_key_create(path.text, key), LS_OK);
+    assert_ok(ls_key_create(path.text, key));
     assert_int_equal(chmod(path.text, 0640), 0);
     failed(ls_key_read(path.text, key), LS_ECONFIG, "chmod");
     static const char *const bad[] = {"",         KEY,          KEY "\r",
@@ -56,25 +55,25 @@ static void test_what_is_no_file_of_a_key_is_refused(void **state)
 
 /* ---- whose security it is ----------------------------------------------- */
 
-static void test_a_leased_key_speaks_for_the_id_that_was_given(void **state)
+TEST_WITH(a_leased_key_speaks_for_the_id_that_was_given, keys_set_up,
+          scratch_tear_down)
 {
     struct scratch *scratch = *state;
     const struct path path = in(scratch, "one.key");
     char made[LS_PUBLIC_KEY_MAX], own[LS_PUBLIC_KEY_MAX];
     ls_security *security = NULL;
-    assert_int_equal(ls_key_create(path.text, made), LS_OK);
-    assert_int_equal(
-        ls_security_leased(&security, keys(scratch, "").text, 9, path.text),
-        LS_OK);
-    assert_int_equal(ls_security_public_key(security, own), LS_OK);
+    assert_ok(ls_key_create(path.text, made));
+    assert_ok(
+        ls_security_leased(&security, keys(scratch, "").text, 9, path.text));
+    assert_ok(ls_security_public_key(security, own));
     assert_string_equal(own, made);
     assert_true(knows(security, 9));
     assert_true(knows(security, OWN));
     ls_security_destroy(&security);
 }
 
-static void
-test_a_leased_key_for_a_node_with_a_certificate_is_refused(void **state)
+TEST_WITH(a_leased_key_for_a_node_with_a_certificate_is_refused, keys_set_up,
+          scratch_tear_down)
 {
     struct scratch *scratch = *state;
     const struct path path = in(scratch, "one.key");
@@ -85,7 +84,7 @@ test_a_leased_key_for_a_node_with_a_certificate_is_refused(void **state)
            "no file");
     failed(ls_security_leased(&security, folder.text, 9, path.text), LS_ENOENT,
            path.text);
-    assert_int_equal(ls_key_create(path.text, made), LS_OK);
+    assert_ok(ls_key_create(path.text, made));
     failed(ls_security_leased(&security, folder.text, 4, path.text), LS_ECONFIG,
            "node-4.cert");
     failed(
@@ -94,7 +93,8 @@ test_a_leased_key_for_a_node_with_a_certificate_is_refused(void **state)
     assert_null(security);
 }
 
-static void test_giving_and_asking_need_the_enrolment_key(void **state)
+TEST_WITH(giving_and_asking_need_the_enrolment_key, keys_set_up,
+          scratch_tear_down)
 {
     struct scratch *scratch = *state;
     const struct path folder = keys(scratch, "");
@@ -103,7 +103,7 @@ static void test_giving_and_asking_need_the_enrolment_key(void **state)
            "keygen");
     failed(ls_security_asking(&security, folder.text), LS_ENOENT,
            "--enrolment");
-    assert_int_equal(ls_keys_create_enrolment(folder.text), LS_OK);
+    assert_ok(ls_keys_create_enrolment(folder.text));
     failed(ls_security_giving(&security, folder.text, 9), LS_ENOENT, "--id 9");
     assert_null(security);
     copy_file(keys(scratch, "node-4.cert_secret").text,
@@ -118,20 +118,20 @@ static void test_giving_and_asking_need_the_enrolment_key(void **state)
            "not the enrolment key");
 }
 
-static void test_who_is_distrusted_is_nobody(void **state)
+TEST_WITH(who_is_distrusted_is_nobody, keys_set_up, scratch_tear_down)
 {
     struct scratch *scratch = *state;
     ls_security *security = open_keys(scratch), *plain = NULL;
-    assert_int_equal(ls_security_trust(security, 9, KEY), LS_OK);
+    assert_ok(ls_security_trust(security, 9, KEY));
     assert_true(knows(security, 9));
-    assert_int_equal(ls_security_distrust(security, 9), LS_OK);
+    assert_ok(ls_security_distrust(security, 9));
     assert_false(knows(security, 9));
-    assert_int_equal(ls_security_distrust(security, 9), LS_OK);
-    assert_int_equal(ls_security_distrust(security, 4), LS_OK);
+    assert_ok(ls_security_distrust(security, 9));
+    assert_ok(ls_security_distrust(security, 4));
     assert_true(knows(security, 4)); /* by its certificate */
-    assert_int_equal(ls_security_trust(security, 10, KEY), LS_OK);
+    assert_ok(ls_security_trust(security, 10, KEY));
     ls_security_destroy(&security);
-    assert_int_equal(ls_security_none(&plain), LS_OK);
+    assert_ok(ls_security_none(&plain));
     failed(ls_security_distrust(plain, 9), LS_ESTATE, "curve only");
     ls_security_destroy(&plain);
 }
@@ -147,7 +147,7 @@ static int answer(void *self, ls_request *request)
 struct place {
     char bind[LS_ENDPOINT_MAX + 1];
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
 };
 
 static void open_place(struct place *place, const struct scratch *scratch,
@@ -168,16 +168,14 @@ static void open_place(struct place *place, const struct scratch *scratch,
     options.security = security;
     options.start_timeout_ms = 30000;
     options.linger_ms = 0;
-    assert_int_equal(ls_node_create(&place->node, &options), LS_OK);
-    assert_int_equal(ls_calls_open(&place->calls, place->node, NULL), LS_OK);
-    assert_int_equal(
-        ls_calls_serve(place->calls, "id", LS_CALL_ANYONE, answer, NULL),
-        LS_OK);
+    assert_ok(ls_node_create(&place->node, &options));
+    assert_ok(ls_rpc_open(&place->calls, place->node, NULL));
+    assert_ok(ls_rpc_serve(place->calls, "id", LS_CALL_ANYONE, answer, NULL));
 }
 
 static void close_place(struct place *place)
 {
-    ls_calls_close(&place->calls);
+    ls_rpc_close(&place->calls);
     ls_node_destroy(&place->node);
 }
 
@@ -191,16 +189,14 @@ static int meet(const struct scratch *scratch, ls_security *giver,
     void *data = NULL;
     size_t size = 0;
     open_place(&at, scratch, GIVER, NULL, giver);
-    assert_int_equal(ls_node_start(at.node), LS_OK);
+    assert_ok(ls_node_start(at.node));
     (void)snprintf(attach, sizeof attach, "%u@%s", GIVER, at.bind);
     open_place(&from, scratch, id, attach, asker);
     const int status = ls_node_start(from.node);
     if (status == LS_OK) {
-        assert_int_equal(
-            ls_calls_ask(from.calls,
-                         &(struct ls_call_options){.to = GIVER, .name = "id"},
-                         &data, &size),
-            LS_OK);
+        assert_ok(ls_call_ask(
+            from.calls, &(struct ls_call_options){.to = GIVER, .name = "id"},
+            &data, &size));
         assert_int_equal(size, 1);
         free(data);
     } else {
@@ -215,69 +211,55 @@ static int meet(const struct scratch *scratch, ls_security *giver,
     return status;
 }
 
-static void test_it_is_answered_where_ids_are_given_out(void **state)
+TEST_WITH(it_is_answered_where_ids_are_given_out, enrolled_set_up,
+          scratch_tear_down)
 {
     struct scratch *scratch = *state;
     const struct path folder = keys(scratch, "");
     ls_security *giver = NULL, *asker = NULL;
-    assert_int_equal(ls_security_giving(&giver, folder.text, GIVER), LS_OK);
-    assert_int_equal(ls_security_asking(&asker, folder.text), LS_OK);
-    assert_int_equal(meet(scratch, giver, asker, ASKER), LS_OK);
+    assert_ok(ls_security_giving(&giver, folder.text, GIVER));
+    assert_ok(ls_security_asking(&asker, folder.text));
+    assert_ok(meet(scratch, giver, asker, ASKER));
     ls_security_destroy(&asker);
     ls_security_destroy(&giver);
 }
 
-static void test_it_opens_no_other_node(void **state)
+TEST_WITH(it_opens_no_other_node, enrolled_set_up, scratch_tear_down)
 {
     struct scratch *scratch = *state;
     ls_security *member = open_keys(scratch), *asker = NULL;
-    assert_int_equal(ls_security_asking(&asker, keys(scratch, "").text), LS_OK);
+    assert_ok(ls_security_asking(&asker, keys(scratch, "").text));
     failed(meet(scratch, member, asker, 4), LS_EMISMATCH, "enrolment key");
     ls_security_destroy(&asker);
     ls_security_destroy(&member);
 }
 
-static void test_no_other_key_opens_where_ids_are_given_out(void **state)
+TEST_WITH(no_other_key_opens_where_ids_are_given_out, enrolled_set_up,
+          scratch_tear_down)
 {
     struct scratch *scratch = *state;
     const struct path folder = keys(scratch, "");
     ls_security *giver = NULL, *member = NULL;
-    assert_int_equal(ls_security_giving(&giver, folder.text, GIVER), LS_OK);
-    assert_int_equal(ls_security_curve(&member, folder.text, 4), LS_OK);
+    assert_ok(ls_security_giving(&giver, folder.text, GIVER));
+    assert_ok(ls_security_curve(&member, folder.text, 4));
     failed(meet(scratch, giver, member, 4), LS_EMISMATCH, "node 4");
     ls_security_destroy(&member);
     ls_security_destroy(&giver);
 }
 
-static void test_another_enrolment_key_opens_nothing(void **state)
+TEST_WITH(another_enrolment_key_opens_nothing, enrolled_set_up,
+          scratch_tear_down)
 {
     struct scratch *scratch = *state;
     const struct path folder = keys(scratch, "");
     ls_security *giver = NULL, *asker = NULL;
-    assert_int_equal(ls_security_giving(&giver, folder.text, GIVER), LS_OK);
+    assert_ok(ls_security_giving(&giver, folder.text, GIVER));
     const struct path other = in(scratch, "other");
-    assert_int_equal(ls_keys_create_enrolment(other.text), LS_OK);
+    assert_ok(ls_keys_create_enrolment(other.text));
     copy_file(keys(scratch, "node-3.cert").text,
               in(scratch, "other/node-3.cert").text);
-    assert_int_equal(ls_security_asking(&asker, other.text), LS_OK);
+    assert_ok(ls_security_asking(&asker, other.text));
     failed(meet(scratch, giver, asker, ASKER), LS_EMISMATCH, ENROLMENT_FILE);
     ls_security_destroy(&asker);
     ls_security_destroy(&giver);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        bare(test_a_key_is_made_once_and_read_again),
-        bare(test_what_is_no_file_of_a_key_is_refused),
-        with_keys(test_a_leased_key_speaks_for_the_id_that_was_given),
-        with_keys(test_a_leased_key_for_a_node_with_a_certificate_is_refused),
-        with_keys(test_giving_and_asking_need_the_enrolment_key),
-        with_keys(test_who_is_distrusted_is_nobody),
-        enrolled(test_it_is_answered_where_ids_are_given_out),
-        enrolled(test_it_opens_no_other_node),
-        enrolled(test_no_other_key_opens_where_ids_are_given_out),
-        enrolled(test_another_enrolment_key_opens_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Events: who hears what, in which order, and how often. */
 #include "pair_fixture.h"
+#include "test.h"
 
 /* ---- what a handler is given ------------------------------------------- */
 
@@ -18,9 +19,8 @@ static int see(void *self, const struct ls_event *event)
     return LS_OK;
 }
 
-static void test_handler_is_given_who_emitted_what(void **state)
+TEST(handler_is_given_who_emitted_what)
 {
-    (void)state;
     struct pair *pair = pair_start();
     struct seen seen;
     counter_init(&seen.n);
@@ -48,9 +48,8 @@ static int see_stack(void *self, const struct ls_event *event)
     return LS_OK;
 }
 
-static void test_emit_never_delivers_on_the_callers_stack(void **state)
+TEST(emit_never_delivers_on_the_callers_stack)
 {
-    (void)state;
     struct pair *pair = pair_start();
     struct counter ran;
     counter_init(&ran);
@@ -63,9 +62,8 @@ static void test_emit_never_delivers_on_the_callers_stack(void **state)
     counter_fini(&ran);
 }
 
-static void test_emit_before_start_is_local(void **state)
+TEST(emit_before_start_is_local)
 {
-    (void)state;
     struct ls_node_options options;
     ls_node_options_init(&options);
     options.bind = "inproc://emit-before-start";
@@ -93,9 +91,8 @@ static int emit_scope(ls_node *node, enum ls_scope scope)
                         &(struct ls_emission){.event = "hi", .scope = scope});
 }
 
-static void test_scopes_choose_who_hears(void **state)
+TEST(scopes_choose_who_hears)
 {
-    (void)state;
     struct pair *pair = pair_start();
     assert_ok(emit_scope(pair->a, LS_SCOPE_REMOTE));
     assert_reaches(&pair->heard[1], 1);
@@ -117,9 +114,8 @@ static int emit_to(ls_node *node, const char *event, uint32_t to)
         node, &(struct ls_emission){.event = event, .to_one = true, .to = to});
 }
 
-static void test_to_one_reaches_that_one_alone(void **state)
+TEST(to_one_reaches_that_one_alone)
 {
-    (void)state;
     struct pair *pair = pair_start();
     assert_ok(emit_to(pair->a, "hi", 2));
     assert_reaches(&pair->heard[1], 1);
@@ -133,9 +129,8 @@ static void test_to_one_reaches_that_one_alone(void **state)
     pair_end(pair);
 }
 
-static void test_to_one_names_why_it_cannot(void **state)
+TEST(to_one_names_why_it_cannot)
 {
-    (void)state;
     struct pair *pair = pair_start();
     assert_fails(emit_to(pair->a, "hi", 77), LS_ENOENT);
     assert_error_has("node 77 is not present");
@@ -165,9 +160,8 @@ static int write_letter(void *self, const struct ls_event *event)
     return LS_OK;
 }
 
-static void test_listeners_run_in_order_of_registration(void **state)
+TEST(listeners_run_in_order_of_registration)
 {
-    (void)state;
     struct pair *pair = pair_start();
     struct order order = {0};
     counter_init(&order.n);
@@ -219,9 +213,8 @@ static void emit_many(void *self)
         at->status = ls_emit(at->node, "many", &i, sizeof i);
 }
 
-static void test_events_of_a_sender_come_in_order_and_whole(void **state)
+TEST(events_of_a_sender_come_in_order_and_whole)
 {
-    (void)state;
     struct world *world = calloc(1, sizeof *world);
     struct fifo fifos[N_SENDERS + 2] = {0};
     world_start(world, &(struct world_plan){.n = N_SENDERS + 2,
@@ -231,11 +224,11 @@ static void test_events_of_a_sender_come_in_order_and_whole(void **state)
         world_spawn(world, i, emit_many);
     world_joined(world);
     for (size_t i = 0; i < N_SENDERS + 2; i++) {
-        struct ls_router_stats stats;
+        struct ls_node_stats stats;
         if (i >= N_SENDERS)
             assert_reaches(&fifos[i].heard, N_SENDERS * N_EACH);
         assert_int_equal(fifos[i].inversions, 0);
-        ls_router_stats(world->at[i].node, &stats);
+        ls_node_stats(world->at[i].node, &stats);
         assert_int_equal(stats.missed + stats.lost + stats.dropped, 0);
     }
     world_destroy(world);
@@ -244,9 +237,8 @@ static void test_events_of_a_sender_come_in_order_and_whole(void **state)
     free(world);
 }
 
-static void test_sequence_counts_emits_to_all_only(void **state)
+TEST(sequence_counts_emits_to_all_only)
 {
-    (void)state;
     struct pair *pair = pair_start();
     struct seen seen;
     counter_init(&seen.n);
@@ -264,12 +256,11 @@ static void test_sequence_counts_emits_to_all_only(void **state)
     counter_fini(&seen.n);
 }
 
-static void test_what_nobody_listened_to_is_not_missed(void **state)
+TEST(what_nobody_listened_to_is_not_missed)
 {
-    (void)state;
     struct pair *pair = pair_start();
     struct counter once;
-    struct ls_router_stats stats;
+    struct ls_node_stats stats;
     counter_init(&once);
     assert_ok(ls_once(pair->b, "rare", count, &once));
     emit_until_heard(pair->a, "rare", &once);
@@ -279,9 +270,9 @@ static void test_what_nobody_listened_to_is_not_missed(void **state)
     assert_reaches(&pair->heard[1], 1);
     assert_ok(ls_once(pair->b, "rare", count, &once));
     emit_until_heard(pair->a, "rare", &once);
-    ls_router_stats(pair->b, &stats);
+    ls_node_stats(pair->b, &stats);
     assert_int_equal(stats.missed, 0);
-    assert_int_equal(ls_router_losses(pair->b, NULL, 0), 0);
+    assert_int_equal(ls_node_losses(pair->b, NULL, 0), 0);
     assert_int_equal(counter_get(&once), 2);
     pair_end(pair);
     counter_fini(&once);
@@ -296,9 +287,8 @@ static void emit_hundred(void *self)
         at->status = ls_emit(at->node, "hi", NULL, 0);
 }
 
-static void test_once_is_once_under_concurrent_emits(void **state)
+TEST(once_is_once_under_concurrent_emits)
 {
-    (void)state;
     struct pair *pair = pair_start();
     struct counter once;
     counter_init(&once);
@@ -312,22 +302,4 @@ static void test_once_is_once_under_concurrent_emits(void **state)
     assert_int_equal(counter_get(&once), 20);
     pair_end(pair);
     counter_fini(&once);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_handler_is_given_who_emitted_what),
-        cmocka_unit_test(test_emit_never_delivers_on_the_callers_stack),
-        cmocka_unit_test(test_emit_before_start_is_local),
-        cmocka_unit_test(test_scopes_choose_who_hears),
-        cmocka_unit_test(test_to_one_reaches_that_one_alone),
-        cmocka_unit_test(test_to_one_names_why_it_cannot),
-        cmocka_unit_test(test_listeners_run_in_order_of_registration),
-        cmocka_unit_test(test_events_of_a_sender_come_in_order_and_whole),
-        cmocka_unit_test(test_sequence_counts_emits_to_all_only),
-        cmocka_unit_test(test_what_nobody_listened_to_is_not_missed),
-        cmocka_unit_test(test_once_is_once_under_concurrent_emits),
-    };
-    return cmocka_run_group_tests_name("event", tests, NULL, NULL);
 }

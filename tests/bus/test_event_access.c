@@ -2,6 +2,7 @@
 #include "event_access.h"
 
 #include "bus.h"
+#include "test.h"
 #include "transport_fixture.h"
 #include "world_fixture.h"
 
@@ -68,19 +69,19 @@ static bool admits_labels(struct guard *guard, const char *labels)
 
 static void allow(struct guard *guard, const char *who)
 {
-    assert_ok(ls_event_allow(guard->node, "load", who));
+    assert_ok(ls_node_allow(guard->node, "load", who));
 }
 
 /* ---- who is meant ------------------------------------------------------ */
 
-static void test_until_somebody_is_named_all_may(void **state)
+TEST_WITH(until_somebody_is_named_all_may, set_up, tear_down)
 {
     assert_true(admits_id(*state, 1));
     assert_true(admits_role(*state, ""));
     assert_true(admits_labels(*state, ""));
 }
 
-static void test_an_id_is_that_node(void **state)
+TEST_WITH(an_id_is_that_node, set_up, tear_down)
 {
     allow(*state, "3");
     assert_true(admits_id(*state, 3));
@@ -93,7 +94,7 @@ static void test_an_id_is_that_node(void **state)
     assert_false(admits_id(*state, 4));
 }
 
-static void test_a_role_is_all_of_that_role(void **state)
+TEST_WITH(a_role_is_all_of_that_role, set_up, tear_down)
 {
     allow(*state, "role:learner");
     assert_true(admits_role(*state, "learner"));
@@ -104,7 +105,7 @@ static void test_a_role_is_all_of_that_role(void **state)
     assert_false(admits_labels(*state, "learner"));
 }
 
-static void test_a_label_is_one_of_those_that_it_has(void **state)
+TEST_WITH(a_label_is_one_of_those_that_it_has, set_up, tear_down)
 {
     allow(*state, "label:gpu");
     assert_true(admits_labels(*state, "gpu"));
@@ -118,7 +119,7 @@ static void test_a_label_is_one_of_those_that_it_has(void **state)
     assert_false(admits_role(*state, "gpu"));
 }
 
-static void test_each_call_names_one_more(void **state)
+TEST_WITH(each_call_names_one_more, set_up, tear_down)
 {
     allow(*state, "7");
     allow(*state, "role:learner");
@@ -130,7 +131,7 @@ static void test_each_call_names_one_more(void **state)
     assert_false(admits_id(*state, 8));
 }
 
-static void test_other_events_are_free(void **state)
+TEST_WITH(other_events_are_free, set_up, tear_down)
 {
     const struct member member = one(8, "", "");
     allow(*state, "7");
@@ -138,7 +139,7 @@ static void test_other_events_are_free(void **state)
     assert_true(admits(*state, "loads", &member));
 }
 
-static void test_who_may_not_is_counted_and_named(void **state)
+TEST_WITH(who_may_not_is_counted_and_named, set_up, tear_down)
 {
     struct guard *guard = *state;
     struct ls_refusal refusals[2];
@@ -151,12 +152,12 @@ static void test_who_may_not_is_counted_and_named(void **state)
     assert_int_equal(refusals[0].kind, LS_REFUSAL_ACCESS);
     assert_string_equal(refusals[0].who, "node 8");
     assert_int_equal(refusals[0].n, 2);
-    assert_text(refusals[0].why, "event \"load\"", __LINE__);
+    assert_has(refusals[0].why, "event \"load\"");
 }
 
 /* ---- errors ------------------------------------------------------------ */
 
-static void test_what_names_nobody_is_refused(void **state)
+TEST_WITH(what_names_nobody_is_refused, set_up, tear_down)
 {
     struct guard *guard = *state;
     static const char *const bad[] = {
@@ -182,14 +183,14 @@ static void test_what_names_nobody_is_refused(void **state)
         ("role:1234567890123456789012345678901234567890"
          "123456789012345678901234")};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_fails(ls_event_allow(guard->node, "load", bad[i]), LS_EINVAL);
+        assert_fails(ls_node_allow(guard->node, "load", bad[i]), LS_EINVAL);
         assert_error_has("role:WORD");
     }
-    assert_fails(ls_event_allow(guard->node, "load", NULL), LS_EINVAL);
+    assert_fails(ls_node_allow(guard->node, "load", NULL), LS_EINVAL);
     assert_true(admits_id(guard, 3)); /* nobody was named */
 }
 
-static void test_what_is_no_event_name_is_refused(void **state)
+TEST_WITH(what_is_no_event_name_is_refused, set_up, tear_down)
 {
     struct guard *guard = *state;
     char name[LS_EVENT_MAX + 2];
@@ -197,11 +198,11 @@ static void test_what_is_no_event_name_is_refused(void **state)
     name[sizeof name - 1] = '\0';
     static const char *const bad[] = {"", "a*", "a?", "[a]", "\n"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_fails(ls_event_allow(guard->node, bad[i], "3"), LS_EINVAL);
-    assert_fails(ls_event_allow(guard->node, NULL, "3"), LS_EINVAL);
-    assert_fails(ls_event_allow(guard->node, name, "3"), LS_EINVAL);
+        assert_fails(ls_node_allow(guard->node, bad[i], "3"), LS_EINVAL);
+    assert_fails(ls_node_allow(guard->node, NULL, "3"), LS_EINVAL);
+    assert_fails(ls_node_allow(guard->node, name, "3"), LS_EINVAL);
     name[sizeof name - 2] = '\0';
-    assert_ok(ls_event_allow(guard->node, name, "3"));
+    assert_ok(ls_node_allow(guard->node, name, "3"));
 }
 
 /* ---- between nodes ----------------------------------------------------- */
@@ -225,7 +226,7 @@ static void listen_third(ls_node *node, size_t index, void *self)
         return;
     counter_init(&heard->load);
     counter_init(&heard->after);
-    assert_ok(ls_event_allow(node, "load", heard->who));
+    assert_ok(ls_node_allow(node, "load", heard->who));
     assert_ok(ls_on(node, "load", count, &heard->load));
     assert_ok(ls_on(node, "after", count, &heard->after));
 }
@@ -253,15 +254,13 @@ static void only_the_second_is_heard(enum ls_topology topology, const char *who)
     counter_fini(&heard.after);
 }
 
-static void test_what_others_emit_is_dropped(void **state)
+TEST(what_others_emit_is_dropped)
 {
-    (void)state;
     only_the_second_is_heard(LS_TOPOLOGY_MESH, "2");
 }
 
-static void test_behind_a_hub_it_is_the_leaf_that_counts(void **state)
+TEST(behind_a_hub_it_is_the_leaf_that_counts)
 {
-    (void)state;
     only_the_second_is_heard(LS_TOPOLOGY_STAR, "role:writer");
 }
 
@@ -274,19 +273,5 @@ int main(void)
 {
     if (getenv("LS_LOG") == NULL)
         ls_log_redirect(ignore_line, NULL);
-#define GUARD_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        GUARD_TEST(test_until_somebody_is_named_all_may),
-        GUARD_TEST(test_an_id_is_that_node),
-        GUARD_TEST(test_a_role_is_all_of_that_role),
-        GUARD_TEST(test_a_label_is_one_of_those_that_it_has),
-        GUARD_TEST(test_each_call_names_one_more),
-        GUARD_TEST(test_other_events_are_free),
-        GUARD_TEST(test_who_may_not_is_counted_and_named),
-        GUARD_TEST(test_what_names_nobody_is_refused),
-        GUARD_TEST(test_what_is_no_event_name_is_refused),
-        cmocka_unit_test(test_what_others_emit_is_dropped),
-        cmocka_unit_test(test_behind_a_hub_it_is_the_leaf_that_counts),
-    };
-    return cmocka_run_group_tests_name("event_access", tests, NULL, NULL);
+    return tests_run();
 }

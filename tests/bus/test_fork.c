@@ -7,12 +7,13 @@
 #include "lockstep/barrier.h"
 #include "lockstep/call.h"
 #include "lockstep/task.h"
+#include "test.h"
 
 static struct {
     ls_node *node;
     ls_task *task;
     ls_barrier *barrier;
-    ls_calls *calls;
+    ls_rpc *calls;
 } parents;
 
 static int ignore(void *self, const struct ls_event *event)
@@ -45,8 +46,8 @@ static void uses_the_node(void)
     REFUSED(ls_off(node, "e", ignore, NULL));
     REFUSED(ls_off_all(node, "*"));
     REFUSED(ls_wait_for(node, "e", LONG_MS, NULL, NULL));
-    REFUSED(ls_event_policy(node, "e", LS_POLICY_DROP));
-    REFUSED(ls_event_allow(node, "e", "3"));
+    REFUSED(ls_node_set_delivery(node, "e", LS_DELIVERY_DROP));
+    REFUSED(ls_node_allow(node, "e", "3"));
     REFUSED(ls_node_on_member(node, NULL, NULL));
     REFUSED(ls_node_take_error(node));
     REFUSED(ls_node_start(node));
@@ -54,12 +55,12 @@ static void uses_the_node(void)
     REFUSED(ls_node_stop(node, LS_OK));
     REFUSED(ls_node_destroy(&node));
     struct ls_member members[2];
-    struct ls_router_stats stats;
-    ls_router_stats(node, &stats);
-    ls_router_interrupt(node, LS_ECANCELED);
+    struct ls_node_stats stats;
+    ls_node_stats(node, &stats);
+    ls_node_interrupt(node, LS_ECANCELED);
     if (node != parents.node || ls_node_members(node, members, 2) != 0 ||
-        stats.emitted != 0 || ls_router_listeners(node, "e", NULL, 0) != 0 ||
-        ls_router_losses(node, NULL, 0) != 0 ||
+        stats.emitted != 0 || ls_node_listeners(node, "e", NULL, 0) != 0 ||
+        ls_node_losses(node, NULL, 0) != 0 ||
         ls_node_refusals(node, NULL, 0) != 0)
         _exit(2);
 }
@@ -74,16 +75,16 @@ static void uses_the_rest(void)
     ls_call *call = NULL;
     REFUSED(ls_call_start(&call, parents.calls,
                           &(struct ls_call_options){.name = "e"}));
-    REFUSED(ls_calls_serve(parents.calls, "e", LS_CALL_ANYONE, refuse, NULL));
+    REFUSED(ls_rpc_serve(parents.calls, "e", LS_CALL_ANYONE, refuse, NULL));
     uint32_t master;
-    struct ls_calls_stats calls;
+    struct ls_rpc_stats calls;
     struct ls_barrier_stats barrier;
-    ls_calls_stats(parents.calls, &calls);
+    ls_rpc_stats(parents.calls, &calls);
     ls_barrier_stats(parents.barrier, &barrier);
-    if (ls_calls_master(parents.calls, &master) || calls.started != 0 ||
+    if (ls_rpc_master(parents.calls, &master) || calls.started != 0 ||
         barrier.sent != 0 || ls_barrier_members(parents.barrier, NULL, 0) != 0)
         _exit(5);
-    ls_calls_close(&parents.calls);
+    ls_rpc_close(&parents.calls);
     struct ls_node_options options = usual(4);
     ls_node *another = NULL;
     if (ls_node_create(&another, &options) != LS_OK)
@@ -107,22 +108,21 @@ static void in_a_child(void (*fn)(void))
     assert_int_equal(status, 0);
 }
 
-static void a_child_is_refused_and_its_parent_goes_on(void **state)
+TEST(a_child_is_refused_and_its_parent_goes_on)
 {
-    (void)state;
     struct ls_node_options options = usual(3);
     parents.node = create(&options);
     assert_ok(ls_task_create(&parents.task,
                              &(struct ls_task_options){.node = parents.node}));
     assert_ok(ls_barrier_create(&parents.barrier, parents.node, NULL));
-    assert_ok(ls_calls_open(&parents.calls, parents.node, NULL));
+    assert_ok(ls_rpc_open(&parents.calls, parents.node, NULL));
     assert_ok(ls_node_start(parents.node));
     in_a_child(uses_the_node);
     in_a_child(uses_the_rest);
     assert_ok(ls_emit(parents.node, "e", NULL, 0));
     assert_ok(ls_barrier_wait(parents.barrier, 0, LONG_MS, NULL));
     assert_ok(ls_task_run(parents.task, 1));
-    ls_calls_close(&parents.calls);
+    ls_rpc_close(&parents.calls);
     assert_ok(ls_barrier_destroy(&parents.barrier));
     assert_ok(ls_task_destroy(&parents.task));
     assert_ok(ls_node_destroy(&parents.node));
@@ -138,19 +138,7 @@ static void makes_a_node(void)
         _exit(5);
 }
 
-static void
-who_forks_before_the_first_node_may_make_them_in_the_child(void **state)
+TEST(who_forks_before_the_first_node_may_make_them_in_the_child)
 {
-    (void)state;
     in_a_child(makes_a_node);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            who_forks_before_the_first_node_may_make_them_in_the_child),
-        cmocka_unit_test(a_child_is_refused_and_its_parent_goes_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Listening to all events whose names match a glob. */
+#include "test.h"
 #include "world_fixture.h"
 
 #define MIB (1024u * 1024u)
@@ -50,13 +51,13 @@ static void heard_fini(struct heard *heard)
     counter_fini(&heard->named);
 }
 
-static void emit(ls_node *node, const char *event, enum ls_policy policy,
+static void emit(ls_node *node, const char *event, enum ls_delivery policy,
                  const void *data, size_t size)
 {
     assert_ok(ls_emit_with(node, &(struct ls_emission){.event = event,
                                                        .data = data,
                                                        .size = size,
-                                                       .policy = policy}));
+                                                       .delivery = policy}));
 }
 
 static void small_windows(struct ls_node_options *options, size_t index)
@@ -68,8 +69,8 @@ static void small_windows(struct ls_node_options *options, size_t index)
 static void assert_nothing_is_wrong(struct world *world)
 {
     for (size_t i = 0; i < world->n; i++) {
-        struct ls_router_stats stats;
-        ls_router_stats(world->at[i].node, &stats);
+        struct ls_node_stats stats;
+        ls_node_stats(world->at[i].node, &stats);
         assert_int_equal(stats.refused, 0);
         assert_int_equal(stats.missed, 0);
         assert_int_equal(stats.dropped, 0);
@@ -93,10 +94,10 @@ static struct world_plan plan_of(int i, struct heard *heard)
 
 static void matches_only(ls_node *from, struct heard *heard)
 {
-    emit(from, "arm.left", LS_POLICY_BLOCK, NULL, 0);
-    emit(from, "arm.left.done", LS_POLICY_BLOCK, NULL, 0);
-    emit(from, "armour", LS_POLICY_BLOCK, NULL, 0);
-    emit(from, "ls.test", LS_POLICY_BLOCK, NULL, 0);
+    emit(from, "arm.left", LS_DELIVERY_BLOCK, NULL, 0);
+    emit(from, "arm.left.done", LS_DELIVERY_BLOCK, NULL, 0);
+    emit(from, "armour", LS_DELIVERY_BLOCK, NULL, 0);
+    emit(from, "ls.test", LS_DELIVERY_BLOCK, NULL, 0);
     assert_reaches(&heard->of[ALL], 3);
     assert_reaches(&heard->of[OWN], 1);
     assert_reaches(&heard->of[ARM], 2);
@@ -111,29 +112,28 @@ static void keeps_accounts(ls_node *from, struct heard *heard)
     static const char *const names[] = {"arm.left", "leg", "hand.done"};
     const int before = counter_get(&heard->of[ALL]);
     for (int i = 0; i < 600; i++)
-        emit(from, names[i / 7 % 3], LS_POLICY_BLOCK, "x", 1);
+        emit(from, names[i / 7 % 3], LS_DELIVERY_BLOCK, "x", 1);
     assert_reaches(&heard->of[ALL], before + 600);
 }
 
 static void by_every_policy(ls_node *from, struct heard *heard, char *bulk)
 {
     const int before = counter_get(&heard->of[ALL]);
-    emit(from, "long", LS_POLICY_BLOCK, bulk, 3 * MIB);
+    emit(from, "long", LS_DELIVERY_BLOCK, bulk, 3 * MIB);
     assert_reaches(&heard->of[ALL], before + 1);
     assert_int_equal(heard->bytes, 3 * MIB);
-    emit(from, "long.sure", LS_POLICY_RELIABLE, bulk, 3 * MIB);
-    emit(from, "sure", LS_POLICY_RELIABLE, "x", 1);
+    emit(from, "long.sure", LS_DELIVERY_RELIABLE, bulk, 3 * MIB);
+    emit(from, "sure", LS_DELIVERY_RELIABLE, "x", 1);
     assert_reaches(&heard->of[ALL], before + 3);
-    emit(from, "value", LS_POLICY_LATEST, "x", 1);
+    emit(from, "value", LS_DELIVERY_LATEST, "x", 1);
     assert_reaches(&heard->of[ALL], before + 4);
     assert_ok(ls_emit_with(
         from, &(struct ls_emission){.event = "one", .to_one = true, .to = 3}));
     assert_reaches(&heard->of[ALL], before + 5);
 }
 
-static void test_a_glob_hears_what_it_matches_over_any_network(void **state)
+TEST(a_glob_hears_what_it_matches_over_any_network)
 {
-    (void)state;
     char *bulk = calloc(3, MIB);
     assert_non_null(bulk);
     for (int i = 0; i < 4; i++) {
@@ -158,9 +158,8 @@ static void test_a_glob_hears_what_it_matches_over_any_network(void **state)
     free(bulk);
 }
 
-static void test_who_listens_later_hears_what_comes_then(void **state)
+TEST(who_listens_later_hears_what_comes_then)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct heard heard;
         struct world world;
@@ -169,8 +168,8 @@ static void test_who_listens_later_hears_what_comes_then(void **state)
         plan.prepare = NULL;
         world_start(&world, &plan);
         ls_node *const from = world.at[1].node, *const to = world.at[2].node;
-        emit(from, "value", LS_POLICY_LATEST, "x", 1);
-        emit(from, "leg", LS_POLICY_BLOCK, "x", 1);
+        emit(from, "value", LS_DELIVERY_LATEST, "x", 1);
+        emit(from, "leg", LS_DELIVERY_BLOCK, "x", 1);
         assert_ok(ls_on(to, "v*", count, &heard.of[DONE]));
         assert_reaches(&heard.of[DONE], 1); /* the current value */
         assert_ok(ls_on(to, "arm.*", count, &heard.of[ARM]));
@@ -178,15 +177,15 @@ static void test_who_listens_later_hears_what_comes_then(void **state)
         uint32_t ids[4];
         assert_ok(ls_on(to, "arm.right", count, &heard.named));
         emit_until_heard(from, "arm.right", &heard.named);
-        assert_int_equal(ls_router_listeners(from, "arm.right", ids, 4), 1);
+        assert_int_equal(ls_node_listeners(from, "arm.right", ids, 4), 1);
         assert_int_equal(ids[0], 3);
-        assert_int_equal(ls_router_listeners(from, "armour", ids, 4), 0);
+        assert_int_equal(ls_node_listeners(from, "armour", ids, 4), 0);
         assert_ok(ls_off(to, "arm.right", count, &heard.named));
         emit_until_heard(from, "arm.right", &heard.of[ARM]);
         assert_nothing_is_wrong(&world);
         assert_ok(ls_off(to, "arm.*", count, &heard.of[ARM]));
         const int n = counter_get(&heard.of[ARM]);
-        emit(from, "arm.right", LS_POLICY_BLOCK, NULL, 0);
+        emit(from, "arm.right", LS_DELIVERY_BLOCK, NULL, 0);
         assert_ok(ls_on(to, "arm.*", count, &heard.of[ARM]));
         emit_until_heard(from, "arm.right", &heard.of[ARM]);
         assert_true(counter_get(&heard.of[ARM]) > n);
@@ -195,9 +194,8 @@ static void test_who_listens_later_hears_what_comes_then(void **state)
     }
 }
 
-static void test_a_leaf_that_is_gone_listens_no_more(void **state)
+TEST(a_leaf_that_is_gone_listens_no_more)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         struct heard heard;
         struct world world;
@@ -210,9 +208,9 @@ static void test_a_leaf_that_is_gone_listens_no_more(void **state)
         assert_string_equal(ls_member_state_name(member.state), "left");
         assert_fails(ls_node_member(world.at[0].node, 9, &member), LS_ENOENT);
         for (int j = 0; j < 100; j++) /* nobody's window fills */
-            emit(world.at[0].node, "arm.left", LS_POLICY_BLOCK, "x", 1);
+            emit(world.at[0].node, "arm.left", LS_DELIVERY_BLOCK, "x", 1);
         assert_int_equal(
-            ls_router_listeners(world.at[0].node, "arm.left", NULL, 0), 0);
+            ls_node_listeners(world.at[0].node, "arm.left", NULL, 0), 0);
         world_destroy(&world);
         heard_fini(&heard);
     }
@@ -225,9 +223,8 @@ static int refuse(void *self, const struct ls_event *event)
     return ls_error(LS_EPROTO, "no");
 }
 
-static void test_one_node_by_itself(void **state)
+TEST(one_node_by_itself)
 {
-    (void)state;
     struct heard heard;
     struct world world;
     char label[] = "mine";
@@ -240,11 +237,11 @@ static void test_one_node_by_itself(void **state)
     assert_fails(ls_off(node, "arm.?", count, &heard.of[ARM]), LS_ENOENT);
     assert_ok(ls_off(node, "arm.*", count, &heard.of[ARM]));
     assert_int_equal(ls_off_all(node, "*"), 4);
-    emit(node, "arm.left", LS_POLICY_BLOCK, NULL, 0);
-    assert_ok(ls_router_on(node, "[a-c]*", refuse, NULL, label));
+    emit(node, "arm.left", LS_DELIVERY_BLOCK, NULL, 0);
+    assert_ok(ls_on_named(node, "[a-c]*", refuse, NULL, label));
     label[0] = '\0'; /* it was copied */
-    emit(node, "dog", LS_POLICY_BLOCK, NULL, 0);
-    emit(node, "cat", LS_POLICY_BLOCK, NULL, 0);
+    emit(node, "dog", LS_DELIVERY_BLOCK, NULL, 0);
+    emit(node, "cat", LS_DELIVERY_BLOCK, NULL, 0);
     assert_fails(ls_wait_for(node, "[x-z]*", LONG_MS, NULL, NULL), LS_EPROTO);
     assert_error_has("\"cat\": handler mine");
     world_destroy(&world);
@@ -252,9 +249,8 @@ static void test_one_node_by_itself(void **state)
     heard_fini(&heard);
 }
 
-static void test_what_is_no_glob_is_refused(void **state)
+TEST(what_is_no_glob_is_refused)
 {
-    (void)state;
     struct world world;
     struct counter counter;
     char name[LS_EVENT_MAX + 2];
@@ -275,16 +271,4 @@ static void test_what_is_no_glob_is_refused(void **state)
     assert_fails(ls_emit(node, "arm.*", NULL, 0), LS_EINVAL);
     counter_fini(&counter);
     world_destroy(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_glob_hears_what_it_matches_over_any_network),
-        cmocka_unit_test(test_who_listens_later_hears_what_comes_then),
-        cmocka_unit_test(test_a_leaf_that_is_gone_listens_no_more),
-        cmocka_unit_test(test_one_node_by_itself),
-        cmocka_unit_test(test_what_is_no_glob_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* What a node does not hold for those that it only knows. */
 #include "bus.h"
+#include "test.h"
 #include "world_fixture.h"
 
 #define HUB  0
@@ -39,9 +40,8 @@ static void star_start(struct world *world, struct counter *heard)
                                             .self = heard});
 }
 
-static void test_only_those_it_is_connected_to_have_windows(void **state)
+TEST(only_those_it_is_connected_to_have_windows)
 {
-    (void)state;
     struct world world;
     struct counter heard;
     star_start(&world, &heard);
@@ -56,9 +56,8 @@ static void test_only_those_it_is_connected_to_have_windows(void **state)
     counter_fini(&heard);
 }
 
-static void test_streams_are_made_with_the_first_message(void **state)
+TEST(streams_are_made_with_the_first_message)
 {
-    (void)state;
     struct world world;
     struct counter heard;
     star_start(&world, &heard);
@@ -66,7 +65,7 @@ static void test_streams_are_made_with_the_first_message(void **state)
     ls_node *one = world.at[ONE].node;
     assert_false(has_streams(from, ls_node_id(to)));
     assert_false(has_streams(to, ls_node_id(from)));
-    assert_ok(ls_event_policy(from, "x", LS_POLICY_RELIABLE));
+    assert_ok(ls_node_set_delivery(from, "x", LS_DELIVERY_RELIABLE));
     assert_ok(ls_emit(from, "x", NULL, 0));
     assert_reaches(&heard, 1);
     assert_true(has_streams(from, ls_node_id(to)));
@@ -75,13 +74,4 @@ static void test_streams_are_made_with_the_first_message(void **state)
     assert_false(has_streams(one, ls_node_id(from)));
     world_destroy(&world);
     counter_fini(&heard);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_only_those_it_is_connected_to_have_windows),
-        cmocka_unit_test(test_streams_are_made_with_the_first_message),
-    };
-    return cmocka_run_group_tests_name("idle", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "lockstep/security.h"
 #include "node_fixture.h"
+#include "test.h"
 
 /* ---- joining ----------------------------------------------------------- */
 
@@ -17,17 +18,15 @@ static int start_with(struct ls_node_options *options, const char *attach)
     return status;
 }
 
-static void test_a_node_that_waits_for_nobody_starts_alone(void **state)
+TEST(a_node_that_waits_for_nobody_starts_alone)
 {
-    (void)state;
     struct ls_node_options options = usual(1);
     options.start_timeout_ms = 0;
     assert_ok(start_with(&options, "tcp://127.0.0.1:1"));
 }
 
-static void test_silent_addresses_and_missing_ids_are_named(void **state)
+TEST(silent_addresses_and_missing_ids_are_named)
 {
-    (void)state;
     static const uint32_t members[] = {7, 1000000, 4294967295u};
     struct ls_node_options options = usual(7);
     options.world_size = 3;
@@ -42,9 +41,8 @@ static void test_silent_addresses_and_missing_ids_are_named(void **state)
     assert_error_has("inproc://nobody");
 }
 
-static void test_a_host_that_cannot_be_resolved_is_named(void **state)
+TEST(a_host_that_cannot_be_resolved_is_named)
 {
-    (void)state;
     struct ls_node_options options = usual(7);
     options.world_size = 2;
     options.start_timeout_ms = 500;
@@ -54,9 +52,8 @@ static void test_a_host_that_cannot_be_resolved_is_named(void **state)
     assert_error_has("\"no-such-host.invalid\" cannot be resolved");
 }
 
-static void test_an_address_that_is_none_is_named(void **state)
+TEST(an_address_that_is_none_is_named)
 {
-    (void)state;
     struct ls_node_options options = usual(7);
     options.world_size = 2;
     options.start_timeout_ms = 30;
@@ -66,9 +63,8 @@ static void test_an_address_that_is_none_is_named(void **state)
     assert_error_has("udp://127.0.0.1:1");
 }
 
-static void test_a_taken_id_names_both_endpoints(void **state)
+TEST(a_taken_id_names_both_endpoints)
 {
-    (void)state;
     struct ls_node_options options = usual(3);
     ls_node *elder = started(&options);
     options = usual(3);
@@ -80,9 +76,8 @@ static void test_a_taken_id_names_both_endpoints(void **state)
     ls_node_destroy(&elder);
 }
 
-static void test_a_taken_id_is_found_through_a_third_node(void **state)
+TEST(a_taken_id_is_found_through_a_third_node)
 {
-    (void)state;
     struct world *world = calloc(1, sizeof *world);
     static const uint32_t ids[] = {1, 3};
     world_start(world, &(struct world_plan){.n = 2, .ids = ids});
@@ -96,9 +91,8 @@ static void test_a_taken_id_is_found_through_a_third_node(void **state)
     free(world);
 }
 
-static void test_another_job_is_a_mismatch(void **state)
+TEST(another_job_is_a_mismatch)
 {
-    (void)state;
     struct ls_node_options options = usual(1);
     options.job = "this-job";
     ls_node *node = started(&options);
@@ -112,9 +106,8 @@ static void test_another_job_is_a_mismatch(void **state)
     ls_node_destroy(&node);
 }
 
-static void test_another_configuration_is_a_mismatch(void **state)
+TEST(another_configuration_is_a_mismatch)
 {
-    (void)state;
     struct ls_node_options options = usual(1);
     options.config_hash = 0xabc;
     ls_node *node = started(&options);
@@ -133,9 +126,8 @@ static void test_another_configuration_is_a_mismatch(void **state)
 }
 
 /* A password is for one spelling of an address. 127.1 is the same host. */
-static void test_an_address_in_another_spelling_is_named_in_both(void **state)
+TEST(an_address_in_another_spelling_is_named_in_both)
 {
-    (void)state;
     char folder[] = "/tmp/lockstep-XXXXXX", secret[64], other[64];
     assert_non_null(mkdtemp(folder));
     (void)snprintf(secret, sizeof secret, "%s/secret", folder);
@@ -164,9 +156,8 @@ static void test_an_address_in_another_spelling_is_named_in_both(void **state)
 
 /* ---- out of order ------------------------------------------------------ */
 
-static void test_starting_twice_is_refused(void **state)
+TEST(starting_twice_is_refused)
 {
-    (void)state;
     const struct ls_node_options options = usual(1);
     ls_node *node = create(&options);
     assert_fails(ls_node_join(node), LS_ESTATE);
@@ -178,9 +169,8 @@ static void test_starting_twice_is_refused(void **state)
     ls_node_destroy(&node);
 }
 
-static void test_a_stopped_node_does_not_start(void **state)
+TEST(a_stopped_node_does_not_start)
 {
-    (void)state;
     const struct ls_node_options options = usual(1);
     ls_node *node = create(&options);
     ls_node_stop(node, LS_OK);
@@ -193,14 +183,13 @@ static void test_a_stopped_node_does_not_start(void **state)
     ls_node_destroy(&node);
 }
 
-static void test_stop_ends_a_join(void **state)
+TEST(stop_ends_a_join)
 {
-    (void)state;
     for (int i = 0; i < 10; i++) {
         struct world *world = calloc(1, sizeof *world);
         struct ls_node_options options = usual(1);
         options.world_size = 2;
-        options.start_timeout_ms = -1;
+        options.start_timeout_ms = LONG_MS;
         world->at[0].node = create(&options);
         assert_ok(ls_node_open(world->at[0].node));
         world_spawn(world, 0, world_join_one);
@@ -210,23 +199,4 @@ static void test_stop_ends_a_join(void **state)
         ls_node_destroy(&world->at[0].node);
         free(world);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_node_that_waits_for_nobody_starts_alone),
-        cmocka_unit_test(test_silent_addresses_and_missing_ids_are_named),
-        cmocka_unit_test(test_a_host_that_cannot_be_resolved_is_named),
-        cmocka_unit_test(test_an_address_that_is_none_is_named),
-        cmocka_unit_test(test_a_taken_id_names_both_endpoints),
-        cmocka_unit_test(test_a_taken_id_is_found_through_a_third_node),
-        cmocka_unit_test(test_another_job_is_a_mismatch),
-        cmocka_unit_test(test_another_configuration_is_a_mismatch),
-        cmocka_unit_test(test_an_address_in_another_spelling_is_named_in_both),
-        cmocka_unit_test(test_starting_twice_is_refused),
-        cmocka_unit_test(test_a_stopped_node_does_not_start),
-        cmocka_unit_test(test_stop_ends_a_join),
-    };
-    return cmocka_run_group_tests_name("join", tests, NULL, NULL);
 }

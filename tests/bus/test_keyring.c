@@ -5,6 +5,7 @@
 
 #include "keys_fixture.h"
 #include "lockstep/simulation.h"
+#include "test.h"
 
 /* ---- reading again ------------------------------------------------------ */
 
@@ -12,7 +13,7 @@
 static void in_simulation(struct scratch *scratch, void (*fn)(void *scratch))
 {
     ls_simulation *simulation = NULL;
-    assert_int_equal(ls_simulation_create(&simulation, NULL), LS_OK);
+    assert_ok(ls_simulation_create(&simulation, NULL));
     const int status = ls_simulation_run(simulation, fn, scratch);
     if (status != LS_OK)
         fail_msg("%s", ls_error_text());
@@ -43,7 +44,9 @@ static void add_later(void *arg)
     ls_security_destroy(&security);
 }
 
-static void test_a_new_certificate_is_found_within_a_second(void **state)
+EACH_TEST(keys_set_up, scratch_tear_down)
+
+TEST(a_new_certificate_is_found_within_a_second)
 {
     in_simulation(*state, add_later);
 }
@@ -56,20 +59,19 @@ static void take_away(void *arg)
     uint32_t id;
     bool enrolment;
     assert_int_equal(unlink(keys(scratch, "node-4.cert").text), 0);
-    assert_int_equal(credentials_check_curve(security, zcert_public_key(four),
-                                             &id, &enrolment),
-                     LS_OK);
+    assert_ok(credentials_check_curve(security, zcert_public_key(four), &id,
+                                      &enrolment));
     wait_ms(1100);
-    assert_int_equal(credentials_check_curve(security, zcert_public_key(four),
-                                             &id, &enrolment),
-                     LS_ENOENT);
+    assert_fails(credentials_check_curve(security, zcert_public_key(four), &id,
+                                         &enrolment),
+                 LS_ENOENT);
     assert_false(knows(security, 4));
     assert_true(knows(security, OWN));
     zcert_destroy(&four);
     ls_security_destroy(&security);
 }
 
-static void test_who_is_taken_away_does_not_come_in_again(void **state)
+TEST(who_is_taken_away_does_not_come_in_again)
 {
     in_simulation(*state, take_away);
 }
@@ -81,7 +83,7 @@ static void replace(void *arg)
     ls_security *security = open_keys(scratch);
     struct stat was, is;
     char before[CREDENTIALS_KEY_MAX], after[CREDENTIALS_KEY_MAX];
-    assert_int_equal(credentials_server_key(security, 4, before), LS_OK);
+    assert_ok(credentials_server_key(security, 4, before));
     assert_int_equal(stat(path.text, &was), 0);
     assert_int_equal(unlink(path.text), 0);
     assert_int_equal(unlink(keys(scratch, "node-4.cert_secret").text), 0);
@@ -91,13 +93,12 @@ static void replace(void *arg)
     assert_int_equal(stat(path.text, &is), 0);
     assert_int_equal(is.st_size, was.st_size);
     wait_ms(1100);
-    assert_int_equal(credentials_server_key(security, 4, after), LS_OK);
+    assert_ok(credentials_server_key(security, 4, after));
     assert_string_not_equal(after, before);
     ls_security_destroy(&security);
 }
 
-static void
-test_a_replaced_certificate_of_the_same_size_and_time_is_seen(void **state)
+TEST(a_replaced_certificate_of_the_same_size_and_time_is_seen)
 {
     in_simulation(*state, replace);
 }
@@ -114,8 +115,7 @@ static void allow_later(void *arg)
     ls_security_destroy(&security);
 }
 
-static void
-test_a_certificate_that_was_left_out_for_its_mode_is_seen_later(void **state)
+TEST(a_certificate_that_was_left_out_for_its_mode_is_seen_later)
 {
     in_simulation(*state, allow_later);
 }
@@ -141,7 +141,7 @@ static void break_folder(void *arg)
     ls_security_destroy(&security);
 }
 
-static void test_a_folder_that_went_wrong_changes_nothing(void **state)
+TEST(a_folder_that_went_wrong_changes_nothing)
 {
     in_simulation(*state, break_folder);
 }
@@ -164,7 +164,7 @@ static void take_folder_away(void *arg)
     ls_security_destroy(&security);
 }
 
-static void test_a_folder_that_is_gone_changes_nothing(void **state)
+TEST(a_folder_that_is_gone_changes_nothing)
 {
     in_simulation(*state, take_folder_away);
 }
@@ -182,7 +182,7 @@ static void watch_the_bad(void *arg)
     ls_security_destroy(&security);
 }
 
-static void test_a_malformed_certificate_is_warned_of_once(void **state)
+TEST(a_malformed_certificate_is_warned_of_once)
 {
     in_simulation(*state, watch_the_bad);
 }
@@ -213,53 +213,53 @@ static bool is_of(ls_security *security, const struct pair *pair,
            id == wanted && !enrolment;
 }
 
-static void test_a_trusted_key_is_a_nodes(void **state)
+TEST(a_trusted_key_is_a_nodes)
 {
     ls_security *security = open_keys(*state);
     const struct pair pair = new_key();
     char key[CREDENTIALS_KEY_MAX], signature[CREDENTIALS_SIGNATURE_MAX];
-    assert_int_equal(ls_security_trust(security, 9, pair.text), LS_OK);
+    assert_ok(ls_security_trust(security, 9, pair.text));
     assert_true(is_of(security, &pair, 9));
-    assert_int_equal(credentials_server_key(security, 9, key), LS_OK);
+    assert_ok(credentials_server_key(security, 9, key));
     assert_string_equal(key, pair.text);
     assert_true(credentials_suits(security, 9, "any", "labels"));
-    assert_int_equal(credentials_sign(security, "x", 1, signature), LS_OK);
+    assert_ok(credentials_sign(security, "x", 1, signature));
     assert_false(credentials_signed(security, 9, "x", 1, signature));
     ls_security_destroy(&security);
 }
 
-static void test_a_trusted_key_replaces_the_one_before(void **state)
+TEST(a_trusted_key_replaces_the_one_before)
 {
     ls_security *security = open_keys(*state);
     const struct pair first = new_key(), second = new_key();
-    assert_int_equal(ls_security_trust(security, 9, first.text), LS_OK);
-    assert_int_equal(ls_security_trust(security, 9, first.text), LS_OK);
-    assert_int_equal(ls_security_trust(security, 9, second.text), LS_OK);
+    assert_ok(ls_security_trust(security, 9, first.text));
+    assert_ok(ls_security_trust(security, 9, first.text));
+    assert_ok(ls_security_trust(security, 9, second.text));
     assert_true(is_of(security, &second, 9));
     assert_false(is_of(security, &first, 9));
-    assert_int_equal(ls_security_trust(security, 10, first.text), LS_OK);
+    assert_ok(ls_security_trust(security, 10, first.text));
     assert_true(is_of(security, &first, 10));
     ls_security_destroy(&security);
 }
 
-static void test_a_certificate_is_not_replaced(void **state)
+TEST(a_certificate_is_not_replaced)
 {
     ls_security *security = open_keys(*state);
     const struct pair pair = new_key();
     char four[CREDENTIALS_KEY_MAX];
-    assert_int_equal(credentials_server_key(security, 4, four), LS_OK);
+    assert_ok(credentials_server_key(security, 4, four));
     failed(ls_security_trust(security, 4, pair.text), LS_EEXIST,
            "certificate of node 4");
     failed(ls_security_trust(security, OWN, pair.text), LS_EEXIST,
            "certificate of node 3");
     failed(ls_security_trust(security, 9, four), LS_EMISMATCH, "with this key");
-    assert_int_equal(ls_security_trust(security, 9, pair.text), LS_OK);
+    assert_ok(ls_security_trust(security, 9, pair.text));
     failed(ls_security_trust(security, 10, pair.text), LS_EMISMATCH, "node 9");
     assert_true(is_of(security, &pair, 9));
     ls_security_destroy(&security);
 }
 
-static void test_what_is_no_key_is_not_trusted(void **state)
+TEST(what_is_no_key_is_not_trusted)
 {
     ls_security *security = open_keys(*state);
     static const char *const bad[] = {
@@ -274,19 +274,19 @@ static void trust_and_certify(void *arg)
     struct scratch *scratch = arg;
     ls_security *security = open_keys(scratch);
     const struct pair trusted = new_key(), kept = new_key();
-    assert_int_equal(ls_security_trust(security, 5, trusted.text), LS_OK);
-    assert_int_equal(ls_security_trust(security, 9, kept.text), LS_OK);
+    assert_ok(ls_security_trust(security, 5, trusted.text));
+    assert_ok(ls_security_trust(security, 9, kept.text));
     make(scratch, 5);
     wait_ms(1100);
     assert_false(is_of(security, &trusted, 5));
     char key[CREDENTIALS_KEY_MAX];
-    assert_int_equal(credentials_server_key(security, 5, key), LS_OK);
+    assert_ok(credentials_server_key(security, 5, key));
     assert_string_not_equal(key, trusted.text);
     assert_true(is_of(security, &kept, 9));
     ls_security_destroy(&security);
 }
 
-static void test_a_certificate_ends_a_trust(void **state)
+TEST(a_certificate_ends_a_trust)
 {
     in_simulation(*state, trust_and_certify);
 }
@@ -328,17 +328,16 @@ static void use(void *arg)
     }
 }
 
-static void test_threads_share_one(void **state)
+TEST(threads_share_one)
 {
     ls_runtime *runtime = ls_runtime_threads();
     struct shared shared = {.security = open_keys(*state),
                             .pairs = {new_key(), new_key()}};
     ls_thread *threads[N_THREADS] = {NULL};
     for (size_t i = 0; i < N_THREADS; i++)
-        assert_int_equal(
-            ls_thread_spawn(runtime, &threads[i], "use", use, &shared), LS_OK);
+        assert_ok(ls_thread_spawn(runtime, &threads[i], "use", use, &shared));
     for (size_t i = 0; i < N_THREADS; i++)
-        assert_int_equal(ls_thread_join(&threads[i], LS_FOREVER), LS_OK);
+        assert_ok(ls_thread_join(&threads[i], LS_FOREVER));
     ls_security_destroy(&shared.security);
 }
 
@@ -346,22 +345,5 @@ int main(void)
 {
     if (sodium_init() < 0)
         return 1;
-    const struct CMUnitTest tests[] = {
-        with_keys(test_a_new_certificate_is_found_within_a_second),
-        with_keys(test_who_is_taken_away_does_not_come_in_again),
-        with_keys(test_a_folder_that_went_wrong_changes_nothing),
-        with_keys(test_a_folder_that_is_gone_changes_nothing),
-        with_keys(test_a_malformed_certificate_is_warned_of_once),
-        with_keys(test_a_trusted_key_is_a_nodes),
-        with_keys(test_a_trusted_key_replaces_the_one_before),
-        with_keys(test_a_certificate_is_not_replaced),
-        with_keys(test_what_is_no_key_is_not_trusted),
-        with_keys(test_a_certificate_ends_a_trust),
-        with_keys(test_threads_share_one),
-        with_keys(
-            test_a_replaced_certificate_of_the_same_size_and_time_is_seen),
-        with_keys(
-            test_a_certificate_that_was_left_out_for_its_mode_is_seen_later),
-    };
-    return cmocka_run_group_tests_name("keyring", tests, NULL, NULL);
+    return tests_run();
 }

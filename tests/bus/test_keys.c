@@ -5,15 +5,16 @@
 #include <signal.h>
 
 #include "keys_fixture.h"
+#include "test.h"
 
 /* ---- making ------------------------------------------------------------- */
 
-static void test_a_node_gets_a_certificate_and_a_secret_key(void **state)
+TEST_WITH(a_node_gets_a_certificate_and_a_secret_key, scratch_set_up,
+          scratch_tear_down)
 {
     const mode_t before = umask(022);
-    assert_int_equal(
-        ls_keys_create(keys(*state, "").text, 7, "collector", "fast,gpu"),
-        LS_OK);
+    assert_ok(
+        ls_keys_create(keys(*state, "").text, 7, "collector", "fast,gpu"));
     assert_int_equal(umask(before), 022);
     assert_int_equal(mode_of(keys(*state, "").text), 0700);
     assert_int_equal(mode_of(keys(*state, "node-7.cert").text), 0644);
@@ -25,12 +26,11 @@ static void test_a_node_gets_a_certificate_and_a_secret_key(void **state)
     assert_non_null(strstr(text, "id = \"7\""));
 }
 
-static void test_czmq_reads_what_is_written(void **state)
+TEST_WITH(czmq_reads_what_is_written, scratch_set_up, scratch_tear_down)
 {
     const struct path certificate = keys(*state, "node-7.cert");
-    assert_int_equal(
-        ls_keys_create(keys(*state, "").text, 7, "collector", "fast,gpu"),
-        LS_OK);
+    assert_ok(
+        ls_keys_create(keys(*state, "").text, 7, "collector", "fast,gpu"));
     zcert_t *both = load(*state, "node-7.cert"); /* reads the secret one */
     uint8_t public_key[KEY_BYTES];
     assert_int_equal(crypto_scalarmult_base(public_key, zcert_secret_key(both)),
@@ -51,7 +51,7 @@ static void test_czmq_reads_what_is_written(void **state)
     zcert_destroy(&both);
 }
 
-static void test_a_certificate_of_czmq_is_read(void **state)
+TEST_WITH(a_certificate_of_czmq_is_read, scratch_set_up, scratch_tear_down)
 {
     zcert_t *cert = zcert_new();
     uint8_t sign[crypto_sign_PUBLICKEYBYTES];
@@ -66,17 +66,16 @@ static void test_a_certificate_of_czmq_is_read(void **state)
     assert_int_equal(zcert_save(cert, keys(*state, "node-3.cert").text), 0);
     ls_security *security = open_keys(*state);
     char key[LS_PUBLIC_KEY_MAX];
-    assert_int_equal(ls_security_public_key(security, key), LS_OK);
+    assert_ok(ls_security_public_key(security, key));
     assert_string_equal(key, zcert_public_txt(cert));
     ls_security_destroy(&security);
     zcert_destroy(&cert);
 }
 
-static void test_no_role_and_an_empty_one(void **state)
+TEST_WITH(no_role_and_an_empty_one, scratch_set_up, scratch_tear_down)
 {
-    assert_int_equal(ls_keys_create(keys(*state, "").text, 3, NULL, NULL),
-                     LS_OK);
-    assert_int_equal(ls_keys_create(keys(*state, "").text, 4, "", ""), LS_OK);
+    assert_ok(ls_keys_create(keys(*state, "").text, 3, NULL, NULL));
+    assert_ok(ls_keys_create(keys(*state, "").text, 4, "", ""));
     ls_security *security = open_keys(*state);
     assert_true(credentials_suits(security, 3, "any", "any"));
     assert_true(credentials_suits(security, 4, "", ""));
@@ -85,15 +84,14 @@ static void test_no_role_and_an_empty_one(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_every_id_and_the_longest_words(void **state)
+TEST_WITH(every_id_and_the_longest_words, scratch_set_up, scratch_tear_down)
 {
     char role[WIRE_ROLE_MAX + 2], labels[WIRE_LABELS_MAX + 2];
     memset(role, 'r', sizeof role);
     memset(labels, 'l', sizeof labels);
     role[WIRE_ROLE_MAX] = labels[WIRE_LABELS_MAX] = '\0';
     make(*state, OWN);
-    assert_int_equal(
-        ls_keys_create(keys(*state, "").text, UINT32_MAX, role, labels), LS_OK);
+    assert_ok(ls_keys_create(keys(*state, "").text, UINT32_MAX, role, labels));
     make(*state, 0);
     ls_security *security = open_keys(*state);
     assert_true(knows(security, 0));
@@ -102,7 +100,7 @@ static void test_every_id_and_the_longest_words(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_nothing_is_overwritten(void **state)
+TEST_WITH(nothing_is_overwritten, scratch_set_up, scratch_tear_down)
 {
     struct scratch *scratch = *state;
     static const char *const names[] = {"node-7.cert", "node-7.cert_secret"};
@@ -118,12 +116,12 @@ static void test_nothing_is_overwritten(void **state)
         assert_int_equal(count_files(keys(scratch, "").text), 1);
         assert_int_equal(unlink(path.text), 0);
     }
-    assert_int_equal(ls_keys_create_enrolment(keys(scratch, "").text), LS_OK);
+    assert_ok(ls_keys_create_enrolment(keys(scratch, "").text));
     failed(ls_keys_create_enrolment(keys(scratch, "").text), LS_EEXIST,
            "enrolment.cert");
 }
 
-static void test_wrong_arguments_make_nothing(void **state)
+TEST_WITH(wrong_arguments_make_nothing, scratch_set_up, scratch_tear_down)
 {
     const char *folder = keys(*state, "").text;
     char role[WIRE_ROLE_MAX + 2], labels[WIRE_LABELS_MAX + 2];
@@ -144,7 +142,8 @@ static void test_wrong_arguments_make_nothing(void **state)
     assert_false(is_there(folder));
 }
 
-static void test_a_folder_is_made_but_not_its_parents(void **state)
+TEST_WITH(a_folder_is_made_but_not_its_parents, scratch_set_up,
+          scratch_tear_down)
 {
     failed(ls_keys_create(in(*state, "absent/keys").text, 7, NULL, NULL),
            LS_ENOENT, "absent/keys");
@@ -155,7 +154,7 @@ static void test_a_folder_is_made_but_not_its_parents(void **state)
 
 /* ---- opening ------------------------------------------------------------ */
 
-static void test_a_folder_must_be_there(void **state)
+TEST_WITH(a_folder_must_be_there, scratch_set_up, scratch_tear_down)
 {
     ls_security *security = NULL;
     open_fails(*state, LS_ENOENT, "keys is not there");
@@ -169,7 +168,8 @@ static void test_a_folder_must_be_there(void **state)
     open_fails(*state, LS_ECONFIG, "is not a folder");
 }
 
-static void test_a_folder_that_others_may_write_to_is_refused(void **state)
+TEST_WITH(a_folder_that_others_may_write_to_is_refused, scratch_set_up,
+          scratch_tear_down)
 {
     const struct path folder = keys(*state, "");
     make(*state, OWN);
@@ -186,14 +186,15 @@ static void test_a_folder_that_others_may_write_to_is_refused(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_without_its_secret_key_no_node_speaks(void **state)
+TEST_WITH(without_its_secret_key_no_node_speaks, keys_set_up, scratch_tear_down)
 {
     assert_int_equal(unlink(keys(*state, "node-3.cert_secret").text), 0);
     open_fails(*state, LS_ENOENT, "has no node-3.cert_secret");
     open_fails(*state, LS_ENOENT, "lockstep keygen");
 }
 
-static void test_a_secret_key_that_others_may_read_is_refused(void **state)
+TEST_WITH(a_secret_key_that_others_may_read_is_refused, keys_set_up,
+          scratch_tear_down)
 {
     const struct path path = keys(*state, "node-3.cert_secret");
     for (mode_t open_to = 1; open_to <= 077; open_to++) {
@@ -209,21 +210,23 @@ static void test_a_secret_key_that_others_may_read_is_refused(void **state)
     open_fails(*state, LS_ECONFIG, "is a symbolic link");
 }
 
-static void test_a_secret_file_of_another_node_is_refused(void **state)
+TEST_WITH(a_secret_file_of_another_node_is_refused, keys_set_up,
+          scratch_tear_down)
 {
     assert_int_equal(rename(keys(*state, "node-4.cert_secret").text,
                             keys(*state, "node-3.cert_secret").text),
                      0);
     open_fails(*state, LS_ECONFIG, "it is not of node 3");
     assert_int_equal(unlink(keys(*state, "node-3.cert_secret").text), 0);
-    assert_int_equal(ls_keys_create_enrolment(keys(*state, "").text), LS_OK);
+    assert_ok(ls_keys_create_enrolment(keys(*state, "").text));
     assert_int_equal(rename(keys(*state, "enrolment.cert_secret").text,
                             keys(*state, "node-3.cert_secret").text),
                      0);
     open_fails(*state, LS_ECONFIG, "it is not of node 3");
 }
 
-static void test_halves_that_do_not_belong_together_are_refused(void **state)
+TEST_WITH(halves_that_do_not_belong_together_are_refused, keys_set_up,
+          scratch_tear_down)
 {
     const struct path path = keys(*state, "node-3.cert_secret");
     zcert_t *own = load(*state, "node-3.cert");
@@ -242,7 +245,7 @@ static void test_halves_that_do_not_belong_together_are_refused(void **state)
     zcert_destroy(&other);
 }
 
-static void test_one_certificate_per_node_and_per_key(void **state)
+TEST_WITH(one_certificate_per_node_and_per_key, keys_set_up, scratch_tear_down)
 {
     struct scratch *scratch = *state;
     const struct path four = keys(scratch, "node-4.cert");
@@ -259,8 +262,8 @@ static void test_one_certificate_per_node_and_per_key(void **state)
     open_fails(scratch, LS_ECONFIG, "node-4.cert and ");
 }
 
-static void
-test_its_own_certificate_may_be_missing_but_not_another(void **state)
+TEST_WITH(its_own_certificate_may_be_missing_but_not_another, keys_set_up,
+          scratch_tear_down)
 {
     struct scratch *scratch = *state;
     const struct path path = keys(scratch, "node-3.cert");
@@ -274,7 +277,7 @@ test_its_own_certificate_may_be_missing_but_not_another(void **state)
     open_fails(scratch, LS_ECONFIG, "node-3.cert_secret have the same id");
 }
 
-static void test_more_certificates_than_there_may_be(void **state)
+TEST_WITH(more_certificates_than_there_may_be, keys_set_up, scratch_tear_down)
 {
     struct scratch *scratch = *state;
     const struct path first = keys(scratch, "node-4.cert");
@@ -286,7 +289,8 @@ static void test_more_certificates_than_there_may_be(void **state)
     open_fails(scratch, LS_ELIMIT, "over 16384 certificates");
 }
 
-static void test_files_that_are_no_certificates_do_not_count(void **state)
+TEST_WITH(files_that_are_no_certificates_do_not_count, keys_set_up,
+          scratch_tear_down)
 {
     struct scratch *scratch = *state;
     static const char *const names[] = {".cert", ".hidden.cert", "node-4.cert~",
@@ -298,7 +302,8 @@ static void test_files_that_are_no_certificates_do_not_count(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_a_relative_folder_is_found_from_elsewhere(void **state)
+TEST_WITH(a_relative_folder_is_found_from_elsewhere, keys_set_up,
+          scratch_tear_down)
 {
     struct scratch *scratch = *state;
     char here[256];
@@ -317,9 +322,8 @@ static void test_a_relative_folder_is_found_from_elsewhere(void **state)
 /* ---- keys as text ------------------------------------------------------- */
 
 /* Source: the test keys of zmq_curve(7). */
-static void test_keys_in_z85(void **state)
+TEST_WITH(keys_in_z85, scratch_set_up, scratch_tear_down)
 {
-    (void)state;
     static const struct {
         const char *hex, *text;
     } pairs[] = {
@@ -347,7 +351,7 @@ static void test_keys_in_z85(void **state)
 
 /* ---- CZMQ --------------------------------------------------------------- */
 
-static void test_signals_are_left_as_they_were(void **state)
+TEST_WITH(signals_are_left_as_they_were, keys_set_up, scratch_tear_down)
 {
     struct sigaction is;
     make(*state, 5);
@@ -364,28 +368,5 @@ int main(void)
 {
     if (sodium_init() < 0)
         return 1;
-    const struct CMUnitTest tests[] = {
-        bare(test_a_node_gets_a_certificate_and_a_secret_key),
-        bare(test_czmq_reads_what_is_written),
-        bare(test_a_certificate_of_czmq_is_read),
-        bare(test_no_role_and_an_empty_one),
-        bare(test_every_id_and_the_longest_words),
-        bare(test_nothing_is_overwritten),
-        bare(test_wrong_arguments_make_nothing),
-        bare(test_a_folder_is_made_but_not_its_parents),
-        bare(test_a_folder_must_be_there),
-        bare(test_a_folder_that_others_may_write_to_is_refused),
-        with_keys(test_without_its_secret_key_no_node_speaks),
-        with_keys(test_a_secret_key_that_others_may_read_is_refused),
-        with_keys(test_a_secret_file_of_another_node_is_refused),
-        with_keys(test_halves_that_do_not_belong_together_are_refused),
-        with_keys(test_one_certificate_per_node_and_per_key),
-        with_keys(test_more_certificates_than_there_may_be),
-        with_keys(test_files_that_are_no_certificates_do_not_count),
-        with_keys(test_a_relative_folder_is_found_from_elsewhere),
-        bare(test_keys_in_z85),
-        with_keys(test_signals_are_left_as_they_were),
-        with_keys(test_its_own_certificate_may_be_missing_but_not_another),
-    };
-    return cmocka_run_group_tests_name("keys", tests, NULL, NULL);
+    return tests_run();
 }

@@ -1,5 +1,6 @@
 /* Policy latest: a value that every listener has, sooner or later, and none an
  * older one after it. */
+#include "test.h"
 #include "severed_world.h"
 
 #define MIB (1024u * 1024u)
@@ -49,18 +50,17 @@ static void seen_fini(struct seen *seen)
 
 static void set(struct severed_node *from, int value)
 {
-    assert_ok(ls_emit_with(from->node,
-                           &(struct ls_emission){.event = "v",
-                                                 .data = &value,
-                                                 .size = sizeof value,
-                                                 .policy = LS_POLICY_LATEST}));
+    assert_ok(ls_emit_with(
+        from->node, &(struct ls_emission){.event = "v",
+                                          .data = &value,
+                                          .size = sizeof value,
+                                          .delivery = LS_DELIVERY_LATEST}));
 }
 
 /* ---- who gets it ------------------------------------------------------- */
 
-static void test_who_begins_to_listen_gets_the_current_value(void **state)
+TEST(who_begins_to_listen_gets_the_current_value)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     struct seen seen;
@@ -95,16 +95,15 @@ static void listen_again_and_again(const struct severed_plan *plan)
         assert_ok(ls_on(to->node, "v", see, &seen));
         assert_reaches(&seen.value, 7);
         assert_ok(ls_off(to->node, "v", see, &seen));
-        while (i % 2 == 0 && ls_router_listeners(from->node, "v", NULL, 0) != 0)
+        while (i % 2 == 0 && ls_node_listeners(from->node, "v", NULL, 0) != 0)
             emit_until_heard(from->node, "x", &to->heard);
         seen_fini(&seen);
     }
     severed_end(world);
 }
 
-static void test_who_stops_and_begins_again_gets_the_same_value_again(void **s)
+TEST(who_stops_and_begins_again_gets_the_same_value_again)
 {
-    (void)s;
     listen_again_and_again(&patient);
     listen_again_and_again(
         &(struct severed_plan){.n = 3,
@@ -113,9 +112,8 @@ static void test_who_stops_and_begins_again_gets_the_same_value_again(void **s)
                                .silence_ms = patient.silence_ms});
 }
 
-static void test_this_node_itself_gets_it_too(void **state)
+TEST(this_node_itself_gets_it_too)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0];
     struct seen seen;
@@ -129,10 +127,8 @@ static void test_this_node_itself_gets_it_too(void **state)
     seen_fini(&seen);
 }
 
-static void
-test_a_value_set_while_one_is_away_comes_when_it_is_back(void **state)
+TEST(a_value_set_while_one_is_away_comes_when_it_is_back)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     struct seen seen;
@@ -154,9 +150,8 @@ test_a_value_set_while_one_is_away_comes_when_it_is_back(void **state)
     seen_fini(&seen);
 }
 
-static void test_a_member_that_comes_later_gets_it(void **state)
+TEST(a_member_that_comes_later_gets_it)
 {
-    (void)state;
     struct world world;
     struct seen seen;
     struct ls_node_options options;
@@ -164,11 +159,12 @@ static void test_a_member_that_comes_later_gets_it(void **state)
     const int value = 7;
     world_start(&world, &(struct world_plan){.n = 1});
     seen_init(&seen, 100);
-    assert_ok(ls_emit_with(world.at[0].node,
-                           &(struct ls_emission){.event = "v",
-                                                 .data = &value,
-                                                 .size = sizeof value,
-                                                 .policy = LS_POLICY_LATEST}));
+    assert_ok(
+        ls_emit_with(world.at[0].node,
+                     &(struct ls_emission){.event = "v",
+                                           .data = &value,
+                                           .size = sizeof value,
+                                           .delivery = LS_DELIVERY_LATEST}));
     const char *seed = world.seed;
     char bind[LS_ENDPOINT_MAX + 1];
     fresh_endpoint(bind, sizeof bind);
@@ -189,9 +185,8 @@ static void test_a_member_that_comes_later_gets_it(void **state)
 
 /* ---- what is replaced -------------------------------------------------- */
 
-static void test_a_slow_handler_gets_the_newest_next(void **state)
+TEST(a_slow_handler_gets_the_newest_next)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     struct seen there, here;
@@ -221,9 +216,8 @@ static void count_release(void *data, void *hint)
     counter_add(hint, 1);
 }
 
-static void test_a_long_value_is_whole_and_freed_when_it_is_replaced(void **s)
+TEST(a_long_value_is_whole_and_freed_when_it_is_replaced)
 {
-    (void)s;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     struct seen seen;
@@ -235,13 +229,13 @@ static void test_a_long_value_is_whole_and_freed_when_it_is_replaced(void **s)
         int *data = calloc(5, MIB);
         assert_non_null(data);
         data[0] = i;
-        assert_ok(ls_emit_with(a->node,
-                               &(struct ls_emission){.event = "v",
-                                                     .data = data,
-                                                     .size = 5u * MIB,
-                                                     .policy = LS_POLICY_LATEST,
-                                                     .release = count_release,
-                                                     .hint = &released}));
+        assert_ok(ls_emit_with(
+            a->node, &(struct ls_emission){.event = "v",
+                                           .data = data,
+                                           .size = 5u * MIB,
+                                           .delivery = LS_DELIVERY_LATEST,
+                                           .release = count_release,
+                                           .hint = &released}));
         assert_reaches(&seen.value, i);
         assert_int_equal(seen.size, 5u * MIB);
     }
@@ -255,12 +249,11 @@ static void test_a_long_value_is_whole_and_freed_when_it_is_replaced(void **s)
 
 /* ---- errors ------------------------------------------------------------ */
 
-static void test_it_is_for_all_and_for_started_nodes(void **state)
+TEST(it_is_for_all_and_for_started_nodes)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct ls_emission emission = {
-        .event = "v", .policy = LS_POLICY_LATEST, .to_one = true, .to = 2};
+        .event = "v", .delivery = LS_DELIVERY_LATEST, .to_one = true, .to = 2};
     struct ls_node_options options;
     ls_node *node = NULL;
     assert_ok(ls_on(world->at[1].node, "v", count, &world->at[1].heard));
@@ -272,22 +265,4 @@ static void test_it_is_for_all_and_for_started_nodes(void **state)
     assert_fails(ls_emit_with(node, &emission), LS_ESTATE);
     ls_node_destroy(&node);
     severed_end(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_begins_to_listen_gets_the_current_value),
-        cmocka_unit_test(
-            test_who_stops_and_begins_again_gets_the_same_value_again),
-        cmocka_unit_test(test_this_node_itself_gets_it_too),
-        cmocka_unit_test(
-            test_a_value_set_while_one_is_away_comes_when_it_is_back),
-        cmocka_unit_test(test_a_member_that_comes_later_gets_it),
-        cmocka_unit_test(test_a_slow_handler_gets_the_newest_next),
-        cmocka_unit_test(
-            test_a_long_value_is_whole_and_freed_when_it_is_replaced),
-        cmocka_unit_test(test_it_is_for_all_and_for_started_nodes),
-    };
-    return cmocka_run_group_tests_name("latest", tests, NULL, NULL);
 }

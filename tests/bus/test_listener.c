@@ -1,4 +1,5 @@
 /* Listeners: coming, going, failing, and being waited for. */
+#include "test.h"
 #include "world_fixture.h"
 
 static ls_node *alone(void)
@@ -66,9 +67,8 @@ static int pass_gate(void *self, const struct ls_event *event)
 
 /* ---- off --------------------------------------------------------------- */
 
-static void test_off_removes_one_listener_alone(void **state)
+TEST(off_removes_one_listener_alone)
 {
-    (void)state;
     ls_node *node = alone();
     struct counter a, b;
     counter_init(&a);
@@ -86,9 +86,8 @@ static void test_off_removes_one_listener_alone(void **state)
     counter_fini(&b);
 }
 
-static void test_off_without_such_a_listener_says_so(void **state)
+TEST(off_without_such_a_listener_says_so)
 {
-    (void)state;
     ls_node *node = alone();
     assert_fails(ls_off(node, "x", count, NULL), LS_ENOENT);
     assert_ok(ls_on(node, "x", count, NULL));
@@ -149,25 +148,22 @@ static struct off_call off_during_the_handler(bool once)
     return call;
 }
 
-static void test_off_waits_for_the_running_handler(void **state)
+TEST(off_waits_for_the_running_handler)
 {
-    (void)state;
     const struct off_call call = off_during_the_handler(false);
     assert_int_equal(call.status, LS_OK);
     assert_int_equal(call.left_before, 1);
 }
 
-static void test_off_waits_for_a_once_that_runs(void **state)
+TEST(off_waits_for_a_once_that_runs)
 {
-    (void)state;
     const struct off_call call = off_during_the_handler(true);
     assert_int_equal(call.status, LS_ENOENT); /* it has had its once */
     assert_int_equal(call.left_before, 1);
 }
 
-static void test_off_all_matches_names_as_a_shell_does(void **state)
+TEST(off_all_matches_names_as_a_shell_does)
 {
-    (void)state;
     ls_node *node = alone();
     static const char *const names[] = {"step.1", "step.2", "step.x",
                                         "step",   "done",   "a/b"};
@@ -214,9 +210,8 @@ static int emit_again(void *self, const struct ls_event *event)
                                       : LS_OK;
 }
 
-static void test_handlers_may_emit(void **state)
+TEST(handlers_may_emit)
 {
-    (void)state;
     struct inside in;
     inside_init(&in);
     assert_ok(ls_on(in.node, "again", emit_again, &in));
@@ -233,9 +228,8 @@ static int register_another(void *self, const struct ls_event *event)
     return ls_on(in->node, event->name, count, &in->b);
 }
 
-static void test_a_listener_added_by_a_handler_hears_the_next(void **state)
+TEST(a_listener_added_by_a_handler_hears_the_next)
 {
-    (void)state;
     struct inside in;
     inside_init(&in);
     assert_ok(ls_once(in.node, "x", register_another, &in));
@@ -264,9 +258,8 @@ static int remove_other(void *self, const struct ls_event *event)
     return LS_OK;
 }
 
-static void test_a_handler_may_remove_itself(void **state)
+TEST(a_handler_may_remove_itself)
 {
-    (void)state;
     struct inside in;
     inside_init(&in);
     assert_ok(ls_on(in.node, "x", remove_self, &in));
@@ -280,9 +273,8 @@ static void test_a_handler_may_remove_itself(void **state)
     inside_fini(&in);
 }
 
-static void test_a_listener_removed_by_a_handler_does_not_run(void **state)
+TEST(a_listener_removed_by_a_handler_does_not_run)
 {
-    (void)state;
     struct inside in;
     inside_init(&in);
     assert_ok(ls_on(in.node, "x", remove_other, &in));
@@ -303,9 +295,8 @@ static int wait_inside(void *self, const struct ls_event *event)
     return LS_OK;
 }
 
-static void test_a_handler_cannot_wait_for_events(void **state)
+TEST(a_handler_cannot_wait_for_events)
 {
-    (void)state;
     struct inside in;
     inside_init(&in);
     assert_ok(ls_on(in.node, "x", wait_inside, &in));
@@ -332,9 +323,8 @@ static int fail_silently(void *self, const struct ls_event *event)
     return LS_ELIMIT;
 }
 
-static void test_an_error_names_node_event_and_handler(void **state)
+TEST(an_error_names_node_event_and_handler)
 {
-    (void)state;
     ls_node *node = alone();
     assert_ok(ls_node_take_error(node));
     assert_ok(ls_on(node, "save", fail_loudly, NULL));
@@ -350,13 +340,12 @@ static void test_an_error_names_node_event_and_handler(void **state)
 }
 
 /* As who wraps ls_on() and ls_once(): all its handlers are one function. */
-static void test_an_error_names_the_label_that_was_given(void **state)
+TEST(an_error_names_the_label_that_was_given)
 {
-    (void)state;
     static const char *const labels[] = {"on save", "once saved"};
     ls_node *node = alone();
-    assert_ok(ls_router_on(node, "a", fail_loudly, NULL, labels[0]));
-    assert_ok(ls_router_once(node, "b", fail_loudly, NULL, labels[1]));
+    assert_ok(ls_on_named(node, "a", fail_loudly, NULL, labels[0]));
+    assert_ok(ls_once_named(node, "b", fail_loudly, NULL, labels[1]));
     for (int i = 0; i < 4; i++) {
         emit(node, i % 2 == 0 ? "a" : "b");
         flush(node);
@@ -370,9 +359,8 @@ static void test_an_error_names_the_label_that_was_given(void **state)
     ls_node_destroy(&node);
 }
 
-static void test_the_first_error_is_kept(void **state)
+TEST(the_first_error_is_kept)
 {
-    (void)state;
     ls_node *node = alone();
     assert_ok(ls_on(node, "x", fail_silently, NULL));
     assert_ok(ls_on(node, "x", fail_loudly, NULL));
@@ -384,9 +372,8 @@ static void test_the_first_error_is_kept(void **state)
     ls_node_destroy(&node);
 }
 
-static void test_an_error_stops_nothing(void **state)
+TEST(an_error_stops_nothing)
 {
-    (void)state;
     ls_node *node = alone();
     struct counter failed, heard;
     counter_init(&failed);
@@ -409,9 +396,8 @@ static void stop_node(void *self)
     ls_node_stop(self, LS_OK);
 }
 
-static void test_stop_waits_for_the_running_handler(void **state)
+TEST(stop_waits_for_the_running_handler)
 {
-    (void)state;
     ls_node *node = alone();
     struct gate gate;
     ls_thread *thread;
@@ -440,9 +426,8 @@ static void listen_gate(ls_node *node, size_t index, void *self)
     assert_ok(ls_on(node, "hi", count, &gates[index].left));
 }
 
-static void test_a_stuck_handler_holds_up_its_own_node_alone(void **state)
+TEST(a_stuck_handler_holds_up_its_own_node_alone)
 {
-    (void)state;
     struct world *world = calloc(1, sizeof *world);
     struct gate gates[2];
     world_start(world, &(struct world_plan){
@@ -462,27 +447,4 @@ static void test_a_stuck_handler_holds_up_its_own_node_alone(void **state)
     for (size_t i = 0; i < 2; i++)
         gate_fini(&gates[i]);
     free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_off_removes_one_listener_alone),
-        cmocka_unit_test(test_off_without_such_a_listener_says_so),
-        cmocka_unit_test(test_off_waits_for_the_running_handler),
-        cmocka_unit_test(test_off_waits_for_a_once_that_runs),
-        cmocka_unit_test(test_off_all_matches_names_as_a_shell_does),
-        cmocka_unit_test(test_handlers_may_emit),
-        cmocka_unit_test(test_a_listener_added_by_a_handler_hears_the_next),
-        cmocka_unit_test(test_a_handler_may_remove_itself),
-        cmocka_unit_test(test_a_listener_removed_by_a_handler_does_not_run),
-        cmocka_unit_test(test_a_handler_cannot_wait_for_events),
-        cmocka_unit_test(test_an_error_names_node_event_and_handler),
-        cmocka_unit_test(test_an_error_names_the_label_that_was_given),
-        cmocka_unit_test(test_the_first_error_is_kept),
-        cmocka_unit_test(test_an_error_stops_nothing),
-        cmocka_unit_test(test_stop_waits_for_the_running_handler),
-        cmocka_unit_test(test_a_stuck_handler_holds_up_its_own_node_alone),
-    };
-    return cmocka_run_group_tests_name("listener", tests, NULL, NULL);
 }

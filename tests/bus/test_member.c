@@ -1,10 +1,6 @@
 /* The life of one member, as a state machine: no node, no socket, no clock. */
 #include "membership.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #define SILENCE 1000
 
@@ -47,9 +43,8 @@ static int64_t next_of(struct member *peer, int64_t now)
 
 /* ---- ready ------------------------------------------------------------- */
 
-static void test_ready_takes_both_ways(void **state)
+TEST(ready_takes_both_ways)
 {
-    (void)state;
     struct member peer = seen();
     assert_int_equal(member_settle(&peer), MEMBER_SAME);
     (void)member_appears(&peer, 1);
@@ -64,18 +59,16 @@ static void test_ready_takes_both_ways(void **state)
     assert_int_equal(member_settle(&peer), MEMBER_SAME); /* once */
 }
 
-static void test_behind_a_hub_presence_suffices(void **state)
+TEST(behind_a_hub_presence_suffices)
 {
-    (void)state;
     struct member hub = ready_at(5), leaf = seen();
     leaf.via = &hub;
     (void)member_appears(&leaf, 1);
     assert_int_equal(member_settle(&leaf), MEMBER_BECAME_READY);
 }
 
-static void test_one_too_many_is_never_ready_and_takes_no_id(void **state)
+TEST(one_too_many_is_never_ready_and_takes_no_id)
 {
-    (void)state;
     struct member peer = seen();
     (void)member_appears(&peer, 1);
     peer.heard_at = 5;
@@ -85,9 +78,8 @@ static void test_one_too_many_is_never_ready_and_takes_no_id(void **state)
     assert_false(member_is_alive(&peer));
 }
 
-static void test_who_was_never_ready_is_forgotten_when_it_goes(void **state)
+TEST(who_was_never_ready_is_forgotten_when_it_goes)
 {
-    (void)state;
     struct member peer = seen();
     (void)member_appears(&peer, 1);
     peer.heard_at = 5;
@@ -100,9 +92,8 @@ static void test_who_was_never_ready_is_forgotten_when_it_goes(void **state)
 
 /* ---- away -------------------------------------------------------------- */
 
-static void test_away_is_ready_and_hears_nothing(void **state)
+TEST(away_is_ready_and_hears_nothing)
 {
-    (void)state;
     struct member peer = away_at(10);
     assert_int_equal(peer.state, LS_MEMBER_READY);
     assert_true(member_is_alive(&peer));
@@ -114,9 +105,8 @@ static void test_away_is_ready_and_hears_nothing(void **state)
     assert_int_equal(peer.probe, PROBE_NONE);
 }
 
-static void test_of_several_presences_the_last_counts(void **state)
+TEST(of_several_presences_the_last_counts)
 {
-    (void)state;
     struct member peer = ready_at(10);
     assert_int_equal(member_appears(&peer, 1), MEMBER_SAME);
     assert_int_equal(member_disappears(&peer, 20), MEMBER_SAME);
@@ -125,9 +115,8 @@ static void test_of_several_presences_the_last_counts(void **state)
     assert_int_equal(peer.away_at, 30);
 }
 
-static void test_its_host_is_asked_at_once_and_again(void **state)
+TEST(its_host_is_asked_at_once_and_again)
 {
-    (void)state;
     struct member peer = away_at(10);
     assert_int_equal(tick(&peer, 10), MEMBER_SAME);
     assert_int_equal(peer.probe, PROBE_WANTED);
@@ -139,9 +128,8 @@ static void test_its_host_is_asked_at_once_and_again(void **state)
     assert_int_equal(peer.probe, PROBE_WANTED);
 }
 
-static void test_who_is_refused_by_its_host_is_lost(void **state)
+TEST(who_is_refused_by_its_host_is_lost)
 {
-    (void)state;
     struct member peer = away_at(10);
     peer.probe = PROBE_ASKED;
     assert_int_equal(member_probed(&peer, true, 10, 40), MEMBER_ENDED);
@@ -149,9 +137,8 @@ static void test_who_is_refused_by_its_host_is_lost(void **state)
     assert_int_equal(peer.reason, LS_ELOST);
 }
 
-static void test_an_answer_that_comes_late_means_nothing(void **state)
+TEST(an_answer_that_comes_late_means_nothing)
 {
-    (void)state;
     struct member peer = away_at(10);
     peer.probe = PROBE_ASKED;
     (void)member_appears(&peer, 1);
@@ -160,9 +147,8 @@ static void test_an_answer_that_comes_late_means_nothing(void **state)
     assert_int_equal(peer.state, LS_MEMBER_READY);
 }
 
-static void test_it_is_asked_less_and_less(void **state)
+TEST(it_is_asked_less_and_less)
 {
-    (void)state;
     struct member peer = away_at(10);
     int64_t now = 0, last = 0;
     for (int i = 0; i < 10; i++) {
@@ -178,9 +164,8 @@ static void test_it_is_asked_less_and_less(void **state)
 
 /* ---- silence ----------------------------------------------------------- */
 
-static void test_silence_ends_it(void **state)
+TEST(silence_ends_it)
 {
-    (void)state;
     struct member peer = ready_at(10);
     assert_int_equal(next_of(&peer, 20), 10 + SILENCE);
     peer.heard_at = 500;
@@ -189,18 +174,16 @@ static void test_silence_ends_it(void **state)
     assert_int_equal(peer.reason, LS_ETIMEDOUT);
 }
 
-static void test_who_is_away_has_as_long_though_it_is_heard(void **state)
+TEST(who_is_away_has_as_long_though_it_is_heard)
 {
-    (void)state;
     struct member peer = away_at(10);
     peer.heard_at = 10 + SILENCE;
     assert_int_equal(tick(&peer, 10 + SILENCE), MEMBER_ENDED);
     assert_int_equal(peer.reason, LS_ETIMEDOUT);
 }
 
-static void test_who_is_behind_a_hub_that_is_away_is_not_judged(void **state)
+TEST(who_is_behind_a_hub_that_is_away_is_not_judged)
 {
-    (void)state;
     struct member hub = ready_at(10), leaf = seen();
     leaf.via = &hub;
     (void)member_appears(&leaf, 1);
@@ -213,9 +196,8 @@ static void test_who_is_behind_a_hub_that_is_away_is_not_judged(void **state)
     assert_int_equal(tick(&leaf, 20 + SILENCE), MEMBER_ENDED);
 }
 
-static void test_a_stop_of_ones_own_is_excused(void **state)
+TEST(a_stop_of_ones_own_is_excused)
 {
-    (void)state;
     struct member peer = ready_at(10), away = away_at(10), unheard = seen();
     member_excuse(&peer, 5 * SILENCE);
     member_excuse(&away, 5 * SILENCE);
@@ -229,9 +211,8 @@ static void test_a_stop_of_ones_own_is_excused(void **state)
 
 /* ---- the end ----------------------------------------------------------- */
 
-static void test_an_end_is_final(void **state)
+TEST(an_end_is_final)
 {
-    (void)state;
     struct member lost = ready_at(10), left = ready_at(10);
     assert_int_equal(member_is_lost(&lost, LS_ETIMEDOUT), MEMBER_ENDED);
     assert_int_equal(member_leaves(&lost, LS_OK), MEMBER_SAME);
@@ -250,9 +231,8 @@ static void test_an_end_is_final(void **state)
     assert_int_equal(lost.state, LS_MEMBER_SEEN);
 }
 
-static void test_who_leaves_before_it_was_ready_is_not_told_of(void **state)
+TEST(who_leaves_before_it_was_ready_is_not_told_of)
 {
-    (void)state;
     struct member peer = seen();
     (void)member_appears(&peer, 1);
     assert_int_equal(member_leaves(&peer, LS_OK), MEMBER_FORGOTTEN);
@@ -261,9 +241,8 @@ static void test_who_leaves_before_it_was_ready_is_not_told_of(void **state)
 
 /* ---- rivals ------------------------------------------------------------ */
 
-static void test_who_has_a_rival_is_asked_for_and_judged(void **state)
+TEST(who_has_a_rival_is_asked_for_and_judged)
 {
-    (void)state;
     struct member peer = ready_at(10);
     peer.n_rival = 1;
     (void)next_of(&peer, 20);
@@ -273,28 +252,4 @@ static void test_who_has_a_rival_is_asked_for_and_judged(void **state)
     (void)next_of(&peer, 50);
     peer.probe = PROBE_ASKED;
     assert_int_equal(member_probed(&peer, true, 10, 40), MEMBER_ENDED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ready_takes_both_ways),
-        cmocka_unit_test(test_behind_a_hub_presence_suffices),
-        cmocka_unit_test(test_one_too_many_is_never_ready_and_takes_no_id),
-        cmocka_unit_test(test_who_was_never_ready_is_forgotten_when_it_goes),
-        cmocka_unit_test(test_away_is_ready_and_hears_nothing),
-        cmocka_unit_test(test_of_several_presences_the_last_counts),
-        cmocka_unit_test(test_its_host_is_asked_at_once_and_again),
-        cmocka_unit_test(test_it_is_asked_less_and_less),
-        cmocka_unit_test(test_who_is_refused_by_its_host_is_lost),
-        cmocka_unit_test(test_an_answer_that_comes_late_means_nothing),
-        cmocka_unit_test(test_silence_ends_it),
-        cmocka_unit_test(test_who_is_away_has_as_long_though_it_is_heard),
-        cmocka_unit_test(test_who_is_behind_a_hub_that_is_away_is_not_judged),
-        cmocka_unit_test(test_a_stop_of_ones_own_is_excused),
-        cmocka_unit_test(test_an_end_is_final),
-        cmocka_unit_test(test_who_leaves_before_it_was_ready_is_not_told_of),
-        cmocka_unit_test(test_who_has_a_rival_is_asked_for_and_judged),
-    };
-    return cmocka_run_group_tests_name("member", tests, NULL, NULL);
 }

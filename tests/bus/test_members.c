@@ -1,5 +1,6 @@
 /* Members that come, leave, come back and die, and who is told. */
 #define _GNU_SOURCE /* environ */
+#include "test.h"
 #include "world_fixture.h"
 
 #include <signal.h>
@@ -71,10 +72,8 @@ static void tell(ls_node *node, size_t index, void *self)
 
 /* ---- being told -------------------------------------------------------- */
 
-static void
-test_a_member_that_comes_and_leaves_is_told_with_its_reason(void **state)
+TEST(a_member_that_comes_and_leaves_is_told_with_its_reason)
 {
-    (void)state;
     struct world *world = calloc(1, sizeof *world);
     struct told told[2];
     world_start(world,
@@ -118,16 +117,14 @@ static void leave_behind_events(enum ls_topology topology)
     free(world);
 }
 
-static void test_what_a_member_emitted_is_handled_before_its_leaving(void **s)
+TEST(what_a_member_emitted_is_handled_before_its_leaving)
 {
-    (void)s;
     leave_behind_events(LS_TOPOLOGY_MESH);
     leave_behind_events(LS_TOPOLOGY_STAR);
 }
 
-static void test_those_that_are_ready_are_told_first(void **state)
+TEST(those_that_are_ready_are_told_first)
 {
-    (void)state;
     struct world *world = calloc(1, sizeof *world);
     struct told told[3], other;
     told_init(&other);
@@ -177,9 +174,8 @@ static void unwatch(void *self)
     call->left_before = counter_get(&call->slow->left);
 }
 
-static void test_taking_a_watch_away_waits_until_it_does_not_run(void **state)
+TEST(taking_a_watch_away_waits_until_it_does_not_run)
 {
-    (void)state;
     struct world *world = calloc(1, sizeof *world);
     struct slow slow;
     ls_thread *thread;
@@ -213,9 +209,8 @@ static void give_roles(struct ls_node_options *options, size_t index)
     options->labels = index == 2 ? "gpu,fast" : NULL;
 }
 
-static void test_members_are_listed_by_id(void **state)
+TEST(members_are_listed_by_id)
 {
-    (void)state;
     struct world *world = calloc(1, sizeof *world);
     static const uint32_t ids[] = {50, 4294967295u, 7};
     struct ls_member members[3];
@@ -245,9 +240,8 @@ static void test_members_are_listed_by_id(void **state)
     free(world);
 }
 
-static void test_those_that_left_stay_listed(void **state)
+TEST(those_that_left_stay_listed)
 {
-    (void)state;
     struct world *world = calloc(1, sizeof *world);
     struct told told[2];
     struct ls_member member;
@@ -311,9 +305,8 @@ static void restart(const char *transport, enum ls_topology topology)
     free(world);
 }
 
-static void test_an_id_comes_back_in_a_new_life(void **state)
+TEST(an_id_comes_back_in_a_new_life)
 {
-    (void)state;
     restart("inproc", LS_TOPOLOGY_MESH);
     restart("ipc", LS_TOPOLOGY_MESH);
     restart("port", LS_TOPOLOGY_MESH);
@@ -397,9 +390,8 @@ static void death_end(struct death *death)
     told_fini(&death->told);
 }
 
-static void test_a_killed_member_is_lost(void **state)
+TEST(a_killed_member_is_lost)
 {
-    (void)state;
     struct death death;
     death_begin(&death);
     (void)kill(death.pid, SIGKILL);
@@ -410,10 +402,8 @@ static void test_a_killed_member_is_lost(void **state)
     death_end(&death);
 }
 
-static void
-test_a_silent_member_is_lost_and_comes_back_as_a_new_one(void **state)
+TEST(a_silent_member_is_lost_and_comes_back_as_a_new_one)
 {
-    (void)state;
     struct death death;
     death_begin(&death);
     (void)kill(death.pid, SIGSTOP);
@@ -432,19 +422,5 @@ int main(int argc, char **argv)
 {
     if (argc == 4)
         return be_a_member(argv[2], argv[3]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            test_a_member_that_comes_and_leaves_is_told_with_its_reason),
-        cmocka_unit_test(
-            test_what_a_member_emitted_is_handled_before_its_leaving),
-        cmocka_unit_test(test_those_that_are_ready_are_told_first),
-        cmocka_unit_test(test_taking_a_watch_away_waits_until_it_does_not_run),
-        cmocka_unit_test(test_members_are_listed_by_id),
-        cmocka_unit_test(test_those_that_left_stay_listed),
-        cmocka_unit_test(test_an_id_comes_back_in_a_new_life),
-        cmocka_unit_test(test_a_killed_member_is_lost),
-        cmocka_unit_test(
-            test_a_silent_member_is_lost_and_comes_back_as_a_new_one),
-    };
-    return cmocka_run_group_tests_name("members", tests, NULL, NULL);
+    return tests_run();
 }

@@ -2,6 +2,7 @@
  * node, socket or clock. What many of them come to is in
  * test_membership_schedules.c. */
 #include "membership_fixture.h"
+#include "test.h"
 
 /* ---- ready ------------------------------------------------------------- */
 
@@ -26,9 +27,8 @@ static struct machine *after(unsigned steps)
     return a;
 }
 
-static void test_ready_takes_all_four_and_nothing_less(void **state)
+TEST(ready_takes_all_four_and_nothing_less)
 {
-    (void)state;
     for (unsigned steps = 0; steps < ALL; steps++) {
         struct machine *a = after(steps);
         assert_int_equal(of(a, 2)->state, LS_MEMBER_SEEN);
@@ -42,9 +42,8 @@ static void test_ready_takes_all_four_and_nothing_less(void **state)
     end(a);
 }
 
-static void test_who_lists_an_earlier_life_of_this_node_is_not_ready(void **s)
+TEST(who_lists_an_earlier_life_of_this_node_is_not_ready)
 {
-    (void)s;
     struct machine *a = machine();
     assert_ok(present(a, 2, FIRST));
     hears(a, 2, {ME, MY_LIFE + 1, WIRE_MEMBER_READY});
@@ -57,9 +56,8 @@ static void test_who_lists_an_earlier_life_of_this_node_is_not_ready(void **s)
     end(a);
 }
 
-static void test_who_does_not_list_this_node_any_more_is_not_ready(void **s)
+TEST(who_does_not_list_this_node_any_more_is_not_ready)
 {
-    (void)s;
     struct machine *a = machine();
     assert_ok(present(a, 2, FIRST));
     hears(a, 2, READY_ME(a));
@@ -69,9 +67,8 @@ static void test_who_does_not_list_this_node_any_more_is_not_ready(void **s)
     end(a);
 }
 
-static void test_what_becomes_of_a_member_is_announced_at_once(void **state)
+TEST(what_becomes_of_a_member_is_announced_at_once)
 {
-    (void)state;
     struct machine *a = machine();
     assert_ok(present(a, 2, FIRST));
     assert_true(a->m.announce);
@@ -87,9 +84,8 @@ static void test_what_becomes_of_a_member_is_announced_at_once(void **state)
     end(a);
 }
 
-static void test_both_ways_takes_that_it_says_ready_too(void **state)
+TEST(both_ways_takes_that_it_says_ready_too)
 {
-    (void)state;
     struct machine *a = machine();
     assert_ok(present(a, 2, FIRST));
     membership_announced(&a->m, a->now);
@@ -104,9 +100,8 @@ static void test_both_ways_takes_that_it_says_ready_too(void **state)
     end(a);
 }
 
-static void test_a_heartbeat_that_is_overtaken_says_nothing(void **state)
+TEST(a_heartbeat_that_is_overtaken_says_nothing)
 {
-    (void)state;
     struct machine *a = machine();
     struct member *member = ready(a, 2, FIRST);
     assert_fails(membership_heartbeat(member, a->heartbeats), LS_ENOENT);
@@ -114,9 +109,8 @@ static void test_a_heartbeat_that_is_overtaken_says_nothing(void **state)
     end(a);
 }
 
-static void test_who_left_in_peace_was_a_member_all_the_same(void **state)
+TEST(who_left_in_peace_was_a_member_all_the_same)
 {
-    (void)state;
     struct machine *a = machine();
     membership_farewell(&a->m, ready(a, 2, FIRST), LS_OK, a->now);
     membership_farewell(&a->m, ready(a, 3, FIRST), LS_EIO, a->now);
@@ -130,22 +124,20 @@ static void test_who_left_in_peace_was_a_member_all_the_same(void **state)
 
 /* ---- who speaks -------------------------------------------------------- */
 
-static void test_a_presence_of_another_identity_is_refused(void **state)
+TEST(a_presence_of_another_identity_is_refused)
 {
-    (void)state;
     struct machine *a = machine();
     const struct wire_presence p = presence_of(2, FIRST);
     assert_fails(present_as(a, 3, &p), LS_EPROTO);
-    assert_non_null(strstr(ls_error_text(), "node 3 speaks as node 2"));
+    assert_error_has("node 3 speaks as node 2");
     assert_null(membership_find(&a->m, 2));
     const struct speaker open = {.spoken = true, .connection = 1};
     assert_ok(membership_present(&a->m, &open, &p, a->now));
     end(a);
 }
 
-static void test_a_presence_of_another_world_is_refused(void **state)
+TEST(a_presence_of_another_world_is_refused)
 {
-    (void)state;
     struct machine *a = machine();
     struct wire_presence p = presence_of(2, FIRST);
     (void)snprintf(p.job, sizeof p.job, "other");
@@ -168,9 +160,8 @@ static struct wire_presence relayed(uint32_t id, uint64_t life, uint32_t relay)
     return p;
 }
 
-static void test_only_its_hub_relays_to_a_leaf(void **state)
+TEST(only_its_hub_relays_to_a_leaf)
 {
-    (void)state;
     const struct wire_presence by_3 = relayed(2, FIRST, 3);
     struct machine *mesh = machine();
     (void)ready(mesh, 3, FIRST);
@@ -196,10 +187,8 @@ static void test_only_its_hub_relays_to_a_leaf(void **state)
     end(leaf);
 }
 
-static void
-test_what_was_shown_before_the_hub_was_known_was_not_so(void **state)
+TEST(what_was_shown_before_the_hub_was_known_was_not_so)
 {
-    (void)state;
     struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
     const struct wire_presence by_8 = relayed(2, FIRST, 8);
     const struct wire_presence too_by_8 = relayed(4, FIRST, 8);
@@ -223,9 +212,8 @@ test_what_was_shown_before_the_hub_was_known_was_not_so(void **state)
 
 /* What one shows of another is signed by that one, but so is what it has itself
  * been shown. */
-static void test_who_was_dialled_first_is_the_only_hub(void **state)
+TEST(who_was_dialled_first_is_the_only_hub)
 {
-    (void)state;
     struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
     const struct wire_presence by_8 = relayed(2, FIRST, 8);
     const struct speaker eight = proved(8);
@@ -239,9 +227,69 @@ static void test_who_was_dialled_first_is_the_only_hub(void **state)
     end(leaf);
 }
 
-static void test_through_a_hub_that_is_lost_nobody_is_reached(void **state)
+/* A leaf has only heard the hub that goes, and then stands still: of the next
+ * one it reads first who that shows, and then that it answers. */
+TEST(who_the_next_hub_shows_comes_with_it)
 {
-    (void)state;
+    struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
+    struct wire_presence p = relayed(2, FIRST, 3);
+    struct member *hub = NULL;
+    const struct answer first = {.id = 3, .incarnation = FIRST},
+                        next = {.id = 3, .incarnation = SECOND};
+    p.link = 9;
+    assert_ok(membership_answers(&leaf->m, &first, leaf->now, &hub));
+    membership_attached(&leaf->m, hub, leaf->now);
+    hub->heard_at = leaf->now;
+    assert_fails(present_over(leaf, 3, SECOND, 9), LS_EEXIST);
+    assert_fails(present_as(leaf, 3, &p), LS_EEXIST);
+    p.id = 4;
+    assert_fails(present_as(leaf, 3, &p), LS_EEXIST);
+    const struct speaker by = proved(3);
+    assert_ok(membership_absent(&leaf->m, &by, &p, leaf->now)); /* it goes */
+    struct answer again = next;
+    again.member = hub;
+    assert_ok(membership_answers(&leaf->m, &again, leaf->now, &hub));
+    assert_int_equal(hub->n_present, 1);
+    settle(leaf, 3);
+    assert_int_equal(of(leaf, 2)->state, LS_MEMBER_READY);
+    assert_ptr_equal(of(leaf, 2)->via, hub);
+    assert_false(member_is_alive(of(leaf, 4)));
+    end(leaf);
+}
+
+/* The hub was a member, and so was who it showed, in this life or another. */
+TEST(who_the_next_hub_shows_waits_while_the_first_is_there)
+{
+    struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
+    struct wire_presence same = relayed(2, FIRST, 3);
+    struct wire_presence other = relayed(4, FIRST, 3);
+    membership_attached(&leaf->m, ready(leaf, 3, FIRST), leaf->now);
+    assert_ok(present_as(leaf, 3, &same));
+    assert_ok(present_as(leaf, 3, &other));
+    same.link = other.link = 9;
+    other.incarnation = SECOND;
+    assert_fails(present_as(leaf, 3, &same), LS_EPROTO); /* of nobody's link */
+    assert_fails(present_over(leaf, 3, SECOND, 9), LS_EEXIST);
+    assert_fails(present_as(leaf, 3, &same), LS_EEXIST);
+    assert_fails(present_as(leaf, 3, &other), LS_EEXIST);
+    assert_int_equal(of(leaf, 2)->state, LS_MEMBER_READY);
+    assert_int_equal(of(leaf, 4)->state, LS_MEMBER_READY);
+    assert_true(of(leaf, 4)->incarnation == FIRST);
+    probe(leaf, 3, true);
+    assert_int_equal(changed(leaf, 4, FIRST, MEMBER_ENDED), 1);
+    settle(leaf, 3);
+    assert_int_equal(of(leaf, 4)->state, LS_MEMBER_READY);
+    assert_true(of(leaf, 4)->incarnation == SECOND);
+    /* It has declared that life lost, and sees it there: it rejoins. */
+    assert_int_equal(of(leaf, 2)->state, LS_MEMBER_LOST);
+    assert_non_null(member_showing(of(leaf, 2), 9, FIRST));
+    hears(leaf, 3, READY_ME(leaf), {2, FIRST, WIRE_MEMBER_READY});
+    assert_true(leaf->m.rejoins);
+    end(leaf);
+}
+
+TEST(through_a_hub_that_is_lost_nobody_is_reached)
+{
     struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
     const struct wire_presence p = relayed(2, FIRST, 3);
     assert_ok(present(leaf, 3, FIRST));
@@ -250,15 +298,14 @@ static void test_through_a_hub_that_is_lost_nobody_is_reached(void **state)
     settle(leaf, 3);
     assert_int_equal(of(leaf, 2)->state, LS_MEMBER_READY);
     pass_without(leaf, SILENCE, 3);
-    assert_int_equal(of(leaf, 3)->reason, LS_ETIMEDOUT);
+    assert_fails(of(leaf, 3)->reason, LS_ETIMEDOUT);
     assert_int_equal(of(leaf, 2)->state, LS_MEMBER_LOST);
-    assert_int_equal(of(leaf, 2)->reason, LS_ELOST);
+    assert_fails(of(leaf, 2)->reason, LS_ELOST);
     end(leaf);
 }
 
-static void test_who_listens_says_it_for_itself(void **state)
+TEST(who_listens_says_it_for_itself)
 {
-    (void)state;
     struct machine *a = machine();
     const struct speaker two = proved(2), open = {.spoken = true},
                          ended = {.proved = true, .id = 2};
@@ -272,9 +319,8 @@ static void test_who_listens_says_it_for_itself(void **state)
     end(leaf);
 }
 
-static void test_a_presence_counts_once_of_each_connection(void **state)
+TEST(a_presence_counts_once_of_each_connection)
 {
-    (void)state;
     struct machine *a = machine();
     assert_ok(present(a, 2, FIRST));
     assert_fails(present(a, 2, FIRST), LS_EPROTO);
@@ -285,9 +331,8 @@ static void test_a_presence_counts_once_of_each_connection(void **state)
     end(a);
 }
 
-static void test_an_old_connection_may_end_after_a_new_one_began(void **state)
+TEST(an_old_connection_may_end_after_a_new_one_began)
 {
-    (void)state;
     struct machine *a = machine();
     const struct wire_presence p = presence_of(2, FIRST);
     const struct speaker again = {
@@ -304,9 +349,8 @@ static void test_an_old_connection_may_end_after_a_new_one_began(void **state)
 
 /* ---- withdrawals ------------------------------------------------------- */
 
-static void test_a_withdrawal_of_another_is_refused(void **state)
+TEST(a_withdrawal_of_another_is_refused)
 {
-    (void)state;
     struct machine *a = machine();
     const struct speaker three = proved(3), two = proved(2);
     struct wire_presence p = presence_of(2, FIRST);
@@ -324,9 +368,8 @@ static void test_a_withdrawal_of_another_is_refused(void **state)
     end(a);
 }
 
-static void test_the_end_of_a_connection_takes_back_what_was_refused(void **s)
+TEST(the_end_of_a_connection_takes_back_what_was_refused)
 {
-    (void)s;
     struct machine *a = machine();
     broke(a, 2, FIRST);
     (void)ready(a, 2, FIRST);
@@ -335,9 +378,8 @@ static void test_the_end_of_a_connection_takes_back_what_was_refused(void **s)
     end(a);
 }
 
-static void test_who_goes_on_as_another_life_takes_the_old_one_back(void **s)
+TEST(who_goes_on_as_another_life_takes_the_old_one_back)
 {
-    (void)s;
     struct machine *a = machine();
     struct wire_presence old = presence_of(2, FIRST);
     const struct speaker by = proved(2);
@@ -356,9 +398,8 @@ static void test_who_goes_on_as_another_life_takes_the_old_one_back(void **s)
 
 /* ---- two want one id --------------------------------------------------- */
 
-static void test_a_second_life_is_told_once_the_first_lives(void **state)
+TEST(a_second_life_is_told_once_the_first_lives)
 {
-    (void)state;
     struct machine *a = machine();
     struct member *first = ready(a, 2, FIRST);
     assert_fails(present_over(a, 2, SECOND, 9), LS_EEXIST);
@@ -376,9 +417,8 @@ static void test_a_second_life_is_told_once_the_first_lives(void **state)
     end(a);
 }
 
-static void test_a_second_life_gets_the_id_of_one_probed_gone(void **state)
+TEST(a_second_life_gets_the_id_of_one_probed_gone)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     assert_fails(present_over(a, 2, SECOND, 9), LS_EEXIST);
@@ -392,9 +432,8 @@ static void test_a_second_life_gets_the_id_of_one_probed_gone(void **state)
     end(a);
 }
 
-static void test_a_second_life_gets_the_id_of_one_that_is_silent(void **state)
+TEST(a_second_life_gets_the_id_of_one_that_is_silent)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     assert_fails(present_over(a, 2, SECOND, 9), LS_EEXIST);
@@ -406,9 +445,8 @@ static void test_a_second_life_gets_the_id_of_one_that_is_silent(void **state)
     end(a);
 }
 
-static void test_one_that_is_away_yields_to_who_has_its_address(void **state)
+TEST(one_that_is_away_yields_to_who_has_its_address)
 {
-    (void)state;
     struct machine *a = machine();
     struct wire_presence elsewhere = presence_of(2, SECOND);
     (void)ready(a, 2, FIRST);
@@ -422,9 +460,8 @@ static void test_one_that_is_away_yields_to_who_has_its_address(void **state)
     end(a);
 }
 
-static void test_over_its_own_link_another_life_goes_on_at_once(void **state)
+TEST(over_its_own_link_another_life_goes_on_at_once)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     assert_ok(present_over(a, 2, SECOND, link_of(2)));
@@ -443,9 +480,8 @@ static int origin(struct machine *a, uint32_t peer, uint32_t id, uint64_t life)
                              &early);
 }
 
-static void test_an_old_life_heard_late_does_not_replace_one_present(void **s)
+TEST(an_old_life_heard_late_does_not_replace_one_present)
 {
-    (void)s;
     struct machine *a = machine();
     (void)ready(a, 2, SECOND);
     assert_fails(origin(a, 2, 2, FIRST), LS_EEXIST);
@@ -458,9 +494,8 @@ static void test_an_old_life_heard_late_does_not_replace_one_present(void **s)
     end(a);
 }
 
-static void test_the_rival_of_a_life_replaced_gets_its_place(void **state)
+TEST(the_rival_of_a_life_replaced_gets_its_place)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     assert_fails(present_over(a, 2, SECOND, 9), LS_EEXIST);
@@ -474,9 +509,8 @@ static void test_the_rival_of_a_life_replaced_gets_its_place(void **state)
     end(a);
 }
 
-static void test_a_rivals_presence_survives_a_replacement(void **state)
+TEST(a_rivals_presence_survives_a_replacement)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     assert_fails(present_over(a, 2, THIRD, 9), LS_EEXIST);
@@ -489,9 +523,8 @@ static void test_a_rivals_presence_survives_a_replacement(void **state)
     end(a);
 }
 
-static void test_a_rival_waits_while_the_first_is_away(void **state)
+TEST(a_rival_waits_while_the_first_is_away)
 {
-    (void)state;
     struct machine *a = machine();
     struct wire_presence elsewhere = presence_of(2, SECOND);
     elsewhere.link = 8;
@@ -505,9 +538,8 @@ static void test_a_rival_waits_while_the_first_is_away(void **state)
     end(a);
 }
 
-static void test_a_rival_gets_the_id_of_one_that_went_and_was_none(void **s)
+TEST(a_rival_gets_the_id_of_one_that_went_and_was_none)
 {
-    (void)s;
     struct machine *a = machine();
     assert_ok(present(a, 2, FIRST));
     assert_fails(present_over(a, 2, SECOND, 9), LS_EEXIST);
@@ -517,9 +549,8 @@ static void test_a_rival_gets_the_id_of_one_that_went_and_was_none(void **s)
     end(a);
 }
 
-static void test_only_whose_address_is_refused_is_gone(void **state)
+TEST(only_whose_address_is_refused_is_gone)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     (void)ready(a, 3, FIRST);
@@ -533,9 +564,8 @@ static void test_only_whose_address_is_refused_is_gone(void **state)
     end(a);
 }
 
-static void test_a_rival_that_goes_gets_nothing(void **state)
+TEST(a_rival_that_goes_gets_nothing)
 {
-    (void)state;
     struct machine *a = machine();
     struct wire_presence p = presence_of(2, SECOND);
     const struct speaker by = proved(2);
@@ -550,9 +580,8 @@ static void test_a_rival_that_goes_gets_nothing(void **state)
     end(a);
 }
 
-static void test_a_rival_waits_while_one_of_its_links_is_there(void **state)
+TEST(a_rival_waits_while_one_of_its_links_is_there)
 {
-    (void)state;
     struct machine *a = machine();
     struct wire_presence p = presence_of(2, SECOND);
     const struct speaker by = proved(2);
@@ -569,9 +598,8 @@ static void test_a_rival_waits_while_one_of_its_links_is_there(void **state)
 
 /* ---- lives that have ended --------------------------------------------- */
 
-static void test_a_life_that_has_ended_is_never_believed_again(void **state)
+TEST(a_life_that_has_ended_is_never_believed_again)
 {
-    (void)state;
     struct machine *a = machine();
     struct member *out;
     bool early;
@@ -594,9 +622,8 @@ static void test_a_life_that_has_ended_is_never_believed_again(void **state)
     end(a);
 }
 
-static void test_over_its_own_link_an_ended_life_does_not_go_on(void **state)
+TEST(over_its_own_link_an_ended_life_does_not_go_on)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     assert_ok(present_over(a, 2, SECOND, link_of(2)));
@@ -607,9 +634,8 @@ static void test_over_its_own_link_an_ended_life_does_not_go_on(void **state)
     end(a);
 }
 
-static void test_who_has_ended_is_told_but_not_with_each_word(void **state)
+TEST(who_has_ended_is_told_but_not_with_each_word)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     membership_farewell(&a->m, of(a, 2), LS_OK, a->now);
@@ -626,9 +652,8 @@ static void test_who_has_ended_is_told_but_not_with_each_word(void **state)
     end(a);
 }
 
-static void test_who_is_lost_and_there_is_told_with_each_heartbeat(void **s)
+TEST(who_is_lost_and_there_is_told_with_each_heartbeat)
 {
-    (void)s;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     pass_without(a, SILENCE, 2);
@@ -646,9 +671,8 @@ static void test_who_is_lost_and_there_is_told_with_each_heartbeat(void **s)
     end(a);
 }
 
-static void test_an_ended_life_does_not_follow_who_came_after_it(void **state)
+TEST(an_ended_life_does_not_follow_who_came_after_it)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     pass_without(a, SILENCE, 2);
@@ -674,9 +698,8 @@ static struct machine *full_world(void)
     return a;
 }
 
-static void test_one_too_many_is_barred_and_told(void **state)
+TEST(one_too_many_is_barred_and_told)
 {
-    (void)state;
     struct machine *a = full_world();
     assert_fails(present(a, 4, FIRST), LS_ELIMIT);
     assert_false(membership_lists(&a->m, of(a, 4), a->now));
@@ -688,9 +711,8 @@ static void test_one_too_many_is_barred_and_told(void **state)
     end(a);
 }
 
-static void test_one_too_many_is_admitted_when_there_is_room(void **state)
+TEST(one_too_many_is_admitted_when_there_is_room)
 {
-    (void)state;
     struct machine *a = full_world();
     assert_fails(present(a, 4, FIRST), LS_ELIMIT);
     broke(a, 3, FIRST); /* away is no room */
@@ -704,9 +726,8 @@ static void test_one_too_many_is_admitted_when_there_is_room(void **state)
     end(a);
 }
 
-static void test_of_those_that_come_at_once_the_first_are_let_in(void **state)
+TEST(of_those_that_come_at_once_the_first_are_let_in)
 {
-    (void)state;
     struct machine *a = machine_with(LS_TOPOLOGY_MESH, false, ME, 3);
     assert_ok(present(a, 9, FIRST));
     assert_ok(present(a, 8, FIRST));
@@ -715,9 +736,8 @@ static void test_of_those_that_come_at_once_the_first_are_let_in(void **state)
     end(a);
 }
 
-static void test_one_place_is_given_to_one(void **state)
+TEST(one_place_is_given_to_one)
 {
-    (void)state;
     struct machine *a = full_world();
     assert_fails(present(a, 7, FIRST), LS_ELIMIT);
     a->now++;
@@ -731,9 +751,8 @@ static void test_one_place_is_given_to_one(void **state)
     end(a);
 }
 
-static void test_present_and_never_ready_gives_its_place_up(void **state)
+TEST(present_and_never_ready_gives_its_place_up)
 {
-    (void)state;
     struct machine *a = machine_with(LS_TOPOLOGY_MESH, false, ME, 2);
     assert_ok(present(a, 2, FIRST));
     assert_fails(present(a, 3, FIRST), LS_ELIMIT);
@@ -749,9 +768,8 @@ static void test_present_and_never_ready_gives_its_place_up(void **state)
     end(a);
 }
 
-static void test_who_gave_its_place_up_does_not_take_one_too_many(void **state)
+TEST(who_gave_its_place_up_does_not_take_one_too_many)
 {
-    (void)state;
     struct machine *a = machine_with(LS_TOPOLOGY_MESH, false, ME, 2);
     assert_ok(present(a, 2, FIRST));
     assert_fails(present(a, 3, FIRST), LS_ELIMIT);
@@ -765,9 +783,8 @@ static void test_who_gave_its_place_up_does_not_take_one_too_many(void **state)
     end(a);
 }
 
-static void test_late_is_no_end(void **state)
+TEST(late_is_no_end)
 {
-    (void)state;
     struct machine *a = machine();
     assert_ok(present(a, 2, FIRST));
     pass(a, MEMBERSHIP_PATIENCE * SILENCE);
@@ -778,9 +795,8 @@ static void test_late_is_no_end(void **state)
     end(a);
 }
 
-static void test_one_that_is_not_dialled_is_late_at_once(void **state)
+TEST(one_that_is_not_dialled_is_late_at_once)
 {
-    (void)state;
     struct machine *a = machine();
     a->dials_nobody = true;
     assert_ok(present(a, 2, FIRST));
@@ -788,9 +804,8 @@ static void test_one_that_is_not_dialled_is_late_at_once(void **state)
     end(a);
 }
 
-static void test_who_only_knocks_does_not_fill_the_table(void **state)
+TEST(who_only_knocks_does_not_fill_the_table)
 {
-    (void)state;
     struct machine *a = machine_with(LS_TOPOLOGY_MESH, false, ME, 2);
     (void)ready(a, 2, FIRST);
     for (uint32_t id = 100; id < 100 + 2 * MEMBERSHIP_MAX; id++)
@@ -802,9 +817,8 @@ static void test_who_only_knocks_does_not_fill_the_table(void **state)
     end(a);
 }
 
-static void test_who_is_there_is_bounded(void **state)
+TEST(who_is_there_is_bounded)
 {
-    (void)state;
     struct machine *a = machine_with(LS_TOPOLOGY_MESH, false, ME, 2);
     a->dials_nobody = true;
     for (uint32_t id = 100; id < 100 + MEMBERSHIP_MAX; id++)
@@ -831,9 +845,8 @@ static int answers(struct machine *a, uint32_t id, uint64_t life,
     return status;
 }
 
-static void test_who_answers_is_who_was_dialled(void **state)
+TEST(who_answers_is_who_was_dialled)
 {
-    (void)state;
     struct machine *a = machine();
     assert_fails(answers(a, ME, MY_LIFE, NULL), LS_ESTATE);
     assert_fails(answers(a, 3, FIRST, NULL), LS_EPROTO);
@@ -842,9 +855,8 @@ static void test_who_answers_is_who_was_dialled(void **state)
     end(a);
 }
 
-static void test_another_life_answers_only_where_the_first_did(void **state)
+TEST(another_life_answers_only_where_the_first_did)
 {
-    (void)state;
     struct machine *a = machine();
     struct member *first = ready(a, 2, FIRST);
     assert_fails(answers(a, 2, SECOND, NULL), LS_EEXIST);
@@ -857,9 +869,8 @@ static void test_another_life_answers_only_where_the_first_did(void **state)
     end(a);
 }
 
-static void test_nobody_sends_in_the_name_of_another(void **state)
+TEST(nobody_sends_in_the_name_of_another)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     (void)ready(a, 3, FIRST);
@@ -869,9 +880,8 @@ static void test_nobody_sends_in_the_name_of_another(void **state)
     end(a);
 }
 
-static void test_what_a_hub_passes_on_may_come_before_the_presence(void **s)
+TEST(what_a_hub_passes_on_may_come_before_the_presence)
 {
-    (void)s;
     struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
     struct member *out;
     bool early;
@@ -895,9 +905,8 @@ static void test_what_a_hub_passes_on_may_come_before_the_presence(void **s)
 
 /* ---- this node's own id ------------------------------------------------ */
 
-static void test_of_two_with_one_id_who_is_in_no_world_yields(void **state)
+TEST(of_two_with_one_id_who_is_in_no_world_yields)
 {
-    (void)state;
     struct machine *a = machine();
     assert_ok(present(a, ME, MY_LIFE)); /* itself, by another way */
     assert_fails(present(a, ME, MY_LIFE + 1), LS_EEXIST);
@@ -915,9 +924,8 @@ static void test_of_two_with_one_id_who_is_in_no_world_yields(void **state)
     end(a);
 }
 
-static void test_one_that_answers_with_this_id_is_told(void **state)
+TEST(one_that_answers_with_this_id_is_told)
 {
-    (void)state;
     struct machine *a = machine();
     struct member *out = NULL;
     const struct answer answer = {
@@ -928,9 +936,8 @@ static void test_one_that_answers_with_this_id_is_told(void **state)
     end(a);
 }
 
-static void test_the_first_reason_to_fail_is_kept(void **state)
+TEST(the_first_reason_to_fail_is_kept)
 {
-    (void)state;
     struct machine *a = machine();
     membership_fail(&a->m, LS_EEXIST, "one");
     membership_fail(&a->m, LS_ELIMIT, "two");
@@ -941,9 +948,8 @@ static void test_the_first_reason_to_fail_is_kept(void **state)
 
 /* ---- verdicts ---------------------------------------------------------- */
 
-static void test_a_verdict_of_a_stranger_is_refused(void **state)
+TEST(a_verdict_of_a_stranger_is_refused)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 3, FIRST);
     assert_fails(told_by(a, 0, LS_ELOST, true), LS_EPROTO);
@@ -960,9 +966,8 @@ static void test_a_verdict_of_a_stranger_is_refused(void **state)
 }
 
 /* Else whoever is present at it, over a link of his own, ends its life. */
-static void test_a_leaf_yields_to_nobody_but_its_hub(void **state)
+TEST(a_leaf_yields_to_nobody_but_its_hub)
 {
-    (void)state;
     struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
     (void)ready(leaf, 3, FIRST); /* the hub */
     assert_ok(present(leaf, 9, FIRST));
@@ -975,9 +980,8 @@ static void test_a_leaf_yields_to_nobody_but_its_hub(void **state)
     end(leaf);
 }
 
-static void test_a_verdict_on_another_life_is_not_for_this_one(void **state)
+TEST(a_verdict_on_another_life_is_not_for_this_one)
 {
-    (void)state;
     struct machine *a = machine();
     const struct verdict verdict = {
         .reason = LS_ELOST, .subject = MY_LIFE + 1, .text = ""};
@@ -988,9 +992,8 @@ static void test_a_verdict_on_another_life_is_not_for_this_one(void **state)
     end(a);
 }
 
-static void test_of_equals_the_larger_id_rejoins(void **state)
+TEST(of_equals_the_larger_id_rejoins)
 {
-    (void)state;
     struct machine *small = machine(), *large = machine();
     (void)ready(large, 2, FIRST);
     assert_ok(told_by(large, 2, LS_ELOST, false));
@@ -1004,9 +1007,8 @@ static void test_of_equals_the_larger_id_rejoins(void **state)
     end(large);
 }
 
-static void test_one_that_was_outvoted_rejoins(void **state)
+TEST(one_that_was_outvoted_rejoins)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 6, FIRST);
     (void)ready(a, 7, FIRST);
@@ -1020,9 +1022,8 @@ static void test_one_that_was_outvoted_rejoins(void **state)
     end(a);
 }
 
-static void test_an_accusation_holds_for_the_time_of_silence(void **state)
+TEST(an_accusation_holds_for_the_time_of_silence)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 6, FIRST);
     (void)ready(a, 7, FIRST);
@@ -1036,9 +1037,8 @@ static void test_an_accusation_holds_for_the_time_of_silence(void **state)
     end(a);
 }
 
-static void test_who_accuses_and_goes_does_not_count(void **state)
+TEST(who_accuses_and_goes_does_not_count)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 6, FIRST);
     (void)ready(a, 7, FIRST);
@@ -1049,9 +1049,8 @@ static void test_who_accuses_and_goes_does_not_count(void **state)
     end(a);
 }
 
-static void test_only_who_says_so_is_on_this_nodes_side(void **state)
+TEST(only_who_says_so_is_on_this_nodes_side)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     (void)ready(a, 3, FIRST);
@@ -1079,9 +1078,8 @@ static struct machine *accuser(bool they_have_it)
     return a;
 }
 
-static void test_a_false_accuser_yields(void **state)
+TEST(a_false_accuser_yields)
 {
-    (void)state;
     struct machine *liar = accuser(true), *right = accuser(false);
     assert_ok(told_by(liar, 9, LS_ESTATE, false));
     assert_true(liar->m.rejoins);
@@ -1092,9 +1090,8 @@ static void test_a_false_accuser_yields(void **state)
     end(right);
 }
 
-static void test_who_has_another_life_of_it_is_not_on_its_side(void **state)
+TEST(who_has_another_life_of_it_is_not_on_its_side)
 {
-    (void)state;
     struct machine *a = accuser(true);
     for (uint32_t id = 6; id <= 7; id++)
         hears(a, id, READY_ME(a), {9, SECOND, WIRE_MEMBER_READY});
@@ -1107,9 +1104,8 @@ static void test_who_has_another_life_of_it_is_not_on_its_side(void **state)
     end(a);
 }
 
-static void test_a_hub_never_yields(void **state)
+TEST(a_hub_never_yields)
 {
-    (void)state;
     struct machine *hub = machine_with(LS_TOPOLOGY_STAR, true, ME, 64);
     (void)ready(hub, 2, FIRST);
     (void)ready(hub, 3, FIRST);
@@ -1118,14 +1114,13 @@ static void test_a_hub_never_yields(void **state)
     assert_ok(told_by(hub, 3, LS_ESTATE, false));
     assert_false(hub->m.rejoins);
     assert_int_equal(of(hub, 2)->state, LS_MEMBER_LOST);
-    assert_int_equal(of(hub, 2)->reason, LS_ESTATE);
+    assert_fails(of(hub, 2)->reason, LS_ESTATE);
     assert_non_null(told(hub, 2, LS_ELOST, FIRST)); /* accused in return */
     end(hub);
 }
 
-static void test_a_leaf_yields_to_its_hub(void **state)
+TEST(a_leaf_yields_to_its_hub)
 {
-    (void)state;
     struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, 1, 64);
     const struct wire_presence p = relayed(2, FIRST, 3);
     (void)ready(leaf, 3, FIRST);
@@ -1135,9 +1130,8 @@ static void test_a_leaf_yields_to_its_hub(void **state)
     end(leaf);
 }
 
-static void test_a_leaf_that_lost_whom_its_hub_has_rejoins(void **state)
+TEST(a_leaf_that_lost_whom_its_hub_has_rejoins)
 {
-    (void)state;
     struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
     const struct wire_presence p = relayed(2, FIRST, 3);
     (void)ready(leaf, 3, FIRST);
@@ -1151,9 +1145,8 @@ static void test_a_leaf_that_lost_whom_its_hub_has_rejoins(void **state)
     end(leaf);
 }
 
-static void test_a_hub_says_who_has_ended_for_a_while(void **state)
+TEST(a_hub_says_who_has_ended_for_a_while)
 {
-    (void)state;
     struct machine *hub = machine_with(LS_TOPOLOGY_STAR, true, ME, 64);
     membership_farewell(&hub->m, ready(hub, 2, FIRST), LS_OK, hub->now);
     assert_true(membership_lists(&hub->m, of(hub, 2), hub->now));
@@ -1166,9 +1159,8 @@ static void test_a_hub_says_who_has_ended_for_a_while(void **state)
     end(a);
 }
 
-static void test_while_it_joins_it_is_told_why_it_cannot(void **state)
+TEST(while_it_joins_it_is_told_why_it_cannot)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     assert_ok(present(a, 3, FIRST));
@@ -1190,9 +1182,8 @@ static void test_while_it_joins_it_is_told_why_it_cannot(void **state)
     end(taken);
 }
 
-static void test_once_it_has_joined_it_is_not_told_so_any_more(void **state)
+TEST(once_it_has_joined_it_is_not_told_so_any_more)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     a->m.formed = true;
@@ -1206,9 +1197,8 @@ static void test_once_it_has_joined_it_is_not_told_so_any_more(void **state)
 
 /* ---- hearsay ----------------------------------------------------------- */
 
-static void test_a_member_is_believed_about_where_others_are(void **state)
+TEST(a_member_is_believed_about_where_others_are)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     hears(a, 2, READY_ME(a), {6, FIRST, WIRE_MEMBER_PRESENT},
@@ -1220,9 +1210,8 @@ static void test_a_member_is_believed_about_where_others_are(void **state)
     end(a);
 }
 
-static void test_who_is_dialled_already_is_not_dialled_again(void **state)
+TEST(who_is_dialled_already_is_not_dialled_again)
 {
-    (void)state;
     struct machine *a = machine();
     const struct wire_member nowhere = {.id = 8, .state = WIRE_MEMBER_READY};
     (void)ready(a, 2, FIRST);
@@ -1238,9 +1227,8 @@ static void test_who_is_dialled_already_is_not_dialled_again(void **state)
     end(a);
 }
 
-static void test_a_stranger_is_not(void **state)
+TEST(a_stranger_is_not)
 {
-    (void)state;
     struct machine *a = machine();
     assert_ok(present(a, 2, FIRST));
     hears(a, 2, {7, FIRST, WIRE_MEMBER_READY});
@@ -1248,9 +1236,8 @@ static void test_a_stranger_is_not(void **state)
     end(a);
 }
 
-static void test_a_lost_member_that_is_there_is(void **state)
+TEST(a_lost_member_that_is_there_is)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     pass_without(a, SILENCE, 2);
@@ -1259,9 +1246,8 @@ static void test_a_lost_member_that_is_there_is(void **state)
     end(a);
 }
 
-static void test_who_left_is_not_and_is_not_dialled(void **state)
+TEST(who_left_is_not_and_is_not_dialled)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     membership_farewell(&a->m, ready(a, 3, FIRST), LS_OK, a->now);
@@ -1275,9 +1261,8 @@ static void test_who_left_is_not_and_is_not_dialled(void **state)
     end(a);
 }
 
-static void test_who_was_lost_is_dialled_after_a_while(void **state)
+TEST(who_was_lost_is_dialled_after_a_while)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     (void)ready(a, 3, FIRST);
@@ -1292,9 +1277,8 @@ static void test_who_was_lost_is_dialled_after_a_while(void **state)
     end(a);
 }
 
-static void test_who_leaves_dials_nobody(void **state)
+TEST(who_leaves_dials_nobody)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     a->m.leaving = true;
@@ -1311,9 +1295,8 @@ static void test_who_leaves_dials_nobody(void **state)
     end(a);
 }
 
-static void test_who_has_read_the_farewell_is_not_away(void **state)
+TEST(who_has_read_the_farewell_is_not_away)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     (void)ready(a, 3, FIRST);
@@ -1328,9 +1311,8 @@ static void test_who_has_read_the_farewell_is_not_away(void **state)
 
 /* ---- time -------------------------------------------------------------- */
 
-static void test_a_stop_of_this_node_is_not_the_others_silence(void **state)
+TEST(a_stop_of_this_node_is_not_the_others_silence)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     pass(a, HEARTBEAT);
@@ -1342,9 +1324,8 @@ static void test_a_stop_of_this_node_is_not_the_others_silence(void **state)
     end(a);
 }
 
-static void test_it_looks_again_when_somebody_may_be_silent(void **state)
+TEST(it_looks_again_when_somebody_may_be_silent)
 {
-    (void)state;
     struct machine *a = machine();
     assert_true(membership_tick(&a->m, a->now) == LS_FOREVER);
     const int64_t heard_at = ready(a, 2, FIRST)->heard_at;
@@ -1353,9 +1334,8 @@ static void test_it_looks_again_when_somebody_may_be_silent(void **state)
     end(a);
 }
 
-static void test_who_is_away_comes_back_or_is_lost(void **state)
+TEST(who_is_away_comes_back_or_is_lost)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     broke(a, 2, FIRST);
@@ -1372,9 +1352,8 @@ static void test_who_is_away_comes_back_or_is_lost(void **state)
 
 /* ---- another life of this node ----------------------------------------- */
 
-static void test_renewing_meets_all_again(void **state)
+TEST(renewing_meets_all_again)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     (void)ready(a, 3, FIRST);
@@ -1398,9 +1377,8 @@ static void test_renewing_meets_all_again(void **state)
     end(a);
 }
 
-static void test_the_lives_before_stay_ended(void **state)
+TEST(the_lives_before_stay_ended)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     assert_ok(present_over(a, 2, SECOND, link_of(2)));
@@ -1415,9 +1393,8 @@ static void test_the_lives_before_stay_ended(void **state)
     end(a);
 }
 
-static void test_renewing_changes_nothing_for_who_is_one_too_many(void **state)
+TEST(renewing_changes_nothing_for_who_is_one_too_many)
 {
-    (void)state;
     struct machine *a = full_world();
     assert_fails(present(a, 4, FIRST), LS_ELIMIT);
     membership_renew(&a->m, MY_LIFE + 1, a->now);
@@ -1429,9 +1406,8 @@ static void test_renewing_changes_nothing_for_who_is_one_too_many(void **state)
     end(a);
 }
 
-static void test_renewing_leaves_those_behind_the_hub_there(void **state)
+TEST(renewing_leaves_those_behind_the_hub_there)
 {
-    (void)state;
     struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
     const struct wire_presence p = relayed(2, FIRST, 3);
     (void)ready(leaf, 3, FIRST);
@@ -1444,9 +1420,8 @@ static void test_renewing_leaves_those_behind_the_hub_there(void **state)
     end(leaf);
 }
 
-static void test_what_was_said_to_the_life_before_is_void(void **state)
+TEST(what_was_said_to_the_life_before_is_void)
 {
-    (void)state;
     struct machine *a = machine();
     (void)ready(a, 2, FIRST);
     membership_renew(&a->m, MY_LIFE + 1, a->now);
@@ -1454,106 +1429,4 @@ static void test_what_was_said_to_the_life_before_is_void(void **state)
     membership_announced(&a->m, a->now);
     assert_int_equal(of(a, 2)->state, LS_MEMBER_SEEN);
     end(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ready_takes_all_four_and_nothing_less),
-        cmocka_unit_test(
-            test_who_lists_an_earlier_life_of_this_node_is_not_ready),
-        cmocka_unit_test(
-            test_who_does_not_list_this_node_any_more_is_not_ready),
-        cmocka_unit_test(test_what_becomes_of_a_member_is_announced_at_once),
-        cmocka_unit_test(test_both_ways_takes_that_it_says_ready_too),
-        cmocka_unit_test(test_a_heartbeat_that_is_overtaken_says_nothing),
-        cmocka_unit_test(test_who_left_in_peace_was_a_member_all_the_same),
-        cmocka_unit_test(test_a_presence_of_another_identity_is_refused),
-        cmocka_unit_test(test_a_presence_of_another_world_is_refused),
-        cmocka_unit_test(test_only_its_hub_relays_to_a_leaf),
-        cmocka_unit_test(test_who_was_dialled_first_is_the_only_hub),
-        cmocka_unit_test(
-            test_what_was_shown_before_the_hub_was_known_was_not_so),
-        cmocka_unit_test(test_through_a_hub_that_is_lost_nobody_is_reached),
-        cmocka_unit_test(test_who_listens_says_it_for_itself),
-        cmocka_unit_test(test_a_presence_counts_once_of_each_connection),
-        cmocka_unit_test(test_an_old_connection_may_end_after_a_new_one_began),
-        cmocka_unit_test(test_a_withdrawal_of_another_is_refused),
-        cmocka_unit_test(
-            test_the_end_of_a_connection_takes_back_what_was_refused),
-        cmocka_unit_test(
-            test_who_goes_on_as_another_life_takes_the_old_one_back),
-        cmocka_unit_test(test_a_second_life_is_told_once_the_first_lives),
-        cmocka_unit_test(test_a_second_life_gets_the_id_of_one_probed_gone),
-        cmocka_unit_test(test_a_second_life_gets_the_id_of_one_that_is_silent),
-        cmocka_unit_test(test_one_that_is_away_yields_to_who_has_its_address),
-        cmocka_unit_test(test_over_its_own_link_another_life_goes_on_at_once),
-        cmocka_unit_test(
-            test_an_old_life_heard_late_does_not_replace_one_present),
-        cmocka_unit_test(test_the_rival_of_a_life_replaced_gets_its_place),
-        cmocka_unit_test(test_a_rivals_presence_survives_a_replacement),
-        cmocka_unit_test(test_a_rival_waits_while_the_first_is_away),
-        cmocka_unit_test(
-            test_a_rival_gets_the_id_of_one_that_went_and_was_none),
-        cmocka_unit_test(test_only_whose_address_is_refused_is_gone),
-        cmocka_unit_test(test_a_rival_that_goes_gets_nothing),
-        cmocka_unit_test(test_a_rival_waits_while_one_of_its_links_is_there),
-        cmocka_unit_test(test_a_life_that_has_ended_is_never_believed_again),
-        cmocka_unit_test(test_over_its_own_link_an_ended_life_does_not_go_on),
-        cmocka_unit_test(test_who_has_ended_is_told_but_not_with_each_word),
-        cmocka_unit_test(
-            test_who_is_lost_and_there_is_told_with_each_heartbeat),
-        cmocka_unit_test(test_an_ended_life_does_not_follow_who_came_after_it),
-        cmocka_unit_test(test_one_too_many_is_barred_and_told),
-        cmocka_unit_test(test_one_too_many_is_admitted_when_there_is_room),
-        cmocka_unit_test(test_of_those_that_come_at_once_the_first_are_let_in),
-        cmocka_unit_test(test_one_place_is_given_to_one),
-        cmocka_unit_test(test_present_and_never_ready_gives_its_place_up),
-        cmocka_unit_test(test_who_gave_its_place_up_does_not_take_one_too_many),
-        cmocka_unit_test(test_late_is_no_end),
-        cmocka_unit_test(test_one_that_is_not_dialled_is_late_at_once),
-        cmocka_unit_test(test_who_only_knocks_does_not_fill_the_table),
-        cmocka_unit_test(test_who_is_there_is_bounded),
-        cmocka_unit_test(test_who_answers_is_who_was_dialled),
-        cmocka_unit_test(test_another_life_answers_only_where_the_first_did),
-        cmocka_unit_test(test_nobody_sends_in_the_name_of_another),
-        cmocka_unit_test(
-            test_what_a_hub_passes_on_may_come_before_the_presence),
-        cmocka_unit_test(test_of_two_with_one_id_who_is_in_no_world_yields),
-        cmocka_unit_test(test_one_that_answers_with_this_id_is_told),
-        cmocka_unit_test(test_the_first_reason_to_fail_is_kept),
-        cmocka_unit_test(test_a_verdict_of_a_stranger_is_refused),
-        cmocka_unit_test(test_a_leaf_yields_to_nobody_but_its_hub),
-        cmocka_unit_test(test_a_verdict_on_another_life_is_not_for_this_one),
-        cmocka_unit_test(test_of_equals_the_larger_id_rejoins),
-        cmocka_unit_test(test_one_that_was_outvoted_rejoins),
-        cmocka_unit_test(test_an_accusation_holds_for_the_time_of_silence),
-        cmocka_unit_test(test_who_accuses_and_goes_does_not_count),
-        cmocka_unit_test(test_only_who_says_so_is_on_this_nodes_side),
-        cmocka_unit_test(test_a_false_accuser_yields),
-        cmocka_unit_test(test_who_has_another_life_of_it_is_not_on_its_side),
-        cmocka_unit_test(test_a_hub_never_yields),
-        cmocka_unit_test(test_a_leaf_yields_to_its_hub),
-        cmocka_unit_test(test_a_leaf_that_lost_whom_its_hub_has_rejoins),
-        cmocka_unit_test(test_a_hub_says_who_has_ended_for_a_while),
-        cmocka_unit_test(test_while_it_joins_it_is_told_why_it_cannot),
-        cmocka_unit_test(test_once_it_has_joined_it_is_not_told_so_any_more),
-        cmocka_unit_test(test_a_member_is_believed_about_where_others_are),
-        cmocka_unit_test(test_who_is_dialled_already_is_not_dialled_again),
-        cmocka_unit_test(test_a_stranger_is_not),
-        cmocka_unit_test(test_a_lost_member_that_is_there_is),
-        cmocka_unit_test(test_who_left_is_not_and_is_not_dialled),
-        cmocka_unit_test(test_who_was_lost_is_dialled_after_a_while),
-        cmocka_unit_test(test_who_leaves_dials_nobody),
-        cmocka_unit_test(test_who_has_read_the_farewell_is_not_away),
-        cmocka_unit_test(test_a_stop_of_this_node_is_not_the_others_silence),
-        cmocka_unit_test(test_it_looks_again_when_somebody_may_be_silent),
-        cmocka_unit_test(test_who_is_away_comes_back_or_is_lost),
-        cmocka_unit_test(test_renewing_meets_all_again),
-        cmocka_unit_test(test_the_lives_before_stay_ended),
-        cmocka_unit_test(test_renewing_changes_nothing_for_who_is_one_too_many),
-        cmocka_unit_test(test_renewing_leaves_those_behind_the_hub_there),
-        cmocka_unit_test(test_what_was_said_to_the_life_before_is_void),
-    };
-    return cmocka_run_group_tests_name("membership", tests, NULL, NULL);
 }

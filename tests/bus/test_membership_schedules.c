@@ -8,18 +8,15 @@
  * each; what one shows goes up its link, what one publishes comes down those of
  * the others. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/covered.h"
 #include "lockstep/log.h"
 #include "lockstep/random.h"
 #include "membership.h"
+#include "test.h"
 
 #define NODES     6
 #define MS        LS_NS_PER_MS
@@ -905,22 +902,19 @@ static void sweep(uint64_t n, void (*body)(uint64_t seed))
         body(seed);
 }
 
-static void test_after_any_storm_all_that_live_agree(void **state)
+TEST(after_any_storm_all_that_live_agree)
 {
-    (void)state;
     sweep(800, storm);
 }
 
-static void test_broken_connections_alone_make_nobody_lost(void **state)
+TEST(broken_connections_alone_make_nobody_lost)
 {
-    (void)state;
     sweep(100, calm);
 }
 
 /* After those above. No world here is full, or has a hub. */
-static void test_the_schedules_took_every_transition(void **state)
+TEST(the_schedules_took_every_transition)
 {
-    (void)state;
     static const enum ls_transition elsewhere[] = {LS_TAKES_MEMBER_BARRED,
                                                    LS_TAKES_MEMBER_REMINDED,
                                                    LS_TAKES_MEMBER_ACCUSES};
@@ -930,11 +924,5 @@ static void test_the_schedules_took_every_transition(void **state)
 int main(void)
 {
     covered_begin();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_after_any_storm_all_that_live_agree),
-        cmocka_unit_test(test_broken_connections_alone_make_nobody_lost),
-        cmocka_unit_test(test_the_schedules_took_every_transition),
-    };
-    return cmocka_run_group_tests_name("membership_schedules", tests, NULL,
-                                       NULL);
+    return tests_run();
 }

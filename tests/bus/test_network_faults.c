@@ -1,5 +1,6 @@
 /* Faults of the simulated network: each does what network.h says. */
 #include "network_fixture.h"
+#include "test.h"
 
 static void publish_many(struct ends *e, int n)
 {
@@ -33,9 +34,8 @@ static void losing(struct net *net)
     ends_close(&e);
 }
 
-static void test_lost_messages_are_counted(void **state)
+TEST(lost_messages_are_counted)
 {
-    (void)state;
     net_run(&(struct ls_network_path){.loss = 0.1}, losing);
 }
 
@@ -52,9 +52,8 @@ static void doubling(struct net *net)
     ends_close(&e);
 }
 
-static void test_doubled_messages_are_counted(void **state)
+TEST(doubled_messages_are_counted)
 {
-    (void)state;
     net_run(&(struct ls_network_path){.duplicate = 0.1}, doubling);
 }
 
@@ -81,9 +80,8 @@ static void overtaking(struct net *net)
     ends_close(&e);
 }
 
-static void test_overtaken_messages_are_counted(void **state)
+TEST(overtaken_messages_are_counted)
 {
-    (void)state;
     net_run(&(struct ls_network_path){.reorder = 0.1}, overtaking);
 }
 
@@ -98,9 +96,8 @@ static void every_fault(struct net *net)
     ends_close(&e);
 }
 
-static void test_subscriptions_are_spared(void **state)
+TEST(subscriptions_are_spared)
 {
-    (void)state;
     net_run(&(struct ls_network_path){.loss = 1, .duplicate = 1, .reorder = 1},
             every_fault);
 }
@@ -122,9 +119,8 @@ static void narrow(struct net *net)
     ends_close(&e);
 }
 
-static void test_a_narrow_path_takes_its_time(void **state)
+TEST(a_narrow_path_takes_its_time)
 {
-    (void)state;
     net_run(&(struct ls_network_path){.bytes_per_s = 1000}, narrow);
 }
 
@@ -148,9 +144,8 @@ static void shaping(struct net *net)
     ends_close(&e);
 }
 
-static void test_the_latest_shape_that_fits_holds(void **state)
+TEST(the_latest_shape_that_fits_holds)
 {
-    (void)state;
     net_run(NULL, shaping);
 }
 
@@ -176,9 +171,8 @@ static void short_cut(struct net *net)
     ends_close(&e);
 }
 
-static void test_a_short_cut_delays_and_loses_nothing(void **state)
+TEST(a_short_cut_delays_and_loses_nothing)
 {
-    (void)state;
     net_run(NULL, short_cut);
 }
 
@@ -225,9 +219,8 @@ static void cut_all(struct net *net)
     long_cut(net, NULL, NULL);
 }
 
-static void test_a_cut_of_3_s_either_way_closes_a_connection(void **state)
+TEST(a_cut_of_3_s_either_way_closes_a_connection)
 {
-    (void)state;
     net_run(NULL, cut_down);
     net_run(NULL, cut_up);
     net_run(NULL, cut_all);
@@ -249,9 +242,8 @@ static void two_cuts(struct net *net)
     ends_close(&e);
 }
 
-static void test_cuts_do_not_add_up(void **state)
+TEST(cuts_do_not_add_up)
 {
-    (void)state;
     net_run(NULL, two_cuts);
 }
 
@@ -278,10 +270,8 @@ static void resetting(struct net *net)
     ends_close(&e);
 }
 
-static void
-test_a_reset_loses_what_is_under_way_and_connects_again(void **state)
+TEST(a_reset_loses_what_is_under_way_and_connects_again)
 {
-    (void)state;
     net_run(NULL, resetting);
 }
 
@@ -313,9 +303,8 @@ static void killing(struct net *net)
     ends_close(&e);
 }
 
-static void test_the_dead_are_cut_off_and_do_not_know_why(void **state)
+TEST(the_dead_are_cut_off_and_do_not_know_why)
 {
-    (void)state;
     net_run(NULL, killing);
 }
 
@@ -333,28 +322,7 @@ static void pausing(struct net *net)
     ends_close(&e);
 }
 
-static void test_what_comes_to_a_paused_host_waits(void **state)
+TEST(what_comes_to_a_paused_host_waits)
 {
-    (void)state;
     net_run(NULL, pausing);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lost_messages_are_counted),
-        cmocka_unit_test(test_doubled_messages_are_counted),
-        cmocka_unit_test(test_overtaken_messages_are_counted),
-        cmocka_unit_test(test_subscriptions_are_spared),
-        cmocka_unit_test(test_a_narrow_path_takes_its_time),
-        cmocka_unit_test(test_the_latest_shape_that_fits_holds),
-        cmocka_unit_test(test_a_short_cut_delays_and_loses_nothing),
-        cmocka_unit_test(test_a_cut_of_3_s_either_way_closes_a_connection),
-        cmocka_unit_test(test_cuts_do_not_add_up),
-        cmocka_unit_test(
-            test_a_reset_loses_what_is_under_way_and_connects_again),
-        cmocka_unit_test(test_the_dead_are_cut_off_and_do_not_know_why),
-        cmocka_unit_test(test_what_comes_to_a_paused_host_waits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Nodes on a simulated network: worlds as on libzmq, and the same run again
  * from the same seed. */
 #include "network_fixture.h"
+#include "test.h"
 
 #define MEMBERS 9
 #define EVENTS  50
@@ -21,8 +22,8 @@ struct member {
     ls_mutex mutex;
     ls_cond changed;
     size_t heard, out_of_order, n_lost, n_left, n_bulk;
-    struct ls_router_stats stats; /* at its end */
-    int next[MEMBERS + 1];        /* number expected of each */
+    struct ls_node_stats stats; /* at its end */
+    int next[MEMBERS + 1];      /* number expected of each */
 };
 
 struct cluster {
@@ -123,12 +124,12 @@ static int emit_bulk(struct member *m)
     int status = bytes != NULL ? LS_OK : LS_ENOMEM;
     for (int i = 0; i < BULKS && status == LS_OK; i++)
         status = ls_emit_with(
-            m->node, &(struct ls_emission){.event = "bulk",
-                                           .data = bytes,
-                                           .size = m->cluster->bulk,
-                                           .policy = m->cluster->reliable
-                                                         ? LS_POLICY_RELIABLE
-                                                         : LS_POLICY_BLOCK});
+            m->node, &(struct ls_emission){
+                         .event = "bulk",
+                         .data = bytes,
+                         .size = m->cluster->bulk,
+                         .delivery = m->cluster->reliable ? LS_DELIVERY_RELIABLE
+                                                          : LS_DELIVERY_BLOCK});
     free(bytes);
     return status;
 }
@@ -159,7 +160,7 @@ static void member_main(void *arg)
     m->status = live(m);
     if (m->status != LS_OK)
         (void)snprintf(m->text, sizeof m->text, "%s", ls_error_text());
-    ls_router_stats(m->node, &m->stats);
+    ls_node_stats(m->node, &m->stats);
     ls_node_destroy(&m->node);
 }
 
@@ -224,25 +225,56 @@ static void form(enum ls_topology topology, size_t n, int64_t late_ms)
     }
 }
 
-static void test_a_mesh_forms_and_hears_events_in_order(void **state)
+TEST(a_mesh_forms_and_hears_events_in_order)
 {
-    (void)state;
     form(LS_TOPOLOGY_MESH, 3, 0);
     form(LS_TOPOLOGY_MESH, MEMBERS, 0);
 }
 
-static void test_a_star_forms_and_hears_events_in_order(void **state)
+TEST(a_star_forms_and_hears_events_in_order)
 {
-    (void)state;
     form(LS_TOPOLOGY_STAR, 3, 0);
     form(LS_TOPOLOGY_STAR, MEMBERS, 0);
 }
 
+/* One more, that takes a leaf for its hub. */
+static void attach_to_a_leaf(struct cluster *c)
+{
+    static const char *const leaf[] = {"tcp://127.0.0.1:21501"};
+    struct ls_node_options options;
+    ls_node *node = NULL;
+    net_rest(&c->net, 1000);
+    const uint64_t connects = net_stats(&c->net).connects;
+    ls_node_options_init(&options);
+    options.id = 8;
+    options.bind = "tcp://127.0.0.1:21508";
+    options.attach = leaf;
+    options.n_attach = 1;
+    options.topology = LS_TOPOLOGY_STAR;
+    options.world_size = 2;
+    options.runtime = ls_host_runtime(c->net.hosts[8]);
+    options.start_timeout_ms = 5000;
+    assert_ok(ls_node_create(&node, &options));
+    assert_int_equal(ls_node_start(node), LS_EUNREACHABLE);
+    assert_non_null(strstr(ls_error_text(), "it is no hub, but a leaf"));
+    assert_int_equal(net_stats(&c->net).connects, connects + 1);
+    ls_node_destroy(&node);
+}
+
+TEST(a_leaf_dials_its_hub_alone)
+{
+    struct cluster c = {.n = 3,
+                        .topology = LS_TOPOLOGY_STAR,
+                        .late_ms = 7000,
+                        .script = attach_to_a_leaf};
+    (void)run(&c, 1, NULL);
+    assert_all_heard(&c);
+}
+
 static void cut_a_while(struct cluster *c);
 
-static void test_who_listens_by_a_glob_hears_the_same(void **state)
+TEST(who_listens_by_a_glob_hears_the_same)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 6; seed++) {
         struct cluster c = {.n = 5,
                             .topology = seed % 3 == 0 ? LS_TOPOLOGY_STAR
@@ -254,9 +286,8 @@ static void test_who_listens_by_a_glob_hears_the_same(void **state)
     }
 }
 
-static void test_a_world_waits_for_the_last(void **state)
+TEST(a_world_waits_for_the_last)
 {
-    (void)state;
     form(LS_TOPOLOGY_MESH, 3, 5000);
     form(LS_TOPOLOGY_STAR, 3, 5000);
 }
@@ -275,9 +306,8 @@ static void cut_a_while(struct cluster *c)
     }
 }
 
-static void test_short_cuts_lose_no_event(void **state)
+TEST(short_cuts_lose_no_event)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct cluster c = {.n = 3, .script = cut_a_while};
         (void)run(&c, seed, &slow);
@@ -292,9 +322,8 @@ static void kill_the_last(struct cluster *c)
 }
 
 /* The dead one too comes to an end: it finds itself alone. */
-static void test_one_that_is_killed_is_lost_to_all(void **state)
+TEST(one_that_is_killed_is_lost_to_all)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct cluster c = {.n = 5, .script = kill_the_last, .done = lost_one};
         (void)run(&c, seed, NULL);
@@ -309,11 +338,10 @@ static void test_one_that_is_killed_is_lost_to_all(void **state)
 
 /* 64 KiB at 10 kB/s take 6.5 s at least, and one is lost after 2 s of silence:
  * heartbeats go before bulk. */
-static void test_nobody_is_lost_behind_long_events_on_a_slow_link(void **state)
+TEST(nobody_is_lost_behind_long_events_on_a_slow_link)
 {
     static const struct ls_network_path thin = {.delay_ns = LS_NS_PER_MS,
                                                 .bytes_per_s = 10000};
-    (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         struct cluster c = {.n = 3, .bulk = BULK, .done = heard_bulk};
         (void)run(&c, seed, &thin);
@@ -323,11 +351,10 @@ static void test_nobody_is_lost_behind_long_events_on_a_slow_link(void **state)
 
 /* What waits behind other bytes is not lost: it is not sent again and again,
  * which would make the wait longer still. */
-static void test_a_slow_link_carries_reliable_events_about_once(void **state)
+TEST(a_slow_link_carries_reliable_events_about_once)
 {
     static const struct ls_network_path thin = {.delay_ns = LS_NS_PER_MS,
                                                 .bytes_per_s = 10000};
-    (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         struct cluster c = {
             .n = 3, .bulk = BULK, .reliable = true, .done = heard_bulk};
@@ -344,11 +371,10 @@ static void test_a_slow_link_carries_reliable_events_about_once(void **state)
 
 /* A slow link has it in many pieces, of which a window of few messages holds
  * some: there must be room for the rest, and for others. */
-static void test_a_long_event_does_not_fill_a_window_of_few(void **state)
+TEST(a_long_event_does_not_fill_a_window_of_few)
 {
     static const struct ls_network_path thin = {.delay_ns = LS_NS_PER_MS,
                                                 .bytes_per_s = 20000};
-    (void)state;
     struct cluster c = {
         .n = 2, .bulk = 4 * BULK, .window = 16, .done = heard_bulk};
     (void)run(&c, 1, &thin);
@@ -389,9 +415,8 @@ static uint64_t upset_run(uint64_t seed, enum ls_topology topology)
     return run(&c, seed, &bad);
 }
 
-static void test_a_seed_gives_the_same_run_again(void **state)
+TEST(a_seed_gives_the_same_run_again)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
         const uint64_t mesh = upset_run(seed, LS_TOPOLOGY_MESH);
         const uint64_t star = upset_run(seed, LS_TOPOLOGY_STAR);
@@ -401,21 +426,4 @@ static void test_a_seed_gives_the_same_run_again(void **state)
         assert_true(upset_run(seed + 100, LS_TOPOLOGY_MESH) != mesh);
         free(elsewhere);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_mesh_forms_and_hears_events_in_order),
-        cmocka_unit_test(test_a_star_forms_and_hears_events_in_order),
-        cmocka_unit_test(test_who_listens_by_a_glob_hears_the_same),
-        cmocka_unit_test(test_a_world_waits_for_the_last),
-        cmocka_unit_test(test_short_cuts_lose_no_event),
-        cmocka_unit_test(test_one_that_is_killed_is_lost_to_all),
-        cmocka_unit_test(test_nobody_is_lost_behind_long_events_on_a_slow_link),
-        cmocka_unit_test(test_a_slow_link_carries_reliable_events_about_once),
-        cmocka_unit_test(test_a_long_event_does_not_fill_a_window_of_few),
-        cmocka_unit_test(test_a_seed_gives_the_same_run_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* How much may be under way to one peer: no clock, no connection. */
 #include "pace.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #define NOW   LS_NS_PER_S
 #define QUICK (PACE_NS / 2)
@@ -23,9 +19,8 @@ static void round_of(struct pace *pace, int64_t took)
     pace_arrived(pace, 1000, NOW + took);
 }
 
-static void test_it_begins_small(void **state)
+TEST(it_begins_small)
 {
-    (void)state;
     const struct pace pace = begun();
     assert_int_equal(pace.bytes, PACE_FIRST_BYTES);
     assert_false(pace.slow);
@@ -33,18 +28,16 @@ static void test_it_begins_small(void **state)
     assert_false(pace_has_room(&pace, 1, PACE_FIRST_BYTES));
 }
 
-static void test_one_thing_may_always_be_under_way(void **state)
+TEST(one_thing_may_always_be_under_way)
 {
-    (void)state;
     const struct pace pace = begun();
     assert_true(pace_has_room(&pace, 0, 100 * PACE_FIRST_BYTES));
     assert_true(pace_has_room(&pace, PACE_FIRST_BYTES, 0));
     assert_false(pace_has_room(&pace, PACE_FIRST_BYTES + 1, 0));
 }
 
-static void test_it_doubles_while_what_is_asked_for_arrives_soon(void **state)
+TEST(it_doubles_while_what_is_asked_for_arrives_soon)
 {
-    (void)state;
     struct pace pace = begun();
     for (size_t wanted = PACE_FIRST_BYTES; wanted < PACE_MOST_BYTES;
          wanted *= 2) {
@@ -56,9 +49,8 @@ static void test_it_doubles_while_what_is_asked_for_arrives_soon(void **state)
     assert_false(pace.slow);
 }
 
-static void test_what_takes_as_long_as_it_may_changes_nothing(void **state)
+TEST(what_takes_as_long_as_it_may_changes_nothing)
 {
-    (void)state;
     struct pace pace = begun();
     round_of(&pace, QUICK + 1);
     round_of(&pace, PACE_NS);
@@ -66,9 +58,8 @@ static void test_what_takes_as_long_as_it_may_changes_nothing(void **state)
     assert_false(pace.slow);
 }
 
-static void test_what_is_late_makes_it_less_in_proportion(void **state)
+TEST(what_is_late_makes_it_less_in_proportion)
 {
-    (void)state;
     struct pace pace = begun();
     round_of(&pace, 2 * PACE_NS);
     assert_int_equal(pace.bytes, PACE_FIRST_BYTES / 2);
@@ -77,9 +68,8 @@ static void test_what_is_late_makes_it_less_in_proportion(void **state)
     assert_int_equal(pace.bytes, PACE_FIRST_BYTES);
 }
 
-static void test_it_is_never_less_than_the_least(void **state)
+TEST(it_is_never_less_than_the_least)
 {
-    (void)state;
     struct pace pace = begun();
     round_of(&pace, 3600 * LS_NS_PER_S);
     assert_int_equal(pace.bytes, PACE_LEAST_BYTES);
@@ -88,9 +78,8 @@ static void test_it_is_never_less_than_the_least(void **state)
     assert_int_equal(pace.bytes, PACE_LEAST_BYTES);
 }
 
-static void test_what_is_slow_stays_known_to_be(void **state)
+TEST(what_is_slow_stays_known_to_be)
 {
-    (void)state;
     struct pace pace = begun();
     round_of(&pace, 2 * PACE_NS);
     round_of(&pace, 0);
@@ -98,9 +87,8 @@ static void test_what_is_slow_stays_known_to_be(void **state)
     assert_true(pace.slow);
 }
 
-static void test_it_asks_once_half_of_it_is_under_way(void **state)
+TEST(it_asks_once_half_of_it_is_under_way)
 {
-    (void)state;
     struct pace pace = begun();
     assert_false(pace_asks(&pace, 5000, PACE_FIRST_BYTES / 2 - 1, NOW));
     assert_true(pace_asks(&pace, 5000, PACE_FIRST_BYTES / 2, NOW));
@@ -113,9 +101,8 @@ static void test_it_asks_once_half_of_it_is_under_way(void **state)
     assert_true(pace_asks(&pace, 9000, PACE_FIRST_BYTES, NOW));
 }
 
-static void test_what_was_not_asked_says_nothing(void **state)
+TEST(what_was_not_asked_says_nothing)
 {
-    (void)state;
     struct pace pace = begun();
     pace_arrived(&pace, UINT64_MAX, NOW);
     assert_int_equal(pace.bytes, PACE_FIRST_BYTES);
@@ -124,9 +111,8 @@ static void test_what_was_not_asked_says_nothing(void **state)
     assert_int_equal(pace.bytes, 2 * PACE_FIRST_BYTES);
 }
 
-static void test_a_new_connection_is_asked_anew(void **state)
+TEST(a_new_connection_is_asked_anew)
 {
-    (void)state;
     struct pace pace = begun();
     assert_true(pace_asks(&pace, 1000, PACE_FIRST_BYTES, NOW));
     pace_again(&pace);
@@ -135,9 +121,8 @@ static void test_a_new_connection_is_asked_anew(void **state)
     assert_true(pace_asks(&pace, 2000, PACE_FIRST_BYTES, NOW));
 }
 
-static void test_a_piece_is_half_of_it_and_some(void **state)
+TEST(a_piece_is_half_of_it_and_some)
 {
-    (void)state;
     struct pace pace = begun();
     assert_int_equal(pace_piece(&pace, 1u << 20), PACE_FIRST_BYTES / 2);
     assert_int_equal(pace_piece(&pace, 100), 100);
@@ -149,9 +134,8 @@ static void test_a_piece_is_half_of_it_and_some(void **state)
 
 /* A connection of some speed, with one more thing sent as soon as it may: a
  * heartbeat never waits for much longer than it should. */
-static void test_it_finds_what_a_connection_carries(void **state)
+TEST(it_finds_what_a_connection_carries)
 {
-    (void)state;
     for (double speed = 1e5; speed < 1e10; speed *= 10) { /* bytes per s */
         struct pace pace = begun();
         int64_t now = NOW;
@@ -165,23 +149,4 @@ static void test_it_finds_what_a_connection_carries(void **state)
         assert_true(waits > (double)PACE_NS / 4 ||
                     pace.bytes == PACE_MOST_BYTES);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_it_begins_small),
-        cmocka_unit_test(test_one_thing_may_always_be_under_way),
-        cmocka_unit_test(test_it_doubles_while_what_is_asked_for_arrives_soon),
-        cmocka_unit_test(test_what_takes_as_long_as_it_may_changes_nothing),
-        cmocka_unit_test(test_what_is_late_makes_it_less_in_proportion),
-        cmocka_unit_test(test_it_is_never_less_than_the_least),
-        cmocka_unit_test(test_what_is_slow_stays_known_to_be),
-        cmocka_unit_test(test_it_asks_once_half_of_it_is_under_way),
-        cmocka_unit_test(test_what_was_not_asked_says_nothing),
-        cmocka_unit_test(test_a_new_connection_is_asked_anew),
-        cmocka_unit_test(test_a_piece_is_half_of_it_and_some),
-        cmocka_unit_test(test_it_finds_what_a_connection_carries),
-    };
-    return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Windows and policies: who waits for whom, what is dropped, what is counted;
  * payloads of every size. */
+#include "test.h"
 #include "world_fixture.h"
 
 #define WINDOW 16
@@ -15,6 +16,7 @@ struct slow {
     struct counter released;
     uint64_t bytes; /* of the last event at node 2 */
     bool whole;     /* its payload is as it was sent */
+    int fourth_at;  /* which of those at node 2 was the first of node 4 */
 };
 
 static uint8_t pattern(size_t at)
@@ -27,6 +29,8 @@ static int handle_slowly(void *self, const struct ls_event *event)
     struct slow *slow = self;
     const uint8_t *data = event->data;
     counter_add(&slow->entered, 1);
+    if (event->origin == 4 && slow->fourth_at == 0)
+        slow->fourth_at = counter_get(&slow->entered);
     slow->bytes = event->size;
     slow->whole = true;
     for (size_t i = 0; i < event->size; i++)
@@ -89,10 +93,10 @@ static void slow_end(struct slow *slow)
     free(slow);
 }
 
-static struct ls_router_stats stats_of(ls_node *node)
+static struct ls_node_stats stats_of(ls_node *node)
 {
-    struct ls_router_stats stats;
-    ls_router_stats(node, &stats);
+    struct ls_node_stats stats;
+    ls_node_stats(node, &stats);
     return stats;
 }
 
@@ -101,7 +105,7 @@ static int emit_now(struct slow *slow, const void *data, size_t size)
     return ls_emit_with(slow->from, &(struct ls_emission){.event = "x",
                                                           .data = data,
                                                           .size = size,
-                                                          .wait_ms = -1});
+                                                          .timeout_ms = -1});
 }
 
 /* Emit without waiting until there is no room; returns how many went. */
@@ -117,19 +121,19 @@ static int fill(struct slow *slow, const void *data, size_t size)
 
 /* ---- policy block ------------------------------------------------------ */
 
-static void test_block_names_the_slow_listener(void **state)
+TEST(block_names_the_slow_listener)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     const int n = fill(slow, NULL, 0);
     assert_error_has("\"x\"");
     assert_error_has("node 2 (slow)");
     assert_int_equal(n, WINDOW);
-    assert_fails(ls_emit_with(slow->from, &(struct ls_emission){.event = "x",
-                                                                .wait_ms = 5}),
-                 LS_EAGAIN); /* it waited, and nothing was sent to anyone */
+    assert_fails(
+        ls_emit_with(slow->from,
+                     &(struct ls_emission){.event = "x", .timeout_ms = 5}),
+        LS_EAGAIN); /* it waited, and nothing was sent to anyone */
     assert_reaches(&slow->heard, n);
-    const struct ls_router_stats stats = stats_of(slow->from);
+    const struct ls_node_stats stats = stats_of(slow->from);
     assert_int_equal(stats.emitted, n);
     assert_int_equal(stats.blocked, 2);
     assert_true(stats.blocked_ns > 0);
@@ -155,22 +159,20 @@ static void block_until_there_is_room(enum ls_topology topology, size_t from)
     assert_ok(ls_thread_join(&slow->world.at[from].thread, LS_FOREVER));
     assert_int_equal(slow->world.at[from].status, LS_OK);
     assert_reaches(&slow->done, 3 * WINDOW);
-    const struct ls_router_stats stats = stats_of(slow->world.at[1].node);
+    const struct ls_node_stats stats = stats_of(slow->world.at[1].node);
     assert_int_equal(stats.lost + stats.missed, 0);
     slow_end(slow);
 }
 
-static void test_block_waits_until_there_is_room(void **state)
+TEST(block_waits_until_there_is_room)
 {
-    (void)state;
     block_until_there_is_room(LS_TOPOLOGY_MESH, 0);
     block_until_there_is_room(LS_TOPOLOGY_STAR, 0); /* the hub emits */
     block_until_there_is_room(LS_TOPOLOGY_STAR, 2); /* through the hub */
 }
 
-static void test_a_window_holds_bytes(void **state)
+TEST(a_window_holds_bytes)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     uint8_t *data = calloc(1, MIB);
     assert_int_equal(fill(slow, data, MIB / 2), 4); /* 2 MiB */
@@ -179,16 +181,16 @@ static void test_a_window_holds_bytes(void **state)
     slow_end(slow);
 }
 
-static void test_room_in_the_own_queue_is_waited_for_too(void **state)
+TEST(room_in_the_own_queue_is_waited_for_too)
 {
-    (void)state;
     struct slow *slow = slow_start(2, LS_TOPOLOGY_MESH);
     slow->from = slow->world.at[1].node; /* it hears itself, slowly */
     assert_int_equal(fill(slow, NULL, 0), WINDOW);
     assert_error_has("node 2");
-    assert_fails(ls_emit_with(slow->from, &(struct ls_emission){.event = "x",
-                                                                .wait_ms = 5}),
-                 LS_EAGAIN);
+    assert_fails(
+        ls_emit_with(slow->from,
+                     &(struct ls_emission){.event = "x", .timeout_ms = 5}),
+        LS_EAGAIN);
     slow_end(slow);
 }
 
@@ -218,9 +220,8 @@ static void assert_ended_by_stop(struct slow *slow)
     slow_end(slow);
 }
 
-static void test_stop_ends_an_emit_that_waits(void **state)
+TEST(stop_ends_an_emit_that_waits)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     assert_ended_by_stop(slow);
     slow = slow_start(2, LS_TOPOLOGY_MESH);
@@ -228,9 +229,8 @@ static void test_stop_ends_an_emit_that_waits(void **state)
     assert_ended_by_stop(slow);
 }
 
-static void test_interrupt_ends_an_emit_that_waits(void **state)
+TEST(interrupt_ends_an_emit_that_waits)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     struct interrupted call = {.node = slow->from};
     ls_thread *thread;
@@ -238,18 +238,17 @@ static void test_interrupt_ends_an_emit_that_waits(void **state)
     assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "emit",
                               emit_for_ever, &call));
     do /* until it waited */
-        ls_router_interrupt(slow->from, LS_EABORTED);
+        ls_node_interrupt(slow->from, LS_EABORTED);
     while ((status = ls_thread_join(&thread, ls_deadline(ls_runtime_threads(),
                                                          2))) == LS_ETIMEDOUT);
     assert_ok(status);
     assert_int_equal(call.status, LS_EABORTED);
-    ls_router_interrupt(slow->from, LS_OK);
+    ls_node_interrupt(slow->from, LS_OK);
     slow_end(slow);
 }
 
-static void test_a_listener_that_leaves_is_not_waited_for(void **state)
+TEST(a_listener_that_leaves_is_not_waited_for)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     ls_thread *thread;
     struct interrupted call = {.node = slow->from};
@@ -267,13 +266,12 @@ static void test_a_listener_that_leaves_is_not_waited_for(void **state)
 
 /* ---- policy drop ------------------------------------------------------- */
 
-static void test_drop_counts_what_each_misses(void **state)
+TEST(drop_counts_what_each_misses)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
-    struct ls_router_loss loss;
+    struct ls_node_loss loss;
     const int n_more = 10;
-    assert_ok(ls_event_policy(slow->from, "x", LS_POLICY_DROP));
+    assert_ok(ls_node_set_delivery(slow->from, "x", LS_DELIVERY_DROP));
     for (int i = 0; i < WINDOW + n_more; i++) {
         assert_ok(ls_emit(slow->from, "x", "data", 4));
         assert_reaches(&slow->heard, i + 1); /* this one never misses any */
@@ -283,14 +281,15 @@ static void test_drop_counts_what_each_misses(void **state)
     let_on(slow, WINDOW);
     assert_reaches(&slow->done, WINDOW);
     let_on(slow, 1000);
-    const struct ls_emission block = {.event = "x", .policy = LS_POLICY_BLOCK};
+    const struct ls_emission block = {.event = "x",
+                                      .delivery = LS_DELIVERY_BLOCK};
     assert_ok(ls_emit_with(slow->from, &block));    /* waits for room */
     assert_ok(ls_emit(slow->from, "x", "data", 4)); /* shows the gap */
     assert_reaches(&slow->done, WINDOW + 2);
     assert_int_equal(stats_of(slow->world.at[1].node).missed, n_more);
     assert_int_equal(stats_of(slow->world.at[1].node).lost, 0);
     assert_int_equal(stats_of(slow->world.at[2].node).missed, 0);
-    assert_int_equal(ls_router_losses(slow->world.at[1].node, &loss, 1), 1);
+    assert_int_equal(ls_node_losses(slow->world.at[1].node, &loss, 1), 1);
     assert_int_equal(loss.sender, 1);
     assert_int_equal(loss.receiver, 2);
     assert_string_equal(loss.event, "x");
@@ -298,12 +297,11 @@ static void test_drop_counts_what_each_misses(void **state)
     slow_end(slow);
 }
 
-static void test_drop_never_waits_to_one(void **state)
+TEST(drop_never_waits_to_one)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     const struct ls_emission emission = {
-        .event = "x", .policy = LS_POLICY_DROP, .to_one = true, .to = 2};
+        .event = "x", .delivery = LS_DELIVERY_DROP, .to_one = true, .to = 2};
     for (int i = 0; i < WINDOW + 5; i++)
         assert_ok(ls_emit_with(slow->from, &emission));
     assert_int_equal(stats_of(slow->from).dropped, 5);
@@ -330,14 +328,13 @@ static int emit_owned(struct slow *slow, const char *event, size_t size,
                                               .data = data,
                                               .size = size,
                                               .scope = scope,
-                                              .wait_ms = -1,
+                                              .timeout_ms = -1,
                                               .release = count_release,
                                               .hint = &slow->released});
 }
 
-static void test_a_payload_is_released_once_when_sent(void **state)
+TEST(a_payload_is_released_once_when_sent)
 {
-    (void)state;
     static const size_t sizes[] = {0, 1, 100, 70000, MIB};
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     let_on(slow, 1000000);
@@ -355,9 +352,8 @@ static void test_a_payload_is_released_once_when_sent(void **state)
     slow_end(slow);
 }
 
-static void test_a_payload_is_released_once_when_it_fails(void **state)
+TEST(a_payload_is_released_once_when_it_fails)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     (void)fill(slow, NULL, 0);
     assert_fails(emit_owned(slow, "x", 100, LS_SCOPE_BOTH), LS_EAGAIN);
@@ -415,18 +411,16 @@ static void sizes_come_whole(enum ls_topology topology, size_t from, bool owned)
     free(data);
 }
 
-static void test_payloads_of_every_size_come_whole(void **state)
+TEST(payloads_of_every_size_come_whole)
 {
-    (void)state;
     sizes_come_whole(LS_TOPOLOGY_MESH, 0, false);
     sizes_come_whole(LS_TOPOLOGY_MESH, 0, true);
     sizes_come_whole(LS_TOPOLOGY_MESH, 1, false); /* to itself as well */
     sizes_come_whole(LS_TOPOLOGY_STAR, 2, false); /* through the hub */
 }
 
-static void test_a_long_event_is_withdrawn_when_its_time_is_up(void **state)
+TEST(a_long_event_is_withdrawn_when_its_time_is_up)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     uint8_t *data = calloc(1, 40 * MIB);
     assert_non_null(data);
@@ -436,7 +430,7 @@ static void test_a_long_event_is_withdrawn_when_its_time_is_up(void **state)
         ls_emit_with(slow->from, &(struct ls_emission){.event = "x",
                                                        .data = data,
                                                        .size = 40 * MIB,
-                                                       .wait_ms = 500}),
+                                                       .timeout_ms = 500}),
         LS_EAGAIN);
     assert_error_has("node 2"); /* the other has had the time */
     let_on(slow, 1000000);
@@ -451,9 +445,8 @@ static void test_a_long_event_is_withdrawn_when_its_time_is_up(void **state)
 }
 
 /* What is held of it is given back to the hub, whose window it is in. */
-static void test_long_events_through_a_hub_are_withdrawn(void **state)
+TEST(long_events_through_a_hub_are_withdrawn)
 {
-    (void)state;
     struct slow *slow = slow_start(3, LS_TOPOLOGY_STAR);
     uint8_t *data = calloc(1, 40 * MIB);
     assert_non_null(data);
@@ -465,7 +458,7 @@ static void test_long_events_through_a_hub_are_withdrawn(void **state)
             ls_emit_with(slow->from, &(struct ls_emission){.event = "x",
                                                            .data = data,
                                                            .size = 40 * MIB,
-                                                           .wait_ms = 5}),
+                                                           .timeout_ms = 5}),
             LS_EAGAIN);
         let_on(slow, 2);
         assert_ok(ls_emit(slow->from, "x", NULL, 0));
@@ -476,23 +469,81 @@ static void test_long_events_through_a_hub_are_withdrawn(void **state)
     slow_end(slow);
 }
 
-int main(void)
+/* ---- what waits in a hub ------------------------------------------------ */
+
+#define MANY (10 * WINDOW)
+
+/* Node 3, a leaf, has emitted so many that node 2 has no room for. */
+static struct slow *crowd_start(struct counter *last)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_block_names_the_slow_listener),
-        cmocka_unit_test(test_block_waits_until_there_is_room),
-        cmocka_unit_test(test_a_window_holds_bytes),
-        cmocka_unit_test(test_room_in_the_own_queue_is_waited_for_too),
-        cmocka_unit_test(test_stop_ends_an_emit_that_waits),
-        cmocka_unit_test(test_interrupt_ends_an_emit_that_waits),
-        cmocka_unit_test(test_a_listener_that_leaves_is_not_waited_for),
-        cmocka_unit_test(test_drop_counts_what_each_misses),
-        cmocka_unit_test(test_drop_never_waits_to_one),
-        cmocka_unit_test(test_a_payload_is_released_once_when_sent),
-        cmocka_unit_test(test_a_payload_is_released_once_when_it_fails),
-        cmocka_unit_test(test_payloads_of_every_size_come_whole),
-        cmocka_unit_test(test_a_long_event_is_withdrawn_when_its_time_is_up),
-        cmocka_unit_test(test_long_events_through_a_hub_are_withdrawn),
-    };
-    return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
+    struct slow *slow = slow_start(4, LS_TOPOLOGY_STAR);
+    ls_node *hub = slow->from;
+    counter_init(last);
+    assert_ok(ls_on(hub, "last", count, last));
+    slow->from = slow->world.at[2].node;
+    for (int i = 0; i < MANY; i++)
+        assert_ok(ls_emit(slow->from, "x", NULL, 0));
+    emit_until_heard(slow->from, "last", last);
+    slow->from = hub;
+    return slow;
+}
+
+static void crowd_end(struct slow *slow, struct counter *last)
+{
+    assert_ok(ls_off(slow->from, "last", count, last));
+    slow_end(slow);
+    counter_fini(last);
+}
+
+TEST(what_waits_of_one_that_has_left_is_not_passed_on)
+{
+    struct counter last;
+    struct slow *slow = crowd_start(&last);
+    assert_int_equal(stats_of(slow->from).relayed, WINDOW);
+    ls_node_destroy(&slow->world.at[2].node);
+    assert_int_equal(stats_of(slow->from).early, MANY - WINDOW);
+    let_on(slow, 1000000);
+    assert_ok(ls_emit(slow->from, "x", NULL, 0));
+    assert_reaches(&slow->done, WINDOW + 1);
+    assert_int_equal(stats_of(slow->from).relayed, WINDOW);
+    crowd_end(slow, &last);
+}
+
+TEST(a_hub_passes_on_what_each_sent_in_turn)
+{
+    struct counter last;
+    struct slow *slow = crowd_start(&last);
+    ls_node *fourth = slow->world.at[3].node;
+    const int heard = counter_get(&last);
+    assert_ok(ls_emit(fourth, "x", NULL, 0));
+    emit_until_heard(fourth, "last", &last);
+    assert_true(counter_get(&last) > heard);
+    let_on(slow, 1000000);
+    assert_reaches(&slow->done, MANY + 1);
+    assert_in_range(slow->fourth_at, WINDOW + 1, 3 * WINDOW);
+    crowd_end(slow, &last);
+}
+
+static void emit_one(void *self)
+{
+    struct interrupted *call = self;
+    call->status = ls_emit(call->node, "x", NULL, 0);
+}
+
+TEST(what_a_hub_passes_on_leaves_room_for_what_it_emits)
+{
+    struct counter last;
+    struct slow *slow = crowd_start(&last);
+    struct interrupted call = {.node = slow->from};
+    ls_thread *thread;
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "emit", emit_one,
+                              &call));
+    while (stats_of(slow->from).blocked == 0)
+        assert_int_equal(
+            ls_thread_join(&thread, ls_deadline(ls_runtime_threads(), 2)),
+            LS_ETIMEDOUT);
+    let_on(slow, 3 * WINDOW); /* of 10 */
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    assert_ok(call.status);
+    crowd_end(slow, &last);
 }

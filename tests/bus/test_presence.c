@@ -1,23 +1,19 @@
 /* The subscriptions that say something: presence and listening; and names. */
 #include "wire.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/status.h"
 
+#include "test.h"
 #include "wire_fixture.h"
 
 /* ---- a subscriber replays its topics in byte order --------------------- */
 
-static void test_presence_sorts_behind_all_other_topics(void **state)
+TEST(presence_sorts_behind_all_other_topics)
 {
-    (void)state;
     uint8_t topic[WIRE_TOPIC_MAX];
     uint8_t other[WIRE_TOPIC_MAX];
     const struct wire_presence presence = {
@@ -58,7 +54,7 @@ static void assert_presence_comes_back(const struct wire_presence *presence)
     struct wire_presence back;
     const size_t size = wire_presence_write(topic, presence);
     assert_true(size < WIRE_TOPIC_MAX);
-    assert_int_equal(wire_presence_read(topic, size, &back), LS_OK);
+    assert_ok(wire_presence_read(topic, size, &back));
     assert_true(back.link == presence->link);
     assert_string_equal(back.signature, presence->signature);
     assert_int_equal(back.relayed, presence->relayed);
@@ -72,9 +68,8 @@ static void assert_presence_comes_back(const struct wire_presence *presence)
     assert_string_equal(back.endpoint, presence->endpoint);
 }
 
-static void test_presence_comes_back(void **state)
+TEST(presence_comes_back)
 {
-    (void)state;
     const struct wire_presence plain = {.link = 7,
                                         .job = "a.job-1_2",
                                         .id = 0,
@@ -105,9 +100,8 @@ static int read_presence(const char *text, size_t size)
     return status;
 }
 
-static void test_malformed_presences_are_refused(void **state)
+TEST(malformed_presences_are_refused)
 {
-    (void)state;
     static const char *const bad[] = {
         "~",
         "~H",
@@ -134,32 +128,30 @@ static void test_malformed_presences_are_refused(void **state)
         "~H2/7/j/0///e",      /* nothing behind the endpoint */
         "~R2/7/j/0///e/1/1/", /* relayed by nobody */
         "H1/j/0///e/1/1/"};
-    assert_int_equal(read_presence("~H2/7/j/0///e/1/1/", 18), LS_OK);
-    assert_int_equal(read_presence("~H2/7/j/0///e/f/1/1/", 20), LS_OK);
+    assert_ok(read_presence("~H2/7/j/0///e/1/1/", 18));
+    assert_ok(read_presence("~H2/7/j/0///e/f/1/1/", 20));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(read_presence(bad[i], strlen(bad[i])), LS_EPROTO);
-    assert_int_equal(read_presence("~H2/7/j/0///e/1/1/\0f", 20), LS_EPROTO);
+        assert_fails(read_presence(bad[i], strlen(bad[i])), LS_EPROTO);
+    assert_fails(read_presence("~H2/7/j/0///e/1/1/\0f", 20), LS_EPROTO);
     static char huge[100000];
     memset(huge, 'x', sizeof huge);
     memcpy(huge, "~H2/7/j/0///", 12);
-    assert_int_equal(read_presence(huge, 12 + LS_ENDPOINT_MAX), LS_EPROTO);
+    assert_fails(read_presence(huge, 12 + LS_ENDPOINT_MAX), LS_EPROTO);
     memcpy(huge + 12 + LS_ENDPOINT_MAX, "/1/1/", 5);
-    assert_int_equal(read_presence(huge, 12 + LS_ENDPOINT_MAX + 5), LS_OK);
+    assert_ok(read_presence(huge, 12 + LS_ENDPOINT_MAX + 5));
     memcpy(huge + 12 + LS_ENDPOINT_MAX, "x/1/1/", 6);
-    assert_int_equal(read_presence(huge, 12 + LS_ENDPOINT_MAX + 6), LS_EPROTO);
-    assert_int_equal(read_presence(huge, sizeof huge), LS_EPROTO);
+    assert_fails(read_presence(huge, 12 + LS_ENDPOINT_MAX + 6), LS_EPROTO);
+    assert_fails(read_presence(huge, sizeof huge), LS_EPROTO);
 }
 
-static void test_presence_of_another_version_says_so(void **state)
+TEST(presence_of_another_version_says_so)
 {
-    (void)state;
-    assert_int_equal(read_presence("~H3/whatever follows", 20), LS_EMISMATCH);
-    assert_non_null(strstr(ls_error_text(), "version 3"));
+    assert_fails(read_presence("~H3/whatever follows", 20), LS_EMISMATCH);
+    assert_error_has("version 3");
 }
 
-static void test_cut_and_changed_presences_are_refused_or_read(void **state)
+TEST(cut_and_changed_presences_are_refused_or_read)
 {
-    (void)state;
     char text[WIRE_TOPIC_MAX];
     const struct wire_presence longest = longest_presence();
     const size_t size = wire_presence_write((uint8_t *)text, &longest);
@@ -187,48 +179,45 @@ static int read_listen(const char *text, size_t size)
     return status;
 }
 
-static void test_listening_comes_back(void **state)
+TEST(listening_comes_back)
 {
-    (void)state;
     struct wire_listen listen = {UINT64_MAX, UINT32_MAX, ""};
     struct wire_listen back;
     uint8_t topic[WIRE_TOPIC_MAX];
     memset(listen.event, 'a', LS_EVENT_MAX);
     listen.event[7] = '/';
     const size_t size = wire_listen_write(topic, &listen);
-    assert_int_equal(wire_listen_read(topic, size, &back), LS_OK);
+    assert_ok(wire_listen_read(topic, size, &back));
     assert_int_equal(back.id, listen.id);
     assert_true(back.link == listen.link);
     assert_string_equal(back.event, listen.event);
 }
 
-static void test_malformed_listenings_are_refused(void **state)
+TEST(malformed_listenings_are_refused)
 {
-    (void)state;
     static const char *const bad[] = {
         "l",       "l1",        "l1/",       "l1/1",       "l1/1/",
         "l/1/x",   "l1//x",     "lx/1/x",    "l1/x/x",     "l1/1/a b",
         "l1/1/*a", "l1/1/\x7f", "l1/1/\xc3", "m1/1/event", "l1/4294967296/x",
         "l0/1/x",  "l01/1/x",   "l1/01/x"};
-    assert_int_equal(read_listen("l1/1/x", 6), LS_OK);
-    assert_int_equal(read_listen("l1/1/*", 6), LS_OK);
-    assert_int_equal(read_listen("l1/1/a*", 7), LS_OK);
+    assert_ok(read_listen("l1/1/x", 6));
+    assert_ok(read_listen("l1/1/*", 6));
+    assert_ok(read_listen("l1/1/a*", 7));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(read_listen(bad[i], strlen(bad[i])), LS_EPROTO);
-    assert_int_equal(read_listen("l1/1/x\0y", 8), LS_EPROTO);
+        assert_fails(read_listen(bad[i], strlen(bad[i])), LS_EPROTO);
+    assert_fails(read_listen("l1/1/x\0y", 8), LS_EPROTO);
     static char huge[100000];
     memset(huge, 'x', sizeof huge);
     memcpy(huge, "l1/1/", 5);
-    assert_int_equal(read_listen(huge, sizeof huge), LS_EPROTO);
-    assert_int_equal(read_listen(huge, 5 + LS_EVENT_MAX + 1), LS_EPROTO);
-    assert_int_equal(read_listen(huge, 5 + LS_EVENT_MAX), LS_OK);
+    assert_fails(read_listen(huge, sizeof huge), LS_EPROTO);
+    assert_fails(read_listen(huge, 5 + LS_EVENT_MAX + 1), LS_EPROTO);
+    assert_ok(read_listen(huge, 5 + LS_EVENT_MAX));
 }
 
 /* ---- names ------------------------------------------------------------- */
 
-static void test_names_are_printable_without_what_patterns_use(void **state)
+TEST(names_are_printable_without_what_patterns_use)
 {
-    (void)state;
     char name[LS_EVENT_MAX + 2];
     assert_false(wire_name_valid(NULL));
     assert_false(wire_name_valid(""));
@@ -246,28 +235,11 @@ static void test_names_are_printable_without_what_patterns_use(void **state)
     assert_true(wire_name_valid(name));
 }
 
-static void test_words_are_letters_digits_and_what_is_named(void **state)
+TEST(words_are_letters_digits_and_what_is_named)
 {
-    (void)state;
     assert_true(wire_word_valid("Az09.-", 6, ".-"));
     assert_false(wire_word_valid("Az09.-", 5, ".-"));
     assert_false(wire_word_valid("a/b", 10, ".-"));
     assert_false(wire_word_valid("a\nb", 10, ".-"));
     assert_true(wire_word_valid("", 10, ""));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_presence_sorts_behind_all_other_topics),
-        cmocka_unit_test(test_presence_comes_back),
-        cmocka_unit_test(test_malformed_presences_are_refused),
-        cmocka_unit_test(test_presence_of_another_version_says_so),
-        cmocka_unit_test(test_cut_and_changed_presences_are_refused_or_read),
-        cmocka_unit_test(test_listening_comes_back),
-        cmocka_unit_test(test_malformed_listenings_are_refused),
-        cmocka_unit_test(test_names_are_printable_without_what_patterns_use),
-        cmocka_unit_test(test_words_are_letters_digits_and_what_is_named),
-    };
-    return cmocka_run_group_tests_name("presence", tests, NULL, NULL);
 }

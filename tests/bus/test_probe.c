@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "test.h"
 #include "transport_fixture.h"
 #include "transport_zmq.h"
 #include "world_fixture.h"
@@ -64,13 +65,12 @@ static int bound_socket(int backlog, char *endpoint, size_t size)
     return fd;
 }
 
-static void test_a_bound_address_listens(void **state)
+TEST(a_bound_address_listens)
 {
     char ipc[64];
     snprintf(ipc, sizeof ipc, "ipc:///tmp/ls-probe-%d.ipc", (int)getpid());
     const char *const binds[] = {"tcp://127.0.0.1:*", "inproc://probed", ipc};
     struct probing asks;
-    (void)state;
     begin(&asks, "inproc://asks");
     for (size_t i = 0; i < 3; i++) {
         struct probing bound;
@@ -85,11 +85,10 @@ static void test_a_bound_address_listens(void **state)
     ls_security_destroy(&asks.security);
 }
 
-static void test_a_stopped_process_still_listens(void **state)
+TEST(a_stopped_process_still_listens)
 {
     struct probing asks;
     char endpoint[64];
-    (void)state;
     begin(&asks, "inproc://asks");
     const int fd = bound_socket(8, endpoint, sizeof endpoint);
     assert_int_equal(probe(&asks, endpoint), TRANSPORT_LISTENS);
@@ -99,11 +98,10 @@ static void test_a_stopped_process_still_listens(void **state)
     ls_security_destroy(&asks.security);
 }
 
-static void test_localhost_needs_no_resolver(void **state)
+TEST(localhost_needs_no_resolver)
 {
     struct probing asks;
     char endpoint[64], named[64];
-    (void)state;
     begin(&asks, "inproc://asks");
     const int fd = bound_socket(8, endpoint, sizeof endpoint);
     snprintf(named, sizeof named, "tcp://localhost%s", strrchr(endpoint, ':'));
@@ -113,13 +111,12 @@ static void test_localhost_needs_no_resolver(void **state)
     ls_security_destroy(&asks.security);
 }
 
-static void test_who_does_not_answer_is_unknown(void **state)
+TEST(who_does_not_answer_is_unknown)
 {
     enum { CROWD = 4 };
     struct probing asks;
     char endpoint[64];
     int crowd[CROWD];
-    (void)state;
     begin(&asks, "inproc://asks");
     /* A full queue answers nobody. */
     const int fd = bound_socket(0, endpoint, sizeof endpoint);
@@ -138,10 +135,9 @@ static void test_who_does_not_answer_is_unknown(void **state)
     ls_security_destroy(&asks.security);
 }
 
-static void test_a_host_name_is_unknown(void **state)
+TEST(a_host_name_is_unknown)
 {
     struct probing asks;
-    (void)state;
     begin(&asks, "inproc://asks");
     assert_int_equal(probe(&asks, "tcp://no-such-host.invalid:21500"),
                      TRANSPORT_UNKNOWN);
@@ -149,10 +145,9 @@ static void test_a_host_name_is_unknown(void **state)
     ls_security_destroy(&asks.security);
 }
 
-static void test_what_is_no_address_is_refused(void **state)
+TEST(what_is_no_address_is_refused)
 {
     struct probing asks;
-    (void)state;
     begin(&asks, "inproc://asks");
     assert_fails(transport_probe(asks.transport, "udp://127.0.0.1:1"),
                  LS_EINVAL);
@@ -161,11 +156,10 @@ static void test_what_is_no_address_is_refused(void **state)
     ls_security_destroy(&asks.security);
 }
 
-static void test_a_probe_under_way_ends_with_the_transport(void **state)
+TEST(a_probe_under_way_ends_with_the_transport)
 {
     struct probing asks;
     char endpoint[64];
-    (void)state;
     begin(&asks, "inproc://asks");
     const int fd = bound_socket(8, endpoint, sizeof endpoint);
     assert_ok(transport_probe(asks.transport, endpoint));
@@ -178,15 +172,14 @@ static void test_a_probe_under_way_ends_with_the_transport(void **state)
 
 /* ---- the rest of a transport on libzmq --------------------------------- */
 
-static void test_what_libzmq_refuses_is_said(void **state)
+TEST(what_libzmq_refuses_is_said)
 {
-    (void)state;
     errno = EMFILE;
     assert_fails(transport_zmq_error("zmq_socket"), LS_ELIMIT);
-    assert_text(ls_error_text(), "ulimit", __LINE__);
+    assert_has(ls_error_text(), "ulimit");
     errno = EPROTONOSUPPORT;
     assert_fails(transport_zmq_error("zmq_bind"), LS_EIO);
-    assert_text(ls_error_text(), "zmq_bind: ", __LINE__);
+    assert_has(ls_error_text(), "zmq_bind: ");
 }
 
 static void note_subscribed(void *self, const uint8_t *topic, size_t size,
@@ -198,9 +191,8 @@ static void note_subscribed(void *self, const uint8_t *topic, size_t size,
 }
 
 /* Who publishes may be the one to whom libzmq says that something came. */
-static void test_a_subscription_that_the_publisher_met_is_read(void **state)
+TEST(a_subscription_that_the_publisher_met_is_read)
 {
-    (void)state;
     struct probing p;
     begin(&p, "tcp://127.0.0.1:*");
     struct zmq_transport *t = (struct zmq_transport *)(void *)p.transport;
@@ -222,20 +214,4 @@ static void test_a_subscription_that_the_publisher_met_is_read(void **state)
     zmq_ctx_term(context);
     transport_close(&p.transport);
     ls_security_destroy(&p.security);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_bound_address_listens),
-        cmocka_unit_test(test_a_stopped_process_still_listens),
-        cmocka_unit_test(test_localhost_needs_no_resolver),
-        cmocka_unit_test(test_who_does_not_answer_is_unknown),
-        cmocka_unit_test(test_a_host_name_is_unknown),
-        cmocka_unit_test(test_what_is_no_address_is_refused),
-        cmocka_unit_test(test_a_probe_under_way_ends_with_the_transport),
-        cmocka_unit_test(test_what_libzmq_refuses_is_said),
-        cmocka_unit_test(test_a_subscription_that_the_publisher_met_is_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,13 @@
 /* What is refused is counted, named, and told in few lines. */
 #include "refusals.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/log.h"
 #include "lockstep/runtime.h"
+#include "test.h"
 
 #define NOW   (100 * LS_NS_PER_S)
 #define WHILE (10 * LS_NS_PER_S)
@@ -65,9 +62,10 @@ static void assert_says(const char *part)
 
 /* ---- counted and named ------------------------------------------------- */
 
-static void test_every_kind_has_a_name_of_its_own(void **state)
+EACH_TEST(set_up, tear_down)
+
+TEST(every_kind_has_a_name_of_its_own)
 {
-    (void)state;
     for (int i = 0; i < LS_REFUSAL_N_KINDS; i++) {
         const char *name = ls_refusal_kind_name((enum ls_refusal_kind)i);
         assert_non_null(name);
@@ -80,7 +78,7 @@ static void test_every_kind_has_a_name_of_its_own(void **state)
         ls_refusal_kind_name((enum ls_refusal_kind)LS_REFUSAL_N_KINDS), "?");
 }
 
-static void test_without_refusals_there_is_nothing(void **state)
+TEST(without_refusals_there_is_nothing)
 {
     struct refusals *refusals = *state;
     assert_int_equal(refusals->n, 0);
@@ -92,7 +90,7 @@ static void test_without_refusals_there_is_nothing(void **state)
     assert_int_equal(row(refusals, 0)->n, 1);
 }
 
-static void test_it_keeps_who_did_what_how_often_when_and_why(void **state)
+TEST(it_keeps_who_did_what_how_often_when_and_why)
 {
     struct refusals *refusals = *state;
     refuse(refusals, LS_REFUSAL_FORM, "node 7", "first", NOW);
@@ -108,7 +106,7 @@ static void test_it_keeps_who_did_what_how_often_when_and_why(void **state)
     assert_true(row(refusals, 0)->last_at == NOW + 3);
 }
 
-static void test_kinds_and_offenders_are_kept_apart(void **state)
+TEST(kinds_and_offenders_are_kept_apart)
 {
     struct refusals *refusals = *state;
     refuse(refusals, LS_REFUSAL_FORM, "node 7", "a", NOW);
@@ -123,7 +121,7 @@ static void test_kinds_and_offenders_are_kept_apart(void **state)
     assert_string_equal(row(refusals, 3)->who, "");
 }
 
-static void test_one_host_is_one_whatever_its_ports(void **state)
+TEST(one_host_is_one_whatever_its_ports)
 {
     struct refusals *refusals = *state;
     refuse(refusals, LS_REFUSAL_STRANGER, "10.0.0.1:5000", "a", NOW);
@@ -136,7 +134,7 @@ static void test_one_host_is_one_whatever_its_ports(void **state)
     assert_int_equal(row(refusals, 1)->n, 2);
 }
 
-static void test_other_names_are_not_taken_for_one_host(void **state)
+TEST(other_names_are_not_taken_for_one_host)
 {
     struct refusals *refusals = *state;
     static const char *const names[] = {
@@ -149,7 +147,7 @@ static void test_other_names_are_not_taken_for_one_host(void **state)
     assert_int_equal(refusals->n, sizeof names / sizeof *names);
 }
 
-static void test_one_with_a_long_name_is_one(void **state)
+TEST(one_with_a_long_name_is_one)
 {
     struct refusals *refusals = *state;
     char name[LS_ENDPOINT_MAX + 1];
@@ -161,7 +159,7 @@ static void test_one_with_a_long_name_is_one(void **state)
     assert_int_equal(said.n, 1);
 }
 
-static void test_a_long_reason_is_cut(void **state)
+TEST(a_long_reason_is_cut)
 {
     struct refusals *refusals = *state;
     char why[600];
@@ -173,7 +171,7 @@ static void test_a_long_reason_is_cut(void **state)
     assert_int_equal(strlen(refusals->last), sizeof refusals->last - 1);
 }
 
-static void test_of_many_offenders_the_worst_are_kept(void **state)
+TEST(of_many_offenders_the_worst_are_kept)
 {
     struct refusals *refusals = *state;
     char name[32];
@@ -199,7 +197,7 @@ static void test_of_many_offenders_the_worst_are_kept(void **state)
 
 /* ---- told -------------------------------------------------------------- */
 
-static void test_the_first_is_told_at_once(void **state)
+TEST(the_first_is_told_at_once)
 {
     struct refusals *refusals = *state;
     refuse(refusals, LS_REFUSAL_FORM, "node 7", "it is bad", NOW);
@@ -211,7 +209,7 @@ static void test_the_first_is_told_at_once(void **state)
     assert_says("refused somebody: it is nobody");
 }
 
-static void test_then_one_line_in_a_while_says_how_many(void **state)
+TEST(then_one_line_in_a_while_says_how_many)
 {
     struct refusals *refusals = *state;
     for (int i = 0; i < 1000; i++)
@@ -226,7 +224,7 @@ static void test_then_one_line_in_a_while_says_how_many(void **state)
     assert_says("refused node 7: again");
 }
 
-static void test_those_of_one_host_are_told_together(void **state)
+TEST(those_of_one_host_are_told_together)
 {
     struct refusals *refusals = *state;
     char name[32];
@@ -238,7 +236,7 @@ static void test_those_of_one_host_are_told_together(void **state)
     assert_int_equal(refusals->n, 1);
 }
 
-static void test_many_offenders_fill_no_disk(void **state)
+TEST(many_offenders_fill_no_disk)
 {
     struct refusals *refusals = *state;
     char name[32];
@@ -258,21 +256,5 @@ static void test_many_offenders_fill_no_disk(void **state)
 int main(void)
 {
     ls_log_redirect(keep, &said);
-#define REFUSALS_TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        REFUSALS_TEST(test_every_kind_has_a_name_of_its_own),
-        REFUSALS_TEST(test_without_refusals_there_is_nothing),
-        REFUSALS_TEST(test_it_keeps_who_did_what_how_often_when_and_why),
-        REFUSALS_TEST(test_kinds_and_offenders_are_kept_apart),
-        REFUSALS_TEST(test_one_host_is_one_whatever_its_ports),
-        REFUSALS_TEST(test_other_names_are_not_taken_for_one_host),
-        REFUSALS_TEST(test_one_with_a_long_name_is_one),
-        REFUSALS_TEST(test_a_long_reason_is_cut),
-        REFUSALS_TEST(test_of_many_offenders_the_worst_are_kept),
-        REFUSALS_TEST(test_the_first_is_told_at_once),
-        REFUSALS_TEST(test_then_one_line_in_a_while_says_how_many),
-        REFUSALS_TEST(test_those_of_one_host_are_told_together),
-        REFUSALS_TEST(test_many_offenders_fill_no_disk),
-    };
-    return cmocka_run_group_tests_name("refusals", tests, NULL, NULL);
+    return tests_run();
 }

@@ -1,6 +1,7 @@
 /* Being declared lost while alive: who was goes on as a new member, and all
  * end in one world again. */
 #include "severed_world.h"
+#include "test.h"
 
 static struct severed_plan plan_of(size_t n, enum ls_topology topology)
 {
@@ -28,9 +29,8 @@ static void emit_all(struct severed_world *world)
         assert_reaches(&world->at[i].heard, 100 * (int)world->n);
 }
 
-static void test_of_two_that_lost_each_other_the_larger_id_rejoins(void **state)
+TEST(of_two_that_lost_each_other_the_larger_id_rejoins)
 {
-    (void)state;
     const struct severed_plan plan = plan_of(2, LS_TOPOLOGY_MESH);
     struct severed_world *world = severed_start(&plan);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
@@ -52,9 +52,8 @@ static void test_of_two_that_lost_each_other_the_larger_id_rejoins(void **state)
     severed_end(world);
 }
 
-static void test_windows_are_whole_after_rejoining(void **state)
+TEST(windows_are_whole_after_rejoining)
 {
-    (void)state;
     struct severed_plan plan = plan_of(2, LS_TOPOLOGY_MESH);
     plan.silence_ms = 1500; /* the work must not be taken for silence */
     struct severed_world *world = severed_start(&plan);
@@ -72,9 +71,8 @@ static void test_windows_are_whole_after_rejoining(void **state)
     severed_end(world);
 }
 
-static void test_a_world_in_pieces_becomes_one_again(void **state)
+TEST(a_world_in_pieces_becomes_one_again)
 {
-    (void)state;
     const struct severed_plan plan = plan_of(4, LS_TOPOLOGY_MESH);
     struct severed_world *world = severed_start(&plan);
     for (int round = 0; round < 3; round++) {
@@ -89,9 +87,8 @@ static void test_a_world_in_pieces_becomes_one_again(void **state)
     severed_end(world);
 }
 
-static void test_one_that_nobody_hears_rejoins_alone(void **state)
+TEST(one_that_nobody_hears_rejoins_alone)
 {
-    (void)state;
     const struct severed_plan plan = plan_of(3, LS_TOPOLOGY_MESH);
     struct severed_world *world = severed_start(&plan);
     severed_reset(&world->at[2].link, LINK_HOLDS); /* it hears the others */
@@ -130,9 +127,8 @@ static void on_member(void *self, const struct ls_member *member)
         counter_add(&renewal->lost, 1);
 }
 
-static void test_channels_are_told(void **state)
+TEST(channels_are_told)
 {
-    (void)state;
     static const struct ls_channel_ops ops = {
         .message = severed_ignore, .member = on_member, .renewed = on_renewed};
     const struct severed_plan plan = plan_of(2, LS_TOPOLOGY_MESH);
@@ -169,9 +165,8 @@ static void wait_for_ever(void *self)
     (void)snprintf(wait->text, sizeof wait->text, "%s", ls_error_text());
 }
 
-static void test_what_waits_there_is_ended(void **state)
+TEST(what_waits_there_is_ended)
 {
-    (void)state;
     const struct severed_plan plan = plan_of(2, LS_TOPOLOGY_MESH);
     struct severed_world *world = severed_start(&plan);
     struct wait wait = {.node = world->at[1].node};
@@ -181,15 +176,14 @@ static void test_what_waits_there_is_ended(void **state)
     part(world);
     assert_ok(ls_thread_join(&thread, LS_FOREVER));
     assert_int_equal(wait.status, LS_ELOST);
-    assert_text(wait.text, "it has rejoined as a new member", __LINE__);
+    assert_has(wait.text, "it has rejoined as a new member");
     severed_end(world);
 }
 
 /* ---- star -------------------------------------------------------------- */
 
-static void test_leaves_rejoin_and_the_hub_never_does(void **state)
+TEST(leaves_rejoin_and_the_hub_never_does)
 {
-    (void)state;
     const struct severed_plan plan = plan_of(4, LS_TOPOLOGY_STAR);
     struct severed_world *world = severed_start(&plan);
     part(world);
@@ -201,9 +195,8 @@ static void test_leaves_rejoin_and_the_hub_never_does(void **state)
     severed_end(world);
 }
 
-static void test_with_the_hub_all_behind_it_are_lost_and_named(void **state)
+TEST(with_the_hub_all_behind_it_are_lost_and_named)
 {
-    (void)state;
     struct severed_plan plan = plan_of(4, LS_TOPOLOGY_STAR);
     plan.silence_ms = 60000;
     struct severed_world *world = severed_start(&plan);
@@ -223,20 +216,4 @@ static void test_with_the_hub_all_behind_it_are_lost_and_named(void **state)
         severed_reset(&world->at[i].link, LINK_PASSES);
     severed_await_agreement(world); /* it was not */
     severed_end(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            test_of_two_that_lost_each_other_the_larger_id_rejoins),
-        cmocka_unit_test(test_windows_are_whole_after_rejoining),
-        cmocka_unit_test(test_a_world_in_pieces_becomes_one_again),
-        cmocka_unit_test(test_one_that_nobody_hears_rejoins_alone),
-        cmocka_unit_test(test_channels_are_told),
-        cmocka_unit_test(test_what_waits_there_is_ended),
-        cmocka_unit_test(test_leaves_rejoin_and_the_hub_never_does),
-        cmocka_unit_test(test_with_the_hub_all_behind_it_are_lost_and_named),
-    };
-    return cmocka_run_group_tests_name("rejoin", tests, NULL, NULL);
 }

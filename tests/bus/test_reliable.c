@@ -1,6 +1,7 @@
 /* Policy reliable between real nodes: over connections that break, to members
  * that are slow, and to those that are lost. */
 #include "severed_world.h"
+#include "test.h"
 
 #define MIB (1024u * 1024u)
 
@@ -13,26 +14,24 @@ static int emit(struct severed_node *from, const void *data, size_t size)
                         &(struct ls_emission){.event = "x",
                                               .data = data,
                                               .size = size,
-                                              .policy = LS_POLICY_RELIABLE,
-                                              .wait_ms = LONG_MS});
+                                              .delivery = LS_DELIVERY_RELIABLE,
+                                              .timeout_ms = LONG_MS});
 }
 
 static int emit_now(struct severed_node *from, uint32_t to)
 {
     return ls_emit_with(from->node,
                         &(struct ls_emission){.event = "x",
-                                              .policy = LS_POLICY_RELIABLE,
+                                              .delivery = LS_DELIVERY_RELIABLE,
                                               .to_one = to != 0,
                                               .to = to,
-                                              .wait_ms = -1});
+                                              .timeout_ms = -1});
 }
 
 /* ---- broken connections ------------------------------------------------ */
 
-static void
-test_what_is_emitted_to_one_that_is_away_comes_when_it_is_back(void **state)
+TEST(what_is_emitted_to_one_that_is_away_comes_when_it_is_back)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     severed_watch(world);
@@ -61,9 +60,8 @@ static void await_repeated(struct severed_node *at)
     assert_true(severed_stats(at).repeated != 0);
 }
 
-static void test_what_was_under_way_comes_again_and_is_handled_once(void **s)
+TEST(what_was_under_way_comes_again_and_is_handled_once)
 {
-    (void)s;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     severed_watch(world);
@@ -106,9 +104,8 @@ static int check_parts(void *self, const struct ls_event *event)
     return LS_OK;
 }
 
-static void test_a_long_one_is_whole_after_a_break(void **state)
+TEST(a_long_one_is_whole_after_a_break)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     struct parts parts = {.size = 0};
@@ -131,9 +128,8 @@ static void test_a_long_one_is_whole_after_a_break(void **state)
     free(data);
 }
 
-static void test_it_runs_from_leaf_to_leaf_across_a_hub(void **state)
+TEST(it_runs_from_leaf_to_leaf_across_a_hub)
 {
-    (void)state;
     struct severed_world *world =
         severed_start(&(struct severed_plan){.n = 3,
                                              .topology = LS_TOPOLOGY_STAR,
@@ -162,9 +158,8 @@ static int hold_up(void *self, const struct ls_event *event)
     return LS_OK;
 }
 
-static void test_a_full_window_names_the_slow_member(void **state)
+TEST(a_full_window_names_the_slow_member)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     struct counter go_on;
@@ -188,12 +183,11 @@ static void test_a_full_window_names_the_slow_member(void **state)
     counter_fini(&go_on);
 }
 
-static void test_a_loss_is_counted_and_told(void **state)
+TEST(a_loss_is_counted_and_told)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
-    struct ls_router_loss loss;
+    struct ls_node_loss loss;
     severed_watch(world);
     severed_reset(&a->link, LINK_HOLDS);
     assert_reaches(&a->away_n, 1);
@@ -202,7 +196,7 @@ static void test_a_loss_is_counted_and_told(void **state)
     /* Whoever comes next gets that one: it is not lost. */
     assert_ok(ls_emit_with(
         a->node,
-        &(struct ls_emission){.event = "x", .policy = LS_POLICY_LATEST}));
+        &(struct ls_emission){.event = "x", .delivery = LS_DELIVERY_LATEST}));
     severed_reset(&b->link, LINK_REFUSES); /* as if its process were gone */
     assert_reaches(&a->lost, 1);
     assert_fails(ls_node_take_error(a->node), LS_ELOST);
@@ -210,7 +204,7 @@ static void test_a_loss_is_counted_and_told(void **state)
     assert_error_has("node 2");
     assert_error_has("3 reliable events");
     assert_int_equal(severed_stats(a).unacknowledged, 3);
-    assert_int_equal(ls_router_losses(a->node, &loss, 1), 1);
+    assert_int_equal(ls_node_losses(a->node, &loss, 1), 1);
     assert_int_equal(loss.sender, 1);
     assert_int_equal(loss.receiver, 2);
     assert_string_equal(loss.event, "x");
@@ -221,9 +215,8 @@ static void test_a_loss_is_counted_and_told(void **state)
 
 /* ---- stopping ---------------------------------------------------------- */
 
-static void test_stopping_waits_for_what_is_not_acknowledged(void **state)
+TEST(stopping_waits_for_what_is_not_acknowledged)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     severed_watch(world);
@@ -239,9 +232,8 @@ static void test_stopping_waits_for_what_is_not_acknowledged(void **state)
     severed_end(world);
 }
 
-static void test_who_stops_says_first_what_it_has_handled(void **state)
+TEST(who_stops_says_first_what_it_has_handled)
 {
-    (void)state;
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     for (int i = 0; i < 10; i++)
@@ -278,9 +270,8 @@ static void take(void *self, uint32_t from, uint64_t life, const void *data,
     counter_add(&inbox->came, 1);
 }
 
-static void test_a_channel_may_send_reliably_too(void **state)
+TEST(a_channel_may_send_reliably_too)
 {
-    (void)state;
     static const struct ls_channel_ops ops = {.message = take};
     struct severed_world *world = severed_start(&patient);
     struct inbox inbox = {.disorder = 0};
@@ -305,9 +296,8 @@ static void test_a_channel_may_send_reliably_too(void **state)
     counter_fini(&inbox.came);
 }
 
-static void test_a_channel_does_not_wait_for_one_that_is_away(void **state)
+TEST(a_channel_does_not_wait_for_one_that_is_away)
 {
-    (void)state;
     static const struct ls_channel_ops ops = {.message = take,
                                               .room = note_room};
     struct severed_world *world = severed_start(&patient);
@@ -333,23 +323,4 @@ static void test_a_channel_does_not_wait_for_one_that_is_away(void **state)
     severed_end(world);
     counter_fini(&inbox.came);
     counter_fini(&inbox.room);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            test_what_is_emitted_to_one_that_is_away_comes_when_it_is_back),
-        cmocka_unit_test(
-            test_what_was_under_way_comes_again_and_is_handled_once),
-        cmocka_unit_test(test_a_long_one_is_whole_after_a_break),
-        cmocka_unit_test(test_it_runs_from_leaf_to_leaf_across_a_hub),
-        cmocka_unit_test(test_a_full_window_names_the_slow_member),
-        cmocka_unit_test(test_a_loss_is_counted_and_told),
-        cmocka_unit_test(test_stopping_waits_for_what_is_not_acknowledged),
-        cmocka_unit_test(test_who_stops_says_first_what_it_has_handled),
-        cmocka_unit_test(test_a_channel_may_send_reliably_too),
-        cmocka_unit_test(test_a_channel_does_not_wait_for_one_that_is_away),
-    };
-    return cmocka_run_group_tests_name("reliable", tests, NULL, NULL);
 }

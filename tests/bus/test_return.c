@@ -1,6 +1,7 @@
 /* Who answers at an address that the user gave, one after the other: a node
  * waits there for whoever comes next, and a leaf knows its hub. */
 #include "raw_peer.h"
+#include "test.h"
 
 #define HUB   1
 #define LEAF  2
@@ -85,9 +86,8 @@ static void come_back(struct star *star)
     meet(star);
 }
 
-static void test_who_said_farewell_is_met_again_in_its_next_life(void **state)
+TEST(who_said_farewell_is_met_again_in_its_next_life)
 {
-    (void)state;
     struct star star;
     star_open(&star);
     for (int i = 0; i < 3; i++) {
@@ -97,9 +97,8 @@ static void test_who_said_farewell_is_met_again_in_its_next_life(void **state)
     star_close(&star);
 }
 
-static void test_what_a_hub_passes_on_first_is_not_the_hub(void **state)
+TEST(what_a_hub_passes_on_first_is_not_the_hub)
 {
-    (void)state;
     struct star star;
     star_open(&star);
     say_farewell(&star);
@@ -145,9 +144,8 @@ static void be_shown_other(struct star *star)
     assert_reaches(&star->ready, 1);
 }
 
-static void test_a_leaf_that_has_lost_whom_its_hub_has_rejoins(void **state)
+TEST(a_leaf_that_has_lost_whom_its_hub_has_rejoins)
 {
-    (void)state;
     struct star star;
     star_open(&star);
     const uint64_t before = ls_node_incarnation(star.leaf);
@@ -166,11 +164,10 @@ static void test_a_leaf_that_has_lost_whom_its_hub_has_rejoins(void **state)
 }
 
 /* Heartbeats are not passed on: what it says of windows is of none. */
-static void test_a_hub_that_left_sends_no_heartbeats_of_leaves(void **state)
+TEST(a_hub_that_left_sends_no_heartbeats_of_leaves)
 {
-    (void)state;
     struct star star;
-    struct ls_router_stats stats;
+    struct ls_node_stats stats;
     star_open(&star);
     be_shown_other(&star);
     say_farewell(&star);
@@ -180,18 +177,7 @@ static void test_a_hub_that_left_sends_no_heartbeats_of_leaves(void **state)
     raw_heartbeat(&star.hub, star.leaf);
     star.hub = hub;
     come_back(&star);
-    ls_router_stats(star.leaf, &stats);
+    ls_node_stats(star.leaf, &stats);
     assert_true(stats.early >= 1);
     star_close(&star);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_said_farewell_is_met_again_in_its_next_life),
-        cmocka_unit_test(test_what_a_hub_passes_on_first_is_not_the_hub),
-        cmocka_unit_test(test_a_leaf_that_has_lost_whom_its_hub_has_rejoins),
-        cmocka_unit_test(test_a_hub_that_left_sends_no_heartbeats_of_leaves),
-    };
-    return cmocka_run_group_tests_name("return", tests, NULL, NULL);
 }

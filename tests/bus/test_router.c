@@ -1,18 +1,18 @@
 /* The router: names, limits, ends, figures. */
 #include "pair_fixture.h"
+#include "test.h"
 
 /* ---- names ------------------------------------------------------------- */
 
-static void test_names_that_cannot_be_matched_are_refused(void **state)
+TEST(names_that_cannot_be_matched_are_refused)
 {
-    (void)state;
     struct pair *pair = pair_start();
     static const char *const bad[] = {"",   "a]b",      "a b", "a\\b",
                                       "\n", "\xc3\xa9", NULL};
     static const char *const globs[] = {"a[b", "a?", "*"};
     for (size_t i = 0; i < sizeof globs / sizeof globs[0]; i++) {
         assert_fails(ls_emit(pair->a, globs[i], NULL, 0), LS_EINVAL);
-        assert_fails(ls_event_policy(pair->a, globs[i], LS_POLICY_DROP),
+        assert_fails(ls_node_set_delivery(pair->a, globs[i], LS_DELIVERY_DROP),
                      LS_EINVAL);
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -20,19 +20,19 @@ static void test_names_that_cannot_be_matched_are_refused(void **state)
         assert_fails(ls_once(pair->a, bad[i], count, NULL), LS_EINVAL);
         assert_fails(ls_emit(pair->a, bad[i], NULL, 0), LS_EINVAL);
         assert_fails(ls_wait_for(pair->a, bad[i], 0, NULL, NULL), LS_EINVAL);
-        assert_fails(ls_event_policy(pair->a, bad[i], LS_POLICY_DROP),
+        assert_fails(ls_node_set_delivery(pair->a, bad[i], LS_DELIVERY_DROP),
                      LS_EINVAL);
     }
-    assert_fails(ls_router_on(pair->a, "x", NULL, NULL, NULL), LS_EINVAL);
-    assert_fails(ls_router_once(pair->a, "x", NULL, NULL, NULL), LS_EINVAL);
+    assert_fails(ls_on_named(pair->a, "x", NULL, NULL, NULL), LS_EINVAL);
+    assert_fails(ls_once_named(pair->a, "x", NULL, NULL, NULL), LS_EINVAL);
     assert_fails(ls_emit(pair->a, "x", NULL, 3), LS_EINVAL);
-    assert_fails(ls_event_policy(pair->a, "x", (enum ls_policy)9), LS_EINVAL);
+    assert_fails(ls_node_set_delivery(pair->a, "x", (enum ls_delivery)9),
+                 LS_EINVAL);
     pair_end(pair);
 }
 
-static void test_names_with_colons_are_delivered(void **state)
+TEST(names_with_colons_are_delivered)
 {
-    (void)state;
     struct pair *pair = pair_start();
     struct counter heard;
     counter_init(&heard);
@@ -42,9 +42,8 @@ static void test_names_with_colons_are_delivered(void **state)
     counter_fini(&heard);
 }
 
-static void test_a_name_is_no_prefix_of_another(void **state)
+TEST(a_name_is_no_prefix_of_another)
 {
-    (void)state;
     struct pair *pair = pair_start();
     struct counter heard;
     counter_init(&heard);
@@ -55,8 +54,8 @@ static void test_a_name_is_no_prefix_of_another(void **state)
     assert_ok(ls_emit(pair->a, "hi", NULL, 0));
     assert_reaches(&pair->heard[1], 1);
     assert_true(counter_get(&heard) >= before);
-    struct ls_router_stats stats;
-    ls_router_stats(pair->b, &stats);
+    struct ls_node_stats stats;
+    ls_node_stats(pair->b, &stats);
     assert_int_equal(stats.received, (uint64_t)counter_get(&heard) + 1);
     pair_end(pair);
     counter_fini(&heard);
@@ -64,9 +63,8 @@ static void test_a_name_is_no_prefix_of_another(void **state)
 
 /* ---- limits, ends, figures --------------------------------------------- */
 
-static void test_emit_refuses_what_is_over_the_limit(void **state)
+TEST(emit_refuses_what_is_over_the_limit)
 {
-    (void)state;
     struct ls_node_options options;
     ls_node_options_init(&options);
     options.bind = "inproc://over-the-limit";
@@ -81,9 +79,8 @@ static void test_emit_refuses_what_is_over_the_limit(void **state)
     ls_node_destroy(&node);
 }
 
-static void test_a_stopped_node_refuses(void **state)
+TEST(a_stopped_node_refuses)
 {
-    (void)state;
     struct pair *pair = pair_start();
     ls_node_stop(pair->a, LS_OK);
     ls_node_stop(pair->a, LS_OK); /* again: nothing */
@@ -93,37 +90,35 @@ static void test_a_stopped_node_refuses(void **state)
     pair_end(pair);
 }
 
-static void test_listeners_are_counted_and_named(void **state)
+TEST(listeners_are_counted_and_named)
 {
-    (void)state;
     struct pair *pair = pair_start();
     uint32_t ids[3] = {99, 99, 99};
-    assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 3), 2);
+    assert_int_equal(ls_node_listeners(pair->b, "hi", ids, 3), 2);
     assert_int_equal(ids[0], 1);
     assert_int_equal(ids[1], 2);
     assert_int_equal(ids[2], 99);
-    assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 1), 2);
-    assert_int_equal(ls_router_listeners(pair->b, "hi", NULL, 0), 2);
-    assert_int_equal(ls_router_listeners(pair->b, "unheard", ids, 3), 0);
+    assert_int_equal(ls_node_listeners(pair->b, "hi", ids, 1), 2);
+    assert_int_equal(ls_node_listeners(pair->b, "hi", NULL, 0), 2);
+    assert_int_equal(ls_node_listeners(pair->b, "unheard", ids, 3), 0);
     assert_ok(ls_off(pair->b, "hi", count, &pair->heard[1]));
-    assert_int_equal(ls_router_listeners(pair->b, "hi", ids, 3), 1);
+    assert_int_equal(ls_node_listeners(pair->b, "hi", ids, 3), 1);
     assert_int_equal(ids[0], 1);
     pair_end(pair);
 }
 
-static void test_stats_count_what_was_done(void **state)
+TEST(stats_count_what_was_done)
 {
-    (void)state;
     struct pair *pair = pair_start();
-    struct ls_router_stats a, b;
+    struct ls_node_stats a, b;
     for (int i = 0; i < 10; i++)
         assert_ok(ls_emit(pair->a, "hi", "xyz", 3));
     assert_reaches(&pair->heard[1], 10);
     assert_reaches(&pair->heard[0], 10);
     flush_local(pair->a);
     flush_local(pair->b);
-    ls_router_stats(pair->a, &a);
-    ls_router_stats(pair->b, &b);
+    ls_node_stats(pair->a, &a);
+    ls_node_stats(pair->b, &b);
     assert_int_equal(a.emitted, 11);
     assert_int_equal(a.sent, 10);
     assert_int_equal(a.sent_bytes, 30);
@@ -135,18 +130,4 @@ static void test_stats_count_what_was_done(void **state)
     assert_int_equal(b.queued, 0);
     assert_true(b.queued_peak >= 1);
     pair_end(pair);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_that_cannot_be_matched_are_refused),
-        cmocka_unit_test(test_names_with_colons_are_delivered),
-        cmocka_unit_test(test_a_name_is_no_prefix_of_another),
-        cmocka_unit_test(test_emit_refuses_what_is_over_the_limit),
-        cmocka_unit_test(test_a_stopped_node_refuses),
-        cmocka_unit_test(test_listeners_are_counted_and_named),
-        cmocka_unit_test(test_stats_count_what_was_done),
-    };
-    return cmocka_run_group_tests_name("router", tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "credentials.h"
 #include "lockstep/runtime.h"
 #include "security_fixture.h"
+#include "test.h"
 
 extern char **environ;
 
@@ -21,7 +22,7 @@ struct voice {
 static struct voice voice_of(ls_security *security)
 {
     struct voice voice;
-    assert_int_equal(credentials_sign(security, "x", 1, voice.text), LS_OK);
+    assert_ok(credentials_sign(security, "x", 1, voice.text));
     return voice;
 }
 
@@ -64,7 +65,9 @@ static void job_fails(const char *job, int wanted, const char *word)
 
 /* ---- ls_secret_create() ------------------------------------------------- */
 
-static void test_a_secret_is_written_for_this_user_alone(void **state)
+EACH_TEST(scratch_set_up, scratch_tear_down)
+
+TEST(a_secret_is_written_for_this_user_alone)
 {
     const struct path path = in(*state, "secret");
     uint8_t secret[LS_SECRET_BYTES];
@@ -79,28 +82,28 @@ static void test_a_secret_is_written_for_this_user_alone(void **state)
     assert_int_equal(count_files(((struct scratch *)*state)->folder), 1);
 }
 
-static void test_each_secret_is_another(void **state)
+TEST(each_secret_is_another)
 {
     uint8_t one[LS_SECRET_BYTES], other[LS_SECRET_BYTES];
-    assert_int_equal(ls_secret_create(in(*state, "one").text, one), LS_OK);
-    assert_int_equal(ls_secret_create(in(*state, "other").text, other), LS_OK);
+    assert_ok(ls_secret_create(in(*state, "one").text, one));
+    assert_ok(ls_secret_create(in(*state, "other").text, other));
     assert_memory_not_equal(one, other, sizeof one);
-    assert_int_equal(ls_secret_create(in(*state, "third").text, NULL), LS_OK);
+    assert_ok(ls_secret_create(in(*state, "third").text, NULL));
 }
 
-static void test_a_secret_in_the_current_folder(void **state)
+TEST(a_secret_in_the_current_folder)
 {
     struct scratch *scratch = *state;
     char here[256];
     assert_non_null(getcwd(here, sizeof here));
     assert_int_equal(chdir(scratch->folder), 0);
-    assert_int_equal(ls_secret_create("secret", NULL), LS_OK);
+    assert_ok(ls_secret_create("secret", NULL));
     assert_string_not_equal(voice_of_file("secret").text, "");
     failed(ls_secret_create("secret", NULL), LS_EEXIST, "secret is there");
     assert_int_equal(chdir(here), 0);
 }
 
-static void test_nothing_is_overwritten(void **state)
+TEST(nothing_is_overwritten)
 {
     struct scratch *scratch = *state;
     const struct path path = in(scratch, "secret");
@@ -119,7 +122,7 @@ static void test_nothing_is_overwritten(void **state)
     assert_int_equal(count_files(scratch->folder), 2); /* no half of one */
 }
 
-static void test_a_secret_needs_a_place(void **state)
+TEST(a_secret_needs_a_place)
 {
     failed(ls_secret_create(in(*state, "absent/secret").text, NULL), LS_ENOENT,
            "absent is not there");
@@ -133,21 +136,21 @@ static void test_a_secret_needs_a_place(void **state)
 
 /* ---- ls_security_file() ------------------------------------------------- */
 
-static void test_all_who_read_a_file_know_the_same(void **state)
+TEST(all_who_read_a_file_know_the_same)
 {
     const struct path path = in(*state, "secret");
     uint8_t secret[LS_SECRET_BYTES];
     ls_security *security = NULL;
-    assert_int_equal(ls_secret_create(path.text, secret), LS_OK);
-    assert_int_equal(ls_security_plain(&security, secret), LS_OK);
+    assert_ok(ls_secret_create(path.text, secret));
+    assert_ok(ls_security_plain(&security, secret));
     assert_string_equal(voice_of_file(path.text).text, voice_of(security).text);
     ls_security_destroy(&security);
 }
 
-static void test_a_file_that_others_may_use_is_refused(void **state)
+TEST(a_file_that_others_may_use_is_refused)
 {
     const struct path path = in(*state, "secret");
-    assert_int_equal(ls_secret_create(path.text, NULL), LS_OK);
+    assert_ok(ls_secret_create(path.text, NULL));
     for (mode_t open_to = 1; open_to <= 077; open_to++) {
         assert_int_equal(chmod(path.text, 0600 | open_to), 0);
         file_fails(path.text, LS_ECONFIG, "chmod go-rwx");
@@ -157,20 +160,20 @@ static void test_a_file_that_others_may_use_is_refused(void **state)
     (void)voice_of_file(path.text);
 }
 
-static void test_a_file_of_another_user_is_refused(void **state)
+TEST(a_file_of_another_user_is_refused)
 {
     const struct path path = in(*state, "secret");
-    assert_int_equal(ls_secret_create(path.text, NULL), LS_OK);
+    assert_ok(ls_secret_create(path.text, NULL));
     if (chown(path.text, geteuid() + 1, (gid_t)-1) != 0)
         skip(); /* only root gives files away */
     file_fails(path.text, LS_ECONFIG, "belongs to user");
 }
 
-static void test_only_a_regular_file_is_read(void **state)
+TEST(only_a_regular_file_is_read)
 {
     const struct path path = in(*state, "secret"), link = in(*state, "link");
     const struct path fifo = in(*state, "fifo"), folder = in(*state, "folder");
-    assert_int_equal(ls_secret_create(path.text, NULL), LS_OK);
+    assert_ok(ls_secret_create(path.text, NULL));
     assert_int_equal(symlink(path.text, link.text), 0);
     assert_int_equal(mkfifo(fifo.text, 0600), 0);
     assert_int_equal(mkdir(folder.text, 0700), 0);
@@ -179,7 +182,7 @@ static void test_only_a_regular_file_is_read(void **state)
     file_fails(folder.text, LS_ECONFIG, "not a regular file");
 }
 
-static void test_a_secret_has_its_size(void **state)
+TEST(a_secret_has_its_size)
 {
     const struct path path = in(*state, "secret");
     char bytes[64];
@@ -195,7 +198,7 @@ static void test_a_secret_has_its_size(void **state)
     file_fails(path.text, LS_ECONFIG, "random bytes");
 }
 
-static void test_a_file_must_be_there(void **state)
+TEST(a_file_must_be_there)
 {
     file_fails(in(*state, "absent").text, LS_ENOENT, "absent is not there");
     file_fails(NULL, LS_EINVAL, "path");
@@ -207,13 +210,11 @@ static void test_a_file_must_be_there(void **state)
 static struct path job_path(const char *job)
 {
     struct path path;
-    assert_int_equal(ls_secret_job_path(job, path.text, sizeof path.text),
-                     LS_OK);
+    assert_ok(ls_secret_job_path(job, path.text, sizeof path.text));
     return path;
 }
 
-static void
-test_the_first_creates_the_secret_and_the_next_reads_it(void **state)
+TEST(the_first_creates_the_secret_and_the_next_reads_it)
 {
     const struct voice first = voice_of_job("train");
     assert_string_equal(voice_of_job("train").text, first.text);
@@ -223,7 +224,7 @@ test_the_first_creates_the_secret_and_the_next_reads_it(void **state)
     assert_string_equal(voice_of_file(path.text).text, first.text);
 }
 
-static void test_the_folders_of_a_job_are_open_to_nobody_else(void **state)
+TEST(the_folders_of_a_job_are_open_to_nobody_else)
 {
     const mode_t before = umask(0);
     (void)voice_of_job("train");
@@ -234,15 +235,14 @@ static void test_the_folders_of_a_job_are_open_to_nobody_else(void **state)
     assert_int_equal(count_files(in(*state, "lockstep/train").text), 1);
 }
 
-static void test_a_removed_secret_is_made_anew(void **state)
+TEST(a_removed_secret_is_made_anew)
 {
-    (void)state;
     const struct voice first = voice_of_job("train");
     assert_int_equal(unlink(job_path("train").text), 0);
     assert_string_not_equal(voice_of_job("train").text, first.text);
 }
 
-static void test_names_of_jobs(void **state)
+TEST(names_of_jobs)
 {
     struct scratch *scratch = *state;
     char long_one[LS_JOB_MAX + 2];
@@ -262,18 +262,17 @@ static void test_names_of_jobs(void **state)
     (void)voice_of_job("...");
 }
 
-static void test_a_path_that_does_not_fit(void **state)
+TEST(a_path_that_does_not_fit)
 {
-    (void)state;
     char path[512] = "as before";
     const size_t size = strlen(job_path("train").text) + 1;
     failed(ls_secret_job_path("train", path, size - 1), LS_ELIMIT, "room");
     failed(ls_secret_job_path("train", path, 0), LS_ELIMIT, "room");
     assert_string_equal(path, "as before");
-    assert_int_equal(ls_secret_job_path("train", path, size), LS_OK);
+    assert_ok(ls_secret_job_path("train", path, size));
 }
 
-static void test_a_folder_that_others_may_use_is_refused(void **state)
+TEST(a_folder_that_others_may_use_is_refused)
 {
     static const char *const folders[] = {"lockstep", "lockstep/train"};
     (void)voice_of_job("train");
@@ -289,7 +288,7 @@ static void test_a_folder_that_others_may_use_is_refused(void **state)
     (void)voice_of_job("train");
 }
 
-static void test_a_folder_of_another_user_is_refused(void **state)
+TEST(a_folder_of_another_user_is_refused)
 {
     static const char *const folders[] = {"lockstep/train", "lockstep"};
     (void)voice_of_job("train");
@@ -303,7 +302,7 @@ static void test_a_folder_of_another_user_is_refused(void **state)
     }
 }
 
-static void test_a_folder_that_is_a_link_or_a_file_is_refused(void **state)
+TEST(a_folder_that_is_a_link_or_a_file_is_refused)
 {
     const struct path elsewhere = in(*state, "elsewhere");
     const struct path folder = in(*state, "lockstep");
@@ -322,7 +321,7 @@ static void test_a_folder_that_is_a_link_or_a_file_is_refused(void **state)
     job_fails("train", LS_ECONFIG, "is not a folder");
 }
 
-static void test_a_secret_of_a_job_that_is_none_is_refused(void **state)
+TEST(a_secret_of_a_job_that_is_none_is_refused)
 {
     const struct path secret = in(*state, "lockstep/train/secret");
     const struct path elsewhere = in(*state, "elsewhere");
@@ -351,7 +350,7 @@ static void expect_fallback(const char *runtime_dir)
     assert_string_equal(job_path("train").text, fallback("train").text);
 }
 
-static void test_a_runtime_folder_that_is_not_ours_is_not_used(void **state)
+TEST(a_runtime_folder_that_is_not_ours_is_not_used)
 {
     struct scratch *scratch = *state;
     const struct path link = in(scratch, "link"), file = in(scratch, "file");
@@ -373,11 +372,10 @@ static void test_a_runtime_folder_that_is_not_ours_is_not_used(void **state)
         expect_fallback(other.text);
 }
 
-static void test_without_a_runtime_folder_it_is_in_tmp(void **state)
+TEST(without_a_runtime_folder_it_is_in_tmp)
 {
     struct path folder;
     (void)snprintf(folder.text, sizeof folder.text, "test-%ld", (long)getpid());
-    (void)state;
     assert_int_equal(unsetenv("XDG_RUNTIME_DIR"), 0);
     const struct path path = job_path(folder.text);
     const struct voice first = voice_of_job(folder.text);
@@ -413,24 +411,22 @@ static void ask(void *arg)
     crowd->heard[index] = voice_of_job(crowd->job);
 }
 
-static void test_threads_that_ask_at_once_agree(void **state)
+TEST(threads_that_ask_at_once_agree)
 {
-    (void)state;
     ls_runtime *runtime = ls_runtime_threads();
     struct crowd crowd;
-    assert_int_equal(ls_mutex_init(&crowd.lock, runtime), LS_OK);
+    assert_ok(ls_mutex_init(&crowd.lock, runtime));
     for (size_t round = 0; round < N_ROUNDS; round++) {
         ls_thread *threads[N_AT_ONCE] = {NULL};
         (void)snprintf(crowd.job, sizeof crowd.job, "job-%zu", round);
         crowd.next = 0;
         ls_mutex_lock(&crowd.lock);
         for (size_t i = 0; i < N_AT_ONCE; i++)
-            assert_int_equal(
-                ls_thread_spawn(runtime, &threads[i], "ask", ask, &crowd),
-                LS_OK);
+            assert_ok(
+                ls_thread_spawn(runtime, &threads[i], "ask", ask, &crowd));
         ls_mutex_unlock(&crowd.lock);
         for (size_t i = 0; i < N_AT_ONCE; i++)
-            assert_int_equal(ls_thread_join(&threads[i], LS_FOREVER), LS_OK);
+            assert_ok(ls_thread_join(&threads[i], LS_FOREVER));
         for (size_t i = 1; i < N_AT_ONCE; i++)
             assert_string_equal(crowd.heard[i].text, crowd.heard[0].text);
     }
@@ -465,9 +461,8 @@ static int say_voice(const char *job)
     return write(STDOUT_FILENO, voice.text, strlen(voice.text)) > 0 ? 0 : 1;
 }
 
-static void test_processes_that_ask_at_once_agree(void **state)
+TEST(processes_that_ask_at_once_agree)
 {
-    (void)state;
     for (size_t round = 0; round < 5; round++) {
         char job[32], heard[N_AT_ONCE * CREDENTIALS_SIGNATURE_MAX];
         int ends[2];
@@ -490,38 +485,9 @@ static void test_processes_that_ask_at_once_agree(void **state)
     }
 }
 
-#define each(test)                                                             \
-    cmocka_unit_test_setup_teardown(test, scratch_set_up, scratch_tear_down)
-
 int main(int argc, char **argv)
 {
     if (argc > 1)
         return say_voice(argv[1]);
-    const struct CMUnitTest tests[] = {
-        each(test_a_secret_is_written_for_this_user_alone),
-        each(test_each_secret_is_another),
-        each(test_a_secret_in_the_current_folder),
-        each(test_nothing_is_overwritten),
-        each(test_a_secret_needs_a_place),
-        each(test_all_who_read_a_file_know_the_same),
-        each(test_a_file_that_others_may_use_is_refused),
-        each(test_a_file_of_another_user_is_refused),
-        each(test_only_a_regular_file_is_read),
-        each(test_a_secret_has_its_size),
-        each(test_a_file_must_be_there),
-        each(test_the_first_creates_the_secret_and_the_next_reads_it),
-        each(test_the_folders_of_a_job_are_open_to_nobody_else),
-        each(test_a_removed_secret_is_made_anew),
-        each(test_names_of_jobs),
-        each(test_a_path_that_does_not_fit),
-        each(test_a_folder_that_others_may_use_is_refused),
-        each(test_a_folder_of_another_user_is_refused),
-        each(test_a_folder_that_is_a_link_or_a_file_is_refused),
-        each(test_a_secret_of_a_job_that_is_none_is_refused),
-        each(test_a_runtime_folder_that_is_not_ours_is_not_used),
-        each(test_without_a_runtime_folder_it_is_in_tmp),
-        each(test_threads_that_ask_at_once_agree),
-        each(test_processes_that_ask_at_once_agree),
-    };
-    return cmocka_run_group_tests_name("secret", tests, NULL, NULL);
+    return tests_run();
 }

@@ -2,6 +2,7 @@
 #include "credentials.h"
 
 #include "credentials_fixture.h"
+#include "test.h"
 
 #define BYTES "some bytes"
 
@@ -22,9 +23,7 @@ struct signature {
 static struct signature sign(const ls_security *security, const char *bytes)
 {
     struct signature signature;
-    assert_int_equal(
-        credentials_sign(security, bytes, strlen(bytes), signature.text),
-        LS_OK);
+    assert_ok(credentials_sign(security, bytes, strlen(bytes), signature.text));
     return signature;
 }
 
@@ -55,9 +54,8 @@ static void refuse_changes(ls_security *security, uint32_t id,
     }
 }
 
-static void test_in_plain_whoever_has_the_secret_signs(void **state)
+TEST(in_plain_whoever_has_the_secret_signs)
 {
-    (void)state;
     ls_security *security = plain(0), *other = plain(1);
     const struct signature signature = sign(security, BYTES);
     assert_string_equal(signature.text, signature_text);
@@ -67,7 +65,7 @@ static void test_in_plain_whoever_has_the_secret_signs(void **state)
     ls_security_destroy(&other);
 }
 
-static void test_in_curve_each_signs_for_itself(void **state)
+TEST(in_curve_each_signs_for_itself)
 {
     ls_security *security = curve(*state, ID), *other = curve(*state, 4);
     const struct signature signature = sign(security, BYTES);
@@ -80,7 +78,7 @@ static void test_in_curve_each_signs_for_itself(void **state)
     ls_security_destroy(&other);
 }
 
-static void test_upper_case_is_another_signature(void **state)
+TEST(upper_case_is_another_signature)
 {
     ls_security *security = curve(*state, ID);
     struct signature signature = sign(security, BYTES);
@@ -91,9 +89,8 @@ static void test_upper_case_is_another_signature(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_in_none_nothing_is_signed(void **state)
+TEST(in_none_nothing_is_signed)
 {
-    (void)state;
     ls_security *security = none();
     assert_string_equal(sign(security, BYTES).text, "");
     assert_true(is_signed(security, ID, BYTES, ""));
@@ -101,20 +98,19 @@ static void test_in_none_nothing_is_signed(void **state)
     ls_security_destroy(&security);
 }
 
-static void test_no_bytes_can_be_signed(void **state)
+TEST(no_bytes_can_be_signed)
 {
     ls_security *securities[] = {plain(0), curve(*state, ID)};
     for (size_t i = 0; i < 2; i++) {
         char signature[CREDENTIALS_SIGNATURE_MAX];
-        assert_int_equal(credentials_sign(securities[i], NULL, 0, signature),
-                         LS_OK);
+        assert_ok(credentials_sign(securities[i], NULL, 0, signature));
         assert_true(credentials_signed(securities[i], ID, NULL, 0, signature));
         ls_security_destroy(&securities[i]);
     }
 }
 
 /* Ed25519 over the hash that the page says, with the key that it says. */
-static void test_a_signature_in_curve_is_what_the_page_says(void **state)
+TEST(a_signature_in_curve_is_what_the_page_says)
 {
     struct scratch *scratch = *state;
     ls_security *security = curve(scratch, ID);
@@ -133,10 +129,8 @@ static void test_a_signature_in_curve_is_what_the_page_says(void **state)
     ls_security_destroy(&security);
 }
 
-static void
-test_the_key_for_signatures_follows_from_the_secret_key(void **state)
+TEST(the_key_for_signatures_follows_from_the_secret_key)
 {
-    (void)state;
     uint8_t secret_key[32], seed[32];
     uint8_t public_sign[32], wanted_public[32];
     uint8_t secret_sign[64], wanted_secret[64];
@@ -153,16 +147,5 @@ int main(void)
 {
     if (sodium_init() < 0)
         return 1;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_plain_whoever_has_the_secret_signs),
-        cmocka_unit_test(test_in_curve_each_signs_for_itself),
-        cmocka_unit_test(test_upper_case_is_another_signature),
-        cmocka_unit_test(test_in_none_nothing_is_signed),
-        cmocka_unit_test(test_no_bytes_can_be_signed),
-        cmocka_unit_test(test_a_signature_in_curve_is_what_the_page_says),
-        cmocka_unit_test(
-            test_the_key_for_signatures_follows_from_the_secret_key),
-    };
-    return cmocka_run_group_tests_name("signature", tests, scratch_set_up,
-                                       scratch_tear_down);
+    return tests_run_with(scratch_set_up, scratch_tear_down);
 }

@@ -1,4 +1,5 @@
 /* Waiting for an event. */
+#include "test.h"
 #include "world_fixture.h"
 
 struct waiting {
@@ -89,9 +90,8 @@ static void emit_it(struct waiting *w)
     emit_until_heard(w->b, "it", &w->called);
 }
 
-static void test_wait_returns_with_the_event(void **state)
+TEST(wait_returns_with_the_event)
 {
-    (void)state;
     struct waiting *w = waiting_start();
     struct waiter waiter;
     for (int i = 1; i <= 5; i++) {
@@ -104,9 +104,8 @@ static void test_wait_returns_with_the_event(void **state)
     waiting_end(w);
 }
 
-static void test_wait_does_not_see_what_came_before(void **state)
+TEST(wait_does_not_see_what_came_before)
 {
-    (void)state;
     struct waiting *w = waiting_start();
     assert_ok(ls_emit(w->a, "it", NULL, 0));
     assert_fails(ls_wait_for(w->a, "it", 5, on_event, w), LS_ETIMEDOUT);
@@ -117,11 +116,10 @@ static void test_wait_does_not_see_what_came_before(void **state)
 }
 
 /* Waits and listeners of one event add up to one delivery of each. */
-static void test_waits_do_not_multiply_deliveries(void **state)
+TEST(waits_do_not_multiply_deliveries)
 {
-    (void)state;
     struct waiting *w = waiting_start();
-    struct ls_router_stats stats;
+    struct ls_node_stats stats;
     assert_fails(ls_wait_for(w->a, "hi", 1, NULL, NULL), LS_ETIMEDOUT);
     assert_fails(ls_wait_for(w->a, "hi", 1, NULL, NULL), LS_ETIMEDOUT);
     assert_ok(ls_on(w->a, "hi", count, &w->called));
@@ -131,14 +129,13 @@ static void test_waits_do_not_multiply_deliveries(void **state)
     assert_reaches(&w->called, 2);
     assert_int_equal(counter_get(&w->heard), 2);
     assert_int_equal(counter_get(&w->called), 2);
-    ls_router_stats(w->a, &stats);
+    ls_node_stats(w->a, &stats);
     assert_int_equal(stats.received, 2);
     waiting_end(w);
 }
 
-static void test_wait_returns_the_error_of_its_function(void **state)
+TEST(wait_returns_the_error_of_its_function)
 {
-    (void)state;
     struct waiting *w = waiting_start();
     struct waiter waiter;
     w->fn_status = LS_EMISMATCH;
@@ -146,7 +143,7 @@ static void test_wait_returns_the_error_of_its_function(void **state)
     emit_it(w);
     waiter_end(&waiter);
     assert_int_equal(waiter.status, LS_EMISMATCH);
-    assert_text(waiter.text, "not this one", __LINE__);
+    assert_has(waiter.text, "not this one");
     assert_ok(ls_node_take_error(w->a)); /* it was told already */
     waiting_end(w);
 }
@@ -159,9 +156,8 @@ static int joined(struct waiter *waiter, int wait_ms)
 
 /* The deadline passes while the function runs: its result counts, and nothing
  * of the call is used once it has returned. */
-static void test_wait_ends_after_its_function(void **state)
+TEST(wait_ends_after_its_function)
 {
-    (void)state;
     struct waiting *w = waiting_start();
     struct waiter waiter;
     w->slow = true;
@@ -173,7 +169,7 @@ static void test_wait_ends_after_its_function(void **state)
         while (counter_get(&w->called) == 0 && joined(&waiter, 5) != LS_OK)
             ;
     }
-    assert_int_equal(joined(&waiter, w->wait_ms + 20), LS_ETIMEDOUT);
+    assert_fails(joined(&waiter, w->wait_ms + 20), LS_ETIMEDOUT);
     counter_add(&w->may_leave, 1);
     waiter_end(&waiter);
     assert_int_equal(waiter.status, LS_EABORTED);
@@ -187,9 +183,8 @@ static int break_down(void *self, const struct ls_event *event)
     return ls_error(LS_EIO, "broken");
 }
 
-static void test_wait_ends_with_the_error_of_another_handler(void **state)
+TEST(wait_ends_with_the_error_of_another_handler)
 {
-    (void)state;
     struct waiting *w = waiting_start();
     struct waiter waiter;
     assert_ok(ls_on(w->a, "hi", break_down, NULL));
@@ -197,14 +192,13 @@ static void test_wait_ends_with_the_error_of_another_handler(void **state)
     assert_ok(ls_emit(w->b, "hi", NULL, 0));
     waiter_end(&waiter);
     assert_int_equal(waiter.status, LS_EIO);
-    assert_text(waiter.text, "handler break_down", __LINE__);
+    assert_has(waiter.text, "handler break_down");
     assert_ok(ls_node_take_error(w->a)); /* taken thereby */
     waiting_end(w);
 }
 
-static void test_wait_ends_when_the_node_stops(void **state)
+TEST(wait_ends_when_the_node_stops)
 {
-    (void)state;
     struct waiting *w = waiting_start();
     struct waiter waiter;
     w->wait_ms = -1;
@@ -215,34 +209,18 @@ static void test_wait_ends_when_the_node_stops(void **state)
     waiting_end(w);
 }
 
-static void test_interrupt_wakes_with_its_status(void **state)
+TEST(interrupt_wakes_with_its_status)
 {
-    (void)state;
     struct waiting *w = waiting_start();
     struct waiter waiter;
     w->wait_ms = -1;
     waiter_start(&waiter, w);
     int status;
     do /* until it was waiting */
-        ls_router_interrupt(w->a, LS_ECANCELED);
+        ls_node_interrupt(w->a, LS_ECANCELED);
     while ((status = joined(&waiter, 2)) == LS_ETIMEDOUT);
     assert_ok(status);
     assert_int_equal(waiter.status, LS_ECANCELED);
-    ls_router_interrupt(w->a, LS_OK);
+    ls_node_interrupt(w->a, LS_OK);
     waiting_end(w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wait_returns_with_the_event),
-        cmocka_unit_test(test_wait_does_not_see_what_came_before),
-        cmocka_unit_test(test_waits_do_not_multiply_deliveries),
-        cmocka_unit_test(test_wait_returns_the_error_of_its_function),
-        cmocka_unit_test(test_wait_ends_after_its_function),
-        cmocka_unit_test(test_wait_ends_with_the_error_of_another_handler),
-        cmocka_unit_test(test_wait_ends_when_the_node_stops),
-        cmocka_unit_test(test_interrupt_wakes_with_its_status),
-    };
-    return cmocka_run_group_tests_name("wait_for", tests, NULL, NULL);
 }

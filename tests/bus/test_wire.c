@@ -1,15 +1,12 @@
 #include "wire.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/status.h"
 
+#include "test.h"
 #include "wire_fixture.h"
 
 static const enum wire_kind kinds[] = {
@@ -55,17 +52,15 @@ static size_t make_frame(uint8_t *out, enum wire_kind kind, bool inline_data)
     return n;
 }
 
-static void test_header_of_every_kind_comes_back(void **state)
+TEST(header_of_every_kind_comes_back)
 {
-    (void)state;
     for (size_t i = 0; i < N_KINDS; i++) {
         uint8_t frame[WIRE_HEAD_MAX];
         const size_t size = make_frame(frame, kinds[i], true);
         struct wire_header header;
         char topic_class;
         uint32_t to;
-        assert_int_equal(
-            wire_header_read(frame, size, &topic_class, &to, &header), LS_OK);
+        assert_ok(wire_header_read(frame, size, &topic_class, &to, &header));
         assert_int_equal(topic_class, WIRE_INBOX);
         assert_int_equal(to, 4294967295u);
         assert_int_equal(header.kind, kinds[i]);
@@ -88,14 +83,12 @@ static void read_kind(enum wire_kind kind, struct wire_header *header)
     static uint8_t frame[WIRE_HEAD_MAX];
     char topic_class;
     uint32_t to;
-    assert_int_equal(wire_header_read(frame, make_frame(frame, kind, true),
-                                      &topic_class, &to, header),
-                     LS_OK);
+    assert_ok(wire_header_read(frame, make_frame(frame, kind, true),
+                               &topic_class, &to, header));
 }
 
-static void test_header_keeps_what_only_its_kind_has(void **state)
+TEST(header_keeps_what_only_its_kind_has)
 {
-    (void)state;
     struct wire_header header;
     read_kind(WIRE_KIND_CHUNK, &header);
     assert_int_equal(header.total, 3000000);
@@ -126,9 +119,8 @@ static void test_header_keeps_what_only_its_kind_has(void **state)
     assert_true(header.limit_bytes == UINT64_MAX);
 }
 
-static void test_a_reliable_one_that_makes_no_sense_is_refused(void **state)
+TEST(a_reliable_one_that_makes_no_sense_is_refused)
 {
-    (void)state;
     struct wire_header good = header_of(WIRE_KIND_RELIABLE), header;
     good.name = "x";
     good.name_size = 1;
@@ -149,9 +141,8 @@ static void test_a_reliable_one_that_makes_no_sense_is_refused(void **state)
     }
 }
 
-static void test_a_payload_has_to_be_where_total_and_offset_put_it(void **state)
+TEST(a_payload_has_to_be_where_total_and_offset_put_it)
 {
-    (void)state;
     const struct {
         enum wire_kind kind, of;
         uint8_t flags;
@@ -184,48 +175,42 @@ static void test_a_payload_has_to_be_where_total_and_offset_put_it(void **state)
     }
 }
 
-static void test_payload_in_a_second_frame_is_told_from_an_empty_one(void **s)
+TEST(payload_in_a_second_frame_is_told_from_an_empty_one)
 {
-    (void)s;
     uint8_t frame[WIRE_HEAD_MAX];
     struct wire_header header = header_of(WIRE_KIND_EVENT);
     char topic_class;
     uint32_t to;
     size_t topic = wire_topic_event(frame, "x");
     size_t size = topic + wire_header_write(frame + topic, &header);
-    assert_int_equal(wire_header_read(frame, size, &topic_class, &to, &header),
-                     LS_OK);
+    assert_ok(wire_header_read(frame, size, &topic_class, &to, &header));
     assert_null(header.data);
     header.data = frame;
     header.size = 0;
     header.name_size = 0;
     size = topic + wire_header_write(frame + topic, &header);
-    assert_int_equal(wire_header_read(frame, size, &topic_class, &to, &header),
-                     LS_OK);
+    assert_ok(wire_header_read(frame, size, &topic_class, &to, &header));
     assert_non_null(header.data);
     assert_int_equal(header.size, 0);
 }
 
-static void test_name_of_an_event_is_its_topics(void **state)
+TEST(name_of_an_event_is_its_topics)
 {
-    (void)state;
     uint8_t frame[WIRE_HEAD_MAX];
     struct wire_header header = header_of(WIRE_KIND_EVENT);
     char topic_class;
     uint32_t to;
     size_t size = wire_topic_event(frame, "loss::batch");
     size += wire_header_write(frame + size, &header);
-    assert_int_equal(wire_header_read(frame, size, &topic_class, &to, &header),
-                     LS_OK);
+    assert_ok(wire_header_read(frame, size, &topic_class, &to, &header));
     assert_int_equal(topic_class, WIRE_EVENT);
     assert_int_equal(header.name_size, 11);
     assert_memory_equal(header.name, "loss::batch", 11);
 }
 
 /* The dump of docs/wire-format.md. */
-static void test_event_has_the_bytes_that_are_documented(void **state)
+TEST(event_has_the_bytes_that_are_documented)
 {
-    (void)state;
     static const uint8_t wanted[] = {
         0x65, 0x67, 0x72, 0x65, 0x65, 0x74, 0x00, 0x99, 0x02, 0x01, 0xce,
         0xa0, 0x55, 0xc4, 0xd1, 0xce, 0x00, 0x00, 0x00, 0x07, 0xcf, 0x11,
@@ -274,23 +259,21 @@ static int read_exact(const uint8_t *data, size_t size)
     return status;
 }
 
-static void test_every_truncation_of_a_header_is_refused(void **state)
+TEST(every_truncation_of_a_header_is_refused)
 {
-    (void)state;
     for (size_t i = 0; i < 2 * N_KINDS; i++) {
         uint8_t frame[WIRE_HEAD_MAX];
         const size_t size = make_frame(frame, kinds[i / 2], i % 2 == 0);
-        assert_int_equal(read_exact(frame, size), LS_OK);
+        assert_ok(read_exact(frame, size));
         for (size_t cut = 0; cut < size; cut++)
-            assert_int_equal(read_exact(frame, cut), LS_EPROTO);
+            assert_fails(read_exact(frame, cut), LS_EPROTO);
         frame[size] = 0;
-        assert_int_equal(read_exact(frame, size + 1), LS_EPROTO);
+        assert_fails(read_exact(frame, size + 1), LS_EPROTO);
     }
 }
 
-static void test_every_changed_byte_is_refused_or_read_in_bounds(void **state)
+TEST(every_changed_byte_is_refused_or_read_in_bounds)
 {
-    (void)state;
     for (size_t i = 0; i < 2 * N_KINDS; i++) {
         uint8_t frame[WIRE_HEAD_MAX];
         const size_t size = make_frame(frame, kinds[i / 2], i % 2 == 0);
@@ -298,16 +281,15 @@ static void test_every_changed_byte_is_refused_or_read_in_bounds(void **state)
     }
 }
 
-static void test_other_versions_are_refused_by_name(void **state)
+TEST(other_versions_are_refused_by_name)
 {
-    (void)state;
     uint8_t frame[WIRE_HEAD_MAX];
     const size_t size = make_frame(frame, WIRE_KIND_EVENT, true);
     const size_t topic = strlen((char *)frame) + 1;
     assert_int_equal(frame[topic + 1], WIRE_VERSION);
     frame[topic + 1] = WIRE_VERSION + 1;
-    assert_int_equal(read_exact(frame, size), LS_EPROTO);
-    assert_non_null(strstr(ls_error_text(), "version 2"));
+    assert_fails(read_exact(frame, size), LS_EPROTO);
+    assert_error_has("version 2");
 }
 
 static int read_topic(const char *topic, size_t size)
@@ -318,32 +300,30 @@ static int read_topic(const char *topic, size_t size)
     return read_exact(frame, size + wire_header_write(frame + size, &header));
 }
 
-static void test_topics_that_are_none_are_refused(void **state)
+TEST(topics_that_are_none_are_refused)
 {
-    (void)state;
     char longest[LS_EVENT_MAX + 3] = "e";
     memset(longest + 1, 'x', LS_EVENT_MAX);
-    assert_int_equal(read_topic(longest, LS_EVENT_MAX + 2), LS_OK);
+    assert_ok(read_topic(longest, LS_EVENT_MAX + 2));
     memset(longest + 1, 'x', LS_EVENT_MAX + 1);
-    assert_int_equal(read_topic(longest, LS_EVENT_MAX + 3), LS_EPROTO);
-    assert_int_equal(read_topic("i4294967295", 12), LS_OK);
-    assert_int_equal(read_topic("i4294967296", 12), LS_EPROTO);
-    assert_int_equal(read_topic("i99999999999999999999", 22), LS_EPROTO);
-    assert_int_equal(read_topic("i-1", 4), LS_EPROTO);
-    assert_int_equal(read_topic("i", 2), LS_EPROTO);
-    assert_int_equal(read_topic("i1x", 4), LS_EPROTO);
-    assert_int_equal(read_topic("c", 2), LS_OK);
-    assert_int_equal(read_topic("cx", 3), LS_EPROTO);
-    assert_int_equal(read_topic("e", 2), LS_EPROTO);
-    assert_int_equal(read_topic("", 1), LS_EPROTO);
-    assert_int_equal(read_topic("~H", 3), LS_EPROTO);
-    assert_int_equal(read_topic("l1/1/x", 7), LS_EPROTO);
-    assert_int_equal(read_topic("z", 2), LS_EPROTO);
+    assert_fails(read_topic(longest, LS_EVENT_MAX + 3), LS_EPROTO);
+    assert_ok(read_topic("i4294967295", 12));
+    assert_fails(read_topic("i4294967296", 12), LS_EPROTO);
+    assert_fails(read_topic("i99999999999999999999", 22), LS_EPROTO);
+    assert_fails(read_topic("i-1", 4), LS_EPROTO);
+    assert_fails(read_topic("i", 2), LS_EPROTO);
+    assert_fails(read_topic("i1x", 4), LS_EPROTO);
+    assert_ok(read_topic("c", 2));
+    assert_fails(read_topic("cx", 3), LS_EPROTO);
+    assert_fails(read_topic("e", 2), LS_EPROTO);
+    assert_fails(read_topic("", 1), LS_EPROTO);
+    assert_fails(read_topic("~H", 3), LS_EPROTO);
+    assert_fails(read_topic("l1/1/x", 7), LS_EPROTO);
+    assert_fails(read_topic("z", 2), LS_EPROTO);
 }
 
-static void test_the_longest_of_everything_fits(void **state)
+TEST(the_longest_of_everything_fits)
 {
-    (void)state;
     char name[LS_EVENT_MAX + 1];
     memset(name, 'n', LS_EVENT_MAX);
     name[LS_EVENT_MAX] = '\0';
@@ -359,32 +339,9 @@ static void test_the_longest_of_everything_fits(void **state)
     }
 }
 
-static void test_jobs_hash_differently(void **state)
+TEST(jobs_hash_differently)
 {
-    (void)state;
     assert_int_equal(wire_job_hash("a"), wire_job_hash("a"));
     assert_int_not_equal(wire_job_hash("a"), wire_job_hash("b"));
     assert_int_not_equal(wire_job_hash(""), wire_job_hash("a"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header_of_every_kind_comes_back),
-        cmocka_unit_test(test_header_keeps_what_only_its_kind_has),
-        cmocka_unit_test(test_a_reliable_one_that_makes_no_sense_is_refused),
-        cmocka_unit_test(
-            test_a_payload_has_to_be_where_total_and_offset_put_it),
-        cmocka_unit_test(
-            test_payload_in_a_second_frame_is_told_from_an_empty_one),
-        cmocka_unit_test(test_name_of_an_event_is_its_topics),
-        cmocka_unit_test(test_event_has_the_bytes_that_are_documented),
-        cmocka_unit_test(test_every_truncation_of_a_header_is_refused),
-        cmocka_unit_test(test_every_changed_byte_is_refused_or_read_in_bounds),
-        cmocka_unit_test(test_other_versions_are_refused_by_name),
-        cmocka_unit_test(test_topics_that_are_none_are_refused),
-        cmocka_unit_test(test_the_longest_of_everything_fits),
-        cmocka_unit_test(test_jobs_hash_differently),
-    };
-    return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
 }

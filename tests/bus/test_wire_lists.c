@@ -2,16 +2,13 @@
  * heartbeat. */
 #include "wire.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/status.h"
 
+#include "test.h"
 #include "wire_fixture.h"
 
 /* ---- batches ----------------------------------------------------------- */
@@ -33,17 +30,15 @@ static size_t make_batch(uint8_t *out)
     return n;
 }
 
-static void test_payloads_of_a_batch_come_back(void **state)
+TEST(payloads_of_a_batch_come_back)
 {
-    (void)state;
     static const size_t sizes[N_BATCH] = {3, 0, WIRE_BATCH_PAYLOAD_MAX};
     uint8_t frame[4096];
     const size_t size = make_batch(frame);
     struct wire_header header;
     char topic_class;
     uint32_t to;
-    assert_int_equal(wire_header_read(frame, size, &topic_class, &to, &header),
-                     LS_OK);
+    assert_ok(wire_header_read(frame, size, &topic_class, &to, &header));
     assert_int_equal(header.kind, WIRE_KIND_BATCH);
     assert_int_equal(header.total, N_BATCH);
     const uint8_t *at = header.data;
@@ -84,31 +79,29 @@ static int read_batch(const uint8_t *data, size_t size)
     return status;
 }
 
-static void test_cut_and_changed_batches_are_refused_or_read(void **state)
+TEST(cut_and_changed_batches_are_refused_or_read)
 {
-    (void)state;
     uint8_t frame[4096];
     const size_t size = make_batch(frame);
     for (size_t cut = 0; cut < size; cut++)
-        assert_int_equal(read_batch(frame, cut), LS_EPROTO);
+        assert_fails(read_batch(frame, cut), LS_EPROTO);
     read_every_change(frame, size, read_batch);
 }
 
-static void test_a_batch_of_none_or_of_more_than_come_is_refused(void **s)
+TEST(a_batch_of_none_or_of_more_than_come_is_refused)
 {
-    (void)s;
     uint8_t frame[4096];
     const size_t size = make_batch(frame);
     const size_t payloads = size - WIRE_BATCH_PAYLOAD_MAX - 3 - 3 * 3;
     static const uint32_t lies[] = {0, N_BATCH - 1, N_BATCH + 1, UINT32_MAX};
     for (size_t i = 0; i < 4; i++) {
         wire_batch_count(frame + payloads, lies[i]);
-        assert_int_equal(read_batch(frame, size), LS_EPROTO);
+        assert_fails(read_batch(frame, size), LS_EPROTO);
     }
     wire_batch_count(frame + payloads, N_BATCH);
-    assert_int_equal(read_batch(frame, size), LS_OK);
+    assert_ok(read_batch(frame, size));
     wire_batch_count(frame + payloads, 0);
-    assert_int_equal(read_batch(frame, payloads), LS_EPROTO);
+    assert_fails(read_batch(frame, payloads), LS_EPROTO);
 }
 
 /* ---- members ----------------------------------------------------------- */
@@ -151,15 +144,14 @@ static int read_members(const uint8_t *data, size_t size)
     return status < 0 ? status : n;
 }
 
-static void test_members_come_back(void **state)
+TEST(members_come_back)
 {
-    (void)state;
     uint8_t data[2048];
     const size_t size = write_some(data);
     assert_true(size <= wire_members_size(N_SOME));
     struct wire_cursor cursor;
     struct wire_member member;
-    assert_int_equal(wire_members_read(&cursor, data, size), LS_OK);
+    assert_ok(wire_members_read(&cursor, data, size));
     for (size_t i = 0; i < N_SOME; i++) {
         const struct wire_member *wanted = &some_members[i];
         assert_int_equal(wire_member_read(&cursor, &member), 1);
@@ -176,41 +168,26 @@ static void test_members_come_back(void **state)
     assert_int_equal(wire_member_read(&cursor, &member), 0);
 }
 
-static void test_cut_and_changed_members_are_refused_or_read(void **state)
+TEST(cut_and_changed_members_are_refused_or_read)
 {
-    (void)state;
     uint8_t data[2048];
     const size_t size = write_some(data);
     assert_int_equal(read_members(data, size), N_SOME);
     for (size_t cut = 0; cut < size; cut++)
-        assert_int_equal(read_members(data, cut), LS_EPROTO);
-    assert_int_equal(read_members(data, size + 1), LS_EPROTO);
+        assert_fails(read_members(data, cut), LS_EPROTO);
+    assert_fails(read_members(data, size + 1), LS_EPROTO);
     read_every_change(data, size, read_members);
 }
 
-static void test_a_count_of_members_is_not_believed(void **state)
+TEST(a_count_of_members_is_not_believed)
 {
-    (void)state;
     uint8_t data[2048];
     const size_t size = write_some(data);
     (void)wire_members_begin(data, UINT32_MAX);
-    assert_int_equal(read_members(data, size), LS_EPROTO);
+    assert_fails(read_members(data, size), LS_EPROTO);
     (void)wire_members_begin(data, 0);
-    assert_int_equal(read_members(data, size), LS_EPROTO);
+    assert_fails(read_members(data, size), LS_EPROTO);
     assert_int_equal(read_members(data, 5), 0);
     struct wire_cursor cursor;
-    assert_int_equal(wire_members_read(&cursor, NULL, 0), LS_EPROTO);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_payloads_of_a_batch_come_back),
-        cmocka_unit_test(test_cut_and_changed_batches_are_refused_or_read),
-        cmocka_unit_test(test_a_batch_of_none_or_of_more_than_come_is_refused),
-        cmocka_unit_test(test_members_come_back),
-        cmocka_unit_test(test_cut_and_changed_members_are_refused_or_read),
-        cmocka_unit_test(test_a_count_of_members_is_not_believed),
-    };
-    return cmocka_run_group_tests_name("wire_lists", tests, NULL, NULL);
+    assert_fails(wire_members_read(&cursor, NULL, 0), LS_EPROTO);
 }

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "base/sanitized.h"
+#include "test.h"
 
 #define N_CROWD (SANITIZED ? 24 : 100)
 
@@ -41,11 +42,11 @@ static void form(struct world_plan plan, size_t from)
         world_spawn(world, (from + i) % plan.n, join_and_emit);
     world_joined(world);
     for (size_t i = 0; i < plan.n; i++) {
-        struct ls_router_stats stats;
+        struct ls_node_stats stats;
         assert_reaches(&heard[i], (int)plan.n);
         assert_int_equal(ls_node_members(world->at[i].node, NULL, 0),
                          plan.n - 1);
-        ls_router_stats(world->at[i].node, &stats);
+        ls_node_stats(world->at[i].node, &stats);
         assert_int_equal(stats.lost + stats.missed + stats.refused, 0);
     }
     world_destroy(world);
@@ -57,18 +58,16 @@ static void form(struct world_plan plan, size_t from)
     free(world);
 }
 
-static void test_the_first_event_of_each_is_heard_by_all_in_a_mesh(void **s)
+TEST(the_first_event_of_each_is_heard_by_all_in_a_mesh)
 {
-    (void)s;
     static const char *const transports[] = {"tcp", "ipc", "inproc"};
     for (size_t i = 0; i < 3; i++)
         for (size_t from = 0; from < 8; from += 3)
             form((struct world_plan){.n = 8, .transport = transports[i]}, from);
 }
 
-static void test_the_first_event_of_each_is_heard_by_all_in_a_star(void **s)
+TEST(the_first_event_of_each_is_heard_by_all_in_a_star)
 {
-    (void)s;
     static const char *const transports[] = {"tcp", "ipc", "inproc"};
     for (size_t i = 0; i < 3; i++)
         for (size_t from = 0; from < 8; from += 3)
@@ -78,9 +77,8 @@ static void test_the_first_event_of_each_is_heard_by_all_in_a_star(void **s)
                  from);
 }
 
-static void test_ids_may_be_any(void **state)
+TEST(ids_may_be_any)
 {
-    (void)state;
     static const uint32_t ids[] = {7, 1000000, 4294967295u, 0};
     form((struct world_plan){.n = 4, .ids = ids}, 1);
     form((struct world_plan){.n = 4, .ids = ids, .topology = LS_TOPOLOGY_STAR},
@@ -94,9 +92,8 @@ static void name_members(struct ls_node_options *options, size_t index)
     options->members = members;
 }
 
-static void test_members_may_be_named(void **state)
+TEST(members_may_be_named)
 {
-    (void)state;
     form((struct world_plan){.n = 3, .tune = name_members}, 0);
 }
 
@@ -108,9 +105,8 @@ static void crowd_options(struct ls_node_options *options, size_t index)
     options->start_timeout_ms = 4 * LONG_MS;
 }
 
-static void test_one_process_holds_a_crowd(void **state)
+TEST(one_process_holds_a_crowd)
 {
-    (void)state;
     struct rlimit limit;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     limit.rlim_cur = limit.rlim_max;
@@ -123,9 +119,8 @@ static void test_one_process_holds_a_crowd(void **state)
 
 /* ---- topology alone ---------------------------------------------------- */
 
-static void test_alone_knows_whom_it_was_told_and_who_came(void **state)
+TEST(alone_knows_whom_it_was_told_and_who_came)
 {
-    (void)state;
     struct world *world = calloc(1, sizeof *world);
     struct counter heard[3];
     struct ls_member member;
@@ -170,9 +165,8 @@ static void test_alone_knows_whom_it_was_told_and_who_came(void **state)
 
 /* ---- addresses --------------------------------------------------------- */
 
-static void test_two_addresses_of_one_node_are_one_member(void **state)
+TEST(two_addresses_of_one_node_are_one_member)
 {
-    (void)state;
     struct ls_node_options options;
     struct counter heard;
     ls_node *a, *b;
@@ -213,15 +207,13 @@ static void attach_to_all(struct ls_node_options *options, size_t index)
     }
 }
 
-static void test_ones_own_address_is_passed_over(void **state)
+TEST(ones_own_address_is_passed_over)
 {
-    (void)state;
     form((struct world_plan){.n = 3, .tune = attach_to_all}, 0);
 }
 
-static void test_another_name_of_ones_own_address_is_passed_over(void **state)
+TEST(another_name_of_ones_own_address_is_passed_over)
 {
-    (void)state;
     struct ls_node_options options;
     struct counter heard;
     ls_node *node;
@@ -249,22 +241,4 @@ static void test_another_name_of_ones_own_address_is_passed_over(void **state)
     ls_node_destroy(&node);
     assert_int_equal(counter_get(&heard), 1);
     counter_fini(&heard);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            test_the_first_event_of_each_is_heard_by_all_in_a_mesh),
-        cmocka_unit_test(
-            test_the_first_event_of_each_is_heard_by_all_in_a_star),
-        cmocka_unit_test(test_ids_may_be_any),
-        cmocka_unit_test(test_members_may_be_named),
-        cmocka_unit_test(test_one_process_holds_a_crowd),
-        cmocka_unit_test(test_alone_knows_whom_it_was_told_and_who_came),
-        cmocka_unit_test(test_two_addresses_of_one_node_are_one_member),
-        cmocka_unit_test(test_ones_own_address_is_passed_over),
-        cmocka_unit_test(test_another_name_of_ones_own_address_is_passed_over),
-    };
-    return cmocka_run_group_tests_name("world", tests, NULL, NULL);
 }

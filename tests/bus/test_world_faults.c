@@ -5,6 +5,7 @@
 
 #include "base/seeds.h"
 #include "lockstep/random.h"
+#include "test.h"
 
 #define MEMBERS 5
 #define LIVES   64
@@ -420,28 +421,24 @@ static void sweep(enum ls_topology topology, void (*body)(struct net *net))
             body);
 }
 
-static void test_all_that_live_agree_in_a_mesh(void **state)
+TEST(all_that_live_agree_in_a_mesh)
 {
-    (void)state;
     sweep(LS_TOPOLOGY_MESH, storm);
 }
 
-static void test_all_that_live_agree_in_a_star(void **state)
+TEST(all_that_live_agree_in_a_star)
 {
-    (void)state;
     sweep(LS_TOPOLOGY_STAR, storm);
 }
 
-static void test_one_that_leaves_is_found_when_it_is_back(void **state)
+TEST(one_that_leaves_is_found_when_it_is_back)
 {
-    (void)state;
     sweep(LS_TOPOLOGY_MESH, return_of_the_first);
     sweep(LS_TOPOLOGY_STAR, return_of_the_first);
 }
 
-static void test_who_slept_meanwhile_becomes_a_member_too(void **state)
+TEST(who_slept_meanwhile_becomes_a_member_too)
 {
-    (void)state;
     sweep(LS_TOPOLOGY_MESH, return_past_a_sleeper);
     sweep(LS_TOPOLOGY_STAR, return_past_a_sleeper);
 }
@@ -451,16 +448,14 @@ static void ignore_line(void *self, const char *line)
     (void)self, (void)line;
 }
 
-static void test_who_leaves_is_not_taken_for_lost(void **state)
+TEST(who_leaves_is_not_taken_for_lost)
 {
-    (void)state;
     sweep(LS_TOPOLOGY_MESH, leaving);
     sweep(LS_TOPOLOGY_STAR, leaving);
 }
 
-static void test_a_reset_does_not_eat_a_farewell(void **state)
+TEST(a_reset_does_not_eat_a_farewell)
 {
-    (void)state;
     sweep(LS_TOPOLOGY_MESH, leaving_over_resets);
     sweep(LS_TOPOLOGY_STAR, leaving_over_resets);
 }
@@ -469,13 +464,5 @@ int main(void)
 {
     if (getenv("LS_LOG") == NULL)
         ls_log_redirect(ignore_line, NULL);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_that_live_agree_in_a_mesh),
-        cmocka_unit_test(test_all_that_live_agree_in_a_star),
-        cmocka_unit_test(test_who_leaves_is_not_taken_for_lost),
-        cmocka_unit_test(test_a_reset_does_not_eat_a_farewell),
-        cmocka_unit_test(test_one_that_leaves_is_found_when_it_is_back),
-        cmocka_unit_test(test_who_slept_meanwhile_becomes_a_member_too),
-    };
-    return cmocka_run_group_tests_name("world_faults", tests, NULL, NULL);
+    return tests_run();
 }

@@ -2,13 +2,10 @@
 #ifndef LOCKSTEP_TESTS_BUS_WIRE_FIXTURE_H
 #define LOCKSTEP_TESTS_BUS_WIRE_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "wire.h"
 
 /* A frame of exactly its size on the heap: a read beyond it is seen by the

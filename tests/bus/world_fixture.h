@@ -3,8 +3,6 @@
 #ifndef WORLD_FIXTURE_H
 #define WORLD_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,38 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "lockstep/event.h"
 #include "lockstep/log.h"
 #include "lockstep/node.h"
 #include "lockstep/runtime.h"
+#include "test.h"
 
-#define WORLD_MAX       128
-#define LONG_MS         30000 /* longer than anything here takes */
-#define assert_ok(call) assert_status((call), LS_OK, #call, __FILE__, __LINE__)
-#define assert_fails(call, wanted)                                             \
-    assert_status((call), (wanted), #call, __FILE__, __LINE__)
-#define assert_error_has(text) assert_text(ls_error_text(), (text), __LINE__)
-
-static inline void assert_status(int status, int wanted, const char *call,
-                                 const char *file, int line)
-{
-    if (status == wanted)
-        return;
-    print_error("%s: %s, not %s: %s\n", call, ls_status_name(status),
-                ls_status_name(wanted), ls_error_text());
-    _fail(file, line);
-}
-
-static inline void assert_text(const char *text, const char *part, int line)
-{
-    if (strstr(text, part) != NULL)
-        return;
-    print_error("\"%s\" has no \"%s\"\n", text, part);
-    _fail("the test", line);
-}
-
+#define WORLD_MAX 128
+#define LONG_MS   30000 /* longer than anything here takes */
 static inline int64_t long_deadline(void)
 {
     return ls_deadline(ls_runtime_threads(), LONG_MS);

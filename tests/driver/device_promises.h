@@ -3,15 +3,12 @@
 #ifndef DEVICE_PROMISES_H
 #define DEVICE_PROMISES_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/device.h"
+#include "test.h"
 
 #define DEVICE_PROMISES(X)                                                     \
     X(a_device_says_what_it_is)                                                \

@@ -2,11 +2,11 @@
 #include <stdio.h>
 
 #include "device_promises.h"
+#include "test.h"
 
 #define ON_CUDA(name)                                                          \
-    static void name##_on_cuda(void **state)                                   \
+    TEST(name##_on_cuda)                                                       \
     {                                                                          \
-        (void)state;                                                           \
         ls_device *device = open_device("cuda");                               \
         name(device);                                                          \
         ls_device_close(&device);                                              \
@@ -24,10 +24,5 @@ int main(void)
         return SKIPPED;
     }
     ls_device_close(&device);
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test(name##_on_cuda),
-        DEVICE_PROMISES(TEST)
-#undef TEST
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

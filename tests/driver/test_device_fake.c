@@ -3,6 +3,7 @@
 
 #include "device_promises.h"
 #include "fake_cuda.h"
+#include "test.h"
 
 enum { BYTES = 4096 };
 
@@ -18,9 +19,10 @@ static void assert_nothing_is_left(void)
     assert_int_equal(fake_cuda_n_alive(), 0);
 }
 
-static void a_gpu_is_described(void **state)
+EACH_TEST(reset, NULL)
+
+TEST(a_gpu_is_described)
 {
-    (void)state;
     struct ls_device_info info;
     ls_device *first = open_device("cuda"), *second = open_device("cuda:1");
     ls_device_info(first, &info);
@@ -35,36 +37,33 @@ static void a_gpu_is_described(void **state)
     assert_nothing_is_left();
 }
 
-static void a_gpu_that_is_not_there_is_refused(void **state)
+TEST(a_gpu_that_is_not_there_is_refused)
 {
-    (void)state;
     ls_device *device = NULL;
-    assert_int_equal(ls_device_open(&device, ls_runtime_threads(), "cuda:2"),
-                     LS_ENOENT);
+    assert_fails(ls_device_open(&device, ls_runtime_threads(), "cuda:2"),
+                 LS_ENOENT);
     assert_said("\"cuda:2\"", "no GPU 2: this machine has 2, from 0 on", NULL);
     assert_null(device);
 }
 
-static void no_gpu_at_all_is_refused(void **state)
+TEST(no_gpu_at_all_is_refused)
 {
-    (void)state;
     enum { NO_DEVICE = 100 };
     ls_device *device = NULL;
     fake_cuda_set_gpus(0);
-    assert_int_equal(ls_device_open(&device, ls_runtime_threads(), "cuda"),
-                     LS_ENOENT);
+    assert_fails(ls_device_open(&device, ls_runtime_threads(), "cuda"),
+                 LS_ENOENT);
     assert_said("\"cuda\"", "sees no GPU", "use cpu", NULL);
     fake_cuda_set_gpus(1);
     fake_cuda_fail("cuInit", NO_DEVICE);
-    assert_int_equal(ls_device_open(&device, ls_runtime_threads(), "cuda"),
-                     LS_ENOENT);
+    assert_fails(ls_device_open(&device, ls_runtime_threads(), "cuda"),
+                 LS_ENOENT);
     assert_said("sees no GPU", NULL);
     assert_null(device);
 }
 
-static void gpus_are_counted(void **state)
+TEST(gpus_are_counted)
 {
-    (void)state;
     assert_int_equal(ls_device_gpus(ls_runtime_threads()), 2);
     fake_cuda_set_gpus(0);
     assert_int_equal(ls_device_gpus(ls_runtime_threads()), 0);
@@ -73,9 +72,8 @@ static void gpus_are_counted(void **state)
     assert_int_equal(ls_device_gpus(ls_runtime_threads()), 0);
 }
 
-static void a_failure_is_named_as_the_driver_names_it(void **state)
+TEST(a_failure_is_named_as_the_driver_names_it)
 {
-    (void)state;
     static const struct {
         const char *function;
         const char *said;
@@ -91,22 +89,20 @@ static void a_failure_is_named_as_the_driver_names_it(void **state)
     ls_device *device = NULL;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         fake_cuda_fail(steps[i].function, FAKE_ILLEGAL_ADDRESS);
-        assert_int_equal(ls_device_open(&device, ls_runtime_threads(), "cuda"),
-                         LS_EIO);
+        assert_fails(ls_device_open(&device, ls_runtime_threads(), "cuda"),
+                     LS_EIO);
         assert_said("\"cuda\"", steps[i].said,
                     "CUDA_ERROR_ILLEGAL_ADDRESS (700)", NULL);
         assert_null(device);
         assert_nothing_is_left();
     }
     fake_cuda_fail("cuInit", FAKE_UNKNOWN);
-    assert_int_equal(ls_device_open(&device, ls_runtime_threads(), "cuda"),
-                     LS_EIO);
+    assert_fails(ls_device_open(&device, ls_runtime_threads(), "cuda"), LS_EIO);
     assert_said("an error without a name (999)", NULL);
 }
 
-static void a_stack_that_fails_half_way_leaves_nothing(void **state)
+TEST(a_stack_that_fails_half_way_leaves_nothing)
 {
-    (void)state;
     static const char *const steps[] = {
         "cuCtxPushCurrent", "cuMemHostAlloc", "cuMemAlloc",
         "cuStreamCreate",   "cuEventCreate",
@@ -120,7 +116,7 @@ static void a_stack_that_fails_half_way_leaves_nothing(void **state)
         (void)snprintf(symbol, sizeof symbol, "%s%s", steps[i],
                        has_v2 ? "_v2" : "");
         fake_cuda_fail(symbol, FAKE_ILLEGAL_ADDRESS);
-        assert_int_equal(ls_device_stack_create(&stack, device, BYTES), LS_EIO);
+        assert_fails(ls_device_stack_create(&stack, device, BYTES), LS_EIO);
         assert_said("cuda: a stack of 4096 bytes", steps[i],
                     "CUDA_ERROR_ILLEGAL_ADDRESS", NULL);
         assert_null(stack);
@@ -130,43 +126,40 @@ static void a_stack_that_fails_half_way_leaves_nothing(void **state)
     assert_nothing_is_left();
 }
 
-static void it_is_said_which_memory_is_short(void **state)
+TEST(it_is_said_which_memory_is_short)
 {
-    (void)state;
     enum { OUT_OF_MEMORY = 2 };
     ls_device *device = open_device("cuda");
     ls_device_stack *stack = NULL;
     fake_cuda_fail("cuMemHostAlloc", OUT_OF_MEMORY);
-    assert_int_equal(ls_device_stack_create(&stack, device, BYTES), LS_ENOMEM);
+    assert_fails(ls_device_stack_create(&stack, device, BYTES), LS_ENOMEM);
     assert_said("host memory", "CUDA_ERROR_OUT_OF_MEMORY", NULL);
     fake_cuda_fail("cuMemAlloc_v2", OUT_OF_MEMORY);
-    assert_int_equal(ls_device_stack_create(&stack, device, BYTES), LS_ENOMEM);
+    assert_fails(ls_device_stack_create(&stack, device, BYTES), LS_ENOMEM);
     assert_said("memory of the GPU", "CUDA_ERROR_OUT_OF_MEMORY", NULL);
     ls_device_close(&device);
 }
 
-static void a_copy_is_under_way_when_the_call_returns(void **state)
+TEST(a_copy_is_under_way_when_the_call_returns)
 {
-    (void)state;
     ls_device *device = open_device("cuda");
     ls_device_stack *stack = new_stack(device, BYTES);
     fake_cuda_hold();
     upload(stack, 0, BYTES);
-    assert_int_equal(ls_device_stack_wait(stack, LS_NOW), LS_EAGAIN);
+    assert_fails(ls_device_stack_wait(stack, LS_NOW), LS_EAGAIN);
     assert_said("cuda: ", "under way", NULL);
     const int64_t soon = ls_deadline(ls_runtime_threads(), 1);
-    assert_int_equal(ls_device_stack_wait(stack, soon), LS_ETIMEDOUT);
+    assert_fails(ls_device_stack_wait(stack, soon), LS_ETIMEDOUT);
     fake_cuda_let_go();
     wait_for(stack);
-    assert_int_equal(ls_device_stack_wait(stack, LS_NOW), LS_OK);
+    assert_ok(ls_device_stack_wait(stack, LS_NOW));
     ls_device_stack_destroy(&stack);
     ls_device_close(&device);
     assert_nothing_is_left();
 }
 
-static void the_event_is_behind_the_last_copy(void **state)
+TEST(the_event_is_behind_the_last_copy)
 {
-    (void)state;
     ls_device *device = open_device("cuda");
     ls_device_stack *stack = new_stack(device, BYTES);
     const void *const event = ls_device_stack_event(stack);
@@ -190,21 +183,19 @@ static void wait_elsewhere(void *arg)
     wait_for(arg);
 }
 
-static void a_wait_ends_with_the_copy(void **state)
+TEST(a_wait_ends_with_the_copy)
 {
-    (void)state;
     ls_device *device = open_device("cuda");
     ls_device_stack *stack = new_stack(device, BYTES);
     fake_cuda_hold();
     upload(stack, 0, BYTES);
     ls_thread *thread;
-    assert_int_equal(ls_thread_spawn(ls_runtime_threads(), &thread, "waits",
-                                     wait_elsewhere, stack),
-                     LS_OK);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "waits",
+                              wait_elsewhere, stack));
     fake_cuda_await_callback();
-    assert_int_equal(ls_thread_join(&thread, LS_NOW), LS_ETIMEDOUT);
+    assert_fails(ls_thread_join(&thread, LS_NOW), LS_ETIMEDOUT);
     fake_cuda_let_go();
-    assert_int_equal(ls_thread_join(&thread, LS_FOREVER), LS_OK);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
     ls_device_stack_destroy(&stack);
     ls_device_close(&device);
 }
@@ -215,21 +206,19 @@ static void let_go_elsewhere(void *arg)
     fake_cuda_let_go();
 }
 
-static void destroy_waits_for_what_is_under_way(void **state)
+TEST(destroy_waits_for_what_is_under_way)
 {
-    (void)state;
     ls_device *device = open_device("cuda");
     ls_device_stack *stack = new_stack(device, BYTES);
     fake_cuda_hold();
     upload(stack, 0, BYTES);
     const int64_t soon = ls_deadline(ls_runtime_threads(), 1);
-    assert_int_equal(ls_device_stack_wait(stack, soon), LS_ETIMEDOUT);
+    assert_fails(ls_device_stack_wait(stack, soon), LS_ETIMEDOUT);
     ls_thread *thread;
-    assert_int_equal(ls_thread_spawn(ls_runtime_threads(), &thread, "lets go",
-                                     let_go_elsewhere, NULL),
-                     LS_OK);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "lets go",
+                              let_go_elsewhere, NULL));
     ls_device_stack_destroy(&stack);
-    assert_int_equal(ls_thread_join(&thread, LS_FOREVER), LS_OK);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
     ls_device_close(&device);
     assert_nothing_is_left();
 }
@@ -241,53 +230,50 @@ static void let_go_when_waited_for(void *arg)
     fake_cuda_let_go();
 }
 
-static void a_copy_that_fails_later_is_said_by_the_wait(void **state)
+TEST(a_copy_that_fails_later_is_said_by_the_wait)
 {
-    (void)state;
     ls_device *device = open_device("cuda:1");
     ls_device_stack *stack = new_stack(device, BYTES);
     fake_cuda_hold();
     fake_cuda_fail_copy(FAKE_ILLEGAL_ADDRESS);
     upload(stack, 0, BYTES);
     ls_thread *thread;
-    assert_int_equal(ls_thread_spawn(ls_runtime_threads(), &thread, "lets go",
-                                     let_go_when_waited_for, NULL),
-                     LS_OK);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "lets go",
+                              let_go_when_waited_for, NULL));
     for (int i = 0; i < 2; i++) { /* and by those after it */
-        assert_int_equal(ls_device_stack_wait(stack, LS_FOREVER), LS_EIO);
+        assert_fails(ls_device_stack_wait(stack, LS_FOREVER), LS_EIO);
         assert_said("cuda:1: ", "stream of a stack",
                     "CUDA_ERROR_ILLEGAL_ADDRESS", NULL);
     }
-    assert_int_equal(ls_device_stack_upload(stack, 0, BYTES), LS_EIO);
+    assert_fails(ls_device_stack_upload(stack, 0, BYTES), LS_EIO);
     assert_said("cuda:1: ", "cuMemcpyHtoDAsync", NULL);
-    assert_int_equal(ls_device_stack_download(stack, 0, BYTES), LS_EIO);
+    assert_fails(ls_device_stack_download(stack, 0, BYTES), LS_EIO);
     assert_said("cuda:1: ", "cuMemcpyDtoHAsync", NULL);
-    assert_int_equal(ls_thread_join(&thread, LS_FOREVER), LS_OK);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
     ls_device_stack_destroy(&stack);
     ls_device_close(&device);
     assert_nothing_is_left();
 }
 
-static void calls_that_fail_are_named(void **state)
+TEST(calls_that_fail_are_named)
 {
-    (void)state;
     ls_device *device = open_device("cuda");
     ls_device_stack *stack = new_stack(device, BYTES);
     fake_cuda_fail("cuEventRecord", FAKE_ILLEGAL_ADDRESS);
-    assert_int_equal(ls_device_stack_upload(stack, 0, BYTES), LS_EIO);
+    assert_fails(ls_device_stack_upload(stack, 0, BYTES), LS_EIO);
     assert_said("cuda: cuEventRecord: CUDA_ERROR_ILLEGAL_ADDRESS (700)", NULL);
     fake_cuda_fail("cuCtxPushCurrent_v2", FAKE_INVALID_CONTEXT);
-    assert_int_equal(ls_device_stack_upload(stack, 0, BYTES), LS_EIO);
-    assert_int_equal(ls_device_stack_download(stack, 0, BYTES), LS_EIO);
-    assert_int_equal(ls_device_stack_wait(stack, LS_NOW), LS_EIO);
+    assert_fails(ls_device_stack_upload(stack, 0, BYTES), LS_EIO);
+    assert_fails(ls_device_stack_download(stack, 0, BYTES), LS_EIO);
+    assert_fails(ls_device_stack_wait(stack, LS_NOW), LS_EIO);
     assert_said("CUDA_ERROR_INVALID_CONTEXT", NULL);
     fake_cuda_fail("cuCtxSetCurrent", FAKE_INVALID_CONTEXT);
-    assert_int_equal(ls_device_bind_thread(device), LS_EIO);
+    assert_fails(ls_device_bind_thread(device), LS_EIO);
     assert_said("cuCtxSetCurrent", NULL);
     fake_cuda_fail("cuStreamAddCallback", FAKE_ILLEGAL_ADDRESS);
     fake_cuda_hold();
     upload(stack, 0, BYTES);
-    assert_int_equal(ls_device_stack_wait(stack, LS_FOREVER), LS_EIO);
+    assert_fails(ls_device_stack_wait(stack, LS_FOREVER), LS_EIO);
     assert_said("cuStreamAddCallback", NULL);
     fake_cuda_let_go();
     ls_device_stack_destroy(&stack);
@@ -299,7 +285,7 @@ static void look_at_contexts(void *arg)
 {
     ls_device *const second = arg;
     assert_false(fake_cuda_is_bound(1));
-    assert_int_equal(ls_device_bind_thread(second), LS_OK);
+    assert_ok(ls_device_bind_thread(second));
     assert_true(fake_cuda_is_bound(1));
     ls_device *first = open_device("cuda:0");
     ls_device_stack *stack = new_stack(first, BYTES);
@@ -310,22 +296,19 @@ static void look_at_contexts(void *arg)
     assert_true(fake_cuda_is_bound(1));
 }
 
-static void a_bound_thread_keeps_its_context(void **state)
+TEST(a_bound_thread_keeps_its_context)
 {
-    (void)state;
     ls_device *device = open_device("cuda:1");
     ls_thread *thread;
-    assert_int_equal(ls_thread_spawn(ls_runtime_threads(), &thread, "bound",
-                                     look_at_contexts, device),
-                     LS_OK);
-    assert_int_equal(ls_thread_join(&thread, LS_FOREVER), LS_OK);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "bound",
+                              look_at_contexts, device));
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
     ls_device_close(&device);
 }
 
 #define ON_FAKE(name)                                                          \
-    static void name##_on_a_gpu(void **state)                                  \
+    TEST(name##_on_a_gpu)                                                      \
     {                                                                          \
-        (void)state;                                                           \
         ls_device *device = open_device("cuda");                               \
         name(device);                                                          \
         ls_device_close(&device);                                              \
@@ -336,26 +319,5 @@ DEVICE_PROMISES(ON_FAKE)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, reset)
-    const struct CMUnitTest tests[] = {
-#define PROMISE(name) TEST(name##_on_a_gpu),
-        DEVICE_PROMISES(PROMISE)
-#undef PROMISE
-            TEST(a_gpu_is_described),
-        TEST(a_gpu_that_is_not_there_is_refused),
-        TEST(no_gpu_at_all_is_refused),
-        TEST(gpus_are_counted),
-        TEST(a_failure_is_named_as_the_driver_names_it),
-        TEST(a_stack_that_fails_half_way_leaves_nothing),
-        TEST(it_is_said_which_memory_is_short),
-        TEST(a_copy_is_under_way_when_the_call_returns),
-        TEST(the_event_is_behind_the_last_copy),
-        TEST(a_wait_ends_with_the_copy),
-        TEST(destroy_waits_for_what_is_under_way),
-        TEST(a_copy_that_fails_later_is_said_by_the_wait),
-        TEST(calls_that_fail_are_named),
-        TEST(a_bound_thread_keeps_its_context),
-    };
-#undef TEST
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

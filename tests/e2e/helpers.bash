@@ -200,9 +200,9 @@ job: job
 plugin: faulty
 world: {transport: ipc, dir: $BATS_TEST_TMPDIR/runtime}
 nodes:
-  - {role: learner, policy: restart}
-  - {role: collector, policy: restart}
-  - {role: evaluator, policy: restart}
+  - {role: learner, on_loss: restart}
+  - {role: collector, on_loss: restart}
+  - {role: evaluator, on_loss: restart}
 collector: {steps: 20}
 evaluator: {episodes: 2, solved: 1000}
 END

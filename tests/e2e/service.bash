@@ -9,9 +9,9 @@ job: job
 plugin: faulty
 world: {transport: ipc}
 nodes:
-  - {role: coordinator, policy: restart}
-  - {role: learner, count: 2, policy: go_on}
-  - {role: collector, count: 3, policy: restart}
+  - {role: coordinator, on_loss: restart}
+  - {role: learner, count: 2, on_loss: go_on}
+  - {role: collector, count: 3, on_loss: restart}
 collector: {steps: 20}
 coordinator:
   eval_interval_s: 0

@@ -88,15 +88,15 @@ ends_solved() {
     ends_solved
 }
 
-@test "many guests at once disturb nobody, nor does one that is killed" {
+@test "many clients at once disturb nobody, nor does one that is killed" {
     begin
     local n
     for n in 1 2 3 4 5 6; do
-        start "guest$n" call job.yaml $((n % 4)) ping --json
+        start "client$n" call job.yaml $((n % 4)) ping --json
     done
-    kill -9 "${pid_of[guest6]}"
+    kill -9 "${pid_of[client6]}"
     for n in 1 2 3 4 5; do
-        finish "guest$n"
+        finish "client$n"
         [ "$code" -eq 0 ] || { echo "$err" >&2; return 1; }
     done
     event run '"evaluation"'

@@ -100,7 +100,7 @@ giver() {
     [[ $stderr == *"node 1 has this key, and is there: end it first"* ]]
 }
 
-@test "keys: another enrolment key, one that is revoked, a guest's: refused" {
+@test "keys: another enrolment key, one that is revoked, a client's: refused" {
     with_keys
     giver
     mkdir other

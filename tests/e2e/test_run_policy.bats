@@ -12,9 +12,9 @@ job: job
 plugin: faulty
 world: {transport: ipc}
 nodes:
-  - {role: learner, policy: restart}
-  - {role: collector, count: 3, policy: restart}
-  - {role: evaluator, policy: restart}
+  - {role: learner, on_loss: restart}
+  - {role: collector, count: 3, on_loss: restart}
+  - {role: evaluator, on_loss: restart}
 collector: {steps: 20}
 evaluator: {episodes: 2, solved: 1000}
 env: {prize: solved}
@@ -121,7 +121,7 @@ kill_and_solve() {
 }
 
 @test "go_on: the run goes on without a collector, and fails with the last" {
-    sed -i 's/count: 3, policy: restart/count: 3, policy: go_on/' job.yaml
+    sed -i 's/count: 3, on_loss: restart/count: 3, on_loss: go_on/' job.yaml
     begin
     kill -9 "${nodes[2]}"
     event run '"let_go"' '"node":2,'
@@ -146,7 +146,7 @@ job: faulty
 plugin: faulty
 nodes:
   - role: learner
-  - {role: collector, policy: restart, max_restarts: 2, backoff_ms: 1}
+  - {role: collector, on_loss: restart, max_restarts: 2, backoff_ms: 1}
 collector: {steps: 20}
 env: {at: 21, fault: fail}
 END
@@ -208,7 +208,7 @@ END
     run "$LOCKSTEP" check "$SOURCE_DIR/configs/cartpole-restart.yaml"
     [ "$status" -eq 0 ]
     says "restart, up to 3 times"
-    run "$LOCKSTEP" check job.yaml --set nodes.0.policy=go_on
+    run "$LOCKSTEP" check job.yaml --set nodes.0.on_loss=go_on
     [ "$status" -eq 78 ]
     says "nothing is learned without the learner"
 }

@@ -189,9 +189,9 @@ job: job
 plugin: counter
 world: {transport: ipc, dir: $BATS_TEST_TMPDIR/runtime}
 nodes:
-  - {role: coordinator, policy: restart}
-  - {role: learner, policy: restart}
-  - {role: collector, count: 2, policy: restart}
+  - {role: coordinator, on_loss: restart}
+  - {role: learner, on_loss: restart}
+  - {role: collector, count: 2, on_loss: restart}
 collector: {envs: 2, steps: 8}
 coordinator:
   iterations: 5

@@ -79,7 +79,7 @@ kept_out() {
 }
 
 @test "a node that is killed comes back with the secret" {
-    begin --set nodes.1.policy=restart
+    begin --set nodes.1.on_loss=restart
     kill -9 "${nodes[1]}"
     comes_back 1
     call 1 ping
@@ -112,7 +112,7 @@ kept_out() {
 
 # By files of its own: a node of another job may look for one of its own at a port
 # that was its, and is refused.
-@test "a guest cannot end a run: only its nodes say that it is finished" {
+@test "a client cannot end a run: only its nodes say that it is finished" {
     begin --set world.transport=ipc
     for _ in 1 2 3; do # more often than anything else is refused
         [ "$("$intruder" out/job/latest/run.secret "${endpoints[0]}")" = said ]
@@ -159,7 +159,7 @@ kept_out() {
     said "insecure: true: whoever reaches the nodes of this job may speak"
 }
 
-@test "keys: a run over tcp, and a guest that has one" {
+@test "keys: a run over tcp, and a client that has one" {
     a_key 100
     begin
     [ ! -e out/job/latest/run.secret ]
@@ -188,7 +188,7 @@ kept_out() {
     finish run
     [ "$code" -eq 0 ]
     rm solved run.out
-    begin --set world.topology=star --set nodes.1.policy=restart
+    begin --set world.topology=star --set nodes.1.on_loss=restart
     kill -9 "${nodes[2]}"
     comes_back 2
     ends_solved

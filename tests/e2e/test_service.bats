@@ -127,7 +127,7 @@ stderr_has() {
 }
 
 @test "kill -9 of the only learner: the next one gets the work" {
-    sed -i 's/count: 2, policy: go_on/policy: restart, backoff_ms: 300/' job.yaml
+    sed -i 's/count: 2, on_loss: go_on/on_loss: restart, backoff_ms: 300/' job.yaml
     n_nodes=5 begin
     kill -9 "${nodes[1]}"
     comes_back 1
@@ -137,7 +137,7 @@ stderr_has() {
 }
 
 @test "kill -9 of the only learner: its work expires, and another is asked for" {
-    sed -i 's/count: 2, policy: go_on/policy: restart, backoff_ms: 1500/' \
+    sed -i 's/count: 2, on_loss: go_on/on_loss: restart, backoff_ms: 1500/' \
         job.yaml
     n_nodes=5 begin --set coordinator.learner_expiry_s=0.3
     kill -9 "${nodes[1]}"
@@ -295,7 +295,7 @@ stderr_has() {
 @test "who was frozen, and declared lost, ends where no coordinator comes back" {
     local folder=$PWD/sockets id
     mkdir "$folder"
-    sed -i 's/coordinator, policy: restart/coordinator, policy: fail/' job.yaml
+    sed -i 's/coordinator, on_loss: restart/coordinator, on_loss: fail/' job.yaml
     for id in 0 1 2 3 4 5; do
         start "n$id" node job.yaml --id $id --json --set "world.dir=$folder" \
             --set world.heartbeat_ms=100 --set world.silence_ms=1000

@@ -193,6 +193,16 @@ unharmed() {
     [[ $stderr == *": bound: "* ]]
 }
 
+@test "what is doubled or comes late breaks no window" {
+    local topology
+    job=$barrier
+    for topology in mesh star; do
+        holds 20 --nodes 3 --faults lossy --set sim.blocking=20 \
+            --set world.topology=$topology
+        [ "$(field failures)" = 0 ] # who is cut off fails in an epoch
+    done
+}
+
 @test "a job in lock step is swept, and writes where it may" {
     job=$cartpole
     holds 4 --faults lossy --set evaluator.solved=30
@@ -256,6 +266,15 @@ unharmed() {
         --sabotage later-events --faults needed.yaml
     [ "$status" -eq 1 ]
     [[ $stderr == *"lockstep: seed $seed: events: "* ]]
+}
+
+@test "a fault and what ends it are taken away together" {
+    printf 'script:\n  - {at: 1, pause: 1}\n  - {at: 6, resume: 1}\n' >pause.yaml
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --nodes 3 --seed 1 \
+        --faults pause.yaml --sabotage no-excuse --minimize needed.yaml
+    [ "$status" -eq 1 ]
+    # as it is, without the pause, and without each of six other traits
+    [[ $stderr == *"of 2 faults it needs the 2 in needed.yaml; 8 runs"* ]]
 }
 
 @test "faults that are wrong are shown with line and caret" {

@@ -99,9 +99,9 @@ job: crash
 plugin: $plugins/faulty.so
 env: {fault: crash}
 nodes:
-  - {role: coordinator, policy: restart}
-  - {role: learner, policy: restart}
-  - {role: collector, policy: restart}
+  - {role: coordinator, on_loss: restart}
+  - {role: learner, on_loss: restart}
+  - {role: collector, on_loss: restart}
 END
     run --separate-stderr "$LOCKSTEP" sim crash.yaml --seeds 4 --jobs 2 \
         --faults none

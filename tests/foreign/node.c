@@ -61,7 +61,7 @@ static int failed(const char *what)
     return 1;
 }
 
-static int call(ls_calls *calls)
+static int call(ls_rpc *calls)
 {
     void *answer = NULL;
     size_t size = 0;
@@ -69,15 +69,15 @@ static int call(ls_calls *calls)
                                             .name = "double",
                                             .data = "twice",
                                             .size = 5,
-                                            .wait_ms = WAIT_MS};
+                                            .timeout_ms = WAIT_MS};
     const struct ls_call_options unknown = {
-        .to = PEER, .name = "halve", .wait_ms = WAIT_MS};
-    const int status = ls_calls_ask(calls, &options, &answer, &size);
+        .to = PEER, .name = "halve", .timeout_ms = WAIT_MS};
+    const int status = ls_call_ask(calls, &options, &answer, &size);
     if (status == LS_OK)
         printf("double %.*s\n", (int)size, (const char *)answer);
     free(answer);
     if (status != LS_OK ||
-        ls_calls_ask(calls, &unknown, &answer, &size) != LS_EHANDLER)
+        ls_call_ask(calls, &unknown, &answer, &size) != LS_EHANDLER)
         return failed("call");
     return 0;
 }
@@ -97,7 +97,7 @@ static int go_through(ls_barrier *gate, uint64_t epochs)
 static int wait_left(ls_node *node, struct seen *seen)
 {
     const int64_t deadline = ls_deadline(ls_node_runtime(node), WAIT_MS);
-    struct ls_router_stats stats;
+    struct ls_node_stats stats;
     int status = LS_OK;
     ls_mutex_lock(&seen->lock);
     while (!seen->left && !seen->lost && status == LS_OK)
@@ -105,12 +105,12 @@ static int wait_left(ls_node *node, struct seen *seen)
     printf("counted %u, wrong %u\n%s\n", seen->counted, seen->wrong,
            seen->left ? "left" : "lost");
     ls_mutex_unlock(&seen->lock);
-    ls_router_stats(node, &stats);
+    ls_node_stats(node, &stats);
     printf("refused %" PRIu64 "\n", stats.refused);
     return status == LS_OK ? 0 : failed("node 1 did not leave");
 }
 
-static int take_part(ls_node *node, ls_calls *calls, ls_barrier *gate,
+static int take_part(ls_node *node, ls_rpc *calls, ls_barrier *gate,
                      struct seen *seen, uint64_t epochs)
 {
     if (ls_on(node, "count", on_count, seen) != LS_OK ||
@@ -133,19 +133,19 @@ static int run(const struct ls_node_options *options, uint64_t epochs)
 {
     struct seen seen = {.counted = 0};
     ls_node *node = NULL;
-    ls_calls *calls = NULL;
+    ls_rpc *calls = NULL;
     ls_barrier *gate = NULL;
     int code = 1;
     if (ls_node_create(&node, options) != LS_OK ||
         ls_mutex_init(&seen.lock, ls_node_runtime(node)) != LS_OK ||
         ls_cond_init(&seen.changed, ls_node_runtime(node)) != LS_OK ||
-        ls_calls_open(&calls, node, NULL) != LS_OK ||
+        ls_rpc_open(&calls, node, NULL) != LS_OK ||
         ls_barrier_create(&gate, node, NULL) != LS_OK)
         (void)failed("create");
     else
         code = take_part(node, calls, gate, &seen, epochs);
     ls_barrier_destroy(&gate);
-    ls_calls_close(&calls);
+    ls_rpc_close(&calls);
     ls_node_destroy(&node);
     return code;
 }

@@ -3,6 +3,7 @@
 #include "plan.h"
 
 #include "fuzz.h"
+#include "lease.h"
 #include "plan_lease.h"
 
 static void ask(const struct plan *plan)
@@ -27,7 +28,7 @@ static void ask(const struct plan *plan)
     (void)plan_security_warning(plan);
     plan_lease_job(plan, job);
     if (plan_has_leases(plan))
-        must(plan_lease_table(plan, &leases) == LS_OK);
+        must(lease_table_of_plan(plan, &leases) == LS_OK);
     lease_table_fini(&leases);
 }
 

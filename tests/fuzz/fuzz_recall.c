@@ -1,11 +1,11 @@
 /* Any bytes as the records of a coordinator's journal, each behind its length,
  * in two bytes: its next life begins with what they say, and the records that
  * it leaves stand for the same. */
-#include "core.h"
+#include "fsm.h"
 
 #include "fuzz.h"
 
-#include "support/core_options.h"
+#include "support/fsm_options.h"
 
 enum { RECORDS_MAX = 64, TURNS = 64 };
 
@@ -32,11 +32,11 @@ static void forget(struct records *records)
         free((void *)records->items[--records->n].data);
 }
 
-static core *make(void)
+static fsm *make(void)
 {
-    const struct core_options options = small_core_options();
-    core *machine = NULL;
-    must(core_create(&machine, &options) == LS_OK);
+    const struct fsm_options options = small_core_options();
+    fsm *machine = NULL;
+    must(fsm_create(&machine, &options) == LS_OK);
     return machine;
 }
 
@@ -54,36 +54,36 @@ static void check_records(const struct records *a, const struct records *b)
     }
 }
 
-static void leave_and_recall(core *machine)
+static void leave_and_recall(fsm *machine)
 {
-    core *next = make();
+    fsm *next = make();
     struct records first = {.n = 0}, second = {.n = 0};
-    if (core_records(machine, keep, &first) == LS_OK) {
+    if (fsm_records(machine, keep, &first) == LS_OK) {
         for (size_t i = 0; i < first.n; i++)
-            must(core_recall(next, first.items[i].data, first.items[i].size) ==
+            must(fsm_recall(next, first.items[i].data, first.items[i].size) ==
                  LS_OK);
-        must(core_records(next, keep, &second) == LS_OK);
+        must(fsm_records(next, keep, &second) == LS_OK);
         check_records(&first, &second);
     }
     forget(&first);
     forget(&second);
-    core_destroy(&next);
+    fsm_destroy(&next);
 }
 
 /* Nobody comes: it waits, and ends when it is told to. */
-static void live(core *machine)
+static void live(fsm *machine)
 {
-    struct core_action action;
+    struct fsm_action action;
     int64_t now = LS_NS_PER_S;
     bool done = false;
     for (int i = 0; i < TURNS && !done; i++) {
-        must(core_time(machine, now) == LS_OK);
-        while (core_next(machine, &action))
-            done = done || action.kind == CORE_DONE;
-        const int64_t next = core_wake_at(machine, now);
+        must(fsm_time(machine, now) == LS_OK);
+        while (fsm_next(machine, &action))
+            done = done || action.kind == FSM_DONE;
+        const int64_t next = fsm_wake_at(machine, now);
         must(next >= now || next == LS_FOREVER);
         if (i == TURNS / 2)
-            must(core_stop(machine, now, LS_OK, "enough") == LS_OK);
+            must(fsm_stop(machine, now, LS_OK, "enough") == LS_OK);
         now = next != LS_FOREVER && next > now ? next : now + LS_NS_PER_S;
     }
     must(done);
@@ -91,14 +91,14 @@ static void live(core *machine)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    core *machine = make();
+    fsm *machine = make();
     int status = LS_OK;
     size_t n = 0;
     while (size >= 2 && status == LS_OK && n++ < RECORDS_MAX / 2) {
         const size_t wanted = (size_t)data[0] << 8 | data[1];
         const size_t length = wanted < size - 2 ? wanted : size - 2;
         ls_error_clear();
-        status = core_recall(machine, data + 2, length);
+        status = fsm_recall(machine, data + 2, length);
         must(status == LS_OK || ls_error_text()[0] != '\0');
         data += 2 + length;
         size -= 2 + length;
@@ -107,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         leave_and_recall(machine);
         live(machine);
     }
-    core_destroy(&machine);
+    fsm_destroy(&machine);
     return 0;
 }
 

@@ -12,8 +12,8 @@
 
 #include "../base/record_example.h"
 #include "barrier_wire.h"
-#include "core.h"
 #include "exchange_merge.h"
+#include "fsm.h"
 #include "fuzz.h"
 #include "fuzz_context.h"
 #include "lease.h"
@@ -24,7 +24,7 @@
 #include "store_files.h"
 #include "weights.h"
 
-#include "support/core_options.h"
+#include "support/fsm_options.h"
 #include "support/service_messages.h"
 
 static const char *to;
@@ -440,7 +440,7 @@ static void files(void)
 }
 
 /* What a learner and a collector answer. False: nothing. */
-static bool write_answer(const struct core_action *asked, uint64_t number)
+static bool write_answer(const struct fsm_action *asked, uint64_t number)
 {
     struct collector_data data = {.key = {"collect_2", 1},
                                   .buffer_id = "buffer_1",
@@ -448,7 +448,7 @@ static bool write_answer(const struct core_action *asked, uint64_t number)
     (void)snprintf(data.sample.data_id, sizeof data.sample.data_id, "d%d",
                    (int)number);
     ls_writer_clear(writer);
-    if (asked->kind == CORE_CONNECT)
+    if (asked->kind == FSM_CONNECT)
         service_nothing_write(writer);
     else if (strcmp(asked->name, CALL_RESOURCE) == 0)
         service_resource_write(&(struct service_resource){.cpu = 1}, writer);
@@ -469,24 +469,24 @@ static bool write_answer(const struct core_action *asked, uint64_t number)
 /* What a coordinator records in the first moments of a job. */
 static void records(void)
 {
-    struct core_options options = small_core_options();
+    struct fsm_options options = small_core_options();
     options.samples_per_work = 2;
     options.unroll_len = 32;
     static unsigned char bytes[1 << 14], answers[1 << 14];
     size_t n = 0, n_answers = 0;
-    core *machine = NULL;
-    struct core_action action;
-    must(core_create(&machine, &options) == LS_OK);
-    must(core_member(machine, 1, 1, 1, "learner", true) == LS_OK);
-    must(core_member(machine, 1, 2, 1, "collector", true) == LS_OK);
-    while (core_next(machine, &action) && n < 2000) {
-        if (action.kind == CORE_RECORD) {
+    fsm *machine = NULL;
+    struct fsm_action action;
+    must(fsm_create(&machine, &options) == LS_OK);
+    must(fsm_member(machine, 1, 1, 1, "learner", true) == LS_OK);
+    must(fsm_member(machine, 1, 2, 1, "collector", true) == LS_OK);
+    while (fsm_next(machine, &action) && n < 2000) {
+        if (action.kind == FSM_RECORD) {
             bytes[n++] = (unsigned char)(action.size >> 8);
             bytes[n++] = (unsigned char)action.size;
             memcpy(bytes + n, action.data, action.size);
             n += action.size;
         }
-        if ((action.kind != CORE_CONNECT && action.kind != CORE_CALL) ||
+        if ((action.kind != FSM_CONNECT && action.kind != FSM_CALL) ||
             !write_answer(&action, action.number))
             continue;
         const struct fuzz_bytes answer = fuzz_written(writer);
@@ -496,16 +496,16 @@ static void records(void)
         at[2] = 0; /* completed */
         memcpy(at + 3, answer.data, answer.size);
         n_answers += 3 + answer.size;
-        must(core_call_ended(
-                 machine, 1, action.number,
-                 &(struct ls_call_result){.state = LS_CALL_COMPLETED,
-                                          .data = answer.data,
-                                          .size = answer.size}) == LS_OK);
+        must(fsm_call_ended(machine, 1, action.number,
+                            &(struct ls_call_result){.state = LS_CALL_COMPLETED,
+                                                     .data = answer.data,
+                                                     .size = answer.size}) ==
+             LS_OK);
     }
     seed("recall", "records", NULL, 0, bytes, n);
-    seed("core", "answers", NULL, 0, answers, n_answers);
+    seed("fsm", "answers", NULL, 0, answers, n_answers);
     ls_writer_clear(writer);
-    core_destroy(&machine);
+    fsm_destroy(&machine);
 }
 
 int main(int argc, char **argv)

@@ -535,7 +535,7 @@ void attack_old_life(struct siege *siege)
     const uint64_t life = foe->incarnation;
     if (foe_join(foe)) {
         foe_close(foe);
-        (void)case_grows(siege, node, "guests_gone", 1);
+        (void)case_grows(siege, node, "clients_gone", 1);
         foe = foe_open_as(siege, FOE_MEMBER, id, node, "tcp://127.0.0.1:*",
                           false);
         foe->incarnation = foe->proves_life = life;

@@ -298,7 +298,7 @@ bool foe_is_dialled(struct foe *foe, uint32_t by)
 {
     const bool is = wait_here(foe, by, true, WAIT_MS);
     if (!is)
-        case_fails(foe->siege, "node %u does not dial its guest", by);
+        case_fails(foe->siege, "node %u does not dial its client", by);
     return is;
 }
 
@@ -466,7 +466,7 @@ bool foe_join(struct foe *foe)
     if (!foe_is_dialled(foe, foe->node->id))
         return false;
     foe_heartbeat(foe, NULL, 0);
-    const char *line = process_ask(foe->siege, foe->node, "guest %u", foe->id);
+    const char *line = process_ask(foe->siege, foe->node, "client %u", foe->id);
     if (strncmp(line, "figures", 7) == 0)
         return true;
     case_fails(foe->siege, "node %u does not take node %u for a member",

@@ -12,7 +12,7 @@
  *   figures             "figures KEY=NUMBER ..."
  *   await KEY NUMBER    the same, when that figure is not smaller any more;
  *                       "late KEY=NUMBER ..." after 30 s
- *   guest ID            the same, when node ID is a member that is ready
+ *   client ID            the same, when node ID is a member that is ready
  *   refusals            "refusal KIND TIMES WHO: WHY" for each, then "end"
  *   burst N BYTES       emit "large" N times; then "figures"
  *   hold, let           handlers of "large" wait from now on, or no more
@@ -48,10 +48,10 @@ struct figures {
     uint64_t wrong;   /* in the name of an honest node, but not its next one */
     uint64_t foreign; /* of anybody else */
     uint64_t finish, flush, large;
-    uint64_t lost, left, guests_gone; /* honest ones, and others */
-    uint64_t failed;                  /* emits */
-    uint64_t plain, sure, latest;     /* emitted */
-    int64_t longest_ns;               /* emit */
+    uint64_t lost, left, clients_gone; /* honest ones, and others */
+    uint64_t failed;                   /* emits */
+    uint64_t plain, sure, latest;      /* emitted */
+    int64_t longest_ns;                /* emit */
     bool hush, hold;
 };
 
@@ -125,7 +125,7 @@ static void on_member(void *self, const struct ls_member *member)
     (void)self;
     ls_mutex_lock(&figures.lock);
     if (!is_honest(member->id)) {
-        figures.guests_gone += member->state == LS_MEMBER_READY ? 0 : 1;
+        figures.clients_gone += member->state == LS_MEMBER_READY ? 0 : 1;
     } else {
         figures.of[member->id].ready = member->state == LS_MEMBER_READY;
         figures.lost += member->state == LS_MEMBER_LOST ? 1 : 0;
@@ -149,7 +149,7 @@ static int on_large(void *self, const struct ls_event *event)
 
 /* ---- what it emits ----------------------------------------------------- */
 
-static void emit(const char *event, const char *word, enum ls_policy policy,
+static void emit(const char *event, const char *word, enum ls_delivery policy,
                  uint64_t *count)
 {
     char text[64];
@@ -159,7 +159,7 @@ static void emit(const char *event, const char *word, enum ls_policy policy,
                                          .data = text,
                                          .size = (size_t)size,
                                          .scope = LS_SCOPE_REMOTE,
-                                         .policy = policy};
+                                         .delivery = policy};
     ls_runtime *runtime = ls_node_runtime(node);
     const int64_t began = ls_now(runtime);
     const int status = ls_emit_with(node, &emission);
@@ -180,9 +180,9 @@ static void emit_on(void *self)
     ls_mutex_lock(&figures.lock);
     while (!figures.hush) {
         ls_mutex_unlock(&figures.lock);
-        emit("plain", "plain", LS_POLICY_BLOCK, &figures.plain);
-        emit("both", "sure", LS_POLICY_RELIABLE, &figures.sure);
-        emit("both", "latest", LS_POLICY_LATEST, &figures.latest);
+        emit("plain", "plain", LS_DELIVERY_BLOCK, &figures.plain);
+        emit("both", "sure", LS_DELIVERY_RELIABLE, &figures.sure);
+        emit("both", "latest", LS_DELIVERY_LATEST, &figures.latest);
         ls_mutex_lock(&figures.lock);
         const int64_t next = ls_deadline(ls_node_runtime(node), PACE_MS);
         while (!figures.hush &&
@@ -265,9 +265,9 @@ static size_t put_refused(struct row *rows, size_t n)
 
 static size_t put_all(struct row *rows)
 {
-    struct ls_router_stats stats;
+    struct ls_node_stats stats;
     struct rusage usage;
-    ls_router_stats(node, &stats);
+    ls_node_stats(node, &stats);
     (void)getrusage(RUSAGE_SELF, &usage);
     ls_mutex_lock(&figures.lock);
     size_t n = put_heard(rows, 0);
@@ -281,7 +281,7 @@ static size_t put_all(struct row *rows)
     n = put(rows, n, "large", figures.large);
     n = put(rows, n, "lost", figures.lost);
     n = put(rows, n, "left", figures.left);
-    n = put(rows, n, "guests_gone", figures.guests_gone);
+    n = put(rows, n, "clients_gone", figures.clients_gone);
     n = put(rows, n, "failed", figures.failed);
     n = put(rows, n, "longest_ms", (uint64_t)(figures.longest_ns / 1000000));
     ls_mutex_unlock(&figures.lock);
@@ -309,7 +309,7 @@ static void say_figures(const char *word)
     printf("\n");
 }
 
-static bool is_guest(uint32_t who)
+static bool is_client(uint32_t who)
 {
     static struct ls_member members[4096];
     const size_t n = ls_node_members(node, members, 4096);
@@ -322,8 +322,8 @@ static bool is_guest(uint32_t who)
 static bool has_come(const char *key, uint64_t least)
 {
     struct row rows[ROWS_MAX];
-    if (strcmp(key, "guest") == 0)
-        return is_guest((uint32_t)least);
+    if (strcmp(key, "client") == 0)
+        return is_client((uint32_t)least);
     const size_t n = put_all(rows);
     for (size_t i = 0; i < n; i++)
         if (strcmp(rows[i].key, key) == 0)
@@ -402,8 +402,8 @@ static int answer(void)
         (void)sscanf(line, "%31s", word);
         if (sscanf(line, "await %31s %" SCNu64, key, &a) == 2)
             await(key, a);
-        else if (sscanf(line, "guest %" SCNu64, &a) == 1)
-            await("guest", a);
+        else if (sscanf(line, "client %" SCNu64, &a) == 1)
+            await("client", a);
         else if (sscanf(line, "burst %" SCNu64 " %" SCNu64, &a, &b) == 2)
             burst(a, b);
         else if (strcmp(word, "figures") == 0)
@@ -437,7 +437,7 @@ static int prepare(void)
     if (status == LS_OK)
         status = ls_on(node, "large", on_large, &figures.large);
     if (status == LS_OK)
-        status = ls_event_allow(node, "ls.finish", "1");
+        status = ls_node_allow(node, "ls.finish", "1");
     if (status == LS_OK)
         status = ls_node_on_member(node, on_member, NULL);
     return status;

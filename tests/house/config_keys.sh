@@ -15,7 +15,7 @@ while read -r path file; do
     key=${path##*.}
     keys+=${path/nodes.[01]/nodes}$'\n'
     grep -qw -- "$key" "$file" || { echo "$file says nothing of $path" && bad=1; }
-    grep -qw -- "$key" nodes/help.c || [ "$key" = labels ] ||
+    grep -qw -- "$key" nodes/cli/help.c || [ "$key" = labels ] ||
         { echo "no help has $path" && bad=1; }
 done <<<"$rows"
 listed=$(sed -nE 's/^\| `([a-z_.]+)` .*/\1/p' docs/configuration.md | sort)

@@ -37,12 +37,9 @@ static inline void end(ls_learner *learner)
     end_learner(learner, &trainer);
 }
 
-static inline void assert_text(const char *wanted)
+static inline void assert_error_is(const char *wanted)
 {
     assert_string_equal(ls_error_text(), wanted);
 }
-
-#define learner_test(name)                                                     \
-    cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 #endif

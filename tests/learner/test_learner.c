@@ -1,10 +1,12 @@
 #include "fixture.h"
+#include "test.h"
 
 /* ---- training ---------------------------------------------------------- */
 
-static void batches_are_trained_in_order(void **state)
+EACH_TEST(set_up, tear_down)
+
+TEST(batches_are_trained_in_order)
 {
-    (void)state;
     ls_learner *learner = start((struct ls_learner_options){.queue = 4});
     for (size_t i = 0; i < 10; i++) {
         put(learner, i);
@@ -22,9 +24,8 @@ static void batches_are_trained_in_order(void **state)
     end(learner);
 }
 
-static void each_batch_gets_its_passes_in_turn(void **state)
+TEST(each_batch_gets_its_passes_in_turn)
 {
-    (void)state;
     const size_t numbers[] = {0, 1, 0, 1, 0, 1};
     ls_learner *learner =
         start((struct ls_learner_options){.stacks = 2, .passes = 3});
@@ -41,9 +42,8 @@ static void each_batch_gets_its_passes_in_turn(void **state)
     end(learner);
 }
 
-static void the_first_batch_may_get_fewer_passes(void **state)
+TEST(the_first_batch_may_get_fewer_passes)
 {
-    (void)state;
     ls_learner *learner =
         start((struct ls_learner_options){.passes = 3, .first_passes = 1});
     put(learner, 0);
@@ -54,9 +54,8 @@ static void the_first_batch_may_get_fewer_passes(void **state)
     end(learner);
 }
 
-static void loaders_load_and_none_is_lost(void **state)
+TEST(loaders_load_and_none_is_lost)
 {
-    (void)state;
     bool seen[N_BATCHES_MAX] = {false};
     ls_learner *learner =
         start((struct ls_learner_options){.stacks = 3, .loaders = 2});
@@ -73,33 +72,31 @@ static void loaders_load_and_none_is_lost(void **state)
     end(learner);
 }
 
-static void a_loader_holds_no_batch_while_no_stack_is_idle(void **state)
+TEST(a_loader_holds_no_batch_while_no_stack_is_idle)
 {
-    (void)state;
     trainer.compute_gates = gates;
     ls_learner *learner = start((struct ls_learner_options){
-        .queue = 3, .policy = LS_QUEUE_FAIL, .loaders = 4});
+        .queue = 3, .when_full = LS_QUEUE_FAIL, .loaders = 4});
     put(learner, 0);
     await_waiting(&gates[0], 1); /* the only stack is in training */
     for (size_t i = 1; i <= 3; i++)
         put(learner, i);
     struct ls_learner_batch batch = batch_of(4);
-    assert_int_equal(ls_learner_put(learner, &batch, -1), LS_EAGAIN);
+    assert_fails(ls_learner_put(learner, &batch, -1), LS_EAGAIN);
     assert_int_equal(counts_of(learner).queued, 3);
     open_gate(&gates[0]);
     end(learner);
 }
 
-static void what_training_says_is_reduced_over_the_devices(void **state)
+TEST(what_training_says_is_reduced_over_the_devices)
 {
-    (void)state;
     struct ls_learner_result result = {.info = NULL};
-    assert_int_equal(ls_learner_info_create(&result.info), LS_OK);
+    assert_ok(ls_learner_info_create(&result.info));
     ls_learner *learner =
         start((struct ls_learner_options){.passes = 2, .n_devices = 2});
     put(learner, 0);
     for (unsigned pass = 0; pass < 2; pass++) {
-        assert_int_equal(ls_learner_get(learner, &result, -1), LS_OK);
+        assert_ok(ls_learner_get(learner, &result, -1));
         assert_true(ls_learner_info_get(result.info, "loss") ==
                     100.0 * pass + 5.0);
         assert_true(ls_learner_info_get(result.info, "max_pass") == pass);
@@ -111,11 +108,11 @@ static void what_training_says_is_reduced_over_the_devices(void **state)
 /* ---- the queues -------------------------------------------------------- */
 
 /* Fill the learner: one batch in training, `n` in the queue. */
-static ls_learner *fill(enum ls_queue_policy policy, size_t n)
+static ls_learner *fill(enum ls_when_full policy, size_t n)
 {
     trainer.compute_gates = gates;
     ls_learner *learner =
-        start((struct ls_learner_options){.queue = n, .policy = policy});
+        start((struct ls_learner_options){.queue = n, .when_full = policy});
     put(learner, 0);
     await_waiting(&gates[0], 1);
     for (size_t i = 1; i <= n; i++)
@@ -123,38 +120,35 @@ static ls_learner *fill(enum ls_queue_policy policy, size_t n)
     return learner;
 }
 
-static void a_full_queue_is_not_ready(void **state)
+TEST(a_full_queue_is_not_ready)
 {
-    (void)state;
     ls_learner *learner = fill(LS_QUEUE_BLOCK, 2);
     struct ls_learner_batch batch = batch_of(3);
-    assert_int_equal(ls_learner_put(learner, &batch, 0), LS_EAGAIN);
-    assert_text("learner: not ready: the queue of 2 is full");
-    assert_int_equal(ls_learner_put(learner, &batch, 1), LS_ETIMEDOUT);
-    assert_text("learner: not ready: the queue of 2 was full until the "
-                "deadline");
+    assert_fails(ls_learner_put(learner, &batch, 0), LS_EAGAIN);
+    assert_error_is("learner: not ready: the queue of 2 is full");
+    assert_fails(ls_learner_put(learner, &batch, 1), LS_ETIMEDOUT);
+    assert_error_is("learner: not ready: the queue of 2 was full until the "
+                    "deadline");
     assert_int_equal(number_of(&batch), 3);
     open_gate(&gates[0]);
-    assert_int_equal(ls_learner_put(learner, &batch, -1), LS_OK);
+    assert_ok(ls_learner_put(learner, &batch, -1));
     const struct ls_learner_counts counts = counts_of(learner);
     assert_true(counts.put == 4 && counts.refused == 2);
     end(learner);
 }
 
-static void policy_fail_never_waits(void **state)
+TEST(policy_fail_never_waits)
 {
-    (void)state;
     ls_learner *learner = fill(LS_QUEUE_FAIL, 1);
     struct ls_learner_batch batch = batch_of(3);
-    assert_int_equal(ls_learner_put(learner, &batch, -1), LS_EAGAIN);
+    assert_fails(ls_learner_put(learner, &batch, -1), LS_EAGAIN);
     assert_int_equal(number_of(&batch), 3);
     open_gate(&gates[0]);
     end(learner);
 }
 
-static void policy_drop_oldest_keeps_the_newest(void **state)
+TEST(policy_drop_oldest_keeps_the_newest)
 {
-    (void)state;
     ls_learner *learner = fill(LS_QUEUE_DROP_OLDEST, 2);
     put(learner, 3);
     assert_int_equal(trainer.drops, 1);
@@ -166,9 +160,8 @@ static void policy_drop_oldest_keeps_the_newest(void **state)
     end(learner);
 }
 
-static void results_that_nobody_takes_hold_the_learner(void **state)
+TEST(results_that_nobody_takes_hold_the_learner)
 {
-    (void)state;
     ls_learner *learner = start((struct ls_learner_options){.out_queue = 2});
     for (size_t i = 0; i < 6; i++)
         put(learner, i);
@@ -180,57 +173,53 @@ static void results_that_nobody_takes_hold_the_learner(void **state)
     end(learner); /* also while it waits for room */
 }
 
-static void old_results_make_room(void **state)
+TEST(old_results_make_room)
 {
-    (void)state;
     trainer.compute_gates = gates;
     ls_learner *learner = start((struct ls_learner_options){
-        .out_queue = 2, .out_policy = LS_QUEUE_DROP_OLDEST});
+        .out_queue = 2, .out_when_full = LS_QUEUE_DROP_OLDEST});
     for (size_t i = 0; i < 5; i++)
         put(learner, i);
     open_gate(&gates[0]);
     while (ls_learner_await_weights(learner, -1) == LS_OK &&
            counts_of(learner).steps < 5)
         ;
-    assert_int_equal(ls_learner_stop(learner, -1), LS_OK);
+    assert_ok(ls_learner_stop(learner, -1));
     const struct ls_learner_counts counts = counts_of(learner);
     assert_true(counts.steps == 5 && counts.results_dropped >= 3);
     end(learner);
 }
 
-static void results_are_refused_when_there_is_no_room(void **state)
+TEST(results_are_refused_when_there_is_no_room)
 {
-    (void)state;
     ls_learner *learner = start((struct ls_learner_options){
-        .out_queue = 1, .out_policy = LS_QUEUE_FAIL});
+        .out_queue = 1, .out_when_full = LS_QUEUE_FAIL});
     for (size_t i = 0; i < 5; i++)
         put(learner, i);
     while (ls_learner_await_weights(learner, -1) == LS_OK &&
            counts_of(learner).steps < 5)
         ;
-    assert_int_equal(ls_learner_stop(learner, -1), LS_OK);
+    assert_ok(ls_learner_stop(learner, -1));
     assert_true(get(learner).env_steps == 0);
     assert_true(counts_of(learner).results_dropped == 4);
     end(learner);
 }
 
-static void no_result_is_said_at_once_or_at_the_deadline(void **state)
+TEST(no_result_is_said_at_once_or_at_the_deadline)
 {
-    (void)state;
     struct ls_learner_result result = {.pass = 77};
     ls_learner *learner = start((struct ls_learner_options){.queue = 1});
-    assert_int_equal(ls_learner_get(learner, &result, 0), LS_EAGAIN);
-    assert_text("learner: results: the queue is empty");
-    assert_int_equal(ls_learner_get(learner, &result, 1), LS_ETIMEDOUT);
+    assert_fails(ls_learner_get(learner, &result, 0), LS_EAGAIN);
+    assert_error_is("learner: results: the queue is empty");
+    assert_fails(ls_learner_get(learner, &result, 1), LS_ETIMEDOUT);
     assert_int_equal(result.pass, 77);
     end(learner);
 }
 
 /* ---- weights ----------------------------------------------------------- */
 
-static void new_weights_are_told_once(void **state)
+TEST(new_weights_are_told_once)
 {
-    (void)state;
     ls_learner *learner = start((struct ls_learner_options){.queue = 4});
     assert_false(ls_learner_take_weights_updated(learner));
     put(learner, 0);
@@ -238,30 +227,9 @@ static void new_weights_are_told_once(void **state)
     assert_true(ls_learner_take_weights_updated(learner));
     assert_false(ls_learner_take_weights_updated(learner));
     put(learner, 1);
-    assert_int_equal(ls_learner_await_weights(learner, -1), LS_OK);
-    assert_int_equal(ls_learner_await_weights(learner, 0), LS_EAGAIN);
-    assert_text("learner: no new weights");
-    assert_int_equal(ls_learner_await_weights(learner, 1), LS_ETIMEDOUT);
+    assert_ok(ls_learner_await_weights(learner, -1));
+    assert_fails(ls_learner_await_weights(learner, 0), LS_EAGAIN);
+    assert_error_is("learner: no new weights");
+    assert_fails(ls_learner_await_weights(learner, 1), LS_ETIMEDOUT);
     end(learner);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        learner_test(batches_are_trained_in_order),
-        learner_test(each_batch_gets_its_passes_in_turn),
-        learner_test(the_first_batch_may_get_fewer_passes),
-        learner_test(loaders_load_and_none_is_lost),
-        learner_test(a_loader_holds_no_batch_while_no_stack_is_idle),
-        learner_test(what_training_says_is_reduced_over_the_devices),
-        learner_test(a_full_queue_is_not_ready),
-        learner_test(policy_fail_never_waits),
-        learner_test(policy_drop_oldest_keeps_the_newest),
-        learner_test(results_that_nobody_takes_hold_the_learner),
-        learner_test(old_results_make_room),
-        learner_test(results_are_refused_when_there_is_no_room),
-        learner_test(no_result_is_said_at_once_or_at_the_deadline),
-        learner_test(new_weights_are_told_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 #include "fixture.h"
 
 #include "base/huge_allocations.h"
+#include "test.h"
 
 enum { N_DEVICES = 3, N_STACKS = 2, PART_BYTES = 256 };
 
@@ -77,18 +78,19 @@ static int apply_all(void *self, unsigned pass, ls_learner_info *info)
     return LS_OK;
 }
 
-static void devices_compute_their_parts_at_the_same_time(void **state)
+EACH_TEST(set_up, tear_down)
+
+TEST(devices_compute_their_parts_at_the_same_time)
 {
-    (void)state;
     static const struct ls_learner_ops ops = {
         .load = load_part, .compute = meet, .apply = apply_all};
     ls_device *devices[N_DEVICES];
     ls_learner *learner;
     memset(&meeting, 0, sizeof meeting);
-    assert_int_equal(ls_mutex_init(&meeting.mutex, runtime), LS_OK);
-    assert_int_equal(ls_cond_init(&meeting.changed, runtime), LS_OK);
+    assert_ok(ls_mutex_init(&meeting.mutex, runtime));
+    assert_ok(ls_cond_init(&meeting.changed, runtime));
     for (size_t i = 0; i < N_DEVICES; i++)
-        assert_int_equal(ls_device_open(&devices[i], runtime, "cpu"), LS_OK);
+        assert_ok(ls_device_open(&devices[i], runtime, "cpu"));
     const struct ls_learner_options options = {.ops = &ops,
                                                .self = &meeting,
                                                .stacks = N_STACKS,
@@ -98,12 +100,12 @@ static void devices_compute_their_parts_at_the_same_time(void **state)
                                                .n_devices = N_DEVICES,
                                                .part_bytes = PART_BYTES,
                                                .batch_size = 2 * N_DEVICES};
-    assert_int_equal(ls_learner_create(&learner, runtime, &options), LS_OK);
+    assert_ok(ls_learner_create(&learner, runtime, &options));
     for (size_t i = 0; i < 8; i++)
         put(learner, i);
     for (size_t i = 0; i < 16; i++)
         (void)get(learner);
-    assert_int_equal(ls_learner_check(learner), LS_OK);
+    assert_ok(ls_learner_check(learner));
     ls_learner_destroy(&learner);
     assert_int_equal(meeting.passes_done, 16);
     for (size_t i = 0; i < N_STACKS; i++)
@@ -117,27 +119,17 @@ static void devices_compute_their_parts_at_the_same_time(void **state)
     ls_mutex_fini(&meeting.mutex);
 }
 
-static void a_device_without_so_much_memory_is_said(void **state)
+TEST(a_device_without_so_much_memory_is_said)
 {
-    (void)state;
     ls_device *device;
     ls_learner *learner = NULL;
-    assert_int_equal(ls_device_open(&device, runtime, "cpu"), LS_OK);
+    assert_ok(ls_device_open(&device, runtime, "cpu"));
     const struct ls_learner_options options = {.ops = &trainer_ops,
                                                .self = &trainer,
                                                .stacks = 2,
                                                .devices = &device,
                                                .part_bytes = too_many};
-    assert_int_equal(ls_learner_create(&learner, runtime, &options), LS_ENOMEM);
+    assert_fails(ls_learner_create(&learner, runtime, &options), LS_ENOMEM);
     assert_null(learner);
     ls_device_close(&device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        learner_test(devices_compute_their_parts_at_the_same_time),
-        learner_test(a_device_without_so_much_memory_is_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "test.h"
 
 /* ---- the end ----------------------------------------------------------- */
 
@@ -27,9 +28,10 @@ static void wait_for_weights(void *arg)
     waiting->await = ls_learner_await_weights(waiting->learner, -1);
 }
 
-static void stop_wakes_whoever_waits(void **state)
+EACH_TEST(set_up, tear_down)
+
+TEST(stop_wakes_whoever_waits)
 {
-    (void)state;
     trainer.load_gate = &gates[0];
     ls_learner *learner = start((struct ls_learner_options){.queue = 1});
     put(learner, 0);
@@ -40,99 +42,93 @@ static void stop_wakes_whoever_waits(void **state)
     spawn(runtime, &threads[0], wait_to_put, &waiting);
     spawn(runtime, &threads[1], wait_to_get, &waiting);
     spawn(runtime, &threads[2], wait_for_weights, &waiting);
-    assert_int_equal(ls_learner_stop(learner, 0), LS_ETIMEDOUT);
+    assert_fails(ls_learner_stop(learner, 0), LS_ETIMEDOUT);
     for (size_t i = 0; i < 3; i++)
         join(&threads[i]);
     assert_int_equal(waiting.put, LS_ECLOSED);
     assert_int_equal(waiting.get, LS_ECLOSED);
     assert_int_equal(waiting.await, LS_ECLOSED);
-    assert_int_equal(ls_learner_check(learner), LS_OK);
+    assert_ok(ls_learner_check(learner));
     open_gate(&gates[0]);
     end(learner);
 }
 
-static void stop_discards_what_is_under_way(void **state)
+TEST(stop_discards_what_is_under_way)
 {
-    (void)state;
     trainer.compute_gates = gates;
     ls_learner *learner = start(
         (struct ls_learner_options){.stacks = 2, .loaders = 2, .passes = 1000});
     for (size_t i = 0; i < 5; i++)
         put(learner, i);
     await_waiting(&gates[0], 1);
-    assert_int_equal(ls_learner_stop(learner, 0), LS_ETIMEDOUT);
+    assert_fails(ls_learner_stop(learner, 0), LS_ETIMEDOUT);
     open_gate(&gates[0]);
-    assert_int_equal(ls_learner_stop(learner, -1), LS_OK);
+    assert_ok(ls_learner_stop(learner, -1));
     assert_true(counts_of(learner).discarded == 5);
     assert_int_equal(trainer.drops, 5);
     struct ls_learner_batch batch = batch_of(5);
-    assert_int_equal(ls_learner_put(learner, &batch, -1), LS_ECLOSED);
-    assert_text("learner: it is stopped");
-    assert_int_equal(ls_learner_stop(learner, 0), LS_OK);
+    assert_fails(ls_learner_put(learner, &batch, -1), LS_ECLOSED);
+    assert_error_is("learner: it is stopped");
+    assert_ok(ls_learner_stop(learner, 0));
     end(learner);
 }
 
-static void stop_names_the_loader_whose_load_does_not_return(void **state)
+TEST(stop_names_the_loader_whose_load_does_not_return)
 {
-    (void)state;
     trainer.load_gate = &gates[0];
     ls_learner *learner =
         start((struct ls_learner_options){.loaders = 1, .stacks = 1});
     put(learner, 0);
     await_waiting(&gates[0], 1);
-    assert_int_equal(ls_learner_stop(learner, 1), LS_ETIMEDOUT);
-    assert_text("learner: loader 0 does not end: its load does not return");
+    assert_fails(ls_learner_stop(learner, 1), LS_ETIMEDOUT);
+    assert_error_is("learner: loader 0 does not end: its load does not return");
     open_gate(&gates[0]);
     end(learner);
 }
 
-static void stop_names_the_learner_thread(void **state)
+TEST(stop_names_the_learner_thread)
 {
-    (void)state;
     trainer.compute_gates = gates;
     ls_learner *learner =
         start((struct ls_learner_options){.loaders = 1, .stacks = 1});
     put(learner, 0);
     await_waiting(&gates[0], 1);
-    assert_int_equal(ls_learner_stop(learner, 1), LS_ETIMEDOUT);
-    assert_text("learner: the learner thread does not end: the op that it "
-                "runs does not return");
+    assert_fails(ls_learner_stop(learner, 1), LS_ETIMEDOUT);
+    assert_error_is("learner: the learner thread does not end: the op that it "
+                    "runs does not return");
     open_gate(&gates[0]);
     end(learner);
 }
 
-static void a_drop_that_does_not_return_is_an_op_too(void **state)
+TEST(a_drop_that_does_not_return_is_an_op_too)
 {
-    (void)state;
     trainer.drop_gate = &gates[0];
     ls_learner *learner = start((struct ls_learner_options){.loaders = 1});
     put(learner, 0);
     await_waiting(&gates[0], 1);
-    assert_int_equal(ls_learner_stop(learner, 1), LS_ETIMEDOUT);
-    assert_text("learner: the learner thread does not end: the op that it "
-                "runs does not return");
+    assert_fails(ls_learner_stop(learner, 1), LS_ETIMEDOUT);
+    assert_error_is("learner: the learner thread does not end: the op that it "
+                    "runs does not return");
     open_gate(&gates[0]);
     end(learner);
 }
 
-static void stop_names_the_device_whose_compute_does_not_return(void **state)
+TEST(stop_names_the_device_whose_compute_does_not_return)
 {
-    (void)state;
     trainer.compute_gates = gates;
     open_gate(&gates[0]);
     ls_learner *learner = start((struct ls_learner_options){.n_devices = 2});
     put(learner, 0);
     await_waiting(&gates[1], 1);
-    assert_int_equal(ls_learner_stop(learner, 1), LS_ETIMEDOUT);
-    assert_text("learner: the thread of device 1 does not end: its compute "
-                "does not return");
+    assert_fails(ls_learner_stop(learner, 1), LS_ETIMEDOUT);
+    assert_error_is("learner: the thread of device 1 does not end: its compute "
+                    "does not return");
     open_gate(&gates[1]);
     end(learner);
 }
 
-static void destroy_stops(void **state)
+TEST(destroy_stops)
 {
-    (void)state;
     ls_learner *learner =
         start((struct ls_learner_options){.loaders = 2, .stacks = 2});
     put(learner, 0);
@@ -146,93 +142,86 @@ static void destroy_stops(void **state)
 /* ---- what fails -------------------------------------------------------- */
 
 /* All calls that wait are told, and so are those that come later. */
-static void assert_fails(struct ls_learner_options options, int status,
-                         const char *text)
+static void assert_ends_with(struct ls_learner_options options, int status,
+                             const char *text)
 {
     ls_learner *learner = start(options);
     struct ls_learner_result result = {.info = NULL};
     struct ls_learner_batch batch = batch_of(1);
     put(learner, 0);
     assert_int_equal(ls_learner_await_weights(learner, -1), status);
-    assert_text(text);
+    assert_error_is(text);
     assert_int_equal(ls_learner_get(learner, &result, -1), status);
-    assert_text(text);
+    assert_error_is(text);
     assert_int_equal(ls_learner_put(learner, &batch, -1), status);
-    assert_text(text);
+    assert_error_is(text);
     assert_int_equal(ls_learner_check(learner), status);
-    assert_text(text);
+    assert_error_is(text);
     assert_int_equal(counts_of(learner).steps, 0);
     end(learner);
 }
 
-static void a_loader_that_fails_is_named(void **state)
+TEST(a_loader_that_fails_is_named)
 {
-    (void)state;
     trainer.load_status = LS_EIO;
     trainer.text = "no such file";
-    assert_fails((struct ls_learner_options){.loaders = 1}, LS_EIO,
-                 "learner: loader 0: no such file");
+    assert_ends_with((struct ls_learner_options){.loaders = 1}, LS_EIO,
+                     "learner: loader 0: no such file");
 }
 
-static void a_load_without_loaders_is_named(void **state)
+TEST(a_load_without_loaders_is_named)
 {
-    (void)state;
     trainer.load_status = LS_EIO;
     trainer.text = "no such file";
-    assert_fails((struct ls_learner_options){.loaders = 0}, LS_EIO,
-                 "learner: load: no such file");
+    assert_ends_with((struct ls_learner_options){.loaders = 0}, LS_EIO,
+                     "learner: load: no such file");
 }
 
-static void a_compute_that_fails_is_named_with_its_device(void **state)
+TEST(a_compute_that_fails_is_named_with_its_device)
 {
-    (void)state;
     trainer.compute_status = LS_EHANDLER;
     trainer.compute_device = 1;
     trainer.text = "the loss is not finite";
-    assert_fails((struct ls_learner_options){.n_devices = 3}, LS_EHANDLER,
-                 "learner: compute on device 1: the loss is not finite");
+    assert_ends_with((struct ls_learner_options){.n_devices = 3}, LS_EHANDLER,
+                     "learner: compute on device 1: the loss is not finite");
     assert_int_equal(trainer.applies, 0);
 }
 
-static void the_device_that_made_others_give_up_is_named(void **state)
+TEST(the_device_that_made_others_give_up_is_named)
 {
-    (void)state;
     trainer.compute_status = LS_EHANDLER;
     trainer.compute_device = 1;
     trainer.others_abort = true;
     trainer.text = "the loss is not finite";
-    assert_fails((struct ls_learner_options){.n_devices = 3}, LS_EHANDLER,
-                 "learner: compute on device 1: the loss is not finite");
+    assert_ends_with((struct ls_learner_options){.n_devices = 3}, LS_EHANDLER,
+                     "learner: compute on device 1: the loss is not finite");
 }
 
-static void devices_that_only_give_up_are_named(void **state)
+TEST(devices_that_only_give_up_are_named)
 {
-    (void)state;
     trainer.others_abort = true;
-    assert_fails((struct ls_learner_options){.n_devices = 2}, LS_EABORTED,
-                 "learner: compute on device 0: another one failed");
+    assert_ends_with((struct ls_learner_options){.n_devices = 2}, LS_EABORTED,
+                     "learner: compute on device 0: another one failed");
 }
 
-static void an_apply_that_fails_is_named(void **state)
+TEST(an_apply_that_fails_is_named)
 {
-    (void)state;
     trainer.apply_status = LS_EHANDLER;
-    assert_fails((struct ls_learner_options){.loaders = 1}, LS_EHANDLER,
-                 "learner: apply: a handler or a step failed");
+    assert_ends_with((struct ls_learner_options){.loaders = 1}, LS_EHANDLER,
+                     "learner: apply: a handler or a step failed");
 }
 
-static void results_of_before_a_failure_can_be_taken(void **state)
+TEST(results_of_before_a_failure_can_be_taken)
 {
-    (void)state;
     ls_learner *learner = start((struct ls_learner_options){.queue = 2});
     put(learner, 0);
-    assert_int_equal(ls_learner_await_weights(learner, -1), LS_OK);
+    assert_ok(ls_learner_await_weights(learner, -1));
     trainer.apply_status = LS_EHANDLER; /* handed over with the next batch */
     put(learner, 1);
-    assert_int_equal(ls_learner_await_weights(learner, -1), LS_EHANDLER);
+    assert_fails(ls_learner_await_weights(learner, -1), LS_EHANDLER);
     assert_true(get(learner).env_steps == 0);
     struct ls_learner_result result = {.info = NULL};
-    assert_int_equal(ls_learner_get(learner, &result, -1), LS_EHANDLER);
+    assert_fails(ls_learner_get(learner, &result, -1), LS_EHANDLER);
     end(learner);
 }
 
@@ -241,26 +230,26 @@ static void results_of_before_a_failure_can_be_taken(void **state)
 static void assert_refused(struct ls_learner_options options, const char *text)
 {
     ls_learner *learner = NULL;
-    assert_int_equal(ls_learner_create(&learner, runtime, &options), LS_EINVAL);
+    assert_fails(ls_learner_create(&learner, runtime, &options), LS_EINVAL);
     assert_null(learner);
     if (text != NULL)
-        assert_text(text);
+        assert_error_is(text);
 }
 
-static void create_refuses_bad_options(void **state)
+TEST(create_refuses_bad_options)
 {
-    (void)state;
     const struct ls_learner_ops empty = {.load = note_load};
-    const enum ls_queue_policy none = (enum ls_queue_policy)7;
+    const enum ls_when_full none = (enum ls_when_full)7;
     ls_device *devices[] = {NULL};
     assert_refused((struct ls_learner_options){.queue = 1},
                    "learner: it needs an op compute");
     assert_refused((struct ls_learner_options){.ops = &empty},
                    "learner: it needs an op compute");
     assert_refused(
-        (struct ls_learner_options){.ops = &trainer_ops, .policy = none}, NULL);
+        (struct ls_learner_options){.ops = &trainer_ops, .when_full = none},
+        NULL);
     assert_refused(
-        (struct ls_learner_options){.ops = &trainer_ops, .out_policy = none},
+        (struct ls_learner_options){.ops = &trainer_ops, .out_when_full = none},
         NULL);
     assert_refused((struct ls_learner_options){.ops = &trainer_ops,
                                                .passes = 2,
@@ -271,9 +260,8 @@ static void create_refuses_bad_options(void **state)
         "learner: part_bytes must be at least 1 with devices");
 }
 
-static void a_batch_must_be_shared_evenly_by_the_devices(void **state)
+TEST(a_batch_must_be_shared_evenly_by_the_devices)
 {
-    (void)state;
     struct ls_learner_options options = {
         .ops = &trainer_ops, .n_devices = 4, .batch_size = 3};
     assert_refused(options,
@@ -285,27 +273,4 @@ static void a_batch_must_be_shared_evenly_by_the_devices(void **state)
                    "4 devices: choose a multiple of 4");
     options.batch_size = 8;
     end(start(options));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        learner_test(stop_wakes_whoever_waits),
-        learner_test(stop_discards_what_is_under_way),
-        learner_test(stop_names_the_loader_whose_load_does_not_return),
-        learner_test(stop_names_the_learner_thread),
-        learner_test(a_drop_that_does_not_return_is_an_op_too),
-        learner_test(stop_names_the_device_whose_compute_does_not_return),
-        learner_test(destroy_stops),
-        learner_test(a_loader_that_fails_is_named),
-        learner_test(a_load_without_loaders_is_named),
-        learner_test(a_compute_that_fails_is_named_with_its_device),
-        learner_test(the_device_that_made_others_give_up_is_named),
-        learner_test(devices_that_only_give_up_are_named),
-        learner_test(an_apply_that_fails_is_named),
-        learner_test(results_of_before_a_failure_can_be_taken),
-        learner_test(create_refuses_bad_options),
-        learner_test(a_batch_must_be_shared_evenly_by_the_devices),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

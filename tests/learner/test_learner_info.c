@@ -1,26 +1,22 @@
 #include "lockstep/learner_info.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "written.h"
 
 static ls_learner_info *new_info(void)
 {
     ls_learner_info *info;
-    assert_int_equal(ls_learner_info_create(&info), LS_OK);
+    assert_ok(ls_learner_info_create(&info));
     return info;
 }
 
 static void add(ls_learner_info *info, const char *name, double value)
 {
-    assert_int_equal(ls_learner_info_add(info, name, value), LS_OK);
+    assert_ok(ls_learner_info_add(info, name, value));
 }
 
 static void assert_number(const ls_learner_info *info, const char *name,
@@ -31,9 +27,8 @@ static void assert_number(const ls_learner_info *info, const char *name,
         fail_msg("%s is %g, not %g", name, value, wanted);
 }
 
-static void numbers_of_one_name_become_their_mean(void **state)
+TEST(numbers_of_one_name_become_their_mean)
 {
-    (void)state;
     ls_learner_info *info = new_info();
     add(info, "loss", 1.0);
     add(info, "entropy", 7.0);
@@ -47,9 +42,8 @@ static void numbers_of_one_name_become_their_mean(void **state)
     ls_learner_info_destroy(&info);
 }
 
-static void min_and_max_keep_the_least_and_the_most(void **state)
+TEST(min_and_max_keep_the_least_and_the_most)
 {
-    (void)state;
     ls_learner_info *info = new_info();
     for (int i = -3; i <= 4; i++) {
         add(info, "min_ratio", i);
@@ -62,9 +56,8 @@ static void min_and_max_keep_the_least_and_the_most(void **state)
     ls_learner_info_destroy(&info);
 }
 
-static void what_is_no_number_is_left_out(void **state)
+TEST(what_is_no_number_is_left_out)
 {
-    (void)state;
     ls_learner_info *info = new_info();
     const char *const names[] = {"loss", "min_loss", "max_loss"};
     for (size_t i = 0; i < 3; i++) {
@@ -79,10 +72,8 @@ static void what_is_no_number_is_left_out(void **state)
     ls_learner_info_destroy(&info);
 }
 
-static void
-a_mean_over_devices_and_passes_weighs_each_number_the_same(void **state)
+TEST(a_mean_over_devices_and_passes_weighs_each_number_the_same)
 {
-    (void)state;
     ls_learner_info *first = new_info();
     ls_learner_info *second = new_info();
     ls_learner_info *all = new_info();
@@ -94,8 +85,8 @@ a_mean_over_devices_and_passes_weighs_each_number_the_same(void **state)
     add(second, "loss", 9.0);
     add(second, "min_ratio", NAN);
     add(second, "max_ratio", 5.0);
-    assert_int_equal(ls_learner_info_merge(all, first), LS_OK);
-    assert_int_equal(ls_learner_info_merge(all, second), LS_OK);
+    assert_ok(ls_learner_info_merge(all, first));
+    assert_ok(ls_learner_info_merge(all, second));
     assert_number(all, "loss", 4.0);
     assert_number(all, "min_ratio", 3.0);
     assert_number(all, "max_ratio", 5.0);
@@ -104,20 +95,18 @@ a_mean_over_devices_and_passes_weighs_each_number_the_same(void **state)
     ls_learner_info_destroy(&first);
 }
 
-static void td_errors_are_joined_in_order(void **state)
+TEST(td_errors_are_joined_in_order)
 {
-    (void)state;
     ls_learner_info *one = new_info();
     ls_learner_info *other = new_info();
     size_t n;
     assert_null(ls_learner_info_td_errors(one, &n));
     assert_int_equal(n, 0);
     const double values[] = {1.0, 2.0, NAN, 4.0, 5.0};
-    assert_int_equal(ls_learner_info_add_td_errors(one, values, 2), LS_OK);
-    assert_int_equal(ls_learner_info_add_td_errors(other, values + 2, 3),
-                     LS_OK);
-    assert_int_equal(ls_learner_info_add_td_errors(one, NULL, 0), LS_OK);
-    assert_int_equal(ls_learner_info_merge(one, other), LS_OK);
+    assert_ok(ls_learner_info_add_td_errors(one, values, 2));
+    assert_ok(ls_learner_info_add_td_errors(other, values + 2, 3));
+    assert_ok(ls_learner_info_add_td_errors(one, NULL, 0));
+    assert_ok(ls_learner_info_merge(one, other));
     const double *const joined = ls_learner_info_td_errors(one, &n);
     assert_int_equal(n, 5);
     assert_memory_equal(joined, values, sizeof values);
@@ -125,15 +114,14 @@ static void td_errors_are_joined_in_order(void **state)
     ls_learner_info_destroy(&one);
 }
 
-static void clear_forgets_and_swap_exchanges(void **state)
+TEST(clear_forgets_and_swap_exchanges)
 {
-    (void)state;
     ls_learner_info *one = new_info();
     ls_learner_info *other = new_info();
     const double value = 3.0;
     size_t n;
     add(one, "loss", 1.0);
-    assert_int_equal(ls_learner_info_add_td_errors(one, &value, 1), LS_OK);
+    assert_ok(ls_learner_info_add_td_errors(one, &value, 1));
     ls_learner_info_swap(one, other);
     assert_int_equal(ls_learner_info_count(one), 0);
     assert_number(other, "loss", 1.0);
@@ -147,9 +135,8 @@ static void clear_forgets_and_swap_exchanges(void **state)
     ls_learner_info_destroy(NULL);
 }
 
-static void so_many_names_and_no_more(void **state)
+TEST(so_many_names_and_no_more)
 {
-    (void)state;
     static char names[LS_LEARNER_INFO_MAX + 1][8];
     ls_learner_info *full = new_info();
     ls_learner_info *other = new_info();
@@ -158,13 +145,13 @@ static void so_many_names_and_no_more(void **state)
     for (size_t i = 0; i < LS_LEARNER_INFO_MAX; i++)
         add(full, names[i], 1.0);
     const char *const more = names[LS_LEARNER_INFO_MAX];
-    assert_int_equal(ls_learner_info_add(full, more, 1.0), LS_ELIMIT);
+    assert_fails(ls_learner_info_add(full, more, 1.0), LS_ELIMIT);
     assert_string_equal(ls_error_text(),
                         "learner info: \"32\" would be one more than 32 names");
     add(full, names[3], 3.0);
     assert_number(full, "3", 2.0);
     add(other, more, 1.0);
-    assert_int_equal(ls_learner_info_merge(full, other), LS_ELIMIT);
+    assert_fails(ls_learner_info_merge(full, other), LS_ELIMIT);
     ls_learner_info_destroy(&other);
     ls_learner_info_destroy(&full);
 }
@@ -172,38 +159,21 @@ static void so_many_names_and_no_more(void **state)
 static void assert_written(const ls_learner_info *info, const char *wanted)
 {
     ls_writer *writer;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     ls_learner_info_write(info, writer);
     assert_json(writer, wanted);
 }
 
-static void it_is_written_as_a_map(void **state)
+TEST(it_is_written_as_a_map)
 {
-    (void)state;
     ls_learner_info *info = new_info();
     assert_written(info, "{}");
     add(info, "loss", 0.5);
     add(info, "max_ratio", NAN);
     assert_written(info, "{\"loss\":0.5,\"max_ratio\":\"NaN\"}");
     const double values[] = {0.25, -1.5};
-    assert_int_equal(ls_learner_info_add_td_errors(info, values, 2), LS_OK);
+    assert_ok(ls_learner_info_add_td_errors(info, values, 2));
     assert_written(info, "{\"loss\":0.5,\"max_ratio\":\"NaN\","
                          "\"td_error\":[0.25,-1.5]}");
     ls_learner_info_destroy(&info);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_of_one_name_become_their_mean),
-        cmocka_unit_test(min_and_max_keep_the_least_and_the_most),
-        cmocka_unit_test(what_is_no_number_is_left_out),
-        cmocka_unit_test(
-            a_mean_over_devices_and_passes_weighs_each_number_the_same),
-        cmocka_unit_test(td_errors_are_joined_in_order),
-        cmocka_unit_test(clear_forgets_and_swap_exchanges),
-        cmocka_unit_test(so_many_names_and_no_more),
-        cmocka_unit_test(it_is_written_as_a_map),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * all of it is accounted for. test_learner_learner_memory SECONDS does it for
  * so long with each policy, and shows the memory of the process once a second.
  */
+#include "test.h"
 #include "trainer.h"
 
 #include <stdatomic.h>
@@ -124,31 +125,30 @@ static void take_results(ls_runtime *runtime)
     }
 }
 
-static void assert_bounded(enum ls_queue_policy policy)
+static void assert_bounded(enum ls_when_full policy)
 {
     ls_runtime *const runtime = ls_runtime_threads();
     ls_device *device;
     ls_thread *threads[N_PRODUCERS];
     memset(&farm, 0, sizeof farm);
     farm.until = ls_now(runtime) + (int64_t)(seconds * 1e9);
-    assert_int_equal(ls_device_open(&device, runtime, "cpu"), LS_OK);
+    assert_ok(ls_device_open(&device, runtime, "cpu"));
     const struct ls_learner_options options = {.ops = &ops,
                                                .queue = QUEUE,
-                                               .policy = policy,
-                                               .out_policy =
+                                               .when_full = policy,
+                                               .out_when_full =
                                                    LS_QUEUE_DROP_OLDEST,
                                                .stacks = STACKS,
                                                .loaders = LOADERS,
                                                .devices = &device,
                                                .part_bytes = BATCH_BYTES};
-    assert_int_equal(ls_learner_create(&farm.learner, runtime, &options),
-                     LS_OK);
+    assert_ok(ls_learner_create(&farm.learner, runtime, &options));
     for (size_t i = 0; i < N_PRODUCERS; i++)
         spawn(runtime, &threads[i], produce, NULL);
     take_results(runtime);
     for (size_t i = 0; i < N_PRODUCERS; i++)
         join(&threads[i]);
-    assert_int_equal(ls_learner_stop(farm.learner, -1), LS_OK);
+    assert_ok(ls_learner_stop(farm.learner, -1));
     const struct ls_learner_counts counts = counts_of(farm.learner);
     assert_true(counts.put == atomic_load(&farm.accepted));
     assert_true(counts.put ==
@@ -162,31 +162,23 @@ static void assert_bounded(enum ls_queue_policy policy)
     ls_device_close(&device);
 }
 
-static void memory_is_bounded_when_puts_wait(void **state)
+TEST(memory_is_bounded_when_puts_wait)
 {
-    (void)state;
     assert_bounded(LS_QUEUE_BLOCK);
 }
 
-static void memory_is_bounded_when_the_oldest_is_dropped(void **state)
+TEST(memory_is_bounded_when_the_oldest_is_dropped)
 {
-    (void)state;
     assert_bounded(LS_QUEUE_DROP_OLDEST);
 }
 
-static void memory_is_bounded_when_puts_fail(void **state)
+TEST(memory_is_bounded_when_puts_fail)
 {
-    (void)state;
     assert_bounded(LS_QUEUE_FAIL);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_bounded_when_puts_wait),
-        cmocka_unit_test(memory_is_bounded_when_the_oldest_is_dropped),
-        cmocka_unit_test(memory_is_bounded_when_puts_fail),
-    };
     seconds = argc > 1 ? strtod(argv[1], NULL) : 0.0;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -6,6 +6,7 @@
 
 #include "base/seeds.h"
 #include "base/simulated.h"
+#include "test.h"
 
 enum { N_STACKS_MAX = 4, N_PRODUCERS_MAX = 3, N_EACH_MAX = 8 };
 
@@ -235,14 +236,14 @@ static struct ls_learner_options draw_options(struct world *world)
         .ops = &ops,
         .self = world,
         .queue = 1 + ls_rng_below(rng, 4),
-        .policy = (enum ls_queue_policy)ls_rng_below(rng, 3),
+        .when_full = (enum ls_when_full)ls_rng_below(rng, 3),
         .out_queue = 1 + ls_rng_below(rng, 4),
-        .out_policy = (enum ls_queue_policy)ls_rng_below(rng, 3),
+        .out_when_full = (enum ls_when_full)ls_rng_below(rng, 3),
         .stacks = 1 + ls_rng_below(rng, N_STACKS_MAX),
         .loaders = ls_rng_below(rng, 5),
         .passes = 1 + (unsigned)ls_rng_below(rng, 4),
-        .ready_wait_ms = 1 + (int)ls_rng_below(rng, 30),
-        .held_wait_ms = (int)ls_rng_below(rng, 30) - 10,
+        .ready_timeout_ms = 1 + (int)ls_rng_below(rng, 30),
+        .held_timeout_ms = (int)ls_rng_below(rng, 30) - 10,
         .n_devices = 1 + ls_rng_below(rng, 3)};
     options.first_passes = (unsigned)ls_rng_below(rng, options.passes + 1);
     return options;
@@ -298,8 +299,9 @@ static void check_bound(void *self, ls_simulation *simulation)
 {
     struct world *const world = self;
     (void)simulation;
-    const size_t pushed_out =
-        world->options.policy == LS_QUEUE_DROP_OLDEST ? world->n_producers : 0;
+    const size_t pushed_out = world->options.when_full == LS_QUEUE_DROP_OLDEST
+                                  ? world->n_producers
+                                  : 0;
     must_hold(world,
               world->n_accepted <= world->n_dropped + world->options.queue +
                                        world->options.stacks + pushed_out,
@@ -319,8 +321,7 @@ static void run_seed(uint64_t seed)
     world.stops = ls_rng_below(&world.rng, 3) == 0;
     if (ls_rng_below(&world.rng, 3) == 0)
         world.fails_at = 1 + ls_rng_below(&world.rng, 60);
-    assert_int_equal(ls_simulation_watch(world.simulation, check_bound, &world),
-                     LS_OK);
+    assert_ok(ls_simulation_watch(world.simulation, check_bound, &world));
     const int status = ls_simulation_run(world.simulation, spawn_life, &world);
     if (status != LS_OK) {
         (void)fprintf(stderr, "seed %llu: %s\n", (unsigned long long)seed,
@@ -331,18 +332,9 @@ static void run_seed(uint64_t seed)
     ls_simulation_destroy(&world.simulation);
 }
 
-static void no_schedule_breaks_a_learner(void **state)
+TEST(no_schedule_breaks_a_learner)
 {
-    (void)state;
     const struct seeds seeds = seeds_of(1000);
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
         run_seed(seed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_schedule_breaks_a_learner),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

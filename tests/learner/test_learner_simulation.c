@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/simulated.h"
+#include "test.h"
 
 #define MS LS_NS_PER_MS
 
@@ -70,9 +71,8 @@ static void play_scene(void *arg)
     struct scene *const scene = arg;
     scene->options.ops = &timed_ops;
     scene->options.self = &scene->timed;
-    assert_int_equal(ls_learner_create(&scene->learner, scene->timed.runtime,
-                                       &scene->options),
-                     LS_OK);
+    assert_ok(ls_learner_create(&scene->learner, scene->timed.runtime,
+                                &scene->options));
     scene->play(scene);
     ls_learner_destroy(&scene->learner);
 }
@@ -117,11 +117,10 @@ static void train_many(struct scene *scene)
     for (size_t put_so_far = 0, got = 0; got < N_TRAINED; got++) {
         for (; put_so_far < N_TRAINED && put_so_far < got + 8; put_so_far++)
             put(scene->learner, put_so_far);
-        assert_int_equal(ls_learner_get(scene->learner, &result, -1), LS_OK);
+        assert_ok(ls_learner_get(scene->learner, &result, -1));
     }
     elapsed = ls_now(scene->timed.runtime) - from;
-    assert_int_equal(ls_learner_metrics(scene->learner, &measured, false),
-                     LS_OK);
+    assert_ok(ls_learner_metrics(scene->learner, &measured, false));
 }
 
 static int64_t time_of(size_t stacks, size_t loaders, int64_t load_ms,
@@ -135,26 +134,23 @@ static int64_t time_of(size_t stacks, size_t loaders, int64_t load_ms,
     return elapsed;
 }
 
-static void one_stack_loads_and_trains_in_turn(void **state)
+TEST(one_stack_loads_and_trains_in_turn)
 {
-    (void)state;
     assert_about(time_of(1, 1, 300, 100), N_TRAINED * 400 * MS);
     assert_about((int64_t)(measured.learner_load_wait_time_ms * 1e6), 300 * MS);
     assert_about((int64_t)(measured.learner_load_time_ms * 1e6), 300 * MS);
     assert_about((int64_t)(measured.learner_grad_time_ms * 1e6), 100 * MS);
 }
 
-static void four_loaders_hide_slow_loads_behind_the_training(void **state)
+TEST(four_loaders_hide_slow_loads_behind_the_training)
 {
-    (void)state;
     assert_about(time_of(4, 4, 300, 100), 300 * MS + N_TRAINED * 100 * MS);
     assert_about((int64_t)(measured.learner_load_wait_time_ms * 1e6), 0);
     assert_about((int64_t)(measured.learner_grad_time_ms * 1e6), 100 * MS);
 }
 
-static void the_learner_waits_for_what_the_loaders_lack(void **state)
+TEST(the_learner_waits_for_what_the_loaders_lack)
 {
-    (void)state;
     /* A stack takes 350 ms from load to load, in which four are trained for
      * 200: the learner waits 150 for every fourth batch. The last ten have two
      * of those. */
@@ -163,9 +159,8 @@ static void the_learner_waits_for_what_the_loaders_lack(void **state)
     assert_about((int64_t)(measured.learner_load_wait_time_ms * 1e6), 30 * MS);
 }
 
-static void equal_times_of_load_and_train_overlap_whole(void **state)
+TEST(equal_times_of_load_and_train_overlap_whole)
 {
-    (void)state;
     const int64_t ideal = N_TRAINED * 100 * MS;
     const int64_t one = time_of(1, 1, 100, 100);
     const int64_t four = time_of(4, 4, 100, 100);
@@ -175,9 +170,8 @@ static void equal_times_of_load_and_train_overlap_whole(void **state)
     assert_true((double)one / (double)four >= 1.8);
 }
 
-static void times_are_told_to_the_microsecond(void **state)
+TEST(times_are_told_to_the_microsecond)
 {
-    (void)state;
     struct scene scene = {.options = {.stacks = 4, .loaders = 4},
                           .timed = {.load_ns = 1234567, .train_ns = 2345678},
                           .play = train_many};
@@ -197,14 +191,12 @@ static void train_twice_at_once(struct scene *scene)
     put(scene->learner, 1);
     for (int i = 0; i < 2; i++)
         (void)get(scene->learner);
-    assert_int_equal(ls_learner_metrics(scene->learner, &metrics, false),
-                     LS_OK);
+    assert_ok(ls_learner_metrics(scene->learner, &metrics, false));
     assert_about((int64_t)(metrics.learner_load_wait_time_ms * 1e6), 150 * MS);
 }
 
-static void a_turn_without_a_wait_counts_as_none(void **state)
+TEST(a_turn_without_a_wait_counts_as_none)
 {
-    (void)state;
     struct scene scene = {.options = {.loaders = 1, .passes = 2},
                           .timed = {.load_ns = 300 * MS, .train_ns = 10 * MS},
                           .play = train_twice_at_once};
@@ -221,9 +213,8 @@ static void train_two_and_look(struct scene *scene)
     }
 }
 
-static void the_last_result_comes_when_its_batch_is_dropped(void **state)
+TEST(the_last_result_comes_when_its_batch_is_dropped)
 {
-    (void)state;
     for (size_t loaders = 0; loaders < 2; loaders++) {
         struct scene scene = {.options = {.loaders = loaders},
                               .timed = {.drop_ns = 10 * MS},
@@ -239,15 +230,14 @@ static void be_idle_then_train(struct scene *scene)
     const int64_t from = ls_now(scene->timed.runtime);
     ls_rest_until(scene->timed.runtime, from + 10500 * MS);
     assert_true(counts_of(scene->learner).not_ready == 10);
-    assert_int_equal(ls_learner_check(scene->learner), LS_OK);
+    assert_ok(ls_learner_check(scene->learner));
     put(scene->learner, 1);
     (void)get(scene->learner);
     assert_true(counts_of(scene->learner).steps == 1);
 }
 
-static void an_idle_learner_is_not_ready_and_lives_on(void **state)
+TEST(an_idle_learner_is_not_ready_and_lives_on)
 {
-    (void)state;
     for (size_t loaders = 0; loaders < 3; loaders++) {
         struct scene scene = {.options = {.loaders = loaders},
                               .play = be_idle_then_train};
@@ -265,9 +255,8 @@ static void train_one_twice(struct scene *scene)
     assert_true(counts_of(scene->learner).not_ready == 0);
 }
 
-static void what_is_held_is_trained_again_when_nothing_comes(void **state)
+TEST(what_is_held_is_trained_again_when_nothing_comes)
 {
-    (void)state;
     struct scene scene = {.options = {.stacks = 3, .loaders = 2, .passes = 2},
                           .play = train_one_twice};
     simulate_scene(&scene);
@@ -281,14 +270,13 @@ static void train_one_at_once(struct scene *scene)
     assert_about(scene->timed.began_at[3] - scene->timed.began_at[0], 30 * MS);
 }
 
-static void what_is_held_need_not_wait(void **state)
+TEST(what_is_held_need_not_wait)
 {
-    (void)state;
     for (size_t loaders = 0; loaders < 3; loaders++) {
         struct scene scene = {.options = {.stacks = 3,
                                           .loaders = loaders,
                                           .passes = 4,
-                                          .held_wait_ms = -1},
+                                          .held_timeout_ms = -1},
                               .timed = {.train_ns = 10 * MS},
                               .play = train_one_at_once};
         simulate_scene(&scene);
@@ -300,13 +288,12 @@ static void what_is_held_need_not_wait(void **state)
 static void stop_while_blocked(struct scene *scene)
 {
     const int64_t from = ls_now(scene->timed.runtime);
-    assert_int_equal(ls_learner_stop(scene->learner, 1000), LS_OK);
+    assert_ok(ls_learner_stop(scene->learner, 1000));
     assert_about(ls_now(scene->timed.runtime) - from, 0);
 }
 
-static void stop_takes_no_time_while_the_loaders_wait(void **state)
+TEST(stop_takes_no_time_while_the_loaders_wait)
 {
-    (void)state;
     for (size_t loaders = 0; loaders < 5; loaders += 2) {
         struct scene scene = {
             .options = {.stacks = 2, .loaders = loaders, .n_devices = 2},
@@ -320,16 +307,15 @@ static void stop_in_time(struct scene *scene)
     put(scene->learner, 1);
     ls_rest_until(scene->timed.runtime, ls_now(scene->timed.runtime) + MS);
     const int64_t from = ls_now(scene->timed.runtime);
-    assert_int_equal(ls_learner_stop(scene->learner, 1000), LS_ETIMEDOUT);
+    assert_fails(ls_learner_stop(scene->learner, 1000), LS_ETIMEDOUT);
     assert_about(ls_now(scene->timed.runtime) - from, 1000 * MS);
     assert_string_equal(
         ls_error_text(),
         "learner: loader 0 does not end: its load does not return");
 }
 
-static void stop_gives_up_at_its_deadline(void **state)
+TEST(stop_gives_up_at_its_deadline)
 {
-    (void)state;
     struct scene scene = {.options = {.loaders = 1},
                           .timed = {.load_ns = 60 * LS_NS_PER_S},
                           .play = stop_in_time};
@@ -340,37 +326,16 @@ static void wait_for_a_dead_loader(struct scene *scene)
 {
     struct ls_learner_result result = {.info = NULL};
     put(scene->learner, 7);
-    assert_int_equal(ls_learner_get(scene->learner, &result, -1), LS_EIO);
+    assert_fails(ls_learner_get(scene->learner, &result, -1), LS_EIO);
     assert_about(ls_now(scene->timed.runtime) - scene->timed.failed_at, 0);
-    assert_non_null(strstr(ls_error_text(), "learner: loader "));
-    assert_non_null(strstr(ls_error_text(), ": the disk is gone"));
+    assert_error_has("learner: loader ");
+    assert_error_has(": the disk is gone");
 }
 
-static void a_dead_loader_is_named_at_once(void **state)
+TEST(a_dead_loader_is_named_at_once)
 {
-    (void)state;
     struct scene scene = {.options = {.stacks = 4, .loaders = 4},
                           .timed = {.load_ns = 300 * MS, .fails_at = 7},
                           .play = wait_for_a_dead_loader};
     simulate_scene(&scene);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_stack_loads_and_trains_in_turn),
-        cmocka_unit_test(four_loaders_hide_slow_loads_behind_the_training),
-        cmocka_unit_test(the_learner_waits_for_what_the_loaders_lack),
-        cmocka_unit_test(equal_times_of_load_and_train_overlap_whole),
-        cmocka_unit_test(times_are_told_to_the_microsecond),
-        cmocka_unit_test(a_turn_without_a_wait_counts_as_none),
-        cmocka_unit_test(the_last_result_comes_when_its_batch_is_dropped),
-        cmocka_unit_test(an_idle_learner_is_not_ready_and_lives_on),
-        cmocka_unit_test(what_is_held_is_trained_again_when_nothing_comes),
-        cmocka_unit_test(what_is_held_need_not_wait),
-        cmocka_unit_test(stop_takes_no_time_while_the_loaders_wait),
-        cmocka_unit_test(stop_gives_up_at_its_deadline),
-        cmocka_unit_test(a_dead_loader_is_named_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

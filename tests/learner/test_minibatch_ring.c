@@ -1,12 +1,8 @@
 #include "lockstep/minibatch_ring.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* The items that come, in order; "" when none does. */
 static const char *const letters[] = {"a", "b", "c", "d", "e", "f"};
@@ -16,7 +12,7 @@ static ls_minibatch_ring *new_ring(size_t size, unsigned passes, unsigned first)
     const struct ls_minibatch_ring_options options = {
         .size = size, .passes = passes, .first_passes = first};
     ls_minibatch_ring *ring;
-    assert_int_equal(ls_minibatch_ring_create(&ring, &options), LS_OK);
+    assert_ok(ls_minibatch_ring_create(&ring, &options));
     return ring;
 }
 
@@ -54,40 +50,34 @@ static void assert_turns(ls_minibatch_ring *ring, size_t n_items,
     ls_minibatch_ring_destroy(&ring);
 }
 
-static void one_slot_gives_each_item_all_its_passes(void **state)
+TEST(one_slot_gives_each_item_all_its_passes)
 {
-    (void)state;
     assert_turns(new_ring(1, 3, 3), 2, 6, "aF aF aT bF bF bT");
 }
 
-static void two_slots_take_turns(void **state)
+TEST(two_slots_take_turns)
 {
-    (void)state;
     assert_turns(new_ring(2, 2, 2), 3, 5, "aF bF aT bT cF");
 }
 
-static void the_first_items_get_fewer_passes(void **state)
+TEST(the_first_items_get_fewer_passes)
 {
-    (void)state;
     assert_turns(new_ring(2, 3, 1), 6, 11, "aT bF cF bT cF dF cT dF eF dT eF");
 }
 
-static void first_passes_are_all_passes_by_default(void **state)
+TEST(first_passes_are_all_passes_by_default)
 {
-    (void)state;
     assert_turns(new_ring(1, 3, 0), 2, 6, "aF aF aT bF bF bT");
 }
 
-static void what_is_held_is_given_again_when_nothing_new_comes(void **state)
+TEST(what_is_held_is_given_again_when_nothing_new_comes)
 {
-    (void)state;
     assert_turns(new_ring(3, 2, 2), 1, 3, "aF !aT Empty");
     assert_turns(new_ring(2, 2, 2), 3, 7, "aF bF aT bT cF !cT Empty");
 }
 
-static void the_turn_goes_on_from_what_was_given_again(void **state)
+TEST(the_turn_goes_on_from_what_was_given_again)
 {
-    (void)state;
     ls_minibatch_ring *ring = new_ring(3, 3, 3);
     const char *const *items = letters;
     size_t n_items = 2;
@@ -101,77 +91,56 @@ static void the_turn_goes_on_from_what_was_given_again(void **state)
     ls_minibatch_ring_destroy(&ring);
 }
 
-static void it_tells_how_many_items_it_holds(void **state)
+TEST(it_tells_how_many_items_it_holds)
 {
-    (void)state;
     ls_minibatch_ring *ring = new_ring(2, 2, 1);
     struct ls_minibatch_turn turn;
     int a, b;
     assert_int_equal(ls_minibatch_ring_held(ring), 0);
-    assert_int_equal(ls_minibatch_ring_next(ring, &a, &turn), LS_OK);
+    assert_ok(ls_minibatch_ring_next(ring, &a, &turn));
     assert_true(turn.item == &a && turn.released);
     assert_int_equal(ls_minibatch_ring_held(ring), 0);
-    assert_int_equal(ls_minibatch_ring_next(ring, &b, &turn), LS_OK);
+    assert_ok(ls_minibatch_ring_next(ring, &b, &turn));
     assert_true(turn.item == &b && !turn.released);
     assert_int_equal(ls_minibatch_ring_held(ring), 1);
     ls_minibatch_ring_destroy(&ring);
 }
 
-static void an_item_that_is_not_wanted_is_refused(void **state)
+TEST(an_item_that_is_not_wanted_is_refused)
 {
-    (void)state;
     ls_minibatch_ring *ring = new_ring(1, 2, 2);
     struct ls_minibatch_turn turn;
     int a, b;
-    assert_int_equal(ls_minibatch_ring_next(ring, &a, &turn), LS_OK);
+    assert_ok(ls_minibatch_ring_next(ring, &a, &turn));
     assert_false(ls_minibatch_ring_wants_item(ring));
-    assert_int_equal(ls_minibatch_ring_next(ring, &b, &turn), LS_ESTATE);
-    assert_int_equal(ls_minibatch_ring_next(ring, NULL, &turn), LS_OK);
+    assert_fails(ls_minibatch_ring_next(ring, &b, &turn), LS_ESTATE);
+    assert_ok(ls_minibatch_ring_next(ring, NULL, &turn));
     assert_true(turn.item == &a && turn.released);
     ls_minibatch_ring_destroy(&ring);
 }
 
-static void an_empty_ring_says_so_and_goes_on(void **state)
+TEST(an_empty_ring_says_so_and_goes_on)
 {
-    (void)state;
     ls_minibatch_ring *ring = new_ring(2, 1, 1);
     struct ls_minibatch_turn turn = {.item = NULL};
-    assert_int_equal(ls_minibatch_ring_next(ring, NULL, &turn), LS_EAGAIN);
+    assert_fails(ls_minibatch_ring_next(ring, NULL, &turn), LS_EAGAIN);
     assert_null(turn.item);
     assert_turns(ring, 3, 4, "aT bT cT Empty");
 }
 
-static void create_refuses_bad_options(void **state)
+TEST(create_refuses_bad_options)
 {
-    (void)state;
     ls_minibatch_ring *ring = NULL;
     struct ls_minibatch_ring_options options = {.size = 0, .passes = 1};
-    assert_int_equal(ls_minibatch_ring_create(&ring, &options), LS_EINVAL);
+    assert_fails(ls_minibatch_ring_create(&ring, &options), LS_EINVAL);
     options = (struct ls_minibatch_ring_options){.size = 1, .passes = 0};
-    assert_int_equal(ls_minibatch_ring_create(&ring, &options), LS_EINVAL);
+    assert_fails(ls_minibatch_ring_create(&ring, &options), LS_EINVAL);
     options = (struct ls_minibatch_ring_options){
         .size = 1, .passes = 2, .first_passes = 3};
-    assert_int_equal(ls_minibatch_ring_create(&ring, &options), LS_EINVAL);
+    assert_fails(ls_minibatch_ring_create(&ring, &options), LS_EINVAL);
     options = (struct ls_minibatch_ring_options){.size = SIZE_MAX, .passes = 1};
-    assert_int_equal(ls_minibatch_ring_create(&ring, &options), LS_ENOMEM);
+    assert_fails(ls_minibatch_ring_create(&ring, &options), LS_ENOMEM);
     assert_null(ring);
     ls_minibatch_ring_destroy(&ring);
     ls_minibatch_ring_destroy(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_slot_gives_each_item_all_its_passes),
-        cmocka_unit_test(two_slots_take_turns),
-        cmocka_unit_test(the_first_items_get_fewer_passes),
-        cmocka_unit_test(first_passes_are_all_passes_by_default),
-        cmocka_unit_test(what_is_held_is_given_again_when_nothing_new_comes),
-        cmocka_unit_test(the_turn_goes_on_from_what_was_given_again),
-        cmocka_unit_test(it_tells_how_many_items_it_holds),
-        cmocka_unit_test(an_item_that_is_not_wanted_is_refused),
-        cmocka_unit_test(an_empty_ring_says_so_and_goes_on),
-        cmocka_unit_test(create_refuses_bad_options),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,39 +4,18 @@
 #ifndef BARRIER_NODES_H
 #define BARRIER_NODES_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "lockstep/barrier.h"
 #include "lockstep/node.h"
 #include "lockstep/runtime.h"
+#include "test.h"
 
 enum { CLUSTER_MAX = 8, LONG_MS = 30000, EPOCHS = 200 };
-
-#define assert_ok(call) assert_status((call), LS_OK, #call, __FILE__, __LINE__)
-
-static inline void assert_status(int status, int wanted, const char *call,
-                                 const char *file, int line)
-{
-    if (status == wanted)
-        return;
-    print_error("%s: %s, not %s: %s\n", call, ls_status_name(status),
-                ls_status_name(wanted), ls_error_text());
-    _fail(file, line);
-}
-
-static inline void assert_has(const char *text, const char *part)
-{
-    if (strstr(text, part) == NULL)
-        fail_msg("\"%s\" has no \"%s\"", text, part);
-}
 
 struct member {
     uint32_t id;

@@ -4,17 +4,14 @@
 #ifndef BARRIER_POST_H
 #define BARRIER_POST_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "barrier_epoch.h"
 #include "lockstep/runtime.h"
+#include "test.h"
 
 #define MS    LS_NS_PER_MS
 #define NEVER LS_FOREVER

@@ -9,20 +9,17 @@
 #ifndef BARRIER_WORLD_H
 #define BARRIER_WORLD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "barrier_happening.h"
 #include "barrier_judge.h"
-#include "barrier_parts.h"
+#include "barrier_discard.h"
 #include "barrier_sabotage.h"
+#include "test.h"
 
 /* --- what a machine did ------------------------------------------------- */
 

@@ -3,15 +3,12 @@
 #ifndef EXCHANGE_WORLD_H
 #define EXCHANGE_WORLD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/middleware.h"
+#include "test.h"
 
 enum { MOST_PLAYERS = 4, FOR_EVER = 0 };
 

@@ -1,5 +1,6 @@
 /* The barrier among real nodes, in one process. */
 #include "barrier_nodes.h"
+#include "test.h"
 
 static void wait_often(struct member *member)
 {
@@ -42,31 +43,27 @@ static void run_epochs(size_t n, enum ls_topology topology)
     destroy_cluster(&cluster);
 }
 
-static void test_nobody_leaves_before_all_have_entered_mesh(void **state)
+TEST(nobody_leaves_before_all_have_entered_mesh)
 {
-    (void)state;
     run_epochs(2, LS_TOPOLOGY_MESH);
     run_epochs(5, LS_TOPOLOGY_MESH);
     run_epochs(8, LS_TOPOLOGY_MESH);
 }
 
-static void test_nobody_leaves_before_all_have_entered_star(void **state)
+TEST(nobody_leaves_before_all_have_entered_star)
 {
-    (void)state;
     run_epochs(2, LS_TOPOLOGY_STAR);
     run_epochs(5, LS_TOPOLOGY_STAR);
     run_epochs(8, LS_TOPOLOGY_STAR);
 }
 
-static void test_a_node_alone_does_not_wait(void **state)
+TEST(a_node_alone_does_not_wait)
 {
-    (void)state;
     run_epochs(1, LS_TOPOLOGY_MESH);
 }
 
-static void test_an_epoch_takes_four_messages_a_member(void **state)
+TEST(an_epoch_takes_four_messages_a_member)
 {
-    (void)state;
     struct cluster cluster;
     create_cluster(&cluster, 5, LS_TOPOLOGY_MESH);
     do_all(&cluster, wait_often);
@@ -86,9 +83,8 @@ static void test_an_epoch_takes_four_messages_a_member(void **state)
     destroy_cluster(&cluster);
 }
 
-static void test_a_timeout_names_who_is_missing(void **state)
+TEST(a_timeout_names_who_is_missing)
 {
-    (void)state;
     struct cluster cluster;
     create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
     for (int i = 0; i < 3; i++) {
@@ -107,9 +103,8 @@ static void test_a_timeout_names_who_is_missing(void **state)
     destroy_cluster(&cluster);
 }
 
-static void test_a_timeout_names_a_missing_leader(void **state)
+TEST(a_timeout_names_a_missing_leader)
 {
-    (void)state;
     struct cluster cluster;
     create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
     void (*const acts[])(struct member *) = {wait_short, NULL, NULL};
@@ -120,9 +115,8 @@ static void test_a_timeout_names_a_missing_leader(void **state)
     destroy_cluster(&cluster);
 }
 
-static void test_the_next_epoch_works_after_a_failed_one(void **state)
+TEST(the_next_epoch_works_after_a_failed_one)
 {
-    (void)state;
     struct cluster cluster;
     create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
     void (*const early[])(struct member *) = {wait_short, wait_short, NULL};
@@ -144,9 +138,8 @@ static void stop_and_destroy(struct member *member)
     destroy_member(member);
 }
 
-static void test_a_lost_member_is_named(void **state)
+TEST(a_lost_member_is_named)
 {
-    (void)state;
     for (size_t gone = 0; gone < 3; gone++) {
         struct cluster cluster;
         char named[32];
@@ -177,9 +170,8 @@ static void abort_it(struct member *member)
     wait_long(member);
 }
 
-static void test_an_abort_ends_the_epoch_for_all(void **state)
+TEST(an_abort_ends_the_epoch_for_all)
 {
-    (void)state;
     struct cluster cluster;
     create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
     void (*const acts[])(struct member *) = {wait_long, wait_long, abort_it};
@@ -201,9 +193,8 @@ static void abort_first(struct member *member)
     ls_barrier_abort(member->cluster->members[0].barrier, LS_ECANCELED);
 }
 
-static void test_an_abort_wakes_the_waiter(void **state)
+TEST(an_abort_wakes_the_waiter)
 {
-    (void)state;
     struct cluster cluster;
     create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
     void (*const acts[])(struct member *) = {wait_long, wait_long, abort_first};
@@ -218,9 +209,8 @@ static void stop_first(struct member *member)
     ls_node_stop(member->cluster->members[0].node, LS_OK);
 }
 
-static void test_a_node_that_stops_ends_its_wait(void **state)
+TEST(a_node_that_stops_ends_its_wait)
 {
-    (void)state;
     struct cluster cluster;
     create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
     void (*const acts[])(struct member *) = {wait_long, stop_first, NULL};
@@ -231,15 +221,14 @@ static void test_a_node_that_stops_ends_its_wait(void **state)
     destroy_cluster(&cluster);
 }
 
-static void test_a_world_of_another_size_is_refused(void **state)
+TEST(a_world_of_another_size_is_refused)
 {
-    (void)state;
     struct cluster cluster;
     create_cluster(&cluster, 2, LS_TOPOLOGY_MESH);
     ls_barrier *barrier;
     const struct ls_barrier_options options = {.name = "more", .expected = 3};
     assert_ok(ls_barrier_create(&barrier, cluster.members[0].node, &options));
-    assert_int_equal(ls_barrier_wait(barrier, 0, LONG_MS, NULL), LS_EMISMATCH);
+    assert_fails(ls_barrier_wait(barrier, 0, LONG_MS, NULL), LS_EMISMATCH);
     assert_has(ls_error_text(), "sees 2 members, not 3");
     ls_barrier_destroy(&barrier);
     destroy_cluster(&cluster);
@@ -265,9 +254,8 @@ static void start_and_wait(struct member *member)
         wait_until_ok(member);
 }
 
-static void test_a_restarted_node_goes_on_with_the_others(void **state)
+TEST(a_restarted_node_goes_on_with_the_others)
 {
-    (void)state;
     struct cluster cluster;
     create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
     do_all(&cluster, wait_long);
@@ -286,9 +274,8 @@ static void test_a_restarted_node_goes_on_with_the_others(void **state)
     destroy_cluster(&cluster);
 }
 
-static void test_misuse_is_refused(void **state)
+TEST(misuse_is_refused)
 {
-    (void)state;
     struct ls_node_options node_options;
     ls_node *node;
     ls_barrier *barrier;
@@ -300,40 +287,23 @@ static void test_misuse_is_refused(void **state)
     memset(name, 'n', LS_EVENT_MAX);
     name[LS_EVENT_MAX] = '\0';
     struct ls_barrier_options options = {.name = name};
-    assert_int_equal(ls_barrier_create(&other, node, &options), LS_EINVAL);
+    assert_fails(ls_barrier_create(&other, node, &options), LS_EINVAL);
     options.name = "";
-    assert_int_equal(ls_barrier_create(&other, node, &options), LS_EINVAL);
+    assert_fails(ls_barrier_create(&other, node, &options), LS_EINVAL);
     options.name = "no blanks";
-    assert_int_equal(ls_barrier_create(&other, node, &options), LS_EINVAL);
+    assert_fails(ls_barrier_create(&other, node, &options), LS_EINVAL);
+    options = (struct ls_barrier_options){.timeout_ms = -1};
+    assert_fails(ls_barrier_create(&other, node, &options), LS_EINVAL);
+    options = (struct ls_barrier_options){.grace_ms = -1};
+    assert_fails(ls_barrier_create(&other, node, &options), LS_EINVAL);
     assert_ok(ls_barrier_create(&barrier, node, NULL));
-    assert_int_equal(ls_barrier_create(&other, node, NULL), LS_EEXIST);
+    assert_fails(ls_barrier_create(&other, node, NULL), LS_EEXIST);
     assert_null(other);
-    assert_int_equal(ls_barrier_wait(barrier, 0, 0, NULL), LS_ESTATE);
+    assert_fails(ls_barrier_wait(barrier, 0, 0, NULL), LS_ESTATE);
     assert_has(ls_error_text(), "start the node");
     ls_barrier_destroy(&barrier);
     assert_null(barrier);
     ls_barrier_destroy(&barrier);
     ls_barrier_destroy(NULL);
     ls_node_destroy(&node);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nobody_leaves_before_all_have_entered_mesh),
-        cmocka_unit_test(test_nobody_leaves_before_all_have_entered_star),
-        cmocka_unit_test(test_a_node_alone_does_not_wait),
-        cmocka_unit_test(test_an_epoch_takes_four_messages_a_member),
-        cmocka_unit_test(test_a_timeout_names_who_is_missing),
-        cmocka_unit_test(test_a_timeout_names_a_missing_leader),
-        cmocka_unit_test(test_the_next_epoch_works_after_a_failed_one),
-        cmocka_unit_test(test_a_lost_member_is_named),
-        cmocka_unit_test(test_an_abort_ends_the_epoch_for_all),
-        cmocka_unit_test(test_an_abort_wakes_the_waiter),
-        cmocka_unit_test(test_a_node_that_stops_ends_its_wait),
-        cmocka_unit_test(test_a_world_of_another_size_is_refused),
-        cmocka_unit_test(test_a_restarted_node_goes_on_with_the_others),
-        cmocka_unit_test(test_misuse_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Barriers whose members come, go and come back, under thousands of fault
  * schedules: the waits of all others go on. */
 #include "barrier_play.h"
+#include "test.h"
 
 /* Unless somebody is wrongly declared lost, no wait fails. */
 static void play_without_failure(struct plan plan, uint64_t n_seeds)
@@ -32,9 +33,8 @@ static const struct plan rough_elastic = {
     .give_up_at = 300 * LS_NS_PER_S,
 };
 
-static void test_members_that_come_later_join_without_a_failure(void **state)
+TEST(members_that_come_later_join_without_a_failure)
 {
-    (void)state;
     struct plan plan = rough_elastic;
     plan.formed = 2;
     plan.least = 2;
@@ -47,9 +47,8 @@ static void test_members_that_come_later_join_without_a_failure(void **state)
 }
 
 /* Two have found each other, and wait, before they know of the others. */
-static void test_any_number_finds_together_without_a_failure(void **state)
+TEST(any_number_finds_together_without_a_failure)
 {
-    (void)state;
     struct plan plan = rough_elastic;
     plan.go_on = false;
     plan.any = true;
@@ -61,9 +60,8 @@ static void test_any_number_finds_together_without_a_failure(void **state)
     play_without_failure(plan, 700);
 }
 
-static void test_too_few_wait_for_the_others_without_a_failure(void **state)
+TEST(too_few_wait_for_the_others_without_a_failure)
 {
-    (void)state;
     struct plan plan = rough_elastic;
     plan.go_on = false;
     plan.formed = 2;
@@ -75,9 +73,8 @@ static void test_too_few_wait_for_the_others_without_a_failure(void **state)
     play_without_failure(plan, 700);
 }
 
-static void test_the_others_go_on_without_the_lost(void **state)
+TEST(the_others_go_on_without_the_lost)
 {
-    (void)state;
     struct plan plan = rough_elastic;
     for (plan.crashes = 1; plan.crashes <= 3; plan.crashes++)
         play_without_failure(plan, 700);
@@ -85,9 +82,8 @@ static void test_the_others_go_on_without_the_lost(void **state)
     play_without_failure(plan, 700);
 }
 
-static void test_who_comes_back_is_counted_again(void **state)
+TEST(who_comes_back_is_counted_again)
 {
-    (void)state;
     struct plan plan = rough_elastic;
     plan.crashes = 2;
     plan.restart = true;
@@ -96,9 +92,8 @@ static void test_who_comes_back_is_counted_again(void **state)
     play_without_failure(plan, 700);
 }
 
-static void test_within_the_grace_a_restart_fails_no_wait(void **state)
+TEST(within_the_grace_a_restart_fails_no_wait)
 {
-    (void)state;
     struct plan plan = rough_elastic;
     plan.least = 0;
     plan.go_on = false;
@@ -108,9 +103,8 @@ static void test_within_the_grace_a_restart_fails_no_wait(void **state)
     play_without_failure(plan, 700);
 }
 
-static void test_deadlines_and_aborts_do_not_stop_those_who_go_on(void **state)
+TEST(deadlines_and_aborts_do_not_stop_those_who_go_on)
 {
-    (void)state;
     struct plan plan = rough_elastic;
     plan.crashes = 1;
     plan.restart = true;
@@ -121,9 +115,8 @@ static void test_deadlines_and_aborts_do_not_stop_those_who_go_on(void **state)
     play_all(plan, 700);
 }
 
-static void test_a_false_alarm_does_not_stop_those_who_go_on(void **state)
+TEST(a_false_alarm_does_not_stop_those_who_go_on)
 {
-    (void)state;
     struct plan plan = rough_elastic;
     plan.false_lost = true;
     play_all(plan, 700);
@@ -131,19 +124,4 @@ static void test_a_false_alarm_does_not_stop_those_who_go_on(void **state)
     play_all(plan, 700);
     plan.fanout = 2;
     play_all(plan, 700);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_members_that_come_later_join_without_a_failure),
-        cmocka_unit_test(test_any_number_finds_together_without_a_failure),
-        cmocka_unit_test(test_too_few_wait_for_the_others_without_a_failure),
-        cmocka_unit_test(test_the_others_go_on_without_the_lost),
-        cmocka_unit_test(test_who_comes_back_is_counted_again),
-        cmocka_unit_test(test_within_the_grace_a_restart_fails_no_wait),
-        cmocka_unit_test(test_deadlines_and_aborts_do_not_stop_those_who_go_on),
-        cmocka_unit_test(test_a_false_alarm_does_not_stop_those_who_go_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,12 @@
 /* The barrier's state machine, step by step: what each input makes it say, and
  * how each epoch ends. */
 #include "barrier_post.h"
+#include "test.h"
 
 /* --- the usual way ------------------------------------------------------ */
 
-static void test_a_node_alone_leaves_at_once(void **state)
+TEST(a_node_alone_leaves_at_once)
 {
-    (void)state;
     struct post post;
     create_post(&post, 1);
     enter(&post, LEADER, 5);
@@ -16,9 +16,8 @@ static void test_a_node_alone_leaves_at_once(void **state)
     destroy_post(&post);
 }
 
-static void test_two_nodes_need_one_round_trip(void **state)
+TEST(two_nodes_need_one_round_trip)
 {
-    (void)state;
     struct post post;
     create_post(&post, 2);
     enter(&post, LEADER, 1);
@@ -29,9 +28,8 @@ static void test_two_nodes_need_one_round_trip(void **state)
     destroy_post(&post);
 }
 
-static void test_three_nodes_need_four_messages_a_member(void **state)
+TEST(three_nodes_need_four_messages_a_member)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     enter(&post, SECOND, 2);
@@ -55,9 +53,8 @@ static void test_three_nodes_need_four_messages_a_member(void **state)
     destroy_post(&post);
 }
 
-static void test_epochs_follow_each_other(void **state)
+TEST(epochs_follow_each_other)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     for (uint64_t epoch = 0; epoch < 50; epoch++) {
@@ -82,10 +79,8 @@ static uint64_t rounds_of(const struct post *post, size_t at, size_t missing)
     return 0;
 }
 
-static void
-test_the_missing_are_named_with_the_last_epoch_they_entered(void **state)
+TEST(the_missing_are_named_with_the_last_epoch_they_entered)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     run_epoch(&post); /* epoch 0 */
@@ -118,9 +113,8 @@ test_the_missing_are_named_with_the_last_epoch_they_entered(void **state)
     destroy_post(&post);
 }
 
-static void test_who_entered_twice_counts_once(void **state)
+TEST(who_entered_twice_counts_once)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     enter(&post, LEADER, 1);
@@ -133,9 +127,8 @@ static void test_who_entered_twice_counts_once(void **state)
     destroy_post(&post);
 }
 
-static void test_an_ack_of_an_old_epoch_does_not_count(void **state)
+TEST(an_ack_of_an_old_epoch_does_not_count)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     get_ready(&post);
@@ -152,9 +145,8 @@ static void test_an_ack_of_an_old_epoch_does_not_count(void **state)
     destroy_post(&post);
 }
 
-static void test_who_is_not_answered_asks_again_after_20_ms(void **state)
+TEST(who_is_not_answered_asks_again_after_20_ms)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     enter(&post, SECOND, 0);
@@ -175,9 +167,8 @@ static void test_who_is_not_answered_asks_again_after_20_ms(void **state)
     destroy_post(&post);
 }
 
-static void test_the_leader_asks_only_those_it_lacks(void **state)
+TEST(the_leader_asks_only_those_it_lacks)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     get_ready(&post);
@@ -192,9 +183,8 @@ static void test_the_leader_asks_only_those_it_lacks(void **state)
     destroy_post(&post);
 }
 
-static void test_a_lost_leave_is_asked_for(void **state)
+TEST(a_lost_leave_is_asked_for)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     get_ready(&post);
@@ -212,9 +202,8 @@ static void test_a_lost_leave_is_asked_for(void **state)
 
 /* --- incarnations and views --------------------------------------------- */
 
-static void test_a_message_to_an_earlier_life_is_not_heard(void **state)
+TEST(a_message_to_an_earlier_life_is_not_heard)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     enter(&post, LEADER, 0);
@@ -225,16 +214,14 @@ static void test_a_message_to_an_earlier_life_is_not_heard(void **state)
     destroy_post(&post);
 }
 
-static void test_a_new_life_inherits_nothing(void **state)
+TEST(a_new_life_inherits_nothing)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     enter(&post, SECOND, 0);
     const struct letter old = next_letter(&post);
     hand_over(&post, &old);
-    assert_int_equal(
-        ls_epoch_joined(post.nodes[LEADER], post.now, ids[SECOND], 900), LS_OK);
+    assert_ok(ls_epoch_joined(post.nodes[LEADER], post.now, ids[SECOND], 900));
     hand_over(&post, &old);
     enter(&post, LEADER, 0);
     assert_int_equal(post.nodes[LEADER]->facts.lack_entered, 2);
@@ -243,9 +230,8 @@ static void test_a_new_life_inherits_nothing(void **state)
 }
 
 /* A fresh THIRD comes while the others are in epoch 3 with one who is gone. */
-static void test_a_late_node_enters_with_the_others(void **state)
+TEST(a_late_node_enters_with_the_others)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     for (int i = 0; i < 3; i++)
@@ -253,15 +239,12 @@ static void test_a_late_node_enters_with_the_others(void **state)
     enter(&post, LEADER, 0);
     const struct ls_epoch_rules three = {.least = 3, .most = 3};
     ls_epoch_destroy(&post.nodes[THIRD]);
-    assert_int_equal(ls_epoch_create(&post.nodes[THIRD], ids[THIRD], &three),
-                     LS_OK);
+    assert_ok(ls_epoch_create(&post.nodes[THIRD], ids[THIRD], &three));
     ls_epoch_set_incarnation(post.nodes[THIRD], 777);
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(
-            ls_epoch_joined(post.nodes[i], post.now, ids[THIRD], 777), LS_OK);
-        assert_int_equal(
-            ls_epoch_joined(post.nodes[THIRD], post.now, ids[i], 100 + i),
-            LS_OK);
+        assert_ok(ls_epoch_joined(post.nodes[i], post.now, ids[THIRD], 777));
+        assert_ok(
+            ls_epoch_joined(post.nodes[THIRD], post.now, ids[i], 100 + i));
     }
     collect(&post, LEADER);
     expect_end(&post, LEADER, LS_ELOST, 3);
@@ -274,9 +257,8 @@ static void test_a_late_node_enters_with_the_others(void **state)
     destroy_post(&post);
 }
 
-static void test_a_world_of_another_size_is_refused(void **state)
+TEST(a_world_of_another_size_is_refused)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     lost(&post, LEADER, THIRD);
@@ -288,40 +270,15 @@ static void test_a_world_of_another_size_is_refused(void **state)
     destroy_post(&post);
 }
 
-static void test_members_that_see_different_worlds_give_up(void **state)
+TEST(members_that_see_different_worlds_give_up)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
-    assert_int_equal(
-        ls_epoch_joined(post.nodes[SECOND], post.now, ids[THIRD], 900), LS_OK);
+    assert_ok(ls_epoch_joined(post.nodes[SECOND], post.now, ids[THIRD], 900));
     enter(&post, LEADER, 0);
     enter(&post, SECOND, 0);
     deliver_all(&post);
     expect_end(&post, LEADER, LS_EMISMATCH, 0);
     expect_end(&post, SECOND, LS_EMISMATCH, 0);
     destroy_post(&post);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_node_alone_leaves_at_once),
-        cmocka_unit_test(test_two_nodes_need_one_round_trip),
-        cmocka_unit_test(test_three_nodes_need_four_messages_a_member),
-        cmocka_unit_test(test_epochs_follow_each_other),
-        cmocka_unit_test(
-            test_the_missing_are_named_with_the_last_epoch_they_entered),
-        cmocka_unit_test(test_who_entered_twice_counts_once),
-        cmocka_unit_test(test_an_ack_of_an_old_epoch_does_not_count),
-        cmocka_unit_test(test_who_is_not_answered_asks_again_after_20_ms),
-        cmocka_unit_test(test_the_leader_asks_only_those_it_lacks),
-        cmocka_unit_test(test_a_lost_leave_is_asked_for),
-        cmocka_unit_test(test_a_message_to_an_earlier_life_is_not_heard),
-        cmocka_unit_test(test_a_new_life_inherits_nothing),
-        cmocka_unit_test(test_a_late_node_enters_with_the_others),
-        cmocka_unit_test(test_a_world_of_another_size_is_refused),
-        cmocka_unit_test(test_members_that_see_different_worlds_give_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* The barrier's state machine when members come, go and come back: when a wait
  * goes on in the next epoch, and when it fails. */
 #include "barrier_post.h"
+#include "test.h"
 
 static const struct ls_epoch_rules go_on = {
     .least = 1, .most = 3, .go_on = true};
@@ -36,17 +37,14 @@ static void bring_back(struct post *post, uint64_t incarnation)
 {
     const struct ls_epoch_rules rules = post->nodes[LEADER]->rules;
     ls_epoch_destroy(&post->nodes[THIRD]);
-    assert_int_equal(ls_epoch_create(&post->nodes[THIRD], ids[THIRD], &rules),
-                     LS_OK);
+    assert_ok(ls_epoch_create(&post->nodes[THIRD], ids[THIRD], &rules));
     ls_epoch_set_incarnation(post->nodes[THIRD], incarnation);
     for (size_t i = LEADER; i < THIRD; i++) {
-        assert_int_equal(
-            ls_epoch_joined(post->nodes[i], post->now, ids[THIRD], incarnation),
-            LS_OK);
+        assert_ok(ls_epoch_joined(post->nodes[i], post->now, ids[THIRD],
+                                  incarnation));
         collect(post, i);
-        assert_int_equal(
-            ls_epoch_joined(post->nodes[THIRD], post->now, ids[i], 100 + i),
-            LS_OK);
+        assert_ok(
+            ls_epoch_joined(post->nodes[THIRD], post->now, ids[i], 100 + i));
     }
 }
 
@@ -56,9 +54,8 @@ static void lose_third(struct post *post)
         lost(post, i, THIRD);
 }
 
-static void test_who_goes_on_waits_with_those_who_are_left(void **state)
+TEST(who_goes_on_waits_with_those_who_are_left)
 {
-    (void)state;
     struct post post;
     create_post_by(&post, 3, &go_on);
     run_epoch(&post);
@@ -78,9 +75,8 @@ static void test_who_goes_on_waits_with_those_who_are_left(void **state)
     destroy_post(&post);
 }
 
-static void test_a_view_keeps_its_number_while_it_lasts(void **state)
+TEST(a_view_keeps_its_number_while_it_lasts)
 {
-    (void)state;
     struct post post;
     create_post_by(&post, 3, &go_on);
     for (int i = 0; i < 5; i++) {
@@ -95,9 +91,8 @@ static void test_a_view_keeps_its_number_while_it_lasts(void **state)
     destroy_post(&post);
 }
 
-static void test_who_comes_back_gives_the_view_a_new_number(void **state)
+TEST(who_comes_back_gives_the_view_a_new_number)
 {
-    (void)state;
     struct post post;
     create_post_by(&post, 3, &go_on);
     run_epoch(&post);
@@ -114,9 +109,8 @@ static void test_who_comes_back_gives_the_view_a_new_number(void **state)
     destroy_post(&post);
 }
 
-static void test_within_the_grace_the_wait_is_for_its_next_life(void **state)
+TEST(within_the_grace_the_wait_is_for_its_next_life)
 {
-    (void)state;
     struct post post;
     create_post_by(&post, 3, &patient);
     run_epoch(&post);
@@ -134,9 +128,8 @@ static void test_within_the_grace_the_wait_is_for_its_next_life(void **state)
     destroy_post(&post);
 }
 
-static void test_when_the_grace_is_over_all_fail_alike(void **state)
+TEST(when_the_grace_is_over_all_fail_alike)
 {
-    (void)state;
     struct post post;
     create_post_by(&post, 3, &patient);
     run_epoch(&post);
@@ -147,7 +140,7 @@ static void test_when_the_grace_is_over_all_fail_alike(void **state)
     for (int i = 0; i < 4; i++)
         run_without(&post, THIRD);
     for (size_t i = LEADER; i < THIRD; i++) {
-        assert_int_equal(end_of(&post, i)->status, LS_ELOST);
+        assert_fails(end_of(&post, i)->status, LS_ELOST);
         assert_string_equal(end_of(&post, i)->reason.text,
                             "node 4294967295 was lost, and not all are here "
                             "after 500 ms of grace");
@@ -155,9 +148,8 @@ static void test_when_the_grace_is_over_all_fail_alike(void **state)
     destroy_post(&post);
 }
 
-static void test_a_deadline_ends_a_wait_between_two_epochs(void **state)
+TEST(a_deadline_ends_a_wait_between_two_epochs)
 {
-    (void)state;
     struct post post;
     create_post_by(&post, 3, &patient);
     run_epoch(&post);
@@ -168,7 +160,7 @@ static void test_a_deadline_ends_a_wait_between_two_epochs(void **state)
     run_without(&post, THIRD);
     ls_epoch_abort(post.nodes[LEADER], LS_ETIMEDOUT, false, "late");
     collect(&post, LEADER);
-    assert_int_equal(end_of(&post, LEADER)->status, LS_ETIMEDOUT);
+    assert_fails(end_of(&post, LEADER)->status, LS_ETIMEDOUT);
     assert_string_equal(end_of(&post, LEADER)->reason.text,
                         "late; before that, node 4294967295 was lost, not "
                         "known to have entered");
@@ -181,8 +173,7 @@ static void create_without_third(struct post *post,
 {
     create_post_by(post, 2, rules);
     post->n = 3;
-    assert_int_equal(ls_epoch_create(&post->nodes[THIRD], ids[THIRD], rules),
-                     LS_OK);
+    assert_ok(ls_epoch_create(&post->nodes[THIRD], ids[THIRD], rules));
 }
 
 static void join_between(const struct ls_epoch_rules *rules)
@@ -202,16 +193,14 @@ static void join_between(const struct ls_epoch_rules *rules)
     destroy_post(&post);
 }
 
-static void test_one_who_joins_is_counted_in_the_next_epoch(void **state)
+TEST(one_who_joins_is_counted_in_the_next_epoch)
 {
-    (void)state;
     join_between(&elastic);
     join_between(&any);
 }
 
-static void test_too_few_wait_until_the_others_are_here(void **state)
+TEST(too_few_wait_until_the_others_are_here)
 {
-    (void)state;
     struct post post;
     create_without_third(&post, &forming);
     enter(&post, LEADER, 1);
@@ -230,14 +219,12 @@ static void test_too_few_wait_until_the_others_are_here(void **state)
 }
 
 /* SECOND sees all, LEADER does not yet: it is here, and has not entered. */
-static void test_who_sees_too_few_keeps_nobody_from_asking(void **state)
+TEST(who_sees_too_few_keeps_nobody_from_asking)
 {
-    (void)state;
     struct post post;
     create_without_third(&post, &forming);
     enter(&post, LEADER, 0);
-    assert_int_equal(
-        ls_epoch_joined(post.nodes[SECOND], post.now, ids[THIRD], 777), LS_OK);
+    assert_ok(ls_epoch_joined(post.nodes[SECOND], post.now, ids[THIRD], 777));
     enter(&post, SECOND, 0);
     run_without(&post, THIRD);
     assert_true(waits(&post, LEADER) && waits(&post, SECOND));
@@ -248,9 +235,8 @@ static void test_who_sees_too_few_keeps_nobody_from_asking(void **state)
     destroy_post(&post);
 }
 
-static void test_a_deadline_ends_the_wait_of_too_few_for_all(void **state)
+TEST(a_deadline_ends_the_wait_of_too_few_for_all)
 {
-    (void)state;
     struct post post;
     create_without_third(&post, &forming);
     enter(&post, LEADER, 0);
@@ -267,9 +253,8 @@ static void test_a_deadline_ends_the_wait_of_too_few_for_all(void **state)
     destroy_post(&post);
 }
 
-static void test_a_loss_ends_the_wait_of_too_few_for_all(void **state)
+TEST(a_loss_ends_the_wait_of_too_few_for_all)
 {
-    (void)state;
     struct post post;
     const struct ls_epoch_rules four = {.least = 4, .most = 4, .room = 5};
     create_post_by(&post, 3, &four);
@@ -289,9 +274,8 @@ static void test_a_loss_ends_the_wait_of_too_few_for_all(void **state)
     destroy_post(&post);
 }
 
-static void test_what_the_world_has_no_room_for_is_refused(void **state)
+TEST(what_the_world_has_no_room_for_is_refused)
 {
-    (void)state;
     struct post post;
     const struct ls_epoch_rules four = {.least = 4, .most = 4, .room = 3};
     create_post_by(&post, 3, &four);
@@ -303,9 +287,8 @@ static void test_what_the_world_has_no_room_for_is_refused(void **state)
     destroy_post(&post);
 }
 
-static void test_a_deadline_between_two_epochs_ends_them_for_all(void **state)
+TEST(a_deadline_between_two_epochs_ends_them_for_all)
 {
-    (void)state;
     struct post post;
     create_post_by(&post, 3, &patient);
     run_epoch(&post);
@@ -318,15 +301,14 @@ static void test_a_deadline_between_two_epochs_ends_them_for_all(void **state)
     collect(&post, SECOND);
     deliver_without(&post, THIRD);
     for (size_t i = LEADER; i < THIRD; i++) {
-        assert_int_equal(end_of(&post, i)->status, LS_ETIMEDOUT);
+        assert_fails(end_of(&post, i)->status, LS_ETIMEDOUT);
         assert_int_equal(end_of(&post, i)->reason.origin, ids[SECOND]);
     }
     destroy_post(&post);
 }
 
-static void test_with_other_rules_nobody_goes_on(void **state)
+TEST(with_other_rules_nobody_goes_on)
 {
-    (void)state;
     struct post post;
     create_post_by(&post, 3, &go_on);
     post.nodes[SECOND]->rules.hash = 5;
@@ -334,7 +316,7 @@ static void test_with_other_rules_nobody_goes_on(void **state)
         enter(&post, i, 0);
     run_without(&post, 3);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(end_of(&post, i)->status, LS_EMISMATCH);
+        assert_fails(end_of(&post, i)->status, LS_EMISMATCH);
     destroy_post(&post);
 }
 
@@ -344,9 +326,8 @@ static void withdraw(struct post *post, size_t node)
     collect(post, node);
 }
 
-static void test_a_barrier_taken_down_fails_those_who_wait(void **state)
+TEST(a_barrier_taken_down_fails_those_who_wait)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     run_epoch(&post);
@@ -361,8 +342,7 @@ static void test_a_barrier_taken_down_fails_those_who_wait(void **state)
             "node 4294967295 has no barrier of this name any more");
     }
     /* That its node is here does not mean that its barrier is. */
-    assert_int_equal(
-        ls_epoch_joined(post.nodes[LEADER], post.now, ids[THIRD], 102), LS_OK);
+    assert_ok(ls_epoch_joined(post.nodes[LEADER], post.now, ids[THIRD], 102));
     for (uint64_t epoch = 2; epoch < 4; epoch++) {
         enter(&post, LEADER, 0);
         run_without(&post, THIRD);
@@ -372,9 +352,8 @@ static void test_a_barrier_taken_down_fails_those_who_wait(void **state)
 }
 
 /* It was taken down before this one met it; another is to come. */
-static void test_the_end_of_an_earlier_barrier_is_no_alarm(void **state)
+TEST(the_end_of_an_earlier_barrier_is_no_alarm)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     enter(&post, LEADER, 0);
@@ -389,9 +368,8 @@ static void test_the_end_of_an_earlier_barrier_is_no_alarm(void **state)
 }
 
 /* THIRD was lost and so LEADER failed, and goes; SECOND hears first of that. */
-static void test_who_goes_because_of_a_loss_names_it(void **state)
+TEST(who_goes_because_of_a_loss_names_it)
 {
-    (void)state;
     struct post post;
     create_post_by(&post, 3, &strict);
     run_epoch(&post);
@@ -411,9 +389,8 @@ static void test_who_goes_because_of_a_loss_names_it(void **state)
     destroy_post(&post);
 }
 
-static void test_of_two_losses_the_first_is_named(void **state)
+TEST(of_two_losses_the_first_is_named)
 {
-    (void)state;
     struct post post;
     create_post_by(&post, 3, &strict);
     run_epoch(&post);
@@ -424,29 +401,4 @@ static void test_of_two_losses_the_first_is_named(void **state)
     assert_string_equal(end_of(&post, SECOND)->reason.text,
                         "node 4294967295 was lost; 1 members are here, not 3");
     destroy_post(&post);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_goes_on_waits_with_those_who_are_left),
-        cmocka_unit_test(test_a_view_keeps_its_number_while_it_lasts),
-        cmocka_unit_test(test_who_comes_back_gives_the_view_a_new_number),
-        cmocka_unit_test(test_within_the_grace_the_wait_is_for_its_next_life),
-        cmocka_unit_test(test_when_the_grace_is_over_all_fail_alike),
-        cmocka_unit_test(test_a_deadline_ends_a_wait_between_two_epochs),
-        cmocka_unit_test(test_one_who_joins_is_counted_in_the_next_epoch),
-        cmocka_unit_test(test_too_few_wait_until_the_others_are_here),
-        cmocka_unit_test(test_who_sees_too_few_keeps_nobody_from_asking),
-        cmocka_unit_test(test_a_deadline_ends_the_wait_of_too_few_for_all),
-        cmocka_unit_test(test_a_loss_ends_the_wait_of_too_few_for_all),
-        cmocka_unit_test(test_what_the_world_has_no_room_for_is_refused),
-        cmocka_unit_test(test_a_deadline_between_two_epochs_ends_them_for_all),
-        cmocka_unit_test(test_with_other_rules_nobody_goes_on),
-        cmocka_unit_test(test_a_barrier_taken_down_fails_those_who_wait),
-        cmocka_unit_test(test_the_end_of_an_earlier_barrier_is_no_alarm),
-        cmocka_unit_test(test_who_goes_because_of_a_loss_names_it),
-        cmocka_unit_test(test_of_two_losses_the_first_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

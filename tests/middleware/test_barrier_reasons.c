@@ -1,6 +1,7 @@
 /* Why an epoch was given up: what those say who enter it late, whoever is gone
  * by then, and whatever was lost on the way. */
 #include "barrier_post.h"
+#include "test.h"
 
 static void abort_at(struct post *post, size_t node, const char *text)
 {
@@ -9,9 +10,8 @@ static void abort_at(struct post *post, size_t node, const char *text)
     deliver_all(post);
 }
 
-static void test_who_lags_behind_has_the_reason_of_each_epoch(void **state)
+TEST(who_lags_behind_has_the_reason_of_each_epoch)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     abort_at(&post, SECOND, "one");
@@ -29,9 +29,8 @@ static void test_who_lags_behind_has_the_reason_of_each_epoch(void **state)
 }
 
 /* It has heard of nearer epochs, too, and is not to enter those. */
-static void test_who_is_sent_far_ahead_has_the_reason_there(void **state)
+TEST(who_is_sent_far_ahead_has_the_reason_there)
 {
-    (void)state;
     enum { FAR = LS_EPOCH_HEARD + 1 };
     struct post post;
     create_post(&post, 3);
@@ -51,9 +50,8 @@ static void test_who_is_sent_far_ahead_has_the_reason_there(void **state)
 }
 
 /* It would have had one of its own: a member has gone meanwhile. */
-static void test_who_lags_behind_fails_as_the_others_did(void **state)
+TEST(who_lags_behind_fails_as_the_others_did)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     abort_at(&post, SECOND, "one");
@@ -68,9 +66,8 @@ static void test_who_lags_behind_fails_as_the_others_did(void **state)
 
 /* The others were told as well, so all fail alike; by itself it would name a
  * loss that had nothing to do with it. */
-static void test_an_abort_holds_when_who_said_it_is_gone(void **state)
+TEST(an_abort_holds_when_who_said_it_is_gone)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     abort_at(&post, SECOND, "one");
@@ -87,9 +84,8 @@ static void test_an_abort_holds_when_who_said_it_is_gone(void **state)
 
 /* Here nobody counts too few: it would wait with those who are left, who have
  * failed, and find that they had counted others. */
-static void test_so_it_does_where_the_others_could_go_on(void **state)
+TEST(so_it_does_where_the_others_could_go_on)
 {
-    (void)state;
     const struct ls_epoch_rules rules = {
         .least = 1, .most = 3, .room = 3, .go_on = true};
     struct post post;
@@ -105,9 +101,8 @@ static void test_so_it_does_where_the_others_could_go_on(void **state)
 }
 
 /* Epochs count anew where all who were ahead are gone. */
-static void test_it_is_of_no_epoch_that_the_others_begin_anew(void **state)
+TEST(it_is_of_no_epoch_that_the_others_begin_anew)
 {
-    (void)state;
     const struct ls_epoch_rules rules = {.least = 3, .most = 4, .room = 4};
     const struct ls_barrier_message abort = {.kind = LS_BARRIER_ABORT,
                                              .epoch = 1,
@@ -118,7 +113,7 @@ static void test_it_is_of_no_epoch_that_the_others_begin_anew(void **state)
     struct post post;
     create_post_by(&post, 3, &rules);
     struct ls_epoch *third = post.nodes[THIRD];
-    assert_int_equal(ls_epoch_joined(third, post.now, 8, 108), LS_OK);
+    assert_ok(ls_epoch_joined(third, post.now, 8, 108));
     ls_epoch_receive(third, post.now, 8, 108, &abort);
     ls_epoch_lost(third, post.now, 8, 108);
     collect(&post, THIRD);
@@ -131,9 +126,8 @@ static void test_it_is_of_no_epoch_that_the_others_begin_anew(void **state)
 }
 
 /* Another node may have a barrier of that name, in another group, say. */
-static void test_an_abort_of_one_who_is_not_counted_is_ignored(void **state)
+TEST(an_abort_of_one_who_is_not_counted_is_ignored)
 {
-    (void)state;
     const struct ls_barrier_message abort = {.kind = LS_BARRIER_ABORT,
                                              .to = 100 + THIRD,
                                              .next = 1,
@@ -169,9 +163,8 @@ static size_t letters_to_one_ahead(bool is_member)
     return n;
 }
 
-static void test_who_is_ahead_is_asked_if_it_is_a_member(void **state)
+TEST(who_is_ahead_is_asked_if_it_is_a_member)
 {
-    (void)state;
     assert_int_equal(letters_to_one_ahead(true), 1);
     assert_int_equal(letters_to_one_ahead(false), 0);
 }
@@ -191,9 +184,8 @@ static void create_one_who_was_not_told(struct post *post)
     assert_true(waits(post, THIRD));
 }
 
-static void test_who_counts_too_few_asks_why_the_others_gave_up(void **state)
+TEST(who_counts_too_few_asks_why_the_others_gave_up)
 {
-    (void)state;
     struct post post;
     create_one_who_was_not_told(&post);
     deliver_all(&post);
@@ -211,9 +203,8 @@ static void fail_as(struct post *post, size_t node, const char *text)
     lose_all(post);
 }
 
-static void test_who_is_asked_tells_the_reason_of_that_epoch(void **state)
+TEST(who_is_asked_tells_the_reason_of_that_epoch)
 {
-    (void)state;
     struct post post;
     create_one_who_was_not_told(&post);
     lose_all(&post);
@@ -229,9 +220,8 @@ static void test_who_is_asked_tells_the_reason_of_that_epoch(void **state)
     destroy_post(&post);
 }
 
-static void test_who_does_not_know_any_more_says_so(void **state)
+TEST(who_does_not_know_any_more_says_so)
 {
-    (void)state;
     struct post post;
     create_one_who_was_not_told(&post);
     lose_all(&post);
@@ -246,9 +236,8 @@ static void test_who_does_not_know_any_more_says_so(void **state)
     destroy_post(&post);
 }
 
-static void test_if_nobody_answers_it_names_the_loss(void **state)
+TEST(if_nobody_answers_it_names_the_loss)
 {
-    (void)state;
     struct post post;
     create_one_who_was_not_told(&post);
     lose_all(&post);
@@ -263,9 +252,8 @@ static void test_if_nobody_answers_it_names_the_loss(void **state)
     destroy_post(&post);
 }
 
-static void test_a_deadline_ends_its_asking(void **state)
+TEST(a_deadline_ends_its_asking)
 {
-    (void)state;
     struct post post;
     create_one_who_was_not_told(&post);
     ls_epoch_abort(post.nodes[THIRD], LS_ETIMEDOUT, false, "late");
@@ -273,9 +261,8 @@ static void test_a_deadline_ends_its_asking(void **state)
     destroy_post(&post);
 }
 
-static void test_a_return_ends_its_asking(void **state)
+TEST(a_return_ends_its_asking)
 {
-    (void)state;
     struct post post;
     create_post(&post, 3);
     lost(&post, THIRD, SECOND);
@@ -285,33 +272,11 @@ static void test_a_return_ends_its_asking(void **state)
     deliver_all(&post);
     assert_true(waits(&post, LEADER));
     lose_all(&post);
-    assert_int_equal(
-        ls_epoch_joined(post.nodes[THIRD], post.now, ids[SECOND], 100 + SECOND),
-        LS_OK);
+    assert_ok(ls_epoch_joined(post.nodes[THIRD], post.now, ids[SECOND],
+                              100 + SECOND));
     pass(&post, 0);
     pass(&post, 20 * MS);
     deliver_all(&post);
     expect_all_left(&post, 0);
     destroy_post(&post);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_lags_behind_has_the_reason_of_each_epoch),
-        cmocka_unit_test(test_who_is_sent_far_ahead_has_the_reason_there),
-        cmocka_unit_test(test_who_lags_behind_fails_as_the_others_did),
-        cmocka_unit_test(test_an_abort_holds_when_who_said_it_is_gone),
-        cmocka_unit_test(test_so_it_does_where_the_others_could_go_on),
-        cmocka_unit_test(test_it_is_of_no_epoch_that_the_others_begin_anew),
-        cmocka_unit_test(test_an_abort_of_one_who_is_not_counted_is_ignored),
-        cmocka_unit_test(test_who_is_ahead_is_asked_if_it_is_a_member),
-        cmocka_unit_test(test_who_counts_too_few_asks_why_the_others_gave_up),
-        cmocka_unit_test(test_who_is_asked_tells_the_reason_of_that_epoch),
-        cmocka_unit_test(test_who_does_not_know_any_more_says_so),
-        cmocka_unit_test(test_if_nobody_answers_it_names_the_loss),
-        cmocka_unit_test(test_a_deadline_ends_its_asking),
-        cmocka_unit_test(test_a_return_ends_its_asking),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,41 +1,37 @@
 /* The barrier under thousands of fault schedules, each from its seed. */
 #include "barrier_play.h"
 #include "base/covered.h"
+#include "test.h"
 
-static void test_all_leave_every_epoch_whatever_the_network_does(void **state)
+TEST(all_leave_every_epoch_whatever_the_network_does)
 {
-    (void)state;
     play_all(rough, 700);
 }
 
-static void test_one_crash_leaves_the_others_agreed(void **state)
+TEST(one_crash_leaves_the_others_agreed)
 {
-    (void)state;
     struct plan plan = rough;
     plan.crashes = 1;
     play_all(plan, 1200);
 }
 
-static void test_two_crashes_leave_the_others_agreed(void **state)
+TEST(two_crashes_leave_the_others_agreed)
 {
-    (void)state;
     struct plan plan = rough;
     plan.crashes = 2;
     play_all(plan, 1200);
 }
 
-static void test_any_number_of_crashes_leave_the_others_agreed(void **state)
+TEST(any_number_of_crashes_leave_the_others_agreed)
 {
-    (void)state;
     struct plan plan = rough;
     plan.crashes = 5;
     plan.waits = 3;
     play_all(plan, 1200);
 }
 
-static void test_a_crash_among_busy_nodes_leaves_them_agreed(void **state)
+TEST(a_crash_among_busy_nodes_leaves_them_agreed)
 {
-    (void)state;
     struct plan plan = rough;
     plan.crashes = 1;
     plan.think = 0;
@@ -45,9 +41,8 @@ static void test_a_crash_among_busy_nodes_leaves_them_agreed(void **state)
     play_all(plan, 1200);
 }
 
-static void test_a_restarted_node_joins_at_the_next_epoch(void **state)
+TEST(a_restarted_node_joins_at_the_next_epoch)
 {
-    (void)state;
     struct plan plan = rough;
     plan.crashes = 1;
     plan.restart = true;
@@ -55,9 +50,8 @@ static void test_a_restarted_node_joins_at_the_next_epoch(void **state)
     play_all(plan, 700);
 }
 
-static void test_two_restarts_do_not_stop_the_world(void **state)
+TEST(two_restarts_do_not_stop_the_world)
 {
-    (void)state;
     struct plan plan = rough;
     plan.crashes = 2;
     plan.restart = true;
@@ -65,18 +59,16 @@ static void test_two_restarts_do_not_stop_the_world(void **state)
     play_all(plan, 700);
 }
 
-static void test_a_false_alarm_breaks_no_promise_but_agreement(void **state)
+TEST(a_false_alarm_breaks_no_promise_but_agreement)
 {
-    (void)state;
     struct plan plan = rough;
     plan.false_lost = true;
     plan.retry = true;
     play_all(plan, 700);
 }
 
-static void test_a_false_alarm_beside_a_crash_does_not_stop_them(void **state)
+TEST(a_false_alarm_beside_a_crash_does_not_stop_them)
 {
-    (void)state;
     struct plan plan = rough;
     plan.false_lost = true;
     plan.crashes = 1;
@@ -85,9 +77,8 @@ static void test_a_false_alarm_beside_a_crash_does_not_stop_them(void **state)
     play_all(plan, 700);
 }
 
-static void test_aborts_and_deadlines_do_not_stop_the_world(void **state)
+TEST(aborts_and_deadlines_do_not_stop_the_world)
 {
-    (void)state;
     struct plan plan = rough;
     plan.aborts = 4;
     plan.deadline = 400 * WORLD_MS;
@@ -95,9 +86,8 @@ static void test_aborts_and_deadlines_do_not_stop_the_world(void **state)
     play_all(plan, 700);
 }
 
-static void test_a_deadline_is_a_timeout_for_all(void **state)
+TEST(a_deadline_is_a_timeout_for_all)
 {
-    (void)state;
     struct plan plan = rough;
     plan.deadline = 100 * WORLD_MS;
     plan.retry = true;
@@ -105,9 +95,8 @@ static void test_a_deadline_is_a_timeout_for_all(void **state)
     play_all(plan, 2000);
 }
 
-static void test_many_nodes_with_a_few_messages_each(void **state)
+TEST(many_nodes_with_a_few_messages_each)
 {
-    (void)state;
     static struct world world;
     const struct plan plan = {.n = WORLD_NODES_MAX,
                               .waits = 20,
@@ -121,9 +110,8 @@ static void test_many_nodes_with_a_few_messages_each(void **state)
 }
 
 /* After those above. No world here has a tree, is elastic, or withdraws. */
-static void test_the_schedules_took_every_transition(void **state)
+TEST(the_schedules_took_every_transition)
 {
-    (void)state;
     static const enum ls_transition elsewhere[] = {
         LS_TAKES_BARRIER_BY_TREE, LS_TAKES_BARRIER_TREE_QUIT,
         LS_TAKES_BARRIER_AGAIN,   LS_TAKES_BARRIER_ABSENT,
@@ -134,20 +122,5 @@ static void test_the_schedules_took_every_transition(void **state)
 int main(void)
 {
     covered_begin();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_leave_every_epoch_whatever_the_network_does),
-        cmocka_unit_test(test_one_crash_leaves_the_others_agreed),
-        cmocka_unit_test(test_two_crashes_leave_the_others_agreed),
-        cmocka_unit_test(test_any_number_of_crashes_leave_the_others_agreed),
-        cmocka_unit_test(test_a_crash_among_busy_nodes_leaves_them_agreed),
-        cmocka_unit_test(test_a_restarted_node_joins_at_the_next_epoch),
-        cmocka_unit_test(test_two_restarts_do_not_stop_the_world),
-        cmocka_unit_test(test_a_false_alarm_breaks_no_promise_but_agreement),
-        cmocka_unit_test(test_a_false_alarm_beside_a_crash_does_not_stop_them),
-        cmocka_unit_test(test_aborts_and_deadlines_do_not_stop_the_world),
-        cmocka_unit_test(test_a_deadline_is_a_timeout_for_all),
-        cmocka_unit_test(test_many_nodes_with_a_few_messages_each),
-        cmocka_unit_test(test_the_schedules_took_every_transition),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -6,6 +6,7 @@
  *    3   4   5   6      */
 #define POST_IDS 7, 12, 500, 70000, 1000000, 4294967294u, 4294967295u
 #include "barrier_post.h"
+#include "test.h"
 
 enum { N = 7 };
 
@@ -25,9 +26,8 @@ static size_t n_from(const struct post *post, size_t from)
     return n;
 }
 
-static void test_each_speaks_to_the_one_above_once_all_below_have(void **state)
+TEST(each_speaks_to_the_one_above_once_all_below_have)
 {
-    (void)state;
     struct post post;
     create_tree(&post);
     enter(&post, 1, 0); /* 3 and 4 have not */
@@ -51,9 +51,8 @@ static void test_each_speaks_to_the_one_above_once_all_below_have(void **state)
     destroy_post(&post);
 }
 
-static void test_four_messages_for_each_but_the_root(void **state)
+TEST(four_messages_for_each_but_the_root)
 {
-    (void)state;
     struct post post;
     create_tree(&post);
     for (uint64_t epoch = 0; epoch < 20; epoch++) {
@@ -68,9 +67,8 @@ static void test_four_messages_for_each_but_the_root(void **state)
     destroy_post(&post);
 }
 
-static void test_nobody_sends_more_than_its_neighbours_need(void **state)
+TEST(nobody_sends_more_than_its_neighbours_need)
 {
-    (void)state;
     struct post post;
     create_tree(&post);
     for (size_t i = N; i-- > 0;)
@@ -88,9 +86,8 @@ static void test_nobody_sends_more_than_its_neighbours_need(void **state)
 }
 
 /* The root knows of those below by what the ones between say. */
-static void test_the_root_names_who_is_missing_and_nobody_else(void **state)
+TEST(the_root_names_who_is_missing_and_nobody_else)
 {
-    (void)state;
     struct post post;
     struct ls_epoch_reason reason;
     create_tree(&post);
@@ -113,9 +110,8 @@ static void test_the_root_names_who_is_missing_and_nobody_else(void **state)
     destroy_post(&post);
 }
 
-static void test_below_one_who_is_missing_nobody_is_accused(void **state)
+TEST(below_one_who_is_missing_nobody_is_accused)
 {
-    (void)state;
     struct post post;
     struct ls_epoch_reason reason;
     create_tree(&post);
@@ -132,9 +128,8 @@ static void test_below_one_who_is_missing_nobody_is_accused(void **state)
     destroy_post(&post);
 }
 
-static void test_a_lost_word_is_asked_for_again(void **state)
+TEST(a_lost_word_is_asked_for_again)
 {
-    (void)state;
     for (int lost_one = 0; lost_one < 4 * (N - 1); lost_one++) {
         struct post post;
         create_tree(&post);
@@ -165,9 +160,8 @@ static void all_lose(struct post *post, size_t gone)
 }
 
 /* 1 is lost when it has told those below that all are ready, or has not. */
-static void test_without_the_one_above_members_talk_to_the_leader(void **state)
+TEST(without_the_one_above_members_talk_to_the_leader)
 {
-    (void)state;
     for (size_t n = 0; n < 12; n++) {
         struct post post;
         create_tree(&post);
@@ -196,9 +190,8 @@ static void test_without_the_one_above_members_talk_to_the_leader(void **state)
     }
 }
 
-static void test_one_lost_before_its_branch_entered_ends_the_epoch(void **state)
+TEST(one_lost_before_its_branch_entered_ends_the_epoch)
 {
-    (void)state;
     struct post post;
     create_tree(&post);
     for (size_t i = 0; i < N; i++) {
@@ -219,9 +212,8 @@ static void test_one_lost_before_its_branch_entered_ends_the_epoch(void **state)
     destroy_post(&post);
 }
 
-static void test_one_who_strays_from_the_tree_is_followed(void **state)
+TEST(one_who_strays_from_the_tree_is_followed)
 {
-    (void)state;
     struct post post;
     create_tree(&post);
     for (size_t i = 0; i < N; i++)
@@ -240,9 +232,8 @@ static void test_one_who_strays_from_the_tree_is_followed(void **state)
     destroy_post(&post);
 }
 
-static void test_a_tree_is_not_made_for_few(void **state)
+TEST(a_tree_is_not_made_for_few)
 {
-    (void)state;
     struct post post;
     const struct ls_epoch_rules chosen = {.least = N, .most = N};
     const struct ls_epoch_rules wide = {.least = N, .most = N, .fanout = 6};
@@ -254,22 +245,4 @@ static void test_a_tree_is_not_made_for_few(void **state)
     enter(&post, 0, 0);
     assert_int_equal(post.nodes[0]->tree.way, LS_EPOCH_BY_LEADER);
     destroy_post(&post);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_speaks_to_the_one_above_once_all_below_have),
-        cmocka_unit_test(test_four_messages_for_each_but_the_root),
-        cmocka_unit_test(test_nobody_sends_more_than_its_neighbours_need),
-        cmocka_unit_test(test_the_root_names_who_is_missing_and_nobody_else),
-        cmocka_unit_test(test_below_one_who_is_missing_nobody_is_accused),
-        cmocka_unit_test(test_a_lost_word_is_asked_for_again),
-        cmocka_unit_test(test_without_the_one_above_members_talk_to_the_leader),
-        cmocka_unit_test(
-            test_one_lost_before_its_branch_entered_ends_the_epoch),
-        cmocka_unit_test(test_one_who_strays_from_the_tree_is_followed),
-        cmocka_unit_test(test_a_tree_is_not_made_for_few),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

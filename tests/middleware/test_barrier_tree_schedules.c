@@ -1,5 +1,6 @@
 /* The barrier in a tree, under thousands of fault schedules. */
 #include "barrier_play.h"
+#include "test.h"
 
 /* Two stand below each: the tree has three levels at least. */
 static const struct plan rough_tree = {
@@ -13,23 +14,20 @@ static const struct plan rough_tree = {
     .give_up_at = 300 * LS_NS_PER_S,
 };
 
-static void test_all_leave_every_epoch_through_a_tree(void **state)
+TEST(all_leave_every_epoch_through_a_tree)
 {
-    (void)state;
     play_all(rough_tree, 1000);
 }
 
-static void test_crashes_in_a_tree_leave_the_others_agreed(void **state)
+TEST(crashes_in_a_tree_leave_the_others_agreed)
 {
-    (void)state;
     struct plan plan = rough_tree;
     for (plan.crashes = 1; plan.crashes <= 4; plan.crashes++)
         play_all(plan, 1000);
 }
 
-static void test_a_crash_in_a_busy_tree_leaves_the_others_agreed(void **state)
+TEST(a_crash_in_a_busy_tree_leaves_the_others_agreed)
 {
-    (void)state;
     struct plan plan = rough_tree;
     plan.crashes = 2;
     plan.think = 0;
@@ -39,9 +37,8 @@ static void test_a_crash_in_a_busy_tree_leaves_the_others_agreed(void **state)
     play_all(plan, 1000);
 }
 
-static void test_restarts_and_false_alarms_do_not_stop_a_tree(void **state)
+TEST(restarts_and_false_alarms_do_not_stop_a_tree)
 {
-    (void)state;
     struct plan plan = rough_tree;
     plan.restart = true;
     plan.retry = true;
@@ -52,9 +49,8 @@ static void test_restarts_and_false_alarms_do_not_stop_a_tree(void **state)
     play_all(plan, 700);
 }
 
-static void test_aborts_and_deadlines_do_not_stop_a_tree(void **state)
+TEST(aborts_and_deadlines_do_not_stop_a_tree)
 {
-    (void)state;
     struct plan plan = rough_tree;
     plan.aborts = 4;
     plan.deadline = 400 * WORLD_MS;
@@ -62,9 +58,8 @@ static void test_aborts_and_deadlines_do_not_stop_a_tree(void **state)
     play_all(plan, 700);
 }
 
-static void test_a_tree_needs_no_more_messages_than_a_leader(void **state)
+TEST(a_tree_needs_no_more_messages_than_a_leader)
 {
-    (void)state;
     static struct world world;
     const struct plan plan = {.n = WORLD_NODES_MAX,
                               .fanout = 4,
@@ -77,26 +72,11 @@ static void test_a_tree_needs_no_more_messages_than_a_leader(void **state)
     assert_true(world.n_sent >= 19 * 4 * (WORLD_NODES_MAX - 1));
 }
 
-static void test_a_deadline_in_a_tree_is_a_timeout_for_all(void **state)
+TEST(a_deadline_in_a_tree_is_a_timeout_for_all)
 {
-    (void)state;
     struct plan plan = rough_tree;
     plan.deadline = 100 * WORLD_MS;
     plan.retry = true;
     plan.alike = true;
     play_all(plan, 1000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_leave_every_epoch_through_a_tree),
-        cmocka_unit_test(test_crashes_in_a_tree_leave_the_others_agreed),
-        cmocka_unit_test(test_a_crash_in_a_busy_tree_leaves_the_others_agreed),
-        cmocka_unit_test(test_restarts_and_false_alarms_do_not_stop_a_tree),
-        cmocka_unit_test(test_aborts_and_deadlines_do_not_stop_a_tree),
-        cmocka_unit_test(test_a_deadline_in_a_tree_is_a_timeout_for_all),
-        cmocka_unit_test(test_a_tree_needs_no_more_messages_than_a_leader),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

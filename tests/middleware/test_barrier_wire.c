@@ -1,16 +1,11 @@
 /* The barrier's messages as bytes: what is written is read back, and nothing
  * else is read at all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "barrier_wire.h"
 #include "lockstep/random.h"
 #include "lockstep/status.h"
+#include "test.h"
 
 static struct ls_barrier_missing scratch[LS_BARRIER_MISSING_MAX];
 
@@ -62,14 +57,12 @@ static void check_round_trip(const struct ls_barrier_message *message)
     unsigned char bytes[LS_BARRIER_WIRE_MAX];
     struct ls_barrier_message read;
     const size_t size = ls_barrier_wire_encode(message, bytes);
-    assert_int_equal(ls_barrier_wire_decode(bytes, size, &read, scratch),
-                     LS_OK);
+    assert_ok(ls_barrier_wire_decode(bytes, size, &read, scratch));
     check_same(message, &read);
 }
 
-static void test_every_kind_is_read_as_written(void **state)
+TEST(every_kind_is_read_as_written)
 {
-    (void)state;
     for (int kind = LS_BARRIER_ENTERED; kind <= LS_BARRIER_UNKNOWN; kind++) {
         struct ls_barrier_message message = plain((enum ls_barrier_kind)kind);
         if (kind == LS_BARRIER_ABORT)
@@ -87,9 +80,8 @@ static void fill(struct ls_barrier_missing *missing, size_t n)
                                                  .rounds = i};
 }
 
-static void test_the_longest_message_fits(void **state)
+TEST(the_longest_message_fits)
 {
-    (void)state;
     struct ls_barrier_missing missing[LS_BARRIER_MISSING_MAX];
     char reason[LS_BARRIER_REASON_MAX];
     fill(missing, LS_BARRIER_MISSING_MAX);
@@ -105,9 +97,8 @@ static void test_the_longest_message_fits(void **state)
     check_round_trip(&message);
 }
 
-static void test_a_list_of_the_missing_travels_with_any_kind(void **state)
+TEST(a_list_of_the_missing_travels_with_any_kind)
 {
-    (void)state;
     struct ls_barrier_missing missing[3];
     fill(missing, 3);
     struct ls_barrier_message message = plain(LS_BARRIER_ABSENT);
@@ -117,9 +108,8 @@ static void test_a_list_of_the_missing_travels_with_any_kind(void **state)
     check_round_trip(&message);
 }
 
-static void test_a_node_says_whom_it_is_stuck_without(void **state)
+TEST(a_node_says_whom_it_is_stuck_without)
 {
-    (void)state;
     struct ls_barrier_message message = plain(LS_BARRIER_ENTERED);
     message.stuck = true;
     message.n_lost = 2;
@@ -131,9 +121,8 @@ static void test_a_node_says_whom_it_is_stuck_without(void **state)
     check_round_trip(&message);
 }
 
-static void test_who_goes_may_say_after_whom(void **state)
+TEST(who_goes_may_say_after_whom)
 {
-    (void)state;
     struct ls_barrier_message message = plain(LS_BARRIER_GONE);
     check_round_trip(&message);
     message.n_lost = 1;
@@ -155,17 +144,16 @@ static size_t encode_abort(unsigned char *bytes)
     return ls_barrier_wire_encode(&message, bytes);
 }
 
-static void test_a_message_cut_short_is_refused(void **state)
+TEST(a_message_cut_short_is_refused)
 {
-    (void)state;
     unsigned char bytes[LS_BARRIER_WIRE_MAX + 1] = {0};
     struct ls_barrier_message out = {.epoch = 42};
     const size_t size = encode_abort(bytes);
     for (size_t cut = 0; cut < size; cut++)
-        assert_int_equal(ls_barrier_wire_decode(bytes, cut, &out, scratch),
-                         LS_EPROTO);
-    assert_int_equal(ls_barrier_wire_decode(bytes, size + 1, &out, scratch),
+        assert_fails(ls_barrier_wire_decode(bytes, cut, &out, scratch),
                      LS_EPROTO);
+    assert_fails(ls_barrier_wire_decode(bytes, size + 1, &out, scratch),
+                 LS_EPROTO);
     assert_int_equal(out.epoch, 42);
 }
 
@@ -177,13 +165,11 @@ static void check_refused(size_t at, unsigned char value)
     struct ls_barrier_message message = plain(LS_BARRIER_ENTERED);
     const size_t size = ls_barrier_wire_encode(&message, bytes);
     bytes[at] = value;
-    assert_int_equal(ls_barrier_wire_decode(bytes, size, &out, scratch),
-                     LS_EPROTO);
+    assert_fails(ls_barrier_wire_decode(bytes, size, &out, scratch), LS_EPROTO);
 }
 
-static void test_fields_out_of_range_are_refused(void **state)
+TEST(fields_out_of_range_are_refused)
 {
-    (void)state;
     check_refused(0, 0x9f); /* long form without its end */
     check_refused(0, 0x93); /* another array */
     check_refused(1, 1);    /* version */
@@ -200,20 +186,17 @@ static void test_fields_out_of_range_are_refused(void **state)
     check_refused(42, 0x40); /* since */
 }
 
-static void test_an_abort_that_claims_success_is_refused(void **state)
+TEST(an_abort_that_claims_success_is_refused)
 {
-    (void)state;
     unsigned char bytes[LS_BARRIER_WIRE_MAX];
     struct ls_barrier_message out;
     struct ls_barrier_message message = plain(LS_BARRIER_ABORT);
     message.status = LS_OK;
     size_t size = ls_barrier_wire_encode(&message, bytes);
-    assert_int_equal(ls_barrier_wire_decode(bytes, size, &out, scratch),
-                     LS_EPROTO);
+    assert_fails(ls_barrier_wire_decode(bytes, size, &out, scratch), LS_EPROTO);
     message.status = 5;
     size = ls_barrier_wire_encode(&message, bytes);
-    assert_int_equal(ls_barrier_wire_decode(bytes, size, &out, scratch),
-                     LS_EPROTO);
+    assert_fails(ls_barrier_wire_decode(bytes, size, &out, scratch), LS_EPROTO);
 }
 
 static void check_status_refused(const struct ls_barrier_message *message)
@@ -221,13 +204,11 @@ static void check_status_refused(const struct ls_barrier_message *message)
     unsigned char bytes[LS_BARRIER_WIRE_MAX];
     struct ls_barrier_message out;
     const size_t size = ls_barrier_wire_encode(message, bytes);
-    assert_int_equal(ls_barrier_wire_decode(bytes, size, &out, scratch),
-                     LS_EPROTO);
+    assert_fails(ls_barrier_wire_decode(bytes, size, &out, scratch), LS_EPROTO);
 }
 
-static void test_a_status_that_no_loss_has_is_refused(void **state)
+TEST(a_status_that_no_loss_has_is_refused)
 {
-    (void)state;
     const int others[] = {LS_OK, LS_ETIMEDOUT, INT32_MIN, 5};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         struct ls_barrier_message message = plain(LS_BARRIER_ENTERED);
@@ -242,27 +223,23 @@ static void test_a_status_that_no_loss_has_is_refused(void **state)
     check_status_refused(&message);
 }
 
-static void test_more_names_than_lacking_or_allowed_are_refused(void **state)
+TEST(more_names_than_lacking_or_allowed_are_refused)
 {
-    (void)state;
     unsigned char bytes[LS_BARRIER_WIRE_MAX];
     struct ls_barrier_message out;
     const size_t size = encode_abort(bytes);
     const size_t lacking = size - 19 - 2 * 12 - 3 - 4;
     bytes[lacking + 3] = 1;
-    assert_int_equal(ls_barrier_wire_decode(bytes, size, &out, scratch),
-                     LS_EPROTO);
+    assert_fails(ls_barrier_wire_decode(bytes, size, &out, scratch), LS_EPROTO);
     bytes[lacking + 3] = 200;
     bytes[lacking + 6] = 25;
-    assert_int_equal(ls_barrier_wire_decode(bytes, size, &out, scratch),
-                     LS_EPROTO);
+    assert_fails(ls_barrier_wire_decode(bytes, size, &out, scratch), LS_EPROTO);
 }
 
 /* What is accepted is exactly what encode would have written: so a decoder
  * that lets something else through is found. */
-static void test_random_bytes_are_refused_or_are_the_only_form(void **state)
+TEST(random_bytes_are_refused_or_are_the_only_form)
 {
-    (void)state;
     struct ls_rng rng;
     ls_rng_seed(&rng, 1, 0);
     unsigned char bytes[LS_BARRIER_WIRE_MAX];
@@ -282,22 +259,4 @@ static void test_random_bytes_are_refused_or_are_the_only_form(void **state)
         assert_memory_equal(bytes, again, size);
     }
     assert_true(accepted > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_kind_is_read_as_written),
-        cmocka_unit_test(test_the_longest_message_fits),
-        cmocka_unit_test(test_a_list_of_the_missing_travels_with_any_kind),
-        cmocka_unit_test(test_a_node_says_whom_it_is_stuck_without),
-        cmocka_unit_test(test_who_goes_may_say_after_whom),
-        cmocka_unit_test(test_a_message_cut_short_is_refused),
-        cmocka_unit_test(test_fields_out_of_range_are_refused),
-        cmocka_unit_test(test_an_abort_that_claims_success_is_refused),
-        cmocka_unit_test(test_a_status_that_no_loss_has_is_refused),
-        cmocka_unit_test(test_more_names_than_lacking_or_allowed_are_refused),
-        cmocka_unit_test(test_random_bytes_are_refused_or_are_the_only_form),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

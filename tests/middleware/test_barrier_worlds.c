@@ -2,6 +2,7 @@
  * that are elsewhere, have other options, or go on without the lost. Real
  * nodes, in one process. */
 #include "barrier_nodes.h"
+#include "test.h"
 
 enum { N_NAMES = 3 };
 
@@ -59,9 +60,8 @@ static void wait_in_two(struct member *member)
         *member = other;
 }
 
-static void test_barriers_of_one_node_do_not_know_each_other(void **state)
+TEST(barriers_of_one_node_do_not_know_each_other)
 {
-    (void)state;
     struct cluster cluster;
     create_bare(&cluster, 4);
     for (size_t i = 0; i < cluster.n; i++) {
@@ -93,9 +93,8 @@ static void test_barriers_of_one_node_do_not_know_each_other(void **state)
 /* --- members that are elsewhere ----------------------------------------- */
 
 /* Two wait for each other in barriers of different names. */
-static void test_a_timeout_says_in_which_barrier_the_other_waits(void **state)
+TEST(a_timeout_says_in_which_barrier_the_other_waits)
 {
-    (void)state;
     struct cluster cluster;
     const struct ls_barrier_options none = {.expected = 0};
     create_bare(&cluster, 2);
@@ -116,9 +115,8 @@ static void test_a_timeout_says_in_which_barrier_the_other_waits(void **state)
     destroy_cluster(&cluster);
 }
 
-static void test_who_is_in_another_barrier_may_still_come(void **state)
+TEST(who_is_in_another_barrier_may_still_come)
 {
-    (void)state;
     struct cluster cluster;
     const struct ls_barrier_options none = {.expected = 0};
     create_bare(&cluster, 3);
@@ -142,9 +140,8 @@ static void take_down(struct member *member)
     ls_barrier_destroy(&member->barrier);
 }
 
-static void test_who_takes_its_barrier_down_is_named(void **state)
+TEST(who_takes_its_barrier_down_is_named)
 {
-    (void)state;
     struct cluster cluster;
     create_cluster(&cluster, 4, LS_TOPOLOGY_MESH);
     do_all(&cluster, wait_long);
@@ -180,9 +177,8 @@ static void check_options_differ(struct ls_barrier_options other)
     destroy_cluster(&cluster);
 }
 
-static void test_members_with_other_options_are_refused(void **state)
+TEST(members_with_other_options_are_refused)
 {
-    (void)state;
     check_options_differ((struct ls_barrier_options){.expected = 3});
     check_options_differ((struct ls_barrier_options){.expected = 4});
     check_options_differ((struct ls_barrier_options){.fanout = 1});
@@ -209,9 +205,8 @@ static void create_with_role(struct cluster *cluster, size_t index,
     member->barrier = barrier;
 }
 
-static void test_a_group_waits_without_the_others(void **state)
+TEST(a_group_waits_without_the_others)
 {
-    (void)state;
     struct cluster cluster = {.n = 4, .topology = LS_TOPOLOGY_MESH};
     create_with_role(&cluster, 0, "evaluator,learner", "");
     create_with_role(&cluster, 1, "collector", "");
@@ -249,9 +244,8 @@ static void leave_world(struct member *member)
 }
 
 /* All four say the same, whoever heard of it first. */
-static void test_one_of_five_is_lost_and_all_say_so(void **state)
+TEST(one_of_five_is_lost_and_all_say_so)
 {
-    (void)state;
     for (size_t gone = 0; gone < 5; gone++) {
         struct cluster cluster;
         char named[32];
@@ -274,9 +268,8 @@ static void test_one_of_five_is_lost_and_all_say_so(void **state)
     }
 }
 
-static void test_the_others_go_on_without_the_lost(void **state)
+TEST(the_others_go_on_without_the_lost)
 {
-    (void)state;
     struct cluster cluster;
     const struct ls_barrier_options options = {.on_loss = LS_ON_LOSS_GO_ON};
     create_bare(&cluster, 5);
@@ -314,9 +307,8 @@ static void wait_for_three(struct member *member)
     while (member->status == LS_OK && member->infos[0].members < 3);
 }
 
-static void test_who_joins_an_elastic_world_is_waited_for(void **state)
+TEST(who_joins_an_elastic_world_is_waited_for)
 {
-    (void)state;
     struct cluster cluster = {
         .n = 3, .formed = 2, .topology = LS_TOPOLOGY_MESH};
     for (size_t i = 0; i < 3; i++)
@@ -358,9 +350,8 @@ static void check_forming(const struct ls_barrier_options *options)
     destroy_cluster(&cluster);
 }
 
-static void test_nobody_fails_while_the_world_is_formed(void **state)
+TEST(nobody_fails_while_the_world_is_formed)
 {
-    (void)state;
     for (int i = 0; i < 5; i++) {
         check_forming(&(struct ls_barrier_options){.expected = 3});
         check_forming(
@@ -370,9 +361,8 @@ static void test_nobody_fails_while_the_world_is_formed(void **state)
     }
 }
 
-static void test_below_what_is_expected_nobody_goes_on(void **state)
+TEST(below_what_is_expected_nobody_goes_on)
 {
-    (void)state;
     struct cluster cluster;
     const struct ls_barrier_options options = {.on_loss = LS_ON_LOSS_GO_ON,
                                                .expected = 3};
@@ -389,22 +379,4 @@ static void test_below_what_is_expected_nobody_goes_on(void **state)
         assert_has(cluster.members[i].text, "node 7 was lost");
     }
     destroy_cluster(&cluster);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_barriers_of_one_node_do_not_know_each_other),
-        cmocka_unit_test(test_a_timeout_says_in_which_barrier_the_other_waits),
-        cmocka_unit_test(test_who_is_in_another_barrier_may_still_come),
-        cmocka_unit_test(test_who_takes_its_barrier_down_is_named),
-        cmocka_unit_test(test_members_with_other_options_are_refused),
-        cmocka_unit_test(test_a_group_waits_without_the_others),
-        cmocka_unit_test(test_one_of_five_is_lost_and_all_say_so),
-        cmocka_unit_test(test_the_others_go_on_without_the_lost),
-        cmocka_unit_test(test_who_joins_an_elastic_world_is_waited_for),
-        cmocka_unit_test(test_nobody_fails_while_the_world_is_formed),
-        cmocka_unit_test(test_below_what_is_expected_nobody_goes_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

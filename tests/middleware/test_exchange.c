@@ -4,6 +4,7 @@
 
 #include "exchange_world.h"
 #include "lockstep/log.h"
+#include "test.h"
 
 static const struct ls_exchange_options data_exchange = {
     .name = "data",
@@ -68,10 +69,8 @@ static void build_doubling(struct player *player)
         ls_task_use_fn(task, learn_doubling, NULL);
 }
 
-static void
-test_learner_sees_2_4_8_items_and_collector_its_updates(void **state)
+TEST(learner_sees_2_4_8_items_and_collector_its_updates)
 {
-    (void)state;
     struct player players[] = {
         {.id = 0, .role = "learner", .build = build_doubling, .iterations = 3},
         {.id = 1, .role = "collector", .build = build_doubling},
@@ -131,10 +130,8 @@ static void build_two(struct player *player)
     ls_task_use(task, ls_mw_exchange(task, &model_exchange));
 }
 
-static void
-test_two_collectors_are_merged_the_same_whoever_is_first(void **state)
+TEST(two_collectors_are_merged_the_same_whoever_is_first)
 {
-    (void)state;
     struct player players[] = {
         {.id = 9, .role = "collector", .build = build_two},
         {.id = 5, .role = "learner", .build = build_two, .iterations = 50},
@@ -180,9 +177,8 @@ static void build_big(struct player *player)
     ls_task_use_fn(task, player->id == 0 ? train_big : use_big, NULL);
 }
 
-static void test_weights_of_many_chunks_arrive_whole(void **state)
+TEST(weights_of_many_chunks_arrive_whole)
 {
-    (void)state;
     struct player players[] = {
         {.id = 0, .role = "learner", .build = build_big, .iterations = 4},
         {.id = 1, .role = "collector", .build = build_big},
@@ -226,9 +222,8 @@ static void build_stale(struct player *player)
     ls_task_use_fn(task, player->id == 0 ? train : check_age, NULL);
 }
 
-static void test_the_newest_is_never_older_than_allowed(void **state)
+TEST(the_newest_is_never_older_than_allowed)
 {
-    (void)state;
     struct player players[] = {
         {.id = 0, .role = "learner", .build = build_stale, .iterations = 200},
         {.id = 1, .role = "collector", .build = build_stale},
@@ -238,6 +233,81 @@ static void test_the_newest_is_never_older_than_allowed(void **state)
     assert_went_well(players, 3);
 }
 
+/* Two have sent by the time that it looks, and said that they have ended. */
+struct two_senders {
+    uint32_t newer; /* of them */
+    struct gate heard;
+};
+static struct two_senders two;
+
+static int count_heard(void *self, const struct ls_event *event)
+{
+    (void)self;
+    (void)event;
+    gate_pass(&two.heard, true, false);
+    return LS_OK;
+}
+
+static int await_heard(ls_step *step, void *self)
+{
+    (void)step;
+    (void)self;
+    gate_pass(&two.heard, false, true);
+    return LS_OK;
+}
+
+static int advance(ls_step *step, void *self)
+{
+    const struct player *player = self;
+    struct ls_online_context *context = ls_step_context(step);
+    context->total_step = context->train_iter = player->id == two.newer ? 9 : 3;
+    return LS_OK;
+}
+
+static int check_newest(ls_step *step, void *self)
+{
+    (void)self;
+    const struct ls_online_context *context = ls_step_context(step);
+    return context->train_iter == 9
+               ? LS_OK
+               : wrong("train_iter", context->train_iter, 9);
+}
+
+static void build_newer(struct player *player)
+{
+    ls_task *task = player->task;
+    struct ls_exchange_options options = model_exchange;
+    const bool receives = player->id == 1;
+    options.skip = 0;
+    options.newest = true;
+    if (receives)
+        ls_task_use_fn(task, await_heard, NULL);
+    ls_task_use(task, ls_mw_exchange(task, &options));
+    if (receives && ls_on(ls_task_node(task), "ls.exchange.model", count_heard,
+                          NULL) != LS_OK)
+        player->status = LS_ENOMEM;
+    ls_task_use_fn(task, receives ? check_newest : advance, player);
+}
+
+TEST(the_newest_of_several_senders_is_taken)
+{
+    for (two.newer = 0; two.newer <= 2; two.newer += 2) {
+        struct player players[] = {
+            {.id = 0, .role = "learner", .build = build_newer, .iterations = 1},
+            {.id = 1,
+             .role = "collector",
+             .build = build_newer,
+             .iterations = 1},
+            {.id = 2, .role = "learner", .build = build_newer, .iterations = 1},
+        };
+        players[0].stays = players[2].stays = true;
+        gate_init(&two.heard, 4); /* what they sent, and that they end */
+        play(players, 3);
+        assert_went_well(players, 3);
+        gate_fini(&two.heard);
+    }
+}
+
 static void build_newest(struct player *player)
 {
     struct ls_exchange_options options = model_exchange;
@@ -245,9 +315,8 @@ static void build_newest(struct player *player)
     ls_task_use(player->task, ls_mw_exchange(player->task, &options));
 }
 
-static void test_the_newest_of_nobody_is_not_waited_for(void **state)
+TEST(the_newest_of_nobody_is_not_waited_for)
 {
-    (void)state;
     struct player players[] = {
         {.id = 1, .role = "collector", .build = build_newest, .iterations = 5}};
     play(players, 1);
@@ -262,9 +331,8 @@ static void build_data(struct player *player)
     ls_task_use(player->task, ls_mw_exchange(player->task, &data_exchange));
 }
 
-static void test_a_wait_ends_when_the_senders_have_finished(void **state)
+TEST(a_wait_ends_when_the_senders_have_finished)
 {
-    (void)state;
     struct player players[] = {
         {.id = 0, .role = "learner", .build = build_data},
         {.id = 1, .role = "collector", .build = build_data, .iterations = 2},
@@ -301,7 +369,7 @@ static void count_line(void *self, const char *line)
 static int lines_of(struct player *players, size_t n_players)
 {
     int n = 0;
-    assert_int_equal(ls_log_setup("warn"), LS_OK);
+    assert_ok(ls_log_setup("warn"));
     ls_log_redirect(count_line, &n);
     play(players, n_players);
     ls_log_redirect(NULL, NULL);
@@ -310,9 +378,8 @@ static int lines_of(struct player *players, size_t n_players)
     return n;
 }
 
-static void test_a_sender_that_has_ended_is_not_waited_for(void **state)
+TEST(a_sender_that_has_ended_is_not_waited_for)
 {
-    (void)state;
     struct player players[] = {
         {.id = 0, .role = "learner", .build = build_last_wait},
         {.id = 1,
@@ -324,10 +391,8 @@ static void test_a_sender_that_has_ended_is_not_waited_for(void **state)
     assert_int_equal(lines_of(players, 2), 0);
 }
 
-static void
-test_a_run_that_finishes_does_not_fail_for_want_of_a_message(void **state)
+TEST(a_run_that_finishes_does_not_fail_for_want_of_a_message)
 {
-    (void)state;
     struct player players[] = {
         {.id = 0, .role = "learner", .build = build_last_wait},
         {.id = 1,
@@ -353,9 +418,8 @@ static void build_failing(struct player *player)
         ls_task_use_fn(player->task, fail_in_the_second, NULL);
 }
 
-static void test_a_sender_that_fails_is_named(void **state)
+TEST(a_sender_that_fails_is_named)
 {
-    (void)state;
     struct player players[] = {
         {.id = 0, .role = "learner", .build = build_failing},
         {.id = 7, .role = "collector", .build = build_failing},
@@ -367,9 +431,8 @@ static void test_a_sender_that_fails_is_named(void **state)
     assert_int_equal(players[0].ran, 1);
 }
 
-static void test_a_learner_whose_collector_has_gone_does_not_wait(void **state)
+TEST(a_learner_whose_collector_has_gone_does_not_wait)
 {
-    (void)state;
     struct player players[] = {
         {.id = 0, .role = "learner", .build = build_data},
         {.id = 7, .role = "collector", .build = build_data, .idle = true},
@@ -394,9 +457,8 @@ static void build_silent(struct player *player)
     ls_task_use(player->task, ls_mw_exchange(player->task, &options));
 }
 
-static void test_a_wait_that_takes_too_long_names_who_has_not_sent(void **state)
+TEST(a_wait_that_takes_too_long_names_who_has_not_sent)
 {
-    (void)state;
     struct player players[] = {
         {.id = 0, .role = "learner", .build = build_silent},
         {.id = 7, .role = "collector", .build = build_silent},
@@ -408,9 +470,8 @@ static void test_a_wait_that_takes_too_long_names_who_has_not_sent(void **state)
     assert_failed(&players[1], LS_ELOST, "node 0 (learner)");
 }
 
-static void test_a_role_that_is_not_in_the_world_is_named(void **state)
+TEST(a_role_that_is_not_in_the_world_is_named)
 {
-    (void)state;
     struct player players[] = {
         {.id = 0, .role = "learner", .build = build_silent}};
     play(players, 1);
@@ -435,9 +496,8 @@ static void build_cancelled(struct player *player)
         build_data(player);
 }
 
-static void test_a_cancelled_run_ends_the_wait(void **state)
+TEST(a_cancelled_run_ends_the_wait)
 {
-    (void)state;
     struct player players[] = {
         {.id = 0, .role = "learner", .build = build_cancelled},
         {.id = 1,
@@ -458,9 +518,8 @@ static void build_finishing(struct player *player)
         build_data(player);
 }
 
-static void test_another_nodes_finish_ends_a_wait_for_nobody(void **state)
+TEST(another_nodes_finish_ends_a_wait_for_nobody)
 {
-    (void)state;
     struct player players[] = {
         {.id = 0, .role = "learner", .build = build_finishing},
         {.id = 1,
@@ -470,29 +529,4 @@ static void test_another_nodes_finish_ends_a_wait_for_nobody(void **state)
     };
     play(players, 2);
     assert_went_well(players, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            test_learner_sees_2_4_8_items_and_collector_its_updates),
-        cmocka_unit_test(
-            test_two_collectors_are_merged_the_same_whoever_is_first),
-        cmocka_unit_test(test_weights_of_many_chunks_arrive_whole),
-        cmocka_unit_test(test_the_newest_is_never_older_than_allowed),
-        cmocka_unit_test(test_the_newest_of_nobody_is_not_waited_for),
-        cmocka_unit_test(test_a_wait_ends_when_the_senders_have_finished),
-        cmocka_unit_test(test_a_sender_that_has_ended_is_not_waited_for),
-        cmocka_unit_test(
-            test_a_run_that_finishes_does_not_fail_for_want_of_a_message),
-        cmocka_unit_test(test_a_sender_that_fails_is_named),
-        cmocka_unit_test(test_a_learner_whose_collector_has_gone_does_not_wait),
-        cmocka_unit_test(
-            test_a_wait_that_takes_too_long_names_who_has_not_sent),
-        cmocka_unit_test(test_a_role_that_is_not_in_the_world_is_named),
-        cmocka_unit_test(test_a_cancelled_run_ends_the_wait),
-        cmocka_unit_test(test_another_nodes_finish_ends_a_wait_for_nobody),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,12 @@
 /* Who sends in an exchange, and what of theirs waits. */
 #include "exchange_inbox.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "exchange_merge.h"
+#include "test.h"
 
 #define DEPTH 3
 
@@ -40,16 +37,15 @@ static void tell(ls_exchange_inbox *inbox, uint32_t id, uint64_t incarnation,
 {
     const struct ls_member member =
         member_of(id, incarnation, "collector", state, reason);
-    assert_int_equal(ls_exchange_inbox_member(inbox, &member), LS_OK);
+    assert_ok(ls_exchange_inbox_member(inbox, &member));
 }
 
 static uint64_t put(ls_exchange_inbox *inbox, uint32_t id, uint64_t incarnation,
                     const char *text)
 {
     uint64_t dropped;
-    assert_int_equal(ls_exchange_inbox_put(inbox, id, incarnation, text,
-                                           strlen(text), &dropped),
-                     LS_OK);
+    assert_ok(ls_exchange_inbox_put(inbox, id, incarnation, text, strlen(text),
+                                    &dropped));
     return dropped;
 }
 
@@ -83,7 +79,7 @@ static const char *take(ls_exchange_inbox *inbox)
         assert_int_equal(look_.lost, expected_.lost);                          \
     } while (0)
 
-static void test_one_message_of_each_is_taken_in_order_of_id(void **state)
+TEST_WITH(one_message_of_each_is_taken_in_order_of_id, open_inbox, close_inbox)
 {
     ls_exchange_inbox *inbox = *state;
     put(inbox, 9, 1, "a");
@@ -96,7 +92,7 @@ static void test_one_message_of_each_is_taken_in_order_of_id(void **state)
     assert_string_equal(take(inbox), "");
 }
 
-static void test_a_full_queue_loses_its_oldest_and_counts(void **state)
+TEST_WITH(a_full_queue_loses_its_oldest_and_counts, open_inbox, close_inbox)
 {
     ls_exchange_inbox *inbox = *state;
     assert_int_equal(put(inbox, 1, 1, "a"), 0);
@@ -110,9 +106,8 @@ static void test_a_full_queue_loses_its_oldest_and_counts(void **state)
     assert_string_equal(take(inbox), "1:e");
 }
 
-static void test_a_message_tells_its_round(void **state)
+TEST_WITH(a_message_tells_its_round, open_inbox, close_inbox)
 {
-    (void)state;
     static const uint64_t rounds[] = {0,          1,          127,       128,
                                       255,        256,        65535,     65536,
                                       UINT32_MAX, UINT64_MAX, 4294967296};
@@ -120,7 +115,7 @@ static void test_a_message_tells_its_round(void **state)
         ls_writer *writer;
         const void *data;
         size_t size;
-        assert_int_equal(ls_writer_create(&writer), LS_OK);
+        assert_ok(ls_writer_create(&writer));
         ls_write_map(writer, 4); /* as ls_exchange_write() begins it */
         ls_write_string(writer, "round");
         ls_write_uint(writer, rounds[i]);
@@ -128,7 +123,7 @@ static void test_a_message_tells_its_round(void **state)
             ls_write_string(writer, "more");
             ls_write_nil(writer);
         }
-        assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+        assert_ok(ls_writer_bytes(writer, &data, &size));
         assert_true(ls_exchange_round_of(data, size) == rounds[i]);
         /* Cut anywhere, it is read no further than it goes. */
         for (size_t n = 0; n < size; n++) {
@@ -153,7 +148,8 @@ static void put_of_round(ls_exchange_inbox *inbox, uint32_t id, char round,
     put(inbox, id, 1, bytes);
 }
 
-static void test_a_round_throws_away_what_is_of_an_earlier_one(void **state)
+TEST_WITH(a_round_throws_away_what_is_of_an_earlier_one, open_inbox,
+          close_inbox)
 {
     ls_exchange_inbox *inbox = *state;
     put_of_round(inbox, 1, 3, 'a');
@@ -170,7 +166,8 @@ static void test_a_round_throws_away_what_is_of_an_earlier_one(void **state)
     assert_string_equal(take(inbox), "");
 }
 
-static void test_what_is_earlier_is_thrown_away_behind_what_is_not(void **state)
+TEST_WITH(what_is_earlier_is_thrown_away_behind_what_is_not, open_inbox,
+          close_inbox)
 {
     ls_exchange_inbox *inbox = *state;
     put_of_round(inbox, 1, 5, 'a');
@@ -185,7 +182,7 @@ static void test_what_is_earlier_is_thrown_away_behind_what_is_not(void **state)
     assert_string_equal(take(inbox), "");
 }
 
-static void test_a_round_begins_without_those_lost_before(void **state)
+TEST_WITH(a_round_begins_without_those_lost_before, open_inbox, close_inbox)
 {
     ls_exchange_inbox *inbox = *state;
     tell(inbox, 1, 1, LS_MEMBER_READY, LS_OK);
@@ -197,7 +194,7 @@ static void test_a_round_begins_without_those_lost_before(void **state)
     assert_look(inbox, 1, .awaited = 1);
 }
 
-static void test_ready_members_of_the_roles_are_awaited(void **state)
+TEST_WITH(ready_members_of_the_roles_are_awaited, open_inbox, close_inbox)
 {
     ls_exchange_inbox *inbox = *state;
     const struct ls_member members[] = {
@@ -209,7 +206,7 @@ static void test_ready_members_of_the_roles_are_awaited(void **state)
         member_of(6, 1, "collector", LS_MEMBER_SEEN, 0),
         member_of(7, 1, "collector", LS_MEMBER_LEFT, 0),
     };
-    assert_int_equal(ls_exchange_inbox_members(inbox, members, 7), LS_OK);
+    assert_ok(ls_exchange_inbox_members(inbox, members, 7));
     assert_look(inbox, 1, .awaited = 2);
     char text[128];
     ls_exchange_inbox_print_awaited(inbox, 1, text, sizeof text);
@@ -221,24 +218,24 @@ static void test_ready_members_of_the_roles_are_awaited(void **state)
     assert_string_equal(text, "node ");
 }
 
-static void
-test_a_list_of_members_does_not_undo_what_became_of_them(void **state)
+TEST_WITH(a_list_of_members_does_not_undo_what_became_of_them, open_inbox,
+          close_inbox)
 {
     ls_exchange_inbox *inbox = *state;
     const struct ls_member early =
         member_of(1, 1, "collector", LS_MEMBER_READY, 0);
     tell(inbox, 1, 1, LS_MEMBER_READY, 0);
     tell(inbox, 1, 1, LS_MEMBER_LEFT, LS_OK);
-    assert_int_equal(ls_exchange_inbox_members(inbox, &early, 1), LS_OK);
+    assert_ok(ls_exchange_inbox_members(inbox, &early, 1));
     assert_look(inbox, 1, .left = 1);
 }
 
-static void test_an_end_counts_for_its_run_and_those_before(void **state)
+TEST_WITH(an_end_counts_for_its_run_and_those_before, open_inbox, close_inbox)
 {
     ls_exchange_inbox *inbox = *state;
     tell(inbox, 1, 1, LS_MEMBER_READY, 0);
     put(inbox, 1, 1, "the last");
-    assert_int_equal(ls_exchange_inbox_end(inbox, 1, 1, 2), LS_OK);
+    assert_ok(ls_exchange_inbox_end(inbox, 1, 1, 2));
     assert_look(inbox, 2, .queued = 1);
     assert_string_equal(take(inbox), "1:the last");
     assert_look(inbox, 1, .ended = 1);
@@ -246,7 +243,8 @@ static void test_an_end_counts_for_its_run_and_those_before(void **state)
     assert_look(inbox, 3, .awaited = 1);
 }
 
-static void test_who_left_is_not_awaited_but_what_it_sent_is_taken(void **state)
+TEST_WITH(who_left_is_not_awaited_but_what_it_sent_is_taken, open_inbox,
+          close_inbox)
 {
     ls_exchange_inbox *inbox = *state;
     tell(inbox, 1, 1, LS_MEMBER_READY, 0);
@@ -274,24 +272,21 @@ static const struct loss_row loss_rows[] = {
     {"lost after its end", LS_MEMBER_LOST, LS_ELOST, 1, false, NULL},
 };
 
-static void test_a_loss_is_taken_once_by_name(void **state)
+TEST(a_loss_is_taken_once_by_name)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof loss_rows / sizeof *loss_rows; i++) {
         const struct loss_row *row = &loss_rows[i];
         print_message("    %s\n", row->name);
         ls_exchange_inbox *inbox;
-        assert_int_equal(ls_exchange_inbox_create(&inbox, "collector", DEPTH),
-                         LS_OK);
+        assert_ok(ls_exchange_inbox_create(&inbox, "collector", DEPTH));
         tell(inbox, 4, 1, LS_MEMBER_READY, 0);
         if (row->ended > 0)
-            assert_int_equal(ls_exchange_inbox_end(inbox, 4, 1, row->ended),
-                             LS_OK);
+            assert_ok(ls_exchange_inbox_end(inbox, 4, 1, row->ended));
         tell(inbox, 4, 1, row->state, row->reason);
         assert_look(inbox, 1, .lost = row->lost, .left = !row->lost);
-        assert_int_equal(ls_exchange_inbox_take_loss(inbox), LS_ELOST);
+        assert_fails(ls_exchange_inbox_take_loss(inbox), LS_ELOST);
         if (row->lost) {
-            assert_non_null(strstr(ls_error_text(), "node 4 (collector)"));
+            assert_error_has("node 4 (collector)");
             assert_non_null(strstr(ls_error_text(), row->text));
         }
         assert_look(inbox, 1, .left = 1);
@@ -299,26 +294,26 @@ static void test_a_loss_is_taken_once_by_name(void **state)
     }
 }
 
-static void test_when_none_is_left_one_who_was_lost_is_named(void **state)
+TEST_WITH(when_none_is_left_one_who_was_lost_is_named, open_inbox, close_inbox)
 {
     static const char *const text = "no node that sends is left";
     ls_exchange_inbox *inbox = *state;
     tell(inbox, 3, 1, LS_MEMBER_LEFT, LS_OK);
-    assert_int_equal(ls_exchange_inbox_none_left(inbox), LS_ELOST);
-    assert_non_null(strstr(ls_error_text(), text));
+    assert_fails(ls_exchange_inbox_none_left(inbox), LS_ELOST);
+    assert_error_has(text);
     assert_null(strstr(ls_error_text(), "node 3"));
     tell(inbox, 4, 1, LS_MEMBER_LOST, LS_ETIMEDOUT);
-    assert_int_equal(ls_exchange_inbox_none_left(inbox), LS_ELOST);
-    assert_non_null(strstr(ls_error_text(), text));
-    assert_non_null(strstr(ls_error_text(), "node 4 (collector) was lost"));
+    assert_fails(ls_exchange_inbox_none_left(inbox), LS_ELOST);
+    assert_error_has(text);
+    assert_error_has("node 4 (collector) was lost");
 }
 
-static void test_a_new_life_begins_anew(void **state)
+TEST_WITH(a_new_life_begins_anew, open_inbox, close_inbox)
 {
     ls_exchange_inbox *inbox = *state;
     tell(inbox, 1, 1, LS_MEMBER_READY, 0);
     put(inbox, 1, 1, "old");
-    assert_int_equal(ls_exchange_inbox_end(inbox, 1, 1, 1), LS_OK);
+    assert_ok(ls_exchange_inbox_end(inbox, 1, 1, 1));
     tell(inbox, 1, 2, LS_MEMBER_READY, 0);
     assert_look(inbox, 1, .awaited = 1);
     put(inbox, 1, 2, "new");
@@ -327,39 +322,15 @@ static void test_a_new_life_begins_anew(void **state)
     assert_look(inbox, 1, .awaited = 1);
 }
 
-static void test_a_member_that_comes_back_can_be_lost_again(void **state)
+TEST_WITH(a_member_that_comes_back_can_be_lost_again, open_inbox, close_inbox)
 {
     ls_exchange_inbox *inbox = *state;
     tell(inbox, 1, 1, LS_MEMBER_READY, 0);
     for (int i = 0; i < 2; i++) {
         tell(inbox, 1, 1, LS_MEMBER_LOST, LS_ETIMEDOUT);
         assert_look(inbox, 1, .lost = 1);
-        assert_int_equal(ls_exchange_inbox_take_loss(inbox), LS_ELOST);
+        assert_fails(ls_exchange_inbox_take_loss(inbox), LS_ELOST);
         tell(inbox, 1, 1, LS_MEMBER_READY, 0);
         assert_look(inbox, 1, .awaited = 1);
     }
-}
-
-#define test(function)                                                         \
-    cmocka_unit_test_setup_teardown(function, open_inbox, close_inbox)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test(test_one_message_of_each_is_taken_in_order_of_id),
-        test(test_a_full_queue_loses_its_oldest_and_counts),
-        test(test_a_message_tells_its_round),
-        test(test_a_round_throws_away_what_is_of_an_earlier_one),
-        test(test_what_is_earlier_is_thrown_away_behind_what_is_not),
-        test(test_a_round_begins_without_those_lost_before),
-        test(test_ready_members_of_the_roles_are_awaited),
-        test(test_a_list_of_members_does_not_undo_what_became_of_them),
-        test(test_an_end_counts_for_its_run_and_those_before),
-        test(test_who_left_is_not_awaited_but_what_it_sent_is_taken),
-        cmocka_unit_test(test_a_loss_is_taken_once_by_name),
-        test(test_when_none_is_left_one_who_was_lost_is_named),
-        test(test_a_new_life_begins_anew),
-        test(test_a_member_that_comes_back_can_be_lost_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* Making an exchange: where it is void, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/middleware.h"
+#include "test.h"
 
 static const struct ls_exchange_options data_exchange = {
     .from = "collector",
@@ -14,12 +11,11 @@ static const struct ls_exchange_options data_exchange = {
     .fields = "trajectories",
 };
 
-static void test_it_is_void_without_a_node_and_for_other_roles(void **state)
+TEST(it_is_void_without_a_node_and_for_other_roles)
 {
-    (void)state;
     ls_task *task;
     const struct ls_task_options options = {.roles = "learner"};
-    assert_int_equal(ls_task_create(&task, &options), LS_OK);
+    assert_ok(ls_task_create(&task, &options));
     const struct ls_middleware alone = ls_mw_exchange(task, &data_exchange);
     assert_int_equal(alone.status, LS_OK);
     assert_null(alone.fn);
@@ -29,9 +25,9 @@ static void test_it_is_void_without_a_node_and_for_other_roles(void **state)
     struct ls_node_options of_node;
     ls_node_options_init(&of_node);
     of_node.bind = "inproc://exchange-void";
-    assert_int_equal(ls_node_create(&node, &of_node), LS_OK);
+    assert_ok(ls_node_create(&node, &of_node));
     const struct ls_task_options other = {.node = node, .roles = "evaluator"};
-    assert_int_equal(ls_task_create(&task, &other), LS_OK);
+    assert_ok(ls_task_create(&task, &other));
     const struct ls_middleware none = ls_mw_exchange(task, &data_exchange);
     assert_int_equal(none.status, LS_OK);
     assert_null(none.fn);
@@ -39,9 +35,8 @@ static void test_it_is_void_without_a_node_and_for_other_roles(void **state)
     ls_node_destroy(&node);
 }
 
-static void test_options_that_make_no_sense_are_refused(void **state)
+TEST(options_that_make_no_sense_are_refused)
 {
-    (void)state;
     static char long_name[200];
     memset(long_name, 'x', sizeof long_name - 1);
     const struct {
@@ -58,6 +53,11 @@ static void test_options_that_make_no_sense_are_refused(void **state)
          LS_EINVAL},
         {{.from = "learner", .to = "collector", .fields = "policy", .every = 2},
          LS_EINVAL},
+        {{.from = "learner",
+          .to = "collector",
+          .fields = "policy",
+          .timeout_ms = -1},
+         LS_EINVAL},
         {{.name = long_name,
           .from = "learner",
           .to = "collector",
@@ -68,25 +68,16 @@ static void test_options_that_make_no_sense_are_refused(void **state)
     struct ls_node_options options;
     ls_node_options_init(&options);
     options.bind = "inproc://exchange-refused";
-    assert_int_equal(ls_node_create(&node, &options), LS_OK);
+    assert_ok(ls_node_create(&node, &options));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         ls_task *task;
         const struct ls_task_options of_task = {.node = node};
-        assert_int_equal(ls_task_create(&task, &of_task), LS_OK);
+        assert_ok(ls_task_create(&task, &of_task));
         assert_int_equal(
             ls_task_use(task, ls_mw_exchange(task, &rows[i].options)),
             rows[i].status);
-        assert_non_null(strstr(ls_error_text(), "exchange"));
+        assert_error_has("exchange");
         ls_task_destroy(&task);
     }
     ls_node_destroy(&node);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_it_is_void_without_a_node_and_for_other_roles),
-        cmocka_unit_test(test_options_that_make_no_sense_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,10 @@
 /* How the messages of several senders become one context. */
 #include "exchange_merge.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* A context with a field of each kind. */
 struct mixed {
@@ -54,11 +51,10 @@ struct side {
 
 static void side_open(struct side *side)
 {
-    assert_int_equal(ls_context_create(&side->context, &mixed_type), LS_OK);
+    assert_ok(ls_context_create(&side->context, &mixed_type));
     side->data = ls_context_data(side->context);
-    assert_int_equal(ls_exchange_plan_create(&side->plan, side->context,
-                                             all_fields, all_increments),
-                     LS_OK);
+    assert_ok(ls_exchange_plan_create(&side->plan, side->context, all_fields,
+                                      all_increments));
 }
 
 static void side_close(struct side *side)
@@ -73,13 +69,12 @@ static struct ls_exchange_part part_of(struct side *side, uint32_t sender)
     ls_writer *writer;
     const void *data;
     size_t size;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
-    assert_int_equal(ls_exchange_write(side->plan, side->context, 7, writer),
-                     LS_OK);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_ok(ls_writer_create(&writer));
+    assert_ok(ls_exchange_write(side->plan, side->context, 7, writer));
+    assert_ok(ls_writer_bytes(writer, &data, &size));
     uint64_t run;
     assert_false(ls_exchange_is_end(data, size, &run));
-    assert_int_equal(ls_exchange_part_read(&part, sender, data, size), LS_OK);
+    assert_ok(ls_exchange_part_read(&part, sender, data, size));
     ls_writer_destroy(&writer);
     ls_exchange_sent(side->plan, side->context);
     return part;
@@ -142,7 +137,7 @@ static void fill(struct mixed *data, uint32_t sender, size_t n_items)
     for (size_t i = 0; i < n_items; i++) {
         const int n =
             snprintf(text, sizeof text, "%u.%zu", (unsigned)sender, i);
-        assert_int_equal(ls_items_append(&data->items, text, (size_t)n), LS_OK);
+        assert_ok(ls_items_append(&data->items, text, (size_t)n));
     }
 }
 
@@ -175,15 +170,13 @@ static void check_list_row(const struct list_row *row)
         side_open(&sender);
         fill(sender.data, (uint32_t)i + 1, row->senders[i].n_items);
         for (size_t j = 0; j < row->senders[i].n_ends; j++)
-            assert_int_equal(
-                ls_numbers_append(&sender.data->ends, row->senders[i].ends[j]),
-                LS_OK);
+            assert_ok(
+                ls_numbers_append(&sender.data->ends, row->senders[i].ends[j]));
         parts[i] = part_of(&sender, (uint32_t)i + 1);
         side_close(&sender);
     }
-    assert_int_equal(ls_exchange_merge(receiver.plan, receiver.context, parts,
-                                       row->n_senders),
-                     LS_OK);
+    assert_ok(ls_exchange_merge(receiver.plan, receiver.context, parts,
+                                row->n_senders));
     assert_int_equal(receiver.data->items.n, row->n_items);
     check_order(&receiver.data->items, 0);
     assert_int_equal(receiver.data->ends.n, row->n_ends);
@@ -194,27 +187,24 @@ static void check_list_row(const struct list_row *row)
     side_close(&receiver);
 }
 
-static void test_lists_are_appended_and_indices_shifted(void **state)
+TEST(lists_are_appended_and_indices_shifted)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof list_rows / sizeof *list_rows; i++) {
         print_message("    %s\n", list_rows[i].name);
         check_list_row(&list_rows[i]);
     }
 }
 
-static void test_numbers_that_follow_no_items_are_not_shifted(void **state)
+TEST(numbers_that_follow_no_items_are_not_shifted)
 {
-    (void)state;
     struct side sender, receiver;
     side_open(&sender);
     side_open(&receiver);
     fill(sender.data, 1, 3);
-    assert_int_equal(ls_numbers_append(&sender.data->loose, -100), LS_OK);
+    assert_ok(ls_numbers_append(&sender.data->loose, -100));
     struct ls_exchange_part parts[2] = {part_of(&sender, 1),
                                         part_of(&sender, 2)};
-    assert_int_equal(
-        ls_exchange_merge(receiver.plan, receiver.context, parts, 2), LS_OK);
+    assert_ok(ls_exchange_merge(receiver.plan, receiver.context, parts, 2));
     assert_int_equal(receiver.data->loose.n, 2);
     assert_int_equal(receiver.data->loose.values[1], -100);
     ls_exchange_part_fini(&parts[0]);
@@ -225,9 +215,8 @@ static void test_numbers_that_follow_no_items_are_not_shifted(void **state)
 
 /* Values ----------------------------------------------------------------- */
 
-static void test_increments_add_up(void **state)
+TEST(increments_add_up)
 {
-    (void)state;
     struct side a, b, receiver;
     side_open(&a);
     side_open(&b);
@@ -239,9 +228,7 @@ static void test_increments_add_up(void **state)
         b.data->env_step += 200;
         b.data->hours += 0.5;
         struct ls_exchange_part parts[2] = {part_of(&a, 1), part_of(&b, 2)};
-        assert_int_equal(
-            ls_exchange_merge(receiver.plan, receiver.context, parts, 2),
-            LS_OK);
+        assert_ok(ls_exchange_merge(receiver.plan, receiver.context, parts, 2));
         ls_exchange_part_fini(&parts[0]);
         ls_exchange_part_fini(&parts[1]);
     }
@@ -252,39 +239,35 @@ static void test_increments_add_up(void **state)
     side_close(&receiver);
 }
 
-static void test_what_was_there_at_first_is_no_increment(void **state)
+TEST(what_was_there_at_first_is_no_increment)
 {
-    (void)state;
     struct side receiver, restored;
     side_open(&receiver);
-    assert_int_equal(ls_context_create(&restored.context, &mixed_type), LS_OK);
+    assert_ok(ls_context_create(&restored.context, &mixed_type));
     restored.data = ls_context_data(restored.context);
     restored.data->env_step = 5000;
-    assert_int_equal(ls_exchange_plan_create(&restored.plan, restored.context,
-                                             NULL, "env_step"),
-                     LS_OK);
+    assert_ok(ls_exchange_plan_create(&restored.plan, restored.context, NULL,
+                                      "env_step"));
     restored.data->env_step += 7;
     struct ls_exchange_part part = part_of(&restored, 1);
-    assert_int_equal(
-        ls_exchange_merge(receiver.plan, receiver.context, &part, 1), LS_OK);
+    assert_ok(ls_exchange_merge(receiver.plan, receiver.context, &part, 1));
     assert_int_equal(receiver.data->env_step, 7);
     ls_exchange_part_fini(&part);
     side_close(&restored);
     side_close(&receiver);
 }
 
-static void test_increments_of_others_are_not_sent_on(void **state)
+TEST(increments_of_others_are_not_sent_on)
 {
-    (void)state;
     struct side a, b;
     side_open(&a);
     side_open(&b);
     a.data->env_step = 10;
     struct ls_exchange_part from_a = part_of(&a, 1);
-    assert_int_equal(ls_exchange_merge(b.plan, b.context, &from_a, 1), LS_OK);
+    assert_ok(ls_exchange_merge(b.plan, b.context, &from_a, 1));
     b.data->env_step += 5;
     struct ls_exchange_part from_b = part_of(&b, 2);
-    assert_int_equal(ls_exchange_merge(a.plan, a.context, &from_b, 1), LS_OK);
+    assert_ok(ls_exchange_merge(a.plan, a.context, &from_b, 1));
     assert_int_equal(a.data->env_step, 15);
     assert_int_equal(b.data->env_step, 15);
     ls_exchange_part_fini(&from_a);
@@ -299,9 +282,8 @@ static void value_set(struct side *side, int64_t iteration, const char *note)
     side->data->train_iter = iteration * 10;
     side->data->value = (double)iteration;
     side->data->flag = true;
-    assert_int_equal(ls_text_set(&side->data->note, note), LS_OK);
-    assert_int_equal(ls_bytes_set(&side->data->policy, note, strlen(note)),
-                     LS_OK);
+    assert_ok(ls_text_set(&side->data->note, note));
+    assert_ok(ls_bytes_set(&side->data->policy, note, strlen(note)));
 }
 
 struct newest_row {
@@ -316,9 +298,8 @@ static const struct newest_row newest_rows[] = {
     {"between equals the highest id wins", {5, 5, 5}, "c"},
 };
 
-static void test_other_values_are_those_of_the_newest(void **state)
+TEST(other_values_are_those_of_the_newest)
 {
-    (void)state;
     const char *notes[] = {"a", "b", "c"};
     for (size_t i = 0; i < sizeof newest_rows / sizeof *newest_rows; i++) {
         const struct newest_row *row = &newest_rows[i];
@@ -334,9 +315,7 @@ static void test_other_values_are_those_of_the_newest(void **state)
             parts[j] = part_of(&sender, j);
             side_close(&sender);
         }
-        assert_int_equal(
-            ls_exchange_merge(receiver.plan, receiver.context, parts, 3),
-            LS_OK);
+        assert_ok(ls_exchange_merge(receiver.plan, receiver.context, parts, 3));
         assert_string_equal(receiver.data->note, row->winner);
         const int64_t won = row->iterations[row->winner[0] - 'a'];
         assert_int_equal(receiver.data->train_iter, won * 10);
@@ -350,18 +329,17 @@ static void test_other_values_are_those_of_the_newest(void **state)
     }
 }
 
-static void test_an_end_is_told_from_a_message(void **state)
+TEST(an_end_is_told_from_a_message)
 {
-    (void)state;
     const uint64_t runs[] = {1, 200, UINT64_MAX};
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         ls_writer *writer;
         const void *data;
         size_t size;
         uint64_t run = 0;
-        assert_int_equal(ls_writer_create(&writer), LS_OK);
+        assert_ok(ls_writer_create(&writer));
         ls_exchange_write_end(runs[i], writer);
-        assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+        assert_ok(ls_writer_bytes(writer, &data, &size));
         assert_true(ls_exchange_is_end(data, size, &run));
         assert_true(run == runs[i]);
         assert_false(ls_exchange_is_end(data, size - 1, &run));
@@ -410,10 +388,8 @@ static const struct bad_row bad_rows[] = {
            "\xa5other\x01\xa4more\xc0")},
 };
 
-static void
-test_bad_messages_are_refused_by_name_and_change_nothing(void **state)
+TEST(bad_messages_are_refused_by_name_and_change_nothing)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof bad_rows / sizeof *bad_rows; i++) {
         const struct bad_row *row = &bad_rows[i];
         print_message("    %s\n", row->name);
@@ -429,7 +405,7 @@ test_bad_messages_are_refused_by_name_and_change_nothing(void **state)
         }
         assert_int_equal(status, row->status);
         if (status != LS_OK)
-            assert_non_null(strstr(ls_error_text(), "node 7"));
+            assert_error_has("node 7");
         assert_int_equal(receiver.data->env_step, 1);
         assert_int_equal(receiver.data->items.n, 0);
         side_close(&receiver);
@@ -456,11 +432,10 @@ static const struct plan_row plan_rows[] = {
     {"items", "env_steps", LS_ENOENT},
 };
 
-static void test_a_plan_names_fields_that_are_there_once(void **state)
+TEST(a_plan_names_fields_that_are_there_once)
 {
-    (void)state;
     ls_context *context;
-    assert_int_equal(ls_context_create(&context, &mixed_type), LS_OK);
+    assert_ok(ls_context_create(&context, &mixed_type));
     for (size_t i = 0; i < sizeof plan_rows / sizeof *plan_rows; i++) {
         ls_exchange_plan *plan = NULL;
         assert_int_equal(ls_exchange_plan_create(&plan, context,
@@ -472,21 +447,4 @@ static void test_a_plan_names_fields_that_are_there_once(void **state)
     }
     ls_exchange_plan_destroy(NULL);
     ls_context_destroy(&context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lists_are_appended_and_indices_shifted),
-        cmocka_unit_test(test_numbers_that_follow_no_items_are_not_shifted),
-        cmocka_unit_test(test_increments_add_up),
-        cmocka_unit_test(test_what_was_there_at_first_is_no_increment),
-        cmocka_unit_test(test_increments_of_others_are_not_sent_on),
-        cmocka_unit_test(test_other_values_are_those_of_the_newest),
-        cmocka_unit_test(test_an_end_is_told_from_a_message),
-        cmocka_unit_test(
-            test_bad_messages_are_refused_by_name_and_change_nothing),
-        cmocka_unit_test(test_a_plan_names_fields_that_are_there_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 
 #include "barrier_nodes.h"
+#include "test.h"
 
 enum { N = 3, TIMEOUT_MS = 20000 };
 
@@ -80,10 +81,9 @@ static void set_up(uint64_t n_iterations)
                                                     cluster.members[i].node};
         assert_ok(ls_task_create(&player->task, &options));
         ls_task_use_fn(player->task, early, player);
-        const struct ls_barrier_options told = {.left = on_left,
-                                                .self = player};
-        ls_task_use(player->task,
-                    ls_mw_barrier(player->task, &told, TIMEOUT_MS));
+        const struct ls_barrier_options told = {
+            .timeout_ms = TIMEOUT_MS, .left = on_left, .self = player};
+        ls_task_use(player->task, ls_mw_barrier(player->task, &told));
         ls_task_use_fn(player->task, work, player);
     }
     do_all(&cluster, start_node);
@@ -111,9 +111,8 @@ static uint64_t iterations(size_t player)
     return ls_task_iterations(players[player].task);
 }
 
-static void test_nobody_begins_an_iteration_before_all_ended_the_last(void **s)
+TEST(nobody_begins_an_iteration_before_all_ended_the_last)
 {
-    (void)s;
     set_up(50);
     do_all(&cluster, run_task);
     check_all_ok(&cluster);
@@ -125,9 +124,8 @@ static void test_nobody_begins_an_iteration_before_all_ended_the_last(void **s)
     tear_down();
 }
 
-static void test_one_that_finishes_ends_all_in_the_same_iteration(void **s)
+TEST(one_that_finishes_ends_all_in_the_same_iteration)
 {
-    (void)s;
     set_up(NEVER);
     players[1].finish_at = 5;
     do_all(&cluster, run_task);
@@ -137,9 +135,8 @@ static void test_one_that_finishes_ends_all_in_the_same_iteration(void **s)
     tear_down();
 }
 
-static void test_one_with_fewer_iterations_leaves_nobody_behind(void **s)
+TEST(one_with_fewer_iterations_leaves_nobody_behind)
 {
-    (void)s;
     set_up(NEVER);
     players[2].n_iterations = 3;
     do_all(&cluster, run_task);
@@ -181,9 +178,8 @@ static void check_next_run(void)
         assert_int_equal(iterations(i), before[i] + 4);
 }
 
-static void test_a_step_that_fails_ends_the_run_for_all(void **s)
+TEST(a_step_that_fails_ends_the_run_for_all)
 {
-    (void)s;
     for (size_t one = 0; one < N; one++) {
         set_up(NEVER);
         players[one].fail_at = 3;
@@ -194,9 +190,8 @@ static void test_a_step_that_fails_ends_the_run_for_all(void **s)
     }
 }
 
-static void test_a_step_that_fails_before_the_barrier_does_too(void **s)
+TEST(a_step_that_fails_before_the_barrier_does_too)
 {
-    (void)s;
     for (size_t one = 0; one < N; one++) {
         set_up(NEVER);
         players[one].fail_at = 3;
@@ -208,9 +203,8 @@ static void test_a_step_that_fails_before_the_barrier_does_too(void **s)
     }
 }
 
-static void test_a_cancel_ends_the_run_for_all(void **s)
+TEST(a_cancel_ends_the_run_for_all)
 {
-    (void)s;
     for (size_t one = 0; one < N; one++) {
         set_up(NEVER);
         players[one].cancel_at = 3;
@@ -228,9 +222,8 @@ static void cancel_first(struct member *member)
     ls_task_cancel(players[0].task, LS_ECANCELED, "enough");
 }
 
-static void test_a_cancel_wakes_the_wait(void **s)
+TEST(a_cancel_wakes_the_wait)
 {
-    (void)s;
     set_up(NEVER);
     void (*const acts[])(struct member *) = {run_task, cancel_first, NULL};
     do_each(&cluster, acts);
@@ -248,9 +241,8 @@ static uint64_t common_round(void)
     return round;
 }
 
-static void test_each_run_is_a_round_that_all_know_alike(void **s)
+TEST(each_run_is_a_round_that_all_know_alike)
 {
-    (void)s;
     set_up(NEVER);
     assert_int_equal(ls_task_round(players[0].task), 0);
     players[1].fail_at = 3;
@@ -286,7 +278,8 @@ static void make_one_of_pair(size_t i)
 {
     static const char *const endpoints[] = {"inproc://mw-barrier-0",
                                             "inproc://mw-barrier-1"};
-    const struct ls_barrier_options any = {.expected = LS_BARRIER_ANY};
+    const struct ls_barrier_options any = {.expected = LS_BARRIER_ANY,
+                                           .timeout_ms = TIMEOUT_MS};
     struct ls_node_options options;
     ls_node_options_init(&options);
     options.id = (uint32_t)i;
@@ -297,7 +290,7 @@ static void make_one_of_pair(size_t i)
     assert_ok(ls_node_create(&pair.nodes[i], &options));
     assert_ok(ls_task_create(&pair.tasks[i],
                              &(struct ls_task_options){.node = pair.nodes[i]}));
-    ls_task_use(pair.tasks[i], ls_mw_barrier(pair.tasks[i], &any, TIMEOUT_MS));
+    ls_task_use(pair.tasks[i], ls_mw_barrier(pair.tasks[i], &any));
     ls_task_use_fn(pair.tasks[i], note_round, &pair.seen[i]);
     assert_ok(ls_node_start(pair.nodes[i]));
 }
@@ -308,9 +301,8 @@ static void run_first_of_pair(void *self)
     pair.status[0] = ls_task_run(pair.tasks[0], NEVER);
 }
 
-static void test_one_that_joins_a_run_is_brought_into_step(void **s)
+TEST(one_that_joins_a_run_is_brought_into_step)
 {
-    (void)s;
     ls_thread *thread;
     memset(&pair, 0, sizeof pair);
     make_one_of_pair(0);
@@ -332,21 +324,19 @@ static void test_one_that_joins_a_run_is_brought_into_step(void **s)
     }
 }
 
-static void test_without_a_world_it_is_void(void **s)
+TEST(without_a_world_it_is_void)
 {
-    (void)s;
     const struct ls_task_options options = {.node = NULL};
     ls_task *task;
     assert_ok(ls_task_create(&task, &options));
-    const struct ls_middleware made = ls_mw_barrier(task, NULL, 0);
+    const struct ls_middleware made = ls_mw_barrier(task, NULL);
     assert_null(made.fn);
     assert_int_equal(made.status, LS_OK);
     ls_task_destroy(&task);
 }
 
-static void test_what_is_wrong_with_its_options_fails_the_task(void **s)
+TEST(what_is_wrong_with_its_options_fails_the_task)
 {
-    (void)s;
     struct ls_node_options node_options;
     ls_node_options_init(&node_options);
     node_options.bind = "inproc://mw-barrier-options";
@@ -356,32 +346,12 @@ static void test_what_is_wrong_with_its_options_fails_the_task(void **s)
     ls_task *task;
     assert_ok(ls_task_create(&task, &options));
     const struct ls_barrier_options wrong = {.name = "no blanks"};
-    assert_int_equal(ls_task_use(task, ls_mw_barrier(task, &wrong, 0)),
-                     LS_EINVAL);
+    assert_fails(ls_task_use(task, ls_mw_barrier(task, &wrong)), LS_EINVAL);
     assert_has(ls_error_text(), "no blanks");
     const struct ls_barrier_options other = {.group = "learner"};
-    const struct ls_middleware made = ls_mw_barrier(task, &other, 0);
+    const struct ls_middleware made = ls_mw_barrier(task, &other);
     assert_null(made.fn); /* this node is not in it */
     assert_int_equal(made.status, LS_OK);
     ls_task_destroy(&task);
     ls_node_destroy(&node);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            test_nobody_begins_an_iteration_before_all_ended_the_last),
-        cmocka_unit_test(test_one_that_finishes_ends_all_in_the_same_iteration),
-        cmocka_unit_test(test_one_with_fewer_iterations_leaves_nobody_behind),
-        cmocka_unit_test(test_a_step_that_fails_ends_the_run_for_all),
-        cmocka_unit_test(test_a_step_that_fails_before_the_barrier_does_too),
-        cmocka_unit_test(test_a_cancel_ends_the_run_for_all),
-        cmocka_unit_test(test_a_cancel_wakes_the_wait),
-        cmocka_unit_test(test_each_run_is_a_round_that_all_know_alike),
-        cmocka_unit_test(test_one_that_joins_a_run_is_brought_into_step),
-        cmocka_unit_test(test_without_a_world_it_is_void),
-        cmocka_unit_test(test_what_is_wrong_with_its_options_fails_the_task),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

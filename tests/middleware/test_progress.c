@@ -1,13 +1,10 @@
 /* Reports of what a run has come to. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "lockstep/middleware.h"
 #include "runtime_ops.h"
+#include "test.h"
 
 /* A runtime of threads whose clock moves only when a step works. */
 static int64_t clock_ns;
@@ -44,9 +41,12 @@ static int world_open(struct world *world,
     *world = (struct world){.n = 0};
     const struct ls_task_options options = {.runtime = &runtime,
                                             .context = context};
-    assert_int_equal(ls_task_create(&world->task, &options), LS_OK);
-    return ls_task_use(world->task,
-                       ls_mw_progress(world->task, interval_ms, note, world));
+    assert_ok(ls_task_create(&world->task, &options));
+    return ls_task_use(
+        world->task, ls_mw_progress(world->task, &(struct ls_progress_options){
+                                                     .interval_ms = interval_ms,
+                                                     .sink = note,
+                                                     .self = world}));
 }
 
 /* Half a second, 10 steps, an update; an evaluation in the second. */
@@ -71,13 +71,12 @@ static int failing(ls_step *step, void *self)
     return ls_error(LS_EIO, "as it should");
 }
 
-static void test_every_iteration_is_reported_and_the_end(void **state)
+TEST(every_iteration_is_reported_and_the_end)
 {
-    (void)state;
     struct world world;
-    assert_int_equal(world_open(&world, NULL, 0), LS_OK);
+    assert_ok(world_open(&world, NULL, 0));
     ls_task_use_fn(world.task, work, NULL);
-    assert_int_equal(ls_task_run(world.task, 3), LS_OK);
+    assert_ok(ls_task_run(world.task, 3));
     assert_int_equal(world.n, 4);
     for (size_t i = 0; i < 3; i++) {
         const struct ls_progress_report *report = &world.reports[i];
@@ -99,13 +98,12 @@ static void test_every_iteration_is_reported_and_the_end(void **state)
     ls_task_destroy(&world.task);
 }
 
-static void test_reports_keep_the_interval(void **state)
+TEST(reports_keep_the_interval)
 {
-    (void)state;
     struct world world;
-    assert_int_equal(world_open(&world, NULL, 1000), LS_OK);
+    assert_ok(world_open(&world, NULL, 1000));
     ls_task_use_fn(world.task, work, NULL);
-    assert_int_equal(ls_task_run(world.task, 5), LS_OK);
+    assert_ok(ls_task_run(world.task, 5));
     assert_int_equal(world.n, 3);
     assert_int_equal(world.reports[0].iteration, 2);
     assert_int_equal(world.reports[1].iteration, 4);
@@ -116,14 +114,13 @@ static void test_reports_keep_the_interval(void **state)
     ls_task_destroy(&world.task);
 }
 
-static void test_a_run_that_fails_reports_its_end(void **state)
+TEST(a_run_that_fails_reports_its_end)
 {
-    (void)state;
     struct world world;
-    assert_int_equal(world_open(&world, NULL, 0), LS_OK);
+    assert_ok(world_open(&world, NULL, 0));
     ls_task_use_fn(world.task, work, NULL);
     ls_task_use_fn(world.task, failing, NULL);
-    assert_int_equal(ls_task_run(world.task, 3), LS_EIO);
+    assert_fails(ls_task_run(world.task, 3), LS_EIO);
     assert_int_equal(world.n, 1);
     assert_true(world.reports[0].last);
     assert_int_equal(world.reports[0].iteration, 0);
@@ -131,14 +128,13 @@ static void test_a_run_that_fails_reports_its_end(void **state)
     ls_task_destroy(&world.task);
 }
 
-static void test_the_next_run_begins_its_time_anew(void **state)
+TEST(the_next_run_begins_its_time_anew)
 {
-    (void)state;
     struct world world;
-    assert_int_equal(world_open(&world, NULL, 0), LS_OK);
+    assert_ok(world_open(&world, NULL, 0));
     ls_task_use_fn(world.task, work, NULL);
-    assert_int_equal(ls_task_run(world.task, 1), LS_OK);
-    assert_int_equal(ls_task_run(world.task, 1), LS_OK);
+    assert_ok(ls_task_run(world.task, 1));
+    assert_ok(ls_task_run(world.task, 1));
     assert_int_equal(world.n, 4);
     assert_int_equal(world.reports[2].iteration, 2);
     assert_true(world.reports[2].elapsed_s == 0.5);
@@ -146,42 +142,29 @@ static void test_the_next_run_begins_its_time_anew(void **state)
     ls_task_destroy(&world.task);
 }
 
-static void test_a_context_without_the_fields_reports_what_it_can(void **state)
+TEST(a_context_without_the_fields_reports_what_it_can)
 {
-    (void)state;
     static const struct ls_field fields[] = {
         {"total_step", LS_FIELD_INT, .offset = 0, .keep = true}};
     static const struct ls_context_type bare = {"bare", sizeof(int64_t), fields,
                                                 1};
     struct world world;
-    assert_int_equal(world_open(&world, &bare, 0), LS_OK);
-    assert_int_equal(ls_task_run(world.task, 1), LS_OK);
+    assert_ok(world_open(&world, &bare, 0));
+    assert_ok(ls_task_run(world.task, 1));
     assert_int_equal(world.n, 2);
     assert_int_equal(world.reports[0].env_step, 0);
     assert_true(isnan(world.reports[0].eval_value));
     ls_task_destroy(&world.task);
 }
 
-static void test_it_needs_an_interval_and_a_sink(void **state)
+TEST(it_needs_an_interval_and_a_sink)
 {
-    (void)state;
     struct world world;
-    assert_int_equal(world_open(&world, NULL, -1), LS_EINVAL);
+    assert_fails(world_open(&world, NULL, -1), LS_EINVAL);
     assert_int_equal(
-        ls_task_use(world.task, ls_mw_progress(world.task, 0, NULL, NULL)),
+        ls_task_use(world.task, ls_mw_progress(world.task,
+                                               &(struct ls_progress_options){
+                                                   .interval_ms = 0})),
         LS_EINVAL);
     ls_task_destroy(&world.task);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_iteration_is_reported_and_the_end),
-        cmocka_unit_test(test_reports_keep_the_interval),
-        cmocka_unit_test(test_a_run_that_fails_reports_its_end),
-        cmocka_unit_test(test_the_next_run_begins_its_time_anew),
-        cmocka_unit_test(test_a_context_without_the_fields_reports_what_it_can),
-        cmocka_unit_test(test_it_needs_an_interval_and_a_sink),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,10 +10,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "lockstep/middleware.h"
 #include "runtime_ops.h"
+#include "test.h"
 
 /* A runtime of threads whose clock stands still unless it is set. */
 static int64_t clock_ns;
@@ -40,9 +39,8 @@ static void paper_open(struct paper *paper, int terminal)
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
     *paper = (struct paper){.read_fd = ends[0], .write_fd = ends[1]};
-    assert_int_equal(
-        ls_progress_create(&paper->progress, &runtime, ends[1], terminal),
-        LS_OK);
+    assert_ok(
+        ls_progress_create(&paper->progress, &runtime, ends[1], terminal));
 }
 
 static const char *paper_read(struct paper *paper)
@@ -71,9 +69,8 @@ static int setup(void **state)
 
 /* On a terminal ---------------------------------------------------------- */
 
-static void test_a_terminal_line_is_rewritten_in_place(void **state)
+TEST(a_terminal_line_is_rewritten_in_place)
 {
-    (void)state;
     struct paper paper;
     paper_open(&paper, 1);
     ls_progress_show(paper.progress, "step 1");
@@ -85,9 +82,8 @@ static void test_a_terminal_line_is_rewritten_in_place(void **state)
     paper_close(&paper);
 }
 
-static void test_the_same_text_writes_nothing(void **state)
+TEST(the_same_text_writes_nothing)
 {
-    (void)state;
     for (int terminal = 0; terminal <= 1; terminal++) {
         struct paper paper;
         paper_open(&paper, terminal);
@@ -100,9 +96,8 @@ static void test_the_same_text_writes_nothing(void **state)
     }
 }
 
-static void test_clear_takes_the_line_away_and_show_brings_it_back(void **state)
+TEST(clear_takes_the_line_away_and_show_brings_it_back)
 {
-    (void)state;
     struct paper paper;
     paper_open(&paper, 1);
     ls_progress_clear(paper.progress);
@@ -122,9 +117,8 @@ static void test_clear_takes_the_line_away_and_show_brings_it_back(void **state)
     paper_close(&paper);
 }
 
-static void test_a_terminal_that_does_not_say_has_80_columns(void **state)
+TEST(a_terminal_that_does_not_say_has_80_columns)
 {
-    (void)state;
     struct paper paper;
     char text[201];
     memset(text, 'x', 200);
@@ -135,9 +129,8 @@ static void test_a_terminal_that_does_not_say_has_80_columns(void **state)
     paper_close(&paper);
 }
 
-static void test_the_line_is_cut_to_the_terminals_width(void **state)
+TEST(the_line_is_cut_to_the_terminals_width)
 {
-    (void)state;
     const int master = posix_openpt(O_RDWR | O_NOCTTY);
     assert_true(master >= 0);
     assert_int_equal(grantpt(master), 0);
@@ -149,7 +142,7 @@ static void test_the_line_is_cut_to_the_terminals_width(void **state)
 
     setenv("TERM", "xterm", 1);
     ls_progress *progress;
-    assert_int_equal(ls_progress_create(&progress, &runtime, slave, -1), LS_OK);
+    assert_ok(ls_progress_create(&progress, &runtime, slave, -1));
     /* A character of two bytes is one column. */
     ls_progress_show(progress, "\xc3\xa4\xc3\xb6\xc3\xbc 456789");
     char text[64] = "";
@@ -160,7 +153,7 @@ static void test_the_line_is_cut_to_the_terminals_width(void **state)
     ls_progress_destroy(&progress);
 
     setenv("TERM", "dumb", 1);
-    assert_int_equal(ls_progress_create(&progress, &runtime, slave, -1), LS_OK);
+    assert_ok(ls_progress_create(&progress, &runtime, slave, -1));
     ls_progress_show(progress, "whole lines here");
     n = read(master, text, sizeof text - 1);
     assert_true(n > 0);
@@ -187,9 +180,8 @@ static const struct fit_row fit_rows[] = {
     {"nothing is nothing", "", "", "", ""},
 };
 
-static void test_text_is_made_fit_for_where_it_goes(void **state)
+TEST(text_is_made_fit_for_where_it_goes)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof fit_rows / sizeof *fit_rows; i++) {
         const struct fit_row *row = &fit_rows[i];
         print_message("    %s\n", row->name);
@@ -209,9 +201,8 @@ static void test_text_is_made_fit_for_where_it_goes(void **state)
 
 /* As whole lines --------------------------------------------------------- */
 
-static void test_lines_come_once_a_second_at_most(void **state)
+TEST(lines_come_once_a_second_at_most)
 {
-    (void)state;
     struct paper paper;
     paper_open(&paper, -1);
     ls_progress_show(paper.progress, "step 1");
@@ -227,9 +218,8 @@ static void test_lines_come_once_a_second_at_most(void **state)
     paper_close(&paper);
 }
 
-static void test_the_last_line_is_always_shown_once(void **state)
+TEST(the_last_line_is_always_shown_once)
 {
-    (void)state;
     struct paper paper;
     paper_open(&paper, 0);
     ls_progress_show(paper.progress, "step 1");
@@ -246,9 +236,8 @@ static void test_the_last_line_is_always_shown_once(void **state)
     paper_close(&paper);
 }
 
-static void test_a_text_of_any_length_is_taken(void **state)
+TEST(a_text_of_any_length_is_taken)
 {
-    (void)state;
     struct paper paper;
     char text[5000];
     memset(text, 'y', sizeof text - 1);
@@ -259,9 +248,8 @@ static void test_a_text_of_any_length_is_taken(void **state)
     paper_close(&paper);
 }
 
-static void test_destroy_takes_nothing(void **state)
+TEST(destroy_takes_nothing)
 {
-    (void)state;
     ls_progress *none = NULL;
     ls_progress_destroy(NULL);
     ls_progress_destroy(&none);
@@ -269,18 +257,5 @@ static void test_destroy_takes_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_terminal_line_is_rewritten_in_place),
-        cmocka_unit_test(test_the_same_text_writes_nothing),
-        cmocka_unit_test(
-            test_clear_takes_the_line_away_and_show_brings_it_back),
-        cmocka_unit_test(test_a_terminal_that_does_not_say_has_80_columns),
-        cmocka_unit_test(test_the_line_is_cut_to_the_terminals_width),
-        cmocka_unit_test(test_text_is_made_fit_for_where_it_goes),
-        cmocka_unit_test(test_lines_come_once_a_second_at_most),
-        cmocka_unit_test(test_the_last_line_is_always_shown_once),
-        cmocka_unit_test(test_a_text_of_any_length_is_taken),
-        cmocka_unit_test(test_destroy_takes_nothing),
-    };
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return tests_run_with(setup, NULL);
 }

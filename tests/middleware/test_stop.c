@@ -1,16 +1,13 @@
 /* Finishing a run when enough is reached, and cancelling it by a signal. */
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "lockstep/middleware.h"
+#include "test.h"
 
 enum { FOR_EVER = 100 };
 
@@ -47,36 +44,32 @@ static const struct row rows[] = {
     {"a value that no evaluation reaches", {.eval_value = 1e9}, FOR_EVER},
 };
 
-static void
-test_the_run_ends_in_the_iteration_that_reaches_a_limit(void **state)
+TEST(the_run_ends_in_the_iteration_that_reaches_a_limit)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         print_message("    %s\n", rows[i].name);
         ls_task *task;
         const struct ls_task_options options = {.runtime = NULL};
-        assert_int_equal(ls_task_create(&task, &options), LS_OK);
+        assert_ok(ls_task_create(&task, &options));
         ls_task_use(task, ls_mw_stop(task, &rows[i].options));
         ls_task_use_fn(task, work, NULL);
-        assert_int_equal(ls_task_run(task, FOR_EVER), LS_OK);
+        assert_ok(ls_task_run(task, FOR_EVER));
         assert_int_equal(ls_task_iterations(task), rows[i].iterations);
         ls_task_destroy(&task);
     }
 }
 
-static void test_a_limit_on_a_field_that_is_not_there_is_refused(void **state)
+TEST(a_limit_on_a_field_that_is_not_there_is_refused)
 {
-    (void)state;
     const struct ls_stop_options bad[] = {
         {.env_step = 1}, {.train_iter = -1}, {.env_step = -1}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ls_task *task;
         const struct ls_task_options options = {.context =
                                                     &ls_offline_context_type};
-        assert_int_equal(ls_task_create(&task, &options), LS_OK);
-        assert_int_equal(ls_task_use(task, ls_mw_stop(task, &bad[i])),
-                         LS_EINVAL);
-        assert_non_null(strstr(ls_error_text(), "stop"));
+        assert_ok(ls_task_create(&task, &options));
+        assert_fails(ls_task_use(task, ls_mw_stop(task, &bad[i])), LS_EINVAL);
+        assert_error_has("stop");
         ls_task_destroy(&task);
     }
 }
@@ -112,20 +105,19 @@ static int be_interrupted(ls_step *step, void *self)
     return ls_task_cancelled(waiter->task);
 }
 
-static void test_a_signal_cancels_the_run(void **state)
+TEST(a_signal_cancels_the_run)
 {
-    (void)state;
     struct waiter waiter = {.cancelled = false};
     const struct ls_task_options options = {.runtime = NULL};
     const struct ls_stop_options stop = {.on_signal = true};
-    assert_int_equal(ls_task_create(&waiter.task, &options), LS_OK);
-    assert_int_equal(ls_mutex_init(&waiter.mutex, ls_runtime_threads()), LS_OK);
-    assert_int_equal(ls_cond_init(&waiter.woken, ls_runtime_threads()), LS_OK);
-    assert_int_equal(ls_task_on_cancel(waiter.task, wake, &waiter), LS_OK);
+    assert_ok(ls_task_create(&waiter.task, &options));
+    assert_ok(ls_mutex_init(&waiter.mutex, ls_runtime_threads()));
+    assert_ok(ls_cond_init(&waiter.woken, ls_runtime_threads()));
+    assert_ok(ls_task_on_cancel(waiter.task, wake, &waiter));
     ls_task_use(waiter.task, ls_mw_stop(waiter.task, &stop));
     ls_task_use_fn(waiter.task, be_interrupted, &waiter);
-    assert_int_equal(ls_task_run(waiter.task, FOR_EVER), LS_ECANCELED);
-    assert_non_null(strstr(ls_error_text(), "SIGINT"));
+    assert_fails(ls_task_run(waiter.task, FOR_EVER), LS_ECANCELED);
+    assert_error_has("SIGINT");
     ls_task_destroy(&waiter.task);
     ls_cond_fini(&waiter.woken);
     ls_mutex_fini(&waiter.mutex);
@@ -133,15 +125,4 @@ static void test_a_signal_cancels_the_run(void **state)
     sigset_t now;
     assert_int_equal(sigprocmask(SIG_BLOCK, NULL, &now), 0);
     assert_int_equal(sigismember(&now, SIGINT), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            test_the_run_ends_in_the_iteration_that_reaches_a_limit),
-        cmocka_unit_test(test_a_limit_on_a_field_that_is_not_there_is_refused),
-        cmocka_unit_test(test_a_signal_cancels_the_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,12 @@
 /* The times of all steps of a task. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/log.h"
 #include "lockstep/middleware.h"
 #include "runtime_ops.h"
+#include "test.h"
 
 /* A runtime of threads whose clock moves only when a step works. */
 static int64_t clock_ns;
@@ -73,13 +70,21 @@ static int teardown(void **state)
     return world->times != NULL;
 }
 
-static void test_steps_used_before_and_after_are_timed(void **state)
+static void use_timer(ls_task *task, unsigned every, unsigned window,
+                      ls_step_times **out)
+{
+    const struct ls_step_times_options options = {
+        .out = out, .every = every, .window = window};
+    assert_ok(ls_task_use(task, ls_mw_timer(task, &options)));
+}
+
+TEST_WITH(steps_used_before_and_after_are_timed, setup, teardown)
 {
     struct world *world = *state;
     ls_task_use_fn(world->task, both_halves, NULL);
-    assert_int_equal(ls_mw_timer(world->task, 0, 0, &world->times), LS_OK);
+    use_timer(world->task, 0, 0, &world->times);
     ls_task_use_fn(world->task, ever_longer, &world->run);
-    assert_int_equal(ls_task_run(world->task, 3), LS_OK);
+    assert_ok(ls_task_run(world->task, 3));
 
     struct ls_step_time times[4];
     assert_int_equal(ls_step_times_get(world->times, times, 4), 2);
@@ -94,12 +99,12 @@ static void test_steps_used_before_and_after_are_timed(void **state)
     assert_true(times[1 - both].mean_ms == 2.0);
 }
 
-static void test_the_mean_is_of_the_window(void **state)
+TEST_WITH(the_mean_is_of_the_window, setup, teardown)
 {
     struct world *world = *state;
-    assert_int_equal(ls_mw_timer(world->task, 0, 2, &world->times), LS_OK);
+    use_timer(world->task, 0, 2, &world->times);
     ls_task_use_fn(world->task, ever_longer, &world->run);
-    assert_int_equal(ls_task_run(world->task, 5), LS_OK);
+    assert_ok(ls_task_run(world->task, 5));
     struct ls_step_time time;
     assert_int_equal(ls_step_times_get(world->times, &time, 1), 1);
     assert_int_equal(time.count, 5);
@@ -110,41 +115,40 @@ static void test_the_mean_is_of_the_window(void **state)
     assert_true(ms[0] == 4.0 && ms[1] == 0.0);
     assert_int_equal(ls_step_times_samples(world->times, name, ms, 3), 2);
     assert_true(ms[0] == 4.0 && ms[1] == 5.0 && ms[2] == 0.0);
-    assert_int_equal(ls_step_times_samples(world->times, "no", ms, 3),
-                     LS_ENOENT);
+    assert_fails(ls_step_times_samples(world->times, "no", ms, 3), LS_ENOENT);
 }
 
-static void test_it_outlives_its_task(void **state)
+TEST_WITH(it_outlives_its_task, setup, teardown)
 {
     struct world *world = *state;
-    assert_int_equal(ls_mw_timer(world->task, 0, 0, &world->times), LS_OK);
-    assert_int_equal(ls_step_times_destroy(&world->times), LS_ESTATE);
+    use_timer(world->task, 0, 0, &world->times);
+    assert_fails(ls_step_times_destroy(&world->times), LS_ESTATE);
     assert_non_null(world->times);
-    assert_int_equal(ls_task_destroy(&world->task), LS_OK);
-    assert_int_equal(ls_step_times_destroy(&world->times), LS_OK);
+    assert_ok(ls_task_destroy(&world->task));
+    assert_ok(ls_step_times_destroy(&world->times));
     assert_null(world->times);
 }
 
-static void test_steps_of_one_name_share_a_record(void **state)
+TEST_WITH(steps_of_one_name_share_a_record, setup, teardown)
 {
     struct world *world = *state;
-    assert_int_equal(ls_mw_timer(world->task, 0, 0, &world->times), LS_OK);
+    use_timer(world->task, 0, 0, &world->times);
     ls_task_use_fn(world->task, both_halves, NULL);
     ls_task_use_fn(world->task, both_halves, NULL);
-    assert_int_equal(ls_task_run(world->task, 2), LS_OK);
+    assert_ok(ls_task_run(world->task, 2));
     struct ls_step_time time;
     assert_int_equal(ls_step_times_get(world->times, &time, 1), 1);
     assert_int_equal(time.count, 4);
 }
 
-static void test_two_timers_both_record(void **state)
+TEST_WITH(two_timers_both_record, setup, teardown)
 {
     struct world *world = *state;
     ls_step_times *other = NULL;
-    assert_int_equal(ls_mw_timer(world->task, 0, 0, &world->times), LS_OK);
-    assert_int_equal(ls_mw_timer(world->task, 0, 0, &other), LS_OK);
+    use_timer(world->task, 0, 0, &world->times);
+    use_timer(world->task, 0, 0, &other);
     ls_task_use_fn(world->task, both_halves, NULL);
-    assert_int_equal(ls_task_run(world->task, 3), LS_OK);
+    assert_ok(ls_task_run(world->task, 3));
     struct ls_step_time time;
     assert_int_equal(ls_step_times_get(world->times, &time, 1), 1);
     assert_int_equal(time.count, 3);
@@ -154,13 +158,13 @@ static void test_two_timers_both_record(void **state)
     ls_step_times_destroy(&other);
 }
 
-static void test_a_step_that_failed_is_not_recorded(void **state)
+TEST_WITH(a_step_that_failed_is_not_recorded, setup, teardown)
 {
     struct world *world = *state;
-    assert_int_equal(ls_mw_timer(world->task, 0, 0, &world->times), LS_OK);
+    use_timer(world->task, 0, 0, &world->times);
     ls_task_use_fn(world->task, both_halves, NULL);
     ls_task_use_fn(world->task, failing, NULL);
-    assert_int_equal(ls_task_run(world->task, 3), LS_EIO);
+    assert_fails(ls_task_run(world->task, 3), LS_EIO);
     assert_int_equal(ls_step_times_get(world->times, NULL, 0), 0);
 }
 
@@ -173,41 +177,22 @@ static void count_lines(void *self, const char *line)
         n_lines++;
 }
 
-static void test_a_line_per_step_is_logged_every_so_often(void **state)
+TEST_WITH(a_line_per_step_is_logged_every_so_often, setup, teardown)
 {
     struct world *world = *state;
     n_lines = 0;
-    assert_int_equal(ls_log_setup("info"), LS_OK);
+    assert_ok(ls_log_setup("info"));
     ls_log_redirect(count_lines, NULL);
-    assert_int_equal(ls_mw_timer(world->task, 3, 0, &world->times), LS_OK);
+    use_timer(world->task, 3, 0, &world->times);
     ls_task_use_fn(world->task, both_halves, NULL);
-    assert_int_equal(ls_task_run(world->task, 7), LS_OK);
+    assert_ok(ls_task_run(world->task, 7));
     ls_log_redirect(NULL, NULL);
     assert_int_equal(n_lines, 2);
 }
 
-static void test_destroy_takes_nothing(void **state)
+TEST(destroy_takes_nothing)
 {
-    (void)state;
     ls_step_times *none = NULL;
     ls_step_times_destroy(NULL);
     ls_step_times_destroy(&none);
-}
-
-#define test(function)                                                         \
-    cmocka_unit_test_setup_teardown(function, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test(test_steps_used_before_and_after_are_timed),
-        test(test_the_mean_is_of_the_window),
-        test(test_it_outlives_its_task),
-        test(test_steps_of_one_name_share_a_record),
-        test(test_two_timers_both_record),
-        test(test_a_step_that_failed_is_not_recorded),
-        test(test_a_line_per_step_is_logged_every_so_often),
-        cmocka_unit_test(test_destroy_takes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

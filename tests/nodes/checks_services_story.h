@@ -5,7 +5,8 @@
 
 #include "checks_world.h"
 
-#include "service/service_watch.h"
+#include "fsm.h"
+#include "service_watch.h"
 
 #define JOB                                                                    \
     "plugin: none\n"                                                           \
@@ -47,11 +48,11 @@ static inline void calls(struct world *world, uint64_t number, size_t to,
                          const char *name, ls_writer *data)
 {
     const struct service_watch *watch = watch_of(world, COORDINATOR);
-    struct core_action action = {.kind = CORE_CALL,
-                                 .number = number,
-                                 .to = (uint32_t)to,
-                                 .name = name,
-                                 .wait_ns = 10 * LS_NS_PER_S};
+    struct fsm_action action = {.kind = FSM_CALL,
+                                .number = number,
+                                .to = (uint32_t)to,
+                                .name = name,
+                                .wait_ns = 10 * LS_NS_PER_S};
     assert_int_equal(ls_writer_bytes(data, &action.data, &action.size), LS_OK);
     watch->action(watch->self, &action);
     ls_writer_destroy(&data);
@@ -149,7 +150,7 @@ static inline void gives_batch(struct world *world, uint64_t number, size_t to,
 static inline void drops(struct world *world, const char *data_id)
 {
     const struct service_watch *watch = watch_of(world, COORDINATOR);
-    const struct core_action action = {.kind = CORE_DROP, .name = data_id};
+    const struct fsm_action action = {.kind = FSM_DROP, .name = data_id};
     watch->action(watch->self, &action);
 }
 
@@ -158,16 +159,16 @@ static inline void informs(struct world *world, int64_t step, bool done)
     const struct service_watch *watch = watch_of(world, COORDINATOR);
     const struct learner_info info = {.learner_step = step,
                                       .learner_done = done};
-    const struct core_action action = {.kind = CORE_INFO, .info = &info};
+    const struct fsm_action action = {.kind = FSM_INFO, .info = &info};
     watch->action(watch->self, &action);
 }
 
 static inline void is_over(struct world *world, int64_t accepted)
 {
     const struct service_watch *watch = watch_of(world, COORDINATOR);
-    const struct core_action action = {
-        .kind = CORE_DONE, .status = LS_OK, .text = "all is learned"};
-    const struct core_figures figures = {.samples = accepted};
+    const struct fsm_action action = {
+        .kind = FSM_DONE, .status = LS_OK, .text = "all is learned"};
+    const struct fsm_figures figures = {.samples = accepted};
     watch->action(watch->self, &action);
     watch->closed(watch->self, &figures);
 }
@@ -176,7 +177,7 @@ static inline void is_over(struct world *world, int64_t accepted)
 static inline void breaks_off(struct world *world)
 {
     const struct service_watch *watch = watch_of(world, COORDINATOR);
-    const struct core_figures figures = {.samples = 0};
+    const struct fsm_figures figures = {.samples = 0};
     watch->closed(watch->self, &figures);
 }
 

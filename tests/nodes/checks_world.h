@@ -3,14 +3,11 @@
 #define CHECKS_WORLD_H
 
 #include "checks.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define WORLD_NODES_MAX 5
 

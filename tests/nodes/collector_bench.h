@@ -171,9 +171,8 @@ static inline void start(struct collector_bench *made,
     ls_call_destroy(&call);
 }
 
-static inline ls_call *begin_ask_of(struct collector_bench *made,
-                                    ls_calls *calls, struct work_key key,
-                                    int64_t version)
+static inline ls_call *begin_ask_of(struct collector_bench *made, ls_rpc *calls,
+                                    struct work_key key, int64_t version)
 {
     const struct collector_ask ask = {.key = key, .policy_version = version};
     collector_ask_write(&ask, made->bench->writer);

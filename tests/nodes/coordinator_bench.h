@@ -162,8 +162,7 @@ static void part_create_node(struct part *part, uint32_t world_size)
     options.world_max = PARTS;
     options.start_timeout_ms = BENCH_MS;
     assert_int_equal(ls_node_create(&part->at.node, &options), LS_OK);
-    assert_int_equal(ls_calls_open(&part->at.calls, part->at.node, NULL),
-                     LS_OK);
+    assert_int_equal(ls_rpc_open(&part->at.calls, part->at.node, NULL), LS_OK);
     assert_int_equal(
         ls_task_create(&part->task,
                        &(struct ls_task_options){.node = part->at.node}),
@@ -247,7 +246,7 @@ static void part_destroy(struct part *part, int reason)
     ls_task_destroy(&part->task);
     if (part->index == PART_COORDINATOR)
         coordinator_destroy(&part->job->coordinator);
-    ls_calls_close(&part->at.calls);
+    ls_rpc_close(&part->at.calls);
     learner_service_destroy(&part->learner);
     collector_service_destroy(&part->collector);
     bench_kill(&part->at, reason);
@@ -273,19 +272,19 @@ static struct job *job_create_in(const char *folder)
     job->folder = folder;
     job->store = toy_open(ls_runtime_threads());
     job->options = (struct coordinator_options){
-        .core = {.iterations = 100,
-                 .stop_value = NAN,
-                 .samples_per_work = 8,
-                 .unroll_len = 4,
-                 .split = 1,
-                 .batch_size = 4,
-                 .send_policy_freq = 1,
-                 .send_info_freq = 1,
-                 .replay = {.capacity = 64, .samples_per_insert = 4},
-                 .call_timeout = BENCH_MS * LS_NS_PER_MS,
-                 .work_timeout = BENCH_MS * LS_NS_PER_MS,
-                 .retry = LS_NS_PER_MS,
-                 .seed = 7},
+        .fsm = {.iterations = 100,
+                .stop_value = NAN,
+                .samples_per_work = 8,
+                .unroll_len = 4,
+                .split = 1,
+                .batch_size = 4,
+                .send_policy_freq = 1,
+                .send_info_freq = 1,
+                .replay = {.capacity = 64, .samples_per_insert = 4},
+                .call_timeout = BENCH_MS * LS_NS_PER_MS,
+                .work_timeout = BENCH_MS * LS_NS_PER_MS,
+                .retry = LS_NS_PER_MS,
+                .seed = 7},
         .evaluated = job_evaluated,
         .info = job_info,
         .ended = job_ended,

@@ -158,7 +158,7 @@ static inline void start(struct learner_bench *made,
     ls_call_destroy(&call);
 }
 
-static inline ls_call *begin_keyed(struct learner_bench *made, ls_calls *calls,
+static inline ls_call *begin_keyed(struct learner_bench *made, ls_rpc *calls,
                                    const char *name, struct work_key key)
 {
     work_key_write(&key, made->bench->writer);

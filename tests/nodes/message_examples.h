@@ -3,17 +3,14 @@
 #define MESSAGE_EXAMPLES_H
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/call.h"
 
 #include "support/service_messages.h"
+#include "test.h"
 
 /* One message: what it is called in errors, and how it goes both ways. */
 struct example {

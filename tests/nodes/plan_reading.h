@@ -4,14 +4,11 @@
 #define LOCKSTEP_TESTS_PLAN_READING_H
 
 #include "plan.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define FIVE                                                                   \
     "plugin: p\n"                                                              \

@@ -3,14 +3,10 @@
 #ifndef SERVICE_BENCH_H
 #define SERVICE_BENCH_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "lockstep/call.h"
 #include "lockstep/task.h"
@@ -24,13 +20,14 @@ static inline int64_t bench_deadline(void)
     return ls_deadline(ls_runtime_threads(), BENCH_MS);
 }
 
+#include "test.h"
 #include "toy_store.h"
 
 enum { MEMBER = 1, COORDINATOR = 2, SUCCESSOR = 3 };
 
 struct bench_node {
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
     ls_thread *starter;
     int status;
 };
@@ -127,7 +124,7 @@ static inline void bench_create_node(struct bench_node *at, uint32_t id,
     options.world_max = 3;
     options.start_timeout_ms = BENCH_MS;
     assert_int_equal(ls_node_create(&at->node, &options), LS_OK);
-    assert_int_equal(ls_calls_open(&at->calls, at->node, NULL), LS_OK);
+    assert_int_equal(ls_rpc_open(&at->calls, at->node, NULL), LS_OK);
 }
 
 static inline void bench_start_node(void *arg)
@@ -197,7 +194,7 @@ static inline void bench_start_idle(struct bench *bench)
         assert_int_equal(nodes[i]->status, LS_OK);
     }
     assert_int_equal(
-        ls_calls_connect(bench->coordinator.calls, MEMBER, 0, BENCH_MS), LS_OK);
+        ls_rpc_connect(bench->coordinator.calls, MEMBER, 0, BENCH_MS), LS_OK);
 }
 
 static inline void bench_start(struct bench *bench)
@@ -217,7 +214,7 @@ static inline void bench_ends(struct bench *bench, int status)
 
 static inline void bench_kill(struct bench_node *at, int reason)
 {
-    ls_calls_close(&at->calls);
+    ls_rpc_close(&at->calls);
     ls_node_stop(at->node, reason);
     ls_node_destroy(&at->node);
 }
@@ -230,7 +227,7 @@ static inline void bench_stop(struct bench *bench)
         bench_ends(bench, LS_ECANCELED);
     }
     ls_task_destroy(&bench->task);
-    ls_calls_close(&bench->member.calls);
+    ls_rpc_close(&bench->member.calls);
 }
 
 static inline void bench_destroy(struct bench *bench)
@@ -249,11 +246,11 @@ static inline void bench_destroy(struct bench *bench)
 /* Calls -------------------------------------------------------------------- */
 
 /* Begin a call with what is in bench->writer. */
-static inline ls_call *begin_call(struct bench *bench, ls_calls *calls,
+static inline ls_call *begin_call(struct bench *bench, ls_rpc *calls,
                                   const char *name)
 {
     struct ls_call_options options = {
-        .to = MEMBER, .name = name, .wait_ms = BENCH_MS};
+        .to = MEMBER, .name = name, .timeout_ms = BENCH_MS};
     ls_call *call = NULL;
     assert_int_equal(
         ls_writer_bytes(bench->writer, &options.data, &options.size), LS_OK);
@@ -266,7 +263,7 @@ static inline ls_call *begin_call(struct bench *bench, ls_calls *calls,
 /* Its end. Borrow. */
 static inline const struct ls_call_result *end_of(ls_call *call)
 {
-    assert_int_equal(ls_call_wait(call, bench_deadline()), LS_OK);
+    assert_int_equal(ls_call_wait(call, BENCH_MS), LS_OK);
     return ls_call_result(call);
 }
 
@@ -300,7 +297,7 @@ static inline const struct ls_call_result *completes(ls_call *call)
 }
 
 static inline struct service_resource resource_of(struct bench *bench,
-                                                  ls_calls *calls)
+                                                  ls_rpc *calls)
 {
     struct service_resource resource;
     service_nothing_write(bench->writer);

@@ -3,13 +3,9 @@
 #ifndef SERVICE_SWEEP_H
 #define SERVICE_SWEEP_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "collector_service.h"
 #include "learner_service.h"
@@ -19,6 +15,7 @@
 #include "lockstep/random.h"
 #include "policy_value.h"
 #include "store_parts.h"
+#include "test.h"
 
 #define WORKS   24
 #define LIVES   6
@@ -49,7 +46,7 @@ struct member {
     ls_host *host;
     ls_thread *thread;
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
     ls_task *task;
     struct ls_rng random;
 };
@@ -60,7 +57,7 @@ struct life {
     ls_thread *thread;
     struct ls_rng random;
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
     bool over; /* it did all, or gave up since it is dead */
 };
 
@@ -282,16 +279,16 @@ static inline void run_member(struct member *member)
     must(sweep, status == LS_OK || (sweep->pauses_long && sweep->finished),
          "a run that failed");
     ls_task_destroy(&member->task);
-    struct ls_calls_stats stats;
-    ls_calls_stats(member->calls, &stats);
+    struct ls_rpc_stats stats;
+    ls_rpc_stats(member->calls, &stats);
     must(member->sweep, stats.open_requests == 0, "a request is open");
-    ls_calls_close(&member->calls);
+    ls_rpc_close(&member->calls);
 }
 
 static inline void make_member(struct member *member)
 {
     ok(make_node(&member->node, member->id, member->host));
-    ok(ls_calls_open(&member->calls, member->node, NULL));
+    ok(ls_rpc_open(&member->calls, member->node, NULL));
     ok(ls_task_create(&member->task,
                       &(struct ls_task_options){.node = member->node}));
 }

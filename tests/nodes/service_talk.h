@@ -15,7 +15,7 @@ static inline ls_call *begin(struct life *life, uint32_t to, const char *name,
                              ls_writer *writer)
 {
     struct ls_call_options options = {
-        .to = to, .name = name, .wait_ms = WAIT_MS};
+        .to = to, .name = name, .timeout_ms = WAIT_MS};
     ls_call *call = NULL;
     ok(ls_writer_bytes(writer, &options.data, &options.size));
     if (ls_call_start(&call, life->calls, &options) != LS_OK)
@@ -36,7 +36,7 @@ static inline bool is_answered(const struct ls_call_result *result)
 static inline const struct ls_call_result *end_of(struct life *life,
                                                   ls_call *call)
 {
-    if (call == NULL || ls_call_wait(call, LS_FOREVER) != LS_OK)
+    if (call == NULL || ls_call_wait(call, LS_WAIT_DEFAULT) != LS_OK)
         return NULL;
     const struct ls_call_result *result = ls_call_result(call);
     if (is_dead(life))
@@ -308,7 +308,7 @@ static inline bool look_at(struct talk *talk, struct service_resource *out)
 static inline void connect_to(struct life *life, uint32_t to)
 {
     while (!is_dead(life) &&
-           ls_calls_connect(life->calls, to, 0, WAIT_MS) != LS_OK)
+           ls_rpc_connect(life->calls, to, 0, WAIT_MS) != LS_OK)
         take_time(&life->random, 200);
 }
 
@@ -343,7 +343,7 @@ static inline void life_main(void *arg)
     struct life *life = arg;
     struct sweep *sweep = life->sweep;
     ok(make_node(&life->node, COORDINATOR, life->host));
-    ok(ls_calls_open(&life->calls, life->node, NULL));
+    ok(ls_rpc_open(&life->calls, life->node, NULL));
     if (ls_node_start(life->node) != LS_OK)
         must(sweep, is_dead(life), "a coordinator that did not start");
     while (sweep->n_works < WORKS && !is_dead(life))
@@ -359,7 +359,7 @@ static inline void life_main(void *arg)
     if (life->over && sweep->pauses_long)
         ls_rest_until(ls_runtime_current(),
                       ls_now(ls_runtime_current()) + 15 * LS_NS_PER_S);
-    ls_calls_close(&life->calls);
+    ls_rpc_close(&life->calls);
     ls_node_destroy(&life->node);
 }
 

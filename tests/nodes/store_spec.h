@@ -3,18 +3,15 @@
 #ifndef STORE_SPEC_H
 #define STORE_SPEC_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/runtime.h"
 #include "store.h"
+#include "test.h"
 
 #define SPEC_MAX_BYTES ((size_t)2 << 20) /* of a value, in the store opened */
 
@@ -326,20 +323,17 @@ static inline void spec_gives_no_mixture(void **state)
     }
 }
 
-#define STORE_SPEC_TEST(name, setup, teardown)                                 \
-    cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define STORE_SPEC(setup, teardown)                                            \
-    STORE_SPEC_TEST(spec_gives_what_was_put, setup, teardown),                 \
-        STORE_SPEC_TEST(spec_replaces, setup, teardown),                       \
-        STORE_SPEC_TEST(spec_keeps_the_higher_rank, setup, teardown),          \
-        STORE_SPEC_TEST(spec_gives_several_or_none, setup, teardown),          \
-        STORE_SPEC_TEST(spec_gives_as_many_as_may_be_asked_for, setup,         \
-                        teardown),                                             \
-        STORE_SPEC_TEST(spec_forgets_what_is_dropped, setup, teardown),        \
-        STORE_SPEC_TEST(spec_refuses_what_is_no_name, setup, teardown),        \
-        STORE_SPEC_TEST(spec_refuses_to_wait_for_ever, setup, teardown),       \
-        STORE_SPEC_TEST(spec_refuses_what_is_too_long, setup, teardown),       \
-        STORE_SPEC_TEST(spec_counts, setup, teardown),                         \
-        STORE_SPEC_TEST(spec_gives_no_mixture, setup, teardown)
+#define STORE_SPEC(set_up, tear_down)                                          \
+    TEST_OF(spec_gives_what_was_put, set_up, tear_down)                        \
+    TEST_OF(spec_replaces, set_up, tear_down)                                  \
+    TEST_OF(spec_keeps_the_higher_rank, set_up, tear_down)                     \
+    TEST_OF(spec_gives_several_or_none, set_up, tear_down)                     \
+    TEST_OF(spec_gives_as_many_as_may_be_asked_for, set_up, tear_down)         \
+    TEST_OF(spec_forgets_what_is_dropped, set_up, tear_down)                   \
+    TEST_OF(spec_refuses_what_is_no_name, set_up, tear_down)                   \
+    TEST_OF(spec_refuses_to_wait_for_ever, set_up, tear_down)                  \
+    TEST_OF(spec_refuses_what_is_too_long, set_up, tear_down)                  \
+    TEST_OF(spec_counts, set_up, tear_down)                                    \
+    TEST_OF(spec_gives_no_mixture, set_up, tear_down)
 
 #endif

@@ -14,7 +14,7 @@ struct store_world {
     struct world world;
     struct store_home_options home_options;
     struct store_home *home;
-    ls_calls *calls[STORE_NODES];
+    ls_rpc *calls[STORE_NODES];
     struct store *stores[STORE_NODES]; /* that of the home as well */
     ls_node *nodes[STORE_NODES];
 };
@@ -23,7 +23,7 @@ static inline void store_prepare(ls_node *node, size_t index, void *self)
 {
     struct store_world *w = self;
     w->nodes[index] = node;
-    assert_ok(ls_calls_open(&w->calls[index], node, NULL));
+    assert_ok(ls_rpc_open(&w->calls[index], node, NULL));
     if (index == 0) {
         struct store_home_options options = w->home_options;
         options.node = node;
@@ -63,7 +63,7 @@ static inline void store_world_end(struct store_world *w)
     for (size_t i = 0; i < STORE_NODES; i++)
         store_close(&w->stores[i]);
     for (size_t i = 0; i < STORE_NODES; i++)
-        ls_calls_close(&w->calls[i]);
+        ls_rpc_close(&w->calls[i]);
     store_home_close(&w->home);
     world_destroy(&w->world);
     free(w);

@@ -1,13 +1,9 @@
 /* agent_ops.h: a plugin's environments and policy at work for services. */
 #include "agent_ops.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* An environment that counts its steps; an episode has five, each worth 1. The
  * policy's weights are one number, which learning raises by the rewards. */
@@ -150,14 +146,15 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void environments_take_turns(void **state)
+EACH_TEST(set_up, tear_down)
+
+TEST(environments_take_turns)
 {
     struct both *both = *state;
     struct collected what;
     for (int64_t i = 0; i < 4; i++) {
-        assert_int_equal(
-            agent_collector_ops.collect(both->collector, 8, &both->data, &what),
-            LS_OK);
+        assert_ok(agent_collector_ops.collect(both->collector, 8, &both->data,
+                                              &what));
         assert_int_equal(what.env_id, i % 2);
         assert_int_equal(what.steps, 8);
         /* Episodes of five steps go on from one trajectory to the next. */
@@ -166,40 +163,36 @@ static void environments_take_turns(void **state)
     }
 }
 
-static void a_reset_gives_up_episodes_that_are_under_way(void **state)
+TEST(a_reset_gives_up_episodes_that_are_under_way)
 {
     struct both *both = *state;
     struct collected what;
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(agent_collector_ops.reset(both->collector), LS_OK);
-        assert_int_equal(
-            agent_collector_ops.collect(both->collector, 4, &both->data, &what),
-            LS_OK);
+        assert_ok(agent_collector_ops.reset(both->collector));
+        assert_ok(agent_collector_ops.collect(both->collector, 4, &both->data,
+                                              &what));
         assert_int_equal(what.env_id, 0);
         assert_int_equal(what.episodes, 0);
     }
 }
 
-static void an_evaluation_leaves_what_is_collected_alone(void **state)
+TEST(an_evaluation_leaves_what_is_collected_alone)
 {
     struct both *both = *state;
     struct collected what;
     double episode_return;
     int64_t steps;
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(
-            agent_collector_ops.collect(both->collector, 3, &both->data, &what),
-            LS_OK);
+        assert_ok(agent_collector_ops.collect(both->collector, 3, &both->data,
+                                              &what));
         assert_int_equal(what.episodes, 0);
-        assert_int_equal(agent_collector_ops.evaluate(both->collector,
-                                                      &episode_return, &steps),
-                         LS_OK);
+        assert_ok(agent_collector_ops.evaluate(both->collector, &episode_return,
+                                               &steps));
         assert_true(episode_return == 5.0);
         assert_int_equal(steps, 5);
     }
-    assert_int_equal(
-        agent_collector_ops.collect(both->collector, 3, &both->data, &what),
-        LS_OK);
+    assert_ok(
+        agent_collector_ops.collect(both->collector, 3, &both->data, &what));
     assert_int_equal(what.episodes, 1);
 }
 
@@ -219,7 +212,7 @@ static int learn_from(struct both *both, const struct sample *sample,
     return status;
 }
 
-static void it_learns_from_the_steps_that_are_meant(void **state)
+TEST(it_learns_from_the_steps_that_are_meant)
 {
     struct both *both = *state;
     struct collected what;
@@ -227,65 +220,43 @@ static void it_learns_from_the_steps_that_are_meant(void **state)
     struct ls_bytes weights = {NULL, 0};
     const struct sample part = {
         .data_id = "d.1", .unroll_len = 2, .split = true, .split_begin = 3};
-    assert_int_equal(
-        agent_collector_ops.collect(both->collector, 8, &both->data, &what),
-        LS_OK);
-    assert_int_equal(learn_from(both, &part, &values), LS_OK);
+    assert_ok(
+        agent_collector_ops.collect(both->collector, 8, &both->data, &what));
+    assert_ok(learn_from(both, &part, &values));
     assert_int_equal(values.n_values, 2);
     assert_string_equal(values.values[0].name, "loss_policy");
     assert_true(values.values[0].value == 2.0);
     assert_string_equal(values.values[1].name, "__");
     assert_true(values.values[1].value == 3.0);
-    assert_int_equal(agent_learner_ops.save(both->learner, &weights), LS_OK);
+    assert_ok(agent_learner_ops.save(both->learner, &weights));
     assert_int_equal(weights.size, 3); /* 1004 */
     assert_memory_equal(weights.data, "\xcd\x03\xec", 3);
-    assert_int_equal(agent_collector_ops.load(both->collector, &weights),
-                     LS_OK);
-    assert_int_equal(agent_learner_ops.reset(both->learner), LS_OK);
-    assert_int_equal(agent_learner_ops.save(both->learner, &weights), LS_OK);
+    assert_ok(agent_collector_ops.load(both->collector, &weights));
+    assert_ok(agent_learner_ops.reset(both->learner));
+    assert_ok(agent_learner_ops.save(both->learner, &weights));
     assert_memory_equal(weights.data, "\xcd\x03\xe8", 3); /* 1000 */
-    assert_int_equal(agent_learner_ops.load(both->learner, &weights), LS_OK);
+    assert_ok(agent_learner_ops.load(both->learner, &weights));
     ls_bytes_clear(&weights);
 }
 
-static void data_that_is_no_trajectory_is_named(void **state)
+TEST(data_that_is_no_trajectory_is_named)
 {
     struct both *both = *state;
     struct learner_info values = {.n_values = 0};
     const struct sample sample = {.data_id = "d.1", .unroll_len = 8};
-    assert_int_equal(ls_bytes_set(&both->data, "junk", 4), LS_OK);
-    assert_int_equal(learn_from(both, &sample, &values), LS_EPROTO);
-    assert_non_null(strstr(ls_error_text(), "data d.1"));
+    assert_ok(ls_bytes_set(&both->data, "junk", 4));
+    assert_fails(learn_from(both, &sample, &values), LS_EPROTO);
+    assert_error_has("data d.1");
     assert_int_equal(values.n_values, 0);
 }
 
-static void data_longer_than_expected_is_refused(void **state)
+TEST(data_longer_than_expected_is_refused)
 {
     struct both *both = *state;
     struct collected what;
     struct learner_info values = {.n_values = 0};
     const struct sample sample = {.data_id = "d.1", .unroll_len = 9};
-    assert_int_equal(
-        agent_collector_ops.collect(both->collector, 9, &both->data, &what),
-        LS_OK);
-    assert_int_equal(learn_from(both, &sample, &values), LS_EPROTO);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(environments_take_turns, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_reset_gives_up_episodes_that_are_under_way, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            an_evaluation_leaves_what_is_collected_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(it_learns_from_the_steps_that_are_meant,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(data_that_is_no_trajectory_is_named,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(data_longer_than_expected_is_refused,
-                                        set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_ok(
+        agent_collector_ops.collect(both->collector, 9, &both->data, &what));
+    assert_fails(learn_from(both, &sample, &values), LS_EPROTO);
 }

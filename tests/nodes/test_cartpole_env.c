@@ -1,17 +1,12 @@
 /* The environment of the plugin cartpole, through its table. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cartpole.h"
 #include "lockstep/random.h"
+#include "test.h"
 
 /* What CartPole-v1 publishes, written here once more. */
 static const double limit_theta = 12.0 * 3.14159265358979323846 / 180.0;
@@ -30,14 +25,13 @@ struct outcome {
 
 static void open_env(struct fixture *fixture, const char *yaml, uint64_t seed)
 {
-    assert_int_equal(ls_config_parse(&fixture->config, "test.yaml", yaml),
-                     LS_OK);
+    assert_ok(ls_config_parse(&fixture->config, "test.yaml", yaml));
     fixture->env = calloc(1, cartpole_env.state_bytes);
     assert_non_null(fixture->env);
     ls_config_section *section =
         ls_config_section_at(ls_config_root(fixture->config), "env");
-    assert_int_equal(cartpole_env.init(fixture->env, section, seed), LS_OK);
-    assert_int_equal(ls_config_finish(fixture->config), LS_OK);
+    assert_ok(cartpole_env.init(fixture->env, section, seed));
+    assert_ok(ls_config_finish(fixture->config));
 }
 
 static void close_env(struct fixture *fixture)
@@ -50,17 +44,15 @@ static void close_env(struct fixture *fixture)
 static struct outcome start(struct fixture *fixture)
 {
     struct outcome out = {.observation = {NAN, NAN, NAN, NAN}};
-    assert_int_equal(cartpole_env.reset(fixture->env, out.observation), LS_OK);
+    assert_ok(cartpole_env.reset(fixture->env, out.observation));
     return out;
 }
 
 static struct outcome push(struct fixture *fixture, float action)
 {
     struct outcome out;
-    assert_int_equal(cartpole_env.step(fixture->env, &action, out.observation,
-                                       &out.reward, &out.terminated,
-                                       &out.truncated),
-                     LS_OK);
+    assert_ok(cartpole_env.step(fixture->env, &action, out.observation,
+                                &out.reward, &out.terminated, &out.truncated));
     return out;
 }
 
@@ -102,9 +94,8 @@ static void expect_next(const float *from, float action, double *next)
     next[3] = speed + tau * t_acc;
 }
 
-static void test_tells_its_shapes(void **state)
+TEST(tells_its_shapes)
 {
-    (void)state;
     struct fixture fixture;
     struct ls_env_spec spec;
     open_env(&fixture, "env: {}", 1);
@@ -116,9 +107,8 @@ static void test_tells_its_shapes(void **state)
     close_env(&fixture);
 }
 
-static void test_steps_follow_the_equations_of_motion(void **state)
+TEST(steps_follow_the_equations_of_motion)
 {
-    (void)state;
     struct fixture fixture;
     struct ls_rng rng;
     open_env(&fixture, "env: {}", 3);
@@ -137,9 +127,8 @@ static void test_steps_follow_the_equations_of_motion(void **state)
     close_env(&fixture);
 }
 
-static void test_first_push_has_the_published_effect(void **state)
+TEST(first_push_has_the_published_effect)
 {
-    (void)state;
     struct fixture fixture;
     open_env(&fixture, "env: {}", 5);
     const struct outcome before = start(&fixture);
@@ -152,9 +141,8 @@ static void test_first_push_has_the_published_effect(void **state)
     close_env(&fixture);
 }
 
-static void test_terminates_when_and_only_when_the_pole_falls(void **state)
+TEST(terminates_when_and_only_when_the_pole_falls)
 {
-    (void)state;
     struct fixture fixture;
     open_env(&fixture, "env: {}", 7);
     for (int episode = 0; episode < 20; episode++) {
@@ -174,9 +162,8 @@ static void test_terminates_when_and_only_when_the_pole_falls(void **state)
     close_env(&fixture);
 }
 
-static void test_terminates_when_the_cart_leaves_the_track(void **state)
+TEST(terminates_when_the_cart_leaves_the_track)
 {
-    (void)state;
     struct fixture fixture;
     open_env(&fixture, "env: {}", 9);
     for (int side = -1; side <= 1; side += 2) {
@@ -210,9 +197,8 @@ static int balanced_steps(struct fixture *fixture)
     return n;
 }
 
-static void test_truncates_after_500_steps(void **state)
+TEST(truncates_after_500_steps)
 {
-    (void)state;
     struct fixture fixture;
     open_env(&fixture, "env: {}", 11);
     assert_int_equal(balanced_steps(&fixture), 500);
@@ -220,9 +206,8 @@ static void test_truncates_after_500_steps(void **state)
     close_env(&fixture);
 }
 
-static void test_max_steps_is_taken_from_the_configuration(void **state)
+TEST(max_steps_is_taken_from_the_configuration)
 {
-    (void)state;
     struct fixture fixture;
     struct ls_env_spec spec;
     open_env(&fixture, "env: {max_steps: 37}", 11);
@@ -232,9 +217,8 @@ static void test_max_steps_is_taken_from_the_configuration(void **state)
     close_env(&fixture);
 }
 
-static void test_a_fall_on_the_last_step_is_no_truncation(void **state)
+TEST(a_fall_on_the_last_step_is_no_truncation)
 {
-    (void)state;
     struct fixture fixture;
     open_env(&fixture, "env: {}", 13);
     struct outcome at = start(&fixture);
@@ -253,9 +237,8 @@ static void test_a_fall_on_the_last_step_is_no_truncation(void **state)
     close_env(&fixture);
 }
 
-static void test_starts_are_even_within_a_twentieth(void **state)
+TEST(starts_are_even_within_a_twentieth)
 {
-    (void)state;
     struct fixture fixture;
     open_env(&fixture, "env: {}", 15);
     enum { n = 4000 };
@@ -292,9 +275,8 @@ static void run_episode(uint64_t seed, struct outcome *out, int n)
     close_env(&fixture);
 }
 
-static void test_a_seed_repeats_and_another_differs(void **state)
+TEST(a_seed_repeats_and_another_differs)
 {
-    (void)state;
     struct outcome first[100], again[100], other[100];
     run_episode(17, first, 100);
     run_episode(17, again, 100);
@@ -314,9 +296,8 @@ static void refuse(struct fixture *fixture, float action, int expected)
     assert_true(observation[0] == 9.0f && reward == 9.0f);
 }
 
-static void test_step_refuses_where_no_episode_runs(void **state)
+TEST(step_refuses_where_no_episode_runs)
 {
-    (void)state;
     struct fixture fixture;
     open_env(&fixture, "env: {}", 19);
     refuse(&fixture, 0.0f, LS_ESTATE);
@@ -329,9 +310,8 @@ static void test_step_refuses_where_no_episode_runs(void **state)
     close_env(&fixture);
 }
 
-static void test_step_refuses_what_is_no_choice(void **state)
+TEST(step_refuses_what_is_no_choice)
 {
-    (void)state;
     struct fixture fixture;
     open_env(&fixture, "env: {}", 21);
     const struct outcome at = start(&fixture);
@@ -344,23 +324,4 @@ static void test_step_refuses_what_is_no_choice(void **state)
     const struct outcome next = push(&fixture, 1.0f); /* nothing had moved */
     assert_true(fabs((double)next.observation[3] - expected[3]) < 2e-6);
     close_env(&fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tells_its_shapes),
-        cmocka_unit_test(test_steps_follow_the_equations_of_motion),
-        cmocka_unit_test(test_first_push_has_the_published_effect),
-        cmocka_unit_test(test_terminates_when_and_only_when_the_pole_falls),
-        cmocka_unit_test(test_terminates_when_the_cart_leaves_the_track),
-        cmocka_unit_test(test_truncates_after_500_steps),
-        cmocka_unit_test(test_max_steps_is_taken_from_the_configuration),
-        cmocka_unit_test(test_a_fall_on_the_last_step_is_no_truncation),
-        cmocka_unit_test(test_starts_are_even_within_a_twentieth),
-        cmocka_unit_test(test_a_seed_repeats_and_another_differs),
-        cmocka_unit_test(test_step_refuses_where_no_episode_runs),
-        cmocka_unit_test(test_step_refuses_what_is_no_choice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* The policy of the plugin cartpole on two devices at the same time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "cartpole.h"
 #include "learn_group.h"
 #include "ppo.h"
+#include "test.h"
 
 enum { N_STEPS = 64, N_LEARNS = 4 };
 
@@ -35,11 +30,11 @@ static void open_policy(struct ppo *policy, const char *yaml)
 {
     ls_config *config = NULL;
     memset(policy, 0, sizeof *policy);
-    assert_int_equal(ls_config_parse(&config, "test.yaml", yaml), LS_OK);
+    assert_ok(ls_config_parse(&config, "test.yaml", yaml));
     ls_config_section *section =
         ls_config_section_at(ls_config_root(config), "policy");
-    assert_int_equal(cartpole_policy.init(policy, section, &cart, 5), LS_OK);
-    assert_int_equal(ls_config_finish(config), LS_OK);
+    assert_ok(cartpole_policy.init(policy, section, &cart, 5));
+    assert_ok(ls_config_finish(config));
     ls_config_destroy(&config);
 }
 
@@ -81,19 +76,17 @@ static void learn_together(struct device *devices)
 {
     ls_thread *threads[2];
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(ls_thread_spawn(ls_runtime_threads(), &threads[i],
-                                         "device", learn, &devices[i]),
-                         LS_OK);
+        assert_ok(ls_thread_spawn(ls_runtime_threads(), &threads[i], "device",
+                                  learn, &devices[i]));
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(ls_thread_join(&threads[i], LS_FOREVER), LS_OK);
+        assert_ok(ls_thread_join(&threads[i], LS_FOREVER));
 }
 
 static struct learn_group *open_devices(struct device *devices,
                                         const char *yaml)
 {
     struct learn_group *group;
-    assert_int_equal(learn_group_create(&group, ls_runtime_threads(), 2),
-                     LS_OK);
+    assert_ok(learn_group_create(&group, ls_runtime_threads(), 2));
     for (size_t i = 0; i < 2; i++) {
         open_policy(&devices[i].policy, yaml);
         fill(&devices[i].share, i);
@@ -117,9 +110,8 @@ static void close_devices(struct device *devices, struct learn_group *group)
     learn_group_destroy(&group);
 }
 
-static void devices_with_other_shares_stay_alike(void **state)
+TEST(devices_with_other_shares_stay_alike)
 {
-    (void)state;
     static struct device devices[2];
     struct learn_group *group = open_devices(devices, "policy: {}");
     for (uint64_t i = 0; i < N_LEARNS; i++) {
@@ -134,9 +126,8 @@ static void devices_with_other_shares_stay_alike(void **state)
     close_devices(devices, group);
 }
 
-static void equal_shares_learn_as_one_alone(void **state)
+TEST(equal_shares_learn_as_one_alone)
 {
-    (void)state;
     static struct device devices[2], alone;
     struct learn_group *group =
         open_devices(devices, "policy: {minibatch: 32}");
@@ -154,9 +145,8 @@ static void equal_shares_learn_as_one_alone(void **state)
     close_devices(devices, group);
 }
 
-static void one_that_fails_ends_the_other(void **state)
+TEST(one_that_fails_ends_the_other)
 {
-    (void)state;
     static struct device devices[2];
     struct learn_group *group = open_devices(devices, "policy: {}");
     devices[1].share.actions[3] = 7.0f;
@@ -164,14 +154,4 @@ static void one_that_fails_ends_the_other(void **state)
     assert_int_equal(devices[0].status, LS_EABORTED);
     assert_int_equal(devices[1].status, LS_EINVAL);
     close_devices(devices, group);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_with_other_shares_stay_alike),
-        cmocka_unit_test(equal_shares_learn_as_one_alone),
-        cmocka_unit_test(one_that_fails_ends_the_other),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

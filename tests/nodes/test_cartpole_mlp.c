@@ -1,14 +1,9 @@
 /* The network of the plugin cartpole. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "mlp.h"
+#include "test.h"
 
 enum { n_rows = 7, n_inputs = 3, n_outputs = 9 };
 
@@ -18,8 +13,8 @@ static const size_t widths[] = {n_inputs, 17, 8, n_outputs};
 static void open_net(struct mlp *net, struct ls_rng *rng, float *input)
 {
     ls_rng_seed(rng, 23, 0);
-    assert_int_equal(mlp_init(net, widths, 3, 1.0, rng), LS_OK);
-    assert_int_equal(mlp_reserve(net, n_rows), LS_OK);
+    assert_ok(mlp_init(net, widths, 3, 1.0, rng));
+    assert_ok(mlp_reserve(net, n_rows));
     for (size_t i = 0; i < n_rows * n_inputs; i++)
         input[i] = (float)ls_rng_normal(rng);
 }
@@ -34,9 +29,8 @@ static double loss(struct mlp *net, const float *input, const float *slope)
     return sum;
 }
 
-static void test_gradient_is_that_of_finite_differences(void **state)
+TEST(gradient_is_that_of_finite_differences)
 {
-    (void)state;
     struct mlp net;
     struct ls_rng rng;
     float input[n_rows * n_inputs], slope[n_rows * n_outputs];
@@ -60,9 +54,8 @@ static void test_gradient_is_that_of_finite_differences(void **state)
     mlp_fini(&net);
 }
 
-static void test_a_row_is_the_same_in_any_batch(void **state)
+TEST(a_row_is_the_same_in_any_batch)
 {
-    (void)state;
     struct mlp net;
     struct ls_rng rng;
     float input[n_rows * n_inputs], together[n_rows * n_outputs];
@@ -75,9 +68,8 @@ static void test_a_row_is_the_same_in_any_batch(void **state)
     mlp_fini(&net);
 }
 
-static void test_gradient_is_clipped_to_its_longest(void **state)
+TEST(gradient_is_clipped_to_its_longest)
 {
-    (void)state;
     struct mlp net;
     struct ls_rng rng;
     float input[n_rows * n_inputs];
@@ -94,21 +86,19 @@ static void test_gradient_is_clipped_to_its_longest(void **state)
     mlp_fini(&net);
 }
 
-static void test_network_refuses_a_wrong_depth(void **state)
+TEST(network_refuses_a_wrong_depth)
 {
-    (void)state;
     struct mlp net;
     struct ls_rng rng;
     const size_t many[MLP_LAYERS_MAX + 2] = {1};
     ls_rng_seed(&rng, 1, 0);
-    assert_int_equal(mlp_init(&net, many, 0, 1.0, &rng), LS_EINVAL);
-    assert_int_equal(mlp_init(&net, many, MLP_LAYERS_MAX + 1, 1.0, &rng),
-                     LS_EINVAL);
+    assert_fails(mlp_init(&net, many, 0, 1.0, &rng), LS_EINVAL);
+    assert_fails(mlp_init(&net, many, MLP_LAYERS_MAX + 1, 1.0, &rng),
+                 LS_EINVAL);
 }
 
-static void test_adam_takes_steps_of_the_learning_rate(void **state)
+TEST(adam_takes_steps_of_the_learning_rate)
 {
-    (void)state;
     struct mlp net;
     struct ls_rng rng;
     float input[n_rows * n_inputs];
@@ -124,16 +114,4 @@ static void test_adam_takes_steps_of_the_learning_rate(void **state)
         assert_true(fabsf(net.parameters[1] - before[1] - moved) < 1e-5f);
     }
     mlp_fini(&net);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradient_is_that_of_finite_differences),
-        cmocka_unit_test(test_a_row_is_the_same_in_any_batch),
-        cmocka_unit_test(test_gradient_is_clipped_to_its_longest),
-        cmocka_unit_test(test_adam_takes_steps_of_the_learning_rate),
-        cmocka_unit_test(test_network_refuses_a_wrong_depth),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

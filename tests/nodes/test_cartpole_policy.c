@@ -1,18 +1,13 @@
 /* The policy of the plugin cartpole, through its table. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/sanitized.h"
 #include "cartpole.h"
 #include "ppo.h"
+#include "test.h"
 
 static const struct ls_env_spec cart = {4, 1, 2, 500};
 
@@ -21,19 +16,19 @@ static int try_open(struct ppo *policy, const char *yaml,
 {
     ls_config *config = NULL;
     memset(policy, 0, sizeof *policy);
-    assert_int_equal(ls_config_parse(&config, "test.yaml", yaml), LS_OK);
+    assert_ok(ls_config_parse(&config, "test.yaml", yaml));
     ls_config_section *section =
         ls_config_section_at(ls_config_root(config), "policy");
     const int err = cartpole_policy.init(policy, section, spec, seed);
     if (err == LS_OK)
-        assert_int_equal(ls_config_finish(config), LS_OK);
+        assert_ok(ls_config_finish(config));
     ls_config_destroy(&config);
     return err;
 }
 
 static void open_policy(struct ppo *policy, const char *yaml, uint64_t seed)
 {
-    assert_int_equal(try_open(policy, yaml, &cart, seed), LS_OK);
+    assert_ok(try_open(policy, yaml, &cart, seed));
 }
 
 static void close_policy(struct ppo *policy)
@@ -47,9 +42,9 @@ static size_t saved(const struct ppo *policy, uint8_t *bytes, size_t room)
     ls_writer *writer = NULL;
     const void *data = NULL;
     size_t size = 0;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
-    assert_int_equal(cartpole_policy.save(policy, writer), LS_OK);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_ok(ls_writer_create(&writer));
+    assert_ok(cartpole_policy.save(policy, writer));
+    assert_ok(ls_writer_bytes(writer, &data, &size));
     assert_true(size <= room);
     memcpy(bytes, data, size);
     ls_writer_destroy(&writer);
@@ -59,7 +54,7 @@ static size_t saved(const struct ppo *policy, uint8_t *bytes, size_t room)
 static int load(struct ppo *policy, const void *data, size_t size)
 {
     ls_document *document = NULL;
-    assert_int_equal(ls_document_read(&document, data, size, NULL), LS_OK);
+    assert_ok(ls_document_read(&document, data, size, NULL));
     const int err = cartpole_policy.load(policy, ls_document_root(document));
     ls_document_destroy(&document);
     return err;
@@ -69,27 +64,23 @@ static float act(struct ppo *policy, const float *observation, bool explore,
                  uint64_t noise, float *extra)
 {
     float action = -1.0f;
-    assert_int_equal(cartpole_policy.act(policy, observation, explore, noise,
-                                         &action, extra),
-                     LS_OK);
+    assert_ok(cartpole_policy.act(policy, observation, explore, noise, &action,
+                                  extra));
     return action;
 }
 
-static void test_takes_environments_with_choices_only(void **state)
+TEST(takes_environments_with_choices_only)
 {
-    (void)state;
     struct ppo policy;
     const struct ls_env_spec specs[] = {
         {4, 1, 0, 0}, {4, 1, 1, 0}, {4, 2, 2, 0}, {4, 1, 4097, 0}};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
-        assert_int_equal(try_open(&policy, "policy: {}", &specs[i], 1),
-                         LS_ECONFIG);
+        assert_fails(try_open(&policy, "policy: {}", &specs[i], 1), LS_ECONFIG);
     close_policy(&policy);
 }
 
-static void test_explores_as_likely_as_it_notes(void **state)
+TEST(explores_as_likely_as_it_notes)
 {
-    (void)state;
     struct ppo policy;
     open_policy(&policy, "policy: {}", 31);
     /* Far out, so that the first weights prefer one choice a little. */
@@ -116,9 +107,8 @@ static void test_explores_as_likely_as_it_notes(void **state)
     close_policy(&policy);
 }
 
-static void test_loads_what_another_saved(void **state)
+TEST(loads_what_another_saved)
 {
-    (void)state;
     struct ppo first, second;
     uint8_t bytes[16384], again[16384];
     struct ls_rng rng;
@@ -127,7 +117,7 @@ static void test_loads_what_another_saved(void **state)
     const size_t size = saved(&first, bytes, sizeof bytes);
     assert_int_equal(saved(&second, again, sizeof again), size);
     assert_memory_not_equal(bytes, again, size);
-    assert_int_equal(load(&second, bytes, size), LS_OK);
+    assert_ok(load(&second, bytes, size));
     saved(&second, again, sizeof again);
     assert_memory_equal(bytes, again, size);
     ls_rng_seed(&rng, 41, 0);
@@ -154,9 +144,8 @@ static void refuse_load(struct ppo *policy, const void *data, size_t size,
     assert_memory_equal(before, after, n);
 }
 
-static void test_load_refuses_another_shape(void **state)
+TEST(load_refuses_another_shape)
 {
-    (void)state;
     struct ppo policy, other;
     uint8_t bytes[16384];
     const char *const shapes[] = {"policy: {hidden: 31}",
@@ -180,7 +169,7 @@ static void refuse_made(struct ppo *policy, bool with_layers, size_t n)
     ls_writer *writer = NULL;
     const void *data = NULL;
     size_t size = 0;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     ls_write_map(writer, (with_layers ? 1u : 0u) + (n > 0 ? 1u : 0u));
     if (with_layers) {
         ls_write_string(writer, "layers");
@@ -192,14 +181,13 @@ static void refuse_made(struct ppo *policy, bool with_layers, size_t n)
         ls_write_string(writer, "actor");
         ls_write_floats(writer, numbers, n);
     }
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
     refuse_load(policy, data, size, LS_EPROTO);
     ls_writer_destroy(&writer);
 }
 
-static void test_load_refuses_what_are_no_weights(void **state)
+TEST(load_refuses_what_are_no_weights)
 {
-    (void)state;
     struct ppo policy;
     open_policy(&policy, "policy: {}", 61);
     refuse_load(&policy, "\xc0", 1, LS_EPROTO); /* nil */
@@ -249,29 +237,27 @@ static double collect(struct ppo *policy, struct collected *room, uint64_t seed)
     void *env = calloc(1, cartpole_env.state_bytes);
     ls_config *config = NULL;
     struct ls_rng rng;
-    assert_int_equal(ls_config_parse(&config, "test.yaml", "a: 1"), LS_OK);
-    assert_int_equal(cartpole_env.init(env, ls_config_root(config), seed),
-                     LS_OK);
+    assert_ok(ls_config_parse(&config, "test.yaml", "a: 1"));
+    assert_ok(cartpole_env.init(env, ls_config_root(config), seed));
     ls_rng_seed(&rng, seed, 7);
     int n_ended = 0;
     for (size_t i = 0; i < n_trajectories; i++) {
         float now[4];
-        assert_int_equal(cartpole_env.reset(env, now), LS_OK);
+        assert_ok(cartpole_env.reset(env, now));
         for (size_t j = 0; j < n_steps; j++) {
             bool terminated, truncated;
             memcpy(room->observations[i][j], now, sizeof now);
             room->actions[i][j] =
                 act(policy, now, true, ls_rng_next(&rng), &room->extras[i][j]);
-            assert_int_equal(cartpole_env.step(env, &room->actions[i][j], now,
-                                               &room->rewards[i][j],
-                                               &terminated, &truncated),
-                             LS_OK);
+            assert_ok(cartpole_env.step(env, &room->actions[i][j], now,
+                                        &room->rewards[i][j], &terminated,
+                                        &truncated));
             memcpy(room->next_observations[i][j], now, sizeof now);
             room->terminated[i][j] = terminated;
             room->truncated[i][j] = truncated;
             if (terminated || truncated) {
                 n_ended++;
-                assert_int_equal(cartpole_env.reset(env, now), LS_OK);
+                assert_ok(cartpole_env.reset(env, now));
             }
         }
     }
@@ -284,9 +270,8 @@ static double collect(struct ppo *policy, struct collected *room, uint64_t seed)
 static void learn(struct ppo *policy, struct collected *room)
 {
     struct ls_learn_info info = {0};
-    assert_int_equal(cartpole_policy.learn(policy, room->trajectories,
-                                           n_trajectories, &info),
-                     LS_OK);
+    assert_ok(cartpole_policy.learn(policy, room->trajectories, n_trajectories,
+                                    &info));
     assert_in_range(info.n, 1, LS_LEARN_INFO_MAX);
     for (size_t i = 0; i < info.n; i++) {
         assert_non_null(info.items[i].name);
@@ -294,9 +279,8 @@ static void learn(struct ppo *policy, struct collected *room)
     }
 }
 
-static void test_learning_makes_episodes_longer(void **state)
+TEST(learning_makes_episodes_longer)
 {
-    (void)state;
     if (SANITIZED) /* it takes one so long, and shows it nothing new */
         skip();
     struct ppo policy;
@@ -328,9 +312,8 @@ static size_t weights_after(uint64_t seed, uint8_t *bytes, size_t size)
     return n;
 }
 
-static void test_a_seed_gives_the_same_weights_to_the_bit(void **state)
+TEST(a_seed_gives_the_same_weights_to_the_bit)
 {
-    (void)state;
     uint8_t first[16384], again[16384], other[16384];
     const size_t n = weights_after(81, first, sizeof first);
     assert_int_equal(weights_after(81, again, sizeof again), n);
@@ -365,9 +348,8 @@ static float learned_value(uint8_t terminated, uint8_t truncated)
 }
 
 /* Returns are in units of 1 / (1 - gamma). */
-static void test_only_a_terminated_end_is_worth_nothing(void **state)
+TEST(only_a_terminated_end_is_worth_nothing)
 {
-    (void)state;
     assert_true(fabsf(learned_value(1, 0) - 0.5f) < 0.02f);
     assert_true(fabsf(learned_value(0, 1) - 1.0f) < 0.02f);
     assert_true(fabsf(learned_value(0, 0) - 1.0f) < 0.02f);
@@ -382,9 +364,8 @@ static void refuse_learn(struct ppo *policy, struct collected *room, size_t n,
     assert_int_equal(info.n, 0);
 }
 
-static void test_learn_refuses_what_it_cannot_learn_from(void **state)
+TEST(learn_refuses_what_it_cannot_learn_from)
 {
-    (void)state;
     struct ppo policy;
     struct collected *room = make_room();
     open_policy(&policy, "policy: {}", 95);
@@ -402,20 +383,4 @@ static void test_learn_refuses_what_it_cannot_learn_from(void **state)
     refuse_learn(&policy, room, n_trajectories, LS_EHANDLER);
     close_policy(&policy);
     free(room);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_takes_environments_with_choices_only),
-        cmocka_unit_test(test_explores_as_likely_as_it_notes),
-        cmocka_unit_test(test_loads_what_another_saved),
-        cmocka_unit_test(test_load_refuses_another_shape),
-        cmocka_unit_test(test_load_refuses_what_are_no_weights),
-        cmocka_unit_test(test_learning_makes_episodes_longer),
-        cmocka_unit_test(test_a_seed_gives_the_same_weights_to_the_bit),
-        cmocka_unit_test(test_only_a_terminated_end_is_worth_nothing),
-        cmocka_unit_test(test_learn_refuses_what_it_cannot_learn_from),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* What the checks say to stories that the nodes of a service cluster tell: a
  * job that goes well, and each promise broken once. */
 #include "checks_services_story.h"
+#include "test.h"
 
 static void all_goes_well(void *arg)
 {
@@ -19,9 +20,8 @@ static void all_goes_well(void *arg)
     is_over(arg, 2);
 }
 
-static void test_a_job_that_goes_well(void **state)
+TEST(a_job_that_goes_well)
 {
-    (void)state;
     judge(all_goes_well, NULL);
 }
 
@@ -48,9 +48,8 @@ static void the_reserve_goes_on(void *arg)
     is_over(arg, 0);
 }
 
-static void test_a_lost_work_goes_on_with_its_next_attempt(void **state)
+TEST(a_lost_work_goes_on_with_its_next_attempt)
 {
-    (void)state;
     judge(the_reserve_goes_on, NULL);
 }
 
@@ -61,9 +60,8 @@ static void the_reserve_begins_anew(void *arg)
     commits(arg, RESERVE, 2, 1);
 }
 
-static void test_no_version_is_committed_twice(void **state)
+TEST(no_version_is_committed_twice)
 {
-    (void)state;
     judge(the_reserve_begins_anew,
           "once: node 2 commits version 1 of policy after version 1");
 }
@@ -74,9 +72,8 @@ static void the_reserve_loads_nothing(void *arg)
     commits(arg, RESERVE, 2, 0);
 }
 
-static void test_a_later_attempt_goes_on_from_the_last_version(void **state)
+TEST(a_later_attempt_goes_on_from_the_last_version)
 {
-    (void)state;
     judge(the_reserve_loads_nothing,
           "once: node 2 commits version 0 of policy after version 1");
 }
@@ -88,9 +85,8 @@ static void an_old_policy_is_loaded(void *arg)
     loads(arg, COLLECTOR, "collect", 1, 0);
 }
 
-static void test_what_was_committed_is_what_is_loaded(void **state)
+TEST(what_was_committed_is_what_is_loaded)
 {
-    (void)state;
     judge(an_old_policy_is_loaded,
           "lost: node 3 loads version 0 of policy, when version 1 was "
           "committed");
@@ -116,9 +112,8 @@ static void one_begins_two(void *arg)
     begins(arg, COLLECTOR, "other", 1);
 }
 
-static void test_a_work_is_begun_once_by_whom_it_was_given(void **state)
+TEST(a_work_is_begun_once_by_whom_it_was_given)
 {
-    (void)state;
     judge(two_begin_the_same,
           "once: node 2 begins work learn/1, which it was not given");
     judge(one_begins_twice,
@@ -171,9 +166,8 @@ static void it_is_given_after_a_loss(void *arg)
     breaks_off(arg);
 }
 
-static void test_a_work_is_given_out_again_when_it_was_given_up(void **state)
+TEST(a_work_is_given_out_again_when_it_was_given_up)
 {
-    (void)state;
     judge(it_is_given_to_two, "once: work collect/1 was given to node 3, and "
                               "is given to node 4 again");
     judge(it_is_given_out_again,
@@ -189,9 +183,8 @@ static void test_a_work_is_given_out_again_when_it_was_given_up(void **state)
 static void comes_back(struct world *world)
 {
     checks_killed(world->lives[COORDINATOR]);
-    assert_int_equal(checks_begin(world->checks, &world->lives[COORDINATOR],
-                                  COORDINATOR, world->hosts[COORDINATOR]),
-                     LS_OK);
+    assert_ok(checks_begin(world->checks, &world->lives[COORDINATOR],
+                           COORDINATOR, world->hosts[COORDINATOR]));
     opens(world);
 }
 
@@ -205,9 +198,8 @@ static void a_later_life_gives_it_out(void *arg)
     breaks_off(world);
 }
 
-static void test_a_later_coordinator_may_give_up_what_it_finds(void **state)
+TEST(a_later_coordinator_may_give_up_what_it_finds)
 {
-    (void)state;
     judge(a_later_life_gives_it_out, NULL);
 }
 
@@ -232,17 +224,15 @@ static void a_later_life_ignores_what_it_was_told(void *arg)
     starts_collector(world, 2, OTHER, "collect", 2);
 }
 
-static void test_a_later_coordinator_goes_on_with_what_is_held(void **state)
+TEST(a_later_coordinator_goes_on_with_what_is_held)
 {
-    (void)state;
     judge(a_later_life_ignores_what_it_was_told,
           "once: work collect/2 is given out while attempt 1 of node 3 was "
           "not given up");
 }
 
-static void test_a_later_coordinator_may_go_on_with_what_it_finds(void **state)
+TEST(a_later_coordinator_may_go_on_with_what_it_finds)
 {
-    (void)state;
     judge(a_later_life_goes_on, NULL);
 }
 
@@ -253,9 +243,8 @@ static void a_work_is_left(void *arg)
     is_over(arg, 0);
 }
 
-static void test_each_work_is_closed_or_given_up(void **state)
+TEST(each_work_is_closed_or_given_up)
 {
-    (void)state;
     judge(a_work_is_left, "lost: work collect/1 of node 3 was neither closed "
                           "nor given up");
 }
@@ -303,9 +292,8 @@ static void a_sample_comes_again(void *arg)
     a_sample_comes(arg, "one");
 }
 
-static void test_no_sample_is_lost(void **state)
+TEST(no_sample_is_lost)
 {
-    (void)state;
     judge(a_sample_stays, "lost: sample one was never dropped from the store");
     judge(a_sample_is_not_counted,
           "lost: 1 samples came, 0 were accepted, 0 refused and 0 too late");
@@ -338,9 +326,8 @@ static void a_call_ends_twice(void *arg)
     ends(arg, 5, LS_CALL_TIMEOUT);
 }
 
-static void test_each_call_ends_once_and_in_time(void **state)
+TEST(each_call_ends_once_and_in_time)
 {
-    (void)state;
     judge(a_call_is_left, "calls: learner_get_data_task to node 1 is open "
                           "after the job's end");
     judge(a_call_outlasts_its_deadline,
@@ -385,9 +372,8 @@ static void a_call_is_garbled(void *arg)
     calls(arg, 1, COLLECTOR, garbled, data);
 }
 
-static void test_each_call_can_be_read(void **state)
+TEST(each_call_can_be_read)
 {
-    (void)state;
     static const char *const names[] = {
         CALL_LEARNER_START, CALL_COLLECTOR_START, CALL_LEARNER_LEARN,
         CALL_COLLECTOR_DATA, CALL_LEARNER_CLOSE};
@@ -397,9 +383,8 @@ static void test_each_call_can_be_read(void **state)
     }
 }
 
-static void test_nobody_answers_for_another_work(void **state)
+TEST(nobody_answers_for_another_work)
 {
-    (void)state;
     judge(an_answer_is_of_another_attempt,
           "stale: node 3 answers collector_data_task of work collect/1 for "
           "work collect/2");
@@ -446,9 +431,8 @@ static void an_info_is_of_before(void *arg)
     informs(arg, 1, false);
 }
 
-static void test_n_iterations_are_n_plus_1_infos(void **state)
+TEST(n_iterations_are_n_plus_1_infos)
 {
-    (void)state;
     judge(an_info_is_missing, "infos: 2 infos of 2 iterations");
     judge(it_is_done_too_early,
           "infos: the last info is of iteration 1, and there were to be 2");
@@ -462,9 +446,8 @@ static void a_coordinator_stays(void *arg)
     all_begin(arg);
 }
 
-static void test_no_coordinator_outlasts_its_run(void **state)
+TEST(no_coordinator_outlasts_its_run)
 {
-    (void)state;
     judge(a_coordinator_stays, "end: node 0 coordinates after the end");
 }
 
@@ -479,33 +462,7 @@ static void the_dead_speak(void *arg)
     is_over(world, 0);
 }
 
-static void test_what_the_dead_say_nobody_hears(void **state)
+TEST(what_the_dead_say_nobody_hears)
 {
-    (void)state;
     judge(the_dead_speak, NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_job_that_goes_well),
-        cmocka_unit_test(test_a_lost_work_goes_on_with_its_next_attempt),
-        cmocka_unit_test(test_a_later_coordinator_may_give_up_what_it_finds),
-        cmocka_unit_test(test_a_later_coordinator_may_go_on_with_what_it_finds),
-        cmocka_unit_test(test_a_later_coordinator_goes_on_with_what_is_held),
-        cmocka_unit_test(test_a_work_is_begun_once_by_whom_it_was_given),
-        cmocka_unit_test(test_a_work_is_given_out_again_when_it_was_given_up),
-        cmocka_unit_test(test_each_work_is_closed_or_given_up),
-        cmocka_unit_test(test_no_sample_is_lost),
-        cmocka_unit_test(test_no_version_is_committed_twice),
-        cmocka_unit_test(test_a_later_attempt_goes_on_from_the_last_version),
-        cmocka_unit_test(test_what_was_committed_is_what_is_loaded),
-        cmocka_unit_test(test_each_call_ends_once_and_in_time),
-        cmocka_unit_test(test_each_call_can_be_read),
-        cmocka_unit_test(test_nobody_answers_for_another_work),
-        cmocka_unit_test(test_n_iterations_are_n_plus_1_infos),
-        cmocka_unit_test(test_no_coordinator_outlasts_its_run),
-        cmocka_unit_test(test_what_the_dead_say_nobody_hears),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,14 @@
 /* collector_service.h, as a specification: what fails, and who is lost. */
 #include "collector_bench.h"
+#include "test.h"
 
 /* What fails ----------------------------------------------------------------
  */
 
-static void a_collector_that_fails_gives_its_work_back(void **state)
+TEST(a_collector_that_fails_gives_its_work_back)
 {
     struct collector_bench *bench = collector_start(0);
     struct collector_work work = work_of("c1", 0);
-    (void)state;
     bench->toy.fails = 1;
     start(bench, &work);
     fails_with(begin_ask(bench, work.key, 3), "the pole broke");
@@ -21,24 +21,21 @@ static void a_collector_that_fails_gives_its_work_back(void **state)
     collector_stop(bench);
 }
 
-static void weights_of_another_shape_give_the_work_back(void **state)
+TEST(weights_of_another_shape_give_the_work_back)
 {
     struct collector_bench *bench = collector_start(0);
     const struct collector_work work = work_of("c1", 0);
     struct store_put put = {.name = "policy_1", .data = "x", .size = 1};
-    (void)state;
-    assert_int_equal(store_put(&bench->bench->store->base, &put), LS_OK);
+    assert_ok(store_put(&bench->bench->store->base, &put));
     start(bench, &work);
     fails_with(begin_ask(bench, work.key, 3), "policy policy_1");
     collector_stop(bench);
 }
 
-static void
-without_a_policy_the_call_fails_and_the_next_one_may_succeed(void **state)
+TEST(without_a_policy_the_call_fails_and_the_next_one_may_succeed)
 {
     struct collector_bench *bench = collector_start(0);
     struct collector_work work = work_of("c1", 0);
-    (void)state;
     strcpy(work.policy_id, "policy_2");
     start(bench, &work);
     fails_with(begin_ask(bench, work.key, -1), "policy policy_2");
@@ -49,11 +46,10 @@ without_a_policy_the_call_fails_and_the_next_one_may_succeed(void **state)
     collector_stop(bench);
 }
 
-static void a_store_that_fails_fails_the_call_alone(void **state)
+TEST(a_store_that_fails_fails_the_call_alone)
 {
     struct collector_bench *bench = collector_start(0);
     const struct collector_work work = work_of("c1", 0);
-    (void)state;
     start(bench, &work);
     toy_set(bench->bench->store, put_status, LS_EAGAIN);
     fails_with(begin_ask(bench, work.key, 3), "the toy is broken");
@@ -64,11 +60,10 @@ static void a_store_that_fails_fails_the_call_alone(void **state)
     collector_stop(bench);
 }
 
-static void what_nobody_waits_for_goes_to_the_next_call(void **state)
+TEST(what_nobody_waits_for_goes_to_the_next_call)
 {
     struct collector_bench *bench = collector_start(0);
     const struct collector_work work = work_of("c1", 0);
-    (void)state;
     gate_turn(&bench->toy.gate, true);
     start(bench, &work);
     ls_call *given_up = begin_ask(bench, work.key, 3);
@@ -86,11 +81,10 @@ static void what_nobody_waits_for_goes_to_the_next_call(void **state)
 /* Masters -------------------------------------------------------------------
  */
 
-static void the_master_alone_gives_works(void **state)
+TEST(the_master_alone_gives_works)
 {
     struct collector_bench *bench = collector_start(0);
     const struct collector_work work = work_of("c1", 0);
-    (void)state;
     const struct service_resource resource =
         resource_of(bench->bench, bench->bench->successor.calls);
     assert_true(resource.gpu == 1.0 && resource.cpu == 2.0);
@@ -102,42 +96,37 @@ static void the_master_alone_gives_works(void **state)
     collector_stop(bench);
 }
 
-static void a_lost_coordinator_ends_the_run_that_has_no_patience(void **state)
+TEST(a_lost_coordinator_ends_the_run_that_has_no_patience)
 {
     struct collector_bench *bench = collector_start(0);
     const struct collector_work work = work_of("c1", 0);
-    (void)state;
     start(bench, &work);
     bench_kill(&bench->bench->coordinator, LS_EHANDLER);
     bench_ends(bench->bench, LS_ELOST);
     assert_non_null(
         strstr(bench->bench->run_text, "the coordinator, node 2, was lost"));
     /* What it held is given up. */
-    assert_int_equal(
-        ls_calls_connect(bench->bench->successor.calls, MEMBER, 0, BENCH_MS),
-        LS_OK);
+    assert_ok(
+        ls_rpc_connect(bench->bench->successor.calls, MEMBER, 0, BENCH_MS));
     assert_string_equal(
         resource_of(bench->bench, bench->bench->successor.calls).task_id, "");
     collector_stop(bench);
 }
 
 /* Who was no member yet when the others were told is told by the farewell. */
-static void
-a_coordinator_that_leaves_when_all_is_done_ends_the_run(void **state)
+TEST(a_coordinator_that_leaves_when_all_is_done_ends_the_run)
 {
     struct collector_bench *bench = collector_start(BENCH_MS);
     const struct collector_work work = work_of("c1", 0);
-    (void)state;
     start(bench, &work);
     bench_kill(&bench->bench->coordinator, LS_OK);
     bench_ends(bench->bench, LS_OK);
     collector_stop(bench);
 }
 
-static void patience_has_an_end(void **state)
+TEST(patience_has_an_end)
 {
     struct collector_bench *bench = collector_start(1);
-    (void)state;
     (void)resource_of(bench->bench, bench->bench->coordinator.calls);
     bench_kill(&bench->bench->coordinator, LS_EHANDLER);
     bench_ends(bench->bench, LS_ELOST);
@@ -146,17 +135,16 @@ static void patience_has_an_end(void **state)
     collector_stop(bench);
 }
 
-static void the_next_coordinator_takes_the_work_over(void **state)
+TEST(the_next_coordinator_takes_the_work_over)
 {
     struct collector_bench *bench = collector_start(BENCH_MS);
     const struct collector_work work = work_of("c1", 0);
-    (void)state;
     start(bench, &work);
     (void)sample_of(begin_ask(bench, work.key, 3));
     gate_await(&bench->toy.gate, 0, 2);
     bench_kill(&bench->bench->coordinator, LS_EHANDLER);
-    ls_calls *calls = bench->bench->successor.calls;
-    assert_int_equal(ls_calls_connect(calls, MEMBER, 0, BENCH_MS), LS_OK);
+    ls_rpc *calls = bench->bench->successor.calls;
+    assert_ok(ls_rpc_connect(calls, MEMBER, 0, BENCH_MS));
     const struct service_resource resource = resource_of(bench->bench, calls);
     assert_string_equal(resource.task_id, "c1");
     assert_int_equal(resource.attempt, 1);
@@ -169,19 +157,16 @@ static void the_next_coordinator_takes_the_work_over(void **state)
     collector_stop(bench);
 }
 
-static void a_finished_task_ends_its_run(void **state)
+TEST(a_finished_task_ends_its_run)
 {
     struct collector_bench *bench = collector_start(0);
     const struct collector_work work = work_of("c1", 0);
     ls_task *task;
-    (void)state;
     start(bench, &work);
     (void)sample_of(begin_ask(bench, work.key, 3));
-    assert_int_equal(
-        ls_task_create(
-            &task,
-            &(struct ls_task_options){.node = bench->bench->coordinator.node}),
-        LS_OK);
+    assert_ok(ls_task_create(
+        &task,
+        &(struct ls_task_options){.node = bench->bench->coordinator.node}));
     ls_task_finish(task);
     bench_ends(bench->bench, LS_OK);
     ls_task_destroy(&task);
@@ -190,36 +175,14 @@ static void a_finished_task_ends_its_run(void **state)
     collector_stop(bench);
 }
 
-static void too_much_work_ahead_is_refused(void **state)
+TEST(too_much_work_ahead_is_refused)
 {
     struct bench *bench = bench_create();
     collector_service *service = NULL;
-    (void)state;
     const struct collector_service_options options = {
         .common = bench_options(bench, 0), .work_ahead = 17};
-    assert_int_equal(collector_service_create(&service, &options), LS_EINVAL);
+    assert_fails(collector_service_create(&service, &options), LS_EINVAL);
     assert_null(service);
     bench_stop(bench);
     bench_destroy(bench);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_collector_that_fails_gives_its_work_back),
-        cmocka_unit_test(weights_of_another_shape_give_the_work_back),
-        cmocka_unit_test(
-            without_a_policy_the_call_fails_and_the_next_one_may_succeed),
-        cmocka_unit_test(a_store_that_fails_fails_the_call_alone),
-        cmocka_unit_test(what_nobody_waits_for_goes_to_the_next_call),
-        cmocka_unit_test(the_master_alone_gives_works),
-        cmocka_unit_test(a_lost_coordinator_ends_the_run_that_has_no_patience),
-        cmocka_unit_test(
-            a_coordinator_that_leaves_when_all_is_done_ends_the_run),
-        cmocka_unit_test(patience_has_an_end),
-        cmocka_unit_test(the_next_coordinator_takes_the_work_over),
-        cmocka_unit_test(a_finished_task_ends_its_run),
-        cmocka_unit_test(too_much_work_ahead_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

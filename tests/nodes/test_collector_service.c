@@ -1,15 +1,15 @@
 /* collector_service.h, as a specification: what a collector, or an evaluator,
  * does with its works. */
 #include "collector_bench.h"
+#include "test.h"
 
 /* Collecting ----------------------------------------------------------------
  */
 
-static void it_brings_samples_until_it_is_done(void **state)
+TEST(it_brings_samples_until_it_is_done)
 {
     struct collector_bench *bench = collector_start(0);
     const struct collector_work work = work_of("c1", 2);
-    (void)state;
     start(bench, &work);
     const struct sample first = sample_of(begin_ask(bench, work.key, 3));
     const struct sample second = sample_of(begin_ask(bench, work.key, 3));
@@ -41,11 +41,10 @@ static void it_brings_samples_until_it_is_done(void **state)
     collector_stop(bench);
 }
 
-static void nothing_is_collected_before_the_first_call(void **state)
+TEST(nothing_is_collected_before_the_first_call)
 {
     struct collector_bench *bench = collector_start(0);
     const struct collector_work work = work_of("c1", 0);
-    (void)state;
     gate_turn(&bench->toy.gate, true);
     start(bench, &work);
     assert_int_equal(closes(bench, work.key).step_count, 0);
@@ -54,11 +53,10 @@ static void nothing_is_collected_before_the_first_call(void **state)
     collector_stop(bench);
 }
 
-static void it_works_ahead_by_one_trajectory(void **state)
+TEST(it_works_ahead_by_one_trajectory)
 {
     struct collector_bench *bench = collector_start(0);
     const struct collector_work work = work_of("c1", 0);
-    (void)state;
     start(bench, &work);
     (void)sample_of(begin_ask(bench, work.key, 3));
     gate_await(&bench->toy.gate, 0, 2);
@@ -69,11 +67,10 @@ static void it_works_ahead_by_one_trajectory(void **state)
     collector_stop(bench);
 }
 
-static void a_newer_policy_is_taken_before_it_collects_on(void **state)
+TEST(a_newer_policy_is_taken_before_it_collects_on)
 {
     struct collector_bench *bench = collector_start(0);
     const struct collector_work work = work_of("c1", 0);
-    (void)state;
     start(bench, &work);
     assert_int_equal(sample_of(begin_ask(bench, work.key, 3)).policy_version,
                      3);
@@ -90,12 +87,11 @@ static void a_newer_policy_is_taken_before_it_collects_on(void **state)
     collector_stop(bench);
 }
 
-static void a_trajectory_is_handed_over_in_its_parts(void **state)
+TEST(a_trajectory_is_handed_over_in_its_parts)
 {
     struct collector_bench *bench = collector_start(0);
     struct collector_work work = work_of("c1", 1);
     struct sample parts[4];
-    (void)state;
     work.split = 4;
     start(bench, &work);
     for (int64_t i = 0; i < 4; i++) {
@@ -113,13 +109,12 @@ static void a_trajectory_is_handed_over_in_its_parts(void **state)
 /* Evaluating ----------------------------------------------------------------
  */
 
-static void an_evaluation_brings_the_mean_of_its_episodes(void **state)
+TEST(an_evaluation_brings_the_mean_of_its_episodes)
 {
     struct collector_bench *bench = collector_start(0);
     const struct collector_work work = evaluation_of("e1", 4);
     struct collector_data data;
     int64_t episodes = 0;
-    (void)state;
     start(bench, &work);
     do {
         /* Each call is told how far it is. */
@@ -139,11 +134,10 @@ static void an_evaluation_brings_the_mean_of_its_episodes(void **state)
     collector_stop(bench);
 }
 
-static void an_episode_that_ends_is_told_while_others_go_on(void **state)
+TEST(an_episode_that_ends_is_told_while_others_go_on)
 {
     struct collector_bench *bench = collector_start(0);
     const struct collector_work work = evaluation_of("e1", 2);
-    (void)state;
     gate_turn(&bench->toy.gate, true);
     start(bench, &work);
     ls_call *ask = begin_ask(bench, work.key, 3);
@@ -156,11 +150,10 @@ static void an_episode_that_ends_is_told_while_others_go_on(void **state)
     collector_stop(bench);
 }
 
-static void a_close_ends_an_evaluation_between_episodes(void **state)
+TEST(a_close_ends_an_evaluation_between_episodes)
 {
     struct collector_bench *bench = collector_start(0);
     const struct collector_work work = evaluation_of("e1", 1000000);
-    (void)state;
     gate_turn(&bench->toy.gate, true);
     start(bench, &work);
     ls_call *ask = begin_ask(bench, work.key, 3);
@@ -175,12 +168,11 @@ static void a_close_ends_an_evaluation_between_episodes(void **state)
 /* One after the other -------------------------------------------------------
  */
 
-static void a_close_drops_what_nobody_took(void **state)
+TEST(a_close_drops_what_nobody_took)
 {
     struct collector_bench *bench = collector_start(0);
     const struct collector_work first = work_of("c1", 0);
     const struct collector_work second = work_of("c2", 1);
-    (void)state;
     start(bench, &first);
     (void)sample_of(begin_ask(bench, first.key, 3));
     gate_await(&bench->toy.gate, 0, 2);
@@ -194,12 +186,11 @@ static void a_close_drops_what_nobody_took(void **state)
     collector_stop(bench);
 }
 
-static void a_close_while_it_collects_is_answered_when_it_is_over(void **state)
+TEST(a_close_while_it_collects_is_answered_when_it_is_over)
 {
     struct collector_bench *bench = collector_start(0);
     const struct collector_work first = work_of("c1", 0);
     const struct collector_work second = work_of("c2", 1);
-    (void)state;
     gate_turn(&bench->toy.gate, true);
     start(bench, &first);
     ls_call *ask = begin_ask(bench, first.key, 3);
@@ -220,21 +211,4 @@ static void a_close_while_it_collects_is_answered_when_it_is_over(void **state)
     (void)sample_of(begin_ask(bench, second.key, 3));
     assert_int_equal(figures_of(bench).refused, 3);
     collector_stop(bench);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_brings_samples_until_it_is_done),
-        cmocka_unit_test(nothing_is_collected_before_the_first_call),
-        cmocka_unit_test(it_works_ahead_by_one_trajectory),
-        cmocka_unit_test(a_newer_policy_is_taken_before_it_collects_on),
-        cmocka_unit_test(a_trajectory_is_handed_over_in_its_parts),
-        cmocka_unit_test(an_evaluation_brings_the_mean_of_its_episodes),
-        cmocka_unit_test(an_episode_that_ends_is_told_while_others_go_on),
-        cmocka_unit_test(a_close_ends_an_evaluation_between_episodes),
-        cmocka_unit_test(a_close_drops_what_nobody_took),
-        cmocka_unit_test(a_close_while_it_collects_is_answered_when_it_is_over),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,10 +2,10 @@
  * in one process. */
 #include "coordinator_bench.h"
 #include "state/folder_fixture.h"
+#include "test.h"
 
-static void test_a_learner_of_100_iterations_tells_101_infos(void **state)
+TEST(a_learner_of_100_iterations_tells_101_infos)
 {
-    (void)state;
     struct job *job = job_create();
     job_start(job);
     job_ends(job);
@@ -15,7 +15,7 @@ static void test_a_learner_of_100_iterations_tells_101_infos(void **state)
     assert_int_equal(job->last_step, 100);
     assert_int_equal(job->end_status, LS_OK);
     assert_int_equal(job->end_weights, 100);
-    struct core_figures figures;
+    struct fsm_figures figures;
     coordinator_figures(job->coordinator, &figures);
     assert_int_equal(figures.learner_step, 100);
     assert_int_equal(figures.batches, 100);
@@ -25,14 +25,12 @@ static void test_a_learner_of_100_iterations_tells_101_infos(void **state)
     job_destroy(job);
 }
 
-static void
-test_the_value_ends_the_job_with_the_policy_that_has_it(void **state)
+TEST(the_value_ends_the_job_with_the_policy_that_has_it)
 {
-    (void)state;
     struct job *job = job_create();
-    job->options.core.iterations = 0;
-    job->options.core.stop_value = 5;
-    job->options.core.eval_episodes = 2;
+    job->options.fsm.iterations = 0;
+    job->options.fsm.stop_value = 5;
+    job->options.fsm.eval_episodes = 2;
     job_start(job);
     job_ends(job);
     job_leaves_no_data(job);
@@ -60,9 +58,8 @@ static size_t await_busy_learner(struct job *job)
     return busy;
 }
 
-static void test_the_work_of_a_lost_learner_goes_to_the_reserve(void **state)
+TEST(the_work_of_a_lost_learner_goes_to_the_reserve)
 {
-    (void)state;
     struct job *job = job_create();
     gate_turn(&job->parts[PART_LEARNER].gate, true);
     gate_turn(&job->parts[PART_LEARNER + 1].gate, true);
@@ -76,15 +73,14 @@ static void test_the_work_of_a_lost_learner_goes_to_the_reserve(void **state)
     assert_int_equal(job->done_infos, 1);
     assert_int_equal(job->last_step, 100);
     assert_int_equal(job->end_weights, 100);
-    struct core_figures figures;
+    struct fsm_figures figures;
     coordinator_figures(job->coordinator, &figures);
     assert_true(figures.requeued >= 1);
     job_destroy(job);
 }
 
-static void test_a_lost_collector_is_not_missed(void **state)
+TEST(a_lost_collector_is_not_missed)
 {
-    (void)state;
     struct job *job = job_create();
     job_start(job);
     toy_await(job->store, n_policies, 5);
@@ -107,7 +103,8 @@ static void restart_coordinator(struct job *job)
     part_begin_run(part);
 }
 
-static void test_a_restarted_coordinator_takes_the_works_over(void **state)
+TEST_WITH(a_restarted_coordinator_takes_the_works_over, folder_set_up,
+          folder_tear_down)
 {
     const struct place *place = *state;
     struct job *job = job_create_in(place->folder);
@@ -131,13 +128,14 @@ static void test_a_restarted_coordinator_takes_the_works_over(void **state)
 }
 
 /* Killed when all was done, before anybody could know. */
-static void test_a_job_that_has_ended_is_not_done_again(void **state)
+TEST_WITH(a_job_that_has_ended_is_not_done_again, folder_set_up,
+          folder_tear_down)
 {
     const struct place *place = *state;
     for (int life = 0; life < 2; life++) {
         struct job *job = job_create();
         job->options.journal = place->path;
-        job->options.core.iterations = 5;
+        job->options.fsm.iterations = 5;
         job_start(job);
         job_ends(job);
         assert_int_equal(job->infos, life == 0 ? 6 : 0);
@@ -146,7 +144,7 @@ static void test_a_job_that_has_ended_is_not_done_again(void **state)
     }
 }
 
-static void test_a_journal_that_is_none_is_an_error(void **state)
+TEST_WITH(a_journal_that_is_none_is_an_error, folder_set_up, folder_tear_down)
 {
     const struct place *place = *state;
     FILE *file = fopen(place->path, "w");
@@ -157,17 +155,16 @@ static void test_a_journal_that_is_none_is_an_error(void **state)
     job->options.journal = place->path;
     job->options.calls = job->parts[PART_COORDINATOR].at.calls;
     job->options.store = &job->store->base;
-    assert_int_equal(coordinator_create(&job->coordinator, &job->options),
-                     LS_EPROTO);
+    assert_fails(coordinator_create(&job->coordinator, &job->options),
+                 LS_EPROTO);
     assert_null(job->coordinator);
     job_destroy(job);
 }
 
-static void test_stop_closes_all_works_and_ends_with_its_status(void **state)
+TEST(stop_closes_all_works_and_ends_with_its_status)
 {
-    (void)state;
     struct job *job = job_create();
-    job->options.core.iterations = 0;
+    job->options.fsm.iterations = 0;
     job_start(job);
     toy_await(job->store, n_policies, 3);
     coordinator_stop(job->coordinator, LS_EABORTED, "that is enough");
@@ -184,11 +181,10 @@ static void test_stop_closes_all_works_and_ends_with_its_status(void **state)
     job_destroy(job);
 }
 
-static void test_stop_with_ok_finishes_the_task_everywhere(void **state)
+TEST(stop_with_ok_finishes_the_task_everywhere)
 {
-    (void)state;
     struct job *job = job_create();
-    job->options.core.iterations = 0;
+    job->options.fsm.iterations = 0;
     job_start(job);
     toy_await(job->store, n_policies, 3);
     coordinator_stop(job->coordinator, LS_OK, "the time is up");
@@ -198,40 +194,16 @@ static void test_stop_with_ok_finishes_the_task_everywhere(void **state)
     job_destroy(job);
 }
 
-static void test_wrong_options_are_refused(void **state)
+TEST(wrong_options_are_refused)
 {
-    (void)state;
     struct job *job = job_create();
     job->options.calls = job->parts[PART_COORDINATOR].at.calls;
-    assert_int_equal(coordinator_create(&job->coordinator, &job->options),
-                     LS_EINVAL);
+    assert_fails(coordinator_create(&job->coordinator, &job->options),
+                 LS_EINVAL);
     job->options.store = &job->store->base;
-    job->options.core.batch_size = 0;
-    assert_int_equal(coordinator_create(&job->coordinator, &job->options),
-                     LS_EINVAL);
-    assert_non_null(strstr(ls_error_text(), "batch_size"));
+    job->options.fsm.batch_size = 0;
+    assert_fails(coordinator_create(&job->coordinator, &job->options),
+                 LS_EINVAL);
+    assert_error_has("batch_size");
     job_destroy(job);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_learner_of_100_iterations_tells_101_infos),
-        cmocka_unit_test(
-            test_the_value_ends_the_job_with_the_policy_that_has_it),
-        cmocka_unit_test(test_the_work_of_a_lost_learner_goes_to_the_reserve),
-        cmocka_unit_test(test_a_lost_collector_is_not_missed),
-        cmocka_unit_test_setup_teardown(
-            test_a_restarted_coordinator_takes_the_works_over, folder_set_up,
-            folder_tear_down),
-        cmocka_unit_test_setup_teardown(
-            test_a_job_that_has_ended_is_not_done_again, folder_set_up,
-            folder_tear_down),
-        cmocka_unit_test_setup_teardown(test_a_journal_that_is_none_is_an_error,
-                                        folder_set_up, folder_tear_down),
-        cmocka_unit_test(test_stop_closes_all_works_and_ends_with_its_status),
-        cmocka_unit_test(test_stop_with_ok_finishes_the_task_everywhere),
-        cmocka_unit_test(test_wrong_options_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

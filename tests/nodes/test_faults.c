@@ -1,15 +1,12 @@
 /* What a file of faults comes to, what is said of one that is wrong, and what
  * a seed draws. */
 #include "faults.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct plan five; /* members with the ids 0 to 4 */
 
@@ -48,65 +45,59 @@ static void assert_problem(const char *text, const char *place,
                            const char *words)
 {
     struct faults faults;
-    assert_int_equal(load(&faults, text), LS_ECONFIG);
+    assert_fails(load(&faults, text), LS_ECONFIG);
     const char *report = ls_config_report(faults.config);
     if (strstr(report, place) == NULL || strstr(report, words) == NULL)
         fail_msg("expected %s … %s in:\n%s", place, words, report);
     faults_fini(&faults);
 }
 
-static void test_every_name_is_known(void **state)
+TEST(every_name_is_known)
 {
-    (void)state;
     static const char *const names[] = {"none",    "lossy",    "cuts", "pauses",
                                         "crashes", "stranger", "all"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct faults faults;
         assert_non_null(faults_preset(names[i]));
-        assert_int_equal(faults_load(&faults, names[i], &five), LS_OK);
+        assert_ok(faults_load(&faults, names[i], &five));
         faults_fini(&faults);
     }
     assert_null(faults_preset("some"));
 }
 
-static void test_none_has_no_faults(void **state)
+TEST(none_has_no_faults)
 {
-    (void)state;
     struct faults faults;
     struct fault *list;
     struct ls_rng rng;
     size_t n = 9;
-    assert_int_equal(faults_load(&faults, "none", &five), LS_OK);
+    assert_ok(faults_load(&faults, "none", &five));
     assert_int_equal(faults.path.delay_ns, 50 * LS_NS_PER_US);
     assert_true(faults.path.loss <= 0.0);
     ls_rng_seed(&rng, 1, 0);
-    assert_int_equal(faults_draw(&faults, &five, &rng, &list, &n), LS_OK);
+    assert_ok(faults_draw(&faults, &five, &rng, &list, &n));
     assert_int_equal(n, 0);
     free(list);
     faults_fini(&faults);
 }
 
-static void test_unknown_name_is_refused_with_the_nearest(void **state)
+TEST(unknown_name_is_refused_with_the_nearest)
 {
-    (void)state;
     struct faults faults;
-    assert_int_equal(faults_load(&faults, "lossey", &five), LS_ENOENT);
+    assert_fails(faults_load(&faults, "lossey", &five), LS_ENOENT);
     assert_non_null(strstr(ls_error_text(), "did you mean \"lossy\"?"));
     faults_fini(&faults);
-    assert_int_equal(faults_load(&faults, "/nowhere/at.yaml", &five),
-                     LS_ENOENT);
-    assert_non_null(strstr(ls_error_text(), "lockstep help faults"));
+    assert_fails(faults_load(&faults, "/nowhere/at.yaml", &five), LS_ENOENT);
+    assert_error_has("lockstep help faults");
     faults_fini(&faults);
 }
 
-static void test_network_is_taken_over(void **state)
+TEST(network_is_taken_over)
 {
-    (void)state;
     struct faults faults;
-    assert_int_equal(load(&faults, "network: {delay_ms: 20, jitter_ms: 2.5,\n"
-                                   "  loss: 0.25, duplicate: 0.5,\n"
-                                   "  reorder: 0.125, bytes_per_s: 1000}\n"),
-                     LS_OK);
+    assert_ok(load(&faults, "network: {delay_ms: 20, jitter_ms: 2.5,\n"
+                            "  loss: 0.25, duplicate: 0.5,\n"
+                            "  reorder: 0.125, bytes_per_s: 1000}\n"));
     assert_int_equal(faults.path.delay_ns, 20 * LS_NS_PER_MS);
     assert_int_equal(faults.path.jitter_ns, 2500 * LS_NS_PER_US);
     assert_true(faults.path.loss >= 0.25 && faults.path.loss <= 0.25);
@@ -127,22 +118,20 @@ static void assert_fault(const struct fault *fault, int64_t at_ms,
     assert_int_equal(fault->both, both);
 }
 
-static void test_script_is_taken_over_in_order_of_time(void **state)
+TEST(script_is_taken_over_in_order_of_time)
 {
-    (void)state;
     struct faults faults;
     struct fault *list;
     struct ls_rng rng;
     size_t n;
-    assert_int_equal(load(&faults, "script:\n"
-                                   "  - {at: 2, cut: 0 > 4, for_ms: 500}\n"
-                                   "  - {at: 1.5, cut: 3 - all}\n"
-                                   "  - {at: 4, heal: all - all}\n"
-                                   "  - {at: 0, reset: 1 - 2}\n"
-                                   "  - {at: 3, kill: 2, for_ms: 10}\n"),
-                     LS_OK);
+    assert_ok(load(&faults, "script:\n"
+                            "  - {at: 2, cut: 0 > 4, for_ms: 500}\n"
+                            "  - {at: 1.5, cut: 3 - all}\n"
+                            "  - {at: 4, heal: all - all}\n"
+                            "  - {at: 0, reset: 1 - 2}\n"
+                            "  - {at: 3, kill: 2, for_ms: 10}\n"));
     ls_rng_seed(&rng, 1, 0);
-    assert_int_equal(faults_draw(&faults, &five, &rng, &list, &n), LS_OK);
+    assert_ok(faults_draw(&faults, &five, &rng, &list, &n));
     assert_int_equal(n, 7);
     assert_fault(&list[0], 0, FAULT_RESET, 1, 2, true);
     assert_fault(&list[1], 1500, FAULT_CUT, 3, FAULT_ALL, true);
@@ -156,16 +145,14 @@ static void test_script_is_taken_over_in_order_of_time(void **state)
     faults_fini(&faults);
 }
 
-static void test_shape_changes_a_link_and_changes_it_back(void **state)
+TEST(shape_changes_a_link_and_changes_it_back)
 {
-    (void)state;
     struct faults faults;
-    assert_int_equal(load(&faults,
-                          "network: {loss: 0.5}\n"
-                          "script:\n"
-                          "  - {at: 1, shape: 0 > 1, network: {delay_ms: 7},\n"
-                          "     for_ms: 100}\n"),
-                     LS_OK);
+    assert_ok(load(&faults,
+                   "network: {loss: 0.5}\n"
+                   "script:\n"
+                   "  - {at: 1, shape: 0 > 1, network: {delay_ms: 7},\n"
+                   "     for_ms: 100}\n"));
     assert_int_equal(faults.n_script, 2);
     assert_int_equal(faults.script[0].path.delay_ns, 7 * LS_NS_PER_MS);
     assert_true(faults.script[0].path.loss >= 0.5); /* what is not said stays */
@@ -174,15 +161,13 @@ static void test_shape_changes_a_link_and_changes_it_back(void **state)
     faults_fini(&faults);
 }
 
-static void test_a_stranger_stays_as_long_as_it_is_told(void **state)
+TEST(a_stranger_stays_as_long_as_it_is_told)
 {
-    (void)state;
     struct faults faults;
     char text[96];
-    assert_int_equal(load(&faults, "script:\n"
-                                   "  - {at: 1.5, stranger: 2, for_ms: 250}\n"
-                                   "  - {at: 2, stranger: 4}\n"),
-                     LS_OK);
+    assert_ok(load(&faults, "script:\n"
+                            "  - {at: 1.5, stranger: 2, for_ms: 250}\n"
+                            "  - {at: 2, stranger: 4}\n"));
     assert_int_equal(faults.n_script, 2); /* it is undone by nothing */
     assert_fault(&faults.script[0], 1500, FAULT_STRANGER, 2, 0, false);
     assert_int_equal(faults.script[0].length_ns, 250 * LS_NS_PER_MS);
@@ -195,9 +180,8 @@ static void test_a_stranger_stays_as_long_as_it_is_told(void **state)
     faults_fini(&faults);
 }
 
-static void test_disks_are_among_the_faults(void **state)
+TEST(disks_are_among_the_faults)
 {
-    (void)state;
     static const char text[] = "random: {power_cuts: 5, within_s: 2,\n"
                                "  full: {count: 5, length_ms: 300}}\n"
                                "script:\n"
@@ -207,14 +191,14 @@ static void test_disks_are_among_the_faults(void **state)
     struct fault *list;
     struct ls_rng rng;
     size_t n, powers = 0, full = 0;
-    assert_int_equal(load(&faults, text), LS_OK);
+    assert_ok(load(&faults, text));
     assert_int_equal(faults.n_script, 4);
     assert_fault(&faults.script[0], 1000, FAULT_POWER, 2, 0, false);
     assert_fault(&faults.script[1], 1100, FAULT_RESTART, 2, 0, false);
     assert_fault(&faults.script[2], 2000, FAULT_FULL, 3, 0, false);
     assert_fault(&faults.script[3], 2200, FAULT_ROOM, 3, 0, false);
     ls_rng_seed(&rng, 3, 0);
-    assert_int_equal(faults_draw(&faults, &five, &rng, &list, &n), LS_OK);
+    assert_ok(faults_draw(&faults, &five, &rng, &list, &n));
     for (size_t i = 0; i < n; i++) {
         powers += list[i].kind == FAULT_POWER;
         full += list[i].kind == FAULT_FULL;
@@ -227,9 +211,8 @@ static void test_disks_are_among_the_faults(void **state)
     faults_fini(&faults);
 }
 
-static void test_strangers_are_drawn_last(void **state)
+TEST(strangers_are_drawn_last)
 {
-    (void)state;
     static const char kills[] = "random: {kills: 5, within_s: 2}\n";
     static const char both[] = "random: {kills: 5, within_s: 2,\n"
                                "  strangers: {count: 5, length_ms: 300}}\n";
@@ -239,9 +222,8 @@ static void test_strangers_are_drawn_last(void **state)
     for (int i = 0; i < 2; i++) {
         struct ls_rng rng;
         ls_rng_seed(&rng, 3, 0);
-        assert_int_equal(load(&faults[i], i == 0 ? kills : both), LS_OK);
-        assert_int_equal(faults_draw(&faults[i], &five, &rng, &list[i], &n[i]),
-                         LS_OK);
+        assert_ok(load(&faults[i], i == 0 ? kills : both));
+        assert_ok(faults_draw(&faults[i], &five, &rng, &list[i], &n[i]));
     }
     assert_true(n[1] > n[0]);
     for (size_t i = 0; i < n[1]; i++) {
@@ -260,9 +242,8 @@ static void test_strangers_are_drawn_last(void **state)
     }
 }
 
-static void test_every_problem_is_shown_at_its_place(void **state)
+TEST(every_problem_is_shown_at_its_place)
 {
-    (void)state;
     assert_problem("netwrok: {loss: 0.1}\n",
                    ":1:1:", "did you mean \"network\"?");
     assert_problem("network: {loss: 2}\n", ":1:17:", "");
@@ -286,20 +267,18 @@ static void test_every_problem_is_shown_at_its_place(void **state)
                    ":2:", "for_ms");
 }
 
-static void test_a_seed_draws_the_same_faults_again(void **state)
+TEST(a_seed_draws_the_same_faults_again)
 {
-    (void)state;
     struct faults faults;
     size_t n_differ = 0;
-    assert_int_equal(faults_load(&faults, "all", &five), LS_OK);
+    assert_ok(faults_load(&faults, "all", &five));
     for (uint64_t seed = 0; seed < 50; seed++) {
         struct fault *list[3];
         struct ls_rng rng;
         size_t n[3];
         for (size_t i = 0; i < 3; i++) {
             ls_rng_seed(&rng, i < 2 ? seed : seed + 1, 0);
-            assert_int_equal(faults_draw(&faults, &five, &rng, &list[i], &n[i]),
-                             LS_OK);
+            assert_ok(faults_draw(&faults, &five, &rng, &list[i], &n[i]));
         }
         assert_int_equal(n[0], n[1]);
         for (size_t i = 0; i < n[0]; i++) {
@@ -314,17 +293,16 @@ static void test_a_seed_draws_the_same_faults_again(void **state)
     faults_fini(&faults);
 }
 
-static void test_what_is_drawn_is_within_bounds_and_undone(void **state)
+TEST(what_is_drawn_is_within_bounds_and_undone)
 {
-    (void)state;
     struct faults faults;
-    assert_int_equal(faults_load(&faults, "all", &five), LS_OK);
+    assert_ok(faults_load(&faults, "all", &five));
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct fault *list;
         struct ls_rng rng;
         size_t n;
         ls_rng_seed(&rng, seed, 0);
-        assert_int_equal(faults_draw(&faults, &five, &rng, &list, &n), LS_OK);
+        assert_ok(faults_draw(&faults, &five, &rng, &list, &n));
         assert_true(n <= 2 * (2 + 3 + 2 + 2 + 1 + 1));
         for (size_t i = 0; i < n; i++) {
             assert_true(i == 0 || list[i].at >= list[i - 1].at);
@@ -337,9 +315,8 @@ static void test_what_is_drawn_is_within_bounds_and_undone(void **state)
     faults_fini(&faults);
 }
 
-static void test_a_scripted_cut_lasts_until_it_is_healed(void **state)
+TEST(a_scripted_cut_lasts_until_it_is_healed)
 {
-    (void)state;
     const struct fault list[] = {
         {.kind = FAULT_CUT, .from = 0, .to = 1, .both = true},
         {.kind = FAULT_HEAL, .from = 0, .to = 1},
@@ -356,13 +333,11 @@ static void test_a_scripted_cut_lasts_until_it_is_healed(void **state)
     assert_true(faults_is_undone(list, n, 6)); /* nothing to undo */
 }
 
-static void test_clocks_are_drawn_within_bounds(void **state)
+TEST(clocks_are_drawn_within_bounds)
 {
-    (void)state;
     struct faults faults;
     struct ls_rng rng;
-    assert_int_equal(
-        load(&faults, "random: {skew: {offset_ms: 3, drift: 0.01}}\n"), LS_OK);
+    assert_ok(load(&faults, "random: {skew: {offset_ms: 3, drift: 0.01}}\n"));
     ls_rng_seed(&rng, 5, 0);
     for (int i = 0; i < 100; i++) {
         int64_t offset;
@@ -374,19 +349,17 @@ static void test_clocks_are_drawn_within_bounds(void **state)
     faults_fini(&faults);
 }
 
-static void test_clocks_are_set_ahead_and_back(void **state)
+TEST(clocks_are_set_ahead_and_back)
 {
-    (void)state;
     struct faults faults;
     struct ls_rng rng;
     size_t ahead = 0, back = 0;
-    assert_int_equal(load(&faults, "random: {steps: {count: 3, by_ms: 7}}\n"),
-                     LS_OK);
+    assert_ok(load(&faults, "random: {steps: {count: 3, by_ms: 7}}\n"));
     ls_rng_seed(&rng, 5, 0);
     for (int i = 0; i < 100; i++) {
         struct fault *list;
         size_t n;
-        assert_int_equal(faults_draw(&faults, &five, &rng, &list, &n), LS_OK);
+        assert_ok(faults_draw(&faults, &five, &rng, &list, &n));
         assert_in_range(n, 0, 3);
         for (size_t k = 0; k < n; k++) {
             assert_int_equal(list[k].kind, FAULT_CLOCK);
@@ -399,33 +372,30 @@ static void test_clocks_are_set_ahead_and_back(void **state)
     }
     assert_true(ahead > 30 && back > 30);
     faults_fini(&faults);
-    assert_int_equal(
-        load(&faults, "script: [{at: 1, clock: 1, by_ms: -300}]\n"), LS_OK);
+    assert_ok(load(&faults, "script: [{at: 1, clock: 1, by_ms: -300}]\n"));
     assert_int_equal(faults.script[0].kind, FAULT_CLOCK);
     assert_true(faults.script[0].length_ns == -300000000);
     faults_fini(&faults);
 }
 
 /* What all of it draws, written down and read again. */
-static void test_what_is_written_loads_as_the_same(void **state)
+TEST(what_is_written_loads_as_the_same)
 {
-    (void)state;
     struct faults faults, again;
     struct ls_rng rng;
     struct fault *list;
     size_t n, size;
     char *text = NULL;
-    assert_int_equal(
+    assert_ok(
         load(&faults,
              "network: {delay_ms: 0.1, jitter_ms: 3, loss: 0.05}\n"
              "random:\n"
              "  {cuts: {count: 9}, resets: 9, pauses: {count: 9}, kills: 9,\n"
              "   strangers: {count: 9}, steps: {count: 9},\n"
              "   skew: {offset_ms: 0.3, drift: 0.001}}\n"
-             "script: [{at: 0.7, shape: all > 2, network: {loss: 0.3}}]\n"),
-        LS_OK);
+             "script: [{at: 0.7, shape: all > 2, network: {loss: 0.3}}]\n"));
     ls_rng_seed(&rng, 5, 0);
-    assert_int_equal(faults_draw(&faults, &five, &rng, &list, &n), LS_OK);
+    assert_ok(faults_draw(&faults, &five, &rng, &list, &n));
     assert_true(n > 20);
     struct faults whole = faults;
     whole.script = list;
@@ -434,7 +404,7 @@ static void test_what_is_written_loads_as_the_same(void **state)
     assert_non_null(out);
     faults_write(&whole, out);
     assert_int_equal(fclose(out), 0);
-    assert_int_equal(load(&again, text), LS_OK);
+    assert_ok(load(&again, text));
     assert_memory_equal(&again.path, &faults.path, sizeof faults.path);
     assert_int_equal(again.random.offset_ns, faults.random.offset_ns);
     assert_true(again.random.drift == faults.random.drift);
@@ -457,9 +427,8 @@ static void test_what_is_written_loads_as_the_same(void **state)
     faults_fini(&faults);
 }
 
-static void test_a_fault_prints_as_a_script_says_it(void **state)
+TEST(a_fault_prints_as_a_script_says_it)
 {
-    (void)state;
     char text[96];
     faults_print(&(struct fault){.at = 1500000000,
                                  .kind = FAULT_CUT,
@@ -478,24 +447,5 @@ static void test_a_fault_prints_as_a_script_says_it(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_name_is_known),
-        cmocka_unit_test(test_none_has_no_faults),
-        cmocka_unit_test(test_unknown_name_is_refused_with_the_nearest),
-        cmocka_unit_test(test_network_is_taken_over),
-        cmocka_unit_test(test_script_is_taken_over_in_order_of_time),
-        cmocka_unit_test(test_shape_changes_a_link_and_changes_it_back),
-        cmocka_unit_test(test_a_stranger_stays_as_long_as_it_is_told),
-        cmocka_unit_test(test_disks_are_among_the_faults),
-        cmocka_unit_test(test_strangers_are_drawn_last),
-        cmocka_unit_test(test_every_problem_is_shown_at_its_place),
-        cmocka_unit_test(test_a_seed_draws_the_same_faults_again),
-        cmocka_unit_test(test_what_is_drawn_is_within_bounds_and_undone),
-        cmocka_unit_test(test_a_scripted_cut_lasts_until_it_is_healed),
-        cmocka_unit_test(test_clocks_are_drawn_within_bounds),
-        cmocka_unit_test(test_clocks_are_set_ahead_and_back),
-        cmocka_unit_test(test_what_is_written_loads_as_the_same),
-        cmocka_unit_test(test_a_fault_prints_as_a_script_says_it),
-    };
-    return cmocka_run_group_tests(tests, make_plan, drop_plan);
+    return tests_run_with(make_plan, drop_plan);
 }

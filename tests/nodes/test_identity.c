@@ -3,6 +3,7 @@
 #include "identity.h"
 
 #include "bus/security_fixture.h"
+#include "test.h"
 
 static struct path keys_of(const struct scratch *scratch)
 {
@@ -15,7 +16,9 @@ static void open_it(struct identity *out, const char *folder)
         fail_msg("%s", ls_error_text());
 }
 
-static void test_it_is_the_same_the_next_time(void **state)
+EACH_TEST(scratch_set_up, scratch_tear_down)
+
+TEST(it_is_the_same_the_next_time)
 {
     struct scratch *scratch = *state;
     const struct path keys = keys_of(scratch);
@@ -30,7 +33,7 @@ static void test_it_is_the_same_the_next_time(void **state)
     identity_close(&next);
 }
 
-static void test_several_at_once_have_one_each(void **state)
+TEST(several_at_once_have_one_each)
 {
     struct scratch *scratch = *state;
     const struct path keys = keys_of(scratch);
@@ -49,7 +52,7 @@ static void test_several_at_once_have_one_each(void **state)
     identity_close(&all[3]);
 }
 
-static void test_it_lies_where_the_state_of_programs_lies(void **state)
+TEST(it_lies_where_the_state_of_programs_lies)
 {
     struct scratch *scratch = *state;
     struct identity identity;
@@ -71,7 +74,7 @@ static void test_it_lies_where_the_state_of_programs_lies(void **state)
     assert_int_equal(scratch->n_lines, 0);
 }
 
-static void test_without_a_folder_it_is_of_one_life(void **state)
+TEST(without_a_folder_it_is_of_one_life)
 {
     struct scratch *scratch = *state;
     struct identity identity;
@@ -87,27 +90,27 @@ static void test_without_a_folder_it_is_of_one_life(void **state)
     assert_int_equal(unsetenv("XDG_STATE_HOME"), 0);
 }
 
-static void test_what_cannot_be_is_told(void **state)
+TEST(what_cannot_be_is_told)
 {
     struct scratch *scratch = *state;
     const struct path keys = keys_of(scratch);
     struct identity identity = {.path = ""};
     char path[256], long_name[LS_PATH_MAX + 8];
-    assert_int_equal(identity_open(&identity, "/dev/null/x", "job"), LS_EIO);
-    assert_non_null(strstr(ls_error_text(), "/dev/null"));
+    assert_fails(identity_open(&identity, "/dev/null/x", "job"), LS_EIO);
+    assert_error_has("/dev/null");
     memset(long_name, 'x', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = '\0';
-    assert_int_equal(identity_open(&identity, long_name, "job"), LS_ELIMIT);
+    assert_fails(identity_open(&identity, long_name, "job"), LS_ELIMIT);
     open_it(&identity, keys.text);
     memcpy(path, identity.path, sizeof path);
     identity_close(&identity);
     assert_int_equal(chmod(path, 0644), 0);
-    assert_int_equal(identity_open(&identity, keys.text, "job"), LS_ECONFIG);
-    assert_non_null(strstr(ls_error_text(), "chmod"));
+    assert_fails(identity_open(&identity, keys.text, "job"), LS_ECONFIG);
+    assert_error_has("chmod");
     assert_int_equal(chmod(path, 0600), 0);
     assert_int_equal(truncate(path, 10), 0);
-    assert_int_equal(identity_open(&identity, keys.text, "job"), LS_ECONFIG);
-    assert_non_null(strstr(ls_error_text(), path));
+    assert_fails(identity_open(&identity, keys.text, "job"), LS_ECONFIG);
+    assert_error_has(path);
     assert_int_equal(unlink(path), 0);
     open_it(&identity, keys.text);
     identity_close(&identity);
@@ -115,14 +118,5 @@ static void test_what_cannot_be_is_told(void **state)
 
 int main(void)
 {
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, scratch_set_up, scratch_tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_it_is_the_same_the_next_time),
-        TEST(test_several_at_once_have_one_each),
-        TEST(test_it_lies_where_the_state_of_programs_lies),
-        TEST(test_without_a_folder_it_is_of_one_life),
-        TEST(test_what_cannot_be_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -1,15 +1,10 @@
 /* Means over members that compute at the same time, each on its thread. */
 #include "learn_group.h"
+#include "test.h"
 
 #include <assert.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N_MEMBERS = 3, N_VALUES = 4, N_MEANS = 50 };
 
@@ -41,18 +36,16 @@ static void run_round(struct part *parts)
 {
     ls_thread *threads[N_MEMBERS];
     for (size_t i = 0; i < N_MEMBERS; i++)
-        assert_int_equal(ls_thread_spawn(ls_runtime_threads(), &threads[i],
-                                         "part", take_part, &parts[i]),
-                         LS_OK);
+        assert_ok(ls_thread_spawn(ls_runtime_threads(), &threads[i], "part",
+                                  take_part, &parts[i]));
     for (size_t i = 0; i < N_MEMBERS; i++)
-        assert_int_equal(ls_thread_join(&threads[i], LS_FOREVER), LS_OK);
+        assert_ok(ls_thread_join(&threads[i], LS_FOREVER));
 }
 
 static struct learn_group *new_group(struct part *parts, size_t n_means)
 {
     struct learn_group *group;
-    assert_int_equal(
-        learn_group_create(&group, ls_runtime_threads(), N_MEMBERS), LS_OK);
+    assert_ok(learn_group_create(&group, ls_runtime_threads(), N_MEMBERS));
     for (size_t i = 0; i < N_MEMBERS; i++)
         parts[i] = (struct part){.group = group,
                                  .member = i,
@@ -70,9 +63,8 @@ static void assert_means(const struct part *parts)
     }
 }
 
-static void all_members_get_the_mean_of_all(void **state)
+TEST(all_members_get_the_mean_of_all)
 {
-    (void)state;
     struct part parts[N_MEMBERS];
     struct learn_group *group = new_group(parts, N_MEANS);
     assert_int_equal(learn_group_member(group, 0)->n, N_MEMBERS);
@@ -85,9 +77,8 @@ static void all_members_get_the_mean_of_all(void **state)
     learn_group_destroy(NULL);
 }
 
-static void the_others_are_told_when_one_leaves_early(void **state)
+TEST(the_others_are_told_when_one_leaves_early)
 {
-    (void)state;
     struct part parts[N_MEMBERS];
     struct learn_group *group = new_group(parts, N_MEANS);
     parts[1].n_means = 7;
@@ -101,9 +92,8 @@ static void the_others_are_told_when_one_leaves_early(void **state)
     learn_group_destroy(&group);
 }
 
-static void all_are_told_when_they_share_different_things(void **state)
+TEST(all_are_told_when_they_share_different_things)
 {
-    (void)state;
     struct part parts[N_MEMBERS];
     struct learn_group *group = new_group(parts, N_MEANS);
     parts[2].n_values = 2;
@@ -111,14 +101,4 @@ static void all_are_told_when_they_share_different_things(void **state)
     for (size_t i = 0; i < N_MEMBERS; i++)
         assert_int_equal(parts[i].status, LS_EABORTED);
     learn_group_destroy(&group);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_members_get_the_mean_of_all),
-        cmocka_unit_test(the_others_are_told_when_one_leaves_early),
-        cmocka_unit_test(all_are_told_when_they_share_different_things),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

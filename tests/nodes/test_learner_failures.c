@@ -1,11 +1,11 @@
 /* learner_service.h, as a specification: what fails, and whom it fails. */
 #include "learner_bench.h"
+#include "test.h"
 
-static void a_learner_that_fails_gives_its_work_back(void **state)
+TEST(a_learner_that_fails_gives_its_work_back)
 {
     struct learner_bench *bench = learner_start();
     struct learner_work work = work_of("l1", 1, 5);
-    (void)state;
     start(bench, &work);
     bench->toy.fails = 1;
     (void)demanded(bench, work.key);
@@ -21,22 +21,20 @@ static void a_learner_that_fails_gives_its_work_back(void **state)
     learner_stop(bench);
 }
 
-static void a_policy_that_cannot_be_written_gives_the_work_back(void **state)
+TEST(a_policy_that_cannot_be_written_gives_the_work_back)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work work = work_of("l1", 1, 5);
-    (void)state;
     toy_set(bench->bench->store, put_status, LS_EIO);
     start(bench, &work);
     fails_with(begin_demand(bench, work.key), "policy policy_1");
     learner_stop(bench);
 }
 
-static void data_that_cannot_be_got_fails_the_call_alone(void **state)
+TEST(data_that_cannot_be_got_fails_the_call_alone)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work work = work_of("l1", 1, 1);
-    (void)state;
     start(bench, &work);
     (void)demanded(bench, work.key);
     toy_set(bench->bench->store, get_status, LS_ENOENT);
@@ -50,11 +48,10 @@ static void data_that_cannot_be_got_fails_the_call_alone(void **state)
     learner_stop(bench);
 }
 
-static void a_batch_of_another_size_is_refused(void **state)
+TEST(a_batch_of_another_size_is_refused)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work work = work_of("l1", 1, 1);
-    (void)state;
     start(bench, &work);
     (void)demanded(bench, work.key);
     is_refused(begin_learn_of(bench, work.key, 3), LS_CALL_REFUSED,
@@ -64,13 +61,12 @@ static void a_batch_of_another_size_is_refused(void **state)
     learner_stop(bench);
 }
 
-static void bytes_that_are_no_message_fail_by_name(void **state)
+TEST(bytes_that_are_no_message_fail_by_name)
 {
     static const char *const names[] = {CALL_LEARNER_START, CALL_LEARNER_DEMAND,
                                         CALL_LEARNER_LEARN, CALL_LEARNER_CLOSE,
                                         CALL_RESOURCE};
     struct learner_bench *bench = learner_start();
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         ls_write_string(bench->bench->writer, "nonsense");
         ls_call *call =
@@ -84,28 +80,14 @@ static void bytes_that_are_no_message_fail_by_name(void **state)
     learner_stop(bench);
 }
 
-static void a_node_has_one_service(void **state)
+TEST(a_node_has_one_service)
 {
     struct learner_bench *bench = learner_prepare(0);
     learner_service *second = NULL;
     const struct learner_service_options options = {
         .common = bench_options(bench->bench, 0)};
-    (void)state;
-    assert_int_equal(learner_service_create(&second, &options), LS_EEXIST);
+    assert_fails(learner_service_create(&second, &options), LS_EEXIST);
     assert_null(second);
     learner_service_destroy(&second);
     learner_stop(bench);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_learner_that_fails_gives_its_work_back),
-        cmocka_unit_test(a_policy_that_cannot_be_written_gives_the_work_back),
-        cmocka_unit_test(data_that_cannot_be_got_fails_the_call_alone),
-        cmocka_unit_test(a_batch_of_another_size_is_refused),
-        cmocka_unit_test(bytes_that_are_no_message_fail_by_name),
-        cmocka_unit_test(a_node_has_one_service),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* learner_service.h, as a specification: a learner whose coordinator, or store,
  * is lost. */
 #include "learner_bench.h"
+#include "test.h"
 
 static struct learner_bench *patient_start(void)
 {
@@ -14,18 +15,16 @@ static void succeed(struct learner_bench *bench)
 {
     struct bench *all = bench->bench;
     bench_kill(&all->coordinator, LS_EHANDLER);
-    assert_int_equal(
-        ls_calls_connect(all->successor.calls, MEMBER, 0, BENCH_MS), LS_OK);
+    assert_ok(ls_rpc_connect(all->successor.calls, MEMBER, 0, BENCH_MS));
     all->coordinator = all->successor;
     memset(&all->successor, 0, sizeof all->successor);
 }
 
-static void the_master_alone_gives_works(void **state)
+TEST(the_master_alone_gives_works)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work work = work_of("l1", 1, 5);
     struct bench *all = bench->bench;
-    (void)state;
     start(bench, &work);
     (void)iterate(bench, work.key);
     const struct service_resource resource =
@@ -40,11 +39,10 @@ static void the_master_alone_gives_works(void **state)
     learner_stop(bench);
 }
 
-static void a_lost_coordinator_ends_the_run_that_has_no_patience(void **state)
+TEST(a_lost_coordinator_ends_the_run_that_has_no_patience)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work work = work_of("l1", 1, 5);
-    (void)state;
     start(bench, &work);
     (void)demanded(bench, work.key);
     bench_kill(&bench->bench->coordinator, LS_EHANDLER);
@@ -55,11 +53,10 @@ static void a_lost_coordinator_ends_the_run_that_has_no_patience(void **state)
     learner_stop(bench);
 }
 
-static void the_next_coordinator_takes_the_work_over(void **state)
+TEST(the_next_coordinator_takes_the_work_over)
 {
     struct learner_bench *bench = patient_start();
     const struct learner_work work = work_of("l1", 1, 3);
-    (void)state;
     start(bench, &work);
     (void)iterate(bench, work.key);
     (void)demanded(bench, work.key); /* whose batch never comes */
@@ -75,12 +72,10 @@ static void the_next_coordinator_takes_the_work_over(void **state)
     learner_stop(bench);
 }
 
-static void
-the_iteration_that_is_under_way_is_finished_and_committed(void **state)
+TEST(the_iteration_that_is_under_way_is_finished_and_committed)
 {
     struct learner_bench *bench = patient_start();
     const struct learner_work work = work_of("l1", 1, 9);
-    (void)state;
     start(bench, &work);
     gate_turn(&bench->toy.gate, true);
     (void)demanded(bench, work.key);
@@ -102,11 +97,10 @@ the_iteration_that_is_under_way_is_finished_and_committed(void **state)
     learner_stop(bench);
 }
 
-static void the_end_is_told_to_the_next_coordinator_too(void **state)
+TEST(the_end_is_told_to_the_next_coordinator_too)
 {
     struct learner_bench *bench = patient_start();
     const struct learner_work work = work_of("l1", 1, 1);
-    (void)state;
     start(bench, &work);
     (void)iterate(bench, work.key);
     expect_done(bench, work.key);
@@ -117,11 +111,10 @@ static void the_end_is_told_to_the_next_coordinator_too(void **state)
     learner_stop(bench);
 }
 
-static void a_policy_waits_for_the_store_that_was_lost(void **state)
+TEST(a_policy_waits_for_the_store_that_was_lost)
 {
     struct learner_bench *bench = patient_start();
     const struct learner_work work = work_of("l1", 1, 2);
-    (void)state;
     start(bench, &work);
     (void)demanded(bench, work.key);
     gate_turn(&bench->toy.gate, true);
@@ -143,11 +136,10 @@ static void a_policy_waits_for_the_store_that_was_lost(void **state)
     learner_stop(bench);
 }
 
-static void a_close_ends_the_wait_for_a_store(void **state)
+TEST(a_close_ends_the_wait_for_a_store)
 {
     struct learner_bench *bench = patient_start();
     const struct learner_work work = work_of("l1", 1, 2);
-    (void)state;
     toy_set(bench->bench->store, put_status, LS_ELOST);
     start(bench, &work);
     toy_await(bench->bench->store, n_puts, 1);
@@ -157,21 +149,18 @@ static void a_close_ends_the_wait_for_a_store(void **state)
     learner_stop(bench);
 }
 
-static void a_finished_task_ends_its_run(void **state)
+TEST(a_finished_task_ends_its_run)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work work = work_of("l1", 1, 5);
     ls_task *task;
-    (void)state;
     start(bench, &work);
     (void)iterate(bench, work.key);
     (void)demanded(bench, work.key);
     ls_call *waiting = begin_demand(bench, work.key);
-    assert_int_equal(
-        ls_task_create(
-            &task,
-            &(struct ls_task_options){.node = bench->bench->coordinator.node}),
-        LS_OK);
+    assert_ok(ls_task_create(
+        &task,
+        &(struct ls_task_options){.node = bench->bench->coordinator.node}));
     ls_task_finish(task);
     bench_ends(bench->bench, LS_OK);
     fails_with(waiting, "the learner has ended: it is finished");
@@ -194,11 +183,10 @@ static void start_when_it_runs(struct learner_bench *bench,
     assert_int_equal(state, LS_CALL_COMPLETED);
 }
 
-static void a_task_that_runs_again_serves_again(void **state)
+TEST(a_task_that_runs_again_serves_again)
 {
     struct learner_bench *bench = learner_start();
     struct learner_work work = work_of("l1", 1, 5);
-    (void)state;
     start(bench, &work);
     (void)iterate(bench, work.key);
     ls_task_cancel(bench->bench->task, LS_ECANCELED, "stop");
@@ -211,11 +199,10 @@ static void a_task_that_runs_again_serves_again(void **state)
     learner_stop(bench);
 }
 
-static void what_is_open_when_it_is_destroyed_is_answered(void **state)
+TEST(what_is_open_when_it_is_destroyed_is_answered)
 {
     struct learner_bench *bench = learner_prepare(0);
     const struct learner_work work = work_of("l1", 1, 5);
-    (void)state;
     bench_start_idle(bench->bench);
     start(bench, &work);
     ls_call *waiting = begin_demand(bench, work.key);
@@ -231,22 +218,4 @@ static void what_is_open_when_it_is_destroyed_is_answered(void **state)
     learner_stop(bench);
     assert_true(ls_call_state_is_end(ls_call_state(waiting)));
     ls_call_destroy(&waiting);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_master_alone_gives_works),
-        cmocka_unit_test(a_lost_coordinator_ends_the_run_that_has_no_patience),
-        cmocka_unit_test(the_next_coordinator_takes_the_work_over),
-        cmocka_unit_test(
-            the_iteration_that_is_under_way_is_finished_and_committed),
-        cmocka_unit_test(the_end_is_told_to_the_next_coordinator_too),
-        cmocka_unit_test(a_policy_waits_for_the_store_that_was_lost),
-        cmocka_unit_test(a_close_ends_the_wait_for_a_store),
-        cmocka_unit_test(a_finished_task_ends_its_run),
-        cmocka_unit_test(a_task_that_runs_again_serves_again),
-        cmocka_unit_test(what_is_open_when_it_is_destroyed_is_answered),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,11 @@
 /* learner_service.h, as a specification: what a learner does with its works. */
 #include "learner_bench.h"
+#include "test.h"
 
-static void a_hundred_iterations_make_a_hundred_and_one_infos(void **state)
+TEST(a_hundred_iterations_make_a_hundred_and_one_infos)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work work = work_of("l1", 1, 100);
-    (void)state;
     start(bench, &work);
     for (int64_t i = 0; i < 100; i++) {
         const struct learner_demand demand = demanded(bench, work.key);
@@ -38,11 +38,10 @@ static void a_hundred_iterations_make_a_hundred_and_one_infos(void **state)
     learner_stop(bench);
 }
 
-static void priorities_come_back_with_the_place_of_each_sample(void **state)
+TEST(priorities_come_back_with_the_place_of_each_sample)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work work = work_of("l1", 1, 1);
-    (void)state;
     start(bench, &work);
     const struct learner_result result = iterate(bench, work.key);
     assert_int_equal(result.priority_info.n, 2);
@@ -53,12 +52,10 @@ static void priorities_come_back_with_the_place_of_each_sample(void **state)
     learner_stop(bench);
 }
 
-static void
-the_next_batch_is_asked_for_and_fetched_while_one_trains(void **state)
+TEST(the_next_batch_is_asked_for_and_fetched_while_one_trains)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work work = work_of("l1", 1, 2);
-    (void)state;
     start(bench, &work);
     gate_turn(&bench->toy.gate, true);
     (void)demanded(bench, work.key);
@@ -93,11 +90,10 @@ static ls_call *begin_training(struct learner_bench *bench,
     return first;
 }
 
-static void at_most_one_batch_waits_while_one_trains(void **state)
+TEST(at_most_one_batch_waits_while_one_trains)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work work = work_of("l1", 1, 9);
-    (void)state;
     ls_call *first = begin_training(bench, &work);
     (void)demanded(bench, work.key);
     ls_call *second = begin_learn(bench, work.key);
@@ -112,11 +108,10 @@ static void at_most_one_batch_waits_while_one_trains(void **state)
     learner_stop(bench);
 }
 
-static void the_next_batch_is_loaded_while_one_trains(void **state)
+TEST(the_next_batch_is_loaded_while_one_trains)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work work = work_of("l1", 1, 2);
-    (void)state;
     ls_call *first = begin_training(bench, &work);
     (void)demanded(bench, work.key);
     ls_call *second = begin_learn(bench, work.key);
@@ -127,11 +122,10 @@ static void the_next_batch_is_loaded_while_one_trains(void **state)
     learner_stop(bench);
 }
 
-static void without_loaders_it_is_loaded_after_that(void **state)
+TEST(without_loaders_it_is_loaded_after_that)
 {
     struct learner_bench *bench = learner_prepare_with(0, 1, 0);
     const struct learner_work work = work_of("l1", 1, 2);
-    (void)state;
     bench_start(bench->bench);
     ls_call *first = begin_training(bench, &work);
     ls_call *demand = begin_demand(bench, work.key); /* there is no room */
@@ -205,7 +199,7 @@ static int on_late_after_run(void *self, int64_t iter)
     return LS_OK;
 }
 
-static void hooks_run_in_order_and_see_iterations_from_0(void **state)
+TEST(hooks_run_in_order_and_see_iterations_from_0)
 {
     struct learner_bench *bench = learner_prepare(0);
     struct trail trail = {.bench = bench};
@@ -217,12 +211,9 @@ static void hooks_run_in_order_and_see_iterations_from_0(void **state)
         {"a", HOOK_AFTER_ITER, 20, 0, on_after_iter, &trail},
         {"l", HOOK_AFTER_RUN, 2, 0, on_late_after_run, &trail},
         {"e", HOOK_AFTER_RUN, 0, 0, on_after_run, &trail}};
-    (void)state;
     for (size_t i = 0; i < sizeof hooks / sizeof hooks[0]; i++)
-        assert_int_equal(learner_service_hook(bench->service, &hooks[i]),
-                         LS_OK);
-    assert_int_equal(learner_service_hook(bench->service, &hooks[0]),
-                     LS_EEXIST);
+        assert_ok(learner_service_hook(bench->service, &hooks[i]));
+    assert_fails(learner_service_hook(bench->service, &hooks[0]), LS_EEXIST);
     bench_start(bench->bench);
     start(bench, &work);
     assert_true(iterate(bench, work.key).info.values[0].value == 42.0);
@@ -241,14 +232,13 @@ static int fails_in_third(void *self, int64_t iter)
     return iter == 2 ? ls_error(LS_EIO, "the disk is full") : LS_OK;
 }
 
-static void a_hook_that_fails_gives_the_work_back(void **state)
+TEST(a_hook_that_fails_gives_the_work_back)
 {
     struct learner_bench *bench = learner_prepare(0);
     const struct learner_work work = work_of("l1", 1, 9);
     const struct hook hook = {"write", HOOK_AFTER_ITER, 20,
                               0,       fails_in_third,  NULL};
-    (void)state;
-    assert_int_equal(learner_service_hook(bench->service, &hook), LS_OK);
+    assert_ok(learner_service_hook(bench->service, &hook));
     bench_start(bench->bench);
     start(bench, &work);
     (void)iterate(bench, work.key);
@@ -260,12 +250,11 @@ static void a_hook_that_fails_gives_the_work_back(void **state)
     learner_stop(bench);
 }
 
-static void policies_and_infos_are_sent_at_their_frequencies(void **state)
+TEST(policies_and_infos_are_sent_at_their_frequencies)
 {
     struct learner_bench *bench = learner_start();
     struct learner_work work = work_of("l1", 1, 7);
     static const int64_t iters[] = {0, 0, 3, 6};
-    (void)state;
     work.send_policy_freq = 3;
     work.send_info_freq = 2;
     start(bench, &work);
@@ -281,12 +270,11 @@ static void policies_and_infos_are_sent_at_their_frequencies(void **state)
 /* One after the other -------------------------------------------------------
  */
 
-static void a_second_work_begins_with_nothing_of_the_first(void **state)
+TEST(a_second_work_begins_with_nothing_of_the_first)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work first = work_of("l1", 1, 2);
     const struct learner_work second = work_of("l2", 1, 2);
-    (void)state;
     for (int round = 0; round < 3; round++) {
         start(bench, &first);
         (void)iterate(bench, first.key);
@@ -306,12 +294,11 @@ static void a_second_work_begins_with_nothing_of_the_first(void **state)
     learner_stop(bench);
 }
 
-static void a_close_answers_what_waits(void **state)
+TEST(a_close_answers_what_waits)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work first = work_of("l1", 1, 9);
     const struct learner_work second = work_of("l2", 1, 2);
-    (void)state;
     start(bench, &first);
     (void)demanded(bench, first.key);
     ls_call *waiting = begin_demand(bench, first.key);
@@ -338,12 +325,11 @@ static void next_work_is_served(struct learner_bench *bench)
     expect_done(bench, work.key);
 }
 
-static void a_close_while_it_trains_is_answered_when_it_is_over(void **state)
+TEST(a_close_while_it_trains_is_answered_when_it_is_over)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work first = work_of("l1", 1, 9);
     const struct learner_work second = work_of("l2", 1, 1);
-    (void)state;
     start(bench, &first);
     gate_turn(&bench->toy.gate, true);
     (void)demanded(bench, first.key);
@@ -366,11 +352,10 @@ static void a_close_while_it_trains_is_answered_when_it_is_over(void **state)
     learner_stop(bench);
 }
 
-static void a_close_while_data_is_fetched_leaves_nothing(void **state)
+TEST(a_close_while_data_is_fetched_leaves_nothing)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work first = work_of("l1", 1, 9);
-    (void)state;
     start(bench, &first);
     (void)demanded(bench, first.key);
     toy_set(bench->bench->store, get_waits, true);
@@ -386,11 +371,10 @@ static void a_close_while_data_is_fetched_leaves_nothing(void **state)
     learner_stop(bench);
 }
 
-static void a_work_without_an_end_goes_on_until_it_is_closed(void **state)
+TEST(a_work_without_an_end_goes_on_until_it_is_closed)
 {
     struct learner_bench *bench = learner_start();
     const struct learner_work work = work_of("l1", 1, 0);
-    (void)state;
     start(bench, &work);
     for (int64_t i = 0; i < 5; i++)
         assert_int_equal(iterate(bench, work.key).info.learner_step, i + 1);
@@ -402,11 +386,10 @@ static void a_work_without_an_end_goes_on_until_it_is_closed(void **state)
 /* Attempts ------------------------------------------------------------------
  */
 
-static void a_later_attempt_goes_on_from_the_last_policy(void **state)
+TEST(a_later_attempt_goes_on_from_the_last_policy)
 {
     struct learner_bench *bench = learner_start();
     struct learner_work work = work_of("l1", 1, 5);
-    (void)state;
     start(bench, &work);
     (void)iterate(bench, work.key);
     (void)iterate(bench, work.key);
@@ -432,13 +415,11 @@ static void a_later_attempt_goes_on_from_the_last_policy(void **state)
     learner_stop(bench);
 }
 
-static void
-a_later_attempt_takes_the_place_of_the_one_that_is_held(void **state)
+TEST(a_later_attempt_takes_the_place_of_the_one_that_is_held)
 {
     struct learner_bench *bench = learner_start();
     struct learner_work work = work_of("l1", 1, 5);
     const struct work_key old = work.key;
-    (void)state;
     start(bench, &work);
     (void)iterate(bench, work.key);
     gate_turn(&bench->toy.gate, true);
@@ -457,11 +438,10 @@ a_later_attempt_takes_the_place_of_the_one_that_is_held(void **state)
     learner_stop(bench);
 }
 
-static void a_work_that_was_all_done_before_is_done_at_once(void **state)
+TEST(a_work_that_was_all_done_before_is_done_at_once)
 {
     struct learner_bench *bench = learner_start();
     struct learner_work work = work_of("l1", 1, 1);
-    (void)state;
     start(bench, &work);
     (void)iterate(bench, work.key);
     closes(bench, work.key);
@@ -470,30 +450,4 @@ static void a_work_that_was_all_done_before_is_done_at_once(void **state)
     expect_done(bench, work.key);
     assert_int_equal(bench->last_step, 1);
     learner_stop(bench);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hundred_iterations_make_a_hundred_and_one_infos),
-        cmocka_unit_test(priorities_come_back_with_the_place_of_each_sample),
-        cmocka_unit_test(
-            the_next_batch_is_asked_for_and_fetched_while_one_trains),
-        cmocka_unit_test(at_most_one_batch_waits_while_one_trains),
-        cmocka_unit_test(the_next_batch_is_loaded_while_one_trains),
-        cmocka_unit_test(without_loaders_it_is_loaded_after_that),
-        cmocka_unit_test(hooks_run_in_order_and_see_iterations_from_0),
-        cmocka_unit_test(a_hook_that_fails_gives_the_work_back),
-        cmocka_unit_test(policies_and_infos_are_sent_at_their_frequencies),
-        cmocka_unit_test(a_second_work_begins_with_nothing_of_the_first),
-        cmocka_unit_test(a_close_answers_what_waits),
-        cmocka_unit_test(a_close_while_it_trains_is_answered_when_it_is_over),
-        cmocka_unit_test(a_close_while_data_is_fetched_leaves_nothing),
-        cmocka_unit_test(a_work_without_an_end_goes_on_until_it_is_closed),
-        cmocka_unit_test(a_later_attempt_goes_on_from_the_last_policy),
-        cmocka_unit_test(
-            a_later_attempt_takes_the_place_of_the_one_that_is_held),
-        cmocka_unit_test(a_work_that_was_all_done_before_is_done_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,69 +1,61 @@
 /* What is said of ids, as bytes; and what members make of it. */
 #include "lease.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "lease_trust.h"
 #include "lockstep/config.h"
 #include "lockstep/log.h"
+#include "test.h"
 
 #define KEY   "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID"
 #define OTHER "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
 
-static void test_a_question_is_read_as_it_was_written(void **state)
+TEST(a_question_is_read_as_it_was_written)
 {
-    (void)state;
     const struct lease_question said = {
         .role = "collector", .key = KEY, .lasting = true, .life = UINT64_MAX};
     struct lease_question heard;
     ls_writer *writer = NULL;
     const void *data;
     size_t size;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     ls_record_write(&lease_question_record, &said, writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(
-        ls_record_decode(&lease_question_record, &heard, data, size, NULL),
-        LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(
+        ls_record_decode(&lease_question_record, &heard, data, size, NULL));
     assert_string_equal(heard.role, said.role);
     assert_string_equal(heard.key, said.key);
     assert_true(heard.lasting);
     assert_true(heard.life == said.life);
     for (size_t n = 0; n < size; n++)
-        assert_int_equal(
+        assert_fails(
             ls_record_decode(&lease_question_record, &heard, data, n, NULL),
             LS_EPROTO);
     ls_writer_destroy(&writer);
 }
 
-static void test_an_answer_is_read_as_it_was_written(void **state)
+TEST(an_answer_is_read_as_it_was_written)
 {
-    (void)state;
     char lines[] = "7 " KEY " lasting\n";
     struct lease_answer said = {.id = 7, .leases = lines}, heard;
     ls_writer *writer = NULL;
     const void *data;
     size_t size;
     (void)snprintf(said.attach, sizeof said.attach, "0@tcp://a:1");
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     ls_record_write(&lease_answer_record, &said, writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(
-        ls_record_decode(&lease_answer_record, &heard, data, size, NULL),
-        LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(ls_record_decode(&lease_answer_record, &heard, data, size, NULL));
     assert_int_equal(heard.id, 7);
     assert_string_equal(heard.attach, said.attach);
     assert_string_equal(heard.leases, lines);
     ls_record_clear(&lease_answer_record, &heard);
     for (size_t n = 0; n < size; n++)
-        assert_int_equal(
+        assert_fails(
             ls_record_decode(&lease_answer_record, &heard, data, n, NULL),
             LS_EPROTO);
     ls_writer_destroy(&writer);
@@ -78,24 +70,23 @@ static void refused(bool question, const char *json, const char *words)
     struct lease_answer answered;
     const void *data;
     size_t size;
-    assert_int_equal(ls_config_parse(&config, "test", json), LS_OK);
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_config_parse(&config, "test", json));
+    assert_ok(ls_writer_create(&writer));
     ls_config_write(config, writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(question ? ls_record_decode(&lease_question_record, &asked,
-                                                 data, size, NULL)
-                              : ls_record_decode(&lease_answer_record,
-                                                 &answered, data, size, NULL),
-                     LS_EPROTO);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_fails(question ? ls_record_decode(&lease_question_record, &asked,
+                                             data, size, NULL)
+                          : ls_record_decode(&lease_answer_record, &answered,
+                                             data, size, NULL),
+                 LS_EPROTO);
     if (strstr(ls_error_text(), words) == NULL)
         fail_msg("%s: \"%s\" has no \"%s\"", json, ls_error_text(), words);
     ls_writer_destroy(&writer);
     ls_config_destroy(&config);
 }
 
-static void test_what_is_wrong_is_named(void **state)
+TEST(what_is_wrong_is_named)
 {
-    (void)state;
     refused(true, "{}", "role");
     refused(true, "{role: 1}", "role");
     refused(true, "{role: 'a name that is longer than any role may be'}",
@@ -138,14 +129,13 @@ static int member_set_up(void **state)
     (void)snprintf(member->folder, sizeof member->folder,
                    "/tmp/lockstep-test-XXXXXX");
     assert_non_null(mkdtemp(member->folder));
-    assert_int_equal(ls_keys_create(member->folder, 0, NULL, NULL), LS_OK);
+    assert_ok(ls_keys_create(member->folder, 0, NULL, NULL));
     for (uint32_t i = 0; i < 4; i++)
         member->nodes[i] = (struct plan_node){.id = i, .leased = i > 0};
     member->plan.nodes = member->nodes;
     member->plan.n_nodes = 4;
     member->trust = (struct lease_trust){.plan = &member->plan, .id = 3};
-    assert_int_equal(
-        ls_security_curve(&member->trust.security, member->folder, 0), LS_OK);
+    assert_ok(ls_security_curve(&member->trust.security, member->folder, 0));
     *state = member;
     return 0;
 }
@@ -178,58 +168,48 @@ static bool trusts(const struct member *member, uint32_t id, const char *key)
     const uint32_t other = id + 100;
     const int status = ls_security_trust(security, other, key);
     if (status == LS_OK)
-        assert_int_equal(ls_security_distrust(security, other), LS_OK);
+        assert_ok(ls_security_distrust(security, other));
     return status == LS_EMISMATCH &&
            ls_security_trust(security, id, key) == LS_OK;
 }
 
-static void test_members_trust_what_they_hear_and_no_more(void **state)
+TEST_WITH(members_trust_what_they_hear_and_no_more, member_set_up,
+          member_tear_down)
 {
     const struct member *member = *state;
-    assert_int_equal(hear(member, "1 " KEY " lasting\n"), LS_OK);
+    assert_ok(hear(member, "1 " KEY " lasting\n"));
     assert_true(trusts(member, 1, KEY));
-    assert_int_equal(hear(member, "1 " OTHER " lasting\n2 " KEY " passing\n"),
-                     LS_OK);
+    assert_ok(hear(member, "1 " OTHER " lasting\n2 " KEY " passing\n"));
     assert_true(trusts(member, 1, OTHER));
-    assert_int_equal(hear(member, "2 " OTHER " lasting\n"), LS_OK);
+    assert_ok(hear(member, "2 " OTHER " lasting\n"));
     assert_true(trusts(member, 2, OTHER));
     assert_false(trusts(member, 1, KEY));
-    assert_int_equal(hear(member, ""), LS_OK);
+    assert_ok(hear(member, ""));
     assert_false(trusts(member, 2, OTHER));
 }
 
-static void test_ids_that_are_not_given_out_stay_whose_they_are(void **state)
+TEST_WITH(ids_that_are_not_given_out_stay_whose_they_are, member_set_up,
+          member_tear_down)
 {
     const struct member *member = *state;
-    assert_int_equal(hear(member, "0 " KEY " lasting\n3 " OTHER
-                                  " lasting\n9 " KEY " lasting\n"),
-                     LS_OK);
+    assert_ok(hear(member, "0 " KEY " lasting\n3 " OTHER " lasting\n9 " KEY
+                           " lasting\n"));
     assert_false(trusts(member, 0, KEY));
     assert_false(trusts(member, 9, KEY));
     assert_false(trusts(member, 3, OTHER)); /* that is itself */
 }
 
-static void test_what_is_no_line_changes_nothing(void **state)
+TEST_WITH(what_is_no_line_changes_nothing, member_set_up, member_tear_down)
 {
     const struct member *member = *state;
-    assert_int_equal(hear(member, "1 " KEY " lasting\n"), LS_OK);
-    assert_int_equal(hear(member, "2 " OTHER " lasting\nx"), LS_EPROTO);
-    assert_int_equal(lease_trust_read(&member->trust, "\0", 1), LS_EPROTO);
+    assert_ok(hear(member, "1 " KEY " lasting\n"));
+    assert_fails(hear(member, "2 " OTHER " lasting\nx"), LS_EPROTO);
+    assert_fails(lease_trust_read(&member->trust, "\0", 1), LS_EPROTO);
     assert_true(trusts(member, 1, KEY));
     assert_false(trusts(member, 2, OTHER));
 }
 
 int main(void)
 {
-#define MEMBER(name)                                                           \
-    cmocka_unit_test_setup_teardown(name, member_set_up, member_tear_down)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_question_is_read_as_it_was_written),
-        cmocka_unit_test(test_an_answer_is_read_as_it_was_written),
-        cmocka_unit_test(test_what_is_wrong_is_named),
-        MEMBER(test_members_trust_what_they_hear_and_no_more),
-        MEMBER(test_ids_that_are_not_given_out_stay_whose_they_are),
-        MEMBER(test_what_is_no_line_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

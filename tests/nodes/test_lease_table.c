@@ -2,16 +2,13 @@
  * orders of events that nobody thought of. */
 #include "lease_table.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/seeds.h"
 #include "lockstep/random.h"
+#include "test.h"
 
 enum { COLLECTOR, LEARNER };
 
@@ -20,7 +17,7 @@ static struct lease_table table_of_four(void)
 {
     static const uint32_t ids[] = {1, 2, 3, 7};
     struct lease_table table;
-    assert_int_equal(lease_table_init(&table, 4), LS_OK);
+    assert_ok(lease_table_init(&table, 4));
     for (size_t i = 0; i < 4; i++) {
         table.leases[i].id = ids[i];
         table.leases[i].role = ids[i] == 7 ? LEARNER : COLLECTOR;
@@ -61,9 +58,8 @@ static void refused(int64_t answer, int wanted, const char *words)
         fail_msg("\"%s\" has no \"%s\"", ls_error_text(), words);
 }
 
-static void test_each_key_has_an_id_of_its_own(void **state)
+TEST(each_key_has_an_id_of_its_own)
 {
-    (void)state;
     struct lease_table table = table_of_four();
     assert_int_equal(ask(&table, 10, 1, 0), 1);
     assert_int_equal(ask(&table, 11, 2, 0), 2);
@@ -71,9 +67,8 @@ static void test_each_key_has_an_id_of_its_own(void **state)
     lease_table_fini(&table);
 }
 
-static void test_the_same_key_has_the_same_id_after_a_restart(void **state)
+TEST(the_same_key_has_the_same_id_after_a_restart)
 {
-    (void)state;
     struct lease_table table = table_of_four();
     assert_int_equal(ask(&table, 10, 1, 0), 1);
     assert_int_equal(ask(&table, 11, 2, 0), 2);
@@ -87,9 +82,8 @@ static void test_the_same_key_has_the_same_id_after_a_restart(void **state)
     lease_table_fini(&table);
 }
 
-static void test_two_at_once_with_one_key_are_one_too_many(void **state)
+TEST(two_at_once_with_one_key_are_one_too_many)
 {
-    (void)state;
     struct lease_table table = table_of_four();
     assert_int_equal(ask(&table, 10, 1, 0), 1);
     assert_int_equal(ask(&table, 10, 1, 1), 1); /* the same asks again */
@@ -103,9 +97,8 @@ static void test_two_at_once_with_one_key_are_one_too_many(void **state)
     lease_table_fini(&table);
 }
 
-static void test_who_does_not_come_is_not_expected_for_ever(void **state)
+TEST(who_does_not_come_is_not_expected_for_ever)
 {
-    (void)state;
     struct lease_table table = table_of_four();
     assert_int_equal(ask(&table, 10, 1, 0), 1);
     assert_int_equal(ask(&table, 10, 2, LEASE_PROMISE_NS), 1);
@@ -114,9 +107,8 @@ static void test_who_does_not_come_is_not_expected_for_ever(void **state)
     lease_table_fini(&table);
 }
 
-static void test_none_free_is_told_with_what_to_do(void **state)
+TEST(none_free_is_told_with_what_to_do)
 {
-    (void)state;
     struct lease_table table = table_of_four();
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(ask(&table, 10 + i, i + 1, 0), i + 1);
@@ -127,9 +119,8 @@ static void test_none_free_is_told_with_what_to_do(void **state)
     lease_table_fini(&table);
 }
 
-static void test_a_key_of_one_life_gives_its_id_back(void **state)
+TEST(a_key_of_one_life_gives_its_id_back)
 {
-    (void)state;
     struct lease_table table = table_of_four();
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(ask(&table, 100 + i, i + 1, 0), i + 1);
@@ -145,23 +136,21 @@ static void test_a_key_of_one_life_gives_its_id_back(void **state)
     lease_table_fini(&table);
 }
 
-static void test_a_role_has_its_own_ids(void **state)
+TEST(a_role_has_its_own_ids)
 {
-    (void)state;
     struct lease_table table = table_of_four();
     const struct key key = key_of(10);
     const struct lease *lease;
     struct lease_ask asks = {
         .role = LEARNER, .key = key.text, .lasting = true, .life = 1};
-    assert_int_equal(lease_table_ask(&table, &asks, 0, &lease), LS_OK);
+    assert_ok(lease_table_ask(&table, &asks, 0, &lease));
     assert_int_equal(lease->id, 7);
     refused(ask(&table, 10, 1, 0), LS_EMISMATCH, "7, which is of another role");
     lease_table_fini(&table);
 }
 
-static void test_a_barred_id_is_nobodys(void **state)
+TEST(a_barred_id_is_nobodys)
 {
-    (void)state;
     struct lease_table table = table_of_four();
     assert_int_equal(ask(&table, 10, 1, 0), 1);
     lease_table_bar(&table, 1);
@@ -174,9 +163,8 @@ static void test_a_barred_id_is_nobodys(void **state)
     lease_table_fini(&table);
 }
 
-static void test_a_revoked_key_has_no_id(void **state)
+TEST(a_revoked_key_has_no_id)
 {
-    (void)state;
     struct lease_table table = table_of_four();
     const struct key key = key_of(10);
     assert_null(lease_table_revoke(&table, key.text));
@@ -191,9 +179,8 @@ static void test_a_revoked_key_has_no_id(void **state)
 
 /* ---- as text ------------------------------------------------------------ */
 
-static void test_it_is_read_as_it_was_written(void **state)
+TEST(it_is_read_as_it_was_written)
 {
-    (void)state;
     struct lease_table table = table_of_four(), next = table_of_four();
     char text[4 * LEASE_LINE_MAX];
     assert_int_equal(ask(&table, 10, 1, 0), 1);
@@ -205,7 +192,7 @@ static void test_it_is_read_as_it_was_written(void **state)
     const size_t size = lease_table_write(&table, text, sizeof text);
     assert_int_equal(size, strlen(text));
     assert_int_equal(lease_table_write(&table, NULL, 0), size);
-    assert_int_equal(lease_table_read(&next, text, size, 0), LS_OK);
+    assert_ok(lease_table_read(&next, text, size, 0));
     assert_int_equal(ask(&next, 10, 9, 1), 1); /* away: it was kept */
     assert_int_equal(ask(&next, 100, 9, 1), 2);
     lease_table_came(&next, 2);
@@ -215,25 +202,23 @@ static void test_it_is_read_as_it_was_written(void **state)
     lease_table_fini(&next);
 }
 
-static void test_what_the_table_has_not_is_left_out(void **state)
+TEST(what_the_table_has_not_is_left_out)
 {
-    (void)state;
     struct lease_table table = table_of_four();
     const struct key ten = key_of(10), eleven = key_of(11);
     char text[256], again[256];
     (void)snprintf(text, sizeof text,
                    "99 %s lasting\n2 %s lasting\n2 %s lasting\n1 %s lasting\n",
                    eleven.text, ten.text, eleven.text, ten.text);
-    assert_int_equal(lease_table_read(&table, text, strlen(text), 0), LS_OK);
+    assert_ok(lease_table_read(&table, text, strlen(text), 0));
     (void)lease_table_write(&table, again, sizeof again);
     (void)snprintf(text, sizeof text, "2 %s lasting\n", ten.text);
     assert_string_equal(again, text);
     lease_table_fini(&table);
 }
 
-static void test_a_wrong_line_is_named_and_nothing_is_read(void **state)
+TEST(a_wrong_line_is_named_and_nothing_is_read)
 {
-    (void)state;
     static const char *const bad[] = {
         "x",
         "\n",
@@ -321,9 +306,8 @@ static void one_event(struct lease_table *table, struct model *model,
     model->here[key] = true;
 }
 
-static void test_no_order_of_events_gives_one_id_to_two(void **state)
+TEST(no_order_of_events_gives_one_id_to_two)
 {
-    (void)state;
     const struct seeds seeds = seeds_of(500);
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         struct lease_table table = table_of_four();
@@ -338,24 +322,4 @@ static void test_no_order_of_events_gives_one_id_to_two(void **state)
         }
         lease_table_fini(&table);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_key_has_an_id_of_its_own),
-        cmocka_unit_test(test_the_same_key_has_the_same_id_after_a_restart),
-        cmocka_unit_test(test_two_at_once_with_one_key_are_one_too_many),
-        cmocka_unit_test(test_who_does_not_come_is_not_expected_for_ever),
-        cmocka_unit_test(test_none_free_is_told_with_what_to_do),
-        cmocka_unit_test(test_a_key_of_one_life_gives_its_id_back),
-        cmocka_unit_test(test_a_role_has_its_own_ids),
-        cmocka_unit_test(test_a_barred_id_is_nobodys),
-        cmocka_unit_test(test_a_revoked_key_has_no_id),
-        cmocka_unit_test(test_it_is_read_as_it_was_written),
-        cmocka_unit_test(test_what_the_table_has_not_is_left_out),
-        cmocka_unit_test(test_a_wrong_line_is_named_and_nothing_is_read),
-        cmocka_unit_test(test_no_order_of_events_gives_one_id_to_two),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

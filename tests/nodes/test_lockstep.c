@@ -1,13 +1,10 @@
 /* What holds for all of lockstep.h: what could not be made is NULL, so a
  * program may destroy it without asking whether it was. */
 #include "lockstep/lockstep.h"
+#include "test.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 /* Not made with these arguments, and destroyed all the same. The pointer is one
  * that a program has not set. */
@@ -22,11 +19,10 @@
 
 static char garbage[8];
 
-static void test_base(void **state)
+TEST(base)
 {
     ls_runtime *const threads = ls_runtime_threads();
     const int no_signal = SIGKILL;
-    (void)state;
     UNMADE(ls_window, ls_window_destroy, ls_window_create(out, 0));
     UNMADE(ls_timer, ls_timer_destroy, ls_timer_create(out, threads, 0));
     UNMADE(ls_queue, ls_queue_destroy,
@@ -44,30 +40,29 @@ static void test_base(void **state)
            ls_signal_watch(out, &no_signal, 1, NULL, NULL));
 }
 
-static void test_bus(void **state)
+TEST(bus)
 {
     struct ls_node_options options;
     ls_node *node = NULL;
-    ls_calls *calls = NULL;
-    (void)state;
+    ls_rpc *calls = NULL;
     ls_node_options_init(&options);
     options.world_size = 0;
     UNMADE(ls_node, ls_node_destroy, ls_node_create(out, &options));
     options.world_size = 1;
     options.bind = "inproc://unmade";
-    assert_int_equal(ls_node_create(&node, &options), LS_OK);
-    assert_int_equal(ls_calls_open(&calls, node, NULL), LS_OK);
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_rpc_open(&calls, node, NULL));
     UNMADE(ls_call, ls_call_destroy,
-           ls_call_start(
-               out, calls,
-               &(struct ls_call_options){.to = 7, .name = "", .wait_ms = -1}));
+           ls_call_start(out, calls,
+                         &(struct ls_call_options){
+                             .to = 7, .name = "", .timeout_ms = -1}));
     UNMADE(ls_channel, ls_channel_close,
            ls_channel_open(out, node, "",
                            &(struct ls_channel_ops){.message = NULL}, NULL));
     UNMADE(
         ls_barrier, ls_barrier_destroy,
         ls_barrier_create(out, node, &(struct ls_barrier_options){.name = ""}));
-    ls_calls_close(&calls);
+    ls_rpc_close(&calls);
     ls_node_destroy(&node);
     UNMADE(ls_security, ls_security_destroy,
            ls_security_file(out, "/nonexistent"));
@@ -82,16 +77,15 @@ static void test_bus(void **state)
            ls_security_leased(out, "/nonexistent", 1, "/nonexistent"));
 }
 
-static void test_tasks_and_learners(void **state)
+TEST(tasks_and_learners)
 {
     ls_runtime *const threads = ls_runtime_threads();
     ls_device *device = NULL;
-    (void)state;
     UNMADE(ls_task, ls_task_destroy, ls_task_create(out, NULL));
     UNMADE(ls_context, ls_context_destroy,
            ls_context_create(out, &(struct ls_context_type){.name = "none"}));
     UNMADE(ls_device, ls_device_close, ls_device_open(out, threads, "gpu"));
-    assert_int_equal(ls_device_open(&device, threads, "cpu"), LS_OK);
+    assert_ok(ls_device_open(&device, threads, "cpu"));
     UNMADE(ls_device_stack, ls_device_stack_destroy,
            ls_device_stack_create(out, device, 0));
     ls_device_close(&device);
@@ -101,14 +95,4 @@ static void test_tasks_and_learners(void **state)
     UNMADE(ls_minibatch_ring, ls_minibatch_ring_destroy,
            ls_minibatch_ring_create(
                out, &(struct ls_minibatch_ring_options){.size = 0}));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base),
-        cmocka_unit_test(test_bus),
-        cmocka_unit_test(test_tasks_and_learners),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

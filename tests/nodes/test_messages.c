@@ -3,10 +3,10 @@
 #include "lockstep/random.h"
 
 #include "message_examples.h"
+#include "test.h"
 
-static void reads_back_what_was_written(void **state)
+TEST(reads_back_what_was_written)
 {
-    (void)state;
     for (size_t i = 0; i < N_FLAT; i++) {
         struct bytes bytes = written(&examples[i]);
         void *out = calloc(1, examples[i].size);
@@ -18,12 +18,11 @@ static void reads_back_what_was_written(void **state)
     }
 }
 
-static void reads_back_a_batch(void **state)
+TEST(reads_back_a_batch)
 {
-    (void)state;
     struct bytes bytes = written(&examples[N_FLAT]);
     struct learner_batch out;
-    assert_int_equal(learner_batch_read(&out, bytes.data, bytes.size), LS_OK);
+    assert_ok(learner_batch_read(&out, bytes.data, bytes.size));
     assert_memory_equal(&out.key, &batch.key, sizeof out.key);
     assert_int_equal(out.n, 2);
     assert_memory_equal(out.items, drawn, sizeof drawn);
@@ -33,28 +32,24 @@ static void reads_back_a_batch(void **state)
     ls_writer_destroy(&bytes.writer);
 }
 
-static void a_member_without_a_work_says_nothing_of_one(void **state)
+TEST(a_member_without_a_work_says_nothing_of_one)
 {
-    (void)state;
     const struct service_resource idle = {.gpu = 0.5, .cpu = 1.0};
     struct service_resource out = {.attempt = 7};
     const struct example example = EXAMPLE("", service_resource, idle);
     struct bytes bytes = written(&example);
-    assert_int_equal(service_resource_read(&out, bytes.data, bytes.size),
-                     LS_OK);
+    assert_ok(service_resource_read(&out, bytes.data, bytes.size));
     assert_memory_equal(&out, &idle, sizeof idle);
     ls_writer_destroy(&bytes.writer);
 }
 
-static void a_mean_of_nothing_is_nil(void **state)
+TEST(a_mean_of_nothing_is_nil)
 {
-    (void)state;
     struct collector_closed none = collector_closed, out;
     none.reward_mean = NAN;
     const struct example example = EXAMPLE("", collector_closed, none);
     struct bytes bytes = written(&example);
-    assert_int_equal(collector_closed_read(&out, bytes.data, bytes.size),
-                     LS_OK);
+    assert_ok(collector_closed_read(&out, bytes.data, bytes.size));
     assert_true(isnan(out.reward_mean));
     ls_writer_destroy(&bytes.writer);
 }
@@ -66,10 +61,9 @@ static void refuse_learner(struct learner_work work, const char *field)
     struct learner_work out;
     const struct example example = EXAMPLE("", learner_work, work);
     struct bytes bytes = written(&example);
-    assert_int_equal(learner_work_read(&out, bytes.data, bytes.size),
-                     LS_EPROTO);
-    assert_non_null(strstr(ls_error_text(), "learner_start_task"));
-    assert_non_null(strstr(ls_error_text(), field));
+    assert_fails(learner_work_read(&out, bytes.data, bytes.size), LS_EPROTO);
+    assert_error_has("learner_start_task");
+    assert_error_has(field);
     ls_writer_destroy(&bytes.writer);
 }
 
@@ -78,15 +72,13 @@ static void refuse_collector(struct collector_work work, const char *field)
     struct collector_work out;
     const struct example example = EXAMPLE("", collector_work, work);
     struct bytes bytes = written(&example);
-    assert_int_equal(collector_work_read(&out, bytes.data, bytes.size),
-                     LS_EPROTO);
-    assert_non_null(strstr(ls_error_text(), field));
+    assert_fails(collector_work_read(&out, bytes.data, bytes.size), LS_EPROTO);
+    assert_error_has(field);
     ls_writer_destroy(&bytes.writer);
 }
 
-static void numbers_keep_to_their_ranges(void **state)
+TEST(numbers_keep_to_their_ranges)
 {
-    (void)state;
     struct learner_work work = learner;
     work.batch_size = SERVICE_BATCH_MAX + 1;
     refuse_learner(work, "batch_size");
@@ -110,9 +102,8 @@ static void numbers_keep_to_their_ranges(void **state)
     refuse_collector(evaluation, "unroll_len");
 }
 
-static void names_become_names_of_files_safely(void **state)
+TEST(names_become_names_of_files_safely)
 {
-    (void)state;
     static const char *const bad[] = {"", "../x", "a/b", ".a", "a b"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct learner_work work = learner;
@@ -121,9 +112,8 @@ static void names_become_names_of_files_safely(void **state)
     }
 }
 
-static void the_largest_batch_fits_a_call(void **state)
+TEST(the_largest_batch_fits_a_call)
 {
-    (void)state;
     char name[SAFE_NAME_MAX + 1];
     memset(name, 'n', SAFE_NAME_MAX);
     name[SAFE_NAME_MAX] = '\0';
@@ -149,7 +139,7 @@ static void the_largest_batch_fits_a_call(void **state)
     print_message("the largest learn call: %zu bytes\n", bytes.size);
     assert_true(bytes.size <= LS_CALL_DATA_MAX);
     struct learner_batch out;
-    assert_int_equal(learner_batch_read(&out, bytes.data, bytes.size), LS_OK);
+    assert_ok(learner_batch_read(&out, bytes.data, bytes.size));
     learner_batch_fini(&out);
     ls_writer_destroy(&bytes.writer);
     free(items);
@@ -157,9 +147,8 @@ static void the_largest_batch_fits_a_call(void **state)
 
 /* Hostile bytes ----------------------------------------------------------- */
 
-static void bytes_that_were_changed_are_refused_or_read(void **state)
+TEST(bytes_that_were_changed_are_refused_or_read)
 {
-    (void)state;
     struct ls_rng rng;
     ls_rng_seed(&rng, 1, 1);
     for (size_t i = 0; i < N_EXAMPLES; i++) {
@@ -184,29 +173,17 @@ static void bytes_that_were_changed_are_refused_or_read(void **state)
     }
 }
 
-static void what_asks_for_nothing_brings_nothing(void **state)
+TEST(what_asks_for_nothing_brings_nothing)
 {
-    (void)state;
-    assert_int_equal(service_nothing_read("\x80", 1), LS_OK);
-    assert_int_equal(service_nothing_read("\x81\xa1x\xc0", 4), LS_EPROTO);
-    assert_int_equal(service_nothing_read("", 0), LS_EPROTO);
-    assert_int_equal(service_nothing_read("\x90", 1), LS_EPROTO);
-    assert_int_equal(service_started_read("\x80", 1), LS_EPROTO);
-    assert_int_equal(service_started_read("\x81\xa7message\xa2go", 12), LS_OK);
+    assert_ok(service_nothing_read("\x80", 1));
+    assert_fails(service_nothing_read("\x81\xa1x\xc0", 4), LS_EPROTO);
+    assert_fails(service_nothing_read("", 0), LS_EPROTO);
+    assert_fails(service_nothing_read("\x90", 1), LS_EPROTO);
+    assert_fails(service_started_read("\x80", 1), LS_EPROTO);
+    assert_ok(service_started_read("\x81\xa7message\xa2go", 12));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_back_what_was_written),
-        cmocka_unit_test(reads_back_a_batch),
-        cmocka_unit_test(a_member_without_a_work_says_nothing_of_one),
-        cmocka_unit_test(a_mean_of_nothing_is_nil),
-        cmocka_unit_test(numbers_keep_to_their_ranges),
-        cmocka_unit_test(names_become_names_of_files_safely),
-        cmocka_unit_test(the_largest_batch_fits_a_call),
-        cmocka_unit_test(bytes_that_were_changed_are_refused_or_read),
-        cmocka_unit_test(what_asks_for_nothing_brings_nothing),
-    };
-    return cmocka_run_group_tests(tests, make_examples, NULL);
+    return tests_run_with(make_examples, NULL);
 }

@@ -1,5 +1,6 @@
 /* messages.h, as a specification: one field wrong at a time. */
 #include "message_examples.h"
+#include "test.h"
 
 enum wrong { MISSING, OTHER_TYPE, NEGATIVE, TOO_LARGE, RENAMED, ADDED };
 
@@ -117,9 +118,9 @@ static bool try_wrong(const struct example *example, const ls_value *root,
     ls_writer *writer;
     const void *data;
     size_t size;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     copy(writer, root, &how);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
     if (how.applies && !may_be(&how, example->call)) {
         unsigned char *out = malloc(example->size);
         memset(out, 0xa5, example->size);
@@ -147,14 +148,12 @@ static bool try_wrong(const struct example *example, const ls_value *root,
     return how.field[0] != '\0';
 }
 
-static void each_field_must_be_there_and_right_and_no_other(void **state)
+TEST(each_field_must_be_there_and_right_and_no_other)
 {
-    (void)state;
     for (size_t i = 0; i < N_EXAMPLES; i++) {
         struct bytes bytes = written(&examples[i]);
         ls_document *document;
-        assert_int_equal(
-            ls_document_read(&document, bytes.data, bytes.size, NULL), LS_OK);
+        assert_ok(ls_document_read(&document, bytes.data, bytes.size, NULL));
         const ls_value *root = ls_document_root(document);
         for (size_t pair = 0; try_wrong(&examples[i], root, pair, MISSING);
              pair++)
@@ -167,8 +166,5 @@ static void each_field_must_be_there_and_right_and_no_other(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_field_must_be_there_and_right_and_no_other),
-    };
-    return cmocka_run_group_tests(tests, make_examples, NULL);
+    return tests_run_with(make_examples, NULL);
 }

@@ -1,14 +1,10 @@
 /* The command line: what is understood, and what is said otherwise. */
 #include "options.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define WORDS_MAX 24
 
@@ -39,9 +35,8 @@ static void parse(struct line *line, const char *text, struct options *out)
         fail_msg("%s: %s", text, ls_error_text());
 }
 
-static void test_run_takes_its_options_in_any_order(void **state)
+TEST(run_takes_its_options_in_any_order)
 {
-    (void)state;
     struct line line;
     struct options options;
     parse(&line,
@@ -61,9 +56,8 @@ static void test_run_takes_its_options_in_any_order(void **state)
     assert_string_equal(options.sets[1].value, "");
 }
 
-static void test_run_has_defaults(void **state)
+TEST(run_has_defaults)
 {
-    (void)state;
     struct line line;
     struct options options;
     parse(&line, "lockstep run a.yaml", &options);
@@ -75,9 +69,8 @@ static void test_run_has_defaults(void **state)
     assert_int_equal(options.report_fd, -1);
 }
 
-static void test_bench_takes_sizes_and_times(void **state)
+TEST(bench_takes_sizes_and_times)
 {
-    (void)state;
     struct line line;
     struct options options;
     parse(&line,
@@ -99,9 +92,8 @@ static void test_bench_takes_sizes_and_times(void **state)
     assert_true(options.json);
 }
 
-static void test_keygen_takes_a_folder_and_nodes(void **state)
+TEST(keygen_takes_a_folder_and_nodes)
 {
-    (void)state;
     struct line line;
     struct options options;
     parse(&line, "lockstep keygen keys --id 3 --id=4294967295 --json",
@@ -124,9 +116,8 @@ static void test_keygen_takes_a_folder_and_nodes(void **state)
     assert_false(options.json);
 }
 
-static void test_sim_takes_seeds_and_faults(void **state)
+TEST(sim_takes_seeds_and_faults)
 {
-    (void)state;
     struct line line;
     struct options options;
     parse(&line,
@@ -151,9 +142,8 @@ static void test_sim_takes_seeds_and_faults(void **state)
     assert_int_equal(options.jobs, 4);
 }
 
-static void test_run_takes_faults_in_a_simulation(void **state)
+TEST(run_takes_faults_in_a_simulation)
 {
-    (void)state;
     struct line line;
     struct options options;
     parse(&line, "lockstep run a.yaml --as sim --faults f.yaml", &options);
@@ -161,9 +151,8 @@ static void test_run_takes_faults_in_a_simulation(void **state)
     assert_string_equal(options.faults, "f.yaml");
 }
 
-static void test_node_takes_endpoints(void **state)
+TEST(node_takes_endpoints)
 {
-    (void)state;
     struct line line;
     struct options options;
     parse(&line,
@@ -181,9 +170,8 @@ static void test_node_takes_endpoints(void **state)
     assert_int_equal(options.parent, 12);
 }
 
-static void test_call_takes_a_node_a_name_and_what_is_asked(void **state)
+TEST(call_takes_a_node_a_name_and_what_is_asked)
 {
-    (void)state;
     struct line line;
     struct options options;
     parse(&line,
@@ -209,9 +197,8 @@ static void test_call_takes_a_node_a_name_and_what_is_asked(void **state)
     assert_int_equal(options.channel, 0);
 }
 
-static void test_help_is_asked_for_in_every_way(void **state)
+TEST(help_is_asked_for_in_every_way)
 {
-    (void)state;
     static const struct {
         const char *text, *topic;
     } cases[] = {
@@ -235,9 +222,8 @@ static void test_help_is_asked_for_in_every_way(void **state)
     }
 }
 
-static void test_version_and_nothing(void **state)
+TEST(version_and_nothing)
 {
-    (void)state;
     struct line line;
     struct options options;
     parse(&line, "lockstep --version", &options);
@@ -246,9 +232,8 @@ static void test_version_and_nothing(void **state)
     assert_int_equal(options.command, COMMAND_NONE);
 }
 
-static void test_file_may_begin_with_a_dash_after_two(void **state)
+TEST(file_may_begin_with_a_dash_after_two)
 {
-    (void)state;
     struct line line;
     struct options options;
     parse(&line, "lockstep run -- --json", &options);
@@ -268,8 +253,7 @@ static void assert_mistakes(const struct mistake *cases, size_t n)
         memset(&options, 0x5a, sizeof options);
         const struct options before = options;
         cut(&line, cases[i].text);
-        assert_int_equal(options_parse(&options, line.argc, line.argv),
-                         LS_EINVAL);
+        assert_fails(options_parse(&options, line.argc, line.argv), LS_EINVAL);
         if (strstr(ls_error_text(), cases[i].says) == NULL)
             fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].text,
                      ls_error_text(), cases[i].says);
@@ -277,9 +261,8 @@ static void assert_mistakes(const struct mistake *cases, size_t n)
     }
 }
 
-static void test_mistakes_are_told_with_what_to_write(void **state)
+TEST(mistakes_are_told_with_what_to_write)
 {
-    (void)state;
     static const struct mistake cases[] = {
         {"lockstep rnu", "did you mean \"run\"?"},
         {"lockstep dance", "run, node, check"},
@@ -330,9 +313,8 @@ static void test_mistakes_are_told_with_what_to_write(void **state)
     assert_mistakes(cases, sizeof cases / sizeof cases[0]);
 }
 
-static void test_mistakes_in_keygen_are_told(void **state)
+TEST(mistakes_in_keygen_are_told)
 {
-    (void)state;
     static const struct mistake cases[] = {
         {"lockstep keygen", "which folder?"},
         {"lockstep keygen --id 3", "which folder?"},
@@ -350,9 +332,8 @@ static void test_mistakes_in_keygen_are_told(void **state)
     assert_mistakes(cases, sizeof cases / sizeof cases[0]);
 }
 
-static void test_more_keys_than_there_may_be_are_told(void **state)
+TEST(more_keys_than_there_may_be_are_told)
 {
-    (void)state;
     char words[OPTIONS_REPEATS_MAX + 1][16];
     char program[] = "lockstep", command[] = "keygen", folder[] = "keys";
     char *argv[OPTIONS_REPEATS_MAX + 4] = {program, command, folder};
@@ -361,14 +342,13 @@ static void test_more_keys_than_there_may_be_are_told(void **state)
         (void)snprintf(words[i], sizeof words[i], "--id=%d", i);
         argv[3 + i] = words[i];
     }
-    assert_int_equal(options_parse(&options, OPTIONS_REPEATS_MAX + 4, argv),
-                     LS_EINVAL);
-    assert_non_null(strstr(ls_error_text(), "at most 64"));
+    assert_fails(options_parse(&options, OPTIONS_REPEATS_MAX + 4, argv),
+                 LS_EINVAL);
+    assert_error_has("at most 64");
 }
 
-static void test_mistakes_in_a_call_are_told(void **state)
+TEST(mistakes_in_a_call_are_told)
 {
-    (void)state;
     static const struct mistake cases[] = {
         {"lockstep call", "which configuration?"},
         {"lockstep call a", "which node? As in: lockstep call a 1 ping"},
@@ -380,9 +360,8 @@ static void test_mistakes_in_a_call_are_told(void **state)
     assert_mistakes(cases, sizeof cases / sizeof cases[0]);
 }
 
-static void test_repeats_have_a_limit(void **state)
+TEST(repeats_have_a_limit)
 {
-    (void)state;
     struct options options;
     char *argv[2 * OPTIONS_REPEATS_MAX + 8];
     char words[OPTIONS_REPEATS_MAX + 1][8];
@@ -396,29 +375,6 @@ static void test_repeats_have_a_limit(void **state)
         argv[argc++] = set;
         argv[argc++] = words[i];
     }
-    assert_int_equal(options_parse(&options, argc, argv), LS_EINVAL);
-    assert_non_null(strstr(ls_error_text(), "at most 64"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run_takes_its_options_in_any_order),
-        cmocka_unit_test(test_run_has_defaults),
-        cmocka_unit_test(test_bench_takes_sizes_and_times),
-        cmocka_unit_test(test_keygen_takes_a_folder_and_nodes),
-        cmocka_unit_test(test_sim_takes_seeds_and_faults),
-        cmocka_unit_test(test_run_takes_faults_in_a_simulation),
-        cmocka_unit_test(test_node_takes_endpoints),
-        cmocka_unit_test(test_call_takes_a_node_a_name_and_what_is_asked),
-        cmocka_unit_test(test_help_is_asked_for_in_every_way),
-        cmocka_unit_test(test_version_and_nothing),
-        cmocka_unit_test(test_file_may_begin_with_a_dash_after_two),
-        cmocka_unit_test(test_mistakes_are_told_with_what_to_write),
-        cmocka_unit_test(test_mistakes_in_keygen_are_told),
-        cmocka_unit_test(test_more_keys_than_there_may_be_are_told),
-        cmocka_unit_test(test_mistakes_in_a_call_are_told),
-        cmocka_unit_test(test_repeats_have_a_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_fails(options_parse(&options, argc, argv), LS_EINVAL);
+    assert_error_has("at most 64");
 }

@@ -2,10 +2,10 @@
 #include <math.h>
 
 #include "plan_reading.h"
+#include "test.h"
 
-static void test_smallest_file_gets_defaults(void **state)
+TEST(smallest_file_gets_defaults)
 {
-    (void)state;
     struct plan plan;
     read_good(&plan, FIVE);
     assert_string_equal(plan.job, "lockstep");
@@ -20,9 +20,8 @@ static void test_smallest_file_gets_defaults(void **state)
     plan_fini(&plan);
 }
 
-static void test_values_are_taken_over(void **state)
+TEST(values_are_taken_over)
 {
-    (void)state;
     struct plan plan;
     read_good(&plan, "job: a-job\nseed: 7\nout: some/where\n" FIVE
                      "world: {topology: star, transport: ipc, dir: /run/x,\n"
@@ -48,9 +47,8 @@ static void test_values_are_taken_over(void **state)
     plan_fini(&plan);
 }
 
-static void test_ports_are_a_range(void **state)
+TEST(ports_are_a_range)
 {
-    (void)state;
     struct plan plan;
     read_good(&plan, FIVE "world: {ports: 4000-4010}\n");
     assert_int_equal(plan.world.first_port, 4000);
@@ -62,9 +60,8 @@ static void test_ports_are_a_range(void **state)
     plan_fini(&plan);
 }
 
-static void test_ids_count_up_in_the_order_of_the_file(void **state)
+TEST(ids_count_up_in_the_order_of_the_file)
 {
-    (void)state;
     struct plan plan;
     read_good(&plan, FIVE);
     static const enum plan_role roles[] = {PLAN_LEARNER, PLAN_COLLECTOR,
@@ -79,9 +76,8 @@ static void test_ids_count_up_in_the_order_of_the_file(void **state)
     plan_fini(&plan);
 }
 
-static void test_named_ids_are_kept_and_the_others_fill_the_gaps(void **state)
+TEST(named_ids_are_kept_and_the_others_fill_the_gaps)
 {
-    (void)state;
     struct plan plan;
     read_good(&plan, "plugin: p\n"
                      "nodes:\n"
@@ -94,16 +90,15 @@ static void test_named_ids_are_kept_and_the_others_fill_the_gaps(void **state)
         assert_int_equal(plan.nodes[i].id, ids[i]);
     assert_int_equal(plan.first, 5);
     size_t index = 99;
-    assert_int_equal(plan_find(&plan, UINT32_MAX, &index), LS_OK);
+    assert_ok(plan_find(&plan, UINT32_MAX, &index));
     assert_int_equal(index, 5);
-    assert_int_equal(plan_find(&plan, 77, &index), LS_EINVAL);
-    assert_non_null(strstr(ls_error_text(), "0, 1, 2, 3, 4"));
+    assert_fails(plan_find(&plan, 77, &index), LS_EINVAL);
+    assert_error_has("0, 1, 2, 3, 4");
     plan_fini(&plan);
 }
 
-static void test_what_is_wrong_is_told_with_its_place(void **state)
+TEST(what_is_wrong_is_told_with_its_place)
 {
-    (void)state;
     static const struct {
         const char *text, *place, *words;
     } cases[] = {
@@ -154,29 +149,28 @@ static void assert_node_problem(const char *more, const char *words)
     assert_problem(text, "job.yaml:4:", words);
 }
 
-static void test_a_node_fails_the_run_unless_its_policy_says_else(void **state)
+TEST(a_node_fails_the_run_unless_its_entry_says_else)
 {
-    (void)state;
     struct plan plan;
     read_good(&plan, FIVE);
     for (size_t i = 0; i < 5; i++)
-        assert_int_equal(plan.nodes[i].policy, PLAN_FAIL);
+        assert_int_equal(plan.nodes[i].on_loss, PLAN_FAIL);
     assert_false(plan_can_lose_nodes(&plan));
     assert_int_equal(plan.learner.checkpoint_every, 10);
     plan_fini(&plan);
 
     read_good(&plan, "plugin: p\nnodes:\n"
-                     "- {role: learner, policy: restart}\n"
-                     "- {role: collector, count: 2, policy: restart,\n"
+                     "- {role: learner, on_loss: restart}\n"
+                     "- {role: collector, count: 2, on_loss: restart,\n"
                      "   max_restarts: 7, backoff_ms: 50}\n"
-                     "- {role: evaluator, policy: go_on}\n");
+                     "- {role: evaluator, on_loss: go_on}\n");
     assert_true(plan_can_lose_nodes(&plan));
-    assert_int_equal(plan.nodes[0].policy, PLAN_RESTART);
+    assert_int_equal(plan.nodes[0].on_loss, PLAN_RESTART);
     assert_int_equal(plan.nodes[0].max_restarts, 3);
     assert_int_equal(plan.nodes[0].backoff_ms, 100);
     assert_int_equal(plan.nodes[2].max_restarts, 7);
     assert_int_equal(plan.nodes[2].backoff_ms, 50);
-    assert_int_equal(plan.nodes[3].policy, PLAN_GO_ON);
+    assert_int_equal(plan.nodes[3].on_loss, PLAN_GO_ON);
     assert_int_equal(plan.learner.checkpoint_every, 10);
     plan_fini(&plan);
 
@@ -185,9 +179,8 @@ static void test_a_node_fails_the_run_unless_its_policy_says_else(void **state)
     plan_fini(&plan);
 }
 
-static void test_a_learner_has_one_stack_unless_it_says_else(void **state)
+TEST(a_learner_has_one_stack_unless_it_says_else)
 {
-    (void)state;
     struct plan plan;
     read_good(&plan, FIVE);
     assert_int_equal(plan.learner.queue, 16);
@@ -218,30 +211,28 @@ static void test_a_learner_has_one_stack_unless_it_says_else(void **state)
     }
 }
 
-static void test_policies_that_make_no_sense_are_told(void **state)
+TEST(policies_that_make_no_sense_are_told)
 {
-    (void)state;
     assert_problem("plugin: p\nnodes:\n"
                    "- {role: learner}\n"
-                   "- {role: collector, policy: retsart}\n",
-                   "4:29", "did you mean \"restart\"?");
+                   "- {role: collector, on_loss: retsart}\n",
+                   "4:30", "did you mean \"restart\"?");
     assert_problem("plugin: p\nnodes:\n"
-                   "- {role: learner, policy: go_on}\n"
+                   "- {role: learner, on_loss: go_on}\n"
                    "- {role: collector}\n",
-                   "3:27", "nothing is learned without the learner");
+                   "3:28", "nothing is learned without the learner");
     assert_problem("plugin: p\nnodes:\n"
                    "- {role: learner}\n"
-                   "- {role: collector, policy: go_on, max_restarts: 3}\n",
-                   "4:50", "max_restarts goes with policy: restart only");
+                   "- {role: collector, on_loss: go_on, max_restarts: 3}\n",
+                   "4:51", "max_restarts goes with on_loss: restart only");
     assert_problem("plugin: p\nnodes:\n"
                    "- {role: learner}\n"
-                   "- {role: collector, policy: restart, backoff_ms: 10001}\n",
-                   "4:50", "10000");
+                   "- {role: collector, on_loss: restart, backoff_ms: 10001}\n",
+                   "4:51", "10000");
 }
 
-static void test_endpoints_are_checked(void **state)
+TEST(endpoints_are_checked)
 {
-    (void)state;
     assert_node_problem("bind: 'udp://x:1'", "expected tcp://HOST:PORT");
     assert_node_problem("bind: 'tcp://127.0.0.1'", "expected tcp://HOST:PORT");
     assert_node_problem("bind: 'tcp://127.0.0.1:x'", "a port");
@@ -259,9 +250,8 @@ static void test_endpoints_are_checked(void **state)
                         "give either");
 }
 
-static void test_nodes_of_one_item_need_places_of_their_own(void **state)
+TEST(nodes_of_one_item_need_places_of_their_own)
 {
-    (void)state;
     static const char *const texts[] = {
         "plugin: p\nnodes:\n- role: learner\n"
         "- {role: collector, count: 2, bind: 'tcp://127.0.0.1:500'}\n",
@@ -279,49 +269,42 @@ static void test_nodes_of_one_item_need_places_of_their_own(void **state)
     plan_fini(&plan);
 }
 
-static void test_run_attaches_all_to_the_first_node(void **state)
+TEST(run_attaches_all_to_the_first_node)
 {
-    (void)state;
     struct plan plan;
     struct plan_endpoints endpoints;
     read_good(&plan, FIVE);
-    assert_int_equal(plan_endpoints_here(&plan, 0, NULL, NULL, &endpoints),
-                     LS_OK);
+    assert_ok(plan_endpoints_here(&plan, 0, NULL, NULL, &endpoints));
     assert_string_equal(endpoints.bind, "tcp://127.0.0.1:21500-21999");
     assert_int_equal(endpoints.n_attach, 0);
-    assert_int_equal(plan_endpoints_here(&plan, 4, "tcp://127.0.0.1:21507",
-                                         NULL, &endpoints),
-                     LS_OK);
+    assert_ok(plan_endpoints_here(&plan, 4, "tcp://127.0.0.1:21507", NULL,
+                                  &endpoints));
     assert_int_equal(endpoints.n_attach, 1);
     assert_string_equal(endpoints.attach[0], "tcp://127.0.0.1:21507");
     plan_fini(&plan);
 }
 
-static void test_other_transports_get_names(void **state)
+TEST(other_transports_get_names)
 {
-    (void)state;
     struct plan plan;
     struct plan_endpoints endpoints;
     read_good(&plan, "job: j\n" FIVE "world: {transport: ipc}\n");
-    assert_int_equal(plan_endpoints_here(&plan, 3, "x", "/run/d", &endpoints),
-                     LS_OK);
+    assert_ok(plan_endpoints_here(&plan, 3, "x", "/run/d", &endpoints));
     assert_string_equal(endpoints.bind, "ipc:///run/d/j-3.ipc");
     char dir[300];
     memset(dir, 'd', sizeof dir);
     dir[sizeof dir - 1] = '\0';
-    assert_int_equal(plan_endpoints_here(&plan, 3, "x", dir, &endpoints),
-                     LS_ECONFIG);
+    assert_fails(plan_endpoints_here(&plan, 3, "x", dir, &endpoints),
+                 LS_ECONFIG);
     plan_fini(&plan);
     read_good(&plan, "job: j\n" FIVE "world: {transport: inproc}\n");
-    assert_int_equal(plan_endpoints_here(&plan, 3, "x", NULL, &endpoints),
-                     LS_OK);
+    assert_ok(plan_endpoints_here(&plan, 3, "x", NULL, &endpoints));
     assert_string_equal(endpoints.bind, "inproc://j-3");
     plan_fini(&plan);
 }
 
-static void test_hosts_are_for_nodes_that_run_alone(void **state)
+TEST(hosts_are_for_nodes_that_run_alone)
 {
-    (void)state;
     struct plan plan;
     struct plan_endpoints endpoints;
     read_good(&plan, "plugin: p\nworld: {insecure: true, ports: 500-509}\n"
@@ -329,16 +312,16 @@ static void test_hosts_are_for_nodes_that_run_alone(void **state)
                      "- {role: learner, host: red}\n"
                      "- {role: collector, count: 2, host: 'blue{id}'}\n"
                      "- {role: evaluator, count: 2, host: red}\n");
-    assert_int_equal(plan_endpoints_alone(&plan, 0, &endpoints), LS_OK);
+    assert_ok(plan_endpoints_alone(&plan, 0, &endpoints));
     assert_string_equal(endpoints.bind, "tcp://0.0.0.0:500");
     assert_string_equal(endpoints.advertise, "tcp://red:500");
     assert_int_equal(endpoints.n_attach, 0);
-    assert_int_equal(plan_endpoints_alone(&plan, 2, &endpoints), LS_OK);
+    assert_ok(plan_endpoints_alone(&plan, 2, &endpoints));
     assert_string_equal(endpoints.advertise, "tcp://blue2:500");
     assert_int_equal(endpoints.n_attach, 1);
     assert_string_equal(endpoints.attach[0], "tcp://red:500");
     /* Several on one host listen one above the other. */
-    assert_int_equal(plan_endpoints_alone(&plan, 4, &endpoints), LS_OK);
+    assert_ok(plan_endpoints_alone(&plan, 4, &endpoints));
     assert_string_equal(endpoints.bind, "tcp://0.0.0.0:502");
     assert_string_equal(endpoints.advertise, "tcp://red:502");
     /* A loopback name stays one. */
@@ -346,22 +329,20 @@ static void test_hosts_are_for_nodes_that_run_alone(void **state)
     read_good(&near, "plugin: p\nworld: {ports: 500-509}\nnodes:\n"
                      "- {role: learner, host: localhost}\n"
                      "- {role: collector, host: '127.0.1.{id}'}\n");
-    assert_int_equal(plan_endpoints_alone(&near, 1, &endpoints), LS_OK);
+    assert_ok(plan_endpoints_alone(&near, 1, &endpoints));
     assert_string_equal(endpoints.bind, "tcp://127.0.1.1:500");
     assert_string_equal(endpoints.attach[0], "tcp://localhost:500");
     plan_fini(&near);
     /* run has them all here, whatever their hosts. */
-    assert_int_equal(
-        plan_endpoints_here(&plan, 4, "tcp://127.0.0.1:500", NULL, &endpoints),
-        LS_OK);
+    assert_ok(
+        plan_endpoints_here(&plan, 4, "tcp://127.0.0.1:500", NULL, &endpoints));
     assert_string_equal(endpoints.bind, "tcp://127.0.0.1:500-509");
     assert_string_equal(endpoints.advertise, "");
     plan_fini(&plan);
 }
 
-static void test_own_words_go_before_what_follows_from_others(void **state)
+TEST(own_words_go_before_what_follows_from_others)
 {
-    (void)state;
     struct plan plan;
     struct plan_endpoints endpoints;
     read_good(&plan, "plugin: p\nnodes:\n"
@@ -369,34 +350,31 @@ static void test_own_words_go_before_what_follows_from_others(void **state)
                      "- {role: collector, attach: ['ipc:///t/a', "
                      "'inproc://b']}\n"
                      "- {role: evaluator}\n");
-    assert_int_equal(plan_endpoints_alone(&plan, 1, &endpoints), LS_OK);
+    assert_ok(plan_endpoints_alone(&plan, 1, &endpoints));
     assert_int_equal(endpoints.n_attach, 2);
     assert_string_equal(endpoints.attach[0], "ipc:///t/a");
     assert_string_equal(endpoints.attach[1], "inproc://b");
-    assert_int_equal(plan_endpoints_alone(&plan, 2, &endpoints), LS_OK);
+    assert_ok(plan_endpoints_alone(&plan, 2, &endpoints));
     assert_int_equal(endpoints.n_attach, 1);
     assert_string_equal(endpoints.attach[0], "tcp://127.0.0.1:7000");
-    assert_int_equal(
-        plan_endpoints_here(&plan, 1, "tcp://127.0.0.1:7000", NULL, &endpoints),
-        LS_OK);
+    assert_ok(plan_endpoints_here(&plan, 1, "tcp://127.0.0.1:7000", NULL,
+                                  &endpoints));
     assert_int_equal(endpoints.n_attach, 2);
     plan_fini(&plan);
 }
 
-static void test_nobody_is_known_before_the_first_has_a_place(void **state)
+TEST(nobody_is_known_before_the_first_has_a_place)
 {
-    (void)state;
     struct plan plan;
     struct plan_endpoints endpoints;
     read_good(&plan, FIVE);
-    assert_int_equal(plan_endpoints_alone(&plan, 1, &endpoints), LS_OK);
+    assert_ok(plan_endpoints_alone(&plan, 1, &endpoints));
     assert_int_equal(endpoints.n_attach, 0);
     plan_fini(&plan);
 }
 
-static void test_settings_that_differ_have_another_hash(void **state)
+TEST(settings_that_differ_have_another_hash)
 {
-    (void)state;
     struct plan one, same, other;
     read_good(&one, "seed: 1\n" FIVE);
     read_good(&same, FIVE "seed: 1\n");
@@ -413,9 +391,8 @@ static void test_settings_that_differ_have_another_hash(void **state)
     plan_fini(&other);
 }
 
-static void test_members_need_no_plugin_and_no_learner(void **state)
+TEST(members_need_no_plugin_and_no_learner)
 {
-    (void)state;
     struct plan plan;
     read_good(&plan, "nodes: [{role: member, count: 3}]\n"
                      "barrier: {epochs: 7, timeout_ms: 50, failures: 2,\n"
@@ -436,9 +413,8 @@ static void test_members_need_no_plugin_and_no_learner(void **state)
     plan_fini(&plan);
 }
 
-static void test_members_are_alone_in_a_job(void **state)
+TEST(members_are_alone_in_a_job)
 {
-    (void)state;
     assert_problem(FIVE "  - role: member\n", "nodes",
                    "members keep step among themselves");
     assert_problem("nodes: [{role: learner}, {role: collector}]\n", "plugin",
@@ -454,7 +430,7 @@ int main(void)
         cmocka_unit_test(test_ids_count_up_in_the_order_of_the_file),
         cmocka_unit_test(test_named_ids_are_kept_and_the_others_fill_the_gaps),
         cmocka_unit_test(test_what_is_wrong_is_told_with_its_place),
-        cmocka_unit_test(test_a_node_fails_the_run_unless_its_policy_says_else),
+        cmocka_unit_test(test_a_node_fails_the_run_unless_its_entry_says_else),
         cmocka_unit_test(test_a_learner_has_one_stack_unless_it_says_else),
         cmocka_unit_test(test_policies_that_make_no_sense_are_told),
         cmocka_unit_test(test_endpoints_are_checked),

@@ -5,6 +5,7 @@
 #include "plan_reading.h"
 
 #include "../../framework/base/config/config_parts.h"
+#include "test.h"
 
 enum { IN_STEP = 1, SERVICE = 2, MEMBERS = 4, LEARNING = 3, ALL = 7 };
 
@@ -16,7 +17,7 @@ static const struct kind {
      "plugin: p\nnodes: [{role: learner}, {role: collector, count: 2},\n"
      "  {role: evaluator}]\n"},
     {SERVICE, "a service job",
-     "plugin: p\nnodes: [{role: coordinator, policy: restart},\n"
+     "plugin: p\nnodes: [{role: coordinator, on_loss: restart},\n"
      "  {role: collector, count: 2}, {role: learner, count: 2}]\n"},
     {MEMBERS, "a job of members", "nodes: [{role: member, count: 3}]\n"},
 };
@@ -60,10 +61,10 @@ static const struct row {
     {"nodes.0.bind", "ipc:///tmp/{id}", ALL, "", "", "tests/nodes/test_plan.c"},
     {"nodes.0.advertise", "ipc:///tmp/a", ALL, "", "", "tests/nodes/test_plan.c"},
     {"nodes.0.attach", "ipc:///tmp/a", ALL, "", "", "tests/nodes/test_plan.c"},
-    {"nodes.0.policy", "restart", ALL, "", "", "tests/e2e/test_run_policy.bats"},
-    {"nodes.0.max_restarts", "1", ALL, "nodes.0.policy", "restart",
+    {"nodes.0.on_loss", "restart", ALL, "", "", "tests/e2e/test_run_policy.bats"},
+    {"nodes.0.max_restarts", "1", ALL, "nodes.0.on_loss", "restart",
      "tests/e2e/test_run_policy.bats"},
-    {"nodes.0.backoff_ms", "1", ALL, "nodes.0.policy", "restart",
+    {"nodes.0.backoff_ms", "1", ALL, "nodes.0.on_loss", "restart",
      "tests/e2e/test_run_policy.bats"},
     {"learner.queue", "4", LEARNING, "", "", "tests/nodes/test_plan.c"},
     {"learner.stacks", "2", LEARNING, "", "", "tests/nodes/test_training.c"},
@@ -152,11 +153,11 @@ static void read_row(struct plan *plan, const struct kind *kind,
                    kind->bit == MEMBERS
                        ? "nodes: [{role: member}, {role: member}]\n"
                        : kind->text);
-    assert_int_equal(ls_config_parse(&config, "job.yaml", text), LS_OK);
+    assert_ok(ls_config_parse(&config, "job.yaml", text));
     if (row->with[0] != '\0')
         set(config, kind->bit, row->with, row->with_value);
     set(config, kind->bit, row->path, row->value);
-    assert_int_equal(plan_read(plan, &config, "job.yaml"), LS_OK);
+    assert_ok(plan_read(plan, &config, "job.yaml"));
     ls_config_accept_all(plan->env);
     ls_config_accept_all(plan->policy);
 }
@@ -181,9 +182,8 @@ static void assert_refused(const struct kind *kind, const struct row *row,
         fail_msg("%s in %s:\n%s", row->path, kind->name, report);
 }
 
-static void test_a_key_is_heeded_or_refused(void **state)
+TEST(a_key_is_heeded_or_refused)
 {
-    (void)state;
     for (size_t i = 0; i < N_ROWS; i++)
         for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
             struct plan plan;
@@ -243,9 +243,8 @@ static void walk(const ls_config_section *section, const char *path)
     }
 }
 
-static void test_the_table_has_every_key_that_is_asked_for(void **state)
+TEST(the_table_has_every_key_that_is_asked_for)
 {
-    (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         struct plan plan;
         read_good(&plan, kinds[k].text);
@@ -254,9 +253,8 @@ static void test_the_table_has_every_key_that_is_asked_for(void **state)
     }
 }
 
-static void test_what_goes_with_something_else_is_refused_without(void **state)
+TEST(what_goes_with_something_else_is_refused_without)
 {
-    (void)state;
     static const struct {
         const char *more, *words;
     } cases[] = {
@@ -274,21 +272,11 @@ static void test_what_goes_with_something_else_is_refused_without(void **state)
     }
     assert_problem("plugin: p\nnodes: [{role: coordinator}, {role: learner},\n"
                    "  {role: collector}]\ncoordinator: {patience_s: 9}\n",
-                   "job.yaml:4:27", "goes with policy: restart");
+                   "job.yaml:4:27", "goes with on_loss: restart");
     assert_problem("plugin: p\nnodes: [{role: coordinator}, {role: learner},\n"
                    "  {role: collector}]\ncoordinator: {samples_per_work: 0}\n",
                    "job.yaml:4:33", "that takes two");
     assert_problem("plugin: p\nnodes: [{role: learner}, {role: collector}]\n"
                    "evaluator: {solved: 1}\n",
                    "job.yaml:3:1", "add {role: evaluator} to nodes");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_key_is_heeded_or_refused),
-        cmocka_unit_test(test_the_table_has_every_key_that_is_asked_for),
-        cmocka_unit_test(test_what_goes_with_something_else_is_refused_without),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

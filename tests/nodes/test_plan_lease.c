@@ -2,6 +2,7 @@
 #include "plan_lease.h"
 
 #include "plan_reading.h"
+#include "test.h"
 
 #define REPLICAS                                                               \
     "plugin: p\n"                                                              \
@@ -11,9 +12,8 @@
     "  - role: evaluator\n"
 #define CURVE "security: {mode: curve, keys: keys}\n"
 
-static void test_replicas_are_nodes_that_are_given_their_ids(void **state)
+TEST(replicas_are_nodes_that_are_given_their_ids)
 {
-    (void)state;
     struct plan plan;
     read_good(&plan, REPLICAS);
     assert_int_equal(plan.n_nodes, 5);
@@ -30,9 +30,8 @@ static void test_replicas_are_nodes_that_are_given_their_ids(void **state)
     plan_fini(&plan);
 }
 
-static void test_the_coordinator_or_the_lowest_id_gives_them(void **state)
+TEST(the_coordinator_or_the_lowest_id_gives_them)
 {
-    (void)state;
     static const struct {
         const char *nodes;
         uint32_t id;
@@ -59,9 +58,8 @@ static void test_the_coordinator_or_the_lowest_id_gives_them(void **state)
     }
 }
 
-static void test_where_is_known_from_the_file(void **state)
+TEST(where_is_known_from_the_file)
 {
-    (void)state;
     static const struct {
         const char *text, *bind, *advertise;
     } cases[] = {
@@ -83,16 +81,15 @@ static void test_where_is_known_from_the_file(void **state)
         struct plan plan;
         struct plan_lease_place place;
         read_good(&plan, cases[i].text);
-        assert_int_equal(plan_lease_place(&plan, &place), LS_OK);
+        assert_ok(plan_lease_place(&plan, &place));
         assert_string_equal(place.bind, cases[i].bind);
         assert_string_equal(place.advertise, cases[i].advertise);
         plan_fini(&plan);
     }
 }
 
-static void test_an_endpoint_that_is_too_long_is_refused(void **state)
+TEST(an_endpoint_that_is_too_long_is_refused)
 {
-    (void)state;
     char text[1024], dir[LS_ENDPOINT_MAX];
     struct plan plan;
     struct plan_lease_place place;
@@ -101,14 +98,13 @@ static void test_an_endpoint_that_is_too_long_is_refused(void **state)
     (void)snprintf(text, sizeof text,
                    REPLICAS "world: {transport: ipc, dir: /%s}\n", dir);
     read_plan(&plan, text);
-    assert_int_equal(plan_lease_place(&plan, &place), LS_ECONFIG);
-    assert_non_null(strstr(ls_error_text(), "world.leases"));
+    assert_fails(plan_lease_place(&plan, &place), LS_ECONFIG);
+    assert_error_has("world.leases");
     plan_fini(&plan);
 }
 
-static void test_its_world_has_a_name_of_its_own(void **state)
+TEST(its_world_has_a_name_of_its_own)
 {
-    (void)state;
     char name[PLAN_LEASE_JOB_MAX], job[LS_JOB_MAX + 1];
     struct plan plan = {.job = "train"};
     plan_lease_job(&plan, name);
@@ -121,9 +117,8 @@ static void test_its_world_has_a_name_of_its_own(void **state)
     assert_string_equal(name + LS_JOB_MAX - 7, ".leases");
 }
 
-static void test_what_does_not_go_together_is_told(void **state)
+TEST(what_does_not_go_together_is_told)
 {
-    (void)state;
     assert_problem("plugin: p\nnodes:\n- role: learner\n"
                    "- {role: collector, count: 2, replicas: 2}\n",
                    "job.yaml:4:", "say one of them");
@@ -145,17 +140,4 @@ static void test_what_does_not_go_together_is_told(void **state)
                    "job.yaml:6:", "a range of ports");
     assert_problem(REPLICAS "world: {leases: 'inproc://x'}\n",
                    "job.yaml:6:", "processes of their own");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replicas_are_nodes_that_are_given_their_ids),
-        cmocka_unit_test(test_the_coordinator_or_the_lowest_id_gives_them),
-        cmocka_unit_test(test_where_is_known_from_the_file),
-        cmocka_unit_test(test_an_endpoint_that_is_too_long_is_refused),
-        cmocka_unit_test(test_its_world_has_a_name_of_its_own),
-        cmocka_unit_test(test_what_does_not_go_together_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

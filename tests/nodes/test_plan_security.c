@@ -1,12 +1,12 @@
 /* The section `security`: what it comes to, what is wrong with one, and the ids
  * that it puts before addresses. */
 #include "plan_reading.h"
+#include "test.h"
 
 #define CURVE "security: {mode: curve, keys: keys}\n"
 
-static void test_a_secret_unless_the_file_says_otherwise(void **state)
+TEST(a_secret_unless_the_file_says_otherwise)
 {
-    (void)state;
     struct plan plan;
     read_good(&plan, FIVE);
     assert_int_equal(plan.security.mode, LS_SECURITY_PLAIN);
@@ -20,9 +20,8 @@ static void test_a_secret_unless_the_file_says_otherwise(void **state)
     plan_fini(&plan);
 }
 
-static void test_keys_lie_where_the_file_lies(void **state)
+TEST(keys_lie_where_the_file_lies)
 {
-    (void)state;
     static const struct {
         const char *file, *keys, *folder;
     } cases[] = {{"job.yaml", "keys", "keys"},
@@ -32,12 +31,10 @@ static void test_keys_lie_where_the_file_lies(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct plan plan;
         ls_config *config = NULL;
-        assert_int_equal(ls_config_parse(&config, cases[i].file, FIVE CURVE),
-                         LS_OK);
-        assert_int_equal(ls_config_set(config, "security.keys", cases[i].keys),
-                         LS_OK);
-        assert_int_equal(plan_read(&plan, &config, cases[i].file), LS_OK);
-        assert_int_equal(ls_config_finish(plan.config), LS_OK);
+        assert_ok(ls_config_parse(&config, cases[i].file, FIVE CURVE));
+        assert_ok(ls_config_set(config, "security.keys", cases[i].keys));
+        assert_ok(plan_read(&plan, &config, cases[i].file));
+        assert_ok(ls_config_finish(plan.config));
         assert_string_equal(plan.security.keys, cases[i].folder);
         assert_true(plan_has_keys(&plan));
         assert_false(plan_has_secret(&plan));
@@ -45,9 +42,8 @@ static void test_keys_lie_where_the_file_lies(void **state)
     }
 }
 
-static void test_addresses_are_taken_over(void **state)
+TEST(addresses_are_taken_over)
 {
-    (void)state;
     struct plan plan;
     read_good(&plan, FIVE "security: {allow: [10.0.0.7, 'fd00::7', ''],\n"
                           "           deny: 10.0.0.8}\n");
@@ -59,9 +55,8 @@ static void test_addresses_are_taken_over(void **state)
     plan_fini(&plan);
 }
 
-static void test_what_is_wrong_is_told_with_its_line(void **state)
+TEST(what_is_wrong_is_told_with_its_line)
 {
-    (void)state;
     static const struct {
         const char *text, *words;
     } cases[] = {
@@ -80,9 +75,8 @@ static void test_what_is_wrong_is_told_with_its_line(void **state)
     }
 }
 
-static void test_insecure_goes_with_no_mode(void **state)
+TEST(insecure_goes_with_no_mode)
 {
-    (void)state;
     struct plan plan;
     read_good(&plan, FIVE "world: {insecure: true}\n"
                           "security: {allow: 10.0.0.7}\n");
@@ -94,9 +88,8 @@ static void test_insecure_goes_with_no_mode(void **state)
                    "job.yaml:7:", "leave one of them out");
 }
 
-static void test_keys_go_beyond_this_machine(void **state)
+TEST(keys_go_beyond_this_machine)
 {
-    (void)state;
     struct plan plan;
     read_good(&plan, "plugin: p\n" CURVE "nodes:\n"
                      "- {role: learner, host: red}\n"
@@ -105,9 +98,8 @@ static void test_keys_go_beyond_this_machine(void **state)
     plan_fini(&plan);
 }
 
-static void test_with_keys_an_address_names_its_node(void **state)
+TEST(with_keys_an_address_names_its_node)
 {
-    (void)state;
     struct plan plan;
     struct plan_endpoints endpoints;
     read_good(&plan,
@@ -117,23 +109,21 @@ static void test_with_keys_an_address_names_its_node(void **state)
               "- {role: collector, id: 9, attach: ['tcp://blue:21500',\n"
               "                                    '7@tcp://10.0.0.7:1']}\n"
               "- {role: collector, id: 10, attach: 'tcp://other:1'}\n");
-    assert_int_equal(
-        plan_endpoints_here(&plan, 1, "tcp://127.0.0.1:1", NULL, &endpoints),
-        LS_OK);
+    assert_ok(
+        plan_endpoints_here(&plan, 1, "tcp://127.0.0.1:1", NULL, &endpoints));
     assert_string_equal(endpoints.attach[0], "7@tcp://127.0.0.1:1");
-    assert_int_equal(plan_endpoints_alone(&plan, 1, &endpoints), LS_OK);
+    assert_ok(plan_endpoints_alone(&plan, 1, &endpoints));
     assert_string_equal(endpoints.attach[0], "7@tcp://red:21500");
-    assert_int_equal(plan_endpoints_alone(&plan, 2, &endpoints), LS_OK);
+    assert_ok(plan_endpoints_alone(&plan, 2, &endpoints));
     assert_string_equal(endpoints.attach[0], "8@tcp://blue:21500");
     assert_string_equal(endpoints.attach[1], "7@tcp://10.0.0.7:1");
-    assert_int_equal(plan_endpoints_alone(&plan, 3, &endpoints), LS_ECONFIG);
-    assert_non_null(strstr(ls_error_text(), "7@tcp://other:1"));
+    assert_fails(plan_endpoints_alone(&plan, 3, &endpoints), LS_ECONFIG);
+    assert_error_has("7@tcp://other:1");
     plan_fini(&plan);
 }
 
-static void test_an_address_is_an_endpoint_behind_an_id(void **state)
+TEST(an_address_is_an_endpoint_behind_an_id)
 {
-    (void)state;
     assert_string_equal(plan_address_endpoint("3@tcp://a:1"), "tcp://a:1");
     assert_string_equal(plan_address_endpoint("tcp://a:1"), "tcp://a:1");
     assert_null(plan_address_fault("4294967295@tcp://a:1"));
@@ -142,19 +132,4 @@ static void test_an_address_is_an_endpoint_behind_an_id(void **state)
     assert_non_null(plan_address_fault("00000000000000003@tcp://a:1"));
     assert_non_null(plan_address_fault("x@tcp://a:1"));
     assert_non_null(plan_address_fault("3@tcp://a:1-9"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_secret_unless_the_file_says_otherwise),
-        cmocka_unit_test(test_keys_lie_where_the_file_lies),
-        cmocka_unit_test(test_addresses_are_taken_over),
-        cmocka_unit_test(test_what_is_wrong_is_told_with_its_line),
-        cmocka_unit_test(test_insecure_goes_with_no_mode),
-        cmocka_unit_test(test_keys_go_beyond_this_machine),
-        cmocka_unit_test(test_with_keys_an_address_names_its_node),
-        cmocka_unit_test(test_an_address_is_an_endpoint_behind_an_id),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,17 @@
 /* What the section of a coordinator comes to, and what is said of one that
  * cannot work. */
 #include "plan_reading.h"
+#include "test.h"
 
 #define SERVICE                                                                \
     "plugin: p\n"                                                              \
     "nodes:\n"                                                                 \
-    "  - {role: coordinator, policy: restart}\n"                               \
-    "  - {role: learner, count: 2, policy: go_on}\n"                           \
+    "  - {role: coordinator, on_loss: restart}\n"                              \
+    "  - {role: learner, count: 2, on_loss: go_on}\n"                          \
     "  - {role: collector, count: 3}\n"
 
-static void test_a_coordinator_makes_a_service_job(void **state)
+TEST(a_coordinator_makes_a_service_job)
 {
-    (void)state;
     struct plan plan;
     read_good(&plan, "job: j\ncollector: {envs: 4, steps: 32}\n" SERVICE);
     const struct plan_service *service = &plan.service;
@@ -34,9 +34,8 @@ static void test_a_coordinator_makes_a_service_job(void **state)
     plan_fini(&plan);
 }
 
-static void test_what_a_coordinator_is_told_is_taken_over(void **state)
+TEST(what_a_coordinator_is_told_is_taken_over)
 {
-    (void)state;
     struct plan plan;
     read_good(&plan,
               SERVICE "coordinator:\n"
@@ -61,7 +60,7 @@ static void test_what_a_coordinator_is_told_is_taken_over(void **state)
     assert_string_equal(service->path_data, "/d/lockstep.latest");
     assert_string_equal(service->path_policy, "out/lockstep/latest/policy");
     assert_true(plan.folder_found);
-    assert_int_equal(plan_set_folder(&plan, "3", "3-c0ffee"), LS_OK);
+    assert_ok(plan_set_folder(&plan, "3", "3-c0ffee"));
     assert_string_equal(plan.folder, "out/lockstep/3");
     assert_string_equal(service->path_data, "/d/lockstep.3-c0ffee");
     assert_string_equal(service->path_policy, "out/lockstep/3/policy");
@@ -71,9 +70,8 @@ static void test_what_a_coordinator_is_told_is_taken_over(void **state)
     plan_fini(&plan);
 }
 
-static void test_a_service_job_that_cannot_work_is_refused(void **state)
+TEST(a_service_job_that_cannot_work_is_refused)
 {
-    (void)state;
     assert_problem("plugin: p\nnodes:\n  - {role: coordinator, count: 2}\n"
                    "  - role: learner\n  - role: collector\n",
                    "job.yaml:2:1", "one coordinator gives out the work");
@@ -83,20 +81,19 @@ static void test_a_service_job_that_cannot_work_is_refused(void **state)
     assert_problem(SERVICE "  - role: evaluator\n", "job.yaml:2:1",
                    "leave the evaluator out");
     assert_problem("plugin: p\nnodes:\n"
-                   "  - {role: coordinator, policy: go_on}\n"
+                   "  - {role: coordinator, on_loss: go_on}\n"
                    "  - role: learner\n  - role: collector\n",
-                   "job.yaml:3:33", "without the coordinator");
+                   "job.yaml:3:34", "without the coordinator");
     assert_problem("plugin: p\nnodes:\n  - role: coordinator\n"
-                   "  - {role: learner, policy: go_on}\n"
+                   "  - {role: learner, on_loss: go_on}\n"
                    "  - role: collector\n",
-                   "job.yaml:4:29", "without the learner");
+                   "job.yaml:4:30", "without the learner");
     assert_problem(FIVE "coordinator: {batch: 3}\n", "job.yaml:6:1",
                    "no node of the role coordinator");
 }
 
-static void test_what_a_coordinator_cannot_do_is_refused(void **state)
+TEST(what_a_coordinator_cannot_do_is_refused)
 {
-    (void)state;
     assert_problem(SERVICE "coordinator: {batch: 257}\n", "job.yaml:6:22",
                    "from 1 to 256");
     assert_problem(SERVICE "coordinator: {unroll: 10, split: 3}\n",
@@ -118,15 +115,4 @@ static void test_what_a_coordinator_cannot_do_is_refused(void **state)
                    "coordinator.eval_interval_s");
     assert_problem(SERVICE "coordinator: {iteration: 1}\n", "job.yaml:6:15",
                    "did you mean \"iterations\"");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_coordinator_makes_a_service_job),
-        cmocka_unit_test(test_what_a_coordinator_is_told_is_taken_over),
-        cmocka_unit_test(test_a_service_job_that_cannot_work_is_refused),
-        cmocka_unit_test(test_what_a_coordinator_cannot_do_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,12 @@
 /* How plugins are found, and which are refused. */
 #include "plugin_load.h"
+#include "test.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* Where CMake puts them: beside this program. */
 static char folder[PATH_MAX];
@@ -34,11 +31,10 @@ static void assert_refused(const char *name, int status, const char *because)
         fail_msg("\"%s\" does not say \"%s\"", ls_error_text(), because);
 }
 
-static void test_name_is_found_in_the_plugin_path(void **state)
+TEST(name_is_found_in_the_plugin_path)
 {
-    (void)state;
     struct plugin *plugin = NULL;
-    assert_int_equal(plugin_load(&plugin, "faulty", ""), LS_OK);
+    assert_ok(plugin_load(&plugin, "faulty", ""));
     assert_string_equal(plugin_table(plugin)->name, "faulty");
     assert_non_null(strstr(plugin_path(plugin), "/plugins/faulty.so"));
     plugin_unload(&plugin);
@@ -47,49 +43,44 @@ static void test_name_is_found_in_the_plugin_path(void **state)
     plugin_unload(NULL);
 }
 
-static void test_every_folder_of_the_plugin_path_is_searched(void **state)
+TEST(every_folder_of_the_plugin_path_is_searched)
 {
-    (void)state;
     char path[2 * PATH_MAX];
     (void)snprintf(path, sizeof path, ":/nonexistent:%s:", folder);
     assert_int_equal(setenv("LOCKSTEP_PLUGIN_PATH", path, 1), 0);
     struct plugin *plugin = NULL;
-    assert_int_equal(plugin_load(&plugin, "faulty", ""), LS_OK);
+    assert_ok(plugin_load(&plugin, "faulty", ""));
     plugin_unload(&plugin);
     assert_int_equal(setenv("LOCKSTEP_PLUGIN_PATH", folder, 1), 0);
 }
 
-static void test_path_is_taken_from_the_folder_given(void **state)
+TEST(path_is_taken_from_the_folder_given)
 {
-    (void)state;
     struct plugin *plugin = NULL;
-    assert_int_equal(plugin_load(&plugin, "./faulty.so", folder), LS_OK);
+    assert_ok(plugin_load(&plugin, "./faulty.so", folder));
     plugin_unload(&plugin);
-    assert_int_equal(plugin_load(&plugin, "./faulty.so", "/nonexistent"),
-                     LS_ENOENT);
+    assert_fails(plugin_load(&plugin, "./faulty.so", "/nonexistent"),
+                 LS_ENOENT);
     char whole[PATH_MAX + 16];
     (void)snprintf(whole, sizeof whole, "%s/faulty.so", folder);
-    assert_int_equal(plugin_load(&plugin, whole, "/nonexistent"), LS_OK);
+    assert_ok(plugin_load(&plugin, whole, "/nonexistent"));
     plugin_unload(&plugin);
 }
 
-static void test_missing_one_lists_where_was_looked(void **state)
+TEST(missing_one_lists_where_was_looked)
 {
-    (void)state;
     assert_refused("nowhere", LS_ENOENT, "/plugins/nowhere.so");
     assert_refused("nowhere", LS_ENOENT, "LOCKSTEP_PLUGIN_PATH");
     assert_refused("/nonexistent/a.so", LS_ENOENT, "/nonexistent/a.so");
 }
 
-static void test_missing_one_suggests_the_nearest(void **state)
+TEST(missing_one_suggests_the_nearest)
 {
-    (void)state;
     assert_refused("faultly", LS_ENOENT, "did you mean \"faulty\"?");
 }
 
-static void test_other_abi_is_refused_with_both_numbers(void **state)
+TEST(other_abi_is_refused_with_both_numbers)
 {
-    (void)state;
     char number[32];
     (void)snprintf(number, sizeof number, "ABI %d", LS_PLUGIN_ABI + 1000);
     assert_refused("old", LS_EMISMATCH, number);
@@ -97,36 +88,22 @@ static void test_other_abi_is_refused_with_both_numbers(void **state)
     assert_refused("old", LS_EMISMATCH, number);
 }
 
-static void test_library_without_the_symbol_is_refused(void **state)
+TEST(library_without_the_symbol_is_refused)
 {
-    (void)state;
     assert_refused("empty", LS_EMISMATCH, "exports no ls_plugin()");
 }
 
-static void test_half_a_plugin_is_refused(void **state)
+TEST(half_a_plugin_is_refused)
 {
-    (void)state;
     assert_refused("half", LS_EMISMATCH, "brings no policy");
 }
 
-static void test_file_that_is_no_library_is_refused(void **state)
+TEST(file_that_is_no_library_is_refused)
 {
-    (void)state;
     assert_refused("/etc/passwd", LS_EMISMATCH, "no plugin");
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_name_is_found_in_the_plugin_path),
-        cmocka_unit_test(test_every_folder_of_the_plugin_path_is_searched),
-        cmocka_unit_test(test_path_is_taken_from_the_folder_given),
-        cmocka_unit_test(test_missing_one_lists_where_was_looked),
-        cmocka_unit_test(test_missing_one_suggests_the_nearest),
-        cmocka_unit_test(test_other_abi_is_refused_with_both_numbers),
-        cmocka_unit_test(test_library_without_the_symbol_is_refused),
-        cmocka_unit_test(test_half_a_plugin_is_refused),
-        cmocka_unit_test(test_file_that_is_no_library_is_refused),
-    };
-    return cmocka_run_group_tests(tests, find_folder, NULL);
+    return tests_run_with(find_folder, NULL);
 }

@@ -1,15 +1,11 @@
 /* policy_value.h: a policy as it lies in the store. */
 #include "policy_value.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void it_comes_back_as_it_was(void **state)
+TEST(it_comes_back_as_it_was)
 {
     ls_writer *writer;
     const void *data;
@@ -17,11 +13,10 @@ static void it_comes_back_as_it_was(void **state)
     struct policy_value out;
     const struct policy_value value = {
         .iter = 4, .version = 5, .weights = {(void *)"abc", 3}};
-    (void)state;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     policy_value_write(&value, writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(policy_value_read(&out, data, size), LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(policy_value_read(&out, data, size));
     assert_int_equal(out.iter, 4);
     assert_int_equal(out.version, 5);
     assert_int_equal(out.weights.size, 3);
@@ -30,8 +25,8 @@ static void it_comes_back_as_it_was(void **state)
     for (size_t cut = 0; cut < size; cut++) {
         void *part = malloc(cut + 1);
         memcpy(part, data, cut);
-        assert_int_equal(policy_value_read(&out, part, cut), LS_EPROTO);
-        assert_non_null(strstr(ls_error_text(), "a policy"));
+        assert_fails(policy_value_read(&out, part, cut), LS_EPROTO);
+        assert_error_has("a policy");
         free(part);
     }
     ls_writer_destroy(&writer);
@@ -52,7 +47,7 @@ static int take(void *self, const struct ls_bytes *weights)
     return LS_OK;
 }
 
-static void its_weights_go_to_who_loads_it(void **state)
+TEST(its_weights_go_to_who_loads_it)
 {
     static const char bytes[] =
         "\x83\xa4iter\x04\xa7version\x05\xa6policy\xc4\x03"
@@ -60,21 +55,20 @@ static void its_weights_go_to_who_loads_it(void **state)
     const size_t size = sizeof bytes - 1;
     struct taker taker = {.status = LS_EMISMATCH};
     struct policy_value out = {.iter = 77};
-    (void)state;
-    assert_int_equal(policy_value_load(&out, bytes, size, take, &taker),
-                     LS_EMISMATCH);
+    assert_fails(policy_value_load(&out, bytes, size, take, &taker),
+                 LS_EMISMATCH);
     taker.status = LS_OK;
-    assert_int_equal(policy_value_load(&out, bytes, size - 1, take, &taker),
-                     LS_EPROTO);
+    assert_fails(policy_value_load(&out, bytes, size - 1, take, &taker),
+                 LS_EPROTO);
     assert_int_equal(out.iter, 77);
-    assert_int_equal(policy_value_load(&out, bytes, size, take, &taker), LS_OK);
+    assert_ok(policy_value_load(&out, bytes, size, take, &taker));
     assert_string_equal(taker.weights, "abc");
     assert_int_equal(out.iter, 4);
     assert_int_equal(out.version, 5);
     assert_null(out.weights.data);
 }
 
-static void what_is_none_is_refused(void **state)
+TEST(what_is_none_is_refused)
 {
     static const struct {
         const char *bytes;
@@ -89,33 +83,20 @@ static void what_is_none_is_refused(void **state)
          33},
         {"\x83\xa4iter\x01\xa7version\x01\xa6policy\xa1x", 24},
         {"\x84\xa4iter\x01\xa7version\x01\xa6policy\xc4\x01x\xa1y\xc0", 28}};
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct policy_value out = {.iter = 77};
-        assert_int_equal(policy_value_read(&out, bad[i].bytes, bad[i].size),
-                         LS_EPROTO);
+        assert_fails(policy_value_read(&out, bad[i].bytes, bad[i].size),
+                     LS_EPROTO);
         assert_int_equal(out.iter, 77);
     }
 }
 
-static void the_first_version_holds_no_iteration(void **state)
+TEST(the_first_version_holds_no_iteration)
 {
-    (void)state;
     const struct policy_value first = {.iter = 0, .version = 0};
     const struct policy_value second = {.iter = 0, .version = 1};
     const struct policy_value later = {.iter = 99, .version = 34};
     assert_int_equal(policy_value_iterations(&first), 0);
     assert_int_equal(policy_value_iterations(&second), 1);
     assert_int_equal(policy_value_iterations(&later), 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_comes_back_as_it_was),
-        cmocka_unit_test(its_weights_go_to_who_loads_it),
-        cmocka_unit_test(what_is_none_is_refused),
-        cmocka_unit_test(the_first_version_holds_no_iteration),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

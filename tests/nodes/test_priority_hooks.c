@@ -1,14 +1,9 @@
 /* What a service does around its work, and in which order. */
 #include "priority_hooks.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* What ran, one letter each. */
 static char ran[64];
@@ -45,7 +40,7 @@ static struct hook hook_of(char *name, enum hook_position position,
 
 static void add(struct priority_hooks *hooks, struct hook hook)
 {
-    assert_int_equal(priority_hooks_add(hooks, &hook), LS_OK);
+    assert_ok(priority_hooks_add(hooks, &hook));
 }
 
 static void runs(const struct priority_hooks *hooks,
@@ -53,13 +48,12 @@ static void runs(const struct priority_hooks *hooks,
                  const char *expected)
 {
     ran[0] = '\0';
-    assert_int_equal(priority_hooks_run(hooks, position, last_iter), LS_OK);
+    assert_ok(priority_hooks_run(hooks, position, last_iter));
     assert_string_equal(ran, expected);
 }
 
-static void test_they_run_by_priority_and_equal_ones_as_added(void **s)
+TEST(they_run_by_priority_and_equal_ones_as_added)
 {
-    (void)s;
     struct priority_hooks hooks = {.n = 0};
     static char send[] = "s", log[] = "l", checkpoint[] = "c", reduce[] = "r",
                 first[] = "f";
@@ -71,9 +65,8 @@ static void test_they_run_by_priority_and_equal_ones_as_added(void **s)
     runs(&hooks, HOOK_AFTER_ITER, 0, "frlcs");
 }
 
-static void test_each_runs_at_its_position_alone(void **s)
+TEST(each_runs_at_its_position_alone)
 {
-    (void)s;
     struct priority_hooks hooks = {.n = 0};
     static char names[HOOK_N_POSITIONS][2] = {"a", "b", "c", "d"};
     runs(&hooks, HOOK_BEFORE_RUN, 0, "");
@@ -88,9 +81,8 @@ static void test_each_runs_at_its_position_alone(void **s)
     assert_string_equal(hook_position_name(HOOK_N_POSITIONS), "?");
 }
 
-static void test_every_counts_iterations_from_the_first(void **s)
+TEST(every_counts_iterations_from_the_first)
 {
-    (void)s;
     struct priority_hooks hooks = {.n = 0};
     static char all[] = "1", third[] = "3";
     struct hook hook = hook_of(third, HOOK_AFTER_ITER, 0);
@@ -101,9 +93,8 @@ static void test_every_counts_iterations_from_the_first(void **s)
         runs(&hooks, HOOK_AFTER_ITER, i, i % 3 == 0 ? "31" : "1");
 }
 
-static void test_the_first_that_fails_ends_it_and_is_named(void **s)
+TEST(the_first_that_fails_ends_it_and_is_named)
 {
-    (void)s;
     struct priority_hooks hooks = {.n = 0};
     static char before[] = "b", bad[] = "save", after[] = "a";
     add(&hooks, hook_of(before, HOOK_AFTER_RUN, 1));
@@ -112,30 +103,27 @@ static void test_the_first_that_fails_ends_it_and_is_named(void **s)
     add(&hooks, hook);
     add(&hooks, hook_of(after, HOOK_AFTER_RUN, 3));
     ran[0] = '\0';
-    assert_int_equal(priority_hooks_run(&hooks, HOOK_AFTER_RUN, 7), LS_EIO);
+    assert_fails(priority_hooks_run(&hooks, HOOK_AFTER_RUN, 7), LS_EIO);
     assert_string_equal(ran, "bsave");
     assert_string_equal(ls_error_text(), "hook save at after_run, iteration 7: "
                                          "the disk is full");
 }
 
-static void test_one_that_says_nothing_is_named_without_an_old_reason(void **s)
+TEST(one_that_says_nothing_is_named_without_an_old_reason)
 {
-    (void)s;
     struct priority_hooks hooks = {.n = 0};
     static char mute[] = "mute";
     struct hook hook = hook_of(mute, HOOK_BEFORE_ITER, 0);
     hook.fn = fail_silently;
     add(&hooks, hook);
     (void)ls_error(LS_EIO, "long ago");
-    assert_int_equal(priority_hooks_run(&hooks, HOOK_BEFORE_ITER, 0),
-                     LS_EHANDLER);
+    assert_fails(priority_hooks_run(&hooks, HOOK_BEFORE_ITER, 0), LS_EHANDLER);
     assert_null(strstr(ls_error_text(), "long ago"));
-    assert_non_null(strstr(ls_error_text(), "hook mute at before_iter"));
+    assert_error_has("hook mute at before_iter");
 }
 
-static void test_what_is_no_hook_is_refused(void **s)
+TEST(what_is_no_hook_is_refused)
 {
-    (void)s;
     struct priority_hooks hooks = {.n = 0};
     static char name[] = "n", empty[] = "";
     const struct hook good = hook_of(name, HOOK_AFTER_ITER, 0);
@@ -148,15 +136,14 @@ static void test_what_is_no_hook_is_refused(void **s)
     bad[5].position = HOOK_BEFORE_RUN;
     bad[5].every = 1;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(priority_hooks_add(&hooks, &bad[i]), LS_EINVAL);
+        assert_fails(priority_hooks_add(&hooks, &bad[i]), LS_EINVAL);
     add(&hooks, good);
-    assert_int_equal(priority_hooks_add(&hooks, &good), LS_EEXIST);
+    assert_fails(priority_hooks_add(&hooks, &good), LS_EEXIST);
     add(&hooks, hook_of(name, HOOK_BEFORE_ITER, 0));
 }
 
-static void test_there_is_room_for_so_many(void **s)
+TEST(there_is_room_for_so_many)
 {
-    (void)s;
     struct priority_hooks hooks = {.n = 0};
     static char names[HOOKS_MAX + 1][8];
     for (int i = 0; i <= HOOKS_MAX; i++) {
@@ -165,19 +152,4 @@ static void test_there_is_room_for_so_many(void **s)
         assert_int_equal(priority_hooks_add(&hooks, &hook),
                          i < HOOKS_MAX ? LS_OK : LS_ELIMIT);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_they_run_by_priority_and_equal_ones_as_added),
-        cmocka_unit_test(test_each_runs_at_its_position_alone),
-        cmocka_unit_test(test_every_counts_iterations_from_the_first),
-        cmocka_unit_test(test_the_first_that_fails_ends_it_and_is_named),
-        cmocka_unit_test(
-            test_one_that_says_nothing_is_named_without_an_old_reason),
-        cmocka_unit_test(test_what_is_no_hook_is_refused),
-        cmocka_unit_test(test_there_is_room_for_so_many),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,15 @@
 /* The replay buffer: what is given out, what goes, and when its data goes. */
 #include "replay.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct replay *create(struct replay_options options)
 {
     struct replay *buffer = NULL;
     options.name = "b";
-    assert_int_equal(replay_create(&buffer, &options), LS_OK);
+    assert_ok(replay_create(&buffer, &options));
     return buffer;
 }
 
@@ -29,14 +24,14 @@ static struct sample sample_of(const char *data_id, int64_t version,
 static void insert(struct replay *buffer, const char *data_id, int64_t version)
 {
     const struct sample sample = sample_of(data_id, version, 1.0);
-    assert_int_equal(replay_insert(buffer, &sample), LS_OK);
+    assert_ok(replay_insert(buffer, &sample));
 }
 
 static struct drawn_sample draw(struct replay *buffer)
 {
     struct drawn_sample drawn;
     assert_true(replay_may_sample(buffer, 1));
-    assert_int_equal(replay_sample(buffer, 1, &drawn), LS_OK);
+    assert_ok(replay_sample(buffer, 1, &drawn));
     return drawn;
 }
 
@@ -44,7 +39,7 @@ static void refuses(struct replay *buffer, size_t n)
 {
     struct drawn_sample drawn = {.slot = 77};
     assert_false(replay_may_sample(buffer, n));
-    assert_int_equal(replay_sample(buffer, n, &drawn), LS_EAGAIN);
+    assert_fails(replay_sample(buffer, n, &drawn), LS_EAGAIN);
     assert_int_equal(drawn.slot, 77);
 }
 
@@ -71,9 +66,8 @@ static void assert_none_dropped(struct replay *buffer)
     assert_false(replay_take_dropped(buffer, dropped));
 }
 
-static void test_fifo_gives_each_item_once_and_in_order(void **s)
+TEST(fifo_gives_each_item_once_and_in_order)
 {
-    (void)s;
     struct replay *buffer = create((struct replay_options){
         .mode = REPLAY_FIFO, .capacity = 4, .max_batch = 2});
     struct drawn_sample drawn[2];
@@ -81,7 +75,7 @@ static void test_fifo_gives_each_item_once_and_in_order(void **s)
     insert(buffer, "a", 0);
     insert(buffer, "b", 0);
     insert(buffer, "c", 0);
-    assert_int_equal(replay_sample(buffer, 2, drawn), LS_OK);
+    assert_ok(replay_sample(buffer, 2, drawn));
     assert_string_equal(drawn[0].sample.data_id, "a");
     assert_string_equal(drawn[0].unique_id, "b_0");
     assert_string_equal(drawn[1].sample.data_id, "b");
@@ -94,9 +88,8 @@ static void test_fifo_gives_each_item_once_and_in_order(void **s)
     replay_destroy(&buffer);
 }
 
-static void test_fifo_gives_an_item_as_often_as_it_may(void **s)
+TEST(fifo_gives_an_item_as_often_as_it_may)
 {
-    (void)s;
     static const char expected[][3] = {"ab", "ab", "ab", "cd", "cd", "cd"};
     struct replay *buffer =
         create((struct replay_options){.mode = REPLAY_FIFO,
@@ -109,7 +102,7 @@ static void test_fifo_gives_an_item_as_often_as_it_may(void **s)
     insert(buffer, "c", 0);
     insert(buffer, "d", 0);
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
-        assert_int_equal(replay_sample(buffer, 2, drawn), LS_OK);
+        assert_ok(replay_sample(buffer, 2, drawn));
         assert_int_equal(drawn[0].sample.data_id[0], expected[i][0]);
         assert_int_equal(drawn[1].sample.data_id[0], expected[i][1]);
     }
@@ -118,17 +111,16 @@ static void test_fifo_gives_an_item_as_often_as_it_may(void **s)
     replay_destroy(&buffer);
 }
 
-static void test_a_batch_has_no_item_twice(void **s)
+TEST(a_batch_has_no_item_twice)
 {
-    (void)s;
     struct replay *buffer = create(
         (struct replay_options){.capacity = 64, .max_batch = 64, .seed = 1});
     for (int i = 0; i < 64; i++) {
         const struct sample sample = sample_of("d", 0, i == 0 ? 1e6 : 0.0);
-        assert_int_equal(replay_insert(buffer, &sample), LS_OK);
+        assert_ok(replay_insert(buffer, &sample));
     }
     struct drawn_sample drawn[64];
-    assert_int_equal(replay_sample(buffer, 64, drawn), LS_OK);
+    assert_ok(replay_sample(buffer, 64, drawn));
     bool seen[64] = {false};
     for (int i = 0; i < 64; i++) {
         assert_false(seen[drawn[i].slot]);
@@ -138,9 +130,8 @@ static void test_a_batch_has_no_item_twice(void **s)
     replay_destroy(&buffer);
 }
 
-static void test_the_same_seed_draws_the_same(void **s)
+TEST(the_same_seed_draws_the_same)
 {
-    (void)s;
     int64_t first[100];
     for (int round = 0; round < 2; round++) {
         struct replay *buffer = create(
@@ -157,9 +148,8 @@ static void test_the_same_seed_draws_the_same(void **s)
     }
 }
 
-static void test_items_at_the_limit_of_staleness_go(void **s)
+TEST(items_at_the_limit_of_staleness_go)
 {
-    (void)s;
     struct replay *buffer = create((struct replay_options){
         .capacity = 8, .max_batch = 1, .staleness_limit = 3});
     insert(buffer, "new", 5);
@@ -187,9 +177,8 @@ static void test_items_at_the_limit_of_staleness_go(void **s)
     replay_destroy(&buffer);
 }
 
-static void test_one_that_comes_too_late_pushes_nothing_out(void **s)
+TEST(one_that_comes_too_late_pushes_nothing_out)
 {
-    (void)s;
     struct replay *buffer = create((struct replay_options){
         .capacity = 1, .max_batch = 1, .staleness_limit = 1});
     replay_set_version(buffer, 3);
@@ -200,9 +189,8 @@ static void test_one_that_comes_too_late_pushes_nothing_out(void **s)
     replay_destroy(&buffer);
 }
 
-static void test_a_full_buffer_pushes_the_oldest_out(void **s)
+TEST(a_full_buffer_pushes_the_oldest_out)
 {
-    (void)s;
     struct replay *buffer =
         create((struct replay_options){.capacity = 2, .max_batch = 2});
     insert(buffer, "a", 0);
@@ -216,15 +204,14 @@ static void test_a_full_buffer_pushes_the_oldest_out(void **s)
     replay_destroy(&buffer);
 }
 
-static void test_an_item_goes_when_it_was_drawn_often_enough(void **s)
+TEST(an_item_goes_when_it_was_drawn_often_enough)
 {
-    (void)s;
     struct replay *buffer = create((struct replay_options){
         .capacity = 2, .max_batch = 1, .max_times_sampled = 3});
     insert(buffer, "a", 0);
     for (int i = 0; i < 3; i++) {
         const struct drawn_sample drawn = draw(buffer);
-        assert_int_equal(replay_release(buffer, &drawn, 1), LS_OK);
+        assert_ok(replay_release(buffer, &drawn, 1));
     }
     refuses(buffer, 1);
     assert_dropped(buffer, "a");
@@ -232,9 +219,8 @@ static void test_an_item_goes_when_it_was_drawn_often_enough(void **s)
     replay_destroy(&buffer);
 }
 
-static void test_nothing_is_given_below_the_valid_ratio(void **s)
+TEST(nothing_is_given_below_the_valid_ratio)
 {
-    (void)s;
     struct replay *buffer = create((struct replay_options){
         .capacity = 8, .max_batch = 4, .min_valid_ratio = 1.5});
     for (int i = 0; i < 5; i++)
@@ -243,21 +229,20 @@ static void test_nothing_is_given_below_the_valid_ratio(void **s)
     assert_true(replay_may_sample(buffer, 3));
     insert(buffer, "d", 0);
     struct drawn_sample drawn[4];
-    assert_int_equal(replay_sample(buffer, 4, drawn), LS_OK);
+    assert_ok(replay_sample(buffer, 4, drawn));
     assert_int_equal(stats_of(buffer).batches_refused, 1);
     replay_destroy(&buffer);
 }
 
-static void test_a_batch_is_within_its_limits(void **s)
+TEST(a_batch_is_within_its_limits)
 {
-    (void)s;
     struct replay *buffer =
         create((struct replay_options){.capacity = 8, .max_batch = 4});
     struct drawn_sample drawn[5];
     for (int i = 0; i < 8; i++)
         insert(buffer, "d", 0);
-    assert_int_equal(replay_sample(buffer, 0, drawn), LS_EINVAL);
-    assert_int_equal(replay_sample(buffer, 5, drawn), LS_EINVAL);
+    assert_fails(replay_sample(buffer, 0, drawn), LS_EINVAL);
+    assert_fails(replay_sample(buffer, 5, drawn), LS_EINVAL);
     assert_false(replay_may_sample(buffer, 0));
     assert_false(replay_may_sample(buffer, 5));
     replay_destroy(&buffer);
@@ -265,9 +250,8 @@ static void test_a_batch_is_within_its_limits(void **s)
 
 /* Two samples per insert, 4 items at first, 3 samples of play: 2 I - S - 8
  * stays in [-3, 3]. */
-static void test_the_rate_limiter_keeps_both_sides_in_proportion(void **s)
+TEST(the_rate_limiter_keeps_both_sides_in_proportion)
 {
-    (void)s;
     struct replay *buffer =
         create((struct replay_options){.capacity = 100,
                                        .max_batch = 1,
@@ -281,7 +265,7 @@ static void test_the_rate_limiter_keeps_both_sides_in_proportion(void **s)
     insert(buffer, "d", 0); /* 2 5 - 0 - 8 = 2 */
     const struct sample sample = sample_of("e", 0, 1.0);
     assert_false(replay_may_insert(buffer));
-    assert_int_equal(replay_insert(buffer, &sample), LS_EAGAIN);
+    assert_fails(replay_insert(buffer, &sample), LS_EAGAIN);
     assert_none_dropped(buffer);
     (void)draw(buffer); /* 1; one insert more would make it 3 */
     assert_true(replay_may_insert(buffer));
@@ -296,9 +280,8 @@ static void test_the_rate_limiter_keeps_both_sides_in_proportion(void **s)
     replay_destroy(&buffer);
 }
 
-static void test_the_rate_limiter_never_refuses_both(void **s)
+TEST(the_rate_limiter_never_refuses_both)
 {
-    (void)s;
     static const double ratios[] = {0.1, 0.5, 1.0, 3.0, 7.5};
     for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
         for (size_t batch = 1; batch <= 8; batch++) {
@@ -313,8 +296,7 @@ static void test_the_rate_limiter_never_refuses_both(void **s)
                     insert(buffer, "d", 0);
                 assert_true(replay_may_sample(buffer, batch));
                 while (replay_may_sample(buffer, batch))
-                    assert_int_equal(replay_sample(buffer, batch, drawn),
-                                     LS_OK);
+                    assert_ok(replay_sample(buffer, batch, drawn));
                 assert_true(replay_may_insert(buffer));
             }
             const struct replay_figures stats = stats_of(buffer);
@@ -328,9 +310,8 @@ static void test_the_rate_limiter_never_refuses_both(void **s)
     }
 }
 
-static void test_a_priority_is_taken_by_slot_and_unique_id(void **s)
+TEST(a_priority_is_taken_by_slot_and_unique_id)
 {
-    (void)s;
     struct replay *buffer = create(
         (struct replay_options){.capacity = 2, .max_batch = 1, .seed = 3});
     insert(buffer, "a", 0);
@@ -357,9 +338,8 @@ static void test_a_priority_is_taken_by_slot_and_unique_id(void **s)
     replay_destroy(&buffer);
 }
 
-static void test_data_is_needed_until_its_last_part_has_gone(void **s)
+TEST(data_is_needed_until_its_last_part_has_gone)
 {
-    (void)s;
     struct replay *buffer =
         create((struct replay_options){.capacity = 2, .max_batch = 2});
     insert(buffer, "shared", 0);
@@ -372,29 +352,27 @@ static void test_data_is_needed_until_its_last_part_has_gone(void **s)
     replay_destroy(&buffer);
 }
 
-static void test_lent_data_is_needed_until_it_is_released(void **s)
+TEST(lent_data_is_needed_until_it_is_released)
 {
-    (void)s;
     struct replay *buffer = create((struct replay_options){
         .mode = REPLAY_FIFO, .capacity = 2, .max_batch = 2});
     insert(buffer, "a", 0);
     insert(buffer, "b", 0);
     struct drawn_sample drawn[2];
-    assert_int_equal(replay_sample(buffer, 2, drawn), LS_OK);
+    assert_ok(replay_sample(buffer, 2, drawn));
     assert_none_dropped(buffer);
     assert_int_equal(stats_of(buffer).lent, 2);
-    assert_int_equal(replay_release(buffer, &drawn[1], 1), LS_OK);
+    assert_ok(replay_release(buffer, &drawn[1], 1));
     assert_dropped(buffer, "b");
-    assert_int_equal(replay_release(buffer, drawn, 2), LS_ENOENT);
-    assert_non_null(strstr(ls_error_text(), "b"));
+    assert_fails(replay_release(buffer, drawn, 2), LS_ENOENT);
+    assert_error_has("b");
     assert_dropped(buffer, "a");
     assert_int_equal(stats_of(buffer).lent, 0);
     replay_destroy(&buffer);
 }
 
-static void test_data_that_is_used_again_before_it_is_taken_stays(void **s)
+TEST(data_that_is_used_again_before_it_is_taken_stays)
 {
-    (void)s;
     struct replay *buffer =
         create((struct replay_options){.capacity = 1, .max_batch = 1});
     insert(buffer, "a", 0);
@@ -407,9 +385,8 @@ static void test_data_that_is_used_again_before_it_is_taken_stays(void **s)
     replay_destroy(&buffer);
 }
 
-static void test_at_the_end_all_data_goes(void **s)
+TEST(at_the_end_all_data_goes)
 {
-    (void)s;
     struct replay *buffer = create((struct replay_options){
         .mode = REPLAY_FIFO, .capacity = 4, .max_batch = 1});
     insert(buffer, "a", 0);
@@ -426,20 +403,19 @@ static void test_at_the_end_all_data_goes(void **s)
         b = b || strcmp(id, "b") == 0;
     }
     assert_true(a && b && n == 2);
-    assert_int_equal(replay_release(buffer, &lent, 1), LS_ENOENT);
+    assert_fails(replay_release(buffer, &lent, 1), LS_ENOENT);
     replay_destroy(&buffer);
 }
 
-static void test_a_sample_that_was_not_checked_is_refused(void **s)
+TEST(a_sample_that_was_not_checked_is_refused)
 {
-    (void)s;
     struct replay *buffer =
         create((struct replay_options){.capacity = 4, .max_batch = 1});
     const struct sample bad[] = {sample_of("", 0, 1), sample_of("../x", 0, 1),
                                  sample_of("a", -1, 1), sample_of("a", 0, -1),
                                  sample_of("a", 0, 1e31)};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(replay_insert(buffer, &bad[i]), LS_EINVAL);
+        assert_fails(replay_insert(buffer, &bad[i]), LS_EINVAL);
     assert_int_equal(stats_of(buffer).inserted, 0);
     replay_destroy(&buffer);
 }
@@ -449,12 +425,11 @@ static void insert_bytes(struct replay *buffer, const char *data_id,
 {
     struct sample sample = sample_of(data_id, 0, 1.0);
     sample.size = size;
-    assert_int_equal(replay_insert(buffer, &sample), LS_OK);
+    assert_ok(replay_insert(buffer, &sample));
 }
 
-static void test_what_has_no_room_pushes_the_oldest_out(void **s)
+TEST(what_has_no_room_pushes_the_oldest_out)
 {
-    (void)s;
     struct replay *buffer =
         create((struct replay_options){.mode = REPLAY_PRIORITY,
                                        .capacity = 100,
@@ -478,9 +453,8 @@ static void test_what_has_no_room_pushes_the_oldest_out(void **s)
     replay_destroy(&buffer);
 }
 
-static void test_lent_data_takes_room(void **s)
+TEST(lent_data_takes_room)
 {
-    (void)s;
     struct replay *buffer = create((struct replay_options){
         .mode = REPLAY_FIFO, .capacity = 100, .max_batch = 1, .max_bytes = 20});
     insert_bytes(buffer, "a", 10);
@@ -488,16 +462,15 @@ static void test_lent_data_takes_room(void **s)
     insert_bytes(buffer, "b", 10);
     insert_bytes(buffer, "c", 10);
     assert_dropped(buffer, "b");
-    assert_int_equal(replay_release(buffer, &drawn, 1), LS_OK);
+    assert_ok(replay_release(buffer, &drawn, 1));
     assert_dropped(buffer, "a");
     insert_bytes(buffer, "d", 10);
     assert_none_dropped(buffer);
     replay_destroy(&buffer);
 }
 
-static void test_as_many_stay_as_a_batch_takes(void **s)
+TEST(as_many_stay_as_a_batch_takes)
 {
-    (void)s;
     struct replay *buffer = create((struct replay_options){
         .mode = REPLAY_FIFO, .capacity = 100, .max_batch = 3, .max_bytes = 5});
     for (int i = 0; i < 3; i++)
@@ -511,9 +484,8 @@ static void test_as_many_stay_as_a_batch_takes(void **s)
     replay_destroy(&buffer);
 }
 
-static void test_options_are_checked_and_named(void **s)
+TEST(options_are_checked_and_named)
 {
-    (void)s;
     static const struct {
         const char *named;
         struct replay_options options;
@@ -551,37 +523,8 @@ static void test_options_are_checked_and_named(void **s)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct replay *buffer = NULL;
-        assert_int_equal(replay_create(&buffer, &cases[i].options), LS_EINVAL);
+        assert_fails(replay_create(&buffer, &cases[i].options), LS_EINVAL);
         assert_non_null(strstr(ls_error_text(), cases[i].named));
         assert_null(buffer);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fifo_gives_each_item_once_and_in_order),
-        cmocka_unit_test(test_fifo_gives_an_item_as_often_as_it_may),
-        cmocka_unit_test(test_a_batch_has_no_item_twice),
-        cmocka_unit_test(test_the_same_seed_draws_the_same),
-        cmocka_unit_test(test_items_at_the_limit_of_staleness_go),
-        cmocka_unit_test(test_one_that_comes_too_late_pushes_nothing_out),
-        cmocka_unit_test(test_a_full_buffer_pushes_the_oldest_out),
-        cmocka_unit_test(test_an_item_goes_when_it_was_drawn_often_enough),
-        cmocka_unit_test(test_nothing_is_given_below_the_valid_ratio),
-        cmocka_unit_test(test_a_batch_is_within_its_limits),
-        cmocka_unit_test(test_the_rate_limiter_keeps_both_sides_in_proportion),
-        cmocka_unit_test(test_the_rate_limiter_never_refuses_both),
-        cmocka_unit_test(test_a_priority_is_taken_by_slot_and_unique_id),
-        cmocka_unit_test(test_data_is_needed_until_its_last_part_has_gone),
-        cmocka_unit_test(test_lent_data_is_needed_until_it_is_released),
-        cmocka_unit_test(test_data_that_is_used_again_before_it_is_taken_stays),
-        cmocka_unit_test(test_at_the_end_all_data_goes),
-        cmocka_unit_test(test_a_sample_that_was_not_checked_is_refused),
-        cmocka_unit_test(test_what_has_no_room_pushes_the_oldest_out),
-        cmocka_unit_test(test_lent_data_takes_room),
-        cmocka_unit_test(test_as_many_stay_as_a_batch_takes),
-        cmocka_unit_test(test_options_are_checked_and_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

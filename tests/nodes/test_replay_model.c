@@ -2,18 +2,13 @@
  * its draws against the distribution that they promise. */
 #include "replay.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/seeds.h"
 #include "lockstep/random.h"
+#include "test.h"
 
 #define N_ACTIONS 200
 #define MAX_ITEMS 12
@@ -227,7 +222,7 @@ static void try_release(struct pair *pair)
     const size_t at = ls_rng_below(&pair->rng, pair->n_lent);
     const struct drawn_sample drawn = pair->lent[at];
     pair->lent[at] = pair->lent[--pair->n_lent];
-    assert_int_equal(replay_release(pair->buffer, &drawn, 1), LS_OK);
+    assert_ok(replay_release(pair->buffer, &drawn, 1));
     struct model *model = &pair->model;
     const unsigned datum =
         (unsigned)strtoul(drawn.sample.data_id + 1, NULL, 10);
@@ -329,17 +324,15 @@ static struct replay_options draw_options(struct ls_rng *rng)
     return options;
 }
 
-static void test_it_does_what_the_model_does_over_many_seeds(void **s)
+TEST(it_does_what_the_model_does_over_many_seeds)
 {
-    (void)s;
     static struct pair pair;
     const struct seeds seeds = seeds_of(3000);
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         memset(&pair, 0, sizeof pair);
         ls_rng_seed(&pair.rng, seed, 1);
         pair.model.options = draw_options(&pair.rng);
-        assert_int_equal(replay_create(&pair.buffer, &pair.model.options),
-                         LS_OK);
+        assert_ok(replay_create(&pair.buffer, &pair.model.options));
         for (int i = 0; i < N_ACTIONS; i++)
             act(&pair);
         try_take(&pair);
@@ -367,22 +360,21 @@ static struct replay *triangular_buffer(size_t max_batch)
     const struct replay_options options = {
         .name = "b", .capacity = N_ITEMS, .max_batch = max_batch, .seed = 2021};
     struct replay *buffer;
-    assert_int_equal(replay_create(&buffer, &options), LS_OK);
+    assert_ok(replay_create(&buffer, &options));
     for (int i = 0; i < N_ITEMS; i++) {
         const struct sample sample = {.data_id = "d", .priority = i + 1};
-        assert_int_equal(replay_insert(buffer, &sample), LS_OK);
+        assert_ok(replay_insert(buffer, &sample));
     }
     return buffer;
 }
 
-static void test_one_is_drawn_in_proportion_to_its_priority(void **s)
+TEST(one_is_drawn_in_proportion_to_its_priority)
 {
-    (void)s;
     struct replay *buffer = triangular_buffer(1);
     uint64_t seen[N_ITEMS] = {0};
     for (int i = 0; i < N_DRAWS; i++) {
         struct drawn_sample drawn;
-        assert_int_equal(replay_sample(buffer, 1, &drawn), LS_OK);
+        assert_ok(replay_sample(buffer, 1, &drawn));
         seen[drawn.slot]++;
     }
     double expected[N_ITEMS];
@@ -394,14 +386,13 @@ static void test_one_is_drawn_in_proportion_to_its_priority(void **s)
 }
 
 /* P(second = j) = sum over i != j of p_i p_j / (1 - p_i). */
-static void test_the_second_is_drawn_from_what_the_first_left(void **s)
+TEST(the_second_is_drawn_from_what_the_first_left)
 {
-    (void)s;
     struct replay *buffer = triangular_buffer(2);
     uint64_t seen[N_ITEMS] = {0};
     for (int i = 0; i < N_DRAWS; i++) {
         struct drawn_sample drawn[2];
-        assert_int_equal(replay_sample(buffer, 2, drawn), LS_OK);
+        assert_ok(replay_sample(buffer, 2, drawn));
         seen[drawn[1].slot]++;
     }
     double expected[N_ITEMS] = {0.0};
@@ -417,9 +408,8 @@ static void test_the_second_is_drawn_from_what_the_first_left(void **s)
     replay_destroy(&buffer);
 }
 
-static void test_a_new_priority_changes_what_is_drawn(void **s)
+TEST(a_new_priority_changes_what_is_drawn)
 {
-    (void)s;
     struct replay *buffer = triangular_buffer(1);
     for (int i = 0; i < N_ITEMS; i++) {
         struct priority_update update = {.slot = i, .priority = N_ITEMS - i};
@@ -429,7 +419,7 @@ static void test_a_new_priority_changes_what_is_drawn(void **s)
     uint64_t seen[N_ITEMS] = {0};
     for (int i = 0; i < N_DRAWS; i++) {
         struct drawn_sample drawn;
-        assert_int_equal(replay_sample(buffer, 1, &drawn), LS_OK);
+        assert_ok(replay_sample(buffer, 1, &drawn));
         seen[drawn.slot]++;
     }
     double expected[N_ITEMS];
@@ -438,15 +428,4 @@ static void test_a_new_priority_changes_what_is_drawn(void **s)
     const double statistic = pearson(seen, expected);
     assert_true(statistic > 3.48 && statistic < 37.70);
     replay_destroy(&buffer);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_it_does_what_the_model_does_over_many_seeds),
-        cmocka_unit_test(test_one_is_drawn_in_proportion_to_its_priority),
-        cmocka_unit_test(test_the_second_is_drawn_from_what_the_first_left),
-        cmocka_unit_test(test_a_new_priority_changes_what_is_drawn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

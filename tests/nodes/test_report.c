@@ -1,14 +1,11 @@
 /* Reports as bytes, and over a pipe. */
 #include "report.h"
+#include "test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct report sample(int64_t node)
 {
@@ -33,19 +30,17 @@ static struct report sample(int64_t node)
     return report;
 }
 
-static void test_what_goes_in_comes_out(void **state)
+TEST(what_goes_in_comes_out)
 {
-    (void)state;
     ls_writer *writer = NULL;
     const void *data;
     size_t size;
     struct report in = sample(3), out;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     ls_record_write(&report_record, &in, writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
     memset(&out, 0xff, sizeof out);
-    assert_int_equal(ls_record_decode(&report_record, &out, data, size, NULL),
-                     LS_OK);
+    assert_ok(ls_record_decode(&report_record, &out, data, size, NULL));
     assert_int_equal(out.kind, in.kind);
     assert_int_equal(out.node, 3);
     assert_true(out.env_step == INT64_MAX);
@@ -66,16 +61,14 @@ static void test_what_goes_in_comes_out(void **state)
     in.eval_value = NAN;
     ls_writer_clear(writer);
     ls_record_write(&report_record, &in, writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(ls_record_decode(&report_record, &out, data, size, NULL),
-                     LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(ls_record_decode(&report_record, &out, data, size, NULL));
     assert_true(isnan(out.eval_value));
     ls_writer_destroy(&writer);
 }
 
-static void metrics_without_room_are_left_out(void **state)
+TEST(metrics_without_room_are_left_out)
 {
-    (void)state;
     static const unsigned char many[REPORT_METRICS_MAX + 1];
     struct report report = sample(3);
     report_set_metrics(&report, many, REPORT_METRICS_MAX);
@@ -90,11 +83,11 @@ static void assert_refused(void (*write)(ls_writer *), const char *because)
     const void *data;
     size_t size;
     struct report out;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     write(writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(ls_record_decode(&report_record, &out, data, size, NULL),
-                     LS_EPROTO);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_fails(ls_record_decode(&report_record, &out, data, size, NULL),
+                 LS_EPROTO);
     if (strstr(ls_error_text(), because) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", ls_error_text(), because);
     ls_writer_destroy(&writer);
@@ -137,17 +130,16 @@ static void write_long_text(ls_writer *out)
     ls_write_string(out, text);
 }
 
-static void test_reader_refuses_what_is_no_report(void **state)
+TEST(reader_refuses_what_is_no_report)
 {
-    (void)state;
     assert_refused(write_number, "no map");
     assert_refused(write_unknown_kind, "kind: it is 7");
     assert_refused(write_wrong_type, "env_step");
     assert_refused(write_long_text, "text");
     assert_refused(write_long_metrics, "metrics");
     struct report out;
-    assert_int_equal(ls_record_decode(&report_record, &out, "", 0, NULL),
-                     LS_EPROTO);
+    assert_fails(ls_record_decode(&report_record, &out, "", 0, NULL),
+                 LS_EPROTO);
 }
 
 struct collected {
@@ -162,13 +154,12 @@ static void collect(void *self, const struct report *report)
     collected->nodes[collected->n++] = report->node;
 }
 
-static void test_pipe_brings_reports_in_order(void **state)
+TEST(pipe_brings_reports_in_order)
 {
-    (void)state;
     int fds[2];
     report_pipe *out = NULL;
     assert_int_equal(pipe(fds), 0);
-    assert_int_equal(report_pipe_create(&out, fds[1]), LS_OK);
+    assert_ok(report_pipe_create(&out, fds[1]));
     const struct report_sink sink = report_pipe_sink(out);
     for (int64_t i = 0; i < 5; i++) {
         const struct report report = sample(i);
@@ -178,8 +169,7 @@ static void test_pipe_brings_reports_in_order(void **state)
     report_pipe_destroy(&out);
     assert_int_equal(close(fds[1]), 0);
     struct collected collected = {.n = 0};
-    assert_int_equal(
-        report_drain(fds[0], (struct report_sink){collect, &collected}), LS_OK);
+    assert_ok(report_drain(fds[0], (struct report_sink){collect, &collected}));
     assert_int_equal(collected.n, 5);
     for (int64_t i = 0; i < 5; i++)
         assert_int_equal(collected.nodes[i], i);
@@ -200,29 +190,14 @@ static void drain_bytes(const void *data, size_t size, int status)
     assert_int_equal(close(fds[0]), 0);
 }
 
-static void test_writer_that_was_killed_leaves_a_part(void **state)
+TEST(writer_that_was_killed_leaves_a_part)
 {
-    (void)state;
     drain_bytes("\x10", 1, LS_OK);
     drain_bytes("\x10\0\0\0abc", 7, LS_OK);
 }
 
-static void test_bytes_that_are_no_reports_are_refused(void **state)
+TEST(bytes_that_are_no_reports_are_refused)
 {
-    (void)state;
     drain_bytes("\xff\xff\xff\x7f", 4, LS_EPROTO);
     drain_bytes("\x01\0\0\0\xc1", 5, LS_EPROTO);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_goes_in_comes_out),
-        cmocka_unit_test(metrics_without_room_are_left_out),
-        cmocka_unit_test(test_reader_refuses_what_is_no_report),
-        cmocka_unit_test(test_pipe_brings_reports_in_order),
-        cmocka_unit_test(test_writer_that_was_killed_leaves_a_part),
-        cmocka_unit_test(test_bytes_that_are_no_reports_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,11 @@
 /* When a node that failed is started again, and when that ends. */
 #include "restart.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "lockstep/runtime.h"
+#include "test.h"
 
 static const struct plan_node restart = {
-    .policy = PLAN_RESTART, .max_restarts = 12, .backoff_ms = 100};
+    .on_loss = PLAN_RESTART, .max_restarts = 12, .backoff_ms = 100};
 
 static int wait_ms(struct restarts *restarts, int64_t now)
 {
@@ -21,9 +15,8 @@ static int wait_ms(struct restarts *restarts, int64_t now)
     return ms;
 }
 
-static void test_each_restart_waits_twice_as_long_up_to_ten_seconds(void **s)
+TEST(each_restart_waits_twice_as_long_up_to_ten_seconds)
 {
-    (void)s;
     struct restarts restarts = {.n = 0};
     static const int waits[] = {100,  200,  400,   800,   1600,
                                 3200, 6400, 10000, 10000, 10000};
@@ -32,9 +25,8 @@ static void test_each_restart_waits_twice_as_long_up_to_ten_seconds(void **s)
     assert_int_equal(restarts.n, 10);
 }
 
-static void test_a_minute_of_good_work_takes_the_wait_back(void **s)
+TEST(a_minute_of_good_work_takes_the_wait_back)
 {
-    (void)s;
     struct restarts restarts = {.n = 0};
     assert_int_equal(wait_ms(&restarts, 0), 100);
     assert_int_equal(wait_ms(&restarts, 0), 200);
@@ -46,9 +38,8 @@ static void test_a_minute_of_good_work_takes_the_wait_back(void **s)
     assert_int_equal(wait_ms(&restarts, 10 * RESTART_GOOD_WORK_NS), 200);
 }
 
-static void test_after_max_restarts_the_run_fails(void **s)
+TEST(after_max_restarts_the_run_fails)
 {
-    (void)s;
     struct restarts restarts = {.n = 0};
     int ms;
     for (unsigned i = 0; i < restart.max_restarts; i++) {
@@ -57,15 +48,14 @@ static void test_after_max_restarts_the_run_fails(void **s)
     }
     assert_int_equal(restart_decide(&restarts, &restart, 0, &ms), RESTART_FAIL);
     assert_int_equal(restarts.n, restart.max_restarts);
-    const struct plan_node none = {.policy = PLAN_RESTART, .backoff_ms = 100};
+    const struct plan_node none = {.on_loss = PLAN_RESTART, .backoff_ms = 100};
     struct restarts first = {.n = 0};
     assert_int_equal(restart_decide(&first, &none, 0, &ms), RESTART_FAIL);
 }
 
-static void test_a_run_goes_on_only_without_one_that_was_in_its_world(void **s)
+TEST(a_run_goes_on_only_without_one_that_was_in_its_world)
 {
-    (void)s;
-    const struct plan_node go_on = {.policy = PLAN_GO_ON};
+    const struct plan_node go_on = {.on_loss = PLAN_GO_ON};
     struct restarts restarts = {.n = 0};
     int ms;
     assert_int_equal(restart_decide(&restarts, &go_on, 9, &ms), RESTART_FAIL);
@@ -74,26 +64,11 @@ static void test_a_run_goes_on_only_without_one_that_was_in_its_world(void **s)
     assert_int_equal(restarts.n, 0);
 }
 
-static void test_without_a_policy_the_run_fails(void **s)
+TEST(without_a_policy_the_run_fails)
 {
-    (void)s;
-    const struct plan_node node = {.policy = PLAN_FAIL};
+    const struct plan_node node = {.on_loss = PLAN_FAIL};
     struct restarts restarts = {.n = 0};
     int ms;
     restart_note_working(&restarts, 7);
     assert_int_equal(restart_decide(&restarts, &node, 9, &ms), RESTART_FAIL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            test_each_restart_waits_twice_as_long_up_to_ten_seconds),
-        cmocka_unit_test(test_a_minute_of_good_work_takes_the_wait_back),
-        cmocka_unit_test(test_after_max_restarts_the_run_fails),
-        cmocka_unit_test(
-            test_a_run_goes_on_only_without_one_that_was_in_its_world),
-        cmocka_unit_test(test_without_a_policy_the_run_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

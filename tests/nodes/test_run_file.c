@@ -1,16 +1,13 @@
 /* Where the nodes of a run listen, told in a file. */
 #include "run_file.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "lockstep/file.h"
+#include "test.h"
 
 struct fixture {
     char folder[64];
@@ -28,7 +25,7 @@ static int set_up(void **state)
     char out[128];
     (void)snprintf(out, sizeof out, "%s/a/b", fixture->folder);
     fixture->plan.folder = strdup(out);
-    assert_int_equal(ls_folder_make(out), LS_OK);
+    assert_ok(ls_folder_make(out));
     fixture->file = (struct run_file){
         .pid = (int64_t)getpid(),
         .hash = UINT64_MAX - 1,
@@ -52,14 +49,16 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void test_what_is_written_is_read_back(void **state)
+EACH_TEST(set_up, tear_down)
+
+TEST(what_is_written_is_read_back)
 {
     struct fixture *fixture = *state;
     struct run_file *back = calloc(1, sizeof *back);
     assert_non_null(back);
-    assert_int_equal(run_file_write(&fixture->plan, &fixture->file), LS_OK);
-    assert_int_equal(run_file_write(&fixture->plan, &fixture->file), LS_OK);
-    assert_int_equal(run_file_read(back, &fixture->plan), LS_OK);
+    assert_ok(run_file_write(&fixture->plan, &fixture->file));
+    assert_ok(run_file_write(&fixture->plan, &fixture->file));
+    assert_ok(run_file_read(back, &fixture->plan));
     assert_int_equal(back->pid, getpid());
     assert_true(back->hash == UINT64_MAX - 1);
     assert_int_equal(back->n_nodes, 2);
@@ -67,24 +66,24 @@ static void test_what_is_written_is_read_back(void **state)
     assert_string_equal(back->nodes[0].endpoint, "tcp://127.0.0.1:21500");
     assert_string_equal(back->nodes[1].endpoint, "");
     run_file_remove(&fixture->plan, &fixture->file);
-    assert_int_equal(run_file_read(back, &fixture->plan), LS_ENOENT);
+    assert_fails(run_file_read(back, &fixture->plan), LS_ENOENT);
     free(back);
 }
 
-static void test_a_run_that_is_gone_is_no_run(void **state)
+TEST(a_run_that_is_gone_is_no_run)
 {
     struct fixture *fixture = *state;
     struct run_file *back = calloc(1, sizeof *back);
     assert_non_null(back);
     fixture->file.pid = INT32_MAX; /* above what a kernel gives */
-    assert_int_equal(run_file_write(&fixture->plan, &fixture->file), LS_OK);
-    assert_int_equal(run_file_read(back, &fixture->plan), LS_ENOENT);
-    assert_non_null(strstr(ls_error_text(), "is gone"));
+    assert_ok(run_file_write(&fixture->plan, &fixture->file));
+    assert_fails(run_file_read(back, &fixture->plan), LS_ENOENT);
+    assert_error_has("is gone");
     run_file_remove(&fixture->plan, &fixture->file);
     free(back);
 }
 
-static void test_what_is_no_such_file_is_refused(void **state)
+TEST(what_is_no_such_file_is_refused)
 {
     static const char *const wrong[] = {
         "",
@@ -101,7 +100,7 @@ static void test_what_is_no_such_file_is_refused(void **state)
     struct run_file *back = calloc(1, sizeof *back);
     char path[256];
     assert_non_null(back);
-    assert_int_equal(run_file_write(&fixture->plan, &fixture->file), LS_OK);
+    assert_ok(run_file_write(&fixture->plan, &fixture->file));
     (void)snprintf(path, sizeof path, "%s/" RUN_FILE_NAME,
                    fixture->plan.folder);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -116,7 +115,7 @@ static void test_what_is_no_such_file_is_refused(void **state)
     free(back);
 }
 
-static void test_any_endpoint_is_read_back(void **state)
+TEST(any_endpoint_is_read_back)
 {
     static const char endpoint[] = "ipc:///tmp/a\"b\\c\td";
     struct fixture *fixture = *state;
@@ -124,14 +123,14 @@ static void test_any_endpoint_is_read_back(void **state)
     assert_non_null(back);
     (void)snprintf(fixture->file.nodes[0].endpoint,
                    sizeof fixture->file.nodes[0].endpoint, "%s", endpoint);
-    assert_int_equal(run_file_write(&fixture->plan, &fixture->file), LS_OK);
-    assert_int_equal(run_file_read(back, &fixture->plan), LS_OK);
+    assert_ok(run_file_write(&fixture->plan, &fixture->file));
+    assert_ok(run_file_read(back, &fixture->plan));
     assert_string_equal(back->nodes[0].endpoint, endpoint);
     run_file_remove(&fixture->plan, &fixture->file);
     free(back);
 }
 
-static void test_the_file_of_another_run_stays(void **state)
+TEST(the_file_of_another_run_stays)
 {
     struct fixture *fixture = *state;
     struct run_file other = fixture->file;
@@ -139,38 +138,19 @@ static void test_the_file_of_another_run_stays(void **state)
     assert_non_null(back);
     (void)snprintf(other.nodes[1].endpoint, sizeof other.nodes[1].endpoint,
                    "tcp://127.0.0.1:21501");
-    assert_int_equal(run_file_write(&fixture->plan, &other), LS_OK);
+    assert_ok(run_file_write(&fixture->plan, &other));
     run_file_remove(&fixture->plan, &fixture->file);
-    assert_int_equal(run_file_read(back, &fixture->plan), LS_OK);
+    assert_ok(run_file_read(back, &fixture->plan));
     run_file_remove(&fixture->plan, &other);
-    assert_int_equal(run_file_read(back, &fixture->plan), LS_ENOENT);
+    assert_fails(run_file_read(back, &fixture->plan), LS_ENOENT);
     free(back);
 }
 
-static void test_a_folder_that_cannot_be_made_is_told(void **state)
+TEST(a_folder_that_cannot_be_made_is_told)
 {
     struct fixture *fixture = *state;
     struct plan plan = {.folder = strdup("/dev/null/out")};
-    assert_int_equal(run_file_write(&plan, &fixture->file), LS_EIO);
-    assert_non_null(strstr(ls_error_text(), "/dev/null"));
+    assert_fails(run_file_write(&plan, &fixture->file), LS_EIO);
+    assert_error_has("/dev/null");
     free(plan.folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_what_is_written_is_read_back,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_run_that_is_gone_is_no_run,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_is_no_such_file_is_refused,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_file_of_another_run_stays,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_any_endpoint_is_read_back, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(
-            test_a_folder_that_cannot_be_made_is_told, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

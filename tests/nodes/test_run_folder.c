@@ -1,5 +1,6 @@
 /* The folder of a run: begun, gone on with, joined, ended. */
 #include "run_folder.h"
+#include "test.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,8 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 struct place {
     char root[64];
@@ -88,7 +87,9 @@ static void run(const struct place *place, const char *name, bool done)
     run_folder_end(&folder, done);
 }
 
-static void test_runs_are_numbered_and_latest_points_to_the_last(void **state)
+EACH_TEST(set_up, tear_down)
+
+TEST(runs_are_numbered_and_latest_points_to_the_last)
 {
     const struct place *place = *state;
     run(place, "1", true);
@@ -99,7 +100,7 @@ static void test_runs_are_numbered_and_latest_points_to_the_last(void **state)
     assert_true(is_there(place, "1/kept"));
 }
 
-static void test_a_run_that_was_interrupted_goes_on(void **state)
+TEST(a_run_that_was_interrupted_goes_on)
 {
     const struct place *place = *state;
     struct run_folder folder;
@@ -119,7 +120,7 @@ static void test_a_run_that_was_interrupted_goes_on(void **state)
     run(place, "2", true);
 }
 
-static void test_another_that_would_learn_otherwise_is_a_new_run(void **state)
+TEST(another_that_would_learn_otherwise_is_a_new_run)
 {
     struct place *place = *state;
     run(place, "1", false);
@@ -136,7 +137,7 @@ static void test_another_that_would_learn_otherwise_is_a_new_run(void **state)
     run(place, "4", false);
 }
 
-static void test_fresh_begins_another_and_tells_what_it_leaves(void **state)
+TEST(fresh_begins_another_and_tells_what_it_leaves)
 {
     struct place *place = *state;
     struct run_folder folder;
@@ -153,18 +154,18 @@ static void test_fresh_begins_another_and_tells_what_it_leaves(void **state)
     run_folder_end(&folder, true);
 }
 
-static void test_nobody_goes_on_with_what_is_worked_on(void **state)
+TEST(nobody_goes_on_with_what_is_worked_on)
 {
     const struct place *place = *state;
     struct run_folder first, second;
     begin(place, &first);
-    assert_int_equal(run_folder_begin(&second, &place->options), LS_EAGAIN);
-    assert_non_null(strstr(ls_error_text(), "run 1"));
-    assert_non_null(strstr(ls_error_text(), "--fresh"));
+    assert_fails(run_folder_begin(&second, &place->options), LS_EAGAIN);
+    assert_error_has("run 1");
+    assert_error_has("--fresh");
     run_folder_end(&first, false);
 }
 
-static void test_others_beside_it_do_not_disturb_it(void **state)
+TEST(others_beside_it_do_not_disturb_it)
 {
     struct place *place = *state;
     struct run_folder first, second;
@@ -177,41 +178,41 @@ static void test_others_beside_it_do_not_disturb_it(void **state)
     run_folder_end(&first, true);
 }
 
-static void test_who_joins_keeps_it_from_others(void **state)
+TEST(who_joins_keeps_it_from_others)
 {
     const struct place *place = *state;
     struct run_folder owner, node, other;
     begin(place, &owner);
     write_file(place, "1/kept", "of worth");
-    assert_int_equal(run_folder_join(&node, place->out, "1", true), LS_EAGAIN);
-    assert_int_equal(run_folder_share(&owner), LS_OK);
-    assert_int_equal(run_folder_join(&node, place->out, "1", true), LS_OK);
+    assert_fails(run_folder_join(&node, place->out, "1", true), LS_EAGAIN);
+    assert_ok(run_folder_share(&owner));
+    assert_ok(run_folder_join(&node, place->out, "1", true));
     assert_string_equal(node.token, owner.token);
     run_folder_end(&owner, false); /* killed, for one */
-    assert_int_equal(run_folder_begin(&other, &place->options), LS_EAGAIN);
+    assert_fails(run_folder_begin(&other, &place->options), LS_EAGAIN);
     run_folder_end(&node, false);
     begin(place, &other);
     assert_string_equal(other.name, "1");
     /* One that keeps nothing needs no lock. */
-    assert_int_equal(run_folder_join(&node, place->out, "1", false), LS_OK);
+    assert_ok(run_folder_join(&node, place->out, "1", false));
     run_folder_end(&node, false);
     run_folder_end(&other, true);
     assert_true(is_there(place, "1/kept"));
 }
 
-static void test_who_joins_must_name_a_run(void **state)
+TEST(who_joins_must_name_a_run)
 {
     const struct place *place = *state;
     struct run_folder node;
     static const char *const names[] = {"",   "0",      "01",        "-1",
                                         "1x", "latest", "1234567890"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        assert_int_equal(run_folder_join(&node, place->out, names[i], true),
-                         LS_EINVAL);
-    assert_int_equal(run_folder_join(&node, place->out, "1", true), LS_ENOENT);
+        assert_fails(run_folder_join(&node, place->out, names[i], true),
+                     LS_EINVAL);
+    assert_fails(run_folder_join(&node, place->out, "1", true), LS_ENOENT);
 }
 
-static void test_what_left_nothing_leaves_nothing(void **state)
+TEST(what_left_nothing_leaves_nothing)
 {
     struct place *place = *state;
     struct run_folder folder;
@@ -226,16 +227,33 @@ static void test_what_left_nothing_leaves_nothing(void **state)
     assert_latest(place, "1");
 }
 
-static void test_what_the_user_has_there_stays(void **state)
+TEST(latest_never_points_to_what_is_no_run)
 {
     const struct place *place = *state;
     struct run_folder folder;
     assert_int_equal(ls_folder_make(place->out), LS_OK);
+    assert_int_equal(ls_folder_make(path_in(place, "7")), LS_OK);
+    begin(place, &folder);
+    assert_latest(place, "8");
+    run_folder_end(&folder, false);
+    assert_false(is_there(place, "latest"));
+    run(place, "8", true);
+    assert_int_equal(ls_folder_make(path_in(place, "20")), LS_OK);
+    begin(place, &folder);
+    run_folder_end(&folder, false);
+    assert_latest(place, "8");
+}
+
+TEST(what_the_user_has_there_stays)
+{
+    const struct place *place = *state;
+    struct run_folder folder;
+    assert_ok(ls_folder_make(place->out));
     begin(place, &folder);
     run_folder_end(&folder, false);
     assert_int_equal(access(place->out, F_OK), 0); /* it was there before */
 
-    assert_int_equal(ls_folder_make(path_in(place, "7")), LS_OK);
+    assert_ok(ls_folder_make(path_in(place, "7")));
     write_file(place, "latest", "mine");
     begin(place, &folder);
     assert_string_equal(folder.name, "8");
@@ -244,13 +262,12 @@ static void test_what_the_user_has_there_stays(void **state)
     assert_true(is_there(place, "7"));
     void *text;
     size_t size;
-    assert_int_equal(ls_file_read(path_in(place, "latest"), 100, &text, &size),
-                     LS_OK);
+    assert_ok(ls_file_read(path_in(place, "latest"), 100, &text, &size));
     assert_memory_equal(text, "mine", 4);
     free(text);
 }
 
-static void test_a_record_that_is_none_is_told(void **state)
+TEST(a_record_that_is_none_is_told)
 {
     const struct place *place = *state;
     struct run_folder folder;
@@ -261,15 +278,15 @@ static void test_a_record_that_is_none_is_told(void **state)
     run(place, "1", false);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         write_file(place, "1/record", bad[i]);
-        assert_int_equal(run_folder_begin(&folder, &place->options), LS_EPROTO);
-        assert_non_null(strstr(ls_error_text(), "1/record"));
-        assert_int_equal(run_folder_join(&folder, place->out, "1", true),
-                         LS_EPROTO);
+        assert_fails(run_folder_begin(&folder, &place->options), LS_EPROTO);
+        assert_error_has("1/record");
+        assert_fails(run_folder_join(&folder, place->out, "1", true),
+                     LS_EPROTO);
     }
     static char huge[8192];
     memset(huge, 'x', sizeof huge - 1);
     write_file(place, "1/record", huge);
-    assert_int_equal(run_folder_begin(&folder, &place->options), LS_EPROTO);
+    assert_fails(run_folder_begin(&folder, &place->options), LS_EPROTO);
     /* A line that a power cut has cut short says nothing. */
     write_file(place, "1/record",
                "lockstep run 1\njob job\nlearning 1234\ntoken 12\nend");
@@ -282,71 +299,46 @@ static void test_a_record_that_is_none_is_told(void **state)
 
 /* Killed as it made its record, or by a loss of power before the bytes were on
  * disk. */
-static void test_a_run_that_had_not_begun_is_in_nobodys_way(void **state)
+TEST(a_run_that_had_not_begun_is_in_nobodys_way)
 {
     struct place *place = *state;
     struct run_folder node;
     static const char *const cut[] = {
         "", "lockstep", "lockstep run 1\njob job\nlearning 1234\ntoken 12"};
     run(place, "1", true);
-    assert_int_equal(ls_folder_make(path_in(place, "2")), LS_OK);
-    assert_int_equal(ls_folder_make(path_in(place, "3")), LS_OK);
+    assert_ok(ls_folder_make(path_in(place, "2")));
+    assert_ok(ls_folder_make(path_in(place, "3")));
     for (size_t i = 0; i < sizeof cut / sizeof cut[0]; i++) {
         write_file(place, "3/record", cut[i]);
         run(place, "4", false);
-        assert_int_equal(run_folder_join(&node, place->out, "3", true),
-                         LS_ENOENT);
+        assert_fails(run_folder_join(&node, place->out, "3", true), LS_ENOENT);
     }
     run(place, "4", true);
 }
 
-static void
-test_whether_there_can_be_runs_is_known_without_making_any(void **state)
+TEST(whether_there_can_be_runs_is_known_without_making_any)
 {
     struct place *place = *state;
-    assert_int_equal(run_folder_check(place->out), LS_OK);
+    assert_ok(run_folder_check(place->out));
     assert_int_equal(access(place->out, F_OK), -1);
-    assert_int_equal(ls_folder_make(place->out), LS_OK);
-    assert_int_equal(run_folder_check(place->out), LS_OK);
+    assert_ok(ls_folder_make(place->out));
+    assert_ok(run_folder_check(place->out));
     write_file(place, "file", "mine");
-    assert_int_equal(run_folder_check(path_in(place, "file/out")), LS_EIO);
-    assert_non_null(strstr(ls_error_text(), "job/file"));
-    assert_int_equal(run_folder_check("/dev/null/out"), LS_EIO);
-    assert_non_null(strstr(ls_error_text(), "/dev/null"));
+    assert_fails(run_folder_check(path_in(place, "file/out")), LS_EIO);
+    assert_error_has("job/file");
+    assert_fails(run_folder_check("/dev/null/out"), LS_EIO);
+    assert_error_has("/dev/null");
 }
 
-static void test_what_cannot_be_written_is_told_at_the_start(void **state)
+TEST(what_cannot_be_written_is_told_at_the_start)
 {
     struct place *place = *state;
     struct run_folder folder;
     place->options.out = "/dev/null/out";
-    assert_int_equal(run_folder_begin(&folder, &place->options), LS_EIO);
-    assert_non_null(strstr(ls_error_text(), "/dev/null"));
+    assert_fails(run_folder_begin(&folder, &place->options), LS_EIO);
+    assert_error_has("/dev/null");
     static char far_too_long[2000];
     memset(far_too_long, 'x', sizeof far_too_long - 1);
     place->options.out = far_too_long;
-    assert_int_equal(run_folder_begin(&folder, &place->options), LS_ELIMIT);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_runs_are_numbered_and_latest_points_to_the_last),
-        TEST(test_a_run_that_was_interrupted_goes_on),
-        TEST(test_another_that_would_learn_otherwise_is_a_new_run),
-        TEST(test_fresh_begins_another_and_tells_what_it_leaves),
-        TEST(test_nobody_goes_on_with_what_is_worked_on),
-        TEST(test_others_beside_it_do_not_disturb_it),
-        TEST(test_who_joins_keeps_it_from_others),
-        TEST(test_who_joins_must_name_a_run),
-        TEST(test_what_left_nothing_leaves_nothing),
-        TEST(test_what_the_user_has_there_stays),
-        TEST(test_a_record_that_is_none_is_told),
-        TEST(test_a_run_that_had_not_begun_is_in_nobodys_way),
-        TEST(test_whether_there_can_be_runs_is_known_without_making_any),
-        TEST(test_what_cannot_be_written_is_told_at_the_start),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_fails(run_folder_begin(&folder, &place->options), LS_ELIMIT);
 }

@@ -9,6 +9,7 @@
 #include "lockstep/log.h"
 
 #include "state/power_trial.h"
+#include "test.h"
 
 /* ---- killed at any moment: on a simulated disk --------------------------- */
 
@@ -40,7 +41,7 @@ static void be_interrupted(struct room *room)
 {
     struct life *life = room->self;
     struct run_folder folder;
-    assert_int_equal(run_folder_begin(&folder, &simulated), LS_OK);
+    assert_ok(run_folder_begin(&folder, &simulated));
     life->before = 1;
     (void)ls_file_close(&folder.record);
 }
@@ -63,10 +64,9 @@ static void judge_life(struct room *room)
     run_folder_end(&folder, false);
 }
 
-static void test_killed_at_any_moment_it_blocks_nobody(void **state)
+TEST(killed_at_any_moment_it_blocks_nobody)
 {
     struct life life = {.before = 0};
-    (void)state;
     play_all(&(struct trial){.during = live_once,
                              .after = judge_life,
                              .self = &life},
@@ -106,8 +106,7 @@ static void judge_one(void *arg)
     struct run_folder node;
     if (one->status != LS_OK || one->then == LEAVES_NOTHING)
         return;
-    assert_int_equal(run_folder_join(&node, "out/job", one->folder.name, false),
-                     LS_OK);
+    assert_ok(run_folder_join(&node, "out/job", one->folder.name, false));
     assert_string_equal(node.token, one->folder.token);
     (void)ls_file_close(&one->folder.record);
 }
@@ -116,11 +115,10 @@ static void on_each(ls_host *hosts[2], void (*fn)(void *one), struct one two[2])
 {
     ls_thread *threads[2];
     for (int i = 0; i < 2; i++)
-        assert_int_equal(ls_thread_spawn(ls_host_runtime(hosts[i]), &threads[i],
-                                         "one", fn, &two[i]),
-                         LS_OK);
+        assert_ok(ls_thread_spawn(ls_host_runtime(hosts[i]), &threads[i], "one",
+                                  fn, &two[i]));
     for (int i = 0; i < 2; i++)
-        assert_int_equal(ls_thread_join(&threads[i], LS_FOREVER), LS_OK);
+        assert_ok(ls_thread_join(&threads[i], LS_FOREVER));
 }
 
 static void begin_both(struct room *room)
@@ -130,9 +128,8 @@ static void begin_both(struct room *room)
     /* Of which a sync takes no time, so that each goes in steps that are
      * alike, and the seed alone draws whose is next. */
     ls_disk *disk, *other = room->disk;
-    assert_int_equal(ls_disk_create(&disk, room->simulation,
-                                    &(struct ls_disk_options){.sync_ns = 1}),
-                     LS_OK);
+    assert_ok(ls_disk_create(&disk, room->simulation,
+                             &(struct ls_disk_options){.sync_ns = 1}));
     room->disk = disk;
     ls_host *hosts[] = {room_host(room, "a"), room_host(room, "b")};
     two[1].then = STAYS;
@@ -146,11 +143,10 @@ static void begin_both(struct room *room)
     room->disk = other;
 }
 
-static void test_two_machines_never_share_a_folder(void **state)
+TEST(two_machines_never_share_a_folder)
 {
     const struct seeds seeds = seeds_of(1000);
     struct one as = {.options = simulated};
-    (void)state;
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         as.then = (enum then)(seed % 3);
         as.options.fresh = as.then != STAYS;
@@ -219,7 +215,7 @@ static void assert_latest_is_of(const struct begun two[2], const char *out)
 {
     char link[128], to[LS_PATH_MAX];
     (void)snprintf(link, sizeof link, "%s/latest", out);
-    assert_int_equal(ls_file_read_link(link, to), LS_OK);
+    assert_ok(ls_file_read_link(link, to));
     assert_true(strcmp(to, two[0].name) == 0 || strcmp(to, two[1].name) == 0);
 }
 
@@ -238,15 +234,14 @@ static void begin_round(const char *out, bool fresh)
     assert_latest_is_of(two, out);
     /* They were killed, and the next goes on. */
     options.fresh = false;
-    assert_int_equal(run_folder_begin(&folder, &options), LS_OK);
+    assert_ok(run_folder_begin(&folder, &options));
     assert_int_equal(folder.lives, 1);
     run_folder_end(&folder, true);
 }
 
-static void test_two_processes_never_share_a_folder(void **state)
+TEST(two_processes_never_share_a_folder)
 {
     char root[] = "/tmp/lockstep-test-XXXXXX", out[64], command[64];
-    (void)state;
     assert_non_null(mkdtemp(root));
     const struct seeds rounds = seeds_of(40);
     for (uint64_t i = rounds.first; i < rounds.end; i++) {
@@ -259,13 +254,8 @@ static void test_two_processes_never_share_a_folder(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_killed_at_any_moment_it_blocks_nobody),
-        cmocka_unit_test(test_two_machines_never_share_a_folder),
-        cmocka_unit_test(test_two_processes_never_share_a_folder),
-    };
     /* Simulated disks have no links, of which each run would tell. */
     if (ls_log_setup("error") != LS_OK)
         return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -1,4 +1,4 @@
-/* The secret of a run: made, handed on, read by guests, and gone. */
+/* The secret of a run: made, handed on, read by clients, and gone. */
 #include "run_secret.h"
 
 #include <fcntl.h>
@@ -10,11 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "lockstep/file.h"
 
 #include "node_security.h"
+#include "test.h"
 
 struct fixture {
     char folder[64];
@@ -33,13 +32,12 @@ static int set_up(void **state)
     assert_int_equal(setenv("XDG_RUNTIME_DIR", fixture->folder, 1), 0);
     (void)snprintf(out, sizeof out, "%s/out", fixture->folder);
     fixture->plan.folder = strdup(out);
-    assert_int_equal(ls_folder_make(out), LS_OK);
+    assert_ok(ls_folder_make(out));
     fixture->plan.path = strdup("job.yaml");
     fixture->plan.job = "job";
     fixture->plan.security.mode = LS_SECURITY_PLAIN;
-    assert_int_equal(
-        run_secret_path(&fixture->plan, fixture->path, sizeof fixture->path),
-        LS_OK);
+    assert_ok(
+        run_secret_path(&fixture->plan, fixture->path, sizeof fixture->path));
     *state = fixture;
     return 0;
 }
@@ -61,7 +59,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void test_it_is_in_a_file_that_only_this_user_can_read(void **state)
+EACH_TEST(set_up, tear_down)
+
+TEST(it_is_in_a_file_that_only_this_user_can_read)
 {
     struct fixture *fixture = *state;
     struct run_secret secret;
@@ -80,7 +80,7 @@ static void test_it_is_in_a_file_that_only_this_user_can_read(void **state)
     assert_memory_equal(secret.bytes, none, sizeof none);
 }
 
-static void test_each_run_has_another(void **state)
+TEST(each_run_has_another)
 {
     struct fixture *fixture = *state;
     struct run_secret killed, next;
@@ -92,10 +92,8 @@ static void test_each_run_has_another(void **state)
     assert_int_equal(access(fixture->path, F_OK), -1);
 }
 
-static void
-test_a_folder_that_cannot_be_written_keeps_only_guests_out(void **state)
+TEST(a_folder_that_cannot_be_written_keeps_only_clients_out)
 {
-    (void)state;
     struct plan plan = {.folder = strdup("/dev/null/out"),
                         .security = {.mode = LS_SECURITY_PLAIN}};
     static const uint8_t none[LS_SECRET_BYTES];
@@ -107,7 +105,7 @@ test_a_folder_that_cannot_be_written_keeps_only_guests_out(void **state)
     free(plan.folder);
 }
 
-static void test_a_plan_that_needs_none_has_none(void **state)
+TEST(a_plan_that_needs_none_has_none)
 {
     struct fixture *fixture = *state;
     struct run_secret secret, back;
@@ -116,97 +114,80 @@ static void test_a_plan_that_needs_none_has_none(void **state)
     run_secret_make(&secret, &fixture->plan);
     assert_false(secret.there);
     assert_int_equal(access(fixture->path, F_OK), -1);
-    assert_int_equal(run_secret_open(&secret, &fd), LS_OK);
+    assert_ok(run_secret_open(&secret, &fd));
     assert_int_equal(fd, -1);
-    assert_int_equal(run_secret_read(&back, fd), LS_OK);
+    assert_ok(run_secret_read(&back, fd));
     assert_false(back.there);
     run_secret_end(&secret, &fixture->plan);
 }
 
-static void test_it_is_handed_on_by_a_descriptor(void **state)
+TEST(it_is_handed_on_by_a_descriptor)
 {
     struct fixture *fixture = *state;
     struct run_secret secret, back;
     int fd;
     run_secret_make(&secret, &fixture->plan);
-    assert_int_equal(run_secret_open(&secret, &fd), LS_OK);
-    assert_int_equal(run_secret_read(&back, fd), LS_OK);
+    assert_ok(run_secret_open(&secret, &fd));
+    assert_ok(run_secret_read(&back, fd));
     assert_true(back.there);
     assert_memory_equal(back.bytes, secret.bytes, LS_SECRET_BYTES);
     assert_int_equal(fcntl(fd, F_GETFD), -1); /* closed: a plugin has it not */
     run_secret_end(&secret, &fixture->plan);
 }
 
-static void test_a_descriptor_of_something_else_is_refused(void **state)
+TEST(a_descriptor_of_something_else_is_refused)
 {
-    (void)state;
     struct run_secret back = {.there = false};
     const int fd = open("/dev/null", O_RDONLY);
-    assert_int_equal(run_secret_read(&back, fd), LS_EINVAL);
-    assert_non_null(strstr(ls_error_text(), "0 bytes"));
+    assert_fails(run_secret_read(&back, fd), LS_EINVAL);
+    assert_error_has("0 bytes");
     assert_false(back.there);
 }
 
-/* What a guest has, by the mode of the file that it reads. */
-static void test_a_guest_reads_the_file_of_a_run_that_goes_on(void **state)
+/* What a client has, by the mode of the file that it reads. */
+TEST(a_client_reads_the_file_of_a_run_that_goes_on)
 {
     struct fixture *fixture = *state;
     struct run_secret secret;
     ls_security *security = NULL;
     run_secret_make(&secret, &fixture->plan);
-    assert_int_equal(
-        node_security_open_guest(&security, &fixture->plan, 9, true), LS_OK);
+    assert_ok(node_security_open_client(&security, &fixture->plan, 9, true));
     assert_int_equal(ls_security_mode(security), LS_SECURITY_PLAIN);
     ls_security_destroy(&security);
     assert_int_equal(chmod(fixture->path, 0644), 0);
-    assert_int_equal(
-        node_security_open_guest(&security, &fixture->plan, 9, true),
-        LS_ECONFIG);
+    assert_fails(node_security_open_client(&security, &fixture->plan, 9, true),
+                 LS_ECONFIG);
     assert_non_null(strstr(ls_error_text(), fixture->path));
-    assert_int_equal(/* that of the job */
-                     node_security_open_guest(&security, &fixture->plan, 9,
-                                              false),
-                     LS_OK);
+    assert_ok(/* that of the job */
+              node_security_open_client(&security, &fixture->plan, 9, false));
     ls_security_destroy(&security);
     run_secret_end(&secret, &fixture->plan);
-    assert_int_equal(
-        node_security_open_guest(&security, &fixture->plan, 9, true), LS_OK);
+    assert_ok(node_security_open_client(&security, &fixture->plan, 9, true));
     ls_security_destroy(&security);
 }
 
-static void test_each_mode_is_made(void **state)
+TEST(each_mode_is_made)
 {
     struct fixture *fixture = *state;
     struct plan *plan = &fixture->plan;
     ls_security *security = NULL;
     plan->security.mode = LS_SECURITY_NONE;
     plan->security.allow = (struct plan_hosts){.items = {"10.0.0.7"}, .n = 1};
-    assert_int_equal(node_security_open(&security, plan, 3, NULL), LS_OK);
+    assert_ok(node_security_open(&security, plan, 3, NULL));
     assert_int_equal(ls_security_mode(security), LS_SECURITY_NONE);
     ls_security_destroy(&security);
     plan->world.transport = PLAN_INPROC;
-    assert_int_equal(node_security_open(&security, plan, 3, NULL), LS_OK);
+    assert_ok(node_security_open(&security, plan, 3, NULL));
     assert_null(security);
     plan->world.transport = PLAN_TCP;
     plan->security.mode = LS_SECURITY_CURVE;
     plan->security.keys = fixture->path; /* there is no such folder */
-    assert_int_equal(node_security_open(&security, plan, 3, NULL), LS_ENOENT);
+    assert_fails(node_security_open(&security, plan, 3, NULL), LS_ENOENT);
     assert_non_null(strstr(ls_error_text(), fixture->path));
     assert_null(security);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_it_is_in_a_file_that_only_this_user_can_read),
-        TEST(test_each_run_has_another),
-        TEST(test_a_folder_that_cannot_be_written_keeps_only_guests_out),
-        TEST(test_a_plan_that_needs_none_has_none),
-        TEST(test_it_is_handed_on_by_a_descriptor),
-        TEST(test_a_descriptor_of_something_else_is_refused),
-        TEST(test_a_guest_reads_the_file_of_a_run_that_goes_on),
-        TEST(test_each_mode_is_made),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

@@ -2,15 +2,10 @@
 #include "sample.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/random.h"
+#include "test.h"
 
 #define WAYS(type)                                                             \
     static void type##_write(const struct type *in, ls_writer *out)            \
@@ -91,8 +86,8 @@ static ls_document *document_of(ls_writer **writer)
     const void *data;
     size_t size;
     ls_document *document;
-    assert_int_equal(ls_writer_bytes(*writer, &data, &size), LS_OK);
-    assert_int_equal(ls_document_read(&document, data, size, NULL), LS_OK);
+    assert_ok(ls_writer_bytes(*writer, &data, &size));
+    assert_ok(ls_document_read(&document, data, size, NULL));
     ls_writer_destroy(writer);
     return document;
 }
@@ -103,7 +98,7 @@ static void apply(ls_document **document, const struct change *change)
     const ls_value *map = ls_document_root(*document);
     const size_t n = ls_value_size(map);
     ls_writer *writer;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     ls_write_map(writer, (uint32_t)n + (change->how == ADD ? 1u : 0u) -
                              (change->how == LEAVE_OUT ? 1u : 0u));
     bool found = change->how == ADD;
@@ -131,7 +126,7 @@ static void apply(ls_document **document, const struct change *change)
 static ls_document *sample_document(const struct sample *sample)
 {
     ls_writer *writer;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     sample_write(sample, writer);
     return document_of(&writer);
 }
@@ -150,15 +145,14 @@ static void refused(const struct sample *sample, const struct change *change)
     ls_document *document = sample_document(sample);
     apply(&document, change);
     struct sample read = {.cur_step = 77};
-    assert_int_equal(sample_read(&read, ls_document_root(document)), LS_EPROTO);
+    assert_fails(sample_read(&read, ls_document_root(document)), LS_EPROTO);
     assert_non_null(strstr(ls_error_text(), change->field));
     assert_int_equal(read.cur_step, 77);
     ls_document_destroy(&document);
 }
 
-static void test_a_name_is_safe_as_the_name_of_a_file(void **s)
+TEST(a_name_is_safe_as_the_name_of_a_file)
 {
-    (void)s;
     static const char *const good[] = {"a", "data-1", "Z_9@host.x", "-", "a.b"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         assert_true(safe_name_is(good[i]));
@@ -195,9 +189,8 @@ static void same(const struct sample *a, const struct sample *b)
     assert_int_equal(a->size, b->size);
 }
 
-static void test_a_sample_comes_back_as_it_was_written(void **s)
+TEST(a_sample_comes_back_as_it_was_written)
 {
-    (void)s;
     const struct sample samples[] = {whole, full_sample()};
     for (size_t i = 0; i < 2; i++) {
         struct sample sent = samples[i];
@@ -205,7 +198,7 @@ static void test_a_sample_comes_back_as_it_was_written(void **s)
         sent.made_at = 6;
         ls_document *document = sample_document(&sent);
         struct sample read;
-        assert_int_equal(sample_read(&read, ls_document_root(document)), LS_OK);
+        assert_ok(sample_read(&read, ls_document_root(document)));
         same(&read, &sent);
         /* These two are the receiver's to say. */
         assert_int_equal(read.collector, 0);
@@ -214,9 +207,8 @@ static void test_a_sample_comes_back_as_it_was_written(void **s)
     }
 }
 
-static void test_every_field_must_be_there_and_of_its_type(void **s)
+TEST(every_field_must_be_there_and_of_its_type)
 {
-    (void)s;
     const struct sample full = full_sample();
     ls_document *document = sample_document(&full);
     const ls_value *map = ls_document_root(document);
@@ -235,16 +227,14 @@ static void test_every_field_must_be_there_and_of_its_type(void **s)
     ls_document_destroy(&document);
 }
 
-static void test_an_unknown_field_is_refused_by_name(void **s)
+TEST(an_unknown_field_is_refused_by_name)
 {
-    (void)s;
     refused(&whole, &(struct change){"pickle", ADD, 0, 0, NULL});
     refused(&whole, &(struct change){"collector", ADD, 0, 0, NULL});
 }
 
-static void test_numbers_outside_their_range_are_refused(void **s)
+TEST(numbers_outside_their_range_are_refused)
 {
-    (void)s;
     const struct sample full = full_sample();
     static const char *const counts[] = {
         "policy_iter", "policy_version", "env_id",
@@ -262,9 +252,8 @@ static void test_numbers_outside_their_range_are_refused(void **s)
     refused(&full, &(struct change){"priority", WITH_DOUBLE, 0, NAN, NULL});
 }
 
-static void test_names_that_are_no_safe_names_are_refused(void **s)
+TEST(names_that_are_no_safe_names_are_refused)
 {
-    (void)s;
     const struct sample full = full_sample();
     static const char *const names[] = {"data_id", "task_id", "buffer_id",
                                         "compressor", "object_ref"};
@@ -278,11 +267,10 @@ static void test_names_that_are_no_safe_names_are_refused(void **s)
     }
 }
 
-static void test_what_is_no_map_is_refused(void **s)
+TEST(what_is_no_map_is_refused)
 {
-    (void)s;
     ls_writer *writer;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     ls_write_int(writer, 1);
     ls_document *document = document_of(&writer);
     struct sample sample;
@@ -290,9 +278,9 @@ static void test_what_is_no_map_is_refused(void **s)
     struct priority_update update;
     const ls_value *const values[] = {NULL, ls_document_root(document)};
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(sample_read(&sample, values[i]), LS_EPROTO);
-        assert_int_equal(drawn_sample_read(&drawn, values[i]), LS_EPROTO);
-        assert_int_equal(priority_update_read(&update, values[i]), LS_EPROTO);
+        assert_fails(sample_read(&sample, values[i]), LS_EPROTO);
+        assert_fails(drawn_sample_read(&drawn, values[i]), LS_EPROTO);
+        assert_fails(priority_update_read(&update, values[i]), LS_EPROTO);
     }
     ls_document_destroy(&document);
 }
@@ -304,18 +292,16 @@ static ls_document *drawn_document(void)
                                        .unique_id = "buffer.1_99",
                                        .staleness = 3};
     ls_writer *writer;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     drawn_sample_write(&drawn, writer);
     return document_of(&writer);
 }
 
-static void test_a_drawn_sample_comes_back_and_is_read_as_strictly(void **s)
+TEST(a_drawn_sample_comes_back_and_is_read_as_strictly)
 {
-    (void)s;
     ls_document *document = drawn_document();
     struct drawn_sample read;
-    assert_int_equal(drawn_sample_read(&read, ls_document_root(document)),
-                     LS_OK);
+    assert_ok(drawn_sample_read(&read, ls_document_root(document)));
     same(&read.sample, &whole);
     assert_int_equal(read.slot, 12);
     assert_string_equal(read.unique_id, "buffer.1_99");
@@ -333,8 +319,8 @@ static void test_a_drawn_sample_comes_back_and_is_read_as_strictly(void **s)
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         document = drawn_document();
         apply(&document, &changes[i]);
-        assert_int_equal(drawn_sample_read(&read, ls_document_root(document)),
-                         LS_EPROTO);
+        assert_fails(drawn_sample_read(&read, ls_document_root(document)),
+                     LS_EPROTO);
         assert_non_null(strstr(ls_error_text(), changes[i].field));
         ls_document_destroy(&document);
     }
@@ -345,20 +331,18 @@ static ls_document *update_document(const char *unique_id)
     struct priority_update update = {.slot = 12, .priority = 2.5};
     memcpy(update.unique_id, unique_id, strlen(unique_id) + 1);
     ls_writer *writer;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     priority_update_write(&update, writer);
     return document_of(&writer);
 }
 
-static void test_a_priority_comes_back_and_is_read_as_strictly(void **s)
+TEST(a_priority_comes_back_and_is_read_as_strictly)
 {
-    (void)s;
     char longest[SAFE_NAME_MAX + 1] = {0};
     memset(longest, 'u', SAFE_NAME_MAX);
     ls_document *document = update_document(longest);
     struct priority_update read;
-    assert_int_equal(priority_update_read(&read, ls_document_root(document)),
-                     LS_OK);
+    assert_ok(priority_update_read(&read, ls_document_root(document)));
     assert_int_equal(read.slot, 12);
     assert_string_equal(read.unique_id, longest);
     assert_true(read.priority == 2.5);
@@ -375,16 +359,15 @@ static void test_a_priority_comes_back_and_is_read_as_strictly(void **s)
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         document = update_document("b_1");
         apply(&document, &changes[i]);
-        assert_int_equal(
-            priority_update_read(&read, ls_document_root(document)), LS_EPROTO);
+        assert_fails(priority_update_read(&read, ls_document_root(document)),
+                     LS_EPROTO);
         assert_non_null(strstr(ls_error_text(), changes[i].field));
         ls_document_destroy(&document);
     }
 }
 
-static void test_bytes_that_are_changed_do_no_harm(void **s)
+TEST(bytes_that_are_changed_do_no_harm)
 {
-    (void)s;
     const struct drawn_sample drawn = {.sample = full_sample(),
                                        .unique_id = "b_1"};
     ls_writer *writer;
@@ -392,9 +375,9 @@ static void test_bytes_that_are_changed_do_no_harm(void **s)
     size_t size;
     unsigned char bytes[1024];
     struct ls_rng rng;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     drawn_sample_write(&drawn, writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
     assert_true(size <= sizeof bytes);
     memcpy(bytes, data, size);
     ls_writer_destroy(&writer);
@@ -415,22 +398,4 @@ static void test_bytes_that_are_changed_do_no_harm(void **s)
         ls_document_destroy(&document);
         bytes[at] = was;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_name_is_safe_as_the_name_of_a_file),
-        cmocka_unit_test(test_a_sample_comes_back_as_it_was_written),
-        cmocka_unit_test(test_every_field_must_be_there_and_of_its_type),
-        cmocka_unit_test(test_an_unknown_field_is_refused_by_name),
-        cmocka_unit_test(test_numbers_outside_their_range_are_refused),
-        cmocka_unit_test(test_names_that_are_no_safe_names_are_refused),
-        cmocka_unit_test(test_what_is_no_map_is_refused),
-        cmocka_unit_test(
-            test_a_drawn_sample_comes_back_and_is_read_as_strictly),
-        cmocka_unit_test(test_a_priority_comes_back_and_is_read_as_strictly),
-        cmocka_unit_test(test_bytes_that_are_changed_do_no_harm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "service_talk.h"
 
 #include "base/seeds.h"
+#include "test.h"
 
 static ls_host *new_host(struct sweep *sweep, const char *name)
 {
@@ -125,11 +126,10 @@ static void one_seed(uint64_t seed, int64_t totals[5])
     free(sweep);
 }
 
-static void nothing_of_a_work_outlives_its_close(void **state)
+TEST(nothing_of_a_work_outlives_its_close)
 {
     const struct seeds seeds = seeds_of(200);
     int64_t totals[5] = {0};
-    (void)state;
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
         one_seed(seed, totals);
     print_message("%lld works, %lld iterations, %lld taken over, %lld ended "
@@ -149,10 +149,7 @@ static void ignore_line(void *self, const char *line)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_of_a_work_outlives_its_close),
-    };
     if (getenv("LS_LOG") == NULL)
         ls_log_redirect(ignore_line, NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

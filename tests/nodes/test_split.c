@@ -1,19 +1,15 @@
 /* split.h: which steps a sample means. */
 #include "split.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct trajectory_shape shape = {
     .n_observation = 3, .n_action = 2, .n_extras = 1, .n_max = 8};
 
 static void make(struct trajectory *whole, size_t n)
 {
-    assert_int_equal(trajectory_init(whole, &shape), LS_OK);
+    assert_ok(trajectory_init(whole, &shape));
     whole->view.n = n;
     for (size_t i = 0; i < n; i++) {
         whole->view.observations[3 * i] = (float)i;
@@ -49,7 +45,7 @@ static void is_part(const struct ls_trajectory *part, size_t begin, size_t n)
     }
 }
 
-static void a_sample_means_its_steps(void **state)
+TEST(a_sample_means_its_steps)
 {
     static const struct {
         bool split;
@@ -57,20 +53,18 @@ static void a_sample_means_its_steps(void **state)
     } cases[] = {{true, 0, 1}, {true, 5, 1}, {true, 7, 1},  {true, 2, 4},
                  {true, 4, 4}, {true, 0, 8}, {false, 0, 8}, {false, 0, 8}};
     struct trajectory whole;
-    (void)state;
     make(&whole, 8);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct sample sample =
             sample_of(cases[i].split, cases[i].begin, cases[i].length);
         struct ls_trajectory part;
-        assert_int_equal(split_trajectory(&whole.view, &shape, &sample, &part),
-                         LS_OK);
+        assert_ok(split_trajectory(&whole.view, &shape, &sample, &part));
         is_part(&part, (size_t)cases[i].begin, (size_t)cases[i].length);
     }
     trajectory_fini(&whole);
 }
 
-static void steps_that_are_not_there_are_refused(void **state)
+TEST(steps_that_are_not_there_are_refused)
 {
     static const struct {
         bool split;
@@ -79,24 +73,22 @@ static void steps_that_are_not_there_are_refused(void **state)
                  {true, 1, INT64_MAX}, {true, 0, 9}, {false, 0, 7},
                  {true, 0, 0},         {true, -1, 1}};
     struct trajectory whole;
-    (void)state;
     make(&whole, 8);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct sample sample =
             sample_of(cases[i].split, cases[i].begin, cases[i].length);
         struct ls_trajectory part = {.n = 77};
-        assert_int_equal(split_trajectory(&whole.view, &shape, &sample, &part),
-                         LS_EPROTO);
-        assert_non_null(strstr(ls_error_text(), "sample d.1"));
+        assert_fails(split_trajectory(&whole.view, &shape, &sample, &part),
+                     LS_EPROTO);
+        assert_error_has("sample d.1");
         assert_int_equal(part.n, 77);
     }
     trajectory_fini(&whole);
 }
 
-static void the_parts_of_a_sample_make_the_whole(void **state)
+TEST(the_parts_of_a_sample_make_the_whole)
 {
     struct sample whole = sample_of(false, 0, 8), part;
-    (void)state;
     whole.priority = 2.5;
     for (int64_t i = 0; i < 4; i++) {
         split_sample(&whole, i, 4, &part);
@@ -108,14 +100,4 @@ static void the_parts_of_a_sample_make_the_whole(void **state)
     }
     split_sample(&whole, 0, 1, &part);
     assert_memory_equal(&part, &whole, sizeof part);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sample_means_its_steps),
-        cmocka_unit_test(steps_that_are_not_there_are_refused),
-        cmocka_unit_test(the_parts_of_a_sample_make_the_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include "state/folder_fixture.h"
 #include "store_calls.h"
+#include "test.h"
 
 static int inproc_up(void **state)
 {
@@ -29,7 +30,7 @@ static int down(void **state)
     return 0;
 }
 
-static void test_the_home_can_use_it_too(void **state)
+TEST_WITH(the_home_can_use_it_too, inproc_up, down)
 {
     struct store_world *w = *state;
     struct store_pair pair = {w->stores[0], w->stores[2]};
@@ -42,9 +43,8 @@ static void test_the_home_can_use_it_too(void **state)
 
 /* What it keeps ----------------------------------------------------------- */
 
-static void test_what_has_no_room_is_refused_until_there_is(void **state)
+TEST(what_has_no_room_is_refused_until_there_is)
 {
-    (void)state;
     struct store_world *w = store_world_start(
         &(struct store_home_options){.max_bytes = 1000}, NULL);
     int released = 0;
@@ -76,7 +76,8 @@ static void put_kept(struct store *store, const char *name, const char *text)
                                                    .keep = true}));
 }
 
-static void test_what_is_kept_is_there_in_the_next_life(void **state)
+TEST_WITH(what_is_kept_is_there_in_the_next_life, folder_set_up,
+          folder_tear_down)
 {
     const struct place *place = *state;
     const struct store_home_options options = {.keep = place->folder};
@@ -94,25 +95,26 @@ static void test_what_is_kept_is_there_in_the_next_life(void **state)
     store_world_end(w);
 }
 
-static void test_a_damaged_kept_value_is_named_at_the_beginning(void **state)
+TEST_WITH(a_damaged_kept_value_is_named_at_the_beginning, folder_set_up,
+          folder_tear_down)
 {
     const struct place *place = *state;
     struct ls_node_options options;
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
     struct store_home *home = NULL;
     FILE *file = fopen(place->path, "wb");
     assert_non_null(file);
     assert_int_equal(fclose(file), 0);
     ls_node_options_init(&options);
     assert_ok(ls_node_create(&node, &options));
-    assert_ok(ls_calls_open(&calls, node, NULL));
+    assert_ok(ls_rpc_open(&calls, node, NULL));
     struct store_home_options home_options = {
         .node = node, .calls = calls, .keep = place->folder};
     assert_fails(store_home_open(&home, &home_options), LS_EPROTO);
     assert_error_has(place->path);
     assert_null(home);
-    ls_calls_close(&calls);
+    ls_rpc_close(&calls);
     ls_node_destroy(&node);
 }
 
@@ -122,7 +124,7 @@ static void release(void *data, void *hint)
     counter_add(hint, 1);
 }
 
-static void test_values_are_kept_and_given_without_a_copy(void **state)
+TEST_WITH(values_are_kept_and_given_without_a_copy, inproc_up, down)
 {
     struct store_world *w = *state;
     const char *const name = "a";
@@ -146,7 +148,7 @@ static void test_values_are_kept_and_given_without_a_copy(void **state)
     counter_fini(&released);
 }
 
-static void test_a_get_of_much_is_done_in_several(void **state)
+TEST_WITH(a_get_of_much_is_done_in_several, inproc_up, down)
 {
     struct store_world *w = *state;
     enum { N = 40, SIZE = 1 << 20 };
@@ -176,7 +178,7 @@ static void test_a_get_of_much_is_done_in_several(void **state)
 
 /* Asking ------------------------------------------------------------------ */
 
-static void test_a_call_that_breaks_the_format_is_refused(void **state)
+TEST_WITH(a_call_that_breaks_the_format_is_refused, inproc_up, down)
 {
     struct store_world *w = *state;
     static const char *const calls[] = {STORE_PUT_CALL, STORE_GET_CALL,
@@ -184,7 +186,7 @@ static void test_a_call_that_breaks_the_format_is_refused(void **state)
     for (size_t i = 0; i < 3; i++) {
         const struct ls_call_options options = {
             .to = 1, .name = calls[i], .data = "\x81\xa1x", .size = 3};
-        assert_fails(ls_calls_ask(w->calls[1], &options, NULL, NULL),
+        assert_fails(ls_call_ask(w->calls[1], &options, NULL, NULL),
                      LS_EHANDLER);
     }
     assert_int_equal(home_stats(w).malformed, 3);
@@ -194,7 +196,7 @@ static void test_a_call_that_breaks_the_format_is_refused(void **state)
 
 /* The home goes ------------------------------------------------------------ */
 
-static void test_without_its_home_it_says_lost_at_once(void **state)
+TEST_WITH(without_its_home_it_says_lost_at_once, inproc_up, down)
 {
     struct store_world *w = *state;
     const char *const name = "a";
@@ -214,28 +216,8 @@ static void test_without_its_home_it_says_lost_at_once(void **state)
     assert_ok(ls_node_take_error(w->nodes[1]));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, inproc_up, down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORE_SPEC(inproc_up, down),
-        cmocka_unit_test_setup_teardown(spec_gives_what_was_put, tcp_up, down),
-        cmocka_unit_test_setup_teardown(spec_gives_no_mixture, tcp_up, down),
-        cmocka_unit_test_setup_teardown(spec_gives_what_was_put, star_up, down),
-        cmocka_unit_test_setup_teardown(spec_gives_no_mixture, star_up, down),
-        TEST(test_the_home_can_use_it_too),
-        cmocka_unit_test(test_what_has_no_room_is_refused_until_there_is),
-        cmocka_unit_test_setup_teardown(
-            test_what_is_kept_is_there_in_the_next_life, folder_set_up,
-            folder_tear_down),
-        cmocka_unit_test_setup_teardown(
-            test_a_damaged_kept_value_is_named_at_the_beginning, folder_set_up,
-            folder_tear_down),
-        TEST(test_a_get_of_much_is_done_in_several),
-        TEST(test_values_are_kept_and_given_without_a_copy),
-        TEST(test_a_call_that_breaks_the_format_is_refused),
-        TEST(test_without_its_home_it_says_lost_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+STORE_SPEC(inproc_up, down)
+TEST_OF(spec_gives_what_was_put, tcp_up, down)
+TEST_OF(spec_gives_no_mixture, tcp_up, down)
+TEST_OF(spec_gives_what_was_put, star_up, down)
+TEST_OF(spec_gives_no_mixture, star_up, down)

@@ -3,16 +3,11 @@
 
 #include "store_calls.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/random.h"
+#include "test.h"
 
 static struct store_names names;
 static struct store_answer answer;
@@ -44,7 +39,7 @@ static void check_bytes(ls_writer *writer, read_fn *reader)
     size_t size;
     unsigned char bytes[512];
     struct ls_rng rng;
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
     assert_true(size < sizeof bytes);
     memset(bytes, 0, sizeof bytes);
     memcpy(bytes, data, size);
@@ -52,8 +47,8 @@ static void check_bytes(ls_writer *writer, read_fn *reader)
         assert_int_equal(readers[i](bytes, size),
                          readers[i] == reader ? LS_OK : LS_EPROTO);
     for (size_t i = 0; i < size; i++)
-        assert_int_equal(reader(bytes, i), LS_EPROTO);
-    assert_int_equal(reader(bytes, size + 1), LS_EPROTO);
+        assert_fails(reader(bytes, i), LS_EPROTO);
+    assert_fails(reader(bytes, size + 1), LS_EPROTO);
     ls_rng_seed(&rng, size, 0);
     for (int i = 0; i < 20000; i++) {
         const size_t at = ls_rng_below(&rng, size);
@@ -69,13 +64,12 @@ static void check_bytes(ls_writer *writer, read_fn *reader)
 static ls_writer *writer_of(void)
 {
     ls_writer *writer = NULL;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     return writer;
 }
 
-static void test_a_put_comes_back(void **state)
+TEST(a_put_comes_back)
 {
-    (void)state;
     const struct store_put_call put = {
         .name = "policy-1", .keep = true, .rank = UINT64_C(1) << 63};
     ls_writer *writer = writer_of();
@@ -83,44 +77,42 @@ static void test_a_put_comes_back(void **state)
     size_t size;
     struct store_put_call read;
     store_put_write(&put, writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(store_put_read(&read, data, size), LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(store_put_read(&read, data, size));
     assert_string_equal(read.name, put.name);
     assert_true(read.keep);
     assert_true(read.rank == put.rank);
     check_bytes(writer, read_put);
 }
 
-static void test_names_come_back_and_bad_ones_are_refused(void **state)
+TEST(names_come_back_and_bad_ones_are_refused)
 {
-    (void)state;
     const char *const good[] = {"a", "b.c", "d@e"};
     const char *const bad[] = {"a", "../b"};
     const void *data;
     size_t size;
     ls_writer *writer = writer_of();
     store_names_write(good, 3, writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(store_names_read(&names, data, size), LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(store_names_read(&names, data, size));
     assert_int_equal(names.n, 3);
     for (size_t i = 0; i < 3; i++)
         assert_string_equal(names.at[i], good[i]);
     check_bytes(writer, read_names);
     writer = writer_of();
     store_names_write(bad, 2, writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(store_names_read(&names, data, size), LS_EPROTO);
-    assert_non_null(strstr(ls_error_text(), "../b"));
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_fails(store_names_read(&names, data, size), LS_EPROTO);
+    assert_error_has("../b");
     ls_writer_clear(writer);
     store_names_write(bad, 0, writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(store_names_read(&names, data, size), LS_EPROTO);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_fails(store_names_read(&names, data, size), LS_EPROTO);
     ls_writer_destroy(&writer);
 }
 
-static void test_as_many_names_as_may_be_asked_for_fit_into_a_call(void **state)
+TEST(as_many_names_as_may_be_asked_for_fit_into_a_call)
 {
-    (void)state;
     static char text[STORE_GET_MAX + 1][SAFE_NAME_MAX + 1];
     static const char *pointers[STORE_GET_MAX + 1];
     const void *data;
@@ -132,27 +124,26 @@ static void test_as_many_names_as_may_be_asked_for_fit_into_a_call(void **state)
     }
     ls_writer *writer = writer_of();
     store_names_write(pointers, STORE_GET_MAX, writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
     assert_true(size <= LS_CALL_DATA_MAX);
-    assert_int_equal(store_names_read(&names, data, size), LS_OK);
+    assert_ok(store_names_read(&names, data, size));
     ls_writer_clear(writer);
     store_names_write(pointers, STORE_GET_MAX + 1, writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(store_names_read(&names, data, size), LS_EPROTO);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_fails(store_names_read(&names, data, size), LS_EPROTO);
     ls_writer_clear(writer);
     answer.status = LS_OK;
     answer.n = STORE_GET_MAX;
     store_answer_write(&answer, writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
     assert_true(size <= LS_CALL_DATA_MAX);
-    assert_int_equal(store_answer_read(&answer, data, size), LS_OK);
+    assert_ok(store_answer_read(&answer, data, size));
     assert_int_equal(answer.n, STORE_GET_MAX);
     ls_writer_destroy(&writer);
 }
 
-static void test_answers_come_back(void **state)
+TEST(answers_come_back)
 {
-    (void)state;
     ls_writer *writer = writer_of();
     answer = (struct store_answer){.n = 2, .sizes = {1, 2}};
     store_answer_write(&answer, writer);
@@ -162,8 +153,8 @@ static void test_answers_come_back(void **state)
     store_answer_write(&answer, writer);
     const void *data;
     size_t size;
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(store_answer_read(&answer, data, size), LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(store_answer_read(&answer, data, size));
     assert_int_equal(answer.status, LS_EIO);
     assert_string_equal(answer.text, "the disk");
     check_bytes(writer, read_answer);
@@ -172,20 +163,8 @@ static void test_answers_come_back(void **state)
         writer = writer_of();
         answer.status = unknown[i];
         store_answer_write(&answer, writer);
-        assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-        assert_int_equal(store_answer_read(&answer, data, size), LS_EPROTO);
+        assert_ok(ls_writer_bytes(writer, &data, &size));
+        assert_fails(store_answer_read(&answer, data, size), LS_EPROTO);
         ls_writer_destroy(&writer);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_put_comes_back),
-        cmocka_unit_test(test_names_come_back_and_bad_ones_are_refused),
-        cmocka_unit_test(
-            test_as_many_names_as_may_be_asked_for_fit_into_a_call),
-        cmocka_unit_test(test_answers_come_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* A store on a simulated network that cuts, resets, loses and doubles, and
  * whose home is killed and comes back: what is got was put, as a whole; what
  * was put is not forgotten; and every call ends in time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/seeds.h"
 #include "lockstep/log.h"
@@ -17,6 +11,7 @@
 #include "state/folder_fixture.h"
 #include "store_bus.h"
 #include "store_home.h"
+#include "test.h"
 
 #define N_CLIENTS  3
 #define N_FAULTS   8
@@ -36,7 +31,7 @@ struct client {
     ls_runtime *runtime;
     ls_thread *thread;
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
     struct store *store;
     struct ls_rng rng;
     uint64_t put, kept;           /* begun */
@@ -70,7 +65,7 @@ static void violation(const struct cluster *c, const char *what,
 /* ---- nodes ------------------------------------------------------------- */
 
 static int make_node(ls_runtime *runtime, uint32_t id, ls_node **node,
-                     ls_calls **calls)
+                     ls_rpc **calls)
 {
     static const char *const home[] = {"tcp://127.0.0.1:21500"};
     char bind[64];
@@ -86,7 +81,7 @@ static int make_node(ls_runtime *runtime, uint32_t id, ls_node **node,
     options.window_bytes = 2u << 20;
     int status = ls_node_create(node, &options);
     if (status == LS_OK)
-        status = ls_calls_open(calls, *node, NULL);
+        status = ls_rpc_open(calls, *node, NULL);
     return status;
 }
 
@@ -94,7 +89,7 @@ static void home_main(void *self)
 {
     struct cluster *c = self;
     ls_node *node = NULL;
-    ls_calls *calls = NULL;
+    ls_rpc *calls = NULL;
     struct store_home *home = NULL;
     int status = make_node(ls_host_runtime(c->home), HOME, &node, &calls);
     const struct store_home_options options = {
@@ -110,7 +105,7 @@ static void home_main(void *self)
         status = ls_cond_wait(&c->changed, &c->mutex, LS_FOREVER);
     ls_mutex_unlock(&c->mutex);
     ls_node_stop(node, LS_OK);
-    ls_calls_close(&calls);
+    ls_rpc_close(&calls);
     store_home_close(&home);
     ls_node_destroy(&node);
 }
@@ -121,11 +116,10 @@ static void begin_home(struct cluster *c)
     c->life++;
     c->home_ends = false;
     (void)snprintf(name, sizeof name, "home%llu", (unsigned long long)c->life);
-    assert_int_equal(ls_host_create(&c->home, c->simulation, name), LS_OK);
-    assert_int_equal(ls_network_join(c->network, c->home), LS_OK);
-    assert_int_equal(ls_thread_spawn(ls_host_runtime(c->home), &c->home_thread,
-                                     "home", home_main, c),
-                     LS_OK);
+    assert_ok(ls_host_create(&c->home, c->simulation, name));
+    assert_ok(ls_network_join(c->network, c->home));
+    assert_ok(ls_thread_spawn(ls_host_runtime(c->home), &c->home_thread, "home",
+                              home_main, c));
 }
 
 static void end_home(struct cluster *c, bool killed)
@@ -137,7 +131,7 @@ static void end_home(struct cluster *c, bool killed)
     c->home_ends = true;
     ls_cond_broadcast(&c->changed);
     ls_mutex_unlock(&c->mutex);
-    assert_int_equal(ls_thread_join(&c->home_thread, LS_FOREVER), LS_OK);
+    assert_ok(ls_thread_join(&c->home_thread, LS_FOREVER));
 }
 
 /* ---- clients ----------------------------------------------------------- */
@@ -312,7 +306,7 @@ static void client_main(void *self)
     ls_mutex_unlock(&c->mutex);
     ls_node_stop(client->node, LS_OK);
     store_close(&client->store);
-    ls_calls_close(&client->calls);
+    ls_rpc_close(&client->calls);
     ls_node_destroy(&client->node);
 }
 
@@ -322,9 +316,9 @@ static void cut_for_a_while(struct cluster *c, ls_runtime *runtime)
 {
     const ls_host *one = c->clients[ls_rng_below(c->rng, N_CLIENTS)].host;
     const bool both = ls_rng_below(c->rng, 2) == 0;
-    assert_int_equal(ls_network_cut(c->network, one, NULL), LS_OK);
+    assert_ok(ls_network_cut(c->network, one, NULL));
     if (both)
-        assert_int_equal(ls_network_cut(c->network, NULL, one), LS_OK);
+        assert_ok(ls_network_cut(c->network, NULL, one));
     rest(runtime, 50 + (int64_t)ls_rng_below(c->rng, 6000));
     ls_network_heal(c->network, NULL, NULL);
 }
@@ -354,14 +348,13 @@ static void script(void *self)
 {
     struct cluster *c = self;
     ls_runtime *runtime = ls_simulation_runtime(c->simulation);
-    assert_int_equal(ls_mutex_init(&c->mutex, runtime), LS_OK);
-    assert_int_equal(ls_cond_init(&c->changed, runtime), LS_OK);
+    assert_ok(ls_mutex_init(&c->mutex, runtime));
+    assert_ok(ls_cond_init(&c->changed, runtime));
     begin_home(c);
     for (size_t i = 0; i < N_CLIENTS; i++) {
         struct client *client = &c->clients[i];
-        assert_int_equal(ls_thread_spawn(client->runtime, &client->thread,
-                                         "client", client_main, client),
-                         LS_OK);
+        assert_ok(ls_thread_spawn(client->runtime, &client->thread, "client",
+                                  client_main, client));
     }
     for (int i = 0; i < N_FAULTS; i++) {
         rest(runtime, 20 + (int64_t)ls_rng_below(c->rng, 800));
@@ -369,8 +362,7 @@ static void script(void *self)
     }
     c->ends = true;
     for (size_t i = 0; i < N_CLIENTS; i++)
-        assert_int_equal(ls_thread_join(&c->clients[i].thread, LS_FOREVER),
-                         LS_OK);
+        assert_ok(ls_thread_join(&c->clients[i].thread, LS_FOREVER));
     end_home(c, false);
     ls_cond_fini(&c->changed);
     ls_mutex_fini(&c->mutex);
@@ -384,8 +376,8 @@ static void prepare_client(struct cluster *c, size_t i, uint64_t seed)
     client->index = i + 1;
     (void)snprintf(name, sizeof name, "client%zu", i + 1);
     ls_rng_seed(&client->rng, seed, i + 1);
-    assert_int_equal(ls_host_create(&client->host, c->simulation, name), LS_OK);
-    assert_int_equal(ls_network_join(c->network, client->host), LS_OK);
+    assert_ok(ls_host_create(&client->host, c->simulation, name));
+    assert_ok(ls_network_join(c->network, client->host));
     client->runtime = ls_host_runtime(client->host);
 }
 
@@ -407,11 +399,9 @@ static void run(const char *folder, uint64_t seed, uint64_t *n_put,
                                          .loss = 0.01,
                                          .duplicate = 0.01,
                                          .reorder = 0.02};
-    assert_int_equal(
-        ls_simulation_create(&c.simulation,
-                             &(struct ls_simulation_options){.seed = seed}),
-        LS_OK);
-    assert_int_equal(ls_network_create(&c.network, c.simulation, &path), LS_OK);
+    assert_ok(ls_simulation_create(
+        &c.simulation, &(struct ls_simulation_options){.seed = seed}));
+    assert_ok(ls_network_create(&c.network, c.simulation, &path));
     c.rng = ls_simulation_random(c.simulation);
     for (size_t i = 0; i < N_CLIENTS; i++)
         prepare_client(&c, i, seed);
@@ -428,7 +418,9 @@ static void run(const char *folder, uint64_t seed, uint64_t *n_put,
     remove_kept(folder);
 }
 
-static void test_it_keeps_its_promises_whatever_fails(void **state)
+EACH_TEST(folder_set_up, folder_tear_down)
+
+TEST(it_keeps_its_promises_whatever_fails)
 {
     const struct place *place = *state;
     const struct seeds seeds = seeds_of(40);
@@ -450,10 +442,5 @@ int main(void)
 {
     if (getenv("LS_LOG") == NULL)
         ls_log_redirect(mute, NULL);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            test_it_keeps_its_promises_whatever_fails, folder_set_up,
-            folder_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

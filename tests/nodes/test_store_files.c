@@ -8,6 +8,7 @@
 
 #include "nodes/store_spec.h"
 #include "state/folder_fixture.h"
+#include "test.h"
 
 struct files_pair {
     struct store_pair pair; /* what the spec sees */
@@ -80,7 +81,9 @@ static int n_files(const struct place *place)
     return n;
 }
 
-static void test_a_damaged_file_is_named_whatever_is_wrong(void **state)
+EACH_TEST(folder_set_up, folder_tear_down)
+
+TEST(a_damaged_file_is_named_whatever_is_wrong)
 {
     const struct place *place = *state;
     struct store *store = open_store(place, 0);
@@ -95,11 +98,11 @@ static void test_a_damaged_file_is_named_whatever_is_wrong(void **state)
     for (size_t at = 0; at < size; at++) {
         bytes[at] ^= 0x10;
         write_bytes(path, bytes, size);
-        assert_int_equal(store_get(store, &name, 1, &blob, 0), LS_EPROTO);
-        assert_non_null(strstr(ls_error_text(), path));
+        assert_fails(store_get(store, &name, 1, &blob, 0), LS_EPROTO);
+        assert_error_has(path);
         bytes[at] ^= 0x10;
         write_bytes(path, bytes, at);
-        assert_int_equal(store_get(store, &name, 1, &blob, 0), LS_EPROTO);
+        assert_fails(store_get(store, &name, 1, &blob, 0), LS_EPROTO);
     }
     write_bytes(path, bytes, size);
     spec_has_text(store, name, "seven b");
@@ -108,7 +111,7 @@ static void test_a_damaged_file_is_named_whatever_is_wrong(void **state)
     store_close(&store);
 }
 
-static void test_what_is_kept_is_there_for_the_next_life(void **state)
+TEST(what_is_kept_is_there_for_the_next_life)
 {
     const struct place *place = *state;
     struct store *store = open_store(place, 0);
@@ -136,7 +139,7 @@ static bool is_there(const struct place *place, const char *name)
     return stat(path, &found) == 0;
 }
 
-static void test_what_dead_writers_left_goes_when_it_is_opened(void **state)
+TEST(what_dead_writers_left_goes_when_it_is_opened)
 {
     const struct place *place = *state;
     char host[65] = "", earlier_life[160], dead[160], living[160], other[160];
@@ -166,7 +169,7 @@ static void test_what_dead_writers_left_goes_when_it_is_opened(void **state)
     store_close(&store);
 }
 
-static void test_a_put_that_fails_leaves_nothing_behind(void **state)
+TEST(a_put_that_fails_leaves_nothing_behind)
 {
     const struct place *place = *state;
     struct store *store = open_store(place, 0);
@@ -193,7 +196,7 @@ static void test_a_put_that_fails_leaves_nothing_behind(void **state)
     store_close(&store);
 }
 
-static void test_what_the_system_refuses_is_named(void **state)
+TEST(what_the_system_refuses_is_named)
 {
     const struct place *place = *state;
     struct store *store = open_store(place, 0);
@@ -202,27 +205,25 @@ static void test_what_the_system_refuses_is_named(void **state)
     struct store_blob blob;
     in_folder(place, name, path);
     assert_int_equal(mkdir(path, 0777), 0);
-    assert_int_equal(store_get(store, &name, 1, &blob, 0), LS_EIO);
-    assert_non_null(strstr(ls_error_text(), path));
-    assert_int_equal(store_drop(store, name, 0), LS_EIO);
+    assert_fails(store_get(store, &name, 1, &blob, 0), LS_EIO);
+    assert_error_has(path);
+    assert_fails(store_drop(store, name, 0), LS_EIO);
     const struct store_put put = {.name = name, .data = "x", .size = 1};
-    assert_int_equal(store_put(store, &put), LS_EIO);
+    assert_fails(store_put(store, &put), LS_EIO);
     assert_int_equal(n_files(place), 1);
     store_close(&store);
     make_file(place, "file");
     (void)snprintf(inner, sizeof inner, "%s/file/sub", place->folder);
-    assert_int_equal(
-        store_files_open(&store,
-                         &(struct store_files_options){.folder = inner}),
-        LS_EIO);
-    assert_non_null(strstr(ls_error_text(), "file"));
+    assert_fails(store_files_open(
+                     &store, &(struct store_files_options){.folder = inner}),
+                 LS_EIO);
+    assert_error_has("file");
     char longer[1200];
     memset(longer, 'a', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
-    assert_int_equal(
-        store_files_open(&store,
-                         &(struct store_files_options){.folder = longer}),
-        LS_ELIMIT);
+    assert_fails(store_files_open(
+                     &store, &(struct store_files_options){.folder = longer}),
+                 LS_ELIMIT);
 }
 
 static int note_name(void *self, const char *name)
@@ -232,7 +233,7 @@ static int note_name(void *self, const char *name)
     return name[0] == 'z' ? LS_ECANCELED : LS_OK;
 }
 
-static void test_all_names_can_be_looked_at(void **state)
+TEST(all_names_can_be_looked_at)
 {
     const struct place *place = *state;
     struct store *store = open_store(place, 0);
@@ -245,12 +246,12 @@ static void test_all_names_can_be_looked_at(void **state)
     assert_non_null(strchr(names, 'x'));
     assert_non_null(strchr(names, 'y'));
     spec_put_text(store, "z", "");
-    assert_int_equal(store_files_each(store, note_name, names), LS_ECANCELED);
+    assert_fails(store_files_each(store, note_name, names), LS_ECANCELED);
     store_close(&store);
 }
 
 /* It was replaced between its look and its write, and wakes up now. */
-static void test_what_a_lower_rank_writes_too_late_is_not_read(void **state)
+TEST(what_a_lower_rank_writes_too_late_is_not_read)
 {
     const struct place *place = *state;
     struct store *store = open_store(place, 0);
@@ -270,7 +271,7 @@ static void test_what_a_lower_rank_writes_too_late_is_not_read(void **state)
     store_close(&store);
 }
 
-static void test_what_only_looks_like_a_rank_is_none(void **state)
+TEST(what_only_looks_like_a_rank_is_none)
 {
     static const char *const files[] = {"p~007",
                                         "p~ 7",
@@ -292,21 +293,4 @@ static void test_what_only_looks_like_a_rank_is_none(void **state)
     store_close(&store);
 }
 
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORE_SPEC(pair_up, pair_down),
-        TEST(test_a_damaged_file_is_named_whatever_is_wrong),
-        TEST(test_what_is_kept_is_there_for_the_next_life),
-        TEST(test_what_dead_writers_left_goes_when_it_is_opened),
-        TEST(test_a_put_that_fails_leaves_nothing_behind),
-        TEST(test_what_the_system_refuses_is_named),
-        TEST(test_all_names_can_be_looked_at),
-        TEST(test_what_a_lower_rank_writes_too_late_is_not_read),
-        TEST(test_what_only_looks_like_a_rank_is_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+STORE_SPEC(pair_up, pair_down)

@@ -2,12 +2,13 @@
 #include "nodes/store_world.h"
 
 #include "store_calls.h"
+#include "test.h"
 
 /* Node 1 is the home that lies, node 2 the member, node 3 a bystander. */
 struct liar {
     struct world world;
     ls_node *nodes[3];
-    ls_calls *calls[3];
+    ls_rpc *calls[3];
     struct store *store;
     struct store_answer answer;
     const char *raw;    /* says this instead */
@@ -44,12 +45,12 @@ static void prepare(ls_node *node, size_t index, void *self)
 {
     struct liar *liar = self;
     liar->nodes[index] = node;
-    assert_ok(ls_calls_open(&liar->calls[index], node, NULL));
+    assert_ok(ls_rpc_open(&liar->calls[index], node, NULL));
     if (index == 0) {
-        assert_ok(ls_calls_serve(liar->calls[0], STORE_GET_CALL, LS_CALL_ANYONE,
-                                 lie, liar));
-        assert_ok(ls_calls_serve(liar->calls[0], STORE_PUT_CALL, LS_CALL_ANYONE,
-                                 lie, liar));
+        assert_ok(ls_rpc_serve(liar->calls[0], STORE_GET_CALL, LS_CALL_ANYONE,
+                               lie, liar));
+        assert_ok(ls_rpc_serve(liar->calls[0], STORE_PUT_CALL, LS_CALL_ANYONE,
+                               lie, liar));
     }
     if (index == 1)
         assert_ok(store_bus_open(
@@ -74,7 +75,7 @@ static int down(void **state)
     struct liar *liar = *state;
     store_close(&liar->store);
     for (size_t i = 0; i < 3; i++)
-        ls_calls_close(&liar->calls[i]);
+        ls_rpc_close(&liar->calls[i]);
     world_destroy(&liar->world);
     counter_fini(&liar->asked);
     free(liar);
@@ -93,17 +94,19 @@ static int get(struct liar *liar, int wait_ms)
     return status;
 }
 
-static void test_an_answer_that_never_comes_ends_a_get_at_its_deadline(void **s)
+EACH_TEST(up, down)
+
+TEST(an_answer_that_never_comes_ends_a_get_at_its_deadline)
 {
-    struct liar *liar = *s;
+    struct liar *liar = *state;
     liar->sits = true;
     assert_fails(get(liar, 30), LS_ETIMEDOUT);
     (void)ls_request_fail(&liar->request, "too late");
 }
 
-static void test_bytes_that_are_not_what_the_answer_says_are_refused(void **s)
+TEST(bytes_that_are_not_what_the_answer_says_are_refused)
 {
-    struct liar *liar = *s;
+    struct liar *liar = *state;
     liar->answer.n = 1;
     liar->answer.sizes[0] = 4;
     assert_fails(get(liar, LONG_MS), LS_EPROTO); /* none */
@@ -123,7 +126,7 @@ static void get_and_wait(void *self)
     liar->answer.status = get(liar, LONG_MS);
 }
 
-static void test_a_home_that_is_lost_ends_a_get(void **state)
+TEST(a_home_that_is_lost_ends_a_get)
 {
     struct liar *liar = *state;
     ls_thread *thread;
@@ -137,7 +140,7 @@ static void test_a_home_that_is_lost_ends_a_get(void **state)
     (void)ls_request_fail(&liar->request, "too late");
 }
 
-static void test_an_answer_that_breaks_the_format_is_refused(void **state)
+TEST(an_answer_that_breaks_the_format_is_refused)
 {
     struct liar *liar = *state;
     liar->raw = "\xc1";
@@ -150,7 +153,7 @@ static void test_an_answer_that_breaks_the_format_is_refused(void **state)
     assert_fails(store_put(liar->store, &put), LS_EPROTO);
 }
 
-static void test_a_status_is_passed_on_with_its_text(void **state)
+TEST(a_status_is_passed_on_with_its_text)
 {
     struct liar *liar = *state;
     liar->answer.status = LS_EIO;
@@ -161,8 +164,7 @@ static void test_a_status_is_passed_on_with_its_text(void **state)
     assert_error_has("writing /p: the disk is full");
 }
 
-static void
-test_a_refusal_means_try_again_and_no_handler_means_none(void **state)
+TEST(a_refusal_means_try_again_and_no_handler_means_none)
 {
     struct liar *liar = *state;
     liar->refuses = true;
@@ -170,19 +172,4 @@ test_a_refusal_means_try_again_and_no_handler_means_none(void **state)
     assert_error_has("not now");
     assert_fails(store_drop(liar->store, "a", LONG_MS), LS_EPROTO);
     assert_error_has("task name error");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_an_answer_that_never_comes_ends_a_get_at_its_deadline),
-        TEST(test_bytes_that_are_not_what_the_answer_says_are_refused),
-        TEST(test_a_home_that_is_lost_ends_a_get),
-        TEST(test_an_answer_that_breaks_the_format_is_refused),
-        TEST(test_a_status_is_passed_on_with_its_text),
-        TEST(test_a_refusal_means_try_again_and_no_handler_means_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,12 @@
 /* Two stores as one: policies in one, all else in the other. */
 #include "store_pair.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "store_files.h"
+#include "test.h"
 
 struct fixture {
     char root[64], policies[96], data[96];
@@ -19,10 +16,8 @@ struct fixture {
 static struct store *open_files(const char *folder)
 {
     struct store *store = NULL;
-    assert_int_equal(
-        store_files_open(&store,
-                         &(struct store_files_options){.folder = folder}),
-        LS_OK);
+    assert_ok(store_files_open(
+        &store, &(struct store_files_options){.folder = folder}));
     return store;
 }
 
@@ -36,7 +31,7 @@ static int set_up(void **state)
     (void)snprintf(f->data, sizeof f->data, "%s/data", f->root);
     struct store *policies = open_files(f->policies);
     struct store *data = open_files(f->data);
-    assert_int_equal(store_pair_open(&f->pair, &policies, &data), LS_OK);
+    assert_ok(store_pair_open(&f->pair, &policies, &data));
     assert_null(policies);
     assert_null(data);
     f->policies_alone = open_files(f->policies);
@@ -60,18 +55,16 @@ static int tear_down(void **state)
 
 static void put(struct store *store, const char *name, const char *text)
 {
-    assert_int_equal(
-        store_put(store, &(struct store_put){.name = name,
-                                             .data = text,
-                                             .size = strlen(text)}),
-        LS_OK);
+    assert_ok(store_put(
+        store,
+        &(struct store_put){.name = name, .data = text, .size = strlen(text)}));
 }
 
 static void assert_holds(struct store *store, const char *name,
                          const char *text)
 {
     struct store_blob blob;
-    assert_int_equal(store_get(store, &name, 1, &blob, 0), LS_OK);
+    assert_ok(store_get(store, &name, 1, &blob, 0));
     assert_int_equal(blob.size, strlen(text));
     assert_memory_equal(blob.data, text, blob.size);
     store_blob_fini(&blob);
@@ -80,10 +73,12 @@ static void assert_holds(struct store *store, const char *name,
 static void assert_lacks(struct store *store, const char *name)
 {
     struct store_blob blob;
-    assert_int_equal(store_get(store, &name, 1, &blob, 0), LS_ENOENT);
+    assert_fails(store_get(store, &name, 1, &blob, 0), LS_ENOENT);
 }
 
-static void test_each_name_has_its_place(void **state)
+EACH_TEST(set_up, tear_down)
+
+TEST(each_name_has_its_place)
 {
     struct fixture *f = *state;
     put(f->pair, "policy_1@17", "weights");
@@ -94,13 +89,13 @@ static void test_each_name_has_its_place(void **state)
     assert_holds(f->data_alone, "sample_1", "steps");
     assert_lacks(f->policies_alone, "sample_1");
     assert_lacks(f->data_alone, "policy_1@17");
-    assert_int_equal(store_drop(f->pair, "policy_1@17", 0), LS_OK);
-    assert_int_equal(store_drop(f->pair, "sample_1", 0), LS_OK);
+    assert_ok(store_drop(f->pair, "policy_1@17", 0));
+    assert_ok(store_drop(f->pair, "sample_1", 0));
     assert_lacks(f->policies_alone, "policy_1@17");
     assert_lacks(f->data_alone, "sample_1");
 }
 
-static void test_several_are_got_from_one_place(void **state)
+TEST(several_are_got_from_one_place)
 {
     struct fixture *f = *state;
     static const char *const alike[] = {"a", "b"};
@@ -109,23 +104,12 @@ static void test_several_are_got_from_one_place(void **state)
     put(f->pair, "a", "1");
     put(f->pair, "b", "22");
     put(f->pair, "policy_1", "333");
-    assert_int_equal(store_get(f->pair, alike, 2, blobs, 0), LS_OK);
+    assert_ok(store_get(f->pair, alike, 2, blobs, 0));
     assert_int_equal(blobs[1].size, 2);
     store_blob_fini(&blobs[0]);
     store_blob_fini(&blobs[1]);
-    assert_int_equal(store_get(f->pair, mixed, 2, blobs, 0), LS_EINVAL);
-    assert_int_equal(store_drop(f->pair, "a", 0), LS_OK);
-    assert_int_equal(store_drop(f->pair, "b", 0), LS_OK);
-    assert_int_equal(store_drop(f->pair, "policy_1", 0), LS_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_each_name_has_its_place, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_several_are_got_from_one_place,
-                                        set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_fails(store_get(f->pair, mixed, 2, blobs, 0), LS_EINVAL);
+    assert_ok(store_drop(f->pair, "a", 0));
+    assert_ok(store_drop(f->pair, "b", 0));
+    assert_ok(store_drop(f->pair, "policy_1", 0));
 }

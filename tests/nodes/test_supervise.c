@@ -3,6 +3,7 @@
 #include "supervise.h"
 
 #include "plan_reading.h"
+#include "test.h"
 
 #define SERVICE                                                                \
     "plugin: p\n"                                                              \
@@ -68,11 +69,9 @@ static int run(struct play *play,
     bool left = true;
     *play = (struct play){.render = NULL};
     read_good(&play->plan, plan);
-    assert_int_equal(render_create(&play->render, &play->plan, true, N, NULL),
-                     LS_OK);
-    assert_int_equal(
-        supervisor_create(&play->supervisor, &play->plan, play->render, NULL),
-        LS_OK);
+    assert_ok(render_create(&play->render, &play->plan, true, N, NULL));
+    assert_ok(
+        supervisor_create(&play->supervisor, &play->plan, play->render, NULL));
     const struct launcher launcher = {
         .start = start, .stop = stop, .self = play};
     const int code = supervise(play->supervisor, &launcher, 60, &left);
@@ -87,21 +86,12 @@ static void end_play(struct play *play)
     plan_fini(&play->plan);
 }
 
-static void test_who_comes_when_a_short_job_is_done_is_not_missed(void **state)
+TEST(who_comes_when_a_short_job_is_done_is_not_missed)
 {
     struct play play;
-    (void)state;
     assert_int_equal(run(&play, start_three, SERVICE), 0);
     assert_true(play.started[LATE] && play.stopped[LATE]);
     assert_false(play.stopped[0] || play.stopped[1] || play.stopped[2]);
     assert_true(supervisor_is_done(play.supervisor));
     end_play(&play);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_comes_when_a_short_job_is_done_is_not_missed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

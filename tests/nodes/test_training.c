@@ -1,14 +1,11 @@
 /* A policy that learns on the engine: what it is handed, how often, and what
  * becomes of what fails. */
+#include "test.h"
 #include "training.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { N_STEPS = 5, N_TRAJECTORIES = 3 };
 
@@ -111,10 +108,8 @@ static int tear_down(void **state)
 
 static void start(void)
 {
-    assert_int_equal(training_start(&course.training, ls_runtime_threads(),
-                                    &course.plan, &course.agent, 7,
-                                    N_TRAJECTORIES),
-                     LS_OK);
+    assert_ok(training_start(&course.training, ls_runtime_threads(),
+                             &course.plan, &course.agent, 7, N_TRAJECTORIES));
 }
 
 /* One more item: a trajectory of `n` steps whose first reward is given. */
@@ -125,30 +120,30 @@ static void add_item(size_t n, float reward)
     ls_writer *writer;
     const void *data;
     size_t size;
-    assert_int_equal(trajectory_init(&trajectory, &shape), LS_OK);
+    assert_ok(trajectory_init(&trajectory, &shape));
     size_t bytes = 0;
-    assert_int_equal(trajectory_bytes(&shape, &bytes), LS_OK);
+    assert_ok(trajectory_bytes(&shape, &bytes));
     memset(trajectory.memory, 0, bytes);
     trajectory.view.n = n;
     trajectory.view.rewards[0] = reward;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
-    assert_int_equal(trajectory_write(&trajectory.view, &shape, writer), LS_OK);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(ls_items_append(&course.items, data, size), LS_OK);
+    assert_ok(ls_writer_create(&writer));
+    assert_ok(trajectory_write(&trajectory.view, &shape, writer));
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(ls_items_append(&course.items, data, size));
     ls_writer_destroy(&writer);
     trajectory_fini(&trajectory);
 }
 
-static void a_batch_is_learned_from_once(void **state)
+EACH_TEST(set_up, tear_down)
+
+TEST(a_batch_is_learned_from_once)
 {
-    (void)state;
     start();
     add_item(N_STEPS, 1.0f);
     add_item(2, 0.5f);
     for (int i = 1; i <= 3; i++) {
         ls_learner_info_clear(course.info);
-        assert_int_equal(
-            training_learn(course.training, &course.items, course.info), LS_OK);
+        assert_ok(training_learn(course.training, &course.items, course.info));
         assert_int_equal(course.pupil.calls, i);
         assert_true(ls_learner_info_get(course.info, "call") == (double)i);
     }
@@ -157,57 +152,50 @@ static void a_batch_is_learned_from_once(void **state)
     assert_true(training_is_whole(course.training));
 }
 
-static void passes_learn_from_it_again_at_once(void **state)
+TEST(passes_learn_from_it_again_at_once)
 {
-    (void)state;
     course.plan.learner.passes = 4;
     course.plan.learner.stacks = 2;
     course.plan.learner.loaders = 2;
     start();
     add_item(N_STEPS, 1.0f);
     for (int i = 1; i <= 3; i++)
-        assert_int_equal(
-            training_learn(course.training, &course.items, course.info), LS_OK);
+        assert_ok(training_learn(course.training, &course.items, course.info));
     assert_int_equal(course.pupil.calls, 12);
     assert_true(ls_learner_info_get(course.info, "call") == 6.5);
 }
 
-static void what_is_no_batch_leaves_the_weights_whole(void **state)
+TEST(what_is_no_batch_leaves_the_weights_whole)
 {
-    (void)state;
     start();
-    assert_int_equal(ls_items_append(&course.items, "?", 1), LS_OK);
-    assert_int_equal(
-        training_learn(course.training, &course.items, course.info), LS_EPROTO);
-    assert_non_null(strstr(ls_error_text(), "learner: load: item 0 of 1: "));
+    assert_ok(ls_items_append(&course.items, "?", 1));
+    assert_fails(training_learn(course.training, &course.items, course.info),
+                 LS_EPROTO);
+    assert_error_has("learner: load: item 0 of 1: ");
     assert_true(training_is_whole(course.training));
     assert_int_equal(course.pupil.calls, 0);
 }
 
-static void
-more_trajectories_than_there_are_environments_are_refused(void **state)
+TEST(more_trajectories_than_there_are_environments_are_refused)
 {
-    (void)state;
     start();
     for (int i = 0; i <= N_TRAJECTORIES; i++)
         add_item(1, 0.0f);
-    assert_int_equal(
-        training_learn(course.training, &course.items, course.info), LS_EPROTO);
+    assert_fails(training_learn(course.training, &course.items, course.info),
+                 LS_EPROTO);
     assert_non_null(strstr(ls_error_text(),
                            "4 trajectories came, and all collectors together "
                            "have 3 environments"));
 }
 
-static void a_learn_that_fails_leaves_the_weights_in_doubt(void **state)
+TEST(a_learn_that_fails_leaves_the_weights_in_doubt)
 {
-    (void)state;
     course.plan.learner.passes = 3;
     course.pupil.fails_at = 2;
     start();
     add_item(1, 0.0f);
-    assert_int_equal(
-        training_learn(course.training, &course.items, course.info),
-        LS_EHANDLER);
+    assert_fails(training_learn(course.training, &course.items, course.info),
+                 LS_EHANDLER);
     assert_string_equal(ls_error_text(),
                         "learner: compute on device 0: plugin fake: policy: "
                         "learn: the loss is not finite");
@@ -246,34 +234,31 @@ static void await_call(struct heard *heard, double call)
     const int64_t deadline = ls_deadline(ls_runtime_threads(), 10000);
     ls_mutex_lock(&heard->mutex);
     while (heard->call != call)
-        assert_int_equal(ls_cond_wait(&heard->changed, &heard->mutex, deadline),
-                         LS_OK);
+        assert_ok(ls_cond_wait(&heard->changed, &heard->mutex, deadline));
     ls_mutex_unlock(&heard->mutex);
 }
 
-static void its_figures_are_told_to_who_listens(void **state)
+TEST(its_figures_are_told_to_who_listens)
 {
-    (void)state;
     struct ls_node_options options;
     ls_node *node;
     struct heard heard = {.call = 0.0};
-    assert_int_equal(ls_mutex_init(&heard.mutex, ls_runtime_threads()), LS_OK);
-    assert_int_equal(ls_cond_init(&heard.changed, ls_runtime_threads()), LS_OK);
+    assert_ok(ls_mutex_init(&heard.mutex, ls_runtime_threads()));
+    assert_ok(ls_cond_init(&heard.changed, ls_runtime_threads()));
     ls_node_options_init(&options);
     options.bind = "inproc://training";
-    assert_int_equal(ls_node_create(&node, &options), LS_OK);
-    assert_int_equal(ls_on(node, "learner.metrics", note_call, &heard), LS_OK);
-    assert_int_equal(ls_node_start(node), LS_OK);
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_on(node, "learner.metrics", note_call, &heard));
+    assert_ok(ls_node_start(node));
     start();
     add_item(1, 0.0f);
     for (int i = 1; i <= 2; i++) {
-        assert_int_equal(
-            training_learn(course.training, &course.items, course.info), LS_OK);
-        assert_int_equal(training_publish(course.training, node), LS_OK);
+        assert_ok(training_learn(course.training, &course.items, course.info));
+        assert_ok(training_publish(course.training, node));
         await_call(&heard, (double)i);
     }
     ls_node_stop(node, LS_OK);
-    assert_int_equal(ls_node_take_error(node), LS_OK);
+    assert_ok(ls_node_take_error(node));
     const struct ls_learner_metrics *const metrics =
         training_metrics(course.training);
     assert_true(ls_learner_info_get(metrics->learner, "call") == 2.0);
@@ -284,7 +269,7 @@ static void its_figures_are_told_to_who_listens(void **state)
     training_published(course.training, &published, &size);
     const struct ls_event again = {.data = published, .size = size};
     heard.call = 0.0;
-    assert_int_equal(note_call(&heard, &again), LS_OK);
+    assert_ok(note_call(&heard, &again));
     assert_true(heard.call == 2.0);
     ls_node_destroy(&node);
     ls_cond_fini(&heard.changed);
@@ -299,7 +284,7 @@ static void add_device(void)
     course.agent.n_replicas = 1;
     course.plan.learner.devices[1] = "cpu";
     course.plan.learner.n_devices = 2;
-    assert_int_equal(ls_writer_create(&course.agent.writer), LS_OK);
+    assert_ok(ls_writer_create(&course.agent.writer));
 }
 
 static int start_with(size_t n)
@@ -308,17 +293,15 @@ static int start_with(size_t n)
                           &course.agent, 7, n);
 }
 
-static void two_devices_learn_from_half_of_it_each(void **state)
+TEST(two_devices_learn_from_half_of_it_each)
 {
-    (void)state;
     course.pupil.weights = 77;
     add_device();
-    assert_int_equal(start_with(4), LS_OK);
+    assert_ok(start_with(4));
     assert_true(course.second.weights == 77); /* they begin alike */
     for (int i = 0; i < 4; i++)
         add_item(N_STEPS, (float)(1 << i));
-    assert_int_equal(
-        training_learn(course.training, &course.items, course.info), LS_OK);
+    assert_ok(training_learn(course.training, &course.items, course.info));
     assert_int_equal(course.pupil.group, 2);
     assert_true(course.pupil.n == 2 && course.pupil.first == 1.0 + 2.0);
     assert_true(course.second.n == 2 && course.second.first == 4.0 + 8.0);
@@ -326,34 +309,31 @@ static void two_devices_learn_from_half_of_it_each(void **state)
     ls_writer_destroy(&course.agent.writer);
 }
 
-static void one_device_that_fails_ends_the_others(void **state)
+TEST(one_device_that_fails_ends_the_others)
 {
-    (void)state;
     course.second.fails_at = 1;
     add_device();
-    assert_int_equal(start_with(2), LS_OK);
+    assert_ok(start_with(2));
     add_item(1, 0.0f);
     add_item(1, 0.0f);
-    assert_int_equal(
-        training_learn(course.training, &course.items, course.info),
-        LS_EHANDLER);
-    assert_non_null(strstr(ls_error_text(), "compute on device 1: "));
-    assert_non_null(strstr(ls_error_text(), "the loss is not finite"));
+    assert_fails(training_learn(course.training, &course.items, course.info),
+                 LS_EHANDLER);
+    assert_error_has("compute on device 1: ");
+    assert_error_has("the loss is not finite");
     assert_false(training_is_whole(course.training));
     ls_writer_destroy(&course.agent.writer);
 }
 
-static void what_cannot_be_shared_is_refused(void **state)
+TEST(what_cannot_be_shared_is_refused)
 {
-    (void)state;
     static const struct ls_policy_ops alone = {.learn = learn};
     static const struct ls_plugin lonely = {.name = "lonely", .policy = &alone};
     add_device();
-    assert_int_equal(start_with(3), LS_ECONFIG);
-    assert_non_null(strstr(ls_error_text(), "3 trajectories"));
-    assert_non_null(strstr(ls_error_text(), "by the 2 devices"));
+    assert_fails(start_with(3), LS_ECONFIG);
+    assert_error_has("3 trajectories");
+    assert_error_has("by the 2 devices");
     course.agent.plugin = &lonely;
-    assert_int_equal(start_with(4), LS_ECONFIG);
+    assert_fails(start_with(4), LS_ECONFIG);
     assert_string_equal(ls_error_text(),
                         "the policy of plugin lonely learns on one device, "
                         "and learner.device lists 2");
@@ -361,49 +341,26 @@ static void what_cannot_be_shared_is_refused(void **state)
     ls_writer_destroy(&course.agent.writer);
 }
 
-static void a_batch_that_lacks_some_cannot_be_shared(void **state)
+TEST(a_batch_that_lacks_some_cannot_be_shared)
 {
-    (void)state;
     add_device();
-    assert_int_equal(start_with(4), LS_OK);
+    assert_ok(start_with(4));
     for (int i = 0; i < 3; i++)
         add_item(1, 0.0f);
-    assert_int_equal(
-        training_learn(course.training, &course.items, course.info), LS_EPROTO);
+    assert_fails(training_learn(course.training, &course.items, course.info),
+                 LS_EPROTO);
     assert_non_null(strstr(ls_error_text(), "3 trajectories came, and 2 "
                                             "devices cannot share them"));
     ls_writer_destroy(&course.agent.writer);
 }
 
-static void a_device_that_is_not_there_is_told(void **state)
+TEST(a_device_that_is_not_there_is_told)
 {
-    (void)state;
     course.plan.learner.devices[0] = "cpu:9999";
     assert_int_not_equal(training_start(&course.training, ls_runtime_threads(),
                                         &course.plan, &course.agent, 7,
                                         N_TRAJECTORIES),
                          LS_OK);
     assert_null(course.training);
-    assert_non_null(strstr(ls_error_text(), "cpu:9999"));
-}
-
-#define course_test(name)                                                      \
-    cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        course_test(a_batch_is_learned_from_once),
-        course_test(passes_learn_from_it_again_at_once),
-        course_test(what_is_no_batch_leaves_the_weights_whole),
-        course_test(more_trajectories_than_there_are_environments_are_refused),
-        course_test(a_learn_that_fails_leaves_the_weights_in_doubt),
-        course_test(its_figures_are_told_to_who_listens),
-        course_test(a_device_that_is_not_there_is_told),
-        course_test(two_devices_learn_from_half_of_it_each),
-        course_test(one_device_that_fails_ends_the_others),
-        course_test(what_cannot_be_shared_is_refused),
-        course_test(a_batch_that_lacks_some_cannot_be_shared),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_error_has("cpu:9999");
 }

@@ -3,14 +3,11 @@
 #include "trajectory_codec.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/random.h"
+#include "test.h"
 
 static const struct trajectory_shape shape = {.n_observation = 3,
                                               .n_action = 1,
@@ -21,7 +18,7 @@ static const struct trajectory_shape shape = {.n_observation = 3,
 /* A trajectory with a different number in every place. */
 static void fill(struct trajectory *trajectory, size_t n)
 {
-    assert_int_equal(trajectory_init(trajectory, &shape), LS_OK);
+    assert_ok(trajectory_init(trajectory, &shape));
     struct ls_trajectory *view = &trajectory->view;
     view->n = n;
     for (size_t i = 0; i < n * 3; i++) {
@@ -47,10 +44,9 @@ struct bytes {
 static void encode(struct bytes *out, const struct ls_trajectory *trajectory,
                    const struct trajectory_shape *as)
 {
-    assert_int_equal(ls_writer_create(&out->writer), LS_OK);
-    assert_int_equal(trajectory_write(trajectory, as, out->writer), LS_OK);
-    assert_int_equal(ls_writer_bytes(out->writer, &out->data, &out->size),
-                     LS_OK);
+    assert_ok(ls_writer_create(&out->writer));
+    assert_ok(trajectory_write(trajectory, as, out->writer));
+    assert_ok(ls_writer_bytes(out->writer, &out->data, &out->size));
 }
 
 static void assert_floats(const float *a, const float *b, size_t n)
@@ -58,17 +54,15 @@ static void assert_floats(const float *a, const float *b, size_t n)
     assert_memory_equal(a, b, n * sizeof *a);
 }
 
-static void test_what_goes_in_comes_out(void **state)
+TEST(what_goes_in_comes_out)
 {
-    (void)state;
     for (size_t n = 0; n <= shape.n_max; n++) {
         struct trajectory in, out;
         struct bytes bytes;
         fill(&in, n);
         encode(&bytes, &in.view, &shape);
-        assert_int_equal(trajectory_init(&out, &shape), LS_OK);
-        assert_int_equal(
-            trajectory_read(&out.view, &shape, bytes.data, bytes.size), LS_OK);
+        assert_ok(trajectory_init(&out, &shape));
+        assert_ok(trajectory_read(&out.view, &shape, bytes.data, bytes.size));
         assert_int_equal(out.view.n, n);
         if (n > 0) {
             assert_floats(in.view.observations, out.view.observations, n * 3);
@@ -94,9 +88,9 @@ static void assert_refused(const struct ls_trajectory *trajectory,
     struct trajectory out;
     struct bytes bytes;
     encode(&bytes, trajectory, as);
-    assert_int_equal(trajectory_init(&out, &shape), LS_OK);
-    assert_int_equal(trajectory_read(&out.view, &shape, bytes.data, bytes.size),
-                     LS_EPROTO);
+    assert_ok(trajectory_init(&out, &shape));
+    assert_fails(trajectory_read(&out.view, &shape, bytes.data, bytes.size),
+                 LS_EPROTO);
     if (strstr(ls_error_text(), because) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", ls_error_text(), because);
     assert_int_equal(out.view.n, 0);
@@ -104,9 +98,8 @@ static void assert_refused(const struct ls_trajectory *trajectory,
     ls_writer_destroy(&bytes.writer);
 }
 
-static void test_reader_refuses_other_shapes(void **state)
+TEST(reader_refuses_other_shapes)
 {
-    (void)state;
     struct trajectory in;
     fill(&in, 4);
     struct trajectory_shape other = shape;
@@ -118,22 +111,20 @@ static void test_reader_refuses_other_shapes(void **state)
     trajectory_fini(&in);
 }
 
-static void test_reader_refuses_too_many_steps(void **state)
+TEST(reader_refuses_too_many_steps)
 {
-    (void)state;
     struct trajectory in;
     struct trajectory_shape longer = shape;
     longer.n_max = 6;
-    assert_int_equal(trajectory_init(&in, &longer), LS_OK);
+    assert_ok(trajectory_init(&in, &longer));
     memset(in.memory, 0, 6 * (10 * sizeof(float) + 2));
     in.view.n = 6;
     assert_refused(&in.view, &longer, "6 steps, expected at most 5");
     trajectory_fini(&in);
 }
 
-static void test_reader_refuses_choices_that_are_none(void **state)
+TEST(reader_refuses_choices_that_are_none)
 {
-    (void)state;
     static const float wrong[] = {4.0f, -1.0f, 0.5f, 1e30f};
     struct trajectory_shape free_actions = shape;
     free_actions.n_choices = 0; /* so that the writer lets them through */
@@ -146,26 +137,25 @@ static void test_reader_refuses_choices_that_are_none(void **state)
     }
 }
 
-static void test_writer_names_what_the_plugin_got_wrong(void **state)
+TEST(writer_names_what_the_plugin_got_wrong)
 {
-    (void)state;
     struct trajectory in;
     ls_writer *writer = NULL;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     fill(&in, 4);
     in.view.rewards[3] = NAN;
-    assert_int_equal(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
-    assert_non_null(strstr(ls_error_text(), "rewards of step 3"));
+    assert_fails(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
+    assert_error_has("rewards of step 3");
     trajectory_fini(&in);
     fill(&in, 4);
     in.view.next_observations[3] = INFINITY;
-    assert_int_equal(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
-    assert_non_null(strstr(ls_error_text(), "next_observations of step 1"));
+    assert_fails(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
+    assert_error_has("next_observations of step 1");
     trajectory_fini(&in);
     fill(&in, 4);
     in.view.actions[0] = 4.0f;
-    assert_int_equal(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
-    assert_non_null(strstr(ls_error_text(), "action of step 0 is 4"));
+    assert_fails(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
+    assert_error_has("action of step 0 is 4");
     trajectory_fini(&in);
     ls_writer_destroy(&writer);
 }
@@ -182,9 +172,8 @@ static void poke(unsigned char *bytes, size_t size, float from, float to)
     fail();
 }
 
-static void test_reader_refuses_numbers_that_are_not_finite(void **state)
+TEST(reader_refuses_numbers_that_are_not_finite)
 {
-    (void)state;
     struct trajectory in, out;
     struct bytes bytes;
     fill(&in, 4);
@@ -193,27 +182,26 @@ static void test_reader_refuses_numbers_that_are_not_finite(void **state)
     assert_non_null(copy);
     memcpy(copy, bytes.data, bytes.size);
     poke(copy, bytes.size, 2001.0f, NAN);
-    assert_int_equal(trajectory_init(&out, &shape), LS_OK);
-    assert_int_equal(trajectory_read(&out.view, &shape, copy, bytes.size),
-                     LS_EPROTO);
-    assert_non_null(strstr(ls_error_text(), "extras of step 1"));
+    assert_ok(trajectory_init(&out, &shape));
+    assert_fails(trajectory_read(&out.view, &shape, copy, bytes.size),
+                 LS_EPROTO);
+    assert_error_has("extras of step 1");
     free(copy);
     trajectory_fini(&in);
     trajectory_fini(&out);
     ls_writer_destroy(&bytes.writer);
 }
 
-static void test_every_cut_is_refused(void **state)
+TEST(every_cut_is_refused)
 {
-    (void)state;
     struct trajectory in, out;
     struct bytes bytes;
     fill(&in, 5);
     encode(&bytes, &in.view, &shape);
-    assert_int_equal(trajectory_init(&out, &shape), LS_OK);
+    assert_ok(trajectory_init(&out, &shape));
     for (size_t size = 0; size < bytes.size; size++) {
-        assert_int_equal(trajectory_read(&out.view, &shape, bytes.data, size),
-                         LS_EPROTO);
+        assert_fails(trajectory_read(&out.view, &shape, bytes.data, size),
+                     LS_EPROTO);
         assert_int_equal(out.view.n, 0);
     }
     trajectory_fini(&in);
@@ -223,9 +211,8 @@ static void test_every_cut_is_refused(void **state)
 
 /* Flipped bits give another good trajectory, or LS_EPROTO; a sanitizer sees
  * whether anything was touched that is not ours. */
-static void test_flipped_bits_do_no_harm(void **state)
+TEST(flipped_bits_do_no_harm)
 {
-    (void)state;
     struct trajectory in, out;
     struct bytes bytes;
     struct ls_rng rng;
@@ -234,7 +221,7 @@ static void test_flipped_bits_do_no_harm(void **state)
     encode(&bytes, &in.view, &shape);
     unsigned char *copy = malloc(bytes.size);
     assert_non_null(copy);
-    assert_int_equal(trajectory_init(&out, &shape), LS_OK);
+    assert_ok(trajectory_init(&out, &shape));
     for (int round = 0; round < 5000; round++) {
         memcpy(copy, bytes.data, bytes.size);
         for (uint64_t k = ls_rng_below(&rng, 4) + 1; k > 0; k--)
@@ -250,27 +237,10 @@ static void test_flipped_bits_do_no_harm(void **state)
     ls_writer_destroy(&bytes.writer);
 }
 
-static void test_room_beyond_memory_is_refused(void **state)
+TEST(room_beyond_memory_is_refused)
 {
-    (void)state;
     struct trajectory_shape huge = shape;
     huge.n_max = SIZE_MAX / 4;
     struct trajectory out;
-    assert_int_equal(trajectory_init(&out, &huge), LS_ENOMEM);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_goes_in_comes_out),
-        cmocka_unit_test(test_reader_refuses_other_shapes),
-        cmocka_unit_test(test_reader_refuses_too_many_steps),
-        cmocka_unit_test(test_reader_refuses_choices_that_are_none),
-        cmocka_unit_test(test_writer_names_what_the_plugin_got_wrong),
-        cmocka_unit_test(test_reader_refuses_numbers_that_are_not_finite),
-        cmocka_unit_test(test_every_cut_is_refused),
-        cmocka_unit_test(test_flipped_bits_do_no_harm),
-        cmocka_unit_test(test_room_beyond_memory_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_fails(trajectory_init(&out, &huge), LS_ENOMEM);
 }

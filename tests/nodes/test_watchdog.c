@@ -1,4 +1,5 @@
 /* Each case is a process of its own, which the dog ends. */
+#include "test.h"
 #include "watchdog.h"
 
 #include <setjmp.h>
@@ -9,8 +10,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { MOST_MS = 60000, CODE = 7, OTHER_CODE = 8, WORDS_CODE = 9 };
 
@@ -49,9 +48,8 @@ static void hangs(void)
     wait_for_ever();
 }
 
-static void test_who_hangs_is_ended(void **state)
+TEST(who_hangs_is_ended)
 {
-    (void)state;
     assert_int_equal(code_of(hangs), CODE);
 }
 
@@ -68,9 +66,8 @@ static void hangs_while_it_says_so(void)
     wait_for_ever();
 }
 
-static void test_nobody_waits_for_the_last_words(void **state)
+TEST(nobody_waits_for_the_last_words)
 {
-    (void)state;
     assert_int_equal(code_of(hangs_while_it_says_so), CODE);
 }
 
@@ -90,9 +87,8 @@ static void is_set_thrice(void)
     wait_for_ever();
 }
 
-static void test_the_earliest_end_counts_with_its_words(void **state)
+TEST(the_earliest_end_counts_with_its_words)
 {
-    (void)state;
     assert_int_equal(code_of(is_set_thrice), WORDS_CODE);
 }
 
@@ -107,19 +103,7 @@ static void is_called_off(void)
     _exit(dog == NULL ? OTHER_CODE : 1);
 }
 
-static void test_who_ends_in_time_is_left_alone(void **state)
+TEST(who_ends_in_time_is_left_alone)
 {
-    (void)state;
     assert_int_equal(code_of(is_called_off), OTHER_CODE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_hangs_is_ended),
-        cmocka_unit_test(test_nobody_waits_for_the_last_words),
-        cmocka_unit_test(test_the_earliest_end_counts_with_its_words),
-        cmocka_unit_test(test_who_ends_in_time_is_left_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* Weights as a file: what is written comes back, and nothing else does. */
 #include "weights.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "lockstep/vault.h"
 #include "report.h"
+#include "test.h"
 
 /* A policy that is one number. */
 static int save(const void *policy, ls_writer *out)
@@ -67,9 +62,8 @@ static void write_number(struct place *place, int64_t number)
 {
     char path[REPORT_PATH_MAX];
     place->number = number;
-    assert_int_equal(weights_save(&place->agent, &note, place->folder,
-                                  WEIGHTS_CHECKPOINT, path, sizeof path),
-                     LS_OK);
+    assert_ok(weights_save(&place->agent, &note, place->folder,
+                           WEIGHTS_CHECKPOINT, path, sizeof path));
     assert_non_null(strstr(path, "/checkpoint.msgpack"));
 }
 
@@ -81,42 +75,44 @@ static int read_number(struct place *place, uint64_t seed,
                         out);
 }
 
-static void test_what_was_saved_last_is_loaded(void **state)
+EACH_TEST(set_up, tear_down)
+
+TEST(what_was_saved_last_is_loaded)
 {
     struct place *place = *state;
     struct weights_note loaded;
     write_number(place, 41);
     write_number(place, 42);
-    assert_int_equal(read_number(place, 5, &loaded), LS_OK);
+    assert_ok(read_number(place, 5, &loaded));
     assert_int_equal(place->number, 42);
     assert_memory_equal(&loaded, &note, sizeof note);
 }
 
-static void test_no_file_is_no_entry(void **state)
+TEST(no_file_is_no_entry)
 {
     struct weights_note loaded;
-    assert_int_equal(read_number(*state, 5, &loaded), LS_ENOENT);
-    assert_non_null(strstr(ls_error_text(), "checkpoint.msgpack"));
+    assert_fails(read_number(*state, 5, &loaded), LS_ENOENT);
+    assert_error_has("checkpoint.msgpack");
 }
 
-static void test_weights_of_another_run_are_refused(void **state)
+TEST(weights_of_another_run_are_refused)
 {
     struct place *place = *state;
     struct weights_note loaded;
     write_number(place, 42);
-    assert_int_equal(read_number(place, 6, &loaded), LS_EMISMATCH);
+    assert_fails(read_number(place, 6, &loaded), LS_EMISMATCH);
     static const struct ls_plugin others[] = {
         {.name = "other", .version = "1", .policy = &ops},
         {.name = "number", .version = "2", .policy = &ops},
     };
     for (size_t i = 0; i < 2; i++) {
         place->agent.plugin = &others[i];
-        assert_int_equal(read_number(place, 5, &loaded), LS_EMISMATCH);
+        assert_fails(read_number(place, 5, &loaded), LS_EMISMATCH);
         assert_int_equal(place->number, -1);
     }
 }
 
-static void test_a_file_that_is_cut_anywhere_is_refused(void **state)
+TEST(a_file_that_is_cut_anywhere_is_refused)
 {
     struct place *place = *state;
     struct weights_note loaded;
@@ -134,13 +130,13 @@ static void test_a_file_that_is_cut_anywhere_is_refused(void **state)
         assert_non_null(file);
         assert_int_equal(fwrite(bytes, 1, n, file), n);
         assert_int_equal(fclose(file), 0);
-        assert_int_equal(read_number(place, 5, &loaded), LS_EPROTO);
+        assert_fails(read_number(place, 5, &loaded), LS_EPROTO);
         assert_int_equal(place->number, -1);
     }
 }
 
 /* Were it LS_ENOENT, a learner would begin with nothing learned. */
-static void test_weights_that_lack_a_field_are_refused(void **state)
+TEST(weights_that_lack_a_field_are_refused)
 {
     static const char *const fields[] = {
         "format",     "plugin",   "plugin_version", "seed",   "iteration",
@@ -151,32 +147,28 @@ static void test_weights_that_lack_a_field_are_refused(void **state)
     void *data;
     size_t size;
     write_number(place, 42);
-    assert_int_equal(
-        ls_vault_open(&vault,
-                      &(struct ls_vault_options){.folder = place->folder}),
-        LS_OK);
-    assert_int_equal(ls_vault_get(vault, WEIGHTS_CHECKPOINT, 512, &data, &size),
-                     LS_OK);
+    assert_ok(ls_vault_open(
+        &vault, &(struct ls_vault_options){.folder = place->folder}));
+    assert_ok(ls_vault_get(vault, WEIGHTS_CHECKPOINT, 512, &data, &size));
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         char *at = data;
         while (memcmp(at + 1, fields[i], strlen(fields[i])) != 0 ||
                *at != (char)(0xa0 + strlen(fields[i])))
             at++;
         at[1]++; /* another name */
-        assert_int_equal(
-            ls_vault_put(vault, WEIGHTS_CHECKPOINT, data, size, false), LS_OK);
+        assert_ok(ls_vault_put(vault, WEIGHTS_CHECKPOINT, data, size, false));
         at[1]--;
         const int status = read_number(place, 5, &loaded);
         if (status != LS_EPROTO && status != LS_EMISMATCH)
             fail_msg("%s: %s", fields[i], ls_status_name(status));
-        assert_non_null(strstr(ls_error_text(), WEIGHTS_CHECKPOINT));
+        assert_error_has(WEIGHTS_CHECKPOINT);
     }
     free(data);
     ls_vault_close(&vault);
 }
 
 /* Whoever opens it finds the map at its beginning. */
-static void test_the_file_begins_with_its_map(void **state)
+TEST(the_file_begins_with_its_map)
 {
     struct place *place = *state;
     char path[128], bytes[512];
@@ -195,7 +187,7 @@ static void test_the_file_begins_with_its_map(void **state)
                         7);
 }
 
-static void test_what_a_killed_learner_left_is_removed(void **state)
+TEST(what_a_killed_learner_left_is_removed)
 {
     struct place *place = *state;
     struct weights_note loaded;
@@ -208,22 +200,5 @@ static void test_what_a_killed_learner_left_is_removed(void **state)
     assert_non_null(file);
     assert_int_equal(fclose(file), 0);
     weights_tidy(place->folder); /* else the folder could not be removed */
-    assert_int_equal(read_number(place, 5, &loaded), LS_OK);
-}
-
-#define test(function)                                                         \
-    cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        test(test_what_was_saved_last_is_loaded),
-        test(test_no_file_is_no_entry),
-        test(test_weights_of_another_run_are_refused),
-        test(test_what_a_killed_learner_left_is_removed),
-        test(test_a_file_that_is_cut_anywhere_is_refused),
-        test(test_weights_that_lack_a_field_are_refused),
-        test(test_the_file_begins_with_its_map),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_ok(read_number(place, 5, &loaded));
 }

@@ -4,8 +4,6 @@
 #define LOCKSTEP_FOLDER_FIXTURE_H
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 struct place {
     char folder[64];

@@ -3,18 +3,15 @@
 #ifndef STATE_MACHINE_H
 #define STATE_MACHINE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/disk.h"
 #include "lockstep/file.h"
+#include "test.h"
 
 struct room {
     ls_simulation *simulation;

@@ -3,6 +3,7 @@
 
 #include "state/file_promises.h"
 #include "state/machine.h"
+#include "test.h"
 
 #define SEEDS 300
 
@@ -10,16 +11,15 @@
     static void life_of_##name(struct room *room)                              \
     {                                                                          \
         (void)room;                                                            \
-        assert_int_equal(ls_folder_make("/a/folder"), LS_OK);                  \
+        assert_ok(ls_folder_make("/a/folder"));                                \
         name("/a/folder");                                                     \
     }                                                                          \
     static void run_##name(struct room *room)                                  \
     {                                                                          \
         room_live(room, "a", life_of_##name);                                  \
     }                                                                          \
-    static void test_##name(void **state)                                      \
+    TEST(name)                                                                 \
     {                                                                          \
-        (void)state;                                                           \
         (void)room_run(1, run_##name, NULL);                                   \
     }
 FILE_PROMISES(PROMISE)
@@ -32,22 +32,22 @@ static void write_and_die(struct room *room)
     char text[64];
     ls_file *file;
     room_write("f", "kept", false);
-    assert_int_equal(ls_file_open(&file, "f", LS_FILE_WRITE), LS_OK);
-    assert_int_equal(ls_file_lock(file, false), LS_OK);
+    assert_ok(ls_file_open(&file, "f", LS_FILE_WRITE));
+    assert_ok(ls_file_lock(file, false));
     ls_host_kill(room->host);
     /* A ghost from here on. */
-    assert_int_equal(ls_file_write_at(file, "lost", 4, 0), LS_EIO);
-    assert_int_equal(ls_file_cut(file, 0), LS_EIO);
-    assert_int_equal(ls_file_sync(file), LS_EIO);
-    assert_int_equal(ls_file_read_at(file, text, 1, 0), LS_EIO);
-    assert_int_equal(ls_file_remove("f"), LS_EIO);
-    assert_int_equal(ls_file_rename("f", "g"), LS_EIO);
-    assert_int_equal(ls_folder_make("d"), LS_EIO);
-    assert_int_equal(ls_folder_each("/", NULL, NULL), LS_EIO);
+    assert_fails(ls_file_write_at(file, "lost", 4, 0), LS_EIO);
+    assert_fails(ls_file_cut(file, 0), LS_EIO);
+    assert_fails(ls_file_sync(file), LS_EIO);
+    assert_fails(ls_file_read_at(file, text, 1, 0), LS_EIO);
+    assert_fails(ls_file_remove("f"), LS_EIO);
+    assert_fails(ls_file_rename("f", "g"), LS_EIO);
+    assert_fails(ls_folder_make("d"), LS_EIO);
+    assert_fails(ls_folder_each("/", NULL, NULL), LS_EIO);
     assert_false(ls_file_exists("f"));
     ls_file *other = NULL;
-    assert_int_equal(ls_file_open(&other, "g", LS_FILE_WRITE | LS_FILE_CREATE),
-                     LS_EIO);
+    assert_fails(ls_file_open(&other, "g", LS_FILE_WRITE | LS_FILE_CREATE),
+                 LS_EIO);
     assert_null(other);
     *(ls_file **)room->self = file;
 }
@@ -58,13 +58,13 @@ static void find_all(struct room *room)
     ls_file *file;
     assert_string_equal(room_read("f", text), "kept");
     assert_string_equal(room_read("g", text), "-");
-    assert_int_equal(ls_file_open(&file, "f", 0), LS_OK);
-    assert_int_equal(ls_file_lock(file, false), LS_OK);
+    assert_ok(ls_file_open(&file, "f", 0));
+    assert_ok(ls_file_lock(file, false));
     /* The ghost ends, and takes nothing with it. */
     (void)ls_file_close(room->self);
     ls_file *other;
-    assert_int_equal(ls_file_open(&other, "f", 0), LS_OK);
-    assert_int_equal(ls_file_lock(other, false), LS_EAGAIN);
+    assert_ok(ls_file_open(&other, "f", 0));
+    assert_fails(ls_file_lock(other, false), LS_EAGAIN);
     (void)ls_file_close(&other);
     (void)ls_file_close(&file);
 }
@@ -76,10 +76,9 @@ static void kill_one(struct room *room)
     assert_int_equal(room_stats(room).power_cuts, 0);
 }
 
-static void test_a_kill_loses_nothing_and_its_threads_do_no_more(void **state)
+TEST(a_kill_loses_nothing_and_its_threads_do_no_more)
 {
     ls_file *left = NULL;
-    (void)state;
     (void)room_run(1, kill_one, &left);
 }
 
@@ -122,10 +121,10 @@ static void write_two(struct room *room)
 {
     ls_file *file;
     room_write("f", "abcd", true);
-    assert_int_equal(ls_file_open(&file, "f", LS_FILE_WRITE), LS_OK);
-    assert_int_equal(ls_file_write_at(file, "X", 1, 1), LS_OK);
-    assert_int_equal(ls_file_write_at(file, "YZ", 2, 5), LS_OK);
-    assert_int_equal(ls_file_close(&file), LS_OK);
+    assert_ok(ls_file_open(&file, "f", LS_FILE_WRITE));
+    assert_ok(ls_file_write_at(file, "X", 1, 1));
+    assert_ok(ls_file_write_at(file, "YZ", 2, 5));
+    assert_ok(ls_file_close(&file));
     ls_disk_power_cut(room->disk, room->host);
 }
 
@@ -138,9 +137,8 @@ static void lose_writes(struct room *room)
 static const char *const after_two_writes[] = {
     "abcd", "aXcd", "abcd0YZ", "aXcd0YZ", "abcd0Y", "aXcd0Y", NULL};
 
-static void test_each_write_survives_or_not_and_the_last_is_torn(void **state)
+TEST(each_write_survives_or_not_and_the_last_is_torn)
 {
-    (void)state;
     sees(lose_writes, after_two_writes);
 }
 
@@ -151,9 +149,9 @@ static void write_pages(struct room *room)
     assert_non_null(bytes);
     memset(bytes, 'x', 3 * 4096);
     room_write("f", "", true);
-    assert_int_equal(ls_file_open(&file, "f", LS_FILE_WRITE), LS_OK);
-    assert_int_equal(ls_file_write_at(file, bytes, 3 * 4096, 100), LS_OK);
-    assert_int_equal(ls_file_close(&file), LS_OK);
+    assert_ok(ls_file_open(&file, "f", LS_FILE_WRITE));
+    assert_ok(ls_file_write_at(file, bytes, 3 * 4096, 100));
+    assert_ok(ls_file_close(&file));
     free(bytes);
     ls_disk_power_cut(room->disk, room->host);
 }
@@ -163,7 +161,7 @@ static void note_pages(struct room *room)
     unsigned char *data;
     size_t size;
     void *read;
-    assert_int_equal(ls_file_read("f", 100000, &read, &size), LS_OK);
+    assert_ok(ls_file_read("f", 100000, &read, &size));
     data = read;
     const bool second = size > 5000 && data[5000] == 'x';
     const bool third = size > 9000 && data[9000] == 'x';
@@ -177,10 +175,9 @@ static void lose_pages(struct room *room)
     room_live(room, "a", note_pages);
 }
 
-static void test_a_long_write_is_lost_page_by_page(void **state)
+TEST(a_long_write_is_lost_page_by_page)
 {
     static const char *const expected[] = {"all", "hole", "less", NULL};
-    (void)state;
     sees(lose_pages, expected);
 }
 
@@ -188,10 +185,10 @@ static void cut_and_write(struct room *room)
 {
     ls_file *file;
     room_write("f", "abcd", true);
-    assert_int_equal(ls_file_open(&file, "f", LS_FILE_WRITE), LS_OK);
-    assert_int_equal(ls_file_cut(file, 1), LS_OK);
-    assert_int_equal(ls_file_write_at(file, "X", 1, 4), LS_OK);
-    assert_int_equal(ls_file_close(&file), LS_OK);
+    assert_ok(ls_file_open(&file, "f", LS_FILE_WRITE));
+    assert_ok(ls_file_cut(file, 1));
+    assert_ok(ls_file_write_at(file, "X", 1, 4));
+    assert_ok(ls_file_close(&file));
     ls_disk_power_cut(room->disk, room->host);
 }
 
@@ -201,10 +198,9 @@ static void lose_cuts(struct room *room)
     room_live(room, "a", note_file);
 }
 
-static void test_a_cut_survives_or_not(void **state)
+TEST(a_cut_survives_or_not)
 {
     static const char *const expected[] = {"abcd", "a", "abcdX", "a000X", NULL};
-    (void)state;
     sees(lose_cuts, expected);
 }
 
@@ -222,10 +218,9 @@ static void lose_nothing(struct room *room)
     assert_int_equal(room_stats(room).lost_names, 0);
 }
 
-static void test_what_was_synced_stays(void **state)
+TEST(what_was_synced_stays)
 {
     static const char *const expected[] = {"synced", NULL};
-    (void)state;
     sees(lose_nothing, expected);
 }
 
@@ -235,9 +230,9 @@ static void change_names(struct room *room)
 {
     room_write("a", "1", true);
     room_write("b", "2", true);
-    assert_int_equal(ls_file_rename("a", "b"), LS_OK);
+    assert_ok(ls_file_rename("a", "b"));
     room_write("c", "3", false);
-    assert_int_equal(ls_file_remove("b"), LS_OK);
+    assert_ok(ls_file_remove("b"));
     ls_disk_power_cut(room->disk, room->host);
 }
 
@@ -255,22 +250,20 @@ static void lose_names(struct room *room)
     room_live(room, "a", note_names);
 }
 
-static void test_names_survive_in_order(void **state)
+TEST(names_survive_in_order)
 {
     static const char *const expected[] = {"1 2 -", "- 1 -", "- 1 c", "- - c",
                                            NULL};
-    (void)state;
     sees(lose_names, expected);
 }
 
 static void sync_bytes_alone(struct room *room)
 {
     ls_file *file;
-    assert_int_equal(ls_file_open(&file, "f", LS_FILE_WRITE | LS_FILE_CREATE),
-                     LS_OK);
-    assert_int_equal(ls_file_write_at(file, "x", 1, 0), LS_OK);
-    assert_int_equal(ls_file_sync(file), LS_OK);
-    assert_int_equal(ls_file_close(&file), LS_OK);
+    assert_ok(ls_file_open(&file, "f", LS_FILE_WRITE | LS_FILE_CREATE));
+    assert_ok(ls_file_write_at(file, "x", 1, 0));
+    assert_ok(ls_file_sync(file));
+    assert_ok(ls_file_close(&file));
     ls_disk_power_cut(room->disk, room->host);
 }
 
@@ -280,19 +273,18 @@ static void lose_a_name(struct room *room)
     room_live(room, "a", note_file);
 }
 
-static void test_syncing_a_file_says_nothing_of_its_name(void **state)
+TEST(syncing_a_file_says_nothing_of_its_name)
 {
     static const char *const expected[] = {"-", "x", NULL};
-    (void)state;
     sees(lose_a_name, expected);
 }
 
 static void remove_a_folder(struct room *room)
 {
-    assert_int_equal(ls_folder_make("d"), LS_OK);
+    assert_ok(ls_folder_make("d"));
     room_write("d/f", "1", true);
-    assert_int_equal(ls_file_remove("d/f"), LS_OK);
-    assert_int_equal(ls_folder_remove("d"), LS_OK);
+    assert_ok(ls_file_remove("d/f"));
+    assert_ok(ls_folder_remove("d"));
     ls_disk_power_cut(room->disk, room->host);
 }
 
@@ -308,10 +300,9 @@ static void lose_a_folder(struct room *room)
     room_live(room, "a", note_folder);
 }
 
-static void test_a_folder_that_was_removed_may_be_back(void **state)
+TEST(a_folder_that_was_removed_may_be_back)
 {
     static const char *const expected[] = {"gone", "-", "1", NULL};
-    (void)state;
     sees(lose_a_folder, expected);
 }
 
@@ -336,10 +327,9 @@ static void lose_of_an_earlier_life(struct room *room)
     room_live(room, "a", note_file);
 }
 
-static void test_power_takes_what_an_earlier_life_had_not_synced(void **state)
+TEST(power_takes_what_an_earlier_life_had_not_synced)
 {
     static const char *const expected[] = {"x", "y", "", NULL};
-    (void)state;
     sees(lose_of_an_earlier_life, expected);
 }
 
@@ -350,10 +340,9 @@ static void lose_of_another(struct room *room)
     room_live(room, "a", note_file);
 }
 
-static void test_the_power_of_another_machine_takes_nothing(void **state)
+TEST(the_power_of_another_machine_takes_nothing)
 {
     static const char *const expected[] = {"y", NULL};
-    (void)state;
     sees(lose_of_another, expected);
 }
 
@@ -372,10 +361,9 @@ static void lose_what_was_seen(struct room *room)
     room_live(room, "a", note_file);
 }
 
-static void test_what_another_machine_has_seen_is_synced(void **state)
+TEST(what_another_machine_has_seen_is_synced)
 {
     static const char *const expected[] = {"y", NULL};
-    (void)state;
     sees(lose_what_was_seen, expected);
 }
 
@@ -390,13 +378,11 @@ static void sync_too_late(struct room *room)
 {
     ls_file *file;
     ls_thread *thread;
-    assert_int_equal(ls_file_open(&file, "f", LS_FILE_WRITE | LS_FILE_CREATE),
-                     LS_OK);
-    assert_int_equal(ls_thread_spawn(ls_simulation_runtime(room->simulation),
-                                     &thread, "power", wait_for_power, room),
-                     LS_OK);
+    assert_ok(ls_file_open(&file, "f", LS_FILE_WRITE | LS_FILE_CREATE));
+    assert_ok(ls_thread_spawn(ls_simulation_runtime(room->simulation), &thread,
+                              "power", wait_for_power, room));
     const int status = ls_file_sync(file);
-    assert_int_equal(ls_thread_join(&thread, LS_FOREVER), LS_OK);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
     note(room->self, status == LS_OK ? "synced" : "cut");
     assert_true(ls_host_is_dead(room->host));
     (void)ls_file_close(&file);
@@ -407,10 +393,9 @@ static void cut_a_sync(struct room *room)
     room_live(room, "a", sync_too_late);
 }
 
-static void test_power_may_go_in_the_middle_of_a_sync(void **state)
+TEST(power_may_go_in_the_middle_of_a_sync)
 {
     static const char *const expected[] = {"cut", NULL};
-    (void)state;
     sees(cut_a_sync, expected);
 }
 
@@ -423,24 +408,24 @@ static void fill(struct room *room)
     room_write("f", "abcd", false);
     room_write("g", "abcd", false);
     ls_disk_fill(room->disk, 10);
-    assert_int_equal(ls_file_open(&file, "f", LS_FILE_WRITE), LS_OK);
-    assert_int_equal(ls_file_write_at(file, "1234567", 7, 0), LS_EIO);
-    assert_non_null(strstr(ls_error_text(), "No space"));
+    assert_ok(ls_file_open(&file, "f", LS_FILE_WRITE));
+    assert_fails(ls_file_write_at(file, "1234567", 7, 0), LS_EIO);
+    assert_error_has("No space");
     assert_string_equal(room_read("f", text), "123456"); /* it came short */
-    assert_int_equal(ls_file_write_at(file, "xy", 2, 4), LS_OK);
-    assert_int_equal(ls_file_write_at(file, "z", 1, 100), LS_EIO);
+    assert_ok(ls_file_write_at(file, "xy", 2, 4));
+    assert_fails(ls_file_write_at(file, "z", 1, 100), LS_EIO);
     assert_int_equal(room_stats(room).bytes, 10);
     assert_int_equal(room_stats(room).files, 2);
     assert_int_equal(room_stats(room).refused, 2);
     ls_file *more;
-    assert_int_equal(ls_file_open(&more, "h", LS_FILE_WRITE | LS_FILE_CREATE),
-                     LS_EIO);
-    assert_int_equal(ls_folder_make("d"), LS_EIO);
-    assert_int_equal(ls_file_remove("g"), LS_OK);
-    assert_int_equal(ls_file_write_at(file, "1234", 4, 6), LS_OK);
+    assert_fails(ls_file_open(&more, "h", LS_FILE_WRITE | LS_FILE_CREATE),
+                 LS_EIO);
+    assert_fails(ls_folder_make("d"), LS_EIO);
+    assert_ok(ls_file_remove("g"));
+    assert_ok(ls_file_write_at(file, "1234", 4, 6));
     ls_disk_fill(room->disk, UINT64_MAX);
-    assert_int_equal(ls_file_write_at(file, "z", 1, 100), LS_OK);
-    assert_int_equal(ls_file_close(&file), LS_OK);
+    assert_ok(ls_file_write_at(file, "z", 1, 100));
+    assert_ok(ls_file_close(&file));
 }
 
 static void fill_one(struct room *room)
@@ -448,9 +433,8 @@ static void fill_one(struct room *room)
     room_live(room, "a", fill);
 }
 
-static void test_a_full_disk_takes_what_fits(void **state)
+TEST(a_full_disk_takes_what_fits)
 {
-    (void)state;
     (void)room_run(1, fill_one, NULL);
 }
 
@@ -459,15 +443,15 @@ static void test_a_full_disk_takes_what_fits(void **state)
 static void try_what_is_refused(struct room *room)
 {
     (void)room;
-    assert_int_equal(ls_folder_make("d"), LS_OK);
+    assert_ok(ls_folder_make("d"));
     room_write("f", "x", false);
-    assert_int_equal(ls_file_symlink("f", "link"), LS_EIO);
+    assert_fails(ls_file_symlink("f", "link"), LS_EIO);
     char target[LS_PATH_MAX];
-    assert_int_equal(ls_file_read_link("f", target), LS_EINVAL);
-    assert_int_equal(ls_file_read_link("link", target), LS_ENOENT);
-    assert_int_equal(ls_file_rename("f", "d/f"), LS_EIO);
-    assert_int_equal(ls_file_rename("d", "/"), LS_EIO);
-    assert_int_equal(ls_folder_remove("/"), LS_EIO);
+    assert_fails(ls_file_read_link("f", target), LS_EINVAL);
+    assert_fails(ls_file_read_link("link", target), LS_ENOENT);
+    assert_fails(ls_file_rename("f", "d/f"), LS_EIO);
+    assert_fails(ls_file_rename("d", "/"), LS_EIO);
+    assert_fails(ls_folder_remove("/"), LS_EIO);
     assert_true(ls_file_exists("/f"));
     assert_true(ls_file_exists("./f"));
 }
@@ -489,29 +473,28 @@ static void find_it_left_over(struct room *room)
 static void make_and_join(struct room *room)
 {
     room_live(room, "a", try_what_is_refused);
-    assert_int_equal(ls_disk_join(room->disk, room->host), LS_EEXIST);
+    assert_fails(ls_disk_join(room->disk, room->host), LS_EEXIST);
     room_live(room, "b", make_a_name);
     room_live(room, "b", find_it_left_over);
     ls_disk *disk = NULL;
-    assert_int_equal(ls_disk_create(&disk, room->simulation,
-                                    &(struct ls_disk_options){.sync_ns = -1}),
-                     LS_EINVAL);
+    assert_fails(ls_disk_create(&disk, room->simulation,
+                                &(struct ls_disk_options){.sync_ns = -1}),
+                 LS_EINVAL);
     assert_null(disk);
     ls_disk_destroy(&disk);
     ls_disk_destroy(NULL);
 }
 
-static void test_what_a_disk_refuses(void **state)
+TEST(what_a_disk_refuses)
 {
     char name[LS_FILE_UNIQUE_MAX];
-    (void)state;
     (void)room_run(1, make_and_join, name);
 }
 
 static void cut_after_some(struct room *room)
 {
     ls_disk_power_cut_after(room->disk, room->host, 2);
-    assert_int_equal(ls_folder_remove("none"), LS_ENOENT); /* one */
+    assert_fails(ls_folder_remove("none"), LS_ENOENT); /* one */
     room->n =
         (uint64_t)-ls_folder_make("d"); /* two, and then the sync of "/" */
     assert_true(ls_host_is_dead(room->host));
@@ -531,9 +514,9 @@ static uint64_t changes_by_open(const struct room *room, const char *path,
 {
     const uint64_t before = room_stats(room).changes;
     ls_file *file;
-    assert_int_equal(ls_file_open(&file, path, flags), LS_OK);
+    assert_ok(ls_file_open(&file, path, flags));
     const uint64_t after = room_stats(room).changes;
-    assert_int_equal(ls_file_close(&file), LS_OK);
+    assert_ok(ls_file_close(&file));
     return after - before;
 }
 
@@ -552,15 +535,13 @@ static void open_one(struct room *room)
     room_live(room, "a", open_for_all);
 }
 
-static void test_an_open_that_makes_or_empties_is_an_operation(void **state)
+TEST(an_open_that_makes_or_empties_is_an_operation)
 {
-    (void)state;
     (void)room_run(1, open_one, NULL);
 }
 
-static void test_power_may_be_cut_at_any_operation(void **state)
+TEST(power_may_be_cut_at_any_operation)
 {
-    (void)state;
     (void)room_run(1, cut_one, NULL);
 }
 
@@ -570,39 +551,10 @@ static void do_some(struct room *room)
         lose_writes(room);
 }
 
-static void test_one_seed_is_one_story(void **state)
+TEST(one_seed_is_one_story)
 {
     struct seen seen = {.expected = after_two_writes};
-    (void)state;
     const uint64_t hash = room_run(3, do_some, &seen);
     assert_true(hash == room_run(3, do_some, &seen));
     assert_true(hash != room_run(4, do_some, &seen));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define PROMISE(name) cmocka_unit_test(test_##name),
-        FILE_PROMISES(PROMISE)
-#undef PROMISE
-            cmocka_unit_test(
-                test_a_kill_loses_nothing_and_its_threads_do_no_more),
-        cmocka_unit_test(test_each_write_survives_or_not_and_the_last_is_torn),
-        cmocka_unit_test(test_a_long_write_is_lost_page_by_page),
-        cmocka_unit_test(test_a_cut_survives_or_not),
-        cmocka_unit_test(test_what_was_synced_stays),
-        cmocka_unit_test(test_names_survive_in_order),
-        cmocka_unit_test(test_syncing_a_file_says_nothing_of_its_name),
-        cmocka_unit_test(test_a_folder_that_was_removed_may_be_back),
-        cmocka_unit_test(test_power_takes_what_an_earlier_life_had_not_synced),
-        cmocka_unit_test(test_the_power_of_another_machine_takes_nothing),
-        cmocka_unit_test(test_what_another_machine_has_seen_is_synced),
-        cmocka_unit_test(test_power_may_go_in_the_middle_of_a_sync),
-        cmocka_unit_test(test_a_full_disk_takes_what_fits),
-        cmocka_unit_test(test_what_a_disk_refuses),
-        cmocka_unit_test(test_an_open_that_makes_or_empties_is_an_operation),
-        cmocka_unit_test(test_power_may_be_cut_at_any_operation),
-        cmocka_unit_test(test_one_seed_is_one_story),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

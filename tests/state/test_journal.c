@@ -14,9 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "state/folder_fixture.h"
+#include "test.h"
 
 #define HEAD_SIZE   12
 #define RECORD_HEAD 24
@@ -48,15 +47,15 @@ static int try_open(const char *path, ls_journal **out, struct seen *seen)
 static void append(ls_journal *journal, const char *text)
 {
     const struct ls_journal_record record = {text, strlen(text)};
-    assert_int_equal(ls_journal_append(journal, &record), LS_OK);
-    assert_int_equal(ls_journal_flush(journal), LS_OK);
+    assert_ok(ls_journal_append(journal, &record));
+    assert_ok(ls_journal_flush(journal));
 }
 
 static void assert_holds(const char *path, const char *texts)
 {
     ls_journal *journal;
     struct seen seen;
-    assert_int_equal(try_open(path, &journal, &seen), LS_OK);
+    assert_ok(try_open(path, &journal, &seen));
     assert_string_equal(seen.text, texts);
     ls_journal_close(&journal);
 }
@@ -82,7 +81,7 @@ static void write_three(const char *path)
 {
     ls_journal *journal;
     struct seen seen;
-    assert_int_equal(try_open(path, &journal, &seen), LS_OK);
+    assert_ok(try_open(path, &journal, &seen));
     append(journal, "one");
     append(journal, "");
     append(journal, "three");
@@ -95,14 +94,16 @@ static const size_t ends[] = {HEAD_SIZE, HEAD_SIZE + RECORD_HEAD + 3,
                               HEAD_SIZE + 3 * RECORD_HEAD + 8};
 static const char *const texts[] = {"", "one;", "one;;", "one;;three;"};
 
-static void test_what_was_added_is_read_in_order(void **state)
+EACH_TEST(folder_set_up, folder_tear_down)
+
+TEST(what_was_added_is_read_in_order)
 {
     const struct place *place = *state;
     write_three(place->path);
     assert_holds(place->path, "one;;three;");
     ls_journal *journal;
     struct seen seen;
-    assert_int_equal(try_open(place->path, &journal, &seen), LS_OK);
+    assert_ok(try_open(place->path, &journal, &seen));
     append(journal, "four");
     struct ls_journal_stats stats;
     ls_journal_stats(journal, &stats);
@@ -122,20 +123,20 @@ static uint64_t syncs_of(const ls_journal *journal)
     return stats.syncs;
 }
 
-static void test_records_in_a_row_cost_one_flush(void **state)
+TEST(records_in_a_row_cost_one_flush)
 {
     const struct place *place = *state;
     ls_journal *journal;
     struct seen seen;
     const struct ls_journal_record record = {"kept", 4};
-    assert_int_equal(try_open(place->path, &journal, &seen), LS_OK);
+    assert_ok(try_open(place->path, &journal, &seen));
     const uint64_t before = syncs_of(journal);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(ls_journal_append(journal, &record), LS_OK);
+        assert_ok(ls_journal_append(journal, &record));
     assert_int_equal(syncs_of(journal), before);
-    assert_int_equal(ls_journal_flush(journal), LS_OK);
+    assert_ok(ls_journal_flush(journal));
     assert_int_equal(syncs_of(journal), before + 1);
-    assert_int_equal(ls_journal_flush(journal), LS_OK);
+    assert_ok(ls_journal_flush(journal));
     assert_int_equal(syncs_of(journal), before + 1);
     ls_journal_close(&journal);
     assert_holds(place->path, "kept;kept;kept;");
@@ -147,13 +148,13 @@ static int open_with_a_hole(const char *path, int n, ls_journal **journal,
                             struct seen *seen)
 {
     unsigned char bytes[256];
-    assert_int_equal(try_open(path, journal, seen), LS_OK);
+    assert_ok(try_open(path, journal, seen));
     const struct ls_journal_record records[] = {
         {"one", 3}, {"two", 3}, {"3", 1}};
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(ls_journal_append(*journal, &records[i]), LS_OK);
+        assert_ok(ls_journal_append(*journal, &records[i]));
         if (i < n)
-            assert_int_equal(ls_journal_flush(*journal), LS_OK);
+            assert_ok(ls_journal_flush(*journal));
     }
     ls_journal_close(journal);
     const size_t size = read_file(path, bytes, sizeof bytes);
@@ -162,26 +163,23 @@ static int open_with_a_hole(const char *path, int n, ls_journal **journal,
     return try_open(path, journal, seen);
 }
 
-static void test_a_hole_in_what_was_not_flushed_is_the_end(void **state)
+TEST(a_hole_in_what_was_not_flushed_is_the_end)
 {
     const struct place *place = *state;
     ls_journal *journal;
     struct seen seen;
     for (int n = 0; n < 2; n++) {
-        assert_int_equal(open_with_a_hole(place->path, n, &journal, &seen),
-                         LS_OK);
+        assert_ok(open_with_a_hole(place->path, n, &journal, &seen));
         assert_string_equal(seen.text, "one;");
         append(journal, "more");
         ls_journal_close(&journal);
         assert_holds(place->path, "one;more;");
         assert_int_equal(unlink(place->path), 0);
     }
-    assert_int_equal(open_with_a_hole(place->path, 2, &journal, &seen),
-                     LS_EPROTO);
+    assert_fails(open_with_a_hole(place->path, 2, &journal, &seen), LS_EPROTO);
 }
 
-static void
-test_a_file_cut_anywhere_loses_only_what_was_not_finished(void **state)
+TEST(a_file_cut_anywhere_loses_only_what_was_not_finished)
 {
     const struct place *place = *state;
     unsigned char bytes[256];
@@ -196,7 +194,7 @@ test_a_file_cut_anywhere_loses_only_what_was_not_finished(void **state)
         ls_journal *journal;
         struct seen seen;
         struct ls_journal_stats stats;
-        assert_int_equal(try_open(place->path, &journal, &seen), LS_OK);
+        assert_ok(try_open(place->path, &journal, &seen));
         assert_string_equal(seen.text, texts[whole]);
         ls_journal_stats(journal, &stats);
         assert_int_equal(stats.torn,
@@ -209,7 +207,7 @@ test_a_file_cut_anywhere_loses_only_what_was_not_finished(void **state)
     }
 }
 
-static void test_space_that_was_never_written_is_cut_off(void **state)
+TEST(space_that_was_never_written_is_cut_off)
 {
     const struct place *place = *state;
     for (size_t n = 1; n < 10000; n = 2 * n + 1) {
@@ -243,12 +241,12 @@ static void check_flipped(const char *path, size_t at)
         const size_t begin = at < ends[1] ? ends[0] : ends[1];
         assert_int_equal(status, LS_EPROTO);
         (void)snprintf(offset, sizeof offset, "at byte %zu:", begin);
-        assert_non_null(strstr(ls_error_text(), offset));
+        assert_error_has(offset);
     }
     ls_journal_close(&journal);
 }
 
-static void test_no_flipped_bit_goes_unnoticed(void **state)
+TEST(no_flipped_bit_goes_unnoticed)
 {
     const struct place *place = *state;
     unsigned char bytes[256], after[256];
@@ -270,13 +268,13 @@ static void test_no_flipped_bit_goes_unnoticed(void **state)
     }
 }
 
-static void test_records_in_each_others_places_are_noticed(void **state)
+TEST(records_in_each_others_places_are_noticed)
 {
     const struct place *place = *state;
     unsigned char bytes[256];
     ls_journal *journal;
     struct seen seen;
-    assert_int_equal(try_open(place->path, &journal, &seen), LS_OK);
+    assert_ok(try_open(place->path, &journal, &seen));
     append(journal, "a");
     append(journal, "b");
     append(journal, "c");
@@ -288,7 +286,7 @@ static void test_records_in_each_others_places_are_noticed(void **state)
     memcpy(first, first + sizeof swapped, sizeof swapped);
     memcpy(first + sizeof swapped, swapped, sizeof swapped);
     write_file(place->path, bytes, size);
-    assert_int_equal(try_open(place->path, &journal, &seen), LS_EPROTO);
+    assert_fails(try_open(place->path, &journal, &seen), LS_EPROTO);
 }
 
 static int refuse_empty(void *self, const struct ls_journal_record *record)
@@ -297,21 +295,20 @@ static int refuse_empty(void *self, const struct ls_journal_record *record)
     return record->size > 0 ? LS_OK : ls_error(LS_EMISMATCH, "not mine");
 }
 
-static void test_a_reader_that_refuses_a_record_ends_the_opening(void **state)
+TEST(a_reader_that_refuses_a_record_ends_the_opening)
 {
     const struct place *place = *state;
     write_three(place->path);
     ls_journal *journal = NULL;
-    assert_int_equal(
-        ls_journal_open(&journal,
-                        &(struct ls_journal_options){.path = place->path,
-                                                     .fn = refuse_empty}),
-        LS_EMISMATCH);
+    assert_fails(ls_journal_open(&journal,
+                                 &(struct ls_journal_options){
+                                     .path = place->path, .fn = refuse_empty}),
+                 LS_EMISMATCH);
     assert_null(journal);
-    assert_non_null(strstr(ls_error_text(), "byte 39: not mine"));
+    assert_error_has("byte 39: not mine");
 }
 
-static void test_compacting_leaves_just_the_records_given(void **state)
+TEST(compacting_leaves_just_the_records_given)
 {
     const struct place *place = *state;
     write_three(place->path);
@@ -319,20 +316,20 @@ static void test_compacting_leaves_just_the_records_given(void **state)
     struct seen seen;
     const struct ls_journal_record records[] = {{"a", 1}, {"bc", 2}};
     struct ls_journal_stats stats;
-    assert_int_equal(try_open(place->path, &journal, &seen), LS_OK);
-    assert_int_equal(ls_journal_compact(journal, records, 2), LS_OK);
+    assert_ok(try_open(place->path, &journal, &seen));
+    assert_ok(ls_journal_compact(journal, records, 2));
     ls_journal_stats(journal, &stats);
     assert_int_equal(stats.records, 2);
     assert_int_equal(stats.bytes, HEAD_SIZE + 2 * RECORD_HEAD + 3);
     append(journal, "d");
     assert_holds(place->path, "a;bc;d;");
-    assert_int_equal(ls_journal_compact(journal, NULL, 0), LS_OK);
+    assert_ok(ls_journal_compact(journal, NULL, 0));
     append(journal, "e");
     ls_journal_close(&journal);
     assert_holds(place->path, "e;");
 }
 
-static void test_a_compacting_that_fails_leaves_the_old_records(void **state)
+TEST(a_compacting_that_fails_leaves_the_old_records)
 {
     const struct place *place = *state;
     char in_the_way[128];
@@ -342,15 +339,15 @@ static void test_a_compacting_that_fails_leaves_the_old_records(void **state)
     ls_journal *journal;
     struct seen seen;
     const struct ls_journal_record record = {"a", 1};
-    assert_int_equal(try_open(place->path, &journal, &seen), LS_OK);
-    assert_int_equal(ls_journal_compact(journal, &record, 1), LS_EIO);
-    assert_non_null(strstr(ls_error_text(), in_the_way));
+    assert_ok(try_open(place->path, &journal, &seen));
+    assert_fails(ls_journal_compact(journal, &record, 1), LS_EIO);
+    assert_error_has(in_the_way);
     append(journal, "four");
     ls_journal_close(&journal);
     assert_holds(place->path, "one;;three;four;");
 }
 
-static void test_a_record_that_is_too_long_is_refused(void **state)
+TEST(a_record_that_is_too_long_is_refused)
 {
     const struct place *place = *state;
     ls_journal *journal;
@@ -358,15 +355,13 @@ static void test_a_record_that_is_too_long_is_refused(void **state)
     char *data = calloc(1, LS_JOURNAL_RECORD_MAX + 1);
     const struct ls_journal_record longest = {data, LS_JOURNAL_RECORD_MAX};
     const struct ls_journal_record longer = {data, LS_JOURNAL_RECORD_MAX + 1};
-    assert_int_equal(try_open(place->path, &journal, &seen), LS_OK);
-    assert_int_equal(ls_journal_append(journal, &longer), LS_ELIMIT);
-    assert_int_equal(ls_journal_compact(journal, &longer, 1), LS_ELIMIT);
-    assert_int_equal(ls_journal_append(journal, &longest), LS_OK);
+    assert_ok(try_open(place->path, &journal, &seen));
+    assert_fails(ls_journal_append(journal, &longer), LS_ELIMIT);
+    assert_fails(ls_journal_compact(journal, &longer, 1), LS_ELIMIT);
+    assert_ok(ls_journal_append(journal, &longest));
     ls_journal_close(&journal);
-    assert_int_equal(
-        ls_journal_open(&journal,
-                        &(struct ls_journal_options){.path = place->path}),
-        LS_OK);
+    assert_ok(ls_journal_open(
+        &journal, &(struct ls_journal_options){.path = place->path}));
     struct ls_journal_stats stats;
     ls_journal_stats(journal, &stats);
     assert_int_equal(stats.records, 1);
@@ -374,7 +369,7 @@ static void test_a_record_that_is_too_long_is_refused(void **state)
     free(data);
 }
 
-static void test_what_is_no_journal_is_refused(void **state)
+TEST(what_is_no_journal_is_refused)
 {
     const struct place *place = *state;
     ls_journal *journal;
@@ -382,26 +377,26 @@ static void test_what_is_no_journal_is_refused(void **state)
     static const char *const others[] = {"x", "lsjrnl\n", "a file of text"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         write_file(place->path, others[i], strlen(others[i]));
-        assert_int_equal(try_open(place->path, &journal, &seen), LS_EPROTO);
+        assert_fails(try_open(place->path, &journal, &seen), LS_EPROTO);
         assert_non_null(strstr(ls_error_text(), place->path));
     }
 }
 
-static void test_a_path_that_cannot_be_written_is_named(void **state)
+TEST(a_path_that_cannot_be_written_is_named)
 {
     const struct place *place = *state;
     ls_journal *journal;
     struct seen seen;
     char path[128];
     (void)snprintf(path, sizeof path, "%s/none/j", place->folder);
-    assert_int_equal(try_open(path, &journal, &seen), LS_EIO);
-    assert_non_null(strstr(ls_error_text(), path));
-    assert_int_equal(try_open(place->folder, &journal, &seen), LS_EIO);
-    assert_int_equal(try_open("/dev/full", &journal, &seen), LS_EIO);
+    assert_fails(try_open(path, &journal, &seen), LS_EIO);
+    assert_error_has(path);
+    assert_fails(try_open(place->folder, &journal, &seen), LS_EIO);
+    assert_fails(try_open("/dev/full", &journal, &seen), LS_EIO);
     char longer[2000];
     memset(longer, 'a', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
-    assert_int_equal(try_open(longer, &journal, &seen), LS_ELIMIT);
+    assert_fails(try_open(longer, &journal, &seen), LS_ELIMIT);
 }
 
 /* A limit on the size of files makes a write short first, and fail then. */
@@ -413,7 +408,7 @@ static void limit_files(rlim_t most)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void test_a_full_disk_takes_no_part_of_a_record(void **state)
+TEST(a_full_disk_takes_no_part_of_a_record)
 {
     const struct place *place = *state;
     struct rlimit before;
@@ -427,7 +422,7 @@ static void test_a_full_disk_takes_no_part_of_a_record(void **state)
         struct seen seen;
         struct ls_journal_stats stats;
         const struct ls_journal_record record = {"four", 4};
-        assert_int_equal(try_open(place->path, &journal, &seen), LS_OK);
+        assert_ok(try_open(place->path, &journal, &seen));
         limit_files((rlim_t)(ends[3] + room));
         const int status = ls_journal_append(journal, &record);
         limit_files(before.rlim_cur);
@@ -443,10 +438,7 @@ static void test_a_full_disk_takes_no_part_of_a_record(void **state)
     assert_int_equal(sigaction(SIGXFSZ, &old, NULL), 0);
 }
 
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
-
-static void test_a_removed_journal_leaves_nothing(void **state)
+TEST(a_removed_journal_leaves_nothing)
 {
     const struct place *place = *state;
     char unfinished[sizeof place->path + 4];
@@ -456,26 +448,4 @@ static void test_a_removed_journal_leaves_nothing(void **state)
     ls_journal_remove(place->path);
     assert_int_equal(access(place->path, F_OK), -1);
     assert_int_equal(access(unfinished, F_OK), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_what_was_added_is_read_in_order),
-        TEST(test_a_removed_journal_leaves_nothing),
-        TEST(test_records_in_a_row_cost_one_flush),
-        TEST(test_a_hole_in_what_was_not_flushed_is_the_end),
-        TEST(test_a_file_cut_anywhere_loses_only_what_was_not_finished),
-        TEST(test_space_that_was_never_written_is_cut_off),
-        TEST(test_no_flipped_bit_goes_unnoticed),
-        TEST(test_records_in_each_others_places_are_noticed),
-        TEST(test_a_reader_that_refuses_a_record_ends_the_opening),
-        TEST(test_compacting_leaves_just_the_records_given),
-        TEST(test_a_compacting_that_fails_leaves_the_old_records),
-        TEST(test_a_record_that_is_too_long_is_refused),
-        TEST(test_what_is_no_journal_is_refused),
-        TEST(test_a_path_that_cannot_be_written_is_named),
-        TEST(test_a_full_disk_takes_no_part_of_a_record),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

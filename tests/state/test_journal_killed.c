@@ -12,10 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "lockstep/random.h"
 #include "state/folder_fixture.h"
+#include "test.h"
 
 extern char **environ;
 
@@ -91,7 +90,9 @@ static pid_t start_writer(const char *path, int *out)
     return pid;
 }
 
-static void test_a_killed_writer_has_added_all_that_it_told(void **state)
+EACH_TEST(folder_set_up, folder_tear_down)
+
+TEST(a_killed_writer_has_added_all_that_it_told)
 {
     const struct place *place = *state;
     struct ls_rng rng;
@@ -112,12 +113,9 @@ static void test_a_killed_writer_has_added_all_that_it_told(void **state)
         assert_int_equal(close(from), 0);
         ls_journal *journal;
         struct counted counted = {0, 0};
-        assert_int_equal(
-            ls_journal_open(&journal,
-                            &(struct ls_journal_options){.path = place->path,
-                                                         .fn = count,
-                                                         .self = &counted}),
-            LS_OK);
+        assert_ok(ls_journal_open(
+            &journal, &(struct ls_journal_options){
+                          .path = place->path, .fn = count, .self = &counted}));
         const uint64_t last = counted.first + counted.n - 1;
         assert_in_range(last, told, told + 1);
         ls_journal_close(&journal);
@@ -128,10 +126,5 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "writer") == 0)
         return be_writer(argv[2]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            test_a_killed_writer_has_added_all_that_it_told, folder_set_up,
-            folder_tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run();
 }

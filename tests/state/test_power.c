@@ -3,6 +3,7 @@
 #include "lockstep/journal.h"
 
 #include "state/power_trial.h"
+#include "test.h"
 
 /* ---- files ------------------------------------------------------------- */
 
@@ -29,8 +30,8 @@ static int replace(const char *path, const char *bytes, bool durable)
 static void put_old(struct room *room)
 {
     struct replaced *self = room->self;
-    assert_int_equal(ls_folder_make("out/job"), LS_OK);
-    assert_int_equal(replace("out/job/f", self->old, true), LS_OK);
+    assert_ok(ls_folder_make("out/job"));
+    assert_ok(replace("out/job/f", self->old, true));
 }
 
 static void put_new(struct room *room)
@@ -44,7 +45,7 @@ static void judge_replaced(struct room *room)
     struct replaced *self = room->self;
     void *data = NULL;
     size_t size = 0;
-    assert_int_equal(ls_file_read("out/job/f", LONG, &data, &size), LS_OK);
+    assert_ok(ls_file_read("out/job/f", LONG, &data, &size));
     const bool old = size == LONG && memcmp(data, self->old, LONG) == 0;
     const bool new = size == LONG &&memcmp(data, self->new, LONG) == 0;
     free(data);
@@ -70,17 +71,15 @@ static struct replaced play_replace(bool durable)
     return self;
 }
 
-static void test_a_durable_replace_is_old_or_new(void **state)
+TEST(a_durable_replace_is_old_or_new)
 {
-    (void)state;
     const struct replaced seen = play_replace(true);
     assert_true(seen.old_seen > 0 && seen.new_seen > 0);
 }
 
 /* So the one above shows something. */
-static void test_another_replace_may_be_torn(void **state)
+TEST(another_replace_may_be_torn)
 {
-    (void)state;
     const struct replaced seen = play_replace(false);
     assert_true(seen.torn > 0 && seen.old_seen > 0 && seen.new_seen > 0);
 }
@@ -92,20 +91,19 @@ static void put_first(struct room *room)
                  replace("out/job/f", self->new, true) == LS_OK;
 }
 
-static void judge_first(struct room *room)
+static void root_cause(struct room *room)
 {
     const struct replaced *self = room->self;
     if (self->done || ls_file_exists("out/job/f"))
         judge_replaced(room);
 }
 
-static void test_a_file_in_a_folder_that_was_made_is_there(void **state)
+TEST(a_file_in_a_folder_that_was_made_is_there)
 {
     struct replaced self = {.durable = true};
-    (void)state;
     memset(self.new, 'n', sizeof self.new);
     play_all(&(struct trial){.during = put_first,
-                             .after = judge_first,
+                             .after = root_cause,
                              .self = &self},
              200);
     assert_true(self.new_seen > 0);
@@ -206,8 +204,8 @@ static void judge_journal(struct room *room)
     struct numbers *numbers = room->self;
     ls_journal *journal = NULL;
     struct ls_journal_stats stats;
-    assert_int_equal(ls_folder_make("job"), LS_OK);
-    assert_int_equal(open_journal(numbers, &journal), LS_OK);
+    assert_ok(ls_folder_make("job"));
+    assert_ok(open_journal(numbers, &journal));
     assert_in_range(numbers->last, numbers->flushed, numbers->added);
     if (numbers->kept > 0)
         assert_int_equal(numbers->first, numbers->kept);
@@ -217,17 +215,16 @@ static void judge_journal(struct room *room)
     numbers->cut_off += stats.torn;
     /* And it goes on. */
     numbers->added = numbers->last;
-    assert_int_equal(add(numbers, journal, 1), LS_OK);
+    assert_ok(add(numbers, journal, 1));
     ls_journal_close(&journal);
-    assert_int_equal(open_journal(numbers, &journal), LS_OK);
+    assert_ok(open_journal(numbers, &journal));
     assert_int_equal(numbers->last, numbers->added);
     ls_journal_close(&journal);
 }
 
-static void test_a_journal_keeps_what_was_flushed(void **state)
+TEST(a_journal_keeps_what_was_flushed)
 {
     struct numbers numbers = {.added = 0};
-    (void)state;
     play_all(&(struct trial){.during = write_journal,
                              .after = judge_journal,
                              .self = &numbers},
@@ -243,11 +240,11 @@ static void add_and_die(struct room *room)
     ls_journal *journal;
     char bytes[3000];
     *numbers = (struct numbers){.added = 3};
-    assert_int_equal(ls_folder_make("job"), LS_OK);
-    assert_int_equal(open_journal(numbers, &journal), LS_OK);
+    assert_ok(ls_folder_make("job"));
+    assert_ok(open_journal(numbers, &journal));
     for (uint64_t i = 1; i <= numbers->added; i++) {
         const struct ls_journal_record record = record_of(i, bytes);
-        assert_int_equal(ls_journal_append(journal, &record), LS_OK);
+        assert_ok(ls_journal_append(journal, &record));
     }
     ls_host_kill(room->host);
     ls_journal_close(&journal);
@@ -257,7 +254,7 @@ static void read_and_fall(struct room *room)
 {
     struct numbers *numbers = room->self;
     ls_journal *journal;
-    assert_int_equal(open_journal(numbers, &journal), LS_OK);
+    assert_ok(open_journal(numbers, &journal));
     assert_int_equal(numbers->last, 3);
     numbers->flushed = 3;
     ls_disk_power_cut(room->disk, room->host);
@@ -271,10 +268,9 @@ static void kill_and_cut(struct room *room)
     room_live(room, "a", judge_journal);
 }
 
-static void test_what_a_journal_has_told_its_reader_stays(void **state)
+TEST(what_a_journal_has_told_its_reader_stays)
 {
     const struct seeds seeds = seeds_of(200);
-    (void)state;
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         struct numbers numbers = {.added = 0};
         (void)room_run(seed, kill_and_cut, &numbers);
@@ -305,10 +301,9 @@ static void fill_for_replace(struct room *room)
     room_live(room, "a", fill_and_replace);
 }
 
-static void test_a_full_disk_leaves_what_was(void **state)
+TEST(a_full_disk_leaves_what_was)
 {
     struct replaced self = {.durable = true};
-    (void)state;
     memset(self.old, 'o', sizeof self.old);
     memset(self.new, 'n', sizeof self.new);
     (void)room_run(1, fill_for_replace, &self);
@@ -318,9 +313,9 @@ static void fill_and_add(struct room *room)
 {
     struct numbers *numbers = room->self;
     ls_journal *journal;
-    assert_int_equal(ls_folder_make("job"), LS_OK);
-    assert_int_equal(open_journal(numbers, &journal), LS_OK);
-    assert_int_equal(add(numbers, journal, 3), LS_OK);
+    assert_ok(ls_folder_make("job"));
+    assert_ok(open_journal(numbers, &journal));
+    assert_ok(add(numbers, journal, 3));
     for (uint64_t left = 0;; left += 1 + left / 8) {
         char bytes[3000];
         const struct ls_journal_record record = record_of(4, bytes);
@@ -329,11 +324,11 @@ static void fill_and_add(struct room *room)
         ls_disk_fill(room->disk, room_stats(room).bytes + left);
         if (ls_journal_append(journal, &record) == LS_OK)
             break;
-        assert_int_equal(ls_journal_compact(journal, &record, 1), LS_EIO);
+        assert_fails(ls_journal_compact(journal, &record, 1), LS_EIO);
         ls_journal_stats(journal, &stats);
         assert_int_equal(stats.records, 3);
         assert_int_equal(stats.bytes, room_stats(room).bytes);
-        assert_int_equal(open_journal(numbers, &again), LS_OK);
+        assert_ok(open_journal(numbers, &again));
         ls_journal_stats(again, &stats);
         assert_int_equal(stats.torn, 0);
         assert_int_equal(numbers->last, 3);
@@ -341,7 +336,7 @@ static void fill_and_add(struct room *room)
     }
     numbers->added = 4;
     ls_disk_fill(room->disk, UINT64_MAX);
-    assert_int_equal(add(numbers, journal, 1), LS_OK);
+    assert_ok(add(numbers, journal, 1));
     ls_journal_close(&journal);
     judge_journal(room);
 }
@@ -351,23 +346,8 @@ static void fill_for_add(struct room *room)
     room_live(room, "a", fill_and_add);
 }
 
-static void test_a_journal_on_a_full_disk_is_as_it_was(void **state)
+TEST(a_journal_on_a_full_disk_is_as_it_was)
 {
     struct numbers numbers = {.added = 0};
-    (void)state;
     (void)room_run(1, fill_for_add, &numbers);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_durable_replace_is_old_or_new),
-        cmocka_unit_test(test_another_replace_may_be_torn),
-        cmocka_unit_test(test_a_file_in_a_folder_that_was_made_is_there),
-        cmocka_unit_test(test_a_journal_keeps_what_was_flushed),
-        cmocka_unit_test(test_what_a_journal_has_told_its_reader_stays),
-        cmocka_unit_test(test_a_full_disk_leaves_what_was),
-        cmocka_unit_test(test_a_journal_on_a_full_disk_is_as_it_was),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "lockstep/file.h"
 #include "lockstep/runtime.h"
 #include "state/folder_fixture.h"
+#include "test.h"
 
 #define OK(call) assert_int_equal(call, LS_OK)
 
@@ -107,11 +108,13 @@ static void put_three(ls_vault *vault, const char *name)
 
 /* ---- values ------------------------------------------------------------ */
 
-static void test_a_value_is_read_as_it_was_put(void **state)
+EACH_TEST(folder_set_up, folder_tear_down)
+
+TEST(a_value_is_read_as_it_was_put)
 {
     const struct place *place = *state;
     ls_vault *vault = open_vault(place);
-    assert_int_equal(get_fails(vault, "a"), LS_ENOENT);
+    assert_fails(get_fails(vault, "a"), LS_ENOENT);
     assert_non_null(strstr(ls_error_text(), place->folder));
     put(vault, "a", "one");
     OK(ls_vault_put(vault, "b~7", NULL, 0, true));
@@ -121,8 +124,8 @@ static void test_a_value_is_read_as_it_was_put(void **state)
     has(vault, "a", "another");
     assert_int_equal(n_files(place), 2);
     OK(ls_vault_drop(vault, "a"));
-    assert_int_equal(get_fails(vault, "a"), LS_ENOENT);
-    assert_int_equal(ls_vault_drop(vault, "a"), LS_ENOENT);
+    assert_fails(get_fails(vault, "a"), LS_ENOENT);
+    assert_fails(ls_vault_drop(vault, "a"), LS_ENOENT);
     ls_vault_close(&vault);
     assert_null(vault);
     ls_vault_close(&vault);
@@ -132,7 +135,7 @@ static void test_a_value_is_read_as_it_was_put(void **state)
     ls_vault_close(&vault);
 }
 
-static void test_a_value_is_at_the_beginning_of_its_file(void **state)
+TEST(a_value_is_at_the_beginning_of_its_file)
 {
     const struct place *place = *state;
     ls_vault *vault = open_vault(place);
@@ -147,7 +150,7 @@ static void test_a_value_is_at_the_beginning_of_its_file(void **state)
 }
 
 /* To the byte, as docs/state.md has it. */
-static void test_the_bytes_are_those_of_the_page(void **state)
+TEST(the_bytes_are_those_of_the_page)
 {
     static const unsigned char expected[] =
         "one"
@@ -167,7 +170,7 @@ static void test_the_bytes_are_those_of_the_page(void **state)
     free(data);
 }
 
-static void test_a_value_has_limits(void **state)
+TEST(a_value_has_limits)
 {
     ls_vault *vault = open_vault(*state);
     void *data = NULL;
@@ -175,19 +178,19 @@ static void test_a_value_has_limits(void **state)
     put(vault, "a", "12345");
     OK(ls_vault_get(vault, "a", 5, &data, &size));
     free(data);
-    assert_int_equal(ls_vault_get(vault, "a", 4, &data, &size), LS_ELIMIT);
-    assert_non_null(strstr(ls_error_text(), "/a"));
+    assert_fails(ls_vault_get(vault, "a", 4, &data, &size), LS_ELIMIT);
+    assert_error_has("/a");
     ls_vault_close(&vault);
     char longer[LS_PATH_MAX];
     memset(longer, 'a', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
-    assert_int_equal(
+    assert_fails(
         ls_vault_open(&vault, &(struct ls_vault_options){.folder = longer}),
         LS_ELIMIT);
     assert_null(vault);
 }
 
-static void test_what_is_no_name_is_refused(void **state)
+TEST(what_is_no_name_is_refused)
 {
     static const char *const names[] = {"", ".a", "a/b", "a+b", "a b", "ä"};
     char longest[LS_VAULT_NAME_MAX + 2];
@@ -195,20 +198,19 @@ static void test_what_is_no_name_is_refused(void **state)
     ls_vault_writer *writer;
     ls_vault_reader *reader;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        assert_int_equal(ls_vault_put(vault, names[i], "", 0, false),
-                         LS_EINVAL);
-        assert_int_equal(get_fails(vault, names[i]), LS_EINVAL);
-        assert_int_equal(ls_vault_drop(vault, names[i]), LS_EINVAL);
-        assert_int_equal(ls_vault_writer_create(&writer, vault, names[i]),
-                         LS_EINVAL);
+        assert_fails(ls_vault_put(vault, names[i], "", 0, false), LS_EINVAL);
+        assert_fails(get_fails(vault, names[i]), LS_EINVAL);
+        assert_fails(ls_vault_drop(vault, names[i]), LS_EINVAL);
+        assert_fails(ls_vault_writer_create(&writer, vault, names[i]),
+                     LS_EINVAL);
         assert_null(writer);
-        assert_int_equal(ls_vault_reader_create(&reader, vault, names[i]),
-                         LS_EINVAL);
+        assert_fails(ls_vault_reader_create(&reader, vault, names[i]),
+                     LS_EINVAL);
         assert_null(reader);
     }
     memset(longest, 'n', sizeof longest);
     longest[LS_VAULT_NAME_MAX + 1] = '\0';
-    assert_int_equal(ls_vault_put(vault, longest, "", 0, false), LS_EINVAL);
+    assert_fails(ls_vault_put(vault, longest, "", 0, false), LS_EINVAL);
     longest[LS_VAULT_NAME_MAX] = '\0';
     put_three(vault, longest);
     has(vault, longest, "firstthe third");
@@ -221,7 +223,7 @@ static int note_name(void *self, const char *name)
     return name[0] == 'z' ? LS_ECANCELED : LS_OK;
 }
 
-static void test_all_entries_are_listed(void **state)
+TEST(all_entries_are_listed)
 {
     const struct place *place = *state;
     ls_vault *vault = open_vault(place);
@@ -234,7 +236,7 @@ static void test_all_entries_are_listed(void **state)
     assert_non_null(strchr(names, 'x'));
     assert_non_null(strchr(names, 'y'));
     put(vault, "z", "");
-    assert_int_equal(ls_vault_each(vault, note_name, names), LS_ECANCELED);
+    assert_fails(ls_vault_each(vault, note_name, names), LS_ECANCELED);
     ls_vault_close(&vault);
 }
 
@@ -256,7 +258,7 @@ static void read_shard(ls_vault_reader *reader, size_t at, size_t piece,
     assert_string_equal(read, text);
 }
 
-static void test_shards_are_read_as_they_were_written(void **state)
+TEST(shards_are_read_as_they_were_written)
 {
     ls_vault *vault = open_vault(*state);
     ls_vault_reader *reader;
@@ -286,7 +288,7 @@ static void test_shards_are_read_as_they_were_written(void **state)
     ls_vault_close(&vault);
 }
 
-static void test_shards_that_are_used_wrongly_are_errors(void **state)
+TEST(shards_that_are_used_wrongly_are_errors)
 {
     ls_vault *vault = open_vault(*state);
     ls_vault_writer *writer;
@@ -294,33 +296,32 @@ static void test_shards_that_are_used_wrongly_are_errors(void **state)
     char byte;
     size_t got;
     OK(ls_vault_writer_create(&writer, vault, "a"));
-    assert_int_equal(ls_vault_writer_commit(writer), LS_ESTATE);
-    assert_int_equal(ls_vault_writer_add(writer, "x", 1), LS_ESTATE);
-    assert_int_equal(ls_vault_writer_shard(writer, "a/b"), LS_EINVAL);
+    assert_fails(ls_vault_writer_commit(writer), LS_ESTATE);
+    assert_fails(ls_vault_writer_add(writer, "x", 1), LS_ESTATE);
+    assert_fails(ls_vault_writer_shard(writer, "a/b"), LS_EINVAL);
     for (unsigned i = 0; i < LS_VAULT_SHARDS_MAX; i++) {
         char name[8];
         (void)snprintf(name, sizeof name, "s%u", i);
         OK(ls_vault_writer_shard(writer, name));
-        assert_int_equal(ls_vault_writer_shard(writer, name), LS_EINVAL);
+        assert_fails(ls_vault_writer_shard(writer, name), LS_EINVAL);
     }
-    assert_int_equal(ls_vault_writer_shard(writer, "one"), LS_ELIMIT);
+    assert_fails(ls_vault_writer_shard(writer, "one"), LS_ELIMIT);
     OK(ls_vault_writer_commit(writer));
-    assert_int_equal(ls_vault_writer_commit(writer), LS_ESTATE);
-    assert_int_equal(ls_vault_writer_shard(writer, "more"), LS_ESTATE);
-    assert_int_equal(ls_vault_writer_add(writer, "x", 1), LS_ESTATE);
+    assert_fails(ls_vault_writer_commit(writer), LS_ESTATE);
+    assert_fails(ls_vault_writer_shard(writer, "more"), LS_ESTATE);
+    assert_fails(ls_vault_writer_add(writer, "x", 1), LS_ESTATE);
     ls_vault_writer_destroy(&writer);
     assert_null(writer);
     ls_vault_writer_destroy(NULL);
     OK(ls_vault_reader_create(&reader, vault, "a"));
     assert_int_equal(ls_vault_reader_n(reader), LS_VAULT_SHARDS_MAX);
-    assert_int_equal(ls_vault_reader_read(reader, &byte, 1, &got), LS_ESTATE);
-    assert_int_equal(ls_vault_reader_begin(reader, LS_VAULT_SHARDS_MAX),
-                     LS_EINVAL);
+    assert_fails(ls_vault_reader_read(reader, &byte, 1, &got), LS_ESTATE);
+    assert_fails(ls_vault_reader_begin(reader, LS_VAULT_SHARDS_MAX), LS_EINVAL);
     ls_vault_reader_destroy(&reader);
     ls_vault_close(&vault);
 }
 
-static void test_what_is_not_needed_any_more_goes(void **state)
+TEST(what_is_not_needed_any_more_goes)
 {
     const struct place *place = *state;
     ls_vault *vault = open_vault(place);
@@ -345,7 +346,7 @@ static void test_what_is_not_needed_any_more_goes(void **state)
 }
 
 /* Both have seen the first one when they write theirs. */
-static void test_the_last_one_of_two_writers_holds(void **state)
+TEST(the_last_one_of_two_writers_holds)
 {
     const struct place *place = *state;
     ls_vault *vault = open_vault(place);
@@ -361,7 +362,7 @@ static void test_the_last_one_of_two_writers_holds(void **state)
     ls_vault_close(&vault);
 }
 
-static void test_a_reader_has_what_was_there_when_it_began(void **state)
+TEST(a_reader_has_what_was_there_when_it_began)
 {
     const struct place *place = *state;
     ls_vault *vault = open_vault(place);
@@ -387,7 +388,7 @@ static void damage_is_named(const struct place *place, ls_vault *vault,
 {
     char path[512];
     in_folder(place, file, path);
-    assert_int_equal(get_fails(vault, entry), LS_EPROTO);
+    assert_fails(get_fails(vault, entry), LS_EPROTO);
     if (strstr(ls_error_text(), path) == NULL)
         fail_msg("%s does not name %s", ls_error_text(), path);
 }
@@ -442,7 +443,7 @@ static struct found file_of_shard(const struct place *place, const char *index)
     return found;
 }
 
-static void test_any_damage_is_seen_and_named(void **state)
+TEST(any_damage_is_seen_and_named)
 {
     const struct place *place = *state;
     ls_vault *vault = open_vault(place);
@@ -458,7 +459,7 @@ static void test_any_damage_is_seen_and_named(void **state)
     ls_vault_close(&vault);
 }
 
-static void test_bytes_between_value_and_manifest_are_seen(void **state)
+TEST(bytes_between_value_and_manifest_are_seen)
 {
     const struct place *place = *state;
     ls_vault *vault = open_vault(place);
@@ -479,7 +480,7 @@ static void test_bytes_between_value_and_manifest_are_seen(void **state)
     ls_vault_close(&vault);
 }
 
-static void test_a_missing_shard_is_named(void **state)
+TEST(a_missing_shard_is_named)
 {
     const struct place *place = *state;
     ls_vault *vault = open_vault(place);
@@ -495,7 +496,7 @@ static void test_a_missing_shard_is_named(void **state)
 }
 
 /* Their manifests name what is not theirs. */
-static void test_an_entry_has_its_own_shards_alone(void **state)
+TEST(an_entry_has_its_own_shards_alone)
 {
     const struct place *place = *state;
     ls_vault *vault = open_vault(place);
@@ -521,7 +522,7 @@ static void test_an_entry_has_its_own_shards_alone(void **state)
 
 /* ---- leftovers --------------------------------------------------------- */
 
-static void test_what_dead_writers_left_goes_when_it_is_opened(void **state)
+TEST(what_dead_writers_left_goes_when_it_is_opened)
 {
     const struct place *place = *state;
     char host[65] = "";
@@ -574,7 +575,7 @@ static void test_what_dead_writers_left_goes_when_it_is_opened(void **state)
 }
 
 /* Its shards are those of an entry, whoever lives. */
-static void test_what_a_dead_writer_has_committed_stays(void **state)
+TEST(what_a_dead_writer_has_committed_stays)
 {
     const struct place *place = *state;
     ls_vault *vault = open_vault(place);
@@ -621,7 +622,7 @@ static void replace_often(void *self)
     OK(ls_vault_put(self, "a", "", 0, false));
 }
 
-static void test_who_reads_while_it_is_replaced_sees_one_of_them(void **state)
+TEST(who_reads_while_it_is_replaced_sees_one_of_them)
 {
     ls_vault *vault = open_vault(*state);
     ls_thread *writers[2];
@@ -640,32 +641,4 @@ static void test_who_reads_while_it_is_replaced_sees_one_of_them(void **state)
     for (size_t i = 0; i < 2; i++)
         OK(ls_thread_join(&writers[i], LS_FOREVER));
     ls_vault_close(&vault);
-}
-
-#define TEST(name)                                                             \
-    cmocka_unit_test_setup_teardown(name, folder_set_up, folder_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_value_is_read_as_it_was_put),
-        TEST(test_a_value_is_at_the_beginning_of_its_file),
-        TEST(test_the_bytes_are_those_of_the_page),
-        TEST(test_a_value_has_limits),
-        TEST(test_what_is_no_name_is_refused),
-        TEST(test_all_entries_are_listed),
-        TEST(test_shards_are_read_as_they_were_written),
-        TEST(test_shards_that_are_used_wrongly_are_errors),
-        TEST(test_what_is_not_needed_any_more_goes),
-        TEST(test_the_last_one_of_two_writers_holds),
-        TEST(test_a_reader_has_what_was_there_when_it_began),
-        TEST(test_any_damage_is_seen_and_named),
-        TEST(test_bytes_between_value_and_manifest_are_seen),
-        TEST(test_a_missing_shard_is_named),
-        TEST(test_an_entry_has_its_own_shards_alone),
-        TEST(test_what_dead_writers_left_goes_when_it_is_opened),
-        TEST(test_what_a_dead_writer_has_committed_stays),
-        TEST(test_who_reads_while_it_is_replaced_sees_one_of_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "lockstep/vault.h"
 
 #include "state/power_trial.h"
+#include "test.h"
 
 #define FOLDER "out/job"
 /* Longer than a page, so that parts of it can be lost. */
@@ -48,11 +49,10 @@ static void make_old(struct room *room)
 {
     const struct change *change = room->self;
     ls_vault *vault;
-    assert_int_equal(
-        ls_vault_open(&vault, &(struct ls_vault_options){.folder = FOLDER}),
-        LS_OK);
+    assert_ok(
+        ls_vault_open(&vault, &(struct ls_vault_options){.folder = FOLDER}));
     if (change->before != NONE)
-        assert_int_equal(write_entry(vault, change->before, 'o', true), LS_OK);
+        assert_ok(write_entry(vault, change->before, 'o', true));
     ls_vault_close(&vault);
 }
 
@@ -98,7 +98,7 @@ static int count(void *self, const char *name)
 static unsigned n_files(void)
 {
     unsigned n = 0;
-    assert_int_equal(ls_folder_each(FOLDER, count, &n), LS_OK);
+    assert_ok(ls_folder_each(FOLDER, count, &n));
     return n;
 }
 
@@ -113,9 +113,8 @@ static void judge(struct room *room)
 {
     struct change *change = room->self;
     ls_vault *vault;
-    assert_int_equal(
-        ls_vault_open(&vault, &(struct ls_vault_options){.folder = FOLDER}),
-        LS_OK);
+    assert_ok(
+        ls_vault_open(&vault, &(struct ls_vault_options){.folder = FOLDER}));
     const char found = look(vault);
     const bool is_old = found == (change->before == NONE ? '-' : 'o');
     const bool is_new = found == (change->after == NONE ? '-' : 'n');
@@ -130,7 +129,7 @@ static void judge(struct room *room)
     if (change->durable && change->done && change->after != NONE)
         assert_true(is_new);
     /* And it goes on. */
-    assert_int_equal(write_entry(vault, SHARDS, 'x', true), LS_OK);
+    assert_ok(write_entry(vault, SHARDS, 'x', true));
     assert_int_equal(look(vault), 'x');
     ls_vault_close(&vault);
 }
@@ -148,9 +147,8 @@ static struct change play_change(enum form before, enum form after,
     return change;
 }
 
-static void test_what_is_written_is_old_or_new(void **state)
+TEST(what_is_written_is_old_or_new)
 {
-    (void)state;
     for (enum form before = NONE; before <= SHARDS; before++) {
         for (enum form after = VALUE; after <= SHARDS; after++) {
             const struct change seen = play_change(before, after, true, 60);
@@ -160,9 +158,8 @@ static void test_what_is_written_is_old_or_new(void **state)
     }
 }
 
-static void test_what_is_dropped_is_whole_or_gone(void **state)
+TEST(what_is_dropped_is_whole_or_gone)
 {
-    (void)state;
     for (enum form before = VALUE; before <= SHARDS; before++) {
         const struct change seen = play_change(before, NONE, true, 60);
         assert_true(seen.old_seen > 0 && seen.new_seen > 0);
@@ -171,9 +168,8 @@ static void test_what_is_dropped_is_whole_or_gone(void **state)
 }
 
 /* So the ones above show something: and damage is seen as that. */
-static void test_what_is_not_durable_may_be_damaged(void **state)
+TEST(what_is_not_durable_may_be_damaged)
 {
-    (void)state;
     const struct change seen = play_change(VALUE, VALUE, false, 600);
     assert_true(seen.damaged > 0 && seen.old_seen > 0 && seen.new_seen > 0);
 }
@@ -192,21 +188,20 @@ static void count_syncs(struct room *room)
 {
     ls_vault *vault;
     make_old(room);
-    assert_int_equal(
-        ls_vault_open(&vault, &(struct ls_vault_options){.folder = FOLDER}),
-        LS_OK);
+    assert_ok(
+        ls_vault_open(&vault, &(struct ls_vault_options){.folder = FOLDER}));
     uint64_t before = room_stats(room).syncs;
-    assert_int_equal(write_entry(vault, VALUE, 'n', false), LS_OK);
+    assert_ok(write_entry(vault, VALUE, 'n', false));
     assert_int_equal(syncs_since(room, &before), 0);
-    assert_int_equal(write_entry(vault, VALUE, 'n', true), LS_OK);
+    assert_ok(write_entry(vault, VALUE, 'n', true));
     assert_int_equal(syncs_since(room, &before), 2); /* bytes, name */
-    assert_int_equal(write_entry(vault, SHARDS, 'n', true), LS_OK);
+    assert_ok(write_entry(vault, SHARDS, 'n', true));
     assert_int_equal(syncs_since(room, &before), 2 + 1 + 2);
-    assert_int_equal(write_entry(vault, VALUE, 'n', false), LS_OK);
+    assert_ok(write_entry(vault, VALUE, 'n', false));
     assert_int_equal(syncs_since(room, &before), 1); /* then shards go */
-    assert_int_equal(write_entry(vault, SHARDS, 'n', true), LS_OK);
+    assert_ok(write_entry(vault, SHARDS, 'n', true));
     (void)syncs_since(room, &before);
-    assert_int_equal(write_entry(vault, NONE, 'n', false), LS_OK);
+    assert_ok(write_entry(vault, NONE, 'n', false));
     assert_int_equal(syncs_since(room, &before), 1);
     ls_vault_close(&vault);
 }
@@ -216,10 +211,9 @@ static void play_syncs(struct room *room)
     room_live(room, "a", count_syncs);
 }
 
-static void test_names_are_on_disk_before_they_are_needed(void **state)
+TEST(names_are_on_disk_before_they_are_needed)
 {
     struct change change = {.before = NONE};
-    (void)state;
     (void)room_run(1, play_syncs, &change);
 }
 
@@ -232,17 +226,16 @@ static void write_and_die(struct room *room)
     ls_vault *vault;
     ls_vault_writer *writer;
     (void)room->self;
-    assert_int_equal(
-        ls_vault_open(&vault, &(struct ls_vault_options){.folder = FOLDER}),
-        LS_OK);
-    assert_int_equal(write_entry(vault, SHARDS, 'o', true), LS_OK);
-    assert_int_equal(ls_vault_writer_create(&writer, vault, "e"), LS_OK);
-    assert_int_equal(ls_vault_writer_shard(writer, "a"), LS_OK);
-    assert_int_equal(ls_vault_writer_add(writer, "n", 1), LS_OK);
-    assert_int_equal(ls_vault_writer_shard(writer, "b"), LS_OK);
+    assert_ok(
+        ls_vault_open(&vault, &(struct ls_vault_options){.folder = FOLDER}));
+    assert_ok(write_entry(vault, SHARDS, 'o', true));
+    assert_ok(ls_vault_writer_create(&writer, vault, "e"));
+    assert_ok(ls_vault_writer_shard(writer, "a"));
+    assert_ok(ls_vault_writer_add(writer, "n", 1));
+    assert_ok(ls_vault_writer_shard(writer, "b"));
     assert_int_equal(n_files(), 5);
     ls_host_kill(room->host);
-    assert_int_equal(ls_vault_writer_commit(writer), LS_EIO);
+    assert_fails(ls_vault_writer_commit(writer), LS_EIO);
     ls_vault_writer_destroy(&writer);
     ls_vault_close(&vault);
 }
@@ -251,9 +244,8 @@ static void find_old(struct room *room)
 {
     const uint64_t before = room_stats(room).syncs;
     ls_vault *vault;
-    assert_int_equal(
-        ls_vault_open(&vault, &(struct ls_vault_options){.folder = FOLDER}),
-        LS_OK);
+    assert_ok(
+        ls_vault_open(&vault, &(struct ls_vault_options){.folder = FOLDER}));
     assert_int_equal(room_stats(room).syncs - before, 1); /* for both shards */
     assert_int_equal(n_files(), 3);
     assert_int_equal(look(vault), 'o');
@@ -266,9 +258,8 @@ static void kill_and_find(struct room *room)
     room_live(room, "a", find_old);
 }
 
-static void test_a_killed_writer_leaves_what_was(void **state)
+TEST(a_killed_writer_leaves_what_was)
 {
-    (void)state;
     (void)room_run(1, kill_and_find, NULL);
 }
 
@@ -279,9 +270,8 @@ static void fill(struct room *room)
     const struct change *change = room->self;
     ls_vault *vault;
     make_old(room);
-    assert_int_equal(
-        ls_vault_open(&vault, &(struct ls_vault_options){.folder = FOLDER}),
-        LS_OK);
+    assert_ok(
+        ls_vault_open(&vault, &(struct ls_vault_options){.folder = FOLDER}));
     unsigned refused = 0;
     for (uint64_t left = 0;; left += 1 + left / 8) {
         ls_disk_fill(room->disk, room_stats(room).bytes + left);
@@ -290,7 +280,7 @@ static void fill(struct room *room)
             break;
         refused++;
         assert_int_equal(status, LS_EIO);
-        assert_non_null(strstr(ls_error_text(), "No space"));
+        assert_error_has("No space");
         assert_int_equal(look(vault), change->before == NONE ? '-' : 'o');
         assert_int_equal(n_files(), files_of(change->before));
     }
@@ -305,9 +295,8 @@ static void fill_disk(struct room *room)
     room_live(room, "a", fill);
 }
 
-static void test_a_full_disk_leaves_what_was(void **state)
+TEST(a_full_disk_leaves_what_was)
 {
-    (void)state;
     for (enum form before = NONE; before <= SHARDS; before++) {
         for (enum form after = VALUE; after <= SHARDS; after++) {
             struct change change = {.before = before, .after = after};
@@ -331,13 +320,13 @@ static void keep_deep(struct room *room)
     memset(name, 'n', LS_VAULT_NAME_MAX);
     name[LS_VAULT_NAME_MAX] = '\0';
     const struct ls_vault_options options = {.folder = folder};
-    assert_int_equal(ls_vault_open(&vault, &options), LS_OK);
-    assert_int_equal(ls_vault_put(vault, name, "x", 1, true), LS_OK);
-    assert_int_equal(ls_vault_get(vault, name, 1, &data, &size), LS_OK);
+    assert_ok(ls_vault_open(&vault, &options));
+    assert_ok(ls_vault_put(vault, name, "x", 1, true));
+    assert_ok(ls_vault_get(vault, name, 1, &data, &size));
     free(data);
     ls_vault_close(&vault);
     folder[1024] = 'd';
-    assert_int_equal(ls_vault_open(&vault, &options), LS_ELIMIT);
+    assert_fails(ls_vault_open(&vault, &options), LS_ELIMIT);
     assert_null(vault);
 }
 
@@ -346,9 +335,8 @@ static void live_deep(struct room *room)
     room_live(room, "a", keep_deep);
 }
 
-static void test_a_folder_may_lie_deep(void **state)
+TEST(a_folder_may_lie_deep)
 {
-    (void)state;
     (void)room_run(1, live_deep, NULL);
 }
 
@@ -366,10 +354,9 @@ static void replace_often(void *self)
 {
     struct pair *pair = self;
     for (; pair->replaced < 20; pair->replaced++)
-        assert_int_equal(write_entry(pair->vault,
-                                     pair->replaced % 3 == 0 ? VALUE : SHARDS,
-                                     pair->replaced % 2 == 0 ? 'n' : 'o', true),
-                         LS_OK);
+        assert_ok(write_entry(pair->vault,
+                              pair->replaced % 3 == 0 ? VALUE : SHARDS,
+                              pair->replaced % 2 == 0 ? 'n' : 'o', true));
 }
 
 static void read_often(struct room *room)
@@ -377,13 +364,10 @@ static void read_often(struct room *room)
     struct pair pair = {.runtime = ls_host_runtime(room->host)};
     ls_thread *writer;
     char before = '-';
-    assert_int_equal(
-        ls_vault_open(&pair.vault,
-                      &(struct ls_vault_options){.folder = FOLDER}),
-        LS_OK);
-    assert_int_equal(
-        ls_thread_spawn(pair.runtime, &writer, "writer", replace_often, &pair),
-        LS_OK);
+    assert_ok(ls_vault_open(&pair.vault,
+                            &(struct ls_vault_options){.folder = FOLDER}));
+    assert_ok(
+        ls_thread_spawn(pair.runtime, &writer, "writer", replace_often, &pair));
     while (pair.replaced < 20) {
         const char found = look(pair.vault);
         assert_int_not_equal(found, '!');
@@ -391,7 +375,7 @@ static void read_often(struct room *room)
         before = found;
         ls_rest_until(pair.runtime, ls_now(pair.runtime) + 200000);
     }
-    assert_int_equal(ls_thread_join(&writer, LS_FOREVER), LS_OK);
+    assert_ok(ls_thread_join(&writer, LS_FOREVER));
     assert_in_range(pair.seen, 10, 20);
     ls_vault_close(&pair.vault);
 }
@@ -401,25 +385,9 @@ static void read_and_replace(struct room *room)
     room_live(room, "a", read_often);
 }
 
-static void test_a_reader_sees_each_as_a_whole(void **state)
+TEST(a_reader_sees_each_as_a_whole)
 {
     const struct seeds seeds = seeds_of(20);
-    (void)state;
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
         (void)room_run(seed, read_and_replace, NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_written_is_old_or_new),
-        cmocka_unit_test(test_what_is_dropped_is_whole_or_gone),
-        cmocka_unit_test(test_what_is_not_durable_may_be_damaged),
-        cmocka_unit_test(test_names_are_on_disk_before_they_are_needed),
-        cmocka_unit_test(test_a_killed_writer_leaves_what_was),
-        cmocka_unit_test(test_a_full_disk_leaves_what_was),
-        cmocka_unit_test(test_a_folder_may_lie_deep),
-        cmocka_unit_test(test_a_reader_sees_each_as_a_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

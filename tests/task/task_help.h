@@ -2,18 +2,15 @@
 #ifndef TASK_HELP_H
 #define TASK_HELP_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "lockstep/log.h"
 #include "lockstep/runtime.h"
 #include "lockstep/task.h"
+#include "test.h"
 
 /* Words that steps leave behind, in the order in which they did. */
 struct trace {
@@ -130,7 +127,5 @@ static inline struct ls_online_context *online(ls_task *task)
 {
     return ls_context_data(ls_task_context(task));
 }
-
-#define assert_error_has(text) assert_non_null(strstr(ls_error_text(), (text)))
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/huge_allocations.h"
 #include "task_help.h"
+#include "test.h"
 
 struct mine {
     int64_t total_step;
@@ -37,7 +38,7 @@ static const struct ls_context_type type = {"mine", sizeof(struct mine), fields,
 static ls_context *context_of(const struct ls_context_type *of)
 {
     ls_context *context = NULL;
-    assert_int_equal(ls_context_create(&context, of), LS_OK);
+    assert_ok(ls_context_create(&context, of));
     return context;
 }
 
@@ -47,12 +48,12 @@ static void fill(struct mine *mine)
     mine->flag = false;
     mine->count = -12;
     mine->ratio = 0.25;
-    assert_int_equal(ls_text_set(&mine->name, "émile"), LS_OK);
-    assert_int_equal(ls_bytes_set(&mine->blob, "\0\1\2", 3), LS_OK);
+    assert_ok(ls_text_set(&mine->name, "émile"));
+    assert_ok(ls_bytes_set(&mine->blob, "\0\1\2", 3));
     for (int64_t i = 0; i < 5; i++)
-        assert_int_equal(ls_numbers_append(&mine->numbers, i * i), LS_OK);
-    assert_int_equal(ls_items_append(&mine->items, "one", 3), LS_OK);
-    assert_int_equal(ls_items_append(&mine->items, NULL, 0), LS_OK);
+        assert_ok(ls_numbers_append(&mine->numbers, i * i));
+    assert_ok(ls_items_append(&mine->items, "one", 3));
+    assert_ok(ls_items_append(&mine->items, NULL, 0));
 }
 
 static void assert_filled(const struct mine *mine)
@@ -71,9 +72,8 @@ static void assert_filled(const struct mine *mine)
     assert_int_equal(mine->items.items[1].size, 0);
 }
 
-static void test_fields_start_with_their_fallbacks(void **state)
+TEST(fields_start_with_their_fallbacks)
 {
-    (void)state;
     ls_context *context = context_of(&type);
     const struct mine *mine = ls_context_data(context);
     assert_int_equal(mine->total_step, 0);
@@ -92,14 +92,13 @@ static void assert_refused(const struct ls_field *table, size_t n,
 {
     const struct ls_context_type bad = {"bad", sizeof(struct mine), table, n};
     ls_context *context = NULL;
-    assert_int_equal(ls_context_create(&context, &bad), LS_EINVAL);
+    assert_fails(ls_context_create(&context, &bad), LS_EINVAL);
     assert_error_has(word);
     assert_null(context);
 }
 
-static void test_create_refuses_bad_tables(void **state)
+TEST(create_refuses_bad_tables)
 {
-    (void)state;
     const struct ls_field count = LS_FIELD(struct mine, count, LS_FIELD_INT, 0);
     const struct ls_field not_first[] = {count, fields[0]};
     const struct ls_field far[] = {
@@ -119,17 +118,15 @@ static void test_create_refuses_bad_tables(void **state)
     assert_refused(nameless, 2, "no name");
 }
 
-static void test_destroy_takes_null(void **state)
+TEST(destroy_takes_null)
 {
-    (void)state;
     ls_context *context = NULL;
     ls_context_destroy(NULL);
     ls_context_destroy(&context);
 }
 
-static void test_renew_counts_and_resets_what_is_not_kept(void **state)
+TEST(renew_counts_and_resets_what_is_not_kept)
 {
-    (void)state;
     ls_context *context = context_of(&type);
     struct mine *mine = ls_context_data(context);
     fill(mine);
@@ -151,9 +148,8 @@ static void note_renewal(void *self, void *data)
     mine->count = ++*(int64_t *)self;
 }
 
-static void test_renewal_may_be_followed_by_the_programs_own(void **state)
+TEST(renewal_may_be_followed_by_the_programs_own)
 {
-    (void)state;
     ls_context *context = context_of(&type);
     struct mine *mine = ls_context_data(context);
     int64_t n = 0;
@@ -168,13 +164,12 @@ static void test_renewal_may_be_followed_by_the_programs_own(void **state)
     ls_context_destroy(&context);
 }
 
-static void test_keep_lasts_for_the_life_of_the_context(void **state)
+TEST(keep_lasts_for_the_life_of_the_context)
 {
-    (void)state;
     ls_context *context = context_of(&type);
     struct mine *mine = ls_context_data(context);
     fill(mine);
-    assert_int_equal(ls_context_keep(context, "items"), LS_OK);
+    assert_ok(ls_context_keep(context, "items"));
     for (int i = 0; i < 3; i++)
         ls_context_renew(context);
     assert_int_equal(mine->items.n, 2);
@@ -182,13 +177,12 @@ static void test_keep_lasts_for_the_life_of_the_context(void **state)
     ls_context_destroy(&context);
 }
 
-static void test_keep_names_the_nearest_field(void **state)
+TEST(keep_names_the_nearest_field)
 {
-    (void)state;
     ls_context *context = context_of(&type);
-    assert_int_equal(ls_context_keep(context, "itms"), LS_ENOENT);
+    assert_fails(ls_context_keep(context, "itms"), LS_ENOENT);
     assert_error_has("\"items\"");
-    assert_int_equal(ls_context_keep(context, "zzzzzzzz"), LS_ENOENT);
+    assert_fails(ls_context_keep(context, "zzzzzzzz"), LS_ENOENT);
     assert_error_has("zzzzzzzz");
     ls_context_destroy(&context);
 }
@@ -200,18 +194,17 @@ static void copy(const ls_context *from, const char *const *names, size_t n,
     ls_document *document;
     const void *data;
     size_t size;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
-    assert_int_equal(ls_context_write(from, names, n, writer), LS_OK);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(ls_document_read(&document, data, size, NULL), LS_OK);
+    assert_ok(ls_writer_create(&writer));
+    assert_ok(ls_context_write(from, names, n, writer));
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(ls_document_read(&document, data, size, NULL));
     assert_int_equal(ls_context_read(to, ls_document_root(document)), expected);
     ls_document_destroy(&document);
     ls_writer_destroy(&writer);
 }
 
-static void test_a_context_survives_being_written_and_read(void **state)
+TEST(a_context_survives_being_written_and_read)
 {
-    (void)state;
     ls_context *from = context_of(&type);
     ls_context *to = context_of(&type);
     fill(ls_context_data(from));
@@ -220,7 +213,7 @@ static void test_a_context_survives_being_written_and_read(void **state)
 
     /* What was there is replaced, an empty text too. */
     struct mine *mine = ls_context_data(from);
-    assert_int_equal(ls_text_set(&mine->name, NULL), LS_OK);
+    assert_ok(ls_text_set(&mine->name, NULL));
     ls_items_clear(&mine->items);
     copy(from, NULL, 0, to, LS_OK);
     mine = ls_context_data(to);
@@ -231,9 +224,8 @@ static void test_a_context_survives_being_written_and_read(void **state)
     ls_context_destroy(&to);
 }
 
-static void test_write_takes_chosen_fields(void **state)
+TEST(write_takes_chosen_fields)
 {
-    (void)state;
     const char *const names[] = {"count", "name"};
     ls_context *from = context_of(&type);
     ls_context *to = context_of(&type);
@@ -248,20 +240,19 @@ static void test_write_takes_chosen_fields(void **state)
     ls_context_destroy(&to);
 }
 
-static void test_write_refuses_fields_that_are_not_there(void **state)
+TEST(write_refuses_fields_that_are_not_there)
 {
-    (void)state;
     const char *const names[] = {"count", "nmae"};
     ls_context *context = context_of(&type);
     ls_writer *writer;
     const void *data;
     size_t size;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
-    assert_int_equal(ls_context_write(context, names, 2, writer), LS_ENOENT);
+    assert_ok(ls_writer_create(&writer));
+    assert_fails(ls_context_write(context, names, 2, writer), LS_ENOENT);
     assert_error_has("\"name\"");
     /* Nothing was written. */
     ls_write_nil(writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
     ls_writer_destroy(&writer);
     ls_context_destroy(&context);
 }
@@ -274,14 +265,14 @@ static int read_one(ls_context *context, const char *key,
     ls_document *document;
     const void *data;
     size_t size;
-    assert_int_equal(ls_writer_create(&writer), LS_OK);
+    assert_ok(ls_writer_create(&writer));
     ls_write_map(writer, 2);
     ls_write_string(writer, "count");
     ls_write_int(writer, 1);
     ls_write_string(writer, key);
     write(writer);
-    assert_int_equal(ls_writer_bytes(writer, &data, &size), LS_OK);
-    assert_int_equal(ls_document_read(&document, data, size, NULL), LS_OK);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(ls_document_read(&document, data, size, NULL));
     const int status = ls_context_read(context, ls_document_root(document));
     ls_document_destroy(&document);
     ls_writer_destroy(&writer);
@@ -305,18 +296,16 @@ static void write_number(ls_writer *writer)
     ls_write_int(writer, 1);
 }
 
-static void test_read_ignores_keys_that_are_no_fields(void **state)
+TEST(read_ignores_keys_that_are_no_fields)
 {
-    (void)state;
     ls_context *context = context_of(&type);
-    assert_int_equal(read_one(context, "newer", write_text), LS_OK);
+    assert_ok(read_one(context, "newer", write_text));
     assert_int_equal(((struct mine *)ls_context_data(context))->count, 1);
     ls_context_destroy(&context);
 }
 
-static void test_read_names_the_field_of_another_type(void **state)
+TEST(read_names_the_field_of_another_type)
 {
-    (void)state;
     static const struct {
         const char *key;
         void (*write)(ls_writer *);
@@ -331,8 +320,8 @@ static void test_read_names_the_field_of_another_type(void **state)
         ls_context *context = context_of(&type);
         struct mine *mine = ls_context_data(context);
         fill(mine);
-        assert_int_equal(read_one(context, cases[i].key, cases[i].write),
-                         LS_EPROTO);
+        assert_fails(read_one(context, cases[i].key, cases[i].write),
+                     LS_EPROTO);
         assert_error_has(cases[i].key);
         /* What stood before it is set, the field itself is as it was. */
         assert_int_equal(mine->count, 1);
@@ -342,17 +331,15 @@ static void test_read_names_the_field_of_another_type(void **state)
     }
 }
 
-static void test_read_refuses_what_is_no_map(void **state)
+TEST(read_refuses_what_is_no_map)
 {
-    (void)state;
     ls_context *context = context_of(&type);
-    assert_int_equal(ls_context_read(context, NULL), LS_EPROTO);
+    assert_fails(ls_context_read(context, NULL), LS_EPROTO);
     ls_context_destroy(&context);
 }
 
-static void test_print_shows_every_field(void **state)
+TEST(print_shows_every_field)
 {
-    (void)state;
     ls_context *context = context_of(&type);
     fill(ls_context_data(context));
     char text[256];
@@ -369,51 +356,48 @@ static void test_print_shows_every_field(void **state)
     ls_context_destroy(&context);
 }
 
-static void test_set_replaces_and_copies(void **state)
+TEST(set_replaces_and_copies)
 {
-    (void)state;
     char *text = NULL;
     char source[] = "first";
-    assert_int_equal(ls_text_set(&text, source), LS_OK);
+    assert_ok(ls_text_set(&text, source));
     source[0] = 'F';
     assert_string_equal(text, "first");
-    assert_int_equal(ls_text_set(&text, text + 1), LS_OK); /* its own bytes */
+    assert_ok(ls_text_set(&text, text + 1)); /* its own bytes */
     assert_string_equal(text, "irst");
-    assert_int_equal(ls_text_set(&text, NULL), LS_OK);
+    assert_ok(ls_text_set(&text, NULL));
     assert_null(text);
 
     struct ls_bytes bytes = {NULL, 0};
-    assert_int_equal(ls_bytes_set(&bytes, "abc", 3), LS_OK);
-    assert_int_equal(ls_bytes_set(&bytes, (char *)bytes.data + 1, 2), LS_OK);
+    assert_ok(ls_bytes_set(&bytes, "abc", 3));
+    assert_ok(ls_bytes_set(&bytes, (char *)bytes.data + 1, 2));
     assert_int_equal(bytes.size, 2);
     assert_memory_equal(bytes.data, "bc", 2);
     ls_bytes_clear(&bytes);
     assert_null(bytes.data);
 }
 
-static void test_a_field_that_cannot_be_set_is_as_it_was(void **state)
+TEST(a_field_that_cannot_be_set_is_as_it_was)
 {
-    (void)state;
     struct ls_bytes bytes = {NULL, 0};
     struct ls_items items = {NULL, 0};
-    assert_int_equal(ls_bytes_set(&bytes, "abc", 3), LS_OK);
-    assert_int_equal(ls_items_append(&items, "abc", 3), LS_OK);
-    assert_int_equal(ls_bytes_set(&bytes, "", too_many), LS_ENOMEM);
-    assert_int_equal(ls_items_append(&items, "", too_many), LS_ENOMEM);
+    assert_ok(ls_bytes_set(&bytes, "abc", 3));
+    assert_ok(ls_items_append(&items, "abc", 3));
+    assert_fails(ls_bytes_set(&bytes, "", too_many), LS_ENOMEM);
+    assert_fails(ls_items_append(&items, "", too_many), LS_ENOMEM);
     assert_int_equal(bytes.size, 3);
     assert_int_equal(items.n, 1);
     ls_bytes_clear(&bytes);
     ls_items_clear(&items);
 }
 
-static void test_lists_grow(void **state)
+TEST(lists_grow)
 {
-    (void)state;
     struct ls_numbers numbers = {NULL, 0};
     struct ls_items items = {NULL, 0};
     for (int64_t i = 0; i < 1000; i++) {
-        assert_int_equal(ls_numbers_append(&numbers, i), LS_OK);
-        assert_int_equal(ls_items_append(&items, &i, sizeof i), LS_OK);
+        assert_ok(ls_numbers_append(&numbers, i));
+        assert_ok(ls_items_append(&items, &i, sizeof i));
     }
     for (int64_t i = 0; i < 1000; i++) {
         assert_int_equal(numbers.values[i], i);
@@ -424,9 +408,8 @@ static void test_lists_grow(void **state)
     assert_int_equal(numbers.n + items.n, 0);
 }
 
-static void test_online_defaults_and_kept_fields(void **state)
+TEST(online_defaults_and_kept_fields)
 {
-    (void)state;
     ls_context *context = context_of(&ls_online_context_type);
     struct ls_online_context *mine = ls_context_data(context);
     assert_int_equal(mine->env_step + mine->env_episode + mine->train_iter, 0);
@@ -440,7 +423,7 @@ static void test_online_defaults_and_kept_fields(void **state)
     mine->last_eval_iter = 4;
     mine->last_eval_value = 5;
     mine->eval_value = 6;
-    assert_int_equal(ls_items_append(&mine->trajectories, "t", 1), LS_OK);
+    assert_ok(ls_items_append(&mine->trajectories, "t", 1));
     ls_context_renew(context);
     assert_int_equal(mine->total_step, 1);
     assert_int_equal(mine->env_step, 1);
@@ -453,9 +436,8 @@ static void test_online_defaults_and_kept_fields(void **state)
     ls_context_destroy(&context);
 }
 
-static void test_offline_defaults_and_kept_fields(void **state)
+TEST(offline_defaults_and_kept_fields)
 {
-    (void)state;
     ls_context *context = context_of(&ls_offline_context_type);
     struct ls_offline_context *mine = ls_context_data(context);
     assert_int_equal(mine->trained_env_step + mine->train_epoch, 0);
@@ -465,7 +447,7 @@ static void test_offline_defaults_and_kept_fields(void **state)
     mine->trained_env_step = 1;
     mine->train_epoch = 2;
     mine->train_iter = 3;
-    assert_int_equal(ls_items_append(&mine->train_data, "t", 1), LS_OK);
+    assert_ok(ls_items_append(&mine->train_data, "t", 1));
     ls_context_renew(context);
     assert_int_equal(mine->trained_env_step, 1);
     assert_int_equal(mine->train_epoch, 2);
@@ -473,30 +455,4 @@ static void test_offline_defaults_and_kept_fields(void **state)
     assert_true(isnan(mine->eval_value));
     assert_int_equal(mine->train_data.n, 0);
     ls_context_destroy(&context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fields_start_with_their_fallbacks),
-        cmocka_unit_test(test_create_refuses_bad_tables),
-        cmocka_unit_test(test_destroy_takes_null),
-        cmocka_unit_test(test_renew_counts_and_resets_what_is_not_kept),
-        cmocka_unit_test(test_renewal_may_be_followed_by_the_programs_own),
-        cmocka_unit_test(test_keep_lasts_for_the_life_of_the_context),
-        cmocka_unit_test(test_keep_names_the_nearest_field),
-        cmocka_unit_test(test_a_context_survives_being_written_and_read),
-        cmocka_unit_test(test_write_takes_chosen_fields),
-        cmocka_unit_test(test_write_refuses_fields_that_are_not_there),
-        cmocka_unit_test(test_read_ignores_keys_that_are_no_fields),
-        cmocka_unit_test(test_read_names_the_field_of_another_type),
-        cmocka_unit_test(test_read_refuses_what_is_no_map),
-        cmocka_unit_test(test_print_shows_every_field),
-        cmocka_unit_test(test_set_replaces_and_copies),
-        cmocka_unit_test(test_a_field_that_cannot_be_set_is_as_it_was),
-        cmocka_unit_test(test_lists_grow),
-        cmocka_unit_test(test_online_defaults_and_kept_fields),
-        cmocka_unit_test(test_offline_defaults_and_kept_fields),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Async mode, and locks between steps that run at the same time. */
 #include "task_help.h"
+#include "test.h"
 
 /* What a step knows of the thread it runs on. */
 struct place {
@@ -27,26 +28,24 @@ static int runs_somewhere(ls_step *step, void *self)
     return place->given;
 }
 
-static void test_async_pipeline_runs_every_step(void **state)
+TEST(async_pipeline_runs_every_step)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_async(1);
     struct words first = {&trace, "0", NULL, 0, 0, 0};
     struct words second = {&trace, "1", NULL, 0, 0, 0};
-    assert_int_equal(ls_task_use(task, saying("first", &first)), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("second", &second)), LS_OK);
-    assert_int_equal(ls_task_run(task, 2), LS_OK);
+    assert_ok(ls_task_use(task, saying("first", &first)));
+    assert_ok(ls_task_use(task, saying("second", &second)));
+    assert_ok(ls_task_run(task, 2));
     assert_string_equal(trace.text, "0 1 0 1");
     assert_int_equal(online(task)->total_step, 2);
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void test_async_forwards_run_together_and_backs_in_reverse(void **state)
+TEST(async_forwards_run_together_and_backs_in_reverse)
 {
-    (void)state;
     struct trace trace;
     struct latch together;
     trace_init(&trace);
@@ -57,10 +56,9 @@ static void test_async_forwards_run_together_and_backs_in_reverse(void **state)
     for (int i = 0; i < 3; i++) {
         places[i] = (struct place){
             .trace = &trace, .together = &together, .back = names[i]};
-        assert_int_equal(ls_task_use_fn(task, runs_somewhere, &places[i]),
-                         LS_OK);
+        assert_ok(ls_task_use_fn(task, runs_somewhere, &places[i]));
     }
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "C B A");
     for (int i = 0; i < 3; i++) {
         assert_ptr_equal(places[i].forward_on, places[i].back_on);
@@ -73,24 +71,22 @@ static void test_async_forwards_run_together_and_backs_in_reverse(void **state)
     trace_fini(&trace);
 }
 
-static void test_sync_steps_run_on_the_callers_thread(void **state)
+TEST(sync_steps_run_on_the_callers_thread)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     struct place place = {.trace = &trace, .back = "A"};
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use_fn(task, runs_somewhere, &place), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use_fn(task, runs_somewhere, &place));
+    assert_ok(ls_task_run(task, 1));
     assert_ptr_equal(place.forward_on, &here);
     assert_ptr_equal(place.back_on, &here);
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void test_serial_keeps_its_order_in_async_mode(void **state)
+TEST(serial_keeps_its_order_in_async_mode)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_async(3);
@@ -100,26 +96,24 @@ static void test_serial_keeps_its_order_in_async_mode(void **state)
     struct ls_middleware parts[3];
     for (int i = 0; i < 3; i++)
         parts[i] = saying(words[i].forward, &words[i]);
-    assert_int_equal(ls_task_use(task, ls_serial(task, parts, 3)), LS_OK);
-    assert_int_equal(ls_task_run(task, 2), LS_OK);
+    assert_ok(ls_task_use(task, ls_serial(task, parts, 3)));
+    assert_ok(ls_task_run(task, 2));
     assert_string_equal(trace.text, "a b c C A a b c C A");
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void test_many_async_steps_and_iterations(void **state)
+TEST(many_async_steps_and_iterations)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     struct place places[20];
     ls_task *task = task_async(4);
     for (int i = 0; i < 20; i++) {
         places[i] = (struct place){.trace = &trace, .back = ""};
-        assert_int_equal(ls_task_use_fn(task, runs_somewhere, &places[i]),
-                         LS_OK);
+        assert_ok(ls_task_use_fn(task, runs_somewhere, &places[i]));
     }
-    assert_int_equal(ls_task_run(task, 50), LS_OK);
+    assert_ok(ls_task_run(task, 50));
     assert_int_equal(ls_task_iterations(task), 50);
     for (int i = 0; i < 20; i++)
         assert_ptr_equal(places[i].forward_on, places[i].back_on);
@@ -127,9 +121,8 @@ static void test_many_async_steps_and_iterations(void **state)
     trace_fini(&trace);
 }
 
-static void test_the_first_async_error_unwinds_every_step(void **state)
+TEST(the_first_async_error_unwinds_every_step)
 {
-    (void)state;
     struct trace trace;
     struct latch together;
     trace_init(&trace);
@@ -140,12 +133,11 @@ static void test_the_first_async_error_unwinds_every_step(void **state)
     for (int i = 0; i < 2; i++) {
         places[i] = (struct place){
             .trace = &trace, .together = &together, .back = names[i]};
-        assert_int_equal(ls_task_use_fn(task, runs_somewhere, &places[i]),
-                         LS_OK);
+        assert_ok(ls_task_use_fn(task, runs_somewhere, &places[i]));
     }
     struct words fails = {&trace, "f", NULL, LS_EPROTO, 0, 0};
-    assert_int_equal(ls_task_use(task, saying("fails", &fails)), LS_OK);
-    assert_int_equal(ls_task_run(task, 3), LS_EPROTO);
+    assert_ok(ls_task_use(task, saying("fails", &fails)));
+    assert_fails(ls_task_run(task, 3), LS_EPROTO);
     assert_string_equal(ls_error_text(), "step fails: f went wrong");
     assert_string_equal(trace.text, "f B A");
     assert_int_equal(places[0].given, LS_EPROTO);
@@ -154,16 +146,15 @@ static void test_the_first_async_error_unwinds_every_step(void **state)
 
     /* The task can be run again. */
     fails.fail_forward = LS_OK;
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_run(task, 1));
     assert_int_equal(online(task)->total_step, 1);
     ls_task_destroy(&task);
     latch_fini(&together);
     trace_fini(&trace);
 }
 
-static void test_a_failing_async_backward_half_unwinds_the_rest(void **state)
+TEST(a_failing_async_backward_half_unwinds_the_rest)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_async(2);
@@ -171,9 +162,8 @@ static void test_a_failing_async_backward_half_unwinds_the_rest(void **state)
                              {&trace, "f", "B", 0, LS_EIO, 0},
                              {&trace, "f", "C", 0, 0, 0}};
     for (int i = 0; i < 3; i++)
-        assert_int_equal(ls_task_use(task, saying(words[i].back, &words[i])),
-                         LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EIO);
+        assert_ok(ls_task_use(task, saying(words[i].back, &words[i])));
+    assert_fails(ls_task_run(task, 1), LS_EIO);
     assert_string_equal(trace.text, "f f f C B A");
     assert_string_equal(ls_error_text(), "step B: B went wrong");
     assert_int_equal(words[2].given, LS_OK);
@@ -201,18 +191,17 @@ static int waits_for_ever(ls_step *step, void *self)
     return ls_task_cancelled(task);
 }
 
-static void test_async_exception_ends_a_wait(void **state)
+TEST(async_exception_ends_a_wait)
 {
-    (void)state;
     struct trace trace;
     struct latch never;
     trace_init(&trace);
     latch_init(&never, 1);
     ls_task *task = task_async(2);
     struct words fails = {&trace, "f", NULL, LS_EHANDLER, 0, 0};
-    assert_int_equal(ls_task_use_fn(task, waits_for_ever, &never), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("fails", &fails)), LS_OK);
-    assert_int_equal(ls_task_run(task, 2), LS_EHANDLER);
+    assert_ok(ls_task_use_fn(task, waits_for_ever, &never));
+    assert_ok(ls_task_use(task, saying("fails", &fails)));
+    assert_fails(ls_task_run(task, 2), LS_EHANDLER);
     assert_error_has("f went wrong");
     assert_int_equal(online(task)->total_step, 0);
     ls_task_destroy(&task);
@@ -238,9 +227,8 @@ static int begins(ls_step *step, void *self)
     return ls_yield(step);
 }
 
-static void test_cancel_from_another_thread_ends_waits(void **state)
+TEST(cancel_from_another_thread_ends_waits)
 {
-    (void)state;
     struct latch never, begun;
     for (int async = 0; async < 2; async++) {
         latch_init(&never, 1);
@@ -249,14 +237,13 @@ static void test_cancel_from_another_thread_ends_waits(void **state)
             task_with((struct ls_task_options){.async = async == 1});
         struct canceller canceller = {task, &begun};
         ls_thread *thread;
-        assert_int_equal(ls_task_use_fn(task, begins, &begun), LS_OK);
-        assert_int_equal(ls_task_use_fn(task, waits_for_ever, &never), LS_OK);
-        assert_int_equal(ls_thread_spawn(ls_runtime_threads(), &thread,
-                                         "cancels", cancels, &canceller),
-                         LS_OK);
-        assert_int_equal(ls_task_run(task, UINT64_MAX), LS_ECANCELED);
+        assert_ok(ls_task_use_fn(task, begins, &begun));
+        assert_ok(ls_task_use_fn(task, waits_for_ever, &never));
+        assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "cancels",
+                                  cancels, &canceller));
+        assert_fails(ls_task_run(task, UINT64_MAX), LS_ECANCELED);
         assert_string_equal(ls_error_text(), "ctrl-c");
-        assert_int_equal(ls_thread_join(&thread, LS_FOREVER), LS_OK);
+        assert_ok(ls_thread_join(&thread, LS_FOREVER));
         ls_task_destroy(&task);
         latch_fini(&never);
         latch_fini(&begun);
@@ -298,41 +285,39 @@ static int crowds(ls_step *step, void *self)
 static void crowd_init(struct crowd *crowd, struct latch *meet)
 {
     *crowd = (struct crowd){.meet = meet};
-    assert_int_equal(ls_mutex_init(&crowd->mutex, ls_runtime_threads()), LS_OK);
+    assert_ok(ls_mutex_init(&crowd->mutex, ls_runtime_threads()));
 }
 
-static void test_a_shared_lock_serialises(void **state)
+TEST(a_shared_lock_serialises)
 {
-    (void)state;
     struct crowd crowd;
     crowd_init(&crowd, NULL);
     ls_task *task = task_async(4);
     const struct ls_middleware locked = {
         .name = "locked", .fn = crowds, .self = &crowd, .lock = LS_TASK_LOCK};
     for (int i = 0; i < 4; i++)
-        assert_int_equal(ls_task_use(task, locked), LS_OK);
-    assert_int_equal(ls_task_run(task, 50), LS_OK);
+        assert_ok(ls_task_use(task, locked));
+    assert_ok(ls_task_run(task, 50));
     assert_int_equal(crowd.most, 1);
     ls_task_destroy(&task);
     ls_mutex_fini(&crowd.mutex);
 }
 
-static void test_a_private_lock_is_independent(void **state)
+TEST(a_private_lock_is_independent)
 {
-    (void)state;
     struct crowd crowd;
     struct latch meet;
     latch_init(&meet, 2);
     crowd_init(&crowd, &meet);
     ls_task *task = task_async(2);
     ls_step_lock *lock;
-    assert_int_equal(ls_step_lock_create(&lock, task), LS_OK);
+    assert_ok(ls_step_lock_create(&lock, task));
     struct ls_middleware what = {
         .name = "locked", .fn = crowds, .self = &crowd, .lock = LS_TASK_LOCK};
-    assert_int_equal(ls_task_use(task, what), LS_OK);
+    assert_ok(ls_task_use(task, what));
     what.lock = lock;
-    assert_int_equal(ls_task_use(task, what), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use(task, what));
+    assert_ok(ls_task_run(task, 1));
     assert_int_equal(crowd.most, 2);
     ls_task_destroy(&task);
     ls_step_lock_destroy(&lock);
@@ -348,9 +333,8 @@ static int wraps_with_its_lock(ls_step *step, void *self)
     return status < 0 ? status : ls_yield(step);
 }
 
-static void test_a_lock_is_taken_once_by_what_runs_inside(void **state)
+TEST(a_lock_is_taken_once_by_what_runs_inside)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
@@ -359,8 +343,8 @@ static void test_a_lock_is_taken_once_by_what_runs_inside(void **state)
     child.lock = LS_TASK_LOCK;
     const struct ls_middleware outer = {
         .fn = wraps_with_its_lock, .self = &child, .lock = LS_TASK_LOCK};
-    assert_int_equal(ls_task_use(task, outer), LS_OK);
-    assert_int_equal(ls_task_run(task, 2), LS_OK);
+    assert_ok(ls_task_use(task, outer));
+    assert_ok(ls_task_run(task, 2));
     assert_string_equal(trace.text, "a A a A");
     ls_task_destroy(&task);
     trace_fini(&trace);
@@ -377,18 +361,19 @@ static int surrounds(ls_step *step, void *self)
     return status;
 }
 
-static void test_wrappers_work_in_async_mode(void **state)
+TEST(wrappers_work_in_async_mode)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_async(1);
     struct words words[2] = {{&trace, "a", "A", 0, 0, 0},
                              {&trace, "b", "B", 0, 0, 0}};
-    assert_int_equal(ls_task_use_wrapper(task, surrounds, &trace, NULL), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("1st", &words[0])), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("2nd", &words[1])), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use(task, (struct ls_middleware){.fn = surrounds,
+                                                       .self = &trace,
+                                                       .wraps = true}));
+    assert_ok(ls_task_use(task, saying("1st", &words[0])));
+    assert_ok(ls_task_use(task, saying("2nd", &words[1])));
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "a 1st b 2nd back B back A");
     ls_task_destroy(&task);
     trace_fini(&trace);
@@ -411,47 +396,23 @@ static int meets(ls_step *step, void *self)
     return LS_OK;
 }
 
-static void test_all_steps_that_run_now_are_said(void **state)
+TEST(all_steps_that_run_now_are_said)
 {
-    (void)state;
     struct latch come, go;
     latch_init(&come, 2);
     latch_init(&go, 2);
     struct meeting meetings[2] = {{&come, &go, ""}, {&come, &go, ""}};
     ls_task *task = task_async(2);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(
-            ls_task_use(task,
-                        (struct ls_middleware){.name = i == 0 ? "one" : "two",
-                                               .fn = meets,
-                                               .self = &meetings[i]}),
-            LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+        assert_ok(ls_task_use(
+            task, (struct ls_middleware){.name = i == 0 ? "one" : "two",
+                                         .fn = meets,
+                                         .self = &meetings[i]}));
+    assert_ok(ls_task_run(task, 1));
     for (int i = 0; i < 2; i++)
         assert_true(strcmp(meetings[i].said, "one, two") == 0 ||
                     strcmp(meetings[i].said, "two, one") == 0);
     ls_task_destroy(&task);
     latch_fini(&come);
     latch_fini(&go);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_async_pipeline_runs_every_step),
-        cmocka_unit_test(test_async_forwards_run_together_and_backs_in_reverse),
-        cmocka_unit_test(test_sync_steps_run_on_the_callers_thread),
-        cmocka_unit_test(test_serial_keeps_its_order_in_async_mode),
-        cmocka_unit_test(test_many_async_steps_and_iterations),
-        cmocka_unit_test(test_the_first_async_error_unwinds_every_step),
-        cmocka_unit_test(test_a_failing_async_backward_half_unwinds_the_rest),
-        cmocka_unit_test(test_async_exception_ends_a_wait),
-        cmocka_unit_test(test_cancel_from_another_thread_ends_waits),
-        cmocka_unit_test(test_a_shared_lock_serialises),
-        cmocka_unit_test(test_a_private_lock_is_independent),
-        cmocka_unit_test(test_a_lock_is_taken_once_by_what_runs_inside),
-        cmocka_unit_test(test_wrappers_work_in_async_mode),
-        cmocka_unit_test(test_all_steps_that_run_now_are_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

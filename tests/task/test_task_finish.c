@@ -1,5 +1,6 @@
 /* Finish: who is told, and what it ends. */
 #include "team.h"
+#include "test.h"
 
 static int does_nothing(ls_step *step, void *self)
 {
@@ -17,9 +18,8 @@ static int waits_in_fifth(ls_step *step, void *self)
     return counter_reaches(self, 1) ? LS_OK : LS_ETIMEDOUT;
 }
 
-static void test_early_stop_stops_the_others(void **state)
+TEST(early_stop_stops_the_others)
 {
-    (void)state;
     struct team team = {0};
     struct counter finished;
     counter_init(&finished);
@@ -60,9 +60,8 @@ static void finish_of_three(enum ls_topology topology, size_t who)
 }
 
 /* The first node is the hub, and the one that the others attach to. */
-static void test_broadcast_finish_reaches_every_node(void **state)
+TEST(broadcast_finish_reaches_every_node)
 {
-    (void)state;
     finish_of_three(LS_TOPOLOGY_STAR, 0);
     finish_of_three(LS_TOPOLOGY_STAR, 2);
     finish_of_three(LS_TOPOLOGY_MESH, 1);
@@ -74,9 +73,8 @@ static int goes_wrong_first(ls_step *step, void *self)
     return *(int *)self == 0 ? ls_error(LS_EIO, "a crash") : LS_OK;
 }
 
-static void test_an_error_is_not_a_finish(void **state)
+TEST(an_error_is_not_a_finish)
 {
-    (void)state;
     struct team team = {0};
     struct counter finished;
     int well = 0;
@@ -88,7 +86,7 @@ static void test_an_error_is_not_a_finish(void **state)
     team.members[0].n_iterations = 1;
     team.members[1].n_iterations = 1;
     world_join(&team.world);
-    assert_int_equal(ls_task_run(team.members[0].task, 1), LS_EIO);
+    assert_fails(ls_task_run(team.members[0].task, 1), LS_EIO);
     well = 1;
     assert_ok(ls_task_run(team.members[0].task, 1));
     assert_reaches(&finished, 1);
@@ -104,9 +102,8 @@ static int finishes_here(ls_step *step, void *self)
     return LS_OK;
 }
 
-static void test_finish_here_tells_nobody(void **state)
+TEST(finish_here_tells_nobody)
 {
-    (void)state;
     struct team team = {0};
     struct counter finished;
     counter_init(&finished);
@@ -133,9 +130,8 @@ static int leaves(ls_step *step, void *self)
 }
 
 /* Its farewell has told the others all that there is to be told. */
-static void test_a_run_whose_node_has_left_ends_well(void **state)
+TEST(a_run_whose_node_has_left_ends_well)
 {
-    (void)state;
     struct team team = {0};
     team_create(&team, 2, NULL, LS_TOPOLOGY_MESH);
     assert_ok(ls_task_use_fn(team.members[0].task, leaves, NULL));
@@ -165,32 +161,16 @@ static void assert_finish_is_read(const void *data, size_t size,
     counter_fini(&heard);
 }
 
-static void test_a_finish_is_for_one_run(void **state)
+TEST(a_finish_is_for_one_run)
 {
-    (void)state;
     assert_finish_is_read("\1", 1, 0, true, LS_OK);
     assert_finish_is_read("\1", 1, 1, false, LS_OK); /* of the last run */
     assert_finish_is_read("\2", 1, 1, true, LS_OK);
     assert_finish_is_read(NULL, 0, 1, true, LS_OK);
 }
 
-static void test_a_malformed_finish_is_an_error_not_a_finish(void **state)
+TEST(a_malformed_finish_is_an_error_not_a_finish)
 {
-    (void)state;
     assert_finish_is_read("\xc1", 1, 0, false, LS_EPROTO);
     assert_finish_is_read("\xff", 1, 0, false, LS_EPROTO); /* -1 */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_early_stop_stops_the_others),
-        cmocka_unit_test(test_broadcast_finish_reaches_every_node),
-        cmocka_unit_test(test_an_error_is_not_a_finish),
-        cmocka_unit_test(test_finish_here_tells_nobody),
-        cmocka_unit_test(test_a_run_whose_node_has_left_ends_well),
-        cmocka_unit_test(test_a_finish_is_for_one_run),
-        cmocka_unit_test(test_a_malformed_finish_is_an_error_not_a_finish),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

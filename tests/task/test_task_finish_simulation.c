@@ -2,6 +2,7 @@
 #include "task_help.h"
 
 #include "lockstep/network.h"
+#include "test.h"
 
 /* Nothing comes through for so long, from the finish on; nobody is held for
  * lost in that time. */
@@ -33,8 +34,7 @@ struct cluster {
 static void heal(void *arg)
 {
     struct cluster *c = arg;
-    assert_int_equal(ls_network_shape(c->network, NULL, NULL, &c->sound),
-                     LS_OK);
+    assert_ok(ls_network_shape(c->network, NULL, NULL, &c->sound));
 }
 
 static int loses_its_finish(ls_step *step, void *self)
@@ -62,8 +62,8 @@ static void make(struct cluster *c, uint32_t index, const char *bind)
     struct member *m = &c->members[index];
     struct ls_node_options options;
     m->cluster = c;
-    assert_int_equal(ls_host_create(&m->host, c->simulation, bind), LS_OK);
-    assert_int_equal(ls_network_join(c->network, m->host), LS_OK);
+    assert_ok(ls_host_create(&m->host, c->simulation, bind));
+    assert_ok(ls_network_join(c->network, m->host));
     ls_node_options_init(&options);
     options.id = index;
     options.bind = bind;
@@ -71,14 +71,11 @@ static void make(struct cluster *c, uint32_t index, const char *bind)
     options.n_attach = index == 0 ? 0 : 1;
     options.world_size = N;
     options.runtime = ls_host_runtime(m->host);
-    assert_int_equal(ls_node_create(&m->node, &options), LS_OK);
-    assert_int_equal(
-        ls_task_create(&m->task, &(struct ls_task_options){.node = m->node}),
-        LS_OK);
-    assert_int_equal(
-        ls_task_use_fn(m->task, index == FINISHES ? loses_its_finish : pauses,
-                       m),
-        LS_OK);
+    assert_ok(ls_node_create(&m->node, &options));
+    assert_ok(
+        ls_task_create(&m->task, &(struct ls_task_options){.node = m->node}));
+    assert_ok(ls_task_use_fn(m->task,
+                             index == FINISHES ? loses_its_finish : pauses, m));
 }
 
 static void join(void *self)
@@ -97,13 +94,11 @@ static void run(void *self)
 static void all(struct cluster *c, void (*fn)(void *self))
 {
     for (size_t i = 0; i < N; i++)
-        assert_int_equal(ls_thread_spawn(ls_host_runtime(c->members[i].host),
-                                         &c->members[i].thread, "member", fn,
-                                         &c->members[i]),
-                         LS_OK);
+        assert_ok(ls_thread_spawn(ls_host_runtime(c->members[i].host),
+                                  &c->members[i].thread, "member", fn,
+                                  &c->members[i]));
     for (size_t i = 0; i < N; i++) {
-        assert_int_equal(ls_thread_join(&c->members[i].thread, LS_FOREVER),
-                         LS_OK);
+        assert_ok(ls_thread_join(&c->members[i].thread, LS_FOREVER));
         assert_int_equal(c->members[i].status, LS_OK);
     }
 }
@@ -124,24 +119,14 @@ static void live(void *arg)
     }
 }
 
-static void test_a_finish_that_is_lost_is_told_again(void **state)
+TEST(a_finish_that_is_lost_is_told_again)
 {
-    (void)state;
     const struct ls_simulation_options options = {.seed = 1};
     struct cluster c = {.sound = {.delay_ns = LS_NS_PER_MS},
                         .lossy = {.delay_ns = LS_NS_PER_MS, .loss = 1}};
-    assert_int_equal(ls_simulation_create(&c.simulation, &options), LS_OK);
-    assert_int_equal(ls_network_create(&c.network, c.simulation, &c.sound),
-                     LS_OK);
-    assert_int_equal(ls_simulation_run(c.simulation, live, &c), LS_OK);
+    assert_ok(ls_simulation_create(&c.simulation, &options));
+    assert_ok(ls_network_create(&c.network, c.simulation, &c.sound));
+    assert_ok(ls_simulation_run(c.simulation, live, &c));
     ls_network_destroy(&c.network);
     ls_simulation_destroy(&c.simulation);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_finish_that_is_lost_is_told_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Several middleware as one: ls_serial() and ls_parallel(). */
 #include "task_help.h"
+#include "test.h"
 
 /* A step that waits for something before it says its word, and opens the way
  * for others afterwards. */
@@ -52,9 +53,8 @@ static void counts_release(void *self)
     ++*(int *)self;
 }
 
-static void test_serial_runs_one_after_the_other(void **state)
+TEST(serial_runs_one_after_the_other)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
@@ -64,17 +64,16 @@ static void test_serial_runs_one_after_the_other(void **state)
                             {.trace = &trace, .word = "d", .back = "D"}};
     const struct ls_middleware parts[] = {taking(&turns[0]), taking(&turns[1]),
                                           taking(&turns[2])};
-    assert_int_equal(ls_task_use(task, ls_serial(task, parts, 3)), LS_OK);
-    assert_int_equal(ls_task_use(task, taking(&turns[3])), LS_OK);
-    assert_int_equal(ls_task_run(task, 2), LS_OK);
+    assert_ok(ls_task_use(task, ls_serial(task, parts, 3)));
+    assert_ok(ls_task_use(task, taking(&turns[3])));
+    assert_ok(ls_task_run(task, 2));
     assert_string_equal(trace.text, "a b c d D C A a b c d D C A");
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void test_serial_unwinds_its_own_parts(void **state)
+TEST(serial_unwinds_its_own_parts)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
@@ -84,9 +83,9 @@ static void test_serial_unwinds_its_own_parts(void **state)
                             {.trace = &trace, .word = "c", .back = "C"}};
     const struct ls_middleware parts[] = {taking(&turns[1]), taking(&turns[2]),
                                           taking(&turns[3])};
-    assert_int_equal(ls_task_use(task, taking(&turns[0])), LS_OK);
-    assert_int_equal(ls_task_use(task, ls_serial(task, parts, 3)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EIO);
+    assert_ok(ls_task_use(task, taking(&turns[0])));
+    assert_ok(ls_task_use(task, ls_serial(task, parts, 3)));
+    assert_fails(ls_task_run(task, 1), LS_EIO);
     assert_string_equal(trace.text, "z a b A Z");
     assert_string_equal(ls_error_text(),
                         "step serial<a,b,c>: step b: b went wrong");
@@ -107,9 +106,8 @@ static int wraps_and_names(ls_step *step, void *self)
     return ls_around_forward(step);
 }
 
-static void test_names_list_the_parts_of_this_role(void **state)
+TEST(names_list_the_parts_of_this_role)
 {
-    (void)state;
     char name[64] = "";
     char parts[2][64];
     ls_task *task = task_with((struct ls_task_options){.roles = "learner"});
@@ -123,17 +121,17 @@ static void test_names_list_the_parts_of_this_role(void **state)
         {.name = "a", .fn = notes_name, .self = parts[1]},
         {.name = "void"},
         ls_serial(task, inner, 2)};
-    assert_int_equal(ls_task_use(task, ls_parallel(task, outer, 3)), LS_OK);
-    assert_int_equal(ls_task_use_wrapper(task, wraps_and_names, name, NULL),
-                     LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use(task, ls_parallel(task, outer, 3)));
+    assert_ok(ls_task_use(task, (struct ls_middleware){.fn = wraps_and_names,
+                                                       .self = name,
+                                                       .wraps = true}));
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(name, "parallel<a,serial<x>>");
     ls_task_destroy(&task);
 }
 
-static void test_parts_are_moved(void **state)
+TEST(parts_are_moved)
 {
-    (void)state;
     int releases = 0;
     ls_task *task = task_plain();
     const struct ls_middleware parts[] = {
@@ -143,33 +141,31 @@ static void test_parts_are_moved(void **state)
          .self = &releases,
          .release = counts_release},
         {.fn = NULL, .self = &releases, .release = counts_release}};
-    assert_int_equal(ls_task_use(task, ls_serial(task, parts, 3)), LS_EIO);
+    assert_fails(ls_task_use(task, ls_serial(task, parts, 3)), LS_EIO);
     assert_string_equal(ls_error_text(), "no disk");
     assert_int_equal(releases, 3);
     ls_task_destroy(&task);
     assert_int_equal(releases, 3);
 
     task = task_plain();
-    assert_int_equal(ls_task_use(task, ls_parallel(task, &parts[2], 1)), LS_OK);
+    assert_ok(ls_task_use(task, ls_parallel(task, &parts[2], 1)));
     assert_int_equal(releases, 3);
     ls_task_destroy(&task);
     assert_int_equal(releases, 4);
 }
 
-static void test_parts_with_nothing_to_run_are_void(void **state)
+TEST(parts_with_nothing_to_run_are_void)
 {
-    (void)state;
     ls_task *task = task_plain();
     const struct ls_middleware none = {.name = "void"};
-    assert_int_equal(ls_task_use(task, ls_serial(task, NULL, 0)), LS_OK);
-    assert_int_equal(ls_task_use(task, ls_parallel(task, &none, 1)), LS_OK);
-    assert_int_equal(ls_task_run(task, UINT64_MAX), LS_OK);
+    assert_ok(ls_task_use(task, ls_serial(task, NULL, 0)));
+    assert_ok(ls_task_use(task, ls_parallel(task, &none, 1)));
+    assert_ok(ls_task_run(task, UINT64_MAX));
     ls_task_destroy(&task);
 }
 
-static void test_parts_need_and_give_fields_together(void **state)
+TEST(parts_need_and_give_fields_together)
 {
-    (void)state;
     char name[64];
     ls_task *task = task_plain();
     const struct ls_middleware parts[] = {
@@ -177,9 +173,9 @@ static void test_parts_need_and_give_fields_together(void **state)
         {.fn = notes_name, .self = name, .needs = "train_data"}};
     const struct ls_middleware giver = {
         .fn = notes_name, .self = name, .gives = "policy"};
-    assert_int_equal(ls_task_use(task, ls_serial(task, parts, 2)), LS_OK);
-    assert_int_equal(ls_task_use(task, giver), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EINVAL);
+    assert_ok(ls_task_use(task, ls_serial(task, parts, 2)));
+    assert_ok(ls_task_use(task, giver));
+    assert_fails(ls_task_run(task, 1), LS_EINVAL);
     assert_error_has("field train_data");
     ls_task_destroy(&task);
 }
@@ -204,9 +200,8 @@ static int does_nothing(ls_step *step, void *self)
     return LS_OK;
 }
 
-static void test_finish_hooks_of_parts_run(void **state)
+TEST(finish_hooks_of_parts_run)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     struct end ends[3] = {{&trace, "a"}, {&trace, "b"}, {&trace, "c"}};
@@ -215,17 +210,16 @@ static void test_finish_hooks_of_parts_run(void **state)
         what[i] = (struct ls_middleware){
             .fn = does_nothing, .self = &ends[i], .finish = notes_end};
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use(task, what[0]), LS_OK);
-    assert_int_equal(ls_task_use(task, ls_parallel(task, &what[1], 2)), LS_OK);
-    assert_int_equal(ls_task_run(task, 2), LS_OK);
+    assert_ok(ls_task_use(task, what[0]));
+    assert_ok(ls_task_use(task, ls_parallel(task, &what[1], 2)));
+    assert_ok(ls_task_run(task, 2));
     assert_string_equal(trace.text, "c b a");
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void test_parallel_in_sequential(void **state)
+TEST(parallel_in_sequential)
 {
-    (void)state;
     struct trace trace;
     struct latch fast_done;
     trace_init(&trace);
@@ -237,17 +231,16 @@ static void test_parallel_in_sequential(void **state)
     const struct ls_middleware both[] = {taking(&slow), taking(&fast)};
     const struct ls_middleware parts[] = {taking(&begin),
                                           ls_parallel(task, both, 2)};
-    assert_int_equal(ls_task_use(task, ls_serial(task, parts, 2)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use(task, ls_serial(task, parts, 2)));
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "begin fast slow");
     ls_task_destroy(&task);
     latch_fini(&fast_done);
     trace_fini(&trace);
 }
 
-static void test_serial_in_parallel(void **state)
+TEST(serial_in_parallel)
 {
-    (void)state;
     struct trace trace;
     struct latch begun, slow_done;
     trace_init(&trace);
@@ -261,8 +254,8 @@ static void test_serial_in_parallel(void **state)
     const struct ls_middleware chain[] = {taking(&slow), taking(&fast)};
     const struct ls_middleware parts[] = {ls_serial(task, chain, 2),
                                           taking(&begin)};
-    assert_int_equal(ls_task_use(task, ls_parallel(task, parts, 2)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use(task, ls_parallel(task, parts, 2)));
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "begin slow fast");
     ls_task_destroy(&task);
     latch_fini(&begun);
@@ -270,9 +263,8 @@ static void test_serial_in_parallel(void **state)
     trace_fini(&trace);
 }
 
-static void test_parallel_runs_both_halves_at_the_same_time(void **state)
+TEST(parallel_runs_both_halves_at_the_same_time)
 {
-    (void)state;
     struct trace trace;
     struct latch there[2], back[2];
     trace_init(&trace);
@@ -298,9 +290,9 @@ static void test_parallel_runs_both_halves_at_the_same_time(void **state)
     ls_task *task = task_plain();
     struct turn after = {.trace = &trace, .word = "c", .back = "C"};
     const struct ls_middleware parts[] = {taking(&turns[0]), taking(&turns[1])};
-    assert_int_equal(ls_task_use(task, ls_parallel(task, parts, 2)), LS_OK);
-    assert_int_equal(ls_task_use(task, taking(&after)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use(task, ls_parallel(task, parts, 2)));
+    assert_ok(ls_task_use(task, taking(&after)));
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "a b c C B A");
     ls_task_destroy(&task);
     for (int i = 0; i < 2; i++) {
@@ -332,9 +324,8 @@ static int waits_for_the_end(ls_step *step, void *self)
     return ls_task_cancelled(task);
 }
 
-static void test_a_failing_part_ends_the_others_waits(void **state)
+TEST(a_failing_part_ends_the_others_waits)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
@@ -343,21 +334,20 @@ static void test_a_failing_part_ends_the_others_waits(void **state)
                             {.trace = &trace, .word = "b", .back = "B"}};
     const struct ls_middleware parts[] = {
         {.name = "waits", .fn = waits_for_the_end}, taking(&turns[1])};
-    assert_int_equal(ls_task_use(task, taking(&turns[0])), LS_OK);
-    assert_int_equal(ls_task_use(task, ls_parallel(task, parts, 2)), LS_OK);
-    assert_int_equal(ls_task_use(task, taking(&turns[2])), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EPROTO);
+    assert_ok(ls_task_use(task, taking(&turns[0])));
+    assert_ok(ls_task_use(task, ls_parallel(task, parts, 2)));
+    assert_ok(ls_task_use(task, taking(&turns[2])));
+    assert_fails(ls_task_run(task, 1), LS_EPROTO);
     assert_string_equal(ls_error_text(), "step a: a went wrong");
     assert_string_equal(trace.text, "z a Z");
     assert_int_equal(turns[0].given, LS_EPROTO);
-    assert_int_equal(ls_task_cancelled(task), LS_OK);
+    assert_ok(ls_task_cancelled(task));
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void test_a_later_failure_unwinds_parallel_parts(void **state)
+TEST(a_later_failure_unwinds_parallel_parts)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
@@ -365,9 +355,9 @@ static void test_a_later_failure_unwinds_parallel_parts(void **state)
                             {.trace = &trace, .word = "p", .back = "P"},
                             {.trace = &trace, .word = "f", .status = LS_EIO}};
     const struct ls_middleware parts[] = {taking(&turns[0]), taking(&turns[1])};
-    assert_int_equal(ls_task_use(task, ls_parallel(task, parts, 2)), LS_OK);
-    assert_int_equal(ls_task_use(task, taking(&turns[2])), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EIO);
+    assert_ok(ls_task_use(task, ls_parallel(task, parts, 2)));
+    assert_ok(ls_task_use(task, taking(&turns[2])));
+    assert_fails(ls_task_run(task, 1), LS_EIO);
     assert_string_equal(ls_error_text(), "step f: f went wrong");
     assert_string_equal(trace.text, "p p f P P");
     assert_int_equal(turns[0].given, LS_EIO);
@@ -376,9 +366,8 @@ static void test_a_later_failure_unwinds_parallel_parts(void **state)
     trace_fini(&trace);
 }
 
-static void test_nested_parallel_needs_no_more_workers(void **state)
+TEST(nested_parallel_needs_no_more_workers)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     for (int async = 0; async < 2; async++) {
@@ -392,9 +381,9 @@ static void test_nested_parallel_needs_no_more_workers(void **state)
         }
         pairs[0] = ls_parallel(task, &parts[0], 2);
         pairs[1] = ls_parallel(task, &parts[2], 2);
-        assert_int_equal(ls_task_use(task, ls_parallel(task, pairs, 2)), LS_OK);
+        assert_ok(ls_task_use(task, ls_parallel(task, pairs, 2)));
         trace.text[0] = '\0';
-        assert_int_equal(ls_task_run(task, 3), LS_OK);
+        assert_ok(ls_task_run(task, 3));
         assert_string_equal(trace.text, "p p p p P P P P p p p p P P P P "
                                         "p p p p P P P P");
         ls_task_destroy(&task);
@@ -409,41 +398,19 @@ static int wraps_twice(ls_step *step, void *self)
     return status < 0 ? status : ls_wrap(step, self, &second);
 }
 
-static void test_one_with_parts_is_in_one_place_at_a_time(void **state)
+TEST(one_with_parts_is_in_one_place_at_a_time)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
     struct turn turn = {.trace = &trace, .word = "a", .back = "A"};
     const struct ls_middleware part = taking(&turn);
     struct ls_middleware serial = ls_serial(task, &part, 1);
-    assert_int_equal(ls_task_use_fn(task, wraps_twice, &serial), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_ESTATE);
+    assert_ok(ls_task_use_fn(task, wraps_twice, &serial));
+    assert_fails(ls_task_run(task, 1), LS_ESTATE);
     assert_error_has("serial<a>");
     assert_string_equal(trace.text, "a A");
     ls_task_destroy(&task);
     serial.release(serial.self);
     trace_fini(&trace);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_serial_runs_one_after_the_other),
-        cmocka_unit_test(test_serial_unwinds_its_own_parts),
-        cmocka_unit_test(test_names_list_the_parts_of_this_role),
-        cmocka_unit_test(test_parts_are_moved),
-        cmocka_unit_test(test_parts_with_nothing_to_run_are_void),
-        cmocka_unit_test(test_parts_need_and_give_fields_together),
-        cmocka_unit_test(test_finish_hooks_of_parts_run),
-        cmocka_unit_test(test_parallel_in_sequential),
-        cmocka_unit_test(test_serial_in_parallel),
-        cmocka_unit_test(test_parallel_runs_both_halves_at_the_same_time),
-        cmocka_unit_test(test_a_failing_part_ends_the_others_waits),
-        cmocka_unit_test(test_a_later_failure_unwinds_parallel_parts),
-        cmocka_unit_test(test_nested_parallel_needs_no_more_workers),
-        cmocka_unit_test(test_one_with_parts_is_in_one_place_at_a_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Runs: how they count, how they end, and what is due when they do. */
 #include "task_help.h"
+#include "test.h"
 
 static int adds_item(ls_step *step, void *self)
 {
@@ -26,14 +27,13 @@ static int views(ls_step *step, void *self)
     return status;
 }
 
-static void test_every_iteration_begins_afresh(void **state)
+TEST(every_iteration_begins_afresh)
 {
-    (void)state;
     struct view view = {0};
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use_fn(task, views, &view), LS_OK);
-    assert_int_equal(ls_task_use_fn(task, adds_item, NULL), LS_OK);
-    assert_int_equal(ls_task_run(task, 3), LS_OK);
+    assert_ok(ls_task_use_fn(task, views, &view));
+    assert_ok(ls_task_use_fn(task, adds_item, NULL));
+    assert_ok(ls_task_run(task, 3));
     assert_int_equal(view.n, 3);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(view.total_step[i], i);
@@ -42,32 +42,30 @@ static void test_every_iteration_begins_afresh(void **state)
     ls_task_destroy(&task);
 }
 
-static void test_run_leaves_a_counted_and_renewed_context(void **state)
+TEST(run_leaves_a_counted_and_renewed_context)
 {
-    (void)state;
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use_fn(task, adds_item, NULL), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use_fn(task, adds_item, NULL));
+    assert_ok(ls_task_run(task, 1));
     assert_int_equal(online(task)->total_step, 1);
     assert_int_equal(online(task)->env_step, 1);
     assert_int_equal(online(task)->train_data.n, 0);
-    assert_int_equal(ls_task_run(task, 4), LS_OK);
+    assert_ok(ls_task_run(task, 4));
     assert_int_equal(online(task)->total_step, 5);
     assert_int_equal(ls_task_iterations(task), 5);
     ls_task_destroy(&task);
 }
 
-static void test_nothing_runs_without_iterations_or_middleware(void **state)
+TEST(nothing_runs_without_iterations_or_middleware)
 {
-    (void)state;
     ls_task *task = task_with((struct ls_task_options){.roles = "learner"});
-    assert_int_equal(ls_task_run(task, UINT64_MAX), LS_OK);
+    assert_ok(ls_task_run(task, UINT64_MAX));
     struct ls_middleware other = {.fn = adds_item, .roles = "collector"};
-    assert_int_equal(ls_task_use(task, other), LS_OK);
-    assert_int_equal(ls_task_use(task, (struct ls_middleware){0}), LS_OK);
-    assert_int_equal(ls_task_run(task, UINT64_MAX), LS_OK);
-    assert_int_equal(ls_task_use_fn(task, adds_item, NULL), LS_OK);
-    assert_int_equal(ls_task_run(task, 0), LS_OK);
+    assert_ok(ls_task_use(task, other));
+    assert_ok(ls_task_use(task, (struct ls_middleware){0}));
+    assert_ok(ls_task_run(task, UINT64_MAX));
+    assert_ok(ls_task_use_fn(task, adds_item, NULL));
+    assert_ok(ls_task_run(task, 0));
     assert_int_equal(ls_task_iterations(task), 0);
     assert_int_equal(online(task)->total_step, 0);
     ls_task_destroy(&task);
@@ -79,12 +77,11 @@ static int runs_again(ls_step *step, void *self)
     return ls_task_run(ls_step_task(step), 1) == LS_ESTATE ? LS_OK : LS_EIO;
 }
 
-static void test_a_running_task_does_not_run_again(void **state)
+TEST(a_running_task_does_not_run_again)
 {
-    (void)state;
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use_fn(task, runs_again, NULL), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use_fn(task, runs_again, NULL));
+    assert_ok(ls_task_run(task, 1));
     ls_task_destroy(&task);
 }
 
@@ -97,33 +94,31 @@ static int finishes_third(ls_step *step, void *self)
     return LS_OK;
 }
 
-static void test_finish_ends_the_run_after_its_iteration(void **state)
+TEST(finish_ends_the_run_after_its_iteration)
 {
-    (void)state;
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use_fn(task, finishes_third, NULL), LS_OK);
-    assert_int_equal(ls_task_use_fn(task, adds_item, NULL), LS_OK);
-    assert_int_equal(ls_task_run(task, UINT64_MAX), LS_OK);
+    assert_ok(ls_task_use_fn(task, finishes_third, NULL));
+    assert_ok(ls_task_use_fn(task, adds_item, NULL));
+    assert_ok(ls_task_run(task, UINT64_MAX));
     assert_int_equal(online(task)->total_step, 3);
     assert_int_equal(online(task)->env_step, 3);
 
     /* It was for that run only. */
     assert_false(ls_task_finishing(task));
-    assert_int_equal(ls_task_run(task, 2), LS_OK);
+    assert_ok(ls_task_run(task, 2));
     assert_int_equal(ls_task_iterations(task), 5);
     ls_task_destroy(&task);
 }
 
-static void test_finish_before_the_run_ends_it_before_any_step(void **state)
+TEST(finish_before_the_run_ends_it_before_any_step)
 {
-    (void)state;
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use_fn(task, adds_item, NULL), LS_OK);
+    assert_ok(ls_task_use_fn(task, adds_item, NULL));
     ls_task_finish_here(task);
     assert_true(ls_task_finishing(task));
-    assert_int_equal(ls_task_run(task, 5), LS_OK);
+    assert_ok(ls_task_run(task, 5));
     assert_int_equal(ls_task_iterations(task), 0);
-    assert_int_equal(ls_task_run(task, 5), LS_OK);
+    assert_ok(ls_task_run(task, 5));
     assert_int_equal(ls_task_iterations(task), 5);
     ls_task_destroy(&task);
 }
@@ -137,37 +132,35 @@ static int cancels(ls_step *step, void *self)
     return ls_task_cancelled(task) == LS_ELOST ? LS_OK : LS_EIO;
 }
 
-static void test_cancel_ends_the_run_now(void **state)
+TEST(cancel_ends_the_run_now)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
     struct words before = {&trace, "a", "A", 0, 0, 0};
     struct words after = {&trace, "b", "B", 0, 0, 0};
-    assert_int_equal(ls_task_use(task, saying("before", &before)), LS_OK);
-    assert_int_equal(ls_task_use_fn(task, cancels, NULL), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("after", &after)), LS_OK);
-    assert_int_equal(ls_task_run(task, 9), LS_ELOST);
+    assert_ok(ls_task_use(task, saying("before", &before)));
+    assert_ok(ls_task_use_fn(task, cancels, NULL));
+    assert_ok(ls_task_use(task, saying("after", &after)));
+    assert_fails(ls_task_run(task, 9), LS_ELOST);
     assert_string_equal(ls_error_text(), "node 4 is gone");
     assert_string_equal(trace.text, "a A");
     assert_int_equal(before.given, LS_ELOST);
-    assert_int_equal(ls_task_cancelled(task), LS_OK);
+    assert_ok(ls_task_cancelled(task));
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void test_cancel_before_the_run_ends_it_before_any_step(void **state)
+TEST(cancel_before_the_run_ends_it_before_any_step)
 {
-    (void)state;
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use_fn(task, adds_item, NULL), LS_OK);
+    assert_ok(ls_task_use_fn(task, adds_item, NULL));
     ls_task_cancel(task, LS_OK, NULL);
-    assert_int_equal(ls_task_cancelled(task), LS_ECANCELED);
+    assert_fails(ls_task_cancelled(task), LS_ECANCELED);
     assert_string_equal(ls_error_text(), ls_status_sentence(LS_ECANCELED));
-    assert_int_equal(ls_task_run(task, 1), LS_ECANCELED);
+    assert_fails(ls_task_run(task, 1), LS_ECANCELED);
     assert_int_equal(ls_task_iterations(task), 0);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_run(task, 1));
     ls_task_destroy(&task);
 }
 
@@ -176,20 +169,19 @@ static void notes_status(void *self, int status)
     *(int *)self = status;
 }
 
-static void test_on_cancel_tells_those_who_wait(void **state)
+TEST(on_cancel_tells_those_who_wait)
 {
-    (void)state;
     int told[3] = {0};
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_on_cancel(task, notes_status, &told[0]), LS_OK);
-    assert_int_equal(ls_task_on_cancel(task, notes_status, &told[1]), LS_OK);
-    assert_int_equal(ls_task_on_cancel(task, notes_status, &told[1]), LS_OK);
-    assert_int_equal(ls_task_on_cancel(task, NULL, &told[0]), LS_OK);
-    assert_int_equal(ls_task_on_cancel(task, NULL, &told[2]), LS_OK);
+    assert_ok(ls_task_on_cancel(task, notes_status, &told[0]));
+    assert_ok(ls_task_on_cancel(task, notes_status, &told[1]));
+    assert_ok(ls_task_on_cancel(task, notes_status, &told[1]));
+    assert_ok(ls_task_on_cancel(task, NULL, &told[0]));
+    assert_ok(ls_task_on_cancel(task, NULL, &told[2]));
     ls_task_cancel(task, LS_ELOST, "gone");
     assert_int_equal(told[0], LS_OK);
     assert_int_equal(told[1], LS_ELOST);
-    assert_int_equal(ls_task_on_cancel(task, notes_status, &told[2]), LS_OK);
+    assert_ok(ls_task_on_cancel(task, notes_status, &told[2]));
     assert_int_equal(told[2], LS_ELOST);
     ls_task_destroy(&task);
 }
@@ -231,18 +223,17 @@ static struct ls_middleware ending(struct ends *ends)
                                   .finish = notes_end};
 }
 
-static void test_finish_hooks_run_in_reverse_with_the_last_data(void **state)
+TEST(finish_hooks_run_in_reverse_with_the_last_data)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     struct ends a = {.trace = &trace, .name = "a"};
     struct ends b = {.trace = &trace, .name = "b"};
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use(task, ending(&a)), LS_OK);
-    assert_int_equal(ls_task_use(task, ending(&b)), LS_OK);
-    assert_int_equal(ls_task_use_fn(task, adds_item, NULL), LS_OK);
-    assert_int_equal(ls_task_run(task, 3), LS_OK);
+    assert_ok(ls_task_use(task, ending(&a)));
+    assert_ok(ls_task_use(task, ending(&b)));
+    assert_ok(ls_task_use_fn(task, adds_item, NULL));
+    assert_ok(ls_task_run(task, 3));
     assert_string_equal(trace.text, "b a");
     assert_int_equal(a.total_step, 3);
     assert_int_equal(a.items, 1);
@@ -251,77 +242,73 @@ static void test_finish_hooks_run_in_reverse_with_the_last_data(void **state)
     trace_fini(&trace);
 }
 
-static void test_finish_hooks_run_once_on_every_way_out(void **state)
+TEST(finish_hooks_run_once_on_every_way_out)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     struct ends ends = {.trace = &trace, .name = "e"};
     struct words words = {&trace, "w", NULL, 0, 0, 0};
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use(task, ending(&ends)), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("w", &words)), LS_OK);
+    assert_ok(ls_task_use(task, ending(&ends)));
+    assert_ok(ls_task_use(task, saying("w", &words)));
 
-    assert_int_equal(ls_task_run(task, 0), LS_OK);
+    assert_ok(ls_task_run(task, 0));
     assert_int_equal(ends.n, 1);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_run(task, 1));
     assert_int_equal(ends.n, 2);
     assert_int_equal(ends.status, LS_OK);
     words.fail_forward = LS_EIO;
-    assert_int_equal(ls_task_run(task, 1), LS_EIO);
+    assert_fails(ls_task_run(task, 1), LS_EIO);
     assert_int_equal(ends.n, 3);
     assert_int_equal(ends.status, LS_EIO);
     ls_task_cancel(task, LS_ELOST, "gone");
-    assert_int_equal(ls_task_run(task, 1), LS_ELOST);
+    assert_fails(ls_task_run(task, 1), LS_ELOST);
     assert_int_equal(ends.n, 4);
     assert_int_equal(ends.status, LS_ELOST);
-    assert_int_equal(
-        ls_task_use(task, (struct ls_middleware){.status = LS_EINVAL}),
-        LS_EINVAL);
-    assert_int_equal(ls_task_run(task, 1), LS_EINVAL);
+    assert_fails(ls_task_use(task, (struct ls_middleware){.status = LS_EINVAL}),
+                 LS_EINVAL);
+    assert_fails(ls_task_run(task, 1), LS_EINVAL);
     assert_int_equal(ends.n, 5);
     ls_task_destroy(&task);
     assert_int_equal(ends.n, 5);
     trace_fini(&trace);
 }
 
-static void test_the_error_of_a_finish_hook_becomes_the_runs(void **state)
+TEST(the_error_of_a_finish_hook_becomes_the_runs)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     struct ends a = {.trace = &trace, .name = "a"};
     struct ends b = {.trace = &trace, .name = "saver", .fails = LS_EIO};
     struct words words = {&trace, "w", NULL, 0, 0, 0};
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use(task, ending(&a)), LS_OK);
-    assert_int_equal(ls_task_use(task, ending(&b)), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("w", &words)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EIO);
+    assert_ok(ls_task_use(task, ending(&a)));
+    assert_ok(ls_task_use(task, ending(&b)));
+    assert_ok(ls_task_use(task, saying("w", &words)));
+    assert_fails(ls_task_run(task, 1), LS_EIO);
     assert_error_has("saver");
     assert_error_has("disk full");
     assert_int_equal(a.n, 1);
     assert_int_equal(a.status, LS_EIO);
 
     words.fail_forward = LS_EPROTO;
-    assert_int_equal(ls_task_run(task, 1), LS_EPROTO);
+    assert_fails(ls_task_run(task, 1), LS_EPROTO);
     assert_error_has("w went wrong");
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void test_finish_hooks_of_other_roles_do_not_run(void **state)
+TEST(finish_hooks_of_other_roles_do_not_run)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     struct ends ends = {.trace = &trace, .name = "e"};
     ls_task *task = task_with((struct ls_task_options){.roles = "learner"});
     struct ls_middleware other = ending(&ends);
     other.roles = "collector";
-    assert_int_equal(ls_task_use(task, other), LS_OK);
-    assert_int_equal(ls_task_use_fn(task, adds_item, NULL), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use(task, other));
+    assert_ok(ls_task_use_fn(task, adds_item, NULL));
+    assert_ok(ls_task_run(task, 1));
     assert_int_equal(ends.n, 0);
     ls_task_destroy(&task);
     trace_fini(&trace);
@@ -356,22 +343,20 @@ static int says_at_last(void *self, ls_task *task, int status)
     return status;
 }
 
-static void test_who_asks_learns_which_step_runs(void **state)
+TEST(who_asks_learns_which_step_runs)
 {
-    (void)state;
     struct sayings all;
     char text[32] = "x", cut[3];
     ls_task *task = task_plain();
-    assert_int_equal(
+    assert_ok(
         ls_task_use(task, (struct ls_middleware){.name = "outer",
                                                  .fn = says,
                                                  .self = &all,
-                                                 .finish = says_at_last}),
-        LS_OK);
-    assert_int_equal(ls_task_use_fn(task, says_inside, &all), LS_OK);
+                                                 .finish = says_at_last}));
+    assert_ok(ls_task_use_fn(task, says_inside, &all));
     assert_int_equal(ls_task_steps_now(task, text, sizeof text), 0);
     assert_string_equal(text, "");
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(all.forward, "outer");
     assert_string_equal(all.inner, "says_inside");
     assert_string_equal(all.backward, "outer");
@@ -379,25 +364,4 @@ static void test_who_asks_learns_which_step_runs(void **state)
     assert_int_equal(ls_task_steps_now(task, text, sizeof text), 0);
     assert_int_equal(ls_task_steps_now(task, cut, 0), 0);
     ls_task_destroy(&task);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_iteration_begins_afresh),
-        cmocka_unit_test(test_run_leaves_a_counted_and_renewed_context),
-        cmocka_unit_test(test_nothing_runs_without_iterations_or_middleware),
-        cmocka_unit_test(test_a_running_task_does_not_run_again),
-        cmocka_unit_test(test_finish_ends_the_run_after_its_iteration),
-        cmocka_unit_test(test_finish_before_the_run_ends_it_before_any_step),
-        cmocka_unit_test(test_cancel_ends_the_run_now),
-        cmocka_unit_test(test_cancel_before_the_run_ends_it_before_any_step),
-        cmocka_unit_test(test_on_cancel_tells_those_who_wait),
-        cmocka_unit_test(test_finish_hooks_run_in_reverse_with_the_last_data),
-        cmocka_unit_test(test_finish_hooks_run_once_on_every_way_out),
-        cmocka_unit_test(test_the_error_of_a_finish_hook_becomes_the_runs),
-        cmocka_unit_test(test_finish_hooks_of_other_roles_do_not_run),
-        cmocka_unit_test(test_who_asks_learns_which_step_runs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "lockstep/simulation.h"
 
 #include "task_help.h"
+#include "test.h"
 
 enum { STEPS = 3 };
 
@@ -50,8 +51,8 @@ static void meeting_init(struct meeting *meeting, int awaited)
 {
     meeting->runtime = ls_simulation_runtime(meeting->simulation);
     meeting->awaited = awaited;
-    assert_int_equal(ls_mutex_init(&meeting->mutex, meeting->runtime), LS_OK);
-    assert_int_equal(ls_cond_init(&meeting->changed, meeting->runtime), LS_OK);
+    assert_ok(ls_mutex_init(&meeting->mutex, meeting->runtime));
+    assert_ok(ls_cond_init(&meeting->changed, meeting->runtime));
 }
 
 static void meeting_fini(struct meeting *meeting)
@@ -68,9 +69,9 @@ static void run_task(struct meeting *meeting, struct ls_task_options options,
     struct member members[STEPS];
     for (int i = 0; i < n_steps; i++) {
         members[i] = (struct member){meeting, (char)('a' + i)};
-        assert_int_equal(ls_task_use_fn(task, meets, &members[i]), LS_OK);
+        assert_ok(ls_task_use_fn(task, meets, &members[i]));
     }
-    assert_int_equal(ls_task_run(task, n_iterations), LS_OK);
+    assert_ok(ls_task_run(task, n_iterations));
     assert_int_equal(ls_task_iterations(task), n_iterations);
     ls_task_destroy(&task);
 }
@@ -90,19 +91,16 @@ static uint64_t simulate(uint64_t seed, void (*fn)(void *arg), char *order)
 {
     const struct ls_simulation_options options = {.seed = seed};
     struct meeting meeting = {.n = 0};
-    assert_int_equal(ls_simulation_create(&meeting.simulation, &options),
-                     LS_OK);
-    assert_int_equal(ls_simulation_run(meeting.simulation, fn, &meeting),
-                     LS_OK);
+    assert_ok(ls_simulation_create(&meeting.simulation, &options));
+    assert_ok(ls_simulation_run(meeting.simulation, fn, &meeting));
     const uint64_t hash = ls_simulation_hash(meeting.simulation);
     ls_simulation_destroy(&meeting.simulation);
     memcpy(order, meeting.order, sizeof meeting.order);
     return hash;
 }
 
-static void test_steps_of_one_task_wait_for_each_other(void **state)
+TEST(steps_of_one_task_wait_for_each_other)
 {
-    (void)state;
     int orders = 0;
     char first[64];
     for (uint64_t seed = 0; seed < 50; seed++) {
@@ -128,17 +126,15 @@ static void run_two_tasks(void *arg)
     meeting_init(meeting, 2);
     ls_thread *threads[2];
     for (int i = 0; i < 2; i++)
-        assert_int_equal(ls_thread_spawn(meeting->runtime, &threads[i], "task",
-                                         run_plain, meeting),
-                         LS_OK);
+        assert_ok(ls_thread_spawn(meeting->runtime, &threads[i], "task",
+                                  run_plain, meeting));
     for (int i = 0; i < 2; i++)
-        assert_int_equal(ls_thread_join(&threads[i], LS_FOREVER), LS_OK);
+        assert_ok(ls_thread_join(&threads[i], LS_FOREVER));
     meeting_fini(meeting);
 }
 
-static void test_steps_of_two_tasks_wait_for_each_other(void **state)
+TEST(steps_of_two_tasks_wait_for_each_other)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 50; seed++) {
         char order[64];
         (void)simulate(seed, run_two_tasks, order);
@@ -177,28 +173,17 @@ static void run_failing(void *arg)
     struct failing late = {meeting->runtime, 2 * LS_NS_PER_MS, LS_EIO};
     struct failing early = {meeting->runtime, LS_NS_PER_MS, LS_EPROTO};
     int given = LS_OK;
-    assert_int_equal(ls_task_use_fn(task, is_given, &given), LS_OK);
-    assert_int_equal(ls_task_use_fn(task, fails_after, &late), LS_OK);
-    assert_int_equal(ls_task_use_fn(task, fails_after, &early), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EPROTO);
+    assert_ok(ls_task_use_fn(task, is_given, &given));
+    assert_ok(ls_task_use_fn(task, fails_after, &late));
+    assert_ok(ls_task_use_fn(task, fails_after, &early));
+    assert_fails(ls_task_run(task, 1), LS_EPROTO);
     assert_int_equal(given, LS_EPROTO);
     ls_task_destroy(&task);
     meeting_fini(meeting);
 }
 
-static void test_the_error_that_came_first_unwinds_the_others(void **state)
+TEST(the_error_that_came_first_unwinds_the_others)
 {
-    (void)state;
     char order[64];
     (void)simulate(1, run_failing, order);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_steps_of_one_task_wait_for_each_other),
-        cmocka_unit_test(test_steps_of_two_tasks_wait_for_each_other),
-        cmocka_unit_test(test_the_error_that_came_first_unwinds_the_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

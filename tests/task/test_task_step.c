@@ -1,37 +1,36 @@
 /* The halves of steps: their order, their errors, and how they are given up. */
 #include "task_help.h"
+#include "test.h"
 
-static void test_serial_pipeline_runs_in_order(void **state)
+TEST(serial_pipeline_runs_in_order)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
     struct words first = {&trace, "0", NULL, 0, 0, 0};
     struct words second = {&trace, "1", NULL, 0, 0, 0};
-    assert_int_equal(ls_task_use(task, saying("first", &first)), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("second", &second)), LS_OK);
-    assert_int_equal(ls_task_run(task, 2), LS_OK);
+    assert_ok(ls_task_use(task, saying("first", &first)));
+    assert_ok(ls_task_use(task, saying("second", &second)));
+    assert_ok(ls_task_run(task, 2));
     assert_string_equal(trace.text, "0 1 0 1");
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void test_serial_yield_comes_back_in_reverse(void **state)
+TEST(serial_yield_comes_back_in_reverse)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
     struct words a = {&trace, "a", "A", 0, 0, 0};
     struct words b = {&trace, "b", NULL, 0, 0, 0};
     struct words c = {&trace, "c", "C", 0, 0, 0};
-    assert_int_equal(ls_task_use(task, saying("a", &a)), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("b", &b)), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("c", &c)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use(task, saying("a", &a)));
+    assert_ok(ls_task_use(task, saying("b", &b)));
+    assert_ok(ls_task_use(task, saying("c", &c)));
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "a b c C A");
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "a b c C A a b c C A");
     ls_task_destroy(&task);
     trace_fini(&trace);
@@ -48,24 +47,21 @@ static int counts_in_locals(ls_step *step, void *self)
     return status;
 }
 
-static void test_locals_survive_the_yield(void **state)
+TEST(locals_survive_the_yield)
 {
-    (void)state;
     int64_t sums[3] = {0, 100, 200};
     ls_task *task = task_plain();
     for (int i = 0; i < 3; i++)
-        assert_int_equal(ls_task_use_fn(task, counts_in_locals, &sums[i]),
-                         LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+        assert_ok(ls_task_use_fn(task, counts_in_locals, &sums[i]));
+    assert_ok(ls_task_run(task, 1));
     assert_int_equal(sums[0], 28);
     assert_int_equal(sums[1], 100 + 828);
     assert_int_equal(sums[2], 200 + 1628);
     ls_task_destroy(&task);
 }
 
-static void test_a_failing_step_ends_the_iteration(void **state)
+TEST(a_failing_step_ends_the_iteration)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
@@ -73,11 +69,11 @@ static void test_a_failing_step_ends_the_iteration(void **state)
     struct words b = {&trace, "b", "B", 0, 0, 1};
     struct words c = {&trace, "c", NULL, LS_EIO, 0, 0};
     struct words d = {&trace, "d", "D", 0, 0, 0};
-    assert_int_equal(ls_task_use(task, saying("a", &a)), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("b", &b)), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("reader", &c)), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("d", &d)), LS_OK);
-    assert_int_equal(ls_task_run(task, 5), LS_EIO);
+    assert_ok(ls_task_use(task, saying("a", &a)));
+    assert_ok(ls_task_use(task, saying("b", &b)));
+    assert_ok(ls_task_use(task, saying("reader", &c)));
+    assert_ok(ls_task_use(task, saying("d", &d)));
+    assert_fails(ls_task_run(task, 5), LS_EIO);
     assert_string_equal(ls_error_text(), "step reader: c went wrong");
     assert_string_equal(trace.text, "a b c B A");
     assert_int_equal(a.given, LS_EIO);
@@ -87,19 +83,18 @@ static void test_a_failing_step_ends_the_iteration(void **state)
     trace_fini(&trace);
 }
 
-static void test_a_failing_backward_half_unwinds_the_rest(void **state)
+TEST(a_failing_backward_half_unwinds_the_rest)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
     struct words a = {&trace, "a", "A", 0, 0, 1};
     struct words b = {&trace, "b", "B", 0, LS_EPROTO, 1};
     struct words c = {&trace, "c", "C", 0, 0, 1};
-    assert_int_equal(ls_task_use(task, saying("a", &a)), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("b", &b)), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("c", &c)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EPROTO);
+    assert_ok(ls_task_use(task, saying("a", &a)));
+    assert_ok(ls_task_use(task, saying("b", &b)));
+    assert_ok(ls_task_use(task, saying("c", &c)));
+    assert_fails(ls_task_run(task, 1), LS_EPROTO);
     assert_string_equal(ls_error_text(), "step b: B went wrong");
     assert_string_equal(trace.text, "a b c C B A");
     assert_int_equal(c.given, LS_OK);
@@ -109,17 +104,16 @@ static void test_a_failing_backward_half_unwinds_the_rest(void **state)
     trace_fini(&trace);
 }
 
-static void test_the_first_error_wins(void **state)
+TEST(the_first_error_wins)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
     struct words a = {&trace, "a", "A", 0, LS_ENOMEM, 0};
     struct words b = {&trace, "b", NULL, LS_EIO, 0, 0};
-    assert_int_equal(ls_task_use(task, saying("a", &a)), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("b", &b)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EIO);
+    assert_ok(ls_task_use(task, saying("a", &a)));
+    assert_ok(ls_task_use(task, saying("b", &b)));
+    assert_fails(ls_task_run(task, 1), LS_EIO);
     assert_string_equal(ls_error_text(), "step b: b went wrong");
     assert_string_equal(trace.text, "a b A");
     ls_task_destroy(&task);
@@ -134,19 +128,18 @@ static int reads_the_error(ls_step *step, void *self)
     return status;
 }
 
-static void test_what_yield_returns_has_its_text(void **state)
+TEST(what_yield_returns_has_its_text)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     char text[64] = "";
     ls_task *task = task_plain();
     struct words b = {&trace, "b", "B", 0, LS_ENOMEM, 0};
     struct words c = {&trace, "c", NULL, LS_EIO, 0, 0};
-    assert_int_equal(ls_task_use_fn(task, reads_the_error, text), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("b", &b)), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("c", &c)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EIO);
+    assert_ok(ls_task_use_fn(task, reads_the_error, text));
+    assert_ok(ls_task_use(task, saying("b", &b)));
+    assert_ok(ls_task_use(task, saying("c", &c)));
+    assert_fails(ls_task_run(task, 1), LS_EIO);
     assert_string_equal(text, "step c: c went wrong");
     ls_task_destroy(&task);
     trace_fini(&trace);
@@ -158,17 +151,16 @@ static int swallows(ls_step *step, void *self)
     return LS_OK;
 }
 
-static void test_an_error_is_not_lost_by_a_step_that_ignores_it(void **state)
+TEST(an_error_is_not_lost_by_a_step_that_ignores_it)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     int given = 0;
     ls_task *task = task_plain();
     struct words b = {&trace, "b", NULL, LS_EIO, 0, 0};
-    assert_int_equal(ls_task_use_fn(task, swallows, &given), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("b", &b)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EIO);
+    assert_ok(ls_task_use_fn(task, swallows, &given));
+    assert_ok(ls_task_use(task, saying("b", &b)));
+    assert_fails(ls_task_run(task, 1), LS_EIO);
     assert_int_equal(given, LS_EIO);
     ls_task_destroy(&task);
     trace_fini(&trace);
@@ -181,13 +173,12 @@ static int yields_twice(ls_step *step, void *self)
     return status;
 }
 
-static void test_a_second_yield_is_an_error(void **state)
+TEST(a_second_yield_is_an_error)
 {
-    (void)state;
     int second = 0;
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use_fn(task, yields_twice, &second), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_ESTATE);
+    assert_ok(ls_task_use_fn(task, yields_twice, &second));
+    assert_fails(ls_task_run(task, 1), LS_ESTATE);
     assert_int_equal(second, LS_ESTATE);
     assert_error_has("yields_twice");
     ls_task_destroy(&task);
@@ -205,16 +196,15 @@ static int yields_for_another(ls_step *step, void *self)
     return ls_yield(*(ls_step **)self);
 }
 
-static void test_a_step_yields_only_for_itself(void **state)
+TEST(a_step_yields_only_for_itself)
 {
-    (void)state;
     ls_step *other = NULL;
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use_fn(task, lends_its_handle, &other), LS_OK);
+    assert_ok(ls_task_use_fn(task, lends_its_handle, &other));
     struct ls_middleware wrong = {
         .name = "wrong", .fn = yields_for_another, .self = &other};
-    assert_int_equal(ls_task_use(task, wrong), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_ESTATE);
+    assert_ok(ls_task_use(task, wrong));
+    assert_fails(ls_task_run(task, 1), LS_ESTATE);
     assert_error_has("step wrong");
     ls_task_destroy(&task);
 }
@@ -226,12 +216,11 @@ static int returns_three(ls_step *step, void *self)
     return 3;
 }
 
-static void test_a_positive_result_is_no_status(void **state)
+TEST(a_positive_result_is_no_status)
 {
-    (void)state;
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use_fn(task, returns_three, NULL), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EINVAL);
+    assert_ok(ls_task_use_fn(task, returns_three, NULL));
+    assert_fails(ls_task_run(task, 1), LS_EINVAL);
     assert_error_has("returns_three returned 3");
     ls_task_destroy(&task);
 }
@@ -255,16 +244,15 @@ static int looks_around(ls_step *step, void *self)
     return LS_OK;
 }
 
-static void test_a_step_finds_its_surroundings(void **state)
+TEST(a_step_finds_its_surroundings)
 {
-    (void)state;
     struct seen seen = {0};
     ls_task *task = task_plain();
     struct ls_middleware look = {
         .name = "look", .fn = looks_around, .self = &seen};
-    assert_int_equal(ls_task_use(task, look), LS_OK);
+    assert_ok(ls_task_use(task, look));
     const int64_t before = ls_now(ls_runtime_threads());
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(seen.name, "look");
     assert_string_equal(seen.log_step, "look");
     assert_ptr_equal(seen.context, online(task));
@@ -272,23 +260,4 @@ static void test_a_step_finds_its_surroundings(void **state)
     assert_true(seen.now >= before);
     assert_null(ls_log_step());
     ls_task_destroy(&task);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_serial_pipeline_runs_in_order),
-        cmocka_unit_test(test_serial_yield_comes_back_in_reverse),
-        cmocka_unit_test(test_locals_survive_the_yield),
-        cmocka_unit_test(test_a_failing_step_ends_the_iteration),
-        cmocka_unit_test(test_a_failing_backward_half_unwinds_the_rest),
-        cmocka_unit_test(test_the_first_error_wins),
-        cmocka_unit_test(test_what_yield_returns_has_its_text),
-        cmocka_unit_test(test_an_error_is_not_lost_by_a_step_that_ignores_it),
-        cmocka_unit_test(test_a_second_yield_is_an_error),
-        cmocka_unit_test(test_a_step_yields_only_for_itself),
-        cmocka_unit_test(test_a_positive_result_is_no_status),
-        cmocka_unit_test(test_a_step_finds_its_surroundings),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

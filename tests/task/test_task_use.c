@@ -1,5 +1,6 @@
 /* What a task is built of: options, middleware, roles, labels, fields. */
 #include "task_help.h"
+#include "test.h"
 
 static int does_nothing(ls_step *step, void *self)
 {
@@ -21,24 +22,22 @@ static struct ls_middleware counted(int *releases)
                                   .release = counts_release};
 }
 
-static void test_create_refuses_bad_options(void **state)
+TEST(create_refuses_bad_options)
 {
-    (void)state;
     static const struct ls_field none[] = {
         {"other", LS_FIELD_INT, .offset = 0, .keep = true}};
     static const struct ls_context_type bad = {"bad", 8, none, 1};
     const struct ls_task_options options[] = {
         {.n_workers = 1025}, {.stack_bytes = 100}, {.context = &bad}};
     ls_task *task = NULL;
-    assert_int_equal(ls_task_create(&task, NULL), LS_EINVAL);
+    assert_fails(ls_task_create(&task, NULL), LS_EINVAL);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        assert_int_equal(ls_task_create(&task, &options[i]), LS_EINVAL);
+        assert_fails(ls_task_create(&task, &options[i]), LS_EINVAL);
     assert_null(task);
 }
 
-static void test_destroy_takes_null(void **state)
+TEST(destroy_takes_null)
 {
-    (void)state;
     ls_task *task = NULL;
     ls_step_lock *lock = NULL;
     ls_task_destroy(NULL);
@@ -47,9 +46,8 @@ static void test_destroy_takes_null(void **state)
     ls_step_lock_destroy(&lock);
 }
 
-static void test_defaults(void **state)
+TEST(defaults)
 {
-    (void)state;
     ls_task *task = task_plain();
     assert_null(ls_task_node(task));
     assert_ptr_equal(ls_task_runtime(task), ls_runtime_threads());
@@ -57,25 +55,23 @@ static void test_defaults(void **state)
                      &ls_online_context_type);
     assert_true(ls_task_has_role(task, "learner"));
     assert_false(ls_task_finishing(task));
-    assert_int_equal(ls_task_cancelled(task), LS_OK);
+    assert_ok(ls_task_cancelled(task));
     assert_int_equal(ls_task_iterations(task), 0);
     assert_true(ls_task_round(task) == 0);
     ls_task_destroy(&task);
 }
 
 /* By whoever brings nodes together otherwise than ls_mw_barrier() does. */
-static void test_a_round_is_what_it_was_set_to(void **state)
+TEST(a_round_is_what_it_was_set_to)
 {
-    (void)state;
     ls_task *task = task_plain();
     ls_task_set_round(task, UINT64_MAX - 1);
     assert_true(ls_task_round(task) == UINT64_MAX - 1);
     ls_task_destroy(&task);
 }
 
-static void test_middleware_is_released_once(void **state)
+TEST(middleware_is_released_once)
 {
-    (void)state;
     int releases[4] = {0};
     ls_task *task = task_with((struct ls_task_options){.roles = "learner"});
     struct ls_middleware void_one = counted(&releases[1]);
@@ -84,28 +80,27 @@ static void test_middleware_is_released_once(void **state)
     void_one.fn = NULL;
     other_role.roles = "collector";
     failed.status = LS_EINVAL;
-    assert_int_equal(ls_task_use(task, counted(&releases[0])), LS_OK);
-    assert_int_equal(ls_task_use(task, void_one), LS_OK);
-    assert_int_equal(ls_task_use(task, other_role), LS_OK);
-    assert_int_equal(ls_task_use(task, failed), LS_EINVAL);
+    assert_ok(ls_task_use(task, counted(&releases[0])));
+    assert_ok(ls_task_use(task, void_one));
+    assert_ok(ls_task_use(task, other_role));
+    assert_fails(ls_task_use(task, failed), LS_EINVAL);
     assert_int_equal(releases[0] + releases[1] + releases[2], 0);
     ls_task_destroy(&task);
     for (int i = 0; i < 4; i++)
         assert_int_equal(releases[i], 1);
 }
 
-static void test_a_failed_factory_fails_the_run(void **state)
+TEST(a_failed_factory_fails_the_run)
 {
-    (void)state;
     ls_task *task = task_plain();
     struct ls_middleware first = {.status = LS_ENOENT, .error = "no such file"};
     struct ls_middleware second = {.status = LS_EIO, .error = "no disk"};
     int releases = 0;
-    assert_int_equal(ls_task_use(task, first), LS_ENOENT);
+    assert_fails(ls_task_use(task, first), LS_ENOENT);
     assert_string_equal(ls_error_text(), "no such file");
-    assert_int_equal(ls_task_use(task, second), LS_EIO);
-    assert_int_equal(ls_task_use(task, counted(&releases)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_ENOENT);
+    assert_fails(ls_task_use(task, second), LS_EIO);
+    assert_ok(ls_task_use(task, counted(&releases)));
+    assert_fails(ls_task_run(task, 1), LS_ENOENT);
     assert_string_equal(ls_error_text(), "no such file");
     assert_int_equal(ls_task_iterations(task), 0);
     ls_task_destroy(&task);
@@ -115,27 +110,27 @@ static int uses_more(ls_step *step, void *self)
 {
     ls_task *task = ls_step_task(step);
     if (ls_task_use(task, counted(self)) != LS_ESTATE ||
-        ls_task_use_wrapper(task, does_nothing, self, counts_release) !=
-            LS_ESTATE)
+        ls_task_use(task, (struct ls_middleware){.fn = does_nothing,
+                                                 .self = self,
+                                                 .release = counts_release,
+                                                 .wraps = true}) != LS_ESTATE)
         return LS_EIO;
     return LS_OK;
 }
 
-static void test_use_is_refused_while_the_task_runs(void **state)
+TEST(use_is_refused_while_the_task_runs)
 {
-    (void)state;
     int releases = 0;
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use_fn(task, uses_more, &releases), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use_fn(task, uses_more, &releases));
+    assert_ok(ls_task_run(task, 1));
     assert_int_equal(releases, 2);
-    assert_int_equal(ls_task_run(task, 1), LS_ESTATE);
+    assert_fails(ls_task_run(task, 1), LS_ESTATE);
     ls_task_destroy(&task);
 }
 
-static void test_middleware_of_other_roles_is_passed_over(void **state)
+TEST(middleware_of_other_roles_is_passed_over)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task =
@@ -149,9 +144,9 @@ static void test_middleware_of_other_roles_is_passed_over(void **state)
     for (int i = 0; i < 4; i++) {
         struct ls_middleware what = saying(words[i].forward, &words[i]);
         what.roles = roles[i];
-        assert_int_equal(ls_task_use(task, what), LS_OK);
+        assert_ok(ls_task_use(task, what));
     }
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "all learner both");
     assert_true(ls_task_has_role(task, "evaluator"));
     assert_false(ls_task_has_role(task, "collector"));
@@ -160,9 +155,8 @@ static void test_middleware_of_other_roles_is_passed_over(void **state)
     trace_fini(&trace);
 }
 
-static void test_labels_are_matched_by_globs(void **state)
+TEST(labels_are_matched_by_globs)
 {
-    (void)state;
     ls_task *task = task_with(
         (struct ls_task_options){.labels = "gpu0, fast", .async = true});
     assert_true(ls_task_match_labels(task, "gpu*"));
@@ -186,18 +180,16 @@ static struct ls_middleware with_fields(const char *name, const char *needs,
         .name = name, .fn = does_nothing, .needs = needs, .gives = gives};
 }
 
-static void test_a_need_that_nobody_gives_is_an_error(void **state)
+TEST(a_need_that_nobody_gives_is_an_error)
 {
-    (void)state;
     ls_task *task = task_with((struct ls_task_options){.roles = "learner"});
     struct ls_middleware collector =
         with_fields("collect", NULL, "trajectories,train_data");
     collector.roles = "collector";
-    assert_int_equal(ls_task_use(task, collector), LS_OK);
-    assert_int_equal(
-        ls_task_use(task, with_fields("train", "policy, train_data", "policy")),
-        LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EINVAL);
+    assert_ok(ls_task_use(task, collector));
+    assert_ok(ls_task_use(
+        task, with_fields("train", "policy, train_data", "policy")));
+    assert_fails(ls_task_run(task, 1), LS_EINVAL);
     assert_error_has("step train");
     assert_error_has("field train_data");
     assert_error_has("role learner");
@@ -205,19 +197,16 @@ static void test_a_need_that_nobody_gives_is_an_error(void **state)
     ls_task_destroy(&task);
 }
 
-static void test_needs_are_given_anywhere_or_kept(void **state)
+TEST(needs_are_given_anywhere_or_kept)
 {
-    (void)state;
     ls_task *task = task_plain();
-    assert_int_equal(
-        ls_task_use(task, with_fields("a", "env_step,policy,episodes", NULL)),
-        LS_OK);
-    assert_int_equal(ls_task_use(task, with_fields("b", NULL, "x,policy")),
-                     LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EINVAL);
+    assert_ok(
+        ls_task_use(task, with_fields("a", "env_step,policy,episodes", NULL)));
+    assert_ok(ls_task_use(task, with_fields("b", NULL, "x,policy")));
+    assert_fails(ls_task_run(task, 1), LS_EINVAL);
     assert_error_has("field episodes");
-    assert_int_equal(ls_context_keep(ls_task_context(task), "episodes"), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_context_keep(ls_task_context(task), "episodes"));
+    assert_ok(ls_task_run(task, 1));
     ls_task_destroy(&task);
 }
 
@@ -227,40 +216,40 @@ static int calls_below(ls_step *step, void *self)
     return ls_around_forward(step);
 }
 
-static void test_wrapper_needs_a_function(void **state)
+TEST(wrapper_needs_a_function)
 {
-    (void)state;
     int releases = 0;
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use_wrapper(task, NULL, &releases, counts_release),
-                     LS_EINVAL);
+    assert_fails(
+        ls_task_use(task, (struct ls_middleware){.fn = NULL,
+                                                 .self = &releases,
+                                                 .release = counts_release,
+                                                 .wraps = true}),
+        LS_EINVAL);
     assert_int_equal(releases, 1);
-    assert_int_equal(ls_task_run(task, 1), LS_EINVAL);
+    assert_fails(ls_task_run(task, 1), LS_EINVAL);
     ls_task_destroy(&task);
 
     task = task_plain();
-    assert_int_equal(
-        ls_task_use_wrapper(task, calls_below, &releases, counts_release),
-        LS_OK);
+    assert_ok(
+        ls_task_use(task, (struct ls_middleware){.fn = calls_below,
+                                                 .self = &releases,
+                                                 .release = counts_release,
+                                                 .wraps = true}));
     ls_task_destroy(&task);
     assert_int_equal(releases, 2);
 }
 
-int main(void)
+TEST(a_wrapper_is_no_part_of_another_step)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_create_refuses_bad_options),
-        cmocka_unit_test(test_destroy_takes_null),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_a_round_is_what_it_was_set_to),
-        cmocka_unit_test(test_middleware_is_released_once),
-        cmocka_unit_test(test_a_failed_factory_fails_the_run),
-        cmocka_unit_test(test_use_is_refused_while_the_task_runs),
-        cmocka_unit_test(test_middleware_of_other_roles_is_passed_over),
-        cmocka_unit_test(test_labels_are_matched_by_globs),
-        cmocka_unit_test(test_a_need_that_nobody_gives_is_an_error),
-        cmocka_unit_test(test_needs_are_given_anywhere_or_kept),
-        cmocka_unit_test(test_wrapper_needs_a_function),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int releases = 0;
+    ls_task *task = task_plain();
+    const struct ls_middleware parts[] = {{.fn = calls_below,
+                                           .self = &releases,
+                                           .release = counts_release,
+                                           .wraps = true}};
+    assert_fails(ls_task_use(task, ls_serial(task, parts, 1)), LS_EINVAL);
+    assert_has(ls_error_text(), "wrapper");
+    assert_int_equal(releases, 1);
+    ls_task_destroy(&task);
 }

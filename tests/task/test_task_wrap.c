@@ -1,5 +1,6 @@
 /* Steps inside steps: ls_wrap(), and wrappers around every step. */
 #include "task_help.h"
+#include "test.h"
 
 /* A step that runs another one inside itself. */
 struct wrapper {
@@ -41,9 +42,8 @@ static struct ls_middleware wrapping(struct wrapper *wrapper)
         .name = "outer", .fn = wraps, .self = wrapper};
 }
 
-static void test_nested_middleware_runs_inside_out(void **state)
+TEST(nested_middleware_runs_inside_out)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
@@ -53,17 +53,15 @@ static void test_nested_middleware_runs_inside_out(void **state)
                             .words = {"0", "2", "3", "5"},
                             .yields = true,
                             .calls_back = true};
-    assert_int_equal(ls_task_use(task, wrapping(&outer)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use(task, wrapping(&outer)));
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "0 1 2 3 4 5");
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void
-test_a_child_that_is_not_called_back_has_its_usual_turn(void **state)
+TEST(a_child_that_is_not_called_back_has_its_usual_turn)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
@@ -74,26 +72,24 @@ test_a_child_that_is_not_called_back_has_its_usual_turn(void **state)
                             .child = saying("child", &child),
                             .words = {"0", "2", "", "-0"},
                             .yields = true};
-    assert_int_equal(ls_task_use(task, saying("before", &before)), LS_OK);
-    assert_int_equal(ls_task_use(task, wrapping(&outer)), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("after", &after)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use(task, saying("before", &before)));
+    assert_ok(ls_task_use(task, wrapping(&outer)));
+    assert_ok(ls_task_use(task, saying("after", &after)));
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "x 0 1 2 y Y -0 -1 X");
 
     /* Also when its parent does not yield at all. */
     outer.yields = false;
     outer.words[3] = "3";
     trace.text[0] = '\0';
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "x 0 1 2 3 y Y -1 X");
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void
-test_a_child_without_a_backward_half_may_be_called_back(void **state)
+TEST(a_child_without_a_backward_half_may_be_called_back)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
@@ -103,17 +99,16 @@ test_a_child_without_a_backward_half_may_be_called_back(void **state)
                             .words = {"0", "2", "3", "4"},
                             .calls_back = true,
                             .back_status = -99};
-    assert_int_equal(ls_task_use(task, wrapping(&outer)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use(task, wrapping(&outer)));
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "0 1 2 3 4");
     assert_int_equal(outer.back_status, LS_OK);
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void test_void_and_other_roles_children_do_nothing(void **state)
+TEST(void_and_other_roles_children_do_nothing)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_with((struct ls_task_options){.roles = "learner"});
@@ -122,19 +117,18 @@ static void test_void_and_other_roles_children_do_nothing(void **state)
     for (int i = 0; i < 2; i++) {
         outers[i] = (struct wrapper){
             .trace = &trace, .words = {"0", "2", "3", "4"}, .calls_back = true};
-        assert_int_equal(ls_task_use(task, wrapping(&outers[i])), LS_OK);
+        assert_ok(ls_task_use(task, wrapping(&outers[i])));
     }
     outers[1].child = saying("child", &child);
     outers[1].child.roles = "collector";
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "0 2 3 4 0 2 3 4");
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void test_a_failing_child_fails_wrap(void **state)
+TEST(a_failing_child_fails_wrap)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
@@ -142,22 +136,21 @@ static void test_a_failing_child_fails_wrap(void **state)
     struct wrapper outer = {.trace = &trace,
                             .child = saying("child", &child),
                             .words = {"0", "", "", ""}};
-    assert_int_equal(ls_task_use(task, wrapping(&outer)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EIO);
+    assert_ok(ls_task_use(task, wrapping(&outer)));
+    assert_fails(ls_task_run(task, 1), LS_EIO);
     assert_string_equal(ls_error_text(),
                         "step outer: step child: 1 went wrong");
 
     outer.child =
         (struct ls_middleware){.status = LS_ENOENT, .error = "no such file"};
-    assert_int_equal(ls_task_run(task, 1), LS_ENOENT);
+    assert_fails(ls_task_run(task, 1), LS_ENOENT);
     assert_error_has("no such file");
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void test_a_suspended_child_is_unwound(void **state)
+TEST(a_suspended_child_is_unwound)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
@@ -166,8 +159,8 @@ static void test_a_suspended_child_is_unwound(void **state)
                             .child = saying("child", &child),
                             .words = {"0", "2", "3", "4"},
                             .status = LS_EPROTO};
-    assert_int_equal(ls_task_use(task, wrapping(&outer)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EPROTO);
+    assert_ok(ls_task_use(task, wrapping(&outer)));
+    assert_fails(ls_task_run(task, 1), LS_EPROTO);
     assert_string_equal(trace.text, "0 1 2 -1");
     assert_int_equal(child.given, LS_EPROTO);
 
@@ -177,8 +170,8 @@ static void test_a_suspended_child_is_unwound(void **state)
     outer.yields = true;
     outer.calls_back = true;
     trace.text[0] = '\0';
-    assert_int_equal(ls_task_use(task, saying("late", &late)), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_EIO);
+    assert_ok(ls_task_use(task, saying("late", &late)));
+    assert_fails(ls_task_run(task, 1), LS_EIO);
     assert_string_equal(trace.text, "0 1 2 f 3 -1 4");
     assert_int_equal(child.given, LS_EIO);
     assert_int_equal(outer.back_status, LS_EIO);
@@ -186,9 +179,8 @@ static void test_a_suspended_child_is_unwound(void **state)
     trace_fini(&trace);
 }
 
-static void test_wraps_nest(void **state)
+TEST(wraps_nest)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
@@ -203,10 +195,10 @@ static void test_wraps_nest(void **state)
                             .words = {"0", "4", "5", "9"},
                             .yields = true,
                             .calls_back = true};
-    assert_int_equal(ls_task_use(task, wrapping(&outer)), LS_OK);
+    assert_ok(ls_task_use(task, wrapping(&outer)));
     for (int i = 0; i < 3; i++) {
         trace.text[0] = '\0';
-        assert_int_equal(ls_task_run(task, 1), LS_OK);
+        assert_ok(ls_task_run(task, 1));
         assert_string_equal(trace.text, "0 1 2 3 4 5 6 7 8 9");
     }
     ls_task_destroy(&task);
@@ -242,9 +234,8 @@ static int times(ls_step *step, void *self)
     return status;
 }
 
-static void test_step_timer_records_every_step(void **state)
+TEST(step_timer_records_every_step)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
@@ -252,22 +243,23 @@ static void test_step_timer_records_every_step(void **state)
     struct words words[3] = {{&trace, "a", "A", 0, 0, 0},
                              {&trace, "b", NULL, 0, 0, 0},
                              {&trace, "c", "C", 0, 0, 0}};
-    assert_int_equal(ls_task_use(task, saying("1st", &words[0])), LS_OK);
-    assert_int_equal(ls_task_use_wrapper(task, times, &timer, NULL), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("2nd", &words[1])), LS_OK);
-    assert_int_equal(ls_task_use(task, saying("3rd", &words[2])), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use(task, saying("1st", &words[0])));
+    assert_ok(ls_task_use(
+        task,
+        (struct ls_middleware){.fn = times, .self = &timer, .wraps = true}));
+    assert_ok(ls_task_use(task, saying("2nd", &words[1])));
+    assert_ok(ls_task_use(task, saying("3rd", &words[2])));
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "t a 1st t b 2nd t c 3rd C t t A t");
-    assert_int_equal(ls_task_run(task, 2), LS_OK);
+    assert_ok(ls_task_run(task, 2));
     assert_int_equal(timer.n_records, 9);
     assert_true(timer.spent >= 0);
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void test_two_wrappers_both_record(void **state)
+TEST(two_wrappers_both_record)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     for (int calls_back = 0; calls_back < 2; calls_back++) {
@@ -277,12 +269,14 @@ static void test_two_wrappers_both_record(void **state)
             {.trace = &trace, .mark = "o", .calls_back = calls_back == 1}};
         struct words words = {&trace, "a", "A", 0, 0, 0};
         trace.text[0] = '\0';
-        assert_int_equal(ls_task_use_wrapper(task, times, &timers[0], NULL),
-                         LS_OK);
-        assert_int_equal(ls_task_use_wrapper(task, times, &timers[1], NULL),
-                         LS_OK);
-        assert_int_equal(ls_task_use(task, saying("s", &words)), LS_OK);
-        assert_int_equal(ls_task_run(task, 1), LS_OK);
+        assert_ok(ls_task_use(task, (struct ls_middleware){.fn = times,
+                                                           .self = &timers[0],
+                                                           .wraps = true}));
+        assert_ok(ls_task_use(task, (struct ls_middleware){.fn = times,
+                                                           .self = &timers[1],
+                                                           .wraps = true}));
+        assert_ok(ls_task_use(task, saying("s", &words)));
+        assert_ok(ls_task_run(task, 1));
         assert_string_equal(trace.text, calls_back == 1 ? "o i a s s A i o"
                                                         : "o i a s s o i A");
         assert_int_equal(timers[0].n_records, 1);
@@ -303,17 +297,17 @@ static int tries_thrice(ls_step *step, void *self)
     return status;
 }
 
-static void test_a_wrapper_may_run_a_failed_step_again(void **state)
+TEST(a_wrapper_may_run_a_failed_step_again)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
     struct words words = {&trace, "a", "A", 0, 0, 0};
-    assert_int_equal(ls_task_use(task, saying("a", &words)), LS_OK);
-    assert_int_equal(ls_task_use_wrapper(task, tries_thrice, &words, NULL),
-                     LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use(task, saying("a", &words)));
+    assert_ok(ls_task_use(task, (struct ls_middleware){.fn = tries_thrice,
+                                                       .self = &words,
+                                                       .wraps = true}));
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "a a a A");
     ls_task_destroy(&task);
     trace_fini(&trace);
@@ -331,49 +325,27 @@ static int is_no_wrapper(ls_step *step, void *self)
     return ls_around_back(step);
 }
 
-static void test_a_wrapper_may_leave_a_step_out(void **state)
+TEST(a_wrapper_may_leave_a_step_out)
 {
-    (void)state;
     struct trace trace;
     trace_init(&trace);
     ls_task *task = task_plain();
     struct words words = {&trace, "a", "A", 0, 0, 0};
-    assert_int_equal(ls_task_use(task, saying("a", &words)), LS_OK);
-    assert_int_equal(ls_task_use_wrapper(task, skips, NULL, NULL), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use(task, saying("a", &words)));
+    assert_ok(ls_task_use(task, (struct ls_middleware){
+                                    .fn = skips, .self = NULL, .wraps = true}));
+    assert_ok(ls_task_run(task, 1));
     assert_string_equal(trace.text, "");
     ls_task_destroy(&task);
     trace_fini(&trace);
 }
 
-static void test_a_step_that_is_no_wrapper_stands_around_nothing(void **state)
+TEST(a_step_that_is_no_wrapper_stands_around_nothing)
 {
-    (void)state;
     int status = LS_OK;
     ls_task *task = task_plain();
-    assert_int_equal(ls_task_use_fn(task, is_no_wrapper, &status), LS_OK);
-    assert_int_equal(ls_task_run(task, 1), LS_OK);
+    assert_ok(ls_task_use_fn(task, is_no_wrapper, &status));
+    assert_ok(ls_task_run(task, 1));
     assert_int_equal(status, LS_ESTATE);
     ls_task_destroy(&task);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nested_middleware_runs_inside_out),
-        cmocka_unit_test(
-            test_a_child_that_is_not_called_back_has_its_usual_turn),
-        cmocka_unit_test(
-            test_a_child_without_a_backward_half_may_be_called_back),
-        cmocka_unit_test(test_void_and_other_roles_children_do_nothing),
-        cmocka_unit_test(test_a_failing_child_fails_wrap),
-        cmocka_unit_test(test_a_suspended_child_is_unwound),
-        cmocka_unit_test(test_wraps_nest),
-        cmocka_unit_test(test_step_timer_records_every_step),
-        cmocka_unit_test(test_two_wrappers_both_record),
-        cmocka_unit_test(test_a_wrapper_may_run_a_failed_step_again),
-        cmocka_unit_test(test_a_wrapper_may_leave_a_step_out),
-        cmocka_unit_test(test_a_step_that_is_no_wrapper_stands_around_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

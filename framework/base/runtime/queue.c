@@ -49,11 +49,11 @@ static int check_options(const struct ls_queue_options *options)
         return ls_error(LS_EINVAL, "queue: capacity must be at least 1");
     if (options->item_size == 0)
         return ls_error(LS_EINVAL, "queue: item_size must be at least 1");
-    if (options->policy != LS_QUEUE_BLOCK &&
-        options->policy != LS_QUEUE_DROP_OLDEST &&
-        options->policy != LS_QUEUE_FAIL)
-        return ls_error(LS_EINVAL, "queue: %d is not a policy",
-                        (int)options->policy);
+    if (options->when_full != LS_QUEUE_BLOCK &&
+        options->when_full != LS_QUEUE_DROP_OLDEST &&
+        options->when_full != LS_QUEUE_FAIL)
+        return ls_error(LS_EINVAL, "queue: when_full: there is no %d",
+                        (int)options->when_full);
     return LS_OK;
 }
 
@@ -166,7 +166,7 @@ static int say_full(const ls_queue *queue, int status)
 /* Wait, under the lock, until there is room. */
 static int wait_for_room(ls_queue *queue, int64_t deadline)
 {
-    if (queue->options.policy == LS_QUEUE_FAIL)
+    if (queue->options.when_full == LS_QUEUE_FAIL)
         deadline = LS_NOW;
     int status = LS_OK;
     while (!queue->closed && is_full(queue)) {
@@ -233,7 +233,7 @@ static int put_dropping(ls_queue *queue, const void *item)
 
 int ls_queue_put(ls_queue *queue, const void *item, int64_t deadline)
 {
-    if (queue->options.policy == LS_QUEUE_DROP_OLDEST)
+    if (queue->options.when_full == LS_QUEUE_DROP_OLDEST)
         return put_dropping(queue, item);
     return put_when_room(queue, item, deadline);
 }

@@ -6,6 +6,8 @@
 #include "runtime_network.h"
 #include "runtime_ops.h"
 
+enum { DEFAULT_WAIT_MS = 60000 };
+
 int64_t ls_now(ls_runtime *runtime)
 {
     return runtime->ops->now(runtime);
@@ -20,9 +22,8 @@ int64_t ls_deadline(ls_runtime *runtime, int wait_ms)
 {
     if (wait_ms == 0)
         return LS_NOW;
-    if (wait_ms < 0)
-        return LS_FOREVER;
-    return ls_now(runtime) + wait_ms * LS_NS_PER_MS;
+    return ls_now(runtime) +
+           (wait_ms > 0 ? wait_ms : DEFAULT_WAIT_MS) * LS_NS_PER_MS;
 }
 
 uint64_t ls_entropy(ls_runtime *runtime)

@@ -137,7 +137,6 @@ static inline uint32_t sim_draw(struct ls_rng *rng, uint32_t bound)
 
 /* runtime_sim_schedule.c: who runs next. */
 void ls_sim_append(struct sim_list *list, struct sim_thread *thread);
-void ls_sim_remove(struct sim_thread *thread);
 /* It can run from now on. */
 void ls_sim_wake(struct sim_thread *thread);
 /* Wake one of those that wait, drawn from the seed; or all of them. */

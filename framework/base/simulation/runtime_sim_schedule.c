@@ -20,7 +20,7 @@ void ls_sim_append(struct sim_list *list, struct sim_thread *thread)
     list->n++;
 }
 
-void ls_sim_remove(struct sim_thread *thread)
+static void remove_thread(struct sim_thread *thread)
 {
     struct sim_list *const list = thread->list;
     if (list == NULL)
@@ -51,7 +51,7 @@ static void make_ready(struct sim_thread *thread)
 
 void ls_sim_wake(struct sim_thread *thread)
 {
-    ls_sim_remove(thread);
+    remove_thread(thread);
     ls_sim_timer_stop(thread->host->simulation, &thread->timer);
     thread->wait = SIM_RUNS;
     make_ready(thread);

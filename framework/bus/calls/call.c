@@ -7,7 +7,7 @@
 
 #include "call_parts.h"
 
-#define DEFAULT_WAIT_MS 10000
+#define DEFAULT_TIMEOUT_MS 10000
 
 /* ---- ends -------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ static void explain(struct ls_call *call, const char *why)
     (void)snprintf(call->result.text, sizeof call->result.text,
                    "call %llu \"%s\" to node %u, %d ms: ",
                    (unsigned long long)call->entry.number, call->name,
-                   (unsigned)call->entry.peer, call->wait_ms);
+                   (unsigned)call->entry.peer, call->timeout_ms);
     append(call, why);
 }
 
@@ -92,7 +92,7 @@ static void forget_answer(struct ls_call *call)
     call_intake_drop(&call->intake);
 }
 
-static void count_end(ls_calls *calls, enum ls_call_state state)
+static void count_end(ls_rpc *calls, enum ls_call_state state)
 {
     static const enum ls_call_state order[] = {
         LS_CALL_COMPLETED, LS_CALL_FAILED,  LS_CALL_START_FAILED,
@@ -105,7 +105,7 @@ static void count_end(ls_calls *calls, enum ls_call_state state)
 /* Nobody waits for the answer any more: the one that is asked should know. */
 static void tell_cancelled(struct ls_call *call)
 {
-    ls_calls *calls = call->calls;
+    ls_rpc *calls = call->calls;
     const struct call_message message = {.kind = CALL_CANCEL,
                                          .to = call->entry.life,
                                          .number = call->entry.number};
@@ -142,7 +142,7 @@ static void fill_result(struct ls_call *call,
 void call_finish(struct ls_call *call, const struct call_message *message,
                  const char *why)
 {
-    ls_calls *calls = call->calls;
+    ls_rpc *calls = call->calls;
     fill_result(call, message, why);
     count_end(calls, call->entry.state);
     (void)call_post_drop_body(&calls->post, call->entry.peer, call->entry.life,
@@ -163,7 +163,7 @@ void call_finish(struct ls_call *call, const struct call_message *message,
 /* Its answer has come, but for the body. */
 static void begin_body(struct ls_call *call, const struct call_message *message)
 {
-    ls_calls *calls = call->calls;
+    ls_rpc *calls = call->calls;
     const bool kept = keep_answer(call, message);
     if (kept && message->payload == NULL)
         return;
@@ -201,7 +201,7 @@ static void conclude(struct ls_call *call)
 
 /* Most have one that waits, and would meet the lock if it were held: so they
  * are kept until all of them have been woken. */
-void calls_conclude(ls_calls *calls)
+void calls_conclude(ls_rpc *calls)
 {
     struct ls_call *first = calls->silent, *call;
     calls->silent = NULL;
@@ -219,7 +219,7 @@ void calls_conclude(ls_calls *calls)
     }
 }
 
-void calls_cancel_all(ls_calls *calls, const char *why)
+void calls_cancel_all(ls_rpc *calls, const char *why)
 {
     while (calls->table.open.oldest != NULL) {
         struct ls_call *call = (struct ls_call *)calls->table.open.oldest;
@@ -228,7 +228,7 @@ void calls_cancel_all(ls_calls *calls, const char *why)
     }
 }
 
-static struct ls_call *take_untold(ls_calls *calls)
+static struct ls_call *take_untold(ls_rpc *calls)
 {
     struct ls_call *call = calls->untold;
     if (call == NULL)
@@ -240,7 +240,7 @@ static struct ls_call *take_untold(ls_calls *calls)
 }
 
 /* Those that end meanwhile have their turn in another errand. */
-void calls_tell(ls_calls *calls)
+void calls_tell(ls_rpc *calls)
 {
     struct ls_call *call;
     calls->tell_asked = false;
@@ -264,11 +264,9 @@ static int check(const struct ls_call_options *o)
     if (!wire_name_valid(o->name))
         return ls_error(LS_EINVAL, "\"%s\" is no name of a call",
                         o->name != NULL ? o->name : "");
-    if (o->wait_ms < 0)
-        return ls_error(LS_EINVAL,
-                        "call \"%s\": wait_ms: for ever is not to "
-                        "be had",
-                        o->name);
+    if (o->timeout_ms < 0)
+        return ls_error(LS_EINVAL, "call \"%s\": timeout_ms is %d, under 0",
+                        o->name, o->timeout_ms);
     if (o->data == NULL && o->size != 0)
         return ls_error(LS_EINVAL, "call \"%s\": no data", o->name);
     if (o->size > LS_CALL_DATA_MAX)
@@ -303,7 +301,7 @@ static int find_member(struct ls_call *call, uint32_t to)
                           call->name, (unsigned)to);
 }
 
-static struct ls_call *create(ls_calls *calls, const struct ls_call_options *o)
+static struct ls_call *create(ls_rpc *calls, const struct ls_call_options *o)
 {
     struct ls_call *call = calloc(1, sizeof *call);
     if (call == NULL || ls_cond_init(&call->changed, calls->runtime) != LS_OK) {
@@ -313,10 +311,10 @@ static struct ls_call *create(ls_calls *calls, const struct ls_call_options *o)
     }
     call->calls = calls;
     call->refs = 1;
-    call->wait_ms = o->wait_ms != 0 ? o->wait_ms : DEFAULT_WAIT_MS;
+    call->timeout_ms = o->timeout_ms != 0 ? o->timeout_ms : DEFAULT_TIMEOUT_MS;
     call->ended = o->ended;
     call->self = o->self;
-    call->entry.due.at = ls_deadline(calls->runtime, call->wait_ms);
+    call->entry.due.at = ls_deadline(calls->runtime, call->timeout_ms);
     call->result.state = LS_CALL_STARTING;
     memcpy(call->name, o->name, strlen(o->name) + 1);
     return call;
@@ -326,11 +324,11 @@ static struct ls_call *create(ls_calls *calls, const struct ls_call_options *o)
 static int send_request(struct ls_call *call, const struct ls_call_options *o,
                         struct payload *body)
 {
-    ls_calls *calls = call->calls;
+    ls_rpc *calls = call->calls;
     const struct call_message message = {.kind = CALL_REQUEST,
                                          .to = call->entry.life,
                                          .number = call->entry.number,
-                                         .left_ms = (uint32_t)call->wait_ms,
+                                         .left_ms = (uint32_t)call->timeout_ms,
                                          .channel = o->channel,
                                          .name = o->name,
                                          .name_size = strlen(o->name),
@@ -350,7 +348,7 @@ static int send_request(struct ls_call *call, const struct ls_call_options *o,
 static int start(struct ls_call **out, struct ls_call *call,
                  const struct ls_call_options *o, struct payload *body)
 {
-    ls_calls *calls = call->calls;
+    ls_rpc *calls = call->calls;
     if (calls->closing || calls->stopped)
         return ls_error(LS_ECLOSED, "call \"%s\": no calls are made any more",
                         o->name);
@@ -366,7 +364,7 @@ static int start(struct ls_call **out, struct ls_call *call,
     return status;
 }
 
-int ls_call_start(ls_call **out, ls_calls *calls,
+int ls_call_start(ls_call **out, ls_rpc *calls,
                   const struct ls_call_options *options)
 {
     *out = NULL;
@@ -409,14 +407,17 @@ uint64_t ls_call_id(const ls_call *call)
     return call->entry.number;
 }
 
-bool calls_is_own_thread(const ls_calls *calls)
+bool calls_is_own_thread(const ls_rpc *calls)
 {
     return dispatch_is_current(calls->node) || bus_is_current(calls->node);
 }
 
-int ls_call_wait(ls_call *call, int64_t deadline)
+int ls_call_wait(ls_call *call, int wait_ms)
 {
-    ls_calls *calls = call->calls;
+    ls_rpc *calls = call->calls;
+    /* A call has a deadline of its own. */
+    const int64_t deadline =
+        wait_ms < 0 ? LS_FOREVER : ls_deadline(calls->runtime, wait_ms);
     int status = LS_OK;
     if (ls_forked_since(calls->forks))
         return ls_forked_error("this call");
@@ -446,7 +447,7 @@ static void cancel(ls_call *call)
 
 void ls_call_cancel(ls_call *call)
 {
-    ls_calls *calls = call->calls;
+    ls_rpc *calls = call->calls;
     if (ls_forked_since(calls->forks))
         return;
     ls_mutex_lock(&calls->mutex);
@@ -469,7 +470,7 @@ void ls_call_take_body(ls_call *call, struct ls_body *out)
 /* It is not to be told of any more; wait, if that is just done. */
 static void silence(ls_call *call)
 {
-    ls_calls *calls = call->calls;
+    ls_rpc *calls = call->calls;
     struct ls_call **at = &calls->untold;
     while (*at != NULL && *at != call)
         at = &(*at)->next_untold;
@@ -494,11 +495,93 @@ void ls_call_destroy(ls_call **call_p)
         ls_forked_since((*call_p)->calls->forks))
         return;
     ls_call *call = *call_p;
-    ls_calls *calls = call->calls;
+    ls_rpc *calls = call->calls;
     *call_p = NULL;
     ls_mutex_lock(&calls->mutex);
     cancel(call);
     silence(call);
     drop(call);
     calls_settle(calls);
+}
+
+/* ---- asking in one go ---------------------------------------------------- */
+
+static int status_of(const struct ls_call_result *result)
+{
+    switch (result->state) {
+    case LS_CALL_COMPLETED:
+        return LS_OK;
+    case LS_CALL_FAILED:
+        return LS_EHANDLER;
+    case LS_CALL_START_FAILED:
+        return result->code == LS_CALL_TOO_LONG ? LS_ELIMIT : LS_EABORTED;
+    case LS_CALL_LOST:
+        return LS_ELOST;
+    case LS_CALL_TIMEOUT:
+        return LS_ETIMEDOUT;
+    default:
+        return LS_ECANCELED;
+    }
+}
+
+static int take_result(ls_call *call, void **answer, size_t *size)
+{
+    const int status = status_of(&call->result);
+    if (status != LS_OK)
+        return ls_error(status, "%s", call->result.text);
+    if (answer == NULL)
+        return LS_OK;
+    *answer = call->answer;
+    *size = call->result.size;
+    call->answer = NULL;
+    return LS_OK;
+}
+
+int ls_call_ask(ls_rpc *calls, const struct ls_call_options *options,
+                void **answer, size_t *size)
+{
+    return ls_call_ask_body(calls, options, answer, size, NULL);
+}
+
+int ls_call_ask_body(ls_rpc *calls, const struct ls_call_options *options,
+                     void **answer, size_t *size, struct ls_body *body)
+{
+    ls_call *call;
+    if (calls_is_own_thread(calls)) {
+        struct ls_body given = options->body;
+        ls_body_release(&given);
+        return ls_error(LS_ESTATE, "a call that waits is not to be made on the "
+                                   "bus or dispatch thread");
+    }
+    int status = ls_call_start(&call, calls, options);
+    if (status != LS_OK)
+        return status;
+    status = ls_call_wait(call, LS_WAIT_DEFAULT);
+    if (status == LS_OK)
+        status = take_result(call, answer, size);
+    if (status == LS_OK && body != NULL)
+        ls_call_take_body(call, body);
+    ls_call_destroy(&call);
+    return status;
+}
+
+int ls_rpc_connect(ls_rpc *calls, uint32_t to, uint32_t channel, int wait_ms)
+{
+    return ls_call_ask(
+        calls,
+        &(struct ls_call_options){.to = to,
+                                  .channel = channel,
+                                  .name = CALL_CONNECT,
+                                  .timeout_ms = wait_ms > 0 ? wait_ms : 0},
+        NULL, NULL);
+}
+
+int ls_rpc_disconnect(ls_rpc *calls, uint32_t to, int wait_ms)
+{
+    return ls_call_ask(
+        calls,
+        &(struct ls_call_options){.to = to,
+                                  .name = CALL_DISCONNECT,
+                                  .timeout_ms = wait_ms > 0 ? wait_ms : 0},
+        NULL, NULL);
 }

@@ -38,7 +38,7 @@ void calls_keep_own(struct call_intake *intake, struct payload *payload)
 
 /* ---- parts that come --------------------------------------------------- */
 
-static void on_answer_part(ls_calls *calls, struct ls_call *call,
+static void on_answer_part(ls_rpc *calls, struct ls_call *call,
                            struct ls_channel_part *part)
 {
     static const char *const why[] = {
@@ -56,7 +56,7 @@ static void on_answer_part(ls_calls *calls, struct ls_call *call,
     call_finish(call, NULL, why[verdict]);
 }
 
-static void on_request_part(ls_calls *calls, struct ls_request *request,
+static void on_request_part(ls_rpc *calls, struct ls_request *request,
                             struct ls_channel_part *part)
 {
     const enum intake_verdict verdict =
@@ -66,7 +66,7 @@ static void on_request_part(ls_calls *calls, struct ls_request *request,
         calls_on_body(calls, request, verdict);
 }
 
-void calls_receive_part(ls_calls *calls, uint32_t from, uint64_t life,
+void calls_receive_part(ls_rpc *calls, uint32_t from, uint64_t life,
                         struct ls_channel_part *part)
 {
     const uint64_t own = ls_node_incarnation(calls->node);
@@ -93,7 +93,7 @@ void calls_receive_part(ls_calls *calls, uint32_t from, uint64_t life,
 
 static void tell_dropped(void *self, uint32_t to, const struct call_body *body)
 {
-    ls_calls *calls = self;
+    ls_rpc *calls = self;
     unsigned char bytes[CALL_WIRE_SHORT_MAX];
     const char *text = ls_call_code_sentence(LS_CALL_SHUTTING_DOWN);
     const struct call_message message = {.kind = CALL_FAILED,
@@ -107,7 +107,7 @@ static void tell_dropped(void *self, uint32_t to, const struct call_body *body)
         ls_log_debug("call: %s", ls_error_text());
 }
 
-void calls_drop_answers(ls_calls *calls)
+void calls_drop_answers(ls_rpc *calls)
 {
     call_post_drop_answers(&calls->post, tell_dropped, calls);
 }

@@ -22,10 +22,10 @@ enum calls_errand {
 
 struct ls_call {
     struct open_call entry;
-    ls_calls *calls;
+    ls_rpc *calls;
     unsigned refs;              /* the user's, and one until it has been told */
     struct call_letter *letter; /* it waits to be sent; or NULL */
-    int wait_ms;
+    int timeout_ms;
     void (*ended)(void *self, ls_call *call);
     void *self;
     struct ls_call *next_untold;
@@ -39,7 +39,7 @@ struct ls_call {
 
 struct ls_request {
     struct open_call entry;
-    ls_calls *calls;
+    ls_rpc *calls;
     unsigned refs; /* the user's, and one while its handler runs */
     ls_request_fn *fn;
     void *self;
@@ -57,7 +57,7 @@ struct ls_request {
     unsigned char data[];
 };
 
-struct ls_calls {
+struct ls_rpc {
     ls_node *node;       /* borrow */
     ls_runtime *runtime; /* borrow */
     ls_channel *channel; /* own */
@@ -85,7 +85,7 @@ struct ls_calls {
     bool stopped;      /* the node is */
     bool undispatched; /* its dispatch thread has ended */
     int64_t wake_at, again_at;
-    struct ls_calls_stats stats;
+    struct ls_rpc_stats stats;
     unsigned char bytes[CALL_WIRE_MAX];
 };
 
@@ -93,20 +93,20 @@ struct ls_calls {
 
 /* Do what an input has led to, and let the lock go; free the calls when nothing
  * refers to them any more. */
-void calls_settle(ls_calls *calls);
+void calls_settle(ls_rpc *calls);
 /* Send it, now or when there is room, and the body that it announces behind it;
  * to this node itself, by hand.
  * Errors: LS_ENOMEM, and LS_ELIMIT for answers: it is counted as dropped. */
-int calls_send(ls_calls *calls, uint32_t to, uint64_t life,
+int calls_send(ls_rpc *calls, uint32_t to, uint64_t life,
                const struct call_message *message, struct call_letter **owner);
 /* A message came, from the network or from this node itself. */
-void calls_receive(ls_calls *calls, uint32_t from, uint64_t life, uint64_t own,
+void calls_receive(ls_rpc *calls, uint32_t from, uint64_t life, uint64_t own,
                    const struct call_message *message);
 
 /* ---- call_bodies.c; the lock is held ----------------------------------- */
 
 /* A part of a body came. */
-void calls_receive_part(ls_calls *calls, uint32_t from, uint64_t life,
+void calls_receive_part(ls_rpc *calls, uint32_t from, uint64_t life,
                         struct ls_channel_part *part);
 /* A body that a user gives, as one that messages share; *out NULL: there is
  * none. No lock. Errors: LS_EINVAL; LS_ELIMIT; LS_ENOMEM; it is released then.
@@ -116,7 +116,7 @@ LS_MUST_USE int calls_take_given(struct payload **out,
 /* All of a body that this node has itself. */
 void calls_keep_own(struct call_intake *intake, struct payload *payload);
 /* No answer's body goes on: who waits for one is told. */
-void calls_drop_answers(ls_calls *calls);
+void calls_drop_answers(ls_rpc *calls);
 
 /* ---- call.c; the lock is held ------------------------------------------ */
 
@@ -128,30 +128,30 @@ void call_finish(struct ls_call *call, const struct call_message *message,
 void call_heed(struct ls_call *call, const struct call_message *message);
 /* Whether this is a thread that ends calls, and so must not wait for one; any
  * lock. */
-bool calls_is_own_thread(const ls_calls *calls);
+bool calls_is_own_thread(const ls_rpc *calls);
 /* End all that are open, as cancelled. */
-void calls_cancel_all(ls_calls *calls, const char *why);
+void calls_cancel_all(ls_rpc *calls, const char *why);
 /* Wake those that wait for calls which nobody is told of; the lock is let go
  * meanwhile. */
-void calls_conclude(ls_calls *calls);
+void calls_conclude(ls_rpc *calls);
 /* Tell of all others that have ended; the lock is let go meanwhile. */
-void calls_tell(ls_calls *calls);
+void calls_tell(ls_rpc *calls);
 
 /* ---- call_serve.c; the lock is held ------------------------------------ */
 
-void calls_on_request(ls_calls *calls, uint32_t from, uint64_t life,
-                      uint64_t own, const struct call_message *message);
+void calls_on_request(ls_rpc *calls, uint32_t from, uint64_t life, uint64_t own,
+                      const struct call_message *message);
 /* The body of a request has come, or breaks the format. */
-void calls_on_body(ls_calls *calls, struct ls_request *request,
+void calls_on_body(ls_rpc *calls, struct ls_request *request,
                    enum intake_verdict verdict);
 /* An open_call_fn; self: the calls. */
 void calls_on_cancelled(void *self, struct open_call *entry);
 /* Run the handler of the next request; the lock is let go meanwhile. */
-void calls_handle_next(ls_calls *calls);
+void calls_handle_next(ls_rpc *calls);
 /* Call what on_cancel asked for; the lock is let go meanwhile. */
-void calls_alarm(ls_calls *calls);
+void calls_alarm(ls_rpc *calls);
 /* Refuse what is open: nobody is served any more. */
-void calls_refuse_all(ls_calls *calls);
+void calls_refuse_all(ls_rpc *calls);
 /* A worker thread. */
 void calls_worker_main(void *self);
 

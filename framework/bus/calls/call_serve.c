@@ -19,7 +19,7 @@ static void drop(struct ls_request *request)
     free(request);
 }
 
-static void reply(ls_calls *calls, uint32_t to, uint64_t life, uint64_t number,
+static void reply(ls_rpc *calls, uint32_t to, uint64_t life, uint64_t number,
                   struct call_message *message)
 {
     message->to = life;
@@ -40,7 +40,7 @@ static void set_text(struct call_message *message, const char *text)
 /* What its caller sees, if it waits. */
 static void say(struct ls_request *request, struct call_message *message)
 {
-    ls_calls *calls = request->calls;
+    ls_rpc *calls = request->calls;
     if (request->entry.state == LS_CALL_CANCELLED)
         return;
     if (message->kind == CALL_REFUSED)
@@ -60,7 +60,7 @@ static void retire(struct ls_request *request)
 
 /* ---- what comes -------------------------------------------------------- */
 
-static struct ls_request *create(ls_calls *calls, uint32_t from, uint64_t life,
+static struct ls_request *create(ls_rpc *calls, uint32_t from, uint64_t life,
                                  uint64_t own,
                                  const struct call_message *message)
 {
@@ -94,7 +94,7 @@ static struct ls_request *create(ls_calls *calls, uint32_t from, uint64_t life,
     return request;
 }
 
-static void accept(ls_calls *calls, struct ls_request *request)
+static void accept(ls_rpc *calls, struct ls_request *request)
 {
     *calls->ready_end = request;
     calls->ready_end = &request->next_ready;
@@ -104,8 +104,8 @@ static void accept(ls_calls *calls, struct ls_request *request)
         calls->errands_owed++;
 }
 
-void calls_on_request(ls_calls *calls, uint32_t from, uint64_t life,
-                      uint64_t own, const struct call_message *message)
+void calls_on_request(ls_rpc *calls, uint32_t from, uint64_t life, uint64_t own,
+                      const struct call_message *message)
 {
     enum ls_call_code code;
     enum request_verdict verdict = request_table_judge(
@@ -141,7 +141,7 @@ void calls_on_request(ls_calls *calls, uint32_t from, uint64_t life,
     reply(calls, from, life, message->number, &answer);
 }
 
-void calls_on_body(ls_calls *calls, struct ls_request *request,
+void calls_on_body(ls_rpc *calls, struct ls_request *request,
                    enum intake_verdict verdict)
 {
     struct call_message refusal = {
@@ -162,7 +162,7 @@ void calls_on_body(ls_calls *calls, struct ls_request *request,
 
 void calls_on_cancelled(void *self, struct open_call *entry)
 {
-    ls_calls *calls = self;
+    ls_rpc *calls = self;
     struct ls_request *request = (struct ls_request *)entry;
     if (request->arriving) { /* it was never begun */
         retire(request);
@@ -180,7 +180,7 @@ void calls_on_cancelled(void *self, struct open_call *entry)
 /* The lock is held, and let go meanwhile. */
 static void call_on_cancel(struct ls_request *request)
 {
-    ls_calls *calls = request->calls;
+    ls_rpc *calls = request->calls;
     request->alarming = true;
     calls->n_alarming++;
     ls_mutex_unlock(&calls->mutex);
@@ -191,7 +191,7 @@ static void call_on_cancel(struct ls_request *request)
     ls_cond_broadcast(&calls->changed);
 }
 
-void calls_alarm(ls_calls *calls)
+void calls_alarm(ls_rpc *calls)
 {
     while (calls->alarms != NULL) {
         struct ls_request *request = calls->alarms;
@@ -206,7 +206,7 @@ void calls_alarm(ls_calls *calls)
 /* Nothing is called for it any more. */
 static void silence(struct ls_request *request)
 {
-    ls_calls *calls = request->calls;
+    ls_rpc *calls = request->calls;
     int status = LS_OK;
     while (request->alarming && status == LS_OK)
         status = ls_cond_wait(&calls->changed, &calls->mutex, LS_FOREVER);
@@ -216,7 +216,7 @@ static void silence(struct ls_request *request)
 void ls_request_on_cancel(ls_request *request, void (*fn)(void *self),
                           void *self)
 {
-    ls_calls *calls = request->calls;
+    ls_rpc *calls = request->calls;
     ls_mutex_lock(&calls->mutex);
     silence(request);
     request->on_cancel = fn;
@@ -237,7 +237,7 @@ bool ls_request_is_cancelled(const ls_request *request)
 
 /* ---- handlers ---------------------------------------------------------- */
 
-static struct ls_request *take_ready(ls_calls *calls)
+static struct ls_request *take_ready(ls_rpc *calls)
 {
     struct ls_request *request = calls->ready;
     if (request == NULL)
@@ -272,7 +272,7 @@ static void after_handler(struct ls_request *request, int status,
     request->refs--; /* the user's; its handler's is still there */
 }
 
-void calls_handle_next(ls_calls *calls)
+void calls_handle_next(ls_rpc *calls)
 {
     struct ls_request *request = take_ready(calls);
     if (request == NULL)
@@ -300,7 +300,7 @@ void calls_handle_next(ls_calls *calls)
 
 void calls_worker_main(void *self)
 {
-    ls_calls *calls = self;
+    ls_rpc *calls = self;
     ls_log_set_node(calls->id);
     ls_mutex_lock(&calls->mutex);
     while (!calls->closing) {
@@ -317,7 +317,7 @@ void calls_worker_main(void *self)
 }
 
 /* One that nobody has begun is freed; else its handler learns of it. */
-static void turn_away(ls_calls *calls, struct ls_request *request)
+static void turn_away(ls_rpc *calls, struct ls_request *request)
 {
     struct call_message message = {.kind = CALL_REFUSED,
                                    .code = LS_CALL_SHUTTING_DOWN};
@@ -336,7 +336,7 @@ static void turn_away(ls_calls *calls, struct ls_request *request)
         drop(request);
 }
 
-void calls_refuse_all(ls_calls *calls)
+void calls_refuse_all(ls_rpc *calls)
 {
     struct open_call *entry;
     while ((entry = calls->requests.open.oldest) != NULL) {
@@ -350,8 +350,8 @@ void calls_refuse_all(ls_calls *calls)
 
 /* ---- what users call --------------------------------------------------- */
 
-int ls_calls_serve(ls_calls *calls, const char *name, enum ls_call_who who,
-                   ls_request_fn *fn, void *self)
+int ls_rpc_serve(ls_rpc *calls, const char *name, enum ls_call_who who,
+                 ls_request_fn *fn, void *self)
 {
     if (!wire_name_valid(name) || fn == NULL)
         return ls_error(LS_EINVAL, "\"%s\" is no name of a call",
@@ -416,7 +416,7 @@ int64_t ls_request_deadline(const ls_request *request)
 static int answer(ls_request **request_p, struct call_message *message)
 {
     ls_request *request = *request_p;
-    ls_calls *calls = request->calls;
+    ls_rpc *calls = request->calls;
     *request_p = NULL;
     ls_mutex_lock(&calls->mutex);
     silence(request);

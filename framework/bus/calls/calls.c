@@ -17,18 +17,18 @@
 
 static int send_bytes(void *self, uint32_t to, const void *bytes, size_t size)
 {
-    const ls_calls *calls = self;
+    const ls_rpc *calls = self;
     return ls_channel_send_reliable(calls->channel, to, bytes, size);
 }
 
 static int send_part(void *self, uint32_t to, struct call_body *body)
 {
-    const ls_calls *calls = self;
+    const ls_rpc *calls = self;
     return channels_send_part(calls->node, CALL_CHANNEL, to, body->payload,
                               &body->at, body->id);
 }
 
-static void flush(ls_calls *calls)
+static void flush(ls_rpc *calls)
 {
     if (calls->post.boxes != NULL &&
         call_post_flush(&calls->post, send_bytes, send_part, calls))
@@ -36,7 +36,7 @@ static void flush(ls_calls *calls)
 }
 
 /* gone: the member is not there, whose loss is told. */
-static int send_or_post(ls_calls *calls, uint32_t to, uint64_t life,
+static int send_or_post(ls_rpc *calls, uint32_t to, uint64_t life,
                         const struct call_message *message,
                         struct call_letter **owner, bool *gone)
 {
@@ -61,7 +61,7 @@ static int send_or_post(ls_calls *calls, uint32_t to, uint64_t life,
                          owner);
 }
 
-int calls_send(ls_calls *calls, uint32_t to, uint64_t life,
+int calls_send(ls_rpc *calls, uint32_t to, uint64_t life,
                const struct call_message *message, struct call_letter **owner)
 {
     if (to == calls->id) {
@@ -88,7 +88,7 @@ int calls_send(ls_calls *calls, uint32_t to, uint64_t life,
 /* ---- settling ---------------------------------------------------------- */
 
 /* Later times are not set: those of most calls never come. */
-static void set_timer(ls_calls *calls)
+static void set_timer(ls_rpc *calls)
 {
     int64_t at = open_calls_wake_at(&calls->table.open);
     const int64_t requests_at = open_calls_wake_at(&calls->requests.open);
@@ -101,7 +101,7 @@ static void set_timer(ls_calls *calls)
 }
 
 /* Have ended calls told of, and handlers run. */
-static void send_errands(ls_calls *calls)
+static void send_errands(ls_rpc *calls)
 {
     int status = LS_OK;
     while (calls->errands_owed != 0 && status == LS_OK) {
@@ -121,7 +121,7 @@ static void send_errands(ls_calls *calls)
     }
 }
 
-static void destroy(ls_calls *calls)
+static void destroy(ls_rpc *calls)
 {
     call_table_fini(&calls->table);
     request_table_fini(&calls->requests);
@@ -137,7 +137,7 @@ static void destroy(ls_calls *calls)
     free(calls);
 }
 
-static void settle(ls_calls *calls)
+static void settle(ls_rpc *calls)
 {
     if (calls->channel != NULL)
         send_errands(calls);
@@ -147,7 +147,7 @@ static void settle(ls_calls *calls)
     calls_conclude(calls);
 }
 
-void calls_settle(ls_calls *calls)
+void calls_settle(ls_rpc *calls)
 {
     settle(calls);
     const bool unused = calls->refs == 0;
@@ -163,7 +163,7 @@ static void end_one(void *self, struct open_call *entry)
     call_finish((struct ls_call *)entry, NULL, self);
 }
 
-void calls_receive(ls_calls *calls, uint32_t from, uint64_t life, uint64_t own,
+void calls_receive(ls_rpc *calls, uint32_t from, uint64_t life, uint64_t own,
                    const struct call_message *message)
 {
     if (message->kind == CALL_REQUEST) {
@@ -192,7 +192,7 @@ void calls_receive(ls_calls *calls, uint32_t from, uint64_t life, uint64_t own,
 static void on_message(void *self, uint32_t from, uint64_t incarnation,
                        const void *data, size_t size)
 {
-    ls_calls *calls = self;
+    ls_rpc *calls = self;
     struct call_message message;
     const bool right =
         from != calls->id && call_wire_decode(data, size, &message) == LS_OK;
@@ -210,7 +210,7 @@ static void on_message(void *self, uint32_t from, uint64_t incarnation,
 static void on_part(void *self, uint32_t from, uint64_t incarnation,
                     struct ls_channel_part *part)
 {
-    ls_calls *calls = self;
+    ls_rpc *calls = self;
     ls_mutex_lock(&calls->mutex);
     calls_receive_part(calls, from, incarnation, part);
     calls_settle(calls);
@@ -218,7 +218,7 @@ static void on_part(void *self, uint32_t from, uint64_t incarnation,
 
 static void on_member(void *self, const struct ls_member *member)
 {
-    ls_calls *calls = self;
+    ls_rpc *calls = self;
     if (member->state != LS_MEMBER_LEFT && member->state != LS_MEMBER_LOST)
         return;
     const char *why = member->state == LS_MEMBER_LEFT
@@ -235,7 +235,7 @@ static void on_member(void *self, const struct ls_member *member)
 
 static void on_renewed(void *self, uint64_t incarnation)
 {
-    ls_calls *calls = self;
+    ls_rpc *calls = self;
     static char why[] = "this node was declared lost by another";
     ls_mutex_lock(&calls->mutex);
     call_post_clear(&calls->post);
@@ -246,7 +246,7 @@ static void on_renewed(void *self, uint64_t incarnation)
 
 static void on_timer(void *self, int64_t now)
 {
-    ls_calls *calls = self;
+    ls_rpc *calls = self;
     struct open_call *call;
     struct open_call *request;
     ls_mutex_lock(&calls->mutex);
@@ -265,7 +265,7 @@ static void on_timer(void *self, int64_t now)
 
 static void on_room(void *self)
 {
-    ls_calls *calls = self;
+    ls_rpc *calls = self;
     ls_mutex_lock(&calls->mutex);
     flush(calls);
     calls_settle(calls);
@@ -273,7 +273,7 @@ static void on_room(void *self)
 
 static void on_dispatched(void *self, int errand)
 {
-    ls_calls *calls = self;
+    ls_rpc *calls = self;
     ls_mutex_lock(&calls->mutex);
     if (errand == CALLS_HANDLE)
         calls_handle_next(calls);
@@ -284,7 +284,7 @@ static void on_dispatched(void *self, int errand)
 
 static void on_closed(void *self)
 {
-    ls_calls *calls = self;
+    ls_rpc *calls = self;
     ls_mutex_lock(&calls->mutex);
     calls->stopped = true;
     calls->requests.closing = true;
@@ -307,20 +307,20 @@ static const struct ls_channel_ops channel_ops = {
 
 /* ---- life -------------------------------------------------------------- */
 
-static int check(const struct ls_calls_options *o)
+static int check(const struct ls_rpc_options *o)
 {
     if (o->max_requests > MOST || o->max_calls > MOST)
         return ls_error(LS_EINVAL,
                         "calls: max_requests and max_calls: at most %d", MOST);
     if (o->max_body_bytes > UINT32_MAX)
         return ls_error(LS_EINVAL, "calls: max_body_bytes: less than 4 GiB");
-    const size_t most = sizeof((ls_calls *)NULL)->workers / sizeof(ls_thread *);
+    const size_t most = sizeof((ls_rpc *)NULL)->workers / sizeof(ls_thread *);
     if (o->n_workers > most)
         return ls_error(LS_EINVAL, "calls: n_workers: at most %zu", most);
     return LS_OK;
 }
 
-static int init(ls_calls *calls, const struct ls_calls_options *o)
+static int init(ls_rpc *calls, const struct ls_rpc_options *o)
 {
     const size_t most_bytes =
         o->max_body_bytes != 0 ? o->max_body_bytes : LS_CALL_BODY_BYTES;
@@ -345,7 +345,7 @@ static int init(ls_calls *calls, const struct ls_calls_options *o)
 }
 
 /* Ops wait for the lock, and so see the channel. */
-static int open_channel(ls_calls *calls)
+static int open_channel(ls_rpc *calls)
 {
     ls_mutex_lock(&calls->mutex);
     const int status = ls_channel_open(&calls->channel, calls->node,
@@ -356,7 +356,7 @@ static int open_channel(ls_calls *calls)
     return status;
 }
 
-static int start_workers(ls_calls *calls, unsigned n)
+static int start_workers(ls_rpc *calls, unsigned n)
 {
     int status = LS_OK;
     ls_mutex_lock(&calls->mutex);
@@ -371,18 +371,18 @@ static int start_workers(ls_calls *calls, unsigned n)
     return status;
 }
 
-int ls_calls_open(ls_calls **out, ls_node *node,
-                  const struct ls_calls_options *options)
+int ls_rpc_open(ls_rpc **out, ls_node *node,
+                const struct ls_rpc_options *options)
 {
     *out = NULL;
-    static const struct ls_calls_options defaults = {0};
+    static const struct ls_rpc_options defaults = {0};
     options = options != NULL ? options : &defaults;
     int status = check(options);
     if (status == LS_OK)
         status = node_check(node);
     if (status != LS_OK)
         return status;
-    ls_calls *calls = calloc(1, sizeof *calls);
+    ls_rpc *calls = calloc(1, sizeof *calls);
     if (calls == NULL)
         return ls_error(LS_ENOMEM, "no memory for calls");
     calls->node = node;
@@ -399,25 +399,25 @@ int ls_calls_open(ls_calls **out, ls_node *node,
     if (status == LS_OK)
         status = open_channel(calls);
     if (status != LS_OK)
-        ls_calls_close(&calls);
+        ls_rpc_close(&calls);
     else
         *out = calls;
     return status;
 }
 
-static void join_workers(ls_calls *calls)
+static void join_workers(ls_rpc *calls)
 {
     for (unsigned i = 0; i < calls->n_workers; i++)
         if (ls_thread_join(&calls->workers[i], LS_FOREVER) != LS_OK)
             ls_log_error("call: a worker did not end");
 }
 
-void ls_calls_close(ls_calls **calls_p)
+void ls_rpc_close(ls_rpc **calls_p)
 {
     if (calls_p == NULL || *calls_p == NULL ||
         ls_forked_since((*calls_p)->forks))
         return;
-    ls_calls *calls = *calls_p;
+    ls_rpc *calls = *calls_p;
     *calls_p = NULL;
     ls_mutex_lock(&calls->mutex);
     calls->closing = true;
@@ -444,7 +444,7 @@ void ls_calls_close(ls_calls **calls_p)
     calls_settle(calls);
 }
 
-void ls_calls_stats(ls_calls *calls, struct ls_calls_stats *out)
+void ls_rpc_stats(ls_rpc *calls, struct ls_rpc_stats *out)
 {
     memset(out, 0, sizeof *out);
     if (ls_forked_since(calls->forks))
@@ -459,7 +459,7 @@ void ls_calls_stats(ls_calls *calls, struct ls_calls_stats *out)
     ls_mutex_unlock(&calls->mutex);
 }
 
-bool ls_calls_master(ls_calls *calls, uint32_t *id)
+bool ls_rpc_master(ls_rpc *calls, uint32_t *id)
 {
     if (ls_forked_since(calls->forks))
         return false;

@@ -1,5 +1,5 @@
-/* delivery.h - how events of each policy are delivered: one row each. What they
- * promise is in docs/concepts.md. */
+/* delivery.h - how events of each kind of delivery travel: one row each. What
+ * they promise is in docs/concepts.md. */
 #ifndef LOCKSTEP_BUS_DELIVERY_H
 #define LOCKSTEP_BUS_DELIVERY_H
 
@@ -29,12 +29,12 @@ struct delivery {
                    struct peer *peer);
 };
 
-/* By policy; LS_POLICY_DEFAULT is LS_POLICY_BLOCK. */
-extern const struct delivery deliveries[N_POLICIES];
+/* By enum ls_delivery; LS_DELIVERY_DEFAULT is LS_DELIVERY_BLOCK. */
+extern const struct delivery deliveries[N_DELIVERIES];
 
-/* By which policy an event that came was emitted. */
-enum ls_policy delivery_policy(const struct wire_header *header);
-/* Of all policies that look after who joins. Lock held. */
+/* By which an event that came was emitted. */
+enum ls_delivery delivery_of(const struct wire_header *header);
+/* Of all that look after who joins. Lock held. */
 void delivery_joined(ls_node *node, const struct event_entry *entry,
                      struct peer *peer);
 

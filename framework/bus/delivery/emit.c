@@ -1,5 +1,5 @@
 /* Emitting: local listeners by the dispatch queue, remote ones by one publish
- * on the event's topic, or one by one when some have no room and the policy
+ * on the event's topic, or one by one when some have no room and the delivery
  * lets them miss it. */
 #include "emit.h"
 
@@ -10,10 +10,10 @@
 static int64_t deadline_of(struct emit *e)
 {
     if (e->deadline == 0)
-        e->deadline =
-            ls_deadline(e->node->runtime,
-                        e->in->wait_ms != 0 ? e->in->wait_ms
-                                            : e->node->options.emit_timeout_ms);
+        e->deadline = ls_deadline(e->node->runtime,
+                                  e->in->timeout_ms != 0
+                                      ? e->in->timeout_ms
+                                      : e->node->options.emit_timeout_ms);
     return e->deadline;
 }
 
@@ -102,11 +102,11 @@ static int wait_once(struct emit *e, struct peer *peer, int64_t *since)
         const int64_t look = losses_waiting(e->entry, peer, *since, now);
         until = look < deadline ? look : deadline;
     }
-    if (ls_cond_wait(&node->changed, transport_mutex(node->transport), until) !=
-            LS_OK &&
-        until == deadline)
-        return LS_ETIMEDOUT;
-    return LS_OK;
+    node->emits_waiting++;
+    const int woken =
+        ls_cond_wait(&node->changed, transport_mutex(node->transport), until);
+    node->emits_waiting--;
+    return woken != LS_OK && until == deadline ? LS_ETIMEDOUT : LS_OK;
 }
 
 static void note_waited(struct emit *e, struct peer *peer, int64_t since)
@@ -487,21 +487,22 @@ int emit_keep_payload(struct emit *e)
     return payload_create(&e->payload, in->data, in->size, NULL, NULL);
 }
 
-void emit_by(struct emit *e, enum ls_policy policy)
+void emit_by(struct emit *e, enum ls_delivery delivery)
 {
-    e->how = &deliveries[policy];
-    e->wait = !may_miss(e) && e->in->wait_ms >= 0;
+    e->how = &deliveries[delivery];
+    e->wait = !may_miss(e) && e->in->timeout_ms >= 0;
 }
 
 static void choose(struct emit *e)
 {
-    enum ls_policy policy = e->in->policy;
-    if (policy == LS_POLICY_DEFAULT)
-        policy = e->entry->policy;
-    if (policy == LS_POLICY_DEFAULT ||
-        (policy == LS_POLICY_RELIABLE && bus_omits(e->node, BUS_KEEPS, NULL)))
-        policy = LS_POLICY_BLOCK;
-    emit_by(e, policy);
+    enum ls_delivery delivery = e->in->delivery;
+    if (delivery == LS_DELIVERY_DEFAULT)
+        delivery = e->entry->delivery;
+    if (delivery == LS_DELIVERY_DEFAULT ||
+        (delivery == LS_DELIVERY_RELIABLE &&
+         bus_omits(e->node, BUS_KEEPS, NULL)))
+        delivery = LS_DELIVERY_BLOCK;
+    emit_by(e, delivery);
 }
 
 int ls_emit_with(ls_node *node, const struct ls_emission *in)

@@ -24,7 +24,7 @@ struct emit {
     uint64_t sequence;
     bool under_way;          /* it is this one that is emitting in chunks */
     struct payload *payload; /* NULL: it is copied into each message */
-    struct peer **missing;   /* policy drop, in chunks: they missed a part */
+    struct peer **missing;   /* delivery drop, in chunks: they missed a part */
     size_t n_missing;
     struct receiver *to; /* through streams; NULL: not chosen yet */
     size_t n_to;
@@ -38,7 +38,7 @@ int emit_wait_room(struct emit *e, size_t size);
 /* Reliable and latest ones keep the payload: there is one copy for all.
  * Errors: LS_ENOMEM. */
 int emit_keep_payload(struct emit *e);
-void emit_by(struct emit *e, enum ls_policy policy);
+void emit_by(struct emit *e, enum ls_delivery delivery);
 /* The next of those that are numbered: those to all. */
 void emit_number(struct emit *e);
 /* A long one begins, or has ended: no other of its name goes between. */

@@ -1,4 +1,4 @@
-/* Emitting through streams: policies reliable and latest. */
+/* Emitting through streams: deliveries reliable and latest. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,16 +130,16 @@ int emit_latest(struct emit *e, bool local, bool remote)
 {
     ls_node *node = e->node;
     if (e->in->scope == LS_SCOPE_LOCAL) {
-        emit_by(e, LS_POLICY_BLOCK);
+        emit_by(e, LS_DELIVERY_BLOCK);
         return emit_both(e, local, remote);
     }
     if (e->in->to_one)
         return ls_error(LS_EINVAL,
-                        "event \"%s\": policy latest is for all listeners",
+                        "event \"%s\": delivery latest is for all listeners",
                         e->entry->name);
     if (!remote)
         return ls_error(LS_ESTATE,
-                        "event \"%s\": policy latest needs a node that is "
+                        "event \"%s\": delivery latest needs a node that is "
                         "started",
                         e->entry->name);
     const int status = emit_keep_payload(e);

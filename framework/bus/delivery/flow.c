@@ -21,9 +21,6 @@
 
 #include "bus.h"
 
-/* What may come beyond the grant: messages that a network doubles. */
-#define SLACK_SHARE 2
-
 static uint64_t load(const _Atomic uint64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed);
@@ -84,6 +81,13 @@ bool flow_room(const struct peer *peer, size_t bytes)
            hop->sent.bytes + bytes <= hop->limit.bytes;
 }
 
+bool flow_room_more(const struct peer *peer, size_t bytes)
+{
+    const struct hop *hop = peer->hop;
+    return hop->sent.messages + 1 < hop->limit.messages &&
+           hop->sent.bytes + bytes + WIRE_CHUNK_BYTES <= hop->limit.bytes;
+}
+
 bool flow_room_now(const struct peer *peer, size_t bytes)
 {
     const struct hop *hop = peer->hop;
@@ -119,11 +123,9 @@ bool flow_may(const ls_node *node, const struct peer *peer, uint64_t messages,
 {
     const struct hop *hop = peer->hop;
     return load(&hop->got_messages) + messages <=
-               load(&hop->granted_messages) +
-                   node->options.window_messages / SLACK_SHARE &&
+               load(&hop->granted_messages) + node->options.window_messages &&
            load(&hop->got_bytes) + bytes <=
-               load(&hop->granted_bytes) +
-                   node->options.window_bytes / SLACK_SHARE;
+               load(&hop->granted_bytes) + node->options.window_bytes;
 }
 
 void flow_got(struct peer *peer, size_t bytes, bool keep)

@@ -58,8 +58,10 @@ void flow_begin(struct peer *peer, bool keep);
 
 /* Whether it has granted so much more. */
 bool flow_room(const struct peer *peer, size_t bytes);
-/* And whether the connection is done with what it has, as far as it should be
- * before there is more. */
+/* And for one more message after it. */
+bool flow_room_more(const struct peer *peer, size_t bytes);
+/* Whether it has, and the connection is done with what it has, as far as it
+ * should be before there is more. */
 bool flow_room_now(const struct peer *peer, size_t bytes);
 /* So much is sent to it. Returns whether flow_ask() is to follow. */
 bool flow_charge(const ls_node *node, struct peer *peer, size_t bytes);

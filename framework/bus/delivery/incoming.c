@@ -3,7 +3,7 @@
  * counted. */
 #include "incoming.h"
 
-/* What a policy made its sender take back is missed all the same. */
+/* What a delivery made its sender take back is missed all the same. */
 #define WITHDRAWN (WIRE_FLAG_WITHDRAW | WIRE_FLAG_DROP)
 
 /* What came and was not kept makes room at once. */
@@ -63,6 +63,11 @@ void incoming_pass_over(ls_node *node, struct peer *direct,
 {
     const struct incoming in = {
         .direct = direct, .header = header, .size = size};
+    struct event_entry *entry =
+        events_heard(node, header->name, header->name_size);
+    if (entry != NULL && header->kind == WIRE_KIND_EVENT &&
+        !events_stream_sequence(node, entry, header))
+        return; /* it comes back twice */
     note_got(node, &in, false);
 }
 
@@ -107,26 +112,31 @@ static void deliver_too(ls_node *node, const struct incoming *in,
         bus_drop(node, copy);
 }
 
+/* What comes twice, or too late, would break the order. It is not counted in
+ * the window: its sender has sent it once, and counts it in a heartbeat. */
+static bool is_repeated(ls_node *node, struct event_entry *entry,
+                        const struct wire_header *header, uint64_t n)
+{
+    struct wire_header last = *header;
+    last.sequence += n - 1;
+    if (entry == NULL || events_is_new(node, entry, &last))
+        return false;
+    atomic_fetch_add_explicit(&node->figures.repeated, n, memory_order_relaxed);
+    return true;
+}
+
 /* Whether an event, or a part of one, is to be handled here. What is not
- * listened to is noted all the same: it is not missed. What comes twice or too
- * late would break the order. */
+ * listened to is noted all the same: it is not missed. */
 static bool is_wanted(ls_node *node, struct event_entry *entry,
                       const struct incoming *in)
 {
     const struct wire_header *header = in->header;
-    const size_t size = in->size;
     const bool part = header->kind == WIRE_KIND_CHUNK;
-    if (!events_here(node, entry) ||
-        !event_access_admits(node, entry, &in->origin->member)) {
-        if (!part || header->offset + size >= header->total)
-            (void)events_sequence(node, entry, header);
-        return false;
-    }
-    if (part ? events_is_new(node, entry, header)
-             : events_sequence(node, entry, header))
-        return true;
-    atomic_fetch_add_explicit(&node->figures.repeated, 1, memory_order_relaxed);
-    return false;
+    const bool wanted = events_here(node, entry) &&
+                        event_access_admits(node, entry, &in->origin->member);
+    if (!part || (!wanted && header->offset + in->size >= header->total))
+        (void)events_sequence(node, entry, header);
+    return wanted;
 }
 
 /* More than it was granted: its receiver bounds what is queued here. */
@@ -146,12 +156,14 @@ int incoming_event(ls_node *node, struct incoming *in, struct message *message,
         !wire_payload_fits(header, in->size))
         return ls_error(LS_EPROTO, "an event whose name, total, offset and "
                                    "payload do not agree");
-    if (!in->counted && !flow_may(node, in->direct, 1, in->size))
-        return over(in->direct);
     const bool mine = !inbox || to == node->options.id;
     const bool others = node->me.hub && (!inbox || to != node->options.id);
     struct event_entry *entry =
         mine ? events_heard(node, header->name, header->name_size) : NULL;
+    if (is_repeated(node, entry, header, 1))
+        return LS_OK;
+    if (!in->counted && !flow_may(node, in->direct, 1, in->size))
+        return over(in->direct);
     if (entry != NULL && !is_wanted(node, entry, in))
         entry = NULL;
     if (others)
@@ -172,11 +184,9 @@ int incoming_event(ls_node *node, struct incoming *in, struct message *message,
 
 /* The events of a batch that is as it should be. */
 static bool each_of(ls_node *node, const struct incoming *in,
-                    struct message *message)
+                    struct event_entry *entry, struct message *message)
 {
     const struct wire_header *header = in->header;
-    struct event_entry *entry =
-        events_heard(node, header->name, header->name_size);
     const uint8_t *at = header->data;
     struct wire_header one = *header;
     struct incoming each_in = {
@@ -211,8 +221,12 @@ int incoming_batch(ls_node *node, const struct incoming *in,
     if (inbox || node->me.hub || header->name_size == 0 ||
         message->n_frames != 1)
         return ls_error(LS_EPROTO, "a batch where there can be none");
+    struct event_entry *entry =
+        events_heard(node, header->name, header->name_size);
+    if (is_repeated(node, entry, header, header->total))
+        return LS_OK;
     if (!flow_may(node, in->direct, header->total, header->size))
         return over(in->direct);
-    *kept = each_of(node, in, message);
+    *kept = each_of(node, in, entry, message);
     return LS_OK;
 }

@@ -23,7 +23,7 @@ int incoming_event(ls_node *node, struct incoming *in, struct message *message,
  * handled, and released, after the others. Errors: as above. */
 int incoming_batch(ls_node *node, const struct incoming *in,
                    struct message *message, bool inbox, bool *kept);
-/* Not for this node, or nobody listens any more. */
+/* Of this node itself: a hub has passed it on to all. */
 void incoming_pass_over(ls_node *node, struct peer *direct,
                         const struct wire_header *header, size_t size);
 

@@ -17,7 +17,7 @@ void latest_set(ls_node *node, struct event_entry *entry,
     }
     payload_drop(entry->latest);
     entry->latest = payload;
-    entry->sequences[LS_POLICY_LATEST]++;
+    entry->sequences[LS_DELIVERY_LATEST]++;
 }
 
 void latest_close(ls_node *node)
@@ -38,14 +38,14 @@ static int push(ls_node *node, struct peer *peer, struct event_entry *entry)
     int status;
     do {
         const bool is_long = size > piece;
-        struct parcel parcel = {.payload = entry->latest,
-                                .offset = at,
-                                .size = size - at > piece ? piece : size - at,
-                                .of =
-                                    is_long ? WIRE_KIND_CHUNK : WIRE_KIND_EVENT,
-                                .how = &deliveries[LS_POLICY_LATEST],
-                                .sequence = entry->sequences[LS_POLICY_LATEST],
-                                .entry = entry};
+        struct parcel parcel = {
+            .payload = entry->latest,
+            .offset = at,
+            .size = size - at > piece ? piece : size - at,
+            .of = is_long ? WIRE_KIND_CHUNK : WIRE_KIND_EVENT,
+            .how = &deliveries[LS_DELIVERY_LATEST],
+            .sequence = entry->sequences[LS_DELIVERY_LATEST],
+            .entry = entry};
         status = streams_push(node, peer, &parcel);
         at += parcel.size;
     } while (status == LS_OK && at < size);
@@ -76,7 +76,7 @@ static void offer(ls_node *node, struct peer *peer, struct event_entry *entry)
         record->latest_incarnation = peer->member.incarnation;
         record->latest_sequence = record->latest_number = 0;
     }
-    if (record->latest_sequence == entry->sequences[LS_POLICY_LATEST])
+    if (record->latest_sequence == entry->sequences[LS_DELIVERY_LATEST])
         return;
     const size_t size = payload_size(entry->latest);
     if (!has_acknowledged(peer, record->latest_number) ||
@@ -86,7 +86,7 @@ static void offer(ls_node *node, struct peer *peer, struct event_entry *entry)
         set_waits(peer, true);
         return;
     }
-    record->latest_sequence = entry->sequences[LS_POLICY_LATEST];
+    record->latest_sequence = entry->sequences[LS_DELIVERY_LATEST];
     record->latest_number = streams_of(peer)->out.next - 1;
 }
 
@@ -193,17 +193,17 @@ bool latest_resolve(ls_node *node, struct message *message)
             if (entry->origins[i].id == message->event.origin &&
                 entry->origins[i].incarnation == message->event.incarnation)
                 handle = message->event.sequence >=
-                         entry->origins[i].last[LS_POLICY_LATEST];
+                         entry->origins[i].last[LS_DELIVERY_LATEST];
     } else if (entry->latest != NULL &&
-               entry->sequences[LS_POLICY_LATEST] > entry->latest_handled) {
+               entry->sequences[LS_DELIVERY_LATEST] > entry->latest_handled) {
         struct payload *payload = payload_share(entry->latest);
         message->event.data = payload_data(payload);
         message->event.size = payload_size(payload);
-        message->event.sequence = entry->sequences[LS_POLICY_LATEST];
+        message->event.sequence = entry->sequences[LS_DELIVERY_LATEST];
         message->owned = payload;
         message->release = payload_released;
         message->hint = payload;
-        entry->latest_handled = entry->sequences[LS_POLICY_LATEST];
+        entry->latest_handled = entry->sequences[LS_DELIVERY_LATEST];
     } else {
         handle = false;
     }

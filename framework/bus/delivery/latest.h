@@ -1,4 +1,4 @@
-/* latest.h - policy latest: one value per event. The lock is held unless
+/* latest.h - delivery latest: one value per event. The lock is held unless
  * said. */
 #ifndef LOCKSTEP_BUS_LATEST_H
 #define LOCKSTEP_BUS_LATEST_H

@@ -86,9 +86,9 @@ void losses_unacknowledged(ls_node *node, struct event_entry *entry,
 
 /* ---- telling ----------------------------------------------------------- */
 
-void ls_router_stats(ls_node *node, struct ls_router_stats *out)
+void ls_node_stats(ls_node *node, struct ls_node_stats *out)
 {
-    *out = (struct ls_router_stats){0};
+    *out = (struct ls_node_stats){0};
     if (node_check(node) != LS_OK)
         return;
     if (node->transport != NULL) {
@@ -118,12 +118,12 @@ void ls_router_stats(ls_node *node, struct ls_router_stats *out)
 }
 
 struct rows {
-    struct ls_router_loss *out;
+    struct ls_node_loss *out;
     size_t capacity, n;
 };
 
 static void add(struct rows *rows, const struct event_entry *entry,
-                struct ls_router_loss row)
+                struct ls_node_loss row)
 {
     if (row.dropped == 0 && row.missed == 0 && row.unacknowledged == 0)
         return;
@@ -134,8 +134,7 @@ static void add(struct rows *rows, const struct event_entry *entry,
     rows->n++;
 }
 
-size_t ls_router_losses(ls_node *node, struct ls_router_loss *out,
-                        size_t capacity)
+size_t ls_node_losses(ls_node *node, struct ls_node_loss *out, size_t capacity)
 {
     struct rows rows = {out, capacity, 0};
     const uint32_t self = node->options.id;
@@ -146,16 +145,16 @@ size_t ls_router_losses(ls_node *node, struct ls_router_loss *out,
     while ((entry = events_next(node, entry)) != NULL) {
         for (size_t j = 0; j < entry->n_records; j++)
             add(&rows, entry,
-                (struct ls_router_loss){.sender = self,
-                                        .receiver = entry->records[j].id,
-                                        .dropped = entry->records[j].dropped,
-                                        .unacknowledged =
-                                            entry->records[j].unacknowledged});
+                (struct ls_node_loss){.sender = self,
+                                      .receiver = entry->records[j].id,
+                                      .dropped = entry->records[j].dropped,
+                                      .unacknowledged =
+                                          entry->records[j].unacknowledged});
         for (size_t j = 0; j < entry->n_origins; j++)
             add(&rows, entry,
-                (struct ls_router_loss){.sender = entry->origins[j].id,
-                                        .receiver = self,
-                                        .missed = entry->origins[j].missed});
+                (struct ls_node_loss){.sender = entry->origins[j].id,
+                                      .receiver = self,
+                                      .missed = entry->origins[j].missed});
     }
     transport_unlock(node->transport);
     return rows.n;

@@ -20,7 +20,7 @@ struct slowness {
 /* What is known of one that was sent an event. */
 struct receiver_record {
     uint32_t id;
-    uint64_t dropped;        /* by policy */
+    uint64_t dropped;        /* by delivery */
     uint64_t unacknowledged; /* when it was lost, or left */
     /* Policy latest: the value that was pushed last, for which of its lives,
      * and its number in the stream. */

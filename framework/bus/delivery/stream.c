@@ -230,17 +230,20 @@ static void measure_last(struct stream_sender *s, uint64_t number, int64_t now)
  * all was transmitted many times, must not count for more. What was under way
  * together teaches once. */
 static void learn_patience(struct stream_sender *s,
-                           const struct stream_ack *ack)
+                           const struct stream_ack *ack, int64_t now)
 {
     if (ack->repeats <= s->repeats)
         return;
     s->repeats = ack->repeats;
-    if (ack->number < s->taught || !item_at(s, ack->number)->again)
+    const struct stream_item *item = item_at(s, ack->number);
+    if (ack->number < s->taught || !item->again)
         return;
     ls_take(LS_TAKES_STREAM_PATIENCE);
     s->taught = s->cursor;
-    const int64_t twice = 2 * patience(s);
-    s->patience = s->interval > twice ? s->interval : twice;
+    const int64_t before = patience(s);
+    const int64_t more = s->interval > 2 * before ? s->interval : 2 * before;
+    const int64_t took = now - item->sent_at;
+    s->patience = more < took ? more : took > before ? took : before;
 }
 
 bool stream_acknowledge(struct stream_sender *s, const struct stream_ack *ack,
@@ -258,7 +261,7 @@ bool stream_acknowledge(struct stream_sender *s, const struct stream_ack *ack,
     if (progress) {
         s->again_bytes = 0;
         measure_last(s, ack->number, now);
-        learn_patience(s, ack);
+        learn_patience(s, ack, now);
     }
     while (s->base <= ack->number)
         release(s, fn, self);
@@ -278,8 +281,8 @@ int64_t stream_tick(struct stream_sender *s, int64_t now)
     const int64_t interval = s->interval;
     ls_take(LS_TAKES_STREAM_CLOCK);
     stream_rewind(s);
-    const int64_t most = 4 * s->interval > STREAM_RESEND_MAX_NS
-                             ? 4 * s->interval
+    const int64_t most = 2 * s->interval > STREAM_RESEND_MAX_NS
+                             ? 2 * s->interval
                              : STREAM_RESEND_MAX_NS;
     s->interval = 2 * interval < most ? 2 * interval : most;
     s->resend_at = s->base < s->cursor ? now + s->interval : LS_FOREVER;

@@ -18,7 +18,7 @@ struct peer_streams {
     /* under the lock */
     struct stream_sender out;
     struct pace pace;
-    bool latest_waits; /* a value of policy latest has not been pushed yet */
+    bool latest_waits; /* a value of delivery latest has not been pushed yet */
     bool full;         /* a channel's message found no room */
     bool parts_wait;   /* a part of a body found none */
     size_t body_bytes; /* of bodies, not acknowledged */
@@ -47,7 +47,7 @@ struct parcel {
     size_t offset, size;
     enum wire_kind of;          /* EVENT, CHUNK or CHANNEL */
     const struct delivery *how; /* NULL: it is a channel's */
-    uint8_t flags;              /* beside those of the policy */
+    uint8_t flags;              /* beside those of its row */
     uint64_t sequence;
     struct event_entry *entry; /* NULL: it is a channel's */
     char *name;                /* its, own; NULL: an event's */

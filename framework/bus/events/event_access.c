@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bus.h"
+#include "word_list.h"
 
 struct event_access {
     struct event_access *next;
@@ -47,7 +48,7 @@ static bool read_who(const char *who, struct event_access *out)
     return who[0] >= '0' && who[0] <= '9' && *end == '\0' && id <= UINT32_MAX;
 }
 
-int ls_event_allow(ls_node *node, const char *event, const char *who)
+int ls_node_allow(ls_node *node, const char *event, const char *who)
 {
     struct event_entry *entry;
     struct event_access one = {.next = NULL};
@@ -72,27 +73,15 @@ int ls_event_allow(ls_node *node, const char *event, const char *who)
     return LS_OK;
 }
 
-/* Whether a list, "fast,gpu", has this word. */
-static bool has_word(const char *list, const char *word)
-{
-    const size_t n = strlen(word);
-    while (*list != '\0') {
-        const size_t size = strcspn(list, ",");
-        if (size == n && memcmp(list, word, n) == 0)
-            return true;
-        list += size + (list[size] == ',' ? 1 : 0);
-    }
-    return false;
-}
-
 static bool is_meant(const struct event_access *access,
                      const struct member *origin)
 {
     switch (access->kind) {
     case ACCESS_ROLE:
-        return has_word(origin->role, access->word);
+        return word_list_has(origin->role, access->word, strlen(access->word));
     case ACCESS_LABEL:
-        return has_word(origin->labels, access->word);
+        return word_list_has(origin->labels, access->word,
+                             strlen(access->word));
     default:
         return origin->id == access->id;
     }

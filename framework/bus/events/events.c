@@ -405,7 +405,7 @@ bool events_sequence(ls_node *node, struct event_entry *entry,
     struct origin_sequence *o = origin_now(node, entry, header);
     if (o == NULL)
         return true;
-    uint64_t *last = &o->last[delivery_policy(header)];
+    uint64_t *last = &o->last[delivery_of(header)];
     if (sequence <= *last)
         return false;
     if (*last != 0 && sequence > *last + 1) {
@@ -424,7 +424,7 @@ bool events_is_new(ls_node *node, struct event_entry *entry,
     if (header->sequence == 0)
         return true;
     const struct origin_sequence *o = origin_now(node, entry, header);
-    return o == NULL || header->sequence > o->last[delivery_policy(header)];
+    return o == NULL || header->sequence > o->last[delivery_of(header)];
 }
 
 bool events_stream_sequence(ls_node *node, struct event_entry *entry,
@@ -436,7 +436,7 @@ bool events_stream_sequence(ls_node *node, struct event_entry *entry,
     if (o == NULL)
         return true;
     transport_lock(node->transport);
-    uint64_t *last = &o->last[delivery_policy(header)];
+    uint64_t *last = &o->last[delivery_of(header)];
     const bool is_new = header->sequence > *last;
     if (is_new)
         *last = header->sequence;

@@ -40,13 +40,13 @@ struct remote_listener {
  * told. It misses nothing, and is to get the current values. */
 enum listening { LISTENING_ENDS, LISTENING_BEGINS, LISTENING_ANEW };
 
-/* Events of one name are numbered for each policy. */
-#define N_POLICIES (LS_POLICY_LATEST + 1)
+/* Events of one name are numbered for each delivery. */
+#define N_DELIVERIES (LS_DELIVERY_LATEST + 1)
 
 struct origin_sequence {
     uint32_t id;
     uint64_t incarnation;
-    uint64_t last[N_POLICIES];
+    uint64_t last[N_DELIVERIES];
     uint64_t missed;
 };
 
@@ -70,8 +70,8 @@ struct event_entry {
     bool is_prefix;
 
     /* under the lock */
-    uint64_t sequences[N_POLICIES]; /* of emits to all; 0: none yet */
-    _Atomic enum ls_policy policy;
+    uint64_t sequences[N_DELIVERIES]; /* of emits to all; 0: none yet */
+    _Atomic enum ls_delivery delivery;
     _Atomic(struct event_access *) access; /* who may emit it to this node;
                                             * NULL: all */
     bool emitting; /* a long one is under way, in chunks */

@@ -109,14 +109,14 @@ static int listen(ls_node *node, const char *event, ls_event_fn *fn, void *self,
     return LS_OK;
 }
 
-int ls_router_on(ls_node *node, const char *event, ls_event_fn *fn, void *self,
-                 const char *label)
+int ls_on_named(ls_node *node, const char *event, ls_event_fn *fn, void *self,
+                const char *label)
 {
     return listen(node, event, fn, self, label, false);
 }
 
-int ls_router_once(ls_node *node, const char *event, ls_event_fn *fn,
-                   void *self, const char *label)
+int ls_once_named(ls_node *node, const char *event, ls_event_fn *fn, void *self,
+                  const char *label)
 {
     return listen(node, event, fn, self, label, true);
 }
@@ -246,7 +246,7 @@ bool router_off_waiting(ls_node *node, const char *event, ls_event_fn *fn,
 
 /* ---- waits ------------------------------------------------------------- */
 
-void ls_router_interrupt(ls_node *node, int status)
+void ls_node_interrupt(ls_node *node, int status)
 {
     if (node_check(node) != LS_OK)
         return;
@@ -260,17 +260,18 @@ void ls_router_interrupt(ls_node *node, int status)
 
 /* ---- settings and figures ---------------------------------------------- */
 
-int ls_event_policy(ls_node *node, const char *event, enum ls_policy policy)
+int ls_node_set_delivery(ls_node *node, const char *event,
+                         enum ls_delivery delivery)
 {
-    if (!wire_name_valid(event) || (int)policy < LS_POLICY_DEFAULT ||
-        policy >= N_POLICIES)
-        return ls_error(LS_EINVAL, "no event name, or no policy");
+    if (!wire_name_valid(event) || (int)delivery < LS_DELIVERY_DEFAULT ||
+        delivery >= N_DELIVERIES)
+        return ls_error(LS_EINVAL, "no event name, or no delivery");
     if (node_check(node) != LS_OK)
         return LS_ESTATE;
     struct event_entry *entry;
     const int status = events_get(node, event, strlen(event), true, &entry);
     if (status == LS_OK)
-        entry->policy = policy;
+        entry->delivery = delivery;
     return status;
 }
 
@@ -305,8 +306,8 @@ static size_t list_remotes(const ls_node *node, const struct event_entry *entry,
     return n;
 }
 
-size_t ls_router_listeners(ls_node *node, const char *event, uint32_t *ids,
-                           size_t capacity)
+size_t ls_node_listeners(ls_node *node, const char *event, uint32_t *ids,
+                         size_t capacity)
 {
     struct event_entry *entry = NULL, *prefix = NULL;
     if (node_check(node) != LS_OK || !wire_name_valid(event) ||

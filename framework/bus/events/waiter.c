@@ -104,7 +104,7 @@ int ls_wait_for(ls_node *node, const char *event, int wait_ms, ls_event_fn *fn,
         return status;
     const int64_t deadline = ls_deadline(node->runtime, wait_ms);
     struct wait w = {.node = node, .fn = fn, .self = self};
-    status = ls_router_once(node, event, came, &w, "ls_wait_for");
+    status = ls_once_named(node, event, came, &w, "ls_wait_for");
     if (status != LS_OK)
         return status;
     ls_mutex_lock(&node->router.lock);
@@ -173,7 +173,7 @@ int ls_waiter_create(ls_waiter **out, ls_node *node, const char *event,
     waiter->node = node;
     waiter->capacity = capacity != 0 ? capacity : WAITER_KEEPS;
     waiter->end = &waiter->first;
-    const int status = ls_router_on(node, event, keep, waiter, "ls_waiter");
+    const int status = ls_on_named(node, event, keep, waiter, "ls_waiter");
     if (status != LS_OK) {
         free(waiter);
         return status;

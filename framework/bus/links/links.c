@@ -451,7 +451,7 @@ static void sync_interest(ls_node *node, struct event_entry *entry)
         forget_sequences(node, entry);
     for (size_t j = 0; wanted && j < entry->n_origins; j++) {
         if (anew)
-            entry->origins[j].last[LS_POLICY_LATEST] = 0;
+            entry->origins[j].last[LS_DELIVERY_LATEST] = 0;
         else /* what is sent meanwhile is not missed */
             memset(entry->origins[j].last, 0, sizeof entry->origins[j].last);
     }

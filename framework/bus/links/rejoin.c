@@ -12,7 +12,7 @@ static void forget_sequences(ls_node *node)
 {
     for (struct event_entry *entry = NULL;
          (entry = events_next(node, entry)) != NULL;)
-        for (size_t p = 0; p < N_POLICIES; p++)
+        for (size_t p = 0; p < N_DELIVERIES; p++)
             if (!deliveries[p].keeps)
                 entry->sequences[p] = 0;
 }

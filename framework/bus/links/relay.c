@@ -98,13 +98,17 @@ struct route {
     struct peer *one; /* the target of an inbox */
 };
 
-static bool has_room(const struct peer *peer, size_t size, bool may_drop)
+/* What this hub emits itself finds room, too. */
+static bool has_room(const ls_node *node, const struct peer *peer, size_t size,
+                     bool may_drop)
 {
+    if (node->emits_waiting != 0 && !flow_room_more(peer, size))
+        return false;
     return may_drop && !peer->hop->pace.slow ? flow_room(peer, size)
                                              : flow_room_now(peer, size);
 }
 
-/* Publish when every target has room. A message under policy drop goes to all
+/* Publish when every target has room. A message under delivery drop goes to all
  * or counts as dropped for those without. */
 static bool pass_on(ls_node *node, const struct route *route,
                     const struct message *message,
@@ -114,7 +118,7 @@ static bool pass_on(ls_node *node, const struct route *route,
     const bool counted = (header->flags & WIRE_FLAG_WITHDRAW) == 0;
     size_t without = 0;
     for (size_t i = 0; i < route->n && counted; i++)
-        without += has_room(route->targets[i], size, may_drop) ? 0 : 1;
+        without += has_room(node, route->targets[i], size, may_drop) ? 0 : 1;
     if (without != 0) {
         if (may_drop)
             node->figures.stats.dropped += route->n;
@@ -197,13 +201,28 @@ static bool flush_one(ls_node *node, struct peer *from,
     return true;
 }
 
+void relay_drop(ls_node *node, struct peer *from)
+{
+    struct message *message;
+    while (from->hop != NULL &&
+           (message = message_list_take(&from->hop->relay)) != NULL) {
+        atomic_fetch_add_explicit(&node->figures.early, 1,
+                                  memory_order_relaxed);
+        message_give_back_one(node->pool, message);
+    }
+}
+
+/* One message of each in turn, or whoever comes first would take all room. */
 void relay_flush(ls_node *node)
 {
     struct message_list done;
     message_list_init(&done);
-    for (size_t i = 0; i < node->world.n; i++)
-        while (flush_one(node, world_at(node, i), &done))
-            ;
+    size_t in_vain = 0;
+    while (in_vain < node->world.n) {
+        node->relay_turn = (node->relay_turn + 1) % node->world.n;
+        struct peer *from = world_at(node, node->relay_turn);
+        in_vain = flush_one(node, from, &done) ? 0 : in_vain + 1;
+    }
     if (done.n != 0)
         message_give_back(node->pool, &done);
 }

@@ -29,5 +29,8 @@ void relay_dial(ls_node *node, struct link *link, const struct peer *peer);
 bool relay_message(ls_node *node, struct peer *from, struct message *message,
                    const struct wire_header *header, uint32_t to, bool inbox);
 void relay_flush(ls_node *node);
+/* What waits of a leaf whose life has ended: the others have been told so, and
+ * refuse it. */
+void relay_drop(ls_node *node, struct peer *from);
 
 #endif

@@ -157,6 +157,7 @@ static void ended(ls_node *node, struct peer *peer, bool was_ready)
         link_retire(node, peer->link, member->state == LS_MEMBER_LEFT);
     if (node->me.hub) {
         relay_present(node, peer, false);
+        relay_drop(node, peer);
         relay_flush(node);
     }
     early_drop(node, peer);
@@ -205,6 +206,10 @@ static bool on_dial(void *self, struct member *member, uint32_t id,
                     const char *endpoint)
 {
     ls_node *node = self;
+    /* A leaf dials its hub alone, at the address that was given. */
+    if (node->options.topology == LS_TOPOLOGY_STAR && !node->me.hub &&
+        link_find(node, endpoint) == NULL)
+        return true;
     if (member != NULL)
         leave_old_link(peer_of(member), endpoint);
     const int status = link_dial(node, endpoint, false, true, id);

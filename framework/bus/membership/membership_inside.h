@@ -26,7 +26,5 @@ void membership_want_rejoin(struct membership *m, const char *text);
 void membership_tell(struct membership *m, struct member *member);
 /* Whether this node is a leaf of a star. */
 bool membership_is_leaf(const struct membership *m);
-/* Whether this may be the hub of a leaf: while that is not known, anybody. */
-bool membership_may_be_hub(const struct membership *m, uint32_t id);
 
 #endif

@@ -12,7 +12,8 @@ bool membership_is_leaf(const struct membership *m)
     return m->options.topology == LS_TOPOLOGY_STAR && !m->options.hub;
 }
 
-bool membership_may_be_hub(const struct membership *m, uint32_t id)
+/* Whether this may be the hub of a leaf: while that is not known, anybody. */
+static bool may_be_hub(const struct membership *m, uint32_t id)
 {
     return membership_is_leaf(m) && (!m->has_hub || m->hub == id);
 }
@@ -25,24 +26,38 @@ static int forged(uint32_t says, uint32_t is)
                     says);
 }
 
+/* By whom a presence is shown, if not by itself. */
+enum shown { SHOWN, SHOWN_WITH_RIVAL, SHOWN_BY_NO_HUB };
+
+/* The hub that shows it has to be here, or to wait for its id: then the leaf
+ * waits with it. One that has ended here may be met again, and with it its
+ * leaves. */
+static enum shown how_shown(const struct membership *m,
+                            const struct wire_presence *p)
+{
+    if (!p->relayed)
+        return SHOWN;
+    const struct member *hub = membership_find(m, p->relay);
+    if (!may_be_hub(m, p->relay) || hub == NULL || hub->via != NULL)
+        return SHOWN_BY_NO_HUB;
+    if (member_shows(hub, p->link))
+        return SHOWN;
+    return hub->n_rival != 0 && hub->rival->link == p->link ? SHOWN_WITH_RIVAL
+                                                            : SHOWN_BY_NO_HUB;
+}
+
 /* Whether whoever says it may speak for this id, over this link. */
 static int check_speaker(const struct membership *m, const struct speaker *by,
-                         uint32_t id, bool relayed, uint32_t relay,
-                         uint64_t link)
+                         const struct wire_presence *p)
 {
-    const uint32_t speaks = relayed ? relay : id;
+    const uint32_t speaks = p->relayed ? p->relay : p->id;
     if (by->proved && by->id != speaks)
         return forged(speaks, by->id);
-    if (!relayed)
-        return LS_OK;
-    const struct member *hub = membership_find(m, relay);
-    /* One that has ended here may be met again, and with it its leaves. */
-    if (!membership_may_be_hub(m, relay) || hub == NULL || hub->via != NULL ||
-        !member_shows(hub, link))
+    if (how_shown(m, p) == SHOWN_BY_NO_HUB)
         return ls_error(LS_EPROTO,
                         "node %" PRIu32 " is said to be reached through node "
                         "%" PRIu32 ", which is no hub of this node",
-                        id, relay);
+                        p->id, p->relay);
     return LS_OK;
 }
 
@@ -52,7 +67,7 @@ int membership_may_listen(const struct membership *m, const struct speaker *by,
     const struct member *hub =
         by->proved && by->id != id ? membership_find(m, by->id) : NULL;
     if (!by->spoken || !by->proved || by->id == id ||
-        (membership_may_be_hub(m, by->id) && (hub == NULL || hub->via == NULL)))
+        (may_be_hub(m, by->id) && (hub == NULL || hub->via == NULL)))
         return LS_OK; /* a hub's own presence comes after these */
     return forged(id, by->id);
 }
@@ -193,6 +208,9 @@ static int appears(struct membership *m, struct member *member,
     return first ? arrives(m, member, p, now) : LS_OK;
 }
 
+static void admit_leaves(struct membership *m, const struct member *hub,
+                         int64_t now);
+
 /* Who waited for this id is there now, or waits on. */
 static void rival_appears(struct membership *m, struct member *member,
                           unsigned n, int64_t now)
@@ -205,6 +223,28 @@ static void rival_appears(struct membership *m, struct member *member,
     }
     for (unsigned i = 0; i < n; i++)
         (void)appears(m, member, &rival, connection, now);
+    admit_leaves(m, member, now);
+}
+
+/* Those that waited with this hub for its id. */
+static void admit_leaves(struct membership *m, const struct member *hub,
+                         int64_t now)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        struct member *leaf = m->at[i];
+        const unsigned n = leaf->n_rival;
+        if (n == 0 || !leaf->rival->relayed || leaf->rival->relay != hub->id ||
+            how_shown(m, leaf->rival) != SHOWN)
+            continue;
+        if (leaf->incarnation == leaf->rival->incarnation) {
+            leaf->n_rival = 0;
+            rival_appears(m, leaf, n, now);
+        } else if (member_is_alive(leaf)) {
+            membership_replace(m, leaf, leaf->rival->incarnation, now);
+        } else {
+            membership_admit_rival(m, leaf, now);
+        }
+    }
 }
 
 void membership_replace(struct membership *m, struct member *member,
@@ -225,13 +265,10 @@ void membership_replace(struct membership *m, struct member *member,
         rival_appears(m, member, n_rival, now);
 }
 
-/* Two want one id. Whether the one that has it still runs is asked of its
- * host, and seen by its heartbeats. */
-static int compete(struct member *member, const struct wire_presence *p,
-                   uint64_t connection, int64_t now)
+/* It waits for the id. */
+static int wait(struct member *member, const struct wire_presence *p,
+                uint64_t connection, int64_t now)
 {
-    (void)ls_error(LS_EEXIST, "node id %u is taken by %s; %s wants it too",
-                   p->id, member->endpoint, p->endpoint);
     if (member->n_rival != 0 && member->rival->link == p->link &&
         member->rival->incarnation == p->incarnation) {
         member->n_rival++;
@@ -247,6 +284,16 @@ static int compete(struct member *member, const struct wire_presence *p,
     member->rival_at = now;
     member_ask(member, now);
     return LS_EEXIST;
+}
+
+/* Two want one id. Whether the one that has it still runs is asked of its
+ * host, and seen by its heartbeats. */
+static int compete(struct member *member, const struct wire_presence *p,
+                   uint64_t connection, int64_t now)
+{
+    (void)ls_error(LS_EEXIST, "node id %u is taken by %s; %s wants it too",
+                   p->id, member->endpoint, p->endpoint);
+    return wait(member, p, connection, now);
 }
 
 /* Another life than the one known. Its own link proves that it goes on as that;
@@ -294,7 +341,7 @@ int membership_present(struct membership *m, const struct speaker *by,
 {
     int status = check_world(m, p);
     if (status == LS_OK)
-        status = check_speaker(m, by, p->id, p->relayed, p->relay, p->link);
+        status = check_speaker(m, by, p);
     if (status != LS_OK)
         return status;
     if (p->id == m->options.id)
@@ -302,12 +349,18 @@ int membership_present(struct membership *m, const struct speaker *by,
                    ? LS_OK
                    : membership_own_id(m, p->incarnation, p->endpoint);
     struct member *member = membership_find(m, p->id);
-    if (member != NULL && member->incarnation != p->incarnation)
+    const bool waits = how_shown(m, p) == SHOWN_WITH_RIVAL;
+    if (member != NULL && member->incarnation != p->incarnation && !waits)
         return other_life(m, member, p, by->connection, now);
-    member = membership_note(m, p->id, p->incarnation);
+    if (member == NULL)
+        member = membership_note(m, p->id, p->incarnation);
     if (member == NULL)
         return ls_error(LS_ELIMIT, "no room to note node %u", p->id);
-    return appears(m, member, p, by->connection, now);
+    if (!waits)
+        return appears(m, member, p, by->connection, now);
+    (void)ls_error(LS_EEXIST, "node %" PRIu32 " waits with node %" PRIu32,
+                   p->id, p->relay);
+    return wait(member, p, by->connection, now);
 }
 
 void membership_admit_barred(struct membership *m, int64_t now)
@@ -324,7 +377,8 @@ void membership_admit_barred(struct membership *m, int64_t now)
 void membership_admit_rival(struct membership *m, struct member *member,
                             int64_t now)
 {
-    if (member->n_rival == 0 || member_is_alive(member))
+    if (member->n_rival == 0 || member_is_alive(member) ||
+        how_shown(m, member->rival) != SHOWN)
         return;
     const unsigned n = member->n_rival;
     const bool ended = member_ended_as(member, member->rival->incarnation);
@@ -356,7 +410,7 @@ int membership_absent(struct membership *m, const struct speaker *by,
     struct member *member = membership_find(m, p->id);
     int status = LS_OK;
     if (by->spoken)
-        status = check_speaker(m, by, p->id, p->relayed, p->relay, p->link);
+        status = check_speaker(m, by, p);
     if (status != LS_OK || p->id == m->options.id)
         return status;
     struct showing *showing =

@@ -171,8 +171,10 @@ static void told_joining(struct membership *m, const struct member *from,
         break;
     case LS_EUNREACHABLE:
         snprintf(m->hint, sizeof m->hint,
-                 "node %u does not reach this node at %.128s: see `advertise`",
-                 from->id, m->options.endpoint);
+                 "node %u does not reach this node at %.128s: see `advertise`"
+                 "%s",
+                 from->id, m->options.endpoint,
+                 membership_is_leaf(m) ? "; or it is no hub, but a leaf" : "");
         break;
     default:
         break;

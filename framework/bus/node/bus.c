@@ -187,8 +187,8 @@ static void echo(ls_node *node, const struct link *link,
 }
 
 /* It goes on although it was not granted more: what it sends is not read any
- * longer, and it is told that it is no member. Of a leaf behind a hub it is
- * only not accepted. */
+ * longer, and it is told that it is no member. At an address that the user gave
+ * its next life may be met. Of a leaf behind a hub it is only not accepted. */
 static void cut_off(ls_node *node, struct link *link, struct peer *peer)
 {
     transport_lock(node->transport);
@@ -204,6 +204,7 @@ static void cut_off(ls_node *node, struct link *link, struct peer *peer)
                          member_is_lost(&peer->member, LS_EPROTO),
                          node->loop.now);
         link->closing = true;
+        atomic_store(&node->join.dial_wanted, true);
     }
     bus_look_after(node);
     transport_unlock(node->transport);
@@ -469,7 +470,7 @@ static int64_t look_after(ls_node *node)
     links_sync_interests(node);
     const int status = atomic_exchange(&node->loop.interrupt_soon, 1);
     if (status != 1)
-        ls_router_interrupt(node, status);
+        ls_node_interrupt(node, status);
     const int64_t timer = channels_tick(node, now);
     world_tell_news(node);
     return earlier(next, timer);
@@ -523,7 +524,7 @@ void bus_stop(ls_node *node)
 {
     int status = LS_OK;
     atomic_store(&node->loop.stopping, true);
-    ls_router_interrupt(node, LS_ECLOSED);
+    ls_node_interrupt(node, LS_ECLOSED);
     node_wake(node);
     transport_lock(node->transport);
     while (node->loop.thread != NULL && !node->loop.ended && status == LS_OK)
@@ -551,7 +552,7 @@ void bus_room_made(ls_node *node)
     bus_look_after(node);
 }
 
-void ls_router_interrupt_soon(ls_node *node, int status)
+void ls_node_interrupt_soon(ls_node *node, int status)
 {
     const int before = errno;
     if (ls_forked_since(node->forks) || node->transport == NULL)

@@ -67,7 +67,7 @@ struct loop {
     bool ended;                /* under the lock */
     atomic_bool stopping;      /* it is to end */
     atomic_bool chores;        /* it has to look after things */
-    atomic_int interrupt_soon; /* ls_router_interrupt_soon(); or 1: none */
+    atomic_int interrupt_soon; /* ls_node_interrupt_soon(); or 1: none */
     bool room_made;            /* under the lock: where a channel found none */
     int64_t now;               /* when it last looked */
     struct message_list spare; /* empty messages */
@@ -82,7 +82,7 @@ struct farewell {
 
 /* What all count, and losses.c tells. */
 struct figures {
-    struct ls_router_stats stats; /* under the lock */
+    struct ls_node_stats stats; /* under the lock */
     atomic_uint_fast64_t emitted, handled, received, received_bytes, repeated;
     atomic_uint_fast64_t early;
 };
@@ -129,6 +129,8 @@ struct ls_node {
     struct link *links;         /* of links.c */
     struct event_entry *latest; /* of latest.c */
     bool acknowledge_all;       /* at once; of streams.c */
+    size_t relay_turn;      /* of relay.c: whose message it passed on last */
+    unsigned emits_waiting; /* of emit.c: for room */
     struct farewell farewell;
     struct heart heart;
     struct news news;

@@ -103,7 +103,7 @@ static int check_numbers(const struct ls_node_options *o)
 {
     if ((int)o->topology < LS_TOPOLOGY_MESH || o->topology > LS_TOPOLOGY_ALONE)
         return out_of_range("topology", "mesh, star or alone");
-    if (o->start_timeout_ms < -1 || o->emit_timeout_ms < 0 || o->linger_ms < 0)
+    if (o->start_timeout_ms < 0 || o->emit_timeout_ms < 0 || o->linger_ms < 0)
         return out_of_range("a timeout", "0 or more milliseconds");
     if (o->heartbeat_ms < 10 || o->heartbeat_ms > 60000)
         return out_of_range("heartbeat_ms", "10 to 60000");

@@ -37,7 +37,7 @@ static void present(const ls_stranger *self, const struct stranger_link *link,
     struct wire_presence me = {.link = link->number,
                                .id = self->options.id,
                                .incarnation = self->incarnation,
-                               .role = "guest"};
+                               .role = "client"};
     (void)snprintf(me.job, sizeof me.job, "%s", self->options.job);
     memcpy(me.endpoint, self->endpoint, sizeof me.endpoint);
     stranger_subscribe(link, topic, wire_presence_write(topic, &me), on);
@@ -170,7 +170,7 @@ static void keep_up(ls_stranger *self, int64_t now)
 {
     if (now >= self->heartbeat_at) {
         self->heartbeat_at = now + HEARTBEAT_NS;
-        if (self->manner == STRANGER_GUEST) {
+        if (self->manner == STRANGER_CLIENT) {
             transport_lock(self->transport);
             stranger_heartbeat(self, NULL, 0);
             transport_unlock(self->transport);
@@ -243,7 +243,7 @@ int ls_stranger_create(ls_stranger **out,
     self->incarnation = draw_life(self);
     self->manner = (enum stranger_manner)stranger_draw(self, 4);
     if (self->manner == STRANGER_N_MANNERS)
-        self->manner = STRANGER_GUEST; /* who can do most */
+        self->manner = STRANGER_CLIENT; /* who can do most */
     choose_nodes(self);
     const int status = begin(self);
     if (status != LS_OK) {

@@ -14,8 +14,11 @@ struct wire_header stranger_header(ls_stranger *self, enum wire_kind kind)
                                 .sequence = ++self->sequence};
 }
 
-size_t stranger_frame(uint8_t *out, const char *event, const struct victim *to,
-                      struct wire_header *header, const void *data, size_t size)
+/* On an event's topic, in the inbox of a node, or (both NULL) to all. out:
+ * WIRE_HEAD_MAX bytes and those of the payload. */
+static size_t put_frame(uint8_t *out, const char *event,
+                        const struct victim *to, struct wire_header *header,
+                        const void *data, size_t size)
 {
     size_t n = event != NULL ? wire_topic_event(out, event)
                : to != NULL  ? wire_topic_inbox(out, to->id)
@@ -35,7 +38,7 @@ void stranger_say(const ls_stranger *self, const char *event,
     uint8_t *frame = malloc(WIRE_HEAD_MAX + size);
     if (frame == NULL)
         return;
-    const size_t all = stranger_frame(frame, event, to, header, data, size);
+    const size_t all = put_frame(frame, event, to, header, data, size);
     (void)!transport_publish(self->transport, frame, all, NULL, 0);
     free(frame);
 }
@@ -114,7 +117,7 @@ static size_t heartbeat(ls_stranger *self, const struct victim *to,
     const struct wire_member listed = lists(to);
     size_t size = wire_members_begin(members, 1);
     size += wire_member_write(members + size, &listed);
-    return stranger_frame(out, NULL, NULL, &header, members, size);
+    return put_frame(out, NULL, NULL, &header, members, size);
 }
 
 static size_t batch(ls_stranger *self, uint8_t *out)
@@ -129,8 +132,7 @@ static size_t batch(ls_stranger *self, uint8_t *out)
             memcpy(payloads + size + lead, &i, sizeof i);
         size += WIRE_BATCH_LEAD + sizeof i;
     }
-    return stranger_frame(out, self->options.event, NULL, &header, payloads,
-                          size);
+    return put_frame(out, self->options.event, NULL, &header, payloads, size);
 }
 
 static size_t reliable(ls_stranger *self, const struct victim *to, uint8_t *out)
@@ -145,7 +147,7 @@ static size_t reliable(ls_stranger *self, const struct victim *to, uint8_t *out)
     header.to_incarnation = to->incarnation;
     header.number = 1 + stranger_draw(self, 8);
     header.total = header.of == WIRE_KIND_CHUNK ? 4096 : 8;
-    return stranger_frame(out, NULL, to, &header, "12345678", 8);
+    return put_frame(out, NULL, to, &header, "12345678", 8);
 }
 
 static size_t of_kind(ls_stranger *self, const struct victim *to,
@@ -165,9 +167,9 @@ static size_t of_kind(ls_stranger *self, const struct victim *to,
     header.to_incarnation = header.subject = to->incarnation;
     header.limit_messages = header.limit_bytes = 1u << 30;
     header.reason = kind == WIRE_KIND_VERDICT ? LS_ELOST : 0;
-    return stranger_frame(out, event ? self->options.event : NULL,
-                          kind == WIRE_KIND_FAREWELL ? NULL : to, &header,
-                          "12345678", payload ? 8 : 0);
+    return put_frame(out, event ? self->options.event : NULL,
+                     kind == WIRE_KIND_FAREWELL ? NULL : to, &header,
+                     "12345678", payload ? 8 : 0);
 }
 
 size_t stranger_honest(ls_stranger *self, const struct victim *to,

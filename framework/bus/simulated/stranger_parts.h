@@ -12,7 +12,7 @@
 enum stranger_manner {
     STRANGER_MUTE,   /* present, and proves nothing to who dials it */
     STRANGER_PROVED, /* and proves who it is, and lists nobody */
-    STRANGER_GUEST   /* and is a member, as who calls a node is */
+    STRANGER_CLIENT  /* and is a member, as who calls a node is */
 };
 #define STRANGER_N_MANNERS 3
 
@@ -66,11 +66,6 @@ void stranger_dial_again(ls_stranger *self, struct stranger_link *link);
 
 /* stranger_frames.c: what it says where it is dialled. Lock held. */
 struct wire_header stranger_header(ls_stranger *self, enum wire_kind kind);
-/* On an event's topic, in the inbox of a node, or (both NULL) to all. out:
- * WIRE_HEAD_MAX bytes and those of the payload. */
-size_t stranger_frame(uint8_t *out, const char *event, const struct victim *to,
-                      struct wire_header *header, const void *data,
-                      size_t size);
 void stranger_say(const ls_stranger *self, const char *event,
                   const struct victim *to, struct wire_header *header,
                   const void *data, size_t size);

@@ -48,7 +48,7 @@ struct message {
     uint64_t peer_life;     /* the incarnation of that peer */
     bool local;             /* emitted by this node: held in its own window */
     bool stream;            /* held in the window of the peer's stream */
-    bool latest;            /* policy latest: not handled when a later came */
+    bool latest;            /* delivery latest: not handled when a later came */
     size_t held_bytes;      /* of that window, until it has been handled */
     unsigned held_messages; /* chunks, when it came in more than one; else 0 */
     struct event_entry *entry;

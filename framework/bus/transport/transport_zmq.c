@@ -230,7 +230,7 @@ static void renew_transport(transport *base, uint64_t incarnation)
 
 /* ---- publishing -------------------------------------------------------- */
 
-void transport_zmq_wake(transport *base)
+static void wake(transport *base)
 {
     struct zmq_transport *t = zmq_of(base);
     if (atomic_exchange(&t->woken, true))
@@ -248,7 +248,7 @@ static void look(struct zmq_transport *t)
     if (t->xpub != NULL &&
         zmq_getsockopt(t->xpub, ZMQ_EVENTS, &events, &size) == 0 &&
         (events & ZMQ_POLLIN) != 0 && !atomic_exchange(&t->xpub_readable, true))
-        transport_zmq_wake(&t->base);
+        wake(&t->base);
 }
 
 /* Lock held, after every call on the XPUB. */
@@ -257,7 +257,7 @@ static void look_for_subscriptions(struct zmq_transport *t)
     const int64_t now = ls_now(t->base.runtime);
     if (now - t->looked_at < LOOK_EVERY_NS) {
         if (!atomic_exchange(&t->unlooked, true))
-            transport_zmq_wake(&t->base);
+            wake(&t->base);
         return;
     }
     t->looked_at = now;
@@ -271,7 +271,7 @@ static int send_lossy(struct zmq_transport *t, zmq_msg_t *frame, int flags)
 {
     t->at_mark_since = ls_now(t->base.runtime);
     atomic_store(&t->base.crowded, true);
-    transport_zmq_wake(&t->base);
+    wake(&t->base);
     (void)transport_zmq_set_int(t->xpub, ZMQ_XPUB_NODROP, 0);
     const int sent = zmq_msg_send(frame, t->xpub, flags | ZMQ_DONTWAIT);
     (void)transport_zmq_set_int(t->xpub, ZMQ_XPUB_NODROP, 1);
@@ -301,7 +301,7 @@ static void look_for_crowd(struct zmq_transport *t)
         transport_is_crowded(&t->base))
         return;
     atomic_store(&t->base.crowded, true);
-    transport_zmq_wake(&t->base);
+    wake(&t->base);
 }
 
 static void published(struct zmq_transport *t)
@@ -380,7 +380,7 @@ const struct transport_ops transport_zmq_ops = {
     .look = transport_zmq_look,
     .probe = transport_zmq_probe,
     .take_in = transport_zmq_poll,
-    .wake = transport_zmq_wake,
+    .wake = wake,
     .explain = transport_zmq_explain,
     .copy = transport_zmq_copy,
     .release = transport_zmq_release,

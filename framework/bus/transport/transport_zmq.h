@@ -223,9 +223,6 @@ static inline struct zmq_transport *zmq_of(transport *t)
     return (struct zmq_transport *)t;
 }
 
-/* transport_zmq.c */
-void transport_zmq_wake(transport *t);
-
 /* transport_zmq_link.c */
 int transport_zmq_link_open(transport *t, transport_link **out, void *owner);
 int transport_zmq_link_connect(transport_link *link, const char *endpoint,

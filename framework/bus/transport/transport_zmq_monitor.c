@@ -6,7 +6,7 @@
  * it ends, and of what was wrong in between without it; one thread of libzmq
  * tells all of it in order, so what was wrong is that of the connection that
  * ends next. Of a peer of ZMTP 1.0 or 2.0 it tells nothing but the end: no
- * handshake with it has succeeded. That of a guest that leaves while it comes
+ * handshake with it has succeeded. That of a client that leaves while it comes
  * has: so those are counted, against the connections that have subscribed. What
  * it had subscribed to may be read after its end, and does not count then.
  * What the bus itself probes with connects and says nothing, and whom the gate

@@ -43,7 +43,7 @@ struct ls_barrier_epoch_info {
     uint32_t lost;    /* members lost since the last epoch that ended well */
 };
 
-/* All but grace_ms and `left` must be the same in all members, or their waits
+/* All but the times and `left` must be the same in all members, or their waits
  * fail with LS_EMISMATCH. */
 struct ls_barrier_options {
     const char *name;  /* default "step" */
@@ -68,6 +68,8 @@ struct ls_barrier_options {
     uint32_t fanout;
 
     enum ls_on_loss on_loss;
+    int timeout_ms; /* of each wait of ls_mw_barrier(); 0: 60000.
+                     * ls_barrier_wait() takes its own */
     int grace_ms; /* when a member is lost, wait so long for its next life, then
                    * do as on_loss says; default 0 */
 
@@ -83,8 +85,8 @@ struct ls_barrier_options {
  * out:    own; NULL after an error; destroy it before the node.
  * options: NULL: defaults. Copied.
  * Errors: LS_EINVAL name: no bytes or over 117, or not one for an event; group:
- * this node is not in it; grace_ms is negative; LS_EEXIST the node has a
- * barrier of this name; LS_ENOMEM; LS_ECLOSED. */
+ * this node is not in it; timeout_ms or grace_ms is negative; LS_EEXIST the
+ * node has a barrier of this name; LS_ENOMEM; LS_ECLOSED. */
 LS_MUST_USE LS_API int
 ls_barrier_create(ls_barrier **out, ls_node *node,
                   const struct ls_barrier_options *options);
@@ -146,10 +148,9 @@ LS_API void ls_barrier_stats(ls_barrier *barrier, struct ls_barrier_stats *out);
  * others' runs end as after ls_barrier_abort() with that status: mostly with
  * LS_EABORTED, which names the node. Void in a task
  * without a node, and in a node that is not in the group.
- * options: NULL: defaults. timeout_ms: of each wait; <= 0: 60000. */
+ * options: NULL: defaults. */
 LS_API struct ls_middleware
-ls_mw_barrier(ls_task *task, const struct ls_barrier_options *options,
-              int timeout_ms);
+ls_mw_barrier(ls_task *task, const struct ls_barrier_options *options);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,9 @@
 /* middleware.h - ready-made steps: time, ends, exchange between roles,
  * progress. The barrier is in barrier.h.
  *
- * Each ls_mw_*() returns a middleware by value, for ls_task_use(); when it
- * could not be made the error is inside and ls_task_use() returns it. On a node
+ * Each ls_mw_*() takes the task and its options, and returns a middleware by
+ * value, for ls_task_use(); when it could not be made the error is inside and
+ * ls_task_use() returns it. On a node
  * of a role that has nothing to do with it, it is void.
  * Thread: owner; what they return runs as task.h says. */
 #ifndef LOCKSTEP_MIDDLEWARE_H
@@ -14,8 +15,7 @@
 extern "C" {
 #endif
 
-/* Time every step of the task, those used before and after: forward plus
- * backward half, under the step's name. Use it as a wrapper, by this call. */
+/* The times of steps, by their names. */
 typedef struct ls_step_times ls_step_times;
 
 struct ls_step_time {
@@ -25,12 +25,17 @@ struct ls_step_time {
     double mean_ms; /* of the last `window` runs */
 };
 
-/* every: log a line per step every so many iterations; 0: never.
- * window: runs in the mean; default 10 for 0.
- * out:    own; NULL after an error; destroy it after the task.
- * Errors: LS_ENOMEM. */
-LS_MUST_USE LS_API int ls_mw_timer(ls_task *task, unsigned every,
-                                   unsigned window, ls_step_times **out);
+struct ls_step_times_options {
+    ls_step_times **out; /* where they go: own; NULL after an error; destroy
+                          * them after the task. Not NULL */
+    unsigned every;      /* log a line per step every so many iterations; 0:
+                          * never */
+    unsigned window;     /* runs in the mean; 0: 10 */
+};
+/* Time every step of the task, those used before and after: forward plus
+ * backward half. */
+LS_API struct ls_middleware
+ls_mw_timer(ls_task *task, const struct ls_step_times_options *options);
 LS_API size_t ls_step_times_get(ls_step_times *times, struct ls_step_time *out,
                                 size_t capacity);
 /* The times of the runs in the mean of one step, in ms, the oldest first: up to
@@ -91,7 +96,7 @@ struct ls_exchange_options {
                              * for us */
     bool newest;            /* receivers take the newest message of any sender
                              * instead of one of each; see stale */
-    int timeout_ms;         /* <= 0: 60000 */
+    int timeout_ms;         /* 0: 60000 */
     unsigned every;         /* newest: senders send once in so many
                              * iterations, the first time in the first; 0: 1 */
     unsigned stale;         /* newest: how many iterations old, by total_step,
@@ -122,10 +127,8 @@ LS_API void ls_progress_end(ls_progress *progress);
 LS_API void ls_progress_clear(ls_progress *progress);
 LS_API void ls_progress_destroy(ls_progress **progress);
 
-/* What an iteration has come to; sink: called in the backward half, at most
- * every `interval_ms` (0: in every iteration), and once at the end of the run,
- * however it ends, with last true. Fields that the context does not have are
- * 0, respectively NaN. */
+/* What an iteration has come to. Fields that the context does not have are 0,
+ * or NaN where they are doubles. */
 struct ls_progress_report {
     uint32_t node;
     const char *role; /* borrow: for the call */
@@ -137,10 +140,16 @@ struct ls_progress_report {
     double elapsed_s;
     bool last;
 };
+struct ls_progress_options {
+    int interval_ms; /* at least so long between two reports; 0: report every
+                      * iteration */
+    /* Called in the backward half, and once at the end of the run, however it
+     * ends, with last true. Not NULL. */
+    void (*sink)(void *self, const struct ls_progress_report *report);
+    void *self;
+};
 LS_API struct ls_middleware
-ls_mw_progress(ls_task *task, int interval_ms,
-               void (*sink)(void *self, const struct ls_progress_report *r),
-               void *self);
+ls_mw_progress(ls_task *task, const struct ls_progress_options *options);
 
 #ifdef __cplusplus
 }

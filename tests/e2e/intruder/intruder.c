@@ -1,4 +1,4 @@
-/* A guest of a job that tells its nodes to finish.
+/* A client of a job that tells its nodes to finish.
  *
  *   intruder SECRET ENDPOINT
  *
@@ -22,10 +22,10 @@ static int intrude(ls_node *node)
 {
     if (ls_node_start(node) != LS_OK)
         return failed("start");
-    if (ls_emit_with(
-            node, &(struct ls_emission){.event = LS_FINISH_EVENT,
-                                        .scope = LS_SCOPE_REMOTE,
-                                        .policy = LS_POLICY_RELIABLE}) != LS_OK)
+    if (ls_emit_with(node, &(struct ls_emission){
+                               .event = LS_FINISH_EVENT,
+                               .scope = LS_SCOPE_REMOTE,
+                               .delivery = LS_DELIVERY_RELIABLE}) != LS_OK)
         return failed("emit");
     ls_node_stop(node, LS_OK);
     puts("said");

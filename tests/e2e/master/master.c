@@ -26,7 +26,7 @@
 
 struct master {
     ls_node *node;
-    ls_calls *calls;
+    ls_rpc *calls;
     uint32_t to;
     ls_call *open;
     char name[64]; /* of the open call */
@@ -43,8 +43,10 @@ static int begin(struct master *master, const char *name, const char *json,
 {
     ls_config *config = NULL;
     ls_writer *writer = NULL;
-    struct ls_call_options options = {
-        .to = master->to, .channel = CHANNEL, .name = name, .wait_ms = WAIT_MS};
+    struct ls_call_options options = {.to = master->to,
+                                      .channel = CHANNEL,
+                                      .name = name,
+                                      .timeout_ms = WAIT_MS};
     int status = ls_config_parse(&config, "line", json);
     if (status == LS_OK)
         status = ls_writer_create(&writer);
@@ -63,7 +65,7 @@ static int end(const char *name, ls_call **call)
 {
     char text[4096];
     ls_document *answer = NULL;
-    const int status = ls_call_wait(*call, LS_FOREVER);
+    const int status = ls_call_wait(*call, LS_WAIT_DEFAULT);
     if (status != LS_OK)
         return status;
     const struct ls_call_result *result = ls_call_result(*call);
@@ -86,7 +88,7 @@ static int obey(struct master *master, char *line)
     char *json = name != NULL ? strchr(name + 1, ' ') : NULL;
     int status = LS_OK;
     if (strcmp(line, "connect") == 0) {
-        status = ls_calls_connect(master->calls, master->to, CHANNEL, WAIT_MS);
+        status = ls_rpc_connect(master->calls, master->to, CHANNEL, WAIT_MS);
         puts("connected");
     } else if (strcmp(line, "wait") == 0 && master->open != NULL) {
         status = end(master->name, &master->open);
@@ -109,7 +111,7 @@ static int obey(struct master *master, char *line)
 static int reign(struct master *master)
 {
     static char line[8192];
-    if (ls_calls_open(&master->calls, master->node, NULL) != LS_OK ||
+    if (ls_rpc_open(&master->calls, master->node, NULL) != LS_OK ||
         ls_node_start(master->node) != LS_OK)
         return failed("start");
     while (fgets(line, sizeof line, stdin) != NULL) {
@@ -149,7 +151,7 @@ int main(int argc, char **argv)
         return failed("create");
     const int code = reign(&master);
     ls_call_destroy(&master.open);
-    ls_calls_close(&master.calls);
+    ls_rpc_close(&master.calls);
     ls_node_stop(master.node, LS_OK);
     ls_node_destroy(&master.node);
     return code;

@@ -19,7 +19,7 @@ extern "C" {
 
 typedef struct ls_queue ls_queue;
 
-enum ls_queue_policy {
+enum ls_when_full {
     LS_QUEUE_BLOCK,       /* a put waits for room until its deadline */
     LS_QUEUE_DROP_OLDEST, /* a put always succeeds; the oldest goes, counted */
     LS_QUEUE_FAIL         /* a put into a full queue fails at once, counted */
@@ -28,7 +28,7 @@ enum ls_queue_policy {
 struct ls_queue_options {
     size_t capacity;  /* items, >= 1 */
     size_t item_size; /* bytes, >= 1 */
-    enum ls_queue_policy policy;
+    enum ls_when_full when_full;
     void (*drop)(void *item); /* releases what a dropped item owns, and what
                                * destroy finds; outside the lock; or NULL */
 };
@@ -43,12 +43,12 @@ struct ls_queue_stats {
 };
 
 /* out:    own; NULL after an error; give it to ls_queue_destroy().
- * Errors: LS_EINVAL capacity, item_size or policy; LS_ENOMEM. */
+ * Errors: LS_EINVAL capacity, item_size or when_full; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_queue_create(ls_queue **out, ls_runtime *runtime,
                                        const struct ls_queue_options *options);
 
 /* Put a copy of *item. On failure the item is still the caller's.
- * Errors: LS_EAGAIN full (policy fail, or block with LS_NOW); LS_ETIMEDOUT
+ * Errors: LS_EAGAIN full (when_full fail, or block with LS_NOW); LS_ETIMEDOUT
  *         full until the deadline; LS_ECLOSED; LS_ENOMEM, only when items of
  *         more than 256 bytes are dropped through options.drop. */
 LS_MUST_USE LS_API int ls_queue_put(ls_queue *queue, const void *item,

@@ -4,11 +4,20 @@
  * a program that keeps to this interface runs unchanged on threads, and in the
  * seeded simulation, where a thread is a fiber and time is virtual.
  *
- * Time inside the framework is an int64_t of nanoseconds on the runtime's
- * monotonic clock, and a wait takes a deadline on it: LS_NOW only looks,
- * LS_FOREVER never gives up. Calls that users make take `wait_ms` instead
- * (0: look, -1: for ever) and turn it into a deadline once, at entry, by
- * ls_deadline().
+ * Time, in every header: the name says what a number means.
+ *   deadline, …_at   a moment: int64_t, ns on the runtime's monotonic clock, as
+ *                    ls_now() tells it. A wait of this layer, and of devices,
+ *                    takes a deadline: LS_NOW only looks, LS_FOREVER never
+ *                    gives up
+ *   …_ns             a length: int64_t, measured, or given to a simulation
+ *   wait_ms          an argument: how long this call may wait. 0: it only
+ *                    looks; LS_WAIT_DEFAULT: a minute, unless the function
+ *                    says otherwise. No such call waits for ever
+ *   …_timeout_ms     an option: the same. 0: its default, as with any option;
+ *                    LS_NO_WAIT, where it is named: it only looks
+ *   …_ms, …_s        other options: an int, or a double. Figures for people: a
+ *                    double
+ * wait_ms becomes a deadline once, at entry, by ls_deadline().
  * Thread: any.
  * Source: pthreads(7), clock_gettime(2); design in docs/runtime.md. */
 #ifndef LOCKSTEP_RUNTIME_H
@@ -25,6 +34,9 @@ extern "C" {
 
 #define LS_NOW     INT64_MIN
 #define LS_FOREVER INT64_MAX
+
+#define LS_WAIT_DEFAULT (-1) /* as wait_ms */
+#define LS_NO_WAIT      (-1) /* as timeout_ms */
 
 #define LS_NS_PER_US INT64_C(1000)
 #define LS_NS_PER_MS INT64_C(1000000)
@@ -70,7 +82,7 @@ LS_API int64_t ls_now(ls_runtime *runtime);
  * timestamps that people read and for incarnations; never for a wait. */
 LS_API int64_t ls_wall_now(ls_runtime *runtime);
 
-/* The deadline `wait_ms` from now: 0 gives LS_NOW, negative LS_FOREVER. */
+/* The deadline `wait_ms` from now: 0 gives LS_NOW, negative a minute. */
 LS_API int64_t ls_deadline(ls_runtime *runtime, int wait_ms);
 
 /* 64 bits that nobody can foretell on threads, and that follow from the seed

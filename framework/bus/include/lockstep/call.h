@@ -48,8 +48,8 @@ struct ls_body {
 /* Any thread, also when its node is gone; sets *body to none, which is fine. */
 LS_API void ls_body_release(struct ls_body *body);
 
-/* All calls of a node: what it asks, and what it is asked. */
-typedef struct ls_calls ls_calls;
+/* Of a node: what it asks, and what it is asked. One per node. */
+typedef struct ls_rpc ls_rpc;
 /* One, at the node that asks. */
 typedef struct ls_call ls_call;
 /* One, at the node that is asked. */
@@ -92,7 +92,7 @@ LS_API const char *ls_call_state_name(enum ls_call_state state); /* "lost" */
 LS_API const char *ls_call_code_sentence(int code); /* "?" for no code */
 LS_API bool ls_call_state_is_end(enum ls_call_state state);
 
-struct ls_calls_options {
+struct ls_rpc_options {
     uint32_t channel; /* what this node serves; calls to it must name the same.
                        * 0: it is not asked for */
     size_t max_requests;   /* begun and not answered, of all callers together;
@@ -110,12 +110,12 @@ struct ls_calls_options {
 };
 
 /* Open them; one per node, before ls_node_start() if no call may be missed.
- * out:     own; NULL after an error; give it to ls_calls_close().
+ * out:     own; NULL after an error; give it to ls_rpc_close().
  * options: copied; NULL: all default.
  * Errors: LS_EINVAL; LS_EEXIST the node has them already; LS_ENOMEM;
  * LS_ECLOSED; those of ls_thread_spawn(). */
-LS_MUST_USE LS_API int ls_calls_open(ls_calls **out, ls_node *node,
-                                     const struct ls_calls_options *options);
+LS_MUST_USE LS_API int ls_rpc_open(ls_rpc **out, ls_node *node,
+                                   const struct ls_rpc_options *options);
 
 /* End every open call as cancelled, refuse every request that has not begun as
  * shutting down and fail those that have, wait for handlers that run and for
@@ -123,7 +123,7 @@ LS_MUST_USE LS_API int ls_calls_open(ls_calls **out, ls_node *node,
  * Before the node is destroyed; not from a handler. Calls that were not
  * destroyed stay readable, and requests are still to be answered. NULL and a
  * pointer to NULL are fine. */
-LS_API void ls_calls_close(ls_calls **calls);
+LS_API void ls_rpc_close(ls_rpc **calls);
 
 /* Serving ---------------------------------------------------------------- */
 
@@ -135,15 +135,15 @@ typedef int ls_request_fn(void *self, ls_request *request);
 
 enum ls_call_who {
     LS_CALL_ANYONE,     /* whoever asks */
-    LS_CALL_MASTER_ONLY /* the node that ls_calls_connect()ed; others: 502 */
+    LS_CALL_MASTER_ONLY /* the node that ls_rpc_connect()ed; others: 502 */
 };
 
 /* Until close. name: copied.
  * Errors: LS_EINVAL the name is none of an event's, or fn is NULL; LS_EEXIST it
  *         is served already; LS_ENOMEM. */
-LS_MUST_USE LS_API int ls_calls_serve(ls_calls *calls, const char *name,
-                                      enum ls_call_who who, ls_request_fn *fn,
-                                      void *self);
+LS_MUST_USE LS_API int ls_rpc_serve(ls_rpc *calls, const char *name,
+                                    enum ls_call_who who, ls_request_fn *fn,
+                                    void *self);
 
 /* Borrow: until it is answered. */
 LS_API const char *ls_request_name(const ls_request *request);
@@ -182,7 +182,7 @@ LS_API int ls_request_fail(ls_request **request, const char *message);
 LS_API int ls_request_refuse(ls_request **request, int code,
                              const char *message);
 
-struct ls_calls_stats {
+struct ls_rpc_stats {
     uint64_t started;  /* calls of this node */
     uint64_t ended[8]; /* of these: completed, failed, start_failed, lost,
                         * timeout, cancelled; in this order */
@@ -196,10 +196,10 @@ struct ls_calls_stats {
                        * memory was lacking */
     size_t open_calls, open_requests;
 };
-LS_API void ls_calls_stats(ls_calls *calls, struct ls_calls_stats *out);
+LS_API void ls_rpc_stats(ls_rpc *calls, struct ls_rpc_stats *out);
 
 /* The node that this one is connected to as its master, if there is one. */
-LS_API bool ls_calls_master(ls_calls *calls, uint32_t *id);
+LS_API bool ls_rpc_master(ls_rpc *calls, uint32_t *id);
 
 /* Asking ----------------------------------------------------------------- */
 
@@ -223,8 +223,7 @@ struct ls_call_options {
     const void *data; /* copied */
     size_t size;
     struct ls_body body; /* given; also when the call is not started */
-    int wait_ms; /* until it ends as a timeout; 0: default 10000. For ever is
-                  * not to be had */
+    int timeout_ms; /* after which it ends as a timeout; 0: default 10000 */
     /* Runs once, when it has ended and before any ls_call_wait() returns; on
      * the dispatch thread, or, once the node has stopped, on the one that ends
      * it: it may start other calls, and must not wait. NULL: nobody is told. */
@@ -234,20 +233,20 @@ struct ls_call_options {
 
 /* out:    own; NULL after an error; written before `ended` runs; give it to
  *         ls_call_destroy(), which may be done in `ended`.
- * Errors: LS_EINVAL the name, or wait_ms is negative; LS_ELIMIT more than
+ * Errors: LS_EINVAL the name, or timeout_ms is negative; LS_ELIMIT more than
  * LS_CALL_DATA_MAX, or a body of 4 GiB or more; LS_EAGAIN too many are open;
  * LS_ENOENT there is no such member; LS_ECLOSED; LS_ENOMEM. */
-LS_MUST_USE LS_API int ls_call_start(ls_call **out, ls_calls *calls,
+LS_MUST_USE LS_API int ls_call_start(ls_call **out, ls_rpc *calls,
                                      const struct ls_call_options *options);
 
 LS_API enum ls_call_state ls_call_state(ls_call *call);
 /* Unique in the life of this node, from 1. */
 LS_API uint64_t ls_call_id(const ls_call *call);
-/* Wait for its end. Not on the bus or dispatch thread, and so not in a handler
- * when there are no workers.
- * Errors: LS_ETIMEDOUT it has not ended by then, and goes on; LS_ESTATE on one
- *         of those threads. */
-LS_MUST_USE LS_API int ls_call_wait(ls_call *call, int64_t deadline);
+/* Wait for its end. wait_ms: LS_WAIT_DEFAULT: as long as the call takes, which
+ * has a timeout of its own. Not on the bus or dispatch thread, and so not in a
+ * handler when there are no workers. Errors: LS_ETIMEDOUT it has not ended by
+ * then, and goes on; LS_ESTATE on one of those threads. */
+LS_MUST_USE LS_API int ls_call_wait(ls_call *call, int wait_ms);
 /* End it as cancelled, unless it has ended; its handler is told. */
 LS_API void ls_call_cancel(ls_call *call);
 /* Only once it has ended: a wait has returned, `ended` runs, or its state is an
@@ -265,26 +264,27 @@ LS_API void ls_call_destroy(ls_call **call);
  * Errors: those of ls_call_start() and ls_call_wait(); LS_EABORTED refused;
  * LS_ELIMIT the body is longer than the member takes; LS_EHANDLER failed;
  * LS_ELOST; LS_ETIMEDOUT; LS_ECANCELED. The text is the result's. */
-LS_MUST_USE LS_API int ls_calls_ask(ls_calls *calls,
-                                    const struct ls_call_options *options,
-                                    void **answer, size_t *size);
+LS_MUST_USE LS_API int ls_call_ask(ls_rpc *calls,
+                                   const struct ls_call_options *options,
+                                   void **answer, size_t *size);
 
 /* The same. body: where that of the answer goes: own; NULL: it is released. */
-LS_MUST_USE LS_API int ls_calls_ask_body(ls_calls *calls,
-                                         const struct ls_call_options *options,
-                                         void **answer, size_t *size,
-                                         struct ls_body *body);
+LS_MUST_USE LS_API int ls_call_ask_body(ls_rpc *calls,
+                                        const struct ls_call_options *options,
+                                        void **answer, size_t *size,
+                                        struct ls_body *body);
 
 /* Become the master of a member, and stop being it. A member has one; it is
  * free again when its master disconnects, leaves, or is lost.
  * They are calls themselves, of the names "ls.connect" and "ls.disconnect".
- * Errors: those of ls_calls_ask(); LS_EABORTED it has another (501), the
+ * wait_ms: 0 and LS_WAIT_DEFAULT: 10 s.
+ * Errors: those of ls_call_ask(); LS_EABORTED it has another (501), the
  *         channel is wrong (202) or not said (201), or this node is not its
  *         master (502). */
-LS_MUST_USE LS_API int ls_calls_connect(ls_calls *calls, uint32_t to,
-                                        uint32_t channel, int wait_ms);
-LS_MUST_USE LS_API int ls_calls_disconnect(ls_calls *calls, uint32_t to,
-                                           int wait_ms);
+LS_MUST_USE LS_API int ls_rpc_connect(ls_rpc *calls, uint32_t to,
+                                      uint32_t channel, int wait_ms);
+LS_MUST_USE LS_API int ls_rpc_disconnect(ls_rpc *calls, uint32_t to,
+                                         int wait_ms);
 
 #ifdef __cplusplus
 }

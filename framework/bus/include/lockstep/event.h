@@ -1,11 +1,11 @@
 /* event.h - named events between the nodes of a world, and within one.
  *
- * Delivery: FIFO per sender, event and policy; every message that a sender
+ * Delivery: FIFO per sender, event and delivery; every message that a sender
  * could not deliver, and every gap that a receiver sees, is counted
- * (ls_router_stats(), ls_router_losses()). What each policy promises beyond
- * that is told at ls_policy. Handlers run on the node's dispatch thread, one at
- * a time, in the order in which messages came and listeners were registered; an
- * error that a handler returns stops nothing and is kept for
+ * (ls_node_stats(), ls_node_losses()). What each delivery promises beyond that
+ * is told at ls_delivery. Handlers run on the node's dispatch thread, one
+ * at a time, in the order in which messages came and listeners were registered;
+ * an error that a handler returns stops nothing and is kept for
  * ls_node_take_error(); ls_task_run() takes it from there and fails with it.
  *
  * Names are 1 … 128 bytes of printable ASCII without '*', '?', '[', ']', '\\'
@@ -18,7 +18,7 @@
  * with "ls." matches. The network brings all that begins as the glob does, up
  * to its first *, ? or [, and what it does not match is passed over here: so
  * "arm.*" costs what is handled, "*.done" everything. For one event, handlers
- * of its name run before those of globs. Of policy latest, a glob gets the
+ * of its name run before those of globs. Delivered as latest, a glob gets the
  * current values of what nobody here listened to by name. Thread: any, also
  * from inside handlers. */
 #ifndef LOCKSTEP_EVENT_H
@@ -51,20 +51,20 @@ typedef int ls_event_fn(void *self, const struct ls_event *event);
  * errors name it by.
  * Errors: LS_EINVAL the name; LS_ENOMEM; LS_ECLOSED. */
 #define ls_on(node, event, fn, self)                                           \
-    ls_router_on((node), (event), (fn), (self), #fn)
+    ls_on_named((node), (event), (fn), (self), #fn)
 
 /* The same for the next event alone: fn runs at most once. The node goes on
  * being sent the event until off(). */
 #define ls_once(node, event, fn, self)                                         \
-    ls_router_once((node), (event), (fn), (self), #fn)
+    ls_once_named((node), (event), (fn), (self), #fn)
 
-/* What they stand for; label: copied; or NULL. */
-LS_MUST_USE LS_API int ls_router_on(ls_node *node, const char *event,
-                                    ls_event_fn *fn, void *self,
-                                    const char *label);
-LS_MUST_USE LS_API int ls_router_once(ls_node *node, const char *event,
-                                      ls_event_fn *fn, void *self,
-                                      const char *label);
+/* What they stand for. name: of the handler; copied; or NULL. */
+LS_MUST_USE LS_API int ls_on_named(ls_node *node, const char *event,
+                                   ls_event_fn *fn, void *self,
+                                   const char *name);
+LS_MUST_USE LS_API int ls_once_named(ls_node *node, const char *event,
+                                     ls_event_fn *fn, void *self,
+                                     const char *name);
 
 /* Remove one listener: the one with this fn and self, by the name or glob that
  * it was registered with.
@@ -84,8 +84,8 @@ LS_API int ls_off_all(ls_node *node, const char *pattern);
  * (ls_node_refusals()). It is the identity of the connection that counts; a
  * hub is believed about its leaves. Set it before ls_node_start().
  * Errors: LS_EINVAL the name, or who; LS_ENOMEM. */
-LS_MUST_USE LS_API int ls_event_allow(ls_node *node, const char *event,
-                                      const char *who);
+LS_MUST_USE LS_API int ls_node_allow(ls_node *node, const char *event,
+                                     const char *who);
 
 enum ls_scope {
     LS_SCOPE_BOTH,  /* listeners here and everywhere */
@@ -118,14 +118,15 @@ enum ls_scope {
  * takes. Who begins to listen gets the current one at once. The node keeps one
  * value per event, until it stops.
  *
- * One event should have one policy: between two there is no order. */
-enum ls_policy {
-    LS_POLICY_DEFAULT,  /* what ls_event_policy() set; else BLOCK */
-    LS_POLICY_BLOCK,    /* wait for room at the slowest listener */
-    LS_POLICY_DROP,     /* a listener without room misses it: counted, for
-                         * a long event too, once */
-    LS_POLICY_RELIABLE, /* as BLOCK, and exactly once */
-    LS_POLICY_LATEST    /* to all alone, from a node that is started */
+ * One event should have one delivery: between two there is no order. */
+enum ls_delivery {
+    LS_DELIVERY_DEFAULT,  /* what ls_node_set_delivery() set; else
+                           * BLOCK */
+    LS_DELIVERY_BLOCK,    /* wait for room at the slowest listener */
+    LS_DELIVERY_DROP,     /* a listener without room misses it: counted, for
+                           * a long event too, once */
+    LS_DELIVERY_RELIABLE, /* as BLOCK, and exactly once */
+    LS_DELIVERY_LATEST    /* to all alone, from a node that is started */
 };
 
 /* One emit, in full. Zeroed fields have their usual meaning. */
@@ -134,11 +135,11 @@ struct ls_emission {
     const void *data; /* copied, unless `release` is given */
     size_t size;
     enum ls_scope scope;
-    enum ls_policy policy;
+    enum ls_delivery delivery;
     bool to_one; /* only to node `to`, which may be this one */
     uint32_t to;
-    int wait_ms; /* block and reliable; 0: the node's emit_timeout_ms,
-                  * negative: do not wait at all */
+    int timeout_ms; /* block and reliable; 0: the node's emit_timeout_ms;
+                     * LS_NO_WAIT */
     /* Zero copy: data is moved, and released on any thread once nobody needs
      * it; also when the emit fails. Worth it from some KiB on. */
     void (*release)(void *data, void *hint);
@@ -150,20 +151,20 @@ struct ls_emission {
  * Errors: LS_EINVAL the name; LS_ELIMIT over max_payload_bytes; LS_EAGAIN
  *         block, reliable: a listener had no room until the deadline: the
  *         text names it, and nothing was sent to anyone; LS_ECLOSED; what
- *         ls_router_interrupt() says; LS_ENOMEM. */
+ *         ls_node_interrupt() says; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_emit(ls_node *node, const char *event,
                                const void *data, size_t size);
 
 /* The same with every choice.
  * Errors: also LS_ENOENT to_one: no such member, or it does not listen;
- *         LS_EINVAL, LS_ESTATE policy latest to one, from a node that is not
+ *         LS_EINVAL, LS_ESTATE latest to one, from a node that is not
  *         started. */
 LS_MUST_USE LS_API int ls_emit_with(ls_node *node,
                                     const struct ls_emission *emission);
 
-/* Set the policy of this node's emits of an event. Errors: LS_EINVAL. */
-LS_MUST_USE LS_API int ls_event_policy(ls_node *node, const char *event,
-                                       enum ls_policy policy);
+/* Set how this node's emits of an event are delivered. Errors: LS_EINVAL. */
+LS_MUST_USE LS_API int ls_node_set_delivery(ls_node *node, const char *event,
+                                            enum ls_delivery delivery);
 
 /* Wait for the next event of this name, `wait_ms` at most. What was emitted
  * before the call is not seen.
@@ -200,20 +201,20 @@ LS_API int ls_waiter_destroy(ls_waiter **waiter);
 
 /* How many ready members, this node counted when it does, listen to an event;
  * up to `capacity` of their ids are written to ids, in order. */
-LS_API size_t ls_router_listeners(ls_node *node, const char *event,
-                                  uint32_t *ids, size_t capacity);
+LS_API size_t ls_node_listeners(ls_node *node, const char *event, uint32_t *ids,
+                                size_t capacity);
 
 /* Make every wait in ls_wait_for() and for room in an emit, those under way and
  * those to come, return `status`; LS_OK: no more. For whoever ends a run. */
-LS_API void ls_router_interrupt(ls_node *node, int status);
+LS_API void ls_node_interrupt(ls_node *node, int status);
 
 /* The same, a moment later, by a thread of the node, which must be started: the
  * one call of all headers that a signal handler may make (signal-safety(7)).
  * Where the program is free to choose, ls_signal_watch() is better: what it
  * calls may do anything, as ls_task_cancel(). */
-LS_API void ls_router_interrupt_soon(ls_node *node, int status);
+LS_API void ls_node_interrupt_soon(ls_node *node, int status);
 
-struct ls_router_stats {
+struct ls_node_stats {
     uint64_t emitted; /* emits that succeeded */
     uint64_t sent;    /* messages handed to the network */
     uint64_t sent_bytes;
@@ -222,11 +223,11 @@ struct ls_router_stats {
     uint64_t received_bytes;
     uint64_t handled;        /* handlers run */
     uint64_t relayed;        /* passed on by a hub */
-    uint64_t dropped;        /* policy drop: listeners that missed one */
+    uint64_t dropped;        /* delivered as drop: listeners that missed one */
     uint64_t lost;           /* messages that a peer sent here and that never
                               * came, by the peers' own counts */
     uint64_t missed;         /* gaps in the sequence of an event: lost on the
-                              * way, or dropped by its sender's policy */
+                              * way, or dropped by its sender */
     uint64_t unacknowledged; /* reliable events that a listener may not have
                               * got when it left or was lost */
     uint64_t repeated;       /* messages that came twice, or too late to be in
@@ -238,7 +239,8 @@ struct ls_router_stats {
     uint64_t refused;        /* what came from outside and was not accepted:
                               * ls_node_refusals() */
     uint64_t early;          /* events of one to which this node was not ready
-                              * yet, or not ready again: not for it */
+                              * yet, or not ready again: not for it; or that
+                              * waited in it, a hub, when their leaf ended */
     uint64_t blocked;        /* emits that had to wait for room */
     int64_t blocked_ns;      /* for how long, in all */
     uint32_t slowest;   /* the node that emits found without room longest */
@@ -246,21 +248,21 @@ struct ls_router_stats {
     size_t queued;      /* in the dispatch queue now */
     size_t queued_peak;
 };
-LS_API void ls_router_stats(ls_node *node, struct ls_router_stats *out);
+LS_API void ls_node_stats(ls_node *node, struct ls_node_stats *out);
 
 /* Losses between two nodes of one event, as this node knows them: what it sent
  * (dropped, unacknowledged) and what it was sent (missed). What a sender drops
  * its receiver misses, so do not add the two up. Rows without losses are left
  * out. Returns how many rows there are; up to `capacity` are written. */
-struct ls_router_loss {
+struct ls_node_loss {
     uint32_t sender, receiver;
     char event[LS_EVENT_MAX + 1];
     uint64_t dropped;
     uint64_t missed;
     uint64_t unacknowledged;
 };
-LS_API size_t ls_router_losses(ls_node *node, struct ls_router_loss *out,
-                               size_t capacity);
+LS_API size_t ls_node_losses(ls_node *node, struct ls_node_loss *out,
+                             size_t capacity);
 
 #ifdef __cplusplus
 }

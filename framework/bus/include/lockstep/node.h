@@ -87,7 +87,7 @@ struct ls_node_options {
 
     uint64_t config_hash; /* differing ones refuse each other; 0: any */
 
-    int start_timeout_ms; /* default 10000; -1: for ever */
+    int start_timeout_ms; /* default 10000; 0: it only looks */
     int heartbeat_ms;     /* default 250, 10 … 60000 */
     int silence_ms;       /* a peer unheard of for so long is lost; default
                            * 2000, at least 2 heartbeats */
@@ -99,8 +99,9 @@ struct ls_node_options {
     uint32_t window_messages; /* default 16384, 16 … 1,048,576 */
     size_t window_bytes;      /* default 8 MiB, at least 2 MiB */
     size_t max_payload_bytes; /* largest event; default 64 MiB, at most 1 GiB */
-    int emit_timeout_ms;      /* how long an emit under policy block waits for
-                               * the slowest listener; default 10000 */
+    int emit_timeout_ms;      /* how long an emit that is delivered as block or
+                               * reliable waits for the slowest listener;
+                               * default 10000 */
 
     /* Who may speak to this node (lockstep/security.h). NULL: PLAIN, with the
      * secret that the job has on this host, ls_security_job(); but in inproc://
@@ -236,7 +237,7 @@ struct ls_refusal {
 };
 
 /* Copy up to `capacity` of them; returns how many there are. Of many offenders
- * only the worst are kept; `refused` of ls_router_stats() counts all. */
+ * only the worst are kept; `refused` of ls_node_stats() counts all. */
 LS_API size_t ls_node_refusals(ls_node *node, struct ls_refusal *out,
                                size_t capacity);
 

@@ -26,7 +26,7 @@
  * What fails (a load, a compute, an apply) ends the learner: every call that
  * waits, or comes later, fails with what it said and who it was, "learner:
  * loader 2: …". What was accepted is always counted: as trained, as dropped by
- * the queue's policy, or as discarded by the end.
+ * the full queue, or as discarded by the end.
  * Nothing is allocated for a batch or a pass. Thread: any.
  * Source: docs/learner.md. */
 #ifndef LOCKSTEP_LEARNER_H
@@ -91,19 +91,19 @@ struct ls_learner_options {
     void *self;
 
     size_t queue;                    /* batches that wait; 0: 16 */
-    enum ls_queue_policy policy;     /* when they are that many */
+    enum ls_when_full when_full;     /* when they are that many */
     size_t out_queue;                /* results that wait; 0: 16 */
-    enum ls_queue_policy out_policy; /* block: the learner waits, too */
+    enum ls_when_full out_when_full; /* block: the learner waits, too */
 
     size_t stacks;         /* 0: 1 */
     size_t loaders;        /* threads; 0: the learner thread loads */
     unsigned passes;       /* over each batch; 0: 1 */
     unsigned first_passes; /* over the first one: see minibatch_ring.h */
-    int ready_wait_ms;     /* how long the learner waits for a batch, before it
+    int ready_timeout_ms;  /* how long the learner waits for a batch, before it
                             * notes that there is none; 0: 1000 */
-    int held_wait_ms;      /* the same while it holds one with passes left,
-                            * before it trains that again; 0: ready_wait_ms;
-                            * negative: not at all */
+    int held_timeout_ms;   /* the same while it holds one with passes left,
+                            * before it trains that again; 0:
+                            * ready_timeout_ms; LS_NO_WAIT */
 
     ls_device *const *devices; /* borrow, until destroy; NULL: there are parts,
                                 * but no stacks of a device */
@@ -117,7 +117,7 @@ struct ls_learner_options {
 /* Start a learner: its threads run when this returns.
  * out:     own; NULL after an error; give it to ls_learner_destroy().
  * options: copied, but for what says otherwise.
- * Errors:  LS_EINVAL no ops or compute, a policy, first_passes over passes,
+ * Errors:  LS_EINVAL no ops or compute, a when_full, first_passes over passes,
  *          part_bytes 0 with devices, batch_size under n_devices or not
  *          divisible by it; LS_ENOMEM; LS_EAGAIN no room for a thread; those
  *          of ls_device_stack_create(). */
@@ -125,9 +125,9 @@ LS_MUST_USE LS_API int
 ls_learner_create(ls_learner **out, ls_runtime *runtime,
                   const struct ls_learner_options *options);
 
-/* Put a batch, waiting wait_ms for room (policy block).
+/* Put a batch, waiting wait_ms for room (when_full block).
  * batch:  moved: its data is set to NULL; on failure still yours.
- * Errors: LS_EAGAIN not ready: full (policy fail, or block with 0);
+ * Errors: LS_EAGAIN not ready: full (when_full fail, or block with 0);
  *         LS_ETIMEDOUT not ready: full all the time; LS_ECLOSED stopped; what
  *         the learner failed with. */
 LS_MUST_USE LS_API int ls_learner_put(ls_learner *learner,
@@ -174,7 +174,7 @@ struct ls_learner_counts {
 
     /* Results: steps = got + results_dropped + those under way. */
     uint64_t got;             /* by ls_learner_get() */
-    uint64_t results_dropped; /* by out_policy, or since it was stopped */
+    uint64_t results_dropped; /* by out_when_full, or since it was stopped */
 
     /* Where the time went, in ns since the start, each of all threads that do
      * it together. */

@@ -51,6 +51,7 @@ typedef struct ls_step_lock ls_step_lock;
 struct ls_middleware {
     const char *name;            /* copied; NULL: "step" */
     ls_step_fn *fn;              /* NULL: void, it is passed over */
+    bool wraps;                  /* fn runs around each step: see below */
     void *self;                  /* what fn gets */
     void (*release)(void *self); /* frees self when the task is destroyed; or
                                   * NULL */
@@ -117,16 +118,12 @@ ls_serial(ls_task *task, const struct ls_middleware *parts, size_t n);
 LS_API struct ls_middleware
 ls_parallel(ls_task *task, const struct ls_middleware *parts, size_t n);
 
-/* Decorate every middleware that is used, present and future (not the parts
- * of a serial or parallel one): around(step, self) runs in its place and calls
- * ls_around_forward() where the original should run; ls_yield inside around
- * works as in any step. The last wrapper is the outermost.
- * Errors: LS_EINVAL, LS_ENOMEM, LS_ESTATE while running; kept as those of
- *         ls_task_use(). */
-typedef int ls_around_fn(ls_step *step, void *self);
-LS_API int ls_task_use_wrapper(ls_task *task, ls_around_fn *around, void *self,
-                               void (*release)(void *self));
-/* Inside a wrapper: the name of the step it stands around, and its forward
+/* A middleware that `wraps` is given to ls_task_use() alone, and has only fn,
+ * which is not NULL, self and release. It decorates every step that is used,
+ * before and after (not the parts of a serial or parallel one): fn runs in the
+ * step's place and calls ls_around_forward() where the original should run;
+ * ls_yield() works there as in any step. The last wrapper is the outermost.
+ * Inside of one: the name of the step it stands around, and its forward
  * half, respectively its backward half after the wrapper's own yield (unless
  * called, it runs in its usual turn: after the wrapper's). A forward half that
  * has failed or ended may be run again.

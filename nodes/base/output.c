@@ -1,0 +1,63 @@
+#include "output.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Why writing to stdout failed first, an errno; 0: it has not. stdout is one
+ * for the process, and so is this. */
+static int failed;
+
+/* Larger than any page of help: else the C library writes part of it by itself,
+ * and keeps no reason when that fails. */
+static char buffer[1 << 16];
+
+void output_init(void)
+{
+    (void)setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+    (void)signal(SIGPIPE, SIG_IGN);
+}
+
+int output_flush(void)
+{
+    errno = 0;
+    if ((fflush(stdout) != 0 || ferror(stdout)) && failed == 0)
+        failed = errno != 0 ? errno : EIO;
+    if (failed == 0)
+        return LS_OK;
+    return failed == EPIPE
+               ? ls_error(LS_ECLOSED, "nobody reads stdout any more")
+               : ls_error(LS_EIO, "stdout: not all could be written: %s",
+                          strerror(failed));
+}
+
+int output_end(int exit_code)
+{
+    const int status = output_flush();
+    if (status == LS_EIO)
+        (void)fprintf(stderr, "lockstep: %s\n", ls_error_text());
+    if (status == LS_OK || exit_code != 0)
+        return exit_code;
+    return status == LS_ECLOSED ? 128 + SIGPIPE : ls_status_exit_code(status);
+}
+
+void output_row(const char *name, const char *text)
+{
+    printf("  %-13s  %s\n", name, text);
+}
+
+struct count_text output_count(int64_t value)
+{
+    char digits[24];
+    struct count_text out;
+    const int n = snprintf(digits, sizeof digits, "%lld", (long long)value);
+    size_t used = 0;
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0 && digits[i - 1] != '-')
+            out.text[used++] = ',';
+        out.text[used++] = digits[i];
+    }
+    out.text[used] = '\0';
+    return out;
+}

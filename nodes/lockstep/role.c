@@ -1,0 +1,305 @@
+#include "role.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int init_trajectory(struct role *role)
+{
+    const struct trajectory_shape shape =
+        agent_shape(&role->agent, role->plan->steps);
+    return trajectory_init(&role->trajectory, &shape);
+}
+
+int role_init(struct role *out, const struct plan *plan, size_t index,
+              unsigned generation, const struct ls_plugin *plugin,
+              struct report_sink sink, struct node_watch watch)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    struct role role = {.plan = plan, .index = index, .sink = sink};
+    const bool collects = node->role == PLAN_COLLECTOR;
+    if (node->role == PLAN_MEMBER) {
+        const int made =
+            member_create(&role.member, &plan->barrier, watch.member);
+        if (made == LS_OK)
+            *out = role;
+        return made;
+    }
+    int status = agent_init(&role.agent, plugin, plan, node->id, generation,
+                            collects ? plan->envs : 1);
+    if (status != LS_OK)
+        return status;
+    status = ls_writer_create(&role.writer);
+    if (status == LS_OK && collects)
+        status = init_trajectory(&role);
+    if (status == LS_OK && node->role == PLAN_LEARNER)
+        status =
+            agent_add_replicas(&role.agent, plan, plan->learner.n_devices - 1);
+    if (status == LS_OK && node->role == PLAN_LEARNER)
+        status = role_resume(&role, generation);
+    if (status != LS_OK) {
+        role_fini(&role);
+        return status;
+    }
+    *out = role;
+    return LS_OK;
+}
+
+void role_fini(struct role *role)
+{
+    trajectory_fini(&role->trajectory);
+    ls_writer_destroy(&role->writer);
+    agent_fini(&role->agent);
+    member_destroy(&role->member);
+    memset(role, 0, sizeof *role);
+}
+
+int role_start(struct role *role, ls_runtime *runtime)
+{
+    const struct plan *const plan = role->plan;
+    const struct plan_node *const node = &plan->nodes[role->index];
+    return node->role == PLAN_LEARNER
+               ? training_start(&role->training, runtime, plan, &role->agent,
+                                node->id,
+                                plan_count(plan, PLAN_COLLECTOR) * plan->envs)
+               : LS_OK;
+}
+
+void role_stop(struct role *role)
+{
+    training_stop(&role->training);
+}
+
+void role_fill(const struct role *role, ls_task *task, struct report *out)
+{
+    if (role->member != NULL)
+        member_report(role->member, out);
+    (void)snprintf(out->weights, sizeof out->weights, "%s", role->weights);
+    if (task == NULL)
+        return;
+    const struct ls_online_context *context =
+        ls_context_data(ls_task_context(task));
+    out->iteration = context->total_step;
+    out->env_step = context->env_step;
+    out->env_episode = context->env_episode;
+    out->train_iter = context->train_iter;
+    if (isfinite(context->last_eval_value))
+        out->eval_value = context->last_eval_value;
+    if (role->training == NULL)
+        return;
+    const struct ls_learner_metrics *const metrics =
+        training_metrics(role->training);
+    out->grad_ms = metrics->learner_grad_time_ms;
+    out->load_ms = metrics->learner_load_time_ms;
+    out->load_wait_ms = metrics->learner_load_wait_time_ms;
+    out->dequeue_ms = metrics->learner_dequeue_time_ms;
+    const void *published;
+    size_t size;
+    training_published(role->training, &published, &size);
+    report_set_metrics(out, published, size);
+}
+
+static void on_progress(void *self, const struct ls_progress_report *progress)
+{
+    const struct role *role = self;
+    const struct ls_online_context *context =
+        ls_context_data(ls_task_context(role->task));
+    struct report report = {
+        .kind = REPORT_PROGRESS,
+        .node = role->plan->nodes[role->index].id,
+        /* of the run, also in a later life of the node */
+        .iteration = context->total_step + (progress->last ? 0 : 1),
+        .env_step = progress->env_step,
+        .train_iter = progress->train_iter,
+        .env_steps_per_s = progress->env_steps_per_s,
+        .eval_value = progress->eval_value,
+    };
+    if (role->member != NULL)
+        member_report(role->member, &report);
+    role->sink.put(role->sink.self, &report);
+}
+
+/* End everywhere when the time is up. A step of its own, since it is the one
+ * end that does not follow from the seed. */
+static int stop_in_time(ls_step *step, void *self)
+{
+    struct role *role = self;
+    if (role->started_at == 0)
+        role->started_at = ls_step_now(step);
+    const int status = ls_yield(step);
+    const double minutes = (double)(ls_step_now(step) - role->started_at) /
+                           (60.0 * (double)LS_NS_PER_S);
+    if (minutes >= role->plan->stop_minutes)
+        ls_task_finish_here(ls_step_task(step));
+    return status;
+}
+
+static void use_ends(struct role *role, ls_task *task)
+{
+    const struct plan *plan = role->plan;
+    const enum plan_role kind = plan->nodes[role->index].role;
+    if (kind != PLAN_LEARNER)
+        return;
+    if (plan->stop_env_step > 0)
+        (void)ls_task_use(task,
+                          ls_mw_stop(task, &(struct ls_stop_options){
+                                               .env_step = plan->stop_env_step,
+                                               .eval_value = NAN}));
+    if (plan->stop_minutes > 0.0)
+        (void)ls_task_use_fn(task, stop_in_time, role);
+}
+
+static int end_welcome(void *self, ls_task *task, int status)
+{
+    struct role *role = self;
+    return role->welcome.finish(role->welcome.self, task, status);
+}
+
+static void release_welcome(void *self)
+{
+    struct role *role = self;
+    role->welcome.release(role->welcome.self);
+}
+
+/* A step that holds the exchange: only the first iteration of a round has it.
+ */
+static void use_welcome(struct role *role, ls_task *task)
+{
+    role->welcome = ls_mw_exchange(
+        task, &(struct ls_exchange_options){
+                  .name = "welcome",
+                  .from = "learner",
+                  .to = "collector,evaluator",
+                  .fields = "policy,train_iter,total_step",
+                  .timeout_ms = role->plan->world.step_timeout_ms});
+    struct ls_middleware step = role->welcome;
+    if (step.status == LS_OK) {
+        step.name = "welcome";
+        step.fn = role_welcome;
+        step.self = role;
+        step.release = release_welcome;
+        step.finish = end_welcome;
+    }
+    (void)ls_task_use(task, step);
+}
+
+int role_welcome(ls_step *step, void *self)
+{
+    struct role *role = self;
+    struct ls_online_context *context = ls_step_context(step);
+    const enum plan_role kind = role->plan->nodes[role->index].role;
+    const uint64_t round = ls_task_round(role->task);
+    ls_wrapped *wrapped;
+    if (round == role->round)
+        return LS_OK;
+    role->round = round;
+    int status = LS_OK;
+    if (kind == PLAN_LEARNER)
+        status = agent_save(&role->agent, &context->policy);
+    if (status == LS_OK)
+        status = ls_wrap(step, &role->welcome, &wrapped);
+    if (status == LS_OK)
+        status = ls_wrap_back(wrapped);
+    /* The others use the weights of the iteration itself. */
+    if (kind != PLAN_COLLECTOR)
+        ls_bytes_clear(&context->policy);
+    return status;
+}
+
+static void use_exchange(struct role *role, ls_task *task)
+{
+    const enum plan_role kind = role->plan->nodes[role->index].role;
+    const int timeout_ms = role->plan->world.step_timeout_ms;
+    (void)ls_task_use(task,
+                      ls_mw_exchange(task, &(struct ls_exchange_options){
+                                               .name = "policy",
+                                               .from = "learner",
+                                               .to = "collector,evaluator",
+                                               .fields = "policy,train_iter",
+                                               .skip = kind == PLAN_COLLECTOR,
+                                               .timeout_ms = timeout_ms}));
+    (void)ls_task_use(task,
+                      ls_mw_exchange(task, &(struct ls_exchange_options){
+                                               .name = "counters",
+                                               .from = "learner",
+                                               .to = "evaluator",
+                                               .fields = "env_step,env_episode",
+                                               .timeout_ms = timeout_ms}));
+    (void)ls_task_use(
+        task,
+        ls_mw_exchange(task, &(struct ls_exchange_options){
+                                 .name = "trajectories",
+                                 .from = "collector",
+                                 .to = "learner",
+                                 .fields = "trajectories,trajectory_end_idx",
+                                 .increments = "env_step,env_episode",
+                                 .timeout_ms = timeout_ms}));
+}
+
+/* Who has to be there, the node that runs the task makes sure of. */
+static void use_barrier(struct role *role, ls_task *task)
+{
+    const struct ls_barrier_options options = {
+        .group = PLAN_LABEL,
+        .expected = plan_can_lose_nodes(role->plan)
+                        ? LS_BARRIER_ANY
+                        : ls_node_world_size(ls_task_node(task)),
+        .timeout_ms = role->plan->world.step_timeout_ms};
+    (void)ls_task_use(task, ls_mw_barrier(task, &options));
+}
+
+/* The counters go on where the checkpoint was made. */
+static void set_counters(const struct weights_note *from, ls_task *task)
+{
+    struct ls_online_context *context = ls_context_data(ls_task_context(task));
+    context->total_step = from->iteration;
+    context->train_iter = from->train_iter;
+    context->env_step = from->env_step;
+    context->env_episode = from->env_episode;
+}
+
+void role_use(struct role *role, ls_task *task)
+{
+    role->task = task;
+    if (role->member != NULL) {
+        (void)ls_task_use(
+            task, ls_mw_progress(
+                      task, &(struct ls_progress_options){.interval_ms = 200,
+                                                          .sink = on_progress,
+                                                          .self = role}));
+        (void)ls_task_use(task, member_step(role->member, task));
+        return;
+    }
+    set_counters(&role->resumed, task);
+    use_barrier(role, task);
+    use_ends(role, task);
+    (void)ls_task_use(task, ls_mw_progress(task, &(struct ls_progress_options){
+                                                     .interval_ms = 200,
+                                                     .sink = on_progress,
+                                                     .self = role}));
+    use_welcome(role, task);
+    use_exchange(role, task);
+    switch (role->plan->nodes[role->index].role) {
+    case PLAN_LEARNER:
+        (void)ls_task_use(task,
+                          (struct ls_middleware){.name = "learn",
+                                                 .fn = role_learn,
+                                                 .self = role,
+                                                 .finish = role_save_weights});
+        break;
+    case PLAN_COLLECTOR:
+        (void)ls_task_use(task, (struct ls_middleware){.name = "collect",
+                                                       .fn = role_collect,
+                                                       .self = role});
+        break;
+    case PLAN_EVALUATOR:
+    case PLAN_MEMBER:
+    case PLAN_COORDINATOR:
+    case PLAN_N_ROLES:
+        (void)ls_task_use(task, (struct ls_middleware){.name = "evaluate",
+                                                       .fn = role_evaluate,
+                                                       .self = role});
+        break;
+    }
+}

@@ -1,0 +1,460 @@
+#include "node_run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lockstep/event.h"
+#include "lockstep/log.h"
+
+#include "bus_sabotage.h"
+#include "lease_giver.h"
+#include "lease_trust.h"
+#include "memory.h"
+#include "node_calls.h"
+#include "plan_lease.h"
+#include "role_member.h"
+#include "work_in_step.h"
+#include "work_service.h"
+
+/* Where it stands, which decides what a cancel has to interrupt. */
+enum phase { PHASE_IDLE, PHASE_JOINING, PHASE_RUNNING, PHASE_OVER };
+
+struct node_run {
+    const struct plan *plan; /* borrow */
+    size_t index;
+    struct plan_endpoints endpoints;
+    struct report_sink sink;
+    ls_runtime *runtime;   /* borrow */
+    ls_security *security; /* borrow */
+    const struct work_kind *kind;
+    void *work;        /* own */
+    uint32_t *members; /* own; ids of the world: n_members */
+    size_t n_members;
+    struct node_calls calls;
+    bool gives_ids;
+    struct lease_trust trust;
+    lease_giver *giver; /* own; NULL: it gives out no ids */
+
+    /* What others see, held for no more than a look: of threads, also in a
+     * simulation, which may hang itself. */
+    ls_mutex seen;
+    const char *doing;
+    ls_task *stepping; /* borrow; NULL: it is not */
+
+    ls_mutex mutex; /* what follows */
+    enum phase phase;
+    ls_node *node;
+    ls_task *task;
+    int canceled; /* LS_OK, or why */
+    char why[LS_ERROR_TEXT_MAX];
+};
+
+static bool is_gone(const struct node_run_options *options, uint32_t id)
+{
+    for (size_t i = 0; i < options->n_gone; i++) {
+        if (options->gone[i] == id)
+            return true;
+    }
+    return false;
+}
+
+/* Whether it has to be there for this one to begin. In a service job that is
+ * the coordinator, which takes the others as they come. */
+static bool is_awaited(const node_run *run, size_t index)
+{
+    return !plan_is_service(run->plan) || index == run->index ||
+           index == run->plan->first;
+}
+
+static int set_members(node_run *run, const struct node_run_options *options)
+{
+    const struct plan *plan = run->plan;
+    run->members = calloc(plan->n_nodes, sizeof *run->members);
+    if (run->members == NULL)
+        return ls_error(LS_ENOMEM, "the members of the world");
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        if (!is_gone(options, plan->nodes[i].id) && is_awaited(run, i))
+            run->members[run->n_members++] = plan->nodes[i].id;
+    }
+    return LS_OK;
+}
+
+static int init_locks(node_run *run)
+{
+    int status = ls_mutex_init(&run->seen, ls_runtime_threads());
+    if (status != LS_OK)
+        return status;
+    status = ls_mutex_init(&run->mutex, run->runtime);
+    if (status != LS_OK)
+        ls_mutex_fini(&run->seen);
+    return status;
+}
+
+static void fini_locks(node_run *run)
+{
+    ls_mutex_fini(&run->mutex);
+    ls_mutex_fini(&run->seen);
+}
+
+/* What a node of this plan does. */
+static const struct work_kind *work_kind_of(const struct plan *plan,
+                                            size_t index)
+{
+    if (!plan_is_service(plan))
+        return &work_in_step;
+    switch (plan->nodes[index].role) {
+    case PLAN_COORDINATOR:
+        return &work_coordinator;
+    case PLAN_LEARNER:
+        return &work_learner;
+    case PLAN_COLLECTOR:
+    case PLAN_EVALUATOR:
+    case PLAN_MEMBER:
+    case PLAN_N_ROLES:
+        break;
+    }
+    return &work_collector;
+}
+
+int node_run_create(node_run **out, const struct node_run_options *options)
+{
+    const struct plan *plan = options->plan;
+    const size_t index = options->index;
+    node_run *run = calloc(1, sizeof *run);
+    if (run == NULL)
+        return ls_error(LS_ENOMEM, "node %u", (unsigned)plan->nodes[index].id);
+    run->plan = plan;
+    run->index = index;
+    run->endpoints = *options->endpoints;
+    run->sink = options->sink;
+    run->security = options->security;
+    run->gives_ids = options->gives_ids;
+    run->runtime =
+        options->runtime != NULL ? options->runtime : ls_runtime_threads();
+    run->doing = "beginning";
+    int status = init_locks(run);
+    if (status != LS_OK) {
+        free(run);
+        return status;
+    }
+    status = set_members(run, options);
+    run->kind = work_kind_of(plan, index);
+    if (status == LS_OK)
+        status = run->kind->create(
+            &run->work,
+            &(struct work_options){.plan = plan,
+                                   .index = index,
+                                   .generation = options->generation,
+                                   .plugin = options->plugin != NULL
+                                                 ? plugin_table(options->plugin)
+                                                 : NULL,
+                                   .sink = options->sink,
+                                   .watch = options->watch});
+    if (status != LS_OK) {
+        fini_locks(run);
+        free(run->members);
+        free(run);
+        return status;
+    }
+    *out = run;
+    return LS_OK;
+}
+
+void node_run_destroy(node_run **run)
+{
+    if (run == NULL || *run == NULL)
+        return;
+    (*run)->kind->destroy((*run)->work);
+    fini_locks(*run);
+    free((*run)->members);
+    free(*run);
+    *run = NULL;
+}
+
+/* stepping: NULL: none of its steps can run. */
+static void set_doing(node_run *run, const char *doing, ls_task *stepping)
+{
+    ls_mutex_lock(&run->seen);
+    run->doing = doing;
+    run->stepping = stepping;
+    ls_mutex_unlock(&run->seen);
+}
+
+void node_run_where(node_run *run, char *text, size_t size)
+{
+    char steps[256] = "";
+    ls_mutex_lock(&run->seen);
+    if (run->stepping != NULL)
+        (void)ls_task_steps_now(run->stepping, steps, sizeof steps);
+    if (steps[0] != '\0')
+        (void)snprintf(text, size, "in step %s", steps);
+    else
+        (void)snprintf(text, size, "%s", run->doing);
+    ls_mutex_unlock(&run->seen);
+}
+
+/* Go on to the next phase, unless it was cancelled meanwhile. */
+static int enter(node_run *run, enum phase phase)
+{
+    int status = LS_OK;
+    ls_mutex_lock(&run->mutex);
+    if (run->canceled != LS_OK)
+        status = ls_error(run->canceled, "%s", run->why);
+    else
+        run->phase = phase;
+    ls_mutex_unlock(&run->mutex);
+    return status;
+}
+
+static void end_work(node_run *run, int status, const char *text)
+{
+    if (run->kind->end != NULL)
+        run->kind->end(run->work, status, text);
+    else
+        ls_task_cancel(run->task, status, text);
+}
+
+void node_run_cancel(node_run *run, int status, const char *text)
+{
+    ls_mutex_lock(&run->mutex);
+    if (run->canceled == LS_OK && run->phase != PHASE_OVER) {
+        run->canceled = status;
+        (void)snprintf(run->why, sizeof run->why, "%s", text);
+        if (run->phase == PHASE_JOINING)
+            ls_node_stop(run->node, status);
+        if (run->phase == PHASE_RUNNING)
+            end_work(run, status, text);
+    }
+    ls_mutex_unlock(&run->mutex);
+}
+
+static int create_node(node_run *run)
+{
+    const struct plan *plan = run->plan;
+    const struct plan_node *planned = &plan->nodes[run->index];
+    const struct plan_endpoints *endpoints = &run->endpoints;
+    const char *attach[PLAN_ATTACH_MAX];
+    for (size_t i = 0; i < endpoints->n_attach; i++)
+        attach[i] = endpoints->attach[i];
+
+    struct ls_node_options options;
+    plan_node_options(plan, &options);
+    options.id = planned->id;
+    options.role = plan_role_names[planned->role];
+    options.labels = PLAN_LABEL;
+    options.bind = endpoints->bind;
+    options.advertise =
+        endpoints->advertise[0] != '\0' ? endpoints->advertise : NULL;
+    options.attach = attach;
+    options.n_attach = endpoints->n_attach;
+    options.topology = plan->world.topology;
+    options.world_size = (uint32_t)run->n_members;
+    options.members = run->members;
+    options.world_max = plan_world_max(plan);
+    options.security = run->security;
+    options.runtime = run->runtime;
+    if (plan->barrier.blocking > 0)
+        options.window_messages = MEMBER_WINDOW;
+    const int status = ls_node_create(&run->node, &options);
+    if (status == LS_OK && plan->barrier.bus_sabotage != 0)
+        ls_bus_sabotage(run->node,
+                        (enum ls_bus_sabotage)plan->barrier.bus_sabotage);
+    /* What the node refuses stood in the file, or on the command line. */
+    return status == LS_EINVAL ? LS_ECONFIG : status;
+}
+
+/* A client may ask, and not end the run. */
+static int guard_finish(node_run *run)
+{
+    int status = LS_OK;
+    for (size_t i = 0; i < run->plan->n_nodes && status == LS_OK; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "%" PRIu32, run->plan->nodes[i].id);
+        status = ls_node_allow(run->node, LS_FINISH_EVENT, id);
+    }
+    return status;
+}
+
+/* Whose key is whose among those that bring no id. */
+static int hear_leases(node_run *run)
+{
+    const struct plan *plan = run->plan;
+    if (!plan_has_leases(plan) || !plan_has_keys(plan) || run->security == NULL)
+        return LS_OK;
+    run->trust = (struct lease_trust){.plan = plan,
+                                      .security = run->security,
+                                      .id = plan->nodes[run->index].id};
+    return lease_trust_begin(&run->trust, run->node);
+}
+
+static int give_ids(node_run *run)
+{
+    const struct plan *plan = run->plan;
+    if (!run->gives_ids || !plan_has_leases(plan) ||
+        run->index != plan_lease_giver(plan))
+        return LS_OK;
+    return lease_giver_open(
+        &run->giver, &(struct lease_giver_options){.plan = plan,
+                                                   .node = run->node,
+                                                   .security = run->security});
+}
+
+/* The pipeline stands before the node listens: what its steps hear of the
+ * others' first words depends on it. */
+static int create_task(node_run *run)
+{
+    const struct plan_node *planned = &run->plan->nodes[run->index];
+    const int status =
+        ls_task_create(&run->task, &(struct ls_task_options){
+                                       .node = run->node,
+                                       .roles = plan_role_names[planned->role],
+                                   });
+    return status == LS_OK
+               ? run->kind->use(run->work, run->task, run->calls.calls)
+               : status;
+}
+
+static int join_world(node_run *run)
+{
+    int status = ls_node_open(run->node);
+    if (status != LS_OK)
+        return status;
+    struct report report =
+        report_of(run->plan->nodes[run->index].id, REPORT_BOUND);
+    (void)snprintf(report.endpoint, sizeof report.endpoint, "%s",
+                   ls_node_endpoint(run->node));
+    run->sink.put(run->sink.self, &report);
+    set_doing(run, "joining its world", NULL);
+    status = give_ids(run);
+    if (status == LS_OK)
+        status = enter(run, PHASE_JOINING);
+    if (status == LS_OK)
+        status = ls_node_join(run->node);
+    if (status != LS_OK)
+        return status;
+    report.kind = REPORT_STARTED;
+    run->sink.put(run->sink.self, &report);
+    return LS_OK;
+}
+
+static int live(node_run *run)
+{
+    int status = create_node(run);
+    if (status == LS_OK)
+        status = guard_finish(run);
+    if (status == LS_OK)
+        status = hear_leases(run);
+    if (status == LS_OK)
+        status =
+            node_calls_open(&run->calls, run->node, plan_channel(run->plan));
+    if (status == LS_OK)
+        status = create_task(run);
+    if (status == LS_OK)
+        status = join_world(run);
+    if (status == LS_OK)
+        status = enter(run, PHASE_RUNNING);
+    if (status == LS_OK) {
+        set_doing(run, "waiting for the others", run->task);
+        status = run->kind->run(run->work);
+    }
+    set_doing(run, "leaving its world", NULL);
+    ls_mutex_lock(&run->mutex);
+    run->phase = PHASE_OVER;
+    if (run->canceled != LS_OK && status != LS_OK)
+        status = ls_error(run->canceled, "%s", run->why);
+    ls_mutex_unlock(&run->mutex);
+    return status;
+}
+
+/* A line for each pair of nodes and event; as many as fit. */
+static void write_losses(ls_node *node, char *text, size_t size)
+{
+    struct ls_node_loss rows[16];
+    const size_t all = ls_node_losses(node, rows, 16);
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < all && i < 16; i++) {
+        const struct ls_node_loss *row = &rows[i];
+        char line[256];
+        const int n =
+            snprintf(line, sizeof line,
+                     "%s\"%s\" from %" PRIu32 " to %" PRIu32 ": %" PRIu64 " %s",
+                     i == 0 ? "" : "\n", row->event, row->sender, row->receiver,
+                     row->dropped + row->missed + row->unacknowledged,
+                     row->dropped != 0  ? "dropped"
+                     : row->missed != 0 ? "missed"
+                                        : "not acknowledged");
+        if (n < 0 || used + (size_t)n >= size)
+            return;
+        memcpy(text + used, line, (size_t)n + 1);
+        used += (size_t)n;
+    }
+}
+
+/* Of all that was refused here, what was so most often. */
+static void write_refusal(ls_node *node, char *text, size_t size)
+{
+    struct ls_refusal rows[32];
+    const struct ls_refusal *worst = NULL;
+    const size_t n = ls_node_refusals(node, rows, 32);
+    text[0] = '\0';
+    for (size_t i = 0; i < n && i < 32; i++)
+        worst = worst == NULL || rows[i].n > worst->n ? &rows[i] : worst;
+    if (worst != NULL)
+        (void)snprintf(text, size, "%s: %s",
+                       worst->who[0] != '\0' ? worst->who : "somebody",
+                       worst->why);
+}
+
+/* Counters and traffic, as they are before the node leaves. */
+static struct report last_report(node_run *run, int status)
+{
+    struct report report =
+        report_of(run->plan->nodes[run->index].id,
+                  status == LS_OK ? REPORT_DONE : REPORT_FAILED);
+    report.status = status;
+    if (status != LS_OK)
+        (void)snprintf(report.text, sizeof report.text, "%s", ls_error_text());
+    run->kind->report(run->work, &report);
+    report.peak_kib = memory_peak_kib();
+    if (run->node == NULL)
+        return report;
+    struct ls_node_stats stats;
+    ls_node_stats(run->node, &stats);
+    report.sent = (int64_t)stats.sent;
+    report.sent_bytes = (int64_t)stats.sent_bytes;
+    report.received = (int64_t)stats.received;
+    report.lost = (int64_t)(stats.lost + stats.unacknowledged);
+    report.dropped = (int64_t)stats.dropped;
+    report.refused = (int64_t)stats.refused;
+    report.slowest = stats.slowest;
+    report.slowest_ns = stats.slowest_ns;
+    write_losses(run->node, report.losses, sizeof report.losses);
+    write_refusal(run->node, report.refusal, sizeof report.refusal);
+    return report;
+}
+
+int node_run_go(node_run *run)
+{
+    ls_log_set_node(run->plan->nodes[run->index].id);
+    int status = live(run);
+    /* Told before the node leaves: a watcher that hears why this one failed
+     * need not guess it from what the others then say. */
+    const struct report report = last_report(run, status);
+    run->sink.put(run->sink.self, &report);
+    lease_giver_close(&run->giver);
+    if (run->node != NULL)
+        ls_node_stop(run->node, status);
+    if (run->kind->leave != NULL)
+        run->kind->leave(run->work);
+    ls_task_destroy(&run->task);
+    node_calls_close(&run->calls);
+    if (run->kind->close != NULL)
+        run->kind->close(run->work);
+    ls_node_destroy(&run->node);
+    if (status != LS_OK)
+        status = ls_error(status, "%s", report.text);
+    return status;
+}

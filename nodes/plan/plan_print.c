@@ -1,0 +1,243 @@
+/* What `lockstep check` shows of a plan. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "plan.h"
+#include "plan_lease.h"
+
+/* What a table shows of a node. */
+struct row {
+    struct plan_endpoints endpoints;
+    const char *listens;
+    const char *attaches; /* the first one */
+};
+
+static int make_row(const struct plan *plan, size_t index, struct row *row)
+{
+    const int status = plan_endpoints_alone(plan, index, &row->endpoints);
+    if (status != LS_OK)
+        return status;
+    const struct plan_endpoints *endpoints = &row->endpoints;
+    row->listens = endpoints->advertise[0] != '\0' ? endpoints->advertise
+                                                   : endpoints->bind;
+    row->attaches = endpoints->n_attach > 0 ? endpoints->attach[0] : "";
+    return LS_OK;
+}
+
+static void print_node(const struct plan *plan, size_t index,
+                       const struct row *row, int width)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    printf("  %4u  %-11s  %-*s  ", (unsigned)node->id,
+           plan_role_names[node->role], width, row->listens);
+    if (row->attaches[0] != '\0')
+        printf("%s", row->attaches);
+    else if (index != plan->first)
+        printf("node %u", (unsigned)plan->nodes[plan->first].id);
+    else
+        printf("-");
+    if (node->leased)
+        printf("  given out");
+    if (node->on_loss == PLAN_GO_ON)
+        printf("  go on without it");
+    if (node->on_loss == PLAN_RESTART)
+        printf("  restart, up to %u times", node->max_restarts);
+    printf("\n");
+}
+
+static void print_service(const struct plan *plan)
+{
+    const struct plan_service *service = &plan->service;
+    const int64_t kept = plan_samples_kept(plan);
+    char until[64] = "until it is solved";
+    if (service->iterations > 0)
+        (void)snprintf(until, sizeof until, "%lld iterations",
+                       (long long)service->iterations);
+    printf("\nlearner work: %s, batches of %lld samples of %lld steps\n", until,
+           (long long)service->batch,
+           (long long)(service->unroll / service->split));
+    printf(
+        "replay: %s, up to %lld samples%s; data and policies: %s\n",
+        plan_replay_names[service->replay.mode], (long long)kept,
+        kept < service->replay.capacity ? ", all that data.max_mib takes" : "",
+        service->store == PLAN_STORE_BUS ? "over the bus" : service->path_data);
+}
+
+static void print_sizes(const struct plan *plan)
+{
+    if (plan->sizes.sample == 0)
+        return;
+    printf("%sa trajectory has %" PRIu64 " bytes, the policy %" PRIu64 "\n",
+           plan_is_service(plan) ? "" : "\n", plan->sizes.sample,
+           plan->sizes.policy);
+}
+
+static void print_hosts(const char *what, const struct plan_hosts *hosts)
+{
+    for (size_t i = 0; i < hosts->n; i++)
+        printf("%s%s", i == 0 ? what : ", ",
+               hosts->items[i][0] != '\0' ? hosts->items[i] : "ipc");
+}
+
+static void print_security(const struct plan *plan)
+{
+    const struct plan_security *security = &plan->security;
+    printf("%s", plan_security_text(plan));
+    if (security->keys != NULL)
+        printf(" (%s)", security->keys);
+    print_hosts("; only from ", &security->allow);
+    print_hosts("; not from ", &security->deny);
+    printf("\n\n");
+}
+
+static int print_leases(const struct plan *plan)
+{
+    struct plan_lease_place place;
+    const int status = plan_lease_place(plan, &place);
+    if (status == LS_OK)
+        printf("\nids are given out by node %u at %s\n",
+               (unsigned)plan->nodes[plan_lease_giver(plan)].id,
+               place.advertise);
+    return status;
+}
+
+static int print_table(const struct plan *plan)
+{
+    struct row row;
+    int width = (int)sizeof "listens at" - 1;
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        const int status = make_row(plan, i, &row);
+        if (status != LS_OK)
+            return status;
+        const int length = (int)strlen(row.listens);
+        width = length > width ? length : width;
+    }
+    printf("%s is right: job %s, seed %llu, plugin %s\n", plan->path, plan->job,
+           (unsigned long long)plan->seed, plan->plugin);
+    printf("%zu node%s, %s over %s; ", plan->n_nodes,
+           plan->n_nodes == 1 ? "" : "s",
+           plan_topology_names[plan->world.topology == LS_TOPOLOGY_STAR],
+           plan_transport_names[plan->world.transport]);
+    print_security(plan);
+    printf("  %4s  %-11s  %-*s  %s\n", "id", "role", width, "listens at",
+           "attaches to");
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        const int status = make_row(plan, i, &row);
+        if (status != LS_OK)
+            return status;
+        print_node(plan, i, &row, width);
+    }
+    if (plan_is_service(plan))
+        print_service(plan);
+    print_sizes(plan);
+    return plan_has_leases(plan) ? print_leases(plan) : LS_OK;
+}
+
+static int write_node(const struct plan *plan, size_t index, ls_writer *out)
+{
+    const struct plan_node *node = &plan->nodes[index];
+    struct row row;
+    const int status = make_row(plan, index, &row);
+    if (status != LS_OK)
+        return status;
+    const bool restarts = node->on_loss == PLAN_RESTART;
+    ls_write_map_begin(out);
+    json_int(out, "id", node->id);
+    json_string(out, "role", plan_role_names[node->role]);
+    json_bool(out, "leased", node->leased);
+    json_string(out, "on_loss", plan_on_loss_names[node->on_loss]);
+    if (restarts) {
+        json_int(out, "max_restarts", node->max_restarts);
+        json_int(out, "backoff_ms", node->backoff_ms);
+    }
+    json_string(out, "bind", row.endpoints.bind);
+    json_string(out, "advertise", row.listens);
+    ls_write_string(out, "attach");
+    ls_write_array(out, (uint32_t)row.endpoints.n_attach);
+    for (size_t i = 0; i < row.endpoints.n_attach; i++)
+        ls_write_string(out, row.endpoints.attach[i]);
+    ls_write_map_end(out);
+    return LS_OK;
+}
+
+static void write_service(const struct plan *plan, ls_writer *out)
+{
+    const struct plan_service *service = &plan->service;
+    ls_write_string(out, "coordinator");
+    ls_write_map_begin(out);
+    json_int(out, "iterations", service->iterations);
+    json_double(out, "eval_interval_s", service->eval_interval_s);
+    json_int(out, "batch", service->batch);
+    json_int(out, "samples_per_work", service->samples_per_work);
+    json_int(out, "unroll", service->unroll);
+    json_int(out, "split", service->split);
+    json_int(out, "channel", service->channel);
+    json_string(out, "replay", plan_replay_names[service->replay.mode]);
+    json_int(out, "samples_kept", plan_samples_kept(plan));
+    json_string(out, "store", plan_store_names[service->store]);
+    ls_write_map_end(out);
+}
+
+static void write_hosts(const char *key, const struct plan_hosts *hosts,
+                        ls_writer *out)
+{
+    ls_write_string(out, key);
+    ls_write_array(out, (uint32_t)hosts->n);
+    for (size_t i = 0; i < hosts->n; i++)
+        ls_write_string(out, hosts->items[i]);
+}
+
+static void write_security(const struct plan *plan, ls_writer *out)
+{
+    static const char *const modes[] = {[LS_SECURITY_NONE] = "none",
+                                        [LS_SECURITY_PLAIN] = "plain",
+                                        [LS_SECURITY_CURVE] = "curve"};
+    ls_write_string(out, "security");
+    ls_write_map_begin(out);
+    json_string(out, "mode", modes[plan->security.mode]);
+    ls_write_string(out, "keys");
+    if (plan->security.keys != NULL)
+        json_any_string(out, plan->security.keys);
+    else
+        ls_write_nil(out);
+    write_hosts("allow", &plan->security.allow, out);
+    write_hosts("deny", &plan->security.deny, out);
+    ls_write_map_end(out);
+}
+
+static int print_json(const struct plan *plan)
+{
+    ls_writer *out = NULL;
+    int status = ls_writer_create(&out);
+    if (status != LS_OK)
+        return status;
+    ls_write_map_begin(out);
+    json_string(out, "job", plan->job);
+    json_int(out, "seed", (int64_t)plan->seed);
+    json_string(out, "plugin", plan->plugin);
+    json_string(out, "out", plan->out);
+    json_string(out, "topology",
+                plan_topology_names[plan->world.topology == LS_TOPOLOGY_STAR]);
+    json_string(out, "transport", plan_transport_names[plan->world.transport]);
+    write_security(plan, out);
+    json_int(out, "trajectory_bytes", (int64_t)plan->sizes.sample);
+    json_int(out, "policy_bytes", (int64_t)plan->sizes.policy);
+    ls_write_string(out, "nodes");
+    ls_write_array(out, (uint32_t)plan->n_nodes);
+    for (size_t i = 0; i < plan->n_nodes && status == LS_OK; i++)
+        status = write_node(plan, i, out);
+    if (plan_is_service(plan))
+        write_service(plan, out);
+    ls_write_map_end(out);
+    if (status == LS_OK)
+        status = json_print_line(out);
+    ls_writer_destroy(&out);
+    return status;
+}
+
+int plan_print(const struct plan *plan, bool json)
+{
+    return json ? print_json(plan) : print_table(plan);
+}

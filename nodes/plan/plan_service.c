@@ -1,0 +1,215 @@
+#include "plan_service.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan.h"
+
+/* A batch is told of in one call: service/messages.h. */
+#define BATCH_MAX   256
+#define UNROLL_MAX  (1 << 20)
+#define SECONDS_MAX 86400.0
+
+const char *const plan_store_names[] = {"bus", "files", NULL};
+const char *const plan_replay_names[] = {"fifo", "priority", NULL};
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* As many samples as all environments together bring in one go. */
+static int64_t natural_batch(const struct plan *plan)
+{
+    const size_t all = plan_count(plan, PLAN_COLLECTOR) * plan->envs;
+    return all == 0 ? 1 : smaller((int64_t)all, BATCH_MAX);
+}
+
+static void read_work(struct plan *plan, ls_config_section *section)
+{
+    struct plan_service *service = &plan->service;
+    service->iterations = ls_config_int(section, "iterations", 0, 0, INT32_MAX);
+    service->eval_interval_s =
+        ls_config_double(section, "eval_interval_s", 60.0, 0.0, SECONDS_MAX);
+    service->batch =
+        ls_config_int(section, "batch", natural_batch(plan), 1, BATCH_MAX);
+    service->samples_per_work = ls_config_int(
+        section, "samples_per_work", 4 * (int64_t)plan->envs, 0, INT32_MAX);
+    service->unroll =
+        ls_config_int(section, "unroll", (int64_t)plan->steps, 1, UNROLL_MAX);
+    service->split = ls_config_int(section, "split", 1, 1, BATCH_MAX);
+    if (service->samples_per_work == 0 && plan_count(plan, PLAN_COLLECTOR) < 2)
+        ls_config_problem(section, "samples_per_work",
+                          "0 has collectors keep their works, and one of them "
+                          "evaluates: that takes two; say how many samples, "
+                          "and a single one does both by turns");
+    if (service->unroll % service->split != 0)
+        ls_config_problem(section, "split",
+                          "samples of %lld steps cannot be cut into %lld parts "
+                          "of the same length",
+                          (long long)service->unroll,
+                          (long long)service->split);
+    service->ahead = ls_config_int(section, "ahead", 1, 1, 16);
+    service->send_policy_freq =
+        ls_config_int(section, "send_policy_freq", 1, 1, INT32_MAX);
+    service->send_info_freq =
+        ls_config_int(section, "send_info_freq", 1, 1, INT32_MAX);
+}
+
+static void read_assignment(struct plan *plan, ls_config_section *section)
+{
+    struct plan_service *service = &plan->service;
+    if (plan->nodes[plan->first].on_loss != PLAN_RESTART &&
+        ls_config_has(section, "patience_s"))
+        ls_config_problem(section, "patience_s",
+                          "patience_s goes with on_loss: restart of the "
+                          "coordinator, for which members wait; here it is %s",
+                          plan_on_loss_names[plan->nodes[plan->first].on_loss]);
+    service->patience_s =
+        ls_config_double(section, "patience_s", 60.0, 0.001, SECONDS_MAX);
+    service->journal = ls_config_bool(section, "journal", true);
+    service->learner_expiry_s = ls_config_double(section, "learner_expiry_s",
+                                                 600.0, 0.001, SECONDS_MAX);
+    service->collector_expiry_s = ls_config_double(
+        section, "collector_expiry_s", 30.0, 0.001, SECONDS_MAX);
+    service->retry_s =
+        ls_config_double(section, "retry_s", 3.0, 0.001, SECONDS_MAX);
+    service->channel = ls_config_int(section, "channel", 1, 1, UINT32_MAX);
+}
+
+static void read_replay(struct plan_service *service,
+                        ls_config_section *section)
+{
+    struct plan_replay *replay = &service->replay;
+    replay->mode = (enum plan_replay_mode)ls_config_choice(
+        section, "mode", PLAN_REPLAY_FIFO, plan_replay_names);
+    replay->capacity = ls_config_int(section, "capacity", 4096, 1, 1 << 24);
+    replay->min_size = ls_config_int(section, "min_size", 1, 1, 1 << 24);
+    replay->samples_per_insert =
+        ls_config_double(section, "samples_per_insert", 0.0, 0.0, 1e6);
+    replay->error_buffer =
+        ls_config_double(section, "error_buffer", 0.0, 0.0, 1e12);
+    replay->max_staleness =
+        ls_config_int(section, "max_staleness", 0, 0, INT32_MAX);
+    replay->max_times_sampled =
+        ls_config_int(section, "max_times_sampled", 0, 0, INT32_MAX);
+    replay->valid_ratio =
+        ls_config_double(section, "valid_ratio", 1.0, 1.0, 1e6);
+
+    if (replay->samples_per_insert == 0.0 &&
+        ls_config_has(section, "error_buffer"))
+        ls_config_problem(section, "error_buffer",
+                          "error_buffer goes with samples_per_insert, which "
+                          "is 0 here: nothing limits how often is sampled");
+    const double least =
+        ((double)service->batch + replay->samples_per_insert) / 2.0;
+    if (replay->capacity < service->batch)
+        ls_config_problem(
+            section, "capacity", "%lld is less than one batch of %lld samples",
+            (long long)replay->capacity, (long long)service->batch);
+    else if (replay->valid_ratio * (double)service->batch >
+             (double)replay->capacity)
+        ls_config_problem(section, "valid_ratio",
+                          "%g times a batch of %lld never are there: the "
+                          "capacity is %lld",
+                          replay->valid_ratio, (long long)service->batch,
+                          (long long)replay->capacity);
+    if (replay->min_size > replay->capacity)
+        ls_config_problem(
+            section, "min_size", "%lld never are there: the capacity is %lld",
+            (long long)replay->min_size, (long long)replay->capacity);
+    if (replay->error_buffer > 0.0 && replay->samples_per_insert > 0.0 &&
+        replay->error_buffer < least)
+        ls_config_problem(section, "error_buffer",
+                          "under %g both collecting and learning could wait "
+                          "for ever",
+                          least);
+}
+
+/* NULL: no memory. */
+static char *make_folder(const struct plan *plan, const char *at,
+                         const char *name, const char *tag)
+{
+    const size_t size = strlen(plan->folder) + strlen(at) + strlen(plan->job) +
+                        strlen(name) + strlen(tag) + 4;
+    char *path = malloc(size);
+    if (path == NULL)
+        return NULL;
+    if (at[0] != '\0') /* others may use it, too */
+        (void)snprintf(path, size, "%s/%s.%s", at, plan->job, tag);
+    else
+        (void)snprintf(path, size, "%s/%s", plan->folder, name);
+    return path;
+}
+
+int plan_set_service_folders(struct plan *plan, const char *tag)
+{
+    struct plan_service *service = &plan->service;
+    char *data = make_folder(plan, service->data_at, "data", tag);
+    char *policy = make_folder(plan, service->policy_at, "policy", tag);
+    if (data == NULL || policy == NULL) {
+        free(data);
+        free(policy);
+        return ls_error(LS_ENOMEM, "the folders of a run");
+    }
+    plan_fini_service(service);
+    service->path_data = data;
+    service->path_policy = policy;
+    return LS_OK;
+}
+
+static void read_data(struct plan *plan, ls_config_section *section)
+{
+    struct plan_service *service = &plan->service;
+    service->store = (enum plan_store)ls_config_choice(
+        section, "store", PLAN_STORE_BUS, plan_store_names);
+    static const char *const keys[] = {"path_data", "path_policy", "max_mib"};
+    for (size_t i = 0; i < 3; i++) {
+        const bool of_files = i < 2;
+        if (of_files != (service->store == PLAN_STORE_FILES) &&
+            ls_config_has(section, keys[i]))
+            ls_config_problem(
+                section, keys[i], "%s goes with store: %s; here it is %s",
+                keys[i],
+                plan_store_names[of_files ? PLAN_STORE_FILES : PLAN_STORE_BUS],
+                plan_store_names[service->store]);
+    }
+    service->max_mib = ls_config_int(section, "max_mib", 256, 1, 1 << 20);
+    service->data_at = ls_config_string(section, "path_data", "");
+    service->policy_at = ls_config_string(section, "path_policy", "");
+}
+
+void plan_read_service(struct plan *plan, ls_config_section *root)
+{
+    ls_config_section *section = ls_config_section_at(root, "coordinator");
+    if (!plan_is_service(plan))
+        return;
+    read_work(plan, section);
+    read_assignment(plan, section);
+    read_replay(&plan->service, ls_config_section_at(section, "replay"));
+    read_data(plan, ls_config_section_at(section, "data"));
+}
+
+void plan_fini_service(struct plan_service *service)
+{
+    free(service->path_data);
+    free(service->path_policy);
+}
+
+int64_t plan_learner_batches(const struct plan *plan)
+{
+    const size_t n = plan->learner.stacks + plan->learner.queue;
+    return n > 2 ? (int64_t)n : 2;
+}
+
+int64_t plan_samples_kept(const struct plan *plan)
+{
+    const struct plan_service *service = &plan->service;
+    if (plan->sizes.replay == 0)
+        return service->replay.capacity;
+    const uint64_t room =
+        plan->sizes.replay / plan->sizes.sample * (uint64_t)service->split;
+    return room < (uint64_t)service->replay.capacity ? (int64_t)room
+                                                     : service->replay.capacity;
+}

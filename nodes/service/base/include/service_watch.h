@@ -1,0 +1,45 @@
+/* service_watch.h - what the nodes of a service cluster tell one who checks
+ * them: members tell which works they hold and which policies they commit and
+ * load, the coordinator tells every decision of its state machine and how every
+ * call ended.
+ *
+ * Called on the node's threads, under whatever locks they hold: they must not
+ * wait, nor call back. All are to be given; a watch as a whole may be NULL.
+ * Source: docs/services.md, "Checks". */
+#ifndef LOCKSTEP_SERVICE_WATCH_H
+#define LOCKSTEP_SERVICE_WATCH_H
+
+#include "messages.h"
+
+struct fsm_action;
+struct fsm_figures;
+struct ls_call_result;
+
+struct service_watch {
+    /* A learner or collector: it holds this work from now on, before it says
+     * so to anyone; and does not any more, whyever. */
+    void (*began)(void *self, const struct work_key *key);
+    void (*ended)(void *self, const struct work_key *key);
+    /* A learner: this version of the work's policy is in the store now; iter
+     * as in the policy's value. */
+    void (*committed)(void *self, const struct work_key *key,
+                      const char *policy_id, int64_t version, int64_t iter);
+    /* A member begins to get a policy from the store; and has it. */
+    void (*loading)(void *self);
+    void (*loaded)(void *self, const struct work_key *key,
+                   const char *policy_id, int64_t version, int64_t iter);
+
+    /* The coordinator: its state machine is made, and has read the journal;
+     * what it is told next of a member, or of a call that has ended; what it
+     * said, which is done next; and what all came to, before it goes. */
+    void (*opened)(void *self);
+    void (*member)(void *self, uint32_t id, uint64_t incarnation, bool ready);
+    void (*action)(void *self, const struct fsm_action *action);
+    void (*call_ended)(void *self, uint64_t number,
+                       const struct ls_call_result *result);
+    void (*closed)(void *self, const struct fsm_figures *figures);
+
+    void *self;
+};
+
+#endif

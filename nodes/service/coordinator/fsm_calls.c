@@ -1,0 +1,262 @@
+/* The calls that are open, and what becomes of them.
+ *
+ * A call belongs to one life of a member, and to one attempt at a work. When
+ * either is over, its end counts for nothing but the data that it may bring. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coverage.h"
+#include "fsm_state.h"
+
+enum { MALFORMED_MAX = 3 };
+
+const char *fsm_call_name(enum call_about about, enum pool_role role)
+{
+    const bool learner = role == POOL_LEARNER;
+    switch (about) {
+    case ABOUT_CONNECT:
+        return "ls.connect";
+    case ABOUT_RESOURCE:
+        return CALL_RESOURCE;
+    case ABOUT_START:
+        return learner ? CALL_LEARNER_START : CALL_COLLECTOR_START;
+    case ABOUT_DEMAND:
+        return CALL_LEARNER_DEMAND;
+    case ABOUT_LEARN:
+        return CALL_LEARNER_LEARN;
+    case ABOUT_DATA:
+        return CALL_COLLECTOR_DATA;
+    case ABOUT_PURGE:
+    case ABOUT_CLOSE:
+        break;
+    }
+    return learner ? CALL_LEARNER_CLOSE : CALL_COLLECTOR_CLOSE;
+}
+
+/* A close waits for what is under way; at the end nobody waits for that. */
+static bool is_long(const fsm *self, enum call_about about)
+{
+    return about == ABOUT_DEMAND || about == ABOUT_LEARN ||
+           about == ABOUT_DATA || (about == ABOUT_CLOSE && !self->end.begun);
+}
+
+static void make_call(fsm *self, const struct open_call *call)
+{
+    const void *data = NULL;
+    size_t size = 0;
+    if (ls_writer_bytes(self->writer, &data, &size) != LS_OK) {
+        fsm_no_memory(self); /* what is written here is whole, and text */
+        return;
+    }
+    const struct fsm_options *options = &self->options;
+    const bool connect = call->about == ABOUT_CONNECT;
+    fsm_act(self,
+            &(struct fsm_action){
+                .kind = connect ? FSM_CONNECT : FSM_CALL,
+                .number = call->number,
+                .to = call->member->id,
+                .name = fsm_call_name(call->about, call->member->role),
+                .data = connect ? NULL : data,
+                .size = connect ? 0 : size,
+                .wait_ns = is_long(self, call->about) ? options->work_timeout
+                                                      : options->call_timeout});
+}
+
+struct open_call *fsm_call(fsm *self, enum call_about about,
+                           struct pool_member *member, struct work *work)
+{
+    struct open_call *call = calloc(1, sizeof *call);
+    if (call == NULL) {
+        fsm_no_memory(self);
+        return NULL;
+    }
+    *call = (struct open_call){.next = self->calls.first,
+                               .number = ++self->calls.last_number,
+                               .about = about,
+                               .member = member,
+                               .incarnation = member->incarnation,
+                               .work = work};
+    self->calls.first = call;
+    self->counted.open_calls++;
+    make_call(self, call);
+    return call;
+}
+
+void fsm_calls_fini(fsm *self)
+{
+    while (self->calls.first != NULL) {
+        struct open_call *gone = self->calls.first;
+        self->calls.first = gone->next;
+        free(gone);
+    }
+}
+
+bool fsm_has_call(const fsm *self, const struct work *work,
+                  enum call_about about)
+{
+    for (const struct open_call *c = self->calls.first; c != NULL; c = c->next)
+        if (c->work == work && c->about == about)
+            return true;
+    return false;
+}
+
+static void cancel(fsm *self, const struct open_call *call)
+{
+    fsm_act(self,
+            &(struct fsm_action){.kind = FSM_CANCEL, .number = call->number});
+}
+
+void fsm_detach(fsm *self, const struct work *work)
+{
+    for (struct open_call *c = self->calls.first; c != NULL; c = c->next) {
+        if (c->work != work)
+            continue;
+        struct work *owner = c->work;
+        c->work = NULL;
+        /* Data may be on its way, and has to be dropped then; the close ends
+         * this call. */
+        if (c->about != ABOUT_DATA)
+            cancel(self, c);
+        if (c->batch != NULL)
+            fsm_batch_release(self, owner, c->batch);
+        c->batch = NULL;
+    }
+}
+
+void fsm_cancel_left(fsm *self, const struct pool_member *member)
+{
+    for (const struct open_call *c = self->calls.first; c != NULL; c = c->next)
+        if (c->member == member && c->work == NULL && c->about == ABOUT_DATA)
+            cancel(self, c);
+}
+
+void fsm_cancel_questions(fsm *self)
+{
+    for (const struct open_call *c = self->calls.first; c != NULL; c = c->next)
+        if (c->about <= ABOUT_PURGE &&
+            works_of(&self->works, c->member) == NULL)
+            cancel(self, c);
+}
+
+void fsm_malformed(fsm *self, const struct open_call *call)
+{
+    self->counted.refused_data++;
+    fsm_say(self, LS_LOG_WARN, "node %u answers %s with what it is not: %s",
+            (unsigned)call->member->id,
+            fsm_call_name(call->about, call->member->role), ls_error_text());
+}
+
+void fsm_work_malformed(fsm *self, int64_t now, const struct open_call *call)
+{
+    fsm_malformed(self, call);
+    if (++call->work->malformed < MALFORMED_MAX)
+        return;
+    fsm_work_failed(self, call->work, now,
+                    "three of its answers in a row were none");
+}
+
+int fsm_check_key(const struct work *work, const struct work_key *key)
+{
+    if (key->attempt == work->key.attempt &&
+        strcmp(key->task_id, work->key.task_id) == 0)
+        return LS_OK;
+    return ls_error(LS_EPROTO,
+                    "task_id %s, attempt %lld: expected %s, attempt %lld",
+                    key->task_id, (long long)key->attempt, work->key.task_id,
+                    (long long)work->key.attempt);
+}
+
+/* The member is not connected any more, or not there. What it holds is its own
+ * to tell, when it is asked again. */
+static void part(fsm *self, int64_t now, const struct open_call *call,
+                 const struct ls_call_result *result)
+{
+    struct pool_member *member = call->member;
+    if (call->batch != NULL)
+        fsm_batch_release(self, call->work, call->batch);
+    if (result->state == LS_CALL_LOST) {
+        fsm_member_gone(self, member, now, POOL_NEW);
+        fsm_member_rests(self, member, now);
+        return;
+    }
+    struct work *work = works_of(&self->works, member);
+    member->state = POOL_NEW;
+    if (call->about <= ABOUT_PURGE)
+        fsm_member_rests(self, member, now);
+    if (work != NULL) {
+        fsm_detach(self, work);
+        if (work->state != WORK_CLOSING) {
+            ls_take(LS_TAKES_WORK_AWAITED);
+            work->state = WORK_AWAITED;
+            work->demanded = 0;
+            work->until = now + self->options.work_timeout;
+        }
+    }
+}
+
+static bool is_parted(const struct open_call *call,
+                      const struct ls_call_result *result)
+{
+    return result->state == LS_CALL_LOST ||
+           (result->state == LS_CALL_START_FAILED &&
+            result->code == LS_CALL_NOT_CONNECTED &&
+            call->about != ABOUT_CONNECT);
+}
+
+static void of_member(fsm *self, int64_t now, const struct open_call *call,
+                      const struct ls_call_result *result)
+{
+    if (call->about == ABOUT_CONNECT)
+        fsm_connect_ended(self, now, call->member, result);
+    else if (call->about == ABOUT_RESOURCE)
+        fsm_resource_ended(self, now, call, result);
+    else if (call->about == ABOUT_PURGE)
+        fsm_purge_ended(self, now, call->member, result);
+}
+
+static void of_work(fsm *self, int64_t now, const struct open_call *call,
+                    const struct ls_call_result *result)
+{
+    if (call->about == ABOUT_START)
+        fsm_start_ended(self, now, call, result);
+    else if (call->about == ABOUT_DEMAND)
+        fsm_demand_ended(self, now, call, result);
+    else if (call->about == ABOUT_LEARN)
+        fsm_learn_ended(self, now, call, result);
+    else if (call->about == ABOUT_DATA)
+        fsm_data_ended(self, now, call, result);
+    else if (call->about == ABOUT_CLOSE)
+        fsm_close_ended(self, now, call, result);
+}
+
+static void dispatch(fsm *self, int64_t now, const struct open_call *call,
+                     const struct ls_call_result *result)
+{
+    const bool member_is = call->incarnation == call->member->incarnation &&
+                           call->member->state != POOL_GONE;
+    const bool asked = call->work != NULL || call->about <= ABOUT_PURGE;
+    if (asked && member_is && is_parted(call, result))
+        part(self, now, call, result);
+    else if (asked && member_is)
+        (call->work == NULL ? of_member : of_work)(self, now, call, result);
+    else if (call->about == ABOUT_DATA)
+        fsm_data_late(self, result);
+}
+
+int fsm_call_ended(fsm *self, int64_t now, uint64_t number,
+                   const struct ls_call_result *result)
+{
+    struct open_call **at = &self->calls.first;
+    while (*at != NULL && (*at)->number != number)
+        at = &(*at)->next;
+    if (*at == NULL)
+        return ls_error(LS_EINVAL, "call %llu is not open",
+                        (unsigned long long)number);
+    struct open_call *call = *at;
+    *at = call->next;
+    self->counted.open_calls--;
+    dispatch(self, now, call, result);
+    free(call);
+    fsm_settle(self, now);
+    return self->status;
+}

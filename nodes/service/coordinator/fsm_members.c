@@ -1,0 +1,151 @@
+/* From ready to free: connect, ask, and take over or close what it holds. */
+#include <string.h>
+
+#include "fsm_state.h"
+
+void fsm_member_rests(fsm *self, struct pool_member *member, int64_t now)
+{
+    member->rest_until = now + self->options.retry;
+}
+
+void fsm_member_gone(fsm *self, struct pool_member *member, int64_t now,
+                     enum pool_state state)
+{
+    member->state = state;
+    struct work *work = works_of(&self->works, member);
+    if (work == NULL)
+        return;
+    fsm_say(self, LS_LOG_WARN, "node %u is lost, and %s with it",
+            (unsigned)member->id, work->key.task_id);
+    fsm_work_again(self, work, now);
+}
+
+static void arrive(fsm *self, int64_t now, struct pool_member *member,
+                   uint64_t incarnation)
+{
+    if (member->incarnation != incarnation)
+        fsm_member_gone(self, member, now, POOL_GONE);
+    else if (member->state != POOL_GONE)
+        return; /* told twice */
+    member->incarnation = incarnation;
+    member->state = POOL_NEW;
+    member->rest_until = now;
+    struct work *work = works_of(&self->works, member);
+    if (work != NULL) /* of an earlier life of ours: it will tell */
+        work->until = now + self->options.work_timeout;
+}
+
+int fsm_member(fsm *self, int64_t now, uint32_t id, uint64_t incarnation,
+               const char *role, bool ready)
+{
+    const bool learner = strcmp(role, "learner") == 0;
+    if (!learner && strcmp(role, "collector") != 0)
+        return self->status;
+    struct pool_member *member =
+        pool_add(&self->pool, id, learner ? POOL_LEARNER : POOL_COLLECTOR);
+    if (member == NULL)
+        fsm_no_memory(self);
+    else if (ready)
+        arrive(self, now, member, incarnation);
+    else if (member->incarnation == incarnation)
+        fsm_member_gone(self, member, now, POOL_GONE);
+    fsm_settle(self, now);
+    return self->status;
+}
+
+void fsm_drive_members(fsm *self, int64_t now)
+{
+    for (struct pool_member *m = self->pool.first; m != NULL; m = m->next) {
+        if ((m->state != POOL_NEW && m->state != POOL_CONNECTED) ||
+            m->rest_until > now)
+            continue;
+        /* At the end only those are of interest that hold something. */
+        if (self->end.begun && works_of(&self->works, m) == NULL)
+            continue;
+        const enum call_about about =
+            m->state == POOL_NEW ? ABOUT_CONNECT : ABOUT_RESOURCE;
+        m->state = POOL_BUSY;
+        ls_writer_clear(self->writer);
+        service_nothing_write(self->writer);
+        (void)fsm_call(self, about, m, NULL);
+    }
+}
+
+void fsm_connect_ended(fsm *self, int64_t now, struct pool_member *member,
+                       const struct ls_call_result *result)
+{
+    if (result->state == LS_CALL_COMPLETED) {
+        member->state = POOL_CONNECTED;
+        return;
+    }
+    member->state = POOL_NEW;
+    fsm_member_rests(self, member, now);
+    fsm_say(self, LS_LOG_DEBUG, "node %u is not connected: %s",
+            (unsigned)member->id, result->text);
+}
+
+static void purge(fsm *self, struct pool_member *member,
+                  const struct service_resource *resource)
+{
+    struct work_key key = {.attempt = resource->attempt};
+    memcpy(key.task_id, resource->task_id, sizeof key.task_id);
+    fsm_say(self, LS_LOG_INFO,
+            "node %u holds attempt %lld of %s, which is "
+            "over: it is closed",
+            (unsigned)member->id, (long long)key.attempt, key.task_id);
+    ls_writer_clear(self->writer);
+    work_key_write(&key, self->writer);
+    member->state = POOL_BUSY;
+    (void)fsm_call(self, ABOUT_PURGE, member, NULL);
+}
+
+static void judge(fsm *self, int64_t now, struct pool_member *member,
+                  const struct service_resource *resource)
+{
+    struct work *work = works_of(&self->works, member);
+    if (resource->task_id[0] == '\0') {
+        if (work != NULL && work->state == WORK_CLOSING)
+            fsm_work_closed(self, work, now, NULL);
+        else if (work != NULL)
+            fsm_work_again(self, work, now);
+        member->state = POOL_FREE;
+    } else if (work != NULL && resource->attempt == work->key.attempt &&
+               strcmp(resource->task_id, work->key.task_id) == 0) {
+        member->state = POOL_TAKEN;
+        if (resource->progress > work->progress)
+            work->progress = resource->progress;
+        if (work->state == WORK_AWAITED)
+            fsm_work_held(self, work, now);
+    } else {
+        purge(self, member, resource);
+    }
+}
+
+void fsm_resource_ended(fsm *self, int64_t now, const struct open_call *call,
+                        const struct ls_call_result *result)
+{
+    struct pool_member *member = call->member;
+    member->state = POOL_CONNECTED;
+    struct service_resource resource;
+    if (result->state != LS_CALL_COMPLETED) {
+        fsm_member_rests(self, member, now);
+        fsm_say(self, LS_LOG_DEBUG, "node %u does not tell its resource: %s",
+                (unsigned)member->id, result->text);
+    } else if (service_resource_read(&resource, result->data, result->size) !=
+               LS_OK) {
+        fsm_member_rests(self, member, now);
+        fsm_malformed(self, call);
+    } else {
+        member->gpu = resource.gpu;
+        member->cpu = resource.cpu;
+        judge(self, now, member, &resource);
+    }
+}
+
+void fsm_purge_ended(fsm *self, int64_t now, struct pool_member *member,
+                     const struct ls_call_result *result)
+{
+    member->state = POOL_CONNECTED;
+    if (result->state != LS_CALL_COMPLETED)
+        fsm_member_rests(self, member, now);
+}

@@ -1,0 +1,210 @@
+/* fsm_state.h - the state of the machine of fsm.h, and what each of its files
+ * does with it.
+ *
+ * An input changes what is known, then fsm_settle() does all that follows from
+ * it. No memory is remembered in `status` and ends every further input.
+ * Thread: serial. */
+#ifndef LOCKSTEP_SERVICE_FSM_STATE_H
+#define LOCKSTEP_SERVICE_FSM_STATE_H
+
+#include "lockstep/log.h"
+
+#include "fsm.h"
+#include "replay_data.h"
+#include "scheduler.h"
+
+enum call_about {
+    ABOUT_CONNECT,
+    ABOUT_RESOURCE,
+    ABOUT_PURGE, /* close what a member holds and nobody knows of */
+    ABOUT_START,
+    ABOUT_DEMAND,
+    ABOUT_LEARN,
+    ABOUT_DATA,
+    ABOUT_CLOSE
+};
+
+struct open_call {
+    struct open_call *next;
+    uint64_t number;
+    enum call_about about;
+    struct pool_member *member; /* borrow */
+    uint64_t incarnation;       /* that it was made to */
+    struct work *work;          /* borrow; NULL: it counts for none any more */
+    struct lent_batch *batch;   /* that it brings; borrow */
+};
+
+/* What is to be done, in order: fsm_actions.c. */
+struct action_queue {
+    struct queued_action *first, **last; /* own */
+    struct queued_action *taken;         /* own; what was handed out last */
+};
+
+/* The calls that are open: fsm_calls.c. */
+struct call_list {
+    struct open_call *first; /* own */
+    uint64_t last_number;
+};
+
+/* How the job ends, and how far it is with that: fsm.c. */
+struct job_end {
+    int64_t at;    /* by max_time; LS_FOREVER: not */
+    bool begun;    /* works are being closed */
+    bool recorded; /* the journal knows that the job is over */
+    bool told;     /* all is closed, and FSM_DONE said */
+    int status;
+    char text[512];
+};
+
+/* A policy that is being kept for an evaluation; number 0: none is. */
+struct pending_snapshot {
+    uint64_t number;
+    service_name name;
+};
+
+struct fsm {
+    struct fsm_options options;
+    int status;
+    bool begun; /* the first input has come */
+
+    struct pool pool;
+    struct works works;
+    struct scheduler scheduler;
+    struct call_list calls;
+    struct action_queue actions;
+    struct job_end end;
+    ls_writer *writer;       /* own */
+    struct replay_data data; /* that is in the store because of us */
+
+    service_name policy_id; /* of the learner's policy; "": none yet */
+    service_name evaluated; /* the policy of the last evaluation; "": none */
+    struct pending_snapshot snapshot;
+
+    int64_t failures[WORK_KINDS]; /* in a row, without anything done between */
+    struct fsm_figures counted;   /* what is not in the scheduler */
+};
+
+/* fsm.c: do what follows. */
+void fsm_settle(fsm *self, int64_t now);
+void fsm_end(fsm *self, int64_t now, int status, const char *text);
+void fsm_no_memory(fsm *self);
+
+/* fsm_actions.c: what is to be done, in order. */
+void fsm_act(fsm *self, const struct fsm_action *action);
+void fsm_say(fsm *self, int level, const char *format, ...) LS_PRINTF(3, 4);
+void fsm_drop(fsm *self, const char *name);
+void fsm_actions_fini(fsm *self);
+
+/* fsm_calls.c */
+void fsm_calls_fini(fsm *self);
+/* The data of the call is what the writer holds; its options are filled in. */
+struct open_call *fsm_call(fsm *self, enum call_about about,
+                           struct pool_member *member, struct work *work);
+bool fsm_has_call(const fsm *self, const struct work *work,
+                  enum call_about about);
+/* A work counts no more on what it has asked. */
+void fsm_detach(fsm *self, const struct work *work);
+/* Cancel what a work that is over has left open. */
+void fsm_cancel_left(fsm *self, const struct pool_member *member);
+/* Cancel what is asked of members that have no work. */
+void fsm_cancel_questions(fsm *self);
+/* LS_EPROTO: it is not about this attempt at this work. */
+LS_MUST_USE int fsm_check_key(const struct work *work,
+                              const struct work_key *key);
+/* Count and tell of an answer that cannot be read; ls_error_text() says why. */
+void fsm_malformed(fsm *self, const struct open_call *call);
+/* The same of a running work: with the third in a row, it has failed. */
+void fsm_work_malformed(fsm *self, int64_t now, const struct open_call *call);
+const char *fsm_call_name(enum call_about about, enum pool_role role);
+
+/* fsm_members.c */
+void fsm_member_rests(fsm *self, struct pool_member *member, int64_t now);
+void fsm_member_gone(fsm *self, struct pool_member *member, int64_t now,
+                     enum pool_state state);
+void fsm_drive_members(fsm *self, int64_t now);
+void fsm_connect_ended(fsm *self, int64_t now, struct pool_member *member,
+                       const struct ls_call_result *result);
+void fsm_resource_ended(fsm *self, int64_t now, const struct open_call *call,
+                        const struct ls_call_result *result);
+void fsm_purge_ended(fsm *self, int64_t now, struct pool_member *member,
+                     const struct ls_call_result *result);
+
+/* fsm_works.c */
+struct work *fsm_work_new(fsm *self, enum work_kind kind, uint64_t number,
+                          int64_t now);
+/* A member has lost it, or does not hold it: to another. */
+void fsm_work_again(fsm *self, struct work *work, int64_t now);
+/* Whether the job goes on: too many end it. */
+bool fsm_count_failure(fsm *self, const struct work *work, int64_t now,
+                       const char *text);
+/* Its member has failed at it: close it there, then to another. */
+void fsm_work_failed(fsm *self, struct work *work, int64_t now,
+                     const char *text);
+void fsm_work_close(fsm *self, struct work *work, int64_t now,
+                    enum work_end end);
+/* Collectors have nobody to collect for. */
+void fsm_close_collectors(fsm *self, int64_t now);
+/* It is over: forget it. */
+void fsm_work_over(fsm *self, struct work *work, int64_t now, bool failed);
+void fsm_drive_works(fsm *self, int64_t now);
+/* Its member holds it, as is known now. */
+void fsm_work_held(fsm *self, struct work *work, int64_t now);
+/* Its member does not hold it any more. finish: what it told at the close;
+ * NULL: nothing. */
+void fsm_work_closed(fsm *self, struct work *work, int64_t now,
+                     const struct collector_closed *finish);
+
+/* fsm_assign.c */
+void fsm_drive_scheduler(fsm *self, int64_t now);
+void fsm_drive_queue(fsm *self, int64_t now);
+void fsm_start_ended(fsm *self, int64_t now, const struct open_call *call,
+                     const struct ls_call_result *result);
+void fsm_close_call(fsm *self, struct work *work);
+void fsm_close_ended(fsm *self, int64_t now, const struct open_call *call,
+                     const struct ls_call_result *result);
+
+/* fsm_learner.c */
+struct work *fsm_learner(const fsm *self); /* with its buffer open; or NULL */
+int fsm_learner_init(fsm *self, struct work *work);
+void fsm_buffer_close(fsm *self, struct work *work);
+void fsm_buffer_drain(fsm *self, struct work *work);
+bool fsm_learner_pump(fsm *self, struct work *work, int64_t now);
+void fsm_batch_release(fsm *self, struct work *work, struct lent_batch *batch);
+void fsm_demand_ended(fsm *self, int64_t now, const struct open_call *call,
+                      const struct ls_call_result *result);
+void fsm_learn_ended(fsm *self, int64_t now, const struct open_call *call,
+                     const struct ls_call_result *result);
+
+/* fsm_collector.c */
+bool fsm_collector_pump(fsm *self, struct work *work, int64_t now);
+void fsm_data_ended(fsm *self, int64_t now, const struct open_call *call,
+                    const struct ls_call_result *result);
+/* Data that nobody waits for any more. */
+void fsm_data_late(fsm *self, const struct ls_call_result *result);
+void fsm_held_drop(fsm *self, struct work *work);
+/* No other part of the last data will come. */
+void fsm_last_data_done(fsm *self, struct work *work);
+
+/* fsm_works.c: how a call for a running work can fail. True: it has, and was
+ * seen to; false: it was completed. */
+bool fsm_work_call_failed(fsm *self, int64_t now, const struct open_call *call,
+                          const struct ls_call_result *result);
+
+/* fsm_record.c: to the journal. */
+void fsm_record_work(fsm *self, const struct work *work);
+void fsm_count_attempt(fsm *self, const struct work *work);
+void fsm_record_end(fsm *self);
+void fsm_record_over(fsm *self, const struct work *work);
+void fsm_record_figures(fsm *self);
+void fsm_record_data(fsm *self, const struct sample *sample);
+void fsm_record_drop(fsm *self, const char *name);
+/* Nobody needs it any more. */
+void fsm_data_drop(fsm *self, const char *name);
+/* Whether it is in the store because of a sample that was taken. */
+bool fsm_data_is_used(fsm *self, const char *name);
+void fsm_forget_data(fsm *self, const char *name);
+
+/* fsm_recall.c: with the first input, what was recalled comes to life. */
+void fsm_begin(fsm *self, int64_t now);
+
+#endif

@@ -1,0 +1,264 @@
+/* The life of a work, and how it ends. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "coverage.h"
+#include "fsm_state.h"
+
+struct work *fsm_work_new(fsm *self, enum work_kind kind, uint64_t number,
+                          int64_t now)
+{
+    struct work *work = works_add(&self->works, kind, number, now);
+    if (work == NULL ||
+        (kind == WORK_LEARNER && fsm_learner_init(self, work) != LS_OK)) {
+        fsm_no_memory(self);
+        return NULL;
+    }
+    return work;
+}
+
+/* What it has under way counts no more. */
+static void let_go(fsm *self, struct work *work)
+{
+    fsm_detach(self, work);
+    fsm_held_drop(self, work);
+    fsm_last_data_done(self, work);
+}
+
+void fsm_close_collectors(fsm *self, int64_t now)
+{
+    struct work *next;
+    for (struct work *w = self->works.first; w != NULL; w = next) {
+        next = w->next;
+        if (w->kind == WORK_COLLECTOR && !w->doomed)
+            fsm_work_close(self, w, now, WORK_FINISHED);
+    }
+}
+
+void fsm_work_over(fsm *self, struct work *work, int64_t now, bool failed)
+{
+    ls_take(LS_TAKES_WORK_OVER);
+    let_go(self, work);
+    fsm_cancel_left(self, work->member);
+    const enum work_kind kind = work->kind;
+    if (kind == WORK_LEARNER)
+        fsm_buffer_close(self, work);
+    if (kind == WORK_EVALUATION && failed)
+        fsm_drop(self, work->policy_id);
+    if (work->member != NULL && work->member->state == POOL_TAKEN)
+        work->member->state = POOL_CONNECTED;
+    fsm_record_over(self, work);
+    works_remove(&self->works, &work);
+    scheduler_freed(&self->scheduler, kind, failed, now);
+    if (kind == WORK_LEARNER)
+        fsm_close_collectors(self, now);
+}
+
+void fsm_work_again(fsm *self, struct work *work, int64_t now)
+{
+    let_go(self, work);
+    const bool ending = work->state == WORK_CLOSING || work->doomed;
+    const bool finished =
+        (work->kind == WORK_LEARNER && work->done) ||
+        (work->kind == WORK_COLLECTOR && ending && work->end == WORK_FINISHED);
+    if (finished || self->end.begun || (ending && work->end == WORK_GIVEN_UP)) {
+        fsm_work_over(self, work, now, !finished);
+        return;
+    }
+    fsm_cancel_left(self, work->member);
+    ls_take(LS_TAKES_WORK_AGAIN);
+    works_requeue(&self->works, work, now);
+    self->counted.requeued++;
+    fsm_record_work(self, work);
+}
+
+bool fsm_count_failure(fsm *self, const struct work *work, int64_t now,
+                       const char *text)
+{
+    fsm_say(self, LS_LOG_WARN, "node %u fails at %s: %s",
+            (unsigned)work->member->id, work->key.task_id, text);
+    if (++self->failures[work->kind] < self->options.max_failures)
+        return true;
+    char why[sizeof self->end.text];
+    (void)snprintf(why, sizeof why,
+                   "%s works have failed %lld times in a row: "
+                   "%s",
+                   work_kind_name(work->kind),
+                   (long long)self->options.max_failures, text);
+    fsm_end(self, now, LS_EHANDLER, why);
+    return false;
+}
+
+void fsm_work_failed(fsm *self, struct work *work, int64_t now,
+                     const char *text)
+{
+    fsm_member_rests(self, work->member, now);
+    if (fsm_count_failure(self, work, now, text))
+        fsm_work_close(self, work, now, WORK_REQUEUED);
+}
+
+bool fsm_work_call_failed(fsm *self, int64_t now, const struct open_call *call,
+                          const struct ls_call_result *result)
+{
+    struct work *work = call->work;
+    if (result->state == LS_CALL_COMPLETED)
+        return false;
+    if (result->state != LS_CALL_START_FAILED) {
+        fsm_work_failed(self, work, now, result->text);
+    } else if (result->code == LS_CALL_REFUSED) { /* it does not hold it */
+        fsm_member_rests(self, work->member, now);
+        work->member->state = POOL_CONNECTED;
+        if (fsm_count_failure(self, work, now, result->text))
+            fsm_work_again(self, work, now);
+    } else {
+        work->again_at = now + self->options.retry;
+        if (result->code != LS_CALL_BUSY &&
+            result->code != LS_CALL_SHUTTING_DOWN)
+            (void)fsm_count_failure(self, work, now, result->text);
+    }
+    return true;
+}
+
+void fsm_work_close(fsm *self, struct work *work, int64_t now,
+                    enum work_end end)
+{
+    work->end = end;
+    if (work->kind == WORK_LEARNER && end != WORK_REQUEUED)
+        fsm_close_collectors(self, now);
+    if (work->state == WORK_QUEUED) {
+        fsm_work_over(self, work, now, end == WORK_GIVEN_UP);
+        return;
+    }
+    work->doomed = true;
+    if (work->state == WORK_STARTING) { /* how that ends has to be known */
+        ls_take(LS_TAKES_WORK_DOOMED);
+        return;
+    }
+    let_go(self, work);
+    if (work->kind == WORK_LEARNER && end != WORK_REQUEUED)
+        fsm_buffer_close(self, work);
+    ls_take(work->state == WORK_AWAITED   ? LS_TAKES_WORK_AWAITED_CLOSES
+            : work->state == WORK_CLOSING ? LS_TAKES_WORK_CLOSES_AGAIN
+                                          : LS_TAKES_WORK_CLOSES);
+    work->state = WORK_CLOSING;
+    work->until = now + (self->end.begun ? self->options.call_timeout
+                                         : self->options.work_timeout);
+    work->again_at = now;
+}
+
+void fsm_work_held(fsm *self, struct work *work, int64_t now)
+{
+    ls_take(LS_TAKES_WORK_FOUND);
+    work->state = WORK_RUNNING;
+    work->again_at = now;
+    fsm_say(self, LS_LOG_INFO, "node %u goes on with attempt %lld of %s",
+            (unsigned)work->member->id, (long long)work->key.attempt,
+            work->key.task_id);
+    if (work->doomed)
+        fsm_work_close(self, work, now, work->end);
+    else if (work->kind == WORK_COLLECTOR && fsm_learner(self) == NULL)
+        fsm_work_close(self, work, now, WORK_FINISHED);
+}
+
+/* Wherever the journal ends, the next life does not evaluate, give up or drop
+ * what it says was evaluated: the work is over first, and the policy of before
+ * goes last. */
+static void evaluated(fsm *self, struct work *work, int64_t now,
+                      const struct collector_closed *finish)
+{
+    service_name before;
+    scheduler_evaluated(&self->scheduler, finish->reward_mean,
+                        finish->policy_version);
+    self->failures[WORK_EVALUATION] = 0;
+    memcpy(before, self->evaluated, sizeof before);
+    memcpy(self->evaluated, work->policy_id, sizeof self->evaluated);
+    fsm_work_over(self, work, now, false);
+    fsm_record_figures(self);
+    fsm_act(self,
+            &(struct fsm_action){.kind = FSM_EVALUATED,
+                                 .name = self->evaluated,
+                                 .value = self->scheduler.value,
+                                 .version = self->scheduler.value_version});
+    if (before[0] != '\0')
+        fsm_drop(self, before);
+}
+
+void fsm_work_closed(fsm *self, struct work *work, int64_t now,
+                     const struct collector_closed *finish)
+{
+    struct pool_member *member = work->member;
+    member->state = POOL_CONNECTED;
+    if (work->kind == WORK_EVALUATION && work->end == WORK_FINISHED) {
+        if (finish != NULL && !isnan(finish->reward_mean)) {
+            evaluated(self, work, now, finish);
+            return;
+        }
+        fsm_member_rests(self, member, now);
+        if (!fsm_count_failure(self, work, now, "it brings no value"))
+            return;
+    }
+    fsm_work_again(self, work, now);
+}
+
+/* It is in nobody's hands for too long. */
+static void give_up(fsm *self, struct work *work, int64_t now)
+{
+    struct pool_member *member = work->member;
+    ls_take(LS_TAKES_WORK_TAKEN_AWAY);
+    if (work->state == WORK_AWAITED) {
+        fsm_work_again(self, work, now);
+        return;
+    }
+    fsm_say(self, LS_LOG_WARN, "node %u does not close %s: it is taken away",
+            (unsigned)member->id, work->key.task_id);
+    fsm_member_rests(self, member, now);
+    /* What the member still does for this attempt, nobody takes any more. */
+    if (work->end == WORK_REQUEUED && !self->end.begun) {
+        if (member->state == POOL_TAKEN)
+            member->state = POOL_CONNECTED;
+        fsm_work_again(self, work, now);
+        return;
+    }
+    if (!self->end.begun)
+        self->counted.expired++;
+    const bool done =
+        work->end == WORK_FINISHED && work->kind != WORK_EVALUATION;
+    fsm_work_over(self, work, now, !done);
+}
+
+/* Whether the list of works has changed. */
+static bool look_after(fsm *self, struct work *work, int64_t now)
+{
+    if (work->state != WORK_AWAITED && work->state != WORK_CLOSING)
+        return false;
+    if (work->until <= now) {
+        give_up(self, work, now);
+        return true;
+    }
+    if (work->state == WORK_CLOSING && work->member->state == POOL_TAKEN &&
+        work->again_at <= now && !fsm_has_call(self, work, ABOUT_CLOSE))
+        fsm_close_call(self, work);
+    return false;
+}
+
+/* The scheduler, which is told, may ask for another. */
+static void expire(fsm *self, struct work *work, int64_t now)
+{
+    ls_take(LS_TAKES_WORK_EXPIRED);
+    self->counted.expired++;
+    fsm_say(self, LS_LOG_WARN,
+            "%s has waited for a %s too long: it is given up",
+            work->key.task_id,
+            work_role(work->kind) == POOL_LEARNER ? "learner" : "collector");
+    fsm_work_over(self, work, now, true);
+}
+
+void fsm_drive_works(fsm *self, int64_t now)
+{
+    struct work *next = self->works.first;
+    while (next != NULL)
+        next = look_after(self, next, now) ? self->works.first : next->next;
+    while ((next = works_expired(&self->works, now)) != NULL)
+        expire(self, next, now);
+}

@@ -1,0 +1,158 @@
+/* fsm.h - what the coordinator decides, as a state machine.
+ *
+ * It is told who is there, how calls ended and what time it is, and says which
+ * calls to make. No socket, thread, file or clock: so all of it is tested with
+ * thousands of schedules of losses, refusals and delays.
+ *
+ * Its parts: the pool of members by role, with what each offers; the scheduler
+ * (solo), who asks for one learner work, collector works and evaluations; the
+ * assignment of works to members, with expiry, retry and requeue; one replay
+ * buffer per learner work; and the records that let a later life take over.
+ *
+ * Rules that always hold: a work is held by one living member at most; a work
+ * that its member lost goes back to the queue with its next attempt; each
+ * sample that was accepted is in a buffer until it is used or evicted, with a
+ * count; each call that was begun is ended before the machine says it is done.
+ * Thread: serial. Source: docs/services.md. */
+#ifndef LOCKSTEP_SERVICE_FSM_H
+#define LOCKSTEP_SERVICE_FSM_H
+
+#include "lockstep/call.h"
+
+#include "messages.h"
+#include "replay.h"
+#include "service_sabotage.h"
+
+typedef struct fsm fsm;
+
+struct fsm_options {
+    /* The scheduler. */
+    int64_t iterations;       /* of the learner work; 0: until stop_value */
+    double stop_value;        /* mean return of an evaluation that ends the
+                               * job; NaN: none does */
+    int64_t eval_interval;    /* ns between evaluations; 0: always one under
+                               * way when there is a new policy version */
+    int64_t eval_episodes;    /* 0: no evaluations */
+    int64_t max_env_steps;    /* the job ends after so many; 0: no such end */
+    int64_t max_time;         /* ns after which the job ends, counted from the
+                               * first input of this life; 0: no such end */
+    size_t collector_works;   /* at once, evaluations not counted; 0: as many
+                               * as there are collectors */
+    int64_t samples_per_work; /* then a collector is free for other works; 0:
+                               * never, and one is kept free to evaluate */
+    int64_t unroll_len, split;
+    int64_t batch_size;      /* 1 … SERVICE_BATCH_MAX */
+    int64_t learner_batches; /* that a learner may have at once; 0: 2 */
+    int64_t send_policy_freq, send_info_freq;
+    struct replay_options replay; /* name, max_batch and seed are filled in */
+
+    /* Assignment; ns; 0: the default. */
+    int64_t learner_expiry;   /* queued for so long: the work is given up, and
+                               * the scheduler told; default 600 s */
+    int64_t collector_expiry; /* the same of collectors; default 30 s */
+    int64_t retry;            /* with a member that refused, or failed, nothing
+                               * is begun for so long; default 3 s */
+    int64_t call_timeout;     /* of start, resource, and close at the job's end;
+                               * default 10 s */
+    int64_t work_timeout;     /* of get_data, learn, data, close; default 60 s.
+                               * A work that is not closed within is given up */
+    int64_t max_failures;     /* of works of one kind in a row, nothing done
+                               * between: the job ends with LS_EHANDLER.
+                               * Members that are lost are none. Default 10 */
+    uint64_t seed;            /* which of several free members gets a work */
+    enum service_sabotage sabotage;
+};
+
+/* What is to be done next. Texts and data: borrow, until fsm_next(). */
+enum fsm_action_kind {
+    FSM_CONNECT,   /* become the master of member `to`; a call like others */
+    FSM_CALL,      /* make call `number`: to, name, data, size, wait_ns */
+    FSM_CANCEL,    /* cancel call `number` */
+    FSM_RECORD,    /* append data, size to the journal, before what follows;
+                    * with must_last, on disk before that */
+    FSM_DROP,      /* the data `name` is of no use any more */
+    FSM_SNAPSHOT,  /* keep the policy `from` under `name`; then tell how by
+                    * fsm_snapshot_done() */
+    FSM_EVALUATED, /* an evaluation is over: name of the policy, value,
+                    * version; for reports */
+    FSM_INFO,      /* a learner info came: info; for reports */
+    FSM_SAY,       /* a line for people: level, text */
+    FSM_DONE       /* the job is over: status, text; `name`: the policy that
+                    * was evaluated last, `from`: that of the learner; "":
+                    * there is none. value: of the last evaluation */
+};
+
+struct fsm_action {
+    enum fsm_action_kind kind;
+    uint64_t number;
+    uint32_t to;
+    const char *name, *from;
+    const void *data;
+    size_t size;
+    bool must_last; /* else its loss leaves some data in the store, no more */
+    int64_t wait_ns;
+    int level;
+    int status;
+    const char *text;
+    double value;
+    int64_t version;
+    const struct learner_info *info;
+};
+
+/* out: own; written on success only; give it to fsm_destroy().
+ * options: copied. Errors: LS_EINVAL; LS_ENOMEM. */
+LS_MUST_USE int fsm_create(fsm **out, const struct fsm_options *options);
+void fsm_destroy(fsm **machine);
+
+/* A record of an earlier life's journal, in order, before anything else.
+ * Errors: LS_EPROTO it is none; LS_ENOMEM. */
+LS_MUST_USE int fsm_recall(fsm *machine, const void *record, size_t size);
+/* The records that stand for all that was recalled and done: for a journal
+ * that begins anew. Calls fn for each, until one fails.
+ * Errors: LS_ENOMEM; those of fn. */
+LS_MUST_USE int
+fsm_records(fsm *machine,
+            int (*fn)(void *self, const void *record, size_t size), void *self);
+
+/* What happens. After each, take the actions until there are none.
+ * role: "learner" or "collector"; members of others are passed over.
+ * Errors: LS_ENOMEM: the machine is only good to be destroyed then. */
+LS_MUST_USE int fsm_member(fsm *machine, int64_t now, uint32_t id,
+                           uint64_t incarnation, const char *role, bool ready);
+/* A call has ended, or could not be begun (state start_failed, code 0).
+ * Errors: also LS_EINVAL there is no such call. */
+LS_MUST_USE int fsm_call_ended(fsm *machine, int64_t now, uint64_t number,
+                               const struct ls_call_result *result);
+LS_MUST_USE int fsm_snapshot_done(fsm *machine, int64_t now, const char *name,
+                                  int status);
+LS_MUST_USE int fsm_time(fsm *machine, int64_t now);
+/* End the job: close all works, then FSM_DONE with this status. */
+LS_MUST_USE int fsm_stop(fsm *machine, int64_t now, int status,
+                         const char *text);
+
+bool fsm_next(fsm *machine, struct fsm_action *out);
+/* When fsm_time() has to be called next; LS_FOREVER: not. */
+int64_t fsm_wake_at(const fsm *machine, int64_t now);
+
+struct fsm_figures {
+    int64_t env_steps, samples, batches, learner_step, infos, done_infos;
+    int64_t evaluations;
+    double eval_value; /* NaN: none yet */
+    int64_t policy_version;
+    int64_t requeued, refused_starts; /* works */
+    int64_t expired; /* works that were given up: queued, or not closed, for too
+                      * long */
+    int64_t refused_data; /* answers that were none, or for other works and
+                           * buffers */
+    int64_t late_data;    /* samples that came, or had their turn, when their
+                           * work was over */
+    int64_t open_calls;
+    struct replay_figures replay; /* of the last buffer */
+};
+/* The policy that was evaluated last, and that of the learner; "": there is
+ * none. Borrow: until anything happens. */
+void fsm_policies(const fsm *machine, const char **evaluated,
+                  const char **learned);
+void fsm_figures(const fsm *machine, struct fsm_figures *out);
+
+#endif

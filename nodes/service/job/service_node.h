@@ -1,0 +1,43 @@
+/* service_node.h - what the three roles of a service job have in common: a
+ * store, and a task that they run.
+ *
+ * Thread: owner. */
+#ifndef LOCKSTEP_SERVICE_NODE_H
+#define LOCKSTEP_SERVICE_NODE_H
+
+#include "service_options.h"
+#include "store_home.h"
+#include "work.h"
+
+struct service_node {
+    const struct plan *plan; /* borrow */
+    size_t index;
+    unsigned generation;
+    struct report_sink sink;
+    const struct service_watch *watch; /* borrow; NULL: nobody */
+    ls_task *task;                     /* borrow */
+    ls_rpc *calls;                     /* borrow */
+    struct store *store;               /* own */
+    struct store_home *home; /* own; NULL: another node keeps the bytes, or
+                              * files do */
+};
+
+void service_node_init(struct service_node *out,
+                       const struct work_options *options);
+/* Keep the task and the calls, and open the store, with its home where that is.
+ * Errors: those of opening them. */
+LS_MUST_USE int service_node_open(struct service_node *node, ls_task *task,
+                                  ls_rpc *calls);
+/* Run the task; for a member that was declared lost and has rejoined, again, as
+ * long as a coordinator may come back. Errors: those of ls_task_run(). */
+LS_MUST_USE int service_node_run(struct service_node *node);
+void service_node_close(struct service_node *node);
+
+/* Of the service of a member, once it is open. */
+struct service_options service_node_options(const struct service_node *node);
+
+/* Where the coordinator keeps its journal. Errors: LS_ELIMIT. */
+LS_MUST_USE int service_node_journal(const struct plan *plan, char *out,
+                                     size_t size);
+
+#endif

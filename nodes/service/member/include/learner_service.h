@@ -1,0 +1,142 @@
+/* learner_service.h - a learner that takes its works from a coordinator.
+ *
+ * It serves "resource" and the four learner calls of messages.h, for one work
+ * at a time, and gives a task its steps:
+ *   await work    until one is held: then it takes the last committed policy,
+ *                 or commits its first one as version 0
+ *   learn         until a batch that the coordinator has brought was trained
+ *   after         hooks; the answer of the learn call. After the last iteration
+ *                 the open get_data call is answered as done
+ * Batches go through the engine of lockstep/learner.h, one for each work: its
+ * loaders fetch and read their data, its learner thread trains them, one after
+ * the other, and writes down the weights that are to be committed; meanwhile
+ * the task commits and answers what came of those before. As many batches are
+ * on their way as there are stacks, and `queue` more that wait for one. A work
+ * that fails (the plugin's functions, a policy that cannot be written) is given
+ * back: its open calls fail with the text, and the learner serves the next one.
+ * Data that cannot be got fails the learn call alone: the iteration is not
+ * done, and another batch is asked for. When a work is closed, its open calls
+ * fail at once, and the close is answered when nothing of the work is under way
+ * any more. When its coordinator is lost, the learner keeps the work, ends the
+ * iteration that is under way, and goes on when the next one calls. Thread:
+ * any, unless a function says otherwise. Source: docs/services.md. */
+#ifndef LOCKSTEP_LEARNER_SERVICE_H
+#define LOCKSTEP_LEARNER_SERVICE_H
+
+#include "lockstep/call.h"
+#include "lockstep/context.h"
+#include "lockstep/task.h"
+
+#include "messages.h"
+#include "priority_hooks.h"
+#include "service_options.h"
+
+typedef struct learner_service learner_service;
+
+/* One sample of a batch with its data, of which the sample may be a part only
+ * (split.h). Borrow: for the call. */
+struct learner_sample {
+    const struct sample *sample;
+    const void *data;
+    size_t size;
+};
+
+/* What it does its work with. reset, load and the first save are called by the
+ * task's thread before the engine runs; learn and save by its learner thread;
+ * read by its loaders. Errors: any status with its text. */
+struct learner_ops {
+    /* A work begins: back to the first weights. */
+    int (*reset)(void *self);
+    int (*load)(void *self, const struct ls_bytes *weights);
+    int (*save)(void *self, struct ls_bytes *out);
+    /* Make ready in a stack what is to be learned from; several stacks may be
+     * read into at the same time. Then the samples have no data any more. An
+     * error fails this batch alone. NULL: there is nothing to be made ready. */
+    int (*read)(void *self, size_t stack, const struct learner_sample *samples,
+                size_t n);
+    /* Improve the weights by a pass over it. values: its n_values and values[]
+     * are filled in. priorities: n of them, finite and >= 0; set to what they
+     * were. An error gives the work back. */
+    int (*learn)(void *self, size_t stack, const struct learner_sample *samples,
+                 size_t n, struct learner_info *values, double *priorities);
+};
+
+struct learner_service_options {
+    struct service_options common;
+    const struct learner_ops *ops; /* static */
+    void *self;                    /* for ops */
+    /* As lockstep/learner.h has them. */
+    size_t queue;    /* batches that wait for a stack */
+    size_t stacks;   /* 0: 1 */
+    size_t loaders;  /* 0: the learner thread loads, and nothing overlaps */
+    unsigned passes; /* over each batch; 0: 1 */
+};
+
+/* Serve the calls. A work may come from then on; it begins when the task runs.
+ * out:     own; written on success only; give it to learner_service_destroy().
+ * options: copied.
+ * Errors: LS_EEXIST the node has a service already; those of
+ *         ls_node_on_member() and ls_thread_spawn(); LS_ENOMEM: some calls may
+ *         be served by then, so close them at once. */
+LS_MUST_USE int
+learner_service_create(learner_service **out,
+                       const struct learner_service_options *options);
+/* After the task and ls_rpc_close(), before the node and the store. */
+void learner_service_destroy(learner_service **service);
+
+/* Add the steps to a task; its first error is kept by the task. One task at a
+ * time. A run ends when it is finished or cancelled; with LS_ELOST when the
+ * coordinator was lost for longer than patience_ms, or when this node itself
+ * was taken for dead and has rejoined: it may be run again then. When a run
+ * ends, the work is given up, and calls are refused until the next run.
+ * service: borrow, longer than the task. */
+void learner_service_use(learner_service *service, ls_task *task);
+
+/* Hooks ------------------------------------------------------------------ */
+
+/* What hooks but those of before_iter may look at, besides the number of the
+ * iteration. Borrow: inside a hook. */
+struct learner_moment {
+    const struct learner_work *work;
+    bool resumed;              /* the policy was in the store already */
+    int64_t policy_version;    /* the last one that was committed; -1: none */
+    struct learner_info *info; /* after_iter: what learn() reported, for all to
+                                * add to; else NULL */
+};
+const struct learner_moment *
+learner_service_moment(const learner_service *service);
+
+/* Its own are "send policy" at 100, in before_run and after_iter: it commits
+ * the weights, in after_iter when send_policy_freq divides last_iter; and "send
+ * info" at 1 in after_run: the last one. The answer of an iteration has an info
+ * when send_info_freq divides last_iter, with what all hooks have added to it.
+ * An error of a hook gives the work back.
+ * Those of before_iter run on the thread that learns, right before it does, and
+ * have no moment to look at; all others on the task's thread.
+ * hook: copied. Before the task runs.
+ * Errors: those of priority_hooks_add(). */
+LS_MUST_USE int learner_service_hook(learner_service *service,
+                                     const struct hook *hook);
+
+/* Figures ---------------------------------------------------------------- */
+
+struct learner_figures {
+    int64_t works;      /* begun */
+    int64_t given_back; /* because something failed */
+    int64_t iterations; /* of all works */
+    int64_t infos, commits;
+    int64_t refused;        /* calls: of other works or attempts, malformed, or
+                             * not asked for */
+    int64_t failed_batches; /* whose data could not be got */
+    int64_t lost_masters;
+    int64_t wait_ns;     /* of the learner thread, for batches that came */
+    int64_t load_ns;     /* of all loaders: data got, and read */
+    int64_t train_ns;    /* learn(), and the hooks before it */
+    int64_t overlap_ns;  /* of load_ns: while another one trained */
+    struct work_key key; /* the work that is held; task_id "": none */
+    int64_t iter;        /* of it */
+};
+void learner_service_figures(learner_service *service,
+                             struct learner_figures *out);
+
+#endif

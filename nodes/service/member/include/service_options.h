@@ -1,0 +1,25 @@
+/* service_options.h - what a service of a member is made of, be it a learner's
+ * or a collector's. */
+#ifndef LOCKSTEP_SERVICE_OPTIONS_H
+#define LOCKSTEP_SERVICE_OPTIONS_H
+
+#include "lockstep/call.h"
+
+#include "service_sabotage.h"
+#include "service_watch.h"
+#include "store.h"
+
+struct service_options {
+    ls_node *node;       /* borrow, longer than the service; not yet started, if
+                          * no call may be missed */
+    ls_rpc *calls;       /* borrow; closed before the service is destroyed */
+    struct store *store; /* borrow, longer than the service */
+    double gpu, cpu;     /* what "resource" answers: GPUs, and processors, of
+                          * which there may be a part */
+    int patience_ms;     /* how long a lost coordinator is waited for; 0: not */
+    int store_wait_ms;   /* for one put or get; 0: default 10000 */
+    const struct service_watch *watch; /* borrow; NULL: nobody */
+    enum service_sabotage sabotage;
+};
+
+#endif

@@ -1,0 +1,404 @@
+/* Batches on their way through the engine of lockstep/learner.h: loaders fetch
+ * and read their data, its learner thread trains them, and the task commits and
+ * answers what came of the one before meanwhile. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "learner_parts.h"
+#include "lockstep/log.h"
+
+/* Lists ---------------------------------------------------------------------
+ */
+
+void batches_init(struct batches *batches)
+{
+    batches->first = NULL;
+    batches->last = &batches->first;
+}
+
+void batches_add(struct batches *batches, struct batch *batch)
+{
+    batch->next = NULL;
+    *batches->last = batch;
+    batches->last = &batch->next;
+}
+
+static void batches_remove(struct batches *batches, const struct batch *batch)
+{
+    struct batch **at = &batches->first;
+    while (*at != batch)
+        at = &(*at)->next;
+    *at = batch->next;
+    if (*at == NULL)
+        batches->last = at;
+}
+
+struct batch *batches_take(struct batches *batches)
+{
+    struct batch *batch = batches->first;
+    if (batch != NULL)
+        batches_remove(batches, batch);
+    return batch;
+}
+
+static int64_t wanted(const struct batches *batches)
+{
+    int64_t n = 0;
+    for (const struct batch *b = batches->first; b != NULL; b = b->next)
+        n += !b->forsaken && b->status == LS_OK;
+    return n;
+}
+
+static void free_blobs(struct batch *batch)
+{
+    for (size_t i = 0; batch->blobs != NULL && i < batch->told.n; i++)
+        store_blob_fini(&batch->blobs[i]);
+    free(batch->blobs);
+    batch->blobs = NULL;
+}
+
+void batch_destroy(struct batch *batch)
+{
+    if (batch == NULL)
+        return;
+    assert(batch->request == NULL);
+    free_blobs(batch);
+    free(batch->samples);
+    free(batch->priorities);
+    ls_bytes_clear(&batch->weights);
+    learner_batch_fini(&batch->told);
+    free(batch);
+}
+
+/* What is asked for --------------------------------------------------------
+ */
+
+/* Whether those that are on their way are the last ones. */
+static bool is_last(const struct learner_service *service)
+{
+    const struct learner_work *told = &service->told;
+    const int64_t open = wanted(&service->under_way) + wanted(&service->over) +
+                         (service->current != NULL ? 1 : 0);
+    return told->iterations > 0 && service->iter + open >= told->iterations;
+}
+
+/* One for each stack, and as many as may wait for one. */
+static int64_t most_under_way(const struct learner_service *service)
+{
+    return (int64_t)(service->options.stacks + service->options.queue);
+}
+
+void learner_answer_demand(struct learner_service *service)
+{
+    const bool asks = service->wants && !service->outstanding &&
+                      wanted(&service->under_way) < most_under_way(service) &&
+                      !is_last(service);
+    if (service->demand == NULL || (!asks && !service->finished))
+        return;
+    struct learner_demand demand = {.key = service->told.key,
+                                    .done = service->finished,
+                                    .batch_size = service->told.batch_size,
+                                    .cur_learner_iter = service->iter,
+                                    .policy_version = service->policy_version,
+                                    .info = service->last};
+    memcpy(demand.buffer_id, service->told.buffer_id, sizeof demand.buffer_id);
+    ls_writer_clear(service->work.writer);
+    learner_demand_write(&demand, service->work.writer);
+    const int status = service_work_answer(&service->work, &service->demand);
+    /* One that nobody waits for any more asks for nothing. */
+    service->outstanding = asks && status == LS_OK;
+}
+
+void learner_forsake(struct learner_service *service, const char *text)
+{
+    for (struct batch *b = service->under_way.first; b != NULL; b = b->next) {
+        if (b->begun)
+            continue;
+        b->forsaken = true;
+        if (b->request != NULL)
+            (void)ls_request_fail(&b->request, text);
+    }
+    service->outstanding = false;
+}
+
+/* Loaders ------------------------------------------------------------------
+ */
+
+static int get_data(const struct learner_service *service, struct batch *batch)
+{
+    const char *names[SERVICE_BATCH_MAX];
+    const size_t n = batch->told.n;
+    assert(n <= SERVICE_BATCH_MAX);
+    for (size_t i = 0; i < n; i++)
+        names[i] = batch->told.items[i].sample.data_id;
+    struct store_blob *blobs = calloc(n, sizeof *blobs);
+    batch->samples = calloc(n, sizeof *batch->samples);
+    batch->priorities = calloc(n, sizeof *batch->priorities);
+    if (blobs == NULL || batch->samples == NULL || batch->priorities == NULL) {
+        free(blobs);
+        return ls_error(LS_ENOMEM, "the data of %zu samples", n);
+    }
+    const int status = store_get(service->options.common.store, names, n, blobs,
+                                 service->options.common.store_wait_ms);
+    if (status != LS_OK) {
+        free(blobs);
+        return status;
+    }
+    batch->blobs = blobs;
+    for (size_t i = 0; i < n; i++) {
+        const struct sample *sample = &batch->told.items[i].sample;
+        batch->samples[i] = (struct learner_sample){
+            .sample = sample, .data = blobs[i].data, .size = blobs[i].size};
+        batch->priorities[i] = sample->priority;
+    }
+    return LS_OK;
+}
+
+static int read_data(const struct learner_service *service, struct batch *batch,
+                     size_t stack)
+{
+    const struct learner_ops *ops = service->options.ops;
+    if (ops->read == NULL)
+        return LS_OK;
+    const int status =
+        ops->read(service->options.self, stack, batch->samples, batch->told.n);
+    free_blobs(batch);
+    for (size_t i = 0; i < batch->told.n; i++)
+        batch->samples[i].data = NULL;
+    return status;
+}
+
+/* Time spent training until now. Lock held. */
+static int64_t trained_ns(const struct learner_service *service, int64_t now)
+{
+    return service->figures.train_ns +
+           (service->training_since > 0 ? now - service->training_since : 0);
+}
+
+/* What cannot be got fails its own call, not the engine. */
+static int load(void *self, const struct ls_learner_place *place)
+{
+    struct learner_service *service = self;
+    struct service_work *work = &service->work;
+    struct batch *batch = place->batch->data;
+    const int64_t from = ls_now(work->runtime);
+    ls_mutex_lock(&work->mutex);
+    const bool forsaken = batch->forsaken;
+    const int64_t trained = trained_ns(service, from);
+    ls_mutex_unlock(&work->mutex);
+    if (forsaken)
+        return LS_OK;
+    int status = get_data(service, batch);
+    if (status == LS_OK)
+        status = read_data(service, batch, place->stack);
+    ls_mutex_lock(&work->mutex);
+    const int64_t now = ls_now(work->runtime);
+    service->figures.load_ns += now - from;
+    service->figures.overlap_ns += trained_ns(service, now) - trained;
+    batch->status = status;
+    if (status != LS_OK)
+        (void)snprintf(batch->text, sizeof batch->text, "%s", ls_error_text());
+    ls_mutex_unlock(&work->mutex);
+    return LS_OK;
+}
+
+/* The learner thread -------------------------------------------------------
+ */
+
+/* Whether there is anything to train; from here on its call is answered. */
+static bool begin_batch(struct learner_service *service, struct batch *batch)
+{
+    ls_mutex_lock(&service->work.mutex);
+    batch->begun = !batch->forsaken && batch->status == LS_OK;
+    const bool begun = batch->begun;
+    ls_mutex_unlock(&service->work.mutex);
+    batch->iter = service->trained;
+    return begun;
+}
+
+static int check_priorities(const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->told.n; i++)
+        if (!isfinite(batch->priorities[i]) || batch->priorities[i] < 0.0)
+            return ls_error(LS_EHANDLER,
+                            "learn: the priority of sample %zu is %g", i,
+                            batch->priorities[i]);
+    return LS_OK;
+}
+
+static int add_values(const struct learner_info *values, ls_learner_info *info)
+{
+    int status = LS_OK;
+    for (size_t i = 0; i < values->n_values && status == LS_OK; i++)
+        status = ls_learner_info_add(info, values->values[i].name,
+                                     values->values[i].value);
+    return status;
+}
+
+/* The weights are those after this batch, whatever is trained next. */
+static int end_batch(struct learner_service *service, struct batch *batch)
+{
+    service->trained++;
+    batch->trained = true;
+    batch->has_weights = batch->iter % service->told.send_policy_freq == 0;
+    return batch->has_weights ? service->options.ops->save(
+                                    service->options.self, &batch->weights)
+                              : LS_OK;
+}
+
+static int train(struct learner_service *service, struct batch *batch,
+                 const struct ls_learner_place *place, unsigned pass,
+                 ls_learner_info *info)
+{
+    int status = LS_OK;
+    if (pass == 0)
+        status =
+            priority_hooks_run(&service->hooks, HOOK_BEFORE_ITER, batch->iter);
+    if (status != LS_OK)
+        return status;
+    memset(&batch->info, 0, sizeof batch->info);
+    status = service->options.ops->learn(service->options.self, place->stack,
+                                         batch->samples, batch->told.n,
+                                         &batch->info, batch->priorities);
+    if (status == LS_OK)
+        status = check_priorities(batch);
+    if (status == LS_OK)
+        status = add_values(&batch->info, info);
+    if (status == LS_OK && pass + 1 == service->options.passes)
+        status = end_batch(service, batch);
+    return status;
+}
+
+static void note_begin(struct learner_service *service)
+{
+    ls_mutex_lock(&service->work.mutex);
+    service->training_since = ls_now(service->work.runtime);
+    service->figures.wait_ns += service->training_since - service->idle_since;
+    ls_mutex_unlock(&service->work.mutex);
+}
+
+static void note_end(struct learner_service *service, int status)
+{
+    ls_mutex_lock(&service->work.mutex);
+    service->idle_since = ls_now(service->work.runtime);
+    service->figures.train_ns += service->idle_since - service->training_since;
+    service->training_since = 0;
+    if (status != LS_OK) {
+        service->engine_status = status;
+        (void)snprintf(service->engine_text, sizeof service->engine_text, "%s",
+                       ls_error_text());
+        service_work_changed(&service->work);
+    }
+    ls_mutex_unlock(&service->work.mutex);
+}
+
+static int compute(void *self, const struct ls_learner_place *place,
+                   unsigned pass, ls_learner_info *info)
+{
+    struct learner_service *service = self;
+    struct batch *batch = place->batch->data;
+    if (pass == 0 ? !begin_batch(service, batch) : !batch->begun)
+        return LS_OK;
+    ls_log_set_node((int64_t)ls_node_id(service->options.common.node));
+    note_begin(service);
+    const int status = train(service, batch, place, pass, info);
+    note_end(service, status);
+    return status;
+}
+
+/* It leaves the engine: trained, failed, forsaken, or given up with it. */
+static void leave(void *self, struct ls_learner_batch *dropped)
+{
+    struct learner_service *service = self;
+    struct batch *batch = dropped->data;
+    free_blobs(batch);
+    ls_mutex_lock(&service->work.mutex);
+    batches_remove(&service->under_way, batch);
+    batches_add(&service->over, batch);
+    learner_answer_demand(service);
+    service_work_changed(&service->work);
+    ls_mutex_unlock(&service->work.mutex);
+}
+
+/* Begin and end ------------------------------------------------------------
+ */
+
+static const struct ls_learner_ops ops = {
+    .load = load, .compute = compute, .drop = leave};
+
+int learner_engine_begin(struct learner_service *service)
+{
+    const struct learner_service_options *options = &service->options;
+    ls_learner *engine;
+    service->trained = service->iter;
+    const int status = ls_learner_create(
+        &engine, service->work.runtime,
+        &(struct ls_learner_options){
+            .ops = &ops,
+            .self = service,
+            .queue = (size_t)most_under_way(service) + 1,
+            .out_queue = 1, /* what comes of a batch is in the batch */
+            .out_when_full = LS_QUEUE_DROP_OLDEST,
+            .stacks = options->stacks,
+            .loaders = options->loaders,
+            .passes = options->passes,
+            .held_timeout_ms = LS_NO_WAIT});
+    if (status != LS_OK)
+        return status;
+    ls_mutex_lock(&service->work.mutex);
+    service->engine = engine;
+    service->engine_status = LS_OK;
+    service->idle_since = ls_now(service->work.runtime);
+    ls_mutex_unlock(&service->work.mutex);
+    return LS_OK;
+}
+
+/* Those that have left the engine, whose calls fail. */
+static struct batch *take_over(struct learner_service *service)
+{
+    struct batches all;
+    struct batch *batch;
+    batches_init(&all);
+    ls_mutex_lock(&service->work.mutex);
+    if (service->current != NULL)
+        batches_add(&service->over, service->current);
+    service->current = NULL;
+    while ((batch = batches_take(&service->over)) != NULL) {
+        if (batch->request != NULL)
+            (void)ls_request_fail(&batch->request, "the work has ended");
+        batches_add(&all, batch);
+    }
+    ls_mutex_unlock(&service->work.mutex);
+    return all.first;
+}
+
+void learner_engine_end(struct learner_service *service)
+{
+    ls_mutex_lock(&service->work.mutex);
+    ls_learner *engine = service->engine;
+    service->engine = NULL;
+    service->wants = false;
+    ls_mutex_unlock(&service->work.mutex);
+    ls_learner_destroy(&engine); /* however long that takes */
+    struct batch *batch = take_over(service);
+    while (batch != NULL) {
+        struct batch *next = batch->next;
+        batch_destroy(batch);
+        batch = next;
+    }
+}
+
+int learner_engine_put(struct learner_service *service, struct batch *batch)
+{
+    if (service->engine == NULL)
+        return ls_error(LS_ESTATE, "no batch was asked for");
+    batches_add(&service->under_way, batch);
+    const int status = ls_learner_put(
+        service->engine, &(struct ls_learner_batch){.data = batch}, 0);
+    if (status != LS_OK)
+        batches_remove(&service->under_way, batch);
+    return status;
+}

@@ -1,0 +1,146 @@
+/* service_work.h - what learner and collector services have in common: the one
+ * work that is held, who gave it, and a task that waits for what comes.
+ *
+ * Handlers of calls come on threads of the node and never wait; the task's
+ * thread does the work. A work ends when that thread lets go of it: a close, or
+ * the start of a later attempt, fails its open calls at once, and is answered
+ * then. So nothing of a work happens after its close was answered.
+ * Thread: any; functions that want the lock held say so. */
+#ifndef LOCKSTEP_SERVICE_WORK_H
+#define LOCKSTEP_SERVICE_WORK_H
+
+#include "lockstep/call.h"
+#include "lockstep/task.h"
+
+#include "messages.h"
+#include "service_options.h"
+
+/* What the two kinds do differently; with the lock held, and without waiting,
+ * unless it says otherwise. */
+struct service_work_ops {
+    const char *what; /* "learner" */
+    /* Fail the open calls of the work with this text, and forget what waits to
+     * be worked on or handed over. */
+    void (*drop)(void *self, const char *text);
+    /* The coordinator is lost: forget what only it could have used. */
+    void (*master_lost)(void *self);
+    int64_t (*progress)(void *self);
+    /* Write the answer of a close. */
+    void (*closed)(void *self, ls_writer *out);
+    /* The handler of the start call; without the lock. */
+    ls_request_fn *start;
+    /* On the task's thread, without the lock: a work is taken, to be begun. An
+     * error ends the run. */
+    int (*begin)(void *self);
+    /* The same: the run is over, and so is what was left of a work. */
+    void (*run_ended)(void *self);
+};
+
+struct service_work {
+    struct service_options options;
+    const struct service_work_ops *ops; /* static */
+    void *self;                         /* for ops, calls and steps. Borrow */
+    ls_runtime *runtime;                /* borrow */
+    ls_task *task;                      /* borrow; while it has the steps */
+
+    ls_mutex mutex; /* guards what follows */
+    ls_cond changed;
+    uint64_t changes;
+    ls_writer *writer; /* own */
+    bool ended;        /* a run is over, and no other has begun */
+    struct work_key key;
+    bool held;
+    bool closing;               /* the task's thread is to let go of it */
+    bool used;                  /* the task's thread is at it */
+    ls_request *closer;         /* own; to be answered then */
+    ls_request *successor;      /* own; to be started then */
+    struct work_key failed_key; /* the work that was given back last, */
+    char failure[LS_CALL_TEXT_MAX + 1]; /* and why */
+    uint32_t master;
+    bool has_master, master_is_lost;
+    int64_t master_lost_at;
+    uint64_t news; /* calls of masters, and members that became ready */
+    int64_t works, given_back, refused, lost_masters;
+};
+
+/* options: copied. Errors: LS_ENOMEM; those of ls_node_on_member(). */
+LS_MUST_USE int service_work_init(struct service_work *work,
+                                  const struct service_options *options,
+                                  const struct service_work_ops *ops,
+                                  void *self);
+
+/* One of the master's; fn gets `self`. */
+struct service_work_call {
+    const char *name;
+    ls_request_fn *fn;
+};
+/* Serve "resource", and these. Errors: those of ls_rpc_serve(); LS_EEXIST
+ * there is a service already. */
+LS_MUST_USE int service_work_serve(struct service_work *work,
+                                   const struct service_work_call *calls,
+                                   size_t n);
+/* The calls are closed by then, or none was served. One that was not
+ * initialised may be all zero. */
+void service_work_fini(struct service_work *work);
+
+/* For handlers. Each takes the request when it returns false. ---------------
+ */
+
+/* Refuse a request, with ls_error_text(). Lock held. */
+void service_work_refuse(struct service_work *work, ls_request **request);
+/* Its data was no message: count and log it, by ls_error_text(). Returns
+ * `status`, for the handler to return. Without the lock. */
+int service_work_malformed(struct service_work *work, const ls_request *request,
+                           int status);
+/* The data of a call that is nothing but a key. Errors: LS_EPROTO, LS_ENOMEM;
+ * that was counted and logged. Without the lock. */
+LS_MUST_USE int service_work_read_key(struct service_work *work,
+                                      const ls_request *request,
+                                      struct work_key *out);
+/* A work is offered. Returns whether it is held now: keep what it says; the
+ * request was answered. Lock held. */
+bool service_work_start(struct service_work *work, ls_request **request,
+                        const struct work_key *key);
+/* Whether a call is for the work that is held. Lock held. */
+bool service_work_admits(struct service_work *work, ls_request **request,
+                         const struct work_key *key);
+/* A close, whole. Without the lock. */
+int service_work_close(struct service_work *work, ls_request *request);
+
+/* Answer with what is in work->writer. Returns LS_ECANCELED when nobody waits
+ * for it any more. Lock held. */
+int service_work_answer(struct service_work *work, ls_request **request);
+/* Something has changed that a wait may be for. Lock held. */
+void service_work_changed(struct service_work *work);
+
+/* For the task's thread, without the lock. ----------------------------------
+ */
+
+struct service_work_step {
+    const char *name;
+    ls_step_fn *fn; /* gets `self` */
+};
+/* Give a task its steps, behind one that waits for a work. The task keeps the
+ * first error. */
+void service_work_use(struct service_work *work, ls_task *task,
+                      const struct service_work_step *steps, size_t n);
+
+/* Wait until ready(arg), asked with the lock held; or until the task finishes.
+ * Errors: what the task is cancelled with; those of ls_node_take_error(), such
+ *         as LS_ELOST when this node was taken for dead; LS_ELOST the
+ *         coordinator is lost, and patience is over: it is named. */
+LS_MUST_USE int service_work_wait(struct service_work *work,
+                                  bool (*ready)(void *arg), void *arg);
+/* Whether there is a work that the thread is at. */
+bool service_work_is_used(struct service_work *work);
+/* Whether it is to be let go. */
+bool service_work_is_closing(struct service_work *work);
+/* Fail its open calls: it is given back. failure: why; NULL: it is not. It may
+ * take a while yet until it is let go of. */
+void service_work_give_back(struct service_work *work, const char *failure);
+/* Be done with it; the same first. */
+void service_work_let_go(struct service_work *work, const char *failure);
+/* The run is over. */
+void service_work_end_run(struct service_work *work, int status);
+
+#endif

@@ -1,0 +1,646 @@
+#include "options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lockstep/config.h"
+#include "lockstep/runtime.h"
+
+enum option_kind {
+    OPTION_SEED,
+    OPTION_SET,
+    OPTION_OUT,
+    OPTION_JSON,
+    OPTION_AS,
+    OPTION_TIMEOUT,
+    OPTION_NODES,
+    OPTION_FAULTS,
+    OPTION_EVENT_LOG,
+    OPTION_SEEDS,
+    OPTION_FIRST,
+    OPTION_SABOTAGE,
+    OPTION_MINIMIZE,
+    OPTION_JOBS,
+    OPTION_EVERY,
+    OPTION_BENCH, /* read by parse_bench() */
+    OPTION_ENROLMENT,
+    OPTION_ID,
+    OPTION_ROLE,
+    OPTION_IDENTITY,
+    OPTION_BIND,
+    OPTION_ADVERTISE,
+    OPTION_ATTACH,
+    OPTION_REPORT_FD,
+    OPTION_SECRET_FD,
+    OPTION_PARENT,
+    OPTION_LIFE,
+    OPTION_GONE,
+    OPTION_RUN,
+    OPTION_FRESH,
+    OPTION_COVERAGE,
+    OPTION_WAIT_MS,
+    OPTION_CHANNEL
+};
+
+#define ON(command) (1u << (command))
+#define ON_ALL                                                                 \
+    (ON(COMMAND_RUN) | ON(COMMAND_NODE) | ON(COMMAND_CHECK) |                  \
+     ON(COMMAND_SIM) | ON(COMMAND_CALL))
+#define ON_SIM   (ON(COMMAND_RUN) | ON(COMMAND_SIM))
+#define ON_JOIN  (ON(COMMAND_NODE) | ON(COMMAND_CALL))
+#define ON_BENCH ON(COMMAND_BENCH)
+#define ON_KEYS  ON(COMMAND_KEYGEN)
+
+/* A day. */
+#define WAIT_MS_MAX 86400000
+
+static const struct option_spec {
+    const char *name;
+    enum option_kind kind;
+    const char *value; /* what follows it, for messages; NULL: nothing */
+    unsigned on;       /* the commands that take it */
+} specs[] = {
+    {"--seed", OPTION_SEED, "a number", ON_ALL},
+    {"--set", OPTION_SET, "key=value", ON_ALL | ON_KEYS},
+    {"--out", OPTION_OUT, "a folder", ON_ALL},
+    {"--json", OPTION_JSON, NULL, ON_ALL | ON_BENCH | ON_KEYS},
+    {"--nodes", OPTION_NODES, "a number of nodes", ON_ALL | ON_KEYS},
+    {"--as", OPTION_AS, "processes, threads or sim", ON(COMMAND_RUN)},
+    {"--timeout", OPTION_TIMEOUT, "seconds", ON(COMMAND_RUN)},
+    {"--faults", OPTION_FAULTS, "a name or a file", ON_SIM},
+    {"--event-log", OPTION_EVENT_LOG, "a file", ON_SIM},
+    {"--seeds", OPTION_SEEDS, "a number of seeds", ON(COMMAND_SIM)},
+    {"--first", OPTION_FIRST, "a seed", ON(COMMAND_SIM)},
+    {"--sabotage", OPTION_SABOTAGE, "what to break", ON(COMMAND_SIM)},
+    {"--minimize", OPTION_MINIMIZE, "a file", ON(COMMAND_SIM)},
+    {"--jobs", OPTION_JOBS, "a number of processes", ON(COMMAND_SIM)},
+    {"--coverage", OPTION_COVERAGE, NULL, ON(COMMAND_SIM)},
+    {"--every", OPTION_EVERY, "a number of seeds", ON(COMMAND_SIM)},
+    {"--devices", OPTION_BENCH, "names of devices", ON_BENCH},
+    {"--seconds", OPTION_BENCH, "seconds", ON_BENCH},
+    {"--queue", OPTION_BENCH, "a number of batches", ON_BENCH},
+    {"--stacks", OPTION_BENCH, "a number of stacks", ON_BENCH},
+    {"--loaders", OPTION_BENCH, "a number of threads", ON_BENCH},
+    {"--passes", OPTION_BENCH, "a number of passes", ON_BENCH},
+    {"--load-us", OPTION_BENCH, "a time in us", ON_BENCH},
+    {"--train-us", OPTION_BENCH, "a time in us", ON_BENCH},
+    {"--batch-bytes", OPTION_BENCH, "a number of bytes", ON_BENCH},
+    {"--enrolment", OPTION_ENROLMENT, NULL, ON_KEYS},
+    {"--id", OPTION_ID, "a node's id", ON_JOIN | ON_KEYS},
+    {"--role", OPTION_ROLE, "a role", ON(COMMAND_NODE)},
+    {"--identity", OPTION_IDENTITY, "a folder", ON(COMMAND_NODE)},
+    {"--bind", OPTION_BIND, "an endpoint", ON_JOIN},
+    {"--advertise", OPTION_ADVERTISE, "an endpoint", ON_JOIN},
+    {"--attach", OPTION_ATTACH, "an endpoint", ON_JOIN},
+    {"--report-fd", OPTION_REPORT_FD, "a descriptor", ON(COMMAND_NODE)},
+    {"--secret-fd", OPTION_SECRET_FD, "a descriptor", ON(COMMAND_NODE)},
+    {"--parent", OPTION_PARENT, "a process id", ON(COMMAND_NODE)},
+    {"--life", OPTION_LIFE, "a number", ON(COMMAND_NODE)},
+    {"--run", OPTION_RUN, "a number", ON(COMMAND_NODE)},
+    {"--fresh", OPTION_FRESH, NULL, ON(COMMAND_RUN) | ON(COMMAND_NODE)},
+    {"--gone", OPTION_GONE, "ids", ON(COMMAND_NODE)},
+    {"--wait-ms", OPTION_WAIT_MS, "milliseconds", ON(COMMAND_CALL)},
+    {"--channel", OPTION_CHANNEL, "a number", ON(COMMAND_CALL)},
+};
+#define N_SPECS (sizeof specs / sizeof specs[0])
+
+static const char *const command_names[] = {
+    [COMMAND_NONE] = "",           [COMMAND_HELP] = "help",
+    [COMMAND_VERSION] = "version", [COMMAND_RUN] = "run",
+    [COMMAND_NODE] = "node",       [COMMAND_CHECK] = "check",
+    [COMMAND_SIM] = "sim",         [COMMAND_CALL] = "call",
+    [COMMAND_BENCH] = "bench",     [COMMAND_KEYGEN] = "keygen",
+};
+#define N_COMMANDS (sizeof command_names / sizeof command_names[0])
+
+static int parse_between(const char *name, const char *text, uint64_t min,
+                         uint64_t max, uint64_t *out)
+{
+    char *end;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||
+        value < min || value > max)
+        return ls_error(
+            LS_EINVAL, "%s %s: expected a whole number from %llu to %llu", name,
+            text, (unsigned long long)min, (unsigned long long)max);
+    *out = value;
+    return LS_OK;
+}
+
+static int parse_whole(const char *name, const char *text, uint64_t max,
+                       uint64_t *out)
+{
+    return parse_between(name, text, 0, max, out);
+}
+
+static int parse_seconds(const char *name, const char *text, double *out)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(value) || value <= 0.0 ||
+        value > 1e9)
+        return ls_error(LS_EINVAL,
+                        "%s %s: expected seconds, more than 0, as in %s 30",
+                        name, text, name);
+    *out = value;
+    return LS_OK;
+}
+
+static int parse_set(struct options *out, char *text)
+{
+    char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text)
+        return ls_error(LS_EINVAL,
+                        "--set %s: expected key=value, as in "
+                        "--set collector.steps=128",
+                        text);
+    if (out->n_sets == OPTIONS_REPEATS_MAX)
+        return ls_error(LS_EINVAL, "--set: at most %d of them",
+                        OPTIONS_REPEATS_MAX);
+    *equals = '\0';
+    out->sets[out->n_sets].path = text;
+    out->sets[out->n_sets].value = equals + 1;
+    out->n_sets++;
+    return LS_OK;
+}
+
+/* --nodes 9 is --set nodes.0.count=9. */
+static int parse_nodes(struct options *out, const char *name, const char *text)
+{
+    uint64_t number;
+    const int status = parse_whole(name, text, UINT32_MAX, &number);
+    if (status != LS_OK)
+        return status;
+    if (out->n_sets == OPTIONS_REPEATS_MAX)
+        return ls_error(LS_EINVAL, "--set: at most %d of them",
+                        OPTIONS_REPEATS_MAX);
+    out->sets[out->n_sets].path = "nodes.0.count";
+    out->sets[out->n_sets].value = text;
+    out->n_sets++;
+    return LS_OK;
+}
+
+static int parse_as(struct options *out, const char *text)
+{
+    static const char *const names[] = {[AS_PROCESSES] = "processes",
+                                        [AS_THREADS] = "threads",
+                                        [AS_SIM] = "sim"};
+    const size_t n = sizeof names / sizeof names[0];
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            out->as = (enum options_as)i;
+            return LS_OK;
+        }
+    }
+    const char *nearest = ls_nearest(text, names, n);
+    if (nearest != NULL)
+        return ls_error(LS_EINVAL, "--as %s: did you mean \"%s\"?", text,
+                        nearest);
+    return ls_error(LS_EINVAL, "--as %s: expected processes, threads or sim",
+                    text);
+}
+
+/* Where an option goes whose value is taken as it is; NULL: it is not one. */
+static const char **place_of(struct options *out, enum option_kind kind)
+{
+    switch (kind) {
+    case OPTION_OUT:
+        return &out->out;
+    case OPTION_ROLE:
+        return &out->role;
+    case OPTION_IDENTITY:
+        return &out->identity;
+    case OPTION_RUN:
+        return &out->run;
+    case OPTION_BIND:
+        return &out->bind;
+    case OPTION_ADVERTISE:
+        return &out->advertise;
+    case OPTION_FAULTS:
+        return &out->faults;
+    case OPTION_EVENT_LOG:
+        return &out->event_log;
+    case OPTION_SABOTAGE:
+        return &out->sabotage;
+    case OPTION_MINIMIZE:
+        return &out->minimize;
+    default:
+        return NULL;
+    }
+}
+
+/* Numbers that fit an int, or 32 bits. */
+static int parse_small(struct options *out, const struct option_spec *spec,
+                       const char *text)
+{
+    uint64_t number = 0;
+    const bool is_int = spec->kind == OPTION_REPORT_FD ||
+                        spec->kind == OPTION_SECRET_FD ||
+                        spec->kind == OPTION_PARENT;
+    const uint64_t most = spec->kind == OPTION_WAIT_MS ? WAIT_MS_MAX
+                          : is_int                     ? INT_MAX
+                                                       : UINT32_MAX;
+    const int status = parse_whole(spec->name, text, most, &number);
+    switch (spec->kind) {
+    case OPTION_ID:
+        out->id = (uint32_t)number;
+        out->has_id = true;
+        break;
+    case OPTION_REPORT_FD:
+        out->report_fd = (int)number;
+        break;
+    case OPTION_SECRET_FD:
+        out->secret_fd = (int)number;
+        break;
+    case OPTION_PARENT:
+        out->parent = (long)number;
+        break;
+    case OPTION_WAIT_MS:
+        out->wait_ms = number > 0 ? (int)number : 1;
+        break;
+    case OPTION_CHANNEL:
+        out->channel = (uint32_t)number;
+        break;
+    case OPTION_LIFE:
+        out->life = (unsigned)number;
+        break;
+    default:
+        break;
+    }
+    return status;
+}
+
+/* ---- what `lockstep bench` takes ---- */
+
+#define IN_BENCH(member) offsetof(struct options, bench.member)
+
+/* Where whole numbers go, and what they may be. */
+static const struct whole {
+    const char *name;
+    size_t at; /* of a uint64_t */
+    uint64_t min, max;
+} wholes[] = {
+    {"--queue", IN_BENCH(queue), 1, 1000000},
+    {"--stacks", IN_BENCH(stacks), 1, 1024},
+    {"--loaders", IN_BENCH(loaders), 0, 1024},
+    {"--passes", IN_BENCH(passes), 1, 1000000},
+    {"--load-us", IN_BENCH(load_us), 0, 60000000},
+    {"--train-us", IN_BENCH(train_us), 0, 60000000},
+    {"--batch-bytes", IN_BENCH(batch_bytes), 1, UINT64_C(1) << 40},
+};
+#define N_WHOLES (sizeof wholes / sizeof wholes[0])
+
+static void bench_init(struct options *out)
+{
+    out->bench.devices = "cpu";
+    out->bench.queue = 16;
+    out->bench.stacks = 4;
+    out->bench.loaders = 4;
+    out->bench.passes = 1;
+    out->bench.load_us = 2000;
+    out->bench.train_us = 2000;
+    out->bench.batch_bytes = 1 << 20;
+    out->bench.seconds = 3;
+}
+
+static int read_whole(struct options *out, const struct whole *whole,
+                      const char *text)
+{
+    uint64_t number;
+    const int status =
+        parse_between(whole->name, text, whole->min, whole->max, &number);
+    if (status == LS_OK)
+        memcpy((char *)out + whole->at, &number, sizeof number);
+    return status;
+}
+
+static int parse_bench(struct options *out, const char *name, const char *text)
+{
+    for (size_t i = 0; i < N_WHOLES; i++)
+        if (strcmp(name, wholes[i].name) == 0)
+            return read_whole(out, &wholes[i], text);
+    if (strcmp(name, "--seconds") == 0)
+        return parse_seconds(name, text, &out->bench.seconds);
+    out->bench.devices = text; /* --devices, the last one */
+    return LS_OK;
+}
+
+static int bench_word(struct options *out, const char *text)
+{
+    if (out->bench.what != NULL || strcmp(text, "learner") != 0)
+        return ls_error(LS_EINVAL,
+                        "\"%s\" is nothing to measure; as in: lockstep bench "
+                        "learner --stacks 4",
+                        text);
+    out->bench.what = text;
+    return LS_OK;
+}
+
+static int bench_complete(const struct options *options)
+{
+    if (options->bench.what != NULL)
+        return LS_OK;
+    return ls_error(LS_EINVAL, "measure what? As in: lockstep bench learner");
+}
+
+/* ---- what `lockstep keygen` takes ---- */
+
+static int keygen_id(struct options *out, const char *text)
+{
+    uint64_t id;
+    const int status = parse_between("--id", text, 0, UINT32_MAX, &id);
+    if (status != LS_OK)
+        return status;
+    for (size_t i = 0; i < out->n_ids; i++)
+        if (out->ids[i] == id)
+            return ls_error(LS_EINVAL, "--id %s: it is given twice", text);
+    if (out->n_ids == OPTIONS_REPEATS_MAX)
+        return ls_error(LS_EINVAL, "--id: at most %d of them",
+                        OPTIONS_REPEATS_MAX);
+    out->ids[out->n_ids++] = (uint32_t)id;
+    return LS_OK;
+}
+
+static int keygen_word(struct options *out, const char *text)
+{
+    if (out->folder != NULL && out->config != NULL)
+        return ls_error(LS_EINVAL,
+                        "\"%s\" is one word too many: there is one folder and "
+                        "one configuration",
+                        text);
+    *(out->folder == NULL ? &out->folder : &out->config) = text;
+    return LS_OK;
+}
+
+static int keygen_complete(const struct options *options)
+{
+    if (options->folder == NULL)
+        return ls_error(LS_EINVAL, "which folder? As in: lockstep keygen keys "
+                                   "--id 3");
+    if (options->config == NULL && options->n_ids == 0 && !options->enrolment)
+        return ls_error(LS_EINVAL,
+                        "keys for which nodes? As in: lockstep keygen %s "
+                        "--id 3, or lockstep keygen %s job.yaml",
+                        options->folder, options->folder);
+    if (options->config == NULL && options->n_sets > 0)
+        return ls_error(LS_EINVAL,
+                        "--set %s is for a configuration: name it, as in "
+                        "lockstep keygen %s job.yaml",
+                        options->sets[0].path, options->folder);
+    return LS_OK;
+}
+
+static int parse_value(struct options *out, const struct option_spec *spec,
+                       char *text)
+{
+    if (text == NULL) { /* nothing follows it */
+        *(spec->kind == OPTION_JSON       ? &out->json
+          : spec->kind == OPTION_FRESH    ? &out->fresh
+          : spec->kind == OPTION_COVERAGE ? &out->coverage
+                                          : &out->enrolment) = true;
+        return LS_OK;
+    }
+    if (spec->kind == OPTION_ID && out->command == COMMAND_KEYGEN)
+        return keygen_id(out, text);
+    const char **place = place_of(out, spec->kind);
+    if (place != NULL) {
+        *place = text;
+        return LS_OK;
+    }
+    switch (spec->kind) {
+    case OPTION_SEED:
+        out->seed = text;
+        out->n_seeds = 1;
+        return parse_whole(spec->name, text, INT64_MAX, &out->first_seed);
+    case OPTION_SET:
+        return parse_set(out, text);
+    case OPTION_AS:
+        return parse_as(out, text);
+    case OPTION_TIMEOUT:
+        return parse_seconds(spec->name, text, &out->timeout_s);
+    case OPTION_NODES:
+        return parse_nodes(out, spec->name, text);
+    case OPTION_SEEDS:
+        return parse_whole(spec->name, text, INT64_MAX, &out->n_seeds);
+    case OPTION_FIRST:
+        return parse_whole(spec->name, text, INT64_MAX, &out->first_seed);
+    case OPTION_JOBS:
+        return parse_between(spec->name, text, 1, LS_CORES_MAX, &out->jobs);
+    case OPTION_EVERY:
+        return parse_between(spec->name, text, 1, LS_CORES_MAX, &out->every);
+    case OPTION_ATTACH:
+        if (out->n_attach == OPTIONS_REPEATS_MAX)
+            return ls_error(LS_EINVAL, "--attach: at most %d of them",
+                            OPTIONS_REPEATS_MAX);
+        out->attach[out->n_attach++] = text;
+        return LS_OK;
+    default:
+        return parse_small(out, spec, text);
+    }
+}
+
+static int unknown_option(enum command command, const char *text)
+{
+    const char *names[N_SPECS];
+    size_t n = 0;
+    for (size_t i = 0; i < N_SPECS; i++) {
+        if (strcmp(specs[i].name, text) == 0)
+            return ls_error(LS_EINVAL,
+                            "%s is no option of \"lockstep %s\"; see "
+                            "lockstep help %s",
+                            text, command_names[command],
+                            command_names[command]);
+        if (specs[i].on & ON(command))
+            names[n++] = specs[i].name;
+    }
+    const char *nearest = ls_nearest(text, names, n);
+    if (nearest != NULL)
+        return ls_error(LS_EINVAL, "unknown option %s; did you mean \"%s\"?",
+                        text, nearest);
+    return ls_error(LS_EINVAL, "unknown option %s; see lockstep help %s", text,
+                    command_names[command]);
+}
+
+/* argv[*at] begins with a dash: "--name", "--name value" or "--name=value". */
+static int parse_option(struct options *out, int argc, char **argv, int *at)
+{
+    char *text = argv[*at];
+    if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
+        out->topic = command_names[out->command];
+        out->command = COMMAND_HELP;
+        return LS_OK;
+    }
+    char *value = strchr(text, '=');
+    if (value != NULL)
+        *value++ = '\0';
+
+    const struct option_spec *spec = NULL;
+    for (size_t i = 0; i < N_SPECS && spec == NULL; i++) {
+        if (strcmp(specs[i].name, text) == 0 &&
+            (specs[i].on & ON(out->command)))
+            spec = &specs[i];
+    }
+    if (spec == NULL)
+        return unknown_option(out->command, text);
+    if (spec->value == NULL && value != NULL)
+        return ls_error(LS_EINVAL, "%s takes no value, and \"%s\" was given",
+                        text, value);
+    if (spec->value != NULL && value == NULL) {
+        if (*at + 1 >= argc)
+            return ls_error(LS_EINVAL, "%s: %s must follow it", text,
+                            spec->value);
+        value = argv[++*at];
+    }
+    return spec->kind == OPTION_BENCH ? parse_bench(out, spec->name, value)
+                                      : parse_value(out, spec, value);
+}
+
+static int parse_command(struct options *out, const char *text)
+{
+    for (size_t i = COMMAND_HELP; i < N_COMMANDS; i++) {
+        if (strcmp(text, command_names[i]) == 0) {
+            out->command = (enum command)i;
+            return LS_OK;
+        }
+    }
+    if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
+        out->command = COMMAND_HELP;
+        return LS_OK;
+    }
+    if (strcmp(text, "--version") == 0 || strcmp(text, "-V") == 0) {
+        out->command = COMMAND_VERSION;
+        return LS_OK;
+    }
+    if (access(text, F_OK) == 0)
+        return ls_error(LS_EINVAL,
+                        "%s is a file; did you mean \"lockstep run %s\"?", text,
+                        text);
+    const char *nearest = ls_nearest(text, command_names + 1, N_COMMANDS - 1);
+    if (nearest != NULL)
+        return ls_error(LS_EINVAL,
+                        "there is no \"lockstep %s\"; did you mean \"%s\"?",
+                        text, nearest);
+    return ls_error(LS_EINVAL,
+                    "there is no \"lockstep %s\"; there are run, node, check, "
+                    "sim, call, bench, keygen and help",
+                    text);
+}
+
+static int parse_word(struct options *out, const char *text)
+{
+    if (out->command == COMMAND_HELP && out->topic == NULL) {
+        out->topic = text;
+        return LS_OK;
+    }
+    if (out->command == COMMAND_HELP || out->command == COMMAND_VERSION)
+        return ls_error(LS_EINVAL, "\"%s\" is one word too many", text);
+    const char **places[] = {&out->config, &out->node, &out->name,
+                             &out->argument};
+    for (size_t i = 0; i < 4 && out->command == COMMAND_CALL; i++) {
+        if (*places[i] != NULL)
+            continue;
+        *places[i] = text;
+        return LS_OK;
+    }
+    if (out->command == COMMAND_CALL)
+        return ls_error(LS_EINVAL,
+                        "\"%s\" is one word too many: is what is asked in "
+                        "quotes, as in '{\"key\": 1}'?",
+                        text);
+    if (out->command == COMMAND_BENCH)
+        return bench_word(out, text);
+    if (out->command == COMMAND_KEYGEN)
+        return keygen_word(out, text);
+    if (out->config != NULL)
+        return ls_error(LS_EINVAL,
+                        "two configurations, %s and %s; one run takes one",
+                        out->config, text);
+    out->config = text;
+    return LS_OK;
+}
+
+static int check_node(const struct options *options)
+{
+    if (!options->has_id && options->role == NULL)
+        return ls_error(LS_EINVAL,
+                        "which node? As in: lockstep node %s --id 0; "
+                        "lockstep check %s lists them",
+                        options->config, options->config);
+    if (options->has_id && (options->role != NULL || options->identity != NULL))
+        return ls_error(LS_EINVAL,
+                        "%s is for a node that is given its id; this one "
+                        "brings --id %u",
+                        options->role != NULL ? "--role" : "--identity",
+                        (unsigned)options->id);
+    return LS_OK;
+}
+
+static int check_complete(const struct options *options)
+{
+    if (options->command < COMMAND_RUN)
+        return LS_OK;
+    const char *command = command_names[options->command];
+    if (options->command == COMMAND_BENCH)
+        return bench_complete(options);
+    if (options->command == COMMAND_KEYGEN)
+        return keygen_complete(options);
+    if (options->config == NULL)
+        return ls_error(LS_EINVAL,
+                        "which configuration? As in: lockstep %s "
+                        "configs/cartpole.yaml%s",
+                        command,
+                        options->command == COMMAND_CALL   ? " 0 ping"
+                        : options->command == COMMAND_NODE ? " --id 0"
+                                                           : "");
+    if (options->command == COMMAND_NODE)
+        return check_node(options);
+    if (options->command == COMMAND_CALL && options->name == NULL)
+        return ls_error(LS_EINVAL, "which %s? As in: lockstep call %s 1 ping",
+                        options->node == NULL ? "node" : "call",
+                        options->config);
+    if (options->jobs > 1 && options->event_log != NULL)
+        return ls_error(LS_EINVAL,
+                        "--event-log is of one process: leave out --jobs %llu",
+                        (unsigned long long)options->jobs);
+    if (options->command == COMMAND_RUN && options->as != AS_SIM &&
+        (options->faults != NULL || options->event_log != NULL))
+        return ls_error(LS_EINVAL, "%s is for a simulation: add --as sim",
+                        options->faults != NULL ? "--faults" : "--event-log");
+    return LS_OK;
+}
+
+int options_parse(struct options *out, int argc, char **argv)
+{
+    struct options options = {
+        .report_fd = -1, .secret_fd = -1, .n_seeds = 100, .wait_ms = 10000};
+    bench_init(&options);
+    if (argc < 2) {
+        *out = options;
+        return LS_OK;
+    }
+    int status = parse_command(&options, argv[1]);
+    const bool help = options.command == COMMAND_HELP;
+    bool only_words = false;
+    for (int i = 2; i < argc && status == LS_OK; i++) {
+        if (help && argv[i][0] == '-')
+            continue;
+        if (options.command == COMMAND_HELP && !help)
+            break; /* --help was among the options: the rest does not count */
+        if (!only_words && strcmp(argv[i], "--") == 0)
+            only_words = true;
+        else if (!only_words && argv[i][0] == '-' && argv[i][1] != '\0')
+            status = parse_option(&options, argc, argv, &i);
+        else
+            status = parse_word(&options, argv[i]);
+    }
+    if (status == LS_OK)
+        status = check_complete(&options);
+    if (status == LS_OK)
+        *out = options;
+    return status;
+}

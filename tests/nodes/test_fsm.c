@@ -1,0 +1,619 @@
+/* fsm.h, as a specification: what the coordinator decides, case by case. */
+#include "fsm_hand.h"
+#include "test.h"
+
+static struct fsm_options options;
+
+static int set_up(void **state)
+{
+    (void)state;
+    options = hand_options();
+    return 0;
+}
+
+EACH_TEST(set_up, NULL)
+
+/* Members ---------------------------------------------------------------- */
+
+TEST(a_member_is_connected_to_asked_and_given_a_work)
+{
+    struct hand *hand = hand_open(&options);
+    hand_member(hand, LEARNER, 1, true);
+    hand_connected(hand, LEARNER);
+    hand_resource(hand, LEARNER, "", 0);
+    const struct hand_call *start =
+        hand_expect(hand, LEARNER, CALL_LEARNER_START);
+    struct learner_work work;
+    assert_ok(learner_work_read(&work, start->data, start->size));
+    assert_string_equal(work.key.task_id, "learn_1");
+    assert_int_equal(work.key.attempt, 1);
+    assert_string_equal(work.policy_id, "policy_1");
+    assert_string_equal(work.buffer_id, "buffer_1");
+    assert_int_equal(work.iterations, 10);
+    assert_int_equal(work.done, 0);
+    /* What it said that it has. */
+    assert_true(work.cpu == 4 && work.gpu == 0.5);
+    hand_close(hand);
+}
+
+/* Whoever is the first to tell. */
+TEST(the_learner_with_most_gpus_gets_the_work)
+{
+    struct hand *hand = hand_open(&options);
+    hand_member(hand, LEARNER, 1, true);
+    hand_member(hand, RESERVE, 1, true);
+    hand_connected(hand, LEARNER);
+    hand_connected(hand, RESERVE);
+    hand_offers(hand, LEARNER, &(struct service_resource){.cpu = 64});
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_START);
+    hand_offers(hand, RESERVE, &(struct service_resource){.gpu = 1, .cpu = 4});
+    (void)hand_expect(hand, RESERVE, CALL_LEARNER_START);
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_START);
+    hand_close(hand);
+}
+
+/* And does not keep another from it. */
+TEST(who_does_not_tell_what_it_offers_gets_no_work)
+{
+    struct hand *hand = hand_open(&options);
+    hand_member(hand, RESERVE, 1, true);
+    hand_join(hand, LEARNER);
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_START);
+    hand_fail(hand, RESERVE, "ls.connect", LS_CALL_TIMEOUT, 0);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_START);
+    hand_close(hand);
+}
+
+TEST(members_of_other_roles_get_nothing)
+{
+    struct hand *hand = hand_open(&options);
+    assert_ok(fsm_member(hand->fsm, hand->now, 9, 1, "evaluator", true));
+    hand_take(hand);
+    hand_expect_none(hand, 9, "ls.connect");
+    hand_close(hand);
+}
+
+TEST(who_has_another_master_is_asked_again_later)
+{
+    struct hand *hand = hand_open(&options);
+    hand_member(hand, LEARNER, 1, true);
+    hand_fail(hand, LEARNER, "ls.connect", LS_CALL_START_FAILED,
+              LS_CALL_HAS_MASTER);
+    hand_expect_none(hand, LEARNER, "ls.connect");
+    assert_int_equal(fsm_wake_at(hand->fsm, hand->now),
+                     hand->now + 3 * LS_NS_PER_S);
+    hand_wait(hand, 3 * LS_NS_PER_S);
+    (void)hand_expect(hand, LEARNER, "ls.connect");
+    hand_close(hand);
+}
+
+TEST(a_member_that_comes_back_is_connected_to_anew)
+{
+    struct hand *hand = hand_open(&options);
+    hand_join(hand, LEARNER);
+    hand_started(hand, LEARNER);
+    hand_member(hand, LEARNER, 2, true); /* its end was not told */
+    hand_connected(hand, LEARNER);
+    hand_fail(hand, LEARNER, CALL_LEARNER_DEMAND, LS_CALL_LOST, 0);
+    hand_resource(hand, LEARNER, "", 0);
+    const struct hand_call *start =
+        hand_expect(hand, LEARNER, CALL_LEARNER_START);
+    struct learner_work work;
+    assert_ok(learner_work_read(&work, start->data, start->size));
+    assert_int_equal(work.key.attempt, 2);
+    assert_int_equal(hand_figures(hand).requeued, 1);
+    hand_close(hand);
+}
+
+TEST(what_a_member_holds_of_nobody_is_closed)
+{
+    struct hand *hand = hand_open(&options);
+    hand_member(hand, LEARNER, 1, true);
+    hand_connected(hand, LEARNER);
+    hand_resource(hand, LEARNER, "learn_77", 3);
+    const struct hand_call *close =
+        hand_expect(hand, LEARNER, CALL_LEARNER_CLOSE);
+    struct work_key key;
+    assert_ok(work_key_read(&key, close->data, close->size));
+    assert_string_equal(key.task_id, "learn_77");
+    assert_int_equal(key.attempt, 3);
+    hand_closed(hand, LEARNER, "learn_77", 3, 0);
+    hand_resource(hand, LEARNER, "", 0);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_START);
+    hand_close(hand);
+}
+
+/* Works ------------------------------------------------------------------ */
+
+TEST(a_refused_work_goes_to_another_at_once)
+{
+    struct hand *hand = hand_open(&options);
+    hand_join(hand, LEARNER);
+    hand_fail(hand, LEARNER, CALL_LEARNER_START, LS_CALL_START_FAILED,
+              LS_CALL_BUSY);
+    assert_int_equal(hand_figures(hand).refused_starts, 1);
+    hand_expect_none(hand, LEARNER, CALL_RESOURCE);
+    hand_join(hand, RESERVE);
+    const struct hand_call *start =
+        hand_expect(hand, RESERVE, CALL_LEARNER_START);
+    struct learner_work work;
+    assert_ok(learner_work_read(&work, start->data, start->size));
+    assert_int_equal(work.key.attempt, 1); /* nobody has begun it */
+    hand_close(hand);
+}
+
+TEST(a_refused_work_is_tried_again_after_retry)
+{
+    struct hand *hand = hand_open(&options);
+    hand_join(hand, LEARNER);
+    hand_fail(hand, LEARNER, CALL_LEARNER_START, LS_CALL_START_FAILED,
+              LS_CALL_REFUSED);
+    hand_wait(hand, 3 * LS_NS_PER_S);
+    hand_resource(hand, LEARNER, "", 0);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_START);
+    hand_close(hand);
+}
+
+TEST(a_learner_work_expires_after_600_s)
+{
+    struct hand *hand = hand_open(&options);
+    hand_wait(hand, 0);
+    assert_int_equal(fsm_wake_at(hand->fsm, hand->now),
+                     hand->now + 600 * LS_NS_PER_S);
+    hand_wait(hand, 600 * LS_NS_PER_S - 1);
+    assert_int_equal(hand_figures(hand).expired, 0);
+    hand_wait(hand, 1);
+    assert_int_equal(hand_figures(hand).expired, 1);
+    assert_string_equal(
+        hand->warning,
+        "learn_1 has waited for a learner too long: it is given up");
+    hand_join(hand, LEARNER); /* its space was free: there is a new one */
+    const struct hand_call *start =
+        hand_expect(hand, LEARNER, CALL_LEARNER_START);
+    struct learner_work work;
+    assert_ok(learner_work_read(&work, start->data, start->size));
+    assert_string_equal(work.key.task_id, "learn_2");
+    assert_string_equal(work.policy_id, "policy_1");
+    hand_close(hand);
+}
+
+TEST(a_collector_work_expires_after_30_s)
+{
+    options.collector_works = 2;
+    struct hand *hand = hand_running(&options);
+    hand_wait(hand, 30 * LS_NS_PER_S);
+    assert_int_equal(hand_figures(hand).expired, 1);
+    hand_close(hand);
+}
+
+TEST(a_start_that_nobody_answers_is_closed_before_it_goes_on)
+{
+    struct hand *hand = hand_open(&options);
+    hand_join(hand, LEARNER);
+    hand_join(hand, RESERVE);
+    hand_fail(hand, LEARNER, CALL_LEARNER_START, LS_CALL_TIMEOUT, 0);
+    hand_expect_none(hand, RESERVE, CALL_LEARNER_START);
+    hand_closed(hand, LEARNER, "learn_1", 1, 0);
+    const struct hand_call *start =
+        hand_expect(hand, RESERVE, CALL_LEARNER_START);
+    struct learner_work work;
+    assert_ok(learner_work_read(&work, start->data, start->size));
+    assert_int_equal(work.key.attempt, 2);
+    hand_close(hand);
+}
+
+TEST(a_work_that_is_not_closed_in_time_goes_to_another)
+{
+    struct hand *hand = hand_open(&options);
+    hand_join(hand, LEARNER);
+    hand_join(hand, RESERVE);
+    hand_fail(hand, LEARNER, CALL_LEARNER_START, LS_CALL_TIMEOUT, 0);
+    hand_fail(hand, LEARNER, CALL_LEARNER_CLOSE, LS_CALL_FAILED, 0);
+    hand_wait(hand, 60 * LS_NS_PER_S);
+    const struct hand_call *start =
+        hand_expect(hand, RESERVE, CALL_LEARNER_START);
+    struct learner_work work;
+    assert_ok(learner_work_read(&work, start->data, start->size));
+    assert_string_equal(work.key.task_id, "learn_1");
+    assert_int_equal(work.key.attempt, 2); /* the first counts no more */
+    hand_close(hand);
+}
+
+TEST(failures_in_a_row_end_the_job)
+{
+    options.max_failures = 2;
+    struct hand *hand = hand_open(&options);
+    hand_join(hand, LEARNER);
+    hand_fail(hand, LEARNER, CALL_LEARNER_START, LS_CALL_FAILED, 0);
+    hand_closed(hand, LEARNER, "learn_1", 1, 0);
+    hand_wait(hand, 3 * LS_NS_PER_S);
+    hand_resource(hand, LEARNER, "", 0);
+    hand_fail(hand, LEARNER, CALL_LEARNER_START, LS_CALL_FAILED, 0);
+    hand_closed(hand, LEARNER, "learn_1", 2, 0);
+    assert_int_equal(hand->n_done, 1);
+    assert_int_equal(hand->done_status, LS_EHANDLER);
+    assert_non_null(strstr(hand->done_text, "2 times"));
+    assert_non_null(strstr(hand->done_text, "it could not be"));
+    hand_close(hand);
+}
+
+TEST(who_is_busy_or_ends_has_not_failed)
+{
+    options.max_failures = 2;
+    struct hand *hand = hand_running(&options);
+    for (int i = 0; i < 6; i++) {
+        hand_fail(hand, COLLECTOR, CALL_COLLECTOR_DATA, LS_CALL_START_FAILED,
+                  i % 2 == 0 ? LS_CALL_BUSY : LS_CALL_SHUTTING_DOWN);
+        hand_expect_none(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+        hand_wait(hand, 3 * LS_NS_PER_S);
+        (void)hand_expect(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    }
+    assert_int_equal(hand->n_done, 0);
+    hand_close(hand);
+}
+
+/* Answers that are none --------------------------------------------------- */
+
+TEST(three_answers_that_are_none_take_the_work_away)
+{
+    struct hand *hand = hand_running(&options);
+    hand_garbage(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    assert_non_null(strstr(hand->warning, "node 3"));
+    assert_non_null(strstr(hand->warning, CALL_COLLECTOR_DATA));
+    hand_garbage(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    hand_expect_none(hand, COLLECTOR, CALL_COLLECTOR_CLOSE);
+    hand_garbage(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    (void)hand_expect(hand, COLLECTOR, CALL_COLLECTOR_CLOSE);
+    assert_int_equal(hand_figures(hand).refused_data, 3);
+    hand_join(hand, OTHER);
+    hand_closed(hand, COLLECTOR, "collect_2", 1, 0);
+    assert_int_equal(hand_figures(hand).requeued, 1);
+    hand_close(hand);
+}
+
+TEST(data_for_another_work_or_buffer_is_refused)
+{
+    struct hand *hand = hand_running(&options);
+    const int drops = hand->n_drops;
+    hand_sample(hand, COLLECTOR, "collect_99", "d1");
+    assert_non_null(strstr(hand->warning, "collect_99"));
+    assert_int_equal(hand_figures(hand).refused_data, 1);
+    assert_int_equal(hand_figures(hand).samples, 0);
+    assert_int_equal(hand->n_drops, drops + 1);      /* nobody else would */
+    hand_sample(hand, COLLECTOR, "collect_2", "d2"); /* one that is right */
+    assert_int_equal(hand_figures(hand).samples, 1);
+    assert_int_equal(hand_figures(hand).env_steps, 4);
+    hand_close(hand);
+}
+
+TEST(no_sample_has_the_name_of_a_policy)
+{
+    struct hand *hand = hand_running(&options);
+    const int drops = hand->n_drops;
+    hand_sample(hand, COLLECTOR, "collect_2", "policy_1");
+    assert_non_null(strstr(hand->warning, "policy_1 is the name of a policy"));
+    assert_int_equal(hand_figures(hand).refused_data, 1);
+    assert_int_equal(hand_figures(hand).samples, 0);
+    hand_member(hand, LEARNER, 1, false); /* nor is it dropped with the rest */
+    assert_int_equal(hand->n_drops, drops);
+    hand_close(hand);
+}
+
+/* Else a learner would take it for what it is not. */
+TEST(no_sample_is_compressed)
+{
+    struct hand *hand = hand_running(&options);
+    const int drops = hand->n_drops;
+    hand_compressed(hand, COLLECTOR, "collect_2", "d1", "lz4");
+    assert_non_null(strstr(hand->warning, "compressor: lz4"));
+    assert_int_equal(hand_figures(hand).refused_data, 1);
+    assert_int_equal(hand_figures(hand).samples, 0);
+    assert_int_equal(hand->n_drops, drops + 1);
+    hand_close(hand);
+}
+
+TEST(no_sample_is_larger_than_all_may_be)
+{
+    struct fsm_options small = options;
+    small.replay.max_bytes = 99;
+    struct hand *hand = hand_running(&small);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    assert_non_null(strstr(hand->warning, "size: 100 bytes"));
+    assert_int_equal(hand_figures(hand).refused_data, 1);
+    hand_close(hand);
+}
+
+TEST(an_unreadable_resource_leaves_the_member_out)
+{
+    struct hand *hand = hand_open(&options);
+    hand_member(hand, LEARNER, 1, true);
+    hand_connected(hand, LEARNER);
+    hand_garbage(hand, LEARNER, CALL_RESOURCE);
+    assert_int_equal(hand_figures(hand).refused_data, 1);
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_START);
+    hand_wait(hand, 3 * LS_NS_PER_S);
+    hand_resource(hand, LEARNER, "", 0);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_START);
+    hand_close(hand);
+}
+
+/* Learning ---------------------------------------------------------------- */
+
+TEST(it_demands_while_it_learns_but_has_two_at_most)
+{
+    struct hand *hand = hand_running(&options);
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_LEARN);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    struct hand_call *first = hand_expect(hand, LEARNER, CALL_LEARNER_LEARN);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_DEMAND); /* at once */
+    first->to = 99; /* so that the second can be told from it */
+    hand_demand(hand, LEARNER, 1, 0, false);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_LEARN);
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_DEMAND);
+    first->to = LEARNER + 10;
+    hand_close(hand);
+}
+
+TEST(the_last_info_closes_the_work_and_drops_its_data)
+{
+    struct hand *hand = hand_running(&options);
+    const int n_drops = hand->n_drops;
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    hand_learned(hand, LEARNER, 1, 1);
+    hand_demand(hand, LEARNER, 1, 1, true);
+    assert_int_equal(hand->n_infos, 2);
+    assert_int_equal(hand_figures(hand).done_infos, 1);
+    assert_int_equal(hand_figures(hand).learner_step, 1);
+    assert_int_equal(hand->n_drops, n_drops + 1);
+    hand_closed(hand, LEARNER, "learn_1", 1, 0);
+    assert_int_equal(hand->n_done, 0); /* a collector is not closed yet */
+    hand_fail(hand, COLLECTOR, CALL_COLLECTOR_DATA, LS_CALL_FAILED, 0);
+    hand_closed(hand, COLLECTOR, "collect_2", 1, NAN);
+    assert_int_equal(hand->n_done, 1);
+    assert_int_equal(hand->done_status, LS_OK);
+    hand_close(hand);
+}
+
+TEST(samples_weigh_what_learning_them_came_to)
+{
+    struct hand *hand = hand_running(&options);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    const struct hand_call *call =
+        hand_expect(hand, LEARNER, CALL_LEARNER_LEARN);
+    struct learner_batch batch;
+    assert_ok(learner_batch_read(&batch, call->data, call->size));
+    struct learner_result result = {.key = hand_key("learn_1", 1),
+                                    .buffer_id = "buffer_1",
+                                    .priority_info.n = 1};
+    struct priority_update *update = &result.priority_info.items[0];
+    *update =
+        (struct priority_update){.slot = batch.items[0].slot, .priority = 7};
+    memcpy(update->unique_id, batch.items[0].unique_id,
+           sizeof update->unique_id);
+    learner_batch_fini(&batch);
+    learner_result_write(&result, hand->writer);
+    hand_answer(hand, LEARNER, CALL_LEARNER_LEARN);
+    assert_int_equal(hand_figures(hand).replay.updates, 1);
+    assert_int_equal(hand_figures(hand).replay.updates_refused, 0);
+    hand_close(hand);
+}
+
+TEST(a_batch_that_fails_is_given_back)
+{
+    struct hand *hand = hand_running(&options);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    hand_fail(hand, LEARNER, CALL_LEARNER_LEARN, LS_CALL_FAILED, 0);
+    assert_int_equal(hand_figures(hand).replay.lent, 0);
+    hand_demand(hand, LEARNER, 1, 0, false);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_LEARN);
+    hand_close(hand);
+}
+
+TEST(the_next_attempt_is_told_what_was_committed)
+{
+    struct hand *hand = hand_running(&options);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    hand_learned(hand, LEARNER, 1, 1);
+    hand_join(hand, RESERVE);
+    hand_member(hand, LEARNER, 1, false);
+    const struct hand_call *start =
+        hand_expect(hand, RESERVE, CALL_LEARNER_START);
+    struct learner_work work;
+    assert_ok(learner_work_read(&work, start->data, start->size));
+    assert_int_equal(work.key.attempt, 2);
+    assert_int_equal(work.done, 1);
+    hand_close(hand);
+}
+
+/* Evaluations -------------------------------------------------------------- */
+
+/* A new policy is there, COLLECTOR is free: it evaluates. */
+static struct hand *evaluating(void)
+{
+    options.stop_value = 100;
+    options.eval_episodes = 2;
+    struct hand *hand = hand_running(&options);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    hand_learned(hand, LEARNER, 1, 1);
+    const struct collector_data done = {.key = hand_key("collect_2", 1),
+                                        .buffer_id = "buffer_1",
+                                        .is_info = true,
+                                        .info = {.collector_done = true}};
+    collector_data_write(&done, hand->writer);
+    hand_answer(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    hand_closed(hand, COLLECTOR, "collect_2", 1, NAN);
+    hand_resource(hand, COLLECTOR, "", 0);
+    return hand;
+}
+
+/* The version that the open call for data tells a collector. */
+static int64_t asked_version(struct hand *hand)
+{
+    const struct hand_call *call =
+        hand_expect(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    struct collector_ask ask;
+    assert_ok(collector_ask_read(&ask, call->data, call->size));
+    return ask.policy_version;
+}
+
+TEST(a_collector_is_told_what_is_committed_an_evaluation_not)
+{
+    struct hand *hand = evaluating();
+    hand_started(hand, COLLECTOR);
+    assert_int_equal(asked_version(hand), -1); /* its policy does not change */
+    hand_close(hand);
+
+    hand = hand_running(&options);
+    assert_int_equal(asked_version(hand), 0);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    hand_learned(hand, LEARNER, 1, 1);
+    hand_sample(hand, COLLECTOR, "collect_2", "d2");
+    assert_int_equal(asked_version(hand), 1);
+    hand_close(hand);
+}
+
+static void evaluate(struct hand *hand, double value)
+{
+    hand_started(hand, COLLECTOR);
+    const struct collector_data done = {.key = hand_key("evaluate_3", 1),
+                                        .buffer_id = "none",
+                                        .is_info = true,
+                                        .info = {.collector_done = true}};
+    collector_data_write(&done, hand->writer);
+    hand_answer(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    hand_closed(hand, COLLECTOR, "evaluate_3", 1, value);
+}
+
+TEST(an_evaluation_goes_first_and_has_its_own_policy)
+{
+    struct hand *hand = evaluating();
+    const struct hand_call *start =
+        hand_expect(hand, COLLECTOR, CALL_COLLECTOR_START);
+    struct collector_work work;
+    assert_ok(collector_work_read(&work, start->data, start->size));
+    assert_true(work.eval_flag);
+    assert_int_equal(work.episodes, 2);
+    assert_string_equal(work.policy_id, "policy_1@3");
+    assert_true(work.cpu == 4 && work.gpu == 0.5);
+    hand_close(hand);
+}
+
+static int recall(void *next, const void *record, size_t size)
+{
+    return fsm_recall(next, record, size);
+}
+
+TEST(the_next_life_tells_the_value_again)
+{
+    struct hand *hand = evaluating();
+    evaluate(hand, 99);
+    struct hand *next = hand_open(&options);
+    assert_ok(fsm_records(hand->fsm, recall, next->fsm));
+    hand_close(hand);
+    next->evaluated = NAN;
+    hand_wait(next, 0);
+    assert_true(next->evaluated == 99);
+    hand_close(next);
+}
+
+/* The life after one that recorded so much. */
+static struct hand *life_after(const struct hand *before, size_t n_records)
+{
+    struct hand *hand = hand_open(&options);
+    for (size_t i = 0; i < n_records; i++)
+        assert_ok(fsm_recall(hand->fsm, before->records[i].data,
+                             before->records[i].size));
+    memcpy(hand->dropped, before->dropped, sizeof hand->dropped);
+    hand_member(hand, LEARNER, 1, true);
+    hand_connected(hand, LEARNER);
+    hand_resource(hand, LEARNER, "learn_1", 1);
+    hand_join(hand, COLLECTOR);
+    return hand;
+}
+
+/* COLLECTOR does the evaluation that it is given, if it is given one. */
+static void evaluate_again(struct hand *hand, double value)
+{
+    const struct hand_call *start =
+        hand_find(hand, COLLECTOR, CALL_COLLECTOR_START);
+    struct collector_work work;
+    assert_non_null(start);
+    assert_ok(collector_work_read(&work, start->data, start->size));
+    if (!work.eval_flag)
+        return;
+    hand_started(hand, COLLECTOR);
+    const struct collector_data done = {.key = work.key,
+                                        .buffer_id = "none",
+                                        .is_info = true,
+                                        .info = {.collector_done = true}};
+    collector_data_write(&done, hand->writer);
+    hand_answer(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    hand_closed(hand, COLLECTOR, work.key.task_id, work.key.attempt, value);
+}
+
+/* The job ends, and what it is told to keep. */
+static void end_of_job(struct hand *hand)
+{
+    char kept[80];
+    assert_ok(fsm_stop(hand->fsm, hand->now, LS_OK, "enough"));
+    hand_wait(hand, 60 * LS_NS_PER_S);
+    hand_wait(hand, 60 * LS_NS_PER_S);
+    const char *evaluated, *learned;
+    fsm_policies(hand->fsm, &evaluated, &learned);
+    (void)snprintf(kept, sizeof kept, " %s ",
+                   evaluated[0] != '\0' ? evaluated : learned);
+    if (strstr(hand->dropped, kept) != NULL)
+        fail_msg("it is to keep%s, and has dropped%s", kept, hand->dropped);
+}
+
+/* Killed after any record, its next life has the policy that the job ends with.
+ */
+TEST(no_life_drops_the_policy_that_it_keeps)
+{
+    struct hand *hand = evaluating();
+    const size_t first = hand->n_records;
+    hand->dropped[0] = '\0'; /* policy_1 was made since */
+    evaluate(hand, 99);
+    for (size_t n = first; n <= hand->n_records; n++) {
+        struct hand *ends = life_after(hand, n);
+        end_of_job(ends);
+        hand_close(ends);
+        struct hand *next = life_after(hand, n);
+        evaluate_again(next, 100);
+        end_of_job(next);
+        hand_close(next);
+    }
+    hand_close(hand);
+}
+
+TEST(the_value_ends_the_job)
+{
+    struct hand *hand = evaluating();
+    evaluate(hand, 100);
+    assert_true(hand->evaluated == 100);
+    hand_fail(hand, LEARNER, CALL_LEARNER_DEMAND, LS_CALL_CANCELLED, 0);
+    hand_closed(hand, LEARNER, "learn_1", 1, 0);
+    assert_int_equal(hand->n_done, 1);
+    assert_int_equal(hand->done_status, LS_OK);
+    assert_string_equal(hand->done_name, "policy_1@3");
+    hand_close(hand);
+}
+
+TEST(a_lower_value_does_not)
+{
+    struct hand *hand = evaluating();
+    evaluate(hand, 99);
+    assert_true(hand->evaluated == 99);
+    hand_expect_none(hand, LEARNER, CALL_LEARNER_CLOSE);
+    assert_int_equal(hand_figures(hand).evaluations, 1);
+    hand_close(hand);
+}
+
+TEST(an_evaluation_without_a_value_is_done_again)
+{
+    struct hand *hand = evaluating();
+    evaluate(hand, NAN);
+    assert_int_equal(hand_figures(hand).evaluations, 0);
+    assert_int_equal(hand_figures(hand).requeued, 1);
+    hand_close(hand);
+}

@@ -1,0 +1,162 @@
+/* The coordinator's machine in thousands of schedules: random delays, losses,
+ * returns, refusals, answers that are none or never come, and restarts of the
+ * coordinator. Each comes to its end, and none breaks a rule of fsm.h. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/seeds.h"
+#include "fsm_world.h"
+#include "test.h"
+
+/* LOCKSTEP_FSM_TRACE=1 shows what the coordinator says. */
+static int64_t split = 1;
+static bool any_options;
+
+/* Anything that is allowed, so that cases meet that nobody has thought of. */
+static void choose_options(struct world *world)
+{
+    struct ls_rng *rng = &world->rng;
+    struct fsm_options *options = &world->options;
+    world->n_members = 2 + ls_rng_below(rng, 5);
+    for (size_t i = 0; i < world->n_members; i++)
+        world->members[i].learner =
+            i == 0 || (i > 1 && world_chance(world, 400));
+    options->iterations = 1 + (int64_t)ls_rng_below(rng, 12);
+    options->collector_works = ls_rng_below(rng, 4);
+    options->samples_per_work = 1 + (int64_t)ls_rng_below(rng, 8);
+    options->batch_size = 1 + (int64_t)ls_rng_below(rng, 8);
+    options->eval_interval = (int64_t)ls_rng_below(rng, 3) * 40 * LS_NS_PER_MS;
+    options->collector_expiry =
+        (int64_t)(1 + ls_rng_below(rng, 20)) * 50 * LS_NS_PER_MS;
+    options->replay.capacity = 32 + ls_rng_below(rng, 32);
+    options->replay.min_size_to_sample = 8;
+    options->replay.staleness_limit = (int64_t)ls_rng_below(rng, 3) * 4;
+    options->replay.max_times_sampled = ls_rng_below(rng, 4);
+}
+
+static void sweep(const struct world_faults *faults, double stop_value)
+{
+    static struct world world;
+    const struct seeds seeds = seeds_of(100);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
+        world_create(&world, seed, 2, 3);
+        world.faults = *faults;
+        world.value_per_version = 10;
+        world.options.stop_value = stop_value;
+        world.options.eval_episodes = 2;
+        world.options.eval_interval = 50 * LS_NS_PER_MS;
+        world.options.split = split;
+        world.options.replay.mode = split > 1 ? REPLAY_FIFO : REPLAY_PRIORITY;
+        /* Half of them with a rate limiter, as tight as it may be. */
+        world.options.replay.samples_per_insert = seed % 2 == 0 ? 2 : 0;
+        if (any_options)
+            choose_options(&world);
+        world_begin(&world);
+        world_run(&world);
+        if (world.violation[0] != '\0')
+            fail_msg("seed %lld, after %llu events and %u lives: %s; %s",
+                     (long long)seed, (unsigned long long)world.events_run,
+                     world.life, world.violation, world.last_warning);
+        assert_int_equal(world.done_status, LS_OK);
+        assert_true(world.iter <= world.options.iterations);
+        if (isnan(stop_value))
+            assert_int_equal(world.iter, world.options.iterations);
+        if (isnan(stop_value) && !world.lossy && world.life == 1 &&
+            faults->fail == 0) {
+            assert_int_equal(world.infos, world.options.iterations + 1);
+            assert_int_equal(world.done_infos, 1);
+        }
+        world_destroy(&world);
+    }
+}
+
+TEST(delays_alone)
+{
+    sweep(&(struct world_faults){0}, NAN);
+    sweep(&(struct world_faults){0}, 80);
+}
+
+TEST(100_iterations_bring_101_infos_and_one_is_done)
+{
+    static struct world world;
+    struct fsm_figures figures;
+    world_create(&world, 1, 1, 1);
+    world.options.iterations = 100;
+    world_begin(&world);
+    world_run(&world);
+    assert_string_equal(world.violation, "");
+    fsm_figures(world.fsm, &figures);
+    assert_int_equal(world.infos, 101);
+    assert_int_equal(world.done_infos, 1);
+    assert_int_equal(figures.infos, 101);
+    assert_int_equal(figures.done_infos, 1);
+    assert_int_equal(figures.learner_step, 100);
+    assert_int_equal(figures.batches, 100);
+    world_destroy(&world);
+}
+
+TEST(members_are_lost_and_come_back)
+{
+    sweep(&(struct world_faults){.lose = 8}, NAN);
+    sweep(&(struct world_faults){.lose = 15}, 1000);
+}
+
+TEST(starts_are_refused_and_calls_fail)
+{
+    sweep(&(struct world_faults){.refuse = 300, .fail = 20}, NAN);
+}
+
+TEST(answers_are_none_or_never_come)
+{
+    sweep(&(struct world_faults){.garble = 100}, NAN);
+    sweep(&(struct world_faults){.mute = 20}, NAN);
+}
+
+TEST(the_coordinator_is_killed_and_started_again)
+{
+    sweep(&(struct world_faults){.quit = 3}, NAN);
+    sweep(&(struct world_faults){.quit = 3, .lose = 5}, 80);
+}
+
+TEST(members_take_their_master_for_lost)
+{
+    sweep(&(struct world_faults){.forget = 10}, NAN);
+}
+
+TEST(everything_at_once)
+{
+    sweep(&(struct world_faults){.lose = 5,
+                                 .quit = 2,
+                                 .refuse = 100,
+                                 .fail = 10,
+                                 .garble = 10,
+                                 .mute = 5,
+                                 .forget = 3},
+          80);
+}
+
+TEST(trajectories_are_split)
+{
+    split = 2;
+    sweep(&(struct world_faults){0}, NAN);
+    sweep(&(struct world_faults){.lose = 5, .garble = 10, .quit = 1}, NAN);
+    split = 1;
+}
+
+TEST(any_options_with_any_faults)
+{
+    any_options = true;
+    sweep(&(struct world_faults){0}, NAN);
+    sweep(&(struct world_faults){.lose = 5,
+                                 .quit = 2,
+                                 .refuse = 100,
+                                 .fail = 10,
+                                 .garble = 10,
+                                 .mute = 5,
+                                 .forget = 3},
+          NAN);
+    split = 2;
+    sweep(&(struct world_faults){.lose = 3, .quit = 1, .mute = 3}, 60);
+    split = 1;
+    any_options = false;
+}
