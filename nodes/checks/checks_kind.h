@@ -1,5 +1,5 @@
-/* checks_kind.h - what the checks of all jobs share, and what is particular to a
- * kind of job. */
+/* checks_kind.h - what the checks of all jobs share, and what is particular to
+ * a kind of job. */
 #ifndef LOCKSTEP_CHECKS_KIND_H
 #define LOCKSTEP_CHECKS_KIND_H
 

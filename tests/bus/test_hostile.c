@@ -102,6 +102,26 @@ TEST(a_raw_peer_can_be_an_honest_member)
     siege_end(siege);
 }
 
+/* It said that it was where another is; a leaf would seem to that one, and to
+ * nobody else, not to be behind its hub. */
+TEST(an_address_that_nobody_names_any_more_is_given_up)
+{
+    struct siege *siege = siege_start();
+    struct raw_peer other;
+    raw_open(&other, 667, NULL);
+    strcpy(siege->raw.endpoint, other.endpoint);
+    raw_be_present(&siege->raw);
+    raw_await_node(&other, siege->node, true);
+    raw_close(&siege->raw);
+    raw_await_node(&other, siege->node, false);
+    transport_lock(siege->node->transport);
+    assert_null(link_find(siege->node, other.endpoint));
+    transport_unlock(siege->node->transport);
+    raw_close(&other);
+    raw_open(&siege->raw, 666, ls_node_endpoint(siege->node));
+    siege_end(siege);
+}
+
 /* What it says before it is a member is not heard, and is counted. */
 TEST(what_comes_too_early_is_counted)
 {

@@ -351,7 +351,8 @@ static int64_t pursue(ls_node *node, struct link *link, int64_t now)
         works(link) ? LS_FOREVER : since + link->redial_ns;
     const int64_t patience = 2 * node->options.heartbeat_ms * LS_NS_PER_MS;
     if (redial_at <= now) {
-        if (link->hearsay && link->peer == NULL)
+        if (link->peer == NULL && !link->attached &&
+            (link->hearsay || !is_present(node, link->id)))
             give_up(node, link);
         else
             redial(node, link);

@@ -294,8 +294,10 @@ int64_t membership_tick(struct membership *m, int64_t now)
 void membership_probed(struct membership *m, const char *endpoint, bool refuses,
                        int64_t now)
 {
+    char asked[LS_ENDPOINT_MAX + 1]; /* a member's own goes with its life */
+    (void)snprintf(asked, sizeof asked, "%s", endpoint);
     for (size_t i = 0; i < m->n; i++)
-        if (strcmp(m->at[i]->endpoint, endpoint) == 0)
+        if (strcmp(m->at[i]->endpoint, asked) == 0)
             membership_apply(
                 m, m->at[i],
                 member_probed(m->at[i], refuses, now, m->options.heartbeat_ns),
