@@ -293,7 +293,10 @@ static int explain(ls_barrier *barrier, const struct ls_epoch_end *end)
         append(&text, "; missing");
         append_missing(barrier, &text, reason);
     }
-    return ls_error(end->status, "%s", text.bytes);
+    (void)ls_error(end->status, "%s", text.bytes);
+    if (reason->status != end->status)
+        ls_error_set_cause(reason->status);
+    return end->status;
 }
 
 #define DEFAULT_NAME "step"

@@ -195,6 +195,17 @@ void ls_timer_summary(const ls_timer *timer, struct ls_timer_summary *out)
     };
 }
 
+size_t ls_timer_values(const ls_timer *timer, double *out_s, size_t capacity)
+{
+    const size_t held = held_by(timer->count, timer->capacity);
+    for (size_t i = 0; i < held && i < capacity; i++) {
+        const uint64_t run = timer->count - held + i;
+        out_s[i] =
+            (double)timer->runs[run % timer->capacity].ns / (double)LS_NS_PER_S;
+    }
+    return held;
+}
+
 void ls_timer_destroy(ls_timer **timer)
 {
     if (timer == NULL || *timer == NULL)

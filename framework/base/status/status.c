@@ -74,12 +74,18 @@ static void keep_text(const char *tail, const char *format, va_list arguments)
     size_t length = wanted < 0 ? 0 : (size_t)wanted;
     if (wanted < 0)
         text[0] = '\0';
-    if (tail != NULL && length < sizeof text)
+    if (tail != NULL && tail[0] != '\0' && length < sizeof text)
         length +=
             (size_t)snprintf(text + length, sizeof text - length, ": %s", tail);
     if (length >= sizeof text)
         drop_half_character(text);
-    memcpy(thread_state()->error_text, text, strlen(text) + 1);
+    memcpy(thread_state()->error.text, text, strlen(text) + 1);
+}
+
+static void forget_rest(void)
+{
+    thread_state()->error.cause = LS_OK;
+    thread_state()->error.cookie = 0;
 }
 
 int ls_error(int status, const char *format, ...)
@@ -88,6 +94,7 @@ int ls_error(int status, const char *format, ...)
     va_start(arguments, format);
     keep_text(NULL, format, arguments);
     va_end(arguments);
+    forget_rest();
     return status;
 }
 
@@ -95,7 +102,7 @@ int ls_error_at(int status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    keep_text(thread_state()->error_text, format, arguments);
+    keep_text(thread_state()->error.text, format, arguments);
     va_end(arguments);
     return status;
 }
@@ -141,10 +148,44 @@ int ls_error_from(int os_errno, const char *what)
 
 void ls_error_clear(void)
 {
-    thread_state()->error_text[0] = '\0';
+    thread_state()->error.text[0] = '\0';
+    forget_rest();
 }
 
 const char *ls_error_text(void)
 {
-    return thread_state()->error_text;
+    return thread_state()->error.text;
+}
+
+int ls_error_cause(void)
+{
+    return thread_state()->error.cause;
+}
+
+void ls_error_set_cause(int status)
+{
+    thread_state()->error.cause = status;
+}
+
+uint64_t ls_error_cookie(void)
+{
+    return thread_state()->error.cookie;
+}
+
+void ls_error_set_cookie(uint64_t cookie)
+{
+    thread_state()->error.cookie = cookie;
+}
+
+void ls_failure_keep(struct ls_failure *out, int status)
+{
+    *out = thread_state()->error;
+    out->status = status;
+}
+
+int ls_failure_return(const struct ls_failure *failure)
+{
+    if (failure->status != LS_OK)
+        thread_state()->error = *failure;
+    return failure->status;
 }

@@ -11,10 +11,10 @@
 #include "lockstep/runtime.h"
 
 struct thread_state {
-    ls_runtime *runtime; /* borrow; NULL: that of threads */
-    int64_t node;        /* for the log; negative: none */
-    const char *step;    /* for the log; NULL: none */
-    char error_text[LS_ERROR_TEXT_MAX];
+    ls_runtime *runtime;     /* borrow; NULL: that of threads */
+    int64_t node;            /* for the log; negative: none */
+    const char *step;        /* for the log; NULL: none */
+    struct ls_failure error; /* the last one; its status is not used */
 };
 
 /* The record of whoever runs here; NULL: nobody has asked for it yet.

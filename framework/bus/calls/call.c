@@ -53,7 +53,7 @@ static void explain(struct ls_call *call, const char *why)
 static void explain_refusal(struct ls_call *call,
                             const struct call_message *message)
 {
-    char text[LS_CALL_TEXT_MAX + 1], code[32];
+    char text[LS_CALL_TEXT_MAX + 1] = "", code[32];
     copy_text(text, sizeof text, message->text, message->text_size);
     call->result.code = (int)message->code;
     (void)snprintf(code, sizeof code, "refused with %d", call->result.code);

@@ -37,14 +37,11 @@ bool dispatch_is_current(const ls_node *node)
     return ls_thread_is_current(node->dispatch.thread);
 }
 
-void dispatch_keep_error(ls_node *node, int status, const char *text)
+void dispatch_keep_error(ls_node *node, int status)
 {
     ls_mutex_lock(&node->router.lock);
-    if (node->dispatch.error == LS_OK) {
-        node->dispatch.error = status;
-        snprintf(node->dispatch.error_text, sizeof node->dispatch.error_text,
-                 "%s", text);
-    }
+    if (node->dispatch.failure.status == LS_OK)
+        ls_failure_keep(&node->dispatch.failure, status);
     ls_cond_broadcast(&node->router.idle); /* wakes ls_wait_for() */
     ls_mutex_unlock(&node->router.lock);
 }
@@ -52,40 +49,36 @@ void dispatch_keep_error(ls_node *node, int status, const char *text)
 void dispatch_lost(ls_node *node, const struct peer *peer, const char *event,
                    uint64_t n)
 {
-    char line[LS_ERROR_TEXT_MAX];
-    snprintf(line, sizeof line,
-             "node %u: event \"%s\": node %u (%s) was lost before it "
-             "acknowledged %llu reliable events, this the first of them",
-             node->options.id, event, peer->member.id, peer->member.role,
-             (unsigned long long)n);
-    ls_log_error("bus: %s", line);
-    dispatch_keep_error(node, LS_ELOST, line);
+    (void)ls_error(LS_ELOST,
+                   "node %u: event \"%s\": node %u (%s) was lost before it "
+                   "acknowledged %llu reliable events, this the first of them",
+                   node->options.id, event, peer->member.id, peer->member.role,
+                   (unsigned long long)n);
+    ls_log_error("bus: %s", ls_error_text());
+    dispatch_keep_error(node, LS_ELOST);
 }
 
 static void handler_failed(ls_node *node, int status, const char *event,
-                           const char *handler, const char *text)
+                           const char *handler)
 {
-    char line[LS_ERROR_TEXT_MAX];
     if (status == LS_ECLOSED && node_is_stopping(node))
         return; /* it wanted to emit, say */
-    snprintf(line, sizeof line, "node %u: event \"%s\": handler %s: %s%s%s",
-             node->options.id, event, handler != NULL ? handler : "?",
-             ls_status_name(status), text[0] != '\0' ? ": " : "", text);
-    ls_log_error("bus: %s", line);
-    dispatch_keep_error(node, status, line);
+    (void)ls_error_at(status, "node %u: event \"%s\": handler %s: %s",
+                      node->options.id, event, handler != NULL ? handler : "?",
+                      ls_status_name(status));
+    ls_log_error("bus: %s", ls_error_text());
+    dispatch_keep_error(node, status);
 }
 
 int ls_node_take_error(ls_node *node)
 {
-    char text[LS_ERROR_TEXT_MAX];
     if (node_check(node) != LS_OK)
         return LS_ESTATE;
     ls_mutex_lock(&node->router.lock);
-    const int status = node->dispatch.error;
-    memcpy(text, node->dispatch.error_text, sizeof text);
-    node->dispatch.error = LS_OK;
+    const int status = ls_failure_return(&node->dispatch.failure);
+    node->dispatch.failure.status = LS_OK;
     ls_mutex_unlock(&node->router.lock);
-    return status == LS_OK ? LS_OK : ls_error(status, "%s", text);
+    return status;
 }
 
 void dispatch_interrupt(ls_node *node, int status)
@@ -229,7 +222,7 @@ static void run_listeners(ls_node *node, struct event_entry *entry,
             const int status = listener->fn(listener->self, &message->event);
             if (status != LS_OK)
                 handler_failed(node, status, message->event.name,
-                               listener->label, ls_error_text());
+                               listener->label);
             ls_mutex_lock(&node->router.lock);
             listener->running--;
             next = listener->next;

@@ -39,9 +39,8 @@ struct dispatch {
     bool closed;
     ls_thread *thread; /* until destroy: others ask whether they run on it */
     bool ended;
-    atomic_int interrupted; /* what waits return, until cleared; LS_OK */
-    int error;              /* the first that was not taken; under router */
-    char error_text[LS_ERROR_TEXT_MAX];
+    atomic_int interrupted;    /* what waits return, until cleared; LS_OK */
+    struct ls_failure failure; /* the first not taken; under router */
 };
 
 int dispatch_init(ls_node *node);
@@ -61,7 +60,7 @@ void dispatch_interrupt(ls_node *node, int status);
 bool dispatch_is_current(const ls_node *node);
 
 /* Note an error for ls_node_take_error() and whoever waits. */
-void dispatch_keep_error(ls_node *node, int status, const char *text);
+void dispatch_keep_error(ls_node *node, int status);
 /* The same of n reliable events that a lost peer may not have got. */
 void dispatch_lost(ls_node *node, const struct peer *peer, const char *event,
                    uint64_t n);

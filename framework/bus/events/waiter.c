@@ -30,7 +30,7 @@ static int ended(const ls_node *node)
 {
     if (node_is_stopping(node))
         return LS_ECLOSED;
-    return node->dispatch.error != LS_OK
+    return node->dispatch.failure.status != LS_OK
                ? LS_EHANDLER
                : atomic_load(&node->dispatch.interrupted);
 }
@@ -47,14 +47,13 @@ static int check_thread(const ls_node *node, const char *event)
                : LS_OK;
 }
 
-static int tell(ls_node *node, int status, const char *event, const char *text)
+static int tell(ls_node *node, int status, const char *event)
 {
     if (status == LS_EHANDLER)
         return ls_node_take_error(node);
-    return status == LS_OK
-               ? LS_OK
-               : ls_error(status, "waiting for event \"%s\": %s", event,
-                          text[0] != '\0' ? text : ls_status_sentence(status));
+    return status == LS_OK ? LS_OK
+                           : ls_error(status, "waiting for event \"%s\": %s",
+                                      event, ls_status_sentence(status));
 }
 
 /* ---- for the next one -------------------------------------------------- */
@@ -64,19 +63,18 @@ struct wait {
     ls_event_fn *fn;
     void *self;
     bool came;
-    int status;
-    char text[LS_ERROR_TEXT_MAX];
+    struct ls_failure failure; /* of fn */
 };
 
 static int came(void *self, const struct ls_event *event)
 {
     struct wait *w = self;
-    int status = LS_OK;
-    if (w->fn != NULL && (status = w->fn(w->self, event)) != LS_OK)
-        memcpy(w->text, ls_error_text(), strlen(ls_error_text()) + 1);
+    const int status = w->fn != NULL ? w->fn(w->self, event) : LS_OK;
+    if (status != LS_OK && ls_error_text()[0] == '\0')
+        (void)ls_error_at(status, "%s", ls_status_sentence(status));
+    ls_failure_keep(&w->failure, status);
     ls_mutex_lock(&w->node->router.lock);
     w->came = true;
-    w->status = status;
     ls_cond_broadcast(&w->node->router.idle);
     ls_mutex_unlock(&w->node->router.lock);
     return LS_OK;
@@ -114,12 +112,11 @@ int ls_wait_for(ls_node *node, const char *event, int wait_ms, ls_event_fn *fn,
     ls_mutex_unlock(&node->router.lock);
     /* Maybe meanwhile: fn was running. */
     if (w.came)
-        return w.status == LS_OK
+        return ls_failure_return(&w.failure) == LS_OK
                    ? LS_OK
-                   : ls_error(w.status, "waiting for event \"%s\": %s", event,
-                              w.text[0] != '\0' ? w.text
-                                                : ls_status_sentence(w.status));
-    return tell(node, status, event, "");
+                   : ls_error_at(w.failure.status, "waiting for event \"%s\"",
+                                 event);
+    return tell(node, status, event);
 }
 
 /* ---- for what has come since ------------------------------------------- */
@@ -217,7 +214,7 @@ int ls_waiter_wait(ls_waiter *waiter, int wait_ms, ls_event_fn *fn, void *self)
     status = take(waiter, deadline, &kept);
     ls_mutex_unlock(&node->router.lock);
     if (kept == NULL)
-        return tell(node, status, waiter->event, "");
+        return tell(node, status, waiter->event);
     if (fn != NULL)
         status = fn(self, &kept->event);
     free(kept);

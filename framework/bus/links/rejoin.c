@@ -55,5 +55,6 @@ void rejoin(ls_node *node)
         return;
     }
     ls_log_error("bus: %s", text);
-    dispatch_keep_error(node, LS_ELOST, text);
+    (void)ls_error(LS_ELOST, "%s", text);
+    dispatch_keep_error(node, LS_ELOST);
 }

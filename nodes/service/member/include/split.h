@@ -7,19 +7,7 @@
 #ifndef LOCKSTEP_SPLIT_H
 #define LOCKSTEP_SPLIT_H
 
-#include "lockstep/plugin.h"
-
 #include "sample.h"
-#include "trajectory_codec.h"
-
-/* The part of a trajectory that a sample means.
- * whole:  of this shape.
- * out:    a view into it: borrow, as long as that.
- * Errors: LS_EPROTO the trajectory has not as many steps as the sample says. */
-LS_MUST_USE int split_trajectory(const struct ls_trajectory *whole,
-                                 const struct trajectory_shape *shape,
-                                 const struct sample *sample,
-                                 struct ls_trajectory *out);
 
 /* What is told of part `part` of `n_parts` of a trajectory: `whole`, but for
  * what part it is. n_parts: 1: it is not split; else it divides unroll_len. */

@@ -7,7 +7,7 @@
  *   is full to the edge may already have wrapped.
  * - A screen that cannot be written to must not stop a run: what write(2) says
  *   is not looked at beyond trying again after a signal. */
-#include "lockstep/middleware.h"
+#include "progress_line.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ enum {
 static const char erase[] = "\x1b[K";
 static const char plain_colour[] = "\x1b[0m";
 
-struct ls_progress {
+struct progress_line {
     ls_mutex mutex; /* guards what follows */
     ls_runtime *runtime;
     int fd;
@@ -51,7 +51,7 @@ static void write_all(int fd, const char *bytes, size_t size)
 }
 
 /* In one write, so that lines of several processes do not mix. */
-static void put(const ls_progress *progress, const char *before,
+static void put(const progress_line *progress, const char *before,
                 const char *text, const char *after)
 {
     char line[DRAWN_BYTES + 16];
@@ -59,7 +59,7 @@ static void put(const ls_progress *progress, const char *before,
     write_all(progress->fd, line, (size_t)n);
 }
 
-static size_t columns_of(const ls_progress *progress)
+static size_t columns_of(const progress_line *progress)
 {
     if (!progress->terminal)
         return TEXT_BYTES;
@@ -88,7 +88,7 @@ static size_t character_bytes(const char *text)
 }
 
 /* What of `text` is drawn in so many columns; a character is one column. */
-static void fit(const ls_progress *progress, char out[DRAWN_BYTES])
+static void fit(const progress_line *progress, char out[DRAWN_BYTES])
 {
     size_t columns = columns_of(progress);
     bool coloured = false;
@@ -115,11 +115,11 @@ static void fit(const ls_progress *progress, char out[DRAWN_BYTES])
         memcpy(out + used, plain_colour, sizeof plain_colour);
 }
 
-int ls_progress_create(ls_progress **out, ls_runtime *runtime, int fd,
-                       int terminal)
+int progress_line_create(progress_line **out, ls_runtime *runtime, int fd,
+                         int terminal)
 {
     *out = NULL;
-    ls_progress *progress = calloc(1, sizeof *progress);
+    progress_line *progress = calloc(1, sizeof *progress);
     if (progress == NULL)
         return ls_error(LS_ENOMEM, "progress: no memory for a line");
     const int status = ls_mutex_init(&progress->mutex, runtime);
@@ -143,7 +143,7 @@ int ls_progress_create(ls_progress **out, ls_runtime *runtime, int fd,
 }
 
 /* Whole lines: draw unless it is the same, or too early and not the last. */
-static void draw_line(ls_progress *progress, bool last)
+static void draw_line(progress_line *progress, bool last)
 {
     char fitted[DRAWN_BYTES];
     fit(progress, fitted);
@@ -158,7 +158,7 @@ static void draw_line(ls_progress *progress, bool last)
     progress->drawn_at = now;
 }
 
-static void draw_in_place(ls_progress *progress)
+static void draw_in_place(progress_line *progress)
 {
     char fitted[DRAWN_BYTES];
     fit(progress, fitted);
@@ -170,7 +170,7 @@ static void draw_in_place(ls_progress *progress)
     progress->on_screen = true;
 }
 
-void ls_progress_show(ls_progress *progress, const char *text)
+void progress_line_show(progress_line *progress, const char *text)
 {
     ls_mutex_lock(&progress->mutex);
     snprintf(progress->text, sizeof progress->text, "%s", text);
@@ -181,7 +181,7 @@ void ls_progress_show(ls_progress *progress, const char *text)
     ls_mutex_unlock(&progress->mutex);
 }
 
-void ls_progress_end(ls_progress *progress)
+void progress_line_end(progress_line *progress)
 {
     ls_mutex_lock(&progress->mutex);
     if (progress->terminal) {
@@ -198,7 +198,7 @@ void ls_progress_end(ls_progress *progress)
     ls_mutex_unlock(&progress->mutex);
 }
 
-void ls_progress_clear(ls_progress *progress)
+void progress_line_clear(progress_line *progress)
 {
     ls_mutex_lock(&progress->mutex);
     if (progress->on_screen)
@@ -207,7 +207,7 @@ void ls_progress_clear(ls_progress *progress)
     ls_mutex_unlock(&progress->mutex);
 }
 
-void ls_progress_destroy(ls_progress **progress)
+void progress_line_destroy(progress_line **progress)
 {
     if (progress == NULL || *progress == NULL)
         return;

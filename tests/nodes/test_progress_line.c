@@ -10,7 +10,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "lockstep/middleware.h"
+#include "progress_line.h"
 #include "runtime_ops.h"
 #include "test.h"
 
@@ -29,7 +29,7 @@ static ls_runtime runtime = {.ops = &ops};
 /* What was written to a pipe. */
 struct paper {
     int read_fd, write_fd;
-    ls_progress *progress;
+    progress_line *progress;
     char text[4096];
 };
 
@@ -40,7 +40,7 @@ static void paper_open(struct paper *paper, int terminal)
     assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
     *paper = (struct paper){.read_fd = ends[0], .write_fd = ends[1]};
     assert_ok(
-        ls_progress_create(&paper->progress, &runtime, ends[1], terminal));
+        progress_line_create(&paper->progress, &runtime, ends[1], terminal));
 }
 
 static const char *paper_read(struct paper *paper)
@@ -52,7 +52,7 @@ static const char *paper_read(struct paper *paper)
 
 static void paper_close(struct paper *paper)
 {
-    ls_progress_destroy(&paper->progress);
+    progress_line_destroy(&paper->progress);
     assert_null(paper->progress);
     close(paper->read_fd);
     close(paper->write_fd);
@@ -73,11 +73,11 @@ TEST(a_terminal_line_is_rewritten_in_place)
 {
     struct paper paper;
     paper_open(&paper, 1);
-    ls_progress_show(paper.progress, "step 1");
+    progress_line_show(paper.progress, "step 1");
     assert_string_equal(paper_read(&paper), "\rstep 1\x1b[K");
-    ls_progress_show(paper.progress, "step 2");
+    progress_line_show(paper.progress, "step 2");
     assert_string_equal(paper_read(&paper), "\rstep 2\x1b[K");
-    ls_progress_end(paper.progress);
+    progress_line_end(paper.progress);
     assert_string_equal(paper_read(&paper), "\n");
     paper_close(&paper);
 }
@@ -87,10 +87,10 @@ TEST(the_same_text_writes_nothing)
     for (int terminal = 0; terminal <= 1; terminal++) {
         struct paper paper;
         paper_open(&paper, terminal);
-        ls_progress_show(paper.progress, "step 1");
+        progress_line_show(paper.progress, "step 1");
         paper_read(&paper);
         clock_ns += 10 * LS_NS_PER_S;
-        ls_progress_show(paper.progress, "step 1");
+        progress_line_show(paper.progress, "step 1");
         assert_string_equal(paper_read(&paper), "");
         paper_close(&paper);
     }
@@ -100,19 +100,19 @@ TEST(clear_takes_the_line_away_and_show_brings_it_back)
 {
     struct paper paper;
     paper_open(&paper, 1);
-    ls_progress_clear(paper.progress);
+    progress_line_clear(paper.progress);
     assert_string_equal(paper_read(&paper), "");
-    ls_progress_show(paper.progress, "step 1");
+    progress_line_show(paper.progress, "step 1");
     paper_read(&paper);
-    ls_progress_clear(paper.progress);
+    progress_line_clear(paper.progress);
     assert_string_equal(paper_read(&paper), "\r\x1b[K");
-    ls_progress_show(paper.progress, "step 1");
+    progress_line_show(paper.progress, "step 1");
     assert_string_equal(paper_read(&paper), "\rstep 1\x1b[K");
-    ls_progress_clear(paper.progress);
+    progress_line_clear(paper.progress);
     paper_read(&paper);
-    ls_progress_end(paper.progress);
+    progress_line_end(paper.progress);
     assert_string_equal(paper_read(&paper), "\rstep 1\x1b[K\n");
-    ls_progress_end(paper.progress);
+    progress_line_end(paper.progress);
     assert_string_equal(paper_read(&paper), "");
     paper_close(&paper);
 }
@@ -124,7 +124,7 @@ TEST(a_terminal_that_does_not_say_has_80_columns)
     memset(text, 'x', 200);
     text[200] = '\0';
     paper_open(&paper, 1);
-    ls_progress_show(paper.progress, text);
+    progress_line_show(paper.progress, text);
     assert_int_equal(strlen(paper_read(&paper)), 1 + 79 + 3);
     paper_close(&paper);
 }
@@ -141,25 +141,25 @@ TEST(the_line_is_cut_to_the_terminals_width)
     assert_int_equal(ioctl(slave, TIOCSWINSZ, &narrow), 0);
 
     setenv("TERM", "xterm", 1);
-    ls_progress *progress;
-    assert_ok(ls_progress_create(&progress, &runtime, slave, -1));
+    progress_line *progress;
+    assert_ok(progress_line_create(&progress, &runtime, slave, -1));
     /* A character of two bytes is one column. */
-    ls_progress_show(progress, "\xc3\xa4\xc3\xb6\xc3\xbc 456789");
+    progress_line_show(progress, "\xc3\xa4\xc3\xb6\xc3\xbc 456789");
     char text[64] = "";
     ssize_t n = read(master, text, sizeof text - 1);
     assert_true(n > 0);
     text[n] = '\0';
     assert_string_equal(text, "\r\xc3\xa4\xc3\xb6\xc3\xbc 456\x1b[K");
-    ls_progress_destroy(&progress);
+    progress_line_destroy(&progress);
 
     setenv("TERM", "dumb", 1);
-    assert_ok(ls_progress_create(&progress, &runtime, slave, -1));
-    ls_progress_show(progress, "whole lines here");
+    assert_ok(progress_line_create(&progress, &runtime, slave, -1));
+    progress_line_show(progress, "whole lines here");
     n = read(master, text, sizeof text - 1);
     assert_true(n > 0);
     text[n] = '\0';
     assert_string_equal(text, "whole lines here\r\n");
-    ls_progress_destroy(&progress);
+    progress_line_destroy(&progress);
     close(slave);
     close(master);
 }
@@ -191,7 +191,7 @@ TEST(text_is_made_fit_for_where_it_goes)
             if (how == 2)
                 setenv("NO_COLOR", "1", 1);
             paper_open(&paper, how > 0);
-            ls_progress_show(paper.progress, row->text);
+            progress_line_show(paper.progress, row->text);
             assert_string_equal(paper_read(&paper), expected[how]);
             paper_close(&paper);
         }
@@ -205,15 +205,15 @@ TEST(lines_come_once_a_second_at_most)
 {
     struct paper paper;
     paper_open(&paper, -1);
-    ls_progress_show(paper.progress, "step 1");
+    progress_line_show(paper.progress, "step 1");
     assert_string_equal(paper_read(&paper), "step 1\n");
     clock_ns += LS_NS_PER_S - 1;
-    ls_progress_show(paper.progress, "step 2");
+    progress_line_show(paper.progress, "step 2");
     assert_string_equal(paper_read(&paper), "");
     clock_ns += 1;
-    ls_progress_show(paper.progress, "step 3");
+    progress_line_show(paper.progress, "step 3");
     assert_string_equal(paper_read(&paper), "step 3\n");
-    ls_progress_clear(paper.progress);
+    progress_line_clear(paper.progress);
     assert_string_equal(paper_read(&paper), "");
     paper_close(&paper);
 }
@@ -222,16 +222,16 @@ TEST(the_last_line_is_always_shown_once)
 {
     struct paper paper;
     paper_open(&paper, 0);
-    ls_progress_show(paper.progress, "step 1");
-    ls_progress_show(paper.progress, "step 2");
-    ls_progress_show(paper.progress, "step 3");
-    ls_progress_end(paper.progress);
+    progress_line_show(paper.progress, "step 1");
+    progress_line_show(paper.progress, "step 2");
+    progress_line_show(paper.progress, "step 3");
+    progress_line_end(paper.progress);
     assert_string_equal(paper_read(&paper), "step 1\nstep 3\n");
-    ls_progress_end(paper.progress);
+    progress_line_end(paper.progress);
     assert_string_equal(paper_read(&paper), "");
-    ls_progress_show(paper.progress, "another run");
+    progress_line_show(paper.progress, "another run");
     assert_string_equal(paper_read(&paper), "another run\n");
-    ls_progress_end(paper.progress);
+    progress_line_end(paper.progress);
     assert_string_equal(paper_read(&paper), "");
     paper_close(&paper);
 }
@@ -243,16 +243,16 @@ TEST(a_text_of_any_length_is_taken)
     memset(text, 'y', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     paper_open(&paper, 0);
-    ls_progress_show(paper.progress, text);
+    progress_line_show(paper.progress, text);
     assert_int_equal(strlen(paper_read(&paper)), 1001);
     paper_close(&paper);
 }
 
 TEST(destroy_takes_nothing)
 {
-    ls_progress *none = NULL;
-    ls_progress_destroy(NULL);
-    ls_progress_destroy(&none);
+    progress_line *none = NULL;
+    progress_line_destroy(NULL);
+    progress_line_destroy(&none);
 }
 
 int main(void)

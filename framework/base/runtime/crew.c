@@ -1,19 +1,19 @@
-#include "crew.h"
+#include "lockstep/crew.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 struct member {
-    struct crew *crew; /* borrow */
+    ls_crew *crew; /* borrow */
     size_t number;
     ls_thread *thread; /* own; NULL for member 0 */
     bool busy;         /* under the crew's mutex: has a call to make, or is
                         * in it */
 };
 
-struct crew {
-    crew_fn *fn;
+struct ls_crew {
+    ls_crew_fn *fn;
     void *self; /* borrow */
     ls_mutex mutex;
     ls_cond called;
@@ -25,7 +25,7 @@ struct crew {
 };
 
 /* Until something has changed; under the mutex. */
-static void await(struct crew *crew, ls_cond *cond)
+static void await(ls_crew *crew, ls_cond *cond)
 {
     const int status = ls_cond_wait(cond, &crew->mutex, LS_FOREVER);
     assert(status == LS_OK);
@@ -35,7 +35,7 @@ static void await(struct crew *crew, ls_cond *cond)
 static void member_main(void *arg)
 {
     struct member *const member = arg;
-    struct crew *const crew = member->crew;
+    ls_crew *const crew = member->crew;
     ls_mutex_lock(&crew->mutex);
     for (;;) {
         while (!member->busy && !crew->dismissed)
@@ -52,12 +52,12 @@ static void member_main(void *arg)
     ls_mutex_unlock(&crew->mutex);
 }
 
-static int spawn_members(struct crew *crew, ls_runtime *runtime)
+static int spawn_members(ls_crew *crew, ls_runtime *runtime, const char *as)
 {
     int status = LS_OK;
     for (size_t i = 1; i < crew->n && status == LS_OK; i++) {
         char name[32];
-        (void)snprintf(name, sizeof name, "compute-%zu", i);
+        (void)snprintf(name, sizeof name, "%s-%zu", as, i);
         struct member *const member = &crew->members[i];
         *member = (struct member){.crew = crew, .number = i};
         status = ls_thread_spawn(runtime, &member->thread, name, member_main,
@@ -66,22 +66,12 @@ static int spawn_members(struct crew *crew, ls_runtime *runtime)
     return status;
 }
 
-/* Those that began before one could not. */
-static void dismiss_spawned(struct crew *crew)
+int ls_crew_create(ls_crew **out, ls_runtime *runtime, size_t n,
+                   const char *name, ls_crew_fn *fn, void *self)
 {
-    if (crew->n == 1 || crew->members[1].thread == NULL)
-        return; /* maybe without a mutex */
-    crew_dismiss(crew);
-    const int status = crew_join(crew, LS_FOREVER);
-    assert(status == LS_OK);
-    (void)status;
-}
-
-int crew_create(struct crew **out, ls_runtime *runtime, size_t n, crew_fn *fn,
-                void *self)
-{
+    *out = NULL;
     assert(n > 0);
-    struct crew *crew = calloc(1, sizeof *crew + n * sizeof(struct member));
+    ls_crew *crew = calloc(1, sizeof *crew + n * sizeof(struct member));
     if (crew == NULL)
         return ls_error(LS_ENOMEM, "no memory for %zu threads", n);
     crew->fn = fn;
@@ -93,17 +83,16 @@ int crew_create(struct crew **out, ls_runtime *runtime, size_t n, crew_fn *fn,
     if (status == LS_OK)
         status = ls_cond_init(&crew->returned, runtime);
     if (status == LS_OK)
-        status = spawn_members(crew, runtime);
+        status = spawn_members(crew, runtime, name);
     if (status != LS_OK) {
-        dismiss_spawned(crew);
-        crew_destroy(&crew);
+        ls_crew_destroy(&crew);
         return status;
     }
     *out = crew;
     return LS_OK;
 }
 
-void crew_run(struct crew *crew)
+void ls_crew_run(ls_crew *crew)
 {
     if (crew->n == 1) {
         crew->fn(crew->self, 0);
@@ -125,7 +114,7 @@ void crew_run(struct crew *crew)
     ls_mutex_unlock(&crew->mutex);
 }
 
-size_t crew_busy(struct crew *crew)
+size_t ls_crew_busy(ls_crew *crew)
 {
     size_t busy = 0;
     ls_mutex_lock(&crew->mutex);
@@ -135,7 +124,7 @@ size_t crew_busy(struct crew *crew)
     return busy;
 }
 
-void crew_dismiss(struct crew *crew)
+void ls_crew_dismiss(ls_crew *crew)
 {
     ls_mutex_lock(&crew->mutex);
     crew->dismissed = true;
@@ -143,7 +132,7 @@ void crew_dismiss(struct crew *crew)
     ls_mutex_unlock(&crew->mutex);
 }
 
-int crew_join(struct crew *crew, int64_t deadline)
+int ls_crew_join(ls_crew *crew, int64_t deadline)
 {
     int status = LS_OK;
     for (size_t i = 1; i < crew->n && status == LS_OK; i++)
@@ -151,10 +140,17 @@ int crew_join(struct crew *crew, int64_t deadline)
     return status;
 }
 
-void crew_destroy(struct crew **crew)
+void ls_crew_destroy(ls_crew **crew)
 {
     if (crew == NULL || *crew == NULL)
         return;
+    /* Without a thread maybe without a mutex. */
+    if ((*crew)->n > 1 && (*crew)->members[1].thread != NULL) {
+        ls_crew_dismiss(*crew);
+        const int status = ls_crew_join(*crew, LS_FOREVER);
+        assert(status == LS_OK);
+        (void)status;
+    }
     ls_cond_fini(&(*crew)->returned);
     ls_cond_fini(&(*crew)->called);
     ls_mutex_fini(&(*crew)->mutex);
