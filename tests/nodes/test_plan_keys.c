@@ -4,7 +4,7 @@
  * the test that is said to show what it does, and on the page of keys. */
 #include "plan_reading.h"
 
-#include "../../framework/base/config_parts.h"
+#include "../../framework/base/config/config_parts.h"
 #include "test.h"
 
 enum { IN_STEP = 1, SERVICE = 2, MEMBERS = 4, LEARNING = 3, ALL = 7 };

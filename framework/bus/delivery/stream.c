@@ -115,8 +115,6 @@ static uint64_t next_again(struct stream_sender *s)
 {
     if (s->again < s->base)
         s->again = s->base;
-    if (s->no_oldest && s->again == s->base)
-        s->again++;
     while (s->again < s->again_to && item_at(s, s->again)->arrived)
         s->again++;
     if (s->again >= s->again_to)
