@@ -183,6 +183,7 @@ int ls_learner_create(ls_learner **out, ls_runtime *runtime,
     learner->options = full;
     learner->ops = *full.ops;
     learner->runtime = runtime;
+    learner->training_since = LS_FOREVER;
     status = create_all(learner);
     if (status != LS_OK) {
         free_learner(learner);
@@ -270,6 +271,7 @@ void ls_learner_counts(ls_learner *learner, struct ls_learner_counts *out)
     *out = learner->counts;
     out->dequeue_ns = learner->dequeue.total_ns;
     out->load_ns = learner->load.total_ns;
+    out->overlap_ns = learner->overlap_ns;
     out->load_wait_ns = learner->load_wait.total_ns;
     out->grad_ns = learner->grad.total_ns;
     ls_mutex_unlock(&learner->mutex);
@@ -308,7 +310,7 @@ static void free_devices(ls_learner *learner)
 
 static void free_learner(ls_learner *learner)
 {
-    crew_destroy(&learner->crew);
+    ls_crew_destroy(&learner->crew);
     free(learner->loaders);
     free_devices(learner);
     free_stacks(learner);

@@ -51,15 +51,26 @@ static int load_part(ls_learner *learner, struct stack *stack, size_t device)
     return learner->ops.load(learner->options.self, &place);
 }
 
+/* How long was trained, until now. Under the mutex. */
+static int64_t trained_ns(const ls_learner *learner, int64_t now)
+{
+    return learner->grad.total_ns +
+           (learner->training_since < now ? now - learner->training_since : 0);
+}
+
 /* A load, and the wait for its batch: at once, since loaders and learner meet
  * at this mutex. */
 static void note_load(ls_learner *learner, const struct stack *stack,
-                      int64_t load_ns)
+                      int64_t load_ns, int64_t trained)
 {
     ls_mutex_lock(&learner->mutex);
     learner_add(&learner->dequeue, stack->dequeue_ns);
-    if (learner->ops.load != NULL)
+    if (learner->ops.load != NULL) {
+        const int64_t overlap =
+            trained_ns(learner, ls_now(learner->runtime)) - trained;
         learner_add(&learner->load, load_ns);
+        learner->overlap_ns += overlap < load_ns ? overlap : load_ns;
+    }
     ls_mutex_unlock(&learner->mutex);
 }
 
@@ -68,6 +79,9 @@ static int load(ls_learner *learner, struct stack *stack, atomic_bool *in_op)
     const size_t n = learner->options.n_devices;
     const int64_t from = ls_now(learner->runtime);
     int status = LS_OK;
+    ls_mutex_lock(&learner->mutex);
+    const int64_t trained = trained_ns(learner, from);
+    ls_mutex_unlock(&learner->mutex);
     ls_error_clear();
     atomic_store(in_op, true);
     for (size_t i = 0; i < n && status == LS_OK; i++)
@@ -77,7 +91,7 @@ static int load(ls_learner *learner, struct stack *stack, atomic_bool *in_op)
         if (stack->parts != NULL)
             status = ls_device_stack_wait(stack->parts[i], LS_FOREVER);
     atomic_store(in_op, false);
-    note_load(learner, stack, ls_now(learner->runtime) - from);
+    note_load(learner, stack, ls_now(learner->runtime) - from, trained);
     if (status == LS_OK)
         learner_move(stack, STACK_LOADING, STACK_READY);
     return status;

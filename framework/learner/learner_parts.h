@@ -4,10 +4,10 @@
 
 #include <stdatomic.h>
 
+#include "lockstep/crew.h"
 #include "lockstep/learner.h"
 #include "lockstep/minibatch_ring.h"
 
-#include "crew.h"
 #include "results.h"
 
 /* learner.h has the picture. */
@@ -41,8 +41,7 @@ struct loader {
  * that has returned. */
 struct computed {
     bool bound; /* the thread to the device */
-    int status;
-    char text[LS_ERROR_TEXT_MAX];
+    struct ls_failure failure;
     ls_learner_info *info; /* own */
 };
 
@@ -66,7 +65,7 @@ struct ls_learner {
     struct loader *loaders;   /* own; options.loaders */
     ls_thread *thread;        /* own; the learner thread */
     ls_minibatch_ring *ring;  /* own; of the learner thread */
-    struct crew *crew;        /* own; a member for each device */
+    ls_crew *crew;            /* own; a member for each device */
     struct computed *devices; /* own; options.n_devices */
     struct stack *training;   /* borrow; what the crew works on */
     atomic_bool in_op;        /* one that the learner thread runs has not
@@ -76,11 +75,12 @@ struct ls_learner {
     ls_mutex mutex;
     ls_cond changed; /* weights_updated, or ending */
     /* The rest under mutex. */
-    int failure; /* LS_OK: none */
-    char failed_because[LS_ERROR_TEXT_MAX];
+    struct ls_failure failure;
     bool weights_updated;
     struct ls_learner_counts counts; /* but for what the queues count */
     struct stage dequeue, load, load_wait, grad;
+    int64_t training_since; /* LS_FOREVER: nothing is trained */
+    int64_t overlap_ns;
     ls_window *queue_sizes;  /* own */
     ls_learner_info *latest; /* own; of the batch trained last */
 };

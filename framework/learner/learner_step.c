@@ -75,10 +75,8 @@ void learner_compute(void *arg, size_t device)
 {
     ls_learner *const learner = arg;
     struct computed *const computed = &learner->devices[device];
-    computed->status = compute(learner, device);
-    if (computed->status != LS_OK)
-        (void)snprintf(computed->text, sizeof computed->text, "%s",
-                       ls_error_text());
+    const int status = compute(learner, device);
+    ls_failure_keep(&computed->failure, status);
 }
 
 /* The device whose failure is told: one that only gave up because another had
@@ -88,7 +86,7 @@ static size_t failed_device(const ls_learner *learner)
     const size_t n = learner->options.n_devices;
     size_t failed = n;
     for (size_t i = 0; i < n; i++) {
-        const int status = learner->devices[i].status;
+        const int status = learner->devices[i].failure.status;
         if (status != LS_OK && status != LS_EABORTED)
             return i;
         if (status != LS_OK && failed == n)
@@ -104,8 +102,7 @@ static int reduce(ls_learner *learner, ls_learner_info *info)
     size_t device = failed_device(learner);
     int status = LS_OK;
     if (device < n)
-        status = ls_error(learner->devices[device].status, "%s",
-                          learner->devices[device].text);
+        status = ls_failure_return(&learner->devices[device].failure);
     for (size_t i = 0; i < n && status == LS_OK; i++) {
         device = i;
         status = ls_learner_info_merge(info, learner->devices[i].info);
@@ -120,7 +117,7 @@ static int train(ls_learner *learner, struct stack *stack,
                  ls_learner_info *info)
 {
     learner->training = stack;
-    crew_run(learner->crew);
+    ls_crew_run(learner->crew);
     int status = reduce(learner, info);
     if (status != LS_OK)
         return status;
@@ -144,6 +141,7 @@ static void note_pass(ls_learner *learner, struct stack *stack, bool last,
     ls_queue_stats(learner->in, &in);
     ls_mutex_lock(&learner->mutex);
     learner_add(&learner->grad, ns);
+    learner->training_since = LS_FOREVER;
     ls_window_push(learner->queue_sizes, (double)in.size);
     learner->counts.steps++;
     if (last) {
@@ -176,6 +174,9 @@ static int take_turn(ls_learner *learner, struct ls_minibatch_turn turn)
         return status;
     }
     const int64_t from = ls_now(learner->runtime);
+    ls_mutex_lock(&learner->mutex);
+    learner->training_since = from;
+    ls_mutex_unlock(&learner->mutex);
     atomic_store(&learner->in_op, true);
     status = train(learner, stack, place->result.info);
     atomic_store(&learner->in_op, false);
@@ -213,5 +214,5 @@ void learner_main(void *arg)
         else if (status != LS_OK || take_turn(learner, turn) != LS_OK)
             break;
     }
-    crew_dismiss(learner->crew);
+    ls_crew_dismiss(learner->crew);
 }

@@ -9,9 +9,9 @@
 
 int learner_spawn(ls_learner *learner)
 {
-    int status =
-        crew_create(&learner->crew, learner->runtime,
-                    learner->options.n_devices, learner_compute, learner);
+    int status = ls_crew_create(&learner->crew, learner->runtime,
+                                learner->options.n_devices, "compute",
+                                learner_compute, learner);
     for (size_t i = 0; i < learner->options.loaders && status == LS_OK; i++) {
         char name[32];
         (void)snprintf(name, sizeof name, "load-%zu", i);
@@ -58,15 +58,12 @@ void learner_fail(ls_learner *learner, int status, const char *who, ...)
     va_start(arguments, who);
     (void)vsnprintf(name, sizeof name, who, arguments);
     va_end(arguments);
-    const char *const text = ls_error_text();
-    (void)ls_error(status, "learner: %s: %s", name,
-                   text[0] != '\0' ? text : ls_status_sentence(status));
+    if (ls_error_text()[0] == '\0')
+        (void)ls_error_at(status, "%s", ls_status_sentence(status));
+    (void)ls_error_at(status, "learner: %s", name);
     ls_mutex_lock(&learner->mutex);
-    if (!atomic_exchange(&learner->ending, true)) {
-        learner->failure = status;
-        (void)snprintf(learner->failed_because, sizeof learner->failed_because,
-                       "%s", ls_error_text());
-    }
+    if (!atomic_exchange(&learner->ending, true))
+        ls_failure_keep(&learner->failure, status);
     ls_mutex_unlock(&learner->mutex);
     close_all(learner);
 }
@@ -74,10 +71,7 @@ void learner_fail(ls_learner *learner, int status, const char *who, ...)
 int ls_learner_check(ls_learner *learner)
 {
     ls_mutex_lock(&learner->mutex);
-    const int status =
-        learner->failure == LS_OK
-            ? LS_OK
-            : ls_error(learner->failure, "%s", learner->failed_because);
+    const int status = ls_failure_return(&learner->failure);
     ls_mutex_unlock(&learner->mutex);
     return status;
 }
@@ -99,8 +93,9 @@ static int join_all(ls_learner *learner, int64_t deadline)
             status = LS_ETIMEDOUT;
     if (status != LS_OK || learner->crew == NULL)
         return status;
-    crew_dismiss(learner->crew); /* as the learner thread did, if there was */
-    return crew_join(learner->crew, deadline);
+    ls_crew_dismiss(
+        learner->crew); /* as the learner thread did, if there was */
+    return ls_crew_join(learner->crew, deadline);
 }
 
 /* Which op it is that does not return. */
@@ -112,7 +107,7 @@ static int say_who_runs(ls_learner *learner)
                             "learner: loader %zu does not end: its load does "
                             "not return",
                             i);
-    const size_t device = crew_busy(learner->crew);
+    const size_t device = ls_crew_busy(learner->crew);
     if (device != 0)
         return ls_error(LS_ETIMEDOUT,
                         "learner: the thread of device %zu does not end: its "

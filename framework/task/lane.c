@@ -184,7 +184,7 @@ static void part_run(struct pool *pool, struct lane *lane, struct part *part)
         ls_outcome_catch(&part->outcome,
                          ls_turn_forward(part, lane, group->parent));
     if (part->outcome.status != given)
-        ls_task_fail(task, ls_outcome_return(&part->outcome));
+        ls_task_fail(task, ls_failure_return(&part->outcome));
     ls_mutex_lock(&pool->mutex);
 
     if (group->outcome.status == LS_OK)

@@ -43,7 +43,7 @@ struct group {
     struct lane *waiter;
     ls_step *parent;
     size_t pending;
-    struct outcome outcome; /* the first error */
+    struct ls_failure outcome; /* the first error */
     /* Backward halves that are to run one after the other, each in its lane:
      * the parts, of which those below `left` have not run yet. NULL: at the
      * same time. */

@@ -8,7 +8,7 @@ struct pipeline {
     struct part **parts; /* own */
     size_t n;
     size_t begun; /* parts whose turn has begun in this iteration */
-    struct outcome outcome;
+    struct ls_failure outcome;
 };
 
 /* Every forward half in order, up to the first error. */

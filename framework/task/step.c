@@ -7,18 +7,11 @@
 #include "lockstep/log.h"
 #include "task_core.h"
 
-void ls_outcome_catch(struct outcome *outcome, int status)
+void ls_outcome_catch(struct ls_failure *outcome, int status)
 {
     if (outcome->status < 0 || status >= 0)
         return;
-    outcome->status = status;
-    (void)snprintf(outcome->text, sizeof outcome->text, "%s", ls_error_text());
-}
-
-int ls_outcome_return(const struct outcome *outcome)
-{
-    return outcome->status < 0 ? ls_error(outcome->status, "%s", outcome->text)
-                               : LS_OK;
+    ls_failure_keep(outcome, status);
 }
 
 static void step_main(struct fiber_point *point)
@@ -141,11 +134,11 @@ FIBER_INLINE int turn_forward(struct part *part, struct lane *lane,
 }
 
 /* Give the top of the turn's stack what has gone wrong so far. */
-FIBER_INLINE void resume_top(struct part *part, struct outcome *outcome)
+FIBER_INLINE void resume_top(struct part *part, struct ls_failure *outcome)
 {
     ls_step *step = part->suspended;
     part->suspended = step->below;
-    step->given = outcome->status < 0 ? ls_outcome_return(outcome) : LS_OK;
+    step->given = ls_failure_return(outcome);
     /* Its own parent has left the half that it was started in. */
     (void)run_half(step, part->step.parent);
     int status = result_of(step);
@@ -167,7 +160,7 @@ static void drop_inside(struct part *part)
     }
 }
 
-FIBER_INLINE void turn_back(struct part *part, struct outcome *outcome)
+FIBER_INLINE void turn_back(struct part *part, struct ls_failure *outcome)
 {
     while (part->suspended != NULL)
         resume_top(part, outcome);
@@ -180,7 +173,7 @@ int ls_turn_forward(struct part *part, struct lane *lane, ls_step *parent)
     return turn_forward(part, lane, parent);
 }
 
-void ls_turn_back(struct part *part, struct outcome *outcome)
+void ls_turn_back(struct part *part, struct ls_failure *outcome)
 {
     turn_back(part, outcome);
 }

@@ -15,13 +15,6 @@
 #include "lockstep/fiber.h"
 #include "lockstep/task.h"
 
-/* The first error of a piece of work, with its text, which the thread that
- * hit it would soon forget. */
-struct outcome {
-    int status;
-    char text[LS_ERROR_TEXT_MAX];
-};
-
 struct ls_step_lock {
     ls_mutex mutex;
     atomic_uint users; /* middleware that may hold it */
@@ -72,13 +65,11 @@ struct part {
     struct group *group;
     struct part *next;
     bool back; /* its backward half */
-    struct outcome outcome;
+    struct ls_failure outcome;
 };
 
 /* Keep the calling thread's last error, if there is none yet. */
-void ls_outcome_catch(struct outcome *outcome, int status);
-/* Make it the calling thread's last error; returns its status. */
-int ls_outcome_return(const struct outcome *outcome);
+void ls_outcome_catch(struct ls_failure *outcome, int status);
 
 /* Run the forward half of a part's turn in this lane; parent: the step that it
  * runs inside, or NULL. */
@@ -87,7 +78,7 @@ LS_MUST_USE int ls_turn_forward(struct part *part, struct lane *lane,
 
 /* Resume what the turn has left suspended, giving each what has gone wrong so
  * far, and end the turn. Runs in the turn's lane. */
-void ls_turn_back(struct part *part, struct outcome *outcome);
+void ls_turn_back(struct part *part, struct ls_failure *outcome);
 
 /* A fresh step inside the turn of `parent`, in whose half this is called.
  * Borrow: until the turn ends. NULL: no memory. */

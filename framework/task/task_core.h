@@ -21,9 +21,10 @@ struct around {
 struct ending {
     ls_mutex waking; /* taken before mutex */
     ls_mutex mutex;
-    atomic_int status;            /* written with mutex held */
-    char text[LS_ERROR_TEXT_MAX]; /* under mutex */
-    struct watcher *watchers;     /* own; under waking */
+    ls_cond begun;             /* the status is no longer LS_OK */
+    atomic_int status;         /* written with mutex held */
+    struct ls_failure failure; /* under mutex; with that status */
+    struct watcher *watchers;  /* own; under waking */
     size_t n_watchers;
 };
 
@@ -40,7 +41,7 @@ struct ls_task {
     struct group forwards;  /* in async mode: the pipeline's parts */
     struct around *arounds; /* own; the last one is the outermost */
     unsigned n_arounds;
-    struct outcome built; /* what ls_task_use() kept */
+    struct ls_failure built; /* what ls_task_use() kept */
 
     struct pool pool;
     struct ending ending;
@@ -92,7 +93,7 @@ void ls_ending_fini(ls_task *task);
 void ls_task_fail(ls_task *task, int status);
 /* What the run ended with, if anything, replaces the outcome; the next run
  * begins anew. */
-void ls_task_settle(ls_task *task, struct outcome *outcome);
+void ls_task_settle(ls_task *task, struct ls_failure *outcome);
 
 /* task_finish.c */
 

@@ -16,36 +16,41 @@ int ls_ending_init(ls_task *task)
     if (status < 0)
         return status;
     status = ls_mutex_init(&ending->mutex, task->runtime);
+    if (status == LS_OK)
+        status = ls_cond_init(&ending->begun, task->runtime);
     if (status < 0)
-        ls_mutex_fini(&ending->waking);
+        ls_ending_fini(task);
     return status;
 }
 
 void ls_ending_fini(ls_task *task)
 {
     free(task->ending.watchers);
+    ls_cond_fini(&task->ending.begun);
     ls_mutex_fini(&task->ending.mutex);
     ls_mutex_fini(&task->ending.waking);
 }
 
 /* The first one counts. */
-static bool set_ending(struct ending *ending, int status, const char *text)
+static bool set_ending(struct ending *ending, const struct ls_failure *failure)
 {
     ls_mutex_lock(&ending->mutex);
     const bool first = atomic_load(&ending->status) == LS_OK;
     if (first) {
-        (void)snprintf(ending->text, sizeof ending->text, "%s", text);
-        atomic_store(&ending->status, status);
+        ending->failure = *failure;
+        atomic_store(&ending->status, failure->status);
+        ls_cond_broadcast(&ending->begun);
     }
     ls_mutex_unlock(&ending->mutex);
     return first;
 }
 
-static void end_with(ls_task *task, int status, const char *text)
+static void end_with(ls_task *task, const struct ls_failure *failure)
 {
     struct ending *ending = &task->ending;
+    const int status = failure->status;
     ls_mutex_lock(&ending->waking);
-    if (set_ending(ending, status, text)) {
+    if (set_ending(ending, failure)) {
         if (task->node != NULL)
             ls_node_interrupt(task->node, status);
         for (size_t i = 0; i < ending->n_watchers; i++)
@@ -56,16 +61,17 @@ static void end_with(ls_task *task, int status, const char *text)
 
 void ls_task_fail(ls_task *task, int status)
 {
-    char text[LS_ERROR_TEXT_MAX];
-    (void)snprintf(text, sizeof text, "%s", ls_error_text());
-    end_with(task, status, text);
+    struct ls_failure failure;
+    ls_failure_keep(&failure, status);
+    end_with(task, &failure);
 }
 
 void ls_task_cancel(ls_task *task, int status, const char *text)
 {
-    if (status >= 0)
-        status = LS_ECANCELED;
-    end_with(task, status, text != NULL ? text : ls_status_sentence(status));
+    struct ls_failure failure = {.status = status < 0 ? status : LS_ECANCELED};
+    (void)snprintf(failure.text, sizeof failure.text, "%s",
+                   text != NULL ? text : ls_status_sentence(failure.status));
+    end_with(task, &failure);
 }
 
 int ls_task_cancelled(ls_task *task)
@@ -73,23 +79,36 @@ int ls_task_cancelled(ls_task *task)
     struct ending *ending = &task->ending;
     if (atomic_load_explicit(&ending->status, memory_order_relaxed) == LS_OK)
         return LS_OK;
-    char text[LS_ERROR_TEXT_MAX];
     ls_mutex_lock(&ending->mutex);
-    const int status = atomic_load(&ending->status);
-    (void)snprintf(text, sizeof text, "%s", ending->text);
+    const int status = atomic_load(&ending->status) < 0
+                           ? ls_failure_return(&ending->failure)
+                           : LS_OK;
     ls_mutex_unlock(&ending->mutex);
-    return status < 0 ? ls_error(status, "%s", text) : LS_OK;
+    return status;
 }
 
-void ls_task_settle(ls_task *task, struct outcome *outcome)
+int ls_step_sleep(ls_step *step, int sleep_ms)
+{
+    ls_task *task = step->task;
+    struct ending *ending = &task->ending;
+    const int64_t until =
+        ls_deadline(task->runtime, sleep_ms > 0 ? sleep_ms : 0);
+    int status = LS_OK;
+    ls_mutex_lock(&ending->mutex);
+    while (atomic_load(&ending->status) == LS_OK && status == LS_OK)
+        status = ls_cond_wait(&ending->begun, &ending->mutex, until);
+    ls_mutex_unlock(&ending->mutex);
+    return ls_task_cancelled(task);
+}
+
+void ls_task_settle(ls_task *task, struct ls_failure *outcome)
 {
     struct ending *ending = &task->ending;
     ls_mutex_lock(&ending->waking);
     ls_mutex_lock(&ending->mutex);
     const int status = atomic_load(&ending->status);
     if (status < 0) {
-        outcome->status = status;
-        (void)snprintf(outcome->text, sizeof outcome->text, "%s", ending->text);
+        *outcome = ending->failure;
         atomic_store(&ending->status, LS_OK);
     }
     ls_mutex_unlock(&ending->mutex);

@@ -37,7 +37,7 @@ static int run_serial(ls_step *step, void *self)
         ls_outcome_catch(&pipeline->outcome, ls_yield(step));
     ls_pipeline_back(pipeline);
     atomic_store(&parts->busy, false);
-    return ls_outcome_return(&pipeline->outcome);
+    return ls_failure_return(&pipeline->outcome);
 }
 
 static int run_parallel(ls_step *step, void *self)
@@ -61,7 +61,7 @@ static int run_parallel(ls_step *step, void *self)
     }
     ls_outcome_catch(&group->outcome, status);
     atomic_store(&parts->busy, false);
-    return ls_outcome_return(&group->outcome);
+    return ls_failure_return(&group->outcome);
 }
 
 static int finish_parts(void *self, ls_task *task, int status)

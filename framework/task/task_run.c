@@ -5,13 +5,13 @@
 
 /* A handler's failure ends the run though no step has failed. A step that
  * waits is told by its wait. */
-static void ask_handlers(ls_task *task, struct outcome *outcome)
+static void ask_handlers(ls_task *task, struct ls_failure *outcome)
 {
     if (outcome->status == LS_OK && task->node != NULL)
         ls_outcome_catch(outcome, ls_node_take_error(task->node));
 }
 
-static void hand_over(struct outcome *to, const struct outcome *from)
+static void hand_over(struct ls_failure *to, const struct ls_failure *from)
 {
     to->status = from->status;
     if (from->status < 0)
@@ -38,7 +38,7 @@ static void go_forward(ls_task *task)
 static void go_back(ls_task *task)
 {
     struct pipeline *pipeline = &task->pipeline;
-    struct outcome *outcome = &pipeline->outcome;
+    struct ls_failure *outcome = &pipeline->outcome;
     if (!task->async) {
         ls_pipeline_back(pipeline);
         ask_handlers(task, outcome);
@@ -81,7 +81,7 @@ static int begin(ls_task *task)
 
 static void iterate(ls_task *task, uint64_t n_iterations)
 {
-    const struct outcome *outcome = &task->pipeline.outcome;
+    const struct ls_failure *outcome = &task->pipeline.outcome;
     for (uint64_t i = 0; i < n_iterations && !ls_task_finishing(task); i++) {
         if (i > 0)
             ls_context_reset(task->context);
@@ -113,12 +113,12 @@ int ls_pipeline_finish(const struct pipeline *pipeline, ls_task *task,
 
 static void end(ls_task *task, bool ran)
 {
-    struct outcome *outcome = &task->pipeline.outcome;
+    struct ls_failure *outcome = &task->pipeline.outcome;
     ls_task_settle(task, outcome);
     if (ran && outcome->status == LS_OK)
         ls_outcome_catch(outcome, ls_finish_tell_at_end(task));
     ls_outcome_catch(outcome, ls_pipeline_finish(&task->pipeline, task,
-                                                 ls_outcome_return(outcome)));
+                                                 ls_failure_return(outcome)));
     ls_context_reset(task->context);
     atomic_fetch_add(&task->run, 1);
     atomic_store(&task->running, false);
@@ -150,14 +150,14 @@ int ls_task_run(ls_task *task, uint64_t n_iterations)
     end(task, runs);
     ls_log_set_step(step);
     ls_log_set_node(node);
-    return ls_outcome_return(&task->pipeline.outcome);
+    return ls_failure_return(&task->pipeline.outcome);
 }
 
 /* ---- by hand ----------------------------------------------------------- */
 
 int ls_task_forward(ls_task *task)
 {
-    struct outcome *outcome = &task->pipeline.outcome;
+    struct ls_failure *outcome = &task->pipeline.outcome;
     if (task->hand == HAND_FORWARD)
         return ls_error(LS_ESTATE, "task: forward again, and not backward");
     if (task->hand == HAND_NONE) {
@@ -177,7 +177,7 @@ int ls_task_forward(ls_task *task)
             task->hand = HAND_FORWARD;
     }
     ls_log_set_step(step);
-    return ls_outcome_return(outcome);
+    return ls_failure_return(outcome);
 }
 
 int ls_task_backward(ls_task *task)
@@ -188,7 +188,7 @@ int ls_task_backward(ls_task *task)
     go_back(task);
     task->hand = HAND_BEGUN;
     ls_log_set_step(step);
-    return ls_outcome_return(&task->pipeline.outcome);
+    return ls_failure_return(&task->pipeline.outcome);
 }
 
 int ls_task_end(ls_task *task)
@@ -206,5 +206,5 @@ int ls_task_end(ls_task *task)
     const char *step = ls_log_step();
     end(task, has_steps(task));
     ls_log_set_step(step);
-    return ls_outcome_return(&task->pipeline.outcome);
+    return ls_failure_return(&task->pipeline.outcome);
 }

@@ -196,7 +196,7 @@ static int check_needs(const ls_task *task, const struct part *part)
 
 int ls_task_check(ls_task *task)
 {
-    int status = ls_outcome_return(&task->built);
+    int status = ls_failure_return(&task->built);
     for (size_t i = 0; i < task->pipeline.n && status == LS_OK; i++)
         if (task->pipeline.parts[i]->active)
             status = check_needs(task, task->pipeline.parts[i]);

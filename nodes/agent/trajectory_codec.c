@@ -1,67 +1,134 @@
 #include "trajectory_codec.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The arrays of floats, in one table, so that writing, checking and reading
+/* The arrays, in one table, so that laying out, writing, checking and reading
  * cannot disagree. */
 struct array {
     const char *name;
-    float *values;
-    size_t width; /* floats per step */
+    size_t at; /* the pointer to it in struct ls_trajectory */
+    enum ls_element type;
+    size_t width; /* numbers per step */
+    size_t bytes; /* per step */
 };
 
-#define N_ARRAYS 5
+#define N_ARRAYS 7
 
-static void arrays_of(const struct ls_trajectory *trajectory,
-                      const struct trajectory_shape *shape,
+#define ARRAY(member, space)                                                   \
+    {                                                                          \
+#member, offsetof(struct ls_trajectory, member), (space).type,         \
+            ls_space_count(&(space)), ls_space_bytes(&(space))                 \
+    }
+
+static void arrays_of(const struct trajectory_shape *shape,
                       struct array arrays[N_ARRAYS])
 {
+    const struct ls_space number = {.type = LS_F32};
+    const struct ls_space flag = {.type = LS_U8};
+    const struct ls_space extras = {
+        .type = LS_F32, .n_dims = 1, .shape = {shape->n_extras}};
     const struct array all[N_ARRAYS] = {
-        {"observations", trajectory->observations, shape->n_observation},
-        {"next_observations", trajectory->next_observations,
-         shape->n_observation},
-        {"actions", trajectory->actions, shape->n_action},
-        {"rewards", trajectory->rewards, 1},
-        {"extras", trajectory->extras, shape->n_extras},
+        ARRAY(observations, shape->observation),
+        ARRAY(next_observations, shape->observation),
+        ARRAY(actions, shape->action),
+        ARRAY(rewards, number),
+        ARRAY(extras, extras),
+        ARRAY(terminated, flag),
+        ARRAY(truncated, flag),
     };
     memcpy(arrays, all, sizeof all);
+}
+
+/* Where an array of a trajectory is. All members that are meant are pointers,
+ * to void or to numbers, which POSIX has alike. */
+static unsigned char *place_of(const struct ls_trajectory *trajectory,
+                               const struct array *array)
+{
+    unsigned char *place;
+    memcpy(&place, (const char *)trajectory + array->at, sizeof place);
+    return place;
+}
+
+static void set_place(struct ls_trajectory *trajectory,
+                      const struct array *array, unsigned char *place)
+{
+    memcpy((char *)trajectory + array->at, &place, sizeof place);
 }
 
 /* Beside what the arrays hold: a map of eight names, each with a header. */
 #define VALUE_OVERHEAD 256
 
-/* In 64 bits: n_max and the widths of plugin.h are below 2^21. */
+static size_t bytes_of_step(const struct trajectory_shape *shape)
+{
+    struct array arrays[N_ARRAYS];
+    size_t bytes = 0;
+    arrays_of(shape, arrays);
+    for (size_t i = 0; i < N_ARRAYS; i++)
+        bytes += arrays[i].bytes;
+    return bytes;
+}
+
+/* In 64 bits: n_max and the spaces of plugin.h are below 2^21. */
 uint64_t trajectory_value_bytes(const struct trajectory_shape *shape)
 {
-    const uint64_t width = 2 * (uint64_t)shape->n_observation +
-                           shape->n_action + 1 + shape->n_extras;
-    return shape->n_max * (width * sizeof(float) + 2) + VALUE_OVERHEAD;
+    return (uint64_t)shape->n_max * bytes_of_step(shape) + VALUE_OVERHEAD;
+}
+
+/* So long that the next one begins on a boundary. */
+static size_t bytes_of_array(const struct trajectory_shape *shape,
+                             const struct array *array)
+{
+    return (shape->n_max * array->bytes + TRAJECTORY_ALIGNMENT - 1) /
+           TRAJECTORY_ALIGNMENT * TRAJECTORY_ALIGNMENT;
 }
 
 int trajectory_bytes(const struct trajectory_shape *shape, size_t *bytes)
 {
-    const size_t width =
-        2 * shape->n_observation + shape->n_action + 1 + shape->n_extras;
-    if (shape->n_max > SIZE_MAX / (width * sizeof(float) + 2))
+    const size_t beside = N_ARRAYS * (size_t)TRAJECTORY_ALIGNMENT;
+    struct array arrays[N_ARRAYS];
+    size_t sum = 0;
+    if (shape->n_max > (SIZE_MAX - beside) / bytes_of_step(shape))
         return ls_error(LS_ENOMEM, "a trajectory of %zu steps", shape->n_max);
-    *bytes = shape->n_max * (width * sizeof(float) + 2);
+    arrays_of(shape, arrays);
+    for (size_t i = 0; i < N_ARRAYS; i++)
+        sum += bytes_of_array(shape, &arrays[i]);
+    *bytes = sum;
     return LS_OK;
 }
 
 struct ls_trajectory trajectory_in(void *memory,
                                    const struct trajectory_shape *shape)
 {
-    const size_t n = shape->n_max;
-    struct ls_trajectory view = {.observations = memory};
-    view.next_observations = view.observations + n * shape->n_observation;
-    view.actions = view.next_observations + n * shape->n_observation;
-    view.rewards = view.actions + n * shape->n_action;
-    view.extras = view.rewards + n;
-    view.terminated = (uint8_t *)(view.extras + n * shape->n_extras);
-    view.truncated = view.terminated + n;
+    struct ls_trajectory view = {.n = 0};
+    struct array arrays[N_ARRAYS];
+    unsigned char *at = memory;
+    arrays_of(shape, arrays);
+    for (size_t i = 0; i < N_ARRAYS; i++) {
+        set_place(&view, &arrays[i], at);
+        at += bytes_of_array(shape, &arrays[i]);
+    }
     return view;
+}
+
+int trajectory_part(const struct ls_trajectory *whole,
+                    const struct trajectory_shape *shape, size_t begin,
+                    size_t n, struct ls_trajectory *out)
+{
+    struct ls_trajectory part = {.n = n};
+    struct array arrays[N_ARRAYS];
+    if (n == 0 || begin > whole->n || n > whole->n - begin)
+        return ls_error(LS_EPROTO,
+                        "%zu steps from step %zu on of a trajectory of %zu", n,
+                        begin, whole->n);
+    arrays_of(shape, arrays);
+    for (size_t i = 0; i < N_ARRAYS; i++)
+        set_place(&part, &arrays[i],
+                  place_of(whole, &arrays[i]) + begin * arrays[i].bytes);
+    *out = part;
+    return LS_OK;
 }
 
 int trajectory_init(struct trajectory *out,
@@ -84,18 +151,52 @@ void trajectory_fini(struct trajectory *trajectory)
     memset(trajectory, 0, sizeof *trajectory);
 }
 
-/* Index of the first float that is not finite; n when all are. */
-static size_t first_bad(const float *values, size_t n)
+/* Index of the first number that is not finite; n when all are. */
+static size_t first_bad(enum ls_element type, const void *values, size_t n)
 {
     size_t i = 0;
-    while (i < n && isfinite(values[i]))
+    if (type == LS_F32) {
+        const float *floats = values;
+        while (i < n && isfinite(floats[i]))
+            i++;
+        return i;
+    }
+    const double *doubles = values;
+    while (type == LS_F64 && i < n && isfinite(doubles[i]))
         i++;
-    return i;
+    return type == LS_F64 ? i : n;
 }
 
-static bool is_choice(float value, uint32_t n_choices)
+static double number_at(enum ls_element type, const void *at)
 {
-    return value >= 0.0f && value < (float)n_choices && value == floorf(value);
+    switch (type) {
+    case LS_F64:
+        return *(const double *)at;
+    case LS_I32:
+        return (double)*(const int32_t *)at;
+    case LS_U8:
+        return (double)*(const uint8_t *)at;
+    case LS_F32:
+        break;
+    }
+    return (double)*(const float *)at;
+}
+
+static int check_choices(int status, const struct ls_trajectory *trajectory,
+                         const struct trajectory_shape *shape)
+{
+    const unsigned char *at = trajectory->actions;
+    const size_t bytes = ls_space_bytes(&shape->action);
+    for (size_t i = 0; i < trajectory->n && shape->n_choices > 0; i++) {
+        const double action = number_at(shape->action.type, at + i * bytes);
+        if (!(action >= 0.0 && action < (double)shape->n_choices) ||
+            action != floor(action))
+            return ls_error(status,
+                            "trajectory: action of step %zu is %g, and the "
+                            "choices are 0 to %u",
+                            i, action, (unsigned)(shape->n_choices - 1));
+    }
+    return LS_OK;
 }
 
 /* Look at every number. Sentences are left by `status`. */
@@ -103,24 +204,16 @@ static int check_numbers(int status, const struct ls_trajectory *trajectory,
                          const struct trajectory_shape *shape)
 {
     struct array arrays[N_ARRAYS];
-    arrays_of(trajectory, shape, arrays);
+    arrays_of(shape, arrays);
     for (size_t i = 0; i < N_ARRAYS; i++) {
         const size_t n = trajectory->n * arrays[i].width;
-        const size_t bad = first_bad(arrays[i].values, n);
+        const size_t bad =
+            first_bad(arrays[i].type, place_of(trajectory, &arrays[i]), n);
         if (bad < n)
             return ls_error(status,
                             "trajectory: %s of step %zu: a number that is "
                             "not finite",
                             arrays[i].name, bad / arrays[i].width);
-    }
-    for (size_t i = 0; i < trajectory->n && shape->n_choices > 0; i++) {
-        const float action = trajectory->actions[i * shape->n_action];
-        if (!is_choice(action, shape->n_choices))
-            return ls_error(status,
-                            "trajectory: action of step %zu is %g, and the "
-                            "choices are 0 to %u",
-                            i, (double)action,
-                            (unsigned)(shape->n_choices - 1));
     }
     for (size_t i = 0; i < trajectory->n; i++) {
         if (trajectory->terminated[i] > 1 || trajectory->truncated[i] > 1)
@@ -129,8 +222,12 @@ static int check_numbers(int status, const struct ls_trajectory *trajectory,
                             "0 nor 1",
                             i);
     }
-    return LS_OK;
+    return check_choices(status, trajectory, shape);
 }
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "numbers in a trajectory are little-endian"
+#endif
 
 int trajectory_write(const struct ls_trajectory *trajectory,
                      const struct trajectory_shape *shape, ls_writer *out)
@@ -139,40 +236,40 @@ int trajectory_write(const struct ls_trajectory *trajectory,
     if (status != LS_OK)
         return status;
     struct array arrays[N_ARRAYS];
-    arrays_of(trajectory, shape, arrays);
-    ls_write_map(out, N_ARRAYS + 3);
+    arrays_of(shape, arrays);
+    ls_write_map(out, N_ARRAYS + 1);
     ls_write_string(out, "n");
     ls_write_uint(out, trajectory->n);
     for (size_t i = 0; i < N_ARRAYS; i++) {
         ls_write_string(out, arrays[i].name);
-        ls_write_floats(out, arrays[i].values, trajectory->n * arrays[i].width);
+        ls_write_binary(out, place_of(trajectory, &arrays[i]),
+                        trajectory->n * arrays[i].bytes);
     }
-    ls_write_string(out, "terminated");
-    ls_write_binary(out, trajectory->terminated, trajectory->n);
-    ls_write_string(out, "truncated");
-    ls_write_binary(out, trajectory->truncated, trajectory->n);
     return LS_OK;
 }
 
-static int read_flags(const ls_value *map, const char *name, uint8_t *flags,
-                      size_t n)
+static int read_array(const ls_value *map, const struct array *array,
+                      unsigned char *place, size_t n)
 {
     const void *data;
     size_t size;
-    const int status = ls_value_binary(ls_value_get(map, name), &data, &size);
+    const int status =
+        ls_value_binary(ls_value_get(map, array->name), &data, &size);
     if (status != LS_OK)
-        return ls_error_at(LS_EPROTO, "trajectory: %s", name);
-    if (size != n)
+        return ls_error_at(LS_EPROTO, "trajectory: %s", array->name);
+    if (size != n * array->bytes)
         return ls_error(LS_EPROTO, "trajectory: %s: %zu bytes, expected %zu",
-                        name, size, n);
-    if (n > 0)
-        memcpy(flags, data, n);
+                        array->name, size, n * array->bytes);
+    if (size > 0)
+        memcpy(place, data, size);
     return LS_OK;
 }
 
 static int read_map(struct ls_trajectory *view,
                     const struct trajectory_shape *shape, const ls_value *map)
 {
+    struct array arrays[N_ARRAYS];
+    int status = LS_OK;
     uint64_t n;
     if (ls_value_uint(ls_value_get(map, "n"), &n) != LS_OK)
         return ls_error_at(LS_EPROTO, "trajectory: n");
@@ -180,17 +277,10 @@ static int read_map(struct ls_trajectory *view,
         return ls_error(LS_EPROTO,
                         "trajectory: %llu steps, expected at most %zu",
                         (unsigned long long)n, shape->n_max);
-    struct array arrays[N_ARRAYS];
-    arrays_of(view, shape, arrays);
-    for (size_t i = 0; i < N_ARRAYS; i++) {
-        const ls_value *value = ls_value_get(map, arrays[i].name);
-        if (ls_value_floats(value, arrays[i].values,
-                            (size_t)n * arrays[i].width) != LS_OK)
-            return ls_error_at(LS_EPROTO, "trajectory: %s", arrays[i].name);
-    }
-    int status = read_flags(map, "terminated", view->terminated, (size_t)n);
-    if (status == LS_OK)
-        status = read_flags(map, "truncated", view->truncated, (size_t)n);
+    arrays_of(shape, arrays);
+    for (size_t i = 0; i < N_ARRAYS && status == LS_OK; i++)
+        status =
+            read_array(map, &arrays[i], place_of(view, &arrays[i]), (size_t)n);
     view->n = status == LS_OK ? (size_t)n : 0;
     return status;
 }

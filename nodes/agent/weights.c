@@ -42,11 +42,11 @@ static int64_t *count_at(struct weights_note *note, size_t i)
     return (int64_t *)((char *)note + counts[i].offset);
 }
 
-static int write_value(struct agent *agent, const struct weights_note *note,
-                       ls_writer *out)
+int weights_write(const struct agent *agent, const struct weights_note *note,
+                  bool learned, ls_writer *out)
 {
     struct weights_note copy = *note;
-    ls_write_map(out, 9);
+    ls_write_map(out, learned ? 10 : 9);
     ls_write_string(out, "format");
     ls_write_string(out, FORMAT);
     ls_write_string(out, "plugin");
@@ -60,35 +60,46 @@ static int write_value(struct agent *agent, const struct weights_note *note,
         ls_write_int(out, *count_at(&copy, i));
     }
     ls_write_string(out, "weights");
-    return agent->plugin->policy->save(agent->policy, out);
+    const int status = agent->plugin->policy->save(agent->policy, out);
+    if (status != LS_OK || !learned)
+        return status;
+    ls_write_string(out, "training");
+    return agent_write_training(agent, out);
 }
 
-int weights_save(struct agent *agent, const struct weights_note *note,
-                 const char *folder, const char *name, char *path, size_t size)
+int weights_put(const void *data, size_t bytes, const char *folder,
+                const char *name, char *path, size_t size)
 {
     char file[REPORT_PATH_MAX];
+    ls_vault *vault = NULL;
     int status = make_path(file, folder, name);
     if (status != LS_OK)
         return status;
     const size_t length = strlen(file) + 1;
     if (length > size)
         return too_long(folder);
-    ls_vault *vault = NULL;
-    const void *data;
-    size_t bytes;
-    ls_writer_clear(agent->writer);
-    status = write_value(agent, note, agent->writer);
-    if (status == LS_OK)
-        status = ls_writer_bytes(agent->writer, &data, &bytes);
-    if (status == LS_OK)
-        status =
-            ls_vault_open(&vault, &(struct ls_vault_options){.folder = folder});
+    status =
+        ls_vault_open(&vault, &(struct ls_vault_options){.folder = folder});
     if (status == LS_OK)
         status = ls_vault_put(vault, name, data, bytes, true);
     if (status == LS_OK)
         memcpy(path, file, length);
     ls_vault_close(&vault);
     return status;
+}
+
+int weights_save(struct agent *agent, const struct weights_note *note,
+                 bool learned, const char *folder, const char *name, char *path,
+                 size_t size)
+{
+    const void *data;
+    size_t bytes;
+    ls_writer_clear(agent->writer);
+    int status = weights_write(agent, note, learned, agent->writer);
+    if (status == LS_OK)
+        status = ls_writer_bytes(agent->writer, &data, &bytes);
+    return status == LS_OK ? weights_put(data, bytes, folder, name, path, size)
+                           : status;
 }
 
 /* Reading ---------------------------------------------------------------- */
@@ -132,8 +143,11 @@ static int take(struct agent *agent, const ls_value *map,
             (void)ls_error_at(status, "%s", counts[i].name);
     }
     const ls_value *weights = ls_value_get(map, "weights");
+    const ls_value *training = ls_value_get(map, "training");
     if (status == LS_OK && weights == NULL)
         status = ls_error(LS_EPROTO, "it holds no weights");
+    if (status == LS_OK && training != NULL)
+        status = agent_read_training(agent, training);
     if (status == LS_OK)
         status = agent->plugin->policy->load(agent->policy, weights);
     if (status == LS_OK)

@@ -7,20 +7,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lockstep/middleware.h"
 #include "lockstep/signal.h"
 
 #include "bench_learner.h"
 #include "command.h"
 #include "json.h"
 #include "output.h"
+#include "progress_line.h"
 
 enum { BAR_CELLS = 30 };
 
 /* What is shown while it runs, and which signal has ended it. */
 struct show {
-    ls_progress *progress; /* own; NULL: nothing is */
-    atomic_int signal;     /* 0: none */
+    progress_line *progress; /* own; NULL: nothing is */
+    atomic_int signal;       /* 0: none */
 };
 
 static void on_signal(void *self, int signal)
@@ -40,7 +40,7 @@ static bool show_progress(void *self, const struct bench_figures *figures)
                    output_count((int64_t)figures->counts.trained).text,
                    figures->per_s, 100 * figures->train, 100 * figures->wait);
     if (show->progress != NULL)
-        ls_progress_show(show->progress, line);
+        progress_line_show(show->progress, line);
     return atomic_load(&show->signal) == 0;
 }
 
@@ -161,13 +161,13 @@ static int measure(const struct options *options, struct show *show,
     int status = ls_signal_watch(&signals, ends, sizeof ends / sizeof *ends,
                                  on_signal, show);
     if (status == LS_OK && !options->json)
-        status = ls_progress_create(&show->progress, ls_runtime_threads(),
-                                    STDERR_FILENO, -1);
+        status = progress_line_create(&show->progress, ls_runtime_threads(),
+                                      STDERR_FILENO, -1);
     if (status == LS_OK)
         status = bench_learner(options, out, show_progress, show);
     if (show->progress != NULL)
-        ls_progress_clear(show->progress);
-    ls_progress_destroy(&show->progress);
+        progress_line_clear(show->progress);
+    progress_line_destroy(&show->progress);
     ls_signal_unwatch(&signals);
     return status;
 }

@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "lockstep/log.h"
-#include "lockstep/middleware.h"
 #include "lockstep/signal.h"
 
 #include "barrier_sabotage.h"
 #include "bus_sabotage.h"
 #include "command.h"
 #include "output.h"
+#include "progress_line.h"
 #include "service_sabotage.h"
 #include "signal_name.h"
 #include "sweep_minimize.h"
@@ -57,7 +57,7 @@ struct shown {
     const struct options *options;
     const struct plan *plan;
     const char *faults;
-    ls_progress *progress; /* own; NULL: not wanted */
+    progress_line *progress; /* own; NULL: not wanted */
     int64_t began_at, shown_at;
     atomic_int signal; /* that asked for the end; 0: none */
 };
@@ -122,7 +122,7 @@ static void show(struct shown *shown, uint64_t n_done)
                    output_count((int64_t)n_done).text,
                    output_count((int64_t)shown->options->n_seeds).text,
                    (double)n_done * 1e9 / (double)(now - shown->began_at));
-    ls_progress_show(shown->progress, line);
+    progress_line_show(shown->progress, line);
 }
 
 static bool note_progress(void *self, uint64_t n_done)
@@ -164,7 +164,7 @@ static bool note_run(void *self, uint64_t n_runs)
     (void)snprintf(line, sizeof line, "taking faults away  %s runs",
                    output_count((int64_t)n_runs).text);
     if (shown->progress != NULL)
-        ls_progress_show(shown->progress, line);
+        progress_line_show(shown->progress, line);
     return atomic_load(&shown->signal) == 0;
 }
 
@@ -180,7 +180,7 @@ static const char *minimize(struct shown *shown,
     options.progress = note_run;
     int status = sweep_minimize(&minimized, &options, result, MINIMIZE_NS);
     if (shown->progress != NULL)
-        ls_progress_end(shown->progress);
+        progress_line_end(shown->progress);
     if (status != LS_OK) {
         (void)command_failed(status);
         return NULL;
@@ -240,7 +240,7 @@ static int tell(struct shown *shown, const struct sweep_options *what,
                                                              : result->signal};
     int status = LS_OK;
     if (shown->progress != NULL)
-        ls_progress_end(shown->progress);
+        progress_line_end(shown->progress);
     if (options->json)
         status = sweep_print_json(&figures);
     else
@@ -324,8 +324,8 @@ static int run_sweep(const struct options *options, struct setup *setup,
                           .began_at = ls_now(ls_runtime_threads())};
     int status = prepare(&setup->plan, options);
     if (status == LS_OK && !options->json && options->every == 0)
-        status = ls_progress_create(&shown.progress, ls_runtime_threads(),
-                                    STDERR_FILENO, -1);
+        status = progress_line_create(&shown.progress, ls_runtime_threads(),
+                                      STDERR_FILENO, -1);
     if (status != LS_OK)
         return command_failed(status);
     status = command_event_log(&log, options->event_log);
@@ -335,7 +335,7 @@ static int run_sweep(const struct options *options, struct setup *setup,
     if (log != NULL && fclose(log) != 0)
         (void)fprintf(stderr, "lockstep: %s was not written in full\n",
                       options->event_log);
-    ls_progress_destroy(&shown.progress);
+    progress_line_destroy(&shown.progress);
     return exit_code;
 }
 

@@ -5,13 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int init_trajectory(struct role *role)
-{
-    const struct trajectory_shape shape =
-        agent_shape(&role->agent, role->plan->steps);
-    return trajectory_init(&role->trajectory, &shape);
-}
-
 int role_init(struct role *out, const struct plan *plan, size_t index,
               unsigned generation, const struct ls_plugin *plugin,
               struct report_sink sink, struct node_watch watch)
@@ -30,10 +23,7 @@ int role_init(struct role *out, const struct plan *plan, size_t index,
                             collects ? plan->envs : 1);
     if (status != LS_OK)
         return status;
-    status = ls_writer_create(&role.writer);
-    if (status == LS_OK && collects)
-        status = init_trajectory(&role);
-    if (status == LS_OK && node->role == PLAN_LEARNER)
+    if (node->role == PLAN_LEARNER)
         status =
             agent_add_replicas(&role.agent, plan, plan->learner.n_devices - 1);
     if (status == LS_OK && node->role == PLAN_LEARNER)
@@ -48,8 +38,6 @@ int role_init(struct role *out, const struct plan *plan, size_t index,
 
 void role_fini(struct role *role)
 {
-    trajectory_fini(&role->trajectory);
-    ls_writer_destroy(&role->writer);
     agent_fini(&role->agent);
     member_destroy(&role->member);
     memset(role, 0, sizeof *role);
@@ -59,15 +47,25 @@ int role_start(struct role *role, ls_runtime *runtime)
 {
     const struct plan *const plan = role->plan;
     const struct plan_node *const node = &plan->nodes[role->index];
-    return node->role == PLAN_LEARNER
-               ? training_start(&role->training, runtime, plan, &role->agent,
+    int status = LS_OK;
+    if (node->role == PLAN_COLLECTOR)
+        status = player_create(&role->player, &role->agent, plan->envs,
+                               plan->envs, plan->steps);
+    if (status == LS_OK && node->role == PLAN_COLLECTOR)
+        status = agent_use_threads(&role->agent, runtime, plan->threads);
+    if (node->role == PLAN_LEARNER)
+        status = training_start(&role->training, runtime, plan, &role->agent,
                                 node->id,
-                                plan_count(plan, PLAN_COLLECTOR) * plan->envs)
-               : LS_OK;
+                                plan_count(plan, PLAN_COLLECTOR) * plan->envs);
+    if (status == LS_OK && node->role == PLAN_LEARNER)
+        status = training_begin(role->training, &role->resumed);
+    return status;
 }
 
 void role_stop(struct role *role)
 {
+    agent_end_threads(&role->agent);
+    player_destroy(&role->player);
     training_stop(&role->training);
 }
 
@@ -88,12 +86,13 @@ void role_fill(const struct role *role, ls_task *task, struct report *out)
         out->eval_value = context->last_eval_value;
     if (role->training == NULL)
         return;
-    const struct ls_learner_metrics *const metrics =
-        training_metrics(role->training);
-    out->grad_ms = metrics->learner_grad_time_ms;
-    out->load_ms = metrics->learner_load_time_ms;
-    out->load_wait_ms = metrics->learner_load_wait_time_ms;
-    out->dequeue_ms = metrics->learner_dequeue_time_ms;
+    const struct ls_learner_counts *const counts =
+        training_counts(role->training);
+    out->train_ns = counts->grad_ns;
+    out->load_ns = counts->load_ns;
+    out->overlap_ns = counts->overlap_ns;
+    out->wait_ns = role->plan->learner.loaders > 0 ? counts->load_wait_ns
+                                                   : counts->dequeue_ns;
     const void *published;
     size_t size;
     training_published(role->training, &published, &size);
@@ -196,7 +195,9 @@ int role_welcome(ls_step *step, void *self)
     role->round = round;
     int status = LS_OK;
     if (kind == PLAN_LEARNER)
-        status = agent_save(&role->agent, &context->policy);
+        status = ls_bytes_set(&context->policy,
+                              training_policy(role->training)->data,
+                              training_policy(role->training)->size);
     if (status == LS_OK)
         status = ls_wrap(step, &role->welcome, &wrapped);
     if (status == LS_OK)

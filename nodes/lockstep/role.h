@@ -20,6 +20,7 @@
 #include "agent.h"
 #include "node_watch.h"
 #include "plan.h"
+#include "player.h"
 #include "report.h"
 #include "role_member.h"
 #include "training.h"
@@ -32,9 +33,8 @@ struct role {
     struct agent agent;      /* all but members */
     struct member *member;   /* own; members only */
     struct report_sink sink;
-    struct trajectory trajectory;  /* own; collectors: what is sent next */
+    struct player *player;         /* own; collectors, from role_start() on */
     struct training *training;     /* own; learners, from role_start() on */
-    ls_writer *writer;             /* own */
     int64_t started_at;            /* the first iteration */
     ls_task *task;                 /* borrow; after role_use() */
     struct ls_middleware welcome;  /* the exchange that begins a round */

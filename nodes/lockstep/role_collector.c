@@ -1,30 +1,12 @@
 /* The role collector: plays, and gives its trajectories to the learner. */
 #include "role.h"
 
-/* The next `steps` steps of one environment; episodes go on from one
- * iteration to the next. */
-static int collect_one(struct role *role, struct agent_env *env,
-                       struct ls_online_context *context)
+static int send_one(struct role *role, size_t i,
+                    struct ls_online_context *context)
 {
-    const size_t n = role->plan->steps;
-    double return_sum = 0.0;
-    const int status = agent_collect(&role->agent, env, &role->trajectory.view,
-                                     n, &context->env_episode, &return_sum);
-    if (status == LS_OK)
-        context->env_step += (int64_t)n;
-    return status;
-}
-
-static int send_one(struct role *role, struct ls_online_context *context)
-{
-    const struct trajectory_shape shape =
-        agent_shape(&role->agent, role->plan->steps);
     const void *data;
     size_t size;
-    ls_writer_clear(role->writer);
-    int status = trajectory_write(&role->trajectory.view, &shape, role->writer);
-    if (status == LS_OK)
-        status = ls_writer_bytes(role->writer, &data, &size);
+    int status = player_bytes(role->player, i, &data, &size);
     if (status == LS_OK)
         status = ls_items_append(&context->trajectories, data, size);
     if (status == LS_OK)
@@ -33,19 +15,22 @@ static int send_one(struct role *role, struct ls_online_context *context)
     return status;
 }
 
+/* The next steps of each environment. */
 int role_collect(ls_step *step, void *self)
 {
     struct role *role = self;
     struct ls_online_context *context = ls_step_context(step);
+    struct agent_played played = {.steps = 0};
+    const size_t n = role->agent.n_envs;
     int status = LS_OK;
     if (context->policy.size > 0)
         status = agent_load(&role->agent, &context->policy);
-    for (size_t i = 0; i < role->agent.n_envs && status == LS_OK; i++) {
-        status = ls_task_cancelled(ls_step_task(step));
-        if (status == LS_OK)
-            status = collect_one(role, &role->agent.envs[i], context);
-        if (status == LS_OK)
-            status = send_one(role, context);
-    }
+    if (status == LS_OK)
+        status = player_collect(role->player, n, role->plan->steps,
+                                ls_step_task(step), &played, NULL);
+    for (size_t i = 0; i < n && status == LS_OK; i++)
+        status = send_one(role, i, context);
+    context->env_step += played.steps;
+    context->env_episode += played.episodes;
     return status;
 }

@@ -1,24 +1,6 @@
 /* The role evaluator: plays whole episodes, and ends the run once solved. */
 #include "role.h"
 
-/* Mean return of whole episodes, with the best choice at every step. */
-static int evaluate(struct role *role, ls_task *task, double *mean)
-{
-    struct agent_env *env = &role->agent.envs[0];
-    double sum = 0.0;
-    for (size_t episode = 0; episode < role->plan->episodes; episode++) {
-        double episode_return;
-        int64_t steps;
-        const int status =
-            agent_episode(&role->agent, env, task, &episode_return, &steps);
-        if (status != LS_OK)
-            return status;
-        sum += episode_return;
-    }
-    *mean = sum / (double)role->plan->episodes;
-    return LS_OK;
-}
-
 int role_evaluate(ls_step *step, void *self)
 {
     struct role *role = self;
@@ -28,10 +10,13 @@ int role_evaluate(ls_step *step, void *self)
         context->train_iter % role->plan->every != 0)
         return LS_OK;
     int status = agent_load(&role->agent, &context->policy);
+    struct agent_played played = {.steps = 0};
     if (status == LS_OK)
-        status = evaluate(role, task, &context->eval_value);
+        status = player_evaluate(&role->agent, 0, role->plan->episodes, task,
+                                 &played);
     if (status != LS_OK)
         return status;
+    context->eval_value = played.return_sum / (double)played.episodes;
     context->last_eval_value = context->eval_value;
     context->last_eval_iter = context->train_iter;
     struct report report =

@@ -23,19 +23,29 @@ static void log_info(const ls_learner_info *info, int64_t train_iter)
     ls_log_info("update %lld%s", (long long)train_iter, line);
 }
 
-/* iterations: that are over, or will be when these weights are the result. */
+/* iterations, updates: that are over, or will be when these weights are the
+ * result. */
+static struct weights_note note_of(const struct role *role, int64_t iterations,
+                                   int64_t updates)
+{
+    const struct ls_online_context *context =
+        ls_context_data(ls_task_context(role->task));
+    return (struct weights_note){.seed = role->plan->seed,
+                                 .iteration = iterations,
+                                 .train_iter = updates,
+                                 .env_step = context->env_step,
+                                 .env_episode = context->env_episode};
+}
+
 static int save(struct role *role, const char *name, int64_t iterations,
                 char *path, size_t size)
 {
     const struct ls_online_context *context =
         ls_context_data(ls_task_context(role->task));
-    const struct weights_note note = {.seed = role->plan->seed,
-                                      .iteration = iterations,
-                                      .train_iter = context->train_iter,
-                                      .env_step = context->env_step,
-                                      .env_episode = context->env_episode};
-    return weights_save(&role->agent, &note, role->plan->folder, name, path,
-                        size);
+    const struct weights_note note =
+        note_of(role, iterations, context->train_iter);
+    return training_save(role->training, &note, role->plan->folder, name, path,
+                         size);
 }
 
 /* One of the files that an earlier life has left, when it is further than
@@ -93,30 +103,46 @@ static int checkpoint(struct role *role,
                : LS_OK;
 }
 
+/* An update is over, of this iteration or an earlier one. */
+static int take_update(struct role *role, struct ls_online_context *context,
+                       const ls_learner_info *info)
+{
+    log_info(info, context->train_iter + 1);
+    int status = training_publish(role->training, ls_task_node(role->task));
+    if (status != LS_OK)
+        return status;
+    context->train_iter++;
+    status = checkpoint(role, context);
+    const struct ls_bytes *policy = training_policy(role->training);
+    return status == LS_OK
+               ? ls_bytes_set(&context->policy, policy->data, policy->size)
+               : status;
+}
+
 int role_learn(ls_step *step, void *self)
 {
     struct role *role = self;
     struct ls_online_context *context = ls_step_context(step);
     if (context->trajectories.n == 0)
         return LS_OK; /* the run was finished while waiting for them */
+    const struct weights_note note = note_of(
+        role, context->total_step + 1,
+        context->train_iter + 1 + (int64_t)training_under_way(role->training));
     ls_learner_info *info = NULL;
+    bool is_over = false;
     int status = ls_learner_info_create(&info);
     if (status != LS_OK)
         return status;
-    status = training_learn(role->training, &context->trajectories, info);
+    status = training_learn(role->training, &context->trajectories, &note, info,
+                            &is_over);
     role->learned =
-        training_is_whole(role->training) && (status == LS_OK || role->learned);
-    if (status == LS_OK)
-        log_info(info, context->train_iter + 1);
+        training_is_whole(role->training) && (is_over || role->learned);
+    if (is_over)
+        status = take_update(role, context, info);
+    else
+        ls_bytes_clear(&context->policy); /* there is nothing newer */
     ls_learner_info_destroy(&info);
-    if (status == LS_OK)
-        status = training_publish(role->training, ls_task_node(role->task));
-    if (status != LS_OK)
-        return status;
-    context->train_iter++;
-    status = checkpoint(role, context);
-    return status == LS_OK ? agent_save(&role->agent, &context->policy)
-                           : status;
+    return status;
 }
 
 int role_save_weights(void *self, ls_task *task, int status)
@@ -132,5 +158,6 @@ int role_save_weights(void *self, ls_task *task, int status)
     if (saved == LS_OK && status == LS_OK &&
         role->plan->learner.checkpoint_every > 0)
         weights_remove(role->plan->folder, WEIGHTS_CHECKPOINT);
-    return saved;
+    return saved == LS_OK && status == LS_OK ? training_end(role->training)
+                                             : saved;
 }

@@ -258,7 +258,7 @@ static int create_node(node_run *run)
     if (plan->barrier.blocking > 0)
         options.window_messages = MEMBER_WINDOW;
     const int status = ls_node_create(&run->node, &options);
-    if (status == LS_OK)
+    if (status == LS_OK && plan->barrier.bus_sabotage != 0)
         ls_bus_sabotage(run->node,
                         (enum ls_bus_sabotage)plan->barrier.bus_sabotage);
     /* What the node refuses stood in the file, or on the command line. */

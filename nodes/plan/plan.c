@@ -79,6 +79,7 @@ static void read_roles(struct plan *plan, ls_config_section *root)
     ls_config_section *collector = ls_config_section_at(root, "collector");
     plan->envs = (size_t)ls_config_int(collector, "envs", 1, 1, 65536);
     plan->steps = (size_t)ls_config_int(collector, "steps", 64, 1, 1 << 20);
+    plan->threads = (size_t)ls_config_int(collector, "threads", 1, 1, 256);
 
     ls_config_section *evaluator = ls_config_section_at(root, "evaluator");
     plan->episodes = (size_t)ls_config_int(evaluator, "episodes", 20, 1, 65536);
@@ -127,22 +128,29 @@ static void read_devices(struct plan_learner *learner,
 }
 
 /* A learner of a coordinator is given batches ahead, and loads one while it
- * trains another. One in lock step has one batch at a time. */
+ * trains another. One in lock step does so with a queue: then the weights that
+ * collectors act by are so many updates older. */
 static void read_learner(struct plan *plan, ls_config_section *root)
 {
     const bool is_service = plan_is_service(plan);
     struct plan_learner *learner = &plan->learner;
     ls_config_section *section = ls_config_section_at(root, "learner");
-    learner->queue = (size_t)ls_config_int(
-        section, "queue", is_service ? 0 : 16, is_service ? 0 : 1, 65536);
+    learner->queue = (size_t)ls_config_int(section, "queue", 0, 0, 65536);
     learner->stacks =
         (size_t)ls_config_int(section, "stacks", is_service ? 2 : 1, 1, 256);
     learner->loaders =
         (size_t)ls_config_int(section, "loaders", is_service ? 1 : 0, 0, 256);
     learner->passes = (unsigned)ls_config_int(section, "passes", 1, 1, 65536);
+    if (!is_service && learner->queue > 0 && learner->loaders > 1)
+        ls_config_problem(section, "loaders",
+                          "%zu loaders may bring batches in another order than "
+                          "they came in, and a job in lock step with a queue "
+                          "has to give the same weights again: one loader, or "
+                          "no queue",
+                          learner->loaders);
+    read_devices(learner, section);
     if (is_service)
         return; /* it goes on from the policy that it committed last */
-    read_devices(learner, section);
     learner->checkpoint_every =
         ls_config_int(section, "checkpoint_every", 10, 0, INT32_MAX);
 }

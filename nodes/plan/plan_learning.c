@@ -70,5 +70,7 @@ uint64_t plan_learning_hash(const struct plan *plan)
         add_number(&hash, (double)plan_count(plan, (enum plan_role)role));
     if (plan_is_service(plan))
         add_service(&hash, &plan->service);
+    else
+        add_number(&hash, (double)plan->learner.queue);
     return hash;
 }

@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -121,6 +122,7 @@ static int parse_between(const char *name, const char *text, uint64_t min,
                          uint64_t max, uint64_t *out)
 {
     char *end;
+    assert(text != NULL); /* the option takes a value, so it has one */
     errno = 0;
     const unsigned long long value = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 ||

@@ -36,8 +36,8 @@ int render_create(render **out, const struct plan *plan, bool json,
     if (status == LS_OK && json)
         status = ls_writer_create(&made->json);
     if (status == LS_OK && !json)
-        status = ls_progress_create(&made->progress, ls_runtime_threads(),
-                                    STDERR_FILENO, -1);
+        status = progress_line_create(&made->progress, ls_runtime_threads(),
+                                      STDERR_FILENO, -1);
     if (status != LS_OK) {
         render_destroy(&made);
         return status;
@@ -50,7 +50,7 @@ void render_destroy(render **self)
 {
     if (self == NULL || *self == NULL)
         return;
-    ls_progress_destroy(&(*self)->progress);
+    progress_line_destroy(&(*self)->progress);
     ls_writer_destroy(&(*self)->json);
     free((*self)->nodes);
     free(*self);
@@ -163,14 +163,14 @@ static void show_line(render *self)
     if (self->iteration == 0) {
         (void)snprintf(line, sizeof line, "%s  %.1f s  %s", who, totals.wall_s,
                        self->formed_at == 0 ? "attaching" : "attached");
-        ls_progress_show(self->progress, line);
+        progress_line_show(self->progress, line);
         return;
     }
     if (plan_is_of_members(self->plan)) {
         (void)snprintf(line, sizeof line, "%s  %.1f s  %s epochs", who,
                        totals.wall_s,
                        output_count(self->nodes[self->lead].last.epochs).text);
-        ls_progress_show(self->progress, line);
+        progress_line_show(self->progress, line);
         return;
     }
     print_return(self, mean_return, sizeof mean_return);
@@ -179,7 +179,7 @@ static void show_line(render *self)
                    totals.wall_s, output_count(self->iteration).text,
                    mean_return, output_count(self->env_step).text,
                    output_count((int64_t)totals.env_steps_per_s).text);
-    ls_progress_show(self->progress, line);
+    progress_line_show(self->progress, line);
 }
 
 void render_launched(render *self, size_t index, long pid)
@@ -255,7 +255,7 @@ void render_line(render *self, size_t index, const char *line)
     (void)snprintf(name, sizeof name, "node %u ",
                    (unsigned)self->plan->nodes[index].id);
     if (self->progress != NULL)
-        ls_progress_clear(self->progress);
+        progress_line_clear(self->progress);
     /* A line of the log says itself whose it is. */
     if (strstr(line, name) != NULL)
         (void)fprintf(stderr, "%s\n", line);
@@ -290,7 +290,7 @@ void render_policy(render *self, const struct render_policy *policy)
     if (policy->index == self->lead)
         self->iteration = 0;
     if (self->progress != NULL)
-        ls_progress_clear(self->progress);
+        progress_line_clear(self->progress);
     (void)fprintf(stderr, "lockstep: %s\n", policy->text);
     (void)fflush(stderr);
     if (self->json != NULL)
@@ -301,7 +301,7 @@ void render_policy(render *self, const struct render_policy *policy)
 void render_failed(render *self, const struct render_failure *failure)
 {
     if (self->progress != NULL)
-        ls_progress_end(self->progress);
+        progress_line_end(self->progress);
     self->failed = true;
     (void)fprintf(stderr, "%slockstep:%s %s\n",
                   self->colour_err ? "\033[1;31m" : "",
@@ -318,7 +318,7 @@ void render_failed(render *self, const struct render_failure *failure)
 void render_stuck(render *self, size_t index, const char *text)
 {
     if (self->progress != NULL)
-        ls_progress_clear(self->progress);
+        progress_line_clear(self->progress);
     (void)fprintf(stderr, "  %s\n", text);
     if (self->json != NULL)
         render_json_stuck(self, index, text);
@@ -391,7 +391,7 @@ int render_end(render *self, int exit_code)
     if (self->failed)
         show_remains(self);
     else if (self->progress != NULL)
-        ls_progress_end(self->progress);
+        progress_line_end(self->progress);
     if (self->json != NULL)
         render_json_summary(self);
     else if (!self->failed)

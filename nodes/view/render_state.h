@@ -4,6 +4,7 @@
 
 #include "lockstep/middleware.h"
 
+#include "progress_line.h"
 #include "render.h"
 
 enum node_state {
@@ -28,7 +29,7 @@ struct render {
     struct rendered_node *nodes; /* own; n_nodes of the plan */
     size_t alone;                /* the one that is watched, or n_nodes */
     size_t lead;                 /* whose counters are the run's */
-    ls_progress *progress;       /* own; NULL: not wanted */
+    progress_line *progress;     /* own; NULL: not wanted */
     ls_writer *json;             /* own; NULL: text */
     ls_runtime *runtime;         /* borrow; whose time is shown */
     bool colour_out, colour_err;

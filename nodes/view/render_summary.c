@@ -123,17 +123,7 @@ static void print_training(const render *self, const struct totals *totals)
     output_row("env steps", text);
     output_row("env steps/s",
                output_count((int64_t)llround(totals->env_steps_per_s)).text);
-    if (plan_is_service(self->plan)) {
-        print_learners(self);
-        return;
-    }
-    if (lead->train_iter == 0)
-        return;
-    (void)snprintf(text, sizeof text,
-                   "trains %.3f ms, loads %.3f ms, waits %.3f ms for batches",
-                   lead->grad_ms, lead->load_ms,
-                   lead->dequeue_ms + lead->load_wait_ms);
-    output_row("learner", text);
+    print_learners(self);
 }
 
 /* What became of samples that nobody learned from: "stale 12, late 3". */

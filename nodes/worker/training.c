@@ -5,196 +5,135 @@
 
 #include "lockstep/log.h"
 
-#include "learn_group.h"
+#include "teacher.h"
 
-/* Each trajectory begins on a line of the cache. */
-enum { ALIGNMENT = 64 };
+/* What one iteration has brought. */
+struct brought {
+    struct ls_items items;    /* own */
+    struct weights_note note; /* of the weights after it */
+};
 
-/* What a stack's memory holds. */
-struct loaded {
-    struct ls_trajectory *trajectories; /* own; room for training->n_max */
-    size_t share;                       /* of each device */
+/* What came of it: written by the learner thread, so that it is whole whatever
+ * is learned meanwhile. */
+struct outcome {
+    struct ls_bytes policy; /* own; what others act by */
+    struct ls_bytes file;   /* own; the value of weights.h; with `ahead` */
 };
 
 struct training {
-    struct agent *agent; /* borrow */
-    uint32_t node_id;
-    struct trajectory_shape shape;
-    size_t n_max;          /* trajectories in a batch */
-    size_t stride;         /* bytes from one to the next in a stack */
-    struct loaded *stacks; /* own; n_stacks */
-    size_t n_stacks;
-    size_t n_devices;
-    ls_device **devices;       /* own; n_devices */
-    bool *is_doubtful;         /* own; of each device's policy, and thread */
-    struct learn_group *group; /* own */
-    ls_learner *learner;       /* own */
-    ls_learner_info *said;     /* own; in one pass */
+    struct agent *agent;          /* borrow */
+    struct teacher *teacher;      /* own */
+    ls_learner *learner;          /* own */
+    struct teacher_piece *pieces; /* own; room for n_max in each stack */
+    size_t n_max;                 /* trajectories in a batch */
+    size_t ahead;                 /* batches under way when a call returns */
+    unsigned passes;
+    bool is_under_way;                 /* the policy's hooks know of it */
+    size_t n_put, n_got;               /* batches, in this life */
+    struct outcome newest;             /* own */
+    ls_writer *writer;                 /* own; of what is published */
+    ls_learner_info *said;             /* own; in one pass */
     struct ls_learner_metrics metrics; /* its info is owned */
-    ls_writer *writer;                 /* own */
-    const void *published;             /* borrow; what is in the writer */
+    struct ls_learner_counts counts;
+    const void *published; /* borrow; what is in the writer */
     size_t published_size;
+    /* The learner thread. */
+    const struct brought *learning; /* borrow */
+    int64_t n_learned;              /* batches, with those of earlier lives */
+    size_t n_out;                   /* outcomes, in this life */
+    ls_writer *out;                 /* own */
+    /* One is read by who puts while at most `ahead` and one more are written:
+     * the results' queue is between them. */
+    struct outcome *outcomes; /* own; n_outcomes */
+    size_t n_outcomes;
 };
-
-static int check_items(const struct training *training,
-                       const struct ls_items *items)
-{
-    if (items->n > training->n_max)
-        return ls_error(LS_EPROTO,
-                        "%zu trajectories came, and all collectors together "
-                        "have %zu environments",
-                        items->n, training->n_max);
-    if (items->n % training->n_devices != 0)
-        return ls_error(LS_EPROTO,
-                        "%zu trajectories came, and %zu devices cannot share "
-                        "them evenly",
-                        items->n, training->n_devices);
-    return LS_OK;
-}
 
 static int load(void *self, const struct ls_learner_place *place)
 {
-    const struct training *const training = self;
-    const struct ls_items *const items = place->batch->data;
-    struct loaded *const loaded = &training->stacks[place->stack];
-    unsigned char *const memory = ls_device_stack_host(place->memory);
-    const size_t share = items->n / training->n_devices;
-    const int status = check_items(training, items);
-    if (status != LS_OK)
-        return status;
-    for (size_t i = 0; i < share; i++) {
-        const size_t k = place->device * share + i;
-        loaded->trajectories[k] =
-            trajectory_in(memory + i * training->stride, &training->shape);
-        const int read =
-            trajectory_read(&loaded->trajectories[k], &training->shape,
-                            items->items[k].data, items->items[k].size);
-        if (read != LS_OK)
-            return ls_error_at(read, "item %zu of %zu", k, items->n);
-    }
-    loaded->share = share;
-    return ls_device_stack_upload(place->memory, 0, share * training->stride);
-}
-
-static int add_all(const struct ls_learn_info *from, ls_learner_info *info)
-{
-    int status = LS_OK;
-    for (size_t i = 0; i < from->n && i < LS_LEARN_INFO_MAX && status == LS_OK;
-         i++)
-        status = ls_learner_info_add(info, from->items[i].name,
-                                     from->items[i].value);
-    return status;
-}
-
-static int learn(struct training *training,
-                 const struct ls_learner_place *place,
-                 struct ls_learn_info *said)
-{
-    struct agent *const agent = training->agent;
-    const struct loaded *const loaded = &training->stacks[place->stack];
-    const size_t device = place->device;
-    if (training->n_devices == 1)
-        return agent_learn(agent, loaded->trajectories, loaded->share, said);
-    const int status = agent->plugin->policy->learn_in_group(
-        device == 0 ? agent->policy : agent->replicas[device - 1],
-        loaded->trajectories + device * loaded->share, loaded->share,
-        learn_group_member(training->group, device), said);
-    learn_group_leave(training->group);
-    return status == LS_OK ? LS_OK
-                           : ls_error_at(status, "plugin %s: policy: learn",
-                                         agent->plugin->name);
+    struct training *const training = self;
+    const struct brought *const brought = place->batch->data;
+    const struct ls_items *const items = &brought->items;
+    struct teacher_piece *pieces =
+        training->pieces + place->stack * training->n_max;
+    for (size_t i = 0; i < items->n && i < training->n_max; i++)
+        pieces[i] = (struct teacher_piece){.data = items->items[i].data,
+                                           .size = items->items[i].size};
+    return teacher_load(training->teacher, place, pieces, items->n);
 }
 
 static int compute(void *self, const struct ls_learner_place *place,
                    unsigned pass, ls_learner_info *info)
 {
     struct training *const training = self;
-    struct ls_learn_info said = {.n = 0};
-    (void)pass;
-    ls_log_set_node(training->node_id);
-    /* Until it has gone well, there is no telling. */
-    training->is_doubtful[place->device] = true;
-    const int status = learn(training, place, &said);
-    if (status != LS_OK)
-        return status;
-    training->is_doubtful[place->device] = false;
-    return add_all(&said, info);
+    if (place->device == 0)
+        training->learning = place->batch->data;
+    return teacher_learn(training->teacher, place, pass, training->n_learned,
+                         info, NULL);
 }
 
-static const struct ls_learner_ops ops = {.load = load, .compute = compute};
-
-static int init_stacks(struct training *training, const struct plan *plan)
+static int take_written(ls_writer *writer, struct ls_bytes *out)
 {
-    size_t bytes = 0;
-    const int status = trajectory_bytes(&training->shape, &bytes);
-    if (status != LS_OK)
-        return status;
-    if (bytes > SIZE_MAX / training->n_max - ALIGNMENT)
-        return ls_error(LS_ENOMEM, "%zu trajectories", training->n_max);
-    training->stride = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    training->stacks = calloc(plan->learner.stacks, sizeof *training->stacks);
-    if (training->stacks == NULL)
-        return ls_error(LS_ENOMEM, "%zu stacks", plan->learner.stacks);
-    training->n_stacks = plan->learner.stacks;
-    for (size_t i = 0; i < training->n_stacks; i++) {
-        training->stacks[i].trajectories =
-            calloc(training->n_max, sizeof(struct ls_trajectory));
-        if (training->stacks[i].trajectories == NULL)
-            return ls_error(LS_ENOMEM, "%zu trajectories", training->n_max);
-    }
-    return LS_OK;
+    const void *data;
+    size_t size;
+    const int status = ls_writer_bytes(writer, &data, &size);
+    return status == LS_OK ? ls_bytes_set(out, data, size) : status;
 }
+
+static int write_outcome(struct training *training,
+                         const struct weights_note *note, struct outcome *out)
+{
+    const struct ls_policy_ops *ops = training->agent->plugin->policy;
+    ls_writer_clear(training->out);
+    int status = ops->save(training->agent->policy, training->out);
+    if (status == LS_OK)
+        status = take_written(training->out, &out->policy);
+    if (status != LS_OK || training->ahead == 0)
+        return status;
+    ls_writer_clear(training->out);
+    status = weights_write(training->agent, note, true, training->out);
+    return status == LS_OK ? take_written(training->out, &out->file) : status;
+}
+
+static int apply(void *self, unsigned pass, ls_learner_info *info)
+{
+    struct training *const training = self;
+    if (pass + 1 < training->passes)
+        return LS_OK;
+    const int status = teacher_hooks(training->teacher, LS_AFTER_ITER,
+                                     training->n_learned++, info);
+    return status == LS_OK
+               ? write_outcome(training, &training->learning->note,
+                               &training->outcomes[training->n_out++ %
+                                                   training->n_outcomes])
+               : status;
+}
+
+static void drop(void *self, struct ls_learner_batch *batch)
+{
+    struct brought *const brought = batch->data;
+    (void)self;
+    ls_items_clear(&brought->items);
+    free(brought);
+}
+
+static const struct ls_learner_ops ops = {
+    .load = load, .compute = compute, .apply = apply, .drop = drop};
 
 static int start_learner(struct training *training, ls_runtime *runtime,
                          const struct plan_learner *plan)
 {
-    const struct ls_learner_options options = {
+    struct ls_learner_options options = {
         .ops = &ops,
         .self = training,
-        .queue = plan->queue,
+        .queue = training->ahead + 1,
+        .out_queue = (training->ahead + 1) * plan->passes,
         .stacks = plan->stacks,
         .loaders = plan->loaders,
         .passes = plan->passes,
         .held_timeout_ms =
-            LS_NO_WAIT, /* the next batch comes when this one is done */
-        .devices = training->devices,
-        .n_devices = training->n_devices,
-        .part_bytes = training->n_max / training->n_devices * training->stride,
-        .batch_size = training->n_max};
-    int status = LS_OK;
-    for (size_t i = 0; i < training->n_devices && status == LS_OK; i++)
-        status =
-            ls_device_open(&training->devices[i], runtime, plan->devices[i]);
-    if (status == LS_OK)
-        status =
-            learn_group_create(&training->group, runtime, training->n_devices);
-    return status == LS_OK
-               ? ls_learner_create(&training->learner, runtime, &options)
-               : status;
-}
-
-/* What several devices ask of the policy and of the batch. */
-static int init_devices(struct training *training,
-                        const struct plan_learner *plan)
-{
-    const struct agent *const agent = training->agent;
-    const size_t n = plan->n_devices;
-    if (n > 1 && agent->plugin->policy->learn_in_group == NULL)
-        return ls_error(LS_ECONFIG,
-                        "the policy of plugin %s learns on one device, and "
-                        "learner.device lists %zu",
-                        agent->plugin->name, n);
-    if (training->n_max % n != 0)
-        return ls_error(LS_ECONFIG,
-                        "%zu trajectories, one of each environment, cannot be "
-                        "shared evenly by the %zu devices of learner.device",
-                        training->n_max, n);
-    training->devices = calloc(n, sizeof(ls_device *));
-    training->is_doubtful = calloc(n, sizeof *training->is_doubtful);
-    if (training->devices == NULL || training->is_doubtful == NULL)
-        return ls_error(LS_ENOMEM, "%zu devices", n);
-    training->n_devices = n;
-    return agent_align_replicas(training->agent);
+            LS_NO_WAIT /* the next batch comes when this one is done */};
+    teacher_set_options(training->teacher, &options);
+    return ls_learner_create(&training->learner, runtime, &options);
 }
 
 int training_start(struct training **out, ls_runtime *runtime,
@@ -205,18 +144,33 @@ int training_start(struct training **out, ls_runtime *runtime,
     if (training == NULL)
         return ls_error(LS_ENOMEM, "training");
     training->agent = agent;
-    training->node_id = node_id;
-    training->shape = agent_shape(agent, plan->steps);
     training->n_max = n;
-    int status = init_devices(training, &plan->learner);
-    if (status == LS_OK)
-        status = init_stacks(training, plan);
+    training->passes = plan->learner.passes;
+    training->ahead = plan->learner.queue;
+    training->n_outcomes = training->ahead + 2;
+    training->outcomes =
+        calloc(training->n_outcomes, sizeof *training->outcomes);
+    training->pieces =
+        calloc(n * plan->learner.stacks, sizeof *training->pieces);
+    int status = training->pieces == NULL || training->outcomes == NULL
+                     ? ls_error(LS_ENOMEM, "%zu trajectories", n)
+                     : teacher_create(&training->teacher, runtime,
+                                      &(struct teacher_options){
+                                          .agent = agent,
+                                          .devices = plan->learner.devices,
+                                          .n_devices = plan->learner.n_devices,
+                                          .stacks = plan->learner.stacks,
+                                          .n = n,
+                                          .steps = plan->steps,
+                                          .node_id = node_id});
     if (status == LS_OK)
         status = ls_learner_info_create(&training->said);
     if (status == LS_OK)
         status = ls_learner_info_create(&training->metrics.learner);
     if (status == LS_OK)
         status = ls_writer_create(&training->writer);
+    if (status == LS_OK)
+        status = ls_writer_create(&training->out);
     if (status == LS_OK)
         status = start_learner(training, runtime, &plan->learner);
     if (status != LS_OK) {
@@ -227,27 +181,101 @@ int training_start(struct training **out, ls_runtime *runtime,
     return LS_OK;
 }
 
-int training_learn(struct training *training, const struct ls_items *items,
-                   ls_learner_info *info)
+/* items: moved, on success. */
+static int put(struct training *training, struct ls_items *items,
+               const struct weights_note *note)
 {
-    struct ls_learner_batch batch = {.data = (void *)(uintptr_t)items};
+    struct brought *brought = malloc(sizeof *brought);
+    if (brought == NULL)
+        return ls_error(LS_ENOMEM, "a batch");
+    *brought = (struct brought){.items = *items, .note = *note};
+    struct ls_learner_batch batch = {.data = brought};
+    const int status = ls_learner_put(training->learner, &batch, INT_MAX);
+    if (status != LS_OK) {
+        free(brought);
+        return status;
+    }
+    *items = (struct ls_items){.n = 0};
+    training->n_put++;
+    return LS_OK;
+}
+
+/* Wait for the oldest. */
+static int get(struct training *training, ls_learner_info *info)
+{
     struct ls_learner_result result = {.info = training->said};
-    /* A pass may take as long as it likes: it is the plugin's. */
-    int status = ls_learner_put(training->learner, &batch, INT_MAX);
+    int status = LS_OK;
     while (status == LS_OK && !result.last) {
         status = ls_learner_get(training->learner, &result, INT_MAX);
         if (status == LS_OK)
             status = ls_learner_info_merge(info, result.info);
     }
+    if (status != LS_OK)
+        return status;
+    struct outcome *out =
+        &training->outcomes[training->n_got++ % training->n_outcomes];
+    const struct outcome before = training->newest;
+    training->newest = *out;
+    *out = before; /* whose memory is used again */
+    return LS_OK;
+}
+
+int training_learn(struct training *training, struct ls_items *items,
+                   const struct weights_note *note, ls_learner_info *info,
+                   bool *is_over)
+{
+    int status = put(training, items, note);
+    *is_over = false;
+    if (status != LS_OK || training->n_put - training->n_got <= training->ahead)
+        return status;
+    status = get(training, info);
+    *is_over = status == LS_OK;
     return status;
+}
+
+size_t training_under_way(const struct training *training)
+{
+    return training->n_put - training->n_got;
+}
+
+int training_begin(struct training *training, const struct weights_note *note)
+{
+    training->n_learned = note->train_iter;
+    training->is_under_way = true;
+    const int status = teacher_hooks(training->teacher, LS_BEFORE_RUN,
+                                     training->n_learned, NULL);
+    return status == LS_OK ? write_outcome(training, note, &training->newest)
+                           : status;
+}
+
+int training_end(struct training *training)
+{
+    if (!training->is_under_way)
+        return LS_OK;
+    training->is_under_way = false;
+    ls_learner_destroy(&training->learner); /* nothing learns any more */
+    return teacher_hooks(training->teacher, LS_AFTER_RUN, training->n_learned,
+                         NULL);
 }
 
 bool training_is_whole(const struct training *training)
 {
-    bool is_whole = true;
-    for (size_t i = 0; i < training->n_devices; i++)
-        is_whole = is_whole && !training->is_doubtful[i];
-    return is_whole;
+    return training->ahead > 0 || teacher_is_whole(training->teacher);
+}
+
+const struct ls_bytes *training_policy(const struct training *training)
+{
+    return &training->newest.policy;
+}
+
+int training_save(struct training *training, const struct weights_note *note,
+                  const char *folder, const char *name, char *path, size_t size)
+{
+    const struct ls_bytes *file = &training->newest.file;
+    return training->ahead > 0
+               ? weights_put(file->data, file->size, folder, name, path, size)
+               : weights_save(training->agent, note, true, folder, name, path,
+                              size);
 }
 
 int training_publish(struct training *training, ls_node *node)
@@ -258,6 +286,7 @@ int training_publish(struct training *training, ls_node *node)
         ls_learner_metrics(training->learner, &training->metrics, true);
     if (status != LS_OK)
         return status;
+    ls_learner_counts(training->learner, &training->counts);
     training->published_size = 0;
     ls_writer_clear(training->writer);
     ls_learner_metrics_write(&training->metrics, training->writer);
@@ -282,23 +311,32 @@ training_metrics(const struct training *training)
     return &training->metrics;
 }
 
+const struct ls_learner_counts *training_counts(const struct training *training)
+{
+    return &training->counts;
+}
+
 void training_stop(struct training **training)
 {
     if (training == NULL || *training == NULL)
         return;
     struct training *const old = *training;
     *training = NULL;
+    if (training_end(old) != LS_OK)
+        ls_log_warn("%s", ls_error_text());
     ls_learner_destroy(&old->learner);
-    for (size_t i = 0; i < old->n_devices; i++)
-        ls_device_close(&old->devices[i]);
-    free(old->devices);
-    free(old->is_doubtful);
-    learn_group_destroy(&old->group);
+    teacher_destroy(&old->teacher);
     ls_learner_info_destroy(&old->said);
     ls_learner_info_destroy(&old->metrics.learner);
     ls_writer_destroy(&old->writer);
-    for (size_t i = 0; i < old->n_stacks; i++)
-        free(old->stacks[i].trajectories);
-    free(old->stacks);
+    ls_writer_destroy(&old->out);
+    ls_bytes_clear(&old->newest.policy);
+    ls_bytes_clear(&old->newest.file);
+    for (size_t i = 0; old->outcomes != NULL && i < old->n_outcomes; i++) {
+        ls_bytes_clear(&old->outcomes[i].policy);
+        ls_bytes_clear(&old->outcomes[i].file);
+    }
+    free(old->outcomes);
+    free(old->pieces);
     free(old);
 }

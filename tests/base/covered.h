@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "inline/coverage.h"
+#include "coverage.h"
 #include "seeds.h"
 #include "test.h"
 

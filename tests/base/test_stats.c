@@ -175,6 +175,11 @@ TEST(a_timer_averages_its_last_runs)
     assert_true(summary.count == 12);
     assert_true(summary.mean_s == 0.75); /* 300 to 1200 ms */
     assert_true(summary.throughput == 10.0);
+    double values[11] = {0};
+    assert_int_equal(ls_timer_values(timer, values, 2), 10);
+    assert_true(values[0] == 0.3 && values[1] == 0.4 && values[2] == 0.0);
+    assert_int_equal(ls_timer_values(timer, values, 11), 10);
+    assert_true(values[9] == 1.2 && values[10] == 0.0);
     ls_timer_destroy(&timer);
 }
 

@@ -175,3 +175,52 @@ TEST(each_thread_has_a_text_of_its_own)
     assert_string_equal(texts.second, "there");
     assert_string_equal(ls_error_text(), "here");
 }
+
+TEST(a_new_error_has_no_cause_and_no_cookie)
+{
+    (void)ls_error(LS_EABORTED, "node 2 gave up");
+    ls_error_set_cause(LS_EIO);
+    ls_error_set_cookie(UINT64_MAX);
+    (void)ls_error_at(LS_EABORTED, "step barrier");
+    assert_int_equal(ls_error_cause(), LS_EIO);
+    assert_true(ls_error_cookie() == UINT64_MAX);
+    (void)ls_error(LS_EINVAL, "another");
+    assert_ok(ls_error_cause());
+    assert_true(ls_error_cookie() == 0);
+    ls_error_set_cause(LS_EIO);
+    ls_error_set_cookie(7);
+    ls_error_clear();
+    assert_ok(ls_error_cause());
+    assert_true(ls_error_cookie() == 0);
+}
+
+static void keep_elsewhere(void *arg)
+{
+    (void)ls_error(LS_EHANDLER, "there");
+    ls_error_set_cause(LS_EPROTO);
+    ls_error_set_cookie(99);
+    ls_failure_keep(arg, LS_EHANDLER);
+}
+
+TEST(a_failure_is_carried_to_another_thread)
+{
+    struct ls_failure failure;
+    ls_thread *thread;
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "other",
+                              keep_elsewhere, &failure));
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    (void)ls_error(LS_EIO, "here");
+    assert_fails(ls_failure_return(&failure), LS_EHANDLER);
+    assert_string_equal(ls_error_text(), "there");
+    assert_int_equal(ls_error_cause(), LS_EPROTO);
+    assert_true(ls_error_cookie() == 99);
+    assert_ok(ls_failure_return(&(struct ls_failure){.text = "none"}));
+    assert_string_equal(ls_error_text(), "there");
+}
+
+TEST(a_place_without_a_text_stands_alone)
+{
+    ls_error_clear();
+    (void)ls_error_at(LS_EIO, "here");
+    assert_string_equal(ls_error_text(), "here");
+}

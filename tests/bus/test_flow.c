@@ -225,12 +225,12 @@ TEST(what_was_lost_is_counted_and_does_not_cost_room)
     for (int i = 0; i < 7; i++)
         flow_got(flow->from, 10, true); /* three never came */
     settle(flow);
-    assert_int_equal(flow->node->stats.lost, 3);
+    assert_int_equal(flow->node->figures.stats.lost, 3);
     assert_limit(flow, WINDOW_MESSAGES + 3, WINDOW_BYTES + 30);
     release(flow, 7, 70);
     assert_limit(flow, WINDOW_MESSAGES + 10, WINDOW_BYTES + 100);
     settle(flow);
-    assert_int_equal(flow->node->stats.lost, 3); /* once */
+    assert_int_equal(flow->node->figures.stats.lost, 3); /* once */
 }
 
 TEST(what_was_not_counted_by_the_sender_is_no_loss)
@@ -238,7 +238,7 @@ TEST(what_was_not_counted_by_the_sender_is_no_loss)
     struct flow *flow = *state;
     flow_got(flow->from, 10, false); /* it came before the sender knew */
     settle(flow);
-    assert_int_equal(flow->node->stats.lost, 0);
+    assert_int_equal(flow->node->figures.stats.lost, 0);
     assert_limit(flow, WINDOW_MESSAGES, WINDOW_BYTES);
 }
 
@@ -285,11 +285,11 @@ TEST(what_a_sender_says_of_itself_is_bounded)
     assert_fails(settle_as(flow, WINDOW_MESSAGES + 1, 0), LS_EPROTO);
     assert_fails(settle_as(flow, 0, WINDOW_BYTES + 1), LS_EPROTO);
     assert_fails(settle_as(flow, 1ull << 63, 0), LS_EPROTO);
-    assert_int_equal(flow->node->stats.lost, 0);
+    assert_int_equal(flow->node->figures.stats.lost, 0);
     assert_ok(settle_as(flow, 5, 50));
     assert_fails(settle_as(flow, 4, 50), LS_EPROTO);
     assert_fails(settle_as(flow, 5, 49), LS_EPROTO);
-    assert_int_equal(flow->node->stats.lost, 5);
+    assert_int_equal(flow->node->figures.stats.lost, 5);
 }
 
 TEST(more_cannot_arrive_than_was_sent)

@@ -359,6 +359,28 @@ TEST(an_error_names_the_label_that_was_given)
     ls_node_destroy(&node);
 }
 
+static int raise_in_python(void *self, const struct ls_event *event)
+{
+    (void)event;
+    const int status = ls_error(LS_EHANDLER, "KeyError");
+    ls_error_set_cookie(*(const uint64_t *)self);
+    return status;
+}
+
+TEST(a_cookie_goes_where_the_error_goes)
+{
+    ls_node *node = alone();
+    const uint64_t cookie = 4711;
+    assert_ok(ls_on(node, "a", raise_in_python, (void *)(uintptr_t)&cookie));
+    emit(node, "a");
+    flush(node);
+    assert_fails(ls_node_take_error(node), LS_EHANDLER);
+    assert_error_has("raise_in_python: LS_EHANDLER: KeyError");
+    assert_true(ls_error_cookie() == cookie);
+    assert_ok(ls_node_take_error(node));
+    ls_node_destroy(&node);
+}
+
 TEST(the_first_error_is_kept)
 {
     ls_node *node = alone();

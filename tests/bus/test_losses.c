@@ -492,7 +492,7 @@ static void drop_now_and_then(void *arg)
         ls_rest_until(runtime, ls_now(runtime) + s / 2 + soon / 10);
     }
     assert_in_range(peer->slow.waited_ns, 2 * s, 2 * s + soon);
-    assert_int_equal(node->stats.dropped, 6);
+    assert_int_equal(node->figures.stats.dropped, 6);
     assert_int_equal(entry.records->dropped, 6);
     free(entry.records);
     free(peer);

@@ -77,7 +77,7 @@ is() {
     local id
     echo "script:" >kills.yaml
     for id in 3 4 5; do
-        echo "  - {at: 0.005, kill: $id, for_ms: 60}" >>kills.yaml
+        echo "  - {at: 0.006, kill: $id, for_ms: 60}" >>kills.yaml
     done
     for id in "30 0" "0.01 3"; do
         run --separate-stderr "$LOCKSTEP" run "$job" --as sim --json --fresh \
@@ -179,8 +179,8 @@ barrier does nothing in a job in lock step: it is for jobs of {role: member}" \
 sim does nothing in a job in lock step: " \
         "configs/cartpole.yaml nodes.0.labels=fast \
 labels does nothing: no job chooses nodes by them" \
-        "configs/service.yaml learner.device=cpu \
-learner.device does nothing in a service job: a learner of a coordinator" \
+        "configs/service.yaml collector.threads=2 \
+collector.threads does nothing in a service job: a collector of a coordinator" \
         "configs/service.yaml coordinator.replay.error_buffer=99 \
 error_buffer goes with samples_per_insert" \
         "configs/barrier.yaml stop.env_step=3 \

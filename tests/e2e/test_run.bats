@@ -67,6 +67,17 @@ summary() {
 }
 
 # bats test_tags=slow
+@test "with a queue the result follows from the seed and the queue alone" {
+    summary --out a --set learner.queue=1
+    summary --out b --set learner.queue=1 --set learner.stacks=2 \
+        --set learner.loaders=1 --as threads
+    cmp a/latest/policy.msgpack b/latest/policy.msgpack
+    summary --out c
+    run cmp -s a/latest/policy.msgpack c/latest/policy.msgpack
+    [ "$status" -eq 1 ]
+}
+
+# bats test_tags=slow
 @test "several devices learn, and the same from the same seed" {
     summary --out a --set "learner.device=[cpu, cpu, cpu]"
     [ "$(field solved)" = true ]
@@ -75,7 +86,28 @@ summary() {
     run --separate-stderr "$LOCKSTEP" run "$cartpole" \
         --set "learner.device=[cpu, cpu, cpu, cpu, cpu]"
     [ "$status" -eq 78 ]
-    [[ $stderr == *"12 trajectories, one of each environment, cannot be"* ]]
+    [[ $stderr == *"12 trajectories in a batch cannot be shared evenly"* ]]
+}
+
+# bats test_tags=slow
+@test "threads that play change nothing of the result, in a simulation too" {
+    summary --out a
+    summary --out b --set collector.threads=3
+    cmp a/latest/policy.msgpack b/latest/policy.msgpack
+    summary --out c --set collector.threads=2 --as sim
+    cmp a/latest/policy.msgpack c/latest/policy.msgpack
+}
+
+@test "a learner of a coordinator learns on several devices" {
+    run --separate-stderr "$LOCKSTEP" run "$SOURCE_DIR/configs/service.yaml" \
+        --set "learner.device=[cpu, cpu]" --as threads
+    [ "$status" -eq 78 ]
+    [[ $stderr == *"the policy of plugin counter learns on one device"* ]]
+    run --separate-stderr "$LOCKSTEP" run \
+        "$SOURCE_DIR/configs/cartpole-service.yaml" \
+        --set "learner.device=[cpu, cpu]" --as threads
+    [ "$status" -eq 0 ]
+    [[ $output == *"solved: "* ]]
 }
 
 @test "the summary has the metrics of the learner, under their keys" {

@@ -206,7 +206,7 @@ stderr_has() {
 
 @test "who was frozen, and declared lost, rejoins as a new member and works on" {
     local id pid other
-    begin --set world.heartbeat_ms=20 --set world.silence_ms=100
+    begin --set world.heartbeat_ms=100 --set world.silence_ms=400
     busy_learner
     for id in 5 $busy; do
         pid=${nodes[$id]}

@@ -1,4 +1,4 @@
-/* Any bytes as a trajectory; the first says whether actions are choices. What
+/* Any bytes as a trajectory; the first says of which shape. What
  * is accepted is written as itself. */
 #include "fuzz.h"
 #include "trajectory_codec.h"
@@ -35,19 +35,26 @@ static void check(const struct trajectory_shape *shape, const uint8_t *data,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct trajectory_shape shapes[] = {
-        {.n_observation = 3,
-         .n_action = 1,
+        {.observation = {LS_F32, 1, {3}},
          .n_extras = 2,
          .n_choices = 4,
          .n_max = 5},
-        {.n_observation = 2,
-         .n_action = 3,
+        {.observation = {LS_F32, 1, {2}},
+         .action = {LS_F32, 1, {3}},
          .n_extras = 0,
          .n_choices = 0,
          .n_max = 4},
+        {.observation = {LS_U8, 2, {2, 2}},
+         .action = {.type = LS_I32},
+         .n_extras = 1,
+         .n_choices = 3,
+         .n_max = 4},
+        {.observation = {LS_F64, 1, {2}},
+         .action = {.type = LS_U8},
+         .n_max = 4},
     };
     if (size > 0)
-        check(&shapes[data[0] % 2], data + 1, size - 1);
+        check(&shapes[data[0] % 4], data + 1, size - 1);
     return 0;
 }
 

@@ -20,8 +20,8 @@ static const struct ls_plugin plugin = {
 
 static void *make_policy(void)
 {
-    static const struct ls_env_spec spec = {
-        .n_observation = 2, .n_action = 1, .n_choices = 2};
+    static const struct ls_env_spec spec = {.observation = {LS_F32, 1, {2}},
+                                            .n_choices = 2};
     ls_config *config = NULL;
     void *policy = calloc(1, cartpole_policy.state_bytes);
     must(policy != NULL);
@@ -53,8 +53,8 @@ static bool load_file(struct agent *agent, const void *data, size_t size)
     must(status != LS_ENOENT);
     if (status != LS_OK)
         return false;
-    must(weights_save(agent, &note, fuzz_folder(), NAME, path, sizeof path) ==
-         LS_OK);
+    must(weights_save(agent, &note, true, fuzz_folder(), NAME, path,
+                      sizeof path) == LS_OK);
     must(weights_load(agent, SEED, fuzz_folder(), NAME, &again) == LS_OK);
     must(memcmp(&note, &again, sizeof note) == 0);
     return true;
@@ -111,8 +111,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(loaded || memcmp(was.data, is.data, was.size) == 0);
     const float observation[2] = {0.5f, -0.5f};
     float action = -1.0f, extra = 0.0f;
-    must(cartpole_policy.act(agent.policy, observation, true, 7, &action,
-                             &extra) == LS_OK);
+    const uint64_t noise = 7;
+    const struct ls_act rows = {.n = 1,
+                                .observations = observation,
+                                .explore = true,
+                                .noise = &noise,
+                                .actions = &action,
+                                .extras = &extra};
+    must(cartpole_policy.act(agent.policy, &rows) == LS_OK);
     must(action == 0.0f || action == 1.0f);
     cartpole_policy.fini(agent.policy);
     free(agent.policy);

@@ -80,7 +80,7 @@ static void listening(const uint8_t *topic, size_t size)
     uint8_t written[WIRE_TOPIC_MAX];
     if (wire_listen_read(topic, size, &l) != LS_OK)
         return;
-    must(wire_name_valid(l.event));
+    must(wire_filter_valid(l.event));
     const size_t n = wire_listen_write(written, &l);
     must(wire_listen_read(written, n, &again) == LS_OK);
     must(l.id == again.id && l.link == again.link &&

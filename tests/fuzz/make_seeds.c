@@ -240,13 +240,11 @@ static void trajectory(const char *name, char kind,
     struct trajectory made;
     must(trajectory_init(&made, shape) == LS_OK);
     struct ls_trajectory *const view = &made.view;
-    const size_t floats =
-        n * (2 * shape->n_observation + shape->n_action + 1 + shape->n_extras);
     size_t bytes = 0;
     must(trajectory_bytes(shape, &bytes) == LS_OK);
     memset(made.memory, 0, bytes);
-    for (size_t i = 0; i < floats && shape->n_choices == 0; i++)
-        view->observations[i] = (float)i;
+    for (size_t i = 0; i < n && shape->n_choices == 0; i++)
+        view->rewards[i] = (float)i;
     view->n = n;
     must(trajectory_write(view, shape, writer) == LS_OK);
     seed_value("trajectory", name, kind);
@@ -257,20 +255,33 @@ static void trajectory(const char *name, char kind,
 static void trajectories(void)
 {
     trajectory("choices", 0,
-               &(struct trajectory_shape){.n_observation = 3,
-                                          .n_action = 1,
+               &(struct trajectory_shape){.observation = {LS_F32, 1, {3}},
                                           .n_extras = 2,
                                           .n_choices = 4,
                                           .n_max = 5},
                3);
     trajectory("free", 1,
-               &(struct trajectory_shape){
-                   .n_observation = 2, .n_action = 3, .n_max = 4},
+               &(struct trajectory_shape){.observation = {LS_F32, 1, {2}},
+                                          .action = {LS_F32, 1, {3}},
+                                          .n_max = 4},
                4);
     trajectory("none", 1,
-               &(struct trajectory_shape){
-                   .n_observation = 2, .n_action = 3, .n_max = 4},
+               &(struct trajectory_shape){.observation = {LS_F32, 1, {2}},
+                                          .action = {LS_F32, 1, {3}},
+                                          .n_max = 4},
                0);
+    trajectory("image", 2,
+               &(struct trajectory_shape){.observation = {LS_U8, 2, {2, 2}},
+                                          .action = {.type = LS_I32},
+                                          .n_extras = 1,
+                                          .n_choices = 3,
+                                          .n_max = 4},
+               2);
+    trajectory("doubles", 3,
+               &(struct trajectory_shape){.observation = {LS_F64, 1, {2}},
+                                          .action = {.type = LS_U8},
+                                          .n_max = 4},
+               4);
 }
 
 static void write_policy(void)

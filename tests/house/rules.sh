@@ -51,14 +51,14 @@ word='(^|[^A-Za-z0-9_])'
 
 code_lines "${word}(pthread_|sem_(init|wait|post|destroy|timedwait))" \
     "${code[@]}" |
-    grep -vE '^framework/base/(runtime_threads[a-z_]*|fiber[a-z0-9_]*)\.[ch]:' |
+    grep -vE '^framework/base/runtime/(runtime_threads[a-z_]*|fiber[a-z0-9_]*)\.[ch]:' |
     breach 'threads and locks come from lockstep/runtime.h'
 
 # The switch of the namespaces and the siege are programs of their own on one
 # thread, which wait for devices and pipes: nothing that the runtime is for.
 code_lines "${word}(clock_gettime|gettimeofday|time|nanosleep|clock_nanosleep|usleep|sleep|poll|ppoll|select|pselect|epoll_[a-z0-9]+) *\\(" \
     "${code[@]}" |
-    grep -vE '^framework/base/runtime_threads[a-z_]*\.c:|^framework/bus/transport/transport_zmq[a-z_]*\.c:|^tests/bus/severed_link.h:|^tests/base/test_runtime.c:.*[^_]time\(NULL\)|^tests/e2e/tapswitch/tapswitch.c:|^tests/hostile/siege.c:' |
+    grep -vE '^framework/base/runtime/runtime_threads[a-z_]*\.c:|^framework/bus/transport/transport_zmq[a-z_]*\.c:|^tests/bus/severed_link.h:|^tests/base/test_runtime.c:.*[^_]time\(NULL\)|^tests/e2e/tapswitch/tapswitch.c:|^tests/hostile/siege.c:' |
     breach 'clocks and waits come from lockstep/runtime.h'
 
 code_lines "${word}(zmq_[a-z]|ZMQ_[A-Z])" "${code[@]}" |
@@ -69,12 +69,22 @@ code_lines "${word}(zmq_[a-z]|ZMQ_[A-Z])" "${code[@]}" |
 # permissions, sockets, plugins, what a user names, and this process itself.
 code_lines "(^|[^A-Za-z0-9_>.])(fopen|open|openat|creat|rename|unlink|remove|truncate|ftruncate|mkdir|rmdir|opendir|fsync|fdatasync|flock|symlink) *\\(" \
     framework middleware nodes |
-    grep -vE '^framework/state/disk_os\.c:|^framework/base/(config_load|runtime_threads_cpus)\.c:|^framework/bus/security/|^framework/bus/transport/transport_zmq_bind\.c:|^nodes/(cli/command|cli/command_sim|join/identity|node/memory|agent/plugin_load|run/socket_folder)\.c:' |
+    grep -vE '^framework/state/disk_os\.c:|^framework/base/(config/config_load|runtime/runtime_threads_cpus)\.c:|^framework/bus/security/|^framework/bus/transport/transport_zmq_bind\.c:|^nodes/(cli/command|cli/command_sim|join/identity|node/memory|agent/plugin_load|run/socket_folder)\.c:' |
     breach 'files that hold state are those of lockstep/file.h'
 
 find tests docs \( -name '*.bats' -o -name '*.sh' -o -name '*.bash' \) \
     -exec grep -nHE '(^|[;&|] *|\b(then|do|else) +)sleep +[0-9$]' {} + |
     breach 'tests wait for what they need, never for a time'
+
+find framework middleware \( -name '*_parts.h' -o -name '*_inside.h' \) |
+    while IFS=/ read -r header; do
+        grep -rlF "\"${header##*/}\"" framework middleware |
+            grep -v "^${header%/*}/"
+    done |
+    breach 'a header *_parts.h or *_inside.h is seen by its room alone'
+find framework middleware \( -name '*.c' -o -name '*.h' \) -printf '%h\n' |
+    sort | uniq -c | awk '$1 > 25 { print $2 ": " $1 " sources" }' |
+    breach 'a folder has 25 sources at most'
 
 # So that what could not be made may be destroyed in any case.
 made() {

@@ -23,26 +23,26 @@ static void coin_fini(void *env)
 static void coin_spec(const void *env, struct ls_env_spec *out)
 {
     const struct coin *coin = env;
-    *out = (struct ls_env_spec){.n_observation = 1,
-                                .n_action = 1,
+    *out = (struct ls_env_spec){.observation = {.type = LS_I32},
+                                .action = {.type = LS_U8},
                                 .n_choices = 2,
                                 .max_steps = coin->per_episode};
 }
 
-static int coin_reset(void *env, float *observation)
+static int coin_reset(void *env, void *observation)
 {
     ((struct coin *)env)->n_thrown = 0;
-    *observation = 0.0f;
+    *(int32_t *)observation = 0;
     return LS_OK;
 }
 
-static int coin_step(void *env, const float *action, float *observation,
+static int coin_step(void *env, const void *action, void *observation,
                      float *reward, bool *terminated, bool *truncated)
 {
     struct coin *coin = env;
     coin->n_thrown++;
-    *observation = (float)coin->n_thrown;
-    *reward = *action;
+    *(int32_t *)observation = (int32_t)coin->n_thrown;
+    *reward = (float)*(const uint8_t *)action;
     *terminated = false;
     *truncated = coin->n_thrown == coin->per_episode;
     return LS_OK;
@@ -69,27 +69,28 @@ static void guess_fini(void *policy)
     (void)policy;
 }
 
-static int guess_act(void *policy, const float *observation, bool explore,
-                     uint64_t noise, float *action, float *extras)
+static int guess_act(void *policy, const struct ls_act *rows)
 {
-    (void)observation;
-    (void)extras;
     const struct guess *guess = policy;
-    const bool heads = explore ? (noise & 1) != 0 : guess->heads > 0.0;
-    *action = heads ? 1.0f : 0.0f;
+    uint8_t *actions = rows->actions;
+    for (size_t i = 0; i < rows->n; i++)
+        actions[i] =
+            rows->explore ? rows->noise[i] & 1 : (guess->heads > 0.0 ? 1 : 0);
     return LS_OK;
 }
 
-static int guess_learn(void *policy, const struct ls_trajectory *trajectories,
-                       size_t n, struct ls_learn_info *info)
+static int guess_learn(void *policy, const struct ls_learn_batch *batch,
+                       struct ls_learn_info *info)
 {
     struct guess *guess = policy;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < trajectories[i].n; j++) {
-            const bool heads = trajectories[i].actions[j] > 0.5f;
-            const double reward = (double)trajectories[i].rewards[j];
-            guess->heads += heads ? reward : -reward;
+    for (size_t i = 0; i < batch->n; i++) {
+        const struct ls_trajectory *trajectory = &batch->trajectories[i];
+        const uint8_t *actions = trajectory->actions;
+        for (size_t j = 0; j < trajectory->n; j++) {
+            const double reward = (double)trajectory->rewards[j];
+            guess->heads += actions[j] == 1 ? reward : -reward;
         }
+    }
     info->n = 1;
     info->items[0].name = "heads";
     info->items[0].value = guess->heads;

@@ -109,6 +109,7 @@ enum { N_TRAINED = 40 };
 
 static int64_t elapsed; /* of the last scene that was timed */
 static struct ls_learner_metrics measured;
+static struct ls_learner_counts counted;
 
 static void train_many(struct scene *scene)
 {
@@ -121,6 +122,7 @@ static void train_many(struct scene *scene)
     }
     elapsed = ls_now(scene->timed.runtime) - from;
     assert_ok(ls_learner_metrics(scene->learner, &measured, false));
+    ls_learner_counts(scene->learner, &counted);
 }
 
 static int64_t time_of(size_t stacks, size_t loaders, int64_t load_ms,
@@ -140,6 +142,7 @@ TEST(one_stack_loads_and_trains_in_turn)
     assert_about((int64_t)(measured.learner_load_wait_time_ms * 1e6), 300 * MS);
     assert_about((int64_t)(measured.learner_load_time_ms * 1e6), 300 * MS);
     assert_about((int64_t)(measured.learner_grad_time_ms * 1e6), 100 * MS);
+    assert_int_equal(counted.overlap_ns, 0);
 }
 
 TEST(four_loaders_hide_slow_loads_behind_the_training)
@@ -166,6 +169,9 @@ TEST(equal_times_of_load_and_train_overlap_whole)
     const int64_t four = time_of(4, 4, 100, 100);
     assert_about(four, ideal + 100 * MS);
     assert_about(one, 2 * ideal);
+    /* All but the first load, and what trains while four load is shared. */
+    assert_true(counted.overlap_ns > counted.load_ns / 2);
+    assert_true(counted.overlap_ns < counted.load_ns);
     assert_true((double)ideal / (double)four >= 0.9);
     assert_true((double)one / (double)four >= 1.8);
 }

@@ -17,7 +17,7 @@ static inline void note_entered(struct world *world, size_t node)
     const uint64_t nth = life->incarnation / WORLD_LIFE;
     /* A wait that begins between two epochs has flags for the next. */
     if (!record->entered[node][nth])
-        record->flags[node][nth] = machine->own_flags;
+        record->flags[node][nth] = machine->facts.own_flags;
     record->entered[node][nth] = true;
 }
 
@@ -29,10 +29,10 @@ static inline void check_view(struct world *world, size_t node,
     struct record *record = &world->records[end->epoch];
     if (end->since < life->since || end->since > end->epoch)
         violate(world, "an older view", node, end->epoch);
-    if (end->n_members != life->machine->n_left_ids)
+    if (end->n_members != life->machine->left.n_ids)
         violate(world, "members uncounted", node, end->epoch);
     /* Two parts of a world that have not met are two worlds. */
-    if (record->view == life->machine->view &&
+    if (record->view == life->machine->view.hash &&
         (record->n_members != end->n_members || record->since != end->since))
         violate(world, "views differ", node, end->epoch);
     life->since = end->since;
@@ -57,10 +57,11 @@ static inline void check_left(struct world *world, size_t node, uint64_t epoch,
             violate(world, "left before all had entered", node, epoch);
         all |= record->flags[at][nth];
     }
-    if (seen != all || (record->view == machine->view && record->seen != seen))
+    if (seen != all ||
+        (record->view == machine->view.hash && record->seen != seen))
         violate(world, "flags differ", node, epoch);
     record->seen = seen;
-    record->view = machine->view;
+    record->view = machine->view.hash;
     record->left[node] = true;
 }
 

@@ -25,6 +25,7 @@ struct member {
     ls_barrier *barrier; /* own */
     int status;          /* of what it did last */
     char text[LS_ERROR_TEXT_MAX];
+    int cause;
     struct ls_barrier_epoch_info infos[EPOCHS];
 
     ls_thread *thread;
@@ -48,6 +49,7 @@ static inline int note(struct member *member, int status)
     member->status = status;
     snprintf(member->text, sizeof member->text, "%s",
              status == LS_OK ? "" : ls_error_text());
+    member->cause = ls_error_cause();
     return status;
 }
 

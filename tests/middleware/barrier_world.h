@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "barrier_discard.h"
 #include "barrier_happening.h"
 #include "barrier_judge.h"
 #include "barrier_sabotage.h"
@@ -26,7 +27,7 @@ static inline void put_on_wire(struct world *world, size_t from,
                                const struct ls_epoch_out *out)
 {
     const size_t to = index_of(world, out->to);
-    if (ls_sabotage_swallows(world->plan.sabotage, &out->message))
+    if (ls_sabotage.swallows((int)world->plan.sabotage, &out->message))
         return;
     unsigned char bytes[LS_BARRIER_WIRE_MAX];
     const size_t size = ls_barrier_wire_encode(&out->message, bytes);
@@ -90,8 +91,9 @@ static inline void settle(struct world *world, size_t node)
         put_on_wire(world, node, &out[i]);
     const struct ls_epoch_end *end = ls_epoch_end(life->machine);
     /* An epoch that failed, though the wait goes on. */
-    if (life->machine->pending && !life->machine->short_of &&
-        !life->machine->inquires && life->machine->end.epoch < WORLD_EPOCHS_MAX)
+    if (life->machine->wait.pending && !life->machine->wait.short_of &&
+        !life->machine->wait.inquires &&
+        life->machine->end.epoch < WORLD_EPOCHS_MAX)
         world->records[life->machine->end.epoch].failed[node] = true;
     if (life->waiting && end != NULL) {
         on_end(world, node, end);
@@ -197,8 +199,8 @@ static inline void deliver(struct world *world, const struct happening *what)
         violate(world, ls_error_text(), what->peer, 0);
         return;
     }
-    ls_sabotage_received(world->plan.sabotage, machine, &from, &incarnation,
-                         &message);
+    ls_sabotage.received((int)world->plan.sabotage, machine, &from,
+                         &incarnation, &message);
     ls_epoch_receive(machine, world->now, from, incarnation, &message);
     settle(world, what->node);
 }

@@ -181,6 +181,7 @@ TEST(an_abort_ends_the_epoch_for_all)
         assert_int_equal(cluster.members[i].status, LS_EABORTED);
         assert_has(cluster.members[i].text,
                    "node 4294967295 gave up with LS_ECANCELED");
+        assert_int_equal(cluster.members[i].cause, LS_ECANCELED);
     }
     do_all(&cluster, wait_long);
     check_all_ok(&cluster);

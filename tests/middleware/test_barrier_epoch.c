@@ -141,7 +141,7 @@ TEST(an_ack_of_an_old_epoch_does_not_count)
     lose_all(&post);
     hand_over(&post, &ack);
     assert_true(waits(&post, LEADER));
-    assert_int_equal(post.nodes[LEADER]->lack_ready, 2);
+    assert_int_equal(post.nodes[LEADER]->facts.lack_ready, 2);
     destroy_post(&post);
 }
 
@@ -163,7 +163,7 @@ TEST(who_is_not_answered_asks_again_after_20_ms)
         pause = 2 * pause < 500 * MS ? 2 * pause : 500 * MS;
     }
     assert_int_equal(pause, 500 * MS);
-    assert_int_equal(post.nodes[SECOND]->n_repeated, 10);
+    assert_int_equal(post.nodes[SECOND]->outbox.n_repeated, 10);
     destroy_post(&post);
 }
 
@@ -210,7 +210,7 @@ TEST(a_message_to_an_earlier_life_is_not_heard)
     enter(&post, SECOND, 0);
     ls_epoch_set_incarnation(post.nodes[LEADER], 500);
     deliver_all(&post);
-    assert_int_equal(post.nodes[LEADER]->lack_entered, 2);
+    assert_int_equal(post.nodes[LEADER]->facts.lack_entered, 2);
     destroy_post(&post);
 }
 
@@ -224,7 +224,7 @@ TEST(a_new_life_inherits_nothing)
     assert_ok(ls_epoch_joined(post.nodes[LEADER], post.now, ids[SECOND], 900));
     hand_over(&post, &old);
     enter(&post, LEADER, 0);
-    assert_int_equal(post.nodes[LEADER]->lack_entered, 2);
+    assert_int_equal(post.nodes[LEADER]->facts.lack_entered, 2);
     assert_int_equal(ls_epoch_n_joined(post.nodes[LEADER]), 2);
     destroy_post(&post);
 }

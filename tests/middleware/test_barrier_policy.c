@@ -84,8 +84,8 @@ TEST(a_view_keeps_its_number_while_it_lasts)
         for (size_t k = 0; k < 3; k++) {
             assert_int_equal(end_of(&post, k)->since, 0);
             assert_int_equal(end_of(&post, k)->n_members, 3);
-            assert_int_equal(post.nodes[k]->n_left_ids, 3);
-            assert_memory_equal(post.nodes[k]->left_ids, ids, sizeof ids);
+            assert_int_equal(post.nodes[k]->left.n_ids, 3);
+            assert_memory_equal(post.nodes[k]->left.ids, ids, sizeof ids);
         }
     }
     destroy_post(&post);

@@ -218,12 +218,12 @@ TEST(one_who_strays_from_the_tree_is_followed)
     create_tree(&post);
     for (size_t i = 0; i < N; i++)
         enter(&post, i, 0);
-    assert_int_equal(post.nodes[0]->way, LS_EPOCH_BY_TREE);
+    assert_int_equal(post.nodes[0]->tree.way, LS_EPOCH_BY_TREE);
     lose_all(&post);
     lost(&post, 3, 1); /* a false alarm */
     assert_true(n_from(&post, 3) > 0);
     deliver(&post, 1);
-    assert_int_equal(post.nodes[0]->way, LS_EPOCH_BY_LEADER);
+    assert_int_equal(post.nodes[0]->tree.way, LS_EPOCH_BY_LEADER);
     for (int i = 0; i < 6; i++) {
         pass(&post, 40 * MS);
         deliver_all(&post);
@@ -239,10 +239,10 @@ TEST(a_tree_is_not_made_for_few)
     const struct ls_epoch_rules wide = {.least = N, .most = N, .fanout = 6};
     create_post_by(&post, N, &chosen);
     enter(&post, 0, 0);
-    assert_int_equal(post.nodes[0]->way, LS_EPOCH_BY_LEADER);
+    assert_int_equal(post.nodes[0]->tree.way, LS_EPOCH_BY_LEADER);
     destroy_post(&post);
     create_post_by(&post, N, &wide);
     enter(&post, 0, 0);
-    assert_int_equal(post.nodes[0]->way, LS_EPOCH_BY_LEADER);
+    assert_int_equal(post.nodes[0]->tree.way, LS_EPOCH_BY_LEADER);
     destroy_post(&post);
 }

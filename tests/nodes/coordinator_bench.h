@@ -66,20 +66,17 @@ static int part_save(void *self, struct ls_bytes *out)
     return ls_bytes_set(out, &part->weights, sizeof part->weights);
 }
 
-static int part_learn(void *self, size_t stack,
-                      const struct learner_sample *samples, size_t n,
-                      struct learner_info *values, double *priorities)
+static int part_learn(void *self, const struct learner_lesson *lesson)
 {
     struct part *part = self;
-    (void)stack;
+    const struct learner_sample *samples = lesson->samples;
     gate_pass(&part->gate);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < lesson->n; i++) {
         if (samples[i].size != 4 || memcmp(samples[i].data, "data", 4) != 0)
             return ls_error(LS_EPROTO, "other data than was collected");
-        priorities[i] = 1.0;
+        lesson->priorities[i] = 1.0;
     }
     part->weights++;
-    values->n_values = 0;
     return LS_OK;
 }
 

@@ -38,12 +38,10 @@ static inline int toy_save(void *self, struct ls_bytes *out)
 }
 
 /* The data of a sample is its name. */
-static inline int toy_learn(void *self, size_t stack,
-                            const struct learner_sample *samples, size_t n,
-                            struct learner_info *values, double *priorities)
+static inline int toy_learn(void *self, const struct learner_lesson *lesson)
 {
     struct toy_learner *toy = self;
-    (void)stack;
+    const struct learner_sample *samples = lesson->samples;
     gate_pass(&toy->gate);
     if (toy->learn_takes_ns > 0)
         ls_rest_until(ls_runtime_threads(),
@@ -52,17 +50,14 @@ static inline int toy_learn(void *self, size_t stack,
         toy->fails--;
         return ls_error(LS_EHANDLER, "the weights are NaN");
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < lesson->n; i++) {
         assert_int_equal(samples[i].size, strlen(samples[i].sample->data_id));
         assert_memory_equal(samples[i].data, samples[i].sample->data_id,
                             samples[i].size);
-        priorities[i] = 0.5 + (double)i;
+        lesson->priorities[i] = 0.5 + (double)i;
     }
     toy->weights++;
-    values->n_values = 1;
-    strcpy(values->values[0].name, "loss");
-    values->values[0].value = (double)toy->weights;
-    return LS_OK;
+    return ls_learner_info_add(lesson->info, "loss", (double)toy->weights);
 }
 
 struct learner_bench {

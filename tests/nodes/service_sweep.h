@@ -213,17 +213,12 @@ static inline int some_weights(void *self, struct ls_bytes *out)
     return ls_bytes_set(out, "w", 1);
 }
 
-static inline int learn(void *self, size_t stack,
-                        const struct learner_sample *samples, size_t n,
-                        struct learner_info *values, double *priorities)
+static inline int learn(void *self, const struct learner_lesson *lesson)
 {
     struct member *member = self;
-    (void)stack;
-    (void)samples;
-    (void)values;
     take_time(&member->random, 30);
-    for (size_t i = 0; i < n; i++)
-        priorities[i] = 1.0;
+    for (size_t i = 0; i < lesson->n; i++)
+        lesson->priorities[i] = 1.0;
     return ls_rng_below(&member->random, 40) == 0
                ? ls_error(LS_EHANDLER, "it fails now and then")
                : LS_OK;

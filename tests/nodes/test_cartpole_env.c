@@ -100,8 +100,9 @@ TEST(tells_its_shapes)
     struct ls_env_spec spec;
     open_env(&fixture, "env: {}", 1);
     cartpole_env.spec(fixture.env, &spec);
-    assert_int_equal(spec.n_observation, 4);
-    assert_int_equal(spec.n_action, 1);
+    assert_int_equal(ls_space_bytes(&spec.observation), 4 * sizeof(float));
+    assert_int_equal(spec.observation.type, LS_F32);
+    assert_int_equal(ls_space_count(&spec.action), 1);
     assert_int_equal(spec.n_choices, 2);
     assert_int_equal(spec.max_steps, 500);
     close_env(&fixture);

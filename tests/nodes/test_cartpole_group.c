@@ -9,7 +9,8 @@
 
 enum { N_STEPS = 64, N_LEARNS = 4 };
 
-static const struct ls_env_spec cart = {4, 1, 2, 500};
+static const struct ls_env_spec cart = {
+    {LS_F32, 1, {4}}, {LS_F32, 0, {0}}, 2, 500};
 
 struct share {
     float observations[N_STEPS][4], next_observations[N_STEPS][4];
@@ -62,12 +63,10 @@ static void learn(void *arg)
         N_STEPS,           share->observations[0], share->next_observations[0],
         share->actions,    share->rewards,         share->extras,
         share->terminated, share->truncated};
-    struct ls_learn_info info;
-    device->status =
-        device->member == NULL
-            ? cartpole_policy.learn(&device->policy, &trajectory, 1, &info)
-            : cartpole_policy.learn_in_group(&device->policy, &trajectory, 1,
-                                             device->member, &info);
+    const struct ls_learn_batch batch = {
+        .trajectories = &trajectory, .n = 1, .group = device->member};
+    struct ls_learn_info info = {.n = 0};
+    device->status = cartpole_policy.learn(&device->policy, &batch, &info);
     if (device->member != NULL)
         learn_group_leave(device->group);
 }

@@ -1,5 +1,8 @@
 /* The policy of the plugin cartpole, through its table. */
+#include "test.h"
+
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +10,15 @@
 #include "base/sanitized.h"
 #include "cartpole.h"
 #include "ppo.h"
-#include "test.h"
 
-static const struct ls_env_spec cart = {4, 1, 2, 500};
+#define FLOATS(n)                                                              \
+    {                                                                          \
+        LS_F32, 1,                                                             \
+        {                                                                      \
+            n                                                                  \
+        }                                                                      \
+    }
+static const struct ls_env_spec cart = {FLOATS(4), FLOATS(1), 2, 500};
 
 static int try_open(struct ppo *policy, const char *yaml,
                     const struct ls_env_spec *spec, uint64_t seed)
@@ -64,8 +73,13 @@ static float act(struct ppo *policy, const float *observation, bool explore,
                  uint64_t noise, float *extra)
 {
     float action = -1.0f;
-    assert_ok(cartpole_policy.act(policy, observation, explore, noise, &action,
-                                  extra));
+    const struct ls_act rows = {.n = 1,
+                                .observations = observation,
+                                .explore = explore,
+                                .noise = &noise,
+                                .actions = &action,
+                                .extras = extra};
+    assert_ok(cartpole_policy.act(policy, &rows));
     return action;
 }
 
@@ -73,7 +87,9 @@ TEST(takes_environments_with_choices_only)
 {
     struct ppo policy;
     const struct ls_env_spec specs[] = {
-        {4, 1, 0, 0}, {4, 1, 1, 0}, {4, 2, 2, 0}, {4, 1, 4097, 0}};
+        {FLOATS(4), FLOATS(1), 0, 0}, {FLOATS(4), FLOATS(1), 1, 0},
+        {FLOATS(4), FLOATS(2), 2, 0}, {FLOATS(4), FLOATS(1), 4097, 0},
+        {{LS_U8, 0, {0}}, {0}, 2, 0}, {FLOATS(4), {LS_I32, 0, {0}}, 2, 0}};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
         assert_fails(try_open(&policy, "policy: {}", &specs[i], 1), LS_ECONFIG);
     close_policy(&policy);
@@ -269,9 +285,17 @@ static double collect(struct ppo *policy, struct collected *room, uint64_t seed)
 
 static void learn(struct ppo *policy, struct collected *room)
 {
-    struct ls_learn_info info = {0};
-    assert_ok(cartpole_policy.learn(policy, room->trajectories, n_trajectories,
-                                    &info));
+    float td_errors[n_trajectories * n_steps];
+    struct ls_learn_info info = {.td_errors = td_errors};
+    for (size_t i = 0; i < sizeof td_errors / sizeof td_errors[0]; i++)
+        td_errors[i] = NAN;
+    assert_ok(cartpole_policy.learn(
+        policy,
+        &(struct ls_learn_batch){.trajectories = room->trajectories,
+                                 .n = n_trajectories},
+        &info));
+    for (size_t i = 0; i < sizeof td_errors / sizeof td_errors[0]; i++)
+        assert_true(isfinite(td_errors[i]));
     assert_in_range(info.n, 1, LS_LEARN_INFO_MAX);
     for (size_t i = 0; i < info.n; i++) {
         assert_non_null(info.items[i].name);
@@ -359,8 +383,9 @@ static void refuse_learn(struct ppo *policy, struct collected *room, size_t n,
                          int expected)
 {
     struct ls_learn_info info = {0};
-    assert_int_equal(
-        cartpole_policy.learn(policy, room->trajectories, n, &info), expected);
+    const struct ls_learn_batch batch = {.trajectories = room->trajectories,
+                                         .n = n};
+    assert_int_equal(cartpole_policy.learn(policy, &batch, &info), expected);
     assert_int_equal(info.n, 0);
 }
 

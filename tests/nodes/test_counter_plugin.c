@@ -1,9 +1,10 @@
 /* The plugin counter: an episode returns the number that it is acted by, and
  * the policy acts by how often it has learned. */
+#include "test.h"
+
 #include <stdlib.h>
 
 #include "lockstep/plugin.h"
-#include "test.h"
 
 struct fixture {
     const struct ls_env_ops *env;
@@ -42,14 +43,21 @@ static int teardown(void **state)
     return 0;
 }
 
+EACH_TEST(setup, teardown)
+
 static double play(struct fixture *self, int *steps)
 {
     float observation[1], action[1], reward, sum = 0.0f;
     bool terminated = false, truncated = false;
     assert_ok(self->env->reset(self->env_state, observation));
     for (*steps = 0; !terminated; (*steps)++) {
-        assert_ok(self->policy->act(self->policy_state, observation, true, 0,
-                                    action, NULL));
+        const uint64_t noise = 0;
+        const struct ls_act rows = {.n = 1,
+                                    .observations = observation,
+                                    .explore = true,
+                                    .noise = &noise,
+                                    .actions = action};
+        assert_ok(self->policy->act(self->policy_state, &rows));
         assert_ok(self->env->step(self->env_state, action, observation, &reward,
                                   &terminated, &truncated));
         assert_false(truncated);
@@ -60,13 +68,12 @@ static double play(struct fixture *self, int *steps)
 
 static void learn(struct fixture *self, int times)
 {
-    struct ls_learn_info info;
+    const struct ls_learn_batch batch = {.n = 0};
+    struct ls_learn_info info = {.n = 0};
     for (int i = 0; i < times; i++)
-        assert_ok(self->policy->learn(self->policy_state, NULL, 0, &info));
+        assert_ok(self->policy->learn(self->policy_state, &batch, &info));
     assert_true(info.n > 0 && info.items[0].value >= (double)times);
 }
-
-EACH_TEST(setup, teardown)
 
 TEST(an_episode_returns_how_often_was_learned)
 {

@@ -183,24 +183,26 @@ TEST(a_learner_has_one_stack_unless_it_says_else)
 {
     struct plan plan;
     read_good(&plan, FIVE);
-    assert_int_equal(plan.learner.queue, 16);
+    assert_int_equal(plan.learner.queue, 0);
     assert_int_equal(plan.learner.stacks, 1);
     assert_int_equal(plan.learner.loaders, 0);
     assert_int_equal(plan.learner.passes, 1);
     assert_int_equal(plan.learner.n_devices, 1);
     assert_string_equal(plan.learner.devices[0], "cpu");
     plan_fini(&plan);
-    read_good(&plan, FIVE "learner: {queue: 4, stacks: 2, loaders: 3,\n"
+    read_good(&plan, FIVE "learner: {queue: 4, stacks: 2, loaders: 1,\n"
                           "  passes: 5, device: [cpu, 'cuda:1']}\n");
     assert_int_equal(plan.learner.queue, 4);
     assert_int_equal(plan.learner.stacks, 2);
-    assert_int_equal(plan.learner.loaders, 3);
+    assert_int_equal(plan.learner.loaders, 1);
     assert_int_equal(plan.learner.passes, 5);
     assert_int_equal(plan.learner.n_devices, 2);
     assert_string_equal(plan.learner.devices[1], "cuda:1");
     plan_fini(&plan);
     assert_problem(FIVE "learner: {stacks: 0}\n", "stacks", "1");
     assert_problem(FIVE "learner: {passes: 0}\n", "passes", "1");
+    assert_problem(FIVE "learner: {queue: 1, loaders: 2}\n", "loaders",
+                   "one loader, or no queue");
     const char *const names[] = {"gpu",       "cpu3",  "'cpu:'", "'cpu:x'",
                                  "'cuda:1x'", "cudas", "''"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -4,7 +4,7 @@
  * the test that is said to show what it does, and on the page of keys. */
 #include "plan_reading.h"
 
-#include "../../framework/base/config_parts.h"
+#include "../../framework/base/config/config_parts.h"
 #include "test.h"
 
 enum { IN_STEP = 1, SERVICE = 2, MEMBERS = 4, LEARNING = 3, ALL = 7 };
@@ -70,10 +70,11 @@ static const struct row {
     {"learner.stacks", "2", LEARNING, "", "", "tests/nodes/test_training.c"},
     {"learner.loaders", "2", LEARNING, "", "", "tests/nodes/test_training.c"},
     {"learner.passes", "2", LEARNING, "", "", "tests/nodes/test_training.c"},
-    {"learner.device", "cuda", IN_STEP, "", "", "tests/e2e/test_run.bats"},
+    {"learner.device", "cuda", LEARNING, "", "", "tests/e2e/test_run.bats"},
     {"learner.checkpoint_every", "2", IN_STEP, "", "", "tests/e2e/test_run_policy.bats"},
     {"collector.envs", "2", LEARNING, "", "", "tests/e2e/test_sizes.bats"},
     {"collector.steps", "2", LEARNING, "", "", "tests/e2e/test_sizes.bats"},
+    {"collector.threads", "2", IN_STEP, "", "", "tests/e2e/test_run.bats"},
     {"evaluator.episodes", "2", LEARNING, "", "", "tests/e2e/test_run.bats"},
     {"evaluator.solved", "9", LEARNING, "", "", "tests/e2e/test_run.bats"},
     {"evaluator.every", "2", IN_STEP, "", "", "tests/e2e/test_run.bats"},

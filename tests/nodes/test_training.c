@@ -1,11 +1,14 @@
 /* A policy that learns on the engine: what it is handed, how often, and what
  * becomes of what fails. */
+#include "report.h"
 #include "test.h"
 #include "training.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { N_STEPS = 5, N_TRAJECTORIES = 3 };
 
@@ -17,34 +20,43 @@ struct pupil {
     int fails_at; /* the call that fails; 0: none */
     size_t group; /* devices, when there are several */
     int64_t weights;
+    bool counts; /* its weights are its calls */
 };
 
-static int learn(void *policy, const struct ls_trajectory *trajectories,
-                 size_t n, struct ls_learn_info *info)
+/* Every array lies in the stack that the policy is handed. */
+static bool in_stack(const struct ls_learn_batch *batch)
+{
+    const unsigned char *begin = ls_device_stack_host(batch->stack);
+    const unsigned char *end = begin + ls_device_stack_capacity(batch->stack);
+    bool is_in = true;
+    for (size_t i = 0; i < batch->n; i++) {
+        const struct ls_trajectory *trajectory = &batch->trajectories[i];
+        is_in = is_in && (unsigned char *)trajectory->observations >= begin &&
+                trajectory->truncated + trajectory->n <= end;
+    }
+    return is_in;
+}
+
+static int learn(void *policy, const struct ls_learn_batch *batch,
+                 struct ls_learn_info *info)
 {
     struct pupil *const pupil = policy;
-    pupil->n = n;
+    pupil->n = batch->n;
     pupil->first = 0.0;
-    for (size_t i = 0; i < n; i++)
-        pupil->first += (double)trajectories[i].rewards[0];
+    pupil->group = batch->group != NULL ? batch->group->n : 0;
+    for (size_t i = 0; i < batch->n; i++)
+        pupil->first += (double)batch->trajectories[i].rewards[0];
+    assert_true(in_stack(batch));
     if (++pupil->calls == pupil->fails_at)
         return ls_error(LS_EHANDLER, "the loss is not finite");
+    if (pupil->counts)
+        pupil->weights = pupil->calls;
     info->n = 1;
     info->items[0].name = "call";
     info->items[0].value = (double)pupil->calls;
-    return LS_OK;
-}
-
-static int learn_in_group(void *policy,
-                          const struct ls_trajectory *trajectories, size_t n,
-                          const struct ls_learn_group *group,
-                          struct ls_learn_info *info)
-{
-    struct pupil *const pupil = policy;
-    const int status = learn(policy, trajectories, n, info);
     float call = (float)pupil->calls;
-    pupil->group = group->n;
-    return status == LS_OK ? group->mean(group->self, &call, 1) : status;
+    return pupil->group > 0 ? batch->group->mean(batch->group->self, &call, 1)
+                            : LS_OK;
 }
 
 static int save(const void *policy, ls_writer *out)
@@ -60,12 +72,57 @@ static int load_weights(void *policy, const ls_value *in)
     return ls_value_int(in, &pupil->weights);
 }
 
+/* What the hooks of both states have been called for. */
+static char told[256];
+
+static int hook(void *policy, const char *what, int64_t iter,
+                struct ls_learn_info *info)
+{
+    const struct pupil *const pupil = policy;
+    const size_t used = strlen(told);
+    (void)snprintf(told + used, sizeof told - used, "%s%lld after %d; ", what,
+                   (long long)iter, pupil->calls);
+    info->items[info->n].name = what;
+    info->items[info->n++].value = (double)iter;
+    return iter == 9 ? ls_error(LS_EHANDLER, "it is nine") : LS_OK;
+}
+
+static int begins(void *policy, int64_t iter, struct ls_learn_info *info)
+{
+    return hook(policy, "begin ", iter, info);
+}
+
+static int before(void *policy, int64_t iter, struct ls_learn_info *info)
+{
+    return hook(policy, "before ", iter, info);
+}
+
+static int after(void *policy, int64_t iter, struct ls_learn_info *info)
+{
+    return hook(policy, "after ", iter, info);
+}
+
+static int ends(void *policy, int64_t iter, struct ls_learn_info *info)
+{
+    return hook(policy, "end ", iter, info);
+}
+
+static const struct ls_policy_hook hooks[] = {
+    {"after", LS_AFTER_ITER, 2, after},
+    {"before", LS_BEFORE_ITER, 0, before},
+    {"end", LS_AFTER_RUN, 0, ends},
+    {"begin", LS_BEFORE_RUN, 0, begins}};
+static const struct ls_policy_ops hooked_ops = {
+    .learn = learn, .save = save, .hooks = hooks, .n_hooks = 4};
+static const struct ls_plugin hooked = {.name = "hooked",
+                                        .policy = &hooked_ops};
+
 static const struct ls_policy_ops policy_ops = {.learn = learn,
                                                 .save = save,
                                                 .load = load_weights,
-                                                .learn_in_group =
-                                                    learn_in_group};
-static const struct ls_plugin plugin = {.name = "fake", .policy = &policy_ops};
+                                                .learns_in_group = true};
+static const struct ls_plugin plugin = {
+    .name = "fake", .version = "1", .policy = &policy_ops};
 
 struct course {
     struct pupil pupil, second;
@@ -75,6 +132,8 @@ struct course {
     struct training *training;
     struct ls_items items;
     ls_learner_info *info;
+    int64_t n_put;
+    bool is_over;
 };
 
 static struct course course;
@@ -85,14 +144,11 @@ static int set_up(void **state)
     memset(&course, 0, sizeof course);
     course.agent = (struct agent){
         .plugin = &plugin,
-        .spec = {.n_observation = 2, .n_action = 1, .n_choices = 2},
+        .spec = {.observation = {LS_F32, 1, {2}}, .n_choices = 2},
         .policy = &course.pupil};
     course.plan.steps = N_STEPS;
-    course.plan.learner = (struct plan_learner){.queue = 16,
-                                                .stacks = 1,
-                                                .passes = 1,
-                                                .devices = {"cpu"},
-                                                .n_devices = 1};
+    course.plan.learner = (struct plan_learner){
+        .stacks = 1, .passes = 1, .devices = {"cpu"}, .n_devices = 1};
     return ls_learner_info_create(&course.info);
 }
 
@@ -104,6 +160,22 @@ static int tear_down(void **state)
     ls_items_clear(&course.items);
     ls_learner_info_destroy(&course.info);
     return 0;
+}
+
+EACH_TEST(set_up, tear_down)
+
+/* Learn from what is there, which stays. */
+static int learn_items(void)
+{
+    struct ls_items copy = {.n = 0};
+    const struct weights_note note = {.train_iter = ++course.n_put};
+    for (size_t i = 0; i < course.items.n; i++)
+        assert_ok(ls_items_append(&copy, course.items.items[i].data,
+                                  course.items.items[i].size));
+    const int status = training_learn(course.training, &copy, &note,
+                                      course.info, &course.is_over);
+    ls_items_clear(&copy);
+    return status;
 }
 
 static void start(void)
@@ -134,8 +206,6 @@ static void add_item(size_t n, float reward)
     trajectory_fini(&trajectory);
 }
 
-EACH_TEST(set_up, tear_down)
-
 TEST(a_batch_is_learned_from_once)
 {
     start();
@@ -143,7 +213,7 @@ TEST(a_batch_is_learned_from_once)
     add_item(2, 0.5f);
     for (int i = 1; i <= 3; i++) {
         ls_learner_info_clear(course.info);
-        assert_ok(training_learn(course.training, &course.items, course.info));
+        assert_ok(learn_items());
         assert_int_equal(course.pupil.calls, i);
         assert_true(ls_learner_info_get(course.info, "call") == (double)i);
     }
@@ -160,17 +230,60 @@ TEST(passes_learn_from_it_again_at_once)
     start();
     add_item(N_STEPS, 1.0f);
     for (int i = 1; i <= 3; i++)
-        assert_ok(training_learn(course.training, &course.items, course.info));
+        assert_ok(learn_items());
     assert_int_equal(course.pupil.calls, 12);
     assert_true(ls_learner_info_get(course.info, "call") == 6.5);
+}
+
+/* The policy after so many updates, as others would act by it. */
+static void assert_newest(unsigned char weights)
+{
+    const struct ls_bytes *policy = training_policy(course.training);
+    assert_int_equal(policy->size, 1);
+    assert_int_equal(*(unsigned char *)policy->data, weights);
+}
+
+TEST(a_queue_lets_batches_be_under_way)
+{
+    char folder[] = "/tmp/lockstep-training-XXXXXX", path[REPORT_PATH_MAX];
+    struct weights_note note = {.seed = 0};
+    assert_non_null(mkdtemp(folder));
+    course.plan.learner.queue = 2;
+    course.plan.learner.stacks = 2;
+    course.plan.learner.loaders = 1;
+    course.pupil.counts = true;
+    start();
+    assert_ok(training_begin(course.training, &note));
+    assert_newest(0);
+    add_item(1, 0.0f);
+    for (int i = 1; i <= 9; i++) {
+        ls_learner_info_clear(course.info);
+        assert_ok(learn_items());
+        assert_int_equal(course.is_over, i > 2);
+        assert_int_equal(training_under_way(course.training), i < 2 ? i : 2);
+        if (!course.is_over)
+            continue;
+        assert_true(ls_learner_info_get(course.info, "call") == i - 2.0);
+        assert_newest((unsigned char)(i - 2));
+    }
+    /* Whatever is learned meanwhile, what is written is what was over. */
+    assert_true(training_is_whole(course.training));
+    assert_ok(training_save(course.training, &note, folder, "weights", path,
+                            sizeof path));
+    assert_ok(training_end(course.training));
+    course.pupil.weights = 77;
+    assert_ok(weights_load(&course.agent, 0, folder, "weights", &note));
+    assert_int_equal(course.pupil.weights, 7);
+    assert_int_equal(note.train_iter, 7);
+    weights_remove(folder, "weights");
+    assert_int_equal(rmdir(folder), 0);
 }
 
 TEST(what_is_no_batch_leaves_the_weights_whole)
 {
     start();
     assert_ok(ls_items_append(&course.items, "?", 1));
-    assert_fails(training_learn(course.training, &course.items, course.info),
-                 LS_EPROTO);
+    assert_fails(learn_items(), LS_EPROTO);
     assert_error_has("learner: load: item 0 of 1: ");
     assert_true(training_is_whole(course.training));
     assert_int_equal(course.pupil.calls, 0);
@@ -181,11 +294,8 @@ TEST(more_trajectories_than_there_are_environments_are_refused)
     start();
     for (int i = 0; i <= N_TRAJECTORIES; i++)
         add_item(1, 0.0f);
-    assert_fails(training_learn(course.training, &course.items, course.info),
-                 LS_EPROTO);
-    assert_non_null(strstr(ls_error_text(),
-                           "4 trajectories came, and all collectors together "
-                           "have 3 environments"));
+    assert_fails(learn_items(), LS_EPROTO);
+    assert_error_has("4 trajectories came, and a batch has 3 at most");
 }
 
 TEST(a_learn_that_fails_leaves_the_weights_in_doubt)
@@ -194,12 +304,50 @@ TEST(a_learn_that_fails_leaves_the_weights_in_doubt)
     course.pupil.fails_at = 2;
     start();
     add_item(1, 0.0f);
-    assert_fails(training_learn(course.training, &course.items, course.info),
-                 LS_EHANDLER);
+    assert_fails(learn_items(), LS_EHANDLER);
     assert_string_equal(ls_error_text(),
                         "learner: compute on device 0: plugin fake: policy: "
                         "learn: the loss is not finite");
     assert_false(training_is_whole(course.training));
+}
+
+TEST(hooks_run_at_their_times)
+{
+    course.agent.plugin = &hooked;
+    course.plan.learner.passes = 2;
+    told[0] = '\0';
+    start();
+    assert_ok(training_begin(course.training,
+                             &(struct weights_note){.train_iter = 2}));
+    add_item(1, 0.0f);
+    for (int i = 0; i < 3; i++) {
+        ls_learner_info_clear(course.info);
+        assert_ok(learn_items());
+        assert_true(ls_learner_info_get(course.info, "before ") == 2.0 + i);
+    }
+    assert_true(ls_learner_info_get(course.info, "after ") == 4.0);
+    assert_ok(training_end(course.training));
+    assert_ok(training_end(course.training)); /* nothing */
+    assert_string_equal(told, "begin 2 after 0; before 2 after 0; after 2 "
+                              "after 2; before 3 after 2; before 4 after 4; "
+                              "after 4 after 6; end 5 after 6; ");
+}
+
+TEST(a_hook_that_fails_ends_it)
+{
+    course.agent.plugin = &hooked;
+    start();
+    assert_fails(training_begin(course.training,
+                                &(struct weights_note){.train_iter = 9}),
+                 LS_EHANDLER);
+    assert_string_equal(ls_error_text(),
+                        "plugin hooked: hook begin: it is nine");
+    add_item(1, 0.0f);
+    assert_fails(learn_items(), LS_EHANDLER);
+    assert_string_equal(ls_error_text(),
+                        "learner: compute on device 0: plugin hooked: hook "
+                        "before: it is nine");
+    assert_int_equal(course.pupil.calls, 0);
 }
 
 /* What was said of the last update, as an event has it. */
@@ -253,7 +401,7 @@ TEST(its_figures_are_told_to_who_listens)
     start();
     add_item(1, 0.0f);
     for (int i = 1; i <= 2; i++) {
-        assert_ok(training_learn(course.training, &course.items, course.info));
+        assert_ok(learn_items());
         assert_ok(training_publish(course.training, node));
         await_call(&heard, (double)i);
     }
@@ -301,7 +449,7 @@ TEST(two_devices_learn_from_half_of_it_each)
     assert_true(course.second.weights == 77); /* they begin alike */
     for (int i = 0; i < 4; i++)
         add_item(N_STEPS, (float)(1 << i));
-    assert_ok(training_learn(course.training, &course.items, course.info));
+    assert_ok(learn_items());
     assert_int_equal(course.pupil.group, 2);
     assert_true(course.pupil.n == 2 && course.pupil.first == 1.0 + 2.0);
     assert_true(course.second.n == 2 && course.second.first == 4.0 + 8.0);
@@ -316,8 +464,7 @@ TEST(one_device_that_fails_ends_the_others)
     assert_ok(start_with(2));
     add_item(1, 0.0f);
     add_item(1, 0.0f);
-    assert_fails(training_learn(course.training, &course.items, course.info),
-                 LS_EHANDLER);
+    assert_fails(learn_items(), LS_EHANDLER);
     assert_error_has("compute on device 1: ");
     assert_error_has("the loss is not finite");
     assert_false(training_is_whole(course.training));
@@ -326,7 +473,7 @@ TEST(one_device_that_fails_ends_the_others)
 
 TEST(what_cannot_be_shared_is_refused)
 {
-    static const struct ls_policy_ops alone = {.learn = learn};
+    static const struct ls_policy_ops alone = {.learn = learn, .save = save};
     static const struct ls_plugin lonely = {.name = "lonely", .policy = &alone};
     add_device();
     assert_fails(start_with(3), LS_ECONFIG);
@@ -347,10 +494,9 @@ TEST(a_batch_that_lacks_some_cannot_be_shared)
     assert_ok(start_with(4));
     for (int i = 0; i < 3; i++)
         add_item(1, 0.0f);
-    assert_fails(training_learn(course.training, &course.items, course.info),
-                 LS_EPROTO);
-    assert_non_null(strstr(ls_error_text(), "3 trajectories came, and 2 "
-                                            "devices cannot share them"));
+    assert_fails(learn_items(), LS_EPROTO);
+    assert_error_has("3 trajectories came, and 2 "
+                     "devices cannot share them");
     ls_writer_destroy(&course.agent.writer);
 }
 

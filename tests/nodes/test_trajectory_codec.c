@@ -1,5 +1,6 @@
 /* Trajectories as bytes: what goes in comes out, and what is no trajectory of
  * the expected shape is refused, whatever the bytes are. */
+#include "test.h"
 #include "trajectory_codec.h"
 
 #include <math.h>
@@ -7,26 +8,25 @@
 #include <string.h>
 
 #include "lockstep/random.h"
-#include "test.h"
 
-static const struct trajectory_shape shape = {.n_observation = 3,
-                                              .n_action = 1,
-                                              .n_extras = 2,
-                                              .n_choices = 4,
-                                              .n_max = 5};
+static const struct trajectory_shape shape = {
+    .observation = {LS_F32, 1, {3}}, .n_extras = 2, .n_choices = 4, .n_max = 5};
 
 /* A trajectory with a different number in every place. */
 static void fill(struct trajectory *trajectory, size_t n)
 {
     assert_ok(trajectory_init(trajectory, &shape));
     struct ls_trajectory *view = &trajectory->view;
+    float *observations = view->observations;
+    float *next_observations = view->next_observations;
+    float *actions = view->actions;
     view->n = n;
     for (size_t i = 0; i < n * 3; i++) {
-        view->observations[i] = (float)i;
-        view->next_observations[i] = 100.0f + (float)i;
+        observations[i] = (float)i;
+        next_observations[i] = 100.0f + (float)i;
     }
     for (size_t i = 0; i < n; i++) {
-        view->actions[i] = (float)(i % 4);
+        actions[i] = (float)(i % 4);
         view->rewards[i] = -0.5f * (float)i;
         view->extras[2 * i] = 1000.0f + (float)i;
         view->extras[2 * i + 1] = 2000.0f + (float)i;
@@ -103,7 +103,7 @@ TEST(reader_refuses_other_shapes)
     struct trajectory in;
     fill(&in, 4);
     struct trajectory_shape other = shape;
-    other.n_observation = 2;
+    other.observation.shape[0] = 2;
     assert_refused(&in.view, &other, "observations");
     other = shape;
     other.n_extras = 1;
@@ -117,7 +117,9 @@ TEST(reader_refuses_too_many_steps)
     struct trajectory_shape longer = shape;
     longer.n_max = 6;
     assert_ok(trajectory_init(&in, &longer));
-    memset(in.memory, 0, 6 * (10 * sizeof(float) + 2));
+    size_t bytes = 0;
+    assert_ok(trajectory_bytes(&longer, &bytes));
+    memset(in.memory, 0, bytes);
     in.view.n = 6;
     assert_refused(&in.view, &longer, "6 steps, expected at most 5");
     trajectory_fini(&in);
@@ -131,7 +133,7 @@ TEST(reader_refuses_choices_that_are_none)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct trajectory in;
         fill(&in, 3);
-        in.view.actions[2] = wrong[i];
+        ((float *)in.view.actions)[2] = wrong[i];
         assert_refused(&in.view, &free_actions, "action of step 2");
         trajectory_fini(&in);
     }
@@ -148,12 +150,12 @@ TEST(writer_names_what_the_plugin_got_wrong)
     assert_error_has("rewards of step 3");
     trajectory_fini(&in);
     fill(&in, 4);
-    in.view.next_observations[3] = INFINITY;
+    ((float *)in.view.next_observations)[3] = INFINITY;
     assert_fails(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
     assert_error_has("next_observations of step 1");
     trajectory_fini(&in);
     fill(&in, 4);
-    in.view.actions[0] = 4.0f;
+    ((float *)in.view.actions)[0] = 4.0f;
     assert_fails(trajectory_write(&in.view, &shape, writer), LS_EHANDLER);
     assert_error_has("action of step 0 is 4");
     trajectory_fini(&in);
@@ -243,4 +245,98 @@ TEST(room_beyond_memory_is_refused)
     huge.n_max = SIZE_MAX / 4;
     struct trajectory out;
     assert_fails(trajectory_init(&out, &huge), LS_ENOMEM);
+}
+
+/* Every type, and a value of each step that says which step it is. */
+static const struct trajectory_shape images = {
+    .observation = {LS_U8, 3, {2, 3, 1}},
+    .action = {LS_I32, 1, {3}},
+    .n_extras = 1,
+    .n_choices = 9,
+    .n_max = 8};
+static const struct trajectory_shape doubles = {
+    .observation = {LS_F64, 2, {3, 2}}, .action = {.type = LS_U8}, .n_max = 8};
+
+TEST(each_array_is_of_its_type)
+{
+    struct trajectory in, out;
+    struct bytes bytes;
+    assert_ok(trajectory_init(&in, &images));
+    assert_ok(trajectory_init(&out, &images));
+    in.view.n = 8;
+    for (size_t i = 0; i < 8; i++) {
+        memset((uint8_t *)in.view.observations + 6 * i, (int)i, 6);
+        memset((uint8_t *)in.view.next_observations + 6 * i, (int)i + 100, 6);
+        for (int32_t k = 0; k < 3; k++)
+            ((int32_t *)in.view.actions)[3 * i + (size_t)k] =
+                k == 0 ? (int32_t)i : -k;
+        in.view.rewards[i] = in.view.extras[i] = (float)i;
+        in.view.terminated[i] = in.view.truncated[i] = i == 7;
+    }
+    assert_int_equal((uintptr_t)in.view.rewards % TRAJECTORY_ALIGNMENT, 0);
+    encode(&bytes, &in.view, &images);
+    assert_ok(trajectory_read(&out.view, &images, bytes.data, bytes.size));
+    assert_memory_equal(out.view.observations, in.view.observations, 48);
+    assert_memory_equal(out.view.next_observations, in.view.next_observations,
+                        48);
+    assert_memory_equal(out.view.actions, in.view.actions, 96);
+    ((int32_t *)in.view.actions)[6] = 9; /* of step 2 */
+    assert_fails(trajectory_write(&in.view, &images, bytes.writer),
+                 LS_EHANDLER);
+    assert_error_has("action of step 2 is 9");
+    ls_writer_destroy(&bytes.writer);
+    trajectory_fini(&in);
+    trajectory_fini(&out);
+}
+
+TEST(doubles_are_looked_at_too)
+{
+    struct trajectory in;
+    ls_writer *writer;
+    assert_ok(ls_writer_create(&writer));
+    assert_ok(trajectory_init(&in, &doubles));
+    size_t bytes = 0;
+    assert_ok(trajectory_bytes(&doubles, &bytes));
+    memset(in.memory, 0, bytes);
+    in.view.n = 8;
+    ((double *)in.view.observations)[6 * 3 + 5] = (double)NAN;
+    assert_fails(trajectory_write(&in.view, &doubles, writer), LS_EHANDLER);
+    assert_error_has("observations of step 3");
+    ls_writer_destroy(&writer);
+    trajectory_fini(&in);
+}
+
+TEST(a_part_has_its_steps)
+{
+    struct trajectory whole;
+    fill(&whole, 5);
+    for (size_t begin = 0; begin < 5; begin++)
+        for (size_t n = 1; begin + n <= 5; n++) {
+            struct ls_trajectory part;
+            assert_ok(trajectory_part(&whole.view, &shape, begin, n, &part));
+            assert_int_equal(part.n, n);
+            assert_true(((float *)part.observations)[0] == (float)(3 * begin));
+            assert_true(((float *)part.actions)[0] == (float)(begin % 4));
+            assert_true(part.extras[1] == 2000.0f + (float)begin);
+            assert_true(part.rewards[n - 1] == -0.5f * (float)(begin + n - 1));
+            assert_int_equal(part.terminated[0], begin == 1);
+            assert_int_equal(part.truncated[0], begin == 2);
+        }
+    trajectory_fini(&whole);
+}
+
+TEST(steps_that_are_not_there_are_refused)
+{
+    static const size_t cases[][2] = {{0, 0}, {0, 6},        {5, 1},
+                                      {3, 3}, {SIZE_MAX, 1}, {1, SIZE_MAX}};
+    struct trajectory whole;
+    fill(&whole, 5);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ls_trajectory part = {.n = 77};
+        assert_fails(trajectory_part(&whole.view, &shape, cases[i][0],
+                                     cases[i][1], &part),
+                     LS_EPROTO);
+        assert_int_equal(part.n, 77);
+    }
+    trajectory_fini(&whole);
 }

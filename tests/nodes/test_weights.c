@@ -62,7 +62,7 @@ static void write_number(struct place *place, int64_t number)
 {
     char path[REPORT_PATH_MAX];
     place->number = number;
-    assert_ok(weights_save(&place->agent, &note, place->folder,
+    assert_ok(weights_save(&place->agent, &note, true, place->folder,
                            WEIGHTS_CHECKPOINT, path, sizeof path));
     assert_non_null(strstr(path, "/checkpoint.msgpack"));
 }
@@ -180,7 +180,7 @@ TEST(the_file_begins_with_its_map)
     const size_t size = fread(bytes, 1, sizeof bytes, file);
     assert_int_equal(fclose(file), 0);
     assert_in_range(size, 100, sizeof bytes - 1);
-    assert_int_equal((unsigned char)bytes[0], 0x89); /* of nine pairs */
+    assert_int_equal((unsigned char)bytes[0], 0x8a); /* of ten pairs */
     assert_memory_equal(bytes + 1,
                         "\xa6"
                         "format",

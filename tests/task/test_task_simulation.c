@@ -187,3 +187,54 @@ TEST(the_error_that_came_first_unwinds_the_others)
     char order[64];
     (void)simulate(1, run_failing, order);
 }
+
+/* Sleeping ----------------------------------------------------------------- */
+
+static int sleeps(ls_step *step, void *self)
+{
+    return ls_step_sleep(step, *(const int *)self);
+}
+
+static void cancel_in_a_second(void *self)
+{
+    ls_task *task = self;
+    ls_runtime *runtime = ls_task_runtime(task);
+    ls_rest_until(runtime, ls_now(runtime) + LS_NS_PER_S);
+    ls_task_cancel(task, LS_ELOST, "node 4 is gone");
+}
+
+/* Runs a step that sleeps so long, and is cancelled after a second. Returns how
+ * long the run took. */
+static int64_t sleep_for(ls_runtime *runtime, int sleep_ms, int expected)
+{
+    ls_thread *thread;
+    ls_task *task = task_with((struct ls_task_options){.runtime = runtime});
+    assert_ok(ls_task_use_fn(task, sleeps, &sleep_ms));
+    const int64_t begun_at = ls_now(runtime);
+    assert_ok(
+        ls_thread_spawn(runtime, &thread, "cancels", cancel_in_a_second, task));
+    assert_int_equal(ls_task_run(task, 1), expected);
+    const int64_t took_ns = ls_now(runtime) - begun_at;
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    ls_task_destroy(&task);
+    return took_ns;
+}
+
+static void run_sleepers(void *arg)
+{
+    const struct meeting *const meeting = arg;
+    ls_runtime *runtime = ls_simulation_runtime(meeting->simulation);
+    const int64_t ms = LS_NS_PER_MS;
+    assert_true(sleep_for(runtime, -1, LS_OK) < ms);
+    assert_true(sleep_for(runtime, 0, LS_OK) < ms);
+    const int64_t slept = sleep_for(runtime, 250, LS_OK);
+    assert_true(slept >= 250 * ms && slept < 251 * ms);
+    const int64_t cut = sleep_for(runtime, 3600000, LS_ELOST);
+    assert_true(cut >= 1000 * ms && cut < 1001 * ms);
+}
+
+TEST(a_sleep_ends_in_time_or_when_the_run_is_cancelled)
+{
+    char order[64];
+    (void)simulate(3, run_sleepers, order);
+}

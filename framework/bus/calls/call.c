@@ -53,7 +53,7 @@ static void explain(struct ls_call *call, const char *why)
 static void explain_refusal(struct ls_call *call,
                             const struct call_message *message)
 {
-    char text[LS_CALL_TEXT_MAX + 1], code[32];
+    char text[LS_CALL_TEXT_MAX + 1] = "", code[32];
     copy_text(text, sizeof text, message->text, message->text_size);
     call->result.code = (int)message->code;
     (void)snprintf(code, sizeof code, "refused with %d", call->result.code);
@@ -292,7 +292,7 @@ static int find_member(struct ls_call *call, uint32_t to)
     const bool ready = peer != NULL && peer->member.state == LS_MEMBER_READY;
     if (ready) {
         call->entry.life = peer->member.incarnation;
-        call->entry.own = node->incarnation;
+        call->entry.own = node->me.incarnation;
     }
     transport_unlock(node->transport);
     return ready
@@ -409,8 +409,7 @@ uint64_t ls_call_id(const ls_call *call)
 
 bool calls_is_own_thread(const ls_rpc *calls)
 {
-    return dispatch_is_current(calls->node) ||
-           ls_thread_is_current(calls->node->bus_thread);
+    return dispatch_is_current(calls->node) || bus_is_current(calls->node);
 }
 
 int ls_call_wait(ls_call *call, int wait_ms)

@@ -12,7 +12,7 @@ void calls_stray(ls_node *node, const struct wire_header *header,
     if (header->name_size != strlen(CALL_CHANNEL) ||
         memcmp(header->name, CALL_CHANNEL, header->name_size) != 0 ||
         call_wire_decode(data, size, &message) != LS_OK ||
-        message.kind != CALL_REQUEST || message.to != node->incarnation)
+        message.kind != CALL_REQUEST || message.to != node->me.incarnation)
         return;
     const struct call_message answer = {.kind = CALL_REFUSED,
                                         .to = header->incarnation,

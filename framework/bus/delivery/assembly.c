@@ -75,7 +75,7 @@ static struct assembly *begin(ls_node *node, struct peer *origin,
 static struct message *finish(ls_node *node, struct assembly **at)
 {
     struct assembly *a = *at;
-    struct message *message = message_take(node->pool, &node->spare);
+    struct message *message = bus_take(node);
     if (message == NULL) {
         give_up(node, at);
         return NULL;

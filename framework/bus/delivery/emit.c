@@ -3,12 +3,11 @@
  * lets them miss it. */
 #include "emit.h"
 
-#include "bus_sabotage.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-int64_t emit_deadline(struct emit *e)
+/* The clock is read by an emit that has to wait, and only then. */
+static int64_t deadline_of(struct emit *e)
 {
     if (e->deadline == 0)
         e->deadline = ls_deadline(e->node->runtime,
@@ -16,6 +15,12 @@ int64_t emit_deadline(struct emit *e)
                                       ? e->in->timeout_ms
                                       : e->node->options.emit_timeout_ms);
     return e->deadline;
+}
+
+/* Who has no room misses it. */
+static bool may_miss(const struct emit *e)
+{
+    return e->how->room == NULL;
 }
 
 /* ---- room -------------------------------------------------------------- */
@@ -39,19 +44,8 @@ static struct peer *without_room(const struct emit *e, size_t size)
     return NULL;
 }
 
-size_t emit_piece(const struct peer *one, const struct targets *all)
+struct peer *emit_without_room(struct emit *e, size_t size)
 {
-    size_t piece = one != NULL ? flow_piece(one) : WIRE_CHUNK_BYTES;
-    for (size_t i = 0; one == NULL && i < all->n; i++) {
-        const size_t of = flow_piece(all->at[i]);
-        piece = of < piece ? of : piece;
-    }
-    return piece;
-}
-
-static struct peer *now_without_room(void *self, size_t size)
-{
-    struct emit *e = self;
     if (e->one == NULL)
         events_targets(e->node, e->entry);
     return without_room(e, size);
@@ -63,7 +57,7 @@ static int no_room(const struct emit *e, const struct peer *peer)
         return ls_error(LS_EAGAIN,
                         "event \"%s\": a long one of it is still under way",
                         e->entry->name);
-    if (e->delivery == LS_DELIVERY_RELIABLE)
+    if (e->how->keeps)
         return ls_error(
             LS_EAGAIN, "event \"%s\": node %u (%s) has no room for it: %s",
             e->entry->name, peer->member.id, peer->member.role,
@@ -97,11 +91,11 @@ static int wait_once(struct emit *e, struct peer *peer, int64_t *since)
         return status;
     if (*since == 0) {
         *since = ls_now(node->runtime);
-        node->stats.blocked++;
+        node->figures.stats.blocked++;
     }
     if (!e->wait)
         return LS_ETIMEDOUT;
-    const int64_t deadline = emit_deadline(e);
+    const int64_t deadline = deadline_of(e);
     int64_t until = deadline;
     if (peer != NULL) {
         const int64_t now = ls_now(node->runtime);
@@ -120,20 +114,20 @@ static void note_waited(struct emit *e, struct peer *peer, int64_t since)
     if (since == 0)
         return;
     const int64_t waited = ls_now(e->node->runtime) - since;
-    e->node->stats.blocked_ns += waited;
+    e->node->figures.stats.blocked_ns += waited;
     if (peer != NULL)
         peer->slow.waited_ns += waited;
 }
 
-int emit_wait_room(struct emit *e, emit_full_fn *full, void *self, size_t size)
+int emit_wait_room(struct emit *e, size_t size)
 {
     int64_t since = 0;
     int status = LS_OK;
     struct peer *peer = NULL, *slow = NULL;
     for (;;) {
-        peer = full(self, size);
+        peer = e->how->room == NULL ? NULL : e->how->room(e, size);
         const bool my_turn = !e->entry->emitting || e->under_way;
-        if (my_turn && (peer == NULL || e->drop))
+        if (my_turn && peer == NULL)
             break;
         slow = peer != NULL ? peer : slow;
         status = wait_once(e, peer, &since);
@@ -142,11 +136,6 @@ int emit_wait_room(struct emit *e, emit_full_fn *full, void *self, size_t size)
     }
     note_waited(e, slow, since);
     return status == LS_ETIMEDOUT ? no_room(e, peer) : status;
-}
-
-static int wait_room(struct emit *e, size_t size)
-{
-    return emit_wait_room(e, now_without_room, e, size);
 }
 
 /* ---- publishing -------------------------------------------------------- */
@@ -165,9 +154,9 @@ static int publish(struct emit *e, const struct peer *to,
     ls_node *node = e->node;
     uint8_t head[WIRE_HEAD_MAX];
     const bool chunk = part->size != e->in->size;
-    flags = (uint8_t)(flags | (e->drop ? WIRE_FLAG_DROP : 0));
-    node->stats.sent++;
-    node->stats.sent_bytes += part->size;
+    flags = (uint8_t)(flags | e->how->flags);
+    node->figures.stats.sent++;
+    node->figures.stats.sent_bytes += part->size;
     if (to == NULL && part->release == NULL && !chunk &&
         batch_add(node, e->entry, flags, e->sequence, part->data, part->size))
         return LS_OK;
@@ -242,7 +231,7 @@ static int publish_part(struct emit *e, struct part *part, uint8_t flags)
 {
     int status;
     if (e->one != NULL) {
-        if (e->drop && misses(e, e->one_direct, part->size)) {
+        if (may_miss(e) && misses(e, e->one_direct, part->size)) {
             if (part->release != NULL)
                 part->release((void *)(uintptr_t)part->data, part->hint);
             return LS_OK;
@@ -253,7 +242,8 @@ static int publish_part(struct emit *e, struct part *part, uint8_t flags)
             flow_ask(e->node, e->one_direct);
         return status;
     }
-    if (e->drop && (e->n_missing != 0 || without_room(e, part->size) != NULL))
+    if (may_miss(e) &&
+        (e->n_missing != 0 || without_room(e, part->size) != NULL))
         return publish_to_some(e, part);
     const struct targets *targets = &e->entry->targets;
     bool any = false;
@@ -288,23 +278,35 @@ static struct part part_at(const struct emit *e, size_t offset, size_t most)
 
 /* ---- remote ------------------------------------------------------------ */
 
-static void begin_sequence(struct emit *e)
+void emit_number(struct emit *e)
 {
-    const enum sequence_of of = e->drop ? SEQUENCE_DROP : SEQUENCE_BLOCK;
-    e->sequence = e->one != NULL ? 0 : ++e->entry->sequences[of];
+    e->sequence =
+        e->one != NULL ? 0 : ++e->entry->sequences[e->how - deliveries];
+}
+
+void emit_under_way(struct emit *e, bool begins)
+{
+    e->entry->emitting = e->under_way = begins;
+    if (!begins)
+        ls_cond_broadcast(&e->node->changed);
 }
 
 /* One that does not wait is not cut up on a connection of which nothing is
  * known but that it is new. */
 static size_t piece_of(struct emit *e)
 {
-    const struct targets *all = &e->entry->targets;
+    const struct targets one = {.at = &e->one_direct, .n = 1};
+    const struct targets *all = e->one != NULL ? &one : &e->entry->targets;
+    size_t piece = WIRE_CHUNK_BYTES;
+    bool slow = false;
     if (e->one == NULL)
         events_targets(e->node, e->entry);
-    bool slow = e->one_direct != NULL && e->one_direct->hop->pace.slow;
-    for (size_t i = 0; e->one == NULL && i < all->n; i++)
+    for (size_t i = 0; i < all->n; i++) {
+        const size_t of = flow_piece(all->at[i]);
+        piece = of < piece ? of : piece;
         slow = slow || all->at[i]->hop->pace.slow;
-    return e->wait || slow ? emit_piece(e->one_direct, all) : WIRE_CHUNK_BYTES;
+    }
+    return e->wait || slow ? piece : WIRE_CHUNK_BYTES;
 }
 
 /* In chunks, letting others emit between two of them. Lock held. */
@@ -313,13 +315,13 @@ static int emit_long(struct emit *e)
     ls_node *node = e->node;
     size_t at = 0;
     int status = LS_OK;
-    e->entry->emitting = e->under_way = true;
-    if (e->drop)
+    emit_under_way(e, true);
+    if (may_miss(e))
         e->missing = calloc(e->entry->targets.n + 1, sizeof(*e->missing));
-    begin_sequence(e);
+    emit_number(e);
     while (at < e->in->size && status == LS_OK) {
         const size_t piece = piece_of(e);
-        status = wait_room(e, piece);
+        status = emit_wait_room(e, piece);
         if (status != LS_OK)
             break;
         struct part part = part_at(e, at, piece);
@@ -332,41 +334,34 @@ static int emit_long(struct emit *e)
         struct part nothing = {.data = ""};
         (void)publish(e, e->one, &nothing, WIRE_FLAG_WITHDRAW);
     }
-    e->entry->emitting = e->under_way = false;
+    emit_under_way(e, false);
     free(e->missing);
     e->missing = NULL;
-    ls_cond_broadcast(&node->changed);
     return status;
 }
 
-static int emit_whole(struct emit *e)
-{
-    begin_sequence(e);
-    struct part part = part_at(e, 0, e->in->size);
-    if (e->one != NULL || e->entry->targets.n != 0)
-        return publish_part(e, &part, 0);
-    if (part.release != NULL)
-        part.release(NULL, part.hint);
-    return LS_OK;
-}
-
-static int emit_remote(struct emit *e)
+int emit_published(struct emit *e)
 {
     transport_lock(e->node->transport);
     const size_t piece = piece_of(e);
     const bool is_long = e->in->size > piece;
-    int status = wait_room(e, is_long ? piece : e->in->size);
-    if (status == LS_EAGAIN && e->drop) {
+    int status = emit_wait_room(e, is_long ? piece : e->in->size);
+    if (status == LS_EAGAIN && may_miss(e)) {
         /* A long one of the same event is under way: these miss this one. */
         for (size_t i = 0; i < e->entry->targets.n; i++)
             losses_dropped(e->node, e->entry, e->entry->targets.at[i]);
-        begin_sequence(e);
+        emit_number(e);
         status = LS_OK;
     } else if (status == LS_OK && is_long &&
                (e->one != NULL || e->entry->targets.n != 0)) {
         status = emit_long(e);
     } else if (status == LS_OK) {
-        status = emit_whole(e);
+        struct part part = part_at(e, 0, e->in->size);
+        emit_number(e);
+        if (e->one != NULL || e->entry->targets.n != 0)
+            status = publish_part(e, &part, 0);
+        else if (part.release != NULL)
+            part.release(NULL, part.hint);
     }
     transport_unlock(e->node->transport);
     return status;
@@ -378,11 +373,10 @@ static int find_one(struct emit *e)
     ls_node *node = e->node;
     transport_lock(node->transport);
     struct peer *peer = world_find(node, e->in->to);
-    const bool reliable = e->delivery == LS_DELIVERY_RELIABLE;
     struct peer *direct = peer == NULL ? NULL : peer_direct(peer);
     const bool there = direct != NULL && direct->hop != NULL &&
                        peer->member.state == LS_MEMBER_READY &&
-                       (reliable || member_is_here(&peer->member));
+                       (e->how->keeps || member_is_here(&peer->member));
     if (there && events_listens(node, e->entry, peer)) {
         e->one = peer;
         e->one_direct = direct;
@@ -427,7 +421,7 @@ static int local_message(struct emit *e, struct message **out)
     message->entry = e->entry;
     message->event.name = e->entry->name;
     message->event.origin = node->options.id;
-    message->event.incarnation = node->incarnation;
+    message->event.incarnation = node->me.incarnation;
     *out = message;
     return LS_OK;
 }
@@ -436,23 +430,22 @@ static int local_room(struct emit *e)
 {
     int status = dispatch_reserve(e->node, e->in->size, false, LS_NOW);
     if (status == LS_EAGAIN && e->wait)
-        status = dispatch_reserve(e->node, e->in->size, true, emit_deadline(e));
+        status = dispatch_reserve(e->node, e->in->size, true, deadline_of(e));
     return status;
 }
 
-static int emit_both(struct emit *e, bool local, bool remote)
+int emit_both(struct emit *e, bool local, bool remote)
 {
     ls_node *node = e->node;
     struct message *message = NULL;
-    int status = LS_OK;
+    int status = emit_keep_payload(e);
     local = local && events_here(node, e->entry);
-    if (local)
+    if (status == LS_OK && local)
         status = local_message(e, &message);
     if (status == LS_OK && local)
         status = local_room(e);
     if (status == LS_OK && remote) {
-        status = e->delivery == LS_DELIVERY_RELIABLE ? emit_reliable(e)
-                                                     : emit_remote(e);
+        status = e->how->send(e);
         if (status != LS_OK && local)
             dispatch_give_up(node, e->in->size);
     }
@@ -486,36 +479,30 @@ static int check(ls_node *node, const struct ls_emission *in)
     return node_check(node);
 }
 
-/* Reliable and latest ones keep the payload: there is one copy for all. */
-static int keep_payload(struct emit *e)
+int emit_keep_payload(struct emit *e)
 {
     const struct ls_emission *in = e->in;
-    if (e->payload != NULL || e->delivery < LS_DELIVERY_RELIABLE)
+    if (e->payload != NULL || !e->how->keeps)
         return LS_OK;
     return payload_create(&e->payload, in->data, in->size, NULL, NULL);
 }
 
-static int emit_as(struct emit *e, bool local, bool remote)
+void emit_by(struct emit *e, enum ls_delivery delivery)
 {
-    e->drop = e->delivery == LS_DELIVERY_DROP;
-    e->wait = !e->drop && e->in->timeout_ms >= 0;
-    if (e->delivery == LS_DELIVERY_LATEST && e->in->scope == LS_SCOPE_LOCAL)
-        e->delivery = LS_DELIVERY_BLOCK;
-    const int status = keep_payload(e);
-    if (status != LS_OK)
-        return status;
-    if (e->delivery != LS_DELIVERY_LATEST)
-        return emit_both(e, local, remote);
-    if (e->in->to_one)
-        return ls_error(LS_EINVAL,
-                        "event \"%s\": delivery latest is for all listeners",
-                        e->entry->name);
-    if (!remote)
-        return ls_error(LS_ESTATE,
-                        "event \"%s\": delivery latest needs a node that is "
-                        "started",
-                        e->entry->name);
-    return emit_latest(e, local && events_here(e->node, e->entry));
+    e->how = &deliveries[delivery];
+    e->wait = !may_miss(e) && e->in->timeout_ms >= 0;
+}
+
+static void choose(struct emit *e)
+{
+    enum ls_delivery delivery = e->in->delivery;
+    if (delivery == LS_DELIVERY_DEFAULT)
+        delivery = e->entry->delivery;
+    if (delivery == LS_DELIVERY_DEFAULT ||
+        (delivery == LS_DELIVERY_RELIABLE &&
+         bus_omits(e->node, BUS_KEEPS, NULL)))
+        delivery = LS_DELIVERY_BLOCK;
+    emit_by(e, delivery);
 }
 
 int ls_emit_with(ls_node *node, const struct ls_emission *in)
@@ -530,10 +517,7 @@ int ls_emit_with(ls_node *node, const struct ls_emission *in)
     if (status == LS_OK)
         status = events_get(node, in->event, strlen(in->event), true, &e.entry);
     if (status == LS_OK)
-        e.delivery = in->delivery != LS_DELIVERY_DEFAULT ? in->delivery
-                                                         : e.entry->delivery;
-    if (node->sabotage != LS_BUS_SABOTAGE_NONE && status == LS_OK)
-        e.delivery = bus_sabotage_delivery(node, e.delivery);
+        choose(&e);
     bool local = in->scope != LS_SCOPE_REMOTE;
     bool remote = in->scope != LS_SCOPE_LOCAL && node->phase != NODE_CREATED;
     if (in->to_one) {
@@ -545,9 +529,10 @@ int ls_emit_with(ls_node *node, const struct ls_emission *in)
                          : find_one(&e);
     }
     if (status == LS_OK)
-        status = emit_as(&e, local, remote);
+        status = e.how->emit(&e, local, remote);
     if (status == LS_OK)
-        atomic_fetch_add_explicit(&node->emitted, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&node->figures.emitted, 1,
+                                  memory_order_relaxed);
     payload_drop(e.payload);
     return status;
 }

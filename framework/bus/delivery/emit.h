@@ -2,14 +2,21 @@
 #ifndef LOCKSTEP_BUS_EMIT_H
 #define LOCKSTEP_BUS_EMIT_H
 
-#include "bus.h"
+#include "delivery.h"
+
+/* Whom an emit through streams goes to, as they were when it began: nobody is
+ * to get the second half of a long one. */
+struct receiver {
+    struct peer *peer;
+    uint64_t life;
+    bool gone;
+};
 
 struct emit {
     ls_node *node;
     const struct ls_emission *in;
     struct event_entry *entry;
-    enum ls_delivery delivery;
-    bool drop;
+    const struct delivery *how;
     bool wait;
     int64_t deadline; /* from emit_deadline() alone; 0: not yet asked for */
     struct peer *one; /* to_one */
@@ -19,22 +26,22 @@ struct emit {
     struct payload *payload; /* NULL: it is copied into each message */
     struct peer **missing;   /* delivery drop, in chunks: they missed a part */
     size_t n_missing;
+    struct receiver *to; /* through streams; NULL: not chosen yet */
+    size_t n_to;
+    struct receiver one_to; /* for a single one nothing is allocated */
 };
 
-/* The clock is read by an emit that has to wait, and only then. */
-int64_t emit_deadline(struct emit *e);
-/* A peer that has no room for so many bytes of the emit, or NULL. */
-typedef struct peer *emit_full_fn(void *self, size_t size);
-/* Wait until it is the turn of this emit and nobody is full, or need not have
- * room. Lock held, and let go of meanwhile.
+/* Wait until it is the turn of this emit and all have room for so many bytes,
+ * or need not have it. Lock held, and let go of meanwhile.
  * Errors: LS_EAGAIN it may not wait any longer; what ended it. */
-int emit_wait_room(struct emit *e, emit_full_fn *full, void *self, size_t size);
-
-/* In what pieces a long one is sent: to one, or (NULL) to all of these. */
-size_t emit_piece(const struct peer *one, const struct targets *all);
-
-/* emit_stream.c: what goes through streams. Lock not held. */
-int emit_reliable(struct emit *e);
-int emit_latest(struct emit *e, bool local);
+int emit_wait_room(struct emit *e, size_t size);
+/* Reliable and latest ones keep the payload: there is one copy for all.
+ * Errors: LS_ENOMEM. */
+int emit_keep_payload(struct emit *e);
+void emit_by(struct emit *e, enum ls_delivery delivery);
+/* The next of those that are numbered: those to all. */
+void emit_number(struct emit *e);
+/* A long one begins, or has ended: no other of its name goes between. */
+void emit_under_way(struct emit *e, bool begins);
 
 #endif

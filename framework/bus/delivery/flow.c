@@ -20,7 +20,6 @@
 #include <string.h>
 
 #include "bus.h"
-#include "bus_sabotage.h"
 
 static uint64_t load(const _Atomic uint64_t *counter)
 {
@@ -238,7 +237,7 @@ static void raise_limit(ls_node *node, struct hop *hop, uint64_t messages,
         hop->limit.messages = messages;
     if (bytes > hop->limit.bytes)
         hop->limit.bytes = bytes;
-    if (node->hub)
+    if (node->me.hub)
         relay_flush(node);
     ls_cond_broadcast(&node->changed);
 }
@@ -252,7 +251,7 @@ static void note_arrived(const ls_node *node, struct hop *hop,
     if (messages < hop->arrived.messages || bytes < hop->arrived.bytes)
         return; /* overtaken */
     hop->arrived = (struct account){messages, bytes};
-    pace_arrived(&hop->pace, bytes, node->now);
+    pace_arrived(&hop->pace, bytes, node->loop.now);
 }
 
 /* The sender counts so much: what is missing was lost on the way. */
@@ -267,10 +266,10 @@ static int settle_sent(ls_node *node, const struct peer *peer,
     if (messages < hop->claimed.messages || bytes < hop->claimed.bytes)
         return wrong(peer, "less sent than before");
     hop->claimed = (struct account){messages, bytes};
-    if (node->sabotage == LS_BUS_SABOTAGE_LOST_CREDIT)
+    if (bus_omits(node, BUS_SETTLES, NULL))
         return LS_OK;
     if (messages > got) {
-        node->stats.lost += messages - got;
+        node->figures.stats.lost += messages - got;
         ls_log_warn("bus: %llu messages from node %u were lost on the way",
                     (unsigned long long)(messages - got), peer->member.id);
     }

@@ -30,18 +30,6 @@ static void note_got(ls_node *node, const struct incoming *in, bool keep)
         make_room(node, in->direct);
 }
 
-void bus_event(ls_node *node, struct message *message,
-               struct event_entry *entry, const struct wire_header *header)
-{
-    message->kind = MESSAGE_EVENT;
-    message->entry = entry;
-    message->event.name = entry->name;
-    message->event.origin = header->origin;
-    message->event.incarnation = header->incarnation;
-    message->event.sequence = header->sequence;
-    message_list_append(&node->arrived, message);
-}
-
 /* A message that is handled here: to the dispatch thread, or put together
  * first. Returns whether the message was kept. */
 static bool deliver(ls_node *node, const struct incoming *in,
@@ -89,7 +77,7 @@ static void pass_on(ls_node *node, struct peer *direct,
                     const struct wire_header *header, size_t size, uint32_t to,
                     bool inbox)
 {
-    struct message *copy = message_take(node->pool, &node->spare);
+    struct message *copy = bus_take(node);
     if (copy == NULL)
         return;
     transport_copy(copy, message);
@@ -110,7 +98,7 @@ static void deliver_too(ls_node *node, const struct incoming *in,
                         struct event_entry *entry,
                         const struct message *message)
 {
-    struct message *copy = message_take(node->pool, &node->spare);
+    struct message *copy = bus_take(node);
     if (copy == NULL)
         return;
     transport_copy(copy, message);
@@ -133,7 +121,7 @@ static bool is_repeated(ls_node *node, struct event_entry *entry,
     last.sequence += n - 1;
     if (entry == NULL || events_is_new(node, entry, &last))
         return false;
-    atomic_fetch_add_explicit(&node->repeated, n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&node->figures.repeated, n, memory_order_relaxed);
     return true;
 }
 
@@ -169,7 +157,7 @@ int incoming_event(ls_node *node, struct incoming *in, struct message *message,
         return ls_error(LS_EPROTO, "an event whose name, total, offset and "
                                    "payload do not agree");
     const bool mine = !inbox || to == node->options.id;
-    const bool others = node->hub && (!inbox || to != node->options.id);
+    const bool others = node->me.hub && (!inbox || to != node->options.id);
     struct event_entry *entry =
         mine ? events_heard(node, header->name, header->name_size) : NULL;
     if (is_repeated(node, entry, header, 1))
@@ -184,8 +172,8 @@ int incoming_event(ls_node *node, struct incoming *in, struct message *message,
         note_got(node, in, false);
     if (entry == NULL)
         return LS_OK;
-    atomic_fetch_add_explicit(&node->received, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&node->received_bytes, in->size,
+    atomic_fetch_add_explicit(&node->figures.received, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&node->figures.received_bytes, in->size,
                               memory_order_relaxed);
     if (others)
         deliver_too(node, in, entry, message);
@@ -208,15 +196,15 @@ static bool each_of(ls_node *node, const struct incoming *in,
         wire_batch_next(&at, &each_in.data, &each_in.size);
         const bool last = i + 1 == header->total;
         const bool wanted = entry != NULL && is_wanted(node, entry, &each_in);
-        struct message *each =
-            last || !wanted ? message : message_take(node->pool, &node->spare);
+        struct message *each = last || !wanted ? message : bus_take(node);
         if (!wanted || each == NULL) {
             flow_got(in->direct, each_in.size, false);
             passed = true;
             continue;
         }
-        atomic_fetch_add_explicit(&node->received, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&node->received_bytes, each_in.size,
+        atomic_fetch_add_explicit(&node->figures.received, 1,
+                                  memory_order_relaxed);
+        atomic_fetch_add_explicit(&node->figures.received_bytes, each_in.size,
                                   memory_order_relaxed);
         kept = deliver(node, &each_in, entry, each) && last;
     }
@@ -230,7 +218,8 @@ int incoming_batch(ls_node *node, const struct incoming *in,
 {
     const struct wire_header *header = in->header;
     *kept = false;
-    if (inbox || node->hub || header->name_size == 0 || message->n_frames != 1)
+    if (inbox || node->me.hub || header->name_size == 0 ||
+        message->n_frames != 1)
         return ls_error(LS_EPROTO, "a batch where there can be none");
     struct event_entry *entry =
         events_heard(node, header->name, header->name_size);

@@ -4,7 +4,7 @@
  * A value goes through the listener's stream, the next one only when that one
  * is acknowledged: so what is not sent yet is replaced, what is lost comes
  * again, and nobody ever goes back to an older one. */
-#include "bus.h"
+#include "delivery.h"
 
 #include <string.h>
 
@@ -17,7 +17,7 @@ void latest_set(ls_node *node, struct event_entry *entry,
     }
     payload_drop(entry->latest);
     entry->latest = payload;
-    entry->sequences[SEQUENCE_LATEST]++;
+    entry->sequences[LS_DELIVERY_LATEST]++;
 }
 
 void latest_close(ls_node *node)
@@ -38,14 +38,14 @@ static int push(ls_node *node, struct peer *peer, struct event_entry *entry)
     int status;
     do {
         const bool is_long = size > piece;
-        struct parcel parcel = {.payload = entry->latest,
-                                .offset = at,
-                                .size = size - at > piece ? piece : size - at,
-                                .of =
-                                    is_long ? WIRE_KIND_CHUNK : WIRE_KIND_EVENT,
-                                .flags = WIRE_FLAG_LATEST,
-                                .sequence = entry->sequences[SEQUENCE_LATEST],
-                                .entry = entry};
+        struct parcel parcel = {
+            .payload = entry->latest,
+            .offset = at,
+            .size = size - at > piece ? piece : size - at,
+            .of = is_long ? WIRE_KIND_CHUNK : WIRE_KIND_EVENT,
+            .how = &deliveries[LS_DELIVERY_LATEST],
+            .sequence = entry->sequences[LS_DELIVERY_LATEST],
+            .entry = entry};
         status = streams_push(node, peer, &parcel);
         at += parcel.size;
     } while (status == LS_OK && at < size);
@@ -76,7 +76,7 @@ static void offer(ls_node *node, struct peer *peer, struct event_entry *entry)
         record->latest_incarnation = peer->member.incarnation;
         record->latest_sequence = record->latest_number = 0;
     }
-    if (record->latest_sequence == entry->sequences[SEQUENCE_LATEST])
+    if (record->latest_sequence == entry->sequences[LS_DELIVERY_LATEST])
         return;
     const size_t size = payload_size(entry->latest);
     if (!has_acknowledged(peer, record->latest_number) ||
@@ -86,7 +86,7 @@ static void offer(ls_node *node, struct peer *peer, struct event_entry *entry)
         set_waits(peer, true);
         return;
     }
-    record->latest_sequence = entry->sequences[SEQUENCE_LATEST];
+    record->latest_sequence = entry->sequences[LS_DELIVERY_LATEST];
     record->latest_number = streams_of(peer)->out.next - 1;
 }
 
@@ -101,7 +101,14 @@ void latest_offer(ls_node *node, struct peer *peer)
             offer(node, peer, entry);
 }
 
-void latest_again(struct event_entry *entry, uint32_t id)
+void latest_joined(ls_node *node, const struct event_entry *entry,
+                   struct peer *peer)
+{
+    if (entry == NULL || entry->latest != NULL || entry->is_prefix)
+        latest_offer(node, peer);
+}
+
+static void again(struct event_entry *entry, uint32_t id)
 {
     struct receiver_record *record =
         entry->latest == NULL ? NULL : losses_record(entry, id);
@@ -109,11 +116,21 @@ void latest_again(struct event_entry *entry, uint32_t id)
         record->latest_sequence = 0;
 }
 
+void latest_again(const ls_node *node, struct event_entry *of, uint32_t id)
+{
+    struct event_entry *each = of->is_prefix ? node->latest : NULL;
+    if (!of->is_prefix)
+        again(of, id);
+    for (; each != NULL; each = each->next_latest)
+        if (events_begins(each, of))
+            again(each, id);
+}
+
 void latest_forget(ls_node *node, const struct peer *peer)
 {
     for (struct event_entry *entry = node->latest; entry != NULL;
          entry = entry->next_latest)
-        latest_again(entry, peer->member.id);
+        again(entry, peer->member.id);
 }
 
 /* ---- here -------------------------------------------------------------- */
@@ -139,9 +156,30 @@ int latest_queue(ls_node *node, struct event_entry *entry, bool anew)
     message->entry = entry;
     message->event.name = entry->name;
     message->event.origin = node->options.id;
-    message->event.incarnation = node->incarnation;
+    message->event.incarnation = node->me.incarnation;
     dispatch_fill(node, message);
     return LS_OK;
+}
+
+static bool is_wanted(ls_node *node, const struct event_entry *entry)
+{
+    ls_mutex_lock(&node->router.lock);
+    const bool wanted = entry->wanted;
+    ls_mutex_unlock(&node->router.lock);
+    return wanted;
+}
+
+void latest_here(ls_node *node, struct event_entry *of)
+{
+    struct event_entry *entry = NULL;
+    int status = of->is_prefix ? LS_OK : latest_queue(node, of, true);
+    while (of->is_prefix && status == LS_OK &&
+           (entry = events_next(node, entry)) != NULL)
+        if (events_begins(entry, of) && !is_wanted(node, entry))
+            status = latest_queue(node, entry, true);
+    if (status != LS_OK)
+        ls_log_warn("bus: event \"%s\": no memory for its current value",
+                    of->name);
 }
 
 bool latest_resolve(ls_node *node, struct message *message)
@@ -155,17 +193,17 @@ bool latest_resolve(ls_node *node, struct message *message)
             if (entry->origins[i].id == message->event.origin &&
                 entry->origins[i].incarnation == message->event.incarnation)
                 handle = message->event.sequence >=
-                         entry->origins[i].last[SEQUENCE_LATEST];
+                         entry->origins[i].last[LS_DELIVERY_LATEST];
     } else if (entry->latest != NULL &&
-               entry->sequences[SEQUENCE_LATEST] > entry->latest_handled) {
+               entry->sequences[LS_DELIVERY_LATEST] > entry->latest_handled) {
         struct payload *payload = payload_share(entry->latest);
         message->event.data = payload_data(payload);
         message->event.size = payload_size(payload);
-        message->event.sequence = entry->sequences[SEQUENCE_LATEST];
+        message->event.sequence = entry->sequences[LS_DELIVERY_LATEST];
         message->owned = payload;
         message->release = payload_released;
         message->hint = payload;
-        entry->latest_handled = entry->sequences[SEQUENCE_LATEST];
+        entry->latest_handled = entry->sequences[LS_DELIVERY_LATEST];
     } else {
         handle = false;
     }

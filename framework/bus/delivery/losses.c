@@ -52,7 +52,7 @@ void losses_dropped(ls_node *node, struct event_entry *entry, struct peer *peer)
     struct slowness *slow = &peer->slow;
     struct receiver_record *record = losses_record(entry, peer->member.id);
     const int64_t now = ls_now(node->runtime);
-    node->stats.dropped++;
+    node->figures.stats.dropped++;
     if (record != NULL)
         record->dropped++;
     if (slow->seen == 0 || now - slow->seen > SLOW_NS) {
@@ -79,7 +79,7 @@ void losses_unacknowledged(ls_node *node, struct event_entry *entry,
     if (peer->member.state == LS_MEMBER_LEFT && events_is_reserved(entry))
         return;
     struct receiver_record *record = losses_record(entry, peer->member.id);
-    node->stats.unacknowledged++;
+    node->figures.stats.unacknowledged++;
     if (record != NULL)
         record->unacknowledged++;
 }
@@ -93,9 +93,9 @@ void ls_node_stats(ls_node *node, struct ls_node_stats *out)
         return;
     if (node->transport != NULL) {
         transport_lock(node->transport);
-        *out = node->stats;
+        *out = node->figures.stats;
         out->refused = node->refusals.total;
-        out->missed += atomic_load(&node->nameless);
+        out->missed += atomic_load(&node->table.nameless);
         for (size_t i = 0; i < node->world.n; i++) {
             const struct peer *peer = world_at(node, i);
             if (peer->slow.waited_ns <= out->slowest_ns)
@@ -105,12 +105,12 @@ void ls_node_stats(ls_node *node, struct ls_node_stats *out)
         }
         transport_unlock(node->transport);
     }
-    out->emitted = atomic_load(&node->emitted);
-    out->handled = atomic_load(&node->handled);
-    out->received = atomic_load(&node->received);
-    out->received_bytes = atomic_load(&node->received_bytes);
-    out->repeated = atomic_load(&node->repeated);
-    out->early = atomic_load(&node->early);
+    out->emitted = atomic_load(&node->figures.emitted);
+    out->handled = atomic_load(&node->figures.handled);
+    out->received = atomic_load(&node->figures.received);
+    out->received_bytes = atomic_load(&node->figures.received_bytes);
+    out->repeated = atomic_load(&node->figures.repeated);
+    out->early = atomic_load(&node->figures.early);
     ls_mutex_lock(&node->dispatch.lock);
     out->queued = node->dispatch.queue.n;
     out->queued_peak = node->dispatch.peak;
@@ -141,22 +141,20 @@ size_t ls_node_losses(ls_node *node, struct ls_node_loss *out, size_t capacity)
     if (node->transport == NULL || node_check(node) != LS_OK)
         return 0;
     transport_lock(node->transport);
-    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
-        const struct event_entry *entry = atomic_load(&node->events[i]);
-        for (; entry != NULL; entry = entry->next) {
-            for (size_t j = 0; j < entry->n_records; j++)
-                add(&rows, entry,
-                    (struct ls_node_loss){
-                        .sender = self,
-                        .receiver = entry->records[j].id,
-                        .dropped = entry->records[j].dropped,
-                        .unacknowledged = entry->records[j].unacknowledged});
-            for (size_t j = 0; j < entry->n_origins; j++)
-                add(&rows, entry,
-                    (struct ls_node_loss){.sender = entry->origins[j].id,
-                                          .receiver = self,
-                                          .missed = entry->origins[j].missed});
-        }
+    const struct event_entry *entry = NULL;
+    while ((entry = events_next(node, entry)) != NULL) {
+        for (size_t j = 0; j < entry->n_records; j++)
+            add(&rows, entry,
+                (struct ls_node_loss){.sender = self,
+                                      .receiver = entry->records[j].id,
+                                      .dropped = entry->records[j].dropped,
+                                      .unacknowledged =
+                                          entry->records[j].unacknowledged});
+        for (size_t j = 0; j < entry->n_origins; j++)
+            add(&rows, entry,
+                (struct ls_node_loss){.sender = entry->origins[j].id,
+                                      .receiver = self,
+                                      .missed = entry->origins[j].missed});
     }
     transport_unlock(node->transport);
     return rows.n;

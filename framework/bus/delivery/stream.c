@@ -115,8 +115,6 @@ static uint64_t next_again(struct stream_sender *s)
 {
     if (s->again < s->base)
         s->again = s->base;
-    if (s->no_oldest && s->again == s->base)
-        s->again++;
     while (s->again < s->again_to && item_at(s, s->again)->arrived)
         s->again++;
     if (s->again >= s->again_to)
@@ -228,9 +226,9 @@ static void measure_last(struct stream_sender *s, uint64_t number, int64_t now)
 }
 
 /* What came twice had not been lost: it only took longer than was waited. How
- * long is not known, so twice as long is waited, until it is: a cut, in which
- * all was transmitted many times, must not count for more. What was under way
- * together teaches once. */
+ * long is not known, so twice as long is waited, until it is, and not much
+ * longer than it took at most: a cut, in which all was transmitted many times,
+ * must not count for more. What was under way together teaches once. */
 static void learn_patience(struct stream_sender *s,
                            const struct stream_ack *ack, int64_t now)
 {
@@ -244,7 +242,7 @@ static void learn_patience(struct stream_sender *s,
     s->taught = s->cursor;
     const int64_t before = patience(s);
     const int64_t more = s->interval > 2 * before ? s->interval : 2 * before;
-    const int64_t took = now - item->sent_at;
+    const int64_t took = 5 * (now - item->sent_at) / 4;
     s->patience = more < took ? more : took > before ? took : before;
 }
 

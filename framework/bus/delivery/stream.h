@@ -62,7 +62,6 @@ struct stream_sender {
     size_t most;      /* bytes that may be under way; set by the owner */
     uint64_t sent_bytes, acked_bytes; /* in all: of those transmitted */
     size_t again_bytes;               /* transmitted again, this time round */
-    bool no_oldest;                   /* a sabotage: bus_sabotage.h */
     int64_t interval, resend_at;      /* LS_FOREVER: nothing is under way */
     int64_t round_trip;               /* smoothed; 0: not known yet */
     int64_t patience; /* what repeats taught, until a round trip is known */

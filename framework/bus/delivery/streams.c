@@ -4,9 +4,8 @@
  * They run from end to end, also across a hub, in windows of their own: those
  * of flow.c count what one connection carries, and start again with it. */
 #include "assembly.h"
-#include "bus.h"
-#include "bus_sabotage.h"
 #include "coverage.h"
+#include "delivery.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +109,9 @@ static void publish(ls_node *node, const struct peer *peer,
     const bool copy = parcel->size <= COPY_BYTES;
     struct wire_header header = bus_header(node, WIRE_KIND_RELIABLE);
     header.sequence = parcel->sequence;
-    header.flags = (uint8_t)(parcel->flags | (tell ? WIRE_FLAG_TELL : 0));
+    header.flags = (uint8_t)(parcel->flags |
+                             (parcel->how != NULL ? parcel->how->flags : 0) |
+                             (tell ? WIRE_FLAG_TELL : 0));
     header.name = parcel->name != NULL ? parcel->name : parcel->entry->name;
     header.name_size = strlen(header.name);
     header.to_incarnation = peer->member.incarnation;
@@ -144,15 +145,16 @@ static void transmit(ls_node *node, const struct peer *peer,
         return;
     const int64_t now = ls_now(node->runtime);
     out->most = pace->bytes;
-    out->no_oldest = node->sabotage == LS_BUS_SABOTAGE_NO_OLDEST;
     while ((item = stream_next(out, now, &number, &again)) != NULL) {
         const struct parcel *parcel = item->content;
         const bool tell = pace_asks(pace, out->sent_bytes,
                                     out->sent_bytes - out->acked_bytes, now);
-        publish(node, peer, parcel, number, tell);
-        node->stats.sent++;
-        node->stats.sent_bytes += parcel->size;
-        node->stats.resent += again ? 1 : 0;
+        if (!again || number != out->base ||
+            !bus_omits(node, BUS_REPEATS_OLDEST, NULL))
+            publish(node, peer, parcel, number, tell);
+        node->figures.stats.sent++;
+        node->figures.stats.sent_bytes += parcel->size;
+        node->figures.stats.resent += again ? 1 : 0;
     }
 }
 
@@ -194,7 +196,7 @@ void streams_present(ls_node *node, struct peer *peer)
         stream_rewind(&streams->out);
         transmit(node, peer, streams);
     }
-    latest_offer(node, peer);
+    delivery_joined(node, NULL, peer);
     ls_cond_broadcast(&node->changed); /* who waits for it */
 }
 
@@ -208,22 +210,22 @@ void streams_acknowledged(ls_node *node, struct peer *peer,
                                    .repeats = header->repeats,
                                    .room_messages = header->limit_messages,
                                    .room_bytes = header->limit_bytes};
-    if (header->to_incarnation != node->incarnation) {
+    if (header->to_incarnation != node->me.incarnation) {
         ls_take(LS_TAKES_STREAM_ACK_OTHER_LIFE);
         return;
     }
     if (streams == NULL ||
-        !stream_acknowledge(&streams->out, &ack, node->now, parcel_free, NULL))
+        !stream_acknowledge(&streams->out, &ack, node->loop.now, parcel_free,
+                            NULL))
         return;
-    pace_arrived(&streams->pace, streams->out.acked_bytes, node->now);
+    pace_arrived(&streams->pace, streams->out.acked_bytes, node->loop.now);
     transmit(node, peer, streams);
     if (streams->latest_waits)
         latest_offer(node, peer);
     if (streams->parts_wait ||
         (streams->full && streams->out.n_control <= STREAM_CONTROL_MAX / 2)) {
         streams->full = streams->parts_wait = false;
-        node->room_made = true;
-        atomic_store(&node->chores, true);
+        bus_room_made(node);
     }
     ls_cond_broadcast(&node->changed);
 }
@@ -243,10 +245,10 @@ static void lose(void *self, void *content)
     const struct parcel *parcel = content;
     const bool whole =
         parcel->offset + parcel->size == payload_size(parcel->payload) &&
-        (parcel->flags & (WIRE_FLAG_WITHDRAW | WIRE_FLAG_LATEST)) == 0;
-    if (whole && parcel->entry != NULL &&
-        loss->node->sabotage != LS_BUS_SABOTAGE_UNTOLD) {
-        losses_unacknowledged(loss->node, parcel->entry, loss->peer);
+        (parcel->flags & WIRE_FLAG_WITHDRAW) == 0;
+    if (whole && parcel->how != NULL && parcel->how->lost != NULL &&
+        !bus_omits(loss->node, BUS_TELLS_LOSS, NULL)) {
+        parcel->how->lost(loss->node, parcel->entry, loss->peer);
         if (!events_is_reserved(parcel->entry) && loss->n++ == 0)
             loss->event = parcel->entry->name;
     }
@@ -354,10 +356,10 @@ static void note_arrival(ls_node *node, struct peer_streams *streams,
         streams->unsaid_messages >= node->options.window_messages / 4 ||
         streams->unsaid_bytes >= node->options.window_bytes / 4) {
         streams->ack_due = true;
-        atomic_store(&node->chores, true);
+        bus_look_after(node);
     } else if (streams->ack_at == LS_FOREVER) {
-        streams->ack_at = node->now + ACK_NS;
-        atomic_store(&node->chores, true);
+        streams->ack_at = node->loop.now + ACK_NS;
+        bus_look_after(node);
     }
 }
 
@@ -380,7 +382,8 @@ static bool deliver_event(ls_node *node, struct peer *origin,
         events_heard(node, header->name, header->name_size);
     if (entry == NULL || !events_here(node, entry) ||
         !event_access_admits(node, entry, &origin->member) ||
-        bus_sabotage_drops(node, entry, header->sequence))
+        (!events_is_reserved(entry) &&
+         bus_omits(node, BUS_HEARS, &header->sequence)))
         return false;
     struct message *whole = message;
     if (header->of == WIRE_KIND_CHUNK) {
@@ -395,8 +398,8 @@ static bool deliver_event(ls_node *node, struct peer *origin,
     }
     if (whole == NULL)
         return false;
-    atomic_fetch_add_explicit(&node->received, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&node->received_bytes, whole->event.size,
+    atomic_fetch_add_explicit(&node->figures.received, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&node->figures.received_bytes, whole->event.size,
                               memory_order_relaxed);
     if (!events_stream_sequence(node, entry, header)) {
         if (whole != message)
@@ -486,7 +489,7 @@ int streams_message(ls_node *node, struct peer *origin,
 {
     const size_t size = bus_payload_size(message, header);
     *kept = false;
-    if (header->to_incarnation != node->incarnation) {
+    if (header->to_incarnation != node->me.incarnation) {
         ls_take(LS_TAKES_STREAM_OTHER_LIFE);
         return LS_OK; /* for an earlier life of this node */
     }
@@ -508,7 +511,7 @@ int streams_message(ls_node *node, struct peer *origin,
     if (verdict == STREAM_DELIVER) {
         deliver(node, origin, header, message);
     } else if (verdict != STREAM_HOLD) {
-        atomic_fetch_add(&node->repeated, 1);
+        atomic_fetch_add(&node->figures.repeated, 1);
         streams->repeats += verdict == STREAM_REPEATED ? 1 : 0;
     }
     deliver_kept(node, origin, &streams->in);

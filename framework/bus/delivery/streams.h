@@ -39,12 +39,15 @@ struct peer_streams {
     atomic_bool room_made; /* so much that the sender must be told */
 };
 
+struct delivery;
+
 /* What is to be sent: `size` bytes of a payload, at `offset`. */
 struct parcel {
     struct payload *payload; /* shared */
     size_t offset, size;
-    enum wire_kind of; /* EVENT, CHUNK or CHANNEL */
-    uint8_t flags;
+    enum wire_kind of;          /* EVENT, CHUNK or CHANNEL */
+    const struct delivery *how; /* NULL: it is a channel's */
+    uint8_t flags;              /* beside those of its row */
     uint64_t sequence;
     struct event_entry *entry; /* NULL: it is a channel's */
     char *name;                /* its, own; NULL: an event's */

@@ -1,22 +1,19 @@
 /* The bus thread: reads everything that comes, keeps the world, and hands
  * events to the dispatch thread. It never runs user code, so nothing that a
  * handler does can starve presence or barriers. */
-#include "bus_sabotage.h"
 #include "incoming.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ANNOUNCE_NS      (LS_NS_PER_MS) /* heartbeats on change: not closer */
-#define ANNOUNCE_PEER_NS (50 * LS_NS_PER_US)
-
 struct wire_header bus_header(const ls_node *node, enum wire_kind kind)
 {
     return (struct wire_header){.kind = kind,
-                                .job = node->job_hash,
+                                .job = node->me.job_hash,
                                 .origin = node->options.id,
-                                .incarnation = node->incarnation};
+                                .incarnation = node->me.incarnation};
 }
 
 int bus_send(ls_node *node, uint32_t to, struct wire_header *header,
@@ -37,17 +34,23 @@ static void refuse_peer(ls_node *node, const struct member *member,
 {
     char who[32];
     snprintf(who, sizeof who, "node %u", member->id);
-    refusals_note(&node->refusals, kind, who, 1, node->now);
+    refusals_note(&node->refusals, kind, who, 1, node->loop.now);
+}
+
+struct message *bus_take(ls_node *node)
+{
+    return message_take(node->pool, &node->loop.spare);
 }
 
 void bus_drop(ls_node *node, struct message *message)
 {
     /* Into the spare ones of this thread: it is still warm. */
     transport_release(message);
-    message_list_append(&node->spare, message);
+    message_list_append(&node->loop.spare, message);
 }
 
-void bus_refuse(ls_node *node, struct link *link, enum ls_refusal_kind kind)
+static void bus_refuse(ls_node *node, struct link *link,
+                       enum ls_refusal_kind kind)
 {
     transport_lock(node->transport);
     if (link->refusal[0] == '\0')
@@ -56,7 +59,7 @@ void bus_refuse(ls_node *node, struct link *link, enum ls_refusal_kind kind)
     if (link->peer != NULL)
         refuse_peer(node, &link->peer->member, kind);
     else
-        refusals_note(&node->refusals, kind, link->endpoint, 1, node->now);
+        refusals_note(&node->refusals, kind, link->endpoint, 1, node->loop.now);
     transport_unlock(node->transport);
 }
 
@@ -103,13 +106,13 @@ static void read_verdict(ls_node *node, const struct link *link,
     struct member *from =
         link->same_id || link->peer == NULL ? NULL : &link->peer->member;
     if (from != NULL && verdict.reason == LS_ELOST &&
-        verdict.subject == node->incarnation)
+        verdict.subject == node->me.incarnation)
         link->peer->hop->counts =
             false; /* what it goes on to send is not for us */
     if (membership_verdict(&node->world, from, &verdict, link->attached,
-                           node->now) != LS_OK)
+                           node->loop.now) != LS_OK)
         refusals_note(&node->refusals, LS_REFUSAL_IDENTITY, link->endpoint, 1,
-                      node->now);
+                      node->loop.now);
     ls_cond_broadcast(&node->changed);
 }
 
@@ -128,14 +131,14 @@ static void control_message(ls_node *node, const struct link *link,
                             const struct wire_header *header)
 {
     if (header->kind != WIRE_KIND_CREDIT && header->kind != WIRE_KIND_ACK)
-        atomic_store(&node->chores, true);
+        bus_look_after(node);
     transport_lock(node->transport);
     switch (header->kind) {
     case WIRE_KIND_HEARTBEAT:
         read_heartbeat(node, origin, header);
         break;
     case WIRE_KIND_CREDIT:
-        if (header->sequence == node->incarnation)
+        if (header->sequence == node->me.incarnation)
             flow_credit(node, origin, header);
         break;
     case WIRE_KIND_ACK:
@@ -143,7 +146,7 @@ static void control_message(ls_node *node, const struct link *link,
         break;
     case WIRE_KIND_FAREWELL:
         membership_farewell(&node->world, &origin->member, header->reason,
-                            node->now);
+                            node->loop.now);
         break;
     case WIRE_KIND_VERDICT:
         read_verdict(node, link, header);
@@ -160,7 +163,7 @@ static bool relayed_control(ls_node *node, struct peer *direct,
                             uint32_t to)
 {
     const bool elsewhere = inbox && to != node->options.id;
-    if (node->hub && (elsewhere || header->kind == WIRE_KIND_FAREWELL)) {
+    if (node->me.hub && (elsewhere || header->kind == WIRE_KIND_FAREWELL)) {
         transport_lock(node->transport);
         (void)relay_message(node, direct, message, header, to, inbox);
         transport_unlock(node->transport);
@@ -176,7 +179,8 @@ static void echo(ls_node *node, const struct link *link,
     const uint8_t *data;
     size_t size;
     if (header->origin == node->options.id && link->peer != NULL &&
-        link->peer->hop->counts && header->incarnation == node->incarnation &&
+        link->peer->hop->counts &&
+        header->incarnation == node->me.incarnation &&
         (header->kind == WIRE_KIND_EVENT || header->kind == WIRE_KIND_CHUNK) &&
         bus_payload(message, header, &data, &size))
         incoming_pass_over(node, link->peer, header, size);
@@ -190,17 +194,19 @@ static void cut_off(ls_node *node, struct link *link, struct peer *peer)
     transport_lock(node->transport);
     if (node->world.leaving) { /* the others do not count this node any more */
         transport_unlock(node->transport);
-        atomic_fetch_add_explicit(&node->early, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&node->figures.early, 1,
+                                  memory_order_relaxed);
         return;
     }
     refuse_peer(node, &peer->member, LS_REFUSAL_WINDOW);
     if (peer->member.via == NULL) {
         membership_apply(&node->world, &peer->member,
-                         member_is_lost(&peer->member, LS_EPROTO), node->now);
+                         member_is_lost(&peer->member, LS_EPROTO),
+                         node->loop.now);
         link->closing = true;
-        atomic_store(&node->dial_wanted, true);
+        atomic_store(&node->join.dial_wanted, true);
     }
-    atomic_store(&node->chores, true);
+    bus_look_after(node);
     transport_unlock(node->transport);
 }
 
@@ -228,7 +234,8 @@ static bool from_member(ls_node *node, struct link *link, struct peer *origin,
              header->kind == WIRE_KIND_CHUNK ||
              header->kind == WIRE_KIND_BATCH) {
         if (!link->peer->hop->counts)
-            atomic_fetch_add_explicit(&node->early, 1, memory_order_relaxed);
+            atomic_fetch_add_explicit(&node->figures.early, 1,
+                                      memory_order_relaxed);
         else if (header->kind == WIRE_KIND_BATCH)
             status = incoming_batch(node, &in, message, inbox, &kept);
         else
@@ -265,7 +272,8 @@ static void from_other(ls_node *node, struct link *link, struct peer *origin,
             return;
     }
     if (!ended) {
-        atomic_fetch_add_explicit(&node->early, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&node->figures.early, 1,
+                                  memory_order_relaxed);
         return;
     }
     transport_lock(node->transport);
@@ -273,7 +281,7 @@ static void from_other(ls_node *node, struct link *link, struct peer *origin,
                    origin->member.id);
     if (lost)
         refuse_peer(node, &origin->member, LS_REFUSAL_STALE);
-    membership_remind(&node->world, &origin->member, node->now);
+    membership_remind(&node->world, &origin->member, node->loop.now);
     transport_unlock(node->transport);
 }
 
@@ -285,15 +293,15 @@ static struct peer *find_origin(ls_node *node, struct link *link,
     *early = false;
     if (origin != NULL && origin->member.id == header->origin &&
         origin->member.incarnation == header->incarnation &&
-        header->job == node->job_hash && !link->closing)
+        header->job == node->me.job_hash && !link->closing)
         return origin;
     transport_lock(node->transport);
-    atomic_store(&node->chores, true);
+    bus_look_after(node);
     origin = NULL;
-    if (header->job != node->job_hash) {
+    if (header->job != node->me.job_hash) {
         (void)ls_error(LS_EMISMATCH, "it belongs to another job");
         refusals_note(&node->refusals, LS_REFUSAL_WORLD, link->endpoint, 1,
-                      node->now);
+                      node->loop.now);
     } else if (!link->closing) {
         origin = answer_origin(node, link, header, early);
     }
@@ -315,7 +323,7 @@ static bool trusted(ls_node *node, struct link *link, struct message *message,
     }
     struct peer *origin = find_origin(node, link, header, &early);
     if (link->peer != NULL)
-        atomic_store_explicit(&link->peer->member.heard_at, node->now,
+        atomic_store_explicit(&link->peer->member.heard_at, node->loop.now,
                               memory_order_relaxed);
     if (early)
         return early_keep(node, link->peer, header, message);
@@ -330,44 +338,39 @@ static bool trusted(ls_node *node, struct link *link, struct message *message,
     return false;
 }
 
-/* Returns whether the message was kept. */
-static bool on_link(ls_node *node, struct link *link, struct message *message)
+static void on_message(void *self, void *owner, struct message *message)
 {
+    ls_node *node = self;
+    struct link *link = owner;
     struct wire_header header;
     char topic_class;
     uint32_t to = 0;
-    if (message->n_frames > 2) {
-        (void)ls_error(LS_EPROTO, "a message of more than two frames");
-        bus_refuse(node, link, LS_REFUSAL_FORM);
-        return false;
+    bool kept = false;
+    if (link == NULL) {
+        bus_drop(node, message);
+        return;
     }
-    if (wire_header_read(message->head, message->head_size, &topic_class, &to,
-                         &header) != LS_OK) {
+    int status = wire_header_read(message->head, message->head_size,
+                                  &topic_class, &to, &header);
+    if (message->n_frames > 2)
+        status = ls_error(LS_EPROTO, "a message of more than two frames");
+    if (status != LS_OK) {
         bus_refuse(node, link, LS_REFUSAL_FORM);
-        return false;
-    }
-    if (message->trusted && header.kind != WIRE_KIND_PROOF)
-        return trusted(node, link, message, &header, topic_class == WIRE_INBOX,
+    } else if (message->trusted && header.kind != WIRE_KIND_PROOF) {
+        kept = trusted(node, link, message, &header, topic_class == WIRE_INBOX,
                        to);
-    if (!message->trusted) {
+    } else if (!message->trusted) {
         transport_lock(node->transport);
         answer_read(node, link, message, &header);
         transport_unlock(node->transport);
     }
-    return false;
-}
-
-static void on_message(void *self, void *owner, struct message *message)
-{
-    ls_node *node = self;
-    if (owner == NULL || !on_link(node, owner, message))
+    if (!kept)
         bus_drop(node, message);
 }
 
 static struct message *on_take(void *self)
 {
-    ls_node *node = self;
-    return message_take(node->pool, &node->spare);
+    return bus_take(self);
 }
 
 static void on_probed(void *self, const char *endpoint,
@@ -375,9 +378,9 @@ static void on_probed(void *self, const char *endpoint,
 {
     ls_node *node = self;
     transport_lock(node->transport);
-    atomic_store(&node->chores, true);
+    bus_look_after(node);
     membership_probed(&node->world, endpoint, answer == TRANSPORT_REFUSES,
-                      node->now);
+                      node->loop.now);
     transport_unlock(node->transport);
 }
 
@@ -388,7 +391,7 @@ static void on_refused(void *self, const struct transport_refusal *refusal)
     (void)ls_error(LS_EPROTO, "%s", refusal->why);
     refusals_note(&node->refusals,
                   refusal->too_much ? LS_REFUSAL_WINDOW : LS_REFUSAL_STRANGER,
-                  refusal->who, refusal->n, node->now);
+                  refusal->who, refusal->n, node->loop.now);
     transport_unlock(node->transport);
 }
 
@@ -418,45 +421,10 @@ static void on_cut(void *self, const char *name)
     ls_node *node = self;
     (void)ls_error(LS_ELIMIT, "it does not read what it subscribed to, and was "
                               "cut off");
-    refusals_note(&node->refusals, LS_REFUSAL_WINDOW, name, 1, node->now);
+    refusals_note(&node->refusals, LS_REFUSAL_WINDOW, name, 1, node->loop.now);
 }
 
 /* ---- the loop ---------------------------------------------------------- */
-
-/* Heartbeats are due by the clock, and soon after a change; returns when. */
-static int64_t announce(ls_node *node, int64_t now)
-{
-    int64_t due = node->heartbeat_at;
-    if (node->world.announce) {
-        const int64_t soon = node->announced_at + ANNOUNCE_NS +
-                             (int64_t)node->world.n * ANNOUNCE_PEER_NS;
-        due = soon < due ? soon : due;
-    }
-    if (due <= now) {
-        heartbeat_send(node, now);
-        due = node->heartbeat_at;
-    }
-    if (!node->world.leaving)
-        return due;
-    if (node->farewell_at <= now)
-        farewell_send(node, now);
-    return node->farewell_at < due ? node->farewell_at : due;
-}
-
-/* Links belong to this thread: whoever joins only asks for them. */
-static void dial_attached(ls_node *node)
-{
-    if (!atomic_exchange(&node->dial_wanted, false))
-        return;
-    for (size_t i = 0; i < node->n_attach; i++) {
-        const struct attach *to = &node->attach[i];
-        const int status =
-            link_dial(node, to->endpoint, true, to->known, to->id);
-        if (status != LS_OK)
-            membership_fail(&node->world, status, ls_error_text());
-    }
-    ls_cond_broadcast(&node->changed);
-}
 
 static int64_t earlier(int64_t a, int64_t b)
 {
@@ -468,8 +436,8 @@ static int64_t earlier(int64_t a, int64_t b)
 static int64_t look_after_world(ls_node *node, int64_t now)
 {
     batch_flush(node);
-    dial_attached(node);
-    if (node->sabotage == LS_BUS_SABOTAGE_NO_EXCUSE)
+    join_dial(node);
+    if (bus_omits(node, BUS_EXCUSES, NULL))
         node->world.looked_at = 0;
     int64_t next = membership_tick(&node->world, now);
     rejoin(node);
@@ -482,24 +450,25 @@ static int64_t look_after_world(ls_node *node, int64_t now)
     if (transport_is_crowded(node->transport))
         next = earlier(next, transport_look(node->transport, now, is_of_member,
                                             on_cut, node));
-    return earlier(next, announce(node, now));
+    next = earlier(next, heartbeat_tick(node, now));
+    return earlier(next, farewell_tick(node, now));
 }
 
 /* Heartbeats, the world, timers, what others asked for; returns when to look
  * again at the latest. */
 static int64_t look_after(ls_node *node)
 {
-    const int64_t now = node->now;
+    const int64_t now = node->loop.now;
     transport_lock(node->transport);
     const int64_t next = look_after_world(node, now);
-    const bool room = node->room_made;
-    node->room_made = false;
+    const bool room = node->loop.room_made;
+    node->loop.room_made = false;
     transport_unlock(node->transport);
     early_hand_on(node);
     if (room)
         channels_room(node);
     links_sync_interests(node);
-    const int status = atomic_exchange(&node->interrupt_soon, 1);
+    const int status = atomic_exchange(&node->loop.interrupt_soon, 1);
     if (status != 1)
         ls_node_interrupt(node, status);
     const int64_t timer = channels_tick(node, now);
@@ -507,7 +476,7 @@ static int64_t look_after(ls_node *node)
     return earlier(next, timer);
 }
 
-void bus_thread_main(void *self)
+static void thread_main(void *self)
 {
     static const struct transport_events events = {.subscription =
                                                        on_subscription,
@@ -518,20 +487,77 @@ void bus_thread_main(void *self)
     ls_node *node = self;
     ls_log_set_node(node->options.id);
     int64_t next = LS_NOW;
-    node->now = ls_now(node->runtime);
-    while (!atomic_load(&node->stopping)) {
+    node->loop.now = ls_now(node->runtime);
+    while (!atomic_load(&node->loop.stopping)) {
         (void)transport_poll(node->transport, next, &events, node);
-        node->now = ls_now(node->runtime);
+        node->loop.now = ls_now(node->runtime);
         /* Only when there is need: the task thread that a message has just
          * woken wants the same lock. */
-        if (atomic_exchange(&node->chores, false) || node->now >= next ||
-            transport_is_crowded(node->transport))
+        if (atomic_exchange(&node->loop.chores, false) ||
+            node->loop.now >= next || transport_is_crowded(node->transport))
             next = look_after(node);
-        if (node->arrived.n != 0)
-            dispatch_add(node, &node->arrived);
+        if (node->loop.arrived.n != 0)
+            dispatch_add(node, &node->loop.arrived);
     }
     transport_lock(node->transport);
-    node->bus_ended = true;
+    node->loop.ended = true;
     ls_cond_broadcast(&node->changed);
     transport_unlock(node->transport);
+}
+
+/* ---- its life ---------------------------------------------------------- */
+
+void bus_init(struct loop *loop)
+{
+    atomic_store(&loop->interrupt_soon, 1);
+    message_list_init(&loop->spare);
+    message_list_init(&loop->arrived);
+}
+
+int bus_start(ls_node *node)
+{
+    return ls_thread_spawn(node->runtime, &node->loop.thread, "ls-bus",
+                           thread_main, node);
+}
+
+void bus_stop(ls_node *node)
+{
+    int status = LS_OK;
+    atomic_store(&node->loop.stopping, true);
+    ls_node_interrupt(node, LS_ECLOSED);
+    node_wake(node);
+    transport_lock(node->transport);
+    while (node->loop.thread != NULL && !node->loop.ended && status == LS_OK)
+        status = ls_cond_wait(&node->changed, transport_mutex(node->transport),
+                              LS_FOREVER);
+    transport_unlock(node->transport);
+}
+
+void bus_join(ls_node *node)
+{
+    if (ls_thread_join(&node->loop.thread, LS_FOREVER) != LS_OK)
+        ls_log_error("bus: the bus thread of node %u did not end",
+                     node->options.id);
+}
+
+void bus_fini(struct loop *loop, message_pool *pool)
+{
+    message_give_back(pool, &loop->spare);
+    message_give_back(pool, &loop->arrived);
+}
+
+void bus_room_made(ls_node *node)
+{
+    node->loop.room_made = true;
+    bus_look_after(node);
+}
+
+void ls_node_interrupt_soon(ls_node *node, int status)
+{
+    const int before = errno;
+    if (ls_forked_since(node->forks) || node->transport == NULL)
+        return;
+    atomic_store(&node->loop.interrupt_soon, status);
+    node_wake(node);
+    errno = before;
 }

@@ -21,17 +21,12 @@ struct ls_channel {
 
 const char *channels_open(ls_node *node)
 {
-    ls_mutex_lock(&node->router);
-    const ls_channel *channel = node->channels;
+    ls_mutex_lock(&node->router.lock);
+    const ls_channel *channel = node->channels.first;
     while (channel != NULL && channel->closed)
         channel = channel->next;
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     return channel == NULL ? NULL : channel->name;
-}
-
-static bool is_bus_thread(const ls_node *node)
-{
-    return ls_thread_is_current(node->bus_thread);
 }
 
 int ls_channel_open(ls_channel **out, ls_node *node, const char *name,
@@ -53,16 +48,16 @@ int ls_channel_open(ls_channel **out, ls_node *node, const char *name,
     channel->ops = ops;
     channel->self = self;
     channel->wake_at = LS_FOREVER;
-    ls_mutex_lock(&node->router);
-    ls_channel **at = &node->channels;
+    ls_mutex_lock(&node->router.lock);
+    ls_channel **at = &node->channels.first;
     while (*at != NULL && strcmp((*at)->name, name) != 0)
         at = &(*at)->next;
     const bool taken = *at != NULL;
     if (!taken) {
-        channel->number = ++node->n_channels;
+        channel->number = ++node->channels.n;
         *at = channel;
     }
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     if (!taken && node->transport != NULL)
         node_wake(node);
     if (taken) {
@@ -76,7 +71,7 @@ int ls_channel_open(ls_channel **out, ls_node *node, const char *name,
 
 static void unlink_channel(ls_node *node, const ls_channel *channel)
 {
-    ls_channel **at = &node->channels;
+    ls_channel **at = &node->channels.first;
     while (*at != NULL && *at != channel)
         at = &(*at)->next;
     if (*at != NULL)
@@ -92,15 +87,16 @@ void ls_channel_close(ls_channel **channel_p)
     int status = node_check(node);
     if (status != LS_OK)
         return; /* the parent's */
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     channel->closed = true;
-    channel->closing = !is_bus_thread(node);
-    while (channel->running != 0 && !is_bus_thread(node) && status == LS_OK)
-        status = ls_cond_wait(&node->idle, &node->router, LS_FOREVER);
+    channel->closing = !bus_is_current(node);
+    while (channel->running != 0 && !bus_is_current(node) && status == LS_OK)
+        status =
+            ls_cond_wait(&node->router.idle, &node->router.lock, LS_FOREVER);
     const bool running = channel->running != 0;
     if (!running)
         unlink_channel(node, channel);
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     if (!running)
         free(channel); /* else by end_op(), when its op has returned */
     *channel_p = NULL;
@@ -113,7 +109,7 @@ static void end_op(ls_node *node, ls_channel *channel)
         unlink_channel(node, channel);
         free(channel);
     } else if (channel->closed) {
-        ls_cond_broadcast(&node->idle);
+        ls_cond_broadcast(&node->router.idle);
     }
 }
 
@@ -124,15 +120,15 @@ static void tell_stray(ls_node *node, const struct wire_header *header,
     char name[LS_EVENT_MAX + 1];
     memcpy(name, header->name, header->name_size);
     name[header->name_size] = '\0';
-    ls_channel *channel = node->channels;
+    ls_channel *channel = node->channels.first;
     while (channel != NULL) {
         ls_channel *next = channel->next;
         if (!channel->closed && channel->ops->stray != NULL) {
             channel->running++;
-            ls_mutex_unlock(&node->router);
+            ls_mutex_unlock(&node->router.lock);
             channel->ops->stray(channel->self, name, header->origin,
                                 header->incarnation, data, size);
-            ls_mutex_lock(&node->router);
+            ls_mutex_lock(&node->router.lock);
             next = channel->next;
             end_op(node, channel);
         }
@@ -143,7 +139,7 @@ static void tell_stray(ls_node *node, const struct wire_header *header,
 /* The router is held. */
 static ls_channel *find_open(const ls_node *node, const char *name, size_t size)
 {
-    ls_channel *channel = node->channels;
+    ls_channel *channel = node->channels.first;
     while (channel != NULL && (channel->name_size != size || channel->closed ||
                                memcmp(channel->name, name, size) != 0))
         channel = channel->next;
@@ -155,19 +151,19 @@ void channels_message(ls_node *node, const struct wire_header *header,
 {
     if (data == NULL || size > LS_CHANNEL_MESSAGE_MAX)
         return;
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     ls_channel *channel = find_open(node, header->name, header->name_size);
     if (channel != NULL) {
         channel->running++;
-        ls_mutex_unlock(&node->router);
+        ls_mutex_unlock(&node->router.lock);
         channel->ops->message(channel->self, header->origin,
                               header->incarnation, data, size);
-        ls_mutex_lock(&node->router);
+        ls_mutex_lock(&node->router.lock);
         end_op(node, channel);
     } else {
         tell_stray(node, header, data, size);
     }
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     if (channel == NULL)
         calls_stray(node, header, data, size);
 }
@@ -193,18 +189,18 @@ bool channels_part(ls_node *node, const struct wire_header *header,
     if (header->of != WIRE_KIND_CHUNK || header->name_size < 3 ||
         memcmp(header->name, "ls.", 3) != 0)
         return false;
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     ls_channel *channel = find_open(node, header->name, header->name_size);
     const bool found = channel != NULL && channel->ops->part != NULL;
     if (found && size != 0) {
         channel->running++;
-        ls_mutex_unlock(&node->router);
+        ls_mutex_unlock(&node->router.lock);
         channel->ops->part(channel->self, header->origin, header->incarnation,
                            &part);
-        ls_mutex_lock(&node->router);
+        ls_mutex_lock(&node->router.lock);
         end_op(node, channel);
     }
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     *kept = part.taken;
     return found;
 }
@@ -214,21 +210,21 @@ static void tell_all(ls_node *node,
                      void (*tell)(const ls_channel *channel, const void *news),
                      const void *news)
 {
-    ls_mutex_lock(&node->router);
-    ls_channel *channel = node->channels;
+    ls_mutex_lock(&node->router.lock);
+    ls_channel *channel = node->channels.first;
     while (channel != NULL) {
         ls_channel *next = channel->next;
         if (!channel->closed) {
             channel->running++;
-            ls_mutex_unlock(&node->router);
+            ls_mutex_unlock(&node->router.lock);
             tell(channel, news);
-            ls_mutex_lock(&node->router);
+            ls_mutex_lock(&node->router.lock);
             next = channel->next;
             end_op(node, channel);
         }
         channel = next;
     }
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
 }
 
 static void tell_member(const ls_channel *channel, const void *member)
@@ -279,19 +275,19 @@ void channels_closed(ls_node *node)
 
 void channels_dispatched(ls_node *node, const struct message *message)
 {
-    ls_mutex_lock(&node->router);
-    ls_channel *channel = node->channels;
+    ls_mutex_lock(&node->router.lock);
+    ls_channel *channel = node->channels.first;
     while (channel != NULL &&
            (channel->number != message->watch || channel->closed))
         channel = channel->next;
     if (channel != NULL) {
         channel->running++;
-        ls_mutex_unlock(&node->router);
+        ls_mutex_unlock(&node->router.lock);
         channel->ops->dispatched(channel->self, message->what);
-        ls_mutex_lock(&node->router);
+        ls_mutex_lock(&node->router.lock);
         end_op(node, channel);
     }
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
 }
 
 /* Tell one channel who is there; no lock held. */
@@ -313,15 +309,15 @@ static void tell_new(ls_node *node, ls_channel *channel)
 
 static void tell_new_channels(ls_node *node)
 {
-    ls_channel *channel = node->channels;
+    ls_channel *channel = node->channels.first;
     while (channel != NULL) {
         ls_channel *next = channel->next;
         if (!channel->told && !channel->closed) {
             channel->told = true;
             channel->running++;
-            ls_mutex_unlock(&node->router);
+            ls_mutex_unlock(&node->router.lock);
             tell_new(node, channel);
-            ls_mutex_lock(&node->router);
+            ls_mutex_lock(&node->router.lock);
             next = channel->next;
             end_op(node, channel);
         }
@@ -332,18 +328,18 @@ static void tell_new_channels(ls_node *node)
 int64_t channels_tick(ls_node *node, int64_t now)
 {
     int64_t earliest = LS_FOREVER;
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     tell_new_channels(node);
-    ls_channel *channel = node->channels;
+    ls_channel *channel = node->channels.first;
     while (channel != NULL) {
         ls_channel *next = channel->next;
         if (!channel->closed && channel->ops->timer != NULL &&
             channel->wake_at <= now) {
             channel->wake_at = LS_FOREVER;
             channel->running++;
-            ls_mutex_unlock(&node->router);
+            ls_mutex_unlock(&node->router.lock);
             channel->ops->timer(channel->self, now);
-            ls_mutex_lock(&node->router);
+            ls_mutex_lock(&node->router.lock);
             next = channel->next;
             if (!channel->closed && channel->wake_at < earliest)
                 earliest = channel->wake_at;
@@ -353,7 +349,7 @@ int64_t channels_tick(ls_node *node, int64_t now)
         }
         channel = next;
     }
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     return earliest;
 }
 
@@ -510,14 +506,14 @@ void ls_channel_wake_at(ls_channel *channel, int64_t at)
     ls_node *node = channel->node;
     if (node_check(node) != LS_OK)
         return;
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     const bool sooner = at < channel->wake_at;
     channel->wake_at = at;
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     if (!sooner || node->transport == NULL)
         return;
-    if (is_bus_thread(node))
-        atomic_store(&node->chores, true);
+    if (bus_is_current(node))
+        bus_look_after(node);
     else
         node_wake(node);
 }
@@ -527,16 +523,16 @@ int ls_channel_dispatch(ls_channel *channel, int what)
     ls_node *node = channel->node;
     if (node_check(node) != LS_OK)
         return LS_ESTATE;
-    const bool on_bus = is_bus_thread(node);
-    struct message *message = on_bus ? message_take(node->pool, &node->spare)
-                                     : message_take_one(node->pool);
+    const bool on_bus = bus_is_current(node);
+    struct message *message =
+        on_bus ? bus_take(node) : message_take_one(node->pool);
     if (message == NULL)
         return ls_error(LS_ENOMEM, "no memory for a message");
     message->kind = MESSAGE_CHANNEL;
     message->watch = channel->number;
     message->what = what;
     if (on_bus)
-        message_list_append(&node->arrived, message);
+        bus_hand_on(node, message);
     else
         return dispatch_offer(node, message);
     return LS_OK;

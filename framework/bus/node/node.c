@@ -160,11 +160,11 @@ static void init_world(ls_node *node)
     membership_init(&node->world,
                     &(struct membership_options){
                         .id = o->id,
-                        .job = node->job,
-                        .endpoint = node->endpoint,
+                        .job = node->me.job,
+                        .endpoint = node->me.endpoint,
                         .config_hash = o->config_hash,
                         .topology = o->topology,
-                        .hub = node->hub,
+                        .hub = node->me.hub,
                         .world_max = o->world_max,
                         .heartbeat_ns = o->heartbeat_ms * LS_NS_PER_MS,
                         .silence_ns = o->silence_ms * LS_NS_PER_MS,
@@ -176,31 +176,31 @@ static bool copy_options(ls_node *node, const struct ls_node_options *o)
 {
     node->options = *o;
     node->runtime = o->runtime != NULL ? o->runtime : ls_runtime_threads();
-    snprintf(node->job, sizeof node->job, "%s", o->job);
-    snprintf(node->role, sizeof node->role, "%s",
+    snprintf(node->me.job, sizeof node->me.job, "%s", o->job);
+    snprintf(node->me.role, sizeof node->me.role, "%s",
              o->role != NULL ? o->role : "");
-    snprintf(node->labels, sizeof node->labels, "%s",
+    snprintf(node->me.labels, sizeof node->me.labels, "%s",
              o->labels != NULL ? o->labels : "");
-    snprintf(node->bind, sizeof node->bind, "%s",
+    snprintf(node->me.bind, sizeof node->me.bind, "%s",
              o->bind != NULL ? o->bind : "tcp://127.0.0.1:21500-21999");
-    snprintf(node->endpoint, sizeof node->endpoint, "%s",
+    snprintf(node->me.endpoint, sizeof node->me.endpoint, "%s",
              o->advertise != NULL ? o->advertise : "");
-    node->job_hash = wire_job_hash(node->job);
-    node->hub = o->topology == LS_TOPOLOGY_STAR && o->n_attach == 0;
+    node->me.job_hash = wire_job_hash(node->me.job);
+    node->me.hub = o->topology == LS_TOPOLOGY_STAR && o->n_attach == 0;
     node->security = o->security;
     if (node->security != NULL)
         credentials_hold(node->security, true);
-    node->n_attach = o->n_attach;
-    node->attach = calloc(o->n_attach + 1, sizeof *node->attach);
-    bool ok = node->attach != NULL;
+    node->join.n_attach = o->n_attach;
+    node->join.attach = calloc(o->n_attach + 1, sizeof *node->join.attach);
+    bool ok = node->join.attach != NULL;
     for (size_t i = 0; i < o->n_attach && ok; i++)
-        (void)read_attach(o->attach[i], &node->attach[i]);
+        (void)read_attach(o->attach[i], &node->join.attach[i]);
     if (o->members != NULL && ok) {
-        node->members = calloc(o->world_size, sizeof *node->members);
-        ok = node->members != NULL;
+        node->join.members = calloc(o->world_size, sizeof *node->join.members);
+        ok = node->join.members != NULL;
         if (ok)
-            memcpy(node->members, o->members,
-                   o->world_size * sizeof *node->members);
+            memcpy(node->join.members, o->members,
+                   o->world_size * sizeof *node->join.members);
     }
     if (o->world_max == 0) {
         const bool any = o->world_size == 1 || o->topology == LS_TOPOLOGY_ALONE;
@@ -232,16 +232,14 @@ int ls_node_create(ls_node **out, const struct ls_node_options *options)
     if (node == NULL)
         return ls_error(LS_ENOMEM, "no memory for a node");
     node->forks = ls_forks_now();
-    atomic_store(&node->interrupt_soon, 1);
-    message_list_init(&node->spare);
-    message_list_init(&node->arrived);
+    bus_init(&node->loop);
     status = copy_options(node, options)
                  ? LS_OK
                  : ls_error(LS_ENOMEM, "no memory for a node");
     if (status == LS_OK)
-        status = ls_mutex_init(&node->router, node->runtime);
+        status = ls_mutex_init(&node->router.lock, node->runtime);
     if (status == LS_OK)
-        status = ls_cond_init(&node->idle, node->runtime);
+        status = ls_cond_init(&node->router.idle, node->runtime);
     if (status == LS_OK)
         status = ls_cond_init(&node->changed, node->runtime);
     if (status == LS_OK)
@@ -254,15 +252,6 @@ int ls_node_create(ls_node **out, const struct ls_node_options *options)
     }
     *out = node;
     return LS_OK;
-}
-
-static void free_watches(ls_node *node)
-{
-    while (node->watches != NULL) {
-        struct member_watch *watch = node->watches;
-        node->watches = watch->next;
-        free(watch);
-    }
 }
 
 static void free_peer(void *self, struct member *member)
@@ -306,27 +295,24 @@ int ls_node_destroy(ls_node **node_p)
         status = ls_node_stop(node, LS_OK);
     if (status != LS_OK)
         return status;
-    if (ls_thread_join(&node->bus_thread, LS_FOREVER) != LS_OK)
-        ls_log_error("bus: the bus thread of node %u did not end",
-                     node->options.id);
+    bus_join(node);
     if (node->pool != NULL) {
         membership_fini(&node->world, free_peer);
-        message_give_back(node->pool, &node->spare);
-        message_give_back(node->pool, &node->arrived);
+        bus_fini(&node->loop, node->pool);
         dispatch_fini(node);
     }
     transport_close(&node->transport);
     message_pool_destroy(&node->pool);
     events_free(node);
-    free_watches(node);
-    free(node->news);
-    free(node->heartbeat);
+    watch_free(&node->watches);
+    free(node->news.at);
+    free(node->heart.bytes);
     free(node->batch.bytes);
     ls_cond_fini(&node->changed);
-    ls_cond_fini(&node->idle);
-    ls_mutex_fini(&node->router);
-    free(node->attach);
-    free(node->members);
+    ls_cond_fini(&node->router.idle);
+    ls_mutex_fini(&node->router.lock);
+    free(node->join.attach);
+    free(node->join.members);
     refusals_fini(&node->refusals);
     if (node->options.security != NULL)
         credentials_hold(node->options.security, false);
@@ -345,17 +331,17 @@ uint32_t ls_node_id(const ls_node *node)
 
 const char *ls_node_job(const ls_node *node)
 {
-    return node->job;
+    return node->me.job;
 }
 
 const char *ls_node_role(const ls_node *node)
 {
-    return node->role;
+    return node->me.role;
 }
 
 const char *ls_node_labels(const ls_node *node)
 {
-    return node->labels;
+    return node->me.labels;
 }
 
 enum ls_topology ls_node_topology(const ls_node *node)
@@ -375,12 +361,12 @@ uint32_t ls_node_world_size(const ls_node *node)
 
 uint64_t ls_node_incarnation(const ls_node *node)
 {
-    return node->incarnation;
+    return node->me.incarnation;
 }
 
 const char *ls_node_endpoint(const ls_node *node)
 {
-    return node->phase == NODE_CREATED ? "" : node->endpoint;
+    return node->phase == NODE_CREATED ? "" : node->me.endpoint;
 }
 
 ls_runtime *ls_node_runtime(const ls_node *node)
@@ -437,76 +423,4 @@ size_t ls_node_refusals(ls_node *node, struct ls_refusal *out, size_t capacity)
         out[i] = node->refusals.rows[i].told;
     transport_unlock(node->transport);
     return n;
-}
-
-/* ---- watching members -------------------------------------------------- */
-
-static void unwatch(ls_node *node, const void *self)
-{
-    int status = LS_OK;
-    struct member_watch **at = &node->watches;
-    while (*at != NULL && ((*at)->self != self || (*at)->removed))
-        at = &(*at)->next;
-    struct member_watch *watch = *at;
-    if (watch == NULL)
-        return;
-    watch->removed = true;
-    watch->waiters++; /* so that it stays to be looked at */
-    while (watch->running && !dispatch_is_current(node) && status == LS_OK)
-        status = ls_cond_wait(&node->idle, &node->router, LS_FOREVER);
-    watch->waiters--;
-    /* The dispatch thread frees it, after its next round at the latest. */
-}
-
-/* Tell a new watch alone of those that are ready, in order with events. */
-static void tell_ready(ls_node *node, uint64_t watch)
-{
-    enum { AT_ONCE = 16 };
-    size_t at = 0, n;
-    do {
-        struct message *message = message_take_one(node->pool);
-        struct ls_member *members = malloc(AT_ONCE * sizeof *members);
-        if (message == NULL || members == NULL) {
-            free(message);
-            free(members);
-            return;
-        }
-        n = 0;
-        transport_lock(node->transport);
-        for (; at < node->world.n && n < AT_ONCE; at++)
-            if (node->world.at[at]->state == LS_MEMBER_READY)
-                world_member(node->world.at[at], &members[n++]);
-        transport_unlock(node->transport);
-        message->kind = MESSAGE_MEMBER;
-        message->members = members;
-        message->n_members = n;
-        message->watch = watch;
-        dispatch_fill(node, message);
-    } while (n == AT_ONCE);
-}
-
-int ls_node_on_member(ls_node *node,
-                      void (*fn)(void *self, const struct ls_member *member),
-                      void *self)
-{
-    if (node_check(node) != LS_OK)
-        return LS_ESTATE;
-    struct member_watch *watch = fn == NULL ? NULL : calloc(1, sizeof *watch);
-    if (fn != NULL && watch == NULL)
-        return ls_error(LS_ENOMEM, "no memory to watch members");
-    uint64_t number = 0;
-    ls_mutex_lock(&node->router);
-    unwatch(node, self);
-    if (watch != NULL) {
-        *watch = (struct member_watch){.next = node->watches,
-                                       .fn = fn,
-                                       .self = self,
-                                       .number = ++node->n_watches};
-        number = watch->number;
-        node->watches = watch;
-    }
-    ls_mutex_unlock(&node->router);
-    if (number != 0 && node->transport != NULL)
-        tell_ready(node, number);
-    return LS_OK;
 }

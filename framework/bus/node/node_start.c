@@ -16,13 +16,11 @@
 
 static void subscribe_from_start(ls_node *node)
 {
-    atomic_store(&node->interests_changed, false);
-    for (size_t i = 0; i < EVENT_BUCKETS; i++) {
-        struct event_entry *entry = atomic_load(&node->events[i]);
-        for (; entry != NULL; entry = entry->next) {
-            entry->subscribed = entry->wanted;
-            entry->begun = false;
-        }
+    atomic_store(&node->table.interests_changed, false);
+    for (struct event_entry *entry = NULL;
+         (entry = events_next(node, entry)) != NULL;) {
+        entry->subscribed = entry->wanted;
+        entry->begun = false;
     }
 }
 
@@ -34,30 +32,30 @@ static int choose_security(ls_node *node)
     if (node->security != NULL || (simulated && !node->options.insecure))
         return LS_OK;
     const int status =
-        node->options.insecure || transport_in_process(node->bind)
+        node->options.insecure || transport_in_process(node->me.bind)
             ? ls_security_none(&node->own_security)
-            : ls_security_job(&node->own_security, node->job);
+            : ls_security_job(&node->own_security, node->me.job);
     node->security = node->own_security;
     return status;
 }
 
 static int open_transport(ls_node *node)
 {
-    while (node->incarnation == 0)
-        node->incarnation = ls_entropy(node->runtime);
-    membership_begin(&node->world, node->incarnation);
+    while (node->me.incarnation == 0)
+        node->me.incarnation = ls_entropy(node->runtime);
+    membership_begin(&node->world, node->me.incarnation);
     return transport_open(&node->transport,
                           &(struct transport_options){
                               .runtime = node->runtime,
-                              .bind = node->bind,
-                              .advertise = node->endpoint,
+                              .bind = node->me.bind,
+                              .advertise = node->me.endpoint,
                               .id = node->options.id,
-                              .incarnation = node->incarnation,
+                              .incarnation = node->me.incarnation,
                               .security = node->security,
                               .max_message_bytes = WIRE_CHUNK_BYTES + 65536,
                               .max_under_way = 2 * FLOW_UNDER_WAY_MAX,
                               .linger_ms = node->options.linger_ms},
-                          node->bound);
+                          node->me.bound);
 }
 
 int ls_node_open(ls_node *node)
@@ -74,23 +72,22 @@ int ls_node_open(ls_node *node)
         status = open_transport(node);
     if (status != LS_OK)
         return ls_error_at(status, "node %u", node->options.id);
-    if (node->endpoint[0] == '\0')
-        memcpy(node->endpoint, node->bound, sizeof node->endpoint);
+    if (node->me.endpoint[0] == '\0')
+        memcpy(node->me.endpoint, node->me.bound, sizeof node->me.endpoint);
     status = links_sign(node);
     if (status != LS_OK)
         return ls_error_at(status, "node %u", node->options.id);
-    ls_mutex_lock(&node->router);
+    ls_mutex_lock(&node->router.lock);
     subscribe_from_start(node);
-    ls_mutex_unlock(&node->router);
+    ls_mutex_unlock(&node->router.lock);
     world_allow(node);
     node->phase = NODE_OPEN;
     status = dispatch_start(node);
     if (status == LS_OK)
-        status = ls_thread_spawn(node->runtime, &node->bus_thread, "ls-bus",
-                                 bus_thread_main, node);
+        status = bus_start(node);
     if (status == LS_OK)
         ls_log_info("bus: node %u of job %s is at %s", node->options.id,
-                    node->job, node->endpoint);
+                    node->me.job, node->me.endpoint);
     return status;
 }
 
@@ -105,11 +102,11 @@ static bool is_ready(ls_node *node, uint32_t id)
 
 static bool formed(ls_node *node)
 {
-    if (node->members == NULL)
+    if (node->join.members == NULL)
         return membership_n_both_ways(&node->world) + 1 >=
                node->options.world_size;
     for (uint32_t i = 0; i < node->options.world_size; i++)
-        if (!is_ready(node, node->members[i]))
+        if (!is_ready(node, node->join.members[i]))
             return false;
     return true;
 }
@@ -118,10 +115,10 @@ static bool formed(ls_node *node)
 static size_t n_formed(ls_node *node)
 {
     size_t n = 0;
-    if (node->members == NULL)
+    if (node->join.members == NULL)
         return membership_n_both_ways(&node->world) + 1;
     for (uint32_t i = 0; i < node->options.world_size; i++)
-        n += is_ready(node, node->members[i]) ? 1 : 0;
+        n += is_ready(node, node->join.members[i]) ? 1 : 0;
     return n;
 }
 
@@ -148,18 +145,18 @@ static void append(struct text *text, const char *format, ...)
 static void name_missing(ls_node *node, struct text *text)
 {
     const char *before = " missing: node ";
-    if (node->members == NULL) {
+    if (node->join.members == NULL) {
         append(text, " missing: %zu more",
                node->options.world_size - 1 -
                    membership_n_both_ways(&node->world));
         return;
     }
     for (uint32_t i = 0; i < node->options.world_size; i++) {
-        if (is_ready(node, node->members[i]))
+        if (is_ready(node, node->join.members[i]))
             continue;
-        append(text, "%s%" PRIu32, before, node->members[i]);
+        append(text, "%s%" PRIu32, before, node->join.members[i]);
         const struct member *member =
-            membership_find(&node->world, node->members[i]);
+            membership_find(&node->world, node->join.members[i]);
         if (member != NULL && member->n_present != 0)
             append(text, " (its presence is here, but it does not list this "
                          "node)");
@@ -303,6 +300,20 @@ static int wait_formed(ls_node *node, int64_t deadline)
     return status == LS_OK ? LS_OK : not_formed(node, status == LS_EMISMATCH);
 }
 
+void join_dial(ls_node *node)
+{
+    if (!atomic_exchange(&node->join.dial_wanted, false))
+        return;
+    for (size_t i = 0; i < node->join.n_attach; i++) {
+        const struct attach *to = &node->join.attach[i];
+        const int status =
+            link_dial(node, to->endpoint, true, to->known, to->id);
+        if (status != LS_OK)
+            membership_fail(&node->world, status, ls_error_text());
+    }
+    ls_cond_broadcast(&node->changed);
+}
+
 int ls_node_join(ls_node *node)
 {
     if (node_check(node) != LS_OK)
@@ -315,7 +326,7 @@ int ls_node_join(ls_node *node)
     const int64_t deadline =
         ls_deadline(node->runtime, node->options.start_timeout_ms);
     node->phase = NODE_JOINED;
-    atomic_store(&node->dial_wanted, true);
+    atomic_store(&node->join.dial_wanted, true);
     node_wake(node);
     return wait_formed(node, deadline);
 }

@@ -2,6 +2,8 @@
 #include "assembly.h"
 #include "bus.h"
 
+#define FAREWELL_AGAIN_NS (30 * LS_NS_PER_MS)
+
 /* Whether somebody has not read the farewell yet: each takes its presence back
  * when it has, and so all that came before it. One that is away may come back
  * for it. */
@@ -16,16 +18,25 @@ static bool anyone_left(const ls_node *node)
     return false;
 }
 
-void farewell_send(ls_node *node, int64_t now)
+static void send_farewell(ls_node *node, int64_t now)
 {
     uint8_t head[WIRE_HEAD_MAX];
     struct wire_header header = bus_header(node, WIRE_KIND_FAREWELL);
-    header.reason = node->farewell_reason;
+    header.reason = node->farewell.reason;
     size_t n = wire_topic_control(head);
     n += wire_header_write(head + n, &header);
     batch_flush(node);
     (void)transport_publish(node->transport, head, n, NULL, 0);
-    node->farewell_at = now + FAREWELL_AGAIN_NS;
+    node->farewell.at = now + FAREWELL_AGAIN_NS;
+}
+
+int64_t farewell_tick(ls_node *node, int64_t now)
+{
+    if (!node->world.leaving)
+        return LS_FOREVER;
+    if (node->farewell.at <= now)
+        send_farewell(node, now);
+    return node->farewell.at;
 }
 
 static void say_farewell(ls_node *node, int reason)
@@ -35,23 +46,13 @@ static void say_farewell(ls_node *node, int reason)
     int status = LS_OK;
     transport_lock(node->transport);
     streams_drain(node, deadline);
-    node->farewell_reason = reason;
+    node->farewell.reason = reason;
     node->world.leaving = true;
-    farewell_send(node, ls_now(node->runtime));
+    send_farewell(node, ls_now(node->runtime));
     node_wake(node); /* the bus thread repeats it */
     while (anyone_left(node) && status == LS_OK)
         status = ls_cond_wait(&node->changed, transport_mutex(node->transport),
                               deadline);
-    transport_unlock(node->transport);
-}
-
-static void wait_bus_ended(ls_node *node)
-{
-    int status = LS_OK;
-    transport_lock(node->transport);
-    while (node->bus_thread != NULL && !node->bus_ended && status == LS_OK)
-        status = ls_cond_wait(&node->changed, transport_mutex(node->transport),
-                              LS_FOREVER);
     transport_unlock(node->transport);
 }
 
@@ -60,20 +61,17 @@ int ls_node_stop(ls_node *node, int reason)
     if (node_check(node) != LS_OK)
         return LS_ESTATE;
     if (atomic_load(&node->phase) != NODE_CREATED &&
-        (dispatch_is_current(node) || ls_thread_is_current(node->bus_thread)))
+        (dispatch_is_current(node) || bus_is_current(node)))
         return ls_error(LS_ESTATE,
                         "node %u cannot be stopped by a handler of its own",
                         node->options.id);
     const enum node_phase was = atomic_exchange(&node->phase, NODE_STOPPED);
     if (was == NODE_STOPPED || node->transport == NULL)
         return LS_OK;
-    if (node->bus_thread != NULL)
+    if (node->loop.thread != NULL)
         say_farewell(node, reason);
     channels_closed(node);
-    atomic_store(&node->stopping, true);
-    ls_node_interrupt(node, LS_ECLOSED);
-    node_wake(node);
-    wait_bus_ended(node);
+    bus_stop(node);
     dispatch_stop(node);
     transport_lock(node->transport);
     for (struct link *link = node->links; link != NULL; link = link->next)

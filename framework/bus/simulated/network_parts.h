@@ -11,7 +11,7 @@
 
 #include "lockstep/network.h"
 
-#include "transport_ops.h"
+#include "transport.h"
 
 #define NETWORK_RETRY_NS     (10 * LS_NS_PER_MS) /* doubles … */
 #define NETWORK_RETRY_MAX_NS (500 * LS_NS_PER_MS)

@@ -180,11 +180,6 @@ static int bind_tcp(struct sim_transport *t, const char *bind, char *endpoint)
 
 int network_bind(struct sim_transport *t, const char *bind, char *endpoint)
 {
-    if (!transport_knows(bind))
-        return ls_error(LS_EINVAL,
-                        "cannot bind %s: it begins with none of tcp://, "
-                        "ipc://, inproc://",
-                        bind);
     if (strlen(bind) > LS_ENDPOINT_MAX)
         return ls_error(LS_EINVAL,
                         "cannot bind %s: the address is longer than %d bytes",

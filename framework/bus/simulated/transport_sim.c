@@ -276,7 +276,6 @@ static bool explain(transport *base, const char *endpoint, bool known,
     char name[LS_ENDPOINT_MAX + 1];
     (void)known;
     (void)id;
-    text[0] = '\0';
     if (transport_tcp_host(endpoint, name, sizeof name) &&
         network_is_name(name) && network_named(t->host->network, name) == NULL)
         snprintf(text, size, "the network has no host \"%s\"", name);

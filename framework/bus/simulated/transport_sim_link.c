@@ -39,9 +39,6 @@ int sim_link_connect(transport_link *base, const char *endpoint, bool known,
     (void)known; /* who answers says so, and is believed in a simulation */
     (void)id;
     struct sim_transport *t = transport_of(link);
-    if (!transport_knows(endpoint))
-        return ls_error(LS_EINVAL, "\"%s\" is no address to attach to",
-                        endpoint);
     struct place *place = network_place(t->host->network, t->host, endpoint);
     if (place == NULL)
         return ls_error(LS_ENOMEM, "no memory to connect to %s", endpoint);

@@ -3,8 +3,9 @@
  * A transport publishes from one endpoint to whoever subscribed there, and has
  * one link to each peer that this node subscribed to. libzmq is one
  * (transport_zmq.c), the simulated network of lockstep/network.h is another
- * (transport_sim.c): the runtime says which, and nothing else in the bus knows
- * sockets.
+ * (transport_sim.c). Which of them carries an address, its scheme says
+ * (transport_address.c); a node that was bound by one dials by it. Nothing else
+ * in the bus knows sockets.
  *
  * Who connects is asked who he is (lockstep/security.h), and so is who answers:
  * what a peer says comes with what the transport knows of it. Nothing that an
@@ -15,6 +16,8 @@
  * Threads: the bus thread owns the links and polls; any thread may publish. */
 #ifndef LOCKSTEP_BUS_TRANSPORT_H
 #define LOCKSTEP_BUS_TRANSPORT_H
+
+#include <stdatomic.h>
 
 #include "lockstep/security.h"
 
@@ -72,6 +75,70 @@ struct transport_options {
     int linger_ms;
 };
 
+/* What an implementation fills in; contracts are those of the functions below,
+ * which forward to it, except for what is said here. A transport and its links
+ * begin with these structs and continue as they like. */
+struct transport_ops {
+    /* Fills struct transport. */
+    int (*open)(transport **out, const struct transport_options *options,
+                char *endpoint);
+    /* Frees the transport. */
+    void (*close)(transport *t);
+    void (*unbind)(transport *t);
+    void (*renew)(transport *t, uint64_t incarnation);
+
+    int (*publish)(transport *t, const void *head, size_t head_size,
+                   const void *body, size_t body_size);
+    int (*publish_owned)(transport *t, const void *head, size_t head_size,
+                         void *body, size_t body_size,
+                         void (*release)(void *data, void *hint), void *hint);
+    int (*republish)(transport *t, const struct message *message);
+
+    /* Sets (*out)->transport. */
+    int (*link_open)(transport *t, transport_link **out, void *owner);
+    int (*link_connect)(transport_link *link, const char *endpoint, bool known,
+                        uint32_t id);
+    int (*link_subscribe)(transport_link *link, const uint8_t *topic,
+                          size_t size, bool subscribe);
+    void (*link_trust)(transport_link *link, const struct message *message);
+    /* Frees the link. */
+    void (*link_close)(transport_link *link, bool linger);
+
+    void (*name)(const transport *t, uint64_t connection,
+                 char name[TRANSPORT_NAME_MAX]);
+    void (*allow)(transport *t, size_t bytes);
+    int64_t (*look)(transport *t, int64_t now,
+                    bool (*exempt)(void *self, uint64_t connection),
+                    void (*cut)(void *self, const char *name), void *self);
+
+    int (*probe)(transport *t, const char *endpoint);
+    bool (*take_in)(transport *t, int64_t deadline,
+                    const struct transport_events *events, void *self);
+    void (*wake)(transport *t);
+    bool (*explain)(transport *t, const char *endpoint, bool known, uint32_t id,
+                    char *text, size_t size);
+
+    /* Of messages with frames; both know it by message->transport. */
+    void (*copy)(struct message *copy, const struct message *of);
+    void (*release)(struct message *message);
+};
+
+struct transport {
+    const struct transport_ops *ops;
+    ls_runtime *runtime; /* borrow */
+    ls_mutex lock;
+    atomic_bool crowded; /* somebody may not read: transport_look() is wanted */
+};
+
+struct transport_link {
+    transport *transport;
+};
+
+extern const struct transport_ops transport_zmq_ops, transport_sim_ops;
+
+/* By the scheme of an address to bind. Errors: LS_EINVAL there is none. */
+int transport_find(const char *bind, const struct transport_ops **out);
+
 /* Bind. endpoint: what was bound, LS_ENDPOINT_MAX + 1 bytes.
  * Errors: LS_EADDRINUSE, LS_EINVAL, LS_EIO, LS_ENOMEM. */
 int transport_open(transport **out, const struct transport_options *options,
@@ -80,41 +147,80 @@ int transport_open(transport **out, const struct transport_options *options,
 void transport_close(transport **t);
 /* Give the endpoint up, and wait at most linger_ms for what is unsent; all
  * else still works, publishing to nobody. */
-void transport_unbind(transport *t);
+static inline void transport_unbind(transport *t)
+{
+    t->ops->unbind(t);
+}
 /* The node goes on as another life. Lock held. */
-void transport_renew(transport *t, uint64_t incarnation);
+static inline void transport_renew(transport *t, uint64_t incarnation)
+{
+    t->ops->renew(t, incarnation);
+}
 
-void transport_lock(transport *t);
-void transport_unlock(transport *t);
+static inline void transport_lock(transport *t)
+{
+    ls_mutex_lock(&t->lock);
+}
+static inline void transport_unlock(transport *t)
+{
+    ls_mutex_unlock(&t->lock);
+}
 /* The lock itself, for conditions that are waited for under it. */
-ls_mutex *transport_mutex(transport *t);
+static inline ls_mutex *transport_mutex(transport *t)
+{
+    return &t->lock;
+}
 
 /* Publish one message: `head` is copied, then `body` is copied behind it in
  * the same frame. Lock held. Errors: LS_ENOMEM, LS_EIO. */
-int transport_publish(transport *t, const void *head, size_t head_size,
-                      const void *body, size_t body_size);
+static inline int transport_publish(transport *t, const void *head,
+                                    size_t head_size, const void *body,
+                                    size_t body_size)
+{
+    return t->ops->publish(t, head, head_size, body, body_size);
+}
 /* The same with `body` as a second frame that is not copied; release(data,
  * hint) is called on any thread when nobody needs it, also on failure. */
-int transport_publish_owned(transport *t, const void *head, size_t head_size,
-                            void *body, size_t body_size,
-                            void (*release)(void *data, void *hint),
-                            void *hint);
+static inline int
+transport_publish_owned(transport *t, const void *head, size_t head_size,
+                        void *body, size_t body_size,
+                        void (*release)(void *data, void *hint), void *hint)
+{
+    return t->ops->publish_owned(t, head, head_size, body, body_size, release,
+                                 hint);
+}
 /* Pass a received message on as it is. Lock held; the message stays valid. */
-int transport_republish(transport *t, const struct message *message);
+static inline int transport_republish(transport *t,
+                                      const struct message *message)
+{
+    return t->ops->republish(t, message);
+}
 
 /* A link to a peer's endpoint, not yet connected. Bus thread.
  * Errors: LS_EINVAL the address; LS_ELIMIT no more sockets; LS_ENOMEM. */
-int transport_link_open(transport *t, transport_link **out, void *owner);
+static inline int transport_link_open(transport *t, transport_link **out,
+                                      void *owner)
+{
+    return t->ops->link_open(t, out, owner);
+}
 /* known: the node that is to answer there is `id`, and nobody else may.
  * Errors: and LS_ENOENT there is no key for it; LS_EINVAL where keys are asked
  *         for and it is not known. */
 int transport_link_connect(transport_link *link, const char *endpoint,
                            bool known, uint32_t id);
-int transport_link_subscribe(transport_link *link, const uint8_t *topic,
-                             size_t size, bool subscribe);
+static inline int transport_link_subscribe(transport_link *link,
+                                           const uint8_t *topic, size_t size,
+                                           bool subscribe)
+{
+    return link->transport->ops->link_subscribe(link, topic, size, subscribe);
+}
 /* Whoever sent this message over the link has proved to be who he should be:
  * what comes over the same connection is `trusted`, until it is made again. */
-void transport_link_trust(transport_link *link, const struct message *message);
+static inline void transport_link_trust(transport_link *link,
+                                        const struct message *message)
+{
+    link->transport->ops->link_trust(link, message);
+}
 /* linger: what was subscribed and taken back is still told, for a moment. Not
  * from inside transport_poll(). */
 void transport_link_close(transport_link **link, bool linger);
@@ -122,18 +228,31 @@ void transport_link_close(transport_link **link, bool linger);
 /* ---- those that connected here; lock held ------------------------------ */
 
 /* Its address, for people: "" when it is not known. */
-void transport_name(const transport *t, uint64_t connection,
-                    char name[TRANSPORT_NAME_MAX]);
+static inline void transport_name(const transport *t, uint64_t connection,
+                                  char name[TRANSPORT_NAME_MAX])
+{
+    t->ops->name(t, connection, name);
+}
 /* So many bytes may wait for those that are to read them. Whoever else does not
  * read is cut off when more than that waits. */
-void transport_allow(transport *t, size_t bytes);
+static inline void transport_allow(transport *t, size_t bytes)
+{
+    t->ops->allow(t, bytes);
+}
 /* Whether transport_look() is to be called soon. Thread: any. */
-bool transport_is_crowded(const transport *t);
+static inline bool transport_is_crowded(const transport *t)
+{
+    return atomic_load_explicit(&t->crowded, memory_order_relaxed);
+}
 /* Look for them, if need be; exempt: tells who is to have patience with. Each
  * that is cut off is told. Returns when to look again. */
-int64_t transport_look(transport *t, int64_t now,
-                       bool (*exempt)(void *self, uint64_t connection),
-                       void (*cut)(void *self, const char *name), void *self);
+static inline int64_t
+transport_look(transport *t, int64_t now,
+               bool (*exempt)(void *self, uint64_t connection),
+               void (*cut)(void *self, const char *name), void *self)
+{
+    return t->ops->look(t, now, exempt, cut, self);
+}
 
 /* Ask whether anyone listens at an endpoint, to tell a broken connection from a
  * process that is gone: events->probed() is called once from transport_poll().
@@ -144,14 +263,25 @@ int transport_probe(transport *t, const char *endpoint);
 /* Wait until something comes or the deadline passes, and hand it on. Bus
  * thread, lock not held. Returns whether messages may be left unread, so that
  * it should be called again at once. */
-bool transport_poll(transport *t, int64_t deadline,
-                    const struct transport_events *events, void *self);
+static inline bool transport_poll(transport *t, int64_t deadline,
+                                  const struct transport_events *events,
+                                  void *self)
+{
+    return t->ops->take_in(t, deadline, events, self);
+}
 /* Make transport_poll() return. Thread: any. */
-void transport_wake(transport *t);
+static inline void transport_wake(transport *t)
+{
+    t->ops->wake(t);
+}
 
 /* Make `copy`, an empty message, share the frames of another. Thread: any that
  * has the other. */
-void transport_copy(struct message *copy, const struct message *of);
+static inline void transport_copy(struct message *copy,
+                                  const struct message *of)
+{
+    of->transport->copy(copy, of);
+}
 
 /* At the start of a release function: what others did with the payload before
  * they let it go is done. (libzmq's own counting is hidden from
@@ -159,7 +289,11 @@ void transport_copy(struct message *copy, const struct message *of);
 void transport_released(void);
 
 /* Release the frames of a message. Thread: any. */
-void transport_release(struct message *message);
+static inline void transport_release(struct message *message)
+{
+    if (message->n_frames != 0)
+        message->transport->release(message);
+}
 
 /* Why nobody may have answered at an address, dialled as node `id` if known,
  * into text: "" when nothing is known against it. Returns whether somebody
@@ -177,9 +311,9 @@ bool transport_in_process(const char *endpoint);
 /* The host of a tcp address into host[size], without brackets. Returns false:
  * it is another kind of address. */
 bool transport_tcp_host(const char *endpoint, char *host, size_t size);
-/* Whether an address is of a kind that the bus uses; libzmq has more, some of
- * which reach everyone on a network. */
-bool transport_knows(const char *endpoint);
+/* Whether an address is of a scheme that this transport carries; libzmq has
+ * more, some of which reach everyone on a network. */
+bool transport_carries(const transport *t, const char *endpoint);
 /* "tcp://host:21500-21999" into its parts: host with its tcp://. */
 bool transport_port_range(const char *bind, char *host, size_t size,
                           unsigned *first, unsigned *last);

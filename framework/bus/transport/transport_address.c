@@ -1,4 +1,5 @@
-/* Addresses as text: what both kinds of transport read in them. */
+/* Addresses as text: which transport carries each, and what all transports read
+ * in them. */
 #define _GNU_SOURCE /* realpath */
 #include <limits.h>
 #include <stdio.h>
@@ -7,18 +8,55 @@
 
 #include "transport.h"
 
-bool transport_knows(const char *endpoint)
-{
+/* Outside of a simulation, whose network carries all of them. */
+static const struct scheme {
+    const char *prefix;
+    const char *never; /* a character that none of its addresses has, or "" */
+    bool in_process;
+    const struct transport_ops *ops;
+} schemes[] = {
     /* "tcp://source;destination" would hide where it leads. */
-    return (strncmp(endpoint, "tcp://", 6) == 0 &&
-            strchr(endpoint, ';') == NULL) ||
-           strncmp(endpoint, "ipc://", 6) == 0 ||
-           strncmp(endpoint, "inproc://", 9) == 0;
+    {"tcp://", ";", false, &transport_zmq_ops},
+    {"ipc://", "", false, &transport_zmq_ops},
+    {"inproc://", "", true, &transport_zmq_ops},
+};
+#define N_SCHEMES (sizeof schemes / sizeof schemes[0])
+
+static const struct scheme *scheme_of(const char *endpoint)
+{
+    for (size_t i = 0; i < N_SCHEMES; i++)
+        if (strncmp(endpoint, schemes[i].prefix, strlen(schemes[i].prefix)) ==
+            0)
+            return strpbrk(endpoint, schemes[i].never) == NULL ? &schemes[i]
+                                                               : NULL;
+    return NULL;
+}
+
+int transport_find(const char *bind, const struct transport_ops **out)
+{
+    const struct scheme *scheme = scheme_of(bind);
+    char known[64] = "";
+    for (size_t i = 0, n = 0; i < N_SCHEMES; i++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s",
+                              n == 0 ? "" : ", ", schemes[i].prefix);
+    if (scheme == NULL)
+        return ls_error(LS_EINVAL, "cannot bind %s: it begins with none of %s",
+                        bind, known);
+    *out = scheme->ops;
+    return LS_OK;
+}
+
+bool transport_carries(const transport *t, const char *endpoint)
+{
+    const struct scheme *scheme = scheme_of(endpoint);
+    return scheme != NULL &&
+           (t->ops == &transport_sim_ops || t->ops == scheme->ops);
 }
 
 bool transport_in_process(const char *endpoint)
 {
-    return strncmp(endpoint, "inproc://", 9) == 0;
+    const struct scheme *scheme = scheme_of(endpoint);
+    return scheme != NULL && scheme->in_process;
 }
 
 bool transport_port_range(const char *bind, char *host, size_t size,

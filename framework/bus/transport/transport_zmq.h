@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <zmq.h>
 
-#include "transport_ops.h"
+#include "transport.h"
 
 #define LOOK_EVERY_NS LS_NS_PER_MS
 

@@ -90,12 +90,7 @@ int transport_zmq_bind(void *socket, const char *bind, char *endpoint)
     unsigned first, last;
     int status = LS_OK;
     look_up(bind, literal, sizeof literal);
-    if (!transport_knows(bind))
-        status = ls_error(LS_EINVAL,
-                          "cannot bind %s: it begins with none of tcp://, "
-                          "ipc://, inproc://",
-                          bind);
-    else if (strncmp(bind, "ipc://", 6) == 0 && ipc_in_use(bind + 6))
+    if (strncmp(bind, "ipc://", 6) == 0 && ipc_in_use(bind + 6))
         status = ls_error(LS_EADDRINUSE,
                           "cannot bind %s: a program answers there", bind);
     else if (transport_port_range(literal, host, sizeof host, &first, &last))

@@ -69,9 +69,7 @@ static unsigned knock(struct zmq_transport *t, const char *endpoint, bool known,
 bool transport_zmq_explain(transport *base, const char *endpoint, bool known,
                            uint32_t id, char *text, size_t size)
 {
-    text[0] = '\0';
-    if (!has_host(endpoint, text, size) || transport_in_process(endpoint) ||
-        !transport_knows(endpoint))
+    if (!has_host(endpoint, text, size) || transport_in_process(endpoint))
         return false;
     switch (knock(zmq_of(base), endpoint, known, id)) {
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:

@@ -127,9 +127,6 @@ int transport_zmq_link_connect(transport_link *base, const char *endpoint,
                                bool known, uint32_t id)
 {
     struct zmq_link *link = link_of(base);
-    if (!transport_knows(endpoint))
-        return ls_error(LS_EINVAL, "\"%s\" is no address to attach to",
-                        endpoint);
     const int status = transport_zmq_authenticate(zmq_of(base->transport), link,
                                                   endpoint, known, id);
     if (status != LS_OK)

@@ -106,27 +106,6 @@ struct ls_exchange_options {
 LS_API struct ls_middleware
 ls_mw_exchange(ls_task *task, const struct ls_exchange_options *options);
 
-/* A line that shows where the run is: rewritten in place on a terminal, else
- * whole lines, at most one a second, with the last always shown. The same text
- * again writes nothing. Colours in the text (ESC[…m) are left out when NO_COLOR
- * is set, and off terminals; other control characters become blanks.
- * Thread: any. */
-typedef struct ls_progress ls_progress;
-
-/* fd: where to; borrow. terminal: -1 look, 0 no, 1 yes.
- * out: own. Errors: LS_ENOMEM. */
-LS_MUST_USE LS_API int ls_progress_create(ls_progress **out,
-                                          ls_runtime *runtime, int fd,
-                                          int terminal);
-/* text: one line without newline; cut to the terminal's width, and to 1000
- * bytes. copied */
-LS_API void ls_progress_show(ls_progress *progress, const char *text);
-/* Show the last text for good and end the line; clear takes it away, so that
- * something else can be printed. */
-LS_API void ls_progress_end(ls_progress *progress);
-LS_API void ls_progress_clear(ls_progress *progress);
-LS_API void ls_progress_destroy(ls_progress **progress);
-
 /* What an iteration has come to. Fields that the context does not have are 0,
  * or NaN where they are doubles. */
 struct ls_progress_report {

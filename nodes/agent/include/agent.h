@@ -17,25 +17,35 @@
 #include "plan.h"
 #include "trajectory_codec.h"
 
-/* One environment, where it stands, and its share of chance. */
+/* One environment, where it stands, and its share of chance. What its next
+ * action is for is its row of agent->observations. */
 struct agent_env {
-    void *state;        /* own */
-    float *observation; /* own; what the next action is for */
+    void *state; /* own */
     struct ls_rng noise;
     bool begun;            /* an episode is under way */
     double episode_return; /* of it so far */
+    struct agent_played {
+        int64_t steps;
+        int64_t episodes;  /* that ended in it */
+        double return_sum; /* of those, each as a whole */
+    } played;              /* since the call that is under way began */
 };
 
 struct agent {
     const struct ls_plugin *plugin; /* borrow */
     struct ls_env_spec spec;
-    struct agent_env *envs; /* own; n_envs */
+    size_t observation_bytes, action_bytes; /* of one */
+    struct agent_env *envs;                 /* own; n_envs */
     size_t n_envs;
     void *policy;    /* own */
     void **replicas; /* own; n_replicas more policies */
     size_t n_replicas;
-    ls_writer *writer;             /* own */
-    float *action, *next, *extras; /* own; of the step that is being taken */
+    ls_writer *writer; /* own */
+    /* own; a row for each environment */
+    unsigned char *observations, *next, *actions;
+    float *extras;
+    uint64_t *noise;
+    struct agent_threads *threads; /* own; NULL: there is the caller's alone */
 };
 
 /* Make n_envs environments (>= 1) and the policy from the plan's sections.
@@ -49,56 +59,63 @@ LS_MUST_USE int agent_init(struct agent *out, const struct ls_plugin *plugin,
                            unsigned generation, size_t n_envs);
 void agent_fini(struct agent *agent);
 
+/* Step environments on n threads from now on, the caller's included; it does
+ * not change what comes of them. No more than environments are used.
+ * Errors: LS_ENOMEM; LS_EAGAIN no room for a thread. */
+LS_MUST_USE int agent_use_threads(struct agent *agent, ls_runtime *runtime,
+                                  size_t n);
+/* And on the caller's alone again. */
+void agent_end_threads(struct agent *agent);
+
 /* Make n more policies from the plan's section, for devices that learn at the
  * same time. Errors: as agent_init(). */
 LS_MUST_USE int agent_add_replicas(struct agent *agent, const struct plan *plan,
                                    size_t n);
-/* Give them the weights of the policy. */
+/* Give them the state of the policy, all of it. */
 LS_MUST_USE int agent_align_replicas(struct agent *agent);
 
 /* The shape of what this agent brings or takes. */
 struct trajectory_shape agent_shape(const struct agent *agent, size_t n_max);
 
-/* What one step did; the floats are in agent->action, next and extras. */
-struct agent_step {
-    float reward;
-    bool terminated, truncated;
-    double episode_return; /* when it ended: of the whole episode */
-};
-
-/* Take one step in an environment, beginning an episode when none is under
- * way. env->observation must not be needed after: it becomes the next one.
- * before: NULL, or a copy of the observation that was acted on goes there. */
-LS_MUST_USE int agent_step(struct agent *agent, struct agent_env *env,
-                           bool explore, float *before, struct agent_step *out);
-
-/* Take the trajectory's next n steps in an environment, exploring; an episode
- * that is under way goes on. trajectory: has room for n of this agent's shape.
- * episodes, return_sum: of those that ended in it, each as a whole; added. */
-LS_MUST_USE int agent_collect(struct agent *agent, struct agent_env *env,
-                              struct ls_trajectory *trajectory, size_t n,
-                              int64_t *episodes, double *return_sum);
-
-/* Act as best it can until the episode ends, or from its beginning when none is
- * under way.
- * task: looked at before each step; NULL: none.
+/* Take the next `steps` steps in each of `n` environments from `first` on,
+ * exploring; an episode that is under way goes on, and the next begins when one
+ * ends.
+ * trajectories: n of this agent's shape, each with room for as many steps.
+ * task:   looked at before each step; NULL: none.
+ * out:    added to.
  * Errors: the plugin's; what the task is cancelled with. */
-LS_MUST_USE int agent_episode(struct agent *agent, struct agent_env *env,
-                              ls_task *task, double *episode_return,
-                              int64_t *steps);
+LS_MUST_USE int agent_collect(struct agent *agent, size_t first, size_t n,
+                              struct ls_trajectory *trajectories, size_t steps,
+                              ls_task *task, struct agent_played *out);
 
-/* Improve the weights from n trajectories. */
-LS_MUST_USE int agent_learn(struct agent *agent,
-                            const struct ls_trajectory *trajectories, size_t n,
-                            struct ls_learn_info *info);
+/* Act as best it can in one environment until an episode has ended: the one
+ * that is under way, or a new one. The rest as above. */
+LS_MUST_USE int agent_episode(struct agent *agent, size_t index, ls_task *task,
+                              struct agent_played *out);
 
 /* Back to the first weights, and to nothing learned. Errors: what the plugin's
  * init returns, and the policy is as it was; LS_ENOMEM. */
 LS_MUST_USE int agent_renew_policy(struct agent *agent,
                                    const struct plan *plan);
 
-/* The policy's weights as one value, and back. */
+/* What the policy acts by as one value, and back. */
 LS_MUST_USE int agent_save(struct agent *agent, struct ls_bytes *out);
 LS_MUST_USE int agent_load(struct agent *agent, const struct ls_bytes *in);
+
+/* All else that decides what is learned from here on, as a map of the policy's
+ * parts, and back. Errors: the plugin's, with the part's name; LS_EPROTO a part
+ * is missing. */
+LS_MUST_USE int agent_write_training(const struct agent *agent, ls_writer *out);
+LS_MUST_USE int agent_read_training(struct agent *agent, const ls_value *in);
+
+/* All of the state, policy, training and environments, as one value, and back
+ * into an agent of the same plugin and sections with as many environments: it
+ * goes on as this one would, to the bit. An environment that cannot be saved
+ * begins a new episode.
+ * Errors: the plugin's; LS_EPROTO; LS_EMISMATCH another plugin, or as many
+ * environments as others have. After an error of the second the agent is of no
+ * use. */
+LS_MUST_USE int agent_write_state(const struct agent *agent, ls_writer *out);
+LS_MUST_USE int agent_read_state(struct agent *agent, const ls_value *in);
 
 #endif

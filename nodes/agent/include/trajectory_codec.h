@@ -1,8 +1,8 @@
 /* trajectory_codec.h - a trajectory as one msgpack value, and back.
  *
  * A map: "n", and for each array of struct ls_trajectory a binary of its
- * floats or bytes. What comes back is checked against the shapes that this
- * node expects, so that bytes from a peer can neither overrun an array nor
+ * numbers, little-endian. What comes back is checked against the shapes that
+ * this node expects, so that bytes from a peer can neither overrun an array nor
  * bring a number that is none into the learning.
  * Thread: serial. */
 #ifndef LOCKSTEP_TRAJECTORY_CODEC_H
@@ -11,7 +11,8 @@
 #include "lockstep/plugin.h"
 
 struct trajectory_shape {
-    size_t n_observation, n_action, n_extras;
+    struct ls_space observation, action; /* as plugin.h bounds them */
+    size_t n_extras;
     uint32_t n_choices; /* 0: actions are free */
     size_t n_max;       /* steps at most */
 };
@@ -32,7 +33,9 @@ uint64_t trajectory_value_bytes(const struct trajectory_shape *shape);
 LS_MUST_USE int trajectory_bytes(const struct trajectory_shape *shape,
                                  size_t *bytes);
 
-/* Lay one out in that much memory, aligned for floats; n is 0. */
+/* Lay one out in that much memory, aligned as malloc() does; n is 0. Each array
+ * begins on a boundary of TRAJECTORY_ALIGNMENT bytes. */
+#define TRAJECTORY_ALIGNMENT 16
 struct ls_trajectory trajectory_in(void *memory,
                                    const struct trajectory_shape *shape);
 
@@ -40,6 +43,14 @@ struct ls_trajectory trajectory_in(void *memory,
 LS_MUST_USE int trajectory_init(struct trajectory *out,
                                 const struct trajectory_shape *shape);
 void trajectory_fini(struct trajectory *trajectory);
+
+/* The steps from `begin` on, `n` of them. whole: of this shape.
+ * out:    a view into it: borrow, as long as that; written on success only.
+ * Errors: LS_EPROTO it has not so many steps, or n is 0. */
+LS_MUST_USE int trajectory_part(const struct ls_trajectory *whole,
+                                const struct trajectory_shape *shape,
+                                size_t begin, size_t n,
+                                struct ls_trajectory *out);
 
 /* Write it as exactly one value.
  * Errors: LS_EHANDLER a float is not finite or a choice is none: the array

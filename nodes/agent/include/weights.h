@@ -3,7 +3,8 @@
  * An entry of a vault (lockstep/vault.h), so it is whole, or the one that was
  * there before. Its value, at the beginning of the file, is one msgpack map:
  * format, plugin, plugin_version, seed, iteration, train_iter, env_step,
- * env_episode, and weights, which is what the plugin's save() writes.
+ * env_episode, weights, which is what the plugin's save() writes, and for who
+ * learned, training: a map of the policy's other parts.
  * Source: docs/state.md. */
 #ifndef LOCKSTEP_WEIGHTS_H
 #define LOCKSTEP_WEIGHTS_H
@@ -19,16 +20,28 @@ struct weights_note {
     int64_t iteration, train_iter, env_step, env_episode;
 };
 
-/* Write the agent's weights to folder/name, making the folder.
+/* Write the agent's weights as that value.
+ * learned: its policy is the one that learned, so all that learning goes on
+ *         from is written as well.
+ * Errors: what the plugin's save returns. */
+LS_MUST_USE int weights_write(const struct agent *agent,
+                              const struct weights_note *note, bool learned,
+                              ls_writer *out);
+
+/* Write such a value to folder/name, making the folder.
  * path:   size bytes; the file's path is written on success.
- * Errors: what the plugin's save returns; LS_EIO with the path and the
- *         system's reason; LS_ELIMIT the path is too long. */
+ * Errors: LS_EIO with the path and the system's reason; LS_ELIMIT the path is
+ *         too long. */
+LS_MUST_USE int weights_put(const void *data, size_t bytes, const char *folder,
+                            const char *name, char *path, size_t size);
+/* Both. */
 LS_MUST_USE int weights_save(struct agent *agent,
-                             const struct weights_note *note,
+                             const struct weights_note *note, bool learned,
                              const char *folder, const char *name, char *path,
                              size_t size);
 
-/* Read them back into the agent's policy.
+/* Read them back into the agent's policy, with what learning goes on from where
+ * that was written.
  * Errors: LS_ENOENT there is no such file; LS_EPROTO it is damaged, or none of
  * this format; LS_EMISMATCH it is of another plugin or seed; LS_EIO; LS_ELIMIT;
  * what the plugin's load returns; LS_ENOMEM. */

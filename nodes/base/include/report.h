@@ -46,11 +46,8 @@ struct report {
     double eval_value; /* NaN: none yet */
     int64_t episodes;
 
-    double grad_ms, load_ms, load_wait_ms, dequeue_ms; /* of a learner: means
-                                                        * of the last steps */
-
-    int64_t wait_ns, load_ns, train_ns; /* of a learner in a service job: in
-                                         * all; loads and trains may overlap */
+    int64_t wait_ns, load_ns, train_ns; /* of a learner: in all; loads and
+                                         * trains may overlap */
     int64_t overlap_ns;                 /* of load_ns: while it trained */
 
     int64_t epochs, failures;  /* of a member: went well, did not */

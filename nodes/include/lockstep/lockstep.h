@@ -5,6 +5,7 @@
 /* base */
 #include "lockstep/codec.h"
 #include "lockstep/config.h"
+#include "lockstep/crew.h"
 #include "lockstep/fiber.h"
 #include "lockstep/log.h"
 #include "lockstep/queue.h"

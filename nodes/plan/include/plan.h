@@ -133,6 +133,7 @@ struct plan {
                    * member: the star's hub, the mesh's seed */
 
     size_t envs, steps;    /* of each collector */
+    size_t threads;        /* that step its environments */
     size_t episodes;       /* of an evaluation */
     double solved;         /* mean return that ends the run; NaN: none does */
     int64_t every;         /* evaluate each so many updates */

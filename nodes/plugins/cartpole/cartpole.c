@@ -12,8 +12,6 @@
 
 #include <math.h>
 
-#include "lockstep/random.h"
-
 #define GRAVITY     9.8
 #define MASS_CART   1.0
 #define MASS_POLE   0.1
@@ -51,14 +49,14 @@ static void cartpole_spec(const void *env, struct ls_env_spec *out)
 {
     const struct cartpole *self = env;
     *out = (struct ls_env_spec){
-        .n_observation = 4,
-        .n_action = 1,
+        .observation = {.type = LS_F32, .n_dims = 1, .shape = {4}},
+        .action = {.type = LS_F32},
         .n_choices = 2,
         .max_steps = self->max_steps,
     };
 }
 
-static void observe(const struct cartpole *self, float *observation)
+static void observe(const struct cartpole *self, float observation[4])
 {
     observation[0] = (float)self->x;
     observation[1] = (float)self->x_dot;
@@ -71,7 +69,7 @@ static double start_value(struct ls_rng *rng)
     return START * (2.0 * ls_rng_double(rng) - 1.0);
 }
 
-static int cartpole_reset(void *env, float *observation)
+static int cartpole_reset(void *env, void *observation)
 {
     struct cartpole *self = env;
     self->x = start_value(&self->rng);
@@ -105,18 +103,19 @@ static void advance(struct cartpole *self, double force)
     self->theta_dot += TAU * theta_acc;
 }
 
-static int cartpole_step(void *env, const float *action, float *observation,
+static int cartpole_step(void *env, const void *action, void *observation,
                          float *reward, bool *terminated, bool *truncated)
 {
     struct cartpole *self = env;
+    const float push = *(const float *)action;
     if (!self->running)
         return ls_error(LS_ESTATE, "cartpole: no episode is under way; "
                                    "call reset before step");
-    if (action[0] != 0.0f && action[0] != 1.0f)
+    if (push != 0.0f && push != 1.0f)
         return ls_error(LS_EINVAL,
                         "cartpole: action %g; 0 pushes left, 1 pushes right",
-                        (double)action[0]);
-    advance(self, action[0] == 1.0f ? FORCE : -FORCE);
+                        (double)push);
+    advance(self, push == 1.0f ? FORCE : -FORCE);
     self->n_steps++;
     const bool fallen =
         fabs(self->x) > LIMIT_X || fabs(self->theta) > LIMIT_THETA;
@@ -128,6 +127,65 @@ static int cartpole_step(void *env, const float *action, float *observation,
     return LS_OK;
 }
 
+/* Parts of the state ------------------------------------------------------- */
+
+static int save_cart(const void *env, ls_writer *out)
+{
+    const struct cartpole *self = env;
+    const double values[] = {self->x, self->x_dot, self->theta,
+                             self->theta_dot};
+    ls_write_map(out, 3);
+    ls_write_string(out, "cart");
+    ls_write_doubles(out, values, 4);
+    ls_write_string(out, "steps");
+    ls_write_uint(out, self->n_steps);
+    ls_write_string(out, "running");
+    ls_write_bool(out, self->running);
+    return LS_OK;
+}
+
+static int load_cart(void *env, const ls_value *in)
+{
+    struct cartpole *self = env;
+    double values[4];
+    uint64_t n_steps;
+    bool running;
+    int status = ls_value_doubles(ls_value_get(in, "cart"), values, 4);
+    if (status == LS_OK)
+        status = ls_value_uint(ls_value_get(in, "steps"), &n_steps);
+    if (status == LS_OK)
+        status = ls_value_bool(ls_value_get(in, "running"), &running);
+    if (status == LS_OK && n_steps > self->max_steps)
+        status = ls_error(LS_EMISMATCH, "cartpole: step %llu of %u",
+                          (unsigned long long)n_steps, self->max_steps);
+    if (status != LS_OK)
+        return status == LS_ENOENT ? LS_EPROTO : status;
+    self->x = values[0];
+    self->x_dot = values[1];
+    self->theta = values[2];
+    self->theta_dot = values[3];
+    self->n_steps = (uint32_t)n_steps;
+    self->running = running;
+    return LS_OK;
+}
+
+static int save_generator(const void *env, ls_writer *out)
+{
+    const struct cartpole *self = env;
+    return generator_save(&self->rng, out);
+}
+
+static int load_generator(void *env, const ls_value *in)
+{
+    struct cartpole *self = env;
+    return generator_load(&self->rng, in);
+}
+
+static const struct ls_state_part parts[] = {
+    {"cart", save_cart, load_cart},
+    {"generator", save_generator, load_generator},
+};
+
 const struct ls_env_ops cartpole_env = {
     .state_bytes = sizeof(struct cartpole),
     .init = cartpole_init,
@@ -135,4 +193,6 @@ const struct ls_env_ops cartpole_env = {
     .spec = cartpole_spec,
     .reset = cartpole_reset,
     .step = cartpole_step,
+    .parts = parts,
+    .n_parts = sizeof parts / sizeof parts[0],
 };

@@ -35,7 +35,7 @@ static int init_network(struct mlp *net, const struct ppo *self, size_t n_out,
 {
     size_t widths[MLP_LAYERS_MAX + 1];
     const size_t n_hidden = self->settings.hidden_layers;
-    widths[0] = self->spec.n_observation;
+    widths[0] = self->n_observation;
     for (size_t i = 1; i <= n_hidden; i++)
         widths[i] = self->settings.hidden;
     widths[n_hidden + 1] = n_out;
@@ -57,14 +57,19 @@ static int ppo_init(void *policy, ls_config_section *config,
                     const struct ls_env_spec *spec, uint64_t seed)
 {
     struct ppo *self = policy;
-    if (spec->n_action != 1 || spec->n_choices < 2 ||
+    if (spec->observation.type != LS_F32 || spec->action.type != LS_F32)
+        return ls_error(LS_ECONFIG, "policy cartpole takes observations and "
+                                    "actions of floats: take another policy");
+    if (ls_space_count(&spec->action) != 1 || spec->n_choices < 2 ||
         spec->n_choices > CHOICES_MAX)
         return ls_error(LS_ECONFIG,
                         "policy cartpole takes one action of 2 to %d choices; "
                         "this environment has %zu of %u: take another policy",
-                        CHOICES_MAX, spec->n_action, spec->n_choices);
+                        CHOICES_MAX, ls_space_count(&spec->action),
+                        spec->n_choices);
     read_settings(&self->settings, config);
     self->spec = *spec;
+    self->n_observation = ls_space_count(&spec->observation);
 
     struct ls_rng rng;
     ls_rng_seed(&rng, seed, 0);
@@ -123,17 +128,24 @@ static size_t draw(const float *probabilities, size_t n, uint64_t noise)
     return last; /* the sum may end a little below 1 */
 }
 
-static int ppo_act(void *policy, const float *observation, bool explore,
-                   uint64_t noise, float *action, float *extras)
+static int ppo_act(void *policy, const struct ls_act *rows)
 {
     struct ppo *self = policy;
     const size_t n = self->spec.n_choices;
-    const float *logits = mlp_forward(&self->actor, observation, 1);
-    const float log_sum = ppo_softmax(logits, self->probabilities, n);
-    const size_t choice =
-        explore ? draw(self->probabilities, n, noise) : most_likely(logits, n);
-    action[0] = (float)choice;
-    extras[0] = logits[choice] - log_sum; /* log probability of the choice */
+    const int err = mlp_reserve(&self->actor, rows->n);
+    if (err != LS_OK)
+        return err;
+    const float *logits =
+        mlp_forward(&self->actor, rows->observations, rows->n);
+    float *actions = rows->actions;
+    for (size_t i = 0; i < rows->n; i++, logits += n) {
+        const float log_sum = ppo_softmax(logits, self->probabilities, n);
+        const size_t choice = rows->explore
+                                  ? draw(self->probabilities, n, rows->noise[i])
+                                  : most_likely(logits, n);
+        actions[i] = (float)choice;
+        rows->extras[i] = logits[choice] - log_sum; /* its log probability */
+    }
     return LS_OK;
 }
 
@@ -197,8 +209,10 @@ const struct ls_policy_ops cartpole_policy = {
     .init = ppo_init,
     .fini = ppo_fini,
     .act = ppo_act,
+    .learns_in_group = true,
     .learn = ppo_learn,
     .save = ppo_save,
     .load = ppo_load,
-    .learn_in_group = ppo_learn_in_group,
+    .parts = ppo_parts,
+    .n_parts = PPO_N_PARTS,
 };

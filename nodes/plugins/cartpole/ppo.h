@@ -1,5 +1,5 @@
-/* ppo.h - the policy's state, shared by ppo.c (act, save, load) and
- * ppo_learn.c (learn). */
+/* ppo.h - the policy's state, shared by ppo.c (act, save, load), ppo_learn.c
+ * (learn) and ppo_parts.c (all else of its state). */
 #ifndef CARTPOLE_PPO_H
 #define CARTPOLE_PPO_H
 
@@ -35,6 +35,7 @@ struct ppo {
     struct mlp critic; /* observation -> value, see ppo_learn.c */
     struct ls_rng rng; /* shuffles */
     uint64_t n_learned;
+    size_t n_observation; /* floats */
     float *probabilities; /* n_choices */
     struct ppo_batch batch;
 };
@@ -44,13 +45,12 @@ struct ppo {
 float ppo_softmax(const float *logits, float *probabilities, size_t n);
 
 /* The table's learn(). */
-int ppo_learn(void *policy, const struct ls_trajectory *trajectories, size_t n,
+int ppo_learn(void *policy, const struct ls_learn_batch *batch,
               struct ls_learn_info *info);
 
-/* The table's learn_in_group(). */
-int ppo_learn_in_group(void *policy, const struct ls_trajectory *trajectories,
-                       size_t n, const struct ls_learn_group *group,
-                       struct ls_learn_info *info);
+/* The table's parts. */
+extern const struct ls_state_part ppo_parts[];
+#define PPO_N_PARTS 4
 
 /* Free what ppo_learn() reserved; a zeroed batch is fine. */
 void ppo_batch_fini(struct ppo_batch *batch);

@@ -36,7 +36,7 @@ static int reserve(struct ppo *self, size_t n)
     struct ppo_batch *batch = &self->batch;
     const size_t most = self->settings.minibatch;
     const size_t minibatch = n < most ? n : most;
-    const size_t width = self->spec.n_observation;
+    const size_t width = self->n_observation;
     if (n > UINT32_MAX)
         return ls_error(LS_ELIMIT, "policy cartpole: %zu steps at once", n);
     if (n > batch->n_max) {
@@ -72,13 +72,14 @@ static int reserve(struct ppo *self, size_t n)
 static int take(struct ppo *self, const struct ls_trajectory *from, size_t at)
 {
     struct ppo_batch *batch = &self->batch;
-    const size_t width = self->spec.n_observation;
+    const size_t width = self->n_observation;
     memcpy(batch->observations + at * width, from->observations,
            from->n * width * sizeof(float));
     memcpy(batch->log_probabilities + at, from->extras,
            from->n * sizeof(float));
+    const float *choices = from->actions;
     for (size_t i = 0; i < from->n; i++) {
-        const float choice = from->actions[i];
+        const float choice = choices[i];
         if (!(choice >= 0.0f && choice < (float)self->spec.n_choices) ||
             choice != truncf(choice))
             return ls_error(LS_EINVAL,
@@ -94,7 +95,7 @@ static int take(struct ppo *self, const struct ls_trajectory *from, size_t at)
 static void predict(struct ppo *self, const float *observations, size_t n,
                     float *values)
 {
-    const size_t width = self->spec.n_observation;
+    const size_t width = self->n_observation;
     for (size_t i = 0; i < n;) {
         const size_t left = n - i;
         const size_t chunk =
@@ -162,7 +163,6 @@ static int fill_batch(struct ppo *self,
         estimate(self, &trajectories[i], at);
         at += trajectories[i].n;
     }
-    normalise(self->batch.advantages, n_steps);
     for (size_t i = 0; i < n_steps; i++)
         self->batch.order[i] = (uint32_t)i;
     return LS_OK;
@@ -241,7 +241,7 @@ static int learn_minibatch(struct ppo *self, const uint32_t *order, size_t n,
                            struct tally *tally)
 {
     struct ppo_batch *batch = &self->batch;
-    const size_t width = self->spec.n_observation;
+    const size_t width = self->n_observation;
     const size_t n_choices = self->spec.n_choices;
     const float share = 1.0f / (float)n;
     for (size_t i = 0; i < n; i++)
@@ -291,19 +291,23 @@ static void report(struct ls_learn_info *info, const struct tally *tally,
 
 /* In a group a minibatch is shared, too: the steps are as many, and as large,
  * as alone. */
-int ppo_learn_in_group(void *policy, const struct ls_trajectory *trajectories,
-                       size_t n, const struct ls_learn_group *group,
-                       struct ls_learn_info *info)
+int ppo_learn(void *policy, const struct ls_learn_batch *learned,
+              struct ls_learn_info *info)
 {
     struct ppo *self = policy;
     const struct ppo_settings *settings = &self->settings;
-    int err = fill_batch(self, trajectories, n);
+    const struct ls_learn_group *group = learned->group;
+    int err = fill_batch(self, learned->trajectories, learned->n);
     if (err != LS_OK)
         return err;
     const double rate =
         settings->learning_rate *
         pow(settings->learning_rate_decay, (double)self->n_learned);
     struct ppo_batch *batch = &self->batch;
+    /* By how much an outcome was better than the critic expected. */
+    if (info->td_errors != NULL)
+        memcpy(info->td_errors, batch->advantages, batch->n * sizeof(float));
+    normalise(batch->advantages, batch->n);
     const size_t shared =
         group == NULL ? settings->minibatch : settings->minibatch / group->n;
     const size_t minibatch = shared > 0 ? shared : 1;
@@ -322,10 +326,4 @@ int ppo_learn_in_group(void *policy, const struct ls_trajectory *trajectories,
     self->n_learned++;
     report(info, &tally, rate);
     return LS_OK;
-}
-
-int ppo_learn(void *policy, const struct ls_trajectory *trajectories, size_t n,
-              struct ls_learn_info *info)
-{
-    return ppo_learn_in_group(policy, trajectories, n, NULL, info);
 }

@@ -31,27 +31,28 @@ static void env_fini(void *state)
 static void env_spec(const void *state, struct ls_env_spec *out)
 {
     const struct counter_env *env = state;
-    *out = (struct ls_env_spec){
-        .n_observation = 1, .n_action = 1, .max_steps = env->length};
+    *out = (struct ls_env_spec){.observation = {.type = LS_F32},
+                                .action = {.type = LS_F32},
+                                .max_steps = env->length};
 }
 
-static int env_reset(void *state, float *observation)
+static int env_reset(void *state, void *observation)
 {
     struct counter_env *env = state;
     env->done = 0;
-    observation[0] = 0.0f;
+    *(float *)observation = 0.0f;
     return LS_OK;
 }
 
-static int env_step(void *state, const float *action, float *observation,
+static int env_step(void *state, const void *action, void *observation,
                     float *reward, bool *terminated, bool *truncated)
 {
     struct counter_env *env = state;
     env->done++;
-    observation[0] = (float)env->done;
+    *(float *)observation = (float)env->done;
     *terminated = env->done == env->length;
     *truncated = false;
-    *reward = *terminated ? action[0] : 0.0f;
+    *reward = *terminated ? *(const float *)action : 0.0f;
     return LS_OK;
 }
 
@@ -66,9 +67,11 @@ static int policy_init(void *state, ls_config_section *config,
     struct counter_policy *policy = state;
     (void)seed;
     policy->priority = ls_config_double(config, "priority", -1.0, 0.0, 1e6);
-    if (spec->n_action != 1)
-        return ls_error(LS_EMISMATCH, "counter acts by 1 number, not %zu",
-                        spec->n_action);
+    if (ls_space_count(&spec->action) != 1 || spec->action.type != LS_F32)
+        return ls_error(LS_EMISMATCH,
+                        "counter acts by 1 float, not %zu of "
+                        "any type",
+                        ls_space_count(&spec->action));
     return LS_OK;
 }
 
@@ -77,32 +80,30 @@ static void policy_fini(void *state)
     (void)state;
 }
 
-static int policy_act(void *state, const float *observation, bool explore,
-                      uint64_t noise, float *action, float *extras)
+static int policy_act(void *state, const struct ls_act *rows)
 {
     const struct counter_policy *policy = state;
-    (void)observation;
-    (void)explore;
-    (void)noise;
-    (void)extras;
-    action[0] = (float)policy->updates;
+    float *actions = rows->actions;
+    for (size_t i = 0; i < rows->n; i++)
+        actions[i] = (float)policy->updates;
     return LS_OK;
 }
 
-static int policy_learn(void *state, const struct ls_trajectory *trajectories,
-                        size_t n, struct ls_learn_info *info)
+static int policy_learn(void *state, const struct ls_learn_batch *batch,
+                        struct ls_learn_info *info)
 {
     struct counter_policy *policy = state;
-    (void)trajectories;
+    size_t steps = 0;
     policy->updates++;
-    for (size_t i = 0; i < n && info->priorities != NULL; i++)
-        if (policy->priority >= 0.0)
-            info->priorities[i] = policy->priority;
+    for (size_t i = 0; i < batch->n; i++)
+        steps += batch->trajectories[i].n;
+    for (size_t i = 0; i < steps && policy->priority >= 0.0; i++)
+        info->td_errors[i] = (float)policy->priority;
     info->n = 2;
     info->items[0].name = "updates";
     info->items[0].value = (double)policy->updates;
     info->items[1].name = "trajectories";
-    info->items[1].value = (double)n;
+    info->items[1].value = (double)batch->n;
     return LS_OK;
 }
 
@@ -126,6 +127,29 @@ static int policy_load(void *state, const ls_value *in)
     return LS_OK;
 }
 
+static int env_save(const void *state, ls_writer *out)
+{
+    const struct counter_env *env = state;
+    ls_write_uint(out, env->done);
+    return LS_OK;
+}
+
+static int env_load(void *state, const ls_value *in)
+{
+    struct counter_env *env = state;
+    uint64_t done;
+    const int status = ls_value_uint(in, &done);
+    if (status != LS_OK)
+        return status;
+    if (done > env->length)
+        return ls_error(LS_EMISMATCH, "step %" PRIu64 " of %u", done,
+                        (unsigned)env->length);
+    env->done = (uint32_t)done;
+    return LS_OK;
+}
+
+static const struct ls_state_part env_parts[] = {{"step", env_save, env_load}};
+
 static const struct ls_env_ops env = {
     .state_bytes = sizeof(struct counter_env),
     .init = env_init,
@@ -133,6 +157,8 @@ static const struct ls_env_ops env = {
     .spec = env_spec,
     .reset = env_reset,
     .step = env_step,
+    .parts = env_parts,
+    .n_parts = 1,
 };
 
 static const struct ls_policy_ops policy = {

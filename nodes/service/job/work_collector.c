@@ -1,21 +1,101 @@
 /* The collector of a service job. */
 #include <stdlib.h>
+#include <string.h>
 
-#include "agent_ops.h"
 #include "collector_service.h"
+#include "player.h"
 #include "service_node.h"
 #include "work_service.h"
 
 struct collector {
     struct service_node base;
-    struct agent_collector *agent; /* own */
-    collector_service *service;    /* own */
+    struct agent agent;         /* its last environment is for evaluations */
+    struct player *player;      /* own; of the others */
+    collector_service *service; /* own */
 };
+
+/* What the service does its work with -------------------------------------- */
+
+static int reset(void *self)
+{
+    struct collector *collector = self;
+    player_reset(collector->player);
+    return LS_OK;
+}
+
+static int load(void *self, const struct ls_bytes *weights)
+{
+    struct collector *collector = self;
+    return agent_load(&collector->agent, weights);
+}
+
+/* One behind the other: of as many steps, they have as many bytes. */
+static int write_parts(struct collector *collector, size_t steps,
+                       size_t n_parts, struct ls_bytes *out)
+{
+    const size_t n = steps / n_parts;
+    int status = LS_OK;
+    ls_bytes_clear(out);
+    for (size_t i = 0; i < n_parts && status == LS_OK; i++) {
+        const void *data = NULL;
+        size_t size = 0;
+        status = player_part(collector->player, 0, i * n, n, &data, &size);
+        if (status == LS_OK && i == 0) {
+            out->size = n_parts * size;
+            out->data = malloc(out->size);
+        }
+        if (status == LS_OK && out->data == NULL)
+            status = ls_error(LS_ENOMEM, "a trajectory");
+        if (status == LS_OK)
+            memcpy((char *)out->data + i * size, data, size);
+    }
+    return status;
+}
+
+/* Of one environment after the other, each by the newest policy. */
+static int collect(void *self, int64_t unroll_len, int64_t parts,
+                   struct ls_bytes *out, struct collected *what)
+{
+    struct collector *collector = self;
+    struct agent_played played = {.steps = 0};
+    size_t env = 0;
+    int status = player_collect(collector->player, 1, (size_t)unroll_len, NULL,
+                                &played, &env);
+    if (status == LS_OK)
+        status = write_parts(collector, (size_t)unroll_len, (size_t)parts, out);
+    if (status != LS_OK)
+        return status;
+    *what = (struct collected){.steps = played.steps,
+                               .episodes = played.episodes,
+                               .return_sum = played.return_sum,
+                               .env_id = (int64_t)env};
+    return LS_OK;
+}
+
+static int evaluate(void *self, double *episode_return, int64_t *steps)
+{
+    struct collector *collector = self;
+    struct agent_played played = {.steps = 0};
+    const int status =
+        player_evaluate(&collector->agent, collector->base.plan->envs, 1,
+                        collector->base.task, &played);
+    if (status != LS_OK)
+        return status;
+    *episode_return = played.return_sum;
+    *steps = played.steps;
+    return LS_OK;
+}
+
+static const struct collector_ops ops = {
+    .reset = reset, .load = load, .collect = collect, .evaluate = evaluate};
+
+/* The work ----------------------------------------------------------------- */
 
 static void destroy(void *work)
 {
     struct collector *self = work;
-    agent_collector_destroy(&self->agent);
+    player_destroy(&self->player);
+    agent_fini(&self->agent);
     free(self);
 }
 
@@ -26,9 +106,12 @@ static int create(void **out, const struct work_options *options)
     if (self == NULL)
         return ls_error(LS_ENOMEM, "the work of a collector");
     service_node_init(&self->base, options);
-    const int status = agent_collector_create(
-        &self->agent, options->plugin, plan, plan->nodes[options->index].id,
-        options->generation);
+    int status = agent_init(&self->agent, options->plugin, plan,
+                            plan->nodes[options->index].id, options->generation,
+                            plan->envs + 1);
+    if (status == LS_OK)
+        status = player_create(&self->player, &self->agent, plan->envs, 1,
+                               (size_t)plan->service.unroll);
     if (status != LS_OK) {
         destroy(self);
         return status;
@@ -46,13 +129,12 @@ static int use(void *work, ls_task *task, ls_rpc *calls)
             &self->service,
             &(struct collector_service_options){
                 .common = service_node_options(&self->base),
-                .ops = &agent_collector_ops,
-                .self = self->agent,
+                .ops = &ops,
+                .self = self,
                 .elsewhere = self->base.plan->service.home != PLAN_HOME_MAKER,
                 .home = (uint32_t)self->base.plan->service.home});
     if (status != LS_OK)
         return status;
-    agent_collector_use(self->agent, task);
     collector_service_use(self->service, task);
     return LS_OK;
 }

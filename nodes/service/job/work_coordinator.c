@@ -190,10 +190,10 @@ static int save_policy(struct work *self, const struct policy_value *value)
         .train_iter = policy_value_iterations(value),
         .env_step = figures.env_steps};
     const int status = agent_load(&self->agent, &value->weights);
-    return status == LS_OK
-               ? weights_save(&self->agent, &note, plan->folder, WEIGHTS_FINAL,
-                              self->weights, sizeof self->weights)
-               : status;
+    return status == LS_OK ? weights_save(&self->agent, &note, false,
+                                          plan->folder, WEIGHTS_FINAL,
+                                          self->weights, sizeof self->weights)
+                           : status;
 }
 
 static int keep_policy(struct work *self, const struct coordinator_end *end)

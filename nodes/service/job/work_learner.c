@@ -3,22 +3,92 @@
 
 #include "lockstep/random.h"
 
-#include "agent_ops.h"
 #include "learner_service.h"
 #include "service_node.h"
+#include "teacher.h"
 #include "work_service.h"
 
 struct learner {
     struct service_node base;
-    struct agent_learner *agent; /* own */
-    learner_service *service;    /* own */
-    struct ls_rng chance;        /* of the pauses */
+    struct agent agent;
+    struct teacher *teacher;  /* own; of the agent; while it is used */
+    learner_service *service; /* own */
+    struct ls_rng chance;     /* of the pauses */
 };
+
+/* What the service does its work with -------------------------------------- */
+
+static int reset_learner(void *self)
+{
+    struct learner *learner = self;
+    const int status = agent_renew_policy(&learner->agent, learner->base.plan);
+    return status == LS_OK ? agent_align_replicas(&learner->agent) : status;
+}
+
+static int load_learner(void *self, const struct ls_bytes *weights)
+{
+    struct learner *learner = self;
+    const int status = agent_load(&learner->agent, weights);
+    return status == LS_OK ? agent_align_replicas(&learner->agent) : status;
+}
+
+static int save_learner(void *self, struct ls_bytes *out)
+{
+    struct learner *learner = self;
+    return agent_save(&learner->agent, out);
+}
+
+static void set_options(void *self, struct ls_learner_options *options)
+{
+    const struct learner *learner = self;
+    teacher_set_options(learner->teacher, options);
+}
+
+/* The parts that the samples mean. */
+static int read_samples(void *self, const struct ls_learner_place *place,
+                        const struct learner_sample *samples, size_t n)
+{
+    const struct learner *learner = self;
+    struct teacher_piece pieces[SERVICE_BATCH_MAX];
+    for (size_t i = 0; i < n; i++) {
+        const struct sample *sample = samples[i].sample;
+        pieces[i] = (struct teacher_piece){.name = sample->data_id,
+                                           .data = samples[i].data,
+                                           .size = samples[i].size,
+                                           .n = (size_t)sample->unroll_len};
+    }
+    return teacher_load(learner->teacher, place, pieces, n);
+}
+
+static int learn(void *self, const struct learner_lesson *lesson)
+{
+    const struct learner *learner = self;
+    return teacher_learn(learner->teacher, lesson->place, lesson->pass,
+                         lesson->iter, lesson->info, lesson->priorities);
+}
+
+static int beside(void *self, enum ls_hook_position position, int64_t iter,
+                  ls_learner_info *info)
+{
+    const struct learner *learner = self;
+    return teacher_hooks(learner->teacher, position, iter, info);
+}
+
+static const struct learner_ops ops = {.reset = reset_learner,
+                                       .load = load_learner,
+                                       .save = save_learner,
+                                       .set_options = set_options,
+                                       .read = read_samples,
+                                       .learn = learn,
+                                       .beside = beside};
+
+/* The work ----------------------------------------------------------------- */
 
 static void destroy(void *work)
 {
     struct learner *self = work;
-    agent_learner_destroy(&self->agent);
+    teacher_destroy(&self->teacher);
+    agent_fini(&self->agent);
     free(self);
 }
 
@@ -29,17 +99,33 @@ static int create(void **out, const struct work_options *options)
     if (self == NULL)
         return ls_error(LS_ENOMEM, "the work of a learner");
     service_node_init(&self->base, options);
-    const int status = agent_learner_create(
-        &self->agent, options->plugin, plan, plan->nodes[options->index].id,
-        options->generation,
-        (size_t)(plan->service.unroll / plan->service.split),
-        plan->learner.stacks);
+    int status =
+        agent_init(&self->agent, options->plugin, plan,
+                   plan->nodes[options->index].id, options->generation, 1);
+    if (status == LS_OK)
+        status =
+            agent_add_replicas(&self->agent, plan, plan->learner.n_devices - 1);
     if (status != LS_OK) {
         destroy(self);
         return status;
     }
     *out = self;
     return LS_OK;
+}
+
+static int open_teacher(struct learner *self)
+{
+    const struct plan *plan = self->base.plan;
+    return teacher_create(
+        &self->teacher, ls_task_runtime(self->base.task),
+        &(struct teacher_options){
+            .agent = &self->agent,
+            .devices = plan->learner.devices,
+            .n_devices = plan->learner.n_devices,
+            .stacks = plan->learner.stacks,
+            .n = (size_t)plan->service.batch,
+            .steps = (size_t)(plan->service.unroll / plan->service.split),
+            .node_id = plan->nodes[self->base.index].id});
 }
 
 /* In simulations: else it is over before anything can happen to it. On the
@@ -64,11 +150,13 @@ static int use(void *work, ls_task *task, ls_rpc *calls)
     int status = service_node_open(&self->base, task, calls);
     ls_rng_seed(&self->chance, ls_entropy(ls_task_runtime(task)), 0);
     if (status == LS_OK)
+        status = open_teacher(self);
+    if (status == LS_OK)
         status = learner_service_create(
             &self->service, &(struct learner_service_options){
                                 .common = service_node_options(&self->base),
-                                .ops = &agent_learner_ops,
-                                .self = self->agent,
+                                .ops = &ops,
+                                .self = self,
                                 .queue = plan->learner.queue,
                                 .stacks = plan->learner.stacks,
                                 .loaders = plan->learner.loaders,

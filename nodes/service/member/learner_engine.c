@@ -162,24 +162,19 @@ static int get_data(const struct learner_service *service, struct batch *batch)
 }
 
 static int read_data(const struct learner_service *service, struct batch *batch,
-                     size_t stack)
+                     const struct ls_learner_place *place)
 {
     const struct learner_ops *ops = service->options.ops;
     if (ops->read == NULL)
         return LS_OK;
     const int status =
-        ops->read(service->options.self, stack, batch->samples, batch->told.n);
+        ops->read(service->options.self, place, batch->samples, batch->told.n);
+    if (status == LS_OK && place->device + 1 < service->n_devices)
+        return LS_OK;
     free_blobs(batch);
     for (size_t i = 0; i < batch->told.n; i++)
         batch->samples[i].data = NULL;
     return status;
-}
-
-/* Time spent training until now. Lock held. */
-static int64_t trained_ns(const struct learner_service *service, int64_t now)
-{
-    return service->figures.train_ns +
-           (service->training_since > 0 ? now - service->training_since : 0);
 }
 
 /* What cannot be got fails its own call, not the engine. */
@@ -188,20 +183,15 @@ static int load(void *self, const struct ls_learner_place *place)
     struct learner_service *service = self;
     struct service_work *work = &service->work;
     struct batch *batch = place->batch->data;
-    const int64_t from = ls_now(work->runtime);
     ls_mutex_lock(&work->mutex);
     const bool forsaken = batch->forsaken;
-    const int64_t trained = trained_ns(service, from);
     ls_mutex_unlock(&work->mutex);
-    if (forsaken)
+    if (forsaken || (place->device > 0 && batch->samples == NULL))
         return LS_OK;
-    int status = get_data(service, batch);
+    int status = place->device == 0 ? get_data(service, batch) : batch->status;
     if (status == LS_OK)
-        status = read_data(service, batch, place->stack);
+        status = read_data(service, batch, place);
     ls_mutex_lock(&work->mutex);
-    const int64_t now = ls_now(work->runtime);
-    service->figures.load_ns += now - from;
-    service->figures.overlap_ns += trained_ns(service, now) - trained;
     batch->status = status;
     if (status != LS_OK)
         (void)snprintf(batch->text, sizeof batch->text, "%s", ls_error_text());
@@ -212,14 +202,21 @@ static int load(void *self, const struct ls_learner_place *place)
 /* The learner thread -------------------------------------------------------
  */
 
-/* Whether there is anything to train; from here on its call is answered. */
-static bool begin_batch(struct learner_service *service, struct batch *batch)
+/* Whether there is anything to train; from here on its call is answered. The
+ * first of the devices decides for all. */
+static bool begin_batch(struct learner_service *service, struct batch *batch,
+                        size_t device)
 {
     ls_mutex_lock(&service->work.mutex);
-    batch->begun = !batch->forsaken && batch->status == LS_OK;
+    if (!batch->is_due) {
+        batch->is_due = true;
+        batch->begun = !batch->forsaken && batch->status == LS_OK;
+        batch->iter = service->trained;
+    }
     const bool begun = batch->begun;
+    if (device == 0)
+        service->learning = begun ? batch : NULL;
     ls_mutex_unlock(&service->work.mutex);
-    batch->iter = service->trained;
     return begun;
 }
 
@@ -233,18 +230,56 @@ static int check_priorities(const struct batch *batch)
     return LS_OK;
 }
 
-static int add_values(const struct learner_info *values, ls_learner_info *info)
+/* A plugin names its values as it likes; on the wire names are plain. */
+static void copy_name(service_name out, const char *name)
 {
-    int status = LS_OK;
-    for (size_t i = 0; i < values->n_values && status == LS_OK; i++)
-        status = ls_learner_info_add(info, values->values[i].name,
-                                     values->values[i].value);
-    return status;
+    size_t n = 0;
+    for (; name[n] != '\0' && n < SAFE_NAME_MAX; n++) {
+        const char c = name[n];
+        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                           (c >= '0' && c <= '9') || c == '-';
+        out[n] = '_';
+        if (plain)
+            out[n] = c;
+    }
+    if (n == 0)
+        out[n++] = '_';
+    out[n] = '\0';
+}
+
+static void take_values(struct batch *batch, const ls_learner_info *info)
+{
+    struct learner_info *out = &batch->info;
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0;
+         i < ls_learner_info_count(info) && out->n_values < LEARNER_VALUES_MAX;
+         i++) {
+        copy_name(out->values[out->n_values].name,
+                  ls_learner_info_name(info, i));
+        out->values[out->n_values++].value = ls_learner_info_value(info, i);
+    }
+}
+
+int learner_beside(const struct learner_service *service,
+                   enum ls_hook_position position, int64_t iter,
+                   ls_learner_info *info)
+{
+    const struct learner_ops *ops = service->options.ops;
+    return ops->beside != NULL
+               ? ops->beside(service->options.self, position, iter, info)
+               : LS_OK;
 }
 
 /* The weights are those after this batch, whatever is trained next. */
-static int end_batch(struct learner_service *service, struct batch *batch)
+static int end_batch(struct learner_service *service, struct batch *batch,
+                     ls_learner_info *info)
 {
+    int status = learner_beside(service, LS_AFTER_ITER, batch->iter, info);
+    if (status == LS_OK)
+        status = check_priorities(batch);
+    if (status != LS_OK)
+        return status;
+    take_values(batch, info);
     service->trained++;
     batch->trained = true;
     batch->has_weights = batch->iter % service->told.send_policy_freq == 0;
@@ -253,50 +288,19 @@ static int end_batch(struct learner_service *service, struct batch *batch)
                               : LS_OK;
 }
 
-static int train(struct learner_service *service, struct batch *batch,
-                 const struct ls_learner_place *place, unsigned pass,
-                 ls_learner_info *info)
-{
-    int status = LS_OK;
-    if (pass == 0)
-        status =
-            priority_hooks_run(&service->hooks, HOOK_BEFORE_ITER, batch->iter);
-    if (status != LS_OK)
-        return status;
-    memset(&batch->info, 0, sizeof batch->info);
-    status = service->options.ops->learn(service->options.self, place->stack,
-                                         batch->samples, batch->told.n,
-                                         &batch->info, batch->priorities);
-    if (status == LS_OK)
-        status = check_priorities(batch);
-    if (status == LS_OK)
-        status = add_values(&batch->info, info);
-    if (status == LS_OK && pass + 1 == service->options.passes)
-        status = end_batch(service, batch);
-    return status;
-}
-
-static void note_begin(struct learner_service *service)
+/* What fails first counts, but for a device that gave up because of it. */
+static int fail(struct learner_service *service, int status)
 {
     ls_mutex_lock(&service->work.mutex);
-    service->training_since = ls_now(service->work.runtime);
-    service->figures.wait_ns += service->training_since - service->idle_since;
-    ls_mutex_unlock(&service->work.mutex);
-}
-
-static void note_end(struct learner_service *service, int status)
-{
-    ls_mutex_lock(&service->work.mutex);
-    service->idle_since = ls_now(service->work.runtime);
-    service->figures.train_ns += service->idle_since - service->training_since;
-    service->training_since = 0;
-    if (status != LS_OK) {
+    if (service->engine_status == LS_OK ||
+        service->engine_status == LS_EABORTED) {
         service->engine_status = status;
         (void)snprintf(service->engine_text, sizeof service->engine_text, "%s",
                        ls_error_text());
         service_work_changed(&service->work);
     }
     ls_mutex_unlock(&service->work.mutex);
+    return status;
 }
 
 static int compute(void *self, const struct ls_learner_place *place,
@@ -304,13 +308,33 @@ static int compute(void *self, const struct ls_learner_place *place,
 {
     struct learner_service *service = self;
     struct batch *batch = place->batch->data;
-    if (pass == 0 ? !begin_batch(service, batch) : !batch->begun)
+    int status = LS_OK;
+    if (!begin_batch(service, batch, place->device))
         return LS_OK;
     ls_log_set_node((int64_t)ls_node_id(service->options.common.node));
-    note_begin(service);
-    const int status = train(service, batch, place, pass, info);
-    note_end(service, status);
-    return status;
+    if (pass == 0 && place->device == 0)
+        status =
+            priority_hooks_run(&service->hooks, HOOK_BEFORE_ITER, batch->iter);
+    if (status == LS_OK)
+        status = service->options.ops->learn(
+            service->options.self,
+            &(struct learner_lesson){.place = place,
+                                     .pass = pass,
+                                     .iter = batch->iter,
+                                     .samples = batch->samples,
+                                     .n = batch->told.n,
+                                     .info = info,
+                                     .priorities = batch->priorities});
+    return status == LS_OK ? LS_OK : fail(service, status);
+}
+
+static int apply(void *self, unsigned pass, ls_learner_info *info)
+{
+    struct learner_service *service = self;
+    if (service->learning == NULL || pass + 1 < service->options.passes)
+        return LS_OK;
+    const int status = end_batch(service, service->learning, info);
+    return status == LS_OK ? LS_OK : fail(service, status);
 }
 
 /* It leaves the engine: trained, failed, forsaken, or given up with it. */
@@ -331,31 +355,34 @@ static void leave(void *self, struct ls_learner_batch *dropped)
  */
 
 static const struct ls_learner_ops ops = {
-    .load = load, .compute = compute, .drop = leave};
+    .load = load, .compute = compute, .apply = apply, .drop = leave};
 
 int learner_engine_begin(struct learner_service *service)
 {
     const struct learner_service_options *options = &service->options;
+    struct ls_learner_options built = {
+        .ops = &ops,
+        .self = service,
+        .queue = (size_t)most_under_way(service) + 1,
+        .out_queue = 1, /* what comes of a batch is in the batch */
+        .out_when_full = LS_QUEUE_DROP_OLDEST,
+        .stacks = options->stacks,
+        .loaders = options->loaders,
+        .passes = options->passes,
+        .held_timeout_ms = LS_NO_WAIT,
+        .n_devices = 1};
     ls_learner *engine;
+    if (options->ops->set_options != NULL)
+        options->ops->set_options(options->self, &built);
+    service->n_devices = built.n_devices;
     service->trained = service->iter;
-    const int status = ls_learner_create(
-        &engine, service->work.runtime,
-        &(struct ls_learner_options){
-            .ops = &ops,
-            .self = service,
-            .queue = (size_t)most_under_way(service) + 1,
-            .out_queue = 1, /* what comes of a batch is in the batch */
-            .out_when_full = LS_QUEUE_DROP_OLDEST,
-            .stacks = options->stacks,
-            .loaders = options->loaders,
-            .passes = options->passes,
-            .held_timeout_ms = LS_NO_WAIT});
+    const int status =
+        ls_learner_create(&engine, service->work.runtime, &built);
     if (status != LS_OK)
         return status;
     ls_mutex_lock(&service->work.mutex);
     service->engine = engine;
     service->engine_status = LS_OK;
-    service->idle_since = ls_now(service->work.runtime);
     ls_mutex_unlock(&service->work.mutex);
     return LS_OK;
 }
@@ -379,10 +406,25 @@ static struct batch *take_over(struct learner_service *service)
     return all.first;
 }
 
+void learner_add_times(const struct learner_service *service,
+                       struct learner_figures *figures)
+{
+    struct ls_learner_counts counts;
+    if (service->engine == NULL)
+        return;
+    ls_learner_counts(service->engine, &counts);
+    figures->train_ns += counts.grad_ns;
+    figures->load_ns += counts.load_ns;
+    figures->overlap_ns += counts.overlap_ns;
+    figures->wait_ns +=
+        service->options.loaders > 0 ? counts.load_wait_ns : counts.dequeue_ns;
+}
+
 void learner_engine_end(struct learner_service *service)
 {
     ls_mutex_lock(&service->work.mutex);
     ls_learner *engine = service->engine;
+    learner_add_times(service, &service->figures);
     service->engine = NULL;
     service->wants = false;
     ls_mutex_unlock(&service->work.mutex);

@@ -3,7 +3,6 @@
 #define LOCKSTEP_LEARNER_PARTS_H
 
 #include "learner_service.h"
-#include "lockstep/learner.h"
 #include "service_work.h"
 
 /* A batch, from its learn call to the answer. Whose turn it is changes it:
@@ -11,6 +10,7 @@
 struct batch {
     struct batch *next;  /* in one of the lists below; under the lock */
     ls_request *request; /* own; the learn call; under the lock */
+    bool is_due;         /* its turn has come; under the lock */
     bool begun;          /* it is being trained; under the lock */
     bool forsaken;       /* nobody wants it any more; under the lock */
     struct learner_batch told;
@@ -47,12 +47,13 @@ struct learner_service {
     struct learner_info last;
     int64_t iter;           /* of the work: done, of all attempts */
     int64_t policy_version; /* the last one that was committed; -1: none */
-    struct learner_figures figures; /* but for what `work` counts */
-    int64_t training_since;         /* 0: nothing trains */
-    int64_t idle_since;             /* the same the other way round */
+    struct learner_figures figures; /* but for what `work` counts, and the
+                                     * times of the engine that there is */
 
     /* The engine's learner thread, while there is one. */
-    int64_t trained; /* iterations of the work */
+    size_t n_devices;
+    int64_t trained;        /* iterations of the work */
+    struct batch *learning; /* borrow; NULL: what came was not wanted */
 
     /* The task's thread. */
     struct priority_hooks hooks;
@@ -83,9 +84,17 @@ void learner_engine_end(struct learner_service *service);
 /* Lock held. batch: moved, on success. Errors: what the engine failed with. */
 LS_MUST_USE int learner_engine_put(struct learner_service *service,
                                    struct batch *batch);
+/* Where the engine's time went until now. Lock held. */
+void learner_add_times(const struct learner_service *service,
+                       struct learner_figures *figures);
 /* What has not begun to be trained is not wanted any more, and its calls fail.
  * Lock held. */
 void learner_forsake(struct learner_service *service, const char *text);
+
+/* What the ops do beside learning. */
+LS_MUST_USE int learner_beside(const struct learner_service *service,
+                               enum ls_hook_position position, int64_t iter,
+                               ls_learner_info *info);
 
 /* learner_policy.c: the weights out of and into the store. Task's thread. */
 LS_MUST_USE int learner_load(struct learner_service *service);

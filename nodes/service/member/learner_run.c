@@ -102,6 +102,14 @@ static bool is_over(const struct learner_service *service)
            service->iter >= service->told.iterations;
 }
 
+/* Nothing is under way, and nothing comes. */
+static int end_run(struct learner_service *service)
+{
+    const int status =
+        learner_beside(service, LS_AFTER_RUN, service->iter, NULL);
+    return status == LS_OK ? run_hooks(service, HOOK_AFTER_RUN) : status;
+}
+
 static int begin(struct learner_service *service)
 {
     service->run_status = LS_OK;
@@ -114,10 +122,12 @@ static int begin(struct learner_service *service)
     if (status == LS_OK)
         status = learner_load(service);
     if (status == LS_OK)
+        status = learner_beside(service, LS_BEFORE_RUN, service->iter, NULL);
+    if (status == LS_OK)
         status = run_hooks(service, HOOK_BEFORE_RUN);
     if (status == LS_OK)
-        status = is_over(service) ? run_hooks(service, HOOK_AFTER_RUN)
-                                  : learner_engine_begin(service);
+        status =
+            is_over(service) ? end_run(service) : learner_engine_begin(service);
     if (status != LS_OK)
         return status;
     ls_mutex_lock(&service->work.mutex);
@@ -231,7 +241,7 @@ static int end_iteration(struct learner_service *service)
     if (status != LS_OK)
         return status;
     count_iteration(service);
-    return is_over(service) ? run_hooks(service, HOOK_AFTER_RUN) : LS_OK;
+    return is_over(service) ? end_run(service) : LS_OK;
 }
 
 int learner_step_after(ls_step *step, void *self)

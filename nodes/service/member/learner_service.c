@@ -217,6 +217,7 @@ void learner_service_figures(learner_service *service,
     struct service_work *work = &service->work;
     ls_mutex_lock(&work->mutex);
     struct learner_figures figures = service->figures;
+    learner_add_times(service, &figures);
     figures.works = work->works;
     figures.given_back = work->given_back;
     figures.refused = work->refused;

@@ -1,10 +1,13 @@
 /* training.h - a policy that learns, on the engine of lockstep/learner.h.
  *
  * A batch is what one iteration has brought. Loading it reads its trajectories
- * into the memory of a stack; a pass is one call of the policy's learn(). The
- * caller waits for all passes over its batch: so what a run computes follows
- * from its seed alone, however many stacks and loaders there are. With several
- * devices each has a policy of its own, which learns from an equal share.
+ * into the memory of a stack; a pass is one call of the policy's learn(). With
+ * several devices each has a policy of its own, which learns from an equal
+ * share. Up to learner.queue batches are under way when a call returns: with
+ * none the caller waits for all passes over its batch; else it gets what came
+ * of an earlier one, the same one in each run, and loading and training go on
+ * while the next is collected. So what a run computes follows from its seed and
+ * that number alone, however many stacks and loaders there are.
  * Thread: owner. */
 #ifndef TRAINING_H
 #define TRAINING_H
@@ -15,6 +18,7 @@
 
 #include "agent.h"
 #include "plan.h"
+#include "weights.h"
 
 struct training;
 
@@ -29,14 +33,43 @@ LS_MUST_USE int training_start(struct training **out, ls_runtime *runtime,
                                const struct plan *plan, struct agent *agent,
                                uint32_t node_id, size_t n);
 
-/* Learn from a batch, with all passes. What learn() said is added to info.
- * items:  borrow, until it returns.
- * Errors: LS_EPROTO what came is no such batch; what learn() fails with. */
+/* Learn from a batch; wait until the oldest under way is over, if more than
+ * learner.queue are.
+ * items:   moved, on success: empty then.
+ * note:    of the weights after this batch.
+ * info:    what was said of the one that is over is added.
+ * is_over: whether one is.
+ * Errors:  LS_EPROTO what came is no such batch; what learn() fails with. */
 LS_MUST_USE int training_learn(struct training *training,
-                               const struct ls_items *items,
-                               ls_learner_info *info);
+                               struct ls_items *items,
+                               const struct weights_note *note,
+                               ls_learner_info *info, bool *is_over);
 
-/* Whether the weights are whole: false when a learn() has failed. */
+/* How many batches are. */
+size_t training_under_way(const struct training *training);
+
+/* Run the policy's hooks before the first batch, and after the last one: then
+ * what is under way is given up, and nothing is learned any more. The second is
+ * done by training_stop() when nobody has.
+ * note:   of the weights as they are.
+ * Errors: the hooks'; those of the plugin's save. */
+LS_MUST_USE int training_begin(struct training *training,
+                               const struct weights_note *note);
+LS_MUST_USE int training_end(struct training *training);
+
+/* What others act by, after the batch that was over last. Borrow: until
+ * training_learn(). */
+const struct ls_bytes *training_policy(const struct training *training);
+
+/* Write the weights after that batch to a file, with all that learning goes on
+ * from. note: of them; with learner.queue that of the batch counts. Errors:
+ * those of weights_save(). */
+LS_MUST_USE int training_save(struct training *training,
+                              const struct weights_note *note,
+                              const char *folder, const char *name, char *path,
+                              size_t size);
+
+/* Whether those weights are whole: false when a learn() has failed. */
 bool training_is_whole(const struct training *training);
 
 /* Look at the figures, and tell them to whoever listens to "learner.metrics":
@@ -47,6 +80,8 @@ LS_MUST_USE int training_publish(struct training *training, ls_node *node);
 /* The figures of when they were published last; zeros before. Borrow. */
 const struct ls_learner_metrics *
 training_metrics(const struct training *training);
+const struct ls_learner_counts *
+training_counts(const struct training *training);
 
 /* The same as they were told. data: borrow, until they are published again;
  * size: 0 before the first time. */

@@ -62,13 +62,14 @@ static void env_fini(void *env)
 static void env_spec(const void *env, struct ls_env_spec *out)
 {
     const struct env *self = env;
-    *out = (struct ls_env_spec){.n_observation = (size_t)self->n_observation,
-                                .n_action = 1,
-                                .n_choices = 2,
-                                .max_steps = 10};
+    *out = (struct ls_env_spec){
+        .observation = {LS_F32, 1, {(size_t)self->n_observation}},
+        .action = {.type = LS_I32},
+        .n_choices = 2,
+        .max_steps = 10};
 }
 
-static int env_reset(void *env, float *observation)
+static int env_reset(void *env, void *observation)
 {
     struct env *self = env;
     self->in_episode = 0;
@@ -99,7 +100,7 @@ static int go_wrong(enum fault fault)
     return LS_OK;
 }
 
-static int env_step(void *env, const float *action, float *observation,
+static int env_step(void *env, const void *action, void *observation,
                     float *reward, bool *terminated, bool *truncated)
 {
     struct env *self = env;
@@ -110,7 +111,7 @@ static int env_step(void *env, const float *action, float *observation,
         return status;
     self->in_episode++;
     memset(observation, 0, (size_t)self->n_observation * sizeof(float));
-    observation[0] = (float)self->in_episode;
+    *(float *)observation = (float)self->in_episode;
     *reward = now && self->fault == NOT_FINITE ? NAN : 1.0f;
     *terminated = self->in_episode == 10;
     if (*terminated && self->prize[0] != '\0' && access(self->prize, F_OK) == 0)
@@ -129,22 +130,21 @@ static int policy_init(void *policy, ls_config_section *config,
     return LS_OK;
 }
 
-static int policy_act(void *policy, const float *observation, bool explore,
-                      uint64_t noise, float *action, float *extras)
+static int policy_act(void *policy, const struct ls_act *rows)
 {
+    int32_t *actions = rows->actions;
     (void)policy;
-    (void)observation;
-    (void)extras;
-    action[0] = explore ? (float)(noise & 1) : 0.0f;
+    for (size_t i = 0; i < rows->n; i++)
+        actions[i] = rows->explore ? (int32_t)(rows->noise[i] & 1) : 0;
     return LS_OK;
 }
 
-static int policy_learn(void *policy, const struct ls_trajectory *trajectories,
-                        size_t n, struct ls_learn_info *info)
+static int policy_learn(void *policy, const struct ls_learn_batch *batch,
+                        struct ls_learn_info *info)
 {
     struct policy *self = policy;
-    for (size_t i = 0; i < n; i++)
-        self->n_seen += (int64_t)trajectories[i].n;
+    for (size_t i = 0; i < batch->n; i++)
+        self->n_seen += (int64_t)batch->trajectories[i].n;
     info->n = 0;
     return LS_OK;
 }

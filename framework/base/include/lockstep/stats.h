@@ -60,6 +60,10 @@ LS_MUST_USE LS_API int ls_timer_start(ls_timer *timer);
 LS_MUST_USE LS_API int ls_timer_stop(ls_timer *timer, double units);
 LS_API void ls_timer_summary(const ls_timer *timer,
                              struct ls_timer_summary *out);
+/* Copy up to `capacity` of the times behind the mean, in seconds, the oldest
+ * first. Returns how many there are. */
+LS_API size_t ls_timer_values(const ls_timer *timer, double *out_s,
+                              size_t capacity);
 LS_API void ls_timer_destroy(ls_timer **timer);
 
 #ifdef __cplusplus

@@ -72,11 +72,13 @@ LS_API const char *ls_status_sentence(int status);
 LS_API int ls_status_exit_code(int status);
 
 /* Say what failed, for ls_error_text(), and return `status` as it came, so
- * that a function can end with `return ls_error(LS_EINVAL, "…", …);`.
+ * that a function can end with `return ls_error(LS_EINVAL, "…", …);`. There is
+ * no cause and no cookie then.
  * format: copied; cut at LS_ERROR_TEXT_MAX. */
 LS_API int ls_error(int status, const char *format, ...) LS_PRINTF(2, 3);
 
-/* Put "where: " in front of the last text of this thread; return `status`. */
+/* Put "where: " in front of the last text of this thread; return `status`.
+ * Cause and cookie stay. */
 LS_API int ls_error_at(int status, const char *format, ...) LS_PRINTF(2, 3);
 
 /* The code for an errno, with the text "<what>: <strerror>". Read errno once,
@@ -90,6 +92,32 @@ LS_API void ls_error_clear(void);
 /* The last error's text on this thread; "" when there was none.
  * Borrow: until the next failure on this thread. */
 LS_API const char *ls_error_text(void);
+
+/* The first cause of the last error, where the status that was returned is not
+ * that: of LS_EABORTED, what the member that gave up first failed with. LS_OK:
+ * nothing more is known. Set it after ls_error(). */
+LS_API int ls_error_cause(void);
+LS_API void ls_error_set_cause(int status);
+
+/* A number of the program's own beside the last error, by which a binding finds
+ * the exception that its callback ended with. It goes where the text goes: from
+ * a handler to ls_node_take_error(), from a step to ls_task_run(). 0: none. Set
+ * it after ls_error(). */
+LS_API unsigned long long ls_error_cookie(void);
+LS_API void ls_error_set_cookie(unsigned long long cookie);
+
+/* A failure, for whoever carries it to another thread. */
+struct ls_failure {
+    int status; /* LS_OK: none */
+    int cause;
+    unsigned long long cookie;
+    char text[LS_ERROR_TEXT_MAX];
+};
+/* Copy what the last error of this thread has left, beside its status. */
+LS_API void ls_failure_keep(struct ls_failure *out, int status);
+/* Make it the last error of this thread, if there is one. Returns its status.
+ */
+LS_API int ls_failure_return(const struct ls_failure *failure);
 
 #ifdef __cplusplus
 }

@@ -180,6 +180,7 @@ struct ls_learner_counts {
      * it together. */
     int64_t dequeue_ns;   /* waiting for batches */
     int64_t load_ns;      /* loading */
+    int64_t overlap_ns;   /* of load_ns: while another batch was trained */
     int64_t load_wait_ns; /* the learner, waiting for what is loaded */
     int64_t grad_ns;      /* training */
 };

@@ -25,6 +25,8 @@
 
 #include "lockstep/call.h"
 #include "lockstep/context.h"
+#include "lockstep/learner.h"
+#include "lockstep/plugin.h"
 #include "lockstep/task.h"
 
 #include "messages.h"
@@ -40,6 +42,18 @@ struct learner_sample {
     size_t size;
 };
 
+/* A pass over a batch, on one device. Borrow: for the call. */
+struct learner_lesson {
+    const struct ls_learner_place *place;
+    unsigned pass; /* 0: the first one */
+    int64_t iter;  /* of the work, from 0 */
+    const struct learner_sample *samples;
+    size_t n;
+    ls_learner_info *info; /* for what there is to say */
+    double *priorities;    /* n of them, finite and >= 0; set to what they
+                            * were */
+};
+
 /* What it does its work with. reset, load and the first save are called by the
  * task's thread before the engine runs; learn and save by its learner thread;
  * read by its loaders. Errors: any status with its text. */
@@ -48,16 +62,23 @@ struct learner_ops {
     int (*reset)(void *self);
     int (*load)(void *self, const struct ls_bytes *weights);
     int (*save)(void *self, struct ls_bytes *out);
+    /* What the engine's stacks are to be: devices and what goes with them.
+     * NULL: it needs none. */
+    void (*set_options)(void *self, struct ls_learner_options *options);
     /* Make ready in a stack what is to be learned from; several stacks may be
-     * read into at the same time. Then the samples have no data any more. An
-     * error fails this batch alone. NULL: there is nothing to be made ready. */
-    int (*read)(void *self, size_t stack, const struct learner_sample *samples,
-                size_t n);
-    /* Improve the weights by a pass over it. values: its n_values and values[]
-     * are filled in. priorities: n of them, finite and >= 0; set to what they
-     * were. An error gives the work back. */
-    int (*learn)(void *self, size_t stack, const struct learner_sample *samples,
-                 size_t n, struct learner_info *values, double *priorities);
+     * read into at the same time. After that of the last device the samples
+     * have no data any more. An error fails this batch alone. NULL: there is
+     * nothing to be made ready. */
+    int (*read)(void *self, const struct ls_learner_place *place,
+                const struct learner_sample *samples, size_t n);
+    /* Improve the weights by a pass over it; for each device on a thread of its
+     * own. An error gives the work back. */
+    int (*learn)(void *self, const struct learner_lesson *lesson);
+    /* What is to be done beside, while nothing learns: iter is that of the
+     * iteration, or of the last one. NULL: nothing. An error is as that of
+     * learn. */
+    int (*beside)(void *self, enum ls_hook_position position, int64_t iter,
+                  ls_learner_info *info);
 };
 
 struct learner_service_options {
@@ -128,9 +149,9 @@ struct learner_figures {
                              * not asked for */
     int64_t failed_batches; /* whose data could not be got */
     int64_t lost_masters;
-    int64_t wait_ns;     /* of the learner thread, for batches that came */
+    int64_t wait_ns;     /* of the learner thread, for batches */
     int64_t load_ns;     /* of all loaders: data got, and read */
-    int64_t train_ns;    /* learn(), and the hooks before it */
+    int64_t train_ns;    /* learn(), its hooks, and the policy as bytes */
     int64_t overlap_ns;  /* of load_ns: while another one trained */
     struct work_key key; /* the work that is held; task_id "": none */
     int64_t iter;        /* of it */

@@ -1,0 +1,48 @@
+/* crew.h - one call for each of several, at the same time.
+ *
+ * Member 0 is whoever runs the crew; each other one has a thread of its own,
+ * always the same. Thread: owner, but for ls_crew_busy(). */
+#ifndef LOCKSTEP_CREW_H
+#define LOCKSTEP_CREW_H
+
+#include "lockstep/runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ls_crew ls_crew;
+
+typedef void ls_crew_fn(void *self, size_t member);
+
+/* out:    own; NULL after an error; give it to ls_crew_destroy().
+ * n:      members, >= 1.
+ * name:   of the threads: "NAME-1", "NAME-2" …; copied.
+ * Errors: LS_ENOMEM; LS_EAGAIN no room for a thread. */
+LS_MUST_USE LS_API int ls_crew_create(ls_crew **out, ls_runtime *runtime,
+                                      size_t n, const char *name,
+                                      ls_crew_fn *fn, void *self);
+
+/* Call fn(self, member) for every member; return when all calls have. Never
+ * after ls_crew_dismiss(). */
+LS_API void ls_crew_run(ls_crew *crew);
+
+/* Which thread is in a call; 0: none. Any thread. */
+LS_API size_t ls_crew_busy(ls_crew *crew);
+
+/* Let the threads end, those that are in a call after it. Again: nothing. */
+LS_API void ls_crew_dismiss(ls_crew *crew);
+
+/* Wait for those threads.
+ * Errors: LS_ETIMEDOUT. */
+LS_MUST_USE LS_API int ls_crew_join(ls_crew *crew, int64_t deadline);
+
+/* Free it; threads that were not joined are dismissed and waited for. NULL and
+ * a pointer to NULL are fine. */
+LS_API void ls_crew_destroy(ls_crew **crew);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,72 @@
+/* dispatch.h - the dispatch thread: handlers run there, one at a time. */
+#ifndef LOCKSTEP_BUS_DISPATCH_H
+#define LOCKSTEP_BUS_DISPATCH_H
+
+#include <stdatomic.h>
+
+#include "lockstep/node.h"
+
+#include "flow.h"
+#include "message.h"
+
+struct peer;
+
+struct member_watch {
+    struct member_watch *next;
+    void (*fn)(void *self, const struct ls_member *member);
+    void *self;
+    uint64_t number; /* from 1 */
+    bool removed;
+    bool running;
+    unsigned waiters; /* who wait until it does not run */
+};
+
+/* Who is told of members; under router. Of watch.c alone. */
+struct watches {
+    struct member_watch *first;
+    uint64_t n; /* that ever were */
+};
+
+/* Of dispatch.c alone. */
+struct dispatch {
+    ls_mutex lock;
+    ls_cond filled; /* for the dispatch thread */
+    ls_cond room;   /* for emitters to this node itself */
+    struct message_list queue;
+    struct account local; /* local emits in the queue */
+    size_t peak;
+    bool waiting;
+    bool closed;
+    ls_thread *thread; /* until destroy: others ask whether they run on it */
+    bool ended;
+    atomic_int interrupted;    /* what waits return, until cleared; LS_OK */
+    struct ls_failure failure; /* the first not taken; under router */
+};
+
+int dispatch_init(ls_node *node);
+int dispatch_start(ls_node *node);
+/* Let what is queued be handled, then end the thread. */
+void dispatch_stop(ls_node *node);
+void dispatch_fini(ls_node *node);
+void dispatch_add(ls_node *node, struct message_list *list);
+/* Room for a local emit: reserved first, then filled or given back. */
+int dispatch_reserve(ls_node *node, size_t bytes, bool wait, int64_t deadline);
+void dispatch_fill(ls_node *node, struct message *message);
+/* For what needs no room. Errors: LS_ECLOSED, and the message is given back. */
+int dispatch_offer(ls_node *node, struct message *message);
+void dispatch_give_up(ls_node *node, size_t bytes);
+/* What waits returns this, until it is LS_OK again. */
+void dispatch_interrupt(ls_node *node, int status);
+bool dispatch_is_current(const ls_node *node);
+
+/* Note an error for ls_node_take_error() and whoever waits. */
+void dispatch_keep_error(ls_node *node, int status);
+/* The same of n reliable events that a lost peer may not have got. */
+void dispatch_lost(ls_node *node, const struct peer *peer, const char *event,
+                   uint64_t n);
+
+/* watch.c. A MESSAGE_MEMBER. Dispatch thread. */
+void watch_members(ls_node *node, const struct message *message);
+void watch_free(struct watches *watches);
+
+#endif

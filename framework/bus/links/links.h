@@ -1,0 +1,79 @@
+/* links.h - dialled addresses, what is subscribed on them, and who answers
+ * there. links.c owns the list and each of its fields but for who answers,
+ * which is of answers.c. */
+#ifndef LOCKSTEP_BUS_LINKS_H
+#define LOCKSTEP_BUS_LINKS_H
+
+#include "peer.h"
+#include "transport.h"
+#include "wire.h"
+
+struct event_entry;
+enum listening;
+
+/* libzmq connects again by itself, unless who answered once made no sense to
+ * it; then only a new socket helps, after so long and then twice as long. */
+#define LINK_REDIAL_NS (2 * LS_NS_PER_S)
+/* A proof is published once, to whoever asks; one that is lost is asked for
+ * again, with a challenge of its own, since the old one is in force. */
+#define LINK_ASK_NS      (LS_NS_PER_S / 2)
+#define LINK_ASK_SOON_NS (50 * LS_NS_PER_MS)
+
+/* A dialled address. Bus thread; the lock for the list. */
+struct link {
+    struct link *next;
+    char endpoint[LS_ENDPOINT_MAX + 1];
+    transport_link *transport;
+    uint64_t number; /* only this node and who answers know it */
+    char challenge[WIRE_CHALLENGE_SIZE + 1]; /* to be answered with a proof */
+    bool known;                              /* it was dialled as: */
+    uint32_t id;                             /* this node */
+    struct peer *peer; /* who has proved to answer there; NULL: nobody has */
+    bool attached;     /* the user gave it; else found */
+    bool hearsay;      /* another spoke of it, and that is all that is known */
+    bool withdrawn;    /* this node's presence is not in force there */
+    bool closing;
+    bool same_id;      /* another node with this node's id answers there */
+    int64_t heard_at;  /* over it, or when it was dialled */
+    int64_t asked_at;  /* for the proof, last */
+    int64_t redial_ns; /* after so long without a word it is dialled anew */
+    char refusal[192]; /* why who answers is not accepted; "" */
+};
+
+/* answers.c: who answers at a dialled address. Bus thread, lock held. */
+/* A challenge was subscribed to. */
+void answer_challenge(ls_node *node, const uint8_t *topic, size_t size);
+/* A message over a link whose connection is not proved; it may be the proof. */
+void answer_read(ls_node *node, struct link *link,
+                 const struct message *message,
+                 const struct wire_header *header);
+/* The peer that a message over a proved link came from, or NULL: refused. */
+struct peer *answer_origin(ls_node *node, struct link *link,
+                           const struct wire_header *header, bool *early);
+/* Whoever answers at the given addresses is of no use: joining may end. */
+void answer_mismatch(ls_node *node, struct link *link);
+
+/* links.c: dialled addresses, and what is subscribed on them. */
+struct link *link_find(ls_node *node, const char *endpoint);
+/* known: the node of that id is to answer there. */
+int link_dial(ls_node *node, const char *endpoint, bool attached, bool known,
+              uint32_t id);
+/* Who answers there is gone: it closes, or waits for another to be shown. */
+void link_retire(ls_node *node, struct link *link, bool left);
+void link_present(ls_node *node, struct link *link);
+/* Dial anew where nobody has been heard for long; returns when to look again.*/
+int64_t links_tick(ls_node *node, int64_t now);
+void links_close_marked(ls_node *node);
+/* Announce another incarnation of this node, and take the present one back. */
+void links_renew(ls_node *node, uint64_t incarnation);
+/* Say over a link that this node, or a leaf of it, listens; or does no more.
+ * Lock held. */
+int link_listen(struct link *link, uint32_t id, const struct event_entry *entry,
+                enum listening how);
+/* Bring subscriptions in line with what is listened to. */
+void links_sync_interests(ls_node *node);
+/* Sign the presence of this life, where leaves are relayed. Errors: those of
+ * credentials_sign(). */
+int links_sign(ls_node *node);
+
+#endif

@@ -1,0 +1,257 @@
+/* The state of an agent as values: what others act by, what learning goes on
+ * from, and all of it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent.h"
+
+/* Parts -------------------------------------------------------------------- */
+
+static int write_part(const struct ls_plugin *plugin, const char *name,
+                      int (*save)(const void *state, ls_writer *out),
+                      const void *state, ls_writer *out)
+{
+    ls_write_string(out, name);
+    const int status = save(state, out);
+    return status == LS_OK
+               ? LS_OK
+               : ls_error_at(status, "plugin %s: %s: save", plugin->name, name);
+}
+
+static int write_parts(const struct ls_plugin *plugin,
+                       const struct ls_state_part *parts, size_t n,
+                       const void *state, ls_writer *out)
+{
+    int status = LS_OK;
+    ls_write_map(out, (uint32_t)n);
+    for (size_t i = 0; i < n && status == LS_OK; i++)
+        status = write_part(plugin, parts[i].name, parts[i].save, state, out);
+    return status;
+}
+
+static int read_part(const struct ls_plugin *plugin, const char *name,
+                     int (*load)(void *state, const ls_value *in), void *state,
+                     const ls_value *in)
+{
+    /* A part that is not there is no file that is not there. */
+    const int status =
+        in == NULL ? ls_error(LS_EPROTO, "it is missing") : load(state, in);
+    return status == LS_OK
+               ? LS_OK
+               : ls_error_at(status, "plugin %s: %s: load", plugin->name, name);
+}
+
+static int read_parts(const struct ls_plugin *plugin,
+                      const struct ls_state_part *parts, size_t n, void *state,
+                      const ls_value *in)
+{
+    int status = LS_OK;
+    for (size_t i = 0; i < n && status == LS_OK; i++)
+        status = read_part(plugin, parts[i].name, parts[i].load, state,
+                           ls_value_get(in, parts[i].name));
+    return status;
+}
+
+/* What others act by ------------------------------------------------------- */
+
+static int take_written(ls_writer *writer, struct ls_bytes *out)
+{
+    const void *data;
+    size_t size;
+    const int status = ls_writer_bytes(writer, &data, &size);
+    return status == LS_OK ? ls_bytes_set(out, data, size) : status;
+}
+
+int agent_save(struct agent *agent, struct ls_bytes *out)
+{
+    ls_writer_clear(agent->writer);
+    int status = agent->plugin->policy->save(agent->policy, agent->writer);
+    if (status == LS_OK)
+        status = take_written(agent->writer, out);
+    return status == LS_OK ? LS_OK
+                           : ls_error_at(status, "plugin %s: policy: save",
+                                         agent->plugin->name);
+}
+
+static int read_value(ls_document **out, const struct ls_bytes *in)
+{
+    const struct ls_codec_limits limits = {
+        .max_bytes = (size_t)1 << 30, .max_depth = 16, .max_objects = 65536};
+    return ls_document_read(out, in->data, in->size, &limits);
+}
+
+int agent_load(struct agent *agent, const struct ls_bytes *in)
+{
+    ls_document *document = NULL;
+    int status = read_value(&document, in);
+    if (status == LS_OK)
+        status = agent->plugin->policy->load(agent->policy,
+                                             ls_document_root(document));
+    ls_document_destroy(&document);
+    return status == LS_OK ? LS_OK
+                           : ls_error_at(status, "plugin %s: policy: load",
+                                         agent->plugin->name);
+}
+
+/* What learning goes on from ----------------------------------------------- */
+
+int agent_write_training(const struct agent *agent, ls_writer *out)
+{
+    const struct ls_policy_ops *ops = agent->plugin->policy;
+    return write_parts(agent->plugin, ops->parts, ops->n_parts, agent->policy,
+                       out);
+}
+
+static int read_training(const struct agent *agent, void *policy,
+                         const ls_value *in)
+{
+    const struct ls_policy_ops *ops = agent->plugin->policy;
+    return read_parts(agent->plugin, ops->parts, ops->n_parts, policy, in);
+}
+
+int agent_read_training(struct agent *agent, const ls_value *in)
+{
+    return read_training(agent, agent->policy, in);
+}
+
+/* {"policy": …, "training": {…}}, as it stands in the whole. */
+static int write_policy(const struct agent *agent, ls_writer *out)
+{
+    int status = write_part(agent->plugin, "policy",
+                            agent->plugin->policy->save, agent->policy, out);
+    ls_write_string(out, "training");
+    return status == LS_OK ? agent_write_training(agent, out) : status;
+}
+
+static int read_policy(const struct agent *agent, void *policy,
+                       const ls_value *in)
+{
+    const int status =
+        read_part(agent->plugin, "policy", agent->plugin->policy->load, policy,
+                  ls_value_get(in, "policy"));
+    return status == LS_OK
+               ? read_training(agent, policy, ls_value_get(in, "training"))
+               : status;
+}
+
+int agent_align_replicas(struct agent *agent)
+{
+    struct ls_bytes state = {.size = 0};
+    ls_document *document = NULL;
+    if (agent->n_replicas == 0)
+        return LS_OK;
+    ls_writer_clear(agent->writer);
+    ls_write_map(agent->writer, 2);
+    int status = write_policy(agent, agent->writer);
+    if (status == LS_OK)
+        status = take_written(agent->writer, &state);
+    if (status == LS_OK)
+        status = read_value(&document, &state);
+    for (size_t i = 0; i < agent->n_replicas && status == LS_OK; i++)
+        status =
+            read_policy(agent, agent->replicas[i], ls_document_root(document));
+    ls_document_destroy(&document);
+    ls_bytes_clear(&state);
+    return status;
+}
+
+/* Environments ------------------------------------------------------------- */
+
+#define N_NOISE (sizeof((struct ls_rng *)0)->state / sizeof(uint64_t))
+
+static int write_env(const struct agent *agent, size_t index, ls_writer *out)
+{
+    const struct agent_env *env = &agent->envs[index];
+    const struct ls_env_ops *ops = agent->plugin->env;
+    ls_write_map(out, 5);
+    ls_write_string(out, "noise");
+    ls_write_array(out, N_NOISE);
+    for (size_t i = 0; i < N_NOISE; i++)
+        ls_write_uint(out, env->noise.state[i]);
+    ls_write_string(out, "begun");
+    ls_write_bool(out, env->begun && ops->n_parts > 0);
+    ls_write_string(out, "episode_return");
+    ls_write_double(out, env->episode_return);
+    ls_write_string(out, "observation");
+    ls_write_binary(out, agent->observations + index * agent->observation_bytes,
+                    agent->observation_bytes);
+    ls_write_string(out, "state");
+    return write_parts(agent->plugin, ops->parts, ops->n_parts, env->state,
+                       out);
+}
+
+static int read_noise(struct ls_rng *out, const ls_value *in)
+{
+    for (size_t i = 0; i < N_NOISE; i++)
+        if (ls_value_uint(ls_value_at(in, i), &out->state[i]) != LS_OK)
+            return ls_error_at(LS_EPROTO, "noise");
+    return LS_OK;
+}
+
+static int read_env(struct agent *agent, size_t index, const ls_value *in)
+{
+    struct agent_env *env = &agent->envs[index];
+    const struct ls_env_ops *ops = agent->plugin->env;
+    const void *observation;
+    size_t size;
+    int status = read_noise(&env->noise, ls_value_get(in, "noise"));
+    if (status == LS_OK)
+        status = ls_value_bool(ls_value_get(in, "begun"), &env->begun);
+    if (status == LS_OK)
+        status = ls_value_double(ls_value_get(in, "episode_return"),
+                                 &env->episode_return);
+    if (status == LS_OK)
+        status = ls_value_binary(ls_value_get(in, "observation"), &observation,
+                                 &size);
+    if (status == LS_OK && size != agent->observation_bytes)
+        status = ls_error(LS_EMISMATCH, "an observation of %zu bytes", size);
+    if (status == LS_OK)
+        memcpy(agent->observations + index * size, observation, size);
+    if (status == LS_OK)
+        status = read_parts(agent->plugin, ops->parts, ops->n_parts, env->state,
+                            ls_value_get(in, "state"));
+    return status == LS_OK
+               ? LS_OK
+               : ls_error_at(status == LS_ENOENT ? LS_EPROTO : status,
+                             "environment %zu", index);
+}
+
+/* All of it ---------------------------------------------------------------- */
+
+int agent_write_state(const struct agent *agent, ls_writer *out)
+{
+    ls_write_map(out, 5);
+    ls_write_string(out, "plugin");
+    ls_write_string(out, agent->plugin->name);
+    ls_write_string(out, "plugin_version");
+    ls_write_string(out, agent->plugin->version);
+    int status = write_policy(agent, out);
+    ls_write_string(out, "environments");
+    ls_write_array(out, (uint32_t)agent->n_envs);
+    for (size_t i = 0; i < agent->n_envs && status == LS_OK; i++)
+        status = write_env(agent, i, out);
+    return status;
+}
+
+static bool has_text(const ls_value *map, const char *key, const char *text)
+{
+    const char *found;
+    return ls_value_string(ls_value_get(map, key), &found) == LS_OK &&
+           strcmp(found, text) == 0;
+}
+
+int agent_read_state(struct agent *agent, const ls_value *in)
+{
+    const ls_value *envs = ls_value_get(in, "environments");
+    if (!has_text(in, "plugin", agent->plugin->name) ||
+        !has_text(in, "plugin_version", agent->plugin->version))
+        return ls_error(LS_EMISMATCH, "it is of another plugin than %s %s",
+                        agent->plugin->name, agent->plugin->version);
+    if (ls_value_size(envs) != agent->n_envs)
+        return ls_error(LS_EMISMATCH, "it is of %zu environments, not %zu",
+                        ls_value_size(envs), agent->n_envs);
+    int status = read_policy(agent, agent->policy, in);
+    for (size_t i = 0; i < agent->n_envs && status == LS_OK; i++)
+        status = read_env(agent, i, ls_value_at(envs, i));
+    return status == LS_OK ? agent_align_replicas(agent) : status;
+}

@@ -1,0 +1,57 @@
+# Plugins written outside (docs/examples/plugins): whole jobs with them, of both
+# kinds, whose nodes are processes, threads and in a simulation.
+load helpers
+
+setup() {
+    enter_scratch
+    export LOCKSTEP_PLUGIN_PATH=$BUILD_DIR/docs/plugins
+    cat >in_step.yaml <<END
+job: outside
+nodes: [{role: learner}, {role: collector, count: 2}, {role: evaluator}]
+collector: {envs: 2, steps: 60, threads: 2}
+stop: {env_step: 100000}
+END
+    cat >service.yaml <<END
+job: outside-service
+nodes: [{role: coordinator}, {role: learner}, {role: collector, count: 2}]
+collector: {envs: 2, steps: 60}
+coordinator: {batch: 4, eval_interval_s: 0}
+stop: {env_step: 100000}
+END
+}
+
+# solves PLUGIN RETURN: both kinds of job, run in all ways.
+solves() {
+    local job as
+    for job in in_step service; do
+        for as in processes threads sim; do
+            run --separate-stderr "$LOCKSTEP" run $job.yaml --as $as --json \
+                --fresh --set plugin="$1" --set "evaluator.solved=$2"
+            [ "$status" -eq 0 ] ||
+                { echo "$job $as $status: $stderr" >&2; return 1; }
+            last_line "$output"
+            [ "$(field solved)" = true ]
+        done
+    done
+}
+
+@test "a grid world with a table of values" {
+    solves grid 0.92
+}
+
+@test "images of u8" {
+    solves dots 9.9
+    # An image is a byte for each pixel, before and after each of 60 steps.
+    run "$LOCKSTEP" check in_step.yaml --set plugin=dots --json
+    [ "$status" -eq 0 ]
+}
+
+@test "what a plugin does not take is said, with the key" {
+    run --separate-stderr "$LOCKSTEP" run in_step.yaml --set plugin=grid \
+        --set env.size=9 --as threads
+    [ "$status" -ne 0 ]
+    [[ $stderr == *"raise policy.cells"* ]]
+    run --separate-stderr "$LOCKSTEP" check in_step.yaml --set plugin=dots \
+        --set env.size=9
+    [ "$status" -eq 78 ]
+}
