@@ -246,26 +246,21 @@ static int evaluate(void *self, double *episode_return, int64_t *steps)
 }
 
 /* Into the stack, as a batch is laid out. */
-static int read_batch(void *self, size_t stack,
+static int read_batch(void *self, const struct ls_learner_place *place,
                       const struct learner_sample *samples, size_t n)
 {
     const struct part *part = self;
     const size_t bytes = bytes_of(part->job->shape);
-    char *at = part->memory + stack * n * bytes;
+    char *at = part->memory + place->stack * n * bytes;
     for (size_t i = 0; i < n; i++, at += bytes)
         memcpy(at, samples[i].data, bytes);
     return LS_OK;
 }
 
-static int learn(void *self, size_t stack, const struct learner_sample *samples,
-                 size_t n, struct learner_info *values, double *priorities)
+static int learn(void *self, const struct learner_lesson *lesson)
 {
     struct job *job = ((struct part *)self)->job;
-    (void)stack;
-    (void)samples;
-    (void)n;
-    (void)values;
-    (void)priorities;
+    (void)lesson;
     if (++job->learned == WARM)
         job->from = bench_now();
     job->to = bench_now();
