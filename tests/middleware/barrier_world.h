@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "barrier_discard.h"
 #include "barrier_happening.h"
 #include "barrier_judge.h"
-#include "barrier_discard.h"
 #include "barrier_sabotage.h"
 #include "test.h"
 
