@@ -3,6 +3,7 @@
  * lets them miss it. */
 #include "emit.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -249,6 +250,7 @@ static int publish_part(struct emit *e, struct part *part, uint8_t flags)
     bool any = false;
     for (size_t i = 0; i < targets->n; i++) {
         struct peer *peer = targets->at[i];
+        assert(peer != NULL);
         peer->hop->asks = flow_charge(e->node, peer, part->size);
         any = any || peer->hop->asks;
     }

@@ -4,12 +4,10 @@
 #ifndef LOCKSTEP_BUS_LINKS_H
 #define LOCKSTEP_BUS_LINKS_H
 
+#include "events.h"
 #include "peer.h"
 #include "transport.h"
 #include "wire.h"
-
-struct event_entry;
-enum listening;
 
 /* libzmq connects again by itself, unless who answered once made no sense to
  * it; then only a new socket helps, after so long and then twice as long. */
