@@ -47,7 +47,8 @@ TEST(what_has_no_room_is_refused_until_there_is)
 {
     struct store_world *w =
         store_world_start(&(struct store_bus_options){.max_bytes = 1000}, NULL);
-    int released = 0;
+    struct counter released;
+    counter_init(&released);
     assert_ok(spec_put_moved(w->pair.here, "a", 600, &released));
     assert_fails(spec_put_moved(w->pair.here, "b", 500, &released), LS_EAGAIN);
     assert_error_has("no room for b of 500 bytes");
@@ -62,7 +63,8 @@ TEST(what_has_no_room_is_refused_until_there_is)
     assert_int_equal(home_stats(w).names, 1);
     assert_int_equal(home_stats(w).drops, 1);
     store_world_end(w);
-    assert_int_equal(released, 4);
+    assert_int_equal(counter_get(&released), 4);
+    counter_fini(&released);
 }
 
 static void put_kept(struct store *store, const char *name, const char *text)
@@ -115,12 +117,6 @@ TEST_WITH(a_damaged_kept_value_is_named_at_the_beginning, folder_set_up,
     ls_node_destroy(&node);
 }
 
-static void release(void *data, void *hint)
-{
-    free(data);
-    counter_add(hint, 1);
-}
-
 TEST_WITH(values_are_kept_and_given_without_a_copy, inproc_up, down)
 {
     struct store_world *w = *state;
@@ -128,12 +124,7 @@ TEST_WITH(values_are_kept_and_given_without_a_copy, inproc_up, down)
     struct counter released;
     struct store_blob blob;
     counter_init(&released);
-    void *data = calloc(1, 8000);
-    assert_ok(store_put(w->pair.here, &(struct store_put){.name = name,
-                                                          .data = data,
-                                                          .size = 8000,
-                                                          .release = release,
-                                                          .hint = &released}));
+    assert_ok(spec_put_moved(w->pair.here, name, 8000, &released));
     assert_ok(store_get(w->stores[0], &name, 1, &blob, 0));
     assert_int_equal(counter_get(&released), 0);
     assert_ok(store_drop(w->pair.here, name, 0));
@@ -198,7 +189,8 @@ TEST_WITH(without_its_home_it_says_lost_at_once, inproc_up, down)
     struct store_world *w = *state;
     const char *const name = "a";
     struct store_blob blob;
-    int released = 0;
+    struct counter released;
+    counter_init(&released);
     spec_put_text(w->pair.here, "a", "one");
     ls_node_stop(w->nodes[0], LS_OK);
     int status = LS_OK;
@@ -207,7 +199,8 @@ TEST_WITH(without_its_home_it_says_lost_at_once, inproc_up, down)
         status = store_get(w->pair.here, &name, 1, &blob, LONG_MS);
     assert_int_equal(status, LS_ELOST);
     assert_fails(spec_put_moved(w->pair.here, "a", 10, &released), LS_ELOST);
-    assert_int_equal(released, 1);
+    assert_reaches(&released, 1);
+    counter_fini(&released);
     assert_fails(store_drop(w->pair.here, "a", LONG_MS), LS_ELOST);
     /* Nothing of that is an error of the node. */
     assert_ok(ls_node_take_error(w->nodes[1]));
