@@ -44,6 +44,7 @@ struct given {
     bool learns;
     bool evaluates;
     int64_t iterations; /* of a learner's; 0: until it is closed */
+    int64_t informs;    /* each so many of them */
     bool repeats; /* not each iteration is committed, so some are done again */
     enum given_state state;
     const struct service_life *by;    /* the coordinator's life */

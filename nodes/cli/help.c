@@ -437,7 +437,7 @@ static const char on_config_service[] =
     "is\n"
     "                           asked again, besides one\n"
     "    send_policy_freq: 1    the policy is committed, and an info sent,\n"
-    "    send_info_freq: 1      each so many iterations\n"
+    "    send_info_freq: 100    each so many iterations\n"
     "    patience_s: 60         a member keeps its work without a coordinator\n"
     "    journal: true          for the coordinator's own restart\n"
     "    learner_expiry_s: 600, collector_expiry_s: 30, retry_s: 3\n"

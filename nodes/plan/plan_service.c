@@ -54,7 +54,7 @@ static void read_work(struct plan *plan, ls_config_section *section)
     service->send_policy_freq =
         ls_config_int(section, "send_policy_freq", 1, 1, INT32_MAX);
     service->send_info_freq =
-        ls_config_int(section, "send_info_freq", 1, 1, INT32_MAX);
+        ls_config_int(section, "send_info_freq", 100, 1, INT32_MAX);
 }
 
 static void read_assignment(struct plan *plan, ls_config_section *section)

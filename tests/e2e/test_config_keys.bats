@@ -69,6 +69,9 @@ is() {
 @test "send_info_freq, send_policy_freq" {
     sum send_info_freq=5
     is infos == 5
+    sed '/send_info_freq/d' "$job" >quiet.yaml
+    job=quiet.yaml sum
+    is infos == 2
     sum send_policy_freq=20 # one version
     is staleness '<=' 1
 }
