@@ -227,9 +227,10 @@ static size_t bytes_of(const struct shape *shape)
     return shape->step_bytes * (size_t)(shape->unroll / shape->split);
 }
 
-static int collect(void *self, int64_t unroll_len, int64_t parts,
+static int collect(void *self, int64_t unroll_len, int64_t parts, int64_t more,
                    struct ls_bytes *out, struct collected *what)
 {
+    (void)more;
     const struct part *part = self;
     (void)parts;
     *what = (struct collected){.steps = unroll_len, .episodes = 1};

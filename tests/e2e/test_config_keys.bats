@@ -76,6 +76,15 @@ is() {
     is staleness '<=' 1
 }
 
+@test "threads: of what a collector may make, as many at a time" {
+    local alone
+    sum ahead=4 replay.error_buffer=16
+    alone=$(field messages)
+    key=collector.threads=2 sum ahead=4 replay.error_buffer=16
+    is iteration == 20 samples '<' 80 evicted_stale == 0
+    is env_step == '8*'"$(field samples)" messages '!=' "$alone"
+}
+
 @test "collector_expiry_s: of works that nobody is there for" {
     local id
     echo "script:" >kills.yaml
@@ -182,8 +191,6 @@ barrier does nothing in a job in lock step: it is for jobs of {role: member}" \
 sim does nothing in a job in lock step: " \
         "configs/cartpole.yaml nodes.0.labels=fast \
 labels does nothing: no job chooses nodes by them" \
-        "configs/service.yaml collector.threads=2 \
-collector.threads does nothing in a service job: a collector of a coordinator" \
         "configs/service.yaml coordinator.replay.error_buffer=99 \
 error_buffer goes with samples_per_insert" \
         "configs/barrier.yaml stop.env_step=3 \

@@ -44,8 +44,10 @@ static inline int toy_fail(struct toy_collector *toy)
 }
 
 static inline int toy_collect(void *self, int64_t unroll_len, int64_t parts,
-                              struct ls_bytes *out, struct collected *what)
+                              int64_t more, struct ls_bytes *out,
+                              struct collected *what)
 {
+    (void)more;
     struct toy_collector *toy = self;
     char text[512];
     size_t size = 0;

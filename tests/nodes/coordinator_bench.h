@@ -81,8 +81,10 @@ static int part_learn(void *self, const struct learner_lesson *lesson)
 }
 
 static int part_collect(void *self, int64_t unroll_len, int64_t parts,
-                        struct ls_bytes *out, struct collected *what)
+                        int64_t more, struct ls_bytes *out,
+                        struct collected *what)
 {
+    (void)more;
     (void)self;
     (void)parts;
     *what = (struct collected){.steps = unroll_len, .episodes = 1};

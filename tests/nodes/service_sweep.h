@@ -225,8 +225,10 @@ static inline int learn(void *self, const struct learner_lesson *lesson)
 }
 
 static inline int collect(void *self, int64_t unroll_len, int64_t parts,
-                          struct ls_bytes *out, struct collected *what)
+                          int64_t more, struct ls_bytes *out,
+                          struct collected *what)
 {
+    (void)more;
     struct member *member = self;
     (void)parts;
     what->steps = unroll_len;

@@ -24,6 +24,24 @@ static void returns(struct hand *hand, uint32_t id, const char *task_id,
     hand_resource(hand, id, task_id, attempt);
 }
 
+TEST(an_iteration_without_an_info_is_recorded)
+{
+    const struct fsm_options options = hand_options();
+    struct hand *hand = hand_running(&options);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_LEARN);
+    learner_result_write(&(struct learner_result){.key = hand_key("learn_1", 1),
+                                                  .buffer_id = "buffer_1",
+                                                  .policy_version = 1,
+                                                  .cur_learner_iter = 1},
+                         hand->writer);
+    hand_answer(hand, LEARNER, CALL_LEARNER_LEARN);
+    hand = next_life(hand, &options);
+    assert_int_equal(hand_figures(hand).infos, 0);
+    assert_int_equal(hand_figures(hand).learner_step, 1);
+    hand_close(hand);
+}
+
 TEST(who_holds_its_work_goes_on_with_it)
 {
     const struct fsm_options options = hand_options();

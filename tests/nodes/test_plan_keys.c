@@ -74,7 +74,7 @@ static const struct row {
     {"learner.checkpoint_every", "2", IN_STEP, "", "", "tests/e2e/test_run_policy.bats"},
     {"collector.envs", "2", LEARNING, "", "", "tests/e2e/test_sizes.bats"},
     {"collector.steps", "2", LEARNING, "", "", "tests/e2e/test_sizes.bats"},
-    {"collector.threads", "2", IN_STEP, "", "", "tests/e2e/test_run.bats"},
+    {"collector.threads", "2", IN_STEP | SERVICE, "", "", "tests/e2e/test_config_keys.bats"},
     {"evaluator.episodes", "2", LEARNING, "", "", "tests/e2e/test_run.bats"},
     {"evaluator.solved", "9", LEARNING, "", "", "tests/e2e/test_run.bats"},
     {"evaluator.every", "2", IN_STEP, "", "", "tests/e2e/test_run.bats"},

@@ -159,7 +159,6 @@ static void note_info(fsm *self, struct work *work,
         replay_set_version(work->buffer, self->scheduler.policy_version);
     fsm_buffer_drain(self, work);
     work->progress = info->learner_step;
-    fsm_record_figures(self);
     fsm_act(self, &(struct fsm_action){.kind = FSM_INFO, .info = info});
 }
 
@@ -201,6 +200,7 @@ void fsm_demand_ended(fsm *self, int64_t now, const struct open_call *call,
     if (demand.done) {
         work->done = true;
         note_info(self, work, &demand.info);
+        fsm_record_figures(self);
         fsm_record_work(self, work);
     } else {
         work->demanded = demand.batch_size;
@@ -249,8 +249,10 @@ static void take_result(fsm *self, struct work *work,
         memcpy(update.unique_id, drawn[i].unique_id, sizeof update.unique_id);
         (void)replay_update_priority(work->buffer, &update);
     }
+    work->progress = self->scheduler.learner_step = result->cur_learner_iter;
     if (result->has_info)
         note_info(self, work, &result->info);
+    fsm_record_figures(self);
 }
 
 void fsm_learn_ended(fsm *self, int64_t now, const struct open_call *call,

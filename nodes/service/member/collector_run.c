@@ -138,9 +138,12 @@ static int collect(struct collector_service *service)
 {
     const struct collector_ops *ops = service->options.ops;
     service->what = (struct collected){.steps = 0};
+    ls_mutex_lock(&service->work.mutex);
+    const int64_t more = service->to_make > 0 ? service->to_make : 0;
+    ls_mutex_unlock(&service->work.mutex);
     if (!service->told.eval_flag)
         return ops->collect(service->options.self, service->told.unroll_len,
-                            service->told.split, &service->data,
+                            service->told.split, more, &service->data,
                             &service->what);
     service->what.episodes = 1;
     return ops->evaluate(service->options.self, &service->what.return_sum,

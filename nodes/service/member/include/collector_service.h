@@ -48,8 +48,10 @@ struct collector_ops {
     int (*reset)(void *self);
     int (*load)(void *self, const struct ls_bytes *weights);
     /* unroll_len steps, exploring, as `parts` samples one behind the other, all
-     * of the same length in bytes; out: own by the caller. */
-    int (*collect)(void *self, int64_t unroll_len, int64_t parts,
+     * of the same length in bytes; out: own by the caller. more: how many
+     * trajectories are wanted after it, so it may play them beside it; those
+     * that another load() or reset() comes before are not for use any more. */
+    int (*collect)(void *self, int64_t unroll_len, int64_t parts, int64_t more,
                    struct ls_bytes *out, struct collected *what);
     /* One whole episode, acting as best it can. */
     int (*evaluate)(void *self, double *episode_return, int64_t *steps);
