@@ -50,7 +50,7 @@ static int write_parts(struct collector *collector, size_t index, size_t steps,
             out->data = malloc(out->size);
         }
         if (status == LS_OK && out->data == NULL)
-            status = ls_error(LS_ENOMEM, "a trajectory");
+            return ls_error(LS_ENOMEM, "a trajectory");
         if (status == LS_OK)
             memcpy((char *)out->data + i * size, data, size);
     }
