@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "task_core.h"
+#include "word_list.h"
 
 #define N_WORKERS_DEFAULT 3u
 #define N_WORKERS_MAX     1024u
@@ -221,10 +222,9 @@ bool ls_task_has_role(const ls_task *task, const char *role)
 
 static bool matches_any(const char *words, const char *glob)
 {
-    const char *cursor = words;
     const char *word;
     size_t length;
-    while (ls_words_next(&cursor, &word, &length)) {
+    while ((word = word_list_next(&words, &length)) != NULL) {
         char label[256];
         (void)snprintf(label, sizeof label, "%.*s", (int)length, word);
         if (fnmatch(glob, label, 0) == 0)
@@ -235,10 +235,9 @@ static bool matches_any(const char *words, const char *glob)
 
 bool ls_task_match_labels(const ls_task *task, const char *globs)
 {
-    const char *cursor = globs;
     const char *word;
     size_t length;
-    while (ls_words_next(&cursor, &word, &length)) {
+    while ((word = word_list_next(&globs, &length)) != NULL) {
         char glob[256];
         (void)snprintf(glob, sizeof glob, "%.*s", (int)length, word);
         if (matches_any(task->labels, glob))
