@@ -459,6 +459,15 @@ static void on_closed(void *self)
     settle(barrier);
 }
 
+/* The waiter asks why. */
+static void on_interrupt(void *self)
+{
+    ls_barrier *barrier = self;
+    ls_mutex_lock(&barrier->mutex);
+    ls_mutex_unlock(&barrier->mutex);
+    ls_cond_signal(&barrier->ended);
+}
+
 static const struct ls_channel_ops channel_ops = {
     .message = on_message,
     .member = on_member,
@@ -494,9 +503,12 @@ static int init(ls_barrier *barrier, const struct ls_epoch_rules *rules)
         status =
             ls_epoch_create(&barrier->epoch, ls_node_id(barrier->node), rules);
         if (status == LS_OK)
+            status = ls_node_on_interrupt(barrier->node, on_interrupt, barrier);
+        if (status == LS_OK)
             status = open_channel(barrier);
         if (status == LS_OK)
             return LS_OK;
+        (void)ls_node_on_interrupt(barrier->node, NULL, barrier);
         ls_epoch_destroy(&barrier->epoch);
         ls_cond_fini(&barrier->ended);
     }
@@ -553,6 +565,7 @@ int ls_barrier_destroy(ls_barrier **barrier)
     send_out(*barrier);
     (*barrier)->withdrawn = true;
     ls_mutex_unlock(&(*barrier)->mutex);
+    (void)ls_node_on_interrupt((*barrier)->node, NULL, *barrier);
     ls_channel_close(&(*barrier)->channel);
     ls_epoch_destroy(&(*barrier)->epoch);
     ls_cond_fini(&(*barrier)->ended);
@@ -586,8 +599,12 @@ static const struct ls_epoch_end *wait_for_end(ls_barrier *barrier,
     while ((end = ls_epoch_end(barrier->epoch)) == NULL) {
         const int64_t ask_at = ls_epoch_wake_at(barrier->epoch);
         barrier->sleeps_until = ask_at < deadline ? ask_at : deadline;
+        const int interrupted = ls_node_interrupted(barrier->node);
         if (barrier->closed)
             ls_epoch_abort(barrier->epoch, LS_ECLOSED, true, "the node stops");
+        else if (interrupted != LS_OK)
+            ls_epoch_abort(barrier->epoch, interrupted, true,
+                           ls_status_sentence(interrupted));
         else if (ls_cond_wait(&barrier->ended, &barrier->mutex,
                               barrier->sleeps_until) == LS_ETIMEDOUT)
             on_quiet(barrier, deadline);
