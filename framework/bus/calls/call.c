@@ -442,12 +442,9 @@ static int wait_for_end(ls_call *call, int64_t deadline)
     return status;
 }
 
-int ls_call_wait(ls_call *call, int wait_ms)
+static int wait_until(ls_call *call, int64_t deadline)
 {
     ls_rpc *calls = call->calls;
-    /* A call has a deadline of its own. */
-    const int64_t deadline =
-        wait_ms < 0 ? LS_FOREVER : ls_deadline(calls->runtime, wait_ms);
     int status = LS_OK;
     if (ls_forked_since(calls->forks))
         return ls_forked_error("this call");
@@ -460,6 +457,25 @@ int ls_call_wait(ls_call *call, int wait_ms)
     if (status == LS_OK)
         status = wait_for_end(call, deadline);
     ls_mutex_unlock(&calls->mutex);
+    return status;
+}
+
+int ls_call_wait(ls_call *call, int wait_ms)
+{
+    return ls_call_wait_all(&call, 1, wait_ms);
+}
+
+int ls_call_wait_all(ls_call *const *calls, size_t n, int wait_ms)
+{
+    int64_t deadline = LS_FOREVER; /* each has a deadline of its own */
+    int status = LS_OK;
+    for (size_t i = 0; i < n && status == LS_OK; i++) {
+        if (calls[i] == NULL)
+            continue;
+        if (wait_ms >= 0 && deadline == LS_FOREVER)
+            deadline = ls_deadline(calls[i]->calls->runtime, wait_ms);
+        status = wait_until(calls[i], deadline);
+    }
     return status;
 }
 
