@@ -21,15 +21,12 @@ int ls_ending_init(ls_task *task)
 {
     struct ending *ending = &task->ending;
     int status = ls_mutex_init(&ending->waking, task->runtime);
-    if (status < 0)
-        return status;
-    status = ls_mutex_init(&ending->mutex, task->runtime);
+    if (status == LS_OK)
+        status = ls_mutex_init(&ending->mutex, task->runtime);
     if (status == LS_OK)
         status = ls_cond_init(&ending->begun, task->runtime);
     if (status == LS_OK && task->node != NULL)
         status = ls_node_on_interrupt(task->node, on_interrupt, task);
-    if (status < 0)
-        ls_ending_fini(task);
     return status;
 }
 
