@@ -20,38 +20,23 @@ static void lane_fini(struct lane *lane)
 static int lane_init(struct lane *lane, ls_task *task, size_t stack_bytes)
 {
     lane->task = task;
-    int status = ls_fiber_pool_create(&lane->fibers, stack_bytes, 1024);
-    if (status < 0)
-        return status;
-    status = ls_cond_init(&lane->wake, task->runtime);
-    if (status < 0)
-        ls_fiber_pool_destroy(&lane->fibers);
-    return status;
+    const int status = ls_fiber_pool_create(&lane->fibers, stack_bytes, 1024);
+    return status == LS_OK ? ls_cond_init(&lane->wake, task->runtime) : status;
 }
 
 int ls_pool_init(ls_task *task, unsigned n_workers, size_t stack_bytes)
 {
     struct pool *pool = &task->pool;
     int status = ls_mutex_init(&pool->mutex, task->runtime);
-    if (status < 0)
+    if (status != LS_OK)
         return status;
     pool->lanes = calloc(n_workers + 1u, sizeof *pool->lanes);
-    if (pool->lanes == NULL) {
-        ls_mutex_fini(&pool->mutex);
+    if (pool->lanes == NULL)
         return ls_error(LS_ENOMEM, "task: no memory for %u workers", n_workers);
-    }
-    for (unsigned i = 0; i <= n_workers; i++) {
-        status = lane_init(&pool->lanes[i], task, stack_bytes);
-        if (status < 0) {
-            while (i-- > 0)
-                lane_fini(&pool->lanes[i]);
-            free(pool->lanes);
-            ls_mutex_fini(&pool->mutex);
-            return status;
-        }
-    }
     pool->n_workers = n_workers;
-    return LS_OK;
+    for (unsigned i = 0; i <= n_workers && status == LS_OK; i++)
+        status = lane_init(&pool->lanes[i], task, stack_bytes);
+    return status;
 }
 
 static void join(ls_thread **thread)
@@ -79,8 +64,9 @@ static void join_workers(struct pool *pool)
 void ls_pool_fini(ls_task *task)
 {
     struct pool *pool = &task->pool;
-    join_workers(pool);
-    for (unsigned i = 0; i <= pool->n_workers; i++)
+    if (pool->started)
+        join_workers(pool);
+    for (unsigned i = 0; pool->lanes != NULL && i <= pool->n_workers; i++)
         lane_fini(&pool->lanes[i]);
     free(pool->lanes);
     ls_mutex_fini(&pool->mutex);

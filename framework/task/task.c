@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "task_core.h"
+#include "word_list.h"
 
 #define N_WORKERS_DEFAULT 3u
 #define N_WORKERS_MAX     1024u
@@ -30,6 +31,8 @@ static char *labels_of(const ls_task *task, const char *given)
 static int copy_options(ls_task *task, const struct ls_task_options *options)
 {
     task->node = options->node;
+    if (task->node != NULL)
+        ls_node_hold(task->node);
     task->async = options->async;
     task->runtime = options->runtime;
     if (task->runtime == NULL)
@@ -46,39 +49,37 @@ static int copy_options(ls_task *task, const struct ls_task_options *options)
                                                  : &ls_online_context_type);
 }
 
-static void free_options(ls_task *task)
-{
-    ls_context_destroy(&task->context);
-    free(task->labels);
-    free(task->roles);
-}
-
-/* What needs to be undone in the reverse order. */
 static int init_threads(ls_task *task, const struct ls_task_options *options)
 {
     const unsigned n_workers =
         options->n_workers == 0 ? N_WORKERS_DEFAULT : options->n_workers;
     int status = ls_mutex_init(&task->lock.mutex, task->runtime);
-    if (status < 0)
-        return status;
-    status = ls_ending_init(task);
-    if (status < 0)
-        goto no_ending;
-    status = ls_pool_init(task, n_workers, options->stack_bytes);
-    if (status < 0)
-        goto no_pool;
-    status = ls_finish_listen(task);
-    if (status < 0)
-        goto no_listener;
-    return LS_OK;
+    if (status == LS_OK)
+        status = ls_ending_init(task);
+    if (status == LS_OK)
+        status = ls_pool_init(task, n_workers, options->stack_bytes);
+    return status == LS_OK ? ls_finish_listen(task) : status;
+}
 
-no_listener:
-    ls_pool_fini(task);
-no_pool:
-    ls_ending_fini(task);
-no_ending:
-    ls_mutex_fini(&task->lock.mutex);
-    return status;
+/* Also one that was not made whole. */
+static void free_task(ls_task *gone)
+{
+    ls_pool_fini(gone);
+    for (size_t i = gone->pipeline.n; i-- > 0;)
+        ls_part_destroy(&gone->pipeline.parts[i]);
+    for (unsigned i = gone->n_arounds; i-- > 0;)
+        if (gone->arounds[i].release != NULL)
+            gone->arounds[i].release(gone->arounds[i].self);
+    free(gone->pipeline.parts);
+    free(gone->arounds);
+    ls_ending_fini(gone);
+    ls_mutex_fini(&gone->lock.mutex);
+    if (gone->node != NULL)
+        ls_node_let_go(gone->node);
+    ls_context_destroy(&gone->context);
+    free(gone->labels);
+    free(gone->roles);
+    free(gone);
 }
 
 int ls_task_create(ls_task **out, const struct ls_task_options *options)
@@ -97,15 +98,11 @@ int ls_task_create(ls_task **out, const struct ls_task_options *options)
     int status = copy_options(task, options);
     if (status == LS_OK)
         status = init_threads(task, options);
-    if (status < 0) {
-        free_options(task);
-        free(task);
-        return status;
-    }
-    if (task->node != NULL)
-        ls_node_hold(task->node);
-    *out = task;
-    return LS_OK;
+    if (status == LS_OK)
+        *out = task;
+    else
+        free_task(task);
+    return status;
 }
 
 int ls_task_destroy(ls_task **task)
@@ -120,20 +117,7 @@ int ls_task_destroy(ls_task **task)
                                    "runs");
     *task = NULL;
     ls_finish_unlisten(gone);
-    ls_pool_fini(gone);
-    for (size_t i = gone->pipeline.n; i-- > 0;)
-        ls_part_destroy(&gone->pipeline.parts[i]);
-    for (unsigned i = gone->n_arounds; i-- > 0;)
-        if (gone->arounds[i].release != NULL)
-            gone->arounds[i].release(gone->arounds[i].self);
-    free(gone->pipeline.parts);
-    free(gone->arounds);
-    ls_ending_fini(gone);
-    ls_mutex_fini(&gone->lock.mutex);
-    if (gone->node != NULL)
-        ls_node_let_go(gone->node);
-    free_options(gone);
-    free(gone);
+    free_task(gone);
     return LS_OK;
 }
 
@@ -221,10 +205,9 @@ bool ls_task_has_role(const ls_task *task, const char *role)
 
 static bool matches_any(const char *words, const char *glob)
 {
-    const char *cursor = words;
     const char *word;
     size_t length;
-    while (ls_words_next(&cursor, &word, &length)) {
+    while ((word = word_list_next(&words, &length)) != NULL) {
         char label[256];
         (void)snprintf(label, sizeof label, "%.*s", (int)length, word);
         if (fnmatch(glob, label, 0) == 0)
@@ -235,10 +218,9 @@ static bool matches_any(const char *words, const char *glob)
 
 bool ls_task_match_labels(const ls_task *task, const char *globs)
 {
-    const char *cursor = globs;
     const char *word;
     size_t length;
-    while (ls_words_next(&cursor, &word, &length)) {
+    while ((word = word_list_next(&globs, &length)) != NULL) {
         char glob[256];
         (void)snprintf(glob, sizeof glob, "%.*s", (int)length, word);
         if (matches_any(task->labels, glob))

@@ -59,14 +59,6 @@ struct ls_task {
     atomic_uint_fast64_t told;
 };
 
-/* task_words.c: texts like "a,b, c". */
-
-/* The next word; false at the end. Begin with *cursor at the text. */
-bool ls_words_next(const char **cursor, const char **word, size_t *length);
-bool ls_words_have(const char *words, const char *word, size_t length);
-/* Whether two lists share a word. */
-bool ls_words_meet(const char *words, const char *others);
-
 /* task_use.c */
 
 /* Make a part of a middleware, which is moved, also on failure. */

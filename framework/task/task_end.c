@@ -9,22 +9,31 @@ struct watcher {
     void *self;
 };
 
+static void on_interrupt(void *self)
+{
+    ls_task *task = self;
+    ls_mutex_lock(&task->ending.mutex);
+    ls_cond_broadcast(&task->ending.begun);
+    ls_mutex_unlock(&task->ending.mutex);
+}
+
 int ls_ending_init(ls_task *task)
 {
     struct ending *ending = &task->ending;
     int status = ls_mutex_init(&ending->waking, task->runtime);
-    if (status < 0)
-        return status;
-    status = ls_mutex_init(&ending->mutex, task->runtime);
+    if (status == LS_OK)
+        status = ls_mutex_init(&ending->mutex, task->runtime);
     if (status == LS_OK)
         status = ls_cond_init(&ending->begun, task->runtime);
-    if (status < 0)
-        ls_ending_fini(task);
+    if (status == LS_OK && task->node != NULL)
+        status = ls_node_on_interrupt(task->node, on_interrupt, task);
     return status;
 }
 
 void ls_ending_fini(ls_task *task)
 {
+    if (task->node != NULL)
+        (void)ls_node_on_interrupt(task->node, NULL, task);
     free(task->ending.watchers);
     ls_cond_fini(&task->ending.begun);
     ls_mutex_fini(&task->ending.mutex);
@@ -87,6 +96,11 @@ int ls_task_cancelled(ls_task *task)
     return status;
 }
 
+static int interrupted(const ls_task *task)
+{
+    return task->node != NULL ? ls_node_interrupted(task->node) : LS_OK;
+}
+
 int ls_step_sleep(ls_step *step, int sleep_ms)
 {
     ls_task *task = step->task;
@@ -95,10 +109,12 @@ int ls_step_sleep(ls_step *step, int sleep_ms)
         ls_deadline(task->runtime, sleep_ms > 0 ? sleep_ms : 0);
     int status = LS_OK;
     ls_mutex_lock(&ending->mutex);
-    while (atomic_load(&ending->status) == LS_OK && status == LS_OK)
+    while (atomic_load(&ending->status) == LS_OK && status == LS_OK &&
+           interrupted(task) == LS_OK)
         status = ls_cond_wait(&ending->begun, &ending->mutex, until);
     ls_mutex_unlock(&ending->mutex);
-    return ls_task_cancelled(task);
+    status = ls_task_cancelled(task);
+    return status != LS_OK ? status : interrupted(task);
 }
 
 void ls_task_settle(ls_task *task, struct ls_failure *outcome)

@@ -5,6 +5,7 @@
 
 #include "context_fields.h"
 #include "task_core.h"
+#include "word_list.h"
 
 static bool copy_text(const char **text)
 {
@@ -21,7 +22,7 @@ static bool copy_text(const char **text)
 bool ls_task_takes_part(const ls_task *task, const char *roles)
 {
     return task->roles == NULL || roles == NULL ||
-           ls_words_meet(roles, task->roles);
+           word_list_meets(roles, task->roles);
 }
 
 void ls_part_destroy(struct part **part)
@@ -172,7 +173,7 @@ static bool is_given(const ls_task *task, const char *field, size_t length)
     for (size_t i = 0; i < task->pipeline.n; i++) {
         const struct part *part = task->pipeline.parts[i];
         if (part->active && part->what.gives != NULL &&
-            ls_words_have(part->what.gives, field, length))
+            word_list_has(part->what.gives, field, length))
             return true;
     }
     return false;
@@ -183,7 +184,7 @@ static int check_needs(const ls_task *task, const struct part *part)
     const char *cursor = part->what.needs;
     const char *field;
     size_t length;
-    while (cursor != NULL && ls_words_next(&cursor, &field, &length))
+    while ((field = word_list_next(&cursor, &length)) != NULL)
         if (!is_given(task, field, length))
             return ls_error(
                 LS_EINVAL,

@@ -459,6 +459,15 @@ static void on_closed(void *self)
     settle(barrier);
 }
 
+/* The waiter asks why. */
+static void on_interrupt(void *self)
+{
+    ls_barrier *barrier = self;
+    ls_mutex_lock(&barrier->mutex);
+    ls_mutex_unlock(&barrier->mutex);
+    ls_cond_signal(&barrier->ended);
+}
+
 static const struct ls_channel_ops channel_ops = {
     .message = on_message,
     .member = on_member,
@@ -487,21 +496,25 @@ static int open_channel(ls_barrier *barrier)
 static int init(ls_barrier *barrier, const struct ls_epoch_rules *rules)
 {
     int status = ls_mutex_init(&barrier->mutex, barrier->runtime);
-    if (status != LS_OK)
-        return status;
-    status = ls_cond_init(&barrier->ended, barrier->runtime);
-    if (status == LS_OK) {
+    if (status == LS_OK)
+        status = ls_cond_init(&barrier->ended, barrier->runtime);
+    if (status == LS_OK)
         status =
             ls_epoch_create(&barrier->epoch, ls_node_id(barrier->node), rules);
-        if (status == LS_OK)
-            status = open_channel(barrier);
-        if (status == LS_OK)
-            return LS_OK;
-        ls_epoch_destroy(&barrier->epoch);
-        ls_cond_fini(&barrier->ended);
-    }
+    if (status == LS_OK)
+        status = ls_node_on_interrupt(barrier->node, on_interrupt, barrier);
+    return status == LS_OK ? open_channel(barrier) : status;
+}
+
+/* Also one that was not made whole. */
+static void free_barrier(ls_barrier *barrier)
+{
+    (void)ls_node_on_interrupt(barrier->node, NULL, barrier);
+    ls_channel_close(&barrier->channel);
+    ls_epoch_destroy(&barrier->epoch);
+    ls_cond_fini(&barrier->ended);
     ls_mutex_fini(&barrier->mutex);
-    return status;
+    free(barrier);
 }
 
 int ls_barrier_create(ls_barrier **out, ls_node *node,
@@ -529,12 +542,11 @@ int ls_barrier_create(ls_barrier **out, ls_node *node,
     barrier->runtime = ls_node_runtime(node);
     barrier->forks = ls_forks_now();
     status = init(barrier, &rules);
-    if (status != LS_OK) {
-        free(barrier);
-        return status;
-    }
-    *out = barrier;
-    return LS_OK;
+    if (status == LS_OK)
+        *out = barrier;
+    else
+        free_barrier(barrier);
+    return status;
 }
 
 int ls_barrier_destroy(ls_barrier **barrier)
@@ -553,11 +565,7 @@ int ls_barrier_destroy(ls_barrier **barrier)
     send_out(*barrier);
     (*barrier)->withdrawn = true;
     ls_mutex_unlock(&(*barrier)->mutex);
-    ls_channel_close(&(*barrier)->channel);
-    ls_epoch_destroy(&(*barrier)->epoch);
-    ls_cond_fini(&(*barrier)->ended);
-    ls_mutex_fini(&(*barrier)->mutex);
-    free(*barrier);
+    free_barrier(*barrier);
     *barrier = NULL;
     return LS_OK;
 }
@@ -586,8 +594,12 @@ static const struct ls_epoch_end *wait_for_end(ls_barrier *barrier,
     while ((end = ls_epoch_end(barrier->epoch)) == NULL) {
         const int64_t ask_at = ls_epoch_wake_at(barrier->epoch);
         barrier->sleeps_until = ask_at < deadline ? ask_at : deadline;
+        const int interrupted = ls_node_interrupted(barrier->node);
         if (barrier->closed)
             ls_epoch_abort(barrier->epoch, LS_ECLOSED, true, "the node stops");
+        else if (interrupted != LS_OK)
+            ls_epoch_abort(barrier->epoch, interrupted, true,
+                           ls_status_sentence(interrupted));
         else if (ls_cond_wait(&barrier->ended, &barrier->mutex,
                               barrier->sleeps_until) == LS_ETIMEDOUT)
             on_quiet(barrier, deadline);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "exchange_merge.h"
-#include "fields.h"
+#include "word_list.h"
 
 struct sender {
     uint32_t id;
@@ -113,12 +113,7 @@ static struct sender *sender_of(ls_exchange_inbox *inbox, uint32_t id,
 
 static bool is_in_role(const ls_exchange_inbox *inbox, const char *roles)
 {
-    size_t length;
-    const char *word;
-    while ((word = ls_list_next(&roles, &length)) != NULL)
-        if (ls_list_has(inbox->from, word, length))
-            return true;
-    return false;
+    return word_list_meets(roles, inbox->from);
 }
 
 static bool is_gone(const struct ls_member *member)

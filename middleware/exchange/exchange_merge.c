@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "fields.h"
+#include "word_list.h"
 
 enum {
     NAME_BYTES = 256,
@@ -82,7 +83,7 @@ static int plan_add(ls_exchange_plan *plan, const struct ls_context_type *type,
 static size_t count_words(const char *list)
 {
     size_t n = 0, length;
-    while (ls_list_next(&list, &length) != NULL)
+    while (word_list_next(&list, &length) != NULL)
         n++;
     return n;
 }
@@ -94,10 +95,10 @@ static int plan_fill(ls_exchange_plan *plan, ls_context *context,
     int status = LS_OK;
     const char *word;
     size_t length;
-    while (status == LS_OK && (word = ls_list_next(&fields, &length)) != NULL)
+    while (status == LS_OK && (word = word_list_next(&fields, &length)) != NULL)
         status = plan_add(plan, type, word, length, false);
     while (status == LS_OK &&
-           (word = ls_list_next(&increments, &length)) != NULL)
+           (word = word_list_next(&increments, &length)) != NULL)
         status = plan_add(plan, type, word, length, true);
     if (status == LS_OK)
         status = ls_context_create(&plan->scratch, type);

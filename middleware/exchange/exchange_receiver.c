@@ -10,7 +10,7 @@
  *   in order). A wait that outlives its time while the run finishes ends well:
  *   there is nothing left to protect.
  * - The waiter must not hold the lock when it asks the task: the task calls
- *   woken() under a lock of its own. It compares `changes` instead: what it
+ *   on_cancel() under a lock of its own. It compares `changes` instead: what it
  *   learned without the lock is good if nothing changed until it has it.
  * - ls_node_members() is asked once per wait, since ls_node_start() may return
  *   before on_member() was called for the members that are ready. */
@@ -87,20 +87,25 @@ static void on_member(void *self, const struct ls_member *member)
         ls_log_error("%s", ls_error_text());
 }
 
-static void woken(void *self, int status)
+static void look_again(void *self)
 {
-    (void)status;
     ls_exchange_receiver *receiver = self;
     ls_mutex_lock(&receiver->mutex);
     note_change(receiver);
     ls_mutex_unlock(&receiver->mutex);
 }
 
+static void on_cancel(void *self, int status)
+{
+    (void)status;
+    look_again(self);
+}
+
 /* The task listens since before us, so it knows by now. */
 static int on_finish(void *self, const struct ls_event *event)
 {
     (void)event;
-    woken(self, LS_OK);
+    look_again(self);
     return LS_OK;
 }
 
@@ -194,6 +199,8 @@ static int wait_for_senders(ls_exchange_receiver *receiver, int64_t deadline)
         const uint64_t seen = receiver->changes;
         ls_mutex_unlock(&receiver->mutex);
         status = ls_task_cancelled(receiver->how.task);
+        if (status == LS_OK)
+            status = ls_node_interrupted(ls_task_node(receiver->how.task));
         if (status == LS_OK)
             status = wait_once(receiver, seen,
                                ls_task_finishing(receiver->how.task), deadline);
@@ -359,9 +366,11 @@ static int listen_to_all(ls_exchange_receiver *receiver)
         receiver->hears_members = status == LS_OK;
     }
     if (status == LS_OK) {
-        status = ls_task_on_cancel(task, woken, receiver);
+        status = ls_task_on_cancel(task, on_cancel, receiver);
         receiver->hears_cancel = status == LS_OK;
     }
+    if (status == LS_OK)
+        status = ls_node_on_interrupt(node, look_again, receiver);
     if (status == LS_OK) {
         status = ls_on(node, FINISH, on_finish, receiver);
         receiver->hears_finish = status == LS_OK;
@@ -409,6 +418,7 @@ void ls_exchange_receiver_destroy(ls_exchange_receiver **receiver)
     *receiver = NULL;
     if (old->hears_finish)
         must(ls_off(node, FINISH, on_finish, old));
+    must(ls_node_on_interrupt(node, NULL, old));
     if (old->hears_cancel)
         must(ls_task_on_cancel(task, NULL, old));
     if (old->hears_members)

@@ -6,8 +6,8 @@
 
 #include "exchange_receiver.h"
 #include "factory.h"
-#include "fields.h"
 #include "lockstep/log.h"
+#include "word_list.h"
 
 enum { DEFAULT_TIMEOUT_MS = 60000 };
 
@@ -129,7 +129,7 @@ static bool has_any_role(const ls_task *task, const char *roles)
 {
     size_t length;
     const char *word;
-    while ((word = ls_list_next(&roles, &length)) != NULL) {
+    while ((word = word_list_next(&roles, &length)) != NULL) {
         char role[64];
         (void)snprintf(role, sizeof role, "%.*s", (int)length, word);
         if (ls_task_has_role(task, role))
@@ -142,8 +142,8 @@ static int check(const struct ls_exchange_options *options)
 {
     size_t length;
     const char *from = options->from, *to = options->to;
-    if (ls_list_next(&from, &length) == NULL ||
-        ls_list_next(&to, &length) == NULL)
+    if (word_list_next(&from, &length) == NULL ||
+        word_list_next(&to, &length) == NULL)
         return ls_error(LS_EINVAL, "set `from` and `to`: the roles that send "
                                    "and that receive");
     if (!options->newest && (options->every > 1 || options->stale > 0))

@@ -29,6 +29,7 @@ struct ls_epoch_peer {
     bool counted;    /* has been in a view */
     uint64_t since;  /* the first epoch that it is, or will be, counted in */
     uint64_t rounds; /* the last epoch that it entered, plus 1; 0: none known */
+    uint64_t asked;  /* the last epoch that it has inquired about, plus 1 */
 
     /* In the epoch under way. */
     bool in_view;

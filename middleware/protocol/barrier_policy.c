@@ -127,6 +127,26 @@ static size_t n_silent(const struct ls_epoch *epoch)
     return n;
 }
 
+/* Of two that ask each other the one with the lower id gives its reason, and
+ * the other waits for that. */
+static bool gives_reason(const struct ls_epoch *epoch,
+                         const struct ls_epoch_peer *peer)
+{
+    return peer->asked == epoch->epoch + 1 && peer->id < epoch->id;
+}
+
+/* For how long it asks. One that asks as well may itself ask in vain, and what
+ * it then says be lost. */
+static int64_t patience(const struct ls_epoch *epoch)
+{
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        const struct ls_epoch_peer *peer = &epoch->peers.items[i];
+        if (peer->in_view && !peer->answered && gives_reason(epoch, peer))
+            return 2 * LS_EPOCH_INQUIRE_NS;
+    }
+    return LS_EPOCH_INQUIRE_NS;
+}
+
 bool ls_epoch_inquire(struct ls_epoch *epoch)
 {
     if (!has_too_few_left(epoch))
@@ -138,7 +158,7 @@ bool ls_epoch_inquire(struct ls_epoch *epoch)
             epoch->peers.items[i].answered = false;
     }
     const int64_t passed = epoch->now - epoch->wait.inquired_at;
-    const int64_t left = LS_EPOCH_INQUIRE_NS - passed;
+    const int64_t left = patience(epoch) - passed;
     if (n_silent(epoch) == 0 || left <= 0)
         return false;
     for (size_t i = 0; i < epoch->peers.n; i++) {
@@ -158,10 +178,12 @@ bool ls_epoch_inquire(struct ls_epoch *epoch)
 void ls_epoch_note_answer(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
                           const struct ls_barrier_message *message)
 {
-    if (!epoch->wait.inquires ||
-        (message->epoch != epoch->epoch && message->kind != LS_BARRIER_ABSENT))
+    const bool absent = message->kind == LS_BARRIER_ABSENT;
+    if (absent && message->ask)
+        peer->asked = message->epoch + 1;
+    if (!epoch->wait.inquires || (message->epoch != epoch->epoch && !absent))
         return;
-    peer->answered = true;
+    peer->answered = !absent || !gives_reason(epoch, peer);
     if (n_silent(epoch) == 0)
         epoch->clock.ask_at = epoch->now;
 }

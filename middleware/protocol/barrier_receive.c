@@ -83,7 +83,8 @@ static void stay_out(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
 }
 
 /* The peer asks whether an epoch was given up that this node has not entered.
- * Who gave it up may be gone. */
+ * Who gave it up may be gone. What this node asks itself it does not know yet:
+ * one of a higher id waits until it does. */
 static void say_what_it_heard(struct ls_epoch *epoch,
                               struct ls_epoch_peer *peer,
                               const struct ls_barrier_message *message)
@@ -92,7 +93,8 @@ static void say_what_it_heard(struct ls_epoch *epoch,
         ls_why_find(&epoch->why, message->epoch);
     if (heard != NULL && heard->joined)
         ls_outbox_abort(epoch, peer, message->epoch);
-    else
+    else if (!epoch->wait.inquires || message->epoch != epoch->epoch ||
+             peer->id < epoch->id)
         ls_outbox_absent(epoch, peer);
 }
 

@@ -43,25 +43,3 @@ int64_t ls_field_int(ls_context *context, const char *name, int64_t fallback)
         return fallback;
     return *(const int64_t *)ls_field_at(context, field);
 }
-
-const char *ls_list_next(const char **list, size_t *length)
-{
-    if (*list == NULL)
-        return NULL;
-    const char *word = *list + strspn(*list, ", ");
-    if (*word == '\0')
-        return NULL;
-    *length = strcspn(word, ", ");
-    *list = word + *length;
-    return word;
-}
-
-bool ls_list_has(const char *list, const char *word, size_t length)
-{
-    const char *other;
-    size_t other_length;
-    while ((other = ls_list_next(&list, &other_length)) != NULL)
-        if (other_length == length && memcmp(other, word, length) == 0)
-            return true;
-    return false;
-}

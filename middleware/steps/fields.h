@@ -17,11 +17,4 @@ void *ls_field_at(ls_context *context, const struct ls_field *field);
 int64_t ls_field_int(ls_context *context, const char *name, int64_t fallback);
 double ls_field_double(ls_context *context, const char *name, double fallback);
 
-/* Whether `word` (`length` bytes) is one of the comma list's. */
-bool ls_list_has(const char *list, const char *word, size_t length);
-
-/* The next word of a comma list, without blanks around it: its first byte and
- * length; *list moves on. NULL at the end. */
-const char *ls_list_next(const char **list, size_t *length);
-
 #endif

@@ -128,6 +128,14 @@ void checks_resumed(struct check_life *life)
     life->resumed_at = checks_now(life->all);
 }
 
+void checks_clock_set(struct check_life *life, int64_t by_ns)
+{
+    const int64_t now = checks_now(life->all);
+    if (life->stands_until < now)
+        life->stands_until = now;
+    life->stands_until -= by_ns;
+}
+
 void checks_ended(struct check_life *life)
 {
     life->over = true;

@@ -36,18 +36,39 @@ static bool are_alike(const struct failure *a, const struct failure *b)
 }
 
 /* Since when there may have been that cause of a failure: what each is told of
- * before it enters counts too, and another may have failed in this epoch by the
- * same, and told it, long before. */
+ * before it enters counts too; and if whom it names lives, and has not been met
+ * by this member, as it may have been by others, that one has been coming. */
+static int64_t caused_here_since(const struct failure *of)
+{
+    const struct member_life *member = of->member;
+    int64_t coming_since = LS_FOREVER;
+    for (const struct check_life *life = member->life->all->lives; life != NULL;
+         life = life->previous) {
+        if (checks_id(life) == of->named && !life->dead && !life->over)
+            coming_since = life->began_at;
+    }
+    for (const struct ready *ready = member->ready; ready != NULL;
+         ready = ready->previous) {
+        if (ready->id == of->named && ready->at >= coming_since &&
+            ready->at <= of->ended_at)
+            return of->since;
+    }
+    return coming_since < of->since ? coming_since : of->since;
+}
+
+/* The same, where another may have failed in this epoch by that, and told it,
+ * long before. */
 static int64_t caused_since(const struct member_checks *state,
                             const struct failure *of)
 {
-    int64_t since = of->since;
+    int64_t since = caused_here_since(of);
     for (const struct failure *at = state->failures; at != NULL;
          at = at->previous) {
+        const int64_t there = caused_here_since(at);
         if (at->epoch == of->epoch && at->status == of->status &&
-            at->named == of->named && at->since < since &&
+            at->named == of->named && there < since &&
             at->ended_at >= of->member->life->began_at)
-            since = at->since;
+            since = there;
     }
     return since;
 }

@@ -16,6 +16,7 @@ struct check_life {
     void *state; /* own; of the kind */
     bool dead, over;
     int64_t began_at, died_at, paused_at, resumed_at, over_at; /* 0: never */
+    int64_t stands_until; /* its clock, which was set back */
     struct check_life *previous;
 };
 

@@ -11,13 +11,10 @@
 #include "run_folder.h"
 #include "setup.h"
 
-int command_run(const struct options *options);
-int command_node(const struct options *options);
-int command_check(const struct options *options);
-int command_sim(const struct options *options);
-int command_call(const struct options *options);
-int command_bench(const struct options *options);
-int command_keygen(const struct options *options);
+#define COMMAND_DO(NAME, name, takes_job)                                      \
+    int command_##name(const struct options *options);
+COMMAND_MAP(COMMAND_DO)
+#undef COMMAND_DO
 
 /* Say on stderr what the user should know before the nodes of this plan start.
  */

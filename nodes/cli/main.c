@@ -6,33 +6,26 @@
 #include "output.h"
 #include "version.h"
 
+int command_version(const struct options *options)
+{
+    (void)options;
+    printf("lockstep %s\n", version_text());
+    return 0;
+}
+
+int command_help(const struct options *options)
+{
+    const int status = help_print(stdout, options->topic);
+    return status == LS_OK ? 0 : command_failed(status);
+}
+
 static int do_command(const struct options *options)
 {
-    int status;
-    switch (options->command) {
-    case COMMAND_RUN:
-        return command_run(options);
-    case COMMAND_NODE:
-        return command_node(options);
-    case COMMAND_CHECK:
-        return command_check(options);
-    case COMMAND_SIM:
-        return command_sim(options);
-    case COMMAND_CALL:
-        return command_call(options);
-    case COMMAND_BENCH:
-        return command_bench(options);
-    case COMMAND_KEYGEN:
-        return command_keygen(options);
-    case COMMAND_VERSION:
-        printf("lockstep %s\n", version_text());
-        return 0;
-    case COMMAND_HELP:
-        status = help_print(stdout, options->topic);
-        return status == LS_OK ? 0 : command_failed(status);
-    case COMMAND_NONE:
-        break;
-    }
+#define COMMAND_DOES(NAME, name, takes_job) [COMMAND_##NAME] = command_##name,
+    static int (*const does[])(const struct options *) = {
+        COMMAND_MAP(COMMAND_DOES)};
+    if (options->command != COMMAND_NONE)
+        return does[options->command](options);
     help_print_short(stderr);
     return ls_status_exit_code(LS_EINVAL);
 }

@@ -548,25 +548,19 @@ int supervisor_create(supervisor **out, const struct plan *plan, render *to,
     int status = made->nodes != NULL
                      ? ls_mutex_init(&made->mutex, made->runtime)
                      : ls_error(LS_ENOMEM, "watching the nodes");
-    if (status == LS_OK) {
+    if (status == LS_OK)
         status = ls_cond_init(&made->cond, made->runtime);
-        if (status != LS_OK)
-            ls_mutex_fini(&made->mutex);
-    }
-    if (status != LS_OK) {
-        free(made->nodes);
-        free(made);
-        return status;
-    }
     *out = made;
-    return LS_OK;
+    if (status != LS_OK)
+        supervisor_destroy(out);
+    return status;
 }
 
 void supervisor_destroy(supervisor **sup)
 {
     if (sup == NULL || *sup == NULL)
         return;
-    for (size_t i = 0; i < (*sup)->n; i++) {
+    for (size_t i = 0; (*sup)->nodes != NULL && i < (*sup)->n; i++) {
         for (size_t k = 0; k < LINES_KEPT; k++)
             free((*sup)->nodes[i].lines[k]);
     }

@@ -402,19 +402,9 @@ static int init(elastic_run *self)
         calloc(self->plan->n_nodes, sizeof *self->incarnations);
     if (self->incarnations == NULL)
         return ls_error(LS_ENOMEM, "no memory for who is there");
-    int status = ls_mutex_init(&self->mutex, self->runtime);
-    if (status != LS_OK)
-        return status;
-    status = ls_cond_init(&self->changed, self->runtime);
-    if (status != LS_OK)
-        ls_mutex_fini(&self->mutex);
-    return status;
-}
-
-static void fini(elastic_run *self)
-{
-    ls_cond_fini(&self->changed);
-    ls_mutex_fini(&self->mutex);
+    const int status = ls_mutex_init(&self->mutex, self->runtime);
+    return status == LS_OK ? ls_cond_init(&self->changed, self->runtime)
+                           : status;
 }
 
 /* Taking away what is there cannot fail. */
@@ -451,18 +441,12 @@ int elastic_run_create(elastic_run **out, const struct plan *plan,
     self->node = ls_task_node(task);
     self->runtime = ls_task_runtime(task);
     int status = init(self);
-    if (status == LS_OK) {
+    if (status == LS_OK)
         status = listen(self);
-        if (status != LS_OK)
-            fini(self);
-    }
-    if (status != LS_OK) {
-        free(self->incarnations);
-        free(self);
-        return status;
-    }
     *out = self;
-    return LS_OK;
+    if (status != LS_OK)
+        elastic_run_destroy(out);
+    return status;
 }
 
 void elastic_run_destroy(elastic_run **self)
@@ -473,7 +457,8 @@ void elastic_run_destroy(elastic_run **self)
         must(ls_node_on_member((*self)->node, NULL, *self));
         must(ls_off((*self)->node, ROUND_OVER, on_round_over, *self));
     }
-    fini(*self);
+    ls_cond_fini(&(*self)->changed);
+    ls_mutex_fini(&(*self)->mutex);
     free((*self)->members);
     free((*self)->incarnations);
     free(*self);

@@ -81,23 +81,6 @@ static int set_members(node_run *run, const struct node_run_options *options)
     return LS_OK;
 }
 
-static int init_locks(node_run *run)
-{
-    int status = ls_mutex_init(&run->seen, ls_runtime_threads());
-    if (status != LS_OK)
-        return status;
-    status = ls_mutex_init(&run->mutex, run->runtime);
-    if (status != LS_OK)
-        ls_mutex_fini(&run->seen);
-    return status;
-}
-
-static void fini_locks(node_run *run)
-{
-    ls_mutex_fini(&run->mutex);
-    ls_mutex_fini(&run->seen);
-}
-
 /* What a node of this plan does. */
 static const struct work_kind *work_kind_of(const struct plan *plan,
                                             size_t index)
@@ -118,6 +101,14 @@ static const struct work_kind *work_kind_of(const struct plan *plan,
     return &work_collector;
 }
 
+static void free_run(node_run *run)
+{
+    ls_mutex_fini(&run->mutex);
+    ls_mutex_fini(&run->seen);
+    free(run->members);
+    free(run);
+}
+
 int node_run_create(node_run **out, const struct node_run_options *options)
 {
     const struct plan *plan = options->plan;
@@ -134,12 +125,11 @@ int node_run_create(node_run **out, const struct node_run_options *options)
     run->runtime =
         options->runtime != NULL ? options->runtime : ls_runtime_threads();
     run->doing = "beginning";
-    int status = init_locks(run);
-    if (status != LS_OK) {
-        free(run);
-        return status;
-    }
-    status = set_members(run, options);
+    int status = ls_mutex_init(&run->seen, ls_runtime_threads());
+    if (status == LS_OK)
+        status = ls_mutex_init(&run->mutex, run->runtime);
+    if (status == LS_OK)
+        status = set_members(run, options);
     run->kind = work_kind_of(plan, index);
     if (status == LS_OK)
         status = run->kind->create(
@@ -152,14 +142,11 @@ int node_run_create(node_run **out, const struct node_run_options *options)
                                                  : NULL,
                                    .sink = options->sink,
                                    .watch = options->watch});
-    if (status != LS_OK) {
-        fini_locks(run);
-        free(run->members);
-        free(run);
-        return status;
-    }
-    *out = run;
-    return LS_OK;
+    if (status == LS_OK)
+        *out = run;
+    else
+        free_run(run);
+    return status;
 }
 
 void node_run_destroy(node_run **run)
@@ -167,9 +154,7 @@ void node_run_destroy(node_run **run)
     if (run == NULL || *run == NULL)
         return;
     (*run)->kind->destroy((*run)->work);
-    fini_locks(*run);
-    free((*run)->members);
-    free(*run);
+    free_run(*run);
     *run = NULL;
 }
 

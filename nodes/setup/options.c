@@ -47,14 +47,13 @@ enum option_kind {
     OPTION_CHANNEL
 };
 
-#define ON(command) (1u << (command))
-#define ON_ALL                                                                 \
-    (ON(COMMAND_RUN) | ON(COMMAND_NODE) | ON(COMMAND_CHECK) |                  \
-     ON(COMMAND_SIM) | ON(COMMAND_CALL))
-#define ON_SIM   (ON(COMMAND_RUN) | ON(COMMAND_SIM))
-#define ON_JOIN  (ON(COMMAND_NODE) | ON(COMMAND_CALL))
-#define ON_BENCH ON(COMMAND_BENCH)
-#define ON_KEYS  ON(COMMAND_KEYGEN)
+#define ON(command)                   (1u << (command))
+#define ON_JOB(NAME, name, takes_job) | ((takes_job) ? ON(COMMAND_##NAME) : 0u)
+#define ON_ALL                        (0u COMMAND_MAP(ON_JOB))
+#define ON_SIM                        (ON(COMMAND_RUN) | ON(COMMAND_SIM))
+#define ON_JOIN                       (ON(COMMAND_NODE) | ON(COMMAND_CALL))
+#define ON_BENCH                      ON(COMMAND_BENCH)
+#define ON_KEYS                       ON(COMMAND_KEYGEN)
 
 /* A day. */
 #define WAIT_MS_MAX 86400000
@@ -109,13 +108,9 @@ static const struct option_spec {
 };
 #define N_SPECS (sizeof specs / sizeof specs[0])
 
-static const char *const command_names[] = {
-    [COMMAND_NONE] = "",           [COMMAND_HELP] = "help",
-    [COMMAND_VERSION] = "version", [COMMAND_RUN] = "run",
-    [COMMAND_NODE] = "node",       [COMMAND_CHECK] = "check",
-    [COMMAND_SIM] = "sim",         [COMMAND_CALL] = "call",
-    [COMMAND_BENCH] = "bench",     [COMMAND_KEYGEN] = "keygen",
-};
+#define COMMAND_NAME(NAME, name, takes_job) [COMMAND_##NAME] = #name,
+static const char *const command_names[] = {[COMMAND_NONE] = "",
+                                            COMMAND_MAP(COMMAND_NAME)};
 #define N_COMMANDS (sizeof command_names / sizeof command_names[0])
 
 static int parse_between(const char *name, const char *text, uint64_t min,
@@ -527,10 +522,10 @@ static int parse_command(struct options *out, const char *text)
         return ls_error(LS_EINVAL,
                         "there is no \"lockstep %s\"; did you mean \"%s\"?",
                         text, nearest);
-    return ls_error(LS_EINVAL,
-                    "there is no \"lockstep %s\"; there are run, node, check, "
-                    "sim, call, bench, keygen and help",
-                    text);
+#define COMMAND_LISTED(NAME, name, takes_job) ", " #name
+    static const char list[] = COMMAND_MAP(COMMAND_LISTED);
+    return ls_error(LS_EINVAL, "there is no \"lockstep %s\"; there are %s",
+                    text, list + sizeof ", " - 1);
 }
 
 static int parse_word(struct options *out, const char *text)

@@ -122,6 +122,8 @@ static void let_node(simulated *all, const struct fault *fault)
         all->skews[index].offset_ns += fault->length_ns;
         ls_host_skew(life->host, all->skews[index].offset_ns,
                      all->skews[index].drift);
+        if (life->check != NULL)
+            checks_clock_set(life->check, fault->length_ns);
         break;
     case FAULT_STRANGER:
         simulated_stranger(all, fault, index);

@@ -128,6 +128,33 @@ TEST(a_member_that_leaves_loses_its_calls)
     call_world_end(w);
 }
 
+/* Results are where they were asked for, whoever was first; a failure is one of
+ * them, and what nobody asks for now stays for later. */
+TEST(several_are_waited_for_together)
+{
+    struct call_world *w = call_world_start(4, NULL, NULL, NULL);
+    static const char *const names[] = {"echo", "fail", "echo"};
+    ls_call *calls[4] = {NULL};
+    ls_call *later = call_start(&w->at[0], 2, "hold", LONG_MS);
+    for (uint32_t i = 0; i < 3; i++)
+        calls[i] = call_start(&w->at[0], i + 2, names[i], LONG_MS);
+    assert_ok(ls_call_wait_all(calls, 4, LONG_MS));
+    assert_ends(calls[0], LS_CALL_COMPLETED);
+    assert_ends(calls[1], LS_CALL_FAILED);
+    assert_ends(calls[2], LS_CALL_COMPLETED);
+    assert_false(ls_call_state_is_end(ls_call_state(later)));
+    calls[3] = later;
+    assert_fails(ls_call_wait_all(calls, 4, 1), LS_ETIMEDOUT);
+    assert_error_has("call \"hold\" to node 2 goes on");
+    assert_fails(ls_call_wait_all(calls, 4, 0), LS_ETIMEDOUT);
+    assert_true(counter_reaches(&w->at[1].held, 1));
+    assert_ok(ls_request_complete(&w->at[1].requests[0], NULL, 0));
+    assert_ok(ls_call_wait_all(calls, 4, LS_WAIT_DEFAULT));
+    for (size_t i = 0; i < 4; i++)
+        ls_call_destroy(&calls[i]);
+    call_world_end(w);
+}
+
 TEST(cancelling_ends_it_and_its_handler_is_told)
 {
     struct call_world *w = call_world_start(2, NULL, NULL, NULL);

@@ -319,6 +319,22 @@ TEST(who_listens_says_it_for_itself)
     end(leaf);
 }
 
+/* A stranger has shown the hub as its own leaf, and is gone when that comes. */
+TEST(who_was_shown_by_one_that_is_gone_may_be_a_hub)
+{
+    struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
+    const struct wire_presence by_8 = relayed(3, FIRST, 8);
+    const struct speaker three = proved(3), eight = proved(8);
+    assert_ok(present(leaf, 8, FIRST));
+    assert_ok(present_as(leaf, 8, &by_8));
+    assert_fails(membership_may_listen(&leaf->m, &three, 2), LS_EPROTO);
+    assert_ok(membership_absent(&leaf->m, &eight, &by_8, leaf->now));
+    assert_ok(membership_may_listen(&leaf->m, &three, 2));
+    (void)ready(leaf, 3, FIRST);
+    assert_null(of(leaf, 3)->via);
+    end(leaf);
+}
+
 TEST(a_presence_counts_once_of_each_connection)
 {
     struct machine *a = machine();

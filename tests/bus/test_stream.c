@@ -289,6 +289,42 @@ TEST(it_is_waited_for_not_much_longer_than_it_took)
     end(&s);
 }
 
+/* One is acknowledged, and the acknowledgement before that was lost. */
+static void acknowledge_late(struct stream_sender *s, uint64_t repeats,
+                             int64_t now)
+{
+    unsigned freed = 0;
+    const struct stream_ack ack = {.sequence = s->last_ack + 2,
+                                   .number = s->base,
+                                   .repeats = repeats,
+                                   .room_messages = WINDOW,
+                                   .room_bytes = WINDOW_BYTES};
+    assert_true(stream_acknowledge(s, &ack, now, count_one, &freed));
+    assert_int_equal(freed, 1);
+}
+
+/* It may have come long ago, and was sent again for want of an answer. */
+TEST(when_an_answer_was_lost_the_next_one_teaches_nothing)
+{
+    struct stream_sender s = sender();
+    int64_t now = talk(&s, 0, 50, 30 * MS);
+    for (int i = 0; i < 10; i++) {
+        push(&s, 1);
+        (void)transmit(&s, now, NULL);
+        acknowledge_late(&s, s.repeats, now += 59 * MS);
+        push(&s, 1);
+        (void)transmit(&s, now, NULL);
+        now = stream_tick(&s, now);
+        (void)stream_tick(&s, now);
+        (void)transmit(&s, now, NULL);
+        acknowledge_late(&s, s.repeats + 1, now += 30 * MS);
+    }
+    assert_int_equal(wait_for_next(&s, now), 60 * MS);
+    acknowledge_late(&s, s.repeats, now += 20 * MS); /* as long at most */
+    assert_int_equal(wait_for_next(&s, now), 40 * MS);
+    end(&s);
+}
+
 TEST(the_first_wait_is_longer_for_more)
 {
     struct stream_sender s = sender();

@@ -171,6 +171,15 @@ unharmed() {
     found count-instead-of-set
 }
 
+@test "a barrier that is left too soon is found out" {
+    found eager
+    [ -z "$LOCKSTEP_SANITIZE" ] || return 0
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --nodes 9 --seeds 200 \
+        --faults "$SOURCE_DIR/configs/faults/storm.yaml" --sabotage one-phase
+    [ "$status" -eq 1 ]
+    [[ $stderr == *": all: "* ]]
+}
+
 @test "events that are not there for all, or not counted, are found out" {
     local what
     for what in first-event later-events no-oldest untold-loss events-once; do

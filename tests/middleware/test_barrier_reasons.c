@@ -1,7 +1,10 @@
 /* Why an epoch was given up: what those say who enter it late, whoever is gone
  * by then, and whatever was lost on the way. */
+#define POST_IDS 7, 1000000, 4294967294u, 4294967295u
 #include "barrier_post.h"
 #include "test.h"
+
+enum { FOURTH = THIRD + 1 };
 
 static void abort_at(struct post *post, size_t node, const char *text)
 {
@@ -278,5 +281,121 @@ TEST(a_return_ends_its_asking)
     pass(&post, 20 * MS);
     deliver_all(&post);
     expect_all_left(&post, 0);
+    destroy_post(&post);
+}
+
+/* --- two ask each other ------------------------------------------------- */
+
+/* Nobody else is reached. */
+static void deliver_between(struct post *post, size_t a, size_t b)
+{
+    while (post->n_letters > 0) {
+        const struct letter letter = next_letter(post);
+        if ((letter.from == a && letter.to == b) ||
+            (letter.from == b && letter.to == a))
+            hand_over(post, &letter);
+    }
+}
+
+/* LEADER and FOURTH each lack another one, and have not heard of it before. */
+static void create_two_reasons(struct post *post)
+{
+    create_post(post, 4);
+    lost(post, LEADER, SECOND);
+    lost(post, FOURTH, THIRD);
+}
+
+static void expect_reason_of_leader(struct post *post)
+{
+    for (int i = 0; i < 3; i++) { /* who was not answered asks again */
+        deliver_all(post);
+        pass(post, 20 * MS);
+    }
+    deliver_all(post);
+    expect_end(post, LEADER, LS_ELOST, 0);
+    expect_end(post, FOURTH, LS_ELOST, 0);
+    assert_string_equal(end_of(post, FOURTH)->reason.text,
+                        "node 1000000 was lost; 3 members are here, not 4");
+    assert_string_equal(end_of(post, LEADER)->reason.text,
+                        end_of(post, FOURTH)->reason.text);
+    destroy_post(post);
+}
+
+TEST(of_two_that_ask_the_one_with_the_lower_id_gives_its_reason)
+{
+    struct post post;
+    create_two_reasons(&post);
+    enter(&post, LEADER, 0);
+    enter(&post, FOURTH, 0);
+    expect_reason_of_leader(&post);
+}
+
+TEST(so_it_does_if_it_was_asked_first)
+{
+    struct post post;
+    create_two_reasons(&post);
+    enter(&post, FOURTH, 0);
+    deliver(&post, 3); /* LEADER: it knows of none; from SECOND: the same */
+    enter(&post, LEADER, 0);
+    expect_reason_of_leader(&post);
+}
+
+TEST(and_if_that_answer_is_overtaken)
+{
+    struct post post;
+    create_two_reasons(&post);
+    enter(&post, FOURTH, 0);
+    lose_all(&post);
+    pass(&post, 20 * MS);
+    deliver(&post, 1);
+    const struct letter late = post.letters[post.n_letters - 1];
+    assert_int_equal(late.from, LEADER);
+    post.n_letters--;
+    enter(&post, LEADER, 0);
+    post.letters[post.n_letters++] = late;
+    expect_reason_of_leader(&post);
+}
+
+/* Somebody is silent, so the first gives up after a second. */
+TEST(a_reason_that_is_lost_on_the_way_is_asked_for_again)
+{
+    struct post post;
+    create_two_reasons(&post);
+    enter(&post, LEADER, 0);
+    deliver_between(&post, LEADER, FOURTH); /* it does not ask again */
+    pass(&post, 120 * MS);
+    lose_all(&post);
+    enter(&post, FOURTH, 0);
+    for (int64_t passed = 120 * MS; waits(&post, LEADER); passed += 20 * MS) {
+        assert_true(passed <= LS_EPOCH_INQUIRE_NS);
+        deliver_between(&post, LEADER, FOURTH);
+        pass(&post, 20 * MS);
+    }
+    lose_all(&post);
+    for (int64_t passed = 0; waits(&post, FOURTH); passed += 20 * MS) {
+        assert_true(passed <= LS_EPOCH_INQUIRE_NS);
+        pass(&post, 20 * MS);
+        deliver_between(&post, LEADER, FOURTH);
+    }
+    expect_end(&post, FOURTH, LS_ELOST, 0);
+    assert_string_equal(end_of(&post, FOURTH)->reason.text,
+                        "node 1000000 was lost; 3 members are here, not 4");
+    destroy_post(&post);
+}
+
+TEST(who_waits_for_a_reason_waits_two_seconds_at_most)
+{
+    struct post post;
+    create_two_reasons(&post);
+    enter(&post, LEADER, 0);
+    enter(&post, FOURTH, 0);
+    deliver_between(&post, LEADER, FOURTH);
+    int64_t passed = 0;
+    for (; waits(&post, FOURTH); passed += 20 * MS) {
+        pass(&post, 20 * MS);
+        lose_all(&post);
+    }
+    assert_int_equal(passed, 2 * LS_EPOCH_INQUIRE_NS);
+    expect_end(&post, FOURTH, LS_ELOST, 0);
     destroy_post(&post);
 }

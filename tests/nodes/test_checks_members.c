@@ -414,6 +414,42 @@ static void one_blames_its_own_pause(void *arg)
     holds_for_silent(arg, 1, 2);
 }
 
+static void one_is_paused_too_briefly_to_notice(void *arg)
+{
+    all_go_through(arg, 0);
+    pauses(arg, 1, 1);
+    holds_for_silent(arg, 1, 2);
+}
+
+static void its_clock_is_set(void *arg, int64_t by_s)
+{
+    struct world *world = arg;
+    all_go_through(arg, 0);
+    checks_paused(world->lives[1]);
+    checks_clock_set(world->lives[1], by_s * LS_NS_PER_S);
+    passes(arg, 2);
+    checks_resumed(world->lives[1]);
+    holds_for_silent(arg, 1, 2);
+}
+
+static void its_clock_is_set_back(void *arg)
+{
+    its_clock_is_set(arg, -1);
+}
+
+static void its_clock_is_set_ahead(void *arg)
+{
+    its_clock_is_set(arg, 1);
+}
+
+TEST(a_pause_that_its_clock_does_not_show_may_go_unnoticed)
+{
+    judge(one_is_paused_too_briefly_to_notice, NULL);
+    judge(its_clock_is_set_back, NULL);
+    judge(its_clock_is_set_ahead, "stall: node 1 was paused for 2.000 s, and "
+                                  "holds node 2 for silent since");
+}
+
 TEST(a_pause_of_its_own_is_no_silence_of_others)
 {
     judge(one_blames_its_own_pause, "stall: node 1 was paused for 2.000 s, and "
@@ -571,24 +607,45 @@ static void quits(struct world *world, size_t i, size_t receiver,
     watch->quitting(watch->self, &loss, 1);
 }
 
-static void the_last_event_is_missed(void *arg)
+/* Node 1 ends, without the last event, and node 0 right after it. */
+static void the_last_event_is_missed(void *arg, int64_t seconds,
+                                     uint64_t counted)
 {
     three_are_emitted(arg);
     sees(arg, 1, 0, LS_MEMBER_READY);
     gets(arg, 1, 0, 1);
     gets(arg, 1, 0, 2);
-    passes(arg, 10);
-    quits(arg, 0, 1, 0);
+    passes(arg, seconds);
     quits(arg, 1, 0, 0);
+    quits(arg, 0, 1, counted);
 }
 
-static void the_last_event_is_under_way(void *arg)
+static void it_is_not_counted(void *arg)
 {
-    three_are_emitted(arg);
-    sees(arg, 1, 0, LS_MEMBER_READY);
-    passes(arg, 3);
-    quits(arg, 0, 1, 0);
-    quits(arg, 1, 0, 0);
+    the_last_event_is_missed(arg, 3, 0);
+}
+
+static void it_is_counted(void *arg)
+{
+    the_last_event_is_missed(arg, 3, 1);
+}
+
+static void it_is_overdue(void *arg)
+{
+    the_last_event_is_missed(arg, 11, 1);
+}
+
+static void it_is_overdue_as_nobody_could_move(void *arg)
+{
+    struct world *world = arg;
+    three_are_emitted(world);
+    sees(world, 1, 0, LS_MEMBER_READY);
+    gets(world, 1, 0, 1);
+    checks_paused(world->lives[0]);
+    passes(world, 11);
+    checks_resumed(world->lives[0]);
+    quits(world, 1, 0, 0);
+    quits(world, 0, 1, 2);
 }
 
 static void a_listener_was_killed(void *arg)
@@ -603,9 +660,12 @@ static void a_listener_was_killed(void *arg)
 
 TEST(the_last_event_may_not_be_missed)
 {
-    judge(the_last_event_is_missed,
+    judge(it_is_not_counted,
+          "events: node 1 missed 1 events of node 0, which counts 0");
+    judge(it_is_counted, NULL);
+    judge(it_is_overdue,
           "events: node 1 never got event 3 of node 0, nor 0 others");
-    judge(the_last_event_is_under_way, NULL);
+    judge(it_is_overdue_as_nobody_could_move, NULL);
     judge(a_listener_was_killed, NULL);
 }
 
@@ -783,8 +843,18 @@ static void two_know_each_other(struct world *world)
     passes(world, 10); /* since all began */
     all_go_through(world, 0);
     sees(world, 0, 1, LS_MEMBER_READY);
+    sees(world, 0, 2, LS_MEMBER_READY);
     sees(world, 1, 0, LS_MEMBER_READY);
     passes(world, 10);
+}
+
+/* The next life of node 2 is ready. */
+static void meets_the_next(struct world *world, size_t i)
+{
+    const struct member_watch *watch = checks_watch(world->lives[i]).member;
+    const struct ls_member member = {
+        .id = 2, .incarnation = 202, .state = LS_MEMBER_READY};
+    watch->member(watch->self, &member);
 }
 
 static void two_name_the_same(void *arg)
@@ -848,6 +918,39 @@ static void nobody_was_told_long_before(void *arg)
     one_failed_long_before(arg, 8);
 }
 
+/* Node 2 came back long ago; a life that nobody met goes when the others fail,
+ * of which one names node 2. */
+static void one_came_long_before(struct world *world, bool met)
+{
+    struct check_life *again, *other;
+    two_know_each_other(world);
+    checks_killed(world->lives[2]);
+    assert_ok(checks_begin(world->checks, &other, 2, world->hosts[2]));
+    passes(world, 2);
+    assert_ok(checks_begin(world->checks, &again, 2, world->hosts[2]));
+    passes(world, 10);
+    for (size_t i = 0; i < 2; i++) { /* in an epoch before */
+        enters(world, i);
+        fails(world, i);
+    }
+    passes(world, 10);
+    meets_the_next(world, 1);
+    if (met)
+        meets_the_next(world, 0);
+    checks_killed(other);
+    two_fail(world, 2, 5);
+}
+
+static void one_is_still_coming(void *arg)
+{
+    one_came_long_before(arg, false);
+}
+
+static void one_was_met_by_both(void *arg)
+{
+    one_came_long_before(arg, true);
+}
+
 static void one_lags_behind(void *arg)
 {
     struct world *world = arg;
@@ -874,6 +977,10 @@ TEST(failing_with_different_names_is_not_alike)
     judge(nobody_was_told_long_before,
           "alike: epoch 1: node 1 fails with LS_ELOST and names node 5, node 0 "
           "with LS_ELOST and node 7");
+    judge(one_is_still_coming, NULL);
+    judge(one_was_met_by_both,
+          "alike: epoch 1: node 1 fails with LS_ELOST and names node 5, node 0 "
+          "with LS_ELOST and node 2");
     judge(one_lags_behind, NULL); /* whose reason is not kept names nobody */
 }
 

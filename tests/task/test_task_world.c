@@ -386,3 +386,25 @@ TEST(a_sender_survives_its_receivers_exit)
     counter_fini(&heard);
     counter_fini(&left);
 }
+
+/* Half made, in each of its halves: the node is as if it had not been. */
+TEST(a_task_that_cannot_be_made_holds_nothing)
+{
+    static const struct ls_context_type no_fields = {.name = "none"};
+    struct ls_node_options options;
+    ls_node *node = NULL;
+    ls_task *task;
+    ls_node_options_init(&options);
+    options.bind = "inproc://half-made";
+    options.world_size = 1;
+    assert_ok(ls_node_create(&node, &options));
+    const struct ls_task_options bad[] = {
+        {.node = node, .roles = "learner", .context = &no_fields},
+        {.node = node, .n_workers = 3, .stack_bytes = 1}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_fails(ls_task_create(&task, &bad[i]), LS_EINVAL);
+        assert_true(strlen(ls_error_text()) > 0 && task == NULL);
+    }
+    ls_node_interrupt(node, LS_ECANCELED); /* wakes none of them */
+    assert_ok(ls_node_destroy(&node));
+}

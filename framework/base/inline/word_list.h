@@ -1,6 +1,6 @@
-/* word_list.h - lists of words, "learner,evaluator": roles and labels.
+/* word_list.h - lists of words, "learner,evaluator": roles, labels, fields.
  *
- * Thread: any. */
+ * Between words stand commas, blanks, or both. Thread: any. */
 #ifndef LOCKSTEP_BASE_WORD_LIST_H
 #define LOCKSTEP_BASE_WORD_LIST_H
 
@@ -8,15 +8,38 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Whether a list has the word of `size` bytes, which is not empty. */
+/* The next word of a list, its first byte and its size; *list moves on. NULL at
+ * the end, and of NULL. */
+static inline const char *word_list_next(const char **list, size_t *size)
+{
+    if (*list == NULL)
+        return NULL;
+    const char *word = *list + strspn(*list, ", ");
+    *size = strcspn(word, ", ");
+    *list = word + *size;
+    return *size > 0 ? word : NULL;
+}
+
+/* Whether a list has the word of `size` bytes. */
 static inline bool word_list_has(const char *list, const char *word,
                                  size_t size)
 {
-    for (const char *at = list; at != NULL; at = strchr(at, ',')) {
-        at += *at == ',' ? 1 : 0;
-        if (strcspn(at, ",") == size && memcmp(at, word, size) == 0)
+    const char *other;
+    size_t length;
+    while ((other = word_list_next(&list, &length)) != NULL)
+        if (length == size && memcmp(other, word, size) == 0)
             return true;
-    }
+    return false;
+}
+
+/* Whether they share a word. */
+static inline bool word_list_meets(const char *list, const char *others)
+{
+    const char *word;
+    size_t size;
+    while ((word = word_list_next(&list, &size)) != NULL)
+        if (word_list_has(others, word, size))
+            return true;
     return false;
 }
 

@@ -412,12 +412,39 @@ bool calls_is_own_thread(const ls_rpc *calls)
     return dispatch_is_current(calls->node) || bus_is_current(calls->node);
 }
 
-int ls_call_wait(ls_call *call, int wait_ms)
+void calls_on_interrupt(void *self)
+{
+    ls_rpc *calls = self;
+    ls_mutex_lock(&calls->mutex);
+    for (struct call_wait *wait = calls->waits; wait != NULL; wait = wait->next)
+        ls_cond_broadcast(wait->changed);
+    ls_mutex_unlock(&calls->mutex);
+}
+
+/* The lock is held. */
+static int wait_for_end(ls_call *call, int64_t deadline)
 {
     ls_rpc *calls = call->calls;
-    /* A call has a deadline of its own. */
-    const int64_t deadline =
-        wait_ms < 0 ? LS_FOREVER : ls_deadline(calls->runtime, wait_ms);
+    struct call_wait wait = {calls->waits, &call->changed}, **at;
+    int status = LS_OK;
+    calls->waits = &wait;
+    while (!call->told && status == LS_OK) {
+        status = ls_node_interrupted(calls->node);
+        if (status == LS_OK &&
+            ls_cond_wait(&call->changed, &calls->mutex, deadline) != LS_OK &&
+            !call->told)
+            status = ls_error(LS_ETIMEDOUT, "call \"%s\" to node %u goes on",
+                              call->name, (unsigned)call->entry.peer);
+    }
+    for (at = &calls->waits; *at != &wait; at = &(*at)->next)
+        ;
+    *at = wait.next;
+    return status;
+}
+
+static int wait_until(ls_call *call, int64_t deadline)
+{
+    ls_rpc *calls = call->calls;
     int status = LS_OK;
     if (ls_forked_since(calls->forks))
         return ls_forked_error("this call");
@@ -427,12 +454,28 @@ int ls_call_wait(ls_call *call, int wait_ms)
                           "call \"%s\": the thread that would end this wait "
                           "cannot wait itself",
                           call->name);
-    while (!call->told && status == LS_OK)
-        if (ls_cond_wait(&call->changed, &calls->mutex, deadline) != LS_OK &&
-            !call->told)
-            status = ls_error(LS_ETIMEDOUT, "call \"%s\" to node %u goes on",
-                              call->name, (unsigned)call->entry.peer);
+    if (status == LS_OK)
+        status = wait_for_end(call, deadline);
     ls_mutex_unlock(&calls->mutex);
+    return status;
+}
+
+int ls_call_wait(ls_call *call, int wait_ms)
+{
+    return ls_call_wait_all(&call, 1, wait_ms);
+}
+
+int ls_call_wait_all(ls_call *const *calls, size_t n, int wait_ms)
+{
+    int64_t deadline = LS_FOREVER; /* each has a deadline of its own */
+    int status = LS_OK;
+    for (size_t i = 0; i < n && status == LS_OK; i++) {
+        if (calls[i] == NULL)
+            continue;
+        if (wait_ms >= 0 && deadline == LS_FOREVER)
+            deadline = ls_deadline(calls[i]->calls->runtime, wait_ms);
+        status = wait_until(calls[i], deadline);
+    }
     return status;
 }
 

@@ -37,6 +37,12 @@ struct ls_call {
     char name[LS_EVENT_MAX + 1];
 };
 
+/* Somebody in ls_call_wait(). */
+struct call_wait {
+    struct call_wait *next;
+    ls_cond *changed;
+};
+
 struct ls_request {
     struct open_call entry;
     ls_rpc *calls;
@@ -72,6 +78,7 @@ struct ls_rpc {
     struct call_post post;
     struct ls_call *untold, **untold_end;
     struct ls_call *silent; /* have ended, and nobody is to be told */
+    struct call_wait *waits;
     size_t n_telling;
     bool tell_asked;
     struct ls_request *ready, **ready_end;
@@ -129,6 +136,8 @@ void call_heed(struct ls_call *call, const struct call_message *message);
 /* Whether this is a thread that ends calls, and so must not wait for one; any
  * lock. */
 bool calls_is_own_thread(const ls_rpc *calls);
+/* ls_node_interrupt(); no lock. */
+void calls_on_interrupt(void *self);
 /* End all that are open, as cancelled. */
 void calls_cancel_all(ls_rpc *calls, const char *why);
 /* Wake those that wait for calls which nobody is told of; the lock is let go

@@ -395,7 +395,9 @@ int ls_rpc_open(ls_rpc **out, ls_node *node,
         destroy(calls);
         return status;
     }
-    status = start_workers(calls, options->n_workers);
+    status = ls_node_on_interrupt(node, calls_on_interrupt, calls);
+    if (status == LS_OK)
+        status = start_workers(calls, options->n_workers);
     if (status == LS_OK)
         status = open_channel(calls);
     if (status != LS_OK)
@@ -436,6 +438,7 @@ void ls_rpc_close(ls_rpc **calls_p)
     ls_channel *channel = calls->channel;
     ls_mutex_unlock(&calls->mutex);
     join_workers(calls);
+    (void)ls_node_on_interrupt(calls->node, NULL, calls);
     ls_channel_close(&channel); /* what comes meanwhile is refused */
     ls_mutex_lock(&calls->mutex);
     calls->channel = NULL;

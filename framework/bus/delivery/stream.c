@@ -167,12 +167,12 @@ const struct stream_item *stream_next(struct stream_sender *s, int64_t now,
  * RFC 6298, section 3). Nor is it ever too short: it may well be too long,
  * since acknowledgements are lost, too. */
 static void measure(struct stream_sender *s, const struct stream_item *item,
-                    int64_t now)
+                    int64_t now, bool late)
 {
-    if (item->again)
-        return;
     const int64_t took = now - item->sent_at;
     const bool sooner = took < s->round_trip;
+    if (item->again || (late && !sooner))
+        return;
     s->round_trip = s->round_trip == 0 || s->patience != 0 || sooner
                         ? took
                         : (7 * s->round_trip + took) / 8;
@@ -183,7 +183,8 @@ static void measure(struct stream_sender *s, const struct stream_item *item,
  * it is filled at once; and once more when something has arrived that was
  * transmitted after that, since then it was lost again (RFC 8985). Without such
  * news it is left to the clock. */
-static void repair(struct stream_sender *s, uint64_t also, int64_t now)
+static void repair(struct stream_sender *s, uint64_t also, int64_t now,
+                   bool late)
 {
     struct stream_item *latest = NULL; /* of those that have arrived now */
     uint64_t beyond = s->base;
@@ -200,7 +201,7 @@ static void repair(struct stream_sender *s, uint64_t also, int64_t now)
         beyond = number;
     }
     if (latest != NULL)
-        measure(s, latest, now);
+        measure(s, latest, now, late);
     if (filled_in_vain)
         s->repaired = s->base;
     if (beyond <= s->repaired)
@@ -216,13 +217,14 @@ static void repair(struct stream_sender *s, uint64_t also, int64_t now)
 
 /* Those up to one have arrived: how long it took, if none of them was missing
  * meanwhile. */
-static void measure_last(struct stream_sender *s, uint64_t number, int64_t now)
+static void measure_last(struct stream_sender *s, uint64_t number, int64_t now,
+                         bool late)
 {
     for (uint64_t n = s->base; n < number; n++) {
         if (item_at(s, n)->again)
             return;
     }
-    measure(s, item_at(s, number), now);
+    measure(s, item_at(s, number), now, late);
 }
 
 /* What came twice had not been lost: it only took longer than was waited. How
@@ -230,13 +232,13 @@ static void measure_last(struct stream_sender *s, uint64_t number, int64_t now)
  * longer than it took at most: a cut, in which all was transmitted many times,
  * must not count for more. What was under way together teaches once. */
 static void learn_patience(struct stream_sender *s,
-                           const struct stream_ack *ack, int64_t now)
+                           const struct stream_ack *ack, int64_t now, bool late)
 {
     if (ack->repeats <= s->repeats)
         return;
     s->repeats = ack->repeats;
     const struct stream_item *item = item_at(s, ack->number);
-    if (ack->number < s->taught || !item->again)
+    if (ack->number < s->taught || !item->again || late)
         return;
     ls_take(LS_TAKES_STREAM_PATIENCE);
     s->taught = s->cursor;
@@ -253,6 +255,8 @@ bool stream_acknowledge(struct stream_sender *s, const struct stream_ack *ack,
         ls_take(LS_TAKES_STREAM_ACK_STALE);
         return false; /* overtaken by a later one, or a lie */
     }
+    /* One before it, which was lost, may have said so long ago. */
+    const bool late = ack->sequence != s->last_ack + 1;
     s->last_ack = ack->sequence;
     s->room_messages = ack->room_messages;
     s->room_bytes = ack->room_bytes;
@@ -260,13 +264,13 @@ bool stream_acknowledge(struct stream_sender *s, const struct stream_ack *ack,
     ls_take(progress ? LS_TAKES_STREAM_ACKED : LS_TAKES_STREAM_ACK_SAME);
     if (progress) {
         s->again_bytes = 0;
-        measure_last(s, ack->number, now);
-        learn_patience(s, ack, now);
+        measure_last(s, ack->number, now, late);
+        learn_patience(s, ack, now, late);
     }
     while (s->base <= ack->number)
         release(s, fn, self);
     if (ack->number + 1 == s->base)
-        repair(s, ack->also, now);
+        repair(s, ack->also, now, late);
     if (progress) {
         s->interval = patience(s);
         s->resend_at = s->base < s->cursor ? now + s->interval : LS_FOREVER;

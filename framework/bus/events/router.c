@@ -244,20 +244,6 @@ bool router_off_waiting(ls_node *node, const char *event, ls_event_fn *fn,
     return removed;
 }
 
-/* ---- waits ------------------------------------------------------------- */
-
-void ls_node_interrupt(ls_node *node, int status)
-{
-    if (node_check(node) != LS_OK)
-        return;
-    dispatch_interrupt(node, status);
-    if (node->transport == NULL)
-        return;
-    transport_lock(node->transport);
-    ls_cond_broadcast(&node->changed);
-    transport_unlock(node->transport);
-}
-
 /* ---- settings and figures ---------------------------------------------- */
 
 int ls_node_set_delivery(ls_node *node, const char *event,

@@ -316,6 +316,7 @@ static void redial(ls_node *node, struct link *link)
     link->redial_ns *= 2;
     if (link->redial_ns > REDIAL_MOST_NS)
         link->redial_ns = REDIAL_MOST_NS;
+    ls_log_debug("bus: dialling %s anew", link->endpoint);
     transport_link_close(&link->transport, false);
     if (open_link(node, link) == LS_OK)
         return;
@@ -347,9 +348,13 @@ static int64_t pursue(ls_node *node, struct link *link, int64_t now)
     const int64_t heard =
         link->peer == NULL ? 0 : (int64_t)link->peer->member.heard_at;
     const int64_t since = heard > link->heard_at ? heard : link->heard_at;
-    const int64_t redial_at =
-        works(link) ? LS_FOREVER : since + link->redial_ns;
     const int64_t patience = 2 * node->options.heartbeat_ms * LS_NS_PER_MS;
+    /* Who has proved to be there may be busy, and what it has sent over this
+     * connection would be lost with it. */
+    const int64_t wait_ns = link->peer != NULL && link->redial_ns < 2 * patience
+                                ? 2 * patience
+                                : link->redial_ns;
+    const int64_t redial_at = works(link) ? LS_FOREVER : since + wait_ns;
     if (redial_at <= now) {
         if (link->peer == NULL && !link->attached &&
             (link->hearsay || !is_present(node, link->id)))

@@ -66,9 +66,12 @@ int membership_may_listen(const struct membership *m, const struct speaker *by,
 {
     const struct member *hub =
         by->proved && by->id != id ? membership_find(m, by->id) : NULL;
+    /* A hub's own presence comes after these. What somebody else has shown of
+     * it, and has taken back, says nothing of it. */
+    const bool is_leaf = hub != NULL && hub->via != NULL && hub->n_present != 0;
     if (!by->spoken || !by->proved || by->id == id ||
-        (may_be_hub(m, by->id) && (hub == NULL || hub->via == NULL)))
-        return LS_OK; /* a hub's own presence comes after these */
+        (may_be_hub(m, by->id) && !is_leaf))
+        return LS_OK;
     return forged(id, by->id);
 }
 

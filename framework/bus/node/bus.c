@@ -3,7 +3,6 @@
  * handler does can starve presence or barriers. */
 #include "incoming.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -550,14 +549,4 @@ void bus_room_made(ls_node *node)
 {
     node->loop.room_made = true;
     bus_look_after(node);
-}
-
-void ls_node_interrupt_soon(ls_node *node, int status)
-{
-    const int before = errno;
-    if (ls_forked_since(node->forks) || node->transport == NULL)
-        return;
-    atomic_store(&node->loop.interrupt_soon, status);
-    node_wake(node);
-    errno = before;
 }

@@ -3,6 +3,7 @@
  * Threads: the bus thread (bus.c) owns the links, reads everything that comes
  * and keeps the world; the dispatch thread (dispatch.c) runs handlers; any
  * thread emits. Locks, in the order in which they are taken:
+ *   interrupts     whom ls_node_interrupt() wakes
  *   the transport's ("the lock"): peers, their windows, who listens to what,
  *                  publishing
  *   router         local listeners, the table of events, channels
@@ -105,6 +106,16 @@ struct bus_filter {
     int what;             /* for that function */
 };
 
+/* Whom an interrupt wakes. Of interrupt.c alone. */
+struct interrupts {
+    ls_mutex lock;
+    struct interrupt_watch {
+        void (*fn)(void *self);
+        void *self;
+    } * at; /* own */
+    size_t n;
+};
+
 enum node_phase { NODE_CREATED, NODE_OPEN, NODE_JOINED, NODE_STOPPED };
 
 struct ls_node {
@@ -145,6 +156,7 @@ struct ls_node {
     struct event_table table;
     struct channels channels;
     struct watches watches;
+    struct interrupts interrupts;
     struct dispatch dispatch;
     struct figures figures;
 };

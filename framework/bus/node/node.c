@@ -243,6 +243,8 @@ int ls_node_create(ls_node **out, const struct ls_node_options *options)
     if (status == LS_OK)
         status = ls_cond_init(&node->changed, node->runtime);
     if (status == LS_OK)
+        status = ls_mutex_init(&node->interrupts.lock, node->runtime);
+    if (status == LS_OK)
         status = dispatch_init(node);
     if (status == LS_OK)
         status = message_pool_create(&node->pool, node->runtime);
@@ -311,6 +313,8 @@ int ls_node_destroy(ls_node **node_p)
     ls_cond_fini(&node->changed);
     ls_cond_fini(&node->router.idle);
     ls_mutex_fini(&node->router.lock);
+    ls_mutex_fini(&node->interrupts.lock);
+    free(node->interrupts.at);
     free(node->join.attach);
     free(node->join.members);
     refusals_fini(&node->refusals);

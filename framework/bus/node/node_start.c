@@ -265,7 +265,8 @@ static int wait_for_members(ls_node *node, int64_t deadline)
     int64_t look_at = ls_deadline(node->runtime, LOOK_MS);
     int status = LS_OK;
     while (!formed(node) && node->world.fatal == LS_OK &&
-           !node_is_stopping(node) && status == LS_OK) {
+           !node_is_stopping(node) && status == LS_OK &&
+           ls_node_interrupted(node) == LS_OK) {
         const int64_t until = look_at < deadline ? look_at : deadline;
         status = ls_cond_wait(&node->changed, transport_mutex(node->transport),
                               until);
@@ -282,10 +283,9 @@ static int wait_for_members(ls_node *node, int64_t deadline)
 static int wait_formed(ls_node *node, int64_t deadline)
 {
     transport_lock(node->transport);
-    int status = wait_for_members(node, deadline);
-    if (formed(node))
-        status = LS_OK;
-    node->world.formed = status == LS_OK;
+    const int status = wait_for_members(node, deadline);
+    const bool is_formed = formed(node);
+    node->world.formed = is_formed;
     char fatal[LS_ERROR_TEXT_MAX];
     memcpy(fatal, node->world.fatal_text, sizeof fatal);
     const int why = node->world.fatal;
@@ -297,7 +297,14 @@ static int wait_formed(ls_node *node, int64_t deadline)
                         "node %u was stopped before its world was "
                         "formed",
                         node->options.id);
-    return status == LS_OK ? LS_OK : not_formed(node, status == LS_EMISMATCH);
+    if (is_formed)
+        return LS_OK;
+    const int interrupted = ls_node_interrupted(node);
+    return interrupted != LS_OK
+               ? ls_error(interrupted,
+                          "node %u was interrupted before its world was formed",
+                          node->options.id)
+               : not_formed(node, status == LS_EMISMATCH);
 }
 
 void join_dial(ls_node *node)

@@ -491,12 +491,11 @@ bool credentials_signed(ls_security *security, uint32_t id, const void *bytes,
 
 static bool all_in(const char *list, const char *words)
 {
-    while (*words != '\0') {
-        const size_t size = strcspn(words, ",");
-        if (size > 0 && !word_list_has(list, words, size))
+    const char *word;
+    size_t size;
+    while ((word = word_list_next(&words, &size)) != NULL)
+        if (!word_list_has(list, word, size))
             return false;
-        words += size + (words[size] == ',');
-    }
     return true;
 }
 

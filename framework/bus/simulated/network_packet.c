@@ -6,9 +6,8 @@
 #include "network_parts.h"
 #include "wire.h"
 
-#define CLOSE_BYTES     64 /* what control takes on the line */
-#define OVERTAKEN_MORE  (100 * LS_NS_PER_US)
-#define DESCRIPTION_MAX 192
+#define CLOSE_BYTES    64 /* what control takes on the line */
+#define OVERTAKEN_MORE (100 * LS_NS_PER_US)
 
 /* ---- buffers ----------------------------------------------------------- */
 

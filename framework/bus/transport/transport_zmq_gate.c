@@ -26,6 +26,8 @@
 #define MAX_FRAMES  12
 #define FRAME_MAX   256 /* a user name and a password have 255 at most */
 #define N_ADDRESSES 2
+/* From the bind of a socket until its gate is told where that is. */
+#define OPENS_MS 2000
 
 struct zmq_gate {
     struct zmq_gate *next;
@@ -46,7 +48,7 @@ struct zmq_handler {
     void *socket;
     ls_thread *thread;
     ls_mutex lock;
-    ls_cond idle; /* a gate is not busy any more */
+    ls_cond changed; /* a gate is open, gone, or not busy any more */
     struct zmq_gate *gates;
     uint64_t n_gates; /* ever */
 };
@@ -83,8 +85,9 @@ void transport_zmq_gate_close(struct zmq_gate **gate_p)
     while (*at != gate)
         at = &(*at)->next;
     *at = gate->next;
+    ls_cond_broadcast(&handler->changed);
     while (gate->busy && status == LS_OK)
-        status = ls_cond_wait(&handler->idle, &handler->lock, LS_FOREVER);
+        status = ls_cond_wait(&handler->changed, &handler->lock, LS_FOREVER);
     ls_mutex_unlock(&handler->lock);
     free(gate);
     *gate_p = NULL;
@@ -119,6 +122,7 @@ void transport_zmq_gate_opens(struct zmq_gate *gate, const char *bound,
     ls_mutex_lock(&gate->handler->lock);
     memcpy(gate->addresses, addresses, sizeof addresses);
     gate->open = true;
+    ls_cond_broadcast(&gate->handler->changed);
     ls_mutex_unlock(&gate->handler->lock);
 }
 
@@ -254,16 +258,30 @@ static void decide(const struct zmq_gate *gate, const struct request *r,
     }
 }
 
-/* The gate of this domain, which stays while it is busy. */
-static struct zmq_gate *enter(struct zmq_handler *handler,
-                              const struct frame_of *domain)
+static struct zmq_gate *find(const struct zmq_handler *handler,
+                             const struct frame_of *domain)
 {
-    ls_mutex_lock(&handler->lock);
     struct zmq_gate *gate = handler->gates;
     while (gate != NULL && !is(domain, gate->domain))
         gate = gate->next;
+    return gate;
+}
+
+/* The gate of this domain, which stays while it is busy. Whoever is quick comes
+ * before the gate knows where it listens. libzmq takes "again in a moment" for
+ * an answer, and then never ends that connection, so it is kept waiting. */
+static struct zmq_gate *enter(struct zmq_handler *handler,
+                              const struct frame_of *domain)
+{
+    const int64_t deadline = ls_deadline(ls_runtime_threads(), OPENS_MS);
+    struct zmq_gate *gate;
+    int status = LS_OK;
+    ls_mutex_lock(&handler->lock);
+    while ((gate = find(handler, domain)) != NULL && !gate->open &&
+           status == LS_OK)
+        status = ls_cond_wait(&handler->changed, &handler->lock, deadline);
     if (gate != NULL && !gate->open)
-        gate = NULL; /* where it listens is not known yet: again in a moment */
+        gate = NULL;
     if (gate != NULL)
         gate->busy = true;
     ls_mutex_unlock(&handler->lock);
@@ -288,7 +306,7 @@ static void leave(struct zmq_gate *gate, const struct request *r,
         memcpy(gate->why, answer->why, sizeof gate->why);
     }
     gate->busy = false;
-    ls_cond_broadcast(&handler->idle);
+    ls_cond_broadcast(&handler->changed);
     ls_mutex_unlock(&handler->lock);
 }
 
@@ -361,7 +379,7 @@ static void serve(void *arg)
 
 static void handler_free(struct zmq_handler *handler)
 {
-    ls_cond_fini(&handler->idle);
+    ls_cond_fini(&handler->changed);
     ls_mutex_fini(&handler->lock);
     free(handler);
 }
@@ -373,7 +391,7 @@ struct zmq_handler *transport_zmq_handler_start(void *zctx)
     if (handler == NULL)
         return NULL;
     if (ls_mutex_init(&handler->lock, runtime) == LS_OK &&
-        ls_cond_init(&handler->idle, runtime) == LS_OK &&
+        ls_cond_init(&handler->changed, runtime) == LS_OK &&
         (handler->socket = zmq_socket(zctx, ZMQ_REP)) != NULL &&
         transport_zmq_set_int(handler->socket, ZMQ_LINGER, 0) &&
         zmq_bind(handler->socket, HANDLER) == 0 &&

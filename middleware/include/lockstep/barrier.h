@@ -108,14 +108,16 @@ LS_API int ls_barrier_destroy(ls_barrier **barrier);
  *         not as expected, or a member's options differ, or it has taken its
  *         barrier down: named.
  *         In the one that gave up: LS_ECLOSED the node stops; what
- *         ls_barrier_abort() was given. In all others then LS_EABORTED, which
- *         names it and its status, ls_error_cause(); after ls_barrier_abort()
- * with one of the three above, that. Each ends the epoch; the next wait enters
- * the one after it, or the one that the others are in by then. Under
- * LS_ON_LOSS_GO_ON, and while grace_ms runs, this wait does so itself when a
- * member is lost or not all see the same members yet: then epochs are left out
- * in `epoch`, in all members alike. LS_ESTATE somebody waits already, or the
- * node was not started: no epoch is entered. */
+ *         ls_barrier_abort() or ls_node_interrupt() was given. In all others
+ *         then LS_EABORTED, which names it and its status, ls_error_cause();
+ *         after one of the three above, that.
+ *         LS_ESTATE somebody waits already, or the node was not started: no
+ *         epoch is entered.
+ * Each of the others ends the epoch; the next wait enters the one after it, or
+ * the one that the others are in by then. Under LS_ON_LOSS_GO_ON, and while
+ * grace_ms runs, this wait does so itself when a member is lost or not all see
+ * the same members yet: then epochs are left out in `epoch`, in all members
+ * alike. */
 LS_MUST_USE LS_API int ls_barrier_wait(ls_barrier *barrier, uint32_t flags,
                                        int wait_ms,
                                        struct ls_barrier_epoch_info *info);

@@ -1,4 +1,4 @@
-/* middleware.h - ready-made steps: time, ends, exchange between roles,
+/* middleware.h - ready-made steps: time, ends, exchange between roles, files,
  * progress. The barrier is in barrier.h.
  *
  * Each ls_mw_*() takes the task and its options, and returns a middleware by
@@ -105,6 +105,20 @@ struct ls_exchange_options {
 };
 LS_API struct ls_middleware
 ls_mw_exchange(ls_task *task, const struct ls_exchange_options *options);
+
+/* Keep the context in a file: a msgpack map of its fields, on disk once it is
+ * written, and always whole: the newest, or the one before. It is written when
+ * a run ends, however it does, and every nth iteration. Errors of the run:
+ * those of ls_file_replace(). */
+struct ls_save_options {
+    const char *path;   /* copied; its folder must be there */
+    const char *fields; /* copied: "env_step,policy"; NULL: all */
+    unsigned every;     /* iterations; 0: when a run ends alone */
+    bool resume; /* begin with what the file has, if there is one. Errors:
+                  * those of ls_file_read() and ls_context_read() */
+};
+LS_API struct ls_middleware ls_mw_save(ls_task *task,
+                                       const struct ls_save_options *options);
 
 /* What an iteration has come to. Fields that the context does not have are 0,
  * or NaN where they are doubles. */

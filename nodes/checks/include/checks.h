@@ -13,7 +13,7 @@
  *   stall    who goes on after a pause does not hold the others for silent
  *   events   a reliable event is got once and in order by each whom its sender
  *            holds for a member when it emits it, or the sender counts it as
- *            unacknowledged
+ *            unacknowledged, since that has ended soon after
  *   queues   what is under way in the network stays below a bound
  *   end      after the run nothing is under way, and every connection closed
  *
@@ -77,6 +77,8 @@ struct node_watch checks_watch(const struct check_life *life);
 void checks_killed(struct check_life *life);
 void checks_paused(struct check_life *life);
 void checks_resumed(struct check_life *life);
+/* Its clock was set ahead by so long; back, if negative. */
+void checks_clock_set(struct check_life *life, int64_t by_ns);
 void checks_ended(struct check_life *life);
 
 /* The last fault is over, and undone. */

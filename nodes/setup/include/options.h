@@ -10,17 +10,24 @@
 
 #include "lockstep/status.h"
 
+/* The words after `lockstep`: command_NAME() does what NAME says. `takes_job`:
+ * it takes a configuration, and so --seed, --set, --out, --json and --nodes. */
+#define COMMAND_MAP(X)                                                         \
+    X(HELP, help, false)                                                       \
+    X(VERSION, version, false)                                                 \
+    X(RUN, run, true)                                                          \
+    X(NODE, node, true)                                                        \
+    X(CHECK, check, true)                                                      \
+    X(SIM, sim, true)                                                          \
+    X(CALL, call, true)                                                        \
+    X(BENCH, bench, false)                                                     \
+    X(KEYGEN, keygen, false)
+
 enum command {
     COMMAND_NONE, /* nothing was said: a short help, and exit 2 */
-    COMMAND_HELP,
-    COMMAND_VERSION,
-    COMMAND_RUN,
-    COMMAND_NODE,
-    COMMAND_CHECK,
-    COMMAND_SIM,
-    COMMAND_CALL,
-    COMMAND_BENCH,
-    COMMAND_KEYGEN
+#define COMMAND_ENUM(NAME, name, takes_job) COMMAND_##NAME,
+    COMMAND_MAP(COMMAND_ENUM)
+#undef COMMAND_ENUM
 };
 
 /* What runs the nodes of `run`. */

@@ -245,8 +245,14 @@ LS_API uint64_t ls_call_id(const ls_call *call);
 /* Wait for its end. wait_ms: LS_WAIT_DEFAULT: as long as the call takes, which
  * has a timeout of its own. Not on the bus or dispatch thread, and so not in a
  * handler when there are no workers. Errors: LS_ETIMEDOUT it has not ended by
- * then, and goes on; LS_ESTATE on one of those threads. */
+ * then, and goes on; what ls_node_interrupt() says, and it goes on; LS_ESTATE
+ * on one of those threads. */
 LS_MUST_USE LS_API int ls_call_wait(ls_call *call, int wait_ms);
+/* Wait until each of several has ended, however it did: all of a fan-out, or
+ * some of what is open; others are left alone. NULL among them is fine.
+ * Errors: those of ls_call_wait(); LS_ETIMEDOUT one has not ended: named. */
+LS_MUST_USE LS_API int ls_call_wait_all(ls_call *const *calls, size_t n,
+                                        int wait_ms);
 /* End it as cancelled, unless it has ended; its handler is told. */
 LS_API void ls_call_cancel(ls_call *call);
 /* Only once it has ended: a wait has returned, `ended` runs, or its state is an

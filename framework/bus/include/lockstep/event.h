@@ -204,15 +204,31 @@ LS_API int ls_waiter_destroy(ls_waiter **waiter);
 LS_API size_t ls_node_listeners(ls_node *node, const char *event, uint32_t *ids,
                                 size_t capacity);
 
-/* Make every wait in ls_wait_for() and for room in an emit, those under way and
- * those to come, return `status`; LS_OK: no more. For whoever ends a run. */
+/* Make every wait at this node, those under way and those to come, return
+ * `status`; LS_OK: no more. For whoever ends a run. The waits are: for a world
+ * in ls_node_start() and ls_node_join(); for events in ls_wait_for() and
+ * ls_waiter_wait(); for room in an emit; ls_call_wait(), ls_call_ask() and
+ * ls_rpc_connect(), whose call goes on or is cancelled as after a deadline;
+ * ls_barrier_wait(), as after ls_barrier_abort(); and in the steps of its tasks
+ * ls_step_sleep(), ls_mw_barrier() and ls_mw_exchange(). */
 LS_API void ls_node_interrupt(ls_node *node, int status);
 
-/* The same, a moment later, by a thread of the node, which must be started: the
+/* The same, a moment later, by a thread of the node, which must be open: the
  * one call of all headers that a signal handler may make (signal-safety(7)).
  * Where the program is free to choose, ls_signal_watch() is better: what it
  * calls may do anything, as ls_task_cancel(). */
 LS_API void ls_node_interrupt_soon(ls_node *node, int status);
+
+/* What ls_node_interrupt() said, with a text; LS_OK: nothing. For waits of a
+ * program's own. */
+LS_API int ls_node_interrupted(const ls_node *node);
+
+/* Have fn called by each ls_node_interrupt(), on its thread: it wakes a wait,
+ * which asks ls_node_interrupted(), and calls nothing of this header. One per
+ * self; fn NULL takes it away, after which it does not run. Before the node is
+ * destroyed. Errors: LS_ENOMEM. */
+LS_API int ls_node_on_interrupt(ls_node *node, void (*fn)(void *self),
+                                void *self);
 
 struct ls_node_stats {
     uint64_t emitted; /* emits that succeeded */

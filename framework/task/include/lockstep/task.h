@@ -257,7 +257,7 @@ LS_API const char *ls_step_name(const ls_step *step);
 LS_API int64_t ls_step_now(const ls_step *step); /* ls_now() */
 /* Sleep, in virtual time in a simulation. Ends early when the run is cancelled.
  * sleep_ms: under 1: it only looks.
- * Errors: what ls_task_cancelled() says. */
+ * Errors: what ls_task_cancelled() says, or ls_node_interrupted(). */
 LS_MUST_USE LS_API int ls_step_sleep(ls_step *step, int sleep_ms);
 
 #ifdef __cplusplus
