@@ -75,6 +75,8 @@ static int down(void **state)
     struct liar *liar = *state;
     for (size_t i = 0; i < 3; i++)
         ls_rpc_close(&liar->calls[i]);
+    if (liar->sits && liar->request != NULL) /* on a busy machine none came */
+        (void)ls_request_fail(&liar->request, "too late");
     store_close(&liar->store);
     world_destroy(&liar->world);
     counter_fini(&liar->asked);
@@ -101,7 +103,6 @@ TEST(an_answer_that_never_comes_ends_a_get_at_its_deadline)
     struct liar *liar = *state;
     liar->sits = true;
     assert_fails(get(liar, 30), LS_ETIMEDOUT);
-    (void)ls_request_fail(&liar->request, "too late");
 }
 
 TEST(bytes_that_are_not_what_the_answer_says_are_refused)
