@@ -51,6 +51,7 @@ static const struct ls_field fields[] = {
     INT(pushed_out),
     INT(evicted_stale),
     INT(evicted_full),
+    INT(evicted_lost),
     INT(late_samples),
     DOUBLE(staleness, (double)NAN),
     INT(sent),

@@ -187,14 +187,16 @@ static int read_data(struct service_life *by, const struct checked_call *call,
     if (status != LS_OK)
         return status;
     check_key(call, &data.key);
-    if (data.is_info)
-        return LS_OK;
-    if (strcmp(data.sample.task_id, call->key.task_id) != 0)
-        checks_break(by->life->all, "stale",
-                     "node %" PRIu32 " brings sample %s of work %s for work %s",
-                     call->to, data.sample.data_id, data.sample.task_id,
-                     call->key.task_id);
-    checks_note_sample(by, &data.sample);
+    for (size_t i = 0; i < data.n; i++) {
+        const struct sample *sample = &data.samples[i];
+        if (strcmp(sample->task_id, call->key.task_id) != 0)
+            checks_break(
+                by->life->all, "stale",
+                "node %" PRIu32 " brings sample %s of work %s for work %s",
+                call->to, sample->data_id, sample->task_id, call->key.task_id);
+        checks_note_sample(by, sample);
+    }
+    collector_data_fini(&data);
     return LS_OK;
 }
 

@@ -15,25 +15,13 @@ static struct stored **find_stored(const checks *self, const char *data_id)
     return at;
 }
 
-static bool has_come(const checks *self, const char *data_id, int64_t begin)
-{
-    const struct service_checks *books = self->state;
-    for (const struct stored *at = books->stored; at != NULL;
-         at = at->previous) {
-        if (at->begin == begin && strcmp(at->data_id, data_id) == 0)
-            return true;
-    }
-    return false;
-}
-
 void checks_note_sample(struct service_life *by, const struct sample *sample)
 {
     checks *all = by->life->all;
     struct service_checks *books = all->state;
-    by->announced++;
-    all->figures.samples++;
-    const int64_t begin = sample->split ? sample->split_begin : -1;
-    if (has_come(all, sample->data_id, begin)) {
+    by->announced += (uint64_t)sample->parts;
+    all->figures.samples += (uint64_t)sample->parts;
+    if (*find_stored(all, sample->data_id) != NULL) {
         checks_break(all, "once", "sample %s comes twice", sample->data_id);
         return;
     }
@@ -41,7 +29,6 @@ void checks_note_sample(struct service_life *by, const struct sample *sample)
     if (made == NULL)
         return;
     (void)snprintf(made->data_id, sizeof made->data_id, "%s", sample->data_id);
-    made->begin = begin;
     made->by = by;
     made->previous = books->stored;
     books->stored = made;

@@ -44,6 +44,7 @@ struct given {
     bool learns;
     bool evaluates;
     int64_t iterations; /* of a learner's; 0: until it is closed */
+    int64_t informs;    /* each so many of them */
     bool repeats; /* not each iteration is committed, so some are done again */
     enum given_state state;
     const struct service_life *by;    /* the coordinator's life */
@@ -69,11 +70,9 @@ struct checked_call {
     struct checked_call *previous;
 };
 
-/* A sample whose data is in the store: announced, and not dropped. Several may
- * be parts of the same data. */
+/* Data that is in the store: announced, and not dropped. */
 struct stored {
     service_name data_id;
-    int64_t begin;                 /* of the part; -1: the whole */
     const struct service_life *by; /* the coordinator that it was told to */
     struct stored *previous;
 };

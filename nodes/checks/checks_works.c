@@ -87,6 +87,7 @@ void checks_note_start(struct service_life *by, const struct fsm_action *action)
         if (status == LS_OK) {
             wanted.key = work.key;
             wanted.iterations = work.iterations;
+            wanted.informs = work.send_info_freq;
             memcpy(wanted.policy_id, work.policy_id, sizeof wanted.policy_id);
             wanted.repeats = work.send_policy_freq != 1;
         }

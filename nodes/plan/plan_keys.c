@@ -27,9 +27,6 @@ static const struct limit limits[] = {
     {"evaluator", NULL, IN_STEP | SERVICE,
      "they evaluate nothing; leave it out"},
     {"learner", NULL, IN_STEP | SERVICE, "they learn nothing; leave it out"},
-    {"collector", "threads", IN_STEP,
-     "a collector of a coordinator plays one environment after the other, each "
-     "by the newest policy; start more collectors, or leave it out"},
     {"learner", "checkpoint_every", IN_STEP,
      "a learner of a coordinator commits its policy each "
      "coordinator.send_policy_freq iterations; leave it out"},

@@ -50,11 +50,11 @@ static void read_work(struct plan *plan, ls_config_section *section)
                           "of the same length",
                           (long long)service->unroll,
                           (long long)service->split);
-    service->ahead = ls_config_int(section, "ahead", 1, 1, 16);
+    service->ahead = ls_config_int(section, "ahead", 1, 1, 60);
     service->send_policy_freq =
         ls_config_int(section, "send_policy_freq", 1, 1, INT32_MAX);
     service->send_info_freq =
-        ls_config_int(section, "send_info_freq", 1, 1, INT32_MAX);
+        ls_config_int(section, "send_info_freq", 100, 1, INT32_MAX);
 }
 
 static void read_assignment(struct plan *plan, ls_config_section *section)
@@ -164,8 +164,9 @@ static void read_data(struct plan *plan, ls_config_section *section)
     struct plan_service *service = &plan->service;
     service->store = (enum plan_store)ls_config_choice(
         section, "store", PLAN_STORE_BUS, plan_store_names);
-    static const char *const keys[] = {"path_data", "path_policy", "max_mib"};
-    for (size_t i = 0; i < 3; i++) {
+    static const char *const keys[] = {"path_data", "path_policy", "max_mib",
+                                       "home"};
+    for (size_t i = 0; i < 4; i++) {
         const bool of_files = i < 2;
         if (of_files != (service->store == PLAN_STORE_FILES) &&
             ls_config_has(section, keys[i]))
@@ -178,6 +179,21 @@ static void read_data(struct plan *plan, ls_config_section *section)
     service->max_mib = ls_config_int(section, "max_mib", 256, 1, 1 << 20);
     service->data_at = ls_config_string(section, "path_data", "");
     service->policy_at = ls_config_string(section, "path_policy", "");
+    service->home = PLAN_HOME_MAKER;
+    if (ls_config_has(section, "home"))
+        service->home = ls_config_int(section, "home", 0, 0, UINT32_MAX);
+    size_t index;
+    if (service->home == PLAN_HOME_MAKER)
+        return;
+    if (plan_find(plan, (uint32_t)service->home, &index) != LS_OK)
+        ls_config_problem(section, "home", "there is no node %lld",
+                          (long long)service->home);
+    else if (index != plan->first && plan->nodes[index].on_loss == PLAN_RESTART)
+        ls_config_problem(section, "home",
+                          "node %lld may be started again, and has forgotten "
+                          "all data then: say the coordinator, or a node "
+                          "whose on_loss is not restart",
+                          (long long)service->home);
 }
 
 void plan_read_service(struct plan *plan, ls_config_section *root)

@@ -137,10 +137,12 @@ int plan_read_sizes(struct plan *plan, struct agent *agent)
     const int status = agent_save(agent, &policy);
     if (status != LS_OK)
         return status;
-    const struct trajectory_shape shape =
-        agent_shape(agent, serves ? (size_t)plan->service.unroll : plan->steps);
-    plan->sizes = (struct plan_sizes){.sample = trajectory_value_bytes(&shape),
-                                      .policy = policy.size};
+    const size_t parts = serves ? (size_t)plan->service.split : 1;
+    const struct trajectory_shape shape = agent_shape(
+        agent, (serves ? (size_t)plan->service.unroll : plan->steps) / parts);
+    plan->sizes =
+        (struct plan_sizes){.sample = parts * trajectory_value_bytes(&shape),
+                            .policy = policy.size};
     ls_bytes_clear(&policy);
     if (serves) {
         check_service(plan);

@@ -43,10 +43,19 @@ static void put_kind(render *self, const struct report *report)
 {
     static const char *const epochs[] = {"epochs", "failures", "median_ns",
                                          "max_ns", NULL};
-    static const char *const service[] = {
-        "samples",      "infos",        "done_infos", "requeued",
-        "expired",      "refused_data", "pushed_out", "evicted_stale",
-        "evicted_full", "late_samples", "staleness",  NULL};
+    static const char *const service[] = {"samples",
+                                          "infos",
+                                          "done_infos",
+                                          "requeued",
+                                          "expired",
+                                          "refused_data",
+                                          "pushed_out",
+                                          "evicted_stale",
+                                          "evicted_full",
+                                          "evicted_lost",
+                                          "late_samples",
+                                          "staleness",
+                                          NULL};
     if (plan_is_of_members(self->plan))
         ls_record_write_pairs(&report_record, report, epochs, self->json);
     else if (plan_is_service(self->plan))

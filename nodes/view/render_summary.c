@@ -136,6 +136,7 @@ static void print_replay(const struct report *lead)
         {"stale", lead->evicted_stale},
         {"pushed out by newer", lead->evicted_full},
         {"pushed out for want of coordinator.data.max_mib", lead->pushed_out},
+        {"lost with their node", lead->evicted_lost},
         {"too late for their work", lead->late_samples}};
     char text[240] = "";
     size_t used = 0;

@@ -85,14 +85,23 @@ int player_collect(struct player *player, size_t n, size_t steps, ls_task *task,
     return LS_OK;
 }
 
+int player_part(struct player *player, size_t i, size_t begin, size_t n,
+                const void **data, size_t *size)
+{
+    struct ls_trajectory part;
+    int status = trajectory_part(&player->trajectories[i], &player->shape,
+                                 begin, n, &part);
+    ls_writer_clear(player->writer);
+    if (status == LS_OK)
+        status = trajectory_write(&part, &player->shape, player->writer);
+    return status == LS_OK ? ls_writer_bytes(player->writer, data, size)
+                           : status;
+}
+
 int player_bytes(struct player *player, size_t i, const void **data,
                  size_t *size)
 {
-    ls_writer_clear(player->writer);
-    const int status = trajectory_write(&player->trajectories[i],
-                                        &player->shape, player->writer);
-    return status == LS_OK ? ls_writer_bytes(player->writer, data, size)
-                           : status;
+    return player_part(player, i, 0, player->trajectories[i].n, data, size);
 }
 
 int player_evaluate(struct agent *agent, size_t index, size_t episodes,

@@ -1,7 +1,10 @@
 /* Worlds: how they form, who is in them, how members come and go. */
 #include "world_fixture.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "base/sanitized.h"
 #include "test.h"
@@ -241,4 +244,65 @@ TEST(another_name_of_ones_own_address_is_passed_over)
     ls_node_destroy(&node);
     assert_int_equal(counter_get(&heard), 1);
     counter_fini(&heard);
+}
+
+/* ---- ends --------------------------------------------------------------- */
+
+static void count_left(void *self, const struct ls_member *member)
+{
+    if (member->state == LS_MEMBER_LEFT)
+        counter_add(self, 1);
+}
+
+static void watch_second(ls_node *node, size_t index, void *self)
+{
+    if (index == 1)
+        assert_ok(ls_node_on_member(node, count_left, self));
+}
+
+static void linger_long(struct ls_node_options *options, size_t index)
+{
+    if (index == 1)
+        options->linger_ms = 600000;
+}
+
+/* Wait until somebody dials this address of 127.0.0.1. */
+static void answer_once(const char *endpoint)
+{
+    const int one = 1;
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+        .sin_port = htons((uint16_t)atoi(strrchr(endpoint, ':') + 1))};
+    assert_int_equal(
+        setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one), 0);
+    assert_int_equal(
+        bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    const int fd = accept(listener, NULL, NULL);
+    assert_true(fd >= 0);
+    close(fd);
+    close(listener);
+}
+
+/* libzmq dials on, to say again what was subscribed there: this would take the
+ * ten minutes of linger_ms. */
+TEST(who_leaves_does_not_wait_for_one_that_has_left)
+{
+    char endpoint[LS_ENDPOINT_MAX + 1];
+    struct world world;
+    struct counter left;
+    counter_init(&left);
+    world_start(&world, &(struct world_plan){.n = 2,
+                                             .transport = "port",
+                                             .tune = linger_long,
+                                             .prepare = watch_second,
+                                             .self = &left});
+    strcpy(endpoint, ls_node_endpoint(world.at[0].node));
+    assert_ok(ls_node_destroy(&world.at[0].node));
+    assert_reaches(&left, 1);
+    answer_once(endpoint);
+    assert_ok(ls_node_destroy(&world.at[1].node));
+    counter_fini(&left);
 }

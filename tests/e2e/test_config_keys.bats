@@ -8,11 +8,12 @@ setup() {
 }
 
 # sum KEY=VALUE...: the summary of the job with these of the coordinator, and
-# with $key, is $line.
+# with $key and $faults, is $line.
 sum() {
     local each
     local -a sets=()
     [ -z "${key:-}" ] || sets=(--set "$key")
+    [ -z "${faults:-}" ] || sets=(--faults "$faults")
     for each; do
         sets+=(--set "coordinator.$each")
     done
@@ -38,7 +39,7 @@ is() {
 @test "without them: 20 iterations of 2 new samples each" {
     sum
     is iteration == 20 samples '<' 50 infos == 21 evicted_stale == 0
-    is evicted_full == 0 staleness '>' 1.2 env_step == '8*'"$(field samples)"
+    is evicted_full == 0 staleness '<' 1 env_step == '8*'"$(field samples)"
 }
 
 @test "samples_per_work: 0, and a collector is there to evaluate" {
@@ -59,15 +60,29 @@ is() {
     is env_step == '16*'"$(field samples)"
     sum split=2
     is env_step == '4*'"$(field samples)"
-    sum ahead=9 # so what is collected waits, and is older
-    is staleness '>' 2.2
+    sum replay.error_buffer=40 # so what is collected waits, and is older
+    is staleness '<' 5
+    sum replay.error_buffer=40 ahead=9
+    is staleness '>' 5
 }
 
 @test "send_info_freq, send_policy_freq" {
     sum send_info_freq=5
     is infos == 5
+    sed '/send_info_freq/d' "$job" >quiet.yaml
+    job=quiet.yaml sum
+    is infos == 2
     sum send_policy_freq=20 # one version
     is staleness '<=' 1
+}
+
+@test "threads: of what a collector may make, as many at a time" {
+    local alone
+    sum ahead=4 replay.error_buffer=16
+    alone=$(field messages)
+    key=collector.threads=2 sum ahead=4 replay.error_buffer=16
+    is iteration == 20 samples '<' 80 evicted_stale == 0
+    is env_step == '8*'"$(field samples)" messages '!=' "$alone"
 }
 
 @test "collector_expiry_s: of works that nobody is there for" {
@@ -86,11 +101,14 @@ is() {
 }
 
 @test "replay: max_staleness and capacity evict, and the summary tells" {
-    sum replay.max_staleness=1
+    sum replay.max_staleness=1 # nothing is collected that would be too old
+    is samples '<' 44 evicted_stale '<' 4 staleness == 0
+    sum replay.mode=priority replay.max_staleness=1
     is evicted_stale '>' 20 staleness == 0
     sum replay.mode=priority replay.capacity=8
     is evicted_full '>' 20 evicted_stale == 0
     run --separate-stderr "$LOCKSTEP" run "$job" --as sim --fresh \
+        --set coordinator.replay.mode=priority \
         --set coordinator.replay.max_staleness=1
     says "not learned    stale "
     run --separate-stderr "$LOCKSTEP" run "$job" --as sim --fresh \
@@ -100,10 +118,30 @@ is() {
 }
 
 @test "replay: what comes when the work is over is refused, and counted" {
-    sum
+    sum replay.samples_per_insert=0
     is late_samples '>' 0
-    run --separate-stderr "$LOCKSTEP" run "$job" --as sim --fresh
+    run --separate-stderr "$LOCKSTEP" run "$job" --as sim --fresh \
+        --set coordinator.replay.samples_per_insert=0
     [[ $output =~ "too late for their work "[1-9] ]]
+}
+
+@test "data: home keeps what a collector that dies has made" {
+    local id
+    local -a waits=(replay.samples_per_insert=0 ahead=9 batch=4)
+    echo "script:" >kills.yaml
+    for id in 3 4 5; do
+        echo "  - {at: 0.004, kill: $id, for_ms: 60}" >>kills.yaml
+    done
+    faults=kills.yaml sum "${waits[@]}"
+    is evicted_lost '>' 0 iteration == 20
+    faults=kills.yaml sum "${waits[@]}" data.home=0
+    is evicted_lost == 0 iteration == 20
+    run "$LOCKSTEP" check "$job" --set coordinator.data.home=9
+    [ "$status" -eq 78 ]
+    [[ $output == *"there is no node 9"* ]]
+    run "$LOCKSTEP" check "$job" --set coordinator.data.home=1
+    [ "$status" -eq 78 ]
+    [[ $output == *"node 1 may be started again"* ]]
 }
 
 @test "replay: mode, max_times_sampled" {
@@ -153,8 +191,6 @@ barrier does nothing in a job in lock step: it is for jobs of {role: member}" \
 sim does nothing in a job in lock step: " \
         "configs/cartpole.yaml nodes.0.labels=fast \
 labels does nothing: no job chooses nodes by them" \
-        "configs/service.yaml collector.threads=2 \
-collector.threads does nothing in a service job: a collector of a coordinator" \
         "configs/service.yaml coordinator.replay.error_buffer=99 \
 error_buffer goes with samples_per_insert" \
         "configs/barrier.yaml stop.env_step=3 \

@@ -227,7 +227,8 @@ stderr_has() {
 
 @test "100 iterations are 101 infos, of which one says done" {
     LS_LOG=debug run --separate-stderr "$LOCKSTEP" run job.yaml --json \
-        --timeout 100 --set coordinator.iterations=100
+        --timeout 100 --set coordinator.iterations=100 \
+        --set coordinator.send_info_freq=1
     [ "$status" -eq 1 ] || { echo "$stderr" >&2; return 1; }
     [[ $stderr == *"not solved: mean return"*" when coordinator.iterations \
 (100) ended the run: raise that, or lower evaluator.solved (1000)"* ]]

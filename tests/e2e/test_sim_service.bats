@@ -107,7 +107,11 @@ above() {
     found same-attempt
 }
 
+# A collector has some ready only where there is room for more than is drawn next.
 @test "samples of the work before are found out" {
+    sed 's/samples_per_insert: 1/&, error_buffer: 8/' "$job" >room.yaml
+    grep -q error_buffer room.yaml
+    job=room.yaml
     found stale-samples
 }
 

@@ -20,7 +20,7 @@ FUZZ_MESSAGE(result, struct learner_result, learner_result_read,
 FUZZ_MESSAGE(ask, struct collector_ask, collector_ask_read, collector_ask_write,
              fuzz_owns_nothing)
 FUZZ_MESSAGE(answer, struct collector_data, collector_data_read,
-             collector_data_write, fuzz_owns_nothing)
+             collector_data_write, collector_data_fini)
 FUZZ_MESSAGE(learner_close, struct learner_closed, learner_closed_read,
              learner_closed_write, fuzz_owns_nothing)
 FUZZ_MESSAGE(collector_close, struct collector_closed, collector_closed_read,

@@ -98,21 +98,27 @@ static void messages_of_collectors(void)
 
 static void store_messages(void)
 {
-    static const char *const names[] = {"d.1", "d.2"};
-    store_put_write(
+    store_name dropped[] = {"d1.1.a.1", "d1.1.a.2"};
+    struct store_range parts[] = {{"d1.1.a.1", 0, 0}, {"d2.2.a.1", 8, 16}};
+    ls_record_write(
+        &store_put_record,
         &(struct store_put_call){.name = "d.1", .keep = true, .rank = 3},
         writer);
     seed_value("store_calls", "put", 0);
-    store_names_write(names, 2, writer);
+    ls_record_write(&store_get_record, &(struct store_get_call){2, parts},
+                    writer);
     seed_value("store_calls", "get", 1);
-    store_names_write(names, 1, writer);
-    seed_value("store_calls", "drop", 1);
-    store_answer_write(&(struct store_answer){.n = 2, .sizes = {1, 3}}, writer);
-    seed_value("store_calls", "answer", 2);
-    store_answer_write(
+    ls_record_write(&store_drop_record, &(struct store_drop_call){2, dropped},
+                    writer);
+    seed_value("store_calls", "drop", 2);
+    ls_record_write(&store_answer_record,
+                    &(struct store_answer){.n = 2, .sizes = {1, 3}}, writer);
+    seed_value("store_calls", "answer", 3);
+    ls_record_write(
+        &store_answer_record,
         &(struct store_answer){.status = LS_ENOENT, .text = "there is none"},
         writer);
-    seed_value("store_calls", "error", 2);
+    seed_value("store_calls", "error", 3);
 }
 
 static void a_record(void)
@@ -453,11 +459,13 @@ static void files(void)
 /* What a learner and a collector answer. False: nothing. */
 static bool write_answer(const struct fsm_action *asked, uint64_t number)
 {
-    struct collector_data data = {.key = {"collect_2", 1},
-                                  .buffer_id = "buffer_1",
-                                  .sample = sample_named("d.1")};
-    (void)snprintf(data.sample.data_id, sizeof data.sample.data_id, "d%d",
-                   (int)number);
+    struct sample sample = sample_named("d.1");
+    const struct collector_data data = {.key = {"collect_2", 1},
+                                        .buffer_id = "buffer_1",
+                                        .n = 1,
+                                        .samples = &sample};
+    (void)snprintf(sample.data_id, sizeof sample.data_id, "d%d", (int)number);
+    sample.parts = 2; /* as fuzz_core.c and fuzz_recall.c have it */
     ls_writer_clear(writer);
     if (asked->kind == FSM_CONNECT)
         service_nothing_write(writer);

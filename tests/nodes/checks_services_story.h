@@ -128,8 +128,10 @@ static inline void asks_for_data(struct world *world, uint64_t number,
 
 static inline struct sample sample_of(const char *data_id, const char *task_id)
 {
-    struct sample sample = {
-        .buffer_id = "buffer", .compressor = "none", .unroll_len = 8};
+    struct sample sample = {.buffer_id = "buffer",
+                            .compressor = "none",
+                            .unroll_len = 8,
+                            .parts = 1};
     (void)snprintf(sample.data_id, sizeof sample.data_id, "%s", data_id);
     (void)snprintf(sample.task_id, sizeof sample.task_id, "%s", task_id);
     return sample;
@@ -212,10 +214,11 @@ static inline void ends_with_sample(struct world *world, uint64_t number,
                                     const char *task_id, int64_t attempt,
                                     const char *data_id)
 {
+    struct sample sample = sample_of(data_id, task_id);
     const struct collector_data brought = {.key = key_of(task_id, attempt),
                                            .buffer_id = "buffer",
-                                           .sample =
-                                               sample_of(data_id, task_id)};
+                                           .n = 1,
+                                           .samples = &sample};
     ls_writer *data = writer();
     collector_data_write(&brought, data);
     ends_with(world, number, data);

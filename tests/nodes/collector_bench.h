@@ -43,11 +43,14 @@ static inline int toy_fail(struct toy_collector *toy)
     return ls_error(LS_EHANDLER, "the pole broke");
 }
 
-static inline int toy_collect(void *self, int64_t unroll_len,
-                              struct ls_bytes *out, struct collected *what)
+static inline int toy_collect(void *self, int64_t unroll_len, int64_t parts,
+                              int64_t more, struct ls_bytes *out,
+                              struct collected *what)
 {
+    (void)more;
     struct toy_collector *toy = self;
-    char text[64];
+    char text[512];
+    size_t size = 0;
     const int status = toy_fail(toy);
     if (status != LS_OK)
         return status;
@@ -55,9 +58,11 @@ static inline int toy_collect(void *self, int64_t unroll_len,
     what->episodes = 1;
     what->return_sum = 100.0;
     what->env_id = 7;
-    (void)snprintf(text, sizeof text, "%lld/%lld", (long long)toy->n++,
-                   (long long)toy->version);
-    return ls_bytes_set(out, text, strlen(text));
+    for (int64_t i = 0; i < parts; i++)
+        size += (size_t)snprintf(text + size, sizeof text - size, "%lld/%lld",
+                                 (long long)toy->n, (long long)toy->version);
+    toy->n++;
+    return ls_bytes_set(out, text, size);
 }
 
 static inline int toy_evaluate(void *self, double *episode_return,
@@ -174,9 +179,21 @@ static inline void start(struct collector_bench *made,
 static inline ls_call *begin_ask_of(struct collector_bench *made, ls_rpc *calls,
                                     struct work_key key, int64_t version)
 {
-    const struct collector_ask ask = {.key = key, .policy_version = version};
+    const struct collector_ask ask = {
+        .key = key, .policy_version = version, .want = 2};
     collector_ask_write(&ask, made->bench->writer);
     return begin_call(made->bench, calls, CALL_COLLECTOR_DATA);
+}
+
+static inline ls_call *begin_ask_for(struct collector_bench *made,
+                                     struct work_key key, int64_t version,
+                                     int64_t want)
+{
+    const struct collector_ask ask = {
+        .key = key, .policy_version = version, .want = want};
+    collector_ask_write(&ask, made->bench->writer);
+    return begin_call(made->bench, made->bench->coordinator.calls,
+                      CALL_COLLECTOR_DATA);
 }
 
 static inline ls_call *begin_ask(struct collector_bench *made,
@@ -200,7 +217,10 @@ static inline struct sample sample_of(ls_call *call)
     const struct collector_data data = data_of(call);
     assert_false(data.is_info);
     assert_string_equal(data.buffer_id, "buffer_1");
-    return data.sample;
+    assert_int_equal(data.n, 1);
+    const struct sample sample = data.samples[0];
+    free(data.samples);
+    return sample;
 }
 
 static inline ls_call *begin_close(struct collector_bench *made,

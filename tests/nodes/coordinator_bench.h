@@ -80,10 +80,13 @@ static int part_learn(void *self, const struct learner_lesson *lesson)
     return LS_OK;
 }
 
-static int part_collect(void *self, int64_t unroll_len, struct ls_bytes *out,
+static int part_collect(void *self, int64_t unroll_len, int64_t parts,
+                        int64_t more, struct ls_bytes *out,
                         struct collected *what)
 {
+    (void)more;
     (void)self;
+    (void)parts;
     *what = (struct collected){.steps = unroll_len, .episodes = 1};
     return ls_bytes_set(out, "data", 4);
 }

@@ -312,16 +312,16 @@ static inline void hand_compressed(struct hand *hand, uint32_t id,
                                    const char *task_id, const char *data_id,
                                    const char *compressor)
 {
-    struct collector_data data = {
-        .key = hand_key(task_id, 1),
-        .buffer_id = "buffer_1",
-        .sample = {.buffer_id = "buffer_1", .unroll_len = 4, .size = 100}};
-    (void)snprintf(data.sample.compressor, sizeof data.sample.compressor, "%s",
+    struct sample sample = {
+        .buffer_id = "buffer_1", .unroll_len = 4, .parts = 1, .size = 100};
+    struct collector_data data = {.key = hand_key(task_id, 1),
+                                  .buffer_id = "buffer_1",
+                                  .n = 1,
+                                  .samples = &sample};
+    (void)snprintf(sample.compressor, sizeof sample.compressor, "%s",
                    compressor);
-    (void)snprintf(data.sample.data_id, sizeof data.sample.data_id, "%s",
-                   data_id);
-    (void)snprintf(data.sample.task_id, sizeof data.sample.task_id, "%s",
-                   task_id);
+    (void)snprintf(sample.data_id, sizeof sample.data_id, "%s", data_id);
+    (void)snprintf(sample.task_id, sizeof sample.task_id, "%s", task_id);
     collector_data_write(&data, hand->writer);
     hand_answer(hand, id, CALL_COLLECTOR_DATA);
 }

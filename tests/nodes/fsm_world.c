@@ -202,9 +202,9 @@ static void act_all(struct world *world)
     struct fsm_action action;
     while (fsm_next(world->fsm, &action)) {
         if (!world->is_done && world_chance(world, world->faults.quit)) {
-            /* It may have told nobody. */
-            if (world->delivered != NULL)
-                world->delivered->delivered = false;
+            /* What it was told of, nobody knows any more. */
+            for (size_t i = 0; i < world->n_samples; i++)
+                world->samples[i].delivered = world->samples[i].taken = false;
             world_restart(world);
             break;
         }
@@ -217,7 +217,6 @@ static void act_all(struct world *world)
             fsm_snapshot_done(world->fsm, world->now, name, LS_OK) != LS_OK)
             world_violate(world, "%s", ls_error_text());
     }
-    world->delivered = NULL;
 }
 
 /* What happens ----------------------------------------------------------- */
@@ -297,12 +296,11 @@ void world_restart(struct world *world)
     }
 }
 
-static bool is_running(const struct world *world, const char *task_id)
+static void note_delivered(struct world *world, const char *data_id)
 {
-    const struct work *work = world->fsm->works.first;
-    while (work != NULL && strcmp(work->key.task_id, task_id) != 0)
-        work = work->next;
-    return work != NULL && work->state == WORK_RUNNING;
+    for (size_t i = 0; i < world->n_samples; i++)
+        if (strcmp(world->samples[i].data_id, data_id) == 0)
+            world->samples[i].delivered = true;
 }
 
 static void deliver(struct world *world, struct world_call *call)
@@ -311,17 +309,10 @@ static void deliver(struct world *world, struct world_call *call)
     if (call->result.state == LS_CALL_COMPLETED &&
         strcmp(call->name, CALL_COLLECTOR_DATA) == 0 &&
         collector_data_read(&data, call->result.data, call->result.size) ==
-            LS_OK &&
-        !data.is_info)
-        for (size_t i = 0; i < world->n_samples; i++)
-            if (strcmp(world->samples[i].data_id, data.sample.data_id) == 0)
-                world->delivered = &world->samples[i];
-    if (world->delivered != NULL) {
-        world->delivered->delivered = true;
-        if (world->delivered->dropped > 0 && world->life == 1 &&
-            is_running(world, data.key.task_id))
-            world_violate(world, "a part of %s comes when it is dropped",
-                          world->delivered->data_id);
+            LS_OK) {
+        for (size_t k = 0; k < data.n; k++)
+            note_delivered(world, data.samples[k].data_id);
+        collector_data_fini(&data);
     }
     if (call->result.state != LS_CALL_COMPLETED &&
         strstr(call->name, "close") != NULL) {

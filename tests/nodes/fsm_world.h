@@ -45,7 +45,7 @@ struct world_member {
     int queued, training;     /* batches */
     uint64_t learns[2];       /* calls of them; 0: nobody waits */
     uint64_t demand, collect; /* calls that wait to be answered */
-    size_t last_sample;       /* of which it may bring another part */
+    int64_t want;             /* pieces of data, says its collect call */
     int64_t in_at, out_at;    /* when the last message came and went */
 };
 
@@ -113,8 +113,7 @@ struct world {
     size_t n_events;
     struct world_sample *samples; /* own */
     size_t n_samples;
-    struct world_sample *delivered; /* by the event of now */
-    struct work_key *begun;         /* own; the last attempt of each work */
+    struct work_key *begun; /* own; the last attempt of each work */
     size_t n_begun;
     struct world_record *records; /* own */
     size_t n_records;

@@ -42,9 +42,7 @@ void world_drop(struct world *world, const char *name)
         struct world_sample *sample = &world->samples[i];
         if (strcmp(sample->data_id, name) != 0)
             continue;
-        /* A part that comes too late is dropped for itself. */
-        if (sample->dropped++ > 0 && world->life == 1 &&
-            world->options.split == 1)
+        if (sample->dropped++ > 0 && world->life == 1)
             world_violate(world, "%s is dropped twice", name);
         if (is_learned_from(world, name))
             world_violate(world, "%s is dropped, and learned from", name);
@@ -92,7 +90,8 @@ void world_check(struct world *world)
     fsm_figures(world->fsm, &figures);
     const struct replay_figures *replay = &figures.replay;
     if (replay->inserted != replay->size + replay->evicted_stale +
-                                replay->evicted_overflow + replay->evicted_used)
+                                replay->evicted_overflow +
+                                replay->evicted_used + replay->evicted_lost)
         world_violate(world, "samples are lost in the buffer");
     if (world->life == 1 && figures.done_infos > 1)
         world_violate(world, "it is done %lld times",

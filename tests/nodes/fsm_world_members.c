@@ -196,27 +196,17 @@ static void learn(struct world *world, struct world_member *member,
 static void collect(struct world *world, struct world_member *member,
                     const struct world_call *call)
 {
+    struct collector_ask ask = {.want = 1};
+    if (collector_ask_read(&ask, call->data, call->size) != LS_OK)
+        world_violate(world, "%s", ls_error_text());
     member->collect = call->number;
+    member->want = ask.want;
     world_at(world,
              (struct world_event){.at = world->now + world_delay(world, 10000),
                                   .kind = WORLD_COLLECTED,
                                   .member = index_of(world, member),
                                   .incarnation = member->incarnation,
                                   .number = call->number});
-}
-
-/* Parts of one trajectory have the same data. */
-static struct world_sample *make_data(struct world *world,
-                                      struct world_member *member)
-{
-    if (world->options.split > 1 &&
-        member->progress % world->options.split != 1 && member->progress > 1)
-        return &world->samples[member->last_sample];
-    member->last_sample = world->n_samples++;
-    struct world_sample *made = &world->samples[member->last_sample];
-    (void)snprintf(made->data_id, sizeof made->data_id, "data_%zu",
-                   world->n_samples);
-    return made;
 }
 
 static void make_sample(struct world *world, struct world_member *member,
@@ -226,14 +216,17 @@ static void make_sample(struct world *world, struct world_member *member,
         world_violate(world, "too many samples");
         return;
     }
-    struct world_sample *made = make_data(world, member);
+    struct world_sample *made = &world->samples[world->n_samples++];
+    (void)snprintf(made->data_id, sizeof made->data_id, "data_%zu",
+                   world->n_samples);
     const struct world_call *call = world_call(world, member->collect);
     made->taken = made->taken || (call != NULL && !call->answered);
     *sample = (struct sample){.policy_version = world->version,
                               .policy_iter = world->iter,
-                              .unroll_len = 4,
+                              .unroll_len = 4 * world->options.split,
+                              .parts = world->options.split,
                               .cur_sample = member->progress,
-                              .size = 100};
+                              .size = 100 * world->options.split};
     memcpy(sample->data_id, made->data_id, sizeof sample->data_id);
     memcpy(sample->task_id, member->key.task_id, sizeof sample->task_id);
     memcpy(sample->buffer_id, member->buffer_id, sizeof sample->buffer_id);
@@ -242,7 +235,10 @@ static void make_sample(struct world *world, struct world_member *member,
 
 void world_member_collected(struct world *world, struct world_member *member)
 {
-    struct collector_data answer = {.key = member->key};
+    enum { SOME = 3 };
+    struct sample samples[SOME];
+    struct collector_data answer = {.key = member->key, .samples = samples};
+    const int64_t most = member->want < SOME ? member->want : SOME;
     memcpy(answer.buffer_id, member->buffer_id, sizeof answer.buffer_id);
     if (member->eval || member->progress >= member->goal) {
         answer.is_info = true;
@@ -251,8 +247,11 @@ void world_member_collected(struct world *world, struct world_member *member)
         answer.info.collector_done = member->progress >= member->goal;
         answer.info.cur_episode = answer.info.cur_sample = member->progress;
     } else {
-        member->progress++;
-        make_sample(world, member, &answer.sample);
+        while (member->progress < member->goal && (int64_t)answer.n < most &&
+               (answer.n == 0 || ls_rng_below(&world->rng, 2) == 0)) {
+            member->progress++;
+            make_sample(world, member, &samples[answer.n++]);
+        }
     }
     ls_writer_clear(world->writer);
     collector_data_write(&answer, world->writer);

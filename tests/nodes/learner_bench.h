@@ -216,6 +216,8 @@ static inline ls_call *begin_learn_of(struct learner_bench *made,
         strcpy(sample->buffer_id, "buffer_1");
         strcpy(sample->compressor, "none");
         sample->unroll_len = 4;
+        sample->parts = 1;
+        sample->size = (int64_t)strlen(sample->data_id);
         sample->priority = 1.0;
         items[i].slot = (int64_t)i + 10;
         (void)snprintf(items[i].unique_id, sizeof items[i].unique_id,

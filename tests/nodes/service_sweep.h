@@ -146,20 +146,22 @@ static inline int put(struct store *store, const struct store_put *what)
         *item = (struct item){.value = {NULL, 0}};
         strcpy(item->name, what->name);
     }
-    return ls_bytes_set(&item->value, what->data, what->size);
+    const int status = ls_bytes_set(&item->value, what->data, what->size);
+    store_put_release(what);
+    return status;
 }
 
-static inline int get(struct store *store, const char *const *names, size_t n,
-                      struct store_blob *out, int wait_ms)
+static inline int get(struct store *store, const struct store_part *parts,
+                      size_t n, struct store_blob *out, int wait_ms)
 {
     struct sweep *sweep = sweep_of(store);
     (void)wait_ms;
     take_time(ls_simulation_random(sweep->simulation), 3);
     for (size_t i = 0; i < n; i++)
-        if (find(sweep, names[i]) == NULL)
-            return ls_error(LS_ENOENT, "there is no %s", names[i]);
+        if (find(sweep, parts[i].name) == NULL)
+            return ls_error(LS_ENOENT, "there is no %s", parts[i].name);
     for (size_t i = 0; i < n; i++) {
-        const struct ls_bytes *value = &find(sweep, names[i])->value;
+        const struct ls_bytes *value = &find(sweep, parts[i].name)->value;
         out[i] = (struct store_blob){.data = malloc(value->size + 1),
                                      .size = value->size};
         memcpy(out[i].data, value->data, value->size);
@@ -179,8 +181,15 @@ static inline int drop(struct store *store, const char *name, int wait_ms)
     return LS_OK;
 }
 
+static inline void forget(struct store *store, const char *const *names,
+                          size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        (void)drop(store, names[i], 0);
+}
+
 static const struct store_ops store_ops = {
-    .put = put, .get = get, .drop = drop};
+    .put = put, .get = get, .drop = drop, .forget = forget};
 
 /* What the members do -------------------------------------------------------
  */
@@ -215,10 +224,13 @@ static inline int learn(void *self, const struct learner_lesson *lesson)
                : LS_OK;
 }
 
-static inline int collect(void *self, int64_t unroll_len, struct ls_bytes *out,
+static inline int collect(void *self, int64_t unroll_len, int64_t parts,
+                          int64_t more, struct ls_bytes *out,
                           struct collected *what)
 {
+    (void)more;
     struct member *member = self;
+    (void)parts;
     what->steps = unroll_len;
     take_time(&member->random, 30);
     return ls_rng_below(&member->random, 40) == 0

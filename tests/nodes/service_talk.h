@@ -94,7 +94,7 @@ static inline bool take_result(struct talk *talk)
              strcmp(out.key.task_id, talk->key.task_id) == 0 &&
                  out.key.attempt == talk->key.attempt,
              "the result of another work");
-        must(talk->life->sweep, out.priority_info.n == 2, "priorities");
+        must(talk->life->sweep, out.n == 2, "priorities");
         note_step(talk, out.info.learner_step);
     }
     for (size_t i = 0; i < 2; i++)
@@ -121,6 +121,7 @@ static inline void give_batch(struct talk *talk)
         strcpy(sample->buffer_id, "b");
         strcpy(sample->compressor, "none");
         sample->unroll_len = 1;
+        sample->parts = 1;
         strcpy(items[i].unique_id, "b_1");
         strcpy(talk->data[talk->n_learns][i], sample->data_id);
         const struct store_put data = {
@@ -184,7 +185,8 @@ static inline bool ask(struct talk *talk)
 {
     struct collector_data data;
     struct sweep *sweep = talk->life->sweep;
-    const struct collector_ask what = {.key = talk->key, .policy_version = 0};
+    const struct collector_ask what = {
+        .key = talk->key, .policy_version = 0, .want = 2};
     collector_ask_write(&what, talk->writer);
     ls_call *call =
         begin(talk->life, talk->to, CALL_COLLECTOR_DATA, talk->writer);
@@ -201,11 +203,15 @@ static inline bool ask(struct talk *talk)
              "data of another work");
     }
     if (goes_on) {
-        must(sweep, strcmp(data.sample.task_id, talk->key.task_id) == 0,
-             "a sample of another work");
-        must(sweep, find(sweep, data.sample.data_id) != NULL, "no data");
-        (void)drop(&sweep->store, data.sample.data_id, 0);
-        talk->fate->brought++;
+        for (size_t i = 0; i < data.n; i++) {
+            const struct sample *sample = &data.samples[i];
+            must(sweep, strcmp(sample->task_id, talk->key.task_id) == 0,
+                 "a sample of another work");
+            must(sweep, find(sweep, sample->data_id) != NULL, "no data");
+            (void)drop(&sweep->store, sample->data_id, 0);
+            talk->fate->brought++;
+        }
+        collector_data_fini(&data);
     }
     ls_call_destroy(&call);
     return goes_on;

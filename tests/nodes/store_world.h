@@ -3,17 +3,16 @@
 #define STORE_WORLD_H
 
 #include "bus/world_fixture.h"
+#define SPEC_TOO_LONG (((size_t)48 << 20) + 1)
 #include "nodes/store_spec.h"
 #include "store_bus.h"
-#include "store_home.h"
 
 #define STORE_NODES 3
 
 struct store_world {
     struct store_pair pair; /* what the spec sees: nodes 2 and 3 */
     struct world world;
-    struct store_home_options home_options;
-    struct store_home *home;
+    struct store_bus_options home_options;
     ls_rpc *calls[STORE_NODES];
     struct store *stores[STORE_NODES]; /* that of the home as well */
     ls_node *nodes[STORE_NODES];
@@ -24,29 +23,25 @@ static inline void store_prepare(ls_node *node, size_t index, void *self)
     struct store_world *w = self;
     w->nodes[index] = node;
     assert_ok(ls_rpc_open(&w->calls[index], node, NULL));
-    if (index == 0) {
-        struct store_home_options options = w->home_options;
-        options.node = node;
-        options.calls = w->calls[0];
-        assert_ok(store_home_open(&w->home, &options));
-    }
-    assert_ok(store_bus_open(
-        &w->stores[index],
-        &(struct store_bus_options){.node = node,
-                                    .calls = w->calls[index],
-                                    .home = 1,
-                                    .max_bytes = SPEC_MAX_BYTES}));
+    struct store_bus_options options = {.max_bytes = SPEC_TOO_LONG - 1};
+    if (index == 0)
+        options = w->home_options;
+    options.node = node;
+    options.calls = w->calls[index];
+    options.coordinator = 1;
+    assert_ok(store_bus_open(&w->stores[index], &options));
 }
 
 /* options: NULL: all default. plan: what differs from a mesh over inproc. */
 static inline struct store_world *
-store_world_start(const struct store_home_options *options,
+store_world_start(const struct store_bus_options *options,
                   const struct world_plan *plan)
 {
     struct store_world *w = calloc(1, sizeof *w);
     struct world_plan mine =
         plan != NULL ? *plan : (struct world_plan){.transport = NULL};
     assert_non_null(w);
+    w->home_options.max_bytes = SPEC_TOO_LONG - 1;
     if (options != NULL)
         w->home_options = *options;
     mine.n = STORE_NODES;
@@ -61,10 +56,9 @@ store_world_start(const struct store_home_options *options,
 static inline void store_world_end(struct store_world *w)
 {
     for (size_t i = 0; i < STORE_NODES; i++)
-        store_close(&w->stores[i]);
-    for (size_t i = 0; i < STORE_NODES; i++)
         ls_rpc_close(&w->calls[i]);
-    store_home_close(&w->home);
+    for (size_t i = 0; i < STORE_NODES; i++)
+        store_close(&w->stores[i]);
     world_destroy(&w->world);
     free(w);
 }
@@ -72,7 +66,7 @@ static inline void store_world_end(struct store_world *w)
 static inline struct store_home_stats home_stats(struct store_world *w)
 {
     struct store_home_stats stats;
-    store_home_stats(w->home, &stats);
+    store_bus_stats(w->stores[0], &stats);
     return stats;
 }
 

@@ -22,7 +22,7 @@ TEST(it_brings_samples_until_it_is_done)
     assert_int_equal(first.policy_iter, 3);
     assert_int_equal(first.env_id, 7);
     assert_int_equal(first.unroll_len, 8);
-    assert_false(first.split);
+    assert_int_equal(first.parts, 1);
     assert_int_equal(first.size, 3);
     assert_int_equal(second.cur_sample, 2);
     assert_int_equal(second.cur_episode, 2);
@@ -87,22 +87,51 @@ TEST(a_newer_policy_is_taken_before_it_collects_on)
     collector_stop(bench);
 }
 
-TEST(a_trajectory_is_handed_over_in_its_parts)
+TEST(a_trajectory_that_is_cut_is_handed_over_as_one)
 {
     struct collector_bench *bench = collector_start(0);
     struct collector_work work = work_of("c1", 1);
-    struct sample parts[4];
     work.split = 4;
     start(bench, &work);
-    for (int64_t i = 0; i < 4; i++) {
-        parts[i] = sample_of(begin_ask(bench, work.key, 3));
-        assert_true(parts[i].split);
-        assert_int_equal(parts[i].split_begin, 2 * i);
-        assert_int_equal(parts[i].unroll_len, 2);
-        assert_string_equal(parts[i].data_id, parts[0].data_id);
-    }
+    const struct sample sample = sample_of(begin_ask(bench, work.key, 3));
+    assert_int_equal(sample.parts, 4);
+    assert_int_equal(sample.unroll_len, 8);
+    assert_int_equal(sample.size, 12);
+    has_data(bench, &sample, "0/30/30/30/3");
     assert_true(data_of(begin_ask(bench, work.key, 3)).info.collector_done);
     assert_int_equal(closes(bench, work.key).sample_count, 4);
+    collector_stop(bench);
+}
+
+TEST(it_makes_as_many_as_are_wanted_and_hands_them_over_together)
+{
+    struct collector_bench *bench = collector_start(0);
+    const struct collector_work work = work_of("c1", 0);
+    gate_turn(&bench->toy.gate, true);
+    start(bench, &work);
+    ls_call *call = begin_ask_for(bench, work.key, 3, 4);
+    gate_pass_one(&bench->toy.gate);
+    (void)sample_of(call);
+    gate_turn(&bench->toy.gate, false);
+    gate_await(&bench->toy.gate, 0, 4);
+    /* Three more were made, and no fourth: they come at once. */
+    assert_int_equal(closes(bench, work.key).step_count, 32);
+    collector_stop(bench);
+}
+
+TEST(what_was_made_unasked_comes_with_one_call)
+{
+    struct collector_bench *bench = collector_start(0);
+    const struct collector_work work = work_of("c1", 4);
+    start(bench, &work);
+    (void)sample_of(begin_ask_for(bench, work.key, 3, 4));
+    gate_await(&bench->toy.gate, 0, 4);
+    const struct collector_data data =
+        data_of(begin_ask_for(bench, work.key, 3, 1));
+    assert_int_equal(data.n, 3);
+    assert_int_equal(data.samples[0].cur_sample, 2);
+    assert_int_equal(data.samples[2].cur_sample, 4);
+    free(data.samples);
     collector_stop(bench);
 }
 

@@ -378,19 +378,11 @@ TEST(samples_weigh_what_learning_them_came_to)
 {
     struct hand *hand = hand_running(&options);
     hand_sample(hand, COLLECTOR, "collect_2", "d1");
-    const struct hand_call *call =
-        hand_expect(hand, LEARNER, CALL_LEARNER_LEARN);
-    struct learner_batch batch;
-    assert_ok(learner_batch_read(&batch, call->data, call->size));
-    struct learner_result result = {.key = hand_key("learn_1", 1),
-                                    .buffer_id = "buffer_1",
-                                    .priority_info.n = 1};
-    struct priority_update *update = &result.priority_info.items[0];
-    *update =
-        (struct priority_update){.slot = batch.items[0].slot, .priority = 7};
-    memcpy(update->unique_id, batch.items[0].unique_id,
-           sizeof update->unique_id);
-    learner_batch_fini(&batch);
+    (void)hand_expect(hand, LEARNER, CALL_LEARNER_LEARN);
+    const struct learner_result result = {.key = hand_key("learn_1", 1),
+                                          .buffer_id = "buffer_1",
+                                          .n = 1,
+                                          .priorities = {7}};
     learner_result_write(&result, hand->writer);
     hand_answer(hand, LEARNER, CALL_LEARNER_LEARN);
     assert_int_equal(hand_figures(hand).replay.updates, 1);

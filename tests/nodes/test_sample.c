@@ -17,8 +17,6 @@
         return ls_record_read(&type##_record, out, value);                     \
     }
 WAYS(sample)
-WAYS(drawn_sample)
-WAYS(priority_update)
 
 static const struct sample whole = {.data_id = "data-7",
                                     .task_id = "work@1",
@@ -28,6 +26,7 @@ static const struct sample whole = {.data_id = "data-7",
                                     .policy_version = 41,
                                     .env_id = 3,
                                     .unroll_len = 128,
+                                    .parts = 1,
                                     .priority = 0.5,
                                     .cur_episode = 9,
                                     .cur_sample = 10,
@@ -134,8 +133,7 @@ static ls_document *sample_document(const struct sample *sample)
 static struct sample full_sample(void)
 {
     struct sample sample = whole;
-    sample.split = true;
-    sample.split_begin = 0;
+    sample.parts = 4;
     memcpy(sample.object_ref, "object-1", sizeof "object-1");
     return sample;
 }
@@ -180,8 +178,7 @@ static void same(const struct sample *a, const struct sample *b)
     assert_int_equal(a->policy_version, b->policy_version);
     assert_int_equal(a->env_id, b->env_id);
     assert_int_equal(a->unroll_len, b->unroll_len);
-    assert_int_equal(a->split, b->split);
-    assert_int_equal(a->split_begin, b->split_begin);
+    assert_int_equal(a->parts, b->parts);
     assert_true(a->priority == b->priority);
     assert_int_equal(a->cur_episode, b->cur_episode);
     assert_int_equal(a->cur_sample, b->cur_sample);
@@ -194,14 +191,14 @@ TEST(a_sample_comes_back_as_it_was_written)
     const struct sample samples[] = {whole, full_sample()};
     for (size_t i = 0; i < 2; i++) {
         struct sample sent = samples[i];
-        sent.collector = 5;
+        sent.home = 5;
         sent.made_at = 6;
         ls_document *document = sample_document(&sent);
         struct sample read;
         assert_ok(sample_read(&read, ls_document_root(document)));
         same(&read, &sent);
         /* These two are the receiver's to say. */
-        assert_int_equal(read.collector, 0);
+        assert_int_equal(read.home, 0);
         assert_int_equal(read.made_at, 0);
         ls_document_destroy(&document);
     }
@@ -220,8 +217,7 @@ TEST(every_field_must_be_there_and_of_its_type)
             refused(&full, &(struct change){field, WITH_TEXT, 0, 0, "7"});
         else
             refused(&full, &(struct change){field, WITH_INT, 7, 0, NULL});
-        if (strcmp(field, "split_begin") != 0 &&
-            strcmp(field, "object_ref") != 0)
+        if (strcmp(field, "object_ref") != 0)
             refused(&full, &(struct change){field, LEAVE_OUT, 0, 0, NULL});
     }
     ls_document_destroy(&document);
@@ -237,16 +233,16 @@ TEST(numbers_outside_their_range_are_refused)
 {
     const struct sample full = full_sample();
     static const char *const counts[] = {
-        "policy_iter", "policy_version", "env_id",
-        "unroll_len",  "split_begin",    "cur_episode",
-        "cur_sample",  "cur_step",       "size"};
+        "policy_iter", "policy_version", "env_id",   "unroll_len", "parts",
+        "cur_episode", "cur_sample",     "cur_step", "size"};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         refused(&full, &(struct change){counts[i], WITH_INT, -1, 0, NULL});
     refused(&full, &(struct change){"unroll_len", WITH_INT, 0, 0, NULL});
     refused(&full, &(struct change){"unroll_len", WITH_INT, INT64_C(1) << 32, 0,
                                     NULL});
-    refused(&full, &(struct change){"split_begin", WITH_INT, INT64_C(1) << 32,
-                                    0, NULL});
+    refused(&full, &(struct change){"parts", WITH_INT, 0, 0, NULL});
+    refused(&full, &(struct change){"parts", WITH_INT, 3, 0, NULL});
+    refused(&full, &(struct change){"parts", WITH_INT, 256, 0, NULL});
     refused(&full, &(struct change){"priority", WITH_DOUBLE, 0, -1e-9, NULL});
     refused(&full, &(struct change){"priority", WITH_DOUBLE, 0, 1.1e30, NULL});
     refused(&full, &(struct change){"priority", WITH_DOUBLE, 0, NAN, NULL});
@@ -274,109 +270,37 @@ TEST(what_is_no_map_is_refused)
     ls_write_int(writer, 1);
     ls_document *document = document_of(&writer);
     struct sample sample;
-    struct drawn_sample drawn;
-    struct priority_update update;
     const ls_value *const values[] = {NULL, ls_document_root(document)};
     for (size_t i = 0; i < 2; i++) {
         assert_fails(sample_read(&sample, values[i]), LS_EPROTO);
-        assert_fails(drawn_sample_read(&drawn, values[i]), LS_EPROTO);
-        assert_fails(priority_update_read(&update, values[i]), LS_EPROTO);
     }
     ls_document_destroy(&document);
 }
 
-static ls_document *drawn_document(void)
+TEST(a_part_has_its_share_of_steps_and_bytes)
 {
-    const struct drawn_sample drawn = {.sample = whole,
-                                       .slot = 12,
-                                       .unique_id = "buffer.1_99",
-                                       .staleness = 3};
-    ls_writer *writer;
-    assert_ok(ls_writer_create(&writer));
-    drawn_sample_write(&drawn, writer);
-    return document_of(&writer);
-}
-
-TEST(a_drawn_sample_comes_back_and_is_read_as_strictly)
-{
-    ls_document *document = drawn_document();
-    struct drawn_sample read;
-    assert_ok(drawn_sample_read(&read, ls_document_root(document)));
-    same(&read.sample, &whole);
-    assert_int_equal(read.slot, 12);
-    assert_string_equal(read.unique_id, "buffer.1_99");
-    assert_int_equal(read.staleness, 3);
-    ls_document_destroy(&document);
-    const struct change changes[] = {
-        {"replay_buffer_idx", WITH_INT, -1, 0, NULL},
-        {"replay_buffer_idx", LEAVE_OUT, 0, 0, NULL},
-        {"replay_unique_id", WITH_TEXT, 0, 0, ""},
-        {"replay_unique_id", WITH_INT, 0, 0, NULL},
-        {"staleness", WITH_INT, -1, 0, NULL},
-        {"sample", LEAVE_OUT, 0, 0, NULL},
-        {"sample", WITH_NIL, 0, 0, NULL},
-        {"surprise", ADD, 0, 0, NULL}};
-    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
-        document = drawn_document();
-        apply(&document, &changes[i]);
-        assert_fails(drawn_sample_read(&read, ls_document_root(document)),
-                     LS_EPROTO);
-        assert_non_null(strstr(ls_error_text(), changes[i].field));
-        ls_document_destroy(&document);
-    }
-}
-
-static ls_document *update_document(const char *unique_id)
-{
-    struct priority_update update = {.slot = 12, .priority = 2.5};
-    memcpy(update.unique_id, unique_id, strlen(unique_id) + 1);
-    ls_writer *writer;
-    assert_ok(ls_writer_create(&writer));
-    priority_update_write(&update, writer);
-    return document_of(&writer);
-}
-
-TEST(a_priority_comes_back_and_is_read_as_strictly)
-{
-    char longest[SAFE_NAME_MAX + 1] = {0};
-    memset(longest, 'u', SAFE_NAME_MAX);
-    ls_document *document = update_document(longest);
-    struct priority_update read;
-    assert_ok(priority_update_read(&read, ls_document_root(document)));
-    assert_int_equal(read.slot, 12);
-    assert_string_equal(read.unique_id, longest);
-    assert_true(read.priority == 2.5);
-    ls_document_destroy(&document);
-    char longer[SAFE_NAME_MAX + 2] = {0};
-    memset(longer, 'u', SAFE_NAME_MAX + 1);
-    const struct change changes[] = {
-        {"replay_buffer_idx", WITH_TEXT, 0, 0, "12"},
-        {"replay_unique_id", LEAVE_OUT, 0, 0, NULL},
-        {"replay_unique_id", WITH_TEXT, 0, 0, longer},
-        {"priority", WITH_DOUBLE, 0, -1.0, NULL},
-        {"priority", LEAVE_OUT, 0, 0, NULL},
-        {"surprise", ADD, 0, 0, NULL}};
-    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
-        document = update_document("b_1");
-        apply(&document, &changes[i]);
-        assert_fails(priority_update_read(&read, ls_document_root(document)),
-                     LS_EPROTO);
-        assert_non_null(strstr(ls_error_text(), changes[i].field));
-        ls_document_destroy(&document);
-    }
+    const struct sample full = full_sample();
+    struct sample part;
+    sample_part(&full, 3, &part);
+    assert_int_equal(part.unroll_len, 32);
+    assert_int_equal(sample_bytes(&part), 1024);
+    assert_int_equal(sample_at(&part), 3072);
+    sample_part(&whole, 0, &part);
+    assert_int_equal(part.unroll_len, 128);
+    assert_int_equal(sample_bytes(&part), 4096);
+    assert_int_equal(sample_at(&part), 0);
 }
 
 TEST(bytes_that_are_changed_do_no_harm)
 {
-    const struct drawn_sample drawn = {.sample = full_sample(),
-                                       .unique_id = "b_1"};
+    const struct sample full = full_sample();
     ls_writer *writer;
     const void *data;
     size_t size;
     unsigned char bytes[1024];
     struct ls_rng rng;
     assert_ok(ls_writer_create(&writer));
-    drawn_sample_write(&drawn, writer);
+    sample_write(&full, writer);
     assert_ok(ls_writer_bytes(writer, &data, &size));
     assert_true(size <= sizeof bytes);
     memcpy(bytes, data, size);
@@ -386,15 +310,15 @@ TEST(bytes_that_are_changed_do_no_harm)
         const size_t at = ls_rng_below(&rng, size);
         const unsigned char was = bytes[at];
         ls_document *document = NULL;
-        struct drawn_sample read;
+        struct sample read;
         bytes[at] = (unsigned char)ls_rng_next(&rng);
         int status = ls_document_read(&document, bytes, size, NULL);
         if (status == LS_OK)
-            status = drawn_sample_read(&read, ls_document_root(document));
+            status = sample_read(&read, ls_document_root(document));
         assert_true(status == LS_OK || status == LS_EPROTO ||
                     status == LS_ELIMIT);
         if (status == LS_OK)
-            assert_true(safe_name_is(read.sample.data_id));
+            assert_true(safe_name_is(read.data_id));
         ls_document_destroy(&document);
         bytes[at] = was;
     }

@@ -10,7 +10,6 @@
 #include "lockstep/network.h"
 #include "state/folder_fixture.h"
 #include "store_bus.h"
-#include "store_home.h"
 #include "test.h"
 
 #define N_CLIENTS  3
@@ -90,12 +89,12 @@ static void home_main(void *self)
     struct cluster *c = self;
     ls_node *node = NULL;
     ls_rpc *calls = NULL;
-    struct store_home *home = NULL;
+    struct store *store = NULL;
     int status = make_node(ls_host_runtime(c->home), HOME, &node, &calls);
-    const struct store_home_options options = {
+    const struct store_bus_options options = {
         .node = node, .calls = calls, .keep = c->folder};
     if (status == LS_OK)
-        status = store_home_open(&home, &options);
+        status = store_bus_open(&store, &options);
     if (status == LS_OK)
         status = ls_node_start(node);
     if (status != LS_OK)
@@ -106,7 +105,7 @@ static void home_main(void *self)
     ls_mutex_unlock(&c->mutex);
     ls_node_stop(node, LS_OK);
     ls_rpc_close(&calls);
-    store_home_close(&home);
+    store_close(&store);
     ls_node_destroy(&node);
 }
 
@@ -284,7 +283,7 @@ static void client_main(void *self)
         status = store_bus_open(
             &client->store, &(struct store_bus_options){.node = client->node,
                                                         .calls = client->calls,
-                                                        .home = HOME});
+                                                        .coordinator = HOME});
     if (status == LS_OK)
         status = ls_node_start(client->node);
     if (status != LS_OK)
@@ -305,8 +304,8 @@ static void client_main(void *self)
     ls_cond_broadcast(&c->changed);
     ls_mutex_unlock(&c->mutex);
     ls_node_stop(client->node, LS_OK);
-    store_close(&client->store);
     ls_rpc_close(&client->calls);
+    store_close(&client->store);
     ls_node_destroy(&client->node);
 }
 

@@ -27,7 +27,7 @@ static int lie(void *self, ls_request *request)
     if (liar->refuses)
         return ls_request_refuse(&request, LS_CALL_REFUSED, "not now");
     assert_ok(ls_writer_create(&writer));
-    store_answer_write(&liar->answer, writer);
+    ls_record_write(&store_answer_record, &liar->answer, writer);
     if (data == NULL)
         assert_ok(ls_writer_bytes(writer, &data, &size));
     liar->request = request;
@@ -56,7 +56,7 @@ static void prepare(ls_node *node, size_t index, void *self)
         assert_ok(store_bus_open(
             &liar->store, &(struct store_bus_options){.node = node,
                                                       .calls = liar->calls[1],
-                                                      .home = 1}));
+                                                      .coordinator = 1}));
 }
 
 static int up(void **state)
@@ -73,9 +73,11 @@ static int up(void **state)
 static int down(void **state)
 {
     struct liar *liar = *state;
-    store_close(&liar->store);
     for (size_t i = 0; i < 3; i++)
         ls_rpc_close(&liar->calls[i]);
+    if (liar->sits && liar->request != NULL) /* on a busy machine none came */
+        (void)ls_request_fail(&liar->request, "too late");
+    store_close(&liar->store);
     world_destroy(&liar->world);
     counter_fini(&liar->asked);
     free(liar);
@@ -101,7 +103,6 @@ TEST(an_answer_that_never_comes_ends_a_get_at_its_deadline)
     struct liar *liar = *state;
     liar->sits = true;
     assert_fails(get(liar, 30), LS_ETIMEDOUT);
-    (void)ls_request_fail(&liar->request, "too late");
 }
 
 TEST(bytes_that_are_not_what_the_answer_says_are_refused)

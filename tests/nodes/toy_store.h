@@ -3,6 +3,7 @@
 #ifndef TOY_STORE_H
 #define TOY_STORE_H
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,10 +73,11 @@ static inline int toy_put(struct store *store, const struct store_put *put)
     }
     ls_cond_broadcast(&toy->changed);
     ls_mutex_unlock(&toy->mutex);
+    store_put_release(put);
     return status == LS_OK ? LS_OK : ls_error(status, "the toy is broken");
 }
 
-static inline int toy_get(struct store *store, const char *const *names,
+static inline int toy_get(struct store *store, const struct store_part *parts,
                           size_t n, struct store_blob *out, int wait_ms)
 {
     struct toy_store *toy = (struct toy_store *)store;
@@ -90,17 +92,20 @@ static inline int toy_get(struct store *store, const char *const *names,
         (void)!ls_cond_wait(&toy->changed, &toy->mutex, LS_FOREVER);
     int status = toy->get_status;
     for (size_t i = 0; i < n && status == LS_OK; i++)
-        if (toy_find(toy, names[i]) == NULL)
+        if (toy_find(toy, parts[i].name) == NULL)
             status = LS_ENOENT;
     for (size_t i = 0; i < n && status == LS_OK; i++) {
-        const struct toy_item *item = toy_find(toy, names[i]);
-        out[i] = (struct store_blob){.data = malloc(item->size + 1),
-                                     .size = item->size};
-        memcpy(out[i].data, item->data, item->size);
+        const struct toy_item *item = toy_find(toy, parts[i].name);
+        const size_t size =
+            parts[i].size > 0 ? (size_t)parts[i].size : item->size;
+        assert(parts[i].at + size <= item->size);
+        out[i] = (struct store_blob){.data = malloc(size + 1), .size = size};
+        memcpy(out[i].data, (char *)item->data + parts[i].at, size);
     }
     ls_mutex_unlock(&toy->mutex);
-    return status == LS_OK ? LS_OK
-                           : ls_error(status, "the toy has no %s", names[0]);
+    return status == LS_OK
+               ? LS_OK
+               : ls_error(status, "the toy has no %s", parts[0].name);
 }
 
 static inline int toy_drop(struct store *store, const char *name, int wait_ms)
@@ -119,6 +124,13 @@ static inline int toy_drop(struct store *store, const char *name, int wait_ms)
     return LS_OK;
 }
 
+static inline void toy_forget(struct store *store, const char *const *names,
+                              size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        (void)toy_drop(store, names[i], 0);
+}
+
 static inline void toy_close(struct store *store)
 {
     struct toy_store *toy = (struct toy_store *)store;
@@ -131,8 +143,11 @@ static inline void toy_close(struct store *store)
 
 static inline struct toy_store *toy_open(ls_runtime *runtime)
 {
-    static const struct store_ops ops = {
-        .put = toy_put, .get = toy_get, .drop = toy_drop, .close = toy_close};
+    static const struct store_ops ops = {.put = toy_put,
+                                         .get = toy_get,
+                                         .drop = toy_drop,
+                                         .forget = toy_forget,
+                                         .close = toy_close};
     struct toy_store *toy = calloc(1, sizeof *toy);
     toy->base.ops = &ops;
     if (ls_mutex_init(&toy->mutex, runtime) != LS_OK ||

@@ -23,8 +23,7 @@ static inline struct sample sample_named(const char *data_id)
                             .policy_version = 8,
                             .env_id = 1,
                             .unroll_len = 32,
-                            .split = true,
-                            .split_begin = 64,
+                            .parts = 4,
                             .priority = 1.5,
                             .cur_episode = 3,
                             .cur_sample = 4,
@@ -81,17 +80,18 @@ static const struct learner_demand last_demand = {.key = KEY,
                                                   .cur_learner_iter = 9,
                                                   .policy_version = 8,
                                                   .info = INFO};
-static const struct learner_result result = {
-    .key = KEY,
-    .buffer_id = "buffer_1",
-    .has_info = true,
-    .info = INFO,
-    .priority_info = {
-        .n = 1,
-        .items = {{.slot = 3, .unique_id = "buffer_1_9", .priority = 0.5}}}};
+static const struct learner_result result = {.key = KEY,
+                                             .buffer_id = "buffer_1",
+                                             .has_info = true,
+                                             .info = INFO,
+                                             .policy_version = 8,
+                                             .cur_learner_iter = 9,
+                                             .n = 2,
+                                             .priorities = {0.5, 2.0}};
 static const struct learner_result bare_result = {.key = KEY,
                                                   .buffer_id = "buffer_1"};
-static const struct collector_ask ask = {.key = KEY, .policy_version = -1};
+static const struct collector_ask ask = {
+    .key = KEY, .policy_version = -1, .want = 3};
 static const struct collector_data done = {
     .key = KEY,
     .buffer_id = "buffer_1",
@@ -109,16 +109,19 @@ static const struct collector_closed collector_closed = {.key = KEY,
 
 /* Filled in by make_service_messages(). */
 static struct collector_data data_example;
+static struct sample brought[2];
 static struct drawn_sample drawn[2];
 static struct learner_batch batch = {.key = KEY, .n = 2, .items = drawn};
 
 static inline void make_service_messages(void)
 {
     data_example = (struct collector_data){
-        .key = KEY, .buffer_id = "buffer_1", .sample = sample_named("d.1")};
+        .key = KEY, .buffer_id = "buffer_1", .n = 2, .samples = brought};
+    brought[0] = sample_named("d.1");
+    brought[1] = sample_named("d.2");
     for (size_t i = 0; i < 2; i++) {
-        drawn[i] = (struct drawn_sample){
-            .sample = sample_named("d.2"), .slot = (int64_t)i, .staleness = 2};
+        drawn[i] = (struct drawn_sample){.slot = (int64_t)i, .staleness = 2};
+        sample_part(&brought[1], (int64_t)i, &drawn[i].sample);
         (void)snprintf(drawn[i].unique_id, sizeof drawn[i].unique_id,
                        "buffer_1_%zu", i);
     }

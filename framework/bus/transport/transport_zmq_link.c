@@ -16,6 +16,9 @@
 #define MAX_READY 64
 /* Messages of one link that wait to be read: beyond that its sender waits. */
 #define UNREAD_MARK 2048
+/* What was taken back leaves in so long, or nobody is there: libzmq dials who
+ * has gone until this is over, to say again what else was subscribed. */
+#define TAKE_BACK_MS 20
 
 /* ---- links ------------------------------------------------------------- */
 
@@ -184,7 +187,9 @@ void transport_zmq_link_close(transport_link *base, bool linger)
     if (link->fd >= 0)
         epoll_ctl(t->epoll, EPOLL_CTL_DEL, link->fd, NULL);
     if (link->sub != NULL && linger)
-        (void)transport_zmq_set_int(link->sub, ZMQ_LINGER, t->linger_ms);
+        (void)transport_zmq_set_int(link->sub, ZMQ_LINGER,
+                                    t->linger_ms < TAKE_BACK_MS ? t->linger_ms
+                                                                : TAKE_BACK_MS);
     if (link->sub != NULL)
         zmq_close(link->sub);
     zmq_msg_close(&link->proof);

@@ -60,6 +60,7 @@ struct report {
     int64_t pushed_out; /* samples that the store had no room for any more */
     int64_t evicted_stale, evicted_full; /* that were too old; that newer ones
                                           * pushed out of the buffer */
+    int64_t evicted_lost; /* that went with the node that kept their data */
     int64_t late_samples; /* that came when their work was over: refused */
     double staleness; /* of the samples learned from, mean, in versions of the
                        * policy; NaN: none yet */

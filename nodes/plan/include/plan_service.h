@@ -16,6 +16,8 @@ struct plan;
 enum plan_store { PLAN_STORE_BUS, PLAN_STORE_FILES };
 extern const char *const plan_store_names[];
 
+#define PLAN_HOME_MAKER (-1)
+
 enum plan_replay_mode { PLAN_REPLAY_FIFO, PLAN_REPLAY_PRIORITY };
 extern const char *const plan_replay_names[];
 
@@ -37,7 +39,8 @@ struct plan_service {
                                * never, and one collector is kept free to
                                * evaluate */
     int64_t unroll, split;    /* steps of a sample; parts that it is cut into */
-    int64_t ahead;            /* samples that a collector makes unasked */
+    int64_t ahead; /* trajectories that a collector makes before it is
+                    * asked again, besides one */
     int64_t send_policy_freq, send_info_freq; /* each so many iterations */
     double patience_s; /* a member keeps its work so long without its
                         * coordinator */
@@ -50,7 +53,9 @@ struct plan_service {
     const char *data_at, *policy_at; /* as the file has them; "": nothing */
     char *path_data, *path_policy;   /* own; folders of this run, with
                                       * PLAN_STORE_FILES */
-    int64_t max_mib; /* that the store may hold, with PLAN_STORE_BUS */
+    int64_t max_mib; /* that a node may keep, with PLAN_STORE_BUS */
+    int64_t home;    /* id of the node that keeps the data, with PLAN_STORE_BUS;
+                      * PLAN_HOME_MAKER: whoever makes it does */
     struct plan_replay replay;
     int pace_ms;  /* before a learner learns: 0 to so much, at random */
     int sabotage; /* enum service_sabotage; what to break on purpose */

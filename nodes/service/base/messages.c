@@ -200,15 +200,112 @@ static const struct ls_field learner_demand_message_fields[] = {
 };
 MESSAGE(CALL_LEARNER_DEMAND " answer", learner_demand)
 
-static const struct ls_field drawn = {.type = LS_FIELD_RECORD,
-                                      .record = &drawn_sample_record};
-static const struct ls_field learner_batch_message_fields[] = {
-    KEY(learner_batch),
-    {"data", LS_FIELD_LIST, IN(learner_batch, items), .item = &drawn,
-     .count = offsetof(struct learner_batch, n), .least = 1,
-     .most = SERVICE_BATCH_MAX, .own = true},
+/* A batch as it is on the wire. */
+struct batch_message {
+    struct work_key key;
+    size_t n_data, n, n_parts;
+    struct sample *data; /* own when read; n_data */
+    int64_t of[SERVICE_BATCH_MAX], part[SERVICE_BATCH_MAX]; /* n */
 };
-MESSAGE(CALL_LEARNER_LEARN, learner_batch)
+
+static const struct ls_field whole = {.type = LS_FIELD_RECORD,
+                                      .record = &sample_record};
+static const struct ls_field count = {.type = LS_FIELD_INT, COUNT};
+static const struct ls_field batch_message_fields[] = {
+    KEY(batch_message),
+    {"data", LS_FIELD_LIST, IN(batch_message, data), .item = &whole,
+     .count = offsetof(struct batch_message, n_data), .least = 1,
+     .most = SERVICE_BATCH_MAX, .own = true},
+    {"of", LS_FIELD_LIST, IN(batch_message, of), .item = &count,
+     .count = offsetof(struct batch_message, n), .least = 1,
+     .most = SERVICE_BATCH_MAX},
+    {"part", LS_FIELD_LIST, IN(batch_message, part), .item = &count,
+     .count = offsetof(struct batch_message, n_parts), .least = 1,
+     .most = SERVICE_BATCH_MAX},
+};
+static const struct ls_record batch_message = {
+    .name = CALL_LEARNER_LEARN,
+    .size = sizeof(struct batch_message),
+    .fields = batch_message_fields,
+    .n_fields = N_OF(batch_message_fields)};
+
+/* Samples of the same data mostly come one after the other. */
+static size_t find_data(const struct batch_message *message,
+                        const struct sample *sample)
+{
+    size_t i = message->n_data;
+    while (i > 0 && strcmp(message->data[i - 1].data_id, sample->data_id) != 0)
+        i--;
+    return i;
+}
+
+void learner_batch_write(const struct learner_batch *in, ls_writer *out)
+{
+    struct batch_message message = {.key = in->key};
+    message.data = calloc(in->n, sizeof *message.data);
+    if (message.data == NULL)
+        return; /* without a value it is an error */
+    for (size_t i = 0; i < in->n; i++) {
+        const struct sample *sample = &in->items[i].sample;
+        size_t found = find_data(&message, sample);
+        if (found == 0) {
+            found = ++message.n_data;
+            message.data[found - 1] = *sample;
+            message.data[found - 1].unroll_len *=
+                sample->split ? sample->parts : 1;
+        }
+        message.of[i] = (int64_t)found - 1;
+        message.part[i] = sample->part;
+    }
+    message.n = message.n_parts = in->n;
+    ls_record_write(&batch_message, &message, out);
+    free(message.data);
+}
+
+static int take_parts(struct learner_batch *out,
+                      const struct batch_message *message)
+{
+    if (message->n != message->n_parts)
+        return ls_error(LS_EPROTO, "part: %zu for %zu samples",
+                        message->n_parts, message->n);
+    struct batch_message before = *message;
+    for (before.n_data = 0; before.n_data < message->n_data; before.n_data++)
+        if (find_data(&before, &message->data[before.n_data]) != 0)
+            return ls_error(LS_EPROTO, "data: %s is told of twice",
+                            message->data[before.n_data].data_id);
+    for (size_t i = 0; i < message->n; i++) {
+        if (message->of[i] >= (int64_t)message->n_data)
+            return ls_error(LS_EPROTO, "of: there is no data %lld",
+                            (long long)message->of[i]);
+        const struct sample *data = &message->data[message->of[i]];
+        if (message->part[i] >= data->parts)
+            return ls_error(LS_EPROTO, "part: %s has no part %lld",
+                            data->data_id, (long long)message->part[i]);
+        sample_part(data, message->part[i], &out->items[i].sample);
+    }
+    return LS_OK;
+}
+
+int learner_batch_read(struct learner_batch *out, const void *data, size_t size)
+{
+    struct batch_message message;
+    int status =
+        ls_record_decode(&batch_message, &message, data, size, &limits);
+    if (status != LS_OK)
+        return status;
+    struct learner_batch batch = {
+        .key = message.key,
+        .n = message.n,
+        .items = calloc(message.n, sizeof(struct drawn_sample))};
+    status = batch.items == NULL ? ls_error(LS_ENOMEM, CALL_LEARNER_LEARN)
+                                 : take_parts(&batch, &message);
+    free(message.data);
+    if (status == LS_OK)
+        *out = batch;
+    else
+        free(batch.items);
+    return status == LS_OK ? LS_OK : ls_error_at(status, CALL_LEARNER_LEARN);
+}
 
 void learner_batch_fini(struct learner_batch *batch)
 {
@@ -217,17 +314,22 @@ void learner_batch_fini(struct learner_batch *batch)
     batch->n = 0;
 }
 
-static const struct ls_field update = {.type = LS_FIELD_RECORD,
-                                       .record = &priority_update_record};
+static const struct ls_field priority = {.type = LS_FIELD_DOUBLE,
+                                         .high = SAMPLE_PRIORITY_MAX};
 static const struct ls_field learner_result_message_fields[] = {
     KEY(learner_result),
     NAMED(learner_result, buffer_id),
+    {"data_lost", LS_FIELD_BOOL, IN(learner_result, data_lost)},
+    {"policy_version", LS_FIELD_INT, IN(learner_result, policy_version),
+     VERSION},
+    {"cur_learner_iter", LS_FIELD_INT, IN(learner_result, cur_learner_iter),
+     COUNT},
     {"info", LS_FIELD_HAS, IN(learner_result, has_info)},
     {"info", LS_FIELD_RECORD, IN(learner_result, info),
      .record = &learner_info_map, IF(learner_result, has_info)},
-    {"priority_info", LS_FIELD_LIST, IN(learner_result, priority_info.items),
-     .item = &update, .most = SERVICE_BATCH_MAX,
-     .count = offsetof(struct learner_result, priority_info.n)},
+    {"priorities", LS_FIELD_LIST, IN(learner_result, priorities),
+     .item = &priority, .most = SERVICE_BATCH_MAX,
+     .count = offsetof(struct learner_result, n)},
 };
 MESSAGE(CALL_LEARNER_LEARN " answer", learner_result)
 
@@ -284,6 +386,7 @@ static const struct ls_field collector_ask_message_fields[] = {
     KEY(collector_ask),
     {"policy_version", LS_FIELD_INT, IN(collector_ask, policy_version),
      VERSION},
+    {"want", LS_FIELD_INT, IN(collector_ask, want), .most = SERVICE_DATA_MAX},
 };
 MESSAGE(CALL_COLLECTOR_DATA, collector_ask)
 
@@ -299,12 +402,20 @@ static const struct ls_field collector_data_message_fields[] = {
     KEY(collector_data),
     NAMED(collector_data, buffer_id),
     {"info", LS_FIELD_HAS, IN(collector_data, is_info)},
-    {"data", LS_FIELD_RECORD, IN(collector_data, sample),
-     .record = &sample_record, UNLESS(collector_data, is_info)},
+    {"data", LS_FIELD_LIST, IN(collector_data, samples), .item = &whole,
+     .count = offsetof(struct collector_data, n), .least = 1,
+     .most = SERVICE_DATA_MAX, .own = true, UNLESS(collector_data, is_info)},
     {"info", LS_FIELD_RECORD, IN(collector_data, info),
      .record = &collector_info_map, IF(collector_data, is_info)},
 };
 MESSAGE(CALL_COLLECTOR_DATA " answer", collector_data)
+
+void collector_data_fini(struct collector_data *data)
+{
+    free(data->samples);
+    data->samples = NULL;
+    data->n = 0;
+}
 
 static const struct ls_field collector_closed_info_fields[] = {
     {"eval_flag", LS_FIELD_BOOL, IN(collector_closed, eval_flag)},

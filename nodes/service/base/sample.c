@@ -23,40 +23,45 @@ static const struct ls_field sample_fields[] = {
     {"cur_sample", LS_FIELD_INT, IN(sample, cur_sample), COUNT},
     {"cur_step", LS_FIELD_INT, IN(sample, cur_step), COUNT},
     {"size", LS_FIELD_INT, IN(sample, size), COUNT},
-    {"split_begin", LS_FIELD_HAS, IN(sample, split)},
-    {"split_begin", LS_FIELD_INT, IN(sample, split_begin), .most = UINT32_MAX,
-     .presence = LS_IF_FLAG, .flag = offsetof(struct sample, split)},
+    {"parts", LS_FIELD_INT, IN(sample, parts), .least = 1, .most = UINT32_MAX},
     {"object_ref", LS_FIELD_CHARS, IN(sample, object_ref), NAME,
      .presence = LS_IF_SET},
 };
 
+static int check_parts(const void *data)
+{
+    const struct sample *sample = data;
+    return sample->unroll_len % sample->parts == 0 &&
+                   sample->size % sample->parts == 0
+               ? LS_OK
+               : ls_error(LS_EPROTO,
+                          "parts: %lld do not divide %lld steps and %lld bytes",
+                          (long long)sample->parts,
+                          (long long)sample->unroll_len,
+                          (long long)sample->size);
+}
+
 const struct ls_record sample_record = {.name = "a sample",
                                         .size = sizeof(struct sample),
                                         .fields = sample_fields,
-                                        .n_fields = N_OF(sample_fields)};
+                                        .n_fields = N_OF(sample_fields),
+                                        .check = check_parts};
 
-static const struct ls_field drawn_fields[] = {
-    {"replay_buffer_idx", LS_FIELD_INT, IN(drawn_sample, slot), COUNT},
-    {"replay_unique_id", LS_FIELD_CHARS, IN(drawn_sample, unique_id), NAME},
-    {"staleness", LS_FIELD_INT, IN(drawn_sample, staleness), COUNT},
-    {"sample", LS_FIELD_RECORD, IN(drawn_sample, sample),
-     .record = &sample_record},
-};
+void sample_part(const struct sample *whole, int64_t part, struct sample *out)
+{
+    *out = *whole;
+    out->split = whole->parts > 1;
+    out->part = part;
+    out->unroll_len = whole->unroll_len / whole->parts;
+}
 
-const struct ls_record drawn_sample_record = {.name = "a drawn sample",
-                                              .size =
-                                                  sizeof(struct drawn_sample),
-                                              .fields = drawn_fields,
-                                              .n_fields = N_OF(drawn_fields)};
+uint64_t sample_bytes(const struct sample *sample)
+{
+    const uint64_t size = (uint64_t)sample->size;
+    return sample->split ? size / (uint64_t)sample->parts : size;
+}
 
-static const struct ls_field update_fields[] = {
-    {"replay_buffer_idx", LS_FIELD_INT, IN(priority_update, slot), COUNT},
-    {"replay_unique_id", LS_FIELD_CHARS, IN(priority_update, unique_id), NAME},
-    {"priority", LS_FIELD_DOUBLE, IN(priority_update, priority), PRIORITY},
-};
-
-const struct ls_record priority_update_record = {
-    .name = "a priority",
-    .size = sizeof(struct priority_update),
-    .fields = update_fields,
-    .n_fields = N_OF(update_fields)};
+uint64_t sample_at(const struct sample *sample)
+{
+    return sample->split ? (uint64_t)sample->part * sample_bytes(sample) : 0;
+}

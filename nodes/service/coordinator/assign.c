@@ -26,6 +26,11 @@ static void work_free(struct work *work)
     for (size_t i = 0; i < work->n_lent; i++)
         free(work->lent[i].drawn);
     free(work->lent);
+    while (work->waiting != NULL) {
+        struct waiting_data *data = work->waiting;
+        work->waiting = data->next;
+        free(data);
+    }
     free(work);
 }
 

@@ -32,7 +32,16 @@ enum work_end { WORK_FINISHED, WORK_REQUEUED, WORK_GIVEN_UP };
 /* What a learner was given, until it has done with it. */
 struct lent_batch {
     size_t n;                   /* 0: none */
+    bool robbed;                /* some of its data is gone with its keeper */
     struct drawn_sample *drawn; /* own; of the batch size */
+};
+
+/* Data that has come. */
+struct waiting_data {
+    struct waiting_data *next;
+    struct sample whole;
+    int64_t part;   /* whose turn it is */
+    bool owes_drop; /* the buffer has no part of it */
 };
 
 struct work {
@@ -60,13 +69,10 @@ struct work {
     struct lent_batch *lent; /* own; n_lent, which it may have at once */
     size_t n_lent;
 
-    /* Of a collector work: a sample that the buffer had no room for; the data
-     * of the last one, of which another part may come; and whether the buffer
-     * has done with it. */
-    struct sample held;
-    bool has_held;
-    service_name last_data;
-    bool owes_drop;
+    /* Of a collector work: data that was asked for and has not come; and data
+     * of which the buffer has not taken all parts, the oldest first. */
+    int64_t asked;
+    struct waiting_data *waiting; /* own */
 };
 
 struct works {

@@ -46,6 +46,8 @@ struct coordinator {
     bool done;
     service_name evaluated, policy; /* in the store, when done; "": none */
     bool is_open;                   /* its watch was told */
+    service_name *dropped;          /* own; names to be dropped, soon */
+    size_t n_dropped, dropped_max;
 
     ls_mutex mutex; /* guards what follows */
     ls_cond changed;
@@ -278,7 +280,7 @@ static int record(coordinator *self, const struct fsm_action *action)
                                                    .size = action->size});
     struct ls_journal_stats stats;
     ls_journal_stats(self->journal, &stats);
-    self->must_flush = self->must_flush || action->must_last;
+    self->must_flush = true;
     if (status == LS_OK && stats.records >= COMPACT_LEAST &&
         stats.records / COMPACT_FACTOR >= self->compacted)
         status = compact(self);
@@ -362,26 +364,45 @@ static int snapshot(coordinator *self, const struct fsm_action *action)
                              status);
 }
 
-static void drop(coordinator *self, const char *name)
-{
-    if (store_drop(self->options.store, name, 0) != LS_OK)
-        ls_log_warn("coordinator: %s stays in the store: %s", name,
-                    ls_error_text());
-}
-
 static void keep_name(service_name out, const char *name)
 {
     (void)snprintf(out, sizeof(service_name), "%s", name);
+}
+
+/* Names of a turn go together: it is one call for each node that keeps some. */
+static int drop(coordinator *self, const char *name)
+{
+    if (self->n_dropped == self->dropped_max) {
+        const size_t most = self->dropped_max == 0 ? 64 : 2 * self->dropped_max;
+        service_name *names = realloc(self->dropped, most * sizeof *names);
+        if (names == NULL)
+            return ls_error(LS_ENOMEM, "%zu names", most);
+        self->dropped = names;
+        self->dropped_max = most;
+    }
+    keep_name(self->dropped[self->n_dropped++], name);
+    return LS_OK;
+}
+
+static void forget_dropped(coordinator *self)
+{
+    const char **names = calloc(self->n_dropped + 1, sizeof *names);
+    for (size_t i = 0; i < self->n_dropped && names != NULL; i++)
+        names[i] = self->dropped[i];
+    if (names != NULL && self->n_dropped > 0)
+        store_forget(self->options.store, names, self->n_dropped);
+    self->n_dropped = 0;
+    free((void *)names);
 }
 
 /* Nobody will go on with what is done: but only when its end has been told, for
  * otherwise a later life has to tell it. */
 static void clear_away(coordinator *self)
 {
-    if (self->evaluated[0] != '\0')
-        drop(self, self->evaluated);
-    if (self->policy[0] != '\0')
-        drop(self, self->policy);
+    const char *const names[] = {self->evaluated, self->policy};
+    for (size_t i = 0; i < 2; i++)
+        if (names[i][0] != '\0')
+            store_forget(self->options.store, &names[i], 1);
 }
 
 /* Tell `ended`, with the policy. Returns what that does. */
@@ -479,8 +500,7 @@ static int do_action(coordinator *self, const struct fsm_action *action)
     case FSM_RECORD:
         return record(self, action);
     case FSM_DROP:
-        drop(self, action->name);
-        break;
+        return drop(self, action->name);
     case FSM_SNAPSHOT:
         return snapshot(self, action);
     case FSM_EVALUATED:
@@ -559,6 +579,7 @@ void coordinator_destroy(coordinator **gone)
     ls_journal_close(&self->journal);
     fsm_destroy(&self->fsm);
     free(self->journal_path);
+    free(self->dropped);
     ls_cond_fini(&self->changed);
     ls_mutex_fini(&self->mutex);
     free(self);
@@ -620,6 +641,7 @@ static int act(ls_step *step, void *owner)
     (void)step;
     while (status == LS_OK && fsm_next(self->fsm, &action))
         status = do_action(self, &action);
+    forget_dropped(self);
     ls_mutex_lock(&self->mutex);
     fsm_figures(self->fsm, &self->figures);
     ls_mutex_unlock(&self->mutex);

@@ -29,6 +29,7 @@ static int check(const struct fsm_options *options)
         {"samples_per_work", options->samples_per_work, 0, most},
         {"unroll_len", options->unroll_len, 1, 1 << 20},
         {"split", options->split, 1, 1 << 20},
+        {"ahead", options->ahead, 0, SERVICE_DATA_MAX - 1},
         {"batch_size", options->batch_size, 1, SERVICE_BATCH_MAX},
         {"learner_batches", options->learner_batches, 0, 1 << 20},
         {"send_policy_freq", options->send_policy_freq, 1, most},
@@ -79,6 +80,7 @@ static void fill_in(fsm *self, const struct fsm_options *options)
         {&self->options.call_timeout, 10 * LS_NS_PER_S},
         {&self->options.work_timeout, 60 * LS_NS_PER_S},
         {&self->options.max_failures, 10},
+        {&self->options.ahead, 1},
         {&self->options.learner_batches, 2},
     };
     for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
@@ -117,8 +119,6 @@ int fsm_create(fsm **out, const struct fsm_options *options)
     if (status == LS_OK)
         status = ls_writer_create(&self->writer);
     if (status == LS_OK)
-        status = replay_data_init(&self->data, options->replay.capacity);
-    if (status == LS_OK)
         *out = self;
     else
         fsm_destroy(&self);
@@ -135,8 +135,6 @@ void fsm_destroy(fsm **machine)
     fsm_actions_fini(self);
     works_fini(&self->works);
     pool_fini(&self->pool);
-    if (self->data.buckets != NULL)
-        replay_data_fini(&self->data);
     ls_writer_destroy(&self->writer);
     free(self);
 }

@@ -106,8 +106,9 @@ static void cancel(fsm *self, const struct open_call *call)
             &(struct fsm_action){.kind = FSM_CANCEL, .number = call->number});
 }
 
-void fsm_detach(fsm *self, const struct work *work)
+void fsm_detach(fsm *self, struct work *work)
 {
+    work->asked = 0;
     for (struct open_call *c = self->calls.first; c != NULL; c = c->next) {
         if (c->work != work)
             continue;

@@ -82,8 +82,3 @@ const struct ls_record fsm_work_entry = RECORD(sizeof(struct work_entry), work);
 static const struct ls_field over[] = {
     {"number", LS_FIELD_INT, .offset = 0, FROM_1}};
 const struct ls_record fsm_over_entry = RECORD(sizeof(int64_t), over);
-
-static const struct ls_field data[] = {{"data_id", LS_FIELD_CHARS,
-                                        .size = SAFE_NAME_MAX + 1,
-                                        .check = safe_name_check}};
-const struct ls_record fsm_data_entry = RECORD(sizeof(service_name), data);

@@ -22,6 +22,5 @@ extern const struct ls_record fsm_figures_entry; /* of a fsm */
 extern const struct ls_record fsm_end_entry;     /* of a fsm: its text */
 extern const struct ls_record fsm_work_entry;    /* of a work_entry */
 extern const struct ls_record fsm_over_entry;    /* of its number alone */
-extern const struct ls_record fsm_data_entry;    /* of a service_name */
 
 #endif

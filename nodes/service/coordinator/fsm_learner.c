@@ -37,26 +37,39 @@ int fsm_learner_init(fsm *self, struct work *work)
     return replay_create(&work->buffer, &options);
 }
 
-/* Who may still bring another part of this data; NULL: nobody. */
-static struct work *source_of(const fsm *self, const char *data_id)
+/* What is of this data still waits for its turn; NULL: nothing. */
+static struct waiting_data *rest_of(const fsm *self, const char *data_id)
 {
-    struct work *work = self->works.first;
-    while (work != NULL && strcmp(work->last_data, data_id) != 0)
-        work = work->next;
-    return work;
+    for (const struct work *w = self->works.first; w != NULL; w = w->next)
+        for (struct waiting_data *d = w->waiting; d != NULL; d = d->next)
+            if (strcmp(d->whole.data_id, data_id) == 0)
+                return d;
+    return NULL;
 }
 
 void fsm_buffer_drain(fsm *self, struct work *work)
 {
     char name[SAFE_NAME_MAX + 1];
     while (replay_take_dropped(work->buffer, name)) {
-        struct work *source =
-            self->options.split > 1 ? source_of(self, name) : NULL;
-        if (source != NULL)
-            source->owes_drop = true;
+        struct waiting_data *rest = rest_of(self, name);
+        if (rest != NULL)
+            rest->owes_drop = true;
         else
-            fsm_data_drop(self, name);
+            fsm_drop(self, name);
     }
+}
+
+void fsm_data_lost(fsm *self, uint32_t home)
+{
+    struct work *work = fsm_learner(self);
+    if (work == NULL || self->options.data_stays)
+        return;
+    replay_lose(work->buffer, home);
+    for (size_t i = 0; i < work->n_lent; i++)
+        for (size_t k = 0; k < work->lent[i].n; k++)
+            if (work->lent[i].drawn[k].sample.home == home)
+                work->lent[i].robbed = true;
+    fsm_buffer_drain(self, work);
 }
 
 void fsm_buffer_close(fsm *self, struct work *work)
@@ -78,6 +91,7 @@ void fsm_batch_release(fsm *self, struct work *work, struct lent_batch *batch)
         fsm_buffer_drain(self, work);
     }
     batch->n = 0;
+    batch->robbed = false;
 }
 
 /* What it may have at once, it has. */
@@ -145,7 +159,6 @@ static void note_info(fsm *self, struct work *work,
         replay_set_version(work->buffer, self->scheduler.policy_version);
     fsm_buffer_drain(self, work);
     work->progress = info->learner_step;
-    fsm_record_figures(self);
     fsm_act(self, &(struct fsm_action){.kind = FSM_INFO, .info = info});
 }
 
@@ -187,13 +200,14 @@ void fsm_demand_ended(fsm *self, int64_t now, const struct open_call *call,
     if (demand.done) {
         work->done = true;
         note_info(self, work, &demand.info);
+        fsm_record_figures(self);
         fsm_record_work(self, work);
     } else {
         work->demanded = demand.batch_size;
     }
 }
 
-static int check_result(const struct work *work,
+static int check_result(const struct work *work, size_t n,
                         const struct learner_result *result)
 {
     const int status = fsm_check_key(work, &result->key);
@@ -204,6 +218,9 @@ static int check_result(const struct work *work,
                         result->buffer_id, work->buffer_id);
     if (result->has_info && result->info.learner_done)
         return ls_error(LS_EPROTO, "info: learner_done is for the last demand");
+    if (result->n != 0 && result->n != n)
+        return ls_error(LS_EPROTO, "priorities: %zu for %zu samples", result->n,
+                        n);
     return LS_OK;
 }
 
@@ -215,16 +232,42 @@ static void batch_refused(fsm *self, struct work *work,
     fsm_batch_release(self, work, batch);
 }
 
+/* An item that is gone meanwhile is counted there. */
+static void take_result(fsm *self, struct work *work,
+                        const struct drawn_sample *drawn,
+                        const struct learner_result *result)
+{
+    self->failures[WORK_LEARNER] = 0;
+    self->counted.batches++;
+    scheduler_committed(&self->scheduler, result->policy_version,
+                        result->cur_learner_iter);
+    replay_set_version(work->buffer, self->scheduler.policy_version);
+    fsm_buffer_drain(self, work);
+    for (size_t i = 0; i < result->n; i++) {
+        struct priority_update update = {.slot = drawn[i].slot,
+                                         .priority = result->priorities[i]};
+        memcpy(update.unique_id, drawn[i].unique_id, sizeof update.unique_id);
+        (void)replay_update_priority(work->buffer, &update);
+    }
+    work->progress = self->scheduler.learner_step = result->cur_learner_iter;
+    if (result->has_info)
+        note_info(self, work, &result->info);
+    fsm_record_figures(self);
+}
+
 void fsm_learn_ended(fsm *self, int64_t now, const struct open_call *call,
                      const struct ls_call_result *result)
 {
     struct work *work = call->work;
+    const size_t n = call->batch->n;
+    const bool robbed = call->batch->robbed;
     if (result->state == LS_CALL_START_FAILED)
         batch_refused(self, work, call->batch);
     else
         fsm_batch_release(self, work, call->batch);
     if (result->state == LS_CALL_FAILED) { /* that batch alone */
-        (void)fsm_count_failure(self, work, now, result->text);
+        if (!robbed)
+            (void)fsm_count_failure(self, work, now, result->text);
         return;
     }
     if (fsm_work_call_failed(self, now, call, result))
@@ -232,18 +275,12 @@ void fsm_learn_ended(fsm *self, int64_t now, const struct open_call *call,
     struct learner_result learned;
     int status = learner_result_read(&learned, result->data, result->size);
     if (status == LS_OK)
-        status = check_result(work, &learned);
+        status = check_result(work, n, &learned);
     if (status != LS_OK) {
         fsm_work_malformed(self, now, call);
         return;
     }
     work->malformed = 0;
-    self->failures[WORK_LEARNER] = 0;
-    self->counted.batches++;
-    /* An item that is gone meanwhile is counted there. */
-    for (size_t i = 0; i < learned.priority_info.n; i++)
-        (void)replay_update_priority(work->buffer,
-                                     &learned.priority_info.items[i]);
-    if (learned.has_info)
-        note_info(self, work, &learned.info);
+    if (!learned.data_lost)
+        take_result(self, work, call->batch->drawn, &learned);
 }

@@ -12,6 +12,7 @@ void fsm_member_gone(fsm *self, struct pool_member *member, int64_t now,
                      enum pool_state state)
 {
     member->state = state;
+    fsm_data_lost(self, member->id);
     struct work *work = works_of(&self->works, member);
     if (work == NULL)
         return;

@@ -65,23 +65,6 @@ static int recall_work(fsm *self, const ls_value *map)
     return status;
 }
 
-static int recall_data(fsm *self, const ls_value *map, bool is_there)
-{
-    service_name name;
-    struct replay_datum *datum;
-    int status = ls_record_read(&fsm_data_entry, name, map);
-    if (status != LS_OK)
-        return status;
-    if (!is_there) {
-        fsm_forget_data(self, name);
-        return self->status;
-    }
-    status = replay_data_use(&self->data, name, 0, &datum);
-    if (status == LS_OK && datum->items > 1)
-        replay_data_unuse(&self->data, datum);
-    return status;
-}
-
 static int recall_over(fsm *self, const ls_value *map)
 {
     int64_t number;
@@ -108,8 +91,6 @@ static int recall(fsm *self, const ls_value *map)
         return recall_own(self, &fsm_figures_entry, map);
     if (strcmp(record, "work") == 0)
         return recall_work(self, map);
-    if (strcmp(record, "data") == 0 || strcmp(record, "drop") == 0)
-        return recall_data(self, map, record[1] == 'a');
     if (strcmp(record, "over") == 0)
         return recall_over(self, map);
     if (strcmp(record, "end") != 0)
@@ -130,17 +111,6 @@ int fsm_recall(fsm *self, const void *record, size_t size)
     return status;
 }
 
-/* The buffers are empty now, so nobody will ask for what was in them. */
-static void drop_data(fsm *self)
-{
-    char name[SAFE_NAME_MAX + 1];
-    replay_data_release_all(&self->data);
-    while (replay_data_take(&self->data, name)) {
-        fsm_drop(self, name);
-        fsm_record_drop(self, name);
-    }
-}
-
 /* Whoever watches this life has not heard of it: it may end the job. */
 static void tell_value(fsm *self)
 {
@@ -156,7 +126,6 @@ void fsm_begin(fsm *self, int64_t now)
 {
     const int64_t max_time = self->options.max_time;
     self->end.at = max_time > 0 ? now + max_time : LS_FOREVER;
-    drop_data(self);
     tell_value(self);
     for (size_t kind = 0; kind < WORK_KINDS; kind++)
         self->scheduler.out[kind] =

@@ -1,7 +1,5 @@
 /* What the journal is told, so that a later life can take over: the figures,
- * who has which work, and which data is in the store. The last record of a
- * thing counts. Data of the buffers is dropped by the next life, which begins
- * with empty ones. */
+ * and who has which work. The last record of a thing counts. */
 #include <string.h>
 
 #include "fsm_entries.h"
@@ -54,9 +52,9 @@ void fsm_count_attempt(fsm *self, const struct work *work)
         self->scheduler.learner_attempts = work->key.attempt;
 }
 
-static void append(fsm *self, bool must_last)
+static void append(fsm *self)
 {
-    struct fsm_action action = {.kind = FSM_RECORD, .must_last = must_last};
+    struct fsm_action action = {.kind = FSM_RECORD};
     if (ls_writer_bytes(self->writer, &action.data, &action.size) != LS_OK)
         fsm_no_memory(self);
     else
@@ -67,83 +65,26 @@ void fsm_record_work(fsm *self, const struct work *work)
 {
     fsm_count_attempt(self, work);
     write_work(self, work);
-    append(self, true);
+    append(self);
 }
 
 void fsm_record_end(fsm *self)
 {
     write_end(self);
-    append(self, true);
+    append(self);
 }
 
 void fsm_record_over(fsm *self, const struct work *work)
 {
     const int64_t number = (int64_t)work->number;
     write_record(self, "over", &fsm_over_entry, &number);
-    append(self, true);
+    append(self);
 }
 
 void fsm_record_figures(fsm *self)
 {
     write_figures(self);
-    append(self, true);
-}
-
-void fsm_record_data(fsm *self, const struct sample *sample)
-{
-    struct replay_datum *datum;
-    if (replay_data_use(&self->data, sample->data_id, 0, &datum) != LS_OK) {
-        fsm_no_memory(self);
-        return;
-    }
-    if (datum->items > 1) { /* another part of the same */
-        replay_data_unuse(&self->data, datum);
-        return;
-    }
-    write_record(self, "data", &fsm_data_entry, sample->data_id);
-    append(self, false);
-}
-
-void fsm_forget_data(fsm *self, const char *name)
-{
-    struct replay_datum *datum;
-    if (replay_data_use(&self->data, name, 0, &datum) != LS_OK) {
-        fsm_no_memory(self);
-        return;
-    }
-    while (datum->items > 0)
-        replay_data_unuse(&self->data, datum);
-    char taken[SAFE_NAME_MAX + 1];
-    while (replay_data_take(&self->data, taken))
-        ;
-}
-
-void fsm_record_drop(fsm *self, const char *name)
-{
-    write_record(self, "drop", &fsm_data_entry, name);
-    append(self, false);
-}
-
-void fsm_data_drop(fsm *self, const char *name)
-{
-    fsm_forget_data(self, name);
-    fsm_drop(self, name); /* twice is better than never */
-    fsm_record_drop(self, name);
-}
-
-bool fsm_data_is_used(fsm *self, const char *name)
-{
-    struct replay_datum *datum;
-    if (replay_data_use(&self->data, name, 0, &datum) != LS_OK) {
-        fsm_no_memory(self);
-        return true;
-    }
-    const bool used = datum->items > 1;
-    replay_data_unuse(&self->data, datum);
-    char taken[SAFE_NAME_MAX + 1];
-    while (replay_data_take(&self->data, taken))
-        ;
-    return used;
+    append(self);
 }
 
 struct record_sink {
@@ -175,13 +116,6 @@ int fsm_records(fsm *self,
          w = w->next) {
         write_work(self, w);
         status = hand_on(&sink);
-    }
-    for (size_t i = 0; i < self->data.n_buckets; i++) {
-        for (const struct replay_datum *d = self->data.buckets[i];
-             d != NULL && status == LS_OK; d = d->next_in_bucket) {
-            write_record(self, "data", &fsm_data_entry, d->id);
-            status = hand_on(&sink);
-        }
     }
     return status;
 }

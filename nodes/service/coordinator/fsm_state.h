@@ -10,7 +10,6 @@
 #include "lockstep/log.h"
 
 #include "fsm.h"
-#include "replay_data.h"
 #include "scheduler.h"
 
 enum call_about {
@@ -73,8 +72,7 @@ struct fsm {
     struct call_list calls;
     struct action_queue actions;
     struct job_end end;
-    ls_writer *writer;       /* own */
-    struct replay_data data; /* that is in the store because of us */
+    ls_writer *writer; /* own */
 
     service_name policy_id; /* of the learner's policy; "": none yet */
     service_name evaluated; /* the policy of the last evaluation; "": none */
@@ -103,7 +101,7 @@ struct open_call *fsm_call(fsm *self, enum call_about about,
 bool fsm_has_call(const fsm *self, const struct work *work,
                   enum call_about about);
 /* A work counts no more on what it has asked. */
-void fsm_detach(fsm *self, const struct work *work);
+void fsm_detach(fsm *self, struct work *work);
 /* Cancel what a work that is over has left open. */
 void fsm_cancel_left(fsm *self, const struct pool_member *member);
 /* Cancel what is asked of members that have no work. */
@@ -170,6 +168,8 @@ void fsm_buffer_close(fsm *self, struct work *work);
 void fsm_buffer_drain(fsm *self, struct work *work);
 bool fsm_learner_pump(fsm *self, struct work *work, int64_t now);
 void fsm_batch_release(fsm *self, struct work *work, struct lent_batch *batch);
+/* A node is lost, and the data that it kept. */
+void fsm_data_lost(fsm *self, uint32_t home);
 void fsm_demand_ended(fsm *self, int64_t now, const struct open_call *call,
                       const struct ls_call_result *result);
 void fsm_learn_ended(fsm *self, int64_t now, const struct open_call *call,
@@ -181,9 +181,8 @@ void fsm_data_ended(fsm *self, int64_t now, const struct open_call *call,
                     const struct ls_call_result *result);
 /* Data that nobody waits for any more. */
 void fsm_data_late(fsm *self, const struct ls_call_result *result);
-void fsm_held_drop(fsm *self, struct work *work);
-/* No other part of the last data will come. */
-void fsm_last_data_done(fsm *self, struct work *work);
+/* Nobody waits for what it has brought, either. */
+void fsm_waiting_drop(fsm *self, struct work *work);
 
 /* fsm_works.c: how a call for a running work can fail. True: it has, and was
  * seen to; false: it was completed. */
@@ -196,13 +195,6 @@ void fsm_count_attempt(fsm *self, const struct work *work);
 void fsm_record_end(fsm *self);
 void fsm_record_over(fsm *self, const struct work *work);
 void fsm_record_figures(fsm *self);
-void fsm_record_data(fsm *self, const struct sample *sample);
-void fsm_record_drop(fsm *self, const char *name);
-/* Nobody needs it any more. */
-void fsm_data_drop(fsm *self, const char *name);
-/* Whether it is in the store because of a sample that was taken. */
-bool fsm_data_is_used(fsm *self, const char *name);
-void fsm_forget_data(fsm *self, const char *name);
 
 /* fsm_recall.c: with the first input, what was recalled comes to life. */
 void fsm_begin(fsm *self, int64_t now);

@@ -22,8 +22,7 @@ struct work *fsm_work_new(fsm *self, enum work_kind kind, uint64_t number,
 static void let_go(fsm *self, struct work *work)
 {
     fsm_detach(self, work);
-    fsm_held_drop(self, work);
-    fsm_last_data_done(self, work);
+    fsm_waiting_drop(self, work);
 }
 
 void fsm_close_collectors(fsm *self, int64_t now)

@@ -11,7 +11,6 @@
 #include "run_folder.h"
 #include "store_bus.h"
 #include "store_files.h"
-#include "store_pair.h"
 #include "work_service.h"
 
 void service_node_init(struct service_node *out,
@@ -55,19 +54,10 @@ static void unlink_latest(const struct plan *plan, const char *at,
 static int open_files(const struct plan *plan, struct store **out)
 {
     const struct plan_service *service = &plan->service;
-    struct store *policies = NULL, *data = NULL;
-    int status = store_files_open(
-        &policies, &(struct store_files_options){.folder = service->path_policy,
-                                                 .found = plan->folder_found});
-    if (status == LS_OK)
-        status = store_files_open(
-            &data, &(struct store_files_options){.folder = service->path_data,
-                                                 .found = plan->folder_found});
-    if (status == LS_OK)
-        status = store_pair_open(out, &policies, &data);
-    store_close(&policies);
-    store_close(&data);
-    return status;
+    return store_files_open(
+        out, &(struct store_files_options){.folder = service->path_data,
+                                           .policies = service->path_policy,
+                                           .found = plan->folder_found});
 }
 
 struct leftovers {
@@ -75,16 +65,10 @@ struct leftovers {
     bool (*is_ours)(const char *name);
 };
 
-static bool is_policy(const char *name)
-{
-    return strncmp(name, STORE_PAIR_POLICY, sizeof STORE_PAIR_POLICY - 1) == 0;
-}
-
-/* As collectors name it: d4.18ea2abd1d14a8a3.861 */
 static bool is_data(const char *name)
 {
-    return name[0] == 'd' && name[1] >= '0' && name[1] <= '9' &&
-           strchr(name, '.') != NULL;
+    uint32_t home;
+    return store_data_home(name, &home);
 }
 
 static int drop_leftover(void *self, const char *name)
@@ -115,12 +99,17 @@ int service_node_journal(const struct plan *plan, char *out, size_t size)
                           plan->folder);
 }
 
+int service_node_clear_data(const struct plan *plan)
+{
+    return clear_folder(plan->service.path_data, is_data);
+}
+
 int service_node_clear(const struct plan *plan)
 {
     const struct plan_service *service = &plan->service;
-    int status = clear_folder(service->path_policy, is_policy);
+    int status = clear_folder(service->path_policy, store_is_policy);
     if (status == LS_OK)
-        status = clear_folder(service->path_data, is_data);
+        status = service_node_clear_data(plan);
     if (status != LS_OK)
         return status;
     /* Unless something is left in them. */
@@ -143,32 +132,23 @@ int service_node_end(const struct plan *plan)
     return LS_OK;
 }
 
-/* The coordinator keeps the bytes; policies also in a folder, for its next
- * life. */
-static int open_home(struct service_node *node)
-{
-    const struct plan_service *service = &node->plan->service;
-    return store_home_open(
-        &node->home,
-        &(struct store_home_options){
-            .node = ls_task_node(node->task),
-            .calls = node->calls,
-            .max_bytes = (size_t)service->max_mib << 20,
-            .keep = service->journal ? service->path_policy : NULL});
-}
-
+/* Each keeps the data that it makes, or that is put there; the coordinator the
+ * policies, also in a folder, for its next life. */
 static int open_bus(struct service_node *node)
 {
     const struct plan *plan = node->plan;
-    int status = node->index == plan->first ? open_home(node) : LS_OK;
-    if (status == LS_OK)
-        status = store_bus_open(
-            &node->store,
-            &(struct store_bus_options){.node = ls_task_node(node->task),
-                                        .calls = node->calls,
-                                        .home = plan->nodes[plan->first].id,
-                                        .channel = plan_channel(plan)});
-    return status;
+    const struct plan_service *service = &plan->service;
+    const bool coordinates = node->index == plan->first;
+    return store_bus_open(
+        &node->store,
+        &(struct store_bus_options){.node = ls_task_node(node->task),
+                                    .calls = node->calls,
+                                    .coordinator = plan->nodes[plan->first].id,
+                                    .channel = plan_channel(plan),
+                                    .max_bytes = (size_t)service->max_mib << 20,
+                                    .keep = coordinates && service->journal
+                                                ? service->path_policy
+                                                : NULL});
 }
 
 /* Whose folders these are has said where they are. */
@@ -220,7 +200,6 @@ int service_node_run(struct service_node *node)
 void service_node_close(struct service_node *node)
 {
     store_close(&node->store);
-    store_home_close(&node->home);
 }
 
 struct service_options service_node_options(const struct service_node *node)

@@ -6,7 +6,6 @@
 #define LOCKSTEP_SERVICE_NODE_H
 
 #include "service_options.h"
-#include "store_home.h"
 #include "work.h"
 
 struct service_node {
@@ -18,8 +17,6 @@ struct service_node {
     ls_task *task;                     /* borrow */
     ls_rpc *calls;                     /* borrow */
     struct store *store;               /* own */
-    struct store_home *home; /* own; NULL: another node keeps the bytes, or
-                              * files do */
 };
 
 void service_node_init(struct service_node *out,
@@ -32,6 +29,12 @@ LS_MUST_USE int service_node_open(struct service_node *node, ls_task *task,
  * long as a coordinator may come back. Errors: those of ls_task_run(). */
 LS_MUST_USE int service_node_run(struct service_node *node);
 void service_node_close(struct service_node *node);
+
+/* Remove the data that is left in the folder of the run: nobody asks for what
+ * an earlier life of the coordinator has heard of. Errors: those of
+ * store_files.h.
+ */
+LS_MUST_USE int service_node_clear_data(const struct plan *plan);
 
 /* Of the service of a member, once it is open. */
 struct service_options service_node_options(const struct service_node *node);

@@ -1,5 +1,6 @@
 /* The collector of a service job. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "collector_service.h"
 #include "player.h"
@@ -8,8 +9,10 @@
 
 struct collector {
     struct service_node base;
-    struct agent agent;         /* its last environment is for evaluations */
-    struct player *player;      /* own; of the others */
+    struct agent agent;    /* its last environment is for evaluations */
+    struct player *player; /* own; of the others */
+    size_t next;           /* the environment whose turn it is */
+    size_t played, handed; /* trajectories of the player: made, given out */
     collector_service *service; /* own */
 };
 
@@ -19,35 +22,82 @@ static int reset(void *self)
 {
     struct collector *collector = self;
     player_reset(collector->player);
+    collector->next = collector->played = collector->handed = 0;
     return LS_OK;
 }
 
+/* What was played by the policy before is given to nobody. */
 static int load(void *self, const struct ls_bytes *weights)
 {
     struct collector *collector = self;
+    collector->played = collector->handed = 0;
     return agent_load(&collector->agent, weights);
 }
 
-/* Of one environment after the other, each by the newest policy. */
-static int collect(void *self, int64_t unroll_len, struct ls_bytes *out,
-                   struct collected *what)
+/* One behind the other: of as many steps, they have as many bytes. */
+static int write_parts(struct collector *collector, size_t index, size_t steps,
+                       size_t n_parts, struct ls_bytes *out)
 {
-    struct collector *collector = self;
-    struct agent_played played = {.steps = 0};
-    const void *data;
-    size_t size, env = 0;
-    int status = player_collect(collector->player, 1, (size_t)unroll_len, NULL,
-                                &played, &env);
-    if (status == LS_OK)
-        status = player_bytes(collector->player, 0, &data, &size);
-    if (status == LS_OK)
-        status = ls_bytes_set(out, data, size);
+    const size_t n = steps / n_parts;
+    int status = LS_OK;
+    ls_bytes_clear(out);
+    for (size_t i = 0; i < n_parts && status == LS_OK; i++) {
+        const void *data = NULL;
+        size_t size = 0;
+        status = player_part(collector->player, index, i * n, n, &data, &size);
+        if (status == LS_OK && i == 0) {
+            out->size = n_parts * size;
+            out->data = malloc(out->size);
+        }
+        if (status == LS_OK && out->data == NULL)
+            return ls_error(LS_ENOMEM, "a trajectory");
+        if (status == LS_OK)
+            memcpy((char *)out->data + i * size, data, size);
+    }
+    return status;
+}
+
+/* As many environments as there are threads, are left in this turn of theirs,
+ * and are wanted. */
+static int play(struct collector *collector, int64_t unroll_len, int64_t more,
+                struct agent_played *played)
+{
+    const struct plan *plan = collector->base.plan;
+    size_t n = plan->envs - collector->next;
+    n = n < plan->threads ? n : plan->threads;
+    n = (int64_t)n < more + 1 ? n : (size_t)more + 1;
+    collector->played = collector->handed = 0;
+    const int status = player_collect(collector->player, n, (size_t)unroll_len,
+                                      NULL, played, NULL);
     if (status != LS_OK)
         return status;
-    *what = (struct collected){.steps = played.steps,
-                               .episodes = played.episodes,
-                               .return_sum = played.return_sum,
-                               .env_id = (int64_t)env};
+    collector->played = n;
+    collector->next = (collector->next + n) % plan->envs;
+    return LS_OK;
+}
+
+/* Of one environment after the other, each by the newest policy. What several
+ * have done is said with the first of them. */
+static int collect(void *self, int64_t unroll_len, int64_t parts, int64_t more,
+                   struct ls_bytes *out, struct collected *what)
+{
+    struct collector *collector = self;
+    const size_t envs = collector->base.plan->envs;
+    struct agent_played played = {.steps = 0};
+    int status = LS_OK;
+    if (collector->handed == collector->played)
+        status = play(collector, unroll_len, more, &played);
+    if (status == LS_OK)
+        status = write_parts(collector, collector->handed, (size_t)unroll_len,
+                             (size_t)parts, out);
+    if (status != LS_OK)
+        return status;
+    const size_t left = collector->played - collector->handed++;
+    *what = (struct collected){
+        .steps = played.steps,
+        .episodes = played.episodes,
+        .return_sum = played.return_sum,
+        .env_id = (int64_t)((collector->next + envs - left) % envs)};
     return LS_OK;
 }
 
@@ -89,7 +139,9 @@ static int create(void **out, const struct work_options *options)
                             plan->nodes[options->index].id, options->generation,
                             plan->envs + 1);
     if (status == LS_OK)
-        status = player_create(&self->player, &self->agent, plan->envs, 1,
+        status = player_create(&self->player, &self->agent, plan->envs,
+                               plan->threads < plan->envs ? plan->threads
+                                                          : plan->envs,
                                (size_t)plan->service.unroll);
     if (status != LS_OK) {
         destroy(self);
@@ -104,13 +156,17 @@ static int use(void *work, ls_task *task, ls_rpc *calls)
     struct collector *self = work;
     int status = service_node_open(&self->base, task, calls);
     if (status == LS_OK)
+        status = agent_use_threads(&self->agent, ls_task_runtime(task),
+                                   self->base.plan->threads);
+    if (status == LS_OK)
         status = collector_service_create(
             &self->service,
             &(struct collector_service_options){
                 .common = service_node_options(&self->base),
                 .ops = &ops,
                 .self = self,
-                .work_ahead = (size_t)self->base.plan->service.ahead});
+                .elsewhere = self->base.plan->service.home != PLAN_HOME_MAKER,
+                .home = (uint32_t)self->base.plan->service.home});
     if (status != LS_OK)
         return status;
     collector_service_use(self->service, task);
@@ -140,6 +196,7 @@ static void close_service(void *work)
 {
     struct collector *self = work;
     collector_service_destroy(&self->service);
+    agent_end_threads(&self->agent);
     service_node_close(&self->base);
 }
 

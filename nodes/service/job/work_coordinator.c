@@ -54,8 +54,10 @@ static int create(void **out, const struct work_options *options)
         free(self);
         return status;
     }
-    if (status == LS_OK && !has_journal(options->plan))
-        status = service_node_clear(options->plan);
+    if (status == LS_OK)
+        status = has_journal(options->plan)
+                     ? service_node_clear_data(options->plan)
+                     : service_node_clear(options->plan);
     if (status != LS_OK) {
         destroy(self);
         return status;
@@ -102,6 +104,10 @@ static void set_fsm(const struct plan *plan, struct fsm_options *out)
         .samples_per_work = service->samples_per_work,
         .unroll_len = service->unroll,
         .split = service->split,
+        .ahead = service->ahead,
+        .data_stays = service->store == PLAN_STORE_FILES,
+        .data_elsewhere = service->home != PLAN_HOME_MAKER,
+        .data_home = (uint32_t)service->home,
         .batch_size = service->batch,
         .learner_batches = plan_learner_batches(plan),
         .send_policy_freq = service->send_policy_freq,
@@ -133,6 +139,7 @@ static void fill(struct work *self, struct report *out)
     out->pushed_out = (int64_t)figures.replay.evicted_bytes;
     out->evicted_stale = (int64_t)figures.replay.evicted_stale;
     out->evicted_full = (int64_t)figures.replay.evicted_overflow;
+    out->evicted_lost = (int64_t)figures.replay.evicted_lost;
     out->late_samples = figures.late_data;
     if (figures.replay.sampled > 0)
         out->staleness = figures.replay.staleness_mean;

@@ -52,13 +52,10 @@ static int read_samples(void *self, const struct ls_learner_place *place,
     struct teacher_piece pieces[SERVICE_BATCH_MAX];
     for (size_t i = 0; i < n; i++) {
         const struct sample *sample = samples[i].sample;
-        pieces[i] = (struct teacher_piece){
-            .name = sample->data_id,
-            .data = samples[i].data,
-            .size = samples[i].size,
-            .begin = sample->split ? (size_t)sample->split_begin : 0,
-            .n = (size_t)sample->unroll_len,
-            .whole = !sample->split};
+        pieces[i] = (struct teacher_piece){.name = sample->data_id,
+                                           .data = samples[i].data,
+                                           .size = samples[i].size,
+                                           .n = (size_t)sample->unroll_len};
     }
     return teacher_load(learner->teacher, place, pieces, n);
 }
@@ -121,13 +118,14 @@ static int open_teacher(struct learner *self)
     const struct plan *plan = self->base.plan;
     return teacher_create(
         &self->teacher, ls_task_runtime(self->base.task),
-        &(struct teacher_options){.agent = &self->agent,
-                                  .devices = plan->learner.devices,
-                                  .n_devices = plan->learner.n_devices,
-                                  .stacks = plan->learner.stacks,
-                                  .n = (size_t)plan->service.batch,
-                                  .steps = (size_t)plan->service.unroll,
-                                  .node_id = plan->nodes[self->base.index].id});
+        &(struct teacher_options){
+            .agent = &self->agent,
+            .devices = plan->learner.devices,
+            .n_devices = plan->learner.n_devices,
+            .stacks = plan->learner.stacks,
+            .n = (size_t)plan->service.batch,
+            .steps = (size_t)(plan->service.unroll / plan->service.split),
+            .node_id = plan->nodes[self->base.index].id});
 }
 
 /* In simulations: else it is over before anything can happen to it. On the

@@ -5,27 +5,18 @@
 #include "collector_service.h"
 #include "service_work.h"
 
-#define WORK_AHEAD_MAX 16
-
-/* A trajectory that lies in the store, on its way to those who ask. */
-struct handed {
-    struct sample whole;
-    int64_t parts; /* that calls have taken */
-};
-
 struct collector_service {
     struct collector_service_options options;
     struct service_work work;   /* whose lock guards what follows */
     struct collector_work told; /* what the start call said */
     ls_request *ask;            /* own; the open data call */
     int64_t wanted_version;     /* what the last call named */
-    bool may_begin; /* a call came, since the work or the store's failure */
-    struct handed ready[WORK_AHEAD_MAX]; /* the oldest first */
+    bool may_begin;  /* a call came, since the work or the store's failure */
+    int64_t to_make; /* trajectories that may be begun, until the next call */
+    bool makes;      /* one is being made */
+    struct sample ready[SERVICE_DATA_MAX]; /* in the store, on their way to who
+                                            * asks; the oldest first */
     size_t n_ready;
-    /* Data that nobody takes, to be dropped by the task's thread: what was
-     * ready, and what was being written. */
-    service_name garbage[WORK_AHEAD_MAX + 1];
-    size_t n_garbage;
     int64_t episodes, steps, trajectories; /* of the work */
     int64_t told_episodes;                 /* by an info */
     double return_sum;                     /* of its episodes */
@@ -34,7 +25,8 @@ struct collector_service {
     struct collector_figures figures;      /* but for what `work` counts */
 
     /* The task's thread. */
-    bool collects; /* there is something to collect in this iteration */
+    int64_t masters_lost; /* when it began to collect */
+    bool collects;        /* there is something to collect in this iteration */
     int64_t policy_iter;
     uint64_t n_names; /* that it has given to data */
     struct ls_bytes data;

@@ -1,37 +1,13 @@
 /* The collector's steps. An iteration of the task is one trajectory, or one
  * episode of an evaluation, or ends early: the work is closed or has failed, or
  * its task is finished. */
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "collector_parts.h"
 #include "lockstep/log.h"
 #include "policy_value.h"
-
-/* Data that nobody takes -------------------------------------------------- */
-
-static bool take_garbage(struct collector_service *service, service_name out)
-{
-    ls_mutex_lock(&service->work.mutex);
-    const bool any = service->n_garbage > 0;
-    if (any)
-        memcpy(out, service->garbage[--service->n_garbage],
-               sizeof(service_name));
-    ls_mutex_unlock(&service->work.mutex);
-    return any;
-}
-
-/* A store that is lost has nothing left to drop. */
-static void drop_garbage(struct collector_service *service)
-{
-    service_name name;
-    while (take_garbage(service, name))
-        if (store_drop(service->options.common.store, name,
-                       service->options.common.store_wait_ms) != LS_OK)
-            ls_log_warn("collector: data %s was not dropped: %s", name,
-                        ls_error_text());
-}
 
 /* Ends --------------------------------------------------------------------- */
 
@@ -40,7 +16,6 @@ static void end_work(struct collector_service *service, const char *failure)
     ls_mutex_lock(&service->work.mutex);
     collector_discard(service);
     ls_mutex_unlock(&service->work.mutex);
-    drop_garbage(service);
     service->collects = false;
     service_work_let_go(&service->work, failure);
 }
@@ -63,7 +38,7 @@ static int fail_ask(struct collector_service *service)
     service->collects = false;
     ls_mutex_lock(&service->work.mutex);
     service->figures.failed_stores++;
-    service->may_begin = false;
+    service->may_begin = service->makes = false;
     if (service->ask != NULL)
         (void)ls_request_fail(&service->ask, text);
     ls_mutex_unlock(&service->work.mutex);
@@ -87,7 +62,7 @@ static bool may_collect(void *arg)
     const struct collector_service *service = arg;
     return service->work.closing ||
            (service->may_begin && !collector_is_done(service) &&
-            service->n_ready < service->options.work_ahead);
+            (service->told.eval_flag || service->to_make > 0));
 }
 
 static int load(struct collector_service *service,
@@ -139,13 +114,15 @@ int collector_step_policy(ls_step *step, void *self)
     service->collects = false;
     if (!service_work_is_used(&service->work))
         return LS_OK;
-    drop_garbage(service);
     const int status = service_work_wait(&service->work, may_collect, service);
     if (status != LS_OK)
         return status;
     ls_mutex_lock(&service->work.mutex);
     const bool closing = service->work.closing;
     service->collects = !closing && may_collect(service);
+    service->masters_lost = service->work.lost_masters;
+    service->makes = service->collects;
+    service->to_make -= service->collects ? 1 : 0;
     const bool newer =
         service->version < 0 || service->wanted_version > service->version;
     ls_mutex_unlock(&service->work.mutex);
@@ -161,9 +138,13 @@ static int collect(struct collector_service *service)
 {
     const struct collector_ops *ops = service->options.ops;
     service->what = (struct collected){.steps = 0};
+    ls_mutex_lock(&service->work.mutex);
+    const int64_t more = service->to_make > 0 ? service->to_make : 0;
+    ls_mutex_unlock(&service->work.mutex);
     if (!service->told.eval_flag)
         return ops->collect(service->options.self, service->told.unroll_len,
-                            &service->data, &service->what);
+                            service->told.split, more, &service->data,
+                            &service->what);
     service->what.episodes = 1;
     return ops->evaluate(service->options.self, &service->what.return_sum,
                          &service->what.steps);
@@ -191,51 +172,76 @@ static void count(struct collector_service *service)
     service->figures.steps += what->steps;
 }
 
-/* Unique among all lives of all nodes. */
-static void name_data(struct collector_service *service, service_name out)
-{
-    const ls_node *node = service->options.common.node;
-    (void)snprintf(out, sizeof(service_name), "d%u.%" PRIx64 ".%" PRIu64,
-                   (unsigned)ls_node_id(node), ls_node_incarnation(node),
-                   ++service->n_names);
-}
-
 /* Lock held. */
 static void make_ready(struct collector_service *service,
                        const service_name data_id, size_t size)
 {
-    struct handed *handed = &service->ready[service->n_ready++];
-    struct sample *sample = &handed->whole;
-    *handed = (struct handed){.parts = 0};
+    struct sample *sample = &service->ready[service->n_ready++];
     service->trajectories++;
     service->figures.trajectories++;
+    *sample = (struct sample){.policy_iter = service->policy_iter,
+                              .policy_version = service->version,
+                              .env_id = service->what.env_id,
+                              .unroll_len = service->told.unroll_len,
+                              .parts = service->told.split,
+                              .priority = 1.0,
+                              .cur_episode = service->episodes,
+                              .cur_sample = service->trajectories,
+                              .cur_step = service->steps,
+                              .size = (int64_t)size};
     memcpy(sample->data_id, data_id, sizeof sample->data_id);
     memcpy(sample->task_id, service->told.key.task_id, sizeof sample->task_id);
     memcpy(sample->buffer_id, service->told.buffer_id,
            sizeof sample->buffer_id);
     memcpy(sample->compressor, SAMPLE_PLAIN, sizeof SAMPLE_PLAIN);
-    sample->policy_iter = service->policy_iter;
-    sample->policy_version = service->version;
-    sample->env_id = service->what.env_id;
-    sample->unroll_len = service->told.unroll_len;
-    sample->priority = 1.0;
-    sample->cur_episode = service->episodes;
-    sample->cur_sample = service->trajectories;
-    sample->cur_step = service->steps;
-    sample->size = (int64_t)size;
-    collector_answer(service);
+}
+
+static void free_data(void *data, void *hint)
+{
+    (void)hint;
+    free(data);
+}
+
+/* The bytes themselves go there. */
+static int put_data(struct collector_service *service, const char *name)
+{
+    const struct store_put put = {.name = name,
+                                  .data = service->data.data,
+                                  .size = service->data.size,
+                                  .release = free_data,
+                                  .wait_ms =
+                                      service->options.common.store_wait_ms};
+    service->data = (struct ls_bytes){.data = NULL};
+    return store_put(service->options.common.store, &put);
+}
+
+/* Where it was to be kept nobody is: from now on it is kept here, and made once
+ * more. */
+static int keep_here(struct collector_service *service)
+{
+    ls_log_warn("collector: it keeps its data itself: %s", ls_error_text());
+    service->options.elsewhere = false;
+    ls_mutex_lock(&service->work.mutex);
+    service->figures.dropped++;
+    service->makes = false;
+    service->to_make++;
+    ls_mutex_unlock(&service->work.mutex);
+    return LS_OK;
 }
 
 static int hand_over(struct collector_service *service)
 {
+    const ls_node *node = service->options.common.node;
+    const size_t size = service->data.size;
     service_name name;
-    name_data(service, name);
-    const struct store_put put = {.name = name,
-                                  .data = service->data.data,
-                                  .size = service->data.size,
-                                  .wait_ms =
-                                      service->options.common.store_wait_ms};
-    if (store_put(service->options.common.store, &put) != LS_OK) {
+    store_data_name(
+        name,
+        service->options.elsewhere ? service->options.home : ls_node_id(node),
+        ls_node_id(node), ls_node_incarnation(node), ++service->n_names);
+    const int status = put_data(service, name);
+    if (status == LS_ELOST && service->options.elsewhere)
+        return keep_here(service);
+    if (status != LS_OK) {
         (void)ls_error_at(LS_EIO, "data %s", name);
         ls_mutex_lock(&service->work.mutex);
         service->figures.dropped++;
@@ -243,10 +249,14 @@ static int hand_over(struct collector_service *service)
         return fail_ask(service);
     }
     ls_mutex_lock(&service->work.mutex);
+    service->makes = false;
     count(service);
-    make_ready(service, name, service->data.size);
-    if (service->work.closing || service->work.master_is_lost)
-        collector_discard(service);
+    make_ready(service, name, size);
+    if (service->work.closing || service->work.master_is_lost ||
+        service->work.lost_masters != service->masters_lost)
+        collector_discard(service); /* nobody knows of it */
+    else
+        collector_answer(service);
     ls_mutex_unlock(&service->work.mutex);
     return LS_OK;
 }
@@ -260,6 +270,7 @@ int collector_step_hand_over(ls_step *step, void *self)
     if (!service->told.eval_flag)
         return hand_over(service);
     ls_mutex_lock(&service->work.mutex);
+    service->makes = false;
     count(service);
     collector_answer(service);
     ls_mutex_unlock(&service->work.mutex);
@@ -270,5 +281,4 @@ void collector_run_ended(void *self)
 {
     struct collector_service *service = self;
     service->collects = false;
-    drop_garbage(service);
 }

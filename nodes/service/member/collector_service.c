@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "collector_parts.h"
-#include "split.h"
 
 /* What the work is asked --------------------------------------------------- */
 
@@ -25,27 +24,18 @@ static int answer(struct collector_service *service,
     return service_work_answer(&service->work, &service->ask);
 }
 
-static void remove_first(struct collector_service *service)
+static void answer_samples(struct collector_service *service,
+                           struct collector_data *data)
 {
-    service->n_ready--;
-    memmove(service->ready, service->ready + 1,
-            service->n_ready * sizeof service->ready[0]);
-}
-
-static void answer_sample(struct collector_service *service,
-                          struct collector_data *data)
-{
-    struct handed *first = &service->ready[0];
-    split_sample(&first->whole, first->parts, service->told.split,
-                 &data->sample);
+    data->n = service->n_ready;
+    data->samples = service->ready;
     if (answer(service, data) != LS_OK)
         return; /* nobody waits for it any more: the next call gets it */
-    service->samples++;
-    service->figures.samples++;
-    if (++first->parts == service->told.split) {
-        remove_first(service);
-        service_work_changed(&service->work);
+    for (size_t i = 0; i < data->n; i++) {
+        service->samples += service->ready[i].parts;
+        service->figures.samples += service->ready[i].parts;
     }
+    service->n_ready = 0;
 }
 
 /* How far it is. */
@@ -69,7 +59,7 @@ void collector_answer(struct collector_service *service)
     struct collector_data data = {.key = service->told.key};
     memcpy(data.buffer_id, service->told.buffer_id, sizeof data.buffer_id);
     if (service->n_ready > 0)
-        answer_sample(service, &data);
+        answer_samples(service, &data);
     else if (collector_is_done(service) ||
              (service->told.eval_flag &&
               service->episodes > service->told_episodes))
@@ -81,11 +71,9 @@ void collector_discard(struct collector_service *service)
     if (service->options.common.sabotage == SERVICE_SABOTAGE_STALE_SAMPLES)
         return;
     for (size_t i = 0; i < service->n_ready; i++) {
-        const struct handed *handed = &service->ready[i];
+        const char *name = service->ready[i].data_id;
+        store_forget(service->options.common.store, &name, 1);
         service->figures.dropped++;
-        if (handed->parts == 0) /* what was taken in part is the taker's */
-            memcpy(service->garbage[service->n_garbage++],
-                   handed->whole.data_id, sizeof(service_name));
     }
     service->n_ready = 0;
 }
@@ -139,7 +127,8 @@ static void begin_anew(struct collector_service *service,
 {
     service->told = *told;
     service->version = service->wanted_version = -1;
-    service->may_begin = false;
+    service->may_begin = service->makes = false;
+    service->to_make = 0;
     service->episodes = service->steps = service->trajectories = 0;
     service->told_episodes = 0;
     service->samples = 0;
@@ -176,6 +165,8 @@ static int serve_data(void *self, ls_request *request)
         fail(&service->ask, "a later call takes its place");
         service->ask = request;
         service->may_begin = true;
+        service->to_make =
+            ask.want - (int64_t)service->n_ready - (service->makes ? 1 : 0);
         if (ask.policy_version > service->wanted_version)
             service->wanted_version = ask.policy_version;
         collector_answer(service);
@@ -212,15 +203,10 @@ static const struct service_work_call served[] = {
 int collector_service_create(collector_service **out,
                              const struct collector_service_options *options)
 {
-    if (options->work_ahead > WORK_AHEAD_MAX)
-        return ls_error(LS_EINVAL, "work_ahead is %zu, and at most %d",
-                        options->work_ahead, WORK_AHEAD_MAX);
     struct collector_service *service = calloc(1, sizeof *service);
     if (service == NULL)
         return ls_error(LS_ENOMEM, "a collector service");
     service->options = *options;
-    if (service->options.work_ahead == 0)
-        service->options.work_ahead = 1;
     int status =
         service_work_init(&service->work, &options->common, &work_ops, service);
     if (status == LS_OK)

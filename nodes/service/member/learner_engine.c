@@ -129,11 +129,14 @@ void learner_forsake(struct learner_service *service, const char *text)
 
 static int get_data(const struct learner_service *service, struct batch *batch)
 {
-    const char *names[SERVICE_BATCH_MAX];
+    struct store_part parts[SERVICE_BATCH_MAX];
     const size_t n = batch->told.n;
     assert(n <= SERVICE_BATCH_MAX);
-    for (size_t i = 0; i < n; i++)
-        names[i] = batch->told.items[i].sample.data_id;
+    for (size_t i = 0; i < n; i++) {
+        const struct sample *sample = &batch->told.items[i].sample;
+        parts[i] = (struct store_part){sample->data_id, sample_at(sample),
+                                       sample_bytes(sample)};
+    }
     struct store_blob *blobs = calloc(n, sizeof *blobs);
     batch->samples = calloc(n, sizeof *batch->samples);
     batch->priorities = calloc(n, sizeof *batch->priorities);
@@ -141,8 +144,9 @@ static int get_data(const struct learner_service *service, struct batch *batch)
         free(blobs);
         return ls_error(LS_ENOMEM, "the data of %zu samples", n);
     }
-    const int status = store_get(service->options.common.store, names, n, blobs,
-                                 service->options.common.store_wait_ms);
+    const int status =
+        store_get_parts(service->options.common.store, parts, n, blobs,
+                        service->options.common.store_wait_ms);
     if (status != LS_OK) {
         free(blobs);
         return status;

@@ -152,6 +152,30 @@ static bool has_batch(void *arg)
            service->engine_status != LS_OK;
 }
 
+/* With nothing but that its data is lost, unless it was trained. Lock held. */
+static void answer_learn(struct learner_service *service, struct batch *batch)
+{
+    const bool trained = batch->trained;
+    struct learner_result result = {
+        .key = service->told.key,
+        .data_lost = !trained,
+        .policy_version = service->policy_version,
+        .cur_learner_iter = service->iter,
+        .has_info = trained && batch->iter % service->told.send_info_freq == 0,
+        .info = service->info,
+        .n = trained ? batch->told.n : 0};
+    memcpy(result.buffer_id, service->told.buffer_id, sizeof result.buffer_id);
+    result.info.learner_step = service->iter;
+    result.info.policy_version = service->policy_version;
+    if (trained)
+        memcpy(result.priorities, batch->priorities,
+               batch->told.n * sizeof result.priorities[0]);
+    service->figures.infos += result.has_info;
+    ls_writer_clear(service->work.writer);
+    learner_result_write(&result, service->work.writer);
+    (void)service_work_answer(&service->work, &batch->request);
+}
+
 /* Lock held. One that was not trained counts for nothing. */
 static struct batch *take_batch(struct learner_service *service)
 {
@@ -162,7 +186,9 @@ static struct batch *take_batch(struct learner_service *service)
         service->figures.failed_batches++;
         ls_log_warn("learner: a batch was not learned: %s", batch->text);
     }
-    if (batch->request != NULL)
+    if (batch->request != NULL && batch->status == LS_ELOST)
+        answer_learn(service, batch);
+    else if (batch->request != NULL)
         (void)ls_request_fail(&batch->request, batch->text);
     learner_answer_demand(service);
     return batch;
@@ -193,29 +219,6 @@ int learner_step_learn(ls_step *step, void *self)
 }
 
 /* After -------------------------------------------------------------------- */
-
-/* Lock held. */
-static void answer_learn(struct learner_service *service, struct batch *batch)
-{
-    const bool has_info = batch->iter % service->told.send_info_freq == 0;
-    struct learner_result result = {
-        .key = service->told.key, .has_info = has_info, .info = service->info};
-    memcpy(result.buffer_id, service->told.buffer_id, sizeof result.buffer_id);
-    result.info.learner_step = service->iter;
-    result.info.policy_version = service->policy_version;
-    result.priority_info.n = batch->told.n;
-    for (size_t i = 0; i < batch->told.n; i++) {
-        struct priority_update *update = &result.priority_info.items[i];
-        update->slot = batch->told.items[i].slot;
-        memcpy(update->unique_id, batch->told.items[i].unique_id,
-               sizeof update->unique_id);
-        update->priority = batch->priorities[i];
-    }
-    service->figures.infos += has_info;
-    ls_writer_clear(service->work.writer);
-    learner_result_write(&result, service->work.writer);
-    (void)service_work_answer(&service->work, &batch->request);
-}
 
 static void count_iteration(struct learner_service *service)
 {

@@ -234,6 +234,28 @@ bool replay_may_insert(const struct replay *buffer)
                buffer->options.error_buffer;
 }
 
+int64_t replay_room(const struct replay *buffer, int64_t useful, bool idle)
+{
+    const struct replay_options *options = &buffer->options;
+    const int64_t size = (int64_t)size_of(buffer);
+    const int64_t free_of_limits = (int64_t)buffer->least_items - size;
+    int64_t room = INT32_MAX;
+    if (options->samples_per_insert > 0.0)
+        room = (int64_t)floor(
+            (options->error_buffer -
+             surplus(buffer, buffer->stats.inserted, buffer->stats.sampled)) /
+            options->samples_per_insert);
+    room = room > free_of_limits ? room : free_of_limits;
+    if (options->mode == REPLAY_PRIORITY || options->staleness_limit == 0)
+        return room;
+    const int64_t batch = (int64_t)options->max_batch;
+    int64_t in_time =
+        useful * batch / (int64_t)options->max_times_sampled - size;
+    if (idle && !replay_may_sample(buffer, options->max_batch))
+        in_time = batch > free_of_limits ? batch : free_of_limits;
+    return room < in_time ? room : in_time;
+}
+
 /* For data that is counted already. What is left may be too much, by as many as
  * a batch takes: without them nothing would ever be given out. */
 static void make_room(struct replay *buffer)
@@ -386,6 +408,17 @@ int replay_release(struct replay *buffer, const struct drawn_sample *drawn,
     return status == LS_OK
                ? LS_OK
                : ls_error_at(status, "replay buffer %s", buffer->name);
+}
+
+void replay_lose(struct replay *buffer, uint32_t home)
+{
+    size_t slot = buffer->oldest;
+    while (slot != NO_SLOT) {
+        const size_t next = buffer->items[slot].newer;
+        if (buffer->items[slot].sample.home == home)
+            evict(buffer, slot, &buffer->stats.evicted_lost);
+        slot = next;
+    }
 }
 
 /* The rest --------------------------------------------------------------- */

@@ -1,14 +1,33 @@
 #include "store_parts.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_WAIT_MS 10000
 
-static void count(_Atomic uint64_t *counter, uint64_t n)
+void store_data_name(char *out, uint32_t home, uint32_t maker, uint64_t life,
+                     uint64_t n)
 {
-    (void)atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+    (void)snprintf(out, SAFE_NAME_MAX + 1,
+                   "d%" PRIu32 ".%" PRIu32 ".%" PRIx64 ".%" PRIu64, home, maker,
+                   life, n);
+}
+
+bool store_data_home(const char *name, uint32_t *home)
+{
+    char *end;
+    if (name[0] != 'd' || name[1] < '0' || name[1] > '9')
+        return false;
+    const unsigned long long id = strtoull(name + 1, &end, 10);
+    *home = (uint32_t)id;
+    return *end == '.' && id <= UINT32_MAX;
+}
+
+bool store_is_policy(const char *name)
+{
+    return strncmp(name, STORE_POLICY, sizeof STORE_POLICY - 1) == 0;
 }
 
 static int check_name(const char *name)
@@ -48,6 +67,19 @@ int store_outranked(const char *name, uint64_t rank, uint64_t by)
                     name, rank, by);
 }
 
+int store_check_part(const char *name, uint64_t at, uint64_t *size,
+                     uint64_t whole)
+{
+    const uint64_t wanted = *size > 0 || at > whole ? *size : whole - at;
+    if (at > whole || wanted > whole - at)
+        return ls_error(LS_EPROTO,
+                        "a store: %s has %" PRIu64 " bytes, and not %" PRIu64
+                        " from %" PRIu64 " on",
+                        name, whole, wanted, at);
+    *size = wanted;
+    return LS_OK;
+}
+
 int store_put(struct store *store, const struct store_put *put)
 {
     struct store_put checked = *put;
@@ -58,44 +90,38 @@ int store_put(struct store *store, const struct store_put *put)
         status = store->ops->put(store, &checked);
     else
         store_put_release(put);
-    if (status == LS_OK) {
-        count(&store->puts, 1);
-        count(&store->put_bytes, put->size);
-    } else if (status == LS_ELIMIT || status == LS_EAGAIN) {
-        count(&store->refused, 1);
-    } else {
-        count(&store->failed, 1);
-    }
     return status;
 }
 
-static int check_get(const char *const *names, size_t n, int *wait_ms)
+static int check_get(const struct store_part *parts, size_t n, int *wait_ms)
 {
     if (n == 0 || n > STORE_GET_MAX)
         return ls_error(LS_EINVAL, "a store: %zu names, expected 1 to %d", n,
                         STORE_GET_MAX);
     for (size_t i = 0; i < n; i++) {
-        const int status = check_name(names[i]);
+        const int status = check_name(parts[i].name);
         if (status != LS_OK)
             return status;
     }
     return check_wait(wait_ms);
 }
 
+int store_get_parts(struct store *store, const struct store_part *parts,
+                    size_t n, struct store_blob *out, int wait_ms)
+{
+    int status = check_get(parts, n, &wait_ms);
+    if (status == LS_OK)
+        status = store->ops->get(store, parts, n, out, wait_ms);
+    return status;
+}
+
 int store_get(struct store *store, const char *const *names, size_t n,
               struct store_blob *out, int wait_ms)
 {
-    int status = check_get(names, n, &wait_ms);
-    if (status == LS_OK)
-        status = store->ops->get(store, names, n, out, wait_ms);
-    if (status == LS_OK) {
-        count(&store->gets, n);
-        for (size_t i = 0; i < n; i++)
-            count(&store->got_bytes, out[i].size);
-    } else {
-        count(status == LS_ENOENT ? &store->misses : &store->failed, 1);
-    }
-    return status;
+    struct store_part parts[STORE_GET_MAX];
+    for (size_t i = 0; i < n && n <= STORE_GET_MAX; i++)
+        parts[i] = (struct store_part){.name = names[i]};
+    return store_get_parts(store, parts, n, out, wait_ms);
 }
 
 void store_blob_fini(struct store_blob *blob)
@@ -114,20 +140,12 @@ int store_drop(struct store *store, const char *name, int wait_ms)
         status = check_wait(&wait_ms);
     if (status == LS_OK)
         status = store->ops->drop(store, name, wait_ms);
-    count(status == LS_OK ? &store->drops : &store->failed, 1);
     return status;
 }
 
-void store_stats(struct store *store, struct store_stats *out)
+void store_forget(struct store *store, const char *const *names, size_t n)
 {
-    *out = (struct store_stats){.puts = store->puts,
-                                .gets = store->gets,
-                                .misses = store->misses,
-                                .drops = store->drops,
-                                .refused = store->refused,
-                                .failed = store->failed,
-                                .put_bytes = store->put_bytes,
-                                .got_bytes = store->got_bytes};
+    store->ops->forget(store, names, n);
 }
 
 void store_close(struct store **store)

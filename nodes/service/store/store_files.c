@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lockstep/log.h"
 #include "lockstep/vault.h"
 
 #include "store_parts.h"
+#include "store_table.h"
 
 #define DEFAULT_MAX_BYTES ((size_t)1 << 30)
 /* NAME~RANK is the entry of a value with a rank, and no value's name has a ~.
@@ -18,9 +20,16 @@
 
 struct store_files {
     struct store store;
-    ls_vault *vault; /* own */
+    ls_vault *vault;    /* own */
+    ls_vault *policies; /* own; NULL: they are in that one, too */
     size_t max_bytes;
 };
+
+static ls_vault *vault_of(const struct store_files *files, const char *name)
+{
+    return files->policies != NULL && store_is_policy(name) ? files->policies
+                                                            : files->vault;
+}
 
 static void entry_of(const char *name, uint64_t rank, char entry[ENTRY_MAX])
 {
@@ -46,7 +55,7 @@ static uint64_t rank_of(const char *entry, const char *name)
 /* Ranks ------------------------------------------------------------------ */
 
 struct ranks {
-    const struct store_files *files;
+    ls_vault *vault;
     const char *name;
     uint64_t highest; /* 0: there is none */
     uint64_t below;   /* these are dropped */
@@ -60,7 +69,7 @@ static int look_at_rank(void *self, const char *entry)
         ranks->highest = rank;
     if (rank == 0 || rank >= ranks->below)
         return LS_OK;
-    const int status = ls_vault_drop(ranks->files->vault, entry);
+    const int status = ls_vault_drop(ranks->vault, entry);
     return status == LS_ENOENT ? LS_OK : status;
 }
 
@@ -68,10 +77,17 @@ static int look_at_rank(void *self, const char *entry)
 static int look_at_ranks(struct store_files *files, const char *name,
                          uint64_t below, uint64_t *highest)
 {
-    struct ranks ranks = {.files = files, .name = name, .below = below};
-    const int status = ls_vault_each(files->vault, look_at_rank, &ranks);
+    struct ranks ranks = {
+        .vault = vault_of(files, name), .name = name, .below = below};
+    const int status = ls_vault_each(ranks.vault, look_at_rank, &ranks);
     *highest = ranks.highest;
     return status == LS_ENOENT ? LS_EIO : status;
+}
+
+static void free_data(void *data, void *hint)
+{
+    (void)hint;
+    free(data);
 }
 
 /* Operations ------------------------------------------------------------- */
@@ -85,7 +101,8 @@ static int write_value(const struct store_files *files,
                         "a store: %s has %zu bytes, at most %zu are allowed",
                         put->name, put->size, files->max_bytes);
     entry_of(put->name, put->rank, entry);
-    return ls_vault_put(files->vault, entry, put->data, put->size, put->keep);
+    return ls_vault_put(vault_of(files, put->name), entry, put->data, put->size,
+                        put->keep);
 }
 
 static int files_put(struct store *store, const struct store_put *put)
@@ -105,40 +122,68 @@ static int files_put(struct store *store, const struct store_put *put)
     return status;
 }
 
+static int read_entry(const struct store_files *files, const char *name,
+                      uint64_t rank, struct store_bytes **out)
+{
+    char entry[ENTRY_MAX];
+    struct ls_body body = {.release = free_data};
+    entry_of(name, rank, entry);
+    const int status = ls_vault_get(vault_of(files, name), entry,
+                                    files->max_bytes, &body.data, &body.size);
+    if (status == LS_OK && (*out = store_bytes_create(&body)) == NULL)
+        return ls_error(LS_ENOMEM, "a store: %s", name);
+    return status;
+}
+
 /* What a name stands for. A higher rank may come, and the one that was there
  * go, at any time. */
 static int read_value(struct store_files *files, const char *name,
-                      struct store_blob *out)
+                      struct store_bytes **out)
 {
-    char entry[ENTRY_MAX];
     uint64_t rank, before = 0;
-    *out = (struct store_blob){.data = NULL};
-    entry_of(name, 0, entry);
-    int status = ls_vault_get(files->vault, entry, files->max_bytes, &out->data,
-                              &out->size);
+    int status = read_entry(files, name, 0, out);
     while (status == LS_ENOENT) {
         if (look_at_ranks(files, name, 0, &rank) != LS_OK)
             return LS_EIO;
         if (rank <= before)
             break;
         before = rank;
-        entry_of(name, rank, entry);
-        status = ls_vault_get(files->vault, entry, files->max_bytes, &out->data,
-                              &out->size);
+        status = read_entry(files, name, rank, out);
     }
     return status;
 }
 
-static int files_get(struct store *store, const char *const *names, size_t n,
-                     struct store_blob *out, int wait_ms)
+/* Parts of one value mostly come one after the other, and are read once. */
+static int get_parts(struct store_files *files, const struct store_part *parts,
+                     size_t n, struct store_blob *out)
+{
+    struct store_bytes *whole = NULL;
+    int status = LS_OK;
+    for (size_t i = 0; i < n && status == LS_OK; i++) {
+        uint64_t size = parts[i].size;
+        if (i == 0 || strcmp(parts[i].name, parts[i - 1].name) != 0) {
+            store_bytes_release(whole);
+            whole = NULL;
+            status = read_value(files, parts[i].name, &whole);
+        }
+        if (status == LS_OK)
+            status = store_check_part(parts[i].name, parts[i].at, &size,
+                                      whole->size);
+        if (status == LS_OK)
+            out[i] = store_bytes_blob(whole, parts[i].at, (size_t)size);
+    }
+    store_bytes_release(whole);
+    return status;
+}
+
+static int files_get(struct store *store, const struct store_part *parts,
+                     size_t n, struct store_blob *out, int wait_ms)
 {
     (void)wait_ms; /* a file is there or not */
     struct store_blob *blobs = calloc(n, sizeof *blobs);
     if (blobs == NULL)
         return ls_error(LS_ENOMEM, "getting %zu files", n);
-    int status = LS_OK;
-    for (size_t i = 0; i < n && status == LS_OK; i++)
-        status = read_value((struct store_files *)store, names[i], &blobs[i]);
+    const int status = get_parts((struct store_files *)store, parts, n, blobs);
     for (size_t i = 0; i < n && status != LS_OK; i++)
         store_blob_fini(&blobs[i]);
     if (status == LS_OK)
@@ -154,22 +199,32 @@ static int files_drop(struct store *store, const char *name, int wait_ms)
     char entry[ENTRY_MAX];
     uint64_t highest;
     entry_of(name, 0, entry);
-    const int status = ls_vault_drop(files->vault, entry);
+    const int status = ls_vault_drop(vault_of(files, name), entry);
     return status == LS_ENOENT
                ? look_at_ranks(files, name, UINT64_MAX, &highest)
                : status;
+}
+
+static void files_forget(struct store *store, const char *const *names,
+                         size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (safe_name_is(names[i]) && files_drop(store, names[i], 0) != LS_OK)
+            ls_log_warn("a store: %s stays: %s", names[i], ls_error_text());
 }
 
 static void files_close(struct store *store)
 {
     struct store_files *files = (struct store_files *)store;
     ls_vault_close(&files->vault);
+    ls_vault_close(&files->policies);
     free(files);
 }
 
 static const struct store_ops operations = {.put = files_put,
                                             .get = files_get,
                                             .drop = files_drop,
+                                            .forget = files_forget,
                                             .close = files_close};
 
 int store_files_open(struct store **out,
@@ -181,11 +236,14 @@ int store_files_open(struct store **out,
     files->store.ops = &operations;
     files->max_bytes =
         options->max_bytes > 0 ? options->max_bytes : DEFAULT_MAX_BYTES;
-    const struct ls_vault_options vault = {.folder = options->folder,
-                                           .found = options->found};
-    const int status = ls_vault_open(&files->vault, &vault);
+    struct ls_vault_options vault = {.folder = options->folder,
+                                     .found = options->found};
+    int status = ls_vault_open(&files->vault, &vault);
+    vault.folder = options->policies;
+    if (status == LS_OK && vault.folder != NULL)
+        status = ls_vault_open(&files->policies, &vault);
     if (status != LS_OK) {
-        free(files);
+        files_close(&files->store);
         return status;
     }
     *out = &files->store;

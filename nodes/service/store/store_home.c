@@ -6,26 +6,25 @@
 #include <string.h>
 
 #include "lockstep/log.h"
-#include "store_calls.h"
 #include "store_files.h"
 #include "store_parts.h"
-#include "store_table.h"
 
 #define DEFAULT_MAX_BYTES ((size_t)1 << 30)
 
-/* A put or a drop that touches the folder. */
+/* A put, or without bytes a drop. */
 struct job {
     struct job *next;
     ls_request *request; /* own */
-    bool drops;
     struct store_put_call put;
-    struct store_bytes *bytes; /* own; of a put */
+    struct store_bytes *bytes; /* own */
 };
 
 /* The lock is not held while a request is answered or a file is written. */
 struct store_home {
     ls_node *node;
     ls_runtime *runtime;
+    uint32_t coordinator;
+    bool listens;
     size_t max_bytes;
     struct store *kept; /* own; NULL: none. The keeper's */
     ls_mutex lock;
@@ -52,7 +51,7 @@ static void say(ls_request *request, struct store_answer *answer, int status,
                        ls_error_text());
     int written = ls_writer_create(&writer);
     if (written == LS_OK) {
-        store_answer_write(answer, writer);
+        ls_record_write(&store_answer_record, answer, writer);
         written = ls_writer_bytes(writer, &data, &size);
     }
     if (written == LS_OK) {
@@ -68,7 +67,7 @@ static void say(ls_request *request, struct store_answer *answer, int status,
 /* status other than LS_OK: with ls_error_text(). */
 static void say_status(ls_request *request, int status)
 {
-    static const struct ls_body none = {NULL, 0, NULL, NULL};
+    const struct ls_body none = {NULL, 0, NULL, NULL};
     struct store_answer answer = {.n = 0};
     say(request, &answer, status, &none);
 }
@@ -106,127 +105,164 @@ static int check_room(struct store_home *home, const char *name, size_t size)
                           home->max_bytes);
 }
 
-/* The lock is held. Takes the bytes. */
-static int set(struct store_home *home, const struct store_put_call *put,
-               struct store_bytes *bytes)
+/* Whether it touches the folder; the lock is held. */
+static bool is_kept(const struct store_home *home, const struct job *job)
 {
-    const int status =
-        store_table_set(&home->table, put->name, bytes, put->rank, put->keep);
+    return home->kept != NULL &&
+           (job->bytes != NULL
+                ? job->put.keep
+                : store_table_keeps(&home->table, job->put.name));
+}
+
+/* The lock is held. Takes the bytes. */
+static int set(struct store_home *home, const struct job *job)
+{
+    if (job->bytes == NULL) {
+        store_table_drop(&home->table, job->put.name);
+        home->stats.drops++;
+        return LS_OK;
+    }
+    const int status = store_table_set(&home->table, job->put.name, job->bytes,
+                                       job->put.rank, job->put.keep);
     if (status == LS_OK)
         home->stats.puts++;
     else
-        store_bytes_release(bytes);
+        store_bytes_release(job->bytes);
     return status;
 }
 
-/* Hand it to the keeper; the lock is held. Takes the bytes on success. */
-static int queue(struct store_home *home, ls_request *request, bool drops,
-                 const struct store_put_call *put, struct store_bytes *bytes)
+static int write_kept(const struct store_home *home, const struct job *job)
 {
-    struct job **end = &home->jobs, *job = calloc(1, sizeof *job);
-    if (job == NULL)
-        return ls_error(LS_ENOMEM, "a store: %s", put->name);
-    *job = (struct job){
-        .request = request, .drops = drops, .put = *put, .bytes = bytes};
+    if (job->bytes == NULL)
+        return store_drop(home->kept, job->put.name, 0);
+    return store_put(home->kept, &(struct store_put){.name = job->put.name,
+                                                     .data = job->bytes->data,
+                                                     .size = job->bytes->size,
+                                                     .keep = true,
+                                                     .rank = job->put.rank});
+}
+
+/* On disk first: what a put has promised is there for the next life. */
+static int keep(struct store_home *home, const struct job *job)
+{
+    int status = write_kept(home, job);
+    ls_mutex_lock(&home->lock);
+    home->waiting -= job->bytes != NULL ? job->bytes->size : 0;
+    if (status == LS_OK) {
+        status = set(home, job);
+    } else {
+        home->stats.failed++;
+        store_bytes_release(job->bytes);
+    }
+    ls_mutex_unlock(&home->lock);
+    return status;
+}
+
+/* Do it, unless it is for a disk: then `later` is set, and room is kept for it.
+ * Takes the bytes. */
+static int begin(struct store_home *home, const struct job *job, bool *later)
+{
+    int status = LS_OK;
+    ls_mutex_lock(&home->lock);
+    if (job->bytes != NULL)
+        status = check_room(home, job->put.name, job->bytes->size);
+    *later = status == LS_OK && is_kept(home, job);
+    if (*later)
+        home->waiting += job->bytes != NULL ? job->bytes->size : 0;
+    else if (status == LS_OK)
+        status = set(home, job);
+    else
+        store_bytes_release(job->bytes);
+    ls_mutex_unlock(&home->lock);
+    return status;
+}
+
+static int do_now(struct store_home *home, const struct job *job)
+{
+    bool later;
+    const int status = begin(home, job, &later);
+    return later ? keep(home, job) : status;
+}
+
+/* What was asked for by a call: what is for a disk is the keeper's. */
+static int serve_job(struct store_home *home, struct job what,
+                     ls_request *request)
+{
+    struct job **end = &home->jobs, *job = malloc(sizeof *job);
+    bool later;
+    if (job == NULL) {
+        store_bytes_release(what.bytes);
+        return ls_error(LS_ENOMEM, "a store: %s", what.put.name);
+    }
+    what.request = request;
+    *job = what;
+    const int status = begin(home, job, &later);
+    if (!later) {
+        free(job);
+        say_status(request, status);
+        return LS_OK;
+    }
+    ls_mutex_lock(&home->lock);
     while (*end != NULL)
         end = &(*end)->next;
     *end = job;
-    home->waiting += bytes != NULL ? bytes->size : 0;
     ls_cond_signal(&home->changed);
+    ls_mutex_unlock(&home->lock);
     return LS_OK;
 }
 
 static int on_put(void *self, ls_request *request)
 {
     struct store_home *home = self;
-    struct store_put_call put;
+    struct job job = {.next = NULL};
     struct ls_body body;
     size_t size;
     const void *data = ls_request_data(request, &size);
-    int status = store_put_read(&put, data, size);
+    const int status = store_call_read(&store_put_record, &job.put, data, size);
     if (status != LS_OK)
         return malformed(home, request, status);
     ls_request_take_body(request, &body);
-    struct store_bytes *bytes = store_bytes_create(&body);
-    if (bytes == NULL)
-        return ls_error(LS_ENOMEM, "a store: %s", put.name);
-    ls_mutex_lock(&home->lock);
-    status = check_room(home, put.name, bytes->size);
-    const bool later = status == LS_OK && put.keep && home->kept != NULL;
-    if (later)
-        status = queue(home, request, false, &put, bytes);
-    else if (status == LS_OK)
-        status = set(home, &put, bytes);
-    else
-        store_bytes_release(bytes);
-    ls_mutex_unlock(&home->lock);
-    if (!later || status != LS_OK)
-        say_status(request, status);
-    return LS_OK;
+    job.bytes = store_bytes_create(&body);
+    return job.bytes != NULL ? serve_job(home, job, request)
+                             : ls_error(LS_ENOMEM, "a store: %s", job.put.name);
 }
 
+/* Only what one drops alone may be a policy, which is on a disk. */
 static int on_drop(void *self, ls_request *request)
 {
     struct store_home *home = self;
-    struct store_names *names = malloc(sizeof *names);
-    struct store_put_call what = {.rank = 0};
+    struct store_drop_call call;
     size_t size;
     const void *data = ls_request_data(request, &size);
-    if (names == NULL)
-        return ls_error(LS_ENOMEM, "a store");
-    int status = store_names_read(names, data, size);
-    if (status == LS_OK && names->n != 1)
-        status = ls_error(LS_EPROTO, "a drop: %zu names", names->n);
-    if (status == LS_OK)
-        memcpy(what.name, names->at[0], sizeof what.name);
-    free(names);
+    int status = store_call_read(&store_drop_record, &call, data, size);
     if (status != LS_OK)
         return malformed(home, request, status);
-    ls_mutex_lock(&home->lock);
-    const bool later =
-        home->kept != NULL && store_table_keeps(&home->table, what.name);
-    if (later) {
-        status = queue(home, request, true, &what, NULL);
-    } else {
-        store_table_drop(&home->table, what.name);
-        home->stats.drops++;
+    struct job job = {.next = NULL};
+    for (size_t i = 0; i < call.n && status == LS_OK; i++) {
+        memcpy(job.put.name, call.names[i], sizeof job.put.name);
+        if (i + 1 < call.n)
+            status = do_now(home, &job);
     }
-    ls_mutex_unlock(&home->lock);
-    if (!later || status != LS_OK)
-        say_status(request, status);
-    return LS_OK;
+    free(call.names);
+    return status == LS_OK ? serve_job(home, job, request) : status;
+}
+
+int store_home_put(struct store_home *home, const struct store_put_call *put,
+                   struct ls_body *body)
+{
+    const struct job job = {.put = *put, .bytes = store_bytes_create(body)};
+    return job.bytes != NULL ? do_now(home, &job)
+                             : ls_error(LS_ENOMEM, "a store: %s", put->name);
+}
+
+int store_home_drop(struct store_home *home, const char *name)
+{
+    struct job job = {.next = NULL};
+    (void)snprintf(job.put.name, sizeof job.put.name, "%s", name);
+    return do_now(home, &job);
 }
 
 /* The keeper ------------------------------------------------------------- */
-
-/* On disk first: what a put has promised is there for the next life. */
-static int keep(struct store_home *home, const struct job *job)
-{
-    const char *name = job->put.name;
-    int status = LS_OK;
-    if (job->drops)
-        status = store_drop(home->kept, name, 0);
-    else
-        status =
-            store_put(home->kept, &(struct store_put){.name = name,
-                                                      .data = job->bytes->data,
-                                                      .size = job->bytes->size,
-                                                      .keep = true,
-                                                      .rank = job->put.rank});
-    ls_mutex_lock(&home->lock);
-    home->waiting -= job->bytes != NULL ? job->bytes->size : 0;
-    if (status != LS_OK) {
-        home->stats.failed++;
-        store_bytes_release(job->bytes);
-    } else if (job->drops) {
-        store_table_drop(&home->table, name);
-        home->stats.drops++;
-    } else {
-        status = set(home, &job->put, job->bytes);
-    }
-    ls_mutex_unlock(&home->lock);
-    return status;
-}
 
 static struct job *next_job(struct store_home *home)
 {
@@ -254,65 +290,87 @@ static void keeper_main(void *self)
 
 /* Gets ------------------------------------------------------------------- */
 
-/* What a get has found. */
-struct found {
-    struct store_names names;
-    struct store_bytes *at[STORE_GET_MAX]; /* own */
-    struct store_answer answer;
-    size_t size;
-    struct ls_body body; /* own */
-};
-
 static void free_data(void *data, void *hint)
 {
     (void)hint;
     free(data);
 }
 
-static void release_bytes(void *data, void *hint)
+/* The lock is held. */
+static int find(struct store_home *home, const struct store_range *part,
+                struct store_blob *out)
 {
-    (void)data;
-    store_bytes_release(hint);
+    struct store_bytes *bytes = store_table_get(&home->table, part->name);
+    uint64_t size = part->size;
+    if (bytes == NULL) {
+        home->stats.misses++;
+        return ls_error(LS_ENOENT, "a store: there is no %s", part->name);
+    }
+    const int status =
+        store_check_part(part->name, part->at, &size, bytes->size);
+    if (status == LS_OK)
+        *out = store_bytes_blob(bytes, part->at, (size_t)size);
+    home->stats.got += status == LS_OK;
+    return status;
 }
 
-/* Take what the names stand for, as much as goes at once; the lock is held.
- * Errors: LS_ENOENT. */
-static int look_up(struct store_home *home, struct found *found)
+int store_home_get(struct store_home *home, const struct store_range *part,
+                   struct store_blob *out)
+{
+    ls_mutex_lock(&home->lock);
+    const int status = find(home, part, out);
+    ls_mutex_unlock(&home->lock);
+    return status;
+}
+
+/* What a get has found. */
+struct found {
+    struct store_answer answer;
+    struct store_blob blobs[STORE_GET_MAX]; /* own; answer.n */
+    size_t size;
+    struct ls_body body; /* own */
+};
+
+/* As much as goes at once; the lock is held. */
+static int look_up(struct store_home *home, const struct store_get_call *call,
+                   struct found *found)
 {
     struct store_answer *answer = &found->answer;
-    for (; answer->n < found->names.n; answer->n++) {
-        const char *name = found->names.at[answer->n];
-        struct store_bytes *bytes = store_table_get(&home->table, name);
-        if (bytes == NULL) {
-            home->stats.misses++;
-            return ls_error(LS_ENOENT, "a store: there is no %s", name);
-        }
-        if (answer->n != 0 && found->size + bytes->size > STORE_GET_BYTES)
+    int status = LS_OK;
+    for (; answer->n < call->n && status == LS_OK; answer->n++) {
+        struct store_blob *blob = &found->blobs[answer->n];
+        status = find(home, &call->parts[answer->n], blob);
+        if (status != LS_OK)
             break;
-        found->at[answer->n] = store_bytes_share(bytes);
-        found->size += answer->sizes[answer->n] = bytes->size;
+        if (answer->n != 0 && found->size + blob->size > STORE_GET_BYTES) {
+            store_blob_fini(blob);
+            break;
+        }
+        found->size += answer->sizes[answer->n] = blob->size;
     }
-    home->stats.got += answer->n;
-    return LS_OK;
+    return status;
 }
 
-/* All of it as one body. */
+/* All of it as one body; a single one as it is kept. */
 static int gather(struct found *found)
 {
     const size_t n = found->answer.n;
+    struct store_blob *first = &found->blobs[0];
     if (n == 1) {
-        found->body =
-            (struct ls_body){(void *)(uintptr_t)found->at[0]->data, found->size,
-                             release_bytes, store_bytes_share(found->at[0])};
+        found->body = (struct ls_body){first->data, first->size, first->release,
+                                       first->hint};
+        found->answer.n = 1;
+        first->release = NULL;
+        first->data = NULL;
         return LS_OK;
     }
     char *at = malloc(found->size + 1);
     if (at == NULL)
-        return ls_error(LS_ENOMEM, "a store: %zu bytes in %zu names",
+        return ls_error(LS_ENOMEM, "a store: %zu bytes in %zu parts",
                         found->size, n);
     found->body = (struct ls_body){at, found->size, free_data, NULL};
-    for (size_t i = 0; i < n; at += found->at[i++]->size)
-        memcpy(at, found->at[i]->data, found->at[i]->size);
+    for (size_t i = 0; i < n; at += found->blobs[i++].size)
+        memcpy(at, found->blobs[i].data, found->blobs[i].size);
     return LS_OK;
 }
 
@@ -320,23 +378,25 @@ static int on_get(void *self, ls_request *request)
 {
     struct store_home *home = self;
     struct found *found = calloc(1, sizeof *found);
+    struct store_get_call call;
     size_t size;
     const void *data = ls_request_data(request, &size);
     if (found == NULL)
         return ls_error(LS_ENOMEM, "a store");
-    int status = store_names_read(&found->names, data, size);
+    int status = store_call_read(&store_get_record, &call, data, size);
     if (status != LS_OK) {
         free(found);
         return malformed(home, request, status);
     }
     ls_mutex_lock(&home->lock);
-    status = look_up(home, found);
+    status = look_up(home, &call, found);
     ls_mutex_unlock(&home->lock);
     if (status == LS_OK)
         status = gather(found);
     say(request, &found->answer, status, &found->body);
     for (size_t i = 0; i < found->answer.n; i++)
-        store_bytes_release(found->at[i]);
+        store_blob_fini(&found->blobs[i]);
+    free(call.parts);
     free(found);
     return LS_OK;
 }
@@ -361,6 +421,18 @@ static int recall(void *self, const char *name)
     if (status != LS_OK)
         store_bytes_release(bytes);
     return status;
+}
+
+/* Nobody knows of the data any more. */
+static void on_member(void *self, const struct ls_member *member)
+{
+    struct store_home *home = self;
+    if (member->id != home->coordinator ||
+        (member->state != LS_MEMBER_LEFT && member->state != LS_MEMBER_LOST))
+        return;
+    ls_mutex_lock(&home->lock);
+    store_table_drop_data(&home->table);
+    ls_mutex_unlock(&home->lock);
 }
 
 static int open_kept(struct store_home *home, const char *folder)
@@ -398,6 +470,7 @@ int store_home_open(struct store_home **out,
         return ls_error(LS_ENOMEM, "the home of a store");
     home->node = options->node;
     home->runtime = ls_node_runtime(options->node);
+    home->coordinator = options->coordinator;
     home->max_bytes =
         options->max_bytes > 0 ? options->max_bytes : DEFAULT_MAX_BYTES;
     int status = ls_mutex_init(&home->lock, home->runtime);
@@ -407,6 +480,9 @@ int store_home_open(struct store_home **out,
         status = store_table_init(&home->table);
     if (status == LS_OK)
         status = open_kept(home, options->keep);
+    if (status == LS_OK)
+        status = ls_node_on_member(home->node, on_member, home);
+    home->listens = status == LS_OK;
     if (status == LS_OK)
         status = serve(home, options->calls);
     if (status != LS_OK) {
@@ -435,6 +511,8 @@ void store_home_close(struct store_home **home)
     if (home == NULL || *home == NULL)
         return;
     struct store_home *h = *home;
+    if (h->listens && ls_node_on_member(h->node, NULL, h) != LS_OK)
+        ls_log_debug("store: a listener was gone: %s", ls_error_text());
     stop_keeper(h);
     while (h->jobs != NULL) {
         struct job *job = h->jobs;

@@ -46,6 +46,21 @@ void store_bytes_release(struct store_bytes *bytes)
     free(bytes);
 }
 
+static void release_bytes(void *data, void *hint)
+{
+    (void)data;
+    store_bytes_release(hint);
+}
+
+struct store_blob store_bytes_blob(struct store_bytes *bytes, uint64_t at,
+                                   size_t size)
+{
+    return (struct store_blob){.data = (char *)(uintptr_t)bytes->data + at,
+                               .size = size,
+                               .release = release_bytes,
+                               .hint = store_bytes_share(bytes)};
+}
+
 int store_table_init(struct store_table *out)
 {
     struct store_entry **buckets =
@@ -74,6 +89,20 @@ void store_table_fini(struct store_table *table)
     }
     free((void *)table->buckets);
     memset(table, 0, sizeof *table);
+}
+
+void store_table_drop_data(struct store_table *table)
+{
+    uint32_t home;
+    for (size_t i = 0; i < N_BUCKETS; i++) {
+        struct store_entry **at = &table->buckets[i];
+        while (*at != NULL) {
+            if (store_data_home((*at)->name, &home))
+                drop_at(table, at);
+            else
+                at = &(*at)->next;
+        }
+    }
 }
 
 /* Where the pointer to it is, or would be. */

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "lockstep/call.h"
-#include "safe_name.h"
+#include "store.h"
 
 /* Made with one user. */
 struct store_bytes {
@@ -23,6 +23,9 @@ struct store_bytes {
 struct store_bytes *store_bytes_create(struct ls_body *body);
 struct store_bytes *store_bytes_share(struct store_bytes *bytes);
 void store_bytes_release(struct store_bytes *bytes); /* NULL is fine */
+/* Some of them, as a store gives them. */
+struct store_blob store_bytes_blob(struct store_bytes *bytes, uint64_t at,
+                                   size_t size);
 
 struct store_entry;
 
@@ -48,5 +51,7 @@ struct store_bytes *store_table_get(const struct store_table *table,
 /* Whether it was set with `keep`. */
 bool store_table_keeps(const struct store_table *table, const char *name);
 void store_table_drop(struct store_table *table, const char *name);
+/* All data, as store_data_home() knows it. */
+void store_table_drop_data(struct store_table *table);
 
 #endif

@@ -36,6 +36,11 @@ LS_MUST_USE int player_collect(struct player *player, size_t n, size_t steps,
 LS_MUST_USE int player_bytes(struct player *player, size_t i, const void **data,
                              size_t *size);
 
+/* Of that the steps from `begin` on, n of them. Errors: as those, and LS_EPROTO
+ * there are not so many, or n is 0. */
+LS_MUST_USE int player_part(struct player *player, size_t i, size_t begin,
+                            size_t n, const void **data, size_t *size);
+
 /* Play whole episodes in one environment, each step as well as it can be. task,
  * played: as agent_episode() has them. Errors: its own. */
 LS_MUST_USE int player_evaluate(struct agent *agent, size_t index,

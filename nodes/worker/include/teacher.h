@@ -38,19 +38,17 @@ void teacher_destroy(struct teacher **teacher);
 void teacher_set_options(struct teacher *teacher,
                          struct ls_learner_options *options);
 
-/* One trajectory as bytes, or some steps of it. */
+/* One trajectory as bytes. */
 struct teacher_piece {
     const char *name; /* for messages; NULL: its number */
     const void *data;
     size_t size;
-    /* Steps from `begin` on, n of them; n 0: all, however many. whole: they
-     * must be all that there are. */
-    size_t begin, n;
-    bool whole;
+    size_t n; /* steps that it has; 0: however many */
 };
 
 /* On a loader: bring this device's share of n pieces.
- * Errors: LS_EPROTO it is no trajectory of this shape, or has not those steps;
+ * Errors: LS_EPROTO it is no trajectory of this shape, or has not so many
+ *         steps;
  *         more than there is room for, or than devices can share. */
 LS_MUST_USE int teacher_load(struct teacher *teacher,
                              const struct ls_learner_place *place,

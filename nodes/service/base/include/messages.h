@@ -34,6 +34,8 @@ typedef char service_name[SAFE_NAME_MAX + 1];
 /* At most so many samples in a batch: a learn call then fits, whatever the
  * names in it. */
 #define SERVICE_BATCH_MAX 256
+/* And so many pieces of data in one answer of a collector. */
+#define SERVICE_DATA_MAX 64
 
 /* resource: {} → this map. The wire leaves out what is of the work when it
  * holds none. */
@@ -93,12 +95,6 @@ struct learner_info {
     } values[LEARNER_VALUES_MAX];
 };
 
-/* For each sample of a batch, in its order: what priority it has now. */
-struct priority_info {
-    size_t n;
-    struct priority_update items[SERVICE_BATCH_MAX];
-};
-
 /* learner_get_data_task: {task_id, attempt} → a demand, or the last info. It
  * is answered when the learner wants a batch, which may be while it trains on
  * the one before. */
@@ -113,7 +109,11 @@ struct learner_demand {
     struct learner_info info; /* when done */
 };
 
-/* learner_learn_task: {task_id, attempt, data: [batch_size maps]} → result. */
+/* learner_learn_task: {task_id, attempt, data: [maps], of: [numbers], part:
+ * [numbers]} → result. Each piece of data that the batch has samples of is told
+ * of once; of and part say of each sample which of them it is a part of, and
+ * which part. Slots, unique ids and staleness stay with the coordinator: 0 when
+ * read. */
 struct learner_batch {
     struct work_key key;
     size_t n;
@@ -124,18 +124,27 @@ struct learner_batch {
 struct learner_result {
     struct work_key key;
     service_name buffer_id;
+    bool data_lost; /* nothing was learned, since the data is gone together
+                     * with the node that kept it */
+    int64_t policy_version; /* the last one that it has committed; -1: none */
+    int64_t cur_learner_iter;
     bool has_info; /* not each iteration has one: send_info_freq */
     struct learner_info info;
-    struct priority_info priority_info;
+    /* Of each sample of the batch, in its order; none: they stay. */
+    size_t n;
+    double priorities[SERVICE_BATCH_MAX];
 };
 
-/* collector_data_task: {task_id, attempt, policy_version} → a sample or an
+/* collector_data_task: {task_id, attempt, policy_version, want} → data or an
  * info. policy_version: what the coordinator knows to be committed; a collector
  * with an older policy gets that one before it collects on. -1: none that it
- * knows of. A call before any policy is in the store fails. */
+ * knows of. want: how many pieces of data it may have made and not handed over;
+ * each that it hands over is one less, until the next call. A call before any
+ * policy is in the store fails. */
 struct collector_ask {
     struct work_key key;
     int64_t policy_version;
+    int64_t want; /* 0 … SERVICE_DATA_MAX */
 };
 
 struct collector_info {
@@ -147,7 +156,9 @@ struct collector_data {
     struct work_key key;
     service_name buffer_id;
     bool is_info;
-    struct sample sample;       /* unless is_info */
+    size_t n;               /* unless is_info: 1 … SERVICE_DATA_MAX */
+    struct sample *samples; /* each as a whole. Borrow when written; own when
+                             * read: give it to collector_data_fini() */
     struct collector_info info; /* when is_info */
 };
 
@@ -191,5 +202,6 @@ SERVICE_MESSAGE(learner_closed);
 SERVICE_MESSAGE(collector_closed);
 
 void learner_batch_fini(struct learner_batch *batch);
+void collector_data_fini(struct collector_data *data);
 
 #endif

@@ -1,10 +1,11 @@
 /* sample.h - what is told of a piece of training data; the data itself lies in
  * a store, under data_id.
  *
- * Collectors announce samples to the coordinator, its replay buffer draws them,
- * the learner is told which were drawn and answers with new priorities. Each of
- * the three is a flat map on the wire, read strictly: every field is there, of
- * its type and within its range, and there is no other.
+ * Collectors announce data to the coordinator, which is cut into one sample or
+ * several; its replay buffer draws them, the learner is told which were drawn
+ * and answers with new priorities. On the wire it is a flat map, read strictly:
+ * every field is there, of its type and within its range, and there is no
+ * other.
  * Thread: serial. */
 #ifndef LOCKSTEP_SAMPLE_H
 #define LOCKSTEP_SAMPLE_H
@@ -34,35 +35,41 @@ struct sample {
     int64_t policy_version; /* of the policy that made the data */
     int64_t env_id;
     int64_t unroll_len; /* steps, 1 to UINT32_MAX */
-    /* The steps from split_begin on are meant, unroll_len of them; not split:
-     * the data as a whole. The wire leaves split_begin out then. */
-    bool split;
-    int64_t split_begin;                       /* up to UINT32_MAX */
-    double priority;                           /* 0 to SAMPLE_PRIORITY_MAX */
+    int64_t parts;      /* samples that the data is cut into, all alike; divides
+                         * unroll_len and size */
+    double priority;    /* 0 to SAMPLE_PRIORITY_MAX */
     int64_t cur_episode, cur_sample, cur_step; /* of the collector work */
     int64_t size; /* of the data in the store, in bytes */
-    /* Not on the wire: filled in by who receives it. 0 when read. */
-    uint32_t collector; /* id of the node that announced it */
-    int64_t made_at;    /* when it was announced, ls_now() */
+    /* Not on the wire; 0 when read. A sample that is one part of several:
+     * sample_part(). */
+    bool split;
+    int64_t part;
+    uint32_t home;   /* id of the node that keeps the data */
+    int64_t made_at; /* when it was announced, ls_now() */
 };
+
+/* One of the samples that data is cut into. whole: as it was announced. */
+void sample_part(const struct sample *whole, int64_t part, struct sample *out);
+/* Where its bytes are in the data. */
+uint64_t sample_at(const struct sample *sample);
+uint64_t sample_bytes(const struct sample *sample);
 
 /* A sample as a replay buffer gives it out. */
 struct drawn_sample {
     struct sample sample;
-    int64_t slot;                      /* "replay_buffer_idx" */
-    char unique_id[SAFE_NAME_MAX + 1]; /* "replay_unique_id" */
+    int64_t slot;
+    char unique_id[SAFE_NAME_MAX + 1];
     int64_t staleness; /* versions that its policy was behind when drawn */
 };
 
 struct priority_update {
-    int64_t slot;                      /* "replay_buffer_idx" */
-    char unique_id[SAFE_NAME_MAX + 1]; /* "replay_unique_id" */
-    double priority;                   /* as a sample's */
+    int64_t slot;
+    char unique_id[SAFE_NAME_MAX + 1];
+    double priority; /* as a sample's */
 };
 
-/* As maps with the names above; a drawn sample has "sample" for what is drawn.
- * Both ends are of one version, so a key that is no field is refused. */
-extern const struct ls_record sample_record, drawn_sample_record,
-    priority_update_record;
+/* As a map with the names above. Both ends are of one version, so a key that is
+ * no field is refused. */
+extern const struct ls_record sample_record;
 
 #endif

@@ -41,7 +41,12 @@ struct fsm_options {
     int64_t samples_per_work; /* then a collector is free for other works; 0:
                                * never, and one is kept free to evaluate */
     int64_t unroll_len, split;
-    int64_t batch_size;      /* 1 … SERVICE_BATCH_MAX */
+    int64_t ahead;   /* pieces of data that a collector makes before it is asked
+                      * again, besides one; 0: 1; less than SERVICE_DATA_MAX */
+    bool data_stays; /* whoever dies: it is in files */
+    bool data_elsewhere; /* it is kept by data_home, and not by who makes it */
+    uint32_t data_home;  /* id of a node */
+    int64_t batch_size;  /* 1 … SERVICE_BATCH_MAX */
     int64_t learner_batches; /* that a learner may have at once; 0: 2 */
     int64_t send_policy_freq, send_info_freq;
     struct replay_options replay; /* name, max_batch and seed are filled in */
@@ -68,8 +73,8 @@ enum fsm_action_kind {
     FSM_CONNECT,   /* become the master of member `to`; a call like others */
     FSM_CALL,      /* make call `number`: to, name, data, size, wait_ns */
     FSM_CANCEL,    /* cancel call `number` */
-    FSM_RECORD,    /* append data, size to the journal, before what follows;
-                    * with must_last, on disk before that */
+    FSM_RECORD,    /* append data, size to the journal; it is on disk before
+                    * anything that follows */
     FSM_DROP,      /* the data `name` is of no use any more */
     FSM_SNAPSHOT,  /* keep the policy `from` under `name`; then tell how by
                     * fsm_snapshot_done() */
@@ -89,7 +94,6 @@ struct fsm_action {
     const char *name, *from;
     const void *data;
     size_t size;
-    bool must_last; /* else its loss leaves some data in the store, no more */
     int64_t wait_ns;
     int level;
     int status;

@@ -4,14 +4,14 @@
  * It serves "resource" and the three collector calls of messages.h, for one
  * work at a time, and gives a task its steps:
  *   await work   until one is held
- *   policy       until a trajectory may be collected: the first data call came,
- *                and what is ahead of the calls is within work_ahead; then the
- *                committed policy, when a data call names a newer one
+ *   policy       until a trajectory may be collected, of as many as the last
+ *                data call wants; then the committed policy, when it names a
+ *                newer one
  *   collect      one trajectory, or one episode of an evaluation
- *   hand over    the data into the store; what is told of it as the answer of
- *                the open data call, or of the next ones: one for each part of
- *                a trajectory that is split. After an episode of an evaluation
- *                the open data call is told how far it is
+ *   hand over    the data into the store; what is told of it, and of all else
+ *                that is ready, as the answer of the open data call, or of the
+ *                next one. After an episode of an evaluation the open data call
+ *                is told how far it is
  * A work that fails (the plugin's functions) is given back: its open call fails
  * with the text, and the collector serves the next one. When the store fails,
  * the open data call does alone; nothing is collected until the next one.
@@ -47,9 +47,12 @@ struct collector_ops {
     /* A work begins: episodes that are under way are given up. */
     int (*reset)(void *self);
     int (*load)(void *self, const struct ls_bytes *weights);
-    /* unroll_len steps, exploring; out: own by the caller. */
-    int (*collect)(void *self, int64_t unroll_len, struct ls_bytes *out,
-                   struct collected *what);
+    /* unroll_len steps, exploring, as `parts` samples one behind the other, all
+     * of the same length in bytes; out: own by the caller. more: how many
+     * trajectories are wanted after it, so it may play them beside it; those
+     * that another load() or reset() comes before are not for use any more. */
+    int (*collect)(void *self, int64_t unroll_len, int64_t parts, int64_t more,
+                   struct ls_bytes *out, struct collected *what);
     /* One whole episode, acting as best it can. */
     int (*evaluate)(void *self, double *episode_return, int64_t *steps);
 };
@@ -58,15 +61,15 @@ struct collector_service_options {
     struct service_options common;
     const struct collector_ops *ops; /* static */
     void *self;                      /* for ops */
-    size_t work_ahead; /* trajectories ready before they are asked for, at most
-                        * 16; 0: default 1 */
+    bool elsewhere; /* the data is kept by node `home`, not by this one */
+    uint32_t home;
 };
 
 /* Serve the calls. A work may come from then on; it begins when the task runs.
  * out:     own; written on success only; give it to
  *          collector_service_destroy().
  * options: copied.
- * Errors: LS_EINVAL work_ahead; LS_EEXIST the node has a service already; those
+ * Errors: LS_EEXIST the node has a service already; those
  *         of ls_node_on_member(); LS_ENOMEM: some calls may be served by then,
  *         so close them at once. */
 LS_MUST_USE int

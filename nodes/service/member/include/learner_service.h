@@ -35,8 +35,7 @@
 
 typedef struct learner_service learner_service;
 
-/* One sample of a batch with its data, of which the sample may be a part only
- * (split.h). Borrow: for the call. */
+/* One sample of a batch with its data. Borrow: for the call. */
 struct learner_sample {
     const struct sample *sample;
     const void *data;

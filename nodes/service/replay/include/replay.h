@@ -68,9 +68,10 @@ struct replay_options {
 struct replay_figures {
     size_t size;       /* items now */
     size_t lent;       /* given out and not released */
-    uint64_t inserted; /* = size + the four evicted_ */
+    uint64_t inserted; /* = size + the five evicted_ */
     uint64_t evicted_stale, evicted_overflow, evicted_used;
     uint64_t evicted_bytes;   /* items, by max_bytes */
+    uint64_t evicted_lost;    /* by replay_lose() */
     uint64_t inserts_refused; /* by the rate limiter */
     uint64_t batches, sampled;
     uint64_t batches_refused;          /* too few items, or the rate limiter */
@@ -98,6 +99,14 @@ void replay_set_version(struct replay *buffer, int64_t policy_version);
 LS_MUST_USE int replay_insert(struct replay *buffer,
                               const struct sample *sample);
 bool replay_may_insert(const struct replay *buffer);
+/* How many it has room for: as many as the rate limiter lets in, and, of fifo
+ * with a staleness_limit, as many as are drawn in time: with the next
+ * `useful` batches; below 0 it has more than that.
+ * idle: nobody has a batch, so there is room until one can be drawn. */
+int64_t replay_room(const struct replay *buffer, int64_t useful, bool idle);
+
+/* A node that kept data is gone, and its items with it. */
+void replay_lose(struct replay *buffer, uint32_t home);
 
 /* Draw `n` different items, 1 to max_batch.
  * out:    n of them are written, on success only; each is lent until

@@ -1,4 +1,5 @@
-/* store_files.h - a store that is a folder, which all nodes share.
+/* store_files.h - a store that is a folder, or one for data and one for
+ * policies, which all nodes share.
  *
  * It is a vault (lockstep/vault.h): a value is an entry of its name, or of
  * NAME~RANK, so readers need neither locks nor second tries, and what was cut
@@ -10,9 +11,10 @@
 #include "store.h"
 
 struct store_files_options {
-    const char *folder; /* copied; made, with those above it, unless: */
-    bool found;         /* another makes it, and clears it of leftovers */
-    size_t max_bytes;   /* of one value; 0: default 1 GiB */
+    const char *folder;   /* copied; made, with those above it, unless: */
+    const char *policies; /* the same, of policies; NULL: the same folder */
+    bool found;           /* another makes it, and clears it of leftovers */
+    size_t max_bytes;     /* of one value; 0: default 1 GiB */
 };
 
 /* Open it, and remove what killed writers of this host left unfinished.
@@ -23,7 +25,7 @@ struct store_files_options {
 LS_MUST_USE int store_files_open(struct store **out,
                                  const struct store_files_options *options);
 
-/* Call fn with each name that is there, in no order, until it fails.
+/* Call fn with each name that is in `folder`, in no order, until it fails.
  * store:  one of store_files_open().
  * Errors: LS_EIO; what fn returns. */
 LS_MUST_USE int store_files_each(struct store *store,
