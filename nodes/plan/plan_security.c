@@ -94,8 +94,8 @@ int plan_read_security(struct plan *plan, ls_config_section *root)
         return status;
     if (chosen)
         ls_config_problem(section, "mode",
-                          "world: {insecure: true} asks nobody who he is, so "
-                          "no mode goes with it; leave one of them out");
+                          "world: {insecure: true} needs no proof of identity, "
+                          "so it excludes a mode; leave one of them out");
     security->mode = LS_SECURITY_NONE;
     return status;
 }
@@ -127,8 +127,9 @@ const char *plan_security_text(const struct plan *plan)
     case LS_SECURITY_PLAIN:
         break;
     }
-    return plan_has_secret(plan) ? "who knows the secret of the job may speak"
-                                 : "within one process";
+    return plan_has_secret(plan)
+               ? "nodes that know the secret of the job may speak"
+               : "within one process";
 }
 
 const char *plan_security_warning(const struct plan *plan)

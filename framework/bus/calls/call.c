@@ -593,8 +593,8 @@ int ls_call_ask_body(ls_rpc *calls, const struct ls_call_options *options,
     if (calls_is_own_thread(calls)) {
         struct ls_body given = options->body;
         ls_body_release(&given);
-        return ls_error(LS_ESTATE, "a call that waits is not to be made on the "
-                                   "bus or dispatch thread");
+        return ls_error(LS_ESTATE, "do not wait for a call on the bus or "
+                                   "dispatch thread");
     }
     int status = ls_call_start(&call, calls, options);
     if (status != LS_OK)

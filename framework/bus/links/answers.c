@@ -194,7 +194,7 @@ void answer_read(ls_node *node, struct link *link,
     if (memcmp(message->head + 1, link->challenge, WIRE_CHALLENGE_SIZE) != 0 ||
         !is_proved(node, link, header)) {
         (void)ls_error(LS_EPROTO,
-                       "whoever listens there cannot prove to be node "
+                       "what listens there cannot prove to be node "
                        "%" PRIu32,
                        header->origin);
         refuse(node, link, LS_REFUSAL_STRANGER);

@@ -44,9 +44,7 @@ static int check_name(const char *name)
 static int check_wait(int *wait_ms)
 {
     if (*wait_ms < 0)
-        return ls_error(LS_EINVAL,
-                        "a store: wait_ms %d: for ever is not to be "
-                        "had",
+        return ls_error(LS_EINVAL, "a store: wait_ms %d must not be negative",
                         *wait_ms);
     if (*wait_ms == 0)
         *wait_ms = DEFAULT_WAIT_MS;

@@ -2,11 +2,10 @@
  *
  * Writing: the writer keeps the first error and ignores what follows, so a
  * message is written without a check per value and checked once, by
- * ls_writer_bytes(). Reading: the bytes are checked in one pass for size,
- * depth and counts before anything is reserved for them (a hundred hostile
- * bytes can make a naive reader reserve gigabytes), then read into a tree that
- * is looked at through ls_value. Map keys are strings and unique, strings are
- * UTF-8, ext types are refused.
+ * ls_writer_bytes(). Reading: one pass checks size, depth and counts before any
+ * memory is reserved (a hundred hostile bytes can make a naive reader reserve
+ * gigabytes); then the bytes are read into a tree, accessed through ls_value.
+ * Map keys are strings and unique, strings are UTF-8, ext types are refused.
  * Thread: serial.
  * Source: msgpack spec.md (2017-08); docs/wire-format.md#values. */
 #ifndef LOCKSTEP_CODEC_H
@@ -28,7 +27,7 @@ typedef struct ls_writer ls_writer;
  * Errors: LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_writer_create(ls_writer **out);
 LS_API void ls_writer_destroy(ls_writer **writer);
-/* Forget what was written, and its error; the memory is kept. */
+/* Discard what was written, and its error; the memory is kept. */
 LS_API void ls_writer_clear(ls_writer *writer);
 
 LS_API void ls_write_nil(ls_writer *writer);
@@ -40,25 +39,25 @@ LS_API void ls_write_double(ls_writer *writer, double value);
 LS_API void ls_write_string(ls_writer *writer, const char *text);
 /* data: copied; may be NULL when size is 0. */
 LS_API void ls_write_binary(ls_writer *writer, const void *data, size_t size);
-/* `n` values (array), or `n` pairs of a string and a value (map), follow. That
- * the keys of a map differ is up to the caller; a reader refuses it else. */
+/* `n` values (array), or `n` pairs of a string and a value (map), follow. The
+ * caller must ensure that the keys of a map differ; a reader refuses others. */
 LS_API void ls_write_array(ls_writer *writer, uint32_t n);
 LS_API void ls_write_map(ls_writer *writer, uint32_t n);
-/* A map whose pairs are counted here: as many as are written until its end. The
- * bytes are those of ls_write_map(). */
+/* A map whose pairs are counted automatically, until its end. The bytes are
+ * those of ls_write_map(). */
 LS_API void ls_write_map_begin(ls_writer *writer);
 LS_API void ls_write_map_end(ls_writer *writer);
-/* Numbers in one go: a binary of `n` doubles or floats, little-endian. */
+/* Many numbers at once: a binary of `n` doubles or floats, little-endian. */
 LS_API void ls_write_doubles(ls_writer *writer, const double *values, size_t n);
 LS_API void ls_write_floats(ls_writer *writer, const float *values, size_t n);
 
 /* What has been written: exactly one whole value.
- * data: borrow: until the writer is used again.
- * Errors: LS_ESTATE when an array or map is incomplete, or there is not
- *         exactly one value, or ls_write_map_end() had no map to end; what the
- *         first failed write said: LS_ENOMEM, LS_EINVAL (not UTF-8, a map's key
- *         that is no string), LS_ELIMIT (over 32 levels deep, a string or
- *         binary over 4 GiB). */
+ * data:   borrow: until the writer is used again.
+ * Errors: LS_ESTATE an array or map is incomplete, or there is not exactly one
+ *         value, or ls_write_map_end() had no map to end; the error of the
+ *         first failed write: LS_ENOMEM, LS_EINVAL (not UTF-8, a map key that
+ *         is not a string), LS_ELIMIT (over 32 levels deep, a string or binary
+ *         over 4 GiB). */
 LS_MUST_USE LS_API int ls_writer_bytes(ls_writer *writer, const void **data,
                                        size_t *size);
 
@@ -101,8 +100,8 @@ LS_MUST_USE LS_API int ls_codec_check(const void *data, size_t size,
  * out:    own; NULL after an error; give it to ls_document_destroy().
  * data:   copied.
  * limits: NULL: LS_CODEC_LIMITS.
- * Errors: as ls_codec_check(); LS_EPROTO also for a string that is not UTF-8,
- *         a map key that is no string, has a NUL inside or comes twice;
+ * Errors: as ls_codec_check(); LS_EPROTO also: a string that is not UTF-8, a
+ *         map key that is not a string, contains a NUL or occurs twice;
  *         LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_document_read(ls_document **out, const void *data,
                                         size_t size,
@@ -110,15 +109,15 @@ LS_MUST_USE LS_API int ls_document_read(ls_document **out, const void *data,
 LS_API void ls_document_destroy(ls_document **document);
 LS_API const ls_value *ls_document_root(const ls_document *document);
 
-/* All of these take NULL for a value that is not there and answer it with
- * LS_ENOENT (or NIL, 0, NULL), so that look-ups chain without a check each. */
+/* All of these accept NULL, for a missing value, and return LS_ENOENT (or NIL,
+ * 0, NULL) for it, so that look-ups chain without a check each. */
 LS_API enum ls_value_type ls_value_type(const ls_value *value);
 /* Errors: LS_ENOENT value is NULL; LS_EPROTO another type, or a number that
  *         does not fit; the text names what was found. */
 LS_MUST_USE LS_API int ls_value_bool(const ls_value *value, bool *out);
 LS_MUST_USE LS_API int ls_value_int(const ls_value *value, int64_t *out);
 LS_MUST_USE LS_API int ls_value_uint(const ls_value *value, uint64_t *out);
-/* Takes integers too, rounded beyond 2^53. */
+/* Accepts integers too, rounded beyond 2^53. */
 LS_MUST_USE LS_API int ls_value_double(const ls_value *value, double *out);
 /* text: borrow; NUL-terminated (a string with a NUL inside is LS_EPROTO). */
 LS_MUST_USE LS_API int ls_value_string(const ls_value *value,
@@ -126,25 +125,25 @@ LS_MUST_USE LS_API int ls_value_string(const ls_value *value,
 /* data: borrow; may be NULL when size is 0. */
 LS_MUST_USE LS_API int ls_value_binary(const ls_value *value, const void **data,
                                        size_t *size);
-/* A binary of doubles or floats copied into values[n]; exactly n of them, or
- * LS_EPROTO. ls_value_size() of the binary tells the bytes. */
+/* Copies a binary of doubles or floats into values[n]; exactly n of them, or
+ * LS_EPROTO. ls_value_size() of the binary is its size in bytes. */
 LS_MUST_USE LS_API int ls_value_doubles(const ls_value *value, double *values,
                                         size_t n);
 LS_MUST_USE LS_API int ls_value_floats(const ls_value *value, float *values,
                                        size_t n);
 /* Items of an array, pairs of a map, bytes of a string or binary; else 0. */
 LS_API size_t ls_value_size(const ls_value *value);
-/* Item `index` of an array, or the value of pair `index` of a map; NULL when
+/* Item `index` of an array, or the value of pair `index` of a map; NULL if
  * there is none. */
 LS_API const ls_value *ls_value_at(const ls_value *value, size_t index);
-/* The key of pair `index` of a map; NULL when there is none. */
+/* The key of pair `index` of a map; NULL if there is none. */
 LS_API const char *ls_value_key(const ls_value *value, size_t index);
-/* The value under `key` of a map; NULL when there is none. */
+/* The value under `key` of a map; NULL if there is none. */
 LS_API const ls_value *ls_value_get(const ls_value *value, const char *key);
 
-/* Print a value as JSON into text[size], cut (behind a whole character) but
- * always NUL-terminated. A binary prints as {"binary":bytes}, what is no number
- * as "NaN", "Infinity" or "-Infinity". Returns the length it needs. */
+/* Print a value as JSON into text[size], cut (after a whole character) but
+ * always NUL-terminated. A binary prints as {"binary":bytes}, numbers that JSON
+ * lacks as "NaN", "Infinity" or "-Infinity". Returns the length it needs. */
 LS_API size_t ls_value_print(const ls_value *value, char *text, size_t size);
 
 #ifdef __cplusplus

@@ -1,20 +1,20 @@
-/* config.h - a YAML file, read by asking for what is expected.
+/* config.h - a YAML file, read by requesting what is expected.
  *
- * Each getter names a key, its default and its range. What is asked for is
- * what the file may contain: after everything has been asked, ls_config_finish
- * reports every problem at once: wrong types, values out of range, missing
- * keys, and keys that nobody asked for, each as
+ * Each getter names a key, its default and its range. The keys requested are
+ * the keys that the file may contain. After all have been requested,
+ * ls_config_finish() reports every problem at once: wrong types, values out of
+ * range, missing keys, and keys that were not requested, each as
  *   cartpole.yaml:7:5: unknown key "colector"; did you mean "collector"?
  *     7 |     colector: {steps: 64}
  *       |     ^
- * A getter that meets a problem notes it and returns the default, so reading
- * code runs straight through.
+ * A getter that finds a problem notes it and returns the default, so reading
+ * code needs no checks.
  *
- * The words of YAML 1.2: yes, no, on and off are text, 010 is ten. A number is
- * no text, a text in quotes no number. A section or list with nothing behind
- * its key is empty. Aliases and << are written out; tags, directives, and lines
- * that begin with "? ", are refused. A file holds 16,384 values in 32 levels at
- * most, counted with what aliases repeat.
+ * The types are those of YAML 1.2: yes, no, on and off are text, 010 is ten. A
+ * number is not text, and quoted text is not a number. A section or list with
+ * nothing after its key is empty. Aliases and << are expanded; tags,
+ * directives, and lines that begin with "? " are refused. A file holds at most
+ * 16,384 values in 32 levels, including the expansion of aliases.
  * Thread: serial.
  * Source: YAML 1.2.2, 10.3 (core schema); yaml.org/type/merge.html. */
 #ifndef LOCKSTEP_CONFIG_H
@@ -31,11 +31,11 @@
 extern "C" {
 #endif
 
-/* A file, and all that was noted about it. */
+/* A file, and all problems noted about it. */
 typedef struct ls_config ls_config;
 
-/* A mapping in it, or a place where one could be: getters on a section that
- * the file does not have return their defaults. Borrow: from the file. */
+/* A mapping in it, or a place where one could be: getters on a section that the
+ * file lacks return their defaults. Borrow: from the file. */
 typedef struct ls_config_section ls_config_section;
 
 /* Read a file; at most 1 MiB. An empty one is an empty mapping.
@@ -52,17 +52,17 @@ LS_API void ls_config_destroy(ls_config **config);
 LS_API ls_config_section *ls_config_root(ls_config *config);
 
 /* Replace or add a value before it is read, as `--set learner.lr=0.1` does.
- * path: keys joined by dots; list items by number ("nodes.0.bind").
- *        Mappings that are missing on the way are made, list items are not.
- * value: YAML, so "3", "true" and "[a, b]" have their usual meaning. Problems
- *        with it are reported at the path, in place of a file.
+ * path:   keys joined by dots; list items by number ("nodes.0.bind"). Missing
+ *         mappings on the path are created, missing list items are not.
+ * value:  YAML, so "3", "true" and "[a, b]" have their usual meaning. Reports
+ *         of problems with it name the path in place of a file.
  * Errors: LS_EINVAL the path does not lead through mappings and lists, or
- *         value is not YAML; LS_ESTATE something was read already; LS_ELIMIT;
- *         LS_ENOMEM. */
+ *         value is not YAML; LS_ESTATE something has been read already;
+ *         LS_ELIMIT; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_config_set(ls_config *config, const char *path,
                                      const char *value);
 
-/* Whether the file has this key (which is thereby asked for). */
+/* Whether the file has this key. Counts as requesting it. */
 LS_API bool ls_config_has(ls_config_section *section, const char *key);
 
 /* A whole number in [min, max]. */
@@ -77,13 +77,13 @@ LS_API bool ls_config_bool(ls_config_section *section, const char *key,
 /* Text. Borrow: from the file. fallback may be NULL. */
 LS_API const char *ls_config_string(ls_config_section *section, const char *key,
                                     const char *fallback);
-/* One of names[] (ends with NULL), as it is written in the file, so "1" may be
- * a name; returns its index. A value near one of them gets the suggestion. */
+/* One of names[] (ends with NULL), as written in the file, so "1" may be a
+ * name; returns its index. The report of a near miss suggests the name. */
 LS_API int ls_config_choice(ls_config_section *section, const char *key,
                             int fallback, const char *const *names);
-/* A list of texts; a single text counts as a list of one. Returns how many (0
- * when one of them is no text); items by ls_config_string_at(), NULL when there
- * is none. */
+/* A list of texts; a single text counts as a list of one. Returns the number (0
+ * if one of them is not text); ls_config_string_at() returns an item, NULL if
+ * there is none. */
 LS_API size_t ls_config_n_strings(ls_config_section *section, const char *key);
 LS_API const char *ls_config_string_at(ls_config_section *section,
                                        const char *key, size_t index);
@@ -95,44 +95,43 @@ LS_API size_t ls_config_n_sections(ls_config_section *section, const char *key);
 LS_API ls_config_section *ls_config_item(ls_config_section *section,
                                          const char *key, size_t index);
 
-/* Note a problem of the caller's own finding, at the place of `key` (NULL:
- * of the section itself). */
+/* Note a problem that the caller has found, at the place of `key` (NULL: of the
+ * section itself). */
 LS_API void ls_config_problem(ls_config_section *section, const char *key,
                               const char *format, ...) LS_PRINTF(3, 4);
 
-/* Note that the key must be there; true when it is. What stands below a section
- * that is of another type is not missed. */
+/* Note that the key is required; true if it is there. Nothing is reported below
+ * a section that has the wrong type. */
 LS_API bool ls_config_require(ls_config_section *section, const char *key);
 
-/* Take every key below this section as asked for: for parts that another
+/* Count every key below this section as requested: for parts that another
  * program reads. */
 LS_API void ls_config_accept_all(ls_config_section *section);
 
-/* All asked: report.
+/* Call it after all requests, to report.
  * Errors: LS_ECONFIG; ls_config_report() has every problem, ls_error_text()
  *         the first; LS_ENOMEM now, or in a getter before. */
 LS_MUST_USE LS_API int ls_config_finish(ls_config *config);
 
-/* Every problem that ls_config_finish() found, by line (1,000 at most, then how
- * many more); "" when there is none. Borrow: until finished again. */
+/* Every problem that ls_config_finish() found, by line (at most 1,000, then the
+ * number of others); "" if there is none. Borrow: until finished again. */
 LS_API const char *ls_config_report(const ls_config *config);
 
-/* A hash of the file's meaning, with what was set: the same for another layout
- * or key order, another for any other value. 16 and 0x10 are equal, and 1.0 and
- * 1.00; 1, 1.0 and "1" are not. For comparing two nodes' settings. */
+/* A hash of the file's meaning, including values set: independent of layout and
+ * key order, different for any other value. 16 and 0x10 are equal, and so are
+ * 1.0 and 1.00; 1, 1.0 and "1" are not. For comparing two nodes' settings. */
 LS_API uint64_t ls_config_hash(const ls_config *config);
 
-/* The same of one section; one that the file does not have is as an empty one.
- */
+/* The same for one section; a missing one counts as empty. */
 LS_API uint64_t ls_config_section_hash(const ls_config_section *section);
 
-/* Write all of it as one map. JSON is YAML too, so this takes JSON to msgpack
- * bytes; what is wrong in it has then been said by ls_config_parse(). */
+/* Write all of it as one map. JSON is YAML too, so this converts JSON to
+ * msgpack; ls_config_parse() has already reported any errors in it. */
 LS_API void ls_config_write(const ls_config *config, ls_writer *out);
 
 /* The word of names[n] nearest to `word`, if it is near enough to be what was
- * meant (edit distance at most a third of its length, 1 at least, but less than
- * all of it; two letters swapped count 1); or NULL. */
+ * meant (edit distance at most a third of its length, at least 1, but less than
+ * all of it; swapping two letters counts 1); or NULL. */
 LS_API const char *ls_nearest(const char *word, const char *const *names,
                               size_t n);
 

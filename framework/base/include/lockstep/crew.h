@@ -1,7 +1,7 @@
-/* crew.h - one call for each of several, at the same time.
+/* crew.h - calls one function for each of several members, at the same time.
  *
- * Member 0 is whoever runs the crew; each other one has a thread of its own,
- * always the same. Thread: owner, but for ls_crew_busy(). */
+ * Member 0 runs on the caller's thread; each other member has its own thread,
+ * always the same. Thread: owner, except ls_crew_busy(). */
 #ifndef LOCKSTEP_CREW_H
 #define LOCKSTEP_CREW_H
 
@@ -23,14 +23,15 @@ LS_MUST_USE LS_API int ls_crew_create(ls_crew **out, ls_runtime *runtime,
                                       size_t n, const char *name,
                                       ls_crew_fn *fn, void *self);
 
-/* Call fn(self, member) for every member; return when all calls have. Never
- * after ls_crew_dismiss(). */
+/* Call fn(self, member) for every member; return when all have returned. Never
+ * call it after ls_crew_dismiss(). */
 LS_API void ls_crew_run(ls_crew *crew);
 
-/* Which thread is in a call; 0: none. Any thread. */
+/* The number of a thread that is in a call; 0: none. Any thread. */
 LS_API size_t ls_crew_busy(ls_crew *crew);
 
-/* Let the threads end, those that are in a call after it. Again: nothing. */
+/* Tell the threads to end, after their current call. Repeating it has no
+ * effect. */
 LS_API void ls_crew_dismiss(ls_crew *crew);
 
 /* Wait for those threads.

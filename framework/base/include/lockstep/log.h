@@ -1,16 +1,16 @@
 /* log.h - lines for people, on stderr.
  *
- * LS_LOG chooses: a level (error, warn, info, debug, trace; default warn) and
- * optionally the form, as in LS_LOG=debug,json. Every line carries the time,
- * the level, the node and the step of the calling thread. Text:
+ * LS_LOG sets a level (error, warn, info, debug, trace; default warn) and
+ * optionally the format, as in LS_LOG=debug,json. Every line has the time, the
+ * level, and the calling thread's node and step. Text:
  *   12:03:44.512 warn  node 3 [collect] bus: node 5 is slow: …
  * JSON lines: {"time":…,"level":"warn","node":3,"step":"collect","text":"…"}
- * "node" and "step" are left out where there is none. One call writes one
- * line, whole, with one write(2); a line over 4095 bytes is cut and ends in an
- * ellipsis. Bytes that would disturb a line are made visible: \n, \x1b.
- * Times are UTC; levels are coloured on a terminal, unless NO_COLOR is set.
- * On a thread of a simulation they are its times, and warnings and errors are
- * also noted in its own log (lockstep/simulation.h), whatever LS_LOG says.
+ * "node" and "step" are omitted if there is none. One call writes one whole
+ * line, with one write(2); a line over 4095 bytes is cut and ends in an
+ * ellipsis. Control bytes are escaped: \n, \x1b.
+ * Times are UTC; levels are coloured on a terminal, unless NO_COLOR is set. On
+ * a thread of a simulation times are virtual, and warnings and errors are also
+ * noted in the simulation's log (lockstep/simulation.h), whatever LS_LOG says.
  * Thread: any. */
 #ifndef LOCKSTEP_LOG_H
 #define LOCKSTEP_LOG_H
@@ -32,28 +32,28 @@ enum ls_log_level {
     LS_LOG_TRACE
 };
 
-/* Read the setting from text like LS_LOG's; what it does not name is as by
- * default. The environment is read by itself before the first line, unless
+/* Read the setting from text like LS_LOG's; whatever it does not name takes its
+ * default. The environment is read before the first line is written, unless
  * this was called first; a bad LS_LOG is ignored, and a line says so.
- * Errors: LS_EINVAL for a word that is none of these; nothing has changed. */
+ * Errors: LS_EINVAL a word is none of these; nothing has changed. */
 LS_MUST_USE LS_API int ls_log_setup(const char *setting);
 
-/* Whether a line of this level would be written, or noted. */
+/* Whether a line of this level would be written or noted. */
 LS_API bool ls_log_enabled(enum ls_log_level level);
 
-/* Write a line. Use the macros, which do not evaluate what is not written. */
+/* Write a line. Use the macros: they skip the arguments of unwritten lines. */
 LS_API void ls_log_write(enum ls_log_level level, const char *format, ...)
     LS_PRINTF(2, 3);
 
-/* Name the node (negative: none) and the step (borrow, until changed; NULL:
- * none) that the calling thread now works for; and ask for them. */
+/* Set the node (negative: none) and the step (borrow, until changed; NULL:
+ * none) that the calling thread now works for; and get them. */
 LS_API void ls_log_set_node(int64_t node);
 LS_API void ls_log_set_step(const char *step);
 LS_API int64_t ls_log_node(void);
 LS_API const char *ls_log_step(void);
 
-/* Send whole lines (without their newline) elsewhere than stderr; NULL: back
- * to stderr. For tests and for programs that keep a log of their own.
+/* Send whole lines (without their newline) to fn instead of stderr; NULL: to
+ * stderr again. For tests, and for programs with their own log.
  * fn: called under the log's lock; must not log. */
 LS_API void ls_log_redirect(void (*fn)(void *self, const char *line),
                             void *self);

@@ -1,9 +1,9 @@
 /* queue.h - a bounded, closable queue of fixed-size items between threads.
  *
- * Items are copied in and out. What happens when the queue is full is chosen
- * once: the putter waits, the oldest item makes room, or the put fails; what
- * is dropped or refused is counted. Closing wakes everyone: a put fails at
- * once, a get goes on until the queue is empty and fails then.
+ * Items are copied in and out. An option says what a put into a full queue
+ * does: wait, drop the oldest item, or fail; dropped and refused items are
+ * counted. Closing wakes everyone: puts then fail at once, gets succeed until
+ * the queue is empty and then fail.
  * Thread: any. */
 #ifndef LOCKSTEP_QUEUE_H
 #define LOCKSTEP_QUEUE_H
@@ -21,7 +21,7 @@ typedef struct ls_queue ls_queue;
 
 enum ls_when_full {
     LS_QUEUE_BLOCK,       /* a put waits for room until its deadline */
-    LS_QUEUE_DROP_OLDEST, /* a put always succeeds; the oldest goes, counted */
+    LS_QUEUE_DROP_OLDEST, /* a put always succeeds; drops the oldest, counted */
     LS_QUEUE_FAIL         /* a put into a full queue fails at once, counted */
 };
 
@@ -29,8 +29,9 @@ struct ls_queue_options {
     size_t capacity;  /* items, >= 1 */
     size_t item_size; /* bytes, >= 1 */
     enum ls_when_full when_full;
-    void (*drop)(void *item); /* releases what a dropped item owns, and what
-                               * destroy finds; outside the lock; or NULL */
+    void (*drop)(void *item); /* releases what an item owns when it is dropped,
+                               * or found by destroy; outside the lock; or
+                               * NULL */
 };
 
 struct ls_queue_stats {
@@ -60,12 +61,12 @@ LS_MUST_USE LS_API int ls_queue_put(ls_queue *queue, const void *item,
 LS_MUST_USE LS_API int ls_queue_get(ls_queue *queue, void *item,
                                     int64_t deadline);
 
-/* Refuse further puts and wake everyone who waits. Again: nothing. */
+/* Refuse further puts and wake all waiters. Repeating it has no effect. */
 LS_API void ls_queue_close(ls_queue *queue);
 
 LS_API void ls_queue_stats(ls_queue *queue, struct ls_queue_stats *out);
 
-/* Free the queue, dropping what is in it; nobody else may be in a call. NULL
+/* Free the queue and drop what is in it; no other call may be in progress. NULL
  * and a pointer to NULL are fine. */
 LS_API void ls_queue_destroy(ls_queue **queue);
 

@@ -20,16 +20,16 @@ struct ls_rng {
 };
 
 /* Fill the state from `seed`; `stream` picks one of 2^64 sequences for it, so
- * that nodes that share a seed do not share their numbers. */
+ * that nodes with the same seed can draw different numbers. */
 LS_API void ls_rng_seed(struct ls_rng *rng, uint64_t seed, uint64_t stream);
 
-/* 64 even bits. */
+/* 64 uniform bits. */
 LS_API uint64_t ls_rng_next(struct ls_rng *rng);
 
-/* Even in [0, bound), without bias; 0 when bound is 0. */
+/* Uniform in [0, bound), without bias; 0 if bound is 0. */
 LS_API uint64_t ls_rng_below(struct ls_rng *rng, uint64_t bound);
 
-/* Even in [0, 1), in steps of 2^-53. */
+/* Uniform in [0, 1), in steps of 2^-53. */
 LS_API double ls_rng_double(struct ls_rng *rng);
 
 /* Normal with mean 0 and variance 1 (Box and Muller 1958, one of the pair). */

@@ -1,11 +1,11 @@
-/* record.h - one table that says how a struct is written, read and printed.
+/* record.h - a table that says how a struct is written, read and printed.
  *
  * A message, a report, an entry of a journal or the context of a task is a
  * struct in memory and a msgpack map on the wire. Its table has a line for each
- * field: the key, the type, where it is in the struct, what it may be, and when
- * it may be left out. From the table follow the map (in the order of the table,
- * its size counted here), strict reading, and printing; JSON is
- * ls_value_print() of what was written.
+ * field: the key, the type, its offset in the struct, its range, and when it
+ * may be omitted. The table drives writing (in the order of the table, counting
+ * the pairs), strict reading, and printing; JSON is ls_value_print() of the
+ * written value.
  *
  *     struct ask { char name[64]; int64_t version; };
  *     static const struct ls_field fields[] = {
@@ -17,7 +17,7 @@
  *                                          fields, 2};
  *
  * Reading trusts nothing: a value of another type, a number out of its range,
- * a text too long for its place, a field that is missing and a key twice are
+ * text too long for its array, a missing field and a duplicate key are
  * LS_EPROTO, and the text says which field of which record, what was expected
  * and what was found: "an ask: version: it is 2000, and must be -1 to 1000".
  * Thread: any; serial for one struct. */
@@ -50,7 +50,7 @@ struct ls_items { /* LS_FIELD_ITEMS: a list of byte strings; own */
     size_t n;
 };
 
-/* What a field is in the struct, and as a value. */
+/* The C type of a field, and its value on the wire. */
 enum ls_field_type {
     LS_FIELD_BOOL,    /* bool */
     LS_FIELD_INT,     /* int64_t; .least, .most */
@@ -64,42 +64,42 @@ enum ls_field_type {
     LS_FIELD_CHARS,   /* char[size], a string; .size */
     LS_FIELD_STRING,  /* const char *, borrow from the document; NULL is nil */
     LS_FIELD_BLOCK,   /* unsigned char[size], a binary; .size, .count */
-    LS_FIELD_RECORD,  /* a struct in its place, a map; .record */
-    LS_FIELD_LIST,    /* an array in its place, or own; .item, .count, .least,
+    LS_FIELD_RECORD,  /* a nested struct, a map; .record */
+    LS_FIELD_LIST,    /* an array in the struct, or own; .item, .count, .least,
                        * .most, .own */
     LS_FIELD_HAS,     /* bool, not on the wire: whether the map has this key,
                        * which another line describes */
     LS_FIELD_OTHER    /* whatever .other writes and reads */
 };
 
-/* When a field is on the wire. Where it need not be and is not, it gets what it
- * has after ls_field_reset(). */
+/* When a field is on the wire. A field that may be missing, and is, gets its
+ * value after ls_field_reset(). */
 enum ls_presence {
-    LS_ALWAYS,    /* always; it is an error when it is missing */
-    LS_MAY_MISS,  /* written always; an earlier version may not have it */
-    LS_IF_SET,    /* left out when it is empty, 0 or false */
-    LS_IF_FLAG,   /* exactly when the byte at .flag is not 0: that of a bool, or
-                   * the first of a text; the line of that stands before */
-    LS_IF_NO_FLAG /* exactly when it is 0 */
+    LS_ALWAYS,    /* always; it is an error if it is missing */
+    LS_MAY_MISS,  /* always written; an earlier version may lack it */
+    LS_IF_SET,    /* omitted if it is empty, 0 or false */
+    LS_IF_FLAG,   /* exactly if the byte at .flag is not 0: that of a bool, or
+                   * the first of a text; its line comes first in the table */
+    LS_IF_NO_FLAG /* exactly if that byte is 0 */
 };
 
 struct ls_record;
 
 /* A value that only its owner can read. */
 struct ls_field_other {
-    size_t size; /* of what stands in the struct; it owns nothing */
+    size_t size; /* in the struct; the value owns nothing */
     void (*write)(const void *at, ls_writer *out);
     /* Errors: LS_EPROTO, with a text; LS_ENOMEM. */
     int (*read)(void *at, const ls_value *value);
 };
 
-/* A line of a table. All that is not said is 0. */
+/* A line of a table. Everything not given is 0. */
 struct ls_field {
     const char *name; /* the key */
     enum ls_field_type type;
     size_t offset;   /* offsetof() in the struct */
     bool keep;       /* of a context: survives renewal */
-    double fallback; /* what bool, int and double are when they are missing */
+    double fallback; /* value of a missing bool, int or double */
     enum ls_presence presence;
     size_t flag;         /* offsetof() */
     int64_t least, most; /* of integers, and counts; both 0: any */
@@ -107,12 +107,12 @@ struct ls_field {
     bool nan;            /* NaN is nil on the wire; else it is a double */
     size_t size;         /* of the array in the struct, in bytes */
     size_t count;        /* offsetof() the size_t that says how much is used */
-    bool own;            /* the list is a pointer to memory of its own */
+    bool own;            /* the list is a pointer to allocated memory */
     const struct ls_record *record;
-    const struct ls_field *item; /* its name and offset count for nothing */
+    const struct ls_field *item; /* its name and offset are ignored */
     const struct ls_field_other *other;
-    /* What else holds of it; NULL: nothing. Given where it is in the struct;
-     * returns LS_OK, or ls_error(LS_EPROTO, …). */
+    /* An additional check, or NULL. Called with the field's address; returns
+     * LS_OK, or ls_error(LS_EPROTO, …). */
     int (*check)(const void *at);
 };
 
@@ -122,11 +122,11 @@ struct ls_record {
     size_t size;      /* sizeof the struct */
     const struct ls_field *fields;
     size_t n_fields;
-    /* Keys that are no fields are passed over, so that another version may have
-     * more. Else they are an error: where both ends are always of one version,
-     * an unknown key is a mistake. */
+    /* true: unknown keys are ignored, so that another version may have more.
+     * false: they are errors, for records whose two ends always have the same
+     * version. */
     bool open;
-    /* What holds between its fields, as a field's check; or NULL. */
+    /* A check across fields, as a field's check; or NULL. */
     int (*check)(const void *data);
 };
 
@@ -138,35 +138,34 @@ struct ls_record {
             NULL, NULL                                                         \
     }
 
-/* Write it as one map; what goes wrong the writer keeps. */
+/* Write it as one map; the writer keeps any error. */
 LS_API void ls_record_write(const struct ls_record *record, const void *data,
                             ls_writer *out);
-/* Write the pairs alone, into a map that was begun (ls_write_map_begin()).
- * names: those to write, and NULL behind them; or NULL: all. */
+/* Write only the pairs, into a map that was begun (ls_write_map_begin()).
+ * names: those to write, ended by NULL; or NULL: all. */
 LS_API void ls_record_write_pairs(const struct ls_record *record,
                                   const void *data, const char *const *names,
                                   ls_writer *out);
 
 /* Read a map.
- * out:    written on success only, and as a whole: what it owned before must
- *         be cleared. Give it to ls_record_clear() when it owns anything.
+ * out:    written on success only, and as a whole: clear what it owned before.
+ *         Give it to ls_record_clear() if it owns anything.
  * map:    a string that the struct borrows is valid as long as its document.
  * Errors: LS_EPROTO; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_record_read(const struct ls_record *record, void *out,
                                       const ls_value *map);
-/* The same, into a struct that has more than the fields: each of them is
- * replaced; after an error some are, and the rest is as it was. */
+/* The same, into a struct that has more than the fields: replaces each field;
+ * after an error some are replaced, and the rest is unchanged. */
 LS_MUST_USE LS_API int ls_record_read_into(const struct ls_record *record,
                                            void *data, const ls_value *map);
-/* ls_record_read() of bytes. A record with strings that are borrowed cannot be
- * read so. limits: NULL: LS_CODEC_LIMITS.
- * Errors: LS_EPROTO, also for what is no msgpack, or over a limit; LS_ENOMEM.
- */
+/* ls_record_read() of bytes. Not for records with borrowed strings.
+ * limits: NULL: LS_CODEC_LIMITS.
+ * Errors: LS_EPROTO, also if it is not msgpack, or over a limit; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_record_decode(const struct ls_record *record,
                                         void *out, const void *bytes,
                                         size_t size,
                                         const struct ls_codec_limits *limits);
-/* Free what it owns; every field is as it is when it is missing. */
+/* Free what it owns; set every field to its value when missing. */
 LS_API void ls_record_clear(const struct ls_record *record, void *data);
 
 /* Print "name=value" pairs into text[size], cut but NUL-terminated. Returns the
@@ -174,21 +173,21 @@ LS_API void ls_record_clear(const struct ls_record *record, void *data);
 LS_API size_t ls_record_print(const struct ls_record *record, const void *data,
                               char *text, size_t size);
 
-/* One field of the struct at `data`. Size of it there, in bytes; 0: there is no
- * such type. */
+/* For one field of the struct at `data`. Its size there, in bytes; 0: there is
+ * no such type. */
 LS_API size_t ls_field_size(const struct ls_field *field);
 /* Its value, without its key. */
 LS_API void ls_field_write(const struct ls_field *field, const void *data,
                            ls_writer *out);
-/* Replace it; it is as it was after an error, unless it is a record or a list.
+/* Replace it. After an error it is unchanged, unless it is a record or a list.
  * Errors: LS_EPROTO; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_field_read(const struct ls_field *field, void *data,
                                      const ls_value *value);
-/* Free what it owns; its fallback, else 0, empty and NULL. */
+/* Free what it owns; set it to its fallback, else to 0, empty or NULL. */
 LS_API void ls_field_reset(const struct ls_field *field, void *data);
 
-/* Set what owns memory; what was there is freed, what is given is copied.
- * Errors: LS_ENOMEM; it is as it was. */
+/* Set fields that own memory; the old value is freed, the new one is copied.
+ * Errors: LS_ENOMEM; the field is unchanged. */
 LS_MUST_USE LS_API int ls_text_set(char **field, const char *text);
 LS_MUST_USE LS_API int ls_bytes_set(struct ls_bytes *field, const void *data,
                                     size_t size);

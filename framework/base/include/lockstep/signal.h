@@ -1,11 +1,10 @@
-/* signal.h - the signals that ask a program to end, as calls on a thread.
+/* signal.h - termination signals, handled by calls on a thread.
  *
  * In a signal handler almost nothing is allowed. Here the signals are blocked
- * and one thread of the process waits for them, so what is called may do what
- * any thread may: take locks, log, cancel a run. Several watches may name the
- * same signal: each is called. The second signal that a watch would see ends
- * the process by that signal, as if nobody had watched: whoever presses Ctrl-C
- * twice wants out.
+ * and one thread of the process waits for them, so the callback may do what any
+ * thread may: take locks, log, cancel a run. Several watches may name the same
+ * signal: each is called. The second signal that a watch would see kills the
+ * process, as if nobody had watched: a user who presses Ctrl-C twice wants out.
  * Thread: owner; several owners may have watches at the same time.
  * Source: sigwait(3), pthread_sigmask(3). */
 #ifndef LOCKSTEP_SIGNAL_H
@@ -21,28 +20,28 @@ extern "C" {
 
 typedef struct ls_signals ls_signals;
 
-/* Block the signals in the calling thread and have fn called for each that
- * comes. Call it before the program has other threads: they inherit the mask,
- * while a thread that blocks nothing is where the signal would kill (those of
- * ls_thread_spawn() block SIGINT, SIGTERM and SIGHUP in any case). Programs
- * started from this thread inherit it as well, unless told not to:
+/* Block the signals in the calling thread and have fn called for each one. Call
+ * it before the program has other threads: they inherit the mask, while a
+ * signal would kill through any thread that does not block it (threads of
+ * ls_thread_spawn() always block SIGINT, SIGTERM and SIGHUP). Programs started
+ * from this thread inherit the mask as well, unless told not to:
  * posix_spawnattr_setsigmask(3).
  * out:    own; NULL after an error; give it to ls_signal_unwatch() on the
  *         same thread.
  * signals: n of SIGINT, SIGTERM, SIGHUP, SIGUSR1 …; n >= 1. copied
- * fn:     runs on the watching thread, one call at a time in the process; must
- *         not watch or unwatch.
+ * fn:     runs on the watching thread, one call at a time in the process; it
+ *         must not watch or unwatch.
  * Errors: LS_EINVAL no signal or one that cannot be waited for: SIGKILL,
- *         SIGSTOP, and those that a fault of the program raises; LS_EAGAIN the
- *         system has no room for a thread; LS_ENOMEM. */
+ *         SIGSTOP, and those that a program fault raises; LS_EAGAIN the system
+ *         has no room for a thread; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_signal_watch(ls_signals **out, const int *signals,
                                        size_t n,
                                        void (*fn)(void *self, int signal),
                                        void *self);
 
-/* End the watch at once: fn is not running and never will be. The mask is as
- * before the watch, but for signals that another watch of this thread names.
- * NULL and a pointer to NULL are fine. */
+/* End the watch at once: on return fn is not running and will not run again.
+ * The mask is as before the watch, except for signals that another watch of
+ * this thread names. NULL and a pointer to NULL are fine. */
 LS_API void ls_signal_unwatch(ls_signals **signals);
 
 #ifdef __cplusplus

@@ -1,11 +1,12 @@
 /* status.h - the one table of results, and the text of the last error.
  *
  * Every function that can fail returns an int: LS_OK, or one of the negative
- * codes below; counts are >= 0. Outputs are written only on success, but for
- * what a function makes for its caller (T **out): after an error that is NULL,
- * and may be destroyed. The codes cross the wire, so they never change.
+ * codes below; counts are >= 0. Outputs are written only on success. The
+ * exception is an object made for the caller (T **out): it is NULL after an
+ * error, and NULL may be destroyed. The codes cross the wire, so they never
+ * change.
  *
- * Beside the code, the failing function leaves a sentence that says what was
+ * Besides the code, the failing function leaves a sentence that says what was
  * wrong, where, and what to do about it: ls_error_text(). It belongs to the
  * calling thread and stays until the next failure there.
  * Thread: any. */
@@ -71,52 +72,51 @@ LS_API const char *ls_status_sentence(int status);
  * 2 usage, 69 peer unreachable, 75 try again, 78 bad config, 124 timeout. */
 LS_API int ls_status_exit_code(int status);
 
-/* Say what failed, for ls_error_text(), and return `status` as it came, so
- * that a function can end with `return ls_error(LS_EINVAL, "…", …);`. There is
- * no cause and no cookie then.
+/* Set ls_error_text(), and return `status` unchanged, so that a function can
+ * end with `return ls_error(LS_EINVAL, "…", …);`. Clears cause and cookie.
  * format: copied; cut at LS_ERROR_TEXT_MAX. */
 LS_API int ls_error(int status, const char *format, ...) LS_PRINTF(2, 3);
 
 /* Put "where: " in front of the last text of this thread; return `status`.
- * Cause and cookie stay. */
+ * Keeps cause and cookie. */
 LS_API int ls_error_at(int status, const char *format, ...) LS_PRINTF(2, 3);
 
 /* The code for an errno, with the text "<what>: <strerror>". Read errno once,
- * directly after the call that failed, and hand it in. */
+ * directly after the call that failed, and pass it in. */
 LS_API int ls_error_from(int os_errno, const char *what);
 
-/* Forget the last text of this thread: for whoever calls code that may fail
- * without leaving one. */
+/* Clear the last text of this thread: for callers of code that may fail without
+ * leaving one. */
 LS_API void ls_error_clear(void);
 
 /* The last error's text on this thread; "" when there was none.
  * Borrow: until the next failure on this thread. */
 LS_API const char *ls_error_text(void);
 
-/* The first cause of the last error, where the status that was returned is not
- * that: of LS_EABORTED, what the member that gave up first failed with. LS_OK:
- * nothing more is known. Set it after ls_error(). */
+/* The first cause of the last error, if it differs from the status that was
+ * returned: for LS_EABORTED, the status of the member that gave up first.
+ * LS_OK: unknown. Set it after ls_error(). */
 LS_API int ls_error_cause(void);
 LS_API void ls_error_set_cause(int status);
 
-/* A number of the program's own beside the last error, by which a binding finds
- * the exception that its callback ended with. It goes where the text goes: from
+/* A number of the program's own beside the last error, with which a binding
+ * finds the exception that its callback raised. It travels with the text: from
  * a handler to ls_node_take_error(), from a step to ls_task_run(). 0: none. Set
  * it after ls_error(). */
 LS_API unsigned long long ls_error_cookie(void);
 LS_API void ls_error_set_cookie(unsigned long long cookie);
 
-/* A failure, for whoever carries it to another thread. */
+/* A failure, for code that carries it to another thread. */
 struct ls_failure {
     int status; /* LS_OK: none */
     int cause;
     unsigned long long cookie;
     char text[LS_ERROR_TEXT_MAX];
 };
-/* Copy what the last error of this thread has left, beside its status. */
+/* Copy the last error of this thread, with its status. */
 LS_API void ls_failure_keep(struct ls_failure *out, int status);
-/* Make it the last error of this thread, if there is one. Returns its status.
- */
+/* Make it the last error of this thread, unless it is LS_OK. Returns its
+ * status. */
 LS_API int ls_failure_return(const struct ls_failure *failure);
 
 #ifdef __cplusplus

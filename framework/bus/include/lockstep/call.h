@@ -1,20 +1,20 @@
 /* call.h - ask a member to do something, and learn how it ended.
  *
- * A call has a name and up to LS_CALL_DATA_MAX bytes; the member that serves
- * the name answers with as many. Whatever happens, a call ends, and exactly
- * once: it is answered, or its member is lost, or its deadline passes, or it is
- * cancelled. The member does each call at most once, however often the network
- * repeats it, and an answer counts for the very call that it was given to:
- * after a restart on either side no old answer matches anything.
+ * A call has a name and up to LS_CALL_DATA_MAX bytes of data; the member that
+ * serves the name answers with up to as many. Every call ends exactly once: it
+ * is answered, its member is lost, its deadline passes, or it is cancelled. The
+ * member executes each call at most once, however often the network repeats it.
+ * An answer matches only its own call: after a restart on either side, no old
+ * answer matches anything.
  *
- *   idle → starting → started ─┬→ completed    with what the handler answered
+ *   idle → starting → started ─┬→ completed    with the handler's answer
  *              │               ├→ failed       with the handler's message
  *              └→ start_failed │               refused: `code` says why
- *           from any of the two: lost, timeout, cancelled
+ *           from either of these: lost, timeout, cancelled
  *
- * What is larger is its body: bytes of any length that come beside the data, in
- * parts between which other messages pass, and without being copied where the
- * network allows.
+ * Larger data goes in a body: bytes of any length that travel beside the data,
+ * in parts that let other messages pass in between, and without copies where
+ * the network allows it.
  * Thread: any, unless a function says otherwise.
  * Source: docs/calls.md. */
 #ifndef LOCKSTEP_CALL_H
@@ -35,9 +35,9 @@ extern "C" {
 #define LS_CALL_BODY_BYTES ((size_t)1 << 30)
 
 /* Bytes that change hands.
- * Given: data is moved, and released by release(data, hint) once nobody needs
- * it, on any thread, whatever is returned; release NULL: it is copied. It must
- * not call anything of this header.
+ * Given: data is moved. It is released by release(data, hint) when no longer
+ * needed, on any thread, whatever the function returns; release must not call
+ * anything of this header. release NULL: data is copied.
  * Taken: own, until ls_body_release(); NULL and 0: there is none. */
 struct ls_body {
     void *data;  /* aligned to 8 bytes, if what was given was */
@@ -45,27 +45,28 @@ struct ls_body {
     void (*release)(void *data, void *hint);
     void *hint;
 };
-/* Any thread, also when its node is gone; sets *body to none, which is fine. */
+/* Any thread, even when the node is gone. Sets *body to none; releasing none is
+ * fine. */
 LS_API void ls_body_release(struct ls_body *body);
 
-/* Of a node: what it asks, and what it is asked. One per node. */
+/* The calls that a node makes and serves. One per node. */
 typedef struct ls_rpc ls_rpc;
-/* One, at the node that asks. */
+/* One call, at the node that makes it. */
 typedef struct ls_call ls_call;
-/* One, at the node that is asked. */
+/* One call, at the node that serves it. */
 typedef struct ls_request ls_request;
 
-/* Those from completed on are ends. */
+/* The states from completed on are ends. */
 enum ls_call_state {
     LS_CALL_IDLE = 0x00,
     LS_CALL_STARTING = 0x11,     /* on its way */
     LS_CALL_STARTED = 0x12,      /* the member has begun it */
-    LS_CALL_START_FAILED = 0x13, /* the member refused it; an end as well */
+    LS_CALL_START_FAILED = 0x13, /* the member refused it; also an end */
     LS_CALL_COMPLETED = 0x21,
-    LS_CALL_FAILED = 0x22,    /* its handler says so */
-    LS_CALL_LOST = 0x31,      /* the member was lost, or left, before */
+    LS_CALL_FAILED = 0x22,    /* its handler reported a failure */
+    LS_CALL_LOST = 0x31,      /* the member was lost, or left, first */
     LS_CALL_TIMEOUT = 0x32,   /* the deadline passed */
-    LS_CALL_CANCELLED = 0x33, /* by the one that asked */
+    LS_CALL_CANCELLED = 0x33, /* by the caller */
 };
 
 /* Why a call was refused. The numbers cross the wire. */
@@ -89,96 +90,100 @@ enum ls_call_code {
 };
 
 LS_API const char *ls_call_state_name(enum ls_call_state state); /* "lost" */
-LS_API const char *ls_call_code_sentence(int code); /* "?" for no code */
+LS_API const char *ls_call_code_sentence(int code); /* "?": no such code */
 LS_API bool ls_call_state_is_end(enum ls_call_state state);
 
 struct ls_rpc_options {
-    uint32_t channel; /* what this node serves; calls to it must name the same.
-                       * 0: it is not asked for */
-    size_t max_requests;   /* begun and not answered, of all callers together;
-                            * one more is refused as busy. default 64, at most
-                            * 65536 */
-    size_t max_calls;      /* of this node that are open; one more fails with
-                            * LS_EAGAIN. default 1024, at most 65536 */
-    size_t max_body_bytes; /* of the bodies of one member's requests that are
-                            * open here, together, and of its answers that are
-                            * on their way here: a body that is longer by itself
-                            * is refused as too long, one more as busy; an
-                            * answer fails. default 1 GiB, at most 4 GiB - 1 */
+    uint32_t channel;    /* the channel that this node serves; calls to it must
+                          * name the same one. 0: any channel */
+    size_t max_requests; /* requests begun and not answered, of all callers
+                          * together; one more is refused as busy. Default 64,
+                          * at most 65536 */
+    size_t max_calls;    /* open calls of this node; one more fails with
+                          * LS_EAGAIN. Default 1024, at most 65536 */
+    size_t max_body_bytes; /* per member: the total size of the bodies of its
+                            * open requests and of its answers in transit to
+                            * this node. A single body over it is refused as too
+                            * long, one that does not fit now as busy; an answer
+                            * fails. Default 1 GiB, at most 4 GiB - 1 */
     unsigned n_workers; /* threads that run handlers, at most 64; 0: the node's
-                         * dispatch thread does, in order with events */
+                         * dispatch thread runs them, in order with events */
 };
 
-/* Open them; one per node, before ls_node_start() if no call may be missed.
+/* Let a node make and serve calls. Open it before ls_node_start() if no call
+ * may be missed.
  * out:     own; NULL after an error; give it to ls_rpc_close().
- * options: copied; NULL: all default.
- * Errors: LS_EINVAL; LS_EEXIST the node has them already; LS_ENOMEM;
- * LS_ECLOSED; those of ls_thread_spawn(). */
+ * options: copied; NULL: all defaults.
+ * Errors:  LS_EINVAL; LS_EEXIST the node has one already; LS_ENOMEM;
+ *          LS_ECLOSED; those of ls_thread_spawn(). */
 LS_MUST_USE LS_API int ls_rpc_open(ls_rpc **out, ls_node *node,
                                    const struct ls_rpc_options *options);
 
 /* End every open call as cancelled, refuse every request that has not begun as
- * shutting down and fail those that have, wait for handlers that run and for
- * every `ended`, and free. An answer whose body has not gone whole fails.
- * Before the node is destroyed; not from a handler. Calls that were not
- * destroyed stay readable, and requests are still to be answered. NULL and a
+ * shutting down, fail those that have, wait for running handlers and for every
+ * `ended`, and free. An answer whose body is not completely sent fails. Call it
+ * before the node is destroyed, and not from a handler. Calls that were not
+ * destroyed stay readable, and requests must still be answered. NULL and a
  * pointer to NULL are fine. */
 LS_API void ls_rpc_close(ls_rpc **calls);
 
 /* Serving ---------------------------------------------------------------- */
 
-/* Runs when a request comes. It owns the request and answers it exactly once
- * (complete, fail or refuse), now or later, from any thread. Returns LS_OK; or
- * an error, and the request, unless it was answered before, fails with its
- * text. A name that nobody serves fails with "task name error". */
+/* Runs when a request arrives. It owns the request and must answer it exactly
+ * once (complete, fail or refuse), now or later, from any thread. Returns LS_OK
+ * or an error; after an error the request, if not answered yet, fails with the
+ * error's text. A call to a name that is not served fails with "task name
+ * error". */
 typedef int ls_request_fn(void *self, ls_request *request);
 
 enum ls_call_who {
-    LS_CALL_ANYONE,     /* whoever asks */
+    LS_CALL_ANYONE,     /* any caller */
     LS_CALL_MASTER_ONLY /* the node that ls_rpc_connect()ed; others: 502 */
 };
 
-/* Until close. name: copied.
- * Errors: LS_EINVAL the name is none of an event's, or fn is NULL; LS_EEXIST it
- *         is served already; LS_ENOMEM. */
+/* Serve calls of this name until close. name: copied.
+ * Errors: LS_EINVAL the name is not valid for an event, or fn is NULL;
+ *         LS_EEXIST the name is served already; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_rpc_serve(ls_rpc *calls, const char *name,
                                     enum ls_call_who who, ls_request_fn *fn,
                                     void *self);
 
-/* Borrow: until it is answered. */
+/* Borrow: until the request is answered. */
 LS_API const char *ls_request_name(const ls_request *request);
 LS_API const void *ls_request_data(const ls_request *request, size_t *size);
 /* Its body; NULL and 0: there is none, or it was taken. Borrow, as the data. */
 LS_API const void *ls_request_body(const ls_request *request, size_t *size);
-/* Keep it: it does not go with the request. */
+/* Take over the body, so that it outlives the request. */
 LS_API void ls_request_take_body(ls_request *request, struct ls_body *out);
 LS_API uint32_t ls_request_from(const ls_request *request);
 LS_API int64_t ls_request_deadline(const ls_request *request); /* ls_now() */
 
-/* Be told when the caller cancels it, was lost, or its deadline has passed; at
- * once when that is so already. The answer is then of no use to anyone, and
- * still has to be given. fn NULL takes it away, and returns only when it does
- * not run any more; so does an answer. fn: called from the bus thread, or from
- * any that is in a function of this header: it wakes a wait, no more. */
+/* Have fn called when the caller cancels or is lost, or the deadline passes; at
+ * once if that has already happened. Nobody needs the answer then, but it must
+ * still be given. fn NULL removes it; when that, or an answer, returns, fn no
+ * longer runs.
+ * fn:     runs on the bus thread, or on any thread inside a function of this
+ *         header; it may wake a wait and nothing else. */
 LS_API void ls_request_on_cancel(ls_request *request, void (*fn)(void *self),
                                  void *self);
 LS_API bool ls_request_is_cancelled(const ls_request *request);
 
-/* Answer. The request is freed and *request NULL, whatever is returned.
+/* Answer. The request is freed and *request is NULL, whatever is returned.
  * Errors: LS_ELIMIT too much data, and the caller sees a failure that says so;
- *         LS_ECANCELED nobody waits for it any more. Both may be ignored. */
+ *         LS_ECANCELED the caller no longer waits. Both may be ignored. */
 LS_API int ls_request_complete(ls_request **request, const void *data,
                                size_t size);
-/* The same with a body, which is given. It goes when this has returned: a
- * caller that cancels, or is lost, gets no more of it. Errors: also LS_ENOMEM,
- * and LS_ELIMIT 4 GiB or more: the caller sees a failure that says so. */
+/* The same with a body, which is given. It is sent after this returns; a caller
+ * that cancels or is lost gets no more of it. Errors: also LS_ENOMEM, and
+ * LS_ELIMIT 4 GiB or more: the caller sees a failure that says so. */
 LS_API int ls_request_complete_with(ls_request **request, const void *data,
                                     size_t size, const struct ls_body *body);
 /* message: copied, cut at LS_CALL_TEXT_MAX. */
 LS_API int ls_request_fail(ls_request **request, const char *message);
-/* Before the handler returns: the call was not begun; later it is a failure.
- * code: LS_CALL_REFUSED, LS_CALL_BUSY, or one above 1000 of the program's own;
- * any other is LS_CALL_REFUSED. */
+/* Before the handler returns, the call counts as not begun; later it is a
+ * failure.
+ * code: LS_CALL_REFUSED, LS_CALL_BUSY, or one of the program's own above 1000;
+ *       any other becomes LS_CALL_REFUSED. */
 LS_API int ls_request_refuse(ls_request **request, int code,
                              const char *message);
 
@@ -189,16 +194,16 @@ struct ls_rpc_stats {
     uint64_t served;   /* requests answered */
     uint64_t refused;  /* requests refused */
     uint64_t stale;    /* messages, and parts of bodies, for calls that have
-                        * ended, or were never */
+                        * ended or never existed */
     uint64_t malformed;
     uint64_t dropped; /* messages and bodies of this node that were not sent, or
-                       * not to their ends: whom they were for was gone, or
-                       * memory was lacking */
+                       * not completely: their receiver was gone, or memory ran
+                       * out */
     size_t open_calls, open_requests;
 };
 LS_API void ls_rpc_stats(ls_rpc *calls, struct ls_rpc_stats *out);
 
-/* The node that this one is connected to as its master, if there is one. */
+/* The node that is connected to this one as its master, if there is one. */
 LS_API bool ls_rpc_master(ls_rpc *calls, uint32_t *id);
 
 /* Asking ----------------------------------------------------------------- */
@@ -208,85 +213,90 @@ struct ls_call_result {
     int code;         /* start_failed: why; else 0 */
     const void *data; /* completed: the answer */
     size_t size;
-    const void *body; /* completed: of the answer; NULL: there is none, or it
-                       * was taken */
+    const void *body; /* completed: the answer's body; NULL: there is none, or
+                       * it was taken */
     size_t body_size;
     char text[LS_CALL_TEXT_MAX + 1]; /* failed: the handler's message; other
-                                      * ends: in words, naming call, member and
+                                      * ends: a sentence with call, member and
                                       * deadline */
 };
 
 struct ls_call_options {
     uint32_t to;      /* id of a ready member, or of this node itself */
-    uint32_t channel; /* 0: the call does not say */
-    const char *name; /* as an event's */
+    uint32_t channel; /* 0: the call names none */
+    const char *name; /* a valid name of an event */
     const void *data; /* copied */
     size_t size;
-    struct ls_body body; /* given; also when the call is not started */
-    int timeout_ms; /* after which it ends as a timeout; 0: default 10000 */
-    /* Runs once, when it has ended and before any ls_call_wait() returns; on
-     * the dispatch thread, or, once the node has stopped, on the one that ends
-     * it: it may start other calls, and must not wait. NULL: nobody is told. */
+    struct ls_body body; /* given, even if the call is not started */
+    int timeout_ms;      /* the call ends as a timeout after this; 0: 10000 */
+    /* Runs once, after the call has ended and before any ls_call_wait()
+     * returns, on the dispatch thread; once the node has stopped, on the thread
+     * that ends the call. It may start other calls, and must not wait. NULL:
+     * not called. */
     void (*ended)(void *self, ls_call *call);
     void *self;
 };
 
 /* out:    own; NULL after an error; written before `ended` runs; give it to
- *         ls_call_destroy(), which may be done in `ended`.
+ *         ls_call_destroy(), in `ended` or later.
  * Errors: LS_EINVAL the name, or timeout_ms is negative; LS_ELIMIT more than
- * LS_CALL_DATA_MAX, or a body of 4 GiB or more; LS_EAGAIN too many are open;
- * LS_ENOENT there is no such member; LS_ECLOSED; LS_ENOMEM. */
+ *         LS_CALL_DATA_MAX, or a body of 4 GiB or more; LS_EAGAIN too many
+ *         calls are open; LS_ENOENT there is no such member; LS_ECLOSED;
+ *         LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_call_start(ls_call **out, ls_rpc *calls,
                                      const struct ls_call_options *options);
 
 LS_API enum ls_call_state ls_call_state(ls_call *call);
-/* Unique in the life of this node, from 1. */
+/* Counts the calls of this life of the node, from 1. */
 LS_API uint64_t ls_call_id(const ls_call *call);
-/* Wait for its end. wait_ms: LS_WAIT_DEFAULT: as long as the call takes, which
- * has a timeout of its own. Not on the bus or dispatch thread, and so not in a
- * handler when there are no workers. Errors: LS_ETIMEDOUT it has not ended by
- * then, and goes on; what ls_node_interrupt() says, and it goes on; LS_ESTATE
- * on one of those threads. */
+/* Wait until the call ends. wait_ms: LS_WAIT_DEFAULT: as long as the call
+ * takes, which has its own timeout. Not on the bus or dispatch thread, so not
+ * in a handler when there are no workers.
+ * Errors: LS_ETIMEDOUT it has not ended by then, and continues; the status
+ *         given to ls_node_interrupt(), and it continues; LS_ESTATE on one of
+ *         those threads. */
 LS_MUST_USE LS_API int ls_call_wait(ls_call *call, int wait_ms);
-/* Wait until each of several has ended, however it did: all of a fan-out, or
- * some of what is open; others are left alone. NULL among them is fine.
- * Errors: those of ls_call_wait(); LS_ETIMEDOUT one has not ended: named. */
+/* Wait until each of these calls has ended, however it did: a whole fan-out, or
+ * some of the open calls. Entries may be NULL.
+ * Errors: those of ls_call_wait(); LS_ETIMEDOUT one has not ended: the text
+ *         names it. */
 LS_MUST_USE LS_API int ls_call_wait_all(ls_call *const *calls, size_t n,
                                         int wait_ms);
-/* End it as cancelled, unless it has ended; its handler is told. */
+/* End it as cancelled, unless it has ended. The member's handler is told. */
 LS_API void ls_call_cancel(ls_call *call);
-/* Only once it has ended: a wait has returned, `ended` runs, or its state is an
- * end. Borrow: until destroy. */
+/* Only after the call has ended: a wait has returned, `ended` runs, or its
+ * state is an end. Borrow: until destroy. */
 LS_API const struct ls_call_result *ls_call_result(const ls_call *call);
-/* Keep the body of its answer: it does not go with the call. When the result
- * may be looked at; by one thread. */
+/* Take over the answer's body, so that it outlives the call. Allowed when
+ * ls_call_result() is; by one thread. */
 LS_API void ls_call_take_body(ls_call *call, struct ls_body *out);
-/* Cancels it when it is open. `ended` does not run once this returns, unless it
- * is called from there. NULL and a pointer to NULL are fine. */
+/* Cancels the call if it is open. `ended` does not run after this returns,
+ * unless it is the caller. NULL and a pointer to NULL are fine. */
 LS_API void ls_call_destroy(ls_call **call);
 
 /* Start, wait, and turn the end into a status.
- * answer: NULL, or where the data goes: own, free() it; *size its length.
+ * answer: NULL, or receives the data: own, free() it; *size is its length.
  * Errors: those of ls_call_start() and ls_call_wait(); LS_EABORTED refused;
- * LS_ELIMIT the body is longer than the member takes; LS_EHANDLER failed;
- * LS_ELOST; LS_ETIMEDOUT; LS_ECANCELED. The text is the result's. */
+ *         LS_ELIMIT the body is longer than the member takes; LS_EHANDLER
+ *         failed; LS_ELOST; LS_ETIMEDOUT; LS_ECANCELED. The text is the
+ *         result's. */
 LS_MUST_USE LS_API int ls_call_ask(ls_rpc *calls,
                                    const struct ls_call_options *options,
                                    void **answer, size_t *size);
 
-/* The same. body: where that of the answer goes: own; NULL: it is released. */
+/* The same. body: receives the answer's body: own; NULL: it is released. */
 LS_MUST_USE LS_API int ls_call_ask_body(ls_rpc *calls,
                                         const struct ls_call_options *options,
                                         void **answer, size_t *size,
                                         struct ls_body *body);
 
-/* Become the master of a member, and stop being it. A member has one; it is
- * free again when its master disconnects, leaves, or is lost.
- * They are calls themselves, of the names "ls.connect" and "ls.disconnect".
+/* Become the master of a member, and stop being it. A member has one master; it
+ * is free again when its master disconnects, leaves, or is lost. These are
+ * themselves calls, named "ls.connect" and "ls.disconnect".
  * wait_ms: 0 and LS_WAIT_DEFAULT: 10 s.
- * Errors: those of ls_call_ask(); LS_EABORTED it has another (501), the
- *         channel is wrong (202) or not said (201), or this node is not its
- *         master (502). */
+ * Errors:  those of ls_call_ask(); LS_EABORTED the member has another master
+ *          (501), the channel is wrong (202) or missing (201), or this node is
+ *          not its master (502). */
 LS_MUST_USE LS_API int ls_rpc_connect(ls_rpc *calls, uint32_t to,
                                       uint32_t channel, int wait_ms);
 LS_MUST_USE LS_API int ls_rpc_disconnect(ls_rpc *calls, uint32_t to,

@@ -1,21 +1,21 @@
 /* node.h - a member of a world: it binds one endpoint, attaches to its peers,
- * and knows who is there.
+ * and tracks who is there.
  *
  * Life: create, register handlers (event.h), start, work, stop, destroy. A node
  * is an object; one process may hold a hundred of them.
  *
- * Presence is a subscription: what a node listens to is in force at a peer
- * before the peer sees it as present, so nothing that is emitted after
- * ls_node_start() is missed by anyone in the world, and when a connection goes
- * the peer knows at once. How: docs/wire-format.md and docs/concepts.md.
+ * Presence is a subscription: a node's listeners are in force at a peer before
+ * that peer sees the node as present, so no member of the world misses anything
+ * that is emitted after ls_node_start(). When a connection closes, the peer
+ * knows at once. How: docs/wire-format.md and docs/concepts.md.
  *
- * Identity: an id is chosen by the user and unique among the living; the
- * incarnation, a random number, tells one life of a node from the next. Who
- * connects proves his id (lockstep/security.h).
+ * Identity: the user chooses an id that is unique among living nodes; the
+ * incarnation, a random number, distinguishes one life of a node from the next.
+ * A peer that connects proves its id (lockstep/security.h).
  *
- * fork(2): what was made before belongs to the parent, which goes on as ever.
- * In the child each call of it that could wait or change something returns
- * LS_ESTATE, and figures are 0 (docs/concepts.md).
+ * fork(2): what was created before belongs to the parent, which is unaffected.
+ * In the child every call on it that could wait or change something returns
+ * LS_ESTATE, and statistics are 0 (docs/concepts.md).
  * Thread: any, unless a function says otherwise. */
 #ifndef LOCKSTEP_NODE_H
 #define LOCKSTEP_NODE_H
@@ -35,11 +35,12 @@ extern "C" {
 typedef struct ls_node ls_node;
 
 enum ls_topology {
-    LS_TOPOLOGY_MESH, /* everyone is attached to everyone; one address of a
-                       * member is enough to find them all */
-    LS_TOPOLOGY_STAR, /* leaves attach to the hub only, which relays. The hub
-                       * is the node that is given nothing to attach to */
-    LS_TOPOLOGY_ALONE /* attached to whom it is told, and who attaches to it */
+    LS_TOPOLOGY_MESH, /* every node is attached to every other; the address of
+                       * one member is enough to find them all */
+    LS_TOPOLOGY_STAR, /* leaves attach only to the hub, which relays. The hub is
+                       * the node with nothing to attach to */
+    LS_TOPOLOGY_ALONE /* attached only to the nodes given in `attach`, and to
+                       * those that attach to it */
 };
 
 /* Longest job name, endpoint, and event name, in bytes without the NUL. */
@@ -47,18 +48,18 @@ enum ls_topology {
 #define LS_ENDPOINT_MAX 255
 #define LS_EVENT_MAX    128
 
-/* Everything is copied by ls_node_create(), but for the runtime. Begin with
- * ls_node_options_init(), then change what differs. */
+/* ls_node_create() copies everything except the runtime and `security`. Begin
+ * with ls_node_options_init(), then change what differs. */
 struct ls_node_options {
     const char *job;    /* 1 … 64 of [A-Za-z0-9._-]; the same in all members;
                          * default "lockstep" */
     uint32_t id;        /* unique in the world, any value; default 0 */
     const char *role;   /* what it does, "learner"; at most 31 of
                          * [A-Za-z0-9._,-]; default "" */
-    const char *labels; /* what it is fit for, "fast,gpu": words between commas;
+    const char *labels; /* what it is fit for, "fast,gpu": separated by commas;
                          * at most 63 of [A-Za-z0-9._,-]; default "" */
 
-    /* Where to be reached:
+    /* The address to listen on:
      *   tcp://127.0.0.1:21500        this port
      *   tcp://127.0.0.1:21500-21999  the first free one of these
      *   tcp://0.0.0.0:21500          every interface; then set `advertise`
@@ -67,49 +68,50 @@ struct ls_node_options {
      * NULL: tcp://127.0.0.1:21500-21999. */
     const char *bind;
     const char *advertise;     /* what others dial; NULL: what was bound */
-    const char *const *attach; /* addresses of peers, in any order, up or not
-                                * yet; one's own is passed over. "3@tcp://…"
-                                * says which node is to answer there, and
-                                * nobody else may; with keys it is needed */
+    const char *const *attach; /* addresses of peers, in any order; they need
+                                * not be up yet; the node skips its own.
+                                * "3@tcp://…": only node 3 may answer there;
+                                * required with keys */
     size_t n_attach;
     enum ls_topology topology;
 
-    /* The world: start returns when so many nodes, itself included, are ready;
-     * 1 waits for nobody. `members`, when given, are exactly their ids
-     * (world_size of them): no other counts, and errors can name who is
-     * missing. */
+    /* The world: start returns when this many nodes, itself included, are
+     * ready; 1 waits for nobody. `members`, if given, holds exactly their ids
+     * (world_size of them): no other node counts, and errors can name those
+     * that are missing. */
     uint32_t world_size;
     const uint32_t *members;
-    /* So many may be in the world at once, itself included; they may come at
-     * any time, and one more is refused. 0: world_size, or as many as come
-     * where that is 1 or the topology is alone. */
+    /* The most nodes that may be in the world at once, itself included. They
+     * may join at any time; one more is refused. 0: world_size, but no limit if
+     * that is 1 or the topology is alone. */
     uint32_t world_max;
 
-    uint64_t config_hash; /* differing ones refuse each other; 0: any */
+    uint64_t config_hash; /* nodes with different ones refuse each other; 0:
+                           * accepts any */
 
-    int start_timeout_ms; /* default 10000; 0: it only looks */
+    int start_timeout_ms; /* default 10000; 0: only look */
     int heartbeat_ms;     /* default 250, 10 … 60000 */
-    int silence_ms;       /* a peer unheard of for so long is lost; default
+    int silence_ms;       /* a peer not heard for this long is lost; default
                            * 2000, at least 2 heartbeats */
-    int linger_ms;        /* stop waits so long for the last messages to leave;
+    int linger_ms;        /* how long stop waits for the last messages to leave;
                            * default 200 */
 
-    /* Flow control: what each peer may have under way to this node before it
-     * handled any of it. */
+    /* Flow control: how much each peer may have in transit to this node, or
+     * waiting here to be handled. */
     uint32_t window_messages; /* default 16384, 16 … 1,048,576 */
     size_t window_bytes;      /* default 8 MiB, at least 2 MiB */
     size_t max_payload_bytes; /* largest event; default 64 MiB, at most 1 GiB */
-    int emit_timeout_ms;      /* how long an emit that is delivered as block or
-                               * reliable waits for the slowest listener;
-                               * default 10000 */
+    int emit_timeout_ms;      /* how long an emit delivered as BLOCK or RELIABLE
+                               * waits for the slowest listener; default
+                               * 10000 */
 
     /* Who may speak to this node (lockstep/security.h). NULL: PLAIN, with the
-     * secret that the job has on this host, ls_security_job(); but in inproc://
-     * and in a simulation, where it is known who speaks. Borrow: as long as the
+     * job's secret on this host, ls_security_job(); except over inproc:// and
+     * in a simulation, where the sender is known. Borrow: as long as the
      * node. */
     ls_security *security;
-    bool insecure; /* nobody is asked who he is, and tcp beyond loopback is
-                    * allowed: for networks that you alone are on */
+    bool insecure; /* no node has to prove who it is, and tcp beyond loopback is
+                    * allowed: for networks that only you use */
 
     ls_runtime *runtime; /* NULL: ls_runtime_threads(). Borrow */
 };
@@ -124,43 +126,44 @@ LS_MUST_USE LS_API int ls_node_create(ls_node **out,
                                       const struct ls_node_options *options);
 
 /* Bind, attach, and wait until the world is formed: `world_size` distinct ids
- * present, each hearing and heard: from then on each hears all that the others
- * emit. Handlers may run before it returns.
+ * are present, and each pair hears each other. From then on every node hears
+ * all that the others emit. Handlers may run before this returns.
  * Errors: LS_EADDRINUSE; LS_EINVAL the endpoint cannot be bound;
  *         LS_EUNREACHABLE the world was not formed within start_timeout_ms:
- *         the text names who is missing, which addresses did not answer, and
- *         who was refused and why; LS_EEXIST a living node has this id: both
- *         endpoints are named; LS_EMISMATCH the only answers came from another
- *         job, version or configuration; LS_ECLOSED ls_node_stop() came first;
- *         LS_ELIMIT the world has world_max members already: the text names
- *         who says so; LS_ESTATE started before; or in the child of a process
- *         that had nodes open when it was forked.
- *         After an error only stop and destroy are left to call. */
+ *         the text names the nodes that are missing, the addresses that did not
+ *         answer, and those that were refused and why; LS_EEXIST a living node
+ *         has this id: the text names both endpoints; LS_EMISMATCH the only
+ *         answers came from another job, version or configuration; LS_ECLOSED
+ *         ls_node_stop() came first; LS_ELIMIT the world already has world_max
+ *         members: the text names the node that says so; LS_ESTATE started
+ *         before, or in the child of a process that had nodes open when it
+ *         forked.
+ *         After an error call only stop and destroy. */
 LS_MUST_USE LS_API int ls_node_start(ls_node *node);
 
-/* ls_node_start() in two halves, for programs that must know the endpoint in
+/* ls_node_start() in two halves, for programs that need the endpoint in
  * between: open binds and begins to answer, join attaches and waits. */
 LS_MUST_USE LS_API int ls_node_open(ls_node *node);
 LS_MUST_USE LS_API int ls_node_join(ls_node *node);
 
-/* For what is made for a node and must be destroyed before it, as a task: until
- * it lets go again, ls_node_destroy() refuses. */
+/* Mark an object, such as a task, that uses the node and must be destroyed
+ * before it: until it lets go, ls_node_destroy() refuses. */
 LS_API void ls_node_hold(ls_node *node);
 LS_API void ls_node_let_go(ls_node *node);
 
 /* Say farewell with `reason` (a status: LS_OK or why it ends), wait up to
- * linger_ms for what is unsent, close everything and join the threads. Waiting
- * calls return LS_ECLOSED. Handlers that run are waited for; none runs
- * afterwards. Again: nothing.
- * Errors: LS_ESTATE from a handler or a channel's op, which could only wait for
- *         itself: nothing was done. */
+ * linger_ms for unsent messages, close everything and join the threads. Waiting
+ * calls return LS_ECLOSED. Waits for running handlers; none runs afterwards.
+ * Calling it again has no effect.
+ * Errors: LS_ESTATE called in a handler or a channel's op, where it would
+ *         deadlock: nothing was done. */
 LS_API int ls_node_stop(ls_node *node, int reason);
 
-/* Stop if need be, and free. NULL and a pointer to NULL are fine.
- * Errors: LS_ESTATE from a handler or a channel's op, or something that was
- *         made for this node is still there: a task, or what has a channel, as
- *         a barrier and calls; the text says which. Nothing was done, and *node
- *         is as it was: destroy that first. */
+/* Stop if necessary, and free. NULL and a pointer to NULL are fine.
+ * Errors: LS_ESTATE called in a handler or a channel's op, or an object that
+ *         uses this node still exists: a task, or one with a channel, such as a
+ *         barrier or calls; the text names it. Nothing was done and *node is
+ *         unchanged: destroy that object first. */
 LS_API int ls_node_destroy(ls_node **node);
 
 LS_API uint32_t ls_node_id(const ls_node *node);
@@ -169,20 +172,20 @@ LS_API const char *ls_node_role(const ls_node *node);
 LS_API const char *ls_node_labels(const ls_node *node);
 LS_API enum ls_topology ls_node_topology(const ls_node *node);
 LS_API uint32_t ls_node_world_size(const ls_node *node);
-/* How many may be in the world at once. */
+/* The most nodes that may be in the world at once. */
 LS_API uint32_t ls_node_world_max(const ls_node *node);
-/* 0 before open. It changes when this node was declared lost by another and
- * rejoins (docs/concepts.md): then all others are told as lost and ready again,
- * and ls_node_take_error() says LS_ELOST. */
+/* 0 before open. It changes when another node has declared this one lost and it
+ * rejoins (docs/concepts.md): all others are then reported lost and ready
+ * again, and ls_node_take_error() returns LS_ELOST. */
 LS_API uint64_t ls_node_incarnation(const ls_node *node);
 /* What others dial; "" before open. Borrow: as long as the node. */
 LS_API const char *ls_node_endpoint(const ls_node *node);
 LS_API ls_runtime *ls_node_runtime(const ls_node *node);
 
 enum ls_member_state {
-    LS_MEMBER_SEEN,  /* heard of, not ready both ways yet */
-    LS_MEMBER_READY, /* hears this node and is heard; or its connection broke a
-                      * moment ago, and it is waited for */
+    LS_MEMBER_SEEN,  /* heard of, not ready in both directions yet */
+    LS_MEMBER_READY, /* hears this node and is heard; or its connection has just
+                      * broken, and is being restored */
     LS_MEMBER_LEFT,  /* said farewell */
     LS_MEMBER_LOST   /* its process is gone, or it fell silent */
 };
@@ -191,37 +194,37 @@ struct ls_member {
     uint32_t id;
     uint64_t incarnation;
     enum ls_member_state state;
-    int reason;       /* LEFT: the status it left with; LOST: LS_ELOST when
-                       * its process is gone, or it was replaced by a new
-                       * incarnation; LS_ETIMEDOUT for silence; LS_EPROTO:
-                       * it broke the protocol, and was cut off; LS_ESTATE: a
-                       * leaf that had declared this hub lost */
+    int reason;       /* LEFT: the status it left with. LOST: LS_ELOST its
+                       * process is gone, or a new incarnation replaced it;
+                       * LS_ETIMEDOUT it fell silent; LS_EPROTO it broke the
+                       * protocol and was cut off; LS_ESTATE a leaf that had
+                       * declared this hub lost */
     int64_t heard_at; /* ls_now() when it was last heard; 0: never */
     char role[32];
     char labels[64];
     char endpoint[LS_ENDPOINT_MAX + 1];
 };
 
-/* Copy up to `capacity` members, ordered by id, this node not among them;
- * those that left or were lost stay listed, until a new incarnation of them
- * is there. Returns how many there are. */
+/* Copy up to `capacity` members, ordered by id, without this node. Members that
+ * left or were lost stay listed until a new incarnation replaces them. Returns
+ * how many there are. */
 LS_API size_t ls_node_members(ls_node *node, struct ls_member *out,
                               size_t capacity);
 
-/* One of them. Errors: LS_ENOENT nothing is known of it, or it is this node. */
+/* One member. Errors: LS_ENOENT the id is unknown, or this node's. */
 LS_MUST_USE LS_API int ls_node_member(ls_node *node, uint32_t id,
                                       struct ls_member *out);
 LS_API const char *ls_member_state_name(enum ls_member_state state); /* "left"*/
 
-/* Why something that came from outside was refused. */
+/* Why input from outside was refused. */
 enum ls_refusal_kind {
-    LS_REFUSAL_STRANGER, /* it was not let in: it could not say who it is */
+    LS_REFUSAL_STRANGER, /* not let in: it could not prove who it is */
     LS_REFUSAL_FORM,     /* bytes that break docs/wire-format.md */
-    LS_REFUSAL_WORLD,    /* of another job, version or configuration, an id that
-                          * is taken, or one too many */
-    LS_REFUSAL_IDENTITY, /* it speaks as another */
-    LS_REFUSAL_STALE,    /* of a life that has ended */
-    LS_REFUSAL_WINDOW,   /* more than it was granted: it was cut off */
+    LS_REFUSAL_WORLD,    /* another job, version or configuration, an id that is
+                          * taken, or one node too many */
+    LS_REFUSAL_IDENTITY, /* it speaks as another node */
+    LS_REFUSAL_STALE,    /* from an incarnation that has ended */
+    LS_REFUSAL_WINDOW,   /* it exceeded its window and was cut off */
     LS_REFUSAL_ACCESS,   /* an event that it may not emit */
     LS_REFUSAL_N_KINDS
 };
@@ -230,30 +233,34 @@ LS_API const char *ls_refusal_kind_name(enum ls_refusal_kind kind);
 /* One kind of refusal by one offender. */
 struct ls_refusal {
     enum ls_refusal_kind kind;
-    char who[64];  /* "node 7", or an address; "": it cannot be named */
-    char why[160]; /* the last time */
+    char who[64];  /* "node 7", or an address; "": unknown */
+    char why[160]; /* of the last refusal */
     uint64_t n;
     int64_t last_at; /* ls_now() of the last one */
 };
 
-/* Copy up to `capacity` of them; returns how many there are. Of many offenders
- * only the worst are kept; `refused` of ls_node_stats() counts all. */
+/* Copy up to `capacity` refusals; returns how many there are. With many
+ * offenders only the worst are kept; `refused` of ls_node_stats() counts all.
+ */
 LS_API size_t ls_node_refusals(ls_node *node, struct ls_refusal *out,
                                size_t capacity);
 
-/* Be told when a member becomes ready, leaves or is lost; first of those that
- * are ready now (one that becomes so meanwhile may be told twice). One function
- * may be set per `self`; fn NULL takes it away, and returns only when it does
- * not run any more. fn:     runs on the dispatch thread, in order with events:
- * what a member emitted before it left is handled before. Errors: LS_ENOMEM. */
+/* Call fn when a member becomes ready, leaves or is lost, beginning with those
+ * that are ready now (a member that becomes ready meanwhile may be reported
+ * twice). One function per `self`; fn NULL removes it, and on return it no
+ * longer runs.
+ * fn:     runs on the dispatch thread, in order with events: what a member
+ *         emitted before it left is handled first.
+ * Errors: LS_ENOMEM. */
 LS_MUST_USE LS_API int
 ls_node_on_member(ls_node *node,
                   void (*fn)(void *self, const struct ls_member *member),
                   void *self);
 
-/* The first error since the last call, or LS_OK: one that a handler returned,
- * with node, event and handler in its text, or LS_ELOST: another node declared
- * this one lost, and it has rejoined. The text becomes ls_error_text(). */
+/* The first error since the last call, or LS_OK: an error that a handler
+ * returned, with node, event and handler in its text; or LS_ELOST: another node
+ * declared this one lost, and it has rejoined. The text becomes
+ * ls_error_text(). */
 LS_MUST_USE LS_API int ls_node_take_error(ls_node *node);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
 /* learner.h - threads that load batches while others are trained.
  *
- * Batches are put into a queue. Loaders take them from there, each when it has
- * a stack to load into; the learner thread trains what is loaded, each stack
- * for some passes, and puts a result for each into another queue. So the next
- * batch is loaded while this one is trained, on any number of devices at once.
+ * Batches are put into a queue. A loader with a free stack takes the next one
+ * and loads it. The learner thread trains each loaded stack for some passes,
+ * and puts a result for each pass into another queue. So the next batch is
+ * loaded while this one is trained, on any number of devices at once.
  *
  *     put --> in queue --> loader --> ready --> learner --> out queue --> get
  *                            ^                     |
@@ -16,18 +16,17 @@
  *          has a batch  is done      takes it        is over
  *
  * A batch has a part for each device; a pass computes all parts at the same
- * time, then applies what came of them. Which stack is trained next is said by
- * a minibatch ring (lockstep/minibatch_ring.h).
+ * time, then applies the results. A minibatch ring (lockstep/minibatch_ring.h)
+ * chooses the stack to train next.
  *
- * With no loaders, the learner thread loads by itself, between its passes:
- * nothing overlaps, and what is computed follows from the order of the puts
- * alone.
+ * Without loaders, the learner thread itself loads between passes: nothing
+ * overlaps, and the results depend only on the order of the puts.
  *
- * What fails (a load, a compute, an apply) ends the learner: every call that
- * waits, or comes later, fails with what it said and who it was, "learner:
- * loader 2: …". What was accepted is always counted: as trained, as dropped by
- * the full queue, or as discarded by the end.
- * Nothing is allocated for a batch or a pass. Thread: any.
+ * A failure (of a load, a compute, an apply) ends the learner: every waiting
+ * and every later call fails with its error, which names the thread, "learner:
+ * loader 2: …". Every accepted batch is counted: as trained, as dropped by the
+ * full queue, or as discarded at the end.
+ * Nothing is allocated per batch or pass. Thread: any.
  * Source: docs/learner.md. */
 #ifndef LOCKSTEP_LEARNER_H
 #define LOCKSTEP_LEARNER_H
@@ -47,10 +46,10 @@ extern "C" {
 
 typedef struct ls_learner ls_learner;
 
-/* What is put: `data` is whatever the ops know. */
+/* One batch. `data` is whatever the ops expect. */
 struct ls_learner_batch {
     void *data;           /* own, until the learner drops it */
-    uint64_t env_steps;   /* that it was collected in */
+    uint64_t env_steps;   /* in which it was collected */
     uint64_t agent_steps; /* the same, for each agent */
 };
 
@@ -63,26 +62,26 @@ struct ls_learner_place {
     const struct ls_learner_batch *batch; /* borrow: until the op returns */
 };
 
-/* All but compute may be NULL. What fails leaves an ls_error(). */
+/* All but compute may be NULL. An op that fails leaves an ls_error(). */
 struct ls_learner_ops {
-    /* Bring the batch's part for place->device there. It may leave an upload
-     * under way: the learner waits for it before the stack is ready. On a
-     * loader's thread, device after device; several loaders at the same time,
-     * each with a stack of its own. */
+    /* Load the batch's part for place->device. It may leave an upload in
+     * progress: the learner waits for it before the stack is ready. Runs on a
+     * loader's thread, one device after another; several loaders run at the
+     * same time, each with its own stack. */
     int (*load)(void *self, const struct ls_learner_place *place);
     /* Train on one part. pass: 0 for the first one over this batch. info:
-     * empty; for what it has to say. For device 0 on the learner thread, for
-     * each other one on a thread of its own, at the same time; always the same
+     * empty; add figures to it. Runs for device 0 on the learner thread, for
+     * each other device on its own thread, at the same time; always the same
      * thread for one device, bound to it by ls_device_bind_thread().
-     * LS_EABORTED says that it gave up because another device's has failed:
-     * that one's error is told. */
+     * LS_EABORTED means that it gave up because another device's failed; that
+     * one's error is reported. */
     int (*compute)(void *self, const struct ls_learner_place *place,
                    unsigned pass, ls_learner_info *info);
-    /* Make new weights of what all devices have computed. On the learner
+    /* Make new weights from what all devices have computed. Runs on the learner
      * thread. info: theirs, reduced; may be added to. */
     int (*apply)(void *self, unsigned pass, ls_learner_info *info);
-    /* Release a batch that was trained, dropped or discarded. On any thread,
-     * that of a put included; never under a lock. */
+    /* Release a batch that was trained, dropped or discarded. Runs on any
+     * thread, including that of a put; never under a lock. */
     void (*drop)(void *self, struct ls_learner_batch *batch);
 };
 
@@ -90,33 +89,33 @@ struct ls_learner_options {
     const struct ls_learner_ops *ops; /* borrow, and self, until destroy */
     void *self;
 
-    size_t queue;                    /* batches that wait; 0: 16 */
-    enum ls_when_full when_full;     /* when they are that many */
-    size_t out_queue;                /* results that wait; 0: 16 */
+    size_t queue;                    /* waiting batches; 0: 16 */
+    enum ls_when_full when_full;     /* what a put does when it is full */
+    size_t out_queue;                /* waiting results; 0: 16 */
     enum ls_when_full out_when_full; /* block: the learner waits, too */
 
     size_t stacks;         /* 0: 1 */
     size_t loaders;        /* threads; 0: the learner thread loads */
     unsigned passes;       /* over each batch; 0: 1 */
     unsigned first_passes; /* over the first one: see minibatch_ring.h */
-    int ready_timeout_ms;  /* how long the learner waits for a batch, before it
+    int ready_timeout_ms;  /* how long the learner waits for a batch before it
                             * notes that there is none; 0: 1000 */
-    int held_timeout_ms;   /* the same while it holds one with passes left,
+    int held_timeout_ms;   /* the same while it holds a batch with passes left,
                             * before it trains that again; 0:
                             * ready_timeout_ms; LS_NO_WAIT */
 
     ls_device *const *devices; /* borrow, until destroy; NULL: there are parts,
-                                * but no stacks of a device */
+                                * but no device stacks */
     size_t n_devices;          /* 0: 1 */
-    size_t part_bytes;         /* of each part, as capacity of its stack; >= 1
+    size_t part_bytes;         /* capacity of the stack for each part; >= 1
                                 * with devices */
-    size_t batch_size;         /* samples in a batch; 0: unknown. Each device
-                                * trains as many of them as any other */
+    size_t batch_size;         /* samples in a batch; 0: unknown. Devices train
+                                * equally many each */
 };
 
-/* Start a learner: its threads run when this returns.
+/* Start a learner: its threads are running when this returns.
  * out:     own; NULL after an error; give it to ls_learner_destroy().
- * options: copied, but for what says otherwise.
+ * options: copied, except where noted.
  * Errors:  LS_EINVAL no ops or compute, a when_full, first_passes over passes,
  *          part_bytes 0 with devices, batch_size under n_devices or not
  *          divisible by it; LS_ENOMEM; LS_EAGAIN no room for a thread; those
@@ -125,70 +124,70 @@ LS_MUST_USE LS_API int
 ls_learner_create(ls_learner **out, ls_runtime *runtime,
                   const struct ls_learner_options *options);
 
-/* Put a batch, waiting wait_ms for room (when_full block).
+/* Put a batch, waiting at most wait_ms for room (when_full block).
  * batch:  moved: its data is set to NULL; on failure still yours.
- * Errors: LS_EAGAIN not ready: full (when_full fail, or block with 0);
- *         LS_ETIMEDOUT not ready: full all the time; LS_ECLOSED stopped; what
- *         the learner failed with. */
+ * Errors: LS_EAGAIN full (when_full fail, or block with 0); LS_ETIMEDOUT full
+ *         all the time; LS_ECLOSED stopped; the error that the learner failed
+ *         with. */
 LS_MUST_USE LS_API int ls_learner_put(ls_learner *learner,
                                       struct ls_learner_batch *batch,
                                       int wait_ms);
 
-/* What one pass over one batch came to. */
+/* The result of one pass over one batch. */
 struct ls_learner_result {
     uint64_t env_steps;    /* of the batch */
     uint64_t agent_steps;  /* of the batch */
     unsigned pass;         /* 0: the first one over it */
-    bool last;             /* there will be no other pass over it */
+    bool last;             /* the last pass over it */
     ls_learner_info *info; /* own: yours. Over all devices. NULL: not wanted */
 };
 
 /* Take the oldest result.
- * out:    out->info, when not NULL, loses what it held.
- * Errors: LS_EAGAIN none (with 0); LS_ETIMEDOUT; when there are no more:
- *         LS_ECLOSED stopped; what the learner failed with. */
+ * out:    out->info, if not NULL, is overwritten.
+ * Errors: LS_EAGAIN none (with 0); LS_ETIMEDOUT; once there are no more:
+ *         LS_ECLOSED stopped; the error that the learner failed with. */
 LS_MUST_USE LS_API int
 ls_learner_get(ls_learner *learner, struct ls_learner_result *out, int wait_ms);
 
-/* Whether a pass has made new weights since this was last true. Of several who
- * ask, one is told. */
+/* Whether a pass has made new weights since this last returned true. If several
+ * threads ask, one of them gets true. */
 LS_API bool ls_learner_take_weights_updated(ls_learner *learner);
 
-/* Wait until that would be true, and take it.
- * Errors: LS_EAGAIN not now (with 0); LS_ETIMEDOUT; LS_ECLOSED; what the
- *         learner failed with. */
+/* Wait until that would return true, and take it.
+ * Errors: LS_EAGAIN not now (with 0); LS_ETIMEDOUT; LS_ECLOSED; the error that
+ *         the learner failed with. */
 LS_MUST_USE LS_API int ls_learner_await_weights(ls_learner *learner,
                                                 int wait_ms);
 
 struct ls_learner_counts {
-    /* Batches: put = trained + dropped + discarded + those under way. */
+    /* Batches: put = trained + dropped + discarded + those in progress. */
     uint64_t put;       /* accepted */
     uint64_t refused;   /* not accepted */
     uint64_t trained;   /* with all their passes */
     uint64_t dropped;   /* pushed out of the queue by a newer one */
-    uint64_t discarded; /* left by the end, or by what failed */
-    size_t queued;      /* wait to be loaded */
+    uint64_t discarded; /* left over at the end, or after a failure */
+    size_t queued;      /* waiting to be loaded */
 
-    uint64_t steps;     /* passes that were trained */
+    uint64_t steps;     /* passes trained */
     uint64_t not_ready; /* times that there was nothing to train */
 
-    /* Results: steps = got + results_dropped + those under way. */
+    /* Results: steps = got + results_dropped + those in the queue. */
     uint64_t got;             /* by ls_learner_get() */
-    uint64_t results_dropped; /* by out_when_full, or since it was stopped */
+    uint64_t results_dropped; /* by out_when_full, or after the stop */
 
-    /* Where the time went, in ns since the start, each of all threads that do
-     * it together. */
+    /* Where the time went, in ns since the start; each is the sum over all
+     * threads that do it. */
     int64_t dequeue_ns;   /* waiting for batches */
     int64_t load_ns;      /* loading */
     int64_t overlap_ns;   /* of load_ns: while another batch was trained */
-    int64_t load_wait_ns; /* the learner, waiting for what is loaded */
+    int64_t load_wait_ns; /* the learner, waiting for a loaded batch */
     int64_t grad_ns;      /* training */
 };
 
 LS_API void ls_learner_counts(ls_learner *learner,
                               struct ls_learner_counts *out);
 
-/* LS_OK, also when it was stopped; or what it failed with. */
+/* LS_OK, even after a stop; or the error that it failed with. */
 LS_MUST_USE LS_API int ls_learner_check(ls_learner *learner);
 
 /* Figures of the last steps: means over 10 runs, and the queue's size after
@@ -203,9 +202,9 @@ struct ls_learner_metrics {
     double learner_dequeue_time_ms;
 };
 
-/* A step whose result was got is in them.
- * out:    all is written; but out->learner when it is not NULL and overwrite
- *         is set, else it is left as it is.
+/* Includes every step whose result has been got.
+ * out:    every field is written, except out->learner: that is written only if
+ *         it is not NULL and overwrite is set.
  * Errors: LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_learner_metrics(ls_learner *learner,
                                           struct ls_learner_metrics *out,
@@ -214,18 +213,18 @@ LS_MUST_USE LS_API int ls_learner_metrics(ls_learner *learner,
 /* Write the metrics as {"info": {"learner_queue": {size_count, size_mean,
  * size_std, size_quantiles}, "learner": {…}, "timing_breakdown":
  * {learner_grad_time_ms, learner_load_time_ms, learner_load_wait_time_ms,
- * learner_dequeue_time_ms}}}. Of an empty window the quantiles are []. */
+ * learner_dequeue_time_ms}}}. The quantiles of an empty window are []. */
 LS_API void ls_learner_metrics_write(const struct ls_learner_metrics *metrics,
                                      ls_writer *writer);
 
-/* End all threads, in the middle of a batch if need be; whoever waits is
- * woken. What was accepted and not trained is discarded. Results stay.
- * Again: LS_OK. One at a time, and never from an op.
+/* End all threads, in the middle of a batch if need be, and wake all waiting
+ * calls. Accepted batches that were not trained are discarded. Results stay.
+ * Calling it again returns LS_OK. One call at a time, and never from an op.
  * Errors: LS_ETIMEDOUT: an op did not return within wait_ms; the text names
- *         its thread; ask again, or destroy. */
+ *         its thread; call it again, or destroy. */
 LS_MUST_USE LS_API int ls_learner_stop(ls_learner *learner, int wait_ms);
 
-/* Stop, for as long as it takes, and free it. Nobody else may be in a call.
+/* Stop, for as long as it takes, and free it. No other call may be in progress.
  * NULL and a pointer to NULL are fine. */
 LS_API void ls_learner_destroy(ls_learner **learner);
 

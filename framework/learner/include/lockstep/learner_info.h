@@ -1,10 +1,10 @@
-/* learner_info.h - what training says of itself: named numbers, reduced.
+/* learner_info.h - figures of training: named numbers, reduced.
  *
  * Numbers of one name become one: the mean, or for a name that begins with
- * "min_" or "max_" the least or the most. What is not a number (NaN) says
- * nothing: it is left out, and NaN is what is left when nothing else was said.
- * TD errors, one for each sample, are joined in the order in which they come.
- * So an info is a sum that others are added to: over devices, over passes.
+ * "min_" or "max_" the minimum or the maximum. A NaN is ignored; the result is
+ * NaN if there is no other number. TD errors, one for each sample, are joined
+ * in the order in which they are added. So an info can accumulate others: over
+ * devices, over passes.
  * Thread: serial. */
 #ifndef LOCKSTEP_LEARNER_INFO_H
 #define LOCKSTEP_LEARNER_INFO_H
@@ -27,17 +27,17 @@ LS_MUST_USE LS_API int ls_learner_info_create(ls_learner_info **out);
 /* NULL and a pointer to NULL are fine. */
 LS_API void ls_learner_info_destroy(ls_learner_info **info);
 
-/* Forget everything; the memory is kept. */
+/* Remove everything; the memory is kept. */
 LS_API void ls_learner_info_clear(ls_learner_info *info);
 
 /* Add a number.
  * name:   borrow, as long as this info and all that it is added to: a static
  *         text.
- * Errors: LS_ELIMIT: LS_LEARNER_INFO_MAX other names are in it. */
+ * Errors: LS_ELIMIT: it has LS_LEARNER_INFO_MAX other names. */
 LS_MUST_USE LS_API int ls_learner_info_add(ls_learner_info *info,
                                            const char *name, double value);
 
-/* Join n TD errors to those that are there. values: copied.
+/* Append n TD errors. values: copied.
  * Errors: LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_learner_info_add_td_errors(ls_learner_info *info,
                                                      const double *values,
@@ -51,13 +51,13 @@ LS_MUST_USE LS_API int ls_learner_info_merge(ls_learner_info *info,
 /* Exchange what two infos hold. */
 LS_API void ls_learner_info_swap(ls_learner_info *one, ls_learner_info *other);
 
-/* How many names there are, and each in the order of its first number. */
+/* The number of names, and each name in the order of its first number. */
 LS_API size_t ls_learner_info_count(const ls_learner_info *info);
 LS_API const char *ls_learner_info_name(const ls_learner_info *info,
                                         size_t index);
 LS_API double ls_learner_info_value(const ls_learner_info *info, size_t index);
 
-/* The number of that name; NaN when there is none. */
+/* The number of that name; NaN if there is none. */
 LS_API double ls_learner_info_get(const ls_learner_info *info,
                                   const char *name);
 
@@ -65,8 +65,8 @@ LS_API double ls_learner_info_get(const ls_learner_info *info,
 LS_API const double *ls_learner_info_td_errors(const ls_learner_info *info,
                                                size_t *n);
 
-/* Write a map of name and number; when there are TD errors, also "td_error",
- * an array. */
+/* Write a map of names and numbers; if there are TD errors, also "td_error", an
+ * array. */
 LS_API void ls_learner_info_write(const ls_learner_info *info,
                                   ls_writer *writer);
 

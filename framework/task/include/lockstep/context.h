@@ -1,11 +1,11 @@
 /* context.h - the record that a task carries through its steps, described by a
  * table of its fields.
  *
- * The user's own struct holds the values; the table (lockstep/record.h) says
- * what is where. From it follow renewal between iterations (kept fields stay,
- * the rest starts afresh), printing, and msgpack both ways. A field of text,
- * bytes, numbers or items owns its memory; set it with ls_text_set() and its
- * like.
+ * The user's own struct holds the values; the table (lockstep/record.h)
+ * describes its fields. It drives renewal between iterations (kept fields stay,
+ * the rest starts afresh), printing, and msgpack in both directions. A field of
+ * text, bytes, numbers or items owns its memory; set it with ls_text_set() and
+ * similar functions.
  * Thread: serial. */
 #ifndef LOCKSTEP_CONTEXT_H
 #define LOCKSTEP_CONTEXT_H
@@ -23,9 +23,9 @@ extern "C" {
 /* Static: outlives every context of the type. The first field must be
  * {"total_step", LS_FIELD_INT, …, keep}: the task counts iterations in it. The
  * types are those from LS_FIELD_BOOL to LS_FIELD_ITEMS.
- * Members of the struct that are in no line of the table are the program's own:
- * zero at first, never printed, sent or renewed. Pointers to what only the
- * program knows go there. */
+ * Members of the struct that are not in the table are the program's own:
+ * initially zero, never printed, sent or renewed. Use them for private
+ * pointers. */
 struct ls_context_type {
     const char *name;
     size_t size; /* sizeof the user's struct */
@@ -37,28 +37,29 @@ typedef struct ls_context ls_context;
 
 /* out:    own; NULL after an error; give it to ls_context_destroy().
  * type:   borrow, for the life of the context.
- * Errors: LS_EINVAL the table: no total_step first, another type, an offset
- *         beyond size, a name twice; LS_ENOMEM. */
+ * Errors: LS_EINVAL the table: total_step is not first, or has another type; an
+ *         offset beyond size; a duplicate name; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_context_create(ls_context **out,
                                          const struct ls_context_type *type);
 LS_API void ls_context_destroy(ls_context **context);
 
-/* The user's struct. Borrow: as long as the context; stays in its place. */
+/* The user's struct. Borrow: as long as the context; its address is fixed. */
 LS_API void *ls_context_data(ls_context *context);
 LS_API const struct ls_context_type *
 ls_context_type_of(const ls_context *context);
 
 /* Keep a field from now on, for the life of the context.
- * Errors: LS_ENOENT no such field (with the nearest name). */
+ * Errors: LS_ENOENT no such field (the text has the nearest name). */
 LS_MUST_USE LS_API int ls_context_keep(ls_context *context, const char *field);
 
 /* Have fn called after each renewal, with the user's struct: for members
- * outside of the table, and for what a fallback cannot say. NULL: no more. */
+ * outside the table, and for defaults that a fallback cannot express. NULL:
+ * not called. */
 LS_API void ls_context_on_renew(ls_context *context,
                                 void (*fn)(void *self, void *data), void *self);
 
-/* Begin the next iteration: total_step + 1, kept fields as they are, all
- * others as at first. */
+/* Begin the next iteration: total_step + 1, kept fields unchanged, all others
+ * at their initial values. */
 LS_API void ls_context_renew(ls_context *context);
 
 /* Write the fields named in names[n] (NULL, 0: all) as a map.
@@ -66,9 +67,9 @@ LS_API void ls_context_renew(ls_context *context);
 LS_MUST_USE LS_API int ls_context_write(const ls_context *context,
                                         const char *const *names, size_t n,
                                         ls_writer *out);
-/* Set the fields that the map has; others stay. A key that is no field is
- * ignored: another version may have it.
- * Errors: LS_EPROTO a value of another type, the field is named; fields
+/* Set the fields that the map has; others stay. Unknown keys are ignored:
+ * another version may have them.
+ * Errors: LS_EPROTO a value of another type: the text names the field; fields
  *         before it are set; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_context_read(ls_context *context,
                                        const ls_value *map);
