@@ -68,7 +68,7 @@ void batch_destroy(struct batch *batch)
     free_blobs(batch);
     free(batch->samples);
     free(batch->priorities);
-    ls_bytes_clear(&batch->weights);
+    snapshot_fini(&batch->after);
     learner_batch_fini(&batch->told);
     free(batch);
 }
@@ -283,9 +283,7 @@ static int end_batch(struct learner_service *service, struct batch *batch,
     service->trained++;
     batch->trained = true;
     batch->has_weights = batch->iter % service->told.send_policy_freq == 0;
-    return batch->has_weights ? service->options.ops->save(
-                                    service->options.self, &batch->weights)
-                              : LS_OK;
+    return batch->has_weights ? snapshot_take(service, &batch->after) : LS_OK;
 }
 
 /* What fails first counts, but for a device that gave up because of it. */
