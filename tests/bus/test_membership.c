@@ -668,6 +668,26 @@ TEST(who_has_ended_is_told_but_not_with_each_word)
     end(a);
 }
 
+/* What was under way from another life of it came in between. */
+TEST(a_life_that_was_lost_and_is_there_again_is_told_with_each_heartbeat)
+{
+    struct machine *a = machine();
+    (void)ready(a, 2, FIRST);
+    pass_without(a, SILENCE, 2);
+    broke(a, 2, FIRST);
+    (void)ready(a, 2, SECOND);
+    membership_farewell(&a->m, of(a, 2), LS_OK, a->now);
+    assert_ok(absent(a, 2, SECOND));
+    assert_ok(present(a, 2, FIRST));
+    assert_int_equal(of(a, 2)->state, LS_MEMBER_LOST);
+    for (int i = 0; i < 3; i++) {
+        forget_told(a);
+        membership_announced(&a->m, a->now);
+        assert_non_null(told(a, 2, LS_ELOST, FIRST));
+    }
+    end(a);
+}
+
 TEST(who_is_lost_and_there_is_told_with_each_heartbeat)
 {
     struct machine *a = machine();

@@ -76,12 +76,24 @@ bool member_has_ended(const struct member *member)
     return member->state == LS_MEMBER_LEFT || member->state == LS_MEMBER_LOST;
 }
 
-bool member_ended_as(const struct member *member, uint64_t incarnation)
+static const struct ended_life *ended_life(const struct member *member,
+                                           uint64_t incarnation)
 {
     for (size_t i = 0; i < MEMBERSHIP_LIVES; i++)
-        if (incarnation != 0 && member->ended[i] == incarnation)
-            return true;
-    return false;
+        if (incarnation != 0 && member->ended[i].incarnation == incarnation)
+            return &member->ended[i];
+    return NULL;
+}
+
+bool member_ended_as(const struct member *member, uint64_t incarnation)
+{
+    return ended_life(member, incarnation) != NULL;
+}
+
+bool member_lost_as(const struct member *member, uint64_t incarnation)
+{
+    const struct ended_life *life = ended_life(member, incarnation);
+    return life != NULL && life->lost;
 }
 
 bool member_hears(const struct member *member)
@@ -211,7 +223,9 @@ static enum member_change end(struct member *member, enum ls_member_state state,
     member->lists_me = member->ready_there = false;
     member->away_at = 0;
     member->probe = PROBE_NONE;
-    member->ended[member->n_ended++ % MEMBERSHIP_LIVES] = member->incarnation;
+    if (!member_ended_as(member, member->incarnation))
+        member->ended[member->n_ended++ % MEMBERSHIP_LIVES] =
+            (struct ended_life){member->incarnation, state == LS_MEMBER_LOST};
     return was_ready ? MEMBER_ENDED : MEMBER_FORGOTTEN;
 }
 

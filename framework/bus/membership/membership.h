@@ -78,7 +78,10 @@ struct member {
     uint64_t rival_connection;
     unsigned n_rival;
     int64_t rival_at;
-    uint64_t ended[MEMBERSHIP_LIVES]; /* a ring; 0: none */
+    struct ended_life {
+        uint64_t incarnation;  /* 0: none */
+        bool lost;             /* else it has left */
+    } ended[MEMBERSHIP_LIVES]; /* a ring */
     unsigned n_ended;
     size_t slot;   /* of all records, for: */
     uint64_t *has; /* whom it has as members; own, n_has words */
@@ -104,8 +107,9 @@ int member_texts(struct member *member, const struct wire_presence *presence);
 bool member_has_ended(const struct member *member);
 /* It has said nothing yet of whom it has as members. */
 void member_has_none(struct member *member);
-/* Whether this life of it has. */
+/* Whether this life of it has; and not by leaving. */
 bool member_ended_as(const struct member *member, uint64_t incarnation);
+bool member_lost_as(const struct member *member, uint64_t incarnation);
 /* Whether it hears all that is published here. */
 bool member_hears(const struct member *member);
 /* Whether it is to be told of what is emitted now: ready, and connected. */

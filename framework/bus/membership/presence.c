@@ -321,18 +321,32 @@ static int ended_before(struct membership *m, const struct member *member,
     return ls_error(LS_ENOENT, "this life of node %u has ended", member->id);
 }
 
+/* What was under way from another life of it may have come since it was lost:
+ * the one that is there is told that, until it is another. */
+static int lost_before(struct membership *m, struct member *member,
+                       const struct wire_presence *p, uint64_t connection,
+                       int64_t now)
+{
+    membership_begin_life(m, member, p->incarnation);
+    (void)member_is_lost(member, LS_ELOST);
+    return appears(m, member, p, connection, now);
+}
+
 static int other_life(struct membership *m, struct member *member,
                       const struct wire_presence *p, uint64_t connection,
                       int64_t now)
 {
-    if (member_ended_as(member, p->incarnation) && !member_is_alive(member)) {
+    const bool ended = member_ended_as(member, p->incarnation);
+    if (ended && !member_is_alive(member)) {
+        if (member_lost_as(member, p->incarnation))
+            return lost_before(m, member, p, connection, now);
         const int status = ended_before(m, member, p->incarnation, now);
         member->reminded_at = now;
         return status;
     }
     if (!member_is_alive(member))
         membership_begin_life(m, member, p->incarnation);
-    else if (takes_over(member, p) && !member_ended_as(member, p->incarnation))
+    else if (takes_over(member, p) && !ended)
         membership_replace(m, member, p->incarnation, now);
     else
         return compete(member, p, connection, now);

@@ -349,8 +349,8 @@ static void meet_again(struct membership *m, struct member *member)
         membership_apply(m, member, member_is_lost(member, LS_ELOST), 0);
     /* The lives that it had before this one may still be heard of. */
     for (size_t i = 0; i < MEMBERSHIP_LIVES; i++)
-        if (member->ended[i] == member->incarnation)
-            member->ended[i] = 0;
+        if (member->ended[i].incarnation == member->incarnation)
+            member->ended[i].incarnation = 0;
     membership_begin_life(m, member, member->incarnation);
     memcpy(member->showings, showings, sizeof showings);
     member->n_present = n_present;
