@@ -9,7 +9,7 @@
 #include "work_service.h"
 
 struct learner {
-    struct service_node base;
+    struct service_node base; /* first: service_node_run() */
     struct agent agent;
     struct teacher *teacher;  /* own; of the agent; while it is used */
     struct learner_ops ops;   /* of the service */
@@ -191,12 +191,6 @@ static int use(void *work, ls_task *task, ls_rpc *calls)
     return status;
 }
 
-static int run(void *work)
-{
-    struct learner *self = work;
-    return service_node_run(&self->base);
-}
-
 static void report(void *work, struct report *out)
 {
     struct learner *self = work;
@@ -223,7 +217,7 @@ static void close_service(void *work)
 
 const struct work_kind work_learner = {.create = create,
                                        .use = use,
-                                       .run = run,
+                                       .run = service_node_run,
                                        .report = report,
                                        .close = close_service,
                                        .destroy = destroy};

@@ -118,8 +118,7 @@ void learner_forsake(struct learner_service *service, const char *text)
         if (b->begun)
             continue;
         b->forsaken = true;
-        if (b->request != NULL)
-            (void)ls_request_fail(&b->request, text);
+        service_work_fail_call(&b->request, text);
     }
     service->outstanding = false;
 }
@@ -396,8 +395,7 @@ static struct batch *take_over(struct learner_service *service)
         batches_add(&service->over, service->current);
     service->current = NULL;
     while ((batch = batches_take(&service->over)) != NULL) {
-        if (batch->request != NULL)
-            (void)ls_request_fail(&batch->request, "the work has ended");
+        service_work_fail_call(&batch->request, "the work has ended");
         batches_add(&all, batch);
     }
     ls_mutex_unlock(&service->work.mutex);

@@ -194,8 +194,8 @@ static struct batch *take_batch(struct learner_service *service)
     }
     if (batch->request != NULL && batch->status == LS_ELOST)
         answer_learn(service, batch);
-    else if (batch->request != NULL)
-        (void)ls_request_fail(&batch->request, batch->text);
+    else
+        service_work_fail_call(&batch->request, batch->text);
     learner_answer_demand(service);
     return batch;
 }
