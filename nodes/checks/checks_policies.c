@@ -148,7 +148,7 @@ void checks_note_info(struct service_life *by, const struct learner_info *info)
     const struct given *work = books->given;
     while (work != NULL && !work->learns)
         work = work->previous;
-    if (books->is_learned)
+    if (books->is_learned && books->learned_by == by)
         checks_break(all, "infos", "an info comes after the last one");
     if (info->learner_step < books->learner_step &&
         (work == NULL || !work->repeats))
@@ -159,6 +159,7 @@ void checks_note_info(struct service_life *by, const struct learner_info *info)
     books->learner_step = info->learner_step;
     books->n_infos++;
     books->is_learned = info->learner_done;
+    books->learned_by = by;
 }
 
 /* One of each `informs` iterations, from the first on, and the last, which says

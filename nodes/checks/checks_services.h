@@ -93,9 +93,11 @@ struct service_checks {
     struct commit *commits;     /* own; the latest first */
     int64_t learner_step;       /* of the last info */
     int64_t n_infos;
-    bool is_learned; /* the last info was there */
-    bool is_whole;   /* no coordinator but the first, and no attempt but the
-                      * first of the learner work */
+    bool is_learned;        /* the last info was there */
+    const void *learned_by; /* borrow; the life of the coordinator that got it:
+                             * if it could not write that, the next gets it */
+    bool is_whole; /* no coordinator but the first, and no attempt but the
+                    * first of the learner work */
 };
 
 void checks_break(const checks *checks, const char *name, const char *format,

@@ -460,6 +460,25 @@ static void an_info_is_of_before(void *arg)
     informs(arg, 1, false);
 }
 
+/* The one that got the last could not write it: its disk was full. */
+static void a_later_life_gets_the_last_again(void *arg)
+{
+    struct world *world = arg;
+    all_begin(world);
+    informs(world, 1, false);
+    informs(world, 2, true);
+    comes_back(world);
+    informs(world, 2, true);
+    collecting_ends(world);
+    learning_ends(world, LEARNER, 1);
+    is_over(world, 0);
+}
+
+TEST(a_later_coordinator_gets_the_last_info_again)
+{
+    judge(a_later_life_gets_the_last_again, NULL);
+}
+
 TEST(n_iterations_are_n_plus_1_infos)
 {
     judge(an_info_is_missing, "infos: 2 infos of 2 iterations");
