@@ -2,12 +2,16 @@
  * a fault it is the smallest that works: the return of an episode is 10, and
  * 1000 when a file is there: `env: {prize: FILE}`. An observation has as many
  * floats as `env: {observation: N}` says, a policy as many bytes as
- * `policy: {bytes: N}`. */
+ * `policy: {bytes: N}`. With `env: {together: N, at: M}` it fails in its M-th
+ * step unless N environments of the process were in a step at the same time by
+ * then: until they were, each waits a little for others. */
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lockstep/plugin.h"
@@ -20,7 +24,8 @@ struct env {
     enum fault fault;
     int64_t at, n_steps; /* the fault comes with this step */
     int in_episode;
-    char prize[256]; /* "": none */
+    int64_t together; /* 0: it does not matter */
+    char prize[256];  /* "": none */
     int64_t n_observation;
 };
 
@@ -35,6 +40,7 @@ static int env_init(void *env, ls_config_section *config, uint64_t seed)
     self->fault = (enum fault)ls_config_choice(config, "fault", NONE, faults);
     self->at = ls_config_int(config, "at", 100, 1, INT64_MAX);
     self->n_observation = ls_config_int(config, "observation", 1, 1, 1 << 20);
+    self->together = ls_config_int(config, "together", 0, 0, 64);
     const char *prize = ls_config_string(config, "prize", "");
     (void)snprintf(self->prize, sizeof self->prize, "%s", prize);
     return LS_OK;
@@ -100,13 +106,45 @@ static int go_wrong(enum fault fault)
     return LS_OK;
 }
 
+#define MEET_NS 50000000
+
+static int meet(const struct env *self)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+    static int64_t inside, most;
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += MEET_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_mutex_lock(&lock);
+    if (++inside > most) {
+        most = inside;
+        (void)pthread_cond_broadcast(&changed);
+    }
+    while (most < self->together &&
+           pthread_cond_timedwait(&changed, &lock, &until) == 0)
+        continue;
+    inside--;
+    const int64_t seen = most;
+    (void)pthread_mutex_unlock(&lock);
+    return seen >= self->together || self->n_steps < self->at
+               ? LS_OK
+               : ls_error(LS_EHANDLER,
+                          "%d of %d environments were stepped at once",
+                          (int)seen, (int)self->together);
+}
+
 static int env_step(void *env, const void *action, void *observation,
                     float *reward, bool *terminated, bool *truncated)
 {
     struct env *self = env;
     (void)action;
     const bool now = ++self->n_steps == self->at;
-    const int status = now ? go_wrong(self->fault) : LS_OK;
+    int status = now ? go_wrong(self->fault) : LS_OK;
+    if (status == LS_OK && self->together > 0)
+        status = meet(self);
     if (status != LS_OK)
         return status;
     self->in_episode++;
