@@ -6,15 +6,14 @@
  * step unless N environments of the process were in a step at the same time by
  * then: until they were, each waits a little for others. */
 #include <math.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lockstep/plugin.h"
+#include "lockstep/runtime.h"
 
 enum fault { NONE, FAIL, CRASH, QUIT, HANG, NOT_FINITE, STAY };
 static const char *const faults[] = {"none", "fail", "crash", "quit",
@@ -33,6 +32,31 @@ struct policy {
     int64_t n_seen, n_bytes;
 };
 
+/* Where the environments of one node meet: it makes them one after another. */
+static struct {
+    ls_mutex lock;
+    ls_cond changed;
+    int64_t users, inside, most;
+} meeting;
+
+static int meeting_join(void)
+{
+    if (meeting.users++ != 0)
+        return LS_OK;
+    const int status = ls_mutex_init(&meeting.lock, ls_runtime_threads());
+    return status == LS_OK
+               ? ls_cond_init(&meeting.changed, ls_runtime_threads())
+               : status;
+}
+
+static void meeting_leave(void)
+{
+    if (--meeting.users != 0)
+        return;
+    ls_cond_fini(&meeting.changed);
+    ls_mutex_fini(&meeting.lock);
+}
+
 static int env_init(void *env, ls_config_section *config, uint64_t seed)
 {
     struct env *self = env;
@@ -43,7 +67,7 @@ static int env_init(void *env, ls_config_section *config, uint64_t seed)
     self->together = ls_config_int(config, "together", 0, 0, 64);
     const char *prize = ls_config_string(config, "prize", "");
     (void)snprintf(self->prize, sizeof self->prize, "%s", prize);
-    return LS_OK;
+    return self->together > 0 ? meeting_join() : LS_OK;
 }
 
 static void hang(void)
@@ -63,6 +87,8 @@ static void env_fini(void *env)
     const struct env *self = env;
     if (self->fault == STAY && self->n_steps >= self->at)
         hang();
+    if (self->together > 0)
+        meeting_leave();
 }
 
 static void env_spec(const void *env, struct ls_env_spec *out)
@@ -106,29 +132,22 @@ static int go_wrong(enum fault fault)
     return LS_OK;
 }
 
-#define MEET_NS 50000000
+#define MEET_MS 50
 
 static int meet(const struct env *self)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-    static int64_t inside, most;
-    struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += MEET_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    (void)pthread_mutex_lock(&lock);
-    if (++inside > most) {
-        most = inside;
-        (void)pthread_cond_broadcast(&changed);
+    const int64_t deadline = ls_deadline(ls_runtime_threads(), MEET_MS);
+    int status = LS_OK;
+    ls_mutex_lock(&meeting.lock);
+    if (++meeting.inside > meeting.most) {
+        meeting.most = meeting.inside;
+        ls_cond_broadcast(&meeting.changed);
     }
-    while (most < self->together &&
-           pthread_cond_timedwait(&changed, &lock, &until) == 0)
-        continue;
-    inside--;
-    const int64_t seen = most;
-    (void)pthread_mutex_unlock(&lock);
+    while (meeting.most < self->together && status == LS_OK)
+        status = ls_cond_wait(&meeting.changed, &meeting.lock, deadline);
+    meeting.inside--;
+    const int64_t seen = meeting.most;
+    ls_mutex_unlock(&meeting.lock);
     return seen >= self->together || self->n_steps < self->at
                ? LS_OK
                : ls_error(LS_EHANDLER,
