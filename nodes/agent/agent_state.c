@@ -114,6 +114,23 @@ int agent_read_training(struct agent *agent, const ls_value *in)
     return read_training(agent, agent->policy, in);
 }
 
+int agent_save_training(struct agent *agent, struct ls_bytes *out)
+{
+    ls_writer_clear(agent->writer);
+    const int status = agent_write_training(agent, agent->writer);
+    return status == LS_OK ? take_written(agent->writer, out) : status;
+}
+
+int agent_load_training(struct agent *agent, const struct ls_bytes *in)
+{
+    ls_document *document = NULL;
+    int status = read_value(&document, in);
+    if (status == LS_OK)
+        status = agent_read_training(agent, ls_document_root(document));
+    ls_document_destroy(&document);
+    return status;
+}
+
 /* {"policy": …, "training": {…}}, as it stands in the whole. */
 static int write_policy(const struct agent *agent, ls_writer *out)
 {

@@ -36,6 +36,7 @@ static const struct ls_field fields[] = {
     INT(load_ns),
     INT(train_ns),
     INT(overlap_ns),
+    INT(policy_only),
     INT(epochs),
     INT(failures),
     INT(median_ns),

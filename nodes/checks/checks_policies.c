@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "checks_services.h"
 
 static struct commit *find_commit(const checks *self, const char *policy_id)
@@ -20,9 +22,14 @@ int64_t checks_newest_version(const checks *self, const char *policy_id)
     return commit != NULL ? commit->version : -1;
 }
 
+static uint64_t hash_of(const struct ls_bytes *training)
+{
+    return training->size > 0 ? XXH3_64bits(training->data, training->size) : 0;
+}
+
 /* The one that readers must see from now on. */
-static void keep_newest(checks *self, const struct work_key *key,
-                        const char *policy_id, int64_t version)
+static void keep_newest(checks *self, const char *policy_id,
+                        const struct policy_value *value, uint64_t training)
 {
     struct service_checks *books = self->state;
     struct commit *commit = find_commit(self, policy_id);
@@ -34,35 +41,39 @@ static void keep_newest(checks *self, const struct work_key *key,
                        policy_id);
         commit->previous = books->commits;
         books->commits = commit;
-    } else if (key->attempt < commit->attempt) {
+    } else if (value->attempt < commit->attempt) {
         return;
     }
-    commit->attempt = key->attempt;
-    commit->version = version;
+    commit->attempt = value->attempt;
+    commit->version = value->version;
+    commit->training = training;
     commit->at = checks_now(self);
 }
 
 /* Who dies while it commits may have done so, and not have been told. */
-static void note_unseen(checks *all, const struct work_key *key,
-                        const char *policy_id, int64_t version)
+static void note_unseen(checks *all, const char *policy_id,
+                        const struct policy_value *value, uint64_t training)
 {
     const struct commit *commit = find_commit(all, policy_id);
-    if (commit == NULL || version <= commit->version)
+    if (commit == NULL || value->version <= commit->version)
         return;
-    all->figures.versions += (uint64_t)(version - commit->version);
-    keep_newest(all, key, policy_id, version);
+    all->figures.versions += (uint64_t)(value->version - commit->version);
+    keep_newest(all, policy_id, value, training);
 }
 
 void checks_on_committed(void *self, const struct work_key *key,
-                         const char *policy_id, int64_t version, int64_t iter)
+                         const char *policy_id,
+                         const struct policy_value *value,
+                         const struct ls_bytes *training)
 {
     struct service_life *service = self;
     checks *all = service->life->all;
+    const int64_t version = value->version;
     if (service->life->dead)
         return;
     ls_simulation_note(all->simulation,
                        "commits version %" PRId64 " of %s, iteration %" PRId64,
-                       version, policy_id, iter);
+                       version, policy_id, value->iter);
     struct given *given = checks_find_given(all, key);
     if (given == NULL)
         return;
@@ -75,7 +86,23 @@ void checks_on_committed(void *self, const struct work_key *key,
                      checks_id(service->life), version, policy_id, after);
     given->committed = version;
     all->figures.versions++;
-    keep_newest(all, key, policy_id, version);
+    keep_newest(all, policy_id, value, hash_of(training));
+}
+
+/* A learner goes on with the training that was committed with the policy. That
+ * may be gone where two learners did so at once; another may not be there. */
+static void check_training(checks *all, const struct service_life *service,
+                           const struct policy_value *value,
+                           const struct commit *commit, uint64_t training)
+{
+    if (commit != NULL && training != 0 && commit->version == value->version &&
+        commit->attempt == value->attempt && commit->training != training)
+        checks_break(all, "lost",
+                     "node %" PRIu32 " loads version %" PRId64
+                     " of %s with another training state than it was "
+                     "committed with",
+                     checks_id(service->life), value->version,
+                     commit->policy_id);
 }
 
 void checks_on_loading(void *self)
@@ -85,15 +112,18 @@ void checks_on_loading(void *self)
 }
 
 void checks_on_loaded(void *self, const struct work_key *key,
-                      const char *policy_id, int64_t version, int64_t iter)
+                      const char *policy_id, const struct policy_value *value,
+                      const struct ls_bytes *training)
 {
     struct service_life *service = self;
     checks *all = service->life->all;
+    const int64_t version = value->version;
     if (service->life->dead)
         return;
-    ls_simulation_note(all->simulation,
-                       "loads version %" PRId64 " of %s, iteration %" PRId64,
-                       version, policy_id, iter);
+    ls_simulation_note(
+        all->simulation,
+        "loads version %" PRId64 " of %s, iteration %" PRId64 "%s", version,
+        policy_id, value->iter, training->size > 0 ? ", and its training" : "");
     const struct commit *commit = find_commit(all, policy_id);
     if (commit != NULL && commit->at < service->loading_at &&
         version < commit->version)
@@ -105,7 +135,8 @@ void checks_on_loaded(void *self, const struct work_key *key,
     const struct given *given = checks_find_given(all, key);
     if (given == NULL || !given->learns)
         return;
-    note_unseen(all, key, policy_id, version);
+    check_training(all, service, value, commit, hash_of(training));
+    note_unseen(all, policy_id, value, hash_of(training));
     if (service->base < 0)
         service->base = version;
 }

@@ -81,6 +81,7 @@ struct stored {
 struct commit {
     service_name policy_id;
     int64_t attempt, version, at;
+    uint64_t training; /* a hash of what lies beside it; 0: nothing does */
     struct commit *previous;
 };
 
@@ -145,10 +146,13 @@ void checks_finish_samples(struct service_life *by,
 
 /* checks_policies.c */
 void checks_on_committed(void *self, const struct work_key *key,
-                         const char *policy_id, int64_t version, int64_t iter);
+                         const char *policy_id,
+                         const struct policy_value *value,
+                         const struct ls_bytes *training);
 void checks_on_loading(void *self);
 void checks_on_loaded(void *self, const struct work_key *key,
-                      const char *policy_id, int64_t version, int64_t iter);
+                      const char *policy_id, const struct policy_value *value,
+                      const struct ls_bytes *training);
 /* That was committed; -1: none. */
 int64_t checks_newest_version(const checks *checks, const char *policy_id);
 void checks_note_info(struct service_life *by, const struct learner_info *info);

@@ -10,6 +10,9 @@
 /* In the store at a time: that of the learner, the one that takes its place,
  * the one that was evaluated and the one that is being. */
 #define POLICIES 4
+/* And of what training goes on from: that of the last two versions, and the one
+ * that takes the place of one. */
+#define TRAININGS 3
 /* Of a collector, beside those that it has made ahead: the one that it puts
  * into the store, the one that waits for its turn, and the last, of which
  * another part may come. */
@@ -30,16 +33,17 @@ static ls_config_section *section_of(const struct plan *plan, const char *name)
     return ls_config_section_at(ls_config_root(plan->config), name);
 }
 
-static void check_policy(const struct plan *plan, uint64_t most)
+static void check_policy(const struct plan *plan, const char *what,
+                         uint64_t size, uint64_t most)
 {
-    if (plan->sizes.policy > most)
-        ls_config_problem(
-            ls_config_root(plan->config), "policy",
-            "the policy has %" PRIu64 " bytes, and is sent in one "
-            "message of at most %" PRIu64 ": make it smaller%s",
-            plan->sizes.policy, most,
-            plan_is_service(plan) ? ", or say coordinator.data: {store: files}"
-                                  : "");
+    if (size > most)
+        ls_config_problem(ls_config_root(plan->config), "policy",
+                          "%s has %" PRIu64 " bytes, and is sent in one "
+                          "message of at most %" PRIu64 ": make it smaller%s",
+                          what, size, most,
+                          plan_is_service(plan)
+                              ? ", or say coordinator.data: {store: files}"
+                              : "");
 }
 
 /* A collector sends what it has collected in an iteration as one message. */
@@ -88,7 +92,9 @@ static void check_store(struct plan *plan)
     const uint64_t room = (uint64_t)service->max_mib * MIB;
     const uint64_t made = plan_count(plan, PLAN_COLLECTOR) *
                           (uint64_t)(service->ahead + UNDER_WAY);
-    const uint64_t beside = POLICIES * plan->sizes.policy + made * sample;
+    const uint64_t policies =
+        POLICIES * plan->sizes.policy + TRAININGS * plan->sizes.training;
+    const uint64_t beside = policies + made * sample;
     const double least = fmax(replay->valid_ratio * (double)service->batch,
                               (double)replay->min_size);
     /* And one whose data is being dropped. */
@@ -112,8 +118,7 @@ static void check_store(struct plan *plan)
         "sample",
         service->max_mib, (needed + MIB - 1) / MIB,
         (kept * sample + MIB - 1) / MIB, kept, sample,
-        (made * sample + MIB - 1) / MIB,
-        (POLICIES * plan->sizes.policy + MIB - 1) / MIB);
+        (made * sample + MIB - 1) / MIB, (policies + MIB - 1) / MIB);
 }
 
 static void check_service(struct plan *plan)
@@ -123,18 +128,26 @@ static void check_service(struct plan *plan)
         check_sample(plan, TRAJECTORY_VALUE_MAX);
         return;
     }
-    check_policy(plan, most);
+    check_policy(plan, "the policy", plan->sizes.policy, most);
+    check_policy(plan, "what its training goes on from", plan->sizes.training,
+                 most);
     check_sample(plan, most);
-    if (plan->sizes.policy <= most && plan->sizes.sample <= most)
+    if (plan->sizes.policy <= most && plan->sizes.training <= most &&
+        plan->sizes.sample <= most)
         check_store(plan);
 }
 
 int plan_read_sizes(struct plan *plan, struct agent *agent)
 {
-    struct ls_bytes policy = {.data = NULL};
+    struct ls_bytes policy = {.data = NULL}, training = {.data = NULL};
     const uint64_t most = most_of_message(plan);
     const bool serves = plan_is_service(plan);
-    const int status = agent_save(agent, &policy);
+    int status = agent_save(agent, &policy);
+    if (status == LS_OK && serves && agent->plugin->policy->n_parts > 0)
+        status = agent_save_training(agent, &training);
+    const uint64_t sizes[] = {policy.size, training.size};
+    ls_bytes_clear(&policy);
+    ls_bytes_clear(&training);
     if (status != LS_OK)
         return status;
     const size_t parts = serves ? (size_t)plan->service.split : 1;
@@ -142,13 +155,13 @@ int plan_read_sizes(struct plan *plan, struct agent *agent)
         agent, (serves ? (size_t)plan->service.unroll : plan->steps) / parts);
     plan->sizes =
         (struct plan_sizes){.sample = parts * trajectory_value_bytes(&shape),
-                            .policy = policy.size};
-    ls_bytes_clear(&policy);
+                            .policy = sizes[0],
+                            .training = sizes[1]};
     if (serves) {
         check_service(plan);
         return LS_OK;
     }
-    check_policy(plan, most);
+    check_policy(plan, "the policy", plan->sizes.policy, most);
     check_iteration(plan, most);
     return LS_OK;
 }

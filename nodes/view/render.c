@@ -60,6 +60,7 @@ void render_destroy(render **self)
 struct learner_totals render_learners(const struct render *self)
 {
     int64_t iterations = 0, train = 0, load = 0, wait = 0, overlap = 0;
+    int64_t policy_only = 0;
     for (size_t i = 0; i < self->plan->n_nodes; i++) {
         const struct report *report = &self->nodes[i].last;
         if (self->plan->nodes[i].role != PLAN_LEARNER)
@@ -69,10 +70,12 @@ struct learner_totals render_learners(const struct render *self)
         load += report->load_ns;
         wait += report->wait_ns;
         overlap += report->overlap_ns;
+        policy_only += report->policy_only;
     }
     const double each = iterations > 0 ? 1e6 * (double)iterations : 1.0;
     return (struct learner_totals){
         .iterations = iterations,
+        .policy_only = policy_only,
         .train_ms = (double)train / each,
         .load_ms = (double)load / each,
         .wait_ms = (double)wait / each,

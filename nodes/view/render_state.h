@@ -54,7 +54,7 @@ struct totals render_totals(const struct render *render);
 /* What the learners of a service job have told: means over iterations; 0 when
  * there were none. */
 struct learner_totals {
-    int64_t iterations;
+    int64_t iterations, policy_only;
     double train_ms, load_ms, wait_ms;
     double overlap; /* of the loading: while a learner trained. 0 to 1 */
 };

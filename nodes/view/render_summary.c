@@ -105,6 +105,8 @@ static void print_learners(const render *self)
                    totals.train_ms, totals.load_ms, 100.0 * totals.overlap,
                    totals.wait_ms);
     output_row("learner", text);
+    if (totals.policy_only > 0)
+        output_row("policy alone", output_count(totals.policy_only).text);
 }
 
 static void print_training(const render *self, const struct totals *totals)

@@ -85,6 +85,31 @@ is() {
     is env_step == '8*'"$(field samples)" messages '!=' "$alone"
 }
 
+@test "threads: the environments are stepped at the same time" {
+    local threads
+    cat >job.yaml <<'END'
+job: job
+plugin: faulty
+world: {transport: ipc}
+nodes: [{role: coordinator}, {role: learner}, {role: collector}]
+collector: {envs: 2, steps: 8}
+coordinator:
+  iterations: 10
+  batch: 2
+  ahead: 4
+  retry_s: 0.01
+  replay: {mode: fifo, capacity: 64, samples_per_insert: 1, error_buffer: 16}
+env: {together: 2, at: 40}
+END
+    for threads in 2 1; do
+        LOCKSTEP_PLUGIN_PATH=$plugins run --separate-stderr "$LOCKSTEP" run \
+            job.yaml --json --timeout 60 --set collector.threads=$threads
+        [ "$status" -eq $((2 - threads)) ] || { echo "$stderr" >&2; return 1; }
+    done
+    output=$stderr
+    says "1 of 2 environments were stepped at once"
+}
+
 @test "collector_expiry_s: of works that nobody is there for" {
     local id
     echo "script:" >kills.yaml

@@ -65,6 +65,16 @@ above() {
     [ "$(field versions)" = $((21 * $(seeds 20))) ]
 }
 
+@test "a learner that takes over goes on with all that the one before knew" {
+    local seed
+    printf 'script:\n  - {at: 0.5, kill: 1, for_ms: 300}\n' >k.yaml
+    printf '  - {at: 1, kill: 2, for_ms: 300}\n' >>k.yaml
+    for seed in {1..6}; do
+        "$LOCKSTEP" sim "$job" --seed $seed --faults k.yaml --event-log log
+        [ "$(grep -c 'node [12]/.* loads .*, and its training$' log)" = 2 ]
+    done
+}
+
 @test "each kind of fault by itself" {
     local faults
     for faults in lossy cuts pauses crashes; do

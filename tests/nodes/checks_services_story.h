@@ -279,22 +279,41 @@ static inline void lets_go(struct world *world, size_t i, const char *task_id,
     watch->ended(watch->self, &key);
 }
 
+static inline struct policy_value value_of(int64_t attempt, int64_t version)
+{
+    return (struct policy_value){
+        .attempt = attempt, .version = version, .iter = version};
+}
+
 static inline void commits(struct world *world, size_t i, int64_t attempt,
                            int64_t version)
 {
+    const struct policy_value value = value_of(attempt, version);
     const struct service_watch *watch = watch_of(world, i);
     const struct work_key key = key_of("learn", attempt);
-    watch->committed(watch->self, &key, "policy", version, version);
+    watch->committed(watch->self, &key, "policy", &value,
+                     &(struct ls_bytes){(void *)"the training", 12});
+}
+
+/* written: the attempt of who wrote it, and the training beside it. */
+static inline void loads_with(struct world *world, size_t i,
+                              const char *task_id, int64_t attempt,
+                              int64_t version, int64_t written,
+                              const char *training)
+{
+    const struct policy_value value = value_of(written, version);
+    const struct service_watch *watch = watch_of(world, i);
+    const struct work_key key = key_of(task_id, attempt);
+    watch->loading(watch->self);
+    passes(world, 1);
+    watch->loaded(watch->self, &key, "policy", &value,
+                  &(struct ls_bytes){(void *)training, strlen(training)});
 }
 
 static inline void loads(struct world *world, size_t i, const char *task_id,
                          int64_t attempt, int64_t version)
 {
-    const struct service_watch *watch = watch_of(world, i);
-    const struct work_key key = key_of(task_id, attempt);
-    watch->loading(watch->self);
-    passes(world, 1);
-    watch->loaded(watch->self, &key, "policy", version, version);
+    loads_with(world, i, task_id, attempt, version, attempt, "");
 }
 
 /* ---- scenes ------------------------------------------------------------ */

@@ -1,5 +1,6 @@
 /* learner_bench.h - a learner service with a toy learner, whose weights are the
- * number of times that it has learned, and a coordinator made by hand. */
+ * number of times that it has learned, and whose training is what these were,
+ * one after the other, and a coordinator made by hand. */
 #ifndef LEARNER_BENCH_H
 #define LEARNER_BENCH_H
 
@@ -9,7 +10,10 @@
 struct toy_learner {
     struct gate gate; /* learn() passes it */
     int64_t weights;
-    int64_t resets, loads;
+    struct {
+        int64_t n, was[128];
+    } training;
+    int64_t resets, loads, training_loads;
     int fails; /* so many of the next calls of learn() */
     int64_t learn_takes_ns;
 };
@@ -18,6 +22,7 @@ static inline int toy_reset(void *self)
 {
     struct toy_learner *toy = self;
     toy->weights = 0;
+    toy->training.n = 0;
     toy->resets++;
     return LS_OK;
 }
@@ -35,6 +40,24 @@ static inline int toy_save(void *self, struct ls_bytes *out)
 {
     struct toy_learner *toy = self;
     return ls_bytes_set(out, &toy->weights, sizeof toy->weights);
+}
+
+/* One that fails half way has taken some of it. */
+static inline int toy_load_training(void *self, const struct ls_bytes *training)
+{
+    struct toy_learner *toy = self;
+    toy->training.n = -1;
+    if (training->size != sizeof toy->training)
+        return ls_error(LS_EPROTO, "no training state");
+    memcpy(&toy->training, training->data, sizeof toy->training);
+    toy->training_loads++;
+    return LS_OK;
+}
+
+static inline int toy_save_training(void *self, struct ls_bytes *out)
+{
+    struct toy_learner *toy = self;
+    return ls_bytes_set(out, &toy->training, sizeof toy->training);
 }
 
 /* The data of a sample is its name. */
@@ -56,6 +79,8 @@ static inline int toy_learn(void *self, const struct learner_lesson *lesson)
                             samples[i].size);
         lesson->priorities[i] = 0.5 + (double)i;
     }
+    if (toy->training.n < 128)
+        toy->training.was[toy->training.n++] = toy->weights;
     toy->weights++;
     return ls_learner_info_add(lesson->info, "loss", (double)toy->weights);
 }
@@ -75,6 +100,8 @@ learner_prepare_with(int patience_ms, size_t stacks, size_t loaders)
     static const struct learner_ops ops = {.reset = toy_reset,
                                            .load = toy_load,
                                            .save = toy_save,
+                                           .load_training = toy_load_training,
+                                           .save_training = toy_save_training,
                                            .learn = toy_learn};
     struct learner_bench *made = calloc(1, sizeof *made);
     made->bench = bench_create();

@@ -162,6 +162,45 @@ TEST(threads_change_nothing)
     close_player(&crew);
 }
 
+static bool alike(struct player *one, struct player *other,
+                  int (*save)(struct agent *agent, struct ls_bytes *out))
+{
+    struct ls_bytes a = {.size = 0}, b = {.size = 0};
+    assert_ok(save(&one->agent, &a));
+    assert_ok(save(&other->agent, &b));
+    const bool same = a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+    ls_bytes_clear(&a);
+    ls_bytes_clear(&b);
+    return same;
+}
+
+/* As one that takes the place of another does, of another seed. */
+TEST(who_loads_the_training_and_the_policy_learns_on_alike)
+{
+    for (int whole = 0; whole < 2; whole++) {
+        struct player one, other;
+        struct ls_bytes weights = {.size = 0}, training = {.size = 0};
+        open_player(&one, 6, N_ENVS);
+        open_player(&other, 99, N_ENVS);
+        play_on(&one);
+        assert_ok(agent_save(&one.agent, &weights));
+        assert_ok(agent_save_training(&one.agent, &training));
+        if (whole)
+            assert_ok(agent_load_training(&other.agent, &training));
+        assert_ok(agent_load(&other.agent, &weights));
+        collect(&one, 0, N_ENVS);
+        memcpy(other.views, one.views, sizeof one.views);
+        learn(&one);
+        learn(&other);
+        assert_int_equal(alike(&one, &other, agent_save), whole);
+        assert_int_equal(alike(&one, &other, agent_save_training), whole);
+        ls_bytes_clear(&weights);
+        ls_bytes_clear(&training);
+        close_player(&one);
+        close_player(&other);
+    }
+}
+
 static void simulated(void *arg)
 {
     struct player *player = arg;

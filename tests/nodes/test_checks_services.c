@@ -92,6 +92,35 @@ TEST(what_was_committed_is_what_is_loaded)
           "committed");
 }
 
+static void other_training_is_loaded(void *arg)
+{
+    a_learner_is_lost(arg);
+    passes(arg, 1);
+    loads_with(arg, RESERVE, "learn", 2, 1, 1, "another");
+}
+
+static void the_same_or_none_is_loaded(void *arg)
+{
+    a_learner_is_lost(arg);
+    passes(arg, 1);
+    loads_with(arg, RESERVE, "learn", 2, 1, 0, "another");
+    loads_with(arg, RESERVE, "learn", 2, 1, 1, "");
+    loads_with(arg, RESERVE, "learn", 2, 1, 1, "the training");
+    commits(arg, RESERVE, 2, 2);
+    informs(arg, 2, true);
+    collecting_ends(arg);
+    learning_ends(arg, RESERVE, 2);
+    is_over(arg, 0);
+}
+
+TEST(the_training_that_was_committed_is_what_is_loaded)
+{
+    judge(other_training_is_loaded,
+          "lost: node 2 loads version 1 of policy with another training state "
+          "than it was committed with");
+    judge(the_same_or_none_is_loaded, NULL);
+}
+
 static void two_begin_the_same(void *arg)
 {
     all_begin(arg);

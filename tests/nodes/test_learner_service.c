@@ -413,6 +413,80 @@ TEST(a_later_attempt_goes_on_from_the_last_policy)
     learner_stop(bench);
 }
 
+/* Three iterations, then an attempt of another learner. */
+static struct learner_bench *take_over(struct learner_work *work)
+{
+    struct learner_bench *bench = learner_start();
+    *work = work_of("l1", 1, 5);
+    start(bench, work);
+    for (int i = 0; i < 3; i++)
+        (void)iterate(bench, work->key);
+    closes(bench, work->key);
+    work->key.attempt++;
+    return bench;
+}
+
+TEST(a_later_attempt_goes_on_with_all_that_was_known)
+{
+    struct learner_work work;
+    struct learner_bench *bench = take_over(&work);
+    for (int64_t n = 3; n < 5; n++) { /* by the one name, and by the other */
+        memset(&bench->toy.training, 0xff, sizeof bench->toy.training);
+        start(bench, &work);
+        (void)demanded(bench, work.key);
+        assert_int_equal(bench->toy.weights, n);
+        assert_int_equal(bench->toy.training.n, n);
+        for (int64_t i = 0; i < n; i++)
+            assert_int_equal(bench->toy.training.was[i], i);
+        (void)learned(bench, begin_learn(bench, work.key));
+        closes(bench, work.key);
+        work.key.attempt++;
+    }
+    assert_int_equal(bench->toy.training_loads, 2);
+    /* It was there before the first policy was. */
+    const struct toy_item *items = bench->bench->store->items;
+    assert_string_equal(items[0].name, "policy_1.training0");
+    assert_string_equal(items[1].name, "policy_1");
+    assert_int_equal(figures_of(bench).policy_only, 0);
+    learner_stop(bench);
+}
+
+/* Of an attempt that was given up, or an iteration later; of another shape;
+ * damaged; lost. */
+TEST(without_it_the_policy_goes_on_alone)
+{
+    static const struct policy_value other[] = {
+        {.iter = 2, .version = 3, .attempt = 7, .weights = {(void *)"x", 1}},
+        {.iter = 4, .version = 5, .attempt = 1, .weights = {(void *)"x", 1}},
+        {.iter = 2, .version = 3, .attempt = 1, .weights = {(void *)"x", 1}}};
+    for (size_t i = 0; i < 5; i++) {
+        struct learner_work work;
+        struct learner_bench *bench = take_over(&work);
+        struct store *store = &bench->bench->store->base;
+        struct store_put put = {
+            .name = "policy_1.training1", .data = "x", .size = 1};
+        ls_writer *writer;
+        assert_ok(ls_writer_create(&writer));
+        if (i < 3) {
+            policy_value_write(&other[i], writer);
+            assert_ok(ls_writer_bytes(writer, &put.data, &put.size));
+        }
+        if (i < 4)
+            assert_ok(store_put(store, &put));
+        else
+            assert_ok(store_drop(store, put.name, 0));
+        ls_writer_destroy(&writer);
+        const int64_t resets = bench->toy.resets;
+        start(bench, &work);
+        assert_int_equal(demanded(bench, work.key).cur_learner_iter, 3);
+        assert_int_equal(bench->toy.resets, resets + 2);
+        assert_int_equal(bench->toy.weights, 3);
+        assert_int_equal(bench->toy.training.n, 0);
+        assert_int_equal(figures_of(bench).policy_only, 1);
+        learner_stop(bench);
+    }
+}
+
 TEST(a_later_attempt_takes_the_place_of_the_one_that_is_held)
 {
     struct learner_bench *bench = learner_start();

@@ -12,13 +12,14 @@ TEST(it_comes_back_as_it_was)
     size_t size;
     struct policy_value out;
     const struct policy_value value = {
-        .iter = 4, .version = 5, .weights = {(void *)"abc", 3}};
+        .iter = 4, .version = 5, .attempt = 6, .weights = {(void *)"abc", 3}};
     assert_ok(ls_writer_create(&writer));
     policy_value_write(&value, writer);
     assert_ok(ls_writer_bytes(writer, &data, &size));
     assert_ok(policy_value_read(&out, data, size));
     assert_int_equal(out.iter, 4);
     assert_int_equal(out.version, 5);
+    assert_int_equal(out.attempt, 6);
     assert_int_equal(out.weights.size, 3);
     assert_memory_equal(out.weights.data, "abc", 3);
     ls_bytes_clear(&out.weights);
@@ -89,6 +90,24 @@ TEST(what_is_none_is_refused)
                      LS_EPROTO);
         assert_int_equal(out.iter, 77);
     }
+}
+
+TEST(two_versions_of_a_training_have_two_names)
+{
+    char a[SAFE_NAME_MAX + 1], b[SAFE_NAME_MAX + 1], c[SAFE_NAME_MAX + 1];
+    char longest[SAFE_NAME_MAX + 1];
+    assert_ok(policy_training_name(a, "policy_1", 4));
+    assert_ok(policy_training_name(b, "policy_1", 5));
+    assert_ok(policy_training_name(c, "policy_1", 6));
+    assert_string_equal(a, "policy_1.training0");
+    assert_string_equal(b, "policy_1.training1");
+    assert_string_equal(a, c);
+    memset(longest, 'a', SAFE_NAME_MAX);
+    longest[SAFE_NAME_MAX] = '\0';
+    assert_fails(policy_training_name(a, longest, 0), LS_ELIMIT);
+    longest[SAFE_NAME_MAX - strlen(".training0")] = '\0';
+    assert_ok(policy_training_name(a, longest, 0));
+    assert_true(safe_name_is(a));
 }
 
 TEST(the_first_version_holds_no_iteration)

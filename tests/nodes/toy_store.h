@@ -46,7 +46,8 @@ static inline struct toy_item *toy_find(struct toy_store *toy, const char *name)
 static inline void toy_note(struct toy_store *toy, const struct store_put *put)
 {
     struct policy_value value;
-    if (policy_value_read(&value, put->data, put->size) != LS_OK)
+    if (strstr(put->name, ".training") != NULL ||
+        policy_value_read(&value, put->data, put->size) != LS_OK)
         return;
     toy->iters[toy->n_policies++] = value.iter;
     toy->last_version = value.version;

@@ -103,8 +103,11 @@ LS_MUST_USE int agent_save(struct agent *agent, struct ls_bytes *out);
 LS_MUST_USE int agent_load(struct agent *agent, const struct ls_bytes *in);
 
 /* All else that decides what is learned from here on, as a map of the policy's
- * parts, and back. Errors: the plugin's, with the part's name; LS_EPROTO a part
- * is missing. */
+ * parts, and back; as bytes too. Errors: the plugin's, with the part's name;
+ * LS_EPROTO a part is missing. */
+LS_MUST_USE int agent_save_training(struct agent *agent, struct ls_bytes *out);
+LS_MUST_USE int agent_load_training(struct agent *agent,
+                                    const struct ls_bytes *in);
 LS_MUST_USE int agent_write_training(const struct agent *agent, ls_writer *out);
 LS_MUST_USE int agent_read_training(struct agent *agent, const ls_value *in);
 

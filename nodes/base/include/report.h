@@ -49,6 +49,7 @@ struct report {
     int64_t wait_ns, load_ns, train_ns; /* of a learner: in all; loads and
                                          * trains may overlap */
     int64_t overlap_ns;                 /* of load_ns: while it trained */
+    int64_t policy_only; /* works it took over with the policy alone */
 
     int64_t epochs, failures;  /* of a member: went well, did not */
     int64_t median_ns, max_ns; /* of its waits for those that went well */

@@ -106,11 +106,12 @@ struct plan_sim {
 
 /* How many bytes the job moves and keeps: plan_sizes.h. */
 struct plan_sizes {
-    uint64_t sample; /* a trajectory, as it is sent: of a service job the data
-                      * of a sample, before it is split */
-    uint64_t policy; /* as it is before it has learned */
-    uint64_t replay; /* what all samples of a replay buffer may take in the
-                      * store; 0: no limit */
+    uint64_t sample;   /* a trajectory, as it is sent: of a service job the data
+                        * of a sample, before it is split */
+    uint64_t policy;   /* as it is before it has learned */
+    uint64_t training; /* and what its training goes on from; 0: nothing */
+    uint64_t replay;   /* what all samples of a replay buffer may take in the
+                        * store; 0: no limit */
 };
 
 struct plan {

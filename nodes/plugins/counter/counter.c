@@ -3,9 +3,9 @@
  * The policy counts how often it has learned, and acts by that number; the
  * return of an episode is the number that was acted by. So an evaluation says
  * which policy it was of, and a job is solved after as many updates as it asks
- * for. What it has learned from gets the priority that its section says. What
- * takes its time is the cluster alone: for simulations, and for
- * measuring. */
+ * for. What it has learned from gets the priority that its section says, and is
+ * counted, so that there is something that others do not act by. What takes its
+ * time is the cluster alone: for simulations, and for measuring. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -57,8 +57,8 @@ static int env_step(void *state, const void *action, void *observation,
 }
 
 struct counter_policy {
-    int64_t updates;
-    double priority; /* of what was learned from; below 0: what it had */
+    int64_t updates, steps; /* that it has learned from */
+    double priority;        /* of what was learned from; below 0: what it had */
 };
 
 static int policy_init(void *state, ls_config_section *config,
@@ -97,6 +97,7 @@ static int policy_learn(void *state, const struct ls_learn_batch *batch,
     policy->updates++;
     for (size_t i = 0; i < batch->n; i++)
         steps += batch->trajectories[i].n;
+    policy->steps += (int64_t)steps;
     for (size_t i = 0; i < steps && policy->priority >= 0.0; i++)
         info->td_errors[i] = (float)policy->priority;
     info->n = 2;
@@ -126,6 +127,22 @@ static int policy_load(void *state, const ls_value *in)
     policy->updates = updates;
     return LS_OK;
 }
+
+static int steps_save(const void *state, ls_writer *out)
+{
+    const struct counter_policy *policy = state;
+    ls_write_int(out, policy->steps);
+    return LS_OK;
+}
+
+static int steps_load(void *state, const ls_value *in)
+{
+    struct counter_policy *policy = state;
+    return ls_value_int(in, &policy->steps);
+}
+
+static const struct ls_state_part policy_parts[] = {
+    {"steps", steps_save, steps_load}};
 
 static int env_save(const void *state, ls_writer *out)
 {
@@ -169,6 +186,8 @@ static const struct ls_policy_ops policy = {
     .learn = policy_learn,
     .save = policy_save,
     .load = policy_load,
+    .parts = policy_parts,
+    .n_parts = 1,
 };
 
 LS_API const struct ls_plugin *ls_plugin(void)

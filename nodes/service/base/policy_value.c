@@ -1,5 +1,7 @@
 #include "policy_value.h"
 
+#include <stdio.h>
+
 #include "sample.h"
 
 #define IN(member) .offset = offsetof(struct policy_value, member)
@@ -8,12 +10,24 @@ static const struct ls_field fields[] = {
     {"iter", LS_FIELD_INT, IN(iter), .most = SERVICE_COUNT_MAX},
     {"version", LS_FIELD_INT, IN(version), .most = SERVICE_COUNT_MAX},
     {"policy", LS_FIELD_BYTES, IN(weights)},
+    {"attempt", LS_FIELD_INT, IN(attempt), .most = SERVICE_COUNT_MAX,
+     .presence = LS_MAY_MISS},
 };
 /* Who reads it wrote it, or is of the same version. */
 static const struct ls_record record = {.name = "a policy",
                                         .size = sizeof(struct policy_value),
                                         .fields = fields,
-                                        .n_fields = 3};
+                                        .n_fields = 4};
+
+int policy_training_name(char *out, const char *policy_id, int64_t version)
+{
+    const int n = snprintf(out, SAFE_NAME_MAX + 1, "%s.training%d", policy_id,
+                           (int)(version % 2));
+    return n <= SAFE_NAME_MAX
+               ? LS_OK
+               : ls_error(LS_ELIMIT, "policy %s has too long a name",
+                          policy_id);
+}
 
 void policy_value_write(const struct policy_value *value, ls_writer *out)
 {

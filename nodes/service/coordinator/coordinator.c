@@ -8,6 +8,7 @@
 #include "lockstep/file.h"
 #include "lockstep/journal.h"
 #include "lockstep/log.h"
+#include "policy_value.h"
 
 struct coordinator_call {
     struct coordinator_call *next;       /* of all that are open */
@@ -399,8 +400,13 @@ static void forget_dropped(coordinator *self)
  * otherwise a later life has to tell it. */
 static void clear_away(coordinator *self)
 {
-    const char *const names[] = {self->evaluated, self->policy};
-    for (size_t i = 0; i < 2; i++)
+    char training[2][SAFE_NAME_MAX + 1];
+    const char *const names[] = {self->evaluated, self->policy, training[0],
+                                 training[1]};
+    for (int64_t i = 0; i < 2; i++)
+        if (policy_training_name(training[i], self->policy, i) != LS_OK)
+            training[i][0] = '\0';
+    for (size_t i = 0; i < 4; i++)
         if (names[i][0] != '\0')
             store_forget(self->options.store, &names[i], 1);
 }

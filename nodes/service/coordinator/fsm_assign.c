@@ -5,6 +5,16 @@
 
 #include "coverage.h"
 #include "fsm_state.h"
+#include "policy_value.h"
+
+static void drop_policy(fsm *self)
+{
+    char training[SAFE_NAME_MAX + 1];
+    fsm_drop(self, self->policy_id);
+    for (int64_t i = 0; i < 2; i++)
+        if (policy_training_name(training, self->policy_id, i) == LS_OK)
+            fsm_drop(self, training);
+}
 
 static void ask_learner(fsm *self, int64_t now)
 {
@@ -16,7 +26,7 @@ static void ask_learner(fsm *self, int64_t now)
         (void)snprintf(self->policy_id, sizeof self->policy_id,
                        "policy_%" PRIu64, work->number);
         fsm_record_figures(self);
-        fsm_drop(self, self->policy_id); /* of an earlier job */
+        drop_policy(self); /* of an earlier job */
     }
     memcpy(work->policy_id, self->policy_id, sizeof work->policy_id);
     work->key.attempt = self->scheduler.learner_attempts + 1;

@@ -182,8 +182,9 @@ static int patience_ms(const struct plan *plan)
 
 /* A member that was taken for dead is a new one, and holds nothing: it begins
  * again. The coordinator cannot, since it is who gave the works. */
-int service_node_run(struct service_node *node)
+int service_node_run(void *base)
 {
+    const struct service_node *node = base;
     ls_node *member = ls_task_node(node->task);
     const bool again =
         node->index != node->plan->first && patience_ms(node->plan) > 0;

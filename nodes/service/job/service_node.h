@@ -25,9 +25,10 @@ void service_node_init(struct service_node *out,
  * Errors: those of opening them. */
 LS_MUST_USE int service_node_open(struct service_node *node, ls_task *task,
                                   ls_rpc *calls);
-/* Run the task; for a member that was declared lost and has rejoined, again, as
- * long as a coordinator may come back. Errors: those of ls_task_run(). */
-LS_MUST_USE int service_node_run(struct service_node *node);
+/* For work_kind, of what begins with a struct service_node: run the task; for a
+ * member that was declared lost and has rejoined, again, as long as a
+ * coordinator may come back. Errors: those of ls_task_run(). */
+LS_MUST_USE int service_node_run(void *base);
 void service_node_close(struct service_node *node);
 
 /* Remove the data that is left in the folder of the run: nobody asks for what

@@ -8,11 +8,11 @@
 #include "work_service.h"
 
 struct collector {
-    struct service_node base;
-    struct agent agent;    /* its last environment is for evaluations */
-    struct player *player; /* own; of the others */
-    size_t next;           /* the environment whose turn it is */
-    size_t played, handed; /* trajectories of the player: made, given out */
+    struct service_node base; /* first: service_node_run() */
+    struct agent agent;       /* its last environment is for evaluations */
+    struct player *player;    /* own; of the others */
+    size_t next;              /* the environment whose turn it is */
+    size_t played, handed;    /* trajectories of the player: made, given out */
     collector_service *service; /* own */
 };
 
@@ -173,12 +173,6 @@ static int use(void *work, ls_task *task, ls_rpc *calls)
     return LS_OK;
 }
 
-static int run(void *work)
-{
-    struct collector *self = work;
-    return service_node_run(&self->base);
-}
-
 static void report(void *work, struct report *out)
 {
     struct collector *self = work;
@@ -202,7 +196,7 @@ static void close_service(void *work)
 
 const struct work_kind work_collector = {.create = create,
                                          .use = use,
-                                         .run = run,
+                                         .run = service_node_run,
                                          .report = report,
                                          .close = close_service,
                                          .destroy = destroy};

@@ -9,9 +9,10 @@
 #include "work_service.h"
 
 struct learner {
-    struct service_node base;
+    struct service_node base; /* first: service_node_run() */
     struct agent agent;
     struct teacher *teacher;  /* own; of the agent; while it is used */
+    struct learner_ops ops;   /* of the service */
     learner_service *service; /* own */
     struct ls_rng chance;     /* of the pauses */
 };
@@ -36,6 +37,19 @@ static int save_learner(void *self, struct ls_bytes *out)
 {
     struct learner *learner = self;
     return agent_save(&learner->agent, out);
+}
+
+/* Of which others get theirs by load_learner(), which comes next. */
+static int load_training(void *self, const struct ls_bytes *training)
+{
+    struct learner *learner = self;
+    return agent_load_training(&learner->agent, training);
+}
+
+static int save_training(void *self, struct ls_bytes *out)
+{
+    struct learner *learner = self;
+    return agent_save_training(&learner->agent, out);
 }
 
 static void set_options(void *self, struct ls_learner_options *options)
@@ -99,6 +113,11 @@ static int create(void **out, const struct work_options *options)
     if (self == NULL)
         return ls_error(LS_ENOMEM, "the work of a learner");
     service_node_init(&self->base, options);
+    self->ops = ops;
+    if (options->plugin->policy->n_parts > 0) {
+        self->ops.load_training = load_training;
+        self->ops.save_training = save_training;
+    }
     int status =
         agent_init(&self->agent, options->plugin, plan,
                    plan->nodes[options->index].id, options->generation, 1);
@@ -155,7 +174,7 @@ static int use(void *work, ls_task *task, ls_rpc *calls)
         status = learner_service_create(
             &self->service, &(struct learner_service_options){
                                 .common = service_node_options(&self->base),
-                                .ops = &ops,
+                                .ops = &self->ops,
                                 .self = self,
                                 .queue = plan->learner.queue,
                                 .stacks = plan->learner.stacks,
@@ -172,12 +191,6 @@ static int use(void *work, ls_task *task, ls_rpc *calls)
     return status;
 }
 
-static int run(void *work)
-{
-    struct learner *self = work;
-    return service_node_run(&self->base);
-}
-
 static void report(void *work, struct report *out)
 {
     struct learner *self = work;
@@ -188,6 +201,7 @@ static void report(void *work, struct report *out)
     out->iteration = figures.iterations;
     out->train_iter = figures.iterations;
     out->infos = figures.infos;
+    out->policy_only = figures.policy_only;
     out->wait_ns = figures.wait_ns;
     out->load_ns = figures.load_ns;
     out->train_ns = figures.train_ns;
@@ -203,7 +217,7 @@ static void close_service(void *work)
 
 const struct work_kind work_learner = {.create = create,
                                        .use = use,
-                                       .run = run,
+                                       .run = service_node_run,
                                        .report = report,
                                        .close = close_service,
                                        .destroy = destroy};

@@ -77,7 +77,7 @@ static int load(struct collector_service *service,
     if (service->options.common.watch != NULL)
         service->options.common.watch->loaded(
             service->options.common.watch->self, &service->told.key,
-            service->told.policy_id, value.version, value.iter);
+            service->told.policy_id, &value, &(struct ls_bytes){.size = 0});
     service->policy_iter = value.iter;
     ls_mutex_lock(&service->work.mutex);
     service->version = value.version;

@@ -78,16 +78,10 @@ void collector_discard(struct collector_service *service)
     service->n_ready = 0;
 }
 
-static void fail(ls_request **request, const char *text)
-{
-    if (*request != NULL)
-        (void)ls_request_fail(request, text);
-}
-
 static void drop(void *self, const char *text)
 {
     struct collector_service *service = self;
-    fail(&service->ask, text);
+    service_work_fail_call(&service->ask, text);
     collector_discard(service);
 }
 
@@ -162,7 +156,7 @@ static int serve_data(void *self, ls_request *request)
         return service_work_malformed(&service->work, request, status);
     ls_mutex_lock(&service->work.mutex);
     if (service_work_admits(&service->work, &request, &ask.key)) {
-        fail(&service->ask, "a later call takes its place");
+        service_work_fail_call(&service->ask, "a later call takes its place");
         service->ask = request;
         service->may_begin = true;
         service->to_make =
@@ -176,16 +170,11 @@ static int serve_data(void *self, ls_request *request)
     return LS_OK;
 }
 
-static int serve_close(void *self, ls_request *request)
-{
-    struct collector_service *service = self;
-    return service_work_close(&service->work, request);
-}
-
 /* The service ---------------------------------------------------------------
  */
 
 static const struct service_work_ops work_ops = {.what = "collector",
+                                                 .close = CALL_COLLECTOR_CLOSE,
                                                  .drop = drop,
                                                  .master_lost = master_lost,
                                                  .progress = progress,
@@ -196,9 +185,7 @@ static const struct service_work_ops work_ops = {.what = "collector",
                                                      collector_run_ended};
 
 static const struct service_work_call served[] = {
-    {CALL_COLLECTOR_START, serve_start},
-    {CALL_COLLECTOR_DATA, serve_data},
-    {CALL_COLLECTOR_CLOSE, serve_close}};
+    {CALL_COLLECTOR_START, serve_start}, {CALL_COLLECTOR_DATA, serve_data}};
 
 int collector_service_create(collector_service **out,
                              const struct collector_service_options *options)

@@ -68,7 +68,7 @@ void batch_destroy(struct batch *batch)
     free_blobs(batch);
     free(batch->samples);
     free(batch->priorities);
-    ls_bytes_clear(&batch->weights);
+    snapshot_fini(&batch->after);
     learner_batch_fini(&batch->told);
     free(batch);
 }
@@ -118,8 +118,7 @@ void learner_forsake(struct learner_service *service, const char *text)
         if (b->begun)
             continue;
         b->forsaken = true;
-        if (b->request != NULL)
-            (void)ls_request_fail(&b->request, text);
+        service_work_fail_call(&b->request, text);
     }
     service->outstanding = false;
 }
@@ -283,9 +282,7 @@ static int end_batch(struct learner_service *service, struct batch *batch,
     service->trained++;
     batch->trained = true;
     batch->has_weights = batch->iter % service->told.send_policy_freq == 0;
-    return batch->has_weights ? service->options.ops->save(
-                                    service->options.self, &batch->weights)
-                              : LS_OK;
+    return batch->has_weights ? snapshot_take(service, &batch->after) : LS_OK;
 }
 
 /* What fails first counts, but for a device that gave up because of it. */
@@ -398,8 +395,7 @@ static struct batch *take_over(struct learner_service *service)
         batches_add(&service->over, service->current);
     service->current = NULL;
     while ((batch = batches_take(&service->over)) != NULL) {
-        if (batch->request != NULL)
-            (void)ls_request_fail(&batch->request, "the work has ended");
+        service_work_fail_call(&batch->request, "the work has ended");
         batches_add(&all, batch);
     }
     ls_mutex_unlock(&service->work.mutex);

@@ -5,6 +5,11 @@
 #include "learner_service.h"
 #include "service_work.h"
 
+/* What is committed: the weights, and what their training goes on from. */
+struct snapshot {
+    struct ls_bytes weights, training; /* own; size 0: there is none */
+};
+
 /* A batch, from its learn call to the answer. Whose turn it is changes it:
  * a loader, then the engine's learner thread, then the task. */
 struct batch {
@@ -23,7 +28,7 @@ struct batch {
     int64_t iter;     /* which iteration of the work it was, from 0 */
     bool has_weights; /* those after it are to be committed */
     struct learner_info info;
-    struct ls_bytes weights; /* own */
+    struct snapshot after; /* own */
 };
 
 struct batches {
@@ -96,11 +101,15 @@ LS_MUST_USE int learner_beside(const struct learner_service *service,
                                enum ls_hook_position position, int64_t iter,
                                ls_learner_info *info);
 
-/* learner_policy.c: the weights out of and into the store. Task's thread. */
+/* learner_policy.c: out of and into the store. Task's thread, but for take and
+ * fini. */
 LS_MUST_USE int learner_load(struct learner_service *service);
-/* weights: NULL: as they are now; nobody may be training. */
+/* What there is now; nobody may be training. out: own, also after an error. */
+LS_MUST_USE int snapshot_take(const struct learner_service *service,
+                              struct snapshot *out);
+void snapshot_fini(struct snapshot *snapshot);
 LS_MUST_USE int learner_commit(struct learner_service *service,
-                               const struct ls_bytes *weights);
+                               const struct snapshot *snapshot);
 
 /* Its own hooks. */
 LS_MUST_USE int learner_add_hooks(struct learner_service *service);

@@ -1,4 +1,4 @@
-/* The weights of a learner, out of the store and into it. */
+/* What a learner has learned, out of the store and into it. */
 #include <inttypes.h>
 
 #include "learner_parts.h"
@@ -21,37 +21,95 @@ static void set_version(struct learner_service *service, int64_t version)
     ls_mutex_unlock(&service->work.mutex);
 }
 
-static void tell_loaded(const struct learner_service *service,
-                        const struct policy_value *value)
+/* Into which the policy goes then. value: own. Errors: LS_ENOENT, LS_EPROTO and
+ * LS_EMISMATCH: it is not there, or not that of this policy. */
+static int get_training(const struct learner_service *service,
+                        const struct policy_value *policy,
+                        struct policy_value *value)
+{
+    const struct learner_service_options *options = &service->options;
+    char training[SAFE_NAME_MAX + 1];
+    const char *name = training;
+    struct store_blob blob;
+    int status = policy_training_name(training, service->told.policy_id,
+                                      policy->version);
+    if (status == LS_OK)
+        status = store_get(options->common.store, &name, 1, &blob,
+                           options->common.store_wait_ms);
+    if (status != LS_OK)
+        return status;
+    status = policy_value_read(value, blob.data, blob.size);
+    store_blob_fini(&blob);
+    if (status == LS_OK && (value->version != policy->version ||
+                            value->attempt != policy->attempt))
+        status = ls_error(LS_EMISMATCH,
+                          "it is of version %" PRId64 " of attempt %" PRId64
+                          ", not %" PRId64 " of %" PRId64,
+                          value->version, value->attempt, policy->version,
+                          policy->attempt);
+    return status == LS_OK
+               ? options->ops->load_training(options->self, &value->weights)
+               : status;
+}
+
+/* Without it the policy goes on alone. */
+static int take_training(struct learner_service *service,
+                         const struct policy_value *policy,
+                         struct policy_value *value)
+{
+    const int status = get_training(service, policy, value);
+    if (status != LS_ENOENT && status != LS_EPROTO && status != LS_EMISMATCH)
+        return status;
+    ls_log_warn("learner: work %s, attempt %" PRId64
+                ", goes on with policy %s alone, and nothing else of what its "
+                "learner knew: %s",
+                service->told.key.task_id, service->told.key.attempt,
+                service->told.policy_id, ls_error_text());
+    ls_bytes_clear(&value->weights);
+    ls_mutex_lock(&service->work.mutex);
+    service->figures.policy_only++;
+    ls_mutex_unlock(&service->work.mutex);
+    return service->options.ops->reset(service->options.self);
+}
+
+static void go_on(struct learner_service *service,
+                  const struct policy_value *value,
+                  const struct ls_bytes *training)
 {
     const struct service_watch *watch = service->options.common.watch;
     if (watch != NULL)
         watch->loaded(watch->self, &service->told.key, service->told.policy_id,
-                      value->version, value->iter);
-}
-
-static int take_policy(struct learner_service *service,
-                       const struct store_blob *blob)
-{
-    struct policy_value value;
-    const int status =
-        policy_value_load(&value, blob->data, blob->size,
-                          service->options.ops->load, service->options.self);
-    if (status != LS_OK)
-        return status;
-    tell_loaded(service, &value);
+                      value, training);
     service->moment.resumed = true;
-    set_version(service, value.version);
+    set_version(service, value->version);
     ls_mutex_lock(&service->work.mutex);
-    service->iter = policy_value_iterations(&value);
+    service->iter = policy_value_iterations(value);
     ls_mutex_unlock(&service->work.mutex);
     ls_log_info("learner: work %s, attempt %" PRId64
                 ", goes on after iteration %" PRId64 " with version %" PRId64
                 " of policy %s",
                 service->told.key.task_id, service->told.key.attempt,
-                policy_value_iterations(&value), value.version,
+                policy_value_iterations(value), value->version,
                 service->told.policy_id);
-    return LS_OK;
+}
+
+static int take_policy(struct learner_service *service,
+                       const struct store_blob *blob)
+{
+    const struct learner_ops *ops = service->options.ops;
+    struct policy_value policy, training = {.weights.size = 0};
+    int status = policy_value_read(&policy, blob->data, blob->size);
+    if (status != LS_OK)
+        return status;
+    if (ops->load_training != NULL)
+        status = take_training(service, &policy, &training);
+    if (status == LS_OK)
+        status = ops->load(service->options.self, &policy.weights);
+    ls_bytes_clear(&policy.weights);
+    if (status == LS_OK)
+        go_on(service, &policy, &training.weights);
+    ls_bytes_clear(&training.weights);
+    return status;
 }
 
 /* The first attempt begins anew, whatever an earlier job has left under that
@@ -86,27 +144,50 @@ static uint64_t rank_of(const struct learner_service *service)
                : (uint64_t)service->told.key.attempt;
 }
 
-static int put_policy(struct learner_service *service,
-                      const struct ls_bytes *weights, int64_t version)
+static int put(struct learner_service *service, const char *name,
+               struct policy_value value, const struct ls_bytes *bytes)
 {
-    struct policy_value value = {.iter = service->iter, .version = version};
-    struct store_put put = {.name = service->told.policy_id,
+    struct store_put put = {.name = name,
                             .keep = true,
                             .rank = rank_of(service),
                             .wait_ms = service->options.common.store_wait_ms};
-    struct ls_bytes now = {.data = NULL};
-    int status = LS_OK;
-    if (weights == NULL)
-        status = service->options.ops->save(service->options.self, &now);
-    if (status != LS_OK)
-        return status;
-    value.weights = weights != NULL ? *weights : now;
+    value.weights = *bytes;
     ls_writer_clear(service->writer);
     policy_value_write(&value, service->writer);
-    ls_bytes_clear(&now);
-    status = ls_writer_bytes(service->writer, &put.data, &put.size);
+    const int status = ls_writer_bytes(service->writer, &put.data, &put.size);
     return status == LS_OK ? store_put(service->options.common.store, &put)
                            : status;
+}
+
+/* The policy is last: where it is, the rest is. */
+static int put_all(struct learner_service *service,
+                   const struct snapshot *snapshot,
+                   const struct policy_value *value)
+{
+    const char *policy_id = service->told.policy_id;
+    char name[SAFE_NAME_MAX + 1];
+    int status = LS_OK;
+    if (snapshot->training.size > 0)
+        status = policy_training_name(name, policy_id, value->version);
+    if (status == LS_OK && snapshot->training.size > 0)
+        status = put(service, name, *value, &snapshot->training);
+    return status == LS_OK ? put(service, policy_id, *value, &snapshot->weights)
+                           : status;
+}
+
+int snapshot_take(const struct learner_service *service, struct snapshot *out)
+{
+    const struct learner_ops *ops = service->options.ops;
+    const int status = ops->save(service->options.self, &out->weights);
+    return status == LS_OK && ops->save_training != NULL
+               ? ops->save_training(service->options.self, &out->training)
+               : status;
+}
+
+void snapshot_fini(struct snapshot *snapshot)
+{
+    ls_bytes_clear(&snapshot->weights);
+    ls_bytes_clear(&snapshot->training);
 }
 
 static bool has_news(void *arg)
@@ -134,15 +215,18 @@ static int wait_for_store(struct learner_service *service)
 }
 
 int learner_commit(struct learner_service *service,
-                   const struct ls_bytes *weights)
+                   const struct snapshot *snapshot)
 {
     const int64_t version = version_of(service) + 1;
+    const struct policy_value value = {.iter = service->iter,
+                                       .version = version,
+                                       .attempt = service->told.key.attempt};
     int status;
     for (;;) {
         ls_mutex_lock(&service->work.mutex);
         service->news_seen = service->work.news;
         ls_mutex_unlock(&service->work.mutex);
-        status = put_policy(service, weights, version);
+        status = put_all(service, snapshot, &value);
         if (status != LS_ELOST)
             break;
         status = wait_for_store(service);
@@ -154,7 +238,7 @@ int learner_commit(struct learner_service *service,
     if (service->options.common.watch != NULL)
         service->options.common.watch->committed(
             service->options.common.watch->self, &service->told.key,
-            service->told.policy_id, version, service->iter);
+            service->told.policy_id, &value, &snapshot->training);
     set_version(service, version);
     ls_log_debug("learner: policy %s, version %" PRId64 ", is of iteration "
                  "%" PRId64,

@@ -41,8 +41,15 @@ static int run_hooks(struct learner_service *service,
 static int send_first_policy(void *self, int64_t last_iter)
 {
     struct learner_service *service = self;
+    struct snapshot first = {.weights.size = 0};
     (void)last_iter;
-    return service->moment.resumed ? LS_OK : learner_commit(service, NULL);
+    if (service->moment.resumed)
+        return LS_OK;
+    int status = snapshot_take(service, &first);
+    if (status == LS_OK)
+        status = learner_commit(service, &first);
+    snapshot_fini(&first);
+    return status;
 }
 
 static int send_policy(void *self, int64_t last_iter)
@@ -50,8 +57,7 @@ static int send_policy(void *self, int64_t last_iter)
     struct learner_service *service = self;
     const struct batch *batch = service->current;
     (void)last_iter;
-    return batch->has_weights ? learner_commit(service, &batch->weights)
-                              : LS_OK;
+    return batch->has_weights ? learner_commit(service, &batch->after) : LS_OK;
 }
 
 static int send_last_info(void *self, int64_t last_iter)
@@ -188,8 +194,8 @@ static struct batch *take_batch(struct learner_service *service)
     }
     if (batch->request != NULL && batch->status == LS_ELOST)
         answer_learn(service, batch);
-    else if (batch->request != NULL)
-        (void)ls_request_fail(&batch->request, batch->text);
+    else
+        service_work_fail_call(&batch->request, batch->text);
     learner_answer_demand(service);
     return batch;
 }

@@ -8,27 +8,21 @@
 
 /* What the work is asked --------------------------------------------------- */
 
-static void fail(ls_request **request, const char *text)
-{
-    if (*request != NULL)
-        (void)ls_request_fail(request, text);
-}
-
 static void fail_all(struct batches *batches, const char *text)
 {
     for (struct batch *b = batches->first; b != NULL; b = b->next)
-        fail(&b->request, text);
+        service_work_fail_call(&b->request, text);
 }
 
 static void drop(void *self, const char *text)
 {
     struct learner_service *service = self;
-    fail(&service->demand, text);
+    service_work_fail_call(&service->demand, text);
     learner_forsake(service, text);
     fail_all(&service->under_way, text);
     fail_all(&service->over, text);
     if (service->current != NULL)
-        fail(&service->current->request, text);
+        service_work_fail_call(&service->current->request, text);
     service->wants = service->finished = false;
 }
 
@@ -36,7 +30,7 @@ static void drop(void *self, const char *text)
 static void master_lost(void *self)
 {
     struct learner_service *service = self;
-    fail(&service->demand, "the coordinator is lost");
+    service_work_fail_call(&service->demand, "the coordinator is lost");
     learner_forsake(service, "the coordinator is lost");
 }
 
@@ -84,7 +78,8 @@ static int serve_demand(void *self, ls_request *request)
         return status;
     ls_mutex_lock(&service->work.mutex);
     if (service_work_admits(&service->work, &request, &key)) {
-        fail(&service->demand, "a later call takes its place");
+        service_work_fail_call(&service->demand,
+                               "a later call takes its place");
         service->demand = request;
         learner_answer_demand(service);
     }
@@ -136,16 +131,11 @@ static int serve_learn(void *self, ls_request *request)
     return LS_OK;
 }
 
-static int serve_close(void *self, ls_request *request)
-{
-    struct learner_service *service = self;
-    return service_work_close(&service->work, request);
-}
-
 /* The service ---------------------------------------------------------------
  */
 
 static const struct service_work_ops work_ops = {.what = "learner",
+                                                 .close = CALL_LEARNER_CLOSE,
                                                  .drop = drop,
                                                  .master_lost = master_lost,
                                                  .progress = progress,
@@ -158,8 +148,7 @@ static const struct service_work_ops work_ops = {.what = "learner",
 static const struct service_work_call served[] = {
     {CALL_LEARNER_START, serve_start},
     {CALL_LEARNER_DEMAND, serve_demand},
-    {CALL_LEARNER_LEARN, serve_learn},
-    {CALL_LEARNER_CLOSE, serve_close}};
+    {CALL_LEARNER_LEARN, serve_learn}};
 
 int learner_service_create(learner_service **out,
                            const struct learner_service_options *options)

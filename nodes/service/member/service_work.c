@@ -292,8 +292,15 @@ bool service_work_admits(struct service_work *work, ls_request **request,
     return false;
 }
 
-int service_work_close(struct service_work *work, ls_request *request)
+void service_work_fail_call(ls_request **request, const char *text)
 {
+    if (*request != NULL)
+        (void)ls_request_fail(request, text);
+}
+
+static int serve_close(void *self, ls_request *request)
+{
+    struct service_work *work = self;
     struct work_key key;
     const int status = service_work_read_key(work, request, &key);
     if (status != LS_OK)
@@ -400,6 +407,9 @@ int service_work_serve(struct service_work *work,
 {
     int status = ls_rpc_serve(work->options.calls, CALL_RESOURCE,
                               LS_CALL_ANYONE, serve_resource, work);
+    if (status == LS_OK)
+        status = ls_rpc_serve(work->options.calls, work->ops->close,
+                              LS_CALL_MASTER_ONLY, serve_close, work);
     for (size_t i = 0; i < n && status == LS_OK; i++)
         status = ls_rpc_serve(work->options.calls, calls[i].name,
                               LS_CALL_MASTER_ONLY, calls[i].fn, work->self);

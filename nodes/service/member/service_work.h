@@ -18,7 +18,8 @@
 /* What the two kinds do differently; with the lock held, and without waiting,
  * unless it says otherwise. */
 struct service_work_ops {
-    const char *what; /* "learner" */
+    const char *what;  /* "learner" */
+    const char *close; /* the call that closes a work */
     /* Fail the open calls of the work with this text, and forget what waits to
      * be worked on or handed over. */
     void (*drop)(void *self, const char *text);
@@ -74,8 +75,8 @@ struct service_work_call {
     const char *name;
     ls_request_fn *fn;
 };
-/* Serve "resource", and these. Errors: those of ls_rpc_serve(); LS_EEXIST
- * there is a service already. */
+/* Serve "resource", the close, and these. Errors: those of ls_rpc_serve();
+ * LS_EEXIST there is a service already. */
 LS_MUST_USE int service_work_serve(struct service_work *work,
                                    const struct service_work_call *calls,
                                    size_t n);
@@ -104,12 +105,11 @@ bool service_work_start(struct service_work *work, ls_request **request,
 /* Whether a call is for the work that is held. Lock held. */
 bool service_work_admits(struct service_work *work, ls_request **request,
                          const struct work_key *key);
-/* A close, whole. Without the lock. */
-int service_work_close(struct service_work *work, ls_request *request);
-
 /* Answer with what is in work->writer. Returns LS_ECANCELED when nobody waits
  * for it any more. Lock held. */
 int service_work_answer(struct service_work *work, ls_request **request);
+/* Fail a call; NULL is fine. Lock held. */
+void service_work_fail_call(ls_request **request, const char *text);
 /* Something has changed that a wait may be for. Lock held. */
 void service_work_changed(struct service_work *work);
 

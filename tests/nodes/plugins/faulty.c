@@ -2,7 +2,9 @@
  * a fault it is the smallest that works: the return of an episode is 10, and
  * 1000 when a file is there: `env: {prize: FILE}`. An observation has as many
  * floats as `env: {observation: N}` says, a policy as many bytes as
- * `policy: {bytes: N}`. */
+ * `policy: {bytes: N}`. With `env: {together: N, at: M}` it fails in its M-th
+ * step unless N environments of the process were in a step at the same time by
+ * then: until they were, each waits a little for others. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +13,7 @@
 #include <unistd.h>
 
 #include "lockstep/plugin.h"
+#include "lockstep/runtime.h"
 
 enum fault { NONE, FAIL, CRASH, QUIT, HANG, NOT_FINITE, STAY };
 static const char *const faults[] = {"none", "fail", "crash", "quit",
@@ -20,13 +23,39 @@ struct env {
     enum fault fault;
     int64_t at, n_steps; /* the fault comes with this step */
     int in_episode;
-    char prize[256]; /* "": none */
+    int64_t together; /* 0: it does not matter */
+    char prize[256];  /* "": none */
     int64_t n_observation;
 };
 
 struct policy {
     int64_t n_seen, n_bytes;
 };
+
+/* Where the environments of one node meet: it makes them one after another. */
+static struct {
+    ls_mutex lock;
+    ls_cond changed;
+    int64_t users, inside, most;
+} meeting;
+
+static int meeting_join(void)
+{
+    if (meeting.users++ != 0)
+        return LS_OK;
+    const int status = ls_mutex_init(&meeting.lock, ls_runtime_threads());
+    return status == LS_OK
+               ? ls_cond_init(&meeting.changed, ls_runtime_threads())
+               : status;
+}
+
+static void meeting_leave(void)
+{
+    if (--meeting.users != 0)
+        return;
+    ls_cond_fini(&meeting.changed);
+    ls_mutex_fini(&meeting.lock);
+}
 
 static int env_init(void *env, ls_config_section *config, uint64_t seed)
 {
@@ -35,9 +64,10 @@ static int env_init(void *env, ls_config_section *config, uint64_t seed)
     self->fault = (enum fault)ls_config_choice(config, "fault", NONE, faults);
     self->at = ls_config_int(config, "at", 100, 1, INT64_MAX);
     self->n_observation = ls_config_int(config, "observation", 1, 1, 1 << 20);
+    self->together = ls_config_int(config, "together", 0, 0, 64);
     const char *prize = ls_config_string(config, "prize", "");
     (void)snprintf(self->prize, sizeof self->prize, "%s", prize);
-    return LS_OK;
+    return self->together > 0 ? meeting_join() : LS_OK;
 }
 
 static void hang(void)
@@ -57,6 +87,8 @@ static void env_fini(void *env)
     const struct env *self = env;
     if (self->fault == STAY && self->n_steps >= self->at)
         hang();
+    if (self->together > 0)
+        meeting_leave();
 }
 
 static void env_spec(const void *env, struct ls_env_spec *out)
@@ -100,13 +132,38 @@ static int go_wrong(enum fault fault)
     return LS_OK;
 }
 
+#define MEET_MS 50
+
+static int meet(const struct env *self)
+{
+    const int64_t deadline = ls_deadline(ls_runtime_threads(), MEET_MS);
+    int status = LS_OK;
+    ls_mutex_lock(&meeting.lock);
+    if (++meeting.inside > meeting.most) {
+        meeting.most = meeting.inside;
+        ls_cond_broadcast(&meeting.changed);
+    }
+    while (meeting.most < self->together && status == LS_OK)
+        status = ls_cond_wait(&meeting.changed, &meeting.lock, deadline);
+    meeting.inside--;
+    const int64_t seen = meeting.most;
+    ls_mutex_unlock(&meeting.lock);
+    return seen >= self->together || self->n_steps < self->at
+               ? LS_OK
+               : ls_error(LS_EHANDLER,
+                          "%d of %d environments were stepped at once",
+                          (int)seen, (int)self->together);
+}
+
 static int env_step(void *env, const void *action, void *observation,
                     float *reward, bool *terminated, bool *truncated)
 {
     struct env *self = env;
     (void)action;
     const bool now = ++self->n_steps == self->at;
-    const int status = now ? go_wrong(self->fault) : LS_OK;
+    int status = now ? go_wrong(self->fault) : LS_OK;
+    if (status == LS_OK && self->together > 0)
+        status = meet(self);
     if (status != LS_OK)
         return status;
     self->in_episode++;

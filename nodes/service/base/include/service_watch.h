@@ -10,6 +10,7 @@
 #define LOCKSTEP_SERVICE_WATCH_H
 
 #include "messages.h"
+#include "policy_value.h"
 
 struct fsm_action;
 struct fsm_figures;
@@ -20,14 +21,18 @@ struct service_watch {
      * so to anyone; and does not any more, whyever. */
     void (*began)(void *self, const struct work_key *key);
     void (*ended)(void *self, const struct work_key *key);
-    /* A learner: this version of the work's policy is in the store now; iter
-     * as in the policy's value. */
+    /* A learner: this version of the work's policy is in the store now, and
+     * before it what its training goes on from. value: without its weights;
+     * training: size 0: there is none. */
     void (*committed)(void *self, const struct work_key *key,
-                      const char *policy_id, int64_t version, int64_t iter);
-    /* A member begins to get a policy from the store; and has it. */
+                      const char *policy_id, const struct policy_value *value,
+                      const struct ls_bytes *training);
+    /* A member begins to get a policy from the store; and has it. training:
+     * size 0: it goes on with the policy alone. */
     void (*loading)(void *self);
     void (*loaded)(void *self, const struct work_key *key,
-                   const char *policy_id, int64_t version, int64_t iter);
+                   const char *policy_id, const struct policy_value *value,
+                   const struct ls_bytes *training);
 
     /* The coordinator: its state machine is made, and has read the journal;
      * what it is told next of a member, or of a call that has ended; what it

@@ -2,8 +2,9 @@
  *
  * It serves "resource" and the four learner calls of messages.h, for one work
  * at a time, and gives a task its steps:
- *   await work    until one is held: then it takes the last committed policy,
- *                 or commits its first one as version 0
+ *   await work    until one is held: then it takes the last committed policy
+ *                 and what its training goes on from, or commits its first
+ *                 one as version 0
  *   learn         until a batch that the coordinator has brought was trained
  *   after         hooks; the answer of the learn call. After the last iteration
  *                 the open get_data call is answered as done
@@ -55,13 +56,19 @@ struct learner_lesson {
 };
 
 /* What it does its work with. reset, load and the first save are called by the
- * task's thread before the engine runs; learn and save by its learner thread;
- * read by its loaders. Errors: any status with its text. */
+ * task's thread before the engine runs, and so is what they do of the training;
+ * learn and save by its learner thread; read by its loaders. Errors: any status
+ * with its text. */
 struct learner_ops {
     /* A work begins: back to the first weights. */
     int (*reset)(void *self);
     int (*load)(void *self, const struct ls_bytes *weights);
     int (*save)(void *self, struct ls_bytes *out);
+    /* All else that learning goes on from: before load, and after save. Both
+     * NULL: there is nothing. LS_EPROTO and LS_EMISMATCH of the first: another
+     * reset follows, and load alone. */
+    int (*load_training)(void *self, const struct ls_bytes *training);
+    int (*save_training)(void *self, struct ls_bytes *out);
     /* What the engine's stacks are to be: devices and what goes with them.
      * NULL: it needs none. */
     void (*set_options)(void *self, struct ls_learner_options *options);
@@ -83,7 +90,7 @@ struct learner_ops {
 
 struct learner_service_options {
     struct service_options common;
-    const struct learner_ops *ops; /* static */
+    const struct learner_ops *ops; /* borrow, longer than the service */
     void *self;                    /* for ops */
     /* As lockstep/learner.h has them. */
     size_t queue;    /* batches that wait for a stack */
@@ -145,6 +152,8 @@ struct learner_figures {
     int64_t given_back; /* because something failed */
     int64_t iterations; /* of all works */
     int64_t infos, commits;
+    int64_t policy_only;    /* works taken over with the policy alone, since
+                             * nothing of its training was there */
     int64_t refused;        /* calls: of other works or attempts, malformed, or
                              * not asked for */
     int64_t failed_batches; /* whose data could not be got */
