@@ -114,7 +114,7 @@ END
     local id
     echo "script:" >kills.yaml
     for id in 3 4 5; do
-        echo "  - {at: 0.006, kill: $id, for_ms: 60}" >>kills.yaml
+        echo "  - {at: 0.008, kill: $id, for_ms: 60}" >>kills.yaml
     done
     for id in "30 0" "0.01 3"; do
         run --separate-stderr "$LOCKSTEP" run "$job" --as sim --json --fresh \

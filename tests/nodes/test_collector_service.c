@@ -122,16 +122,22 @@ TEST(it_makes_as_many_as_are_wanted_and_hands_them_over_together)
 TEST(what_was_made_unasked_comes_with_one_call)
 {
     struct collector_bench *bench = collector_start(0);
-    const struct collector_work work = work_of("c1", 4);
+    const struct collector_work work = work_of("c1", 5);
+    gate_turn(&bench->toy.gate, true);
     start(bench, &work);
-    (void)sample_of(begin_ask_for(bench, work.key, 3, 4));
-    gate_await(&bench->toy.gate, 0, 4);
+    ls_call *call = begin_ask_for(bench, work.key, 3, 5);
+    gate_pass_one(&bench->toy.gate);
+    (void)sample_of(call);
+    for (int i = 1; i < 4; i++)
+        gate_pass_one(&bench->toy.gate);
+    gate_await(&bench->toy.gate, 1, 4); /* in the fifth */
     const struct collector_data data =
         data_of(begin_ask_for(bench, work.key, 3, 1));
     assert_int_equal(data.n, 3);
     assert_int_equal(data.samples[0].cur_sample, 2);
     assert_int_equal(data.samples[2].cur_sample, 4);
     free(data.samples);
+    gate_turn(&bench->toy.gate, false);
     collector_stop(bench);
 }
 
