@@ -29,6 +29,14 @@ static int on_finish(void *self, const struct ls_event *event)
     return LS_OK;
 }
 
+/* Another thread asks for it, when the coordinator leaves. */
+static void set_task(struct service_work *work, ls_task *task)
+{
+    ls_mutex_lock(&work->mutex);
+    work->task = task;
+    ls_mutex_unlock(&work->mutex);
+}
+
 static int attach(struct service_work *work, ls_task *task)
 {
     int status = ls_task_on_cancel(task, on_cancel, work);
@@ -36,7 +44,7 @@ static int attach(struct service_work *work, ls_task *task)
         return status;
     status = ls_on(work->options.node, LS_FINISH_EVENT, on_finish, work);
     if (status == LS_OK)
-        work->task = task;
+        set_task(work, task);
     else if (ls_task_on_cancel(task, NULL, work) != LS_OK)
         ls_log_debug("%s: %s", work->ops->what, ls_error_text());
     return status;
@@ -45,12 +53,13 @@ static int attach(struct service_work *work, ls_task *task)
 static void detach(void *self)
 {
     struct service_work *work = self;
-    if (work->task == NULL)
+    ls_task *task = work->task;
+    if (task == NULL)
         return;
+    set_task(work, NULL);
     if (ls_off(work->options.node, LS_FINISH_EVENT, on_finish, work) != LS_OK ||
-        ls_task_on_cancel(work->task, NULL, work) != LS_OK)
+        ls_task_on_cancel(task, NULL, work) != LS_OK)
         ls_log_debug("%s: %s", work->ops->what, ls_error_text());
-    work->task = NULL;
 }
 
 /* What it waits for ------------------------------------------------------- */
