@@ -322,6 +322,13 @@ int64_t plan_stop_ms(const struct plan *plan)
            PLAN_BACKOFF_MAX_MS;
 }
 
+int64_t plan_iteration_ms(const struct plan *plan)
+{
+    return plan_is_of_members(plan)
+               ? (int64_t)plan->barrier.timeout_ms + plan->barrier.pace_ms
+               : 3 * (int64_t)plan->world.step_timeout_ms;
+}
+
 bool plan_can_lose_nodes(const struct plan *plan)
 {
     for (size_t i = 0; i < plan->n_nodes; i++) {
