@@ -82,7 +82,7 @@ static const char on_run[] =
     "stop.minutes: docs/runtime.md.\n";
 
 static const char on_node[] =
-    "lockstep node CONFIG --id N, or --role R - run one node of a job here\n"
+    "lockstep node CONFIG [--id N, or --role R] - run one node of a job here\n"
     "\n"
     "For containers and for several hosts: every host has the same file and\n"
     "starts its own node, in any order.\n"
@@ -99,6 +99,19 @@ static const char on_node[] =
     "an address to attach to; one member of a mesh is enough to find all:\n"
     "\n"
     "  lockstep node job.yaml --id 3 --attach tcp://127.0.0.1:21500\n"
+    "\n"
+    "Without --id and --role a launcher says which node it is, by the first "
+    "of\n"
+    "these that is set: LOCKSTEP_NODE_ID; RANK and WORLD_SIZE, or as mpirun, "
+    "PMI,\n"
+    "Slurm and indexed jobs of Kubernetes set them. A rank is a place in the "
+    "list\n"
+    "of lockstep check. If the file says nowhere where a node is, all are on "
+    "this\n"
+    "host and meet in a folder for sockets:\n"
+    "\n"
+    "  mpirun -n 5 lockstep node configs/cartpole.yaml\n"
+    "  RANK=2 WORLD_SIZE=5 lockstep node configs/cartpole.yaml\n"
     "\n"
     "Nodes that cannot be numbered beforehand, such as those of "
     "docker-compose\n"

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,6 @@
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "lockstep/runtime.h"
 
@@ -57,18 +55,10 @@ static const struct ls_record health_record = {.name = "the answer of a node",
 static socklen_t name_of(struct sockaddr_un *out, const struct plan *plan,
                          uint32_t id)
 {
-    char here[PATH_MAX] = "", key[PATH_MAX + 1024];
-    if (plan->out[0] != '/' && getcwd(here, sizeof here) == NULL)
-        here[0] = '\0';
-    const int length =
-        snprintf(key, sizeof key, "%s\n%s\n%s", plan->job, here, plan->out);
-    const size_t used =
-        (size_t)length < sizeof key ? (size_t)length : sizeof key - 1;
     *out = (struct sockaddr_un){.sun_family = AF_UNIX};
     const int n = snprintf(out->sun_path + 1, sizeof out->sun_path - 1,
                            "lockstep/%lu/%016" PRIx64 "/%" PRIu32,
-                           (unsigned long)geteuid(),
-                           (uint64_t)XXH3_64bits(key, used), id);
+                           (unsigned long)geteuid(), plan_place(plan), id);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1u + (size_t)n);
 }
 

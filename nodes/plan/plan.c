@@ -1,9 +1,12 @@
 #include "plan.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
 
 #include "lockstep/device.h"
 #include "lockstep/random.h"
@@ -312,6 +315,18 @@ void plan_set_run(struct plan *plan, long pid)
     do
         plan->hash = ls_rng_next(&rng);
     while (plan->hash == 0); /* 0 would be content with any */
+}
+
+uint64_t plan_place(const struct plan *plan)
+{
+    char here[PATH_MAX] = "";
+    if (plan->out[0] != '/' && getcwd(here, sizeof here) == NULL)
+        here[0] = '\0';
+    const char *const parts[] = {plan->job, here, plan->out};
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        hash = XXH3_64bits_withSeed(parts[i], strlen(parts[i]) + 1, hash);
+    return hash;
 }
 
 int64_t plan_stop_ms(const struct plan *plan)

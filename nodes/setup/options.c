@@ -567,11 +567,10 @@ static int parse_word(struct options *out, const char *text)
 
 static int check_node(const struct options *options)
 {
-    if (!options->has_id && options->role == NULL)
+    if (options->identity != NULL && !options->has_id && options->role == NULL)
         return ls_error(LS_EINVAL,
-                        "which node? As in: lockstep node %s --id 0; "
-                        "lockstep check %s lists them",
-                        options->config, options->config);
+                        "--identity is for a node that is given its id: say "
+                        "--role as well");
     if (options->has_id && (options->role != NULL || options->identity != NULL))
         return ls_error(LS_EINVAL,
                         "%s is for a node that is given its id; this one "

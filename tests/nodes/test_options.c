@@ -310,7 +310,7 @@ TEST(mistakes_are_told_with_what_to_write)
         {"lockstep run a --timeout soon", "more than 0"},
         {"lockstep run a --set b", "key=value"},
         {"lockstep run a --set =b", "key=value"},
-        {"lockstep node a", "which node?"},
+        {"lockstep node a --identity x", "say --role"},
         {"lockstep node a --id 4294967296", "whole number"},
         {"lockstep node --id 3", "which configuration?"},
         {"lockstep bench", "lockstep bench learner"},

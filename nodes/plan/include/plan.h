@@ -191,6 +191,10 @@ int64_t plan_iteration_ms(const struct plan *plan);
  * one that was lost. In ms. */
 int64_t plan_stop_ms(const struct plan *plan);
 
+/* A number for this job with this `out`, as an absolute path: two that run on
+ * a host at once differ in it. */
+uint64_t plan_place(const struct plan *plan);
+
 /* Whether the run can outlive a node. */
 bool plan_can_lose_nodes(const struct plan *plan);
 
