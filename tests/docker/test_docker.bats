@@ -86,6 +86,11 @@ healthy() {
     done
 }
 
+# healthy_run NAME N: so many containers of that name, as Docker sees them.
+healthy_run() {
+    [ "$(docker ps -q --filter "name=$1" --filter health=healthy | wc -l)" -eq "$2" ]
+}
+
 # says CONTAINER TEXT
 says() {
     docker logs "$1" >said.out 2>&1
@@ -226,4 +231,24 @@ down() {
     says "$(container coordinator 1)" "given out again"
     says "$(container coordinator 1)" "losses "
     down
+}
+
+@test "lockstep run --as compose: the same result as with processes, and restarts" {
+    local id
+    [ -n "${LOCKSTEP-}" ] || skip "LOCKSTEP names no program"
+    "$LOCKSTEP" run "$SOURCE_DIR/configs/cartpole.yaml" --json >processes.out 2>run.err
+    "$LOCKSTEP" run "$SOURCE_DIR/configs/cartpole.yaml" --json --as compose >compose.out 2>run.err
+    cmp out/cartpole/1/policy.msgpack out/cartpole/2/policy.msgpack
+    grep -q '"event":"summary".*"solved":true' compose.out
+
+    sed -e '/^evaluator:/d' -e 's/^stop: .*/stop: {minutes: 0.3}/' \
+        "$SOURCE_DIR/configs/cartpole-restart.yaml" >job.yaml
+    "$LOCKSTEP" run job.yaml --as compose >long.out 2>long.err &
+    project=lockstep-$!
+    until_true 60 healthy_run "$project" 5
+    kill_node "$project-node-2"
+    wait $!
+    grep -q 'restarts *node 2: 1' long.out
+    [ -z "$(docker ps -aq --filter "name=$project")" ]
+    [ -z "$(docker network ls -q --filter "name=$project")" ]
 }
