@@ -1,9 +1,12 @@
 #include "plan.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
 
 #include "lockstep/device.h"
 #include "lockstep/random.h"
@@ -314,12 +317,31 @@ void plan_set_run(struct plan *plan, long pid)
     while (plan->hash == 0); /* 0 would be content with any */
 }
 
+uint64_t plan_place(const struct plan *plan)
+{
+    char here[PATH_MAX] = "";
+    if (plan->out[0] != '/' && getcwd(here, sizeof here) == NULL)
+        here[0] = '\0';
+    const char *const parts[] = {plan->job, here, plan->out};
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        hash = XXH3_64bits_withSeed(parts[i], strlen(parts[i]) + 1, hash);
+    return hash;
+}
+
 int64_t plan_stop_ms(const struct plan *plan)
 {
     const struct plan_world *world = &plan->world;
     return (int64_t)(plan->stop_minutes * 60000.0) +
            3 * (int64_t)world->step_timeout_ms + world->start_timeout_ms +
            PLAN_BACKOFF_MAX_MS;
+}
+
+int64_t plan_iteration_ms(const struct plan *plan)
+{
+    return plan_is_of_members(plan)
+               ? (int64_t)plan->barrier.timeout_ms + plan->barrier.pace_ms
+               : 3 * (int64_t)plan->world.step_timeout_ms;
 }
 
 bool plan_can_lose_nodes(const struct plan *plan)

@@ -197,6 +197,22 @@ TEST(call_takes_a_node_a_name_and_what_is_asked)
     assert_int_equal(options.channel, 0);
 }
 
+TEST(health_takes_an_id_and_a_time)
+{
+    struct line line;
+    struct options options;
+    parse(&line, "lockstep health a.yaml --id 2 --within 1.5 --json", &options);
+    assert_int_equal(options.command, COMMAND_HEALTH);
+    assert_string_equal(options.config, "a.yaml");
+    assert_true(options.has_id);
+    assert_int_equal(options.id, 2);
+    assert_true(options.within_s == 1.5);
+    assert_true(options.json);
+    parse(&line, "lockstep health a.yaml", &options);
+    assert_false(options.has_id);
+    assert_true(options.within_s == 0);
+}
+
 TEST(help_is_asked_for_in_every_way)
 {
     static const struct {
@@ -294,7 +310,7 @@ TEST(mistakes_are_told_with_what_to_write)
         {"lockstep run a --timeout soon", "more than 0"},
         {"lockstep run a --set b", "key=value"},
         {"lockstep run a --set =b", "key=value"},
-        {"lockstep node a", "which node?"},
+        {"lockstep node a --identity x", "say --role"},
         {"lockstep node a --id 4294967296", "whole number"},
         {"lockstep node --id 3", "which configuration?"},
         {"lockstep bench", "lockstep bench learner"},

@@ -182,11 +182,17 @@ uint32_t plan_world_max(const struct plan *plan);
 /* That its nodes serve calls under: call.h. */
 uint32_t plan_channel(const struct plan *plan);
 
+/* How long an iteration may take: each of three parts (collect, learn,
+ * evaluate) step_timeout_s; of members, a pause and a barrier. In ms. */
+int64_t plan_iteration_ms(const struct plan *plan);
 /* By when, from the beginning of a run, it must have ended by stop.minutes,
- * which must be set: what is under way then may be an iteration, of which each
- * of three parts (collect, learn, evaluate) may take step_timeout_s, and a wait
- * for one that was lost. In ms. */
+ * which must be set: what is under way then may be an iteration, and a wait for
+ * one that was lost. In ms. */
 int64_t plan_stop_ms(const struct plan *plan);
+
+/* A number for this job with this `out`, as an absolute path: two that run on
+ * a host at once differ in it. */
+uint64_t plan_place(const struct plan *plan);
 
 /* Whether the run can outlive a node. */
 bool plan_can_lose_nodes(const struct plan *plan);

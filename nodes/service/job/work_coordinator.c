@@ -340,4 +340,5 @@ const struct work_kind work_coordinator = {.create = create,
                                            .report = report,
                                            .leave = leave,
                                            .close = close_coordinator,
-                                           .destroy = destroy};
+                                           .destroy = destroy,
+                                           .idle_step = COORDINATOR_IDLE_STEP};

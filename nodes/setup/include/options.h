@@ -20,6 +20,7 @@
     X(CHECK, check, true)                                                      \
     X(SIM, sim, true)                                                          \
     X(CALL, call, true)                                                        \
+    X(HEALTH, health, true)                                                    \
     X(BENCH, bench, false)                                                     \
     X(KEYGEN, keygen, false)
 
@@ -77,6 +78,9 @@ struct options {
     int wait_ms;
     uint32_t channel; /* 0: the job's */
 
+    /* health */
+    double within_s; /* 0: step_timeout_s */
+
     /* bench */
     struct {
         const char *what;    /* learner */
@@ -96,7 +100,7 @@ struct options {
     const char *role;
     const char *identity; /* a folder; NULL: the usual one */
 
-    /* node; and id, bind, advertise and attach: call */
+    /* node; and id, bind, advertise and attach: call; and id: health */
     uint32_t id;
     bool has_id;
     const char *bind;
