@@ -56,6 +56,7 @@ static void make_arguments(struct arguments *out,
         arguments_add_set(out, options->sets[i].path, options->sets[i].value);
     arguments_add_pair(out, "--seed", options->seed);
     arguments_add_pair(out, "--out", options->out);
+    arguments_add_pair(out, "--patience", options->patience);
     arguments_add_number(out, "--report-fd", CHILD_REPORT_FD);
     if (launched->secret->there)
         arguments_add_number(out, "--secret-fd", CHILD_SECRET_FD);
