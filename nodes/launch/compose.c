@@ -250,11 +250,9 @@ static int make_key(const compose *self, const struct plan_node *node)
         status = ls_file_rename(from, to);
     if (status != LS_OK)
         return status;
-    const int fd = open(from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return ls_error_from(errno, from);
-    (void)close(fd);
-    return LS_OK;
+    char temporary[sizeof from + 8];
+    (void)snprintf(temporary, sizeof temporary, "%s.new", from);
+    return ls_file_replace(from, temporary, NULL, 0, false);
 }
 
 static int make_keys(compose *self)

@@ -292,6 +292,12 @@ bool plan_role_named(const char *name, enum plan_role *out)
     return false;
 }
 
+static void at_least(int *wait_ms, int least)
+{
+    if (*wait_ms < least)
+        *wait_ms = least;
+}
+
 void plan_node_options(const struct plan *plan, struct ls_node_options *out)
 {
     ls_node_options_init(out);
@@ -300,6 +306,7 @@ void plan_node_options(const struct plan *plan, struct ls_node_options *out)
     out->start_timeout_ms = plan->world.start_timeout_ms;
     out->heartbeat_ms = plan->world.heartbeat_ms;
     out->silence_ms = plan->world.silence_ms;
+    at_least(&out->emit_timeout_ms, plan->patience_ms);
     out->insecure = plan->world.insecure;
 }
 
@@ -327,6 +334,15 @@ uint64_t plan_place(const struct plan *plan)
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         hash = XXH3_64bits_withSeed(parts[i], strlen(parts[i]) + 1, hash);
     return hash;
+}
+
+void plan_be_patient(struct plan *plan, int patience_ms)
+{
+    plan->patience_ms = patience_ms;
+    at_least(&plan->world.start_timeout_ms, patience_ms);
+    at_least(&plan->world.step_timeout_ms, patience_ms);
+    at_least(&plan->world.silence_ms, patience_ms);
+    at_least(&plan->barrier.timeout_ms, patience_ms);
 }
 
 int64_t plan_stop_ms(const struct plan *plan)

@@ -45,7 +45,8 @@ enum option_kind {
     OPTION_COVERAGE,
     OPTION_WAIT_MS,
     OPTION_CHANNEL,
-    OPTION_WITHIN
+    OPTION_WITHIN,
+    OPTION_PATIENCE
 };
 
 #define ON(command)                   (1u << (command))
@@ -106,6 +107,8 @@ static const struct option_spec {
     {"--gone", OPTION_GONE, "ids", ON(COMMAND_NODE)},
     {"--wait-ms", OPTION_WAIT_MS, "milliseconds", ON(COMMAND_CALL)},
     {"--channel", OPTION_CHANNEL, "a number", ON(COMMAND_CALL)},
+    {"--patience", OPTION_PATIENCE, "seconds",
+     ON(COMMAND_RUN) | ON(COMMAND_NODE)},
     {"--within", OPTION_WITHIN, "seconds", ON(COMMAND_HEALTH)},
 };
 #define N_SPECS (sizeof specs / sizeof specs[0])
@@ -424,6 +427,9 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         return parse_as(out, text);
     case OPTION_TIMEOUT:
         return parse_seconds(spec->name, text, &out->timeout_s);
+    case OPTION_PATIENCE:
+        out->patience = text;
+        return parse_seconds(spec->name, text, &out->patience_s);
     case OPTION_WITHIN:
         return parse_seconds(spec->name, text, &out->within_s);
     case OPTION_NODES:

@@ -86,6 +86,12 @@ static int try_plugin(struct setup *setup, bool needed)
     return status;
 }
 
+/* A day is enough for anybody. */
+static int patience_ms(double s)
+{
+    return s < 86400.0 ? (int)(s * 1000.0) : 86400000;
+}
+
 int setup_load(struct setup *out, const struct options *options)
 {
     memset(out, 0, sizeof *out);
@@ -100,6 +106,8 @@ int setup_load(struct setup *out, const struct options *options)
         ls_config_destroy(&config);
         return status;
     }
+    if (options->patience_s > 0)
+        plan_be_patient(&out->plan, patience_ms(options->patience_s));
     const int tried = try_plugin(out, options->command != COMMAND_HEALTH);
     char text[LS_ERROR_TEXT_MAX];
     (void)snprintf(text, sizeof text, "%s", ls_error_text());

@@ -213,6 +213,20 @@ TEST(health_takes_an_id_and_a_time)
     assert_true(options.within_s == 0);
 }
 
+TEST(patience_is_for_those_that_wait)
+{
+    struct line line;
+    struct options options;
+    parse(&line, "lockstep run a.yaml --patience 3600", &options);
+    assert_true(options.patience_s == 3600);
+    assert_string_equal(options.patience, "3600");
+    parse(&line, "lockstep node a.yaml --id 1 --patience 0.5", &options);
+    assert_true(options.patience_s == 0.5);
+    parse(&line, "lockstep run a.yaml", &options);
+    assert_true(options.patience_s == 0);
+    assert_null(options.patience);
+}
+
 TEST(help_is_asked_for_in_every_way)
 {
     static const struct {

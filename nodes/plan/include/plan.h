@@ -126,6 +126,7 @@ struct plan {
     bool folder_found; /* by its name "latest": another makes it */
     unsigned lives;    /* that the run had before this one */
     uint64_t hash;
+    int patience_ms; /* plan_be_patient(); 0: as the file says */
 
     struct plan_world world;
     struct plan_security security;
@@ -194,6 +195,10 @@ int64_t plan_stop_ms(const struct plan *plan);
 /* A number for this job with this `out`, as an absolute path: two that run on
  * a host at once differ in it. */
 uint64_t plan_place(const struct plan *plan);
+
+/* Have its nodes wait so long for each other, for a debugger: nobody is lost,
+ * and no wait is over, before. Waits that are longer stay as they are. */
+void plan_be_patient(struct plan *plan, int patience_ms);
 
 /* Whether the run can outlive a node. */
 bool plan_can_lose_nodes(const struct plan *plan);

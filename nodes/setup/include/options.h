@@ -57,6 +57,10 @@ struct options {
     enum options_as as;
     double timeout_s; /* 0: none */
 
+    /* run, and node */
+    const char *patience; /* as given */
+    double patience_s;    /* 0: as the file says */
+
     /* run --as sim, and sim */
     const char *faults;    /* a name or a file; NULL: none, in sim all */
     const char *event_log; /* a file; NULL: none */
