@@ -263,6 +263,22 @@ static int read_gone(const struct plan *plan, const char *text, uint32_t *ids,
     return LS_OK;
 }
 
+/* Of a node that runs alone: nobody else says why nothing happens. */
+static void say_waiting(void *self, const char *missing)
+{
+    const struct hosted *hosted = self;
+    const struct plan_node *node = &hosted->setup.plan.nodes[hosted->index];
+    (void)fprintf(stderr, "lockstep: node %u (%s) waits for %s\n",
+                  (unsigned)node->id, plan_role_names[node->role], missing);
+}
+
+static void say_asking(void *self, const char *missing)
+{
+    const struct options *options = self;
+    (void)fprintf(stderr, "lockstep: a %s without an id waits for %s\n",
+                  options->role, missing);
+}
+
 static int create_run(struct hosted *hosted, const struct options *options,
                       const struct plan_endpoints *endpoints)
 {
@@ -272,18 +288,21 @@ static int create_run(struct hosted *hosted, const struct options *options,
         read_gone(&hosted->setup.plan, options->gone, gone, &n_gone);
     if (status != LS_OK)
         return status;
-    return node_run_create(&hosted->run, &(struct node_run_options){
-                                             .plan = &hosted->setup.plan,
-                                             .index = hosted->index,
-                                             .plugin = hosted->setup.plugin,
-                                             .endpoints = endpoints,
-                                             .sink = {put_report, hosted},
-                                             .security = hosted->security,
-                                             .gives_ids = options->parent == 0,
-                                             .generation = options->life,
-                                             .gone = gone,
-                                             .n_gone = n_gone,
-                                         });
+    return node_run_create(
+        &hosted->run, &(struct node_run_options){
+                          .plan = &hosted->setup.plan,
+                          .index = hosted->index,
+                          .plugin = hosted->setup.plugin,
+                          .endpoints = endpoints,
+                          .sink = {put_report, hosted},
+                          .security = hosted->security,
+                          .waiting = options->parent == 0 ? say_waiting : NULL,
+                          .waiting_self = hosted,
+                          .gives_ids = options->parent == 0,
+                          .generation = options->life,
+                          .gone = gone,
+                          .n_gone = n_gone,
+                      });
 }
 
 /* Of a node that was given its id, with its own key, and those of the others.
@@ -340,6 +359,8 @@ static int ask_for_id(struct hosted *hosted, const struct options *options,
                                                .secret = secret,
                                                .bind = options->bind,
                                                .advertise = options->advertise,
+                                               .waiting = say_asking,
+                                               .waiting_self = (void *)options,
                                            });
     hosted->id = hosted->lease.id;
     return status;

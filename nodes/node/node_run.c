@@ -35,6 +35,8 @@ struct node_run {
     size_t n_members;
     struct node_calls calls;
     bool gives_ids;
+    void (*waiting)(void *self, const char *missing); /* borrow */
+    void *waiting_self;
     struct lease_trust trust;
     lease_giver *giver; /* own; NULL: it gives out no ids */
     health_desk *desk;  /* own; NULL: nobody can ask */
@@ -124,6 +126,8 @@ int node_run_create(node_run **out, const struct node_run_options *options)
     run->sink = options->sink;
     run->security = options->security;
     run->gives_ids = options->gives_ids;
+    run->waiting = options->waiting;
+    run->waiting_self = options->waiting_self;
     run->runtime =
         options->runtime != NULL ? options->runtime : ls_runtime_threads();
     run->doing = "beginning";
@@ -263,6 +267,8 @@ static int create_node(node_run *run)
     options.world_max = plan_world_max(plan);
     options.security = run->security;
     options.runtime = run->runtime;
+    options.waiting = run->waiting;
+    options.waiting_self = run->waiting_self;
     if (plan->barrier.blocking > 0)
         options.window_messages = MEMBER_WINDOW;
     const int status = ls_node_create(&run->node, &options);

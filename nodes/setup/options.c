@@ -71,7 +71,7 @@ static const struct option_spec {
     {"--out", OPTION_OUT, "a folder", ON_ALL},
     {"--json", OPTION_JSON, NULL, ON_ALL | ON_BENCH | ON_KEYS},
     {"--nodes", OPTION_NODES, "a number of nodes", ON_ALL | ON_KEYS},
-    {"--as", OPTION_AS, "processes, threads or sim", ON(COMMAND_RUN)},
+    {"--as", OPTION_AS, "processes, threads, sim or compose", ON(COMMAND_RUN)},
     {"--timeout", OPTION_TIMEOUT, "seconds", ON(COMMAND_RUN)},
     {"--faults", OPTION_FAULTS, "a name or a file", ON_SIM},
     {"--event-log", OPTION_EVENT_LOG, "a file", ON_SIM},
@@ -191,7 +191,8 @@ static int parse_as(struct options *out, const char *text)
 {
     static const char *const names[] = {[AS_PROCESSES] = "processes",
                                         [AS_THREADS] = "threads",
-                                        [AS_SIM] = "sim"};
+                                        [AS_SIM] = "sim",
+                                        [AS_COMPOSE] = "compose"};
     const size_t n = sizeof names / sizeof names[0];
     for (size_t i = 0; i < n; i++) {
         if (strcmp(text, names[i]) == 0) {
@@ -203,7 +204,8 @@ static int parse_as(struct options *out, const char *text)
     if (nearest != NULL)
         return ls_error(LS_EINVAL, "--as %s: did you mean \"%s\"?", text,
                         nearest);
-    return ls_error(LS_EINVAL, "--as %s: expected processes, threads or sim",
+    return ls_error(LS_EINVAL,
+                    "--as %s: expected processes, threads, sim or compose",
                     text);
 }
 

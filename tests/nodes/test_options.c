@@ -310,7 +310,7 @@ TEST(mistakes_are_told_with_what_to_write)
         {"lockstep run a --seed 99999999999999999999999", "whole number"},
         {"lockstep run a --json=yes", "takes no value"},
         {"lockstep run a --as thread", "did you mean \"threads\"?"},
-        {"lockstep run a --as x", "processes, threads or sim"},
+        {"lockstep run a --as x", "processes, threads, sim or compose"},
         {"lockstep run a --faults all", "add --as sim"},
         {"lockstep run a --event-log x", "add --as sim"},
         {"lockstep run a --seeds 3", "no option of \"lockstep run\""},

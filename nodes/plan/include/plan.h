@@ -57,7 +57,8 @@ struct plan_node {
     unsigned max_restarts; /* of the node in a run; with PLAN_RESTART */
     int backoff_ms;        /* before the first; each further one waits twice
                             * as long as the one before */
-    char *host;            /* under which others reach it, when it runs alone */
+    char *host;            /* under which others reach it, when it runs alone;
+                            * "{hostname}": plan_host_is_own() */
     int port;              /* with host */
     char *bind;
     char *advertise;
@@ -228,6 +229,10 @@ bool plan_role_named(const char *name, enum plan_role *out);
 /* What each node of the job has, of its plan and by default: the rest is its
  * own. Borrows the name of the job. */
 void plan_node_options(const struct plan *plan, struct ls_node_options *out);
+
+/* Whether its host is "{hostname}", the name of whichever machine it runs on:
+ * others hear of it only from the node itself. */
+bool plan_host_is_own(const struct plan_node *node);
 
 /* Where a node is attached to: an endpoint, and before it, with keys, the id of
  * the node that is to answer there: "3@tcp://127.0.0.1:21500". */

@@ -32,7 +32,7 @@ enum command {
 };
 
 /* What runs the nodes of `run`. */
-enum options_as { AS_PROCESSES, AS_THREADS, AS_SIM };
+enum options_as { AS_PROCESSES, AS_THREADS, AS_SIM, AS_COMPOSE };
 
 #define OPTIONS_REPEATS_MAX 64
 
