@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "lockstep/log.h"
 #include "lockstep/runtime.h"
 
 /* An answer is one msgpack map, then the end of the stream. */
@@ -22,6 +23,7 @@
 struct health_desk {
     int fd;            /* own; listens */
     ls_thread *thread; /* own */
+    uint32_t id;
     void (*look)(void *self, struct health *out);
     void *self;
     ls_writer *writer; /* own */
@@ -111,6 +113,7 @@ static void answer(health_desk *desk, int fd)
 static void serve(void *arg)
 {
     health_desk *desk = arg;
+    ls_log_set_node(desk->id);
     for (;;) {
         const int fd = accept(desk->fd, NULL, NULL);
         if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
@@ -145,7 +148,8 @@ int health_desk_open(health_desk **out, const struct plan *plan, uint32_t id,
     health_desk *desk = calloc(1, sizeof *desk);
     if (desk == NULL)
         return ls_error(LS_ENOMEM, "answering lockstep health");
-    *desk = (health_desk){.fd = -1, .look = look, .self = self, .seen = -1};
+    *desk = (health_desk){
+        .fd = -1, .id = id, .look = look, .self = self, .seen = -1};
     int status = ls_writer_create(&desk->writer);
     if (status == LS_OK)
         status = listen_at(&desk->fd, plan, id);

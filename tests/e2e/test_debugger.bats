@@ -63,10 +63,12 @@ debug() {
 }
 
 @test "all nodes as threads: only the wanted one stops" {
-    debug 'lockstep break 2 collect 1' run 'step 2' backtrace \
+    debug 'lockstep break 2 collect 1' run 'info threads' 'step 2' backtrace \
         'lockstep break' 'lockstep break two collect' \
         -- --args "$LOCKSTEP" run "$cartpole" --as threads --patience 3600
     says "step collect of node 2, iteration 1"
+    [[ $output =~ 'Thread '[0-9]+' "2 collector" hit Breakpoint 1' ]]
+    says '"3 ls-bus"'
     [[ $output =~ "#1  "[^$'\n']*"in step collect of node 2, iteration 1" ]]
     says "as in: lockstep break 2 collect 7"
 }
