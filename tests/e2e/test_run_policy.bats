@@ -66,7 +66,7 @@ kill_and_solve() {
     [ "$(field train_iter)" -gt 10 ]
     ends_solved
     [ "$(restarts_of 0)" = 1 ]
-    [[ $err =~ it\ goes\ on\ after\ update\ [1-9][0-9]*0$'\n' ]]
+    [[ $err =~ it\ resumes\ after\ update\ [1-9][0-9]*0$'\n' ]]
 }
 
 @test "without a checkpoint a learner begins anew, and says so" {

@@ -105,13 +105,13 @@ a_lying_collector() {
 }
 
 @test "an answer that is none is refused, counted, and named" {
-    a_lying_collector garbage "node 5 answers collector_data_task with what"
+    a_lying_collector garbage "node 5 sends a malformed answer to collector_data_task"
     truthful 1 2 3 4
     [ "$(field refused_data)" -ge 1 ]
 }
 
 @test "an answer that is no map" {
-    a_lying_collector nil "node 5 answers collector_data_task with what"
+    a_lying_collector nil "node 5 sends a malformed answer to collector_data_task"
     truthful 1 2 3 4
     [ "$(field refused_data)" -ge 1 ]
 }
@@ -135,7 +135,7 @@ a_lying_collector() {
 }
 
 @test "data for another attempt" {
-    a_lying_collector attempt "node 5 answers collector_data_task"
+    a_lying_collector attempt "node 5 sends a malformed answer to collector_data_task"
     truthful 1 2 3 4
     [ "$(field refused_data)" -ge 1 ]
 }
@@ -170,7 +170,7 @@ a_lying_collector() {
 }
 
 @test "who cannot tell what it has to offer gets no work" {
-    a_lying_collector resource "node 5 answers resource with what" resource
+    a_lying_collector resource "node 5 sends a malformed answer to resource" resource
     truthful 1 2 3 4
     [ "$(field refused_data)" -ge 1 ]
 }
