@@ -31,6 +31,7 @@ struct child {
     bool reaped;   /* under mutex */
     int report_fd; /* read ends; each closed by its reader */
     int line_fd;
+    bool tool;                           /* see struct descriptors */
     ls_thread *reports, *lines, *waiter; /* own */
 };
 
@@ -64,6 +65,17 @@ static void read_lines(void *arg)
     (void)fclose(file);
 }
 
+/* A container that was killed ends with 128+n, as a node does by itself when it
+ * is told to end. */
+static int signal_of(const child *self, int how)
+{
+    const int n = WIFEXITED(how) ? WEXITSTATUS(how) - 128 : 0;
+    if (self->tool && n > 0 && n != SIGINT && n != SIGTERM && n != SIGHUP &&
+        n != SIGPIPE)
+        return n;
+    return WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+}
+
 static void wait_for_end(void *arg)
 {
     child *self = arg;
@@ -84,7 +96,7 @@ static void wait_for_end(void *arg)
                      self->index);
     supervisor_note_end(self->watcher, self->index,
                         WIFEXITED(how) ? WEXITSTATUS(how) : 1,
-                        WIFSIGNALED(how) ? WTERMSIG(how) : 0);
+                        signal_of(self, how));
 }
 
 /* What a node is given. */
@@ -204,6 +216,7 @@ static int start(child **out, const struct arguments *arguments, int secret_fd,
         return ls_error(LS_ENOMEM, "starting a node");
     self->index = index;
     self->watcher = watcher;
+    self->tool = tool;
     int status = ls_mutex_init(&self->mutex, ls_runtime_threads());
     if (status != LS_OK) {
         free(self);

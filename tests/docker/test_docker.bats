@@ -249,6 +249,7 @@ down() {
     kill_node "$project-node-2"
     wait $!
     grep -q 'restarts *node 2: 1' long.out
+    grep -q 'node 2 (collector) was killed by signal 9 (SIGKILL); restart 1 of 3' long.err
     [ -z "$(docker ps -aq --filter "name=$project")" ]
     [ -z "$(docker network ls -q --filter "name=$project")" ]
 }

@@ -75,13 +75,23 @@ END
 @test "run --as compose: the file has each node, and what failed is cleared away" {
     some_job
     echo 'exit 0' | tool docker
-    echo 'case "$*" in *--no-start) echo "ERROR: Pool overlaps with other one"; exit 1 ;; esac' |
-        tool docker-compose
+    tool docker-compose <<'END'
+case "$*" in
+*--no-start)
+    for secret in $(grep -o 'source: "[^"]*/secret/[^"]*' "$4" | cut -d'"' -f2); do
+        grep -q secret-key "$secret" && echo "a key" >>calls
+    done
+    echo "ERROR: Pool overlaps with other one"
+    exit 1
+    ;;
+esac
+END
     TMPDIR=$PWD XDG_RUNTIME_DIR=$PWD as_compose
     [ "$status" -eq 1 ]
     [[ $stderr == *"Pool overlaps with other one; LOCKSTEP_SUBNET names another network"* ]]
     grep -q 'docker-compose -p lockstep-.* -f out/job/1/compose.yaml up --no-start' calls
     grep -q 'docker-compose -p lockstep-.* -f out/job/1/compose.yaml down -v' calls
+    [ "$(grep -c 'a key' calls)" -eq 2 ]
     [ -z "$(find . -name '*.cert*')" ]
     grep -q 'command: \["node", "--id", "1",.* "--attach", "0@tcp://node-0:21500",.* "security.mode=curve",.* "--report-fd", "1", "--", "'"$PWD"'/job.yaml"\]' out/job/1/compose.yaml
     [ "$(grep -c 'target: "/run/keys/node-[01].cert_secret", read_only: true' out/job/1/compose.yaml)" -eq 2 ]
