@@ -46,13 +46,13 @@ static int check_spec(const struct agent *agent)
     const char *name = agent->plugin->name;
     if (!is_space(&spec->observation, 1 << 20))
         return ls_error(LS_EHANDLER,
-                        "plugin %s: an observation is to be 1 to 1,048,576 "
+                        "plugin %s: an observation must be 1 to 1,048,576 "
                         "numbers in up to %d dimensions, of a type that "
                         "lockstep/plugin.h names",
                         name, LS_SHAPE_MAX);
     if (!is_space(&spec->action, 1 << 16))
         return ls_error(LS_EHANDLER,
-                        "plugin %s: an action is to be 1 to 65,536 numbers in "
+                        "plugin %s: an action must be 1 to 65,536 numbers in "
                         "up to %d dimensions, of a type that lockstep/plugin.h "
                         "names",
                         name, LS_SHAPE_MAX);

@@ -262,7 +262,7 @@ int agent_read_state(struct agent *agent, const ls_value *in)
     const ls_value *envs = ls_value_get(in, "environments");
     if (!has_text(in, "plugin", agent->plugin->name) ||
         !has_text(in, "plugin_version", agent->plugin->version))
-        return ls_error(LS_EMISMATCH, "it is of another plugin than %s %s",
+        return ls_error(LS_EMISMATCH, "it is from a plugin other than %s %s",
                         agent->plugin->name, agent->plugin->version);
     if (ls_value_size(envs) != agent->n_envs)
         return ls_error(LS_EMISMATCH, "it is of %zu environments, not %zu",

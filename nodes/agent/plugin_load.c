@@ -166,7 +166,7 @@ static int open_plugin(struct plugin *plugin)
 {
     plugin->handle = dlopen(plugin->path, RTLD_NOW | RTLD_LOCAL);
     if (plugin->handle == NULL)
-        return ls_error(LS_EMISMATCH, "this is no plugin: %s", dlerror());
+        return ls_error(LS_EMISMATCH, "this is not a plugin: %s", dlerror());
     void *symbol = dlsym(plugin->handle, "ls_plugin");
     if (symbol == NULL)
         return ls_error(LS_EMISMATCH,

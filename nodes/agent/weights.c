@@ -117,14 +117,14 @@ static int check_origin(const struct agent *agent, const ls_value *map,
 {
     uint64_t found = 0;
     if (!has_text(map, "format", FORMAT))
-        return ls_error(LS_EPROTO, "it is no file of format %s", FORMAT);
+        return ls_error(LS_EPROTO, "it is not a file of format %s", FORMAT);
     if (!has_text(map, "plugin", agent->plugin->name) ||
         !has_text(map, "plugin_version", agent->plugin->version))
-        return ls_error(LS_EMISMATCH, "it is of another plugin than %s %s",
+        return ls_error(LS_EMISMATCH, "it is from a plugin other than %s %s",
                         agent->plugin->name, agent->plugin->version);
     if (ls_value_uint(ls_value_get(map, "seed"), &found) != LS_OK ||
         found != seed)
-        return ls_error(LS_EMISMATCH, "it is of a run with another seed");
+        return ls_error(LS_EMISMATCH, "it is from a run with another seed");
     return LS_OK;
 }
 
@@ -138,7 +138,7 @@ static int take(struct agent *agent, const ls_value *map,
             ls_value_int(ls_value_get(map, counts[i].name), count_at(&note, i));
         if (status == LS_OK &&
             (*count_at(&note, i) < 0 || *count_at(&note, i) > COUNT_MAX))
-            status = ls_error(LS_EPROTO, "it is no count");
+            status = ls_error(LS_EPROTO, "it is not a count");
         if (status != LS_OK)
             (void)ls_error_at(status, "%s", counts[i].name);
     }

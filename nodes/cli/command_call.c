@@ -62,9 +62,9 @@ static int make_question(struct question *out, const struct options *options,
     if (status == LS_OK)
         status = ls_writer_bytes(out->writer, &out->data, &out->size);
     if (status == LS_OK && out->size > LS_CALL_DATA_MAX)
-        status =
-            ls_error(LS_EINVAL, "what is asked has %zu bytes; a call takes %d",
-                     out->size, LS_CALL_DATA_MAX);
+        status = ls_error(LS_EINVAL,
+                          "the argument has %zu bytes; a call takes at most %d",
+                          out->size, LS_CALL_DATA_MAX);
     return status;
 }
 

@@ -138,8 +138,8 @@ static void print_text(const char *folder, const struct list *list)
             printf("  %s [%s]", wanted->role, PLAN_LABEL);
         printf("\n");
     }
-    printf("\nEvery host needs the certificates of all, and the secrets of its "
-           "own nodes alone:\n  scp -p %.*s/*.cert %s HOST:FOLDER/\n",
+    printf("\nEvery host needs all certificates, but the secrets of its own "
+           "nodes only:\n  scp -p %.*s/*.cert %s HOST:FOLDER/\n",
            length_of(folder), folder, file_of(folder, first, "_secret").path);
 }
 

@@ -337,10 +337,10 @@ static int find_role(const char *text, enum plan_role *out)
     if (plan_role_named(text, out))
         return LS_OK;
     const char *nearest = ls_nearest(text, plan_role_names, PLAN_N_ROLES);
-    return ls_error(LS_EINVAL, "--role %s: %s%s%s", text,
-                    nearest != NULL ? "did you mean \"" : "there is none such",
-                    nearest != NULL ? nearest : "",
-                    nearest != NULL ? "\"?" : "");
+    return ls_error(
+        LS_EINVAL, "--role %s: %s%s%s", text,
+        nearest != NULL ? "did you mean \"" : "there is no such role",
+        nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
 }
 
 static int ask_for_id(struct hosted *hosted, const struct options *options,

@@ -25,8 +25,8 @@ static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 #define STOP_MS 10000
 
 static const char not_stopped[] =
-    "the run did not end when it had to: does nobody read its output? Its "
-    "nodes end with it; an ipc folder of its may be left";
+    "the run did not end in time: is nobody reading its output? Its nodes "
+    "end with it; an ipc folder may be left behind";
 
 static int64_t timeout_ms(const struct options *options)
 {

@@ -34,7 +34,7 @@ static int choose_id(const struct client_options *options, uint32_t *out)
         return ls_error(LS_EINVAL,
                         "--id %" PRIu32
                         ": that is a node of %s; a client needs "
-                        "an id of its own",
+                        "its own id",
                         options->id, plan->path);
     if (!options->has_id && plan_has_keys(plan))
         return ls_error(LS_EINVAL,
@@ -149,12 +149,12 @@ static int find_nodes(const struct client_options *options,
     else if (status == LS_ENOENT)
         status = LS_OK;
     if (status == LS_OK && out->options.n_attach == 0)
-        status =
-            ls_error(LS_ECONFIG,
-                     "%s: no run of it goes on here (there is no "
-                     "%s/" RUN_FILE_NAME "), and it does not say where "
-                     "node %" PRIu32 " listens: say --attach ENDPOINT",
-                     plan->path, plan->folder, plan->nodes[options->host].id);
+        status = ls_error(
+            LS_ECONFIG,
+            "%s: no run of this job is in progress here (there "
+            "is no %s/" RUN_FILE_NAME "), and the file does not "
+            "say where node %" PRIu32 " listens: use --attach ENDPOINT",
+            plan->path, plan->folder, plan->nodes[options->host].id);
     return status;
 }
 

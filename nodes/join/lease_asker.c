@@ -70,7 +70,7 @@ static int find_giver(struct asker *asker)
     if (asker->index == plan->n_nodes)
         return ls_error(LS_ECONFIG,
                         "%s: no item of nodes says replicas for the role %s, "
-                        "so nobody gives it an id: say --id N",
+                        "so no id is given out to it: use --id N",
                         plan->path, plan_role_names[role]);
     const int status = plan_lease_place(plan, &asker->place);
     asker->giver = plan->nodes[index].id;

@@ -60,7 +60,7 @@ static char *lines_of(const lease_giver *giver)
     const size_t size = lease_table_write(&giver->table, NULL, 0);
     char *text = malloc(size + 1);
     if (text == NULL)
-        (void)ls_error(LS_ENOMEM, "telling whose keys are whose");
+        (void)ls_error(LS_ENOMEM, "the list of keys and ids");
     else
         (void)lease_table_write(&giver->table, text, size + 1);
     return text;
@@ -85,7 +85,8 @@ static void tell(lease_giver *giver)
     if (text != NULL)
         save(giver, text, strlen(text));
     if (text == NULL || emit(giver, text) != LS_OK)
-        ls_log_warn("leases: the members are not told: %s", ls_error_text());
+        ls_log_warn("leases: the members could not be told: %s",
+                    ls_error_text());
     free(text);
 }
 
@@ -298,8 +299,8 @@ static int recall(lease_giver *giver)
                                   ls_now(ls_runtime_threads()));
     if (status == LS_EPROTO)
         status = ls_error_at(LS_ECONFIG,
-                             "%s: mend it, or remove it, and all ids are "
-                             "given out anew",
+                             "%s: repair it, or remove it so that all ids "
+                             "are given out again",
                              giver->file);
     free(text);
     return status;

@@ -77,8 +77,8 @@ static int none_free(const struct lease_table *table, int role)
     }
     return ls_error(LS_EAGAIN,
                     "all ids are given out: %zu, of which %zu are kept for "
-                    "nodes that are away; more replicas in the configuration "
-                    "make room, or a key that is revoked",
+                    "nodes that are away; to make room, raise replicas in the "
+                    "configuration, or revoke a key",
                     n, kept);
 }
 
@@ -87,14 +87,14 @@ static int again(const struct lease *lease, const struct lease_ask *ask)
     if (lease->role != ask->role)
         return ls_error(LS_EMISMATCH,
                         "its key has the id %" PRIu32 ", which is of another "
-                        "role: a key for each, by --identity",
+                        "role: give each its own key with --identity",
                         lease->id);
     if (lease->state == LEASE_HERE ||
         (lease->state == LEASE_PROMISED && lease->life != 0 &&
          lease->life != ask->life))
         return ls_error(LS_EEXIST,
                         "node %" PRIu32 " has this key, and is %s: end it "
-                        "first, or give this one a key of its own, by "
+                        "first, or give this node its own key with "
                         "--identity",
                         lease->id,
                         lease->state == LEASE_HERE ? "there" : "expected");

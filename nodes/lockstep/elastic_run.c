@@ -275,7 +275,7 @@ static void give_round_up(elastic_run *self)
         ls_writer_destroy(&writer);
     }
     if (status != LS_OK)
-        ls_log_debug("the others are not told: %s", ls_error_text());
+        ls_log_debug("the others could not be told: %s", ls_error_text());
 }
 
 /* The times by which something has to be. */

@@ -60,8 +60,8 @@ static int resume_from(struct role *role, const char *name)
     if (status == LS_ENOENT)
         return LS_OK;
     if (status != LS_OK)
-        return ls_error_at(status, "going on with what was learned (--fresh "
-                                   "begins anew)");
+        return ls_error_at(status, "resuming from what was learned (--fresh "
+                                   "starts over)");
     if (found.train_iter < before)
         return weights_load(&role->agent, plan->seed, plan->folder,
                             WEIGHTS_CHECKPOINT, &found);
@@ -79,7 +79,7 @@ int role_resume(struct role *role, unsigned generation)
     if (status != LS_OK)
         return status;
     if (role->learned)
-        ls_log_info("it goes on after update %lld",
+        ls_log_info("it resumes after update %lld",
                     (long long)role->resumed.train_iter);
     else if (generation > 0)
         ls_log_warn(

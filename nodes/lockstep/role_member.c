@@ -70,7 +70,7 @@ static int hear(void *state, const struct ls_event *event)
     struct member *self = state;
     uint64_t number;
     if (event->size != sizeof number)
-        return ls_error(LS_EPROTO, "%zu bytes are no count", event->size);
+        return ls_error(LS_EPROTO, "%zu bytes are not a count", event->size);
     memcpy(&number, event->data, sizeof number);
     if (self->watch != NULL)
         self->watch->heard(self->watch->self, event, number);

@@ -7,13 +7,13 @@ static void check_topology(const struct plan *plan, ls_config_section *root)
 {
     if (plan->world.topology == LS_TOPOLOGY_STAR && plan_has_keys(plan))
         ls_config_problem(root, "nodes",
-                          "in a star a leaf's words are signed, and nobody "
-                          "could check the signature of a replica: with keys "
-                          "it takes world: {topology: mesh}");
+                          "in a star a leaf signs what it says, and nobody "
+                          "could check the signature of a replica: with keys, "
+                          "use world: {topology: mesh}");
     if (plan->nodes[plan_lease_giver(plan)].leased)
         ls_config_problem(root, "nodes",
-                          "somebody must give the replicas their ids: let "
-                          "the %s, or another node, be one with count",
+                          "some node must give the replicas their ids: use "
+                          "count for the %s, or for another node",
                           plan_is_service(plan) ? "coordinator" : "learner");
 }
 
@@ -22,7 +22,7 @@ static void check_place(struct plan *plan, ls_config_section *world)
     const char *text = plan->world.leases;
     const char *fault = plan_endpoint_fault(text, false);
     if (fault == NULL && strncmp(text, "inproc:", 7) == 0)
-        fault = "replicas are processes of their own";
+        fault = "replicas are separate processes";
     if (fault != NULL)
         ls_config_problem(world, "leases", "\"%s\": %s", text, fault);
     else if (plan->security.mode == LS_SECURITY_PLAIN &&

@@ -41,7 +41,7 @@ static void print_node(const struct plan *plan, size_t index,
     if (node->leased)
         printf("  given out");
     if (node->on_loss == PLAN_GO_ON)
-        printf("  go on without it");
+        printf("  continue without it");
     if (node->on_loss == PLAN_RESTART)
         printf("  restart, up to %u times", node->max_restarts);
     printf("\n");

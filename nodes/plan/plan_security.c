@@ -121,9 +121,9 @@ const char *plan_security_text(const struct plan *plan)
 {
     switch (plan->security.mode) {
     case LS_SECURITY_CURVE:
-        return "each with a key of its own, encrypted";
+        return "each with its own key, encrypted";
     case LS_SECURITY_NONE:
-        return "insecure: whoever reaches them may speak";
+        return "insecure: anyone who can reach them may speak";
     case LS_SECURITY_PLAIN:
         break;
     }
@@ -135,7 +135,8 @@ const char *plan_security_text(const struct plan *plan)
 const char *plan_security_warning(const struct plan *plan)
 {
     return plan->world.insecure
-               ? "insecure: true: whoever reaches the nodes of this job may "
-                 "speak to them, and what they say is not encrypted"
+               ? "insecure: true: anyone who can reach the nodes of this job "
+                 "may "
+                 "speak to them, and their traffic is not encrypted"
                : NULL;
 }

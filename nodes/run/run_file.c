@@ -40,7 +40,7 @@ static void print_text(const char *text, FILE *to)
 static void print(const struct run_file *file, FILE *to)
 {
     (void)fprintf(to,
-                  "# A run that goes on: for lockstep call.\n"
+                  "# A run in progress: for lockstep call.\n"
                   "pid: %" PRId64 "\n"
                   "hash: \"%" PRIx64 "\"\n"
                   "nodes:\n",

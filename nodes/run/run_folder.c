@@ -281,8 +281,8 @@ static int begin_new(struct run_folder *folder, unsigned highest,
 static int busy(const struct run_folder *folder)
 {
     return ls_error(LS_EAGAIN,
-                    "run %s of this job is going on, in %s/%s: wait for its "
-                    "end, or begin another beside it with --fresh",
+                    "run %s of this job is in progress, in %s/%s: wait for "
+                    "it to end, or begin another beside it with --fresh",
                     folder->name, folder->out, folder->name);
 }
 
@@ -449,7 +449,7 @@ void run_folder_end(struct run_folder *folder, bool done)
         return;
     if (done && folder->record != NULL &&
         add_line(folder->record, DONE) != LS_OK)
-        ls_log_warn("the same command will go on with this run, which has "
+        ls_log_warn("the same command will resume this run although it has "
                     "ended: %s",
                     ls_error_text());
     if (folder->made)

@@ -129,8 +129,7 @@ static void check_service(struct plan *plan)
         return;
     }
     check_policy(plan, "the policy", plan->sizes.policy, most);
-    check_policy(plan, "what its training goes on from", plan->sizes.training,
-                 most);
+    check_policy(plan, "its training state", plan->sizes.training, most);
     check_sample(plan, most);
     if (plan->sizes.policy <= most && plan->sizes.training <= most &&
         plan->sizes.sample <= most)

@@ -270,7 +270,7 @@ void render_run(render *self, const struct render_run *run)
 {
     if (run->lives > 0)
         (void)fprintf(stderr,
-                      "lockstep: the run in %s was interrupted and goes on; "
+                      "lockstep: resuming the interrupted run in %s; "
                       "--fresh begins another\n",
                       run->folder);
     if (run->behind != NULL)

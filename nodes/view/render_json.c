@@ -25,7 +25,7 @@ static void end(render *self)
     }
     const int status = output_flush();
     if (status == LS_EIO && !self->unwritten)
-        ls_log_error("%s; the run goes on without", ls_error_text());
+        ls_log_error("%s; the run continues without it", ls_error_text());
     self->unwritten = status != LS_OK;
     self->unread = status == LS_ECLOSED;
 }

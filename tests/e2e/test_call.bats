@@ -144,7 +144,7 @@ ends_solved() {
 @test "no run: exit 69 or 78, and what to do" {
     call 0 ping --set world.transport=tcp
     [ "$status" -eq 78 ]
-    [[ $stderr == *"no run of it goes on here"*"--attach"* ]]
+    [[ $stderr == *"no run of this job is in progress here"*"--attach"* ]]
     call 0 ping --attach ipc://nobody.ipc --wait-ms 300
     [ "$status" -eq 69 ]
     begin --set world.transport=tcp

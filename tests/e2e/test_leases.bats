@@ -189,7 +189,7 @@ giver() {
     echo 'one two three' >out/job/leases
     run "$LOCKSTEP" node job.yaml --id 0
     [ "$status" -eq 78 ]
-    says "out/job/leases: mend it, or remove it"
+    says "out/job/leases: repair it, or remove it"
     says "line 1"
 }
 

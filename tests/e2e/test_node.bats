@@ -134,7 +134,7 @@ END
     says "$first"
     run "$LOCKSTEP" run three.yaml --set "nodes.0.bind=$first"
     [ "$status" -eq 75 ]
-    says "run 1 of this job is going on"
+    says "run 1 of this job is in progress"
     run "$LOCKSTEP" run three.yaml --fresh --set "nodes.0.bind=$first"
     [ "$status" -eq 75 ]
     says "node 0 (learner, pid"

@@ -96,7 +96,7 @@ abandon() {
     exec {fd}>/dev/full
     to "$fd" "run $cartpole --json --out o"
     [ "$code" -eq 1 ]
-    said "stdout: not all could be written: No space left on device; the run goes on"
+    said "stdout: not all could be written: No space left on device; the run continues"
     [ "$(ls -A o/1)" = $'policy.msgpack\nrecord' ]
 }
 

@@ -39,7 +39,7 @@ interrupted() {
 @test "a run that was interrupted goes on" {
     interrupted
     again
-    said "the run in out/job/1 was interrupted and goes on"
+    said "resuming the interrupted run in out/job/1"
     [ "$(field train_iter)" -gt "$before" ]
     [ "$(field weights)" = out/job/1/policy.msgpack ]
     only_policy_is_left
@@ -56,7 +56,7 @@ interrupted() {
     done
     [ -s out/job/1/checkpoint.msgpack ]
     again --set learner.checkpoint_every=1
-    said "goes on"
+    said "resuming"
     [ "$(field train_iter)" -gt 1 ]
     only_policy_is_left
 }
@@ -66,7 +66,7 @@ interrupted() {
     local sum
     sum=$(cksum <out/job/1/policy.msgpack)
     again
-    [[ $err != *"goes on"* ]]
+    [[ $err != *"resuming"* ]]
     [ "$(field weights)" = out/job/2/policy.msgpack ]
     [ "$(readlink out/job/latest)" = 2 ]
     [ "$(cksum <out/job/1/policy.msgpack)" = "$sum" ]
@@ -88,14 +88,14 @@ interrupted() {
 @test "when it ends, and where its nodes are, is no matter; what it learns is" {
     interrupted
     again --set evaluator.episodes=1 --set world.transport=tcp --set stop.minutes=50
-    said "goes on"
+    said "resuming"
     interrupted
-    [[ $err != *"goes on"* ]]
+    [[ $err != *"resuming"* ]]
     again --seed 7
-    [[ $err != *"goes on"* ]]
+    [[ $err != *"resuming"* ]]
     [ "$(readlink out/job/latest)" = 3 ]
     again
-    said "the run in out/job/2 was interrupted and goes on"
+    said "resuming the interrupted run in out/job/2"
 }
 
 @test "--fresh begins another, and says what it leaves" {
@@ -110,7 +110,7 @@ interrupted() {
     begin
     run --separate-stderr "$LOCKSTEP" run job.yaml --timeout 100
     [ "$status" -eq 75 ]
-    [[ $stderr == *"run 1 of this job is going on, in out/job/1"*--fresh* ]]
+    [[ $stderr == *"run 1 of this job is in progress, in out/job/1"*--fresh* ]]
     rm -f other.out
     start other run job.yaml --json --timeout 100 --fresh
     event other '"evaluation"'
@@ -147,7 +147,7 @@ interrupted() {
     start again node job.yaml --id 0 --json "${as[@]}"
     finish again
     [ "$code" -eq 0 ] || { echo "$err" >&2; return 1; }
-    said "the run in out/job/1 was interrupted and goes on"
+    said "resuming the interrupted run in out/job/1"
     last_line "$rest"
     [ "$(field train_iter)" -gt 1 ]
     for id in 1 2; do

@@ -156,7 +156,7 @@ kept_out() {
     call 0 ping --set world.insecure=true
     [ "$status" -eq 0 ]
     ends_solved
-    said "insecure: true: whoever reaches the nodes of this job may speak"
+    said "insecure: true: anyone who can reach the nodes of this job may speak"
 }
 
 @test "keys: a run over tcp, and a client that has one" {
@@ -171,7 +171,7 @@ kept_out() {
     [[ $stderr == *"keys --id N"* ]]
     call 1 ping --id 2
     [ "$status" -eq 2 ]
-    [[ $stderr == *"needs an id of its own"* ]]
+    [[ $stderr == *"needs its own id"* ]]
     call 1 ping --id 200
     [ "$status" -eq 78 ]
     [[ $stderr == *"lockstep keygen"*"--id 200"* ]]

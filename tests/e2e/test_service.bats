@@ -197,7 +197,7 @@ stderr_has() {
             --set coordinator.data.store=$store
         finish run
         [ "$code" -eq 0 ]
-        said "the run in $store/1 was interrupted and goes on"
+        said "resuming the interrupted run in $store/1"
         last_line "$rest"
         [ "$(field train_iter)" -ge "$before" ]
         [ "$(ls -A $store/latest)" = $'policy.msgpack\nrecord' ]

@@ -147,7 +147,7 @@ a_lying_collector() {
 }
 
 @test "three such answers take its work away, and another does it" {
-    a_lying_collector unknown "three of its answers in a row were none"
+    a_lying_collector unknown "three of its answers in a row were malformed"
     truthful 1 2 3 4
     [ "$(field refused_data)" -ge 3 ]
     [ "$(field requeued)" -ge 1 ]
@@ -220,7 +220,7 @@ a_lying_collector() {
 @test "a learner that demands what is no batch: another one learns" {
     node 0 --set coordinator.retry_s=3
     lie 2 learner missing
-    stderr_has n0 "node 2 answers learner_get_data_task with what it is not"
+    stderr_has n0 "node 2 sends a malformed answer to learner_get_data_task"
     node 1 --set coordinator.retry_s=3
     node 3 --set coordinator.retry_s=3
     event n0 '"evaluation"'

@@ -127,7 +127,7 @@ TEST(what_does_not_go_together_is_told)
                    "job.yaml:2:", "give the replicas their ids");
     assert_problem("plugin: p\nnodes: [{role: learner}, {role: collector},\n"
                    "{role: coordinator, replicas: 1}]\n",
-                   "job.yaml:2:", "let the coordinator");
+                   "job.yaml:2:", "count for the coordinator");
     assert_problem(REPLICAS CURVE "world: {topology: star}\n",
                    "job.yaml:2:", "topology: mesh");
     assert_problem(FIVE "world: {leases: 'tcp://a:1'}\n",
@@ -139,5 +139,5 @@ TEST(what_does_not_go_together_is_told)
     assert_problem(REPLICAS "world: {leases: 'tcp://127.0.0.1:1-9'}\n",
                    "job.yaml:6:", "a range of ports");
     assert_problem(REPLICAS "world: {leases: 'inproc://x'}\n",
-                   "job.yaml:6:", "processes of their own");
+                   "job.yaml:6:", "separate processes");
 }

@@ -100,7 +100,7 @@ TEST(half_a_plugin_is_refused)
 
 TEST(file_that_is_no_library_is_refused)
 {
-    assert_refused("/etc/passwd", LS_EMISMATCH, "no plugin");
+    assert_refused("/etc/passwd", LS_EMISMATCH, "not a plugin");
 }
 
 int main(void)

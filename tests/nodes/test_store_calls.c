@@ -122,7 +122,7 @@ TEST(names_come_back_and_bad_ones_are_refused)
     free(read.names);
     (void)written(&store_drop_record, &(struct store_drop_call){2, bad},
                   LS_EPROTO);
-    assert_error_has("names: item 1: it is no name");
+    assert_error_has("names: item 1: it is not a name");
     (void)written(&store_drop_record, &(struct store_drop_call){0, bad},
                   LS_EPROTO);
 }

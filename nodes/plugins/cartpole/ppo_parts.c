@@ -19,7 +19,7 @@ int generator_load(struct ls_rng *rng, const ls_value *in)
 {
     struct ls_rng read;
     if (ls_value_size(in) != N_STATE)
-        return ls_error(LS_EPROTO, "it is no generator");
+        return ls_error(LS_EPROTO, "it is not a generator");
     for (size_t i = 0; i < N_STATE; i++)
         if (ls_value_uint(ls_value_at(in, i), &read.state[i]) != LS_OK)
             return ls_error_at(LS_EPROTO, "generator");

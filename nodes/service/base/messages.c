@@ -158,7 +158,7 @@ static int read_values(void *at, const ls_value *values)
     struct learner_info *info = at;
     const size_t n = ls_value_size(values);
     if (ls_value_type(values) != LS_VALUE_MAP || n > LEARNER_VALUES_MAX)
-        return ls_error(LS_EPROTO, "it is no map of up to %d numbers",
+        return ls_error(LS_EPROTO, "it is not a map of up to %d numbers",
                         LEARNER_VALUES_MAX);
     for (size_t i = 0; i < n; i++) {
         const char *name = ls_value_key(values, i);
@@ -271,7 +271,7 @@ static int take_parts(struct learner_batch *out,
     struct batch_message before = *message;
     for (before.n_data = 0; before.n_data < message->n_data; before.n_data++)
         if (find_data(&before, &message->data[before.n_data]) != 0)
-            return ls_error(LS_EPROTO, "data: %s is told of twice",
+            return ls_error(LS_EPROTO, "data: %s appears twice",
                             message->data[before.n_data].data_id);
     for (size_t i = 0; i < message->n; i++) {
         if (message->of[i] >= (int64_t)message->n_data)

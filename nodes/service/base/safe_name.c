@@ -18,6 +18,6 @@ int safe_name_check(const void *name)
     return safe_name_is(name)
                ? LS_OK
                : ls_error(LS_EPROTO,
-                          "it is no name of 1 to %d of [A-Za-z0-9._@-]",
+                          "it is not a name of 1 to %d of [A-Za-z0-9._@-]",
                           SAFE_NAME_MAX);
 }

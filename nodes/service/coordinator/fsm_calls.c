@@ -142,7 +142,7 @@ void fsm_cancel_questions(fsm *self)
 void fsm_malformed(fsm *self, const struct open_call *call)
 {
     self->counted.refused_data++;
-    fsm_say(self, LS_LOG_WARN, "node %u answers %s with what it is not: %s",
+    fsm_say(self, LS_LOG_WARN, "node %u sends a malformed answer to %s: %s",
             (unsigned)call->member->id,
             fsm_call_name(call->about, call->member->role), ls_error_text());
 }
@@ -153,7 +153,7 @@ void fsm_work_malformed(fsm *self, int64_t now, const struct open_call *call)
     if (++call->work->malformed < MALFORMED_MAX)
         return;
     fsm_work_failed(self, call->work, now,
-                    "three of its answers in a row were none");
+                    "three of its answers in a row were malformed");
 }
 
 int fsm_check_key(const struct work *work, const struct work_key *key)

@@ -156,7 +156,7 @@ static int check_sample(const fsm *self, const struct work *work,
                         sample->size, most);
     if (sample->parts != self->options.split)
         return ls_error(LS_EPROTO,
-                        "parts: %" PRId64 ", and it was told %" PRId64,
+                        "parts: %" PRId64 ", but it was told %" PRId64,
                         sample->parts, self->options.split);
     if (strcmp(sample->task_id, work->key.task_id) != 0 ||
         strcmp(sample->buffer_id, work->buffer_id) != 0)

@@ -172,11 +172,12 @@ static int check_demand(const fsm *self, const struct work *work,
         return ls_error(LS_EPROTO, "buffer_id: %s, and its buffer is %s",
                         demand->buffer_id, work->buffer_id);
     if (!demand->done && demand->batch_size != self->options.batch_size)
-        return ls_error(LS_EPROTO, "batch_size: %lld, and it was told %lld",
+        return ls_error(LS_EPROTO, "batch_size: %lld, but it was told %lld",
                         (long long)demand->batch_size,
                         (long long)self->options.batch_size);
     if (demand->done && !demand->info.learner_done)
-        return ls_error(LS_EPROTO, "info: it is done, and learner_done is not");
+        return ls_error(LS_EPROTO,
+                        "info: it is done, but learner_done is not set");
     return LS_OK;
 }
 

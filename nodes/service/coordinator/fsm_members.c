@@ -130,7 +130,7 @@ void fsm_resource_ended(fsm *self, int64_t now, const struct open_call *call,
     struct service_resource resource;
     if (result->state != LS_CALL_COMPLETED) {
         fsm_member_rests(self, member, now);
-        fsm_say(self, LS_LOG_DEBUG, "node %u does not tell its resource: %s",
+        fsm_say(self, LS_LOG_DEBUG, "node %u does not report its resources: %s",
                 (unsigned)member->id, result->text);
     } else if (service_resource_read(&resource, result->data, result->size) !=
                LS_OK) {

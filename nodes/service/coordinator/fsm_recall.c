@@ -94,7 +94,8 @@ static int recall(fsm *self, const ls_value *map)
     if (strcmp(record, "over") == 0)
         return recall_over(self, map);
     if (strcmp(record, "end") != 0)
-        return ls_error(LS_EPROTO, "a record: record: %.40s is none", record);
+        return ls_error(LS_EPROTO, "a record: record: there is no kind %.40s",
+                        record);
     const int status = recall_own(self, &fsm_end_entry, map);
     self->end.recorded = self->end.recorded || status == LS_OK;
     return status;

@@ -151,7 +151,7 @@ void fsm_work_held(fsm *self, struct work *work, int64_t now)
     ls_take(LS_TAKES_WORK_FOUND);
     work->state = WORK_RUNNING;
     work->again_at = now;
-    fsm_say(self, LS_LOG_INFO, "node %u goes on with attempt %lld of %s",
+    fsm_say(self, LS_LOG_INFO, "node %u continues attempt %lld of %s",
             (unsigned)work->member->id, (long long)work->key.attempt,
             work->key.task_id);
     if (work->doomed)
@@ -209,7 +209,7 @@ static void give_up(fsm *self, struct work *work, int64_t now)
         fsm_work_again(self, work, now);
         return;
     }
-    fsm_say(self, LS_LOG_WARN, "node %u does not close %s: it is taken away",
+    fsm_say(self, LS_LOG_WARN, "node %u does not close %s: taken from it",
             (unsigned)member->id, work->key.task_id);
     fsm_member_rests(self, member, now);
     /* What the member still does for this attempt, nobody takes any more. */

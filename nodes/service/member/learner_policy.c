@@ -61,8 +61,8 @@ static int take_training(struct learner_service *service,
     if (status != LS_ENOENT && status != LS_EPROTO && status != LS_EMISMATCH)
         return status;
     ls_log_warn("learner: work %s, attempt %" PRId64
-                ", goes on with policy %s alone, and nothing else of what its "
-                "learner knew: %s",
+                ", resumes from policy %s alone, without the training state: "
+                "%s",
                 service->told.key.task_id, service->told.key.attempt,
                 service->told.policy_id, ls_error_text());
     ls_bytes_clear(&value->weights);
@@ -86,7 +86,7 @@ static void go_on(struct learner_service *service,
     service->iter = policy_value_iterations(value);
     ls_mutex_unlock(&service->work.mutex);
     ls_log_info("learner: work %s, attempt %" PRId64
-                ", goes on after iteration %" PRId64 " with version %" PRId64
+                ", resumes after iteration %" PRId64 " with version %" PRId64
                 " of policy %s",
                 service->told.key.task_id, service->told.key.attempt,
                 policy_value_iterations(value), value->version,

@@ -96,7 +96,7 @@ static int check_room(struct store_home *home, const char *name, size_t size)
     home->stats.refused++;
     return size > home->max_bytes
                ? ls_error(LS_ELIMIT,
-                          "a store: %s has %zu bytes, and all of it is %zu",
+                          "a store: %s has %zu bytes, but the store has %zu",
                           name, size, home->max_bytes)
                : ls_error(LS_EAGAIN,
                           "a store: no room for %s of %zu bytes: %llu of %zu "
