@@ -17,6 +17,7 @@
 #include "root_cause.h"
 #include "run_file.h"
 #include "signal_name.h"
+#include "tracer.h"
 #include "work_service.h"
 
 #define LINES_KEPT 20
@@ -851,6 +852,26 @@ static bool all_gone_within(supervisor *sup, int wait_ms)
     return gone;
 }
 
+/* Whom the others have lost may only be looked at. */
+static void show_traced(supervisor *sup)
+{
+    char text[256];
+    for (size_t i = 0; i < sup->n; i++) {
+        const struct watched *node = &sup->nodes[i];
+        const long tracer = node->launched && !node->gone && node->pid != 0
+                                ? tracer_of(node->pid)
+                                : 0;
+        if (tracer == 0)
+            continue;
+        const int n = print_who(sup, i, text, sizeof text);
+        (void)snprintf(text + n, sizeof text - (size_t)n,
+                       " is held by a debugger, pid %ld; with --patience S "
+                       "the others wait for it",
+                       tracer);
+        render_remark(sup->render, text);
+    }
+}
+
 /* Say how it came out, with the mutex held; returns the exit code. */
 static int show(supervisor *sup, enum outcome outcome, double timeout_s,
                 int64_t deadline)
@@ -867,6 +888,7 @@ static int show(supervisor *sup, enum outcome outcome, double timeout_s,
         exit_code = show_node(sup, first);
         if (rank == CAUSE_FOLLOWER)
             show_others(sup, first);
+        show_traced(sup);
         return exit_code;
     case INTERRUPTED:
         sup->any_failed = true;

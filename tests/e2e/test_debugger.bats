@@ -73,19 +73,37 @@ debug() {
     says "as in: lockstep break 2 collect 7"
 }
 
+# attached: gdb holds node 1, and does `waits` meanwhile.
+attached() {
+    { echo '#!/bin/bash'; cat; } >waits
+    chmod +x waits
+    debug 'shell ./waits' "$@" -- -p "${nodes[1]}"
+    [[ $output != *"not permitted"* ]] || skip "this user may not attach"
+}
+
 @test "a process that a debugger has stopped is not lost" {
     four_nodes "world: {transport: ipc, heartbeat_ms: 20, silence_ms: 500}"
     begin --patience 3600
-    cat >waits <<'END'
-#!/bin/bash
+    attached 'lockstep break 1 collect' continue detach <<'END'
 until [[ $("$LOCKSTEP" health job.yaml --id 0 --within 1.5 --json) == *stuck* ]]; do :; done
 END
-    chmod +x waits
-    debug 'shell ./waits' 'lockstep break 1 collect' continue detach \
-        -- -p "${nodes[1]}"
-    [[ $output != *"not permitted"* ]] || skip "this user may not attach"
     says "step collect of node 1, iteration "
     ends_solved
     [[ $rest != *'"lost"'* ]]
     [[ $rest == *'"restarts":0'* && $rest != *'"restarts":1'* ]]
+}
+
+@test "without patience it is lost, and the run says that a debugger holds it" {
+    four_nodes "world: {transport: ipc, heartbeat_ms: 20, silence_ms: 200}"
+    begin
+    export RUN=${pid_of[run]}
+    attached <<'END'
+until grep -q "is held by a debugger" run.err; do
+    kill -0 "$RUN" || exit
+done
+END
+    finish run
+    [ "$code" -ne 0 ]
+    said "node 1 (collector, pid ${nodes[1]}) is held by a debugger, pid "
+    said "; with --patience S the others wait for it"
 }
