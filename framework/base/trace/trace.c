@@ -59,7 +59,7 @@ struct ls_trace {
     uint64_t number; /* of all recorders of the process; not 0 */
     bool all;
     uint32_t node;
-    char job[64], role[64];
+    char job[80], role[64];
     struct name names[LS_TRACE_NAMES_MAX];
     struct ls_trace_mark marks[N_MARKS];
     atomic_uint_fast64_t unnamed;

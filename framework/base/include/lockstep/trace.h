@@ -37,8 +37,9 @@ enum ls_trace_kind {
     LS_TRACE_ITERATION,   /* all of it; number: the iteration; name: 0 */
     LS_TRACE_BARRIER,     /* this node's wait: begin: it entered the epoch; end:
                            * it left it; number: the epoch; name: the barrier's;
-                           * size: 0, or as a positive number the error that
-                           * ended it */
+                           * peer: the member that entered last, as far as known
+                           * here; size: 0, or as a positive number the error
+                           * that ended it */
     LS_TRACE_SEND,        /* a call that emits; name: the event; number: its
                            * sequence, or 0: it has none (it goes to one node);
                            * peer: that node; size: of the payload */
@@ -74,7 +75,7 @@ struct ls_trace_record {
 
 /* A recording, in memory. */
 struct ls_trace_file {
-    char job[64], role[64];
+    char job[80], role[64];
     uint32_t node;
     uint64_t incarnation;
     int64_t now_ns;   /* when it was taken, on the clock of the records */
