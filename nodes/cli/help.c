@@ -427,6 +427,8 @@ static const char on_config[] =
     "                           each collector that step them\n"
     "  evaluator: {episodes: 20, solved: 475, every: 1}\n"
     "  stop: {env_step: 1000000, minutes: 10}   also ends the run\n"
+    "  trace: {records: 65536, all: false}   the flight recorder of each node:\n"
+    "                     docs/debugging.md; 0: none; all: leave out nothing\n"
     "  barrier: {epochs: 100, timeout_ms: 60000, failures: 0, pace_ms: 0,\n"
     "            events: 0}     reliable ones by each, before each epoch;\n"
     "                           for members, in a job with no other role:\n"
