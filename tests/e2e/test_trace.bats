@@ -48,13 +48,13 @@ teardown() {
     start run run "$cartpole" "${endless[@]}" --json
     nodes_of run 5
     event run '"evaluation"'
-    local file i
-    for i in 1 2; do
+    local file=out/cartpole/1/trace/node-1.lstrace _
+    for _ in 1 2; do
         kill -USR1 "${nodes[1]}"
-        until [ -s out/*/1/trace/node-1.lstrace ]; do
+        until [ -s $file ]; do
             event run '"evaluation"'
         done
-        rm out/*/1/trace/node-1.lstrace
+        rm $file
     done
     kill -INT "${pid_of[run]}"
     finish run

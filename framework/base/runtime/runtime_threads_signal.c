@@ -169,7 +169,6 @@ static void unlink_watch(const ls_signals *watch)
 static int watch_for(ls_signals **out, const int *signals, size_t n,
                      void (*fn)(void *self, int signal), void *self, bool each)
 {
-    *out = NULL;
     sigset_t wanted;
     int status = set_fill(&wanted, signals, n);
     if (status != LS_OK)
@@ -208,12 +207,14 @@ static int watch_for(ls_signals **out, const int *signals, size_t n,
 int ls_signal_watch(ls_signals **out, const int *signals, size_t n,
                     void (*fn)(void *self, int signal), void *self)
 {
+    *out = NULL;
     return watch_for(out, signals, n, fn, self, false);
 }
 
 int ls_signal_watch_each(ls_signals **out, const int *signals, size_t n,
                          void (*fn)(void *self, int signal), void *self)
 {
+    *out = NULL;
     return watch_for(out, signals, n, fn, self, true);
 }
 

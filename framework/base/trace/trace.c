@@ -140,8 +140,8 @@ static uint16_t thread_name(ls_trace *trace)
 
 int ls_trace_create(ls_trace **out, const struct ls_trace_options *options)
 {
-    static atomic_uint_fast64_t n_recorders;
     *out = NULL;
+    static atomic_uint_fast64_t n_recorders;
     const size_t n = options->n_records != 0 ? options->n_records : N_DEFAULT;
     if (n < 2 || n > LS_TRACE_RECORDS_MAX || (n & (n - 1)) != 0)
         return ls_error(LS_EINVAL,

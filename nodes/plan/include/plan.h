@@ -141,7 +141,7 @@ struct plan {
     int64_t stop_env_step; /* 0: no such end */
     double stop_minutes;   /* 0: no such end */
     size_t trace_records;  /* of each node's flight recorder; 0: it has none */
-    bool trace_all;        /* it leaves out nothing, and is written at the end */
+    bool trace_all; /* it leaves out nothing, and is written at the end */
 
     struct plan_learner learner;
     struct plan_barrier barrier;

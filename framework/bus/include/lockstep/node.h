@@ -115,8 +115,9 @@ struct ls_node_options {
                     * allowed: for networks that only you use */
 
     ls_runtime *runtime; /* NULL: ls_runtime_threads(). Borrow */
-    ls_trace *trace; /* records what this node, its tasks and its barriers do;
-                      * NULL: nothing is recorded. Borrow: as long as the node */
+    ls_trace
+        *trace; /* records what this node, its tasks and its barriers do;
+                 * NULL: nothing is recorded. Borrow: as long as the node */
 };
 
 LS_API void ls_node_options_init(struct ls_node_options *options);
