@@ -25,6 +25,14 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/lockstep.pc.in lockstep.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/lockstep.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+# gdb loads it with the library, from its folder or, under /usr, from gdb's own.
+set(gdb_folder ${CMAKE_INSTALL_LIBDIR})
+if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+    set(gdb_folder ${CMAKE_INSTALL_DATADIR}/gdb/auto-load/${CMAKE_INSTALL_FULL_LIBDIR})
+endif()
+install(FILES framework/lockstep-gdb.py DESTINATION ${gdb_folder}
+        RENAME liblockstep.so.${PROJECT_VERSION}-gdb.py)
+
 install(DIRECTORY configs/ DESTINATION ${LOCKSTEP_CONFIGS}
         FILES_MATCHING PATTERN *.yaml)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -21,8 +21,10 @@
 #include "lease_trust.h"
 #include "node_run.h"
 #include "node_security.h"
+#include "rank.h"
 #include "render.h"
 #include "signal_name.h"
+#include "socket_folder.h"
 #include "watchdog.h"
 #include "work_service.h"
 
@@ -44,6 +46,7 @@ struct hosted {
     uint32_t id;              /* that it brings, or was given */
     struct identity identity; /* own; of one that was given it */
     struct lease_answer lease;
+    struct socket_folder sockets; /* own; of a launch on this host */
     struct run_folder folder; /* own; of one that keeps what is learned, or that
                                * `run` has started */
     render *shown;            /* own; of a node that runs alone */
@@ -157,6 +160,27 @@ static int copy_attach(const struct plan *plan, const struct options *options,
     return status;
 }
 
+/* Nodes that a launcher has numbered, and of which nobody says where they are,
+ * are all on this host, and meet in a folder. */
+static int meet(struct hosted *hosted, const struct rank *rank,
+                const struct options *options)
+{
+    struct plan *plan = &hosted->setup.plan;
+    if (rank->apart || options->bind != NULL || options->advertise != NULL ||
+        options->n_attach > 0 || plan->world.transport != PLAN_TCP)
+        return LS_OK;
+    for (size_t i = 0; i < plan->n_nodes; i++)
+        if (plan->nodes[i].host[0] != '\0' || plan->nodes[i].bind[0] != '\0' ||
+            plan->nodes[i].advertise[0] != '\0' || plan->nodes[i].n_attach > 0)
+            return LS_OK;
+    const int status = socket_folder_share(&hosted->sockets, plan_place(plan));
+    if (status != LS_OK)
+        return status;
+    plan->world.transport = PLAN_IPC;
+    plan->world.dir = hosted->sockets.path;
+    return LS_OK;
+}
+
 /* What the command line says goes before what the file says. */
 static int find_endpoints(const struct hosted *hosted,
                           const struct options *options,
@@ -250,6 +274,22 @@ static int read_gone(const struct plan *plan, const char *text, uint32_t *ids,
     return LS_OK;
 }
 
+/* Of a node that runs alone: nobody else says why nothing happens. */
+static void say_waiting(void *self, const char *missing)
+{
+    const struct hosted *hosted = self;
+    const struct plan_node *node = &hosted->setup.plan.nodes[hosted->index];
+    (void)fprintf(stderr, "lockstep: node %u (%s) waits for %s\n",
+                  (unsigned)node->id, plan_role_names[node->role], missing);
+}
+
+static void say_asking(void *self, const char *missing)
+{
+    const struct options *options = self;
+    (void)fprintf(stderr, "lockstep: a %s without an id waits for %s\n",
+                  options->role, missing);
+}
+
 static int create_run(struct hosted *hosted, const struct options *options,
                       const struct plan_endpoints *endpoints)
 {
@@ -260,19 +300,21 @@ static int create_run(struct hosted *hosted, const struct options *options,
     if (status != LS_OK)
         return status;
     node_run *run = NULL;
-    const int created =
-        node_run_create(&run, &(struct node_run_options){
-                                  .plan = &hosted->setup.plan,
-                                  .index = hosted->index,
-                                  .plugin = hosted->setup.plugin,
-                                  .endpoints = endpoints,
-                                  .sink = {put_report, hosted},
-                                  .security = hosted->security,
-                                  .gives_ids = options->parent == 0,
-                                  .generation = options->life,
-                                  .gone = gone,
-                                  .n_gone = n_gone,
-                              });
+    const int created = node_run_create(
+        &run, &(struct node_run_options){
+                  .plan = &hosted->setup.plan,
+                  .index = hosted->index,
+                  .plugin = hosted->setup.plugin,
+                  .endpoints = endpoints,
+                  .sink = {put_report, hosted},
+                  .security = hosted->security,
+                  .waiting = options->parent == 0 ? say_waiting : NULL,
+                  .waiting_self = hosted,
+                  .gives_ids = options->parent == 0,
+                  .generation = options->life,
+                  .gone = gone,
+                  .n_gone = n_gone,
+              });
     ls_mutex_lock(&hosted->looking);
     hosted->run = run;
     ls_mutex_unlock(&hosted->looking);
@@ -333,9 +375,24 @@ static int ask_for_id(struct hosted *hosted, const struct options *options,
                                                .secret = secret,
                                                .bind = options->bind,
                                                .advertise = options->advertise,
+                                               .waiting = say_asking,
+                                               .waiting_self = (void *)options,
                                            });
     hosted->id = hosted->lease.id;
     return status;
+}
+
+static int read_rank(struct hosted *hosted, const struct options *options)
+{
+    struct rank rank;
+    const struct plan *plan = &hosted->setup.plan;
+    const int status = rank_read(&rank, plan);
+    if (status != LS_OK)
+        return status == LS_ENOENT ? ls_error(LS_EINVAL, "%s", ls_error_text())
+                                   : status;
+    hosted->id = plan->nodes[rank.index].id;
+    ls_log_info("%s makes this node %u", rank.from, (unsigned)hosted->id);
+    return meet(hosted, &rank, options);
 }
 
 /* Who it is, and how it proves that. */
@@ -346,7 +403,9 @@ static int identify(struct hosted *hosted, const struct options *options)
     if (status != LS_OK)
         return status;
     hosted->id = options->id;
-    if (!options->has_id)
+    if (!options->has_id && options->role == NULL)
+        status = read_rank(hosted, options);
+    else if (!options->has_id)
         status = ask_for_id(hosted, options, &secret);
     if (status == LS_OK)
         status = plan_find(&hosted->setup.plan, hosted->id, &hosted->index);
@@ -444,6 +503,7 @@ static void hosted_fini(struct hosted *hosted)
     watchdog_destroy(&hosted->dog);
     render_destroy(&hosted->shown);
     report_pipe_destroy(&hosted->pipe);
+    socket_folder_leave(&hosted->sockets);
     setup_fini(&hosted->setup);
     ls_mutex_fini(&hosted->looking);
 }

@@ -6,6 +6,7 @@
 #include "lockstep/signal.h"
 
 #include "command.h"
+#include "compose.h"
 #include "output.h"
 #include "processes.h"
 #include "render.h"
@@ -78,6 +79,21 @@ static int run_threads(const struct options *options, const struct setup *setup,
     return exit_code;
 }
 
+static int run_compose(const struct options *options, const struct setup *setup,
+                       supervisor *watcher, bool *left)
+{
+    compose *launched = NULL;
+    const int status =
+        compose_create(&launched, options, &setup->plan, watcher);
+    if (status != LS_OK)
+        return command_failed(status);
+    const struct launcher launcher = compose_launcher(launched);
+    const int exit_code =
+        supervise(watcher, &launcher, options->timeout_s, left);
+    *left = !compose_destroy(&launched) || *left;
+    return exit_code;
+}
+
 /* Watch for signals, run, and say whether anything is left behind. */
 static int run_watched(const struct options *options, const struct setup *setup,
                        supervisor *watcher, bool *left)
@@ -94,13 +110,17 @@ static int run_watched(const struct options *options, const struct setup *setup,
     if (options->timeout_s > 0.0)
         watchdog_set(watched.dog, timeout_ms(options) + STOP_MS,
                      ls_status_exit_code(LS_ETIMEDOUT), not_stopped);
-    struct run_secret secret;
-    run_secret_make(&secret, &setup->plan);
-    const int exit_code =
-        options->as == AS_THREADS
-            ? run_threads(options, setup, &secret, watcher, left)
-            : run_processes(options, setup, &secret, watcher, left);
-    run_secret_end(&secret, &setup->plan);
+    struct run_secret secret = {.there = false};
+    int exit_code;
+    if (options->as == AS_COMPOSE) { /* a secret goes over no network */
+        exit_code = run_compose(options, setup, watcher, left);
+    } else {
+        run_secret_make(&secret, &setup->plan);
+        exit_code = options->as == AS_THREADS
+                        ? run_threads(options, setup, &secret, watcher, left)
+                        : run_processes(options, setup, &secret, watcher, left);
+        run_secret_end(&secret, &setup->plan);
+    }
     ls_signal_unwatch(&signals);
     watchdog_destroy(&watched.dog);
     return exit_code;

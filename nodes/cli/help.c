@@ -14,6 +14,8 @@ static const char overview[] =
     "host\n"
     "  lockstep sim configs/barrier.yaml      does it hold under faults?\n"
     "  lockstep call job.yaml 2 stats         query a node of a running job\n"
+    "  lockstep health job.yaml               are its nodes on this host "
+    "well?\n"
     "  lockstep bench learner                 is the learner kept busy?\n"
     "  lockstep keygen keys job.yaml          a key for each node, for several "
     "hosts\n"
@@ -25,8 +27,8 @@ static const char overview[] =
     "  lockstep run mine.yaml --set nodes.1.count=5    try another value\n"
     "  lockstep run mine.yaml --seed 7 --json          for a script\n"
     "\n"
-    "More: lockstep help run | node | check | sim | call | bench | keygen |\n"
-    "      faults | config | security\n"
+    "More: lockstep help run | node | check | sim | call | health | bench |\n"
+    "      keygen | faults | config | security\n"
     "      lockstep --version\n"
     "      LS_LOG=info lockstep run …       what the nodes do, line by line\n"
     "\n"
@@ -58,9 +60,16 @@ static const char on_run[] =
     "                    its own clock: the same run from the same seed, "
     "event\n"
     "                    for event; for debuggers and for faults\n"
+    "  --as compose      each node in a container, by docker-compose; the "
+    "image\n"
+    "                    is lockstep, or LOCKSTEP_IMAGE: docs/compose.md\n"
     "  --faults F        with --as sim: what goes wrong; lockstep help faults\n"
     "  --event-log FILE  with --as sim: write every event as a line\n"
     "  --nodes N         number of nodes of the first kind in the file\n"
+    "  --patience S      for a debugger: nodes wait S seconds for each other "
+    "before\n"
+    "                    one is lost or a step out of time; "
+    "docs/debugging.md\n"
     "  --timeout S       give up after S seconds, with exit 124; with --as "
     "sim\n"
     "                    by its clock or the machine's, whichever is first\n"
@@ -80,7 +89,7 @@ static const char on_run[] =
     "stop.minutes: docs/runtime.md.\n";
 
 static const char on_node[] =
-    "lockstep node CONFIG --id N, or --role R - run one node of a job here\n"
+    "lockstep node CONFIG [--id N, or --role R] - run one node of a job here\n"
     "\n"
     "For containers and for several hosts: every host has the same file and\n"
     "starts its own node, in any order.\n"
@@ -98,13 +107,29 @@ static const char on_node[] =
     "\n"
     "  lockstep node job.yaml --id 3 --attach tcp://127.0.0.1:21500\n"
     "\n"
+    "Without --id and --role a launcher says which node it is, by the first "
+    "of\n"
+    "these that is set: LOCKSTEP_NODE_ID; RANK and WORLD_SIZE, or as mpirun, "
+    "PMI,\n"
+    "Slurm and indexed jobs of Kubernetes set them. A rank is a place in the "
+    "list\n"
+    "of lockstep check. If the file says nowhere where a node is, all are on "
+    "this\n"
+    "host and meet in a folder for sockets:\n"
+    "\n"
+    "  mpirun -n 5 lockstep node configs/cartpole.yaml\n"
+    "  RANK=2 WORLD_SIZE=5 lockstep node configs/cartpole.yaml\n"
+    "\n"
     "Nodes that cannot be numbered beforehand, such as those of "
     "docker-compose\n"
     "--scale, are replicas. They ask for an id, and keep it across restarts:\n"
     "\n"
-    "    - {role: collector, replicas: 4}\n"
+    "    - {role: collector, replicas: 4, host: \"{hostname}\"}\n"
     "\n"
     "  lockstep node job.yaml --role collector\n"
+    "\n"
+    "\"{hostname}\" is the name of the machine, or container, that it runs "
+    "on.\n"
     "\n"
     "The coordinator gives out the ids, or else the node with the lowest id: "
     "at\n"
@@ -125,6 +150,7 @@ static const char on_node[] =
     "  --attach E        a peer's endpoint; may be given several times; with\n"
     "                    keys, and if the file does not say which node is\n"
     "                    there, preceded by its id: 0@tcp://learner:21500\n"
+    "  --patience S      as for run, and on all nodes\n"
     "  --fresh           coordinator, or else learner: begin a new run even "
     "if\n"
     "                    an interrupted one could be resumed\n"
@@ -261,6 +287,39 @@ static const char on_call[] =
     "was lost or could not be reached, 78 the configuration is wrong or the "
     "job\n"
     "is not running, 124 out of time.\n";
+
+static const char on_health[] =
+    "lockstep health CONFIG - are the nodes of a job on this host well?\n"
+    "\n"
+    "  lockstep health job.yaml               all that run here\n"
+    "  lockstep health job.yaml --id 2        one of them\n"
+    "  lockstep health job.yaml --json | jq -r .state\n"
+    "\n"
+    "Made for health checks of containers: it joins nothing, loads no plugin, "
+    "and\n"
+    "takes some milliseconds. A line for each node says its state, the "
+    "iterations\n"
+    "it has done and where it is:\n"
+    "\n"
+    "  starting          it waits for its world, or for its coordinator\n"
+    "  moving            the iterations grow from one ask to the next\n"
+    "  idle              it waits for work, as a node of a service job may\n"
+    "  stuck             they have not grown for longer than an iteration may "
+    "take\n"
+    "  silent            it does not answer: it is stopped\n"
+    "  ending            its work is over\n"
+    "\n"
+    "  --id N            this node only\n"
+    "  --within S        how long an iteration may take; default three times\n"
+    "                    step_timeout_s, of members a barrier and its pause\n"
+    "  --json            a line of JSON for each node\n"
+    "  --seed, --set, --out   the same as were given to the nodes; run it in "
+    "the\n"
+    "                    same folder, as the same user or root\n"
+    "\n"
+    "Exit codes: 0 all are moving or idle, 1 not, 2 usage, 69 no node of the "
+    "job\n"
+    "runs here, 78 the configuration is wrong.\n";
 
 static const char on_bench[] =
     "lockstep bench learner - how busy stacks and loaders keep a learner\n"
@@ -514,11 +573,17 @@ static const struct topic {
     const char *text;
     const char *more; /* NULL: nothing */
 } topics[] = {
-    {"run", on_run, NULL},       {"node", on_node, NULL},
-    {"check", on_check, NULL},   {"sim", on_sim, NULL},
-    {"call", on_call, NULL},     {"bench", on_bench, NULL},
-    {"faults", on_faults, NULL}, {"config", on_config, on_config_service},
-    {"keygen", on_keygen, NULL}, {"security", on_security, NULL},
+    {"run", on_run, NULL},
+    {"node", on_node, NULL},
+    {"check", on_check, NULL},
+    {"sim", on_sim, NULL},
+    {"call", on_call, NULL},
+    {"health", on_health, NULL},
+    {"bench", on_bench, NULL},
+    {"faults", on_faults, NULL},
+    {"config", on_config, on_config_service},
+    {"keygen", on_keygen, NULL},
+    {"security", on_security, NULL},
 };
 #define N_TOPICS (sizeof topics / sizeof topics[0])
 
@@ -544,8 +609,8 @@ int help_print(FILE *to, const char *topic)
                     nearest != NULL ? nearest : "",
                     nearest != NULL
                         ? "\"?"
-                        : ": run, node, check, sim, call, bench, keygen, "
-                          "faults, config, security");
+                        : ": run, node, check, sim, call, health, bench, "
+                          "keygen, faults, config, security");
 }
 
 void help_print_short(FILE *to)

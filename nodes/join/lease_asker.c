@@ -12,14 +12,15 @@
 struct asker {
     const struct lease_asking *asking; /* borrow */
     uint32_t giver;                    /* its id */
+    size_t index; /* of the first node in the plan that it may become */
     struct plan_lease_place place;
     char job[PLAN_LEASE_JOB_MAX];
     char attach[PLAN_ADDRESS_MAX];
-    char bind[LS_ENDPOINT_MAX + 1];
-    struct socket_folder folder; /* own */
-    ls_security *security;       /* own */
-    ls_node *node;               /* own */
-    ls_rpc *calls;               /* own */
+    struct plan_endpoints endpoints; /* its own: bind, advertise */
+    struct socket_folder folder;     /* own */
+    ls_security *security;           /* own */
+    ls_node *node;                   /* own */
+    ls_rpc *calls;                   /* own */
 };
 
 static void asker_fini(struct asker *asker)
@@ -34,19 +35,27 @@ static int choose_bind(struct asker *asker)
 {
     const struct lease_asking *asking = asker->asking;
     const struct plan_world *world = &asking->plan->world;
+    struct plan_endpoints *out = &asker->endpoints;
+    if (asking->bind == NULL &&
+        plan_host_is_own(&asking->plan->nodes[asker->index]))
+        return plan_endpoints_alone(asking->plan, asker->index, out);
+    if (asking->advertise != NULL)
+        (void)snprintf(out->advertise, sizeof out->advertise, "%s",
+                       asking->advertise);
     if (asking->bind != NULL) {
-        (void)snprintf(asker->bind, sizeof asker->bind, "%s", asking->bind);
+        (void)snprintf(out->bind, sizeof out->bind, "%s", asking->bind);
         return LS_OK;
     }
     if (!plan_endpoint_is_local(asker->place.advertise))
         return ls_error(LS_ECONFIG,
                         "%s is on another host: say where this node is reached "
-                        "from there, --bind tcp://0.0.0.0:%d --advertise "
+                        "from there, host: \"{hostname}\" in the "
+                        "configuration, or --bind tcp://0.0.0.0:%d --advertise "
                         "tcp://THIS-HOST:%d",
                         asker->place.advertise, world->first_port,
                         world->first_port);
     return client_bind(asking->plan, asker->place.advertise, &asker->folder,
-                       asker->bind);
+                       out->bind);
 }
 
 static int find_giver(struct asker *asker)
@@ -54,7 +63,11 @@ static int find_giver(struct asker *asker)
     const struct plan *plan = asker->asking->plan;
     const size_t index = plan_lease_giver(plan);
     const enum plan_role role = asker->asking->role;
-    if (plan_n_leases(plan, role) == 0)
+    while (asker->index < plan->n_nodes &&
+           (!plan->nodes[asker->index].leased ||
+            plan->nodes[asker->index].role != role))
+        asker->index++;
+    if (asker->index == plan->n_nodes)
         return ls_error(LS_ECONFIG,
                         "%s: no item of nodes says replicas for the role %s, "
                         "so nobody gives it an id: say --id N",
@@ -79,14 +92,18 @@ static int create_node(struct asker *asker)
     options.job = asker->job;
     options.id = members[0];
     options.role = "replica";
-    options.bind = asker->bind;
-    options.advertise = asker->asking->advertise;
+    options.bind = asker->endpoints.bind;
+    options.advertise = asker->endpoints.advertise[0] != '\0'
+                            ? asker->endpoints.advertise
+                            : NULL;
     options.attach = &attach;
     options.n_attach = 1;
     options.topology = LS_TOPOLOGY_ALONE;
     options.members = members;
     options.world_size = 2;
     options.security = asker->security;
+    options.waiting = asker->asking->waiting;
+    options.waiting_self = asker->asking->waiting_self;
     const int status = ls_node_create(&asker->node, &options);
     return status == LS_EINVAL ? LS_ECONFIG : status;
 }
@@ -170,8 +187,9 @@ int lease_ask(struct lease_answer *out, const struct lease_asking *asking)
     if (status == LS_OK)
         status = ask(&asker, out);
     if (status != LS_OK)
-        status = ls_error_at(status, "asking node %" PRIu32 " for an id, at %s",
-                             asker.giver, asker.place.advertise);
+        status = ls_error_at(
+            status, "asking node %" PRIu32 " for an id of a %s, at %s",
+            asker.giver, plan_role_names[asking->role], asker.place.advertise);
     char text[LS_ERROR_TEXT_MAX];
     (void)snprintf(text, sizeof text, "%s", ls_error_text());
     asker_fini(&asker);

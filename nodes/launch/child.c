@@ -31,6 +31,7 @@ struct child {
     bool reaped;   /* under mutex */
     int report_fd; /* read ends; each closed by its reader */
     int line_fd;
+    bool tool;                           /* see struct descriptors */
     ls_thread *reports, *lines, *waiter; /* own */
 };
 
@@ -64,6 +65,17 @@ static void read_lines(void *arg)
     (void)fclose(file);
 }
 
+/* A container that was killed ends with 128+n, as a node does by itself when it
+ * is told to end. */
+static int signal_of(const child *self, int how)
+{
+    const int n = WIFEXITED(how) ? WEXITSTATUS(how) - 128 : 0;
+    if (self->tool && n > 0 && n != SIGINT && n != SIGTERM && n != SIGHUP &&
+        n != SIGPIPE)
+        return n;
+    return WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+}
+
 static void wait_for_end(void *arg)
 {
     child *self = arg;
@@ -84,13 +96,14 @@ static void wait_for_end(void *arg)
                      self->index);
     supervisor_note_end(self->watcher, self->index,
                         WIFEXITED(how) ? WEXITSTATUS(how) : 1,
-                        WIFSIGNALED(how) ? WTERMSIG(how) : 0);
+                        signal_of(self, how));
 }
 
 /* What a node is given. */
 struct descriptors {
     int report, line;
     int secret; /* -1: none */
+    bool tool;  /* it is another program, which reports on its stdout */
 };
 
 static int set_descriptors(posix_spawn_file_actions_t *actions,
@@ -99,12 +112,12 @@ static int set_descriptors(posix_spawn_file_actions_t *actions,
     int failed = posix_spawn_file_actions_addopen(actions, STDIN_FILENO,
                                                   "/dev/null", O_RDONLY, 0);
     if (failed == 0)
-        failed = posix_spawn_file_actions_adddup2(actions, given->line,
-                                                  STDOUT_FILENO);
+        failed = posix_spawn_file_actions_adddup2(
+            actions, given->tool ? given->report : given->line, STDOUT_FILENO);
     if (failed == 0)
         failed = posix_spawn_file_actions_adddup2(actions, given->line,
                                                   STDERR_FILENO);
-    if (failed == 0)
+    if (failed == 0 && !given->tool)
         failed = posix_spawn_file_actions_adddup2(actions, given->report,
                                                   CHILD_REPORT_FD);
     if (failed == 0 && given->secret >= 0)
@@ -121,8 +134,13 @@ static int spawn(pid_t *pid, const struct arguments *arguments,
     if (failed != 0)
         return ls_error_from(failed, "starting a node");
     failed = set_descriptors(&actions, given);
-    const int status = failed == 0 ? spawn_self(pid, arguments, &actions)
-                                   : ls_error_from(failed, "starting a node");
+    int status;
+    if (failed != 0)
+        status = ls_error_from(failed, "starting a node");
+    else if (given->tool)
+        status = spawn_tool(pid, arguments, &actions);
+    else
+        status = spawn_self(pid, arguments, &actions);
     (void)posix_spawn_file_actions_destroy(&actions);
     return status;
 }
@@ -164,7 +182,8 @@ static int listen_to(child *self)
 }
 
 static int start_with_pipes(child *self, const struct arguments *arguments,
-                            int secret_fd, int reports[2], int lines[2])
+                            int secret_fd, bool tool, int reports[2],
+                            int lines[2])
 {
     int status = spawn_pipe(reports);
     if (status == LS_OK)
@@ -173,7 +192,8 @@ static int start_with_pipes(child *self, const struct arguments *arguments,
         status = spawn(&self->pid, arguments,
                        &(struct descriptors){.report = reports[WRITE],
                                              .line = lines[WRITE],
-                                             .secret = secret_fd});
+                                             .secret = secret_fd,
+                                             .tool = tool});
     if (status != LS_OK) {
         spawn_close_pipe(reports);
         spawn_close_pipe(lines);
@@ -183,25 +203,27 @@ static int start_with_pipes(child *self, const struct arguments *arguments,
     (void)close(lines[WRITE]);
     self->report_fd = reports[READ];
     self->line_fd = lines[READ];
-    supervisor_note_pid(self->watcher, self->index, (long)self->pid);
+    if (!tool) /* it is no node */
+        supervisor_note_pid(self->watcher, self->index, (long)self->pid);
     return listen_to(self);
 }
 
-int child_start(child **out, const struct arguments *arguments, int secret_fd,
-                size_t index, supervisor *watcher)
+static int start(child **out, const struct arguments *arguments, int secret_fd,
+                 bool tool, size_t index, supervisor *watcher)
 {
     child *self = calloc(1, sizeof *self);
     if (self == NULL)
         return ls_error(LS_ENOMEM, "starting a node");
     self->index = index;
     self->watcher = watcher;
+    self->tool = tool;
     int status = ls_mutex_init(&self->mutex, ls_runtime_threads());
     if (status != LS_OK) {
         free(self);
         return status;
     }
     int reports[2] = {-1, -1}, lines[2] = {-1, -1};
-    status = start_with_pipes(self, arguments, secret_fd, reports, lines);
+    status = start_with_pipes(self, arguments, secret_fd, tool, reports, lines);
     if (status != LS_OK) {
         ls_mutex_fini(&self->mutex);
         free(self);
@@ -209,6 +231,18 @@ int child_start(child **out, const struct arguments *arguments, int secret_fd,
     }
     *out = self;
     return LS_OK;
+}
+
+int child_start(child **out, const struct arguments *arguments, int secret_fd,
+                size_t index, supervisor *watcher)
+{
+    return start(out, arguments, secret_fd, false, index, watcher);
+}
+
+int child_start_tool(child **out, const struct arguments *arguments,
+                     size_t index, supervisor *watcher)
+{
+    return start(out, arguments, -1, true, index, watcher);
 }
 
 void child_kill(child *self, int signal)

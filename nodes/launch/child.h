@@ -3,7 +3,10 @@
  * What it writes to stdout and stderr comes back as lines, what it reports on
  * descriptor 3 as reports; from descriptor 4 it may read the secret of its run.
  * When it is gone and all of that has been read, its
- * end is noted. */
+ * end is noted.
+ *
+ * Or a program that stands for one elsewhere, in a container: what that one
+ * reports comes on its stdout. */
 #ifndef LOCKSTEP_CHILD_H
 #define LOCKSTEP_CHILD_H
 
@@ -23,6 +26,9 @@ typedef struct child child;
  *         its parent's death when the thread that made it ends. */
 LS_MUST_USE int child_start(child **out, const struct arguments *arguments,
                             int secret_fd, size_t index, supervisor *watcher);
+/* The same with another program, argv[0]. */
+LS_MUST_USE int child_start_tool(child **out, const struct arguments *arguments,
+                                 size_t index, supervisor *watcher);
 
 /* Send a signal, unless it is gone. Thread: any. */
 void child_kill(child *child, int signal);

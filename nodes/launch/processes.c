@@ -1,12 +1,11 @@
 #include "processes.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "child.h"
+#include "node_arguments.h"
 #include "socket_folder.h"
 
 struct processes {
@@ -19,53 +18,17 @@ struct processes {
     struct socket_folder folder;
 };
 
-/* "3,7" */
-static void add_gone(struct arguments *out, const struct launch *launch)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *list = open_memstream(&text, &size);
-    if (list == NULL) {
-        out->status = ls_error(LS_ENOMEM, "starting a node");
-        return;
-    }
-    for (size_t i = 0; i < launch->n_gone; i++)
-        (void)fprintf(list, "%s%u", i > 0 ? "," : "",
-                      (unsigned)launch->gone[i]);
-    if (fclose(list) == 0)
-        arguments_add_pair(out, "--gone", text);
-    else
-        out->status = ls_error(LS_ENOMEM, "starting a node");
-    free(text);
-}
-
 static void make_arguments(struct arguments *out,
                            const struct processes *launched, size_t index,
                            const struct launch *launch)
 {
-    const struct plan_endpoints *endpoints = launch->endpoints;
     const struct options *options = launched->options;
     arguments_add(out, "lockstep");
-    arguments_add(out, "node");
-    arguments_add_number(out, "--id", launched->plan->nodes[index].id);
-    arguments_add_pair(out, "--bind", endpoints->bind);
-    arguments_add_pair(out, "--advertise", endpoints->advertise);
-    for (size_t i = 0; i < endpoints->n_attach; i++)
-        arguments_add_pair(out, "--attach", endpoints->attach[i]);
-    for (size_t i = 0; i < options->n_sets; i++)
-        arguments_add_set(out, options->sets[i].path, options->sets[i].value);
-    arguments_add_pair(out, "--seed", options->seed);
-    arguments_add_pair(out, "--out", options->out);
+    node_arguments(out, launched->plan, index, options, launch, options->out);
     arguments_add_number(out, "--report-fd", CHILD_REPORT_FD);
     if (launched->secret->there)
         arguments_add_number(out, "--secret-fd", CHILD_SECRET_FD);
     arguments_add_number(out, "--parent", (unsigned long long)getpid());
-    if (launch->generation > 0)
-        arguments_add_number(out, "--life", launch->generation);
-    if (!launched->plan->folder_found)
-        arguments_add_pair(out, "--run",
-                           strrchr(launched->plan->folder, '/') + 1);
-    add_gone(out, launch);
     arguments_add(out, "--");
     arguments_add(out, options->config);
 }

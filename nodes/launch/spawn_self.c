@@ -115,7 +115,7 @@ int spawn_pipe(int pipe_fds[2])
 
 /* The program ------------------------------------------------------------ */
 
-static int set_signals(posix_spawnattr_t *attributes)
+static int set_signals(posix_spawnattr_t *attributes, short flags)
 {
     static const int usual[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT};
     sigset_t none, reset;
@@ -128,7 +128,8 @@ static int set_signals(posix_spawnattr_t *attributes)
         failed = posix_spawnattr_setsigdefault(attributes, &reset);
     if (failed == 0)
         failed = posix_spawnattr_setflags(
-            attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+            attributes,
+            (short)(flags | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
     return failed;
 }
 
@@ -142,20 +143,37 @@ static const char *program(char *path, size_t size)
     return access(path, X_OK) == 0 ? path : "/proc/self/exe";
 }
 
-int spawn_self(pid_t *out, const struct arguments *arguments,
-               const posix_spawn_file_actions_t *actions)
+/* path: NULL: argv[0], looked for in PATH. */
+static int spawn(pid_t *out, const char *path, short flags,
+                 const struct arguments *arguments,
+                 const posix_spawn_file_actions_t *actions)
 {
-    char path[4096];
     posix_spawnattr_t attributes;
     if (arguments->status != LS_OK)
         return arguments->status;
     int failed = posix_spawnattr_init(&attributes);
     if (failed != 0)
         return ls_error_from(failed, "starting a process");
-    failed = set_signals(&attributes);
-    if (failed == 0)
-        failed = posix_spawn(out, program(path, sizeof path), actions,
-                             &attributes, arguments->argv, environ);
+    failed = set_signals(&attributes, flags);
+    if (failed == 0 && path != NULL)
+        failed = posix_spawn(out, path, actions, &attributes, arguments->argv,
+                             environ);
+    else if (failed == 0)
+        failed = posix_spawnp(out, arguments->argv[0], actions, &attributes,
+                              arguments->argv, environ);
     (void)posix_spawnattr_destroy(&attributes);
     return failed == 0 ? LS_OK : ls_error_from(failed, "starting a process");
+}
+
+int spawn_self(pid_t *out, const struct arguments *arguments,
+               const posix_spawn_file_actions_t *actions)
+{
+    char path[4096];
+    return spawn(out, program(path, sizeof path), 0, arguments, actions);
+}
+
+int spawn_tool(pid_t *out, const struct arguments *arguments,
+               const posix_spawn_file_actions_t *actions)
+{
+    return spawn(out, NULL, POSIX_SPAWN_SETPGROUP, arguments, actions);
 }

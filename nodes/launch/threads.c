@@ -71,8 +71,9 @@ static int start(void *self, size_t index, const struct launch *launch)
             .n_gone = launch->n_gone});
     if (status != LS_OK)
         return status;
-    status = ls_thread_spawn(ls_runtime_threads(), &node->thread, "node",
-                             run_node, node);
+    status = ls_thread_spawn(ls_runtime_threads(), &node->thread,
+                             plan_role_names[plan->nodes[index].role], run_node,
+                             node);
     if (status != LS_OK)
         node_run_destroy(&node->run);
     return status;

@@ -12,6 +12,7 @@
 #include "lockstep/trace.h"
 
 #include "bus_sabotage.h"
+#include "health.h"
 #include "lease_giver.h"
 #include "lease_trust.h"
 #include "memory.h"
@@ -37,11 +38,14 @@ struct node_run {
     size_t n_members;
     struct node_calls calls;
     bool gives_ids;
+    void (*waiting)(void *self, const char *missing); /* borrow */
+    void *waiting_self;
     struct lease_trust trust;
     lease_giver *giver;               /* own; NULL: it gives out no ids */
     ls_trace *trace;                  /* own; NULL: it has no recorder */
     atomic_uint_fast64_t incarnation; /* 0: it listens not yet */
     ls_mutex dumping;                 /* of threads */
+    health_desk *desk;                /* own; NULL: nobody can ask */
 
     /* What others see, held for no more than a look: of threads, also in a
      * simulation, which may hang itself. */
@@ -145,6 +149,8 @@ int node_run_create(node_run **out, const struct node_run_options *options)
     run->sink = options->sink;
     run->security = options->security;
     run->gives_ids = options->gives_ids;
+    run->waiting = options->waiting;
+    run->waiting_self = options->waiting_self;
     run->runtime =
         options->runtime != NULL ? options->runtime : ls_runtime_threads();
     run->doing = "beginning";
@@ -267,6 +273,27 @@ void node_run_dump(node_run *run, const char *reason)
         ls_log_warn("what it did last is not kept: %s", ls_error_text());
 }
 
+/* For lockstep health. */
+static void look(void *self, struct health *out)
+{
+    node_run *run = self;
+    char steps[256] = "";
+    ls_mutex_lock(&run->mutex);
+    out->state = run->phase == PHASE_RUNNING ? HEALTH_RUNNING
+                 : run->phase == PHASE_OVER  ? HEALTH_ENDING
+                                             : HEALTH_STARTING;
+    ls_mutex_unlock(&run->mutex);
+    ls_mutex_lock(&run->seen);
+    if (run->stepping != NULL) {
+        out->iterations = (int64_t)ls_task_iterations(run->stepping);
+        (void)ls_task_steps_now(run->stepping, steps, sizeof steps);
+    }
+    ls_mutex_unlock(&run->seen);
+    out->idle = run->kind->idle_step != NULL &&
+                strcmp(steps, run->kind->idle_step) == 0;
+    node_run_where(run, out->at, sizeof out->at);
+}
+
 /* Go on to the next phase, unless it was cancelled meanwhile. */
 static int enter(node_run *run, enum phase phase)
 {
@@ -328,6 +355,8 @@ static int create_node(node_run *run)
     options.security = run->security;
     options.runtime = run->runtime;
     options.trace = run->trace;
+    options.waiting = run->waiting;
+    options.waiting_self = run->waiting_self;
     if (plan->barrier.blocking > 0)
         options.window_messages = MEMBER_WINDOW;
     const int status = ls_node_create(&run->node, &options);
@@ -512,7 +541,12 @@ static struct report last_report(node_run *run, int status)
 
 int node_run_go(node_run *run)
 {
-    ls_log_set_node(run->plan->nodes[run->index].id);
+    const uint32_t id = run->plan->nodes[run->index].id;
+    ls_log_set_node(id);
+    if (run->runtime == ls_runtime_threads() &&
+        health_desk_open(&run->desk, run->plan, id, look, run) != LS_OK)
+        ls_log_info("lockstep health will not find this node: %s",
+                    ls_error_text());
     int status = live(run);
     /* Told before the node leaves: a watcher that hears why this one failed
      * need not guess it from what the others then say. */
@@ -532,6 +566,7 @@ int node_run_go(node_run *run)
     if (run->kind->close != NULL)
         run->kind->close(run->work);
     ls_node_destroy(&run->node);
+    health_desk_close(&run->desk);
     if (status != LS_OK)
         status = ls_error(status, "%s", report.text);
     return status;

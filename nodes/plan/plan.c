@@ -1,9 +1,12 @@
 #include "plan.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
 
 #include "lockstep/device.h"
 #include "lockstep/random.h"
@@ -303,6 +306,12 @@ bool plan_role_named(const char *name, enum plan_role *out)
     return false;
 }
 
+static void at_least(int *wait_ms, int least)
+{
+    if (*wait_ms < least)
+        *wait_ms = least;
+}
+
 void plan_node_options(const struct plan *plan, struct ls_node_options *out)
 {
     ls_node_options_init(out);
@@ -311,6 +320,7 @@ void plan_node_options(const struct plan *plan, struct ls_node_options *out)
     out->start_timeout_ms = plan->world.start_timeout_ms;
     out->heartbeat_ms = plan->world.heartbeat_ms;
     out->silence_ms = plan->world.silence_ms;
+    at_least(&out->emit_timeout_ms, plan->patience_ms);
     out->insecure = plan->world.insecure;
 }
 
@@ -328,12 +338,40 @@ void plan_set_run(struct plan *plan, long pid)
     while (plan->hash == 0); /* 0 would be content with any */
 }
 
+uint64_t plan_place(const struct plan *plan)
+{
+    char here[PATH_MAX] = "";
+    if (plan->out[0] != '/' && getcwd(here, sizeof here) == NULL)
+        here[0] = '\0';
+    const char *const parts[] = {plan->job, here, plan->out};
+    uint64_t hash = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        hash = XXH3_64bits_withSeed(parts[i], strlen(parts[i]) + 1, hash);
+    return hash;
+}
+
+void plan_be_patient(struct plan *plan, int patience_ms)
+{
+    plan->patience_ms = patience_ms;
+    at_least(&plan->world.start_timeout_ms, patience_ms);
+    at_least(&plan->world.step_timeout_ms, patience_ms);
+    at_least(&plan->world.silence_ms, patience_ms);
+    at_least(&plan->barrier.timeout_ms, patience_ms);
+}
+
 int64_t plan_stop_ms(const struct plan *plan)
 {
     const struct plan_world *world = &plan->world;
     return (int64_t)(plan->stop_minutes * 60000.0) +
            3 * (int64_t)world->step_timeout_ms + world->start_timeout_ms +
            PLAN_BACKOFF_MAX_MS;
+}
+
+int64_t plan_iteration_ms(const struct plan *plan)
+{
+    return plan_is_of_members(plan)
+               ? (int64_t)plan->barrier.timeout_ms + plan->barrier.pace_ms
+               : 3 * (int64_t)plan->world.step_timeout_ms;
 }
 
 bool plan_can_lose_nodes(const struct plan *plan)

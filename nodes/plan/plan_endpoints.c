@@ -1,8 +1,10 @@
 /* Where each node listens, and whom it attaches to. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "plan.h"
 
@@ -100,11 +102,20 @@ static int default_bind(const struct plan *plan, const struct plan_node *node,
                              plan->world.first_port, plan->world.last_port);
 }
 
+bool plan_host_is_own(const struct plan_node *node)
+{
+    return strcmp(node->host, "{hostname}") == 0;
+}
+
 /* Where others can dial a node without having heard of it; "" when that shows
  * only once it runs. */
 static int known_address(const struct plan *plan, const struct plan_node *node,
                          char *out)
 {
+    if (plan_host_is_own(node)) {
+        out[0] = '\0';
+        return LS_OK;
+    }
     if (node->host[0] != '\0')
         return plan_put_endpoint(out, "tcp://%s:%d", node->host, node->port);
     if (node->advertise[0] != '\0')
@@ -186,6 +197,28 @@ int plan_endpoints_here(const struct plan *plan, size_t index,
     return status;
 }
 
+/* At the address of its host, or, beyond this machine, at all that it has. */
+static int put_host(const struct plan_node *node, struct plan_endpoints *out)
+{
+    char own[LS_ENDPOINT_MAX + 1];
+    const char *host = node->host;
+    if (plan_host_is_own(node)) {
+        if (gethostname(own, sizeof own) < 0)
+            return ls_error_from(errno, "the name of this host");
+        own[sizeof own - 1] = '\0';
+        host = own;
+    }
+    const int status =
+        plan_put_endpoint(out->advertise, "tcp://%s:%d", host, node->port);
+    if (status != LS_OK)
+        return status;
+    if (!plan_endpoint_is_local(out->advertise))
+        return plan_put_endpoint(out->bind, "tcp://0.0.0.0:%d", node->port);
+    return plan_put_endpoint(
+        out->bind, "tcp://%s:%d",
+        strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, node->port);
+}
+
 int plan_endpoints_alone(const struct plan *plan, size_t index,
                          struct plan_endpoints *out)
 {
@@ -193,16 +226,7 @@ int plan_endpoints_alone(const struct plan *plan, size_t index,
     memset(out, 0, sizeof *out);
     int status = LS_OK;
     if (node->host[0] != '\0') {
-        status = plan_put_endpoint(out->advertise, "tcp://%s:%d", node->host,
-                                   node->port);
-        if (status == LS_OK && plan_endpoint_is_local(out->advertise))
-            status = plan_put_endpoint(
-                out->bind, "tcp://%s:%d",
-                strcmp(node->host, "localhost") == 0 ? "127.0.0.1" : node->host,
-                node->port);
-        else if (status == LS_OK)
-            status =
-                plan_put_endpoint(out->bind, "tcp://0.0.0.0:%d", node->port);
+        status = put_host(node, out);
     } else {
         status = node->bind[0] != '\0'
                      ? plan_put_endpoint(out->bind, "%s", node->bind)

@@ -177,13 +177,18 @@ static int read_host(struct plan *plan, const struct item *item,
     if (node->bind[0] != '\0' || node->advertise[0] != '\0')
         ls_config_problem(item->section, "host",
                           "host stands for bind and advertise; give either");
+    if (strstr(host, "{hostname}") != NULL && !plan_host_is_own(node))
+        ls_config_problem(item->section, "host",
+                          "\"%s\": {hostname} is all of a host or none of it",
+                          host);
     if (!may_go_far(plan) && strcmp(host, "localhost") != 0 &&
         strncmp(host, "127.", 4) != 0)
         ls_config_problem(item->section, "host",
                           "%s is beyond this machine: " KEYS_OR_NOT, host);
     node->port = plan->world.first_port;
     for (const struct plan_node *other = plan->nodes; other < node; other++)
-        node->port += strcmp(other->host, node->host) == 0;
+        node->port +=
+            !plan_host_is_own(node) && strcmp(other->host, node->host) == 0;
     if (node->port > plan->world.last_port)
         ls_config_problem(item->section, "host",
                           "world.ports has no port left for node %u on %s",

@@ -2,28 +2,63 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* The address of a socket file has room for 107 bytes in all. */
+static const char *root_folder(void)
+{
+    const char *root = getenv("XDG_RUNTIME_DIR");
+    return root == NULL || root[0] != '/' || strlen(root) > 60 ||
+                   access(root, W_OK | X_OK) != 0
+               ? "/tmp"
+               : root;
+}
+
+static int not_made(int failed, const char *path)
+{
+    char what[sizeof((struct socket_folder *)NULL)->path + 32];
+    (void)snprintf(what, sizeof what, "making the folder %s", path);
+    return ls_error_from(failed, what);
+}
 
 int socket_folder_make(struct socket_folder *out)
 {
-    const char *root = getenv("XDG_RUNTIME_DIR");
     char path[sizeof out->path];
-    /* The address of a socket file has room for 107 bytes in all. */
-    if (root == NULL || root[0] != '/' || strlen(root) > 60 ||
-        access(root, W_OK | X_OK) != 0)
-        root = "/tmp";
-    (void)snprintf(path, sizeof path, "%s/lockstep-XXXXXX", root);
-    if (mkdtemp(path) == NULL) {
-        const int failed = errno;
-        char what[sizeof path + 32];
-        (void)snprintf(what, sizeof what, "making the folder %s", path);
-        return ls_error_from(failed, what);
-    }
+    (void)snprintf(path, sizeof path, "%s/lockstep-XXXXXX", root_folder());
+    if (mkdtemp(path) == NULL)
+        return not_made(errno, path);
     memcpy(out->path, path, sizeof path);
     return LS_OK;
+}
+
+int socket_folder_share(struct socket_folder *out, uint64_t key)
+{
+    char path[sizeof out->path];
+    struct stat found;
+    (void)snprintf(path, sizeof path, "%s/lockstep-%lu-%016" PRIx64,
+                   root_folder(), (unsigned long)geteuid(), key);
+    if (mkdir(path, S_IRWXU) < 0 && errno != EEXIST)
+        return not_made(errno, path);
+    if (lstat(path, &found) < 0)
+        return not_made(errno, path);
+    if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() ||
+        (found.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        return ls_error(
+            LS_EIO, "%s is not a folder of this user alone: remove it", path);
+    memcpy(out->path, path, sizeof path);
+    return LS_OK;
+}
+
+void socket_folder_leave(struct socket_folder *folder)
+{
+    if (folder->path[0] != '\0')
+        (void)rmdir(folder->path);
+    folder->path[0] = '\0';
 }
 
 void socket_folder_remove(struct socket_folder *folder)

@@ -44,7 +44,9 @@ enum option_kind {
     OPTION_FRESH,
     OPTION_COVERAGE,
     OPTION_WAIT_MS,
-    OPTION_CHANNEL
+    OPTION_CHANNEL,
+    OPTION_WITHIN,
+    OPTION_PATIENCE
 };
 
 #define ON(command)                   (1u << (command))
@@ -69,7 +71,7 @@ static const struct option_spec {
     {"--out", OPTION_OUT, "a folder", ON_ALL},
     {"--json", OPTION_JSON, NULL, ON_ALL | ON_BENCH | ON_KEYS},
     {"--nodes", OPTION_NODES, "a number of nodes", ON_ALL | ON_KEYS},
-    {"--as", OPTION_AS, "processes, threads or sim", ON(COMMAND_RUN)},
+    {"--as", OPTION_AS, "processes, threads, sim or compose", ON(COMMAND_RUN)},
     {"--timeout", OPTION_TIMEOUT, "seconds", ON(COMMAND_RUN)},
     {"--faults", OPTION_FAULTS, "a name or a file", ON_SIM},
     {"--event-log", OPTION_EVENT_LOG, "a file", ON_SIM},
@@ -90,7 +92,7 @@ static const struct option_spec {
     {"--train-us", OPTION_BENCH, "a time in us", ON_BENCH},
     {"--batch-bytes", OPTION_BENCH, "a number of bytes", ON_BENCH},
     {"--enrolment", OPTION_ENROLMENT, NULL, ON_KEYS},
-    {"--id", OPTION_ID, "a node's id", ON_JOIN | ON_KEYS},
+    {"--id", OPTION_ID, "a node's id", ON_JOIN | ON_KEYS | ON(COMMAND_HEALTH)},
     {"--role", OPTION_ROLE, "a role", ON(COMMAND_NODE)},
     {"--identity", OPTION_IDENTITY, "a folder", ON(COMMAND_NODE)},
     {"--bind", OPTION_BIND, "an endpoint", ON_JOIN},
@@ -105,6 +107,9 @@ static const struct option_spec {
     {"--gone", OPTION_GONE, "ids", ON(COMMAND_NODE)},
     {"--wait-ms", OPTION_WAIT_MS, "milliseconds", ON(COMMAND_CALL)},
     {"--channel", OPTION_CHANNEL, "a number", ON(COMMAND_CALL)},
+    {"--patience", OPTION_PATIENCE, "seconds",
+     ON(COMMAND_RUN) | ON(COMMAND_NODE)},
+    {"--within", OPTION_WITHIN, "seconds", ON(COMMAND_HEALTH)},
 };
 #define N_SPECS (sizeof specs / sizeof specs[0])
 
@@ -186,7 +191,8 @@ static int parse_as(struct options *out, const char *text)
 {
     static const char *const names[] = {[AS_PROCESSES] = "processes",
                                         [AS_THREADS] = "threads",
-                                        [AS_SIM] = "sim"};
+                                        [AS_SIM] = "sim",
+                                        [AS_COMPOSE] = "compose"};
     const size_t n = sizeof names / sizeof names[0];
     for (size_t i = 0; i < n; i++) {
         if (strcmp(text, names[i]) == 0) {
@@ -198,7 +204,8 @@ static int parse_as(struct options *out, const char *text)
     if (nearest != NULL)
         return ls_error(LS_EINVAL, "--as %s: did you mean \"%s\"?", text,
                         nearest);
-    return ls_error(LS_EINVAL, "--as %s: expected processes, threads or sim",
+    return ls_error(LS_EINVAL,
+                    "--as %s: expected processes, threads, sim or compose",
                     text);
 }
 
@@ -420,6 +427,11 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         return parse_as(out, text);
     case OPTION_TIMEOUT:
         return parse_seconds(spec->name, text, &out->timeout_s);
+    case OPTION_PATIENCE:
+        out->patience = text;
+        return parse_seconds(spec->name, text, &out->patience_s);
+    case OPTION_WITHIN:
+        return parse_seconds(spec->name, text, &out->within_s);
     case OPTION_NODES:
         return parse_nodes(out, spec->name, text);
     case OPTION_SEEDS:
@@ -563,11 +575,10 @@ static int parse_word(struct options *out, const char *text)
 
 static int check_node(const struct options *options)
 {
-    if (!options->has_id && options->role == NULL)
+    if (options->identity != NULL && !options->has_id && options->role == NULL)
         return ls_error(LS_EINVAL,
-                        "which node? As in: lockstep node %s --id 0; "
-                        "lockstep check %s lists them",
-                        options->config, options->config);
+                        "--identity is for a node that is given its id: say "
+                        "--role as well");
     if (options->has_id && (options->role != NULL || options->identity != NULL))
         return ls_error(LS_EINVAL,
                         "%s is for a node that is given its id; this one "

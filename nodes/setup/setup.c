@@ -57,12 +57,13 @@ static int load_plugin(struct setup *setup)
     return plugin_load(&setup->plugin, plan->plugin, folder);
 }
 
-/* Have the plugin read its sections, as every node will. */
-static int try_plugin(struct setup *setup)
+/* Have the plugin read its sections, as every node will. What is asked every
+ * other second goes without. */
+static int try_plugin(struct setup *setup, bool needed)
 {
     struct plan *plan = &setup->plan;
     int status = LS_OK;
-    if (plan->plugin[0] != '\0') {
+    if (needed && plan->plugin[0] != '\0') {
         status = load_plugin(setup);
         if (status == LS_ENOMEM)
             return status;
@@ -85,6 +86,12 @@ static int try_plugin(struct setup *setup)
     return status;
 }
 
+/* A day is enough for anybody. */
+static int patience_ms(double s)
+{
+    return s < 86400.0 ? (int)(s * 1000.0) : 86400000;
+}
+
 int setup_load(struct setup *out, const struct options *options)
 {
     memset(out, 0, sizeof *out);
@@ -99,7 +106,9 @@ int setup_load(struct setup *out, const struct options *options)
         ls_config_destroy(&config);
         return status;
     }
-    const int tried = try_plugin(out);
+    if (options->patience_s > 0)
+        plan_be_patient(&out->plan, patience_ms(options->patience_s));
+    const int tried = try_plugin(out, options->command != COMMAND_HEALTH);
     char text[LS_ERROR_TEXT_MAX];
     (void)snprintf(text, sizeof text, "%s", ls_error_text());
     status = ls_config_finish(out->plan.config);

@@ -181,6 +181,45 @@ TEST(node_and_step_are_the_threads_own)
     assert_line("info  there");
 }
 
+/* What the system calls the calling thread. */
+static void read_name(char name[32])
+{
+    FILE *file = fopen("/proc/thread-self/comm", "re");
+    assert_non_null(file);
+    assert_non_null(fgets(name, 32, file));
+    (void)fclose(file);
+    name[strcspn(name, "\n")] = '\0';
+}
+
+static void be_of_nodes(void *arg)
+{
+    char(*names)[32] = arg;
+    read_name(names[0]);
+    ls_log_set_node(2);
+    read_name(names[1]);
+    ls_log_set_node(-1); /* it has worked for that one */
+    read_name(names[2]);
+    ls_log_set_node(UINT32_MAX);
+    read_name(names[3]);
+}
+
+TEST(a_spawned_thread_is_named_after_its_node)
+{
+    char names[5][32], before[32];
+    ls_thread *thread;
+    read_name(before);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "ls-dispatch",
+                              be_of_nodes, names));
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    assert_string_equal(names[0], "ls-dispatch");
+    assert_string_equal(names[1], "2 ls-dispatch");
+    assert_string_equal(names[2], "2 ls-dispatch");
+    assert_string_equal(names[3], "4294967295 ls-d");
+    ls_log_set_node(2); /* the program's own thread has its name */
+    read_name(names[4]);
+    assert_string_equal(names[4], before);
+}
+
 TEST(text_makes_disturbing_bytes_visible)
 {
     ls_log_info("a\nb\tc\rd\x1b[31m\x7f|\xC2\x9B|\"\\");

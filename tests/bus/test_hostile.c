@@ -475,11 +475,12 @@ TEST(a_batch_is_refused_in_an_inbox)
 
 static int raw_tcp(const char *endpoint)
 {
+    char host[LS_ENDPOINT_MAX + 1];
     unsigned port = 0;
-    assert_int_equal(sscanf(endpoint, "tcp://127.0.0.1:%u", &port), 1);
+    assert_int_equal(sscanf(endpoint, "tcp://%[0-9.]:%u", host, &port), 2);
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)port),
-                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+                                  .sin_addr = {inet_addr(host)}};
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
     assert_true(fd >= 0);
     assert_int_equal(

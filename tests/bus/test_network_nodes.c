@@ -237,7 +237,15 @@ TEST(a_star_forms_and_hears_events_in_order)
     form(LS_TOPOLOGY_STAR, MEMBERS, 0);
 }
 
-/* One more, that takes a leaf for its hub. */
+static void count_waits(void *self, const char *missing)
+{
+    int *n = self;
+    assert_string_equal(missing, "1 more");
+    *n += 1;
+}
+
+/* One more, that takes a leaf for its hub; meanwhile it says every 2 s for whom
+ * it waits. */
 static void attach_to_a_leaf(struct cluster *c)
 {
     static const char *const leaf[] = {"tcp://127.0.0.1:21501"};
@@ -254,8 +262,12 @@ static void attach_to_a_leaf(struct cluster *c)
     options.world_size = 2;
     options.runtime = ls_host_runtime(c->net.hosts[8]);
     options.start_timeout_ms = 5000;
+    int n_waits = 0;
+    options.waiting = count_waits;
+    options.waiting_self = &n_waits;
     assert_ok(ls_node_create(&node, &options));
     assert_int_equal(ls_node_start(node), LS_EUNREACHABLE);
+    assert_int_equal(n_waits, 2);
     assert_non_null(strstr(ls_error_text(), "it is no hub, but a leaf"));
     assert_int_equal(net_stats(&c->net).connects, connects + 1);
     ls_node_destroy(&node);

@@ -266,14 +266,14 @@ static void linger_long(struct ls_node_options *options, size_t index)
         options->linger_ms = 600000;
 }
 
-/* Wait until somebody dials this address of 127.0.0.1. */
+/* Wait until somebody dials this address of a world over "port". */
 static void answer_once(const char *endpoint)
 {
     const int one = 1;
     const int listener = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in address = {
         .sin_family = AF_INET,
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+        .sin_addr.s_addr = inet_addr(loopback()),
         .sin_port = htons((uint16_t)atoi(strrchr(endpoint, ':') + 1))};
     assert_int_equal(
         setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one), 0);

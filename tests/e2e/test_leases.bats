@@ -63,7 +63,7 @@ giver() {
     ready giver one two
     run --separate-stderr "$LOCKSTEP" node job.yaml --role member
     [ "$status" -eq 75 ]
-    [[ $stderr == *"asking node 0 for an id"*"all ids are given out: 2, of which 0 are kept"* ]]
+    [[ $stderr == *"asking node 0 for an id of a member"*"all ids are given out: 2, of which 0 are kept"* ]]
     kill_it one
     replica again
     [ "$id" -eq 1 ]
@@ -109,7 +109,7 @@ giver() {
     run --separate-stderr "$LOCKSTEP" node job.yaml --role member \
         --set security.keys=other --set world.start_timeout_s=5
     [ "$status" -eq 78 ]
-    [[ $stderr == *"asking node 0 for an id, at ipc://"*"another job, or has another secret or other keys"* ]]
+    [[ $stderr == *"asking node 0 for an id of a member, at ipc://"*"another job, or has another secret or other keys"* ]]
     replica one --identity first
     kill_it one
     cut -d' ' -f2 out/job/leases >keys/revoked
@@ -176,7 +176,7 @@ giver() {
     run "$LOCKSTEP" node job.yaml --role member \
         --set world.leases=ipc:///nowhere/x --set world.start_timeout_s=1
     [ "$status" -eq 69 ]
-    says "asking node 0 for an id, at ipc:///nowhere/x"
+    says "asking node 0 for an id of a member, at ipc:///nowhere/x"
     with_keys
     run "$LOCKSTEP" node job.yaml --role member \
         --set world.leases=tcp://box:21400

@@ -311,21 +311,6 @@ unharmed() {
     done
 }
 
-# As docs/debugging.md has it.
-@test "gdb stops in one node's step on an epoch" {
-    command -v gdb >/dev/null || skip "gdb is not installed"
-    [ -z "$LOCKSTEP_SANITIZE" ] || skip "a sanitizer traces the program itself"
-    local who='((struct member *)state)'
-    run gdb -q -nx -batch -ex 'set debuginfod enabled off' \
-        -ex "break keep_step if $who->id == 2 && $who->epochs == 7" \
-        -ex run -ex "print $who->epochs" -ex 'backtrace 2' \
-        --args "$LOCKSTEP" run "$barrier" --as sim
-    [ "$status" -eq 0 ]
-    says "Breakpoint 1, keep_step"
-    says '$1 = 7'
-    says "#1 "
-}
-
 # bats test_tags=slow
 @test "a simulated run starts killed nodes again, the same way each time" {
     local i

@@ -27,6 +27,14 @@ expect "$lib/lockstep/plugins/cartpole.so"
 stray=$(find "$prefix/include" -type f ! -path "*/include/lockstep/*.h")
 [ -z "$stray" ] || { printf 'not for others:\n%s\n' "$stray" && exit 1; }
 
+if command -v gdb >/dev/null; then
+    echo "-- with gdb"
+    gdb -q -nx -batch -iex 'set debuginfod enabled off' \
+        -iex "add-auto-load-safe-path $lib" -ex 'help lockstep break' \
+        "$(readlink -f "$lib/liblockstep.so")" >"$work/gdb.log"
+    grep -q '^lockstep break NODE STEP' "$work/gdb.log"
+fi
+
 echo "-- with CMake"
 cmake -S "$source/tests/install" -B "$work/cmake" -G Ninja \
     -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix" --log-level=NOTICE

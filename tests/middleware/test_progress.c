@@ -3,20 +3,8 @@
 #include <stdlib.h>
 
 #include "lockstep/middleware.h"
-#include "runtime_ops.h"
+#include "still_clock.h"
 #include "test.h"
-
-/* A runtime of threads whose clock moves only when a step works. */
-static int64_t clock_ns;
-
-static int64_t clock_now(ls_runtime *runtime)
-{
-    (void)runtime;
-    return clock_ns;
-}
-
-static struct ls_runtime_ops ops;
-static ls_runtime runtime = {.ops = &ops};
 
 enum { MOST = 16 };
 
@@ -36,8 +24,7 @@ static void note(void *self, const struct ls_progress_report *report)
 static int world_open(struct world *world,
                       const struct ls_context_type *context, int interval_ms)
 {
-    ops = *ls_runtime_threads()->ops;
-    ops.now = clock_now;
+    stop_clock();
     *world = (struct world){.n = 0};
     const struct ls_task_options options = {.runtime = &runtime,
                                             .context = context};

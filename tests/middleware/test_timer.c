@@ -5,20 +5,8 @@
 
 #include "lockstep/log.h"
 #include "lockstep/middleware.h"
-#include "runtime_ops.h"
+#include "still_clock.h"
 #include "test.h"
-
-/* A runtime of threads whose clock moves only when a step works. */
-static int64_t clock_ns;
-
-static int64_t clock_now(ls_runtime *runtime)
-{
-    (void)runtime;
-    return clock_ns;
-}
-
-static struct ls_runtime_ops ops;
-static ls_runtime runtime = {.ops = &ops};
 
 static int both_halves(ls_step *step, void *self)
 {
@@ -54,8 +42,7 @@ struct world {
 static int setup(void **state)
 {
     static struct world world;
-    ops = *ls_runtime_threads()->ops;
-    ops.now = clock_now;
+    stop_clock();
     world = (struct world){.task = NULL};
     const struct ls_task_options options = {.runtime = &runtime};
     *state = &world;

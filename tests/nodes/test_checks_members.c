@@ -892,6 +892,15 @@ static void two_name_different_ones_of_two_before(void *arg)
 }
 
 /* Node 2 fails in epoch 1, which the others enter long after it went. */
+/* In an epoch before. */
+static void both_fail_before(struct world *world)
+{
+    for (size_t i = 0; i < 2; i++) {
+        enters(world, i);
+        fails(world, i);
+    }
+}
+
 static void one_failed_long_before(struct world *world, unsigned lost)
 {
     struct check_life *again;
@@ -900,10 +909,7 @@ static void one_failed_long_before(struct world *world, unsigned lost)
     checks_killed(world->lives[2]);
     assert_ok(checks_begin(world->checks, &again, 2, world->hosts[2]));
     passes(world, 10);
-    for (size_t i = 0; i < 2; i++) { /* in an epoch before */
-        enters(world, i);
-        fails(world, i);
-    }
+    both_fail_before(world);
     passes(world, 10);
     two_fail(world, 7, 5);
 }
@@ -929,10 +935,7 @@ static void one_came_long_before(struct world *world, bool met)
     passes(world, 2);
     assert_ok(checks_begin(world->checks, &again, 2, world->hosts[2]));
     passes(world, 10);
-    for (size_t i = 0; i < 2; i++) { /* in an epoch before */
-        enters(world, i);
-        fails(world, i);
-    }
+    both_fail_before(world);
     passes(world, 10);
     meets_the_next(world, 1);
     if (met)

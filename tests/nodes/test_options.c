@@ -197,6 +197,36 @@ TEST(call_takes_a_node_a_name_and_what_is_asked)
     assert_int_equal(options.channel, 0);
 }
 
+TEST(health_takes_an_id_and_a_time)
+{
+    struct line line;
+    struct options options;
+    parse(&line, "lockstep health a.yaml --id 2 --within 1.5 --json", &options);
+    assert_int_equal(options.command, COMMAND_HEALTH);
+    assert_string_equal(options.config, "a.yaml");
+    assert_true(options.has_id);
+    assert_int_equal(options.id, 2);
+    assert_true(options.within_s == 1.5);
+    assert_true(options.json);
+    parse(&line, "lockstep health a.yaml", &options);
+    assert_false(options.has_id);
+    assert_true(options.within_s == 0);
+}
+
+TEST(patience_is_for_those_that_wait)
+{
+    struct line line;
+    struct options options;
+    parse(&line, "lockstep run a.yaml --patience 3600", &options);
+    assert_true(options.patience_s == 3600);
+    assert_string_equal(options.patience, "3600");
+    parse(&line, "lockstep node a.yaml --id 1 --patience 0.5", &options);
+    assert_true(options.patience_s == 0.5);
+    parse(&line, "lockstep run a.yaml", &options);
+    assert_true(options.patience_s == 0);
+    assert_null(options.patience);
+}
+
 TEST(help_is_asked_for_in_every_way)
 {
     static const struct {
@@ -280,7 +310,7 @@ TEST(mistakes_are_told_with_what_to_write)
         {"lockstep run a --seed 99999999999999999999999", "whole number"},
         {"lockstep run a --json=yes", "takes no value"},
         {"lockstep run a --as thread", "did you mean \"threads\"?"},
-        {"lockstep run a --as x", "processes, threads or sim"},
+        {"lockstep run a --as x", "processes, threads, sim or compose"},
         {"lockstep run a --faults all", "add --as sim"},
         {"lockstep run a --event-log x", "add --as sim"},
         {"lockstep run a --seeds 3", "no option of \"lockstep run\""},
@@ -294,7 +324,7 @@ TEST(mistakes_are_told_with_what_to_write)
         {"lockstep run a --timeout soon", "more than 0"},
         {"lockstep run a --set b", "key=value"},
         {"lockstep run a --set =b", "key=value"},
-        {"lockstep node a", "which node?"},
+        {"lockstep node a --identity x", "say --role"},
         {"lockstep node a --id 4294967296", "whole number"},
         {"lockstep node --id 3", "which configuration?"},
         {"lockstep bench", "lockstep bench learner"},

@@ -1,5 +1,8 @@
 /* What a configuration comes to, and what is said of one that is wrong. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "plan_reading.h"
 #include "test.h"
@@ -248,6 +251,7 @@ TEST(endpoints_are_checked)
                         "insecure: true");
     assert_node_problem("host: far", "insecure: true");
     assert_node_problem("host: 'tcp://far'", "is no host");
+    assert_node_problem("host: 'x{hostname}'", "all of a host or none");
     assert_node_problem("host: localhost, bind: 'tcp://127.0.0.1:1'",
                         "give either");
 }
@@ -334,6 +338,18 @@ TEST(hosts_are_for_nodes_that_run_alone)
     assert_ok(plan_endpoints_alone(&near, 1, &endpoints));
     assert_string_equal(endpoints.bind, "tcp://127.0.1.1:500");
     assert_string_equal(endpoints.attach[0], "tcp://localhost:500");
+    plan_fini(&near);
+    /* One that is called as its machine is: others hear where from it. */
+    char name[LS_ENDPOINT_MAX], expected[LS_ENDPOINT_MAX + 32];
+    assert_int_equal(gethostname(name, sizeof name - 1), 0);
+    read_good(&near, "plugin: p\nworld: {insecure: true, ports: 500-509}\n"
+                     "nodes:\n"
+                     "- {role: learner, host: '{hostname}'}\n"
+                     "- {role: collector, count: 2, host: '{hostname}'}\n");
+    assert_ok(plan_endpoints_alone(&near, 2, &endpoints));
+    (void)snprintf(expected, sizeof expected, "tcp://%s:500", name);
+    assert_string_equal(endpoints.advertise, expected);
+    assert_int_equal(endpoints.n_attach, 0);
     plan_fini(&near);
     /* run has them all here, whatever their hosts. */
     assert_ok(

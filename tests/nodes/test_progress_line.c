@@ -11,20 +11,8 @@
 #include <unistd.h>
 
 #include "progress_line.h"
-#include "runtime_ops.h"
+#include "still_clock.h"
 #include "test.h"
-
-/* A runtime of threads whose clock stands still unless it is set. */
-static int64_t clock_ns;
-
-static int64_t clock_now(ls_runtime *runtime)
-{
-    (void)runtime;
-    return clock_ns;
-}
-
-static struct ls_runtime_ops ops;
-static ls_runtime runtime = {.ops = &ops};
 
 /* What was written to a pipe. */
 struct paper {
@@ -61,8 +49,7 @@ static void paper_close(struct paper *paper)
 static int setup(void **state)
 {
     (void)state;
-    ops = *ls_runtime_threads()->ops;
-    ops.now = clock_now;
+    stop_clock();
     clock_ns = 1000 * LS_NS_PER_S;
     return unsetenv("NO_COLOR");
 }

@@ -128,4 +128,24 @@ static inline struct ls_online_context *online(ls_task *task)
     return ls_context_data(ls_task_context(task));
 }
 
+static inline int raises(ls_step *step, void *self)
+{
+    (void)step;
+    const int status = ls_error(LS_EHANDLER, "KeyError");
+    ls_error_set_cause(LS_EIO);
+    ls_error_set_cookie(*(const uint64_t *)self);
+    return status;
+}
+
+/* Cause and cookie of a step's error come out of the run. */
+static inline void assert_raises(ls_task *task)
+{
+    uint64_t cookie = 4711;
+    assert_ok(ls_task_use_fn(task, raises, &cookie));
+    assert_fails(ls_task_run(task, 1), LS_EHANDLER);
+    assert_string_equal(ls_error_text(), "step raises: KeyError");
+    assert_true(ls_error_cookie() == cookie);
+    assert_int_equal(ls_error_cause(), LS_EIO);
+}
+
 #endif

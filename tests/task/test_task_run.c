@@ -366,23 +366,9 @@ TEST(who_asks_learns_which_step_runs)
     ls_task_destroy(&task);
 }
 
-static int raises(ls_step *step, void *self)
-{
-    (void)step;
-    const int status = ls_error(LS_EHANDLER, "KeyError");
-    ls_error_set_cause(LS_EIO);
-    ls_error_set_cookie(*(const uint64_t *)self);
-    return status;
-}
-
 TEST(cause_and_cookie_of_a_step_come_out_of_the_run)
 {
     ls_task *task = task_plain();
-    uint64_t cookie = 4711;
-    assert_ok(ls_task_use_fn(task, raises, &cookie));
-    assert_fails(ls_task_run(task, 1), LS_EHANDLER);
-    assert_string_equal(ls_error_text(), "step raises: KeyError");
-    assert_true(ls_error_cookie() == cookie);
-    assert_int_equal(ls_error_cause(), LS_EIO);
+    assert_raises(task);
     ls_task_destroy(&task);
 }

@@ -51,6 +51,10 @@ struct ls_thread {
     ls_runtime *runtime; /* borrow */
 };
 
+/* Name the calling thread, if the runtime of threads has spawned it, after the
+ * node that it works for: "2 ls-bus", for gdb, top and perf. */
+void ls_runtime_threads_name(int64_t node);
+
 /* A lock of the runtime of threads that needs no init and has no end, for what
  * the process has only one of: the log. */
 ls_mutex *ls_runtime_process_mutex(void);

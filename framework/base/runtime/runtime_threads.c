@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -153,6 +154,17 @@ static int wait_for(pthread_cond_t *cond, pthread_mutex_t *mutex,
         return LS_ETIMEDOUT;
     must(failed);
     return LS_OK;
+}
+
+void ls_runtime_threads_name(int64_t node)
+{
+    char name[NAME_BYTES + 24];
+    if (current == NULL)
+        return;
+    (void)snprintf(name, sizeof name, "%lld %s", (long long)node,
+                   current->name);
+    name[NAME_BYTES - 1] = '\0';
+    (void)pthread_setname_np(pthread_self(), name);
 }
 
 static void *thread_main(void *argument)

@@ -149,7 +149,11 @@ bool ls_log_enabled(enum ls_log_level level)
 
 void ls_log_set_node(int64_t node)
 {
-    thread_state()->node = node;
+    struct thread_state *state = thread_state();
+    if (node >= 0 && node != state->node &&
+        (state->runtime == NULL || state->runtime == ls_runtime_threads()))
+        ls_runtime_threads_name(node);
+    state->node = node;
 }
 
 void ls_log_set_step(const char *step)

@@ -183,13 +183,15 @@ static int write_framed(const struct framed *framed, void **data, size_t *size)
         ls_record_write(&framed_record, framed, writer);
         status = ls_writer_bytes(writer, &bytes, &n);
     }
-    void *const copy = status == LS_OK ? malloc(n) : NULL;
-    if (status == LS_OK && copy == NULL)
-        status = ls_error(LS_ENOMEM, "no memory for a recording");
     if (status == LS_OK) {
-        memcpy(copy, bytes, n);
-        *data = copy;
-        *size = n;
+        void *const copy = malloc(n);
+        if (copy != NULL) {
+            memcpy(copy, bytes, n);
+            *data = copy;
+            *size = n;
+        } else {
+            status = ls_error(LS_ENOMEM, "no memory for a recording");
+        }
     }
     ls_writer_destroy(&writer);
     return status;

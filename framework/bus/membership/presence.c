@@ -309,7 +309,7 @@ static bool takes_over(const struct member *member,
            (member->away_at != 0 && strcmp(member->endpoint, p->endpoint) == 0);
 }
 
-static int ended_before(struct membership *m, const struct member *member,
+static int ended_before(struct membership *m, struct member *member,
                         uint64_t incarnation, int64_t now)
 {
     ls_take(LS_TAKES_MEMBER_REMINDED);
@@ -318,34 +318,31 @@ static int ended_before(struct membership *m, const struct member *member,
                                                 .reason = LS_ELOST,
                                                 .subject = incarnation,
                                                 .text = ""});
+    member->reminded_at = now;
     return ls_error(LS_ENOENT, "this life of node %u has ended", member->id);
 }
 
-/* What was under way from another life of it may have come since it was lost:
- * the one that is there is told that, until it is another. */
-static int lost_before(struct membership *m, struct member *member,
-                       const struct wire_presence *p, uint64_t connection,
-                       int64_t now)
+/* One that has ended is there, and told so, until it is another. */
+static void begin_life(struct membership *m, struct member *member,
+                       uint64_t incarnation, bool ended)
 {
-    membership_begin_life(m, member, p->incarnation);
-    (void)member_is_lost(member, LS_ELOST);
-    return appears(m, member, p, connection, now);
+    membership_begin_life(m, member, incarnation);
+    if (ended)
+        (void)member_is_lost(member, LS_ELOST);
 }
 
+/* What was under way from another life of it may have come since it was lost.
+ */
 static int other_life(struct membership *m, struct member *member,
                       const struct wire_presence *p, uint64_t connection,
                       int64_t now)
 {
     const bool ended = member_ended_as(member, p->incarnation);
-    if (ended && !member_is_alive(member)) {
-        if (member_lost_as(member, p->incarnation))
-            return lost_before(m, member, p, connection, now);
-        const int status = ended_before(m, member, p->incarnation, now);
-        member->reminded_at = now;
-        return status;
-    }
-    if (!member_is_alive(member))
-        membership_begin_life(m, member, p->incarnation);
+    const bool alive = member_is_alive(member);
+    if (ended && !alive && !member_lost_as(member, p->incarnation))
+        return ended_before(m, member, p->incarnation, now);
+    if (!alive)
+        begin_life(m, member, p->incarnation, ended);
     else if (takes_over(member, p) && !ended)
         membership_replace(m, member, p->incarnation, now);
     else
@@ -401,9 +398,7 @@ void membership_admit_rival(struct membership *m, struct member *member,
     const bool ended = member_ended_as(member, member->rival->incarnation);
     ls_take(LS_TAKES_MEMBER_RIVAL_IN);
     member->n_rival = 0;
-    membership_begin_life(m, member, member->rival->incarnation);
-    if (ended) /* it is there, and told so, until it is another */
-        (void)member_is_lost(member, LS_ELOST);
+    begin_life(m, member, member->rival->incarnation, ended);
     rival_appears(m, member, n, now);
 }
 

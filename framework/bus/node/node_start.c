@@ -11,6 +11,8 @@
 /* When it is looked whether waiting makes sense, first and then. */
 #define LOOK_MS       1000
 #define LOOK_AGAIN_MS 5000
+/* How often it is said who is missing. */
+#define SAY_MS 2000
 
 /* ---- open -------------------------------------------------------------- */
 
@@ -141,12 +143,12 @@ static void append(struct text *text, const char *format, ...)
     text->left -= used;
 }
 
-/* Who is missing, in words. Lock held. */
-static void name_missing(ls_node *node, struct text *text)
+/* Who is missing, in words; before: what stands before the first. Lock held. */
+static void name_missing(ls_node *node, const char *before, struct text *text)
 {
-    const char *before = " missing: node ";
+    const char *word = "node ";
     if (node->join.members == NULL) {
-        append(text, " missing: %zu more",
+        append(text, "%s%zu more", before,
                node->options.world_size - 1 -
                    membership_n_both_ways(&node->world));
         return;
@@ -154,13 +156,14 @@ static void name_missing(ls_node *node, struct text *text)
     for (uint32_t i = 0; i < node->options.world_size; i++) {
         if (is_ready(node, node->join.members[i]))
             continue;
-        append(text, "%s%" PRIu32, before, node->join.members[i]);
+        append(text, "%s%s%" PRIu32, before, word, node->join.members[i]);
         const struct member *member =
             membership_find(&node->world, node->join.members[i]);
         if (member != NULL && member->n_present != 0)
             append(text, " (its presence is here, but it does not list this "
                          "node)");
         before = ", ";
+        word = "";
     }
 }
 
@@ -225,7 +228,7 @@ static int not_formed(ls_node *node, bool hopeless)
     transport_lock(node->transport);
     const size_t ready = n_formed(node);
     const bool alone = membership_n_ready(&node->world) == 0;
-    name_missing(node, &text);
+    name_missing(node, " missing: ", &text);
     const size_t n = silent_links(node, silent, MAX_SILENT);
     char refusal[sizeof node->refusals.last], hint[sizeof node->world.hint];
     memcpy(refusal, node->refusals.last, sizeof refusal);
@@ -259,22 +262,48 @@ static int not_formed(ls_node *node, bool hopeless)
                     buffer);
 }
 
+/* Tell whoever wants to know, without the lock, and say when next. */
+static int64_t say_missing(ls_node *node)
+{
+    char buffer[LS_ERROR_TEXT_MAX] = "";
+    struct text text = {buffer, sizeof buffer};
+    transport_lock(node->transport);
+    name_missing(node, "", &text);
+    transport_unlock(node->transport);
+    if (buffer[0] != '\0')
+        node->options.waiting(node->options.waiting_self, buffer);
+    return ls_deadline(node->runtime, SAY_MS);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Lock held. */
 static int wait_for_members(ls_node *node, int64_t deadline)
 {
     int64_t look_at = ls_deadline(node->runtime, LOOK_MS);
+    int64_t say_at = node->options.waiting != NULL
+                         ? ls_deadline(node->runtime, SAY_MS)
+                         : LS_FOREVER;
     int status = LS_OK;
     while (!formed(node) && node->world.fatal == LS_OK &&
            !node_is_stopping(node) && status == LS_OK &&
            ls_node_interrupted(node) == LS_OK) {
-        const int64_t until = look_at < deadline ? look_at : deadline;
+        const int64_t until = earlier(deadline, earlier(look_at, say_at));
         status = ls_cond_wait(&node->changed, transport_mutex(node->transport),
                               until);
         if (status == LS_OK || until == deadline)
             continue;
         transport_unlock(node->transport);
-        status = is_shut_out(node) ? LS_EMISMATCH : LS_OK;
-        look_at = ls_deadline(node->runtime, LOOK_AGAIN_MS);
+        status = LS_OK;
+        if (until == say_at)
+            say_at = say_missing(node);
+        if (until == look_at) {
+            status = is_shut_out(node) ? LS_EMISMATCH : LS_OK;
+            look_at = ls_deadline(node->runtime, LOOK_AGAIN_MS);
+        }
         transport_lock(node->transport);
     }
     return status;

@@ -14,6 +14,9 @@ struct lease_asking {
     const struct identity *identity;
     const struct run_secret *secret; /* where the plan has no keys; or NULL */
     const char *bind, *advertise;    /* as of `lockstep node`; NULL: not said */
+    /* As of struct ls_node_options. */
+    void (*waiting)(void *self, const char *missing);
+    void *waiting_self;
 };
 
 /* out:    written on success only.

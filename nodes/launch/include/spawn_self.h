@@ -1,4 +1,4 @@
-/* spawn_self.h - this very program, started once more.
+/* spawn_self.h - this very program, started once more; or another.
  *
  * Thread: any. */
 #ifndef LOCKSTEP_SPAWN_SELF_H
@@ -39,6 +39,12 @@ void spawn_close_pipe(int pipe_fds[2]);
  * actions: borrow: what becomes of descriptors.
  * Errors: LS_EIO with the system's reason; LS_ENOMEM. */
 LS_MUST_USE int spawn_self(pid_t *out, const struct arguments *arguments,
+                           const posix_spawn_file_actions_t *actions);
+
+/* Start another program, argv[0], which is looked for in PATH; in a group of
+ * its own, so that Ctrl-C at the terminal is for this one alone. Errors: as
+ * spawn_self(). */
+LS_MUST_USE int spawn_tool(pid_t *out, const struct arguments *arguments,
                            const posix_spawn_file_actions_t *actions);
 
 #endif

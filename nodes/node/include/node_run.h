@@ -22,6 +22,9 @@ struct node_run_options {
     ls_security *security; /* borrow; NULL: it is known who speaks: within a
                             * process, and in a simulation */
     struct node_watch watch;
+    /* As of struct ls_node_options: borrow. */
+    void (*waiting)(void *self, const char *missing);
+    void *waiting_self;
     bool gives_ids; /* if it is the one to do so: of nodes that are started one
                      * by one */
 

@@ -57,7 +57,8 @@ struct plan_node {
     unsigned max_restarts; /* of the node in a run; with PLAN_RESTART */
     int backoff_ms;        /* before the first; each further one waits twice
                             * as long as the one before */
-    char *host;            /* under which others reach it, when it runs alone */
+    char *host;            /* under which others reach it, when it runs alone;
+                            * "{hostname}": plan_host_is_own() */
     int port;              /* with host */
     char *bind;
     char *advertise;
@@ -125,6 +126,7 @@ struct plan {
     bool folder_found; /* by its name "latest": another makes it */
     unsigned lives;    /* that the run had before this one */
     uint64_t hash;
+    int patience_ms; /* plan_be_patient(); 0: as the file says */
 
     struct plan_world world;
     struct plan_security security;
@@ -184,11 +186,21 @@ uint32_t plan_world_max(const struct plan *plan);
 /* That its nodes serve calls under: call.h. */
 uint32_t plan_channel(const struct plan *plan);
 
+/* How long an iteration may take: each of three parts (collect, learn,
+ * evaluate) step_timeout_s; of members, a pause and a barrier. In ms. */
+int64_t plan_iteration_ms(const struct plan *plan);
 /* By when, from the beginning of a run, it must have ended by stop.minutes,
- * which must be set: what is under way then may be an iteration, of which each
- * of three parts (collect, learn, evaluate) may take step_timeout_s, and a wait
- * for one that was lost. In ms. */
+ * which must be set: what is under way then may be an iteration, and a wait for
+ * one that was lost. In ms. */
 int64_t plan_stop_ms(const struct plan *plan);
+
+/* A number for this job with this `out`, as an absolute path: two that run on
+ * a host at once differ in it. */
+uint64_t plan_place(const struct plan *plan);
+
+/* Have its nodes wait so long for each other, for a debugger: nobody is lost,
+ * and no wait is over, before. Waits that are longer stay as they are. */
+void plan_be_patient(struct plan *plan, int patience_ms);
 
 /* Whether the run can outlive a node. */
 bool plan_can_lose_nodes(const struct plan *plan);
@@ -219,6 +231,10 @@ bool plan_role_named(const char *name, enum plan_role *out);
 /* What each node of the job has, of its plan and by default: the rest is its
  * own. Borrows the name of the job. */
 void plan_node_options(const struct plan *plan, struct ls_node_options *out);
+
+/* Whether its host is "{hostname}", the name of whichever machine it runs on:
+ * others hear of it only from the node itself. */
+bool plan_host_is_own(const struct plan_node *node);
 
 /* Where a node is attached to: an endpoint, and before it, with keys, the id of
  * the node that is to answer there: "3@tcp://127.0.0.1:21500". */

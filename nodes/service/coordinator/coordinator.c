@@ -695,10 +695,11 @@ int coordinator_use(coordinator *self, ls_task *task)
         status = listen_to_node(self);
     if (status != LS_OK)
         return status;
-    (void)ls_task_use(task, (struct ls_middleware){.name = "await",
-                                                   .fn = await,
-                                                   .self = self,
-                                                   .finish = end_of_run});
+    (void)ls_task_use(task,
+                      (struct ls_middleware){.name = COORDINATOR_IDLE_STEP,
+                                             .fn = await,
+                                             .self = self,
+                                             .finish = end_of_run});
     (void)ls_task_use(task, (struct ls_middleware){
                                 .name = "decide", .fn = decide, .self = self});
     return ls_task_use(

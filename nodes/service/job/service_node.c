@@ -212,6 +212,7 @@ struct service_options service_node_options(const struct service_node *node)
         .gpu = (double)ls_device_gpus(ls_task_runtime(node->task)),
         .cpu = ls_cpus(ls_task_runtime(node->task)),
         .patience_ms = patience_ms(node->plan),
+        .store_wait_ms = node->plan->patience_ms,
         .watch = node->watch,
         .sabotage = (enum service_sabotage)node->plan->service.sabotage};
 }

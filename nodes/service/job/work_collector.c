@@ -199,4 +199,5 @@ const struct work_kind work_collector = {.create = create,
                                          .run = service_node_run,
                                          .report = report,
                                          .close = close_service,
-                                         .destroy = destroy};
+                                         .destroy = destroy,
+                                         .idle_step = SERVICE_IDLE_STEP};

@@ -115,6 +115,7 @@ static void set_fsm(const struct plan *plan, struct fsm_options *out)
         .learner_expiry = to_ns(service->learner_expiry_s),
         .collector_expiry = to_ns(service->collector_expiry_s),
         .retry = to_ns(service->retry_s),
+        .call_timeout = plan->patience_ms * LS_NS_PER_MS,
         .work_timeout = plan->world.step_timeout_ms * LS_NS_PER_MS,
         .seed = plan->seed,
         .sabotage = (enum service_sabotage)service->sabotage};
@@ -340,4 +341,5 @@ const struct work_kind work_coordinator = {.create = create,
                                            .report = report,
                                            .leave = leave,
                                            .close = close_coordinator,
-                                           .destroy = destroy};
+                                           .destroy = destroy,
+                                           .idle_step = COORDINATOR_IDLE_STEP};

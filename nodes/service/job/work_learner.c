@@ -220,4 +220,5 @@ const struct work_kind work_learner = {.create = create,
                                        .run = service_node_run,
                                        .report = report,
                                        .close = close_service,
-                                       .destroy = destroy};
+                                       .destroy = destroy,
+                                       .idle_step = SERVICE_IDLE_STEP};

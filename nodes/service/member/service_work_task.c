@@ -177,7 +177,7 @@ static int finish(void *self, ls_task *task, int status)
 void service_work_use(struct service_work *work, ls_task *task,
                       const struct service_work_step *steps, size_t n)
 {
-    struct ls_middleware first = {.name = "await work",
+    struct ls_middleware first = {.name = SERVICE_IDLE_STEP,
                                   .fn = await_work,
                                   .self = work,
                                   .release = detach,

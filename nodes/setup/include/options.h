@@ -20,6 +20,7 @@
     X(CHECK, check, true)                                                      \
     X(SIM, sim, true)                                                          \
     X(CALL, call, true)                                                        \
+    X(HEALTH, health, true)                                                    \
     X(BENCH, bench, false)                                                     \
     X(KEYGEN, keygen, false)
 
@@ -31,7 +32,7 @@ enum command {
 };
 
 /* What runs the nodes of `run`. */
-enum options_as { AS_PROCESSES, AS_THREADS, AS_SIM };
+enum options_as { AS_PROCESSES, AS_THREADS, AS_SIM, AS_COMPOSE };
 
 #define OPTIONS_REPEATS_MAX 64
 
@@ -56,6 +57,10 @@ struct options {
     enum options_as as;
     double timeout_s; /* 0: none */
 
+    /* run, and node */
+    const char *patience; /* as given */
+    double patience_s;    /* 0: as the file says */
+
     /* run --as sim, and sim */
     const char *faults;    /* a name or a file; NULL: none, in sim all */
     const char *event_log; /* a file; NULL: none */
@@ -77,6 +82,9 @@ struct options {
     int wait_ms;
     uint32_t channel; /* 0: the job's */
 
+    /* health */
+    double within_s; /* 0: step_timeout_s */
+
     /* bench */
     struct {
         const char *what;    /* learner */
@@ -96,7 +104,7 @@ struct options {
     const char *role;
     const char *identity; /* a folder; NULL: the usual one */
 
-    /* node; and id, bind, advertise and attach: call */
+    /* node; and id, bind, advertise and attach: call; and id: health */
     uint32_t id;
     bool has_id;
     const char *bind;

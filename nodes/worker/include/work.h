@@ -44,6 +44,9 @@ struct work_kind {
     void (*leave)(void *self); /* NULL: nothing stands there; as the next */
     void (*close)(void *self);
     void (*destroy)(void *self);
+    /* The step in which it may stay as long as it likes. NULL: there is none.
+     */
+    const char *idle_step;
 };
 
 #endif

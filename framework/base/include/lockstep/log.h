@@ -46,7 +46,8 @@ LS_API void ls_log_write(enum ls_log_level level, const char *format, ...)
     LS_PRINTF(2, 3);
 
 /* Set the node (negative: none) and the step (borrow, until changed; NULL:
- * none) that the calling thread now works for; and get them. */
+ * none) that the calling thread now works for; and get them. The system shows
+ * a thread that the runtime has spawned as "2 ls-bus" then. */
 LS_API void ls_log_set_node(int64_t node);
 LS_API void ls_log_set_step(const char *step);
 LS_API int64_t ls_log_node(void);

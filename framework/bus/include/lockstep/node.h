@@ -97,6 +97,12 @@ struct ls_node_options {
     int linger_ms;        /* how long stop waits for the last messages to leave;
                            * default 200 */
 
+    /* Called every 2 s while start waits for others, with who is missing in
+     * words: "node 2, 3". NULL: nobody is told. It must not wait. Borrow:
+     * until start returns. Thread: that of start. */
+    void (*waiting)(void *self, const char *missing);
+    void *waiting_self;
+
     /* Flow control: how much each peer may have in transit to this node, or
      * waiting here to be handled. */
     uint32_t window_messages; /* default 16384, 16 … 1,048,576 */

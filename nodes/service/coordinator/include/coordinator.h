@@ -36,6 +36,9 @@ struct coordinator_end {
     const char *policy_text; /* the same in words */
 };
 
+/* The step in which it waits for what happens. */
+#define COORDINATOR_IDLE_STEP "await"
+
 struct coordinator_options {
     ls_rpc *calls;       /* of the task's node. Borrow */
     struct store *store; /* borrow */

@@ -9,6 +9,9 @@
 #include "service_watch.h"
 #include "store.h"
 
+/* The step in which it waits for work, for as long as there is none. */
+#define SERVICE_IDLE_STEP "await work"
+
 struct service_options {
     ls_node *node;       /* borrow, longer than the service; not yet started, if
                           * no call may be missed */
