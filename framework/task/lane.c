@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lockstep/log.h"
 #include "task_core.h"
@@ -13,6 +14,7 @@ static void lane_fini(struct lane *lane)
         lane->spare = wrapped->next;
         free(wrapped);
     }
+    ls_trace_mark_close(&lane->mark);
     ls_fiber_pool_destroy(&lane->fibers);
     ls_cond_fini(&lane->wake);
 }
@@ -20,6 +22,7 @@ static void lane_fini(struct lane *lane)
 static int lane_init(struct lane *lane, ls_task *task, size_t stack_bytes)
 {
     lane->task = task;
+    lane->mark = ls_trace_mark_open(task->trace);
     const int status = ls_fiber_pool_create(&lane->fibers, stack_bytes, 1024);
     return status == LS_OK ? ls_cond_init(&lane->wake, task->runtime) : status;
 }
@@ -70,6 +73,19 @@ void ls_pool_fini(ls_task *task)
         lane_fini(&pool->lanes[i]);
     free(pool->lanes);
     ls_mutex_fini(&pool->mutex);
+}
+
+/* Another name may lie where one was that is gone: so the text is compared. */
+uint16_t ls_lane_name(struct lane *lane, const char *name)
+{
+    ls_trace *const trace = lane->task->trace;
+    struct lane_name *const kept = &lane->names[(uintptr_t)name / 16 % 16];
+    if (kept->at != name || strncmp(ls_trace_text(trace, kept->number), name,
+                                    LS_TRACE_NAME_MAX - 1) != 0) {
+        kept->at = name;
+        kept->number = ls_trace_name(trace, name);
+    }
+    return kept->number;
 }
 
 ls_wrapped *ls_lane_take_step(struct lane *lane)

@@ -27,6 +27,11 @@ struct lane {
     /* Borrow: of the middleware of which a half runs here; NULL: of none. For
      * those who look from other threads. */
     _Atomic(const char *) doing;
+    ls_trace_mark *mark; /* own; NULL: nothing is recorded */
+    struct lane_name {   /* numbers of names that were looked up lately */
+        const char *at;
+        uint16_t number;
+    } names[16];
 };
 
 struct pool {
@@ -57,6 +62,9 @@ LS_MUST_USE int ls_pool_init(ls_task *task, unsigned n_workers,
 void ls_pool_fini(ls_task *task);
 /* Start the workers if they do not run. */
 LS_MUST_USE int ls_pool_start(ls_task *task);
+
+/* The number of a step's name in the recording. The trace is not NULL. */
+uint16_t ls_lane_name(struct lane *lane, const char *name);
 
 ls_wrapped *ls_lane_take_step(struct lane *lane);
 void ls_lane_give_step(struct lane *lane, ls_wrapped *wrapped);

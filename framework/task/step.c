@@ -37,7 +37,7 @@ FIBER_INLINE void set_doing(struct lane *lane, const char *name)
 
 /* Run the step until it yields or ends; true: it has yielded. inside: the step
  * whose half is running here, so that its locks are held already. */
-FIBER_INLINE bool run_half(ls_step *step, const ls_step *inside)
+FIBER_INLINE bool run_unrecorded(ls_step *step, const ls_step *inside)
 {
     ls_step_lock *lock = step->lock;
     if (lock != NULL && holds(inside, lock))
@@ -55,6 +55,37 @@ FIBER_INLINE bool run_half(ls_step *step, const ls_step *inside)
     if (lock != NULL)
         ls_mutex_unlock(&lock->mutex);
     return more;
+}
+
+static __attribute__((noinline)) bool run_recorded(ls_step *step,
+                                                   const ls_step *inside)
+{
+    ls_trace *const trace = step->task->trace;
+    struct ls_trace_record record = {
+        .kind = step->yielded ? LS_TRACE_BACKWARD : LS_TRACE_FORWARD,
+        .name = ls_lane_name(step->lane, step->name),
+        .begin_ns = ls_trace_now(trace),
+        .number =
+            atomic_load_explicit(&step->task->iterations, memory_order_relaxed),
+        .peer = LS_TRACE_NOBODY};
+    for (const ls_step *at = inside; at != NULL && record.depth < UINT8_MAX;
+         at = at->parent)
+        record.depth++;
+    if (inside == NULL)
+        ls_trace_mark_begin(step->lane->mark, &record);
+    const bool more = run_unrecorded(step, inside);
+    if (inside == NULL)
+        ls_trace_mark_end(step->lane->mark);
+    record.end_ns = ls_trace_now(trace);
+    ls_trace_add(trace, &record);
+    return more;
+}
+
+FIBER_INLINE bool run_half(ls_step *step, const ls_step *inside)
+{
+    return __builtin_expect(step->task->recording, false)
+               ? run_recorded(step, inside)
+               : run_unrecorded(step, inside);
 }
 
 /* An error, with the step's name; a misuse becomes one. */

@@ -33,6 +33,9 @@ static int copy_options(ls_task *task, const struct ls_task_options *options)
     task->node = options->node;
     if (task->node != NULL)
         ls_node_hold(task->node);
+    task->trace = options->trace;
+    if (task->trace == NULL && task->node != NULL)
+        task->trace = ls_node_trace(task->node);
     task->async = options->async;
     task->runtime = options->runtime;
     if (task->runtime == NULL)

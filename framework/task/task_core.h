@@ -43,6 +43,12 @@ struct ls_task {
     unsigned n_arounds;
     struct ls_failure built; /* what ls_task_use() kept */
 
+    ls_trace *trace;     /* borrow; NULL: nothing is recorded */
+    bool recording;      /* this iteration is; changes between iterations */
+    unsigned unrecorded; /* so many of the next ones are not */
+    unsigned left_out;   /* so many were not, since the last that was: */
+    int64_t began_at, ended_at; /* of that one */
+
     struct pool pool;
     struct ending ending;
 

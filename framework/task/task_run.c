@@ -2,6 +2,7 @@
 #include "context_fields.h"
 #include "lockstep/log.h"
 #include "task_core.h"
+#include "trace_gate.h"
 
 /* A handler's failure ends the run though no step has failed. A step that
  * waits is told by its wait. */
@@ -18,11 +19,64 @@ static void hand_over(struct ls_failure *to, const struct ls_failure *from)
         *to = *from; /* with its text */
 }
 
+/* A recorder is to take less than 1 % of the time: where iterations are too
+ * short for their records, one stands for some that follow. How long one takes
+ * is known from those that were left out; they are doubled at most, so that a
+ * pipeline that turns slow is soon recorded again. */
+#define RECORD_NS      INT64_C(100)
+#define SHARE          256
+#define UNRECORDED_MAX 1023u
+
+static void recording_begins(ls_task *task)
+{
+    if (task->trace == NULL)
+        return;
+    if (task->unrecorded > 0) {
+        task->unrecorded--;
+        return;
+    }
+    task->recording = true;
+    task->began_at = ls_trace_now(task->trace);
+}
+
+static unsigned to_leave_out(const ls_task *task, int64_t ended_at)
+{
+    const int64_t cost = (2 * (int64_t)task->pipeline.n + 1) * RECORD_NS;
+    int64_t each = ended_at - task->began_at - cost;
+    if (task->left_out > 0)
+        each = (task->began_at - task->ended_at) / task->left_out;
+    if (each >= SHARE * cost)
+        return 0;
+    const int64_t wanted = each > 0 ? SHARE * cost / each : UNRECORDED_MAX;
+    const unsigned most = 2 * task->left_out + 1;
+    const unsigned limit = most < UNRECORDED_MAX ? most : UNRECORDED_MAX;
+    return wanted < limit ? (unsigned)wanted : limit;
+}
+
+static void recording_ends(ls_task *task)
+{
+    if (!task->recording)
+        return;
+    task->recording = false;
+    const struct ls_trace_record record = {.kind = LS_TRACE_ITERATION,
+                                           .begin_ns = task->began_at,
+                                           .end_ns = ls_trace_now(task->trace),
+                                           .number =
+                                               atomic_load(&task->iterations),
+                                           .peer = LS_TRACE_NOBODY};
+    ls_trace_add(task->trace, &record);
+    if (ls_trace_all(task->trace))
+        return;
+    task->left_out = task->unrecorded = to_leave_out(task, record.end_ns);
+    task->ended_at = record.end_ns;
+}
+
 /* The forward halves; the pipeline's outcome tells the first error. */
 static void go_forward(ls_task *task)
 {
     struct pipeline *pipeline = &task->pipeline;
     struct lane *lane = &task->pool.lanes[0];
+    recording_begins(task);
     if (!task->async) {
         ls_pipeline_forward(pipeline, lane, NULL);
         ask_handlers(task, &pipeline->outcome);
@@ -50,6 +104,7 @@ static void go_back(ls_task *task)
         ask_handlers(task, &group->outcome);
         hand_over(outcome, &group->outcome);
     }
+    recording_ends(task);
     if (outcome->status < 0)
         return;
     ++*ls_context_total_step(task->context);

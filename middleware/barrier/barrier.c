@@ -45,7 +45,9 @@ struct ls_barrier {
     uint32_t most;          /* members that there may be; 0: any number */
     unsigned forks;         /* ls_forks_now(), when it was made */
     struct ls_epoch *epoch; /* own; this and what follows under the mutex */
-    bool withdrawn;         /* taken down: it said so, and says no more */
+    ls_trace_mark *mark;    /* own; NULL: nothing is recorded */
+    uint16_t trace_name;
+    bool withdrawn; /* taken down: it said so, and says no more */
     bool waiting;
     int64_t sleeps_until; /* while waiting */
     bool closed;          /* the node stops */
@@ -512,6 +514,7 @@ static void free_barrier(ls_barrier *barrier)
     (void)ls_node_on_interrupt(barrier->node, NULL, barrier);
     ls_channel_close(&barrier->channel);
     ls_epoch_destroy(&barrier->epoch);
+    ls_trace_mark_close(&barrier->mark);
     ls_cond_fini(&barrier->ended);
     ls_mutex_fini(&barrier->mutex);
     free(barrier);
@@ -541,6 +544,9 @@ int ls_barrier_create(ls_barrier **out, ls_node *node,
     barrier->node = node;
     barrier->runtime = ls_node_runtime(node);
     barrier->forks = ls_forks_now();
+    barrier->mark = ls_trace_mark_open(ls_node_trace(node));
+    if (barrier->mark != NULL)
+        barrier->trace_name = ls_trace_name(ls_node_trace(node), name);
     status = init(barrier, &rules);
     if (status == LS_OK)
         *out = barrier;
@@ -622,6 +628,32 @@ static int can_wait(const ls_barrier *barrier)
     return LS_OK;
 }
 
+static struct ls_trace_record wait_of(const ls_barrier *barrier, int64_t now)
+{
+    return (struct ls_trace_record){.kind = LS_TRACE_BARRIER,
+                                    .name = barrier->trace_name,
+                                    .begin_ns = now,
+                                    .number = barrier->epoch->epoch,
+                                    .peer = LS_TRACE_NOBODY};
+}
+
+static void trace_end(ls_barrier *barrier, int64_t entered_at, int64_t left_at,
+                      const struct ls_epoch_end *end)
+{
+    ls_trace *const trace = ls_node_trace(barrier->node);
+    struct ls_trace_record record = wait_of(barrier, entered_at);
+    if (trace == NULL)
+        return;
+    ls_trace_mark_end(barrier->mark);
+    record.end_ns = left_at;
+    record.number = end->epoch;
+    if (end->status == LS_OK)
+        record.peer = end->last;
+    else
+        record.size = (uint64_t)-end->status;
+    ls_trace_add(trace, &record);
+}
+
 static int run_epoch(ls_barrier *barrier, uint32_t flags, int64_t deadline,
                      struct ls_barrier_epoch_info *info)
 {
@@ -629,11 +661,14 @@ static int run_epoch(ls_barrier *barrier, uint32_t flags, int64_t deadline,
     look_around(barrier, now);
     barrier->waiting = true;
     ls_epoch_enter(barrier->epoch, now, deadline, flags);
+    const struct ls_trace_record wait = wait_of(barrier, now);
+    ls_trace_mark_begin(barrier->mark, &wait);
     send_out(barrier);
     const struct ls_epoch_end *end = wait_for_end(barrier, deadline);
     barrier->waiting = false;
     const int64_t left_at = ls_now(barrier->runtime);
     barrier->stats.waited_ns += left_at - now;
+    trace_end(barrier, now, left_at, end);
     if (end->status != LS_OK) {
         barrier->stats.failed++;
         return explain(barrier, end);

@@ -80,13 +80,24 @@ static void say_stuck(void *self, const char *why)
         node_run_where(hosted->run, report.text, sizeof report.text);
     else
         (void)snprintf(report.text, sizeof report.text, "freeing what it had");
-    ls_mutex_unlock(&hosted->looking);
     if (hosted->pipe != NULL)
         hosted->told.put(hosted->told.self, &report);
     else
         (void)fprintf(
             stderr, "lockstep: node %u (%s) did not end %s: it is %s\n",
             (unsigned)node->id, plan_role_names[node->role], why, report.text);
+    if (hosted->run != NULL)
+        node_run_dump(hosted->run, "it did not end");
+    ls_mutex_unlock(&hosted->looking);
+}
+
+static void on_dump(void *self, int signal)
+{
+    struct hosted *hosted = self;
+    ls_mutex_lock(&hosted->looking);
+    if (hosted->run != NULL)
+        node_run_dump(hosted->run, signal_name(signal));
+    ls_mutex_unlock(&hosted->looking);
 }
 
 /* Reports of a node that runs alone come from its own thread only. */
@@ -288,21 +299,26 @@ static int create_run(struct hosted *hosted, const struct options *options,
         read_gone(&hosted->setup.plan, options->gone, gone, &n_gone);
     if (status != LS_OK)
         return status;
-    return node_run_create(
-        &hosted->run, &(struct node_run_options){
-                          .plan = &hosted->setup.plan,
-                          .index = hosted->index,
-                          .plugin = hosted->setup.plugin,
-                          .endpoints = endpoints,
-                          .sink = {put_report, hosted},
-                          .security = hosted->security,
-                          .waiting = options->parent == 0 ? say_waiting : NULL,
-                          .waiting_self = hosted,
-                          .gives_ids = options->parent == 0,
-                          .generation = options->life,
-                          .gone = gone,
-                          .n_gone = n_gone,
-                      });
+    node_run *run = NULL;
+    const int created = node_run_create(
+        &run, &(struct node_run_options){
+                  .plan = &hosted->setup.plan,
+                  .index = hosted->index,
+                  .plugin = hosted->setup.plugin,
+                  .endpoints = endpoints,
+                  .sink = {put_report, hosted},
+                  .security = hosted->security,
+                  .waiting = options->parent == 0 ? say_waiting : NULL,
+                  .waiting_self = hosted,
+                  .gives_ids = options->parent == 0,
+                  .generation = options->life,
+                  .gone = gone,
+                  .n_gone = n_gone,
+              });
+    ls_mutex_lock(&hosted->looking);
+    hosted->run = run;
+    ls_mutex_unlock(&hosted->looking);
+    return created;
 }
 
 /* Of a node that was given its id, with its own key, and those of the others.
@@ -498,10 +514,16 @@ int command_node(const struct options *options)
     int status = follow_parent(options->parent);
     if (status == LS_OK)
         status = ls_mutex_init(&hosted.looking, ls_runtime_threads());
+    /* Before there are other threads, which the signal would kill through. */
+    ls_signals *dumps = NULL;
+    if (status == LS_OK)
+        status =
+            ls_signal_watch_each(&dumps, &(int){SIGUSR1}, 1, on_dump, &hosted);
     if (status != LS_OK)
         return command_failed(status);
     status = command_setup(&hosted.setup, options);
     if (status != LS_OK) {
+        ls_signal_unwatch(&dumps);
         ls_mutex_fini(&hosted.looking);
         return ls_status_exit_code(status);
     }
@@ -515,6 +537,7 @@ int command_node(const struct options *options)
                               : command_failed(status);
     end_run(&hosted);
     leave_folder(&hosted, options, exit_code == 0);
+    ls_signal_unwatch(&dumps);
     hosted_fini(&hosted);
     return exit_code;
 }

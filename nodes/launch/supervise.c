@@ -38,8 +38,9 @@ struct watched {
     bool working;       /* and is in the world */
     bool keeps_address; /* it was told to listen where its last one did */
     bool let_go;        /* the run goes on without it */
-    bool stuck;         /* it has said why it does not end */
-    bool final;         /* its failure is the run's, whatever its policy */
+    bool stuck;         /* it does not end: */
+    char at[LS_ERROR_TEXT_MAX]; /* what it is at; "": it does not say */
+    bool final; /* its failure is the run's, whatever its policy */
 };
 
 struct supervisor {
@@ -59,7 +60,9 @@ struct supervisor {
     bool moved;    /* a node listens that the run's file does not tell of */
     bool any_done; /* a node reported success */
     bool any_failed;
-    bool done;       /* it has come to its end */
+    bool unclear; /* all that failed may have by another: who hangs is shown as
+                   * the cause, and not before */
+    bool done;    /* it has come to its end */
     int interrupted; /* by this signal */
 };
 
@@ -106,7 +109,11 @@ static void describe(const supervisor *sup, size_t index, char *text,
     const struct watched *node = &sup->nodes[index];
     char who[96];
     (void)print_who(sup, index, who, sizeof who);
-    if (node->end.status != LS_OK)
+    if (sup->unclear && node->stuck)
+        (void)snprintf(text, size, "%s hangs: %s%s", who,
+                       node->at[0] != '\0' ? "it is " : "it does not answer",
+                       node->at);
+    else if (node->end.status != LS_OK)
         (void)snprintf(text, size, "%s failed: %s", who, reason(sup, index));
     else if (node->end.signal != 0)
         (void)snprintf(text, size, "%s was killed by signal %d (%s)", who,
@@ -162,9 +169,14 @@ static int show_node(supervisor *sup, size_t index)
     return exit_code;
 }
 
-/* Say that a node does not end. where: what it is at; NULL: it does not say. */
-static void show_stuck(supervisor *sup, size_t index, const char *where)
+/* A node does not end. where: what it is at; NULL: it does not say. */
+static void note_stuck(supervisor *sup, size_t index, const char *where)
 {
+    struct watched *node = &sup->nodes[index];
+    node->stuck = true;
+    (void)snprintf(node->at, sizeof node->at, "%s", where != NULL ? where : "");
+    if (sup->unclear)
+        return;
     char text[LS_ERROR_TEXT_MAX + 128];
     const int n = print_who(sup, index, text, sizeof text);
     if (where != NULL)
@@ -601,8 +613,7 @@ static void put_report(void *self, const struct report *report)
     struct watched *node = &sup->nodes[index];
     ls_mutex_lock(&sup->mutex);
     if (report->kind == REPORT_STUCK) {
-        node->stuck = true;
-        show_stuck(sup, index, report->text);
+        note_stuck(sup, index, report->text);
         ls_mutex_unlock(&sup->mutex);
         return;
     }
@@ -819,7 +830,7 @@ static void ask_stuck(supervisor *sup, size_t index)
     const struct launcher *launcher = sup->launcher;
     if (launcher->where != NULL)
         launcher->where(launcher->self, index, where, sizeof where);
-    show_stuck(sup, index, launcher->where != NULL ? where : NULL);
+    note_stuck(sup, index, launcher->where != NULL ? where : NULL);
 }
 
 /* Stopping; without the mutex --------------------------------------------- */
@@ -872,24 +883,37 @@ static void show_traced(supervisor *sup)
     }
 }
 
+/* Who has not answered when told to end is what the others waited for; n: none.
+ * Whoever failed by itself first has told that to all. */
+static size_t find_hung(const supervisor *sup)
+{
+    size_t i = 0;
+    while (i < sup->n && !(sup->nodes[i].stuck && !sup->nodes[i].end.reported))
+        i++;
+    return i;
+}
+
+static int show_failed(supervisor *sup)
+{
+    enum cause_rank rank;
+    const size_t first = first_cause(sup, &rank);
+    const size_t hung = sup->unclear ? find_hung(sup) : sup->n;
+    const int exit_code = node_end_exit_code(&sup->nodes[first].end);
+    const size_t named = hung < sup->n ? hung : first;
+    (void)show_node(sup, named);
+    if (rank == CAUSE_FOLLOWER)
+        show_others(sup, named);
+    return exit_code;
+}
+
 /* Say how it came out, with the mutex held; returns the exit code. */
 static int show(supervisor *sup, enum outcome outcome, double timeout_s,
                 int64_t deadline)
 {
     char text[64];
-    enum cause_rank rank;
-    size_t first;
-    int exit_code;
     switch (outcome) {
     case FAILED:
-        settle(sup);
-        sup->any_failed = true;
-        first = first_cause(sup, &rank);
-        exit_code = show_node(sup, first);
-        if (rank == CAUSE_FOLLOWER)
-            show_others(sup, first);
-        show_traced(sup);
-        return exit_code;
+        return show_failed(sup);
     case INTERRUPTED:
         sup->any_failed = true;
         if (sup->interrupted == SIGPIPE)
@@ -950,7 +974,17 @@ int supervise(supervisor *sup, const struct launcher *launcher,
     ls_mutex_lock(&sup->mutex);
     if (outcome == GOING)
         outcome = await(sup, false, deadline);
-    int exit_code = show(sup, outcome, timeout_s, deadline);
+    int exit_code = 0;
+    if (outcome == FAILED) {
+        enum cause_rank rank;
+        settle(sup);
+        sup->any_failed = true;
+        (void)first_cause(sup, &rank);
+        sup->unclear = rank == CAUSE_FOLLOWER;
+        show_traced(sup);
+    }
+    if (!sup->unclear)
+        exit_code = show(sup, outcome, timeout_s, deadline);
     sup->done = outcome == ALL_DONE || outcome == LEFT_BEHIND;
     ls_mutex_unlock(&sup->mutex);
 
@@ -964,6 +998,8 @@ int supervise(supervisor *sup, const struct launcher *launcher,
     }
     clear_away(sup);
     ls_mutex_lock(&sup->mutex);
+    if (sup->unclear)
+        exit_code = show_failed(sup);
     exit_code = render_end(sup->render, exit_code);
     ls_mutex_unlock(&sup->mutex);
     return exit_code;

@@ -1,12 +1,15 @@
 #include "node_run.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lockstep/event.h"
+#include "lockstep/file.h"
 #include "lockstep/log.h"
+#include "lockstep/trace.h"
 
 #include "bus_sabotage.h"
 #include "health.h"
@@ -38,8 +41,11 @@ struct node_run {
     void (*waiting)(void *self, const char *missing); /* borrow */
     void *waiting_self;
     struct lease_trust trust;
-    lease_giver *giver; /* own; NULL: it gives out no ids */
-    health_desk *desk;  /* own; NULL: nobody can ask */
+    lease_giver *giver;               /* own; NULL: it gives out no ids */
+    ls_trace *trace;                  /* own; NULL: it has no recorder */
+    atomic_uint_fast64_t incarnation; /* 0: it listens not yet */
+    ls_mutex dumping;                 /* of threads */
+    health_desk *desk;                /* own; NULL: nobody can ask */
 
     /* What others see, held for no more than a look: of threads, also in a
      * simulation, which may hang itself. */
@@ -109,8 +115,25 @@ static void free_run(node_run *run)
 {
     ls_mutex_fini(&run->mutex);
     ls_mutex_fini(&run->seen);
+    ls_mutex_fini(&run->dumping);
+    ls_trace_destroy(&run->trace);
     free(run->members);
     free(run);
+}
+
+/* In a simulation nobody looks for it, and there may be thousands of runs. */
+static int create_trace(node_run *run)
+{
+    const struct plan *plan = run->plan;
+    const struct plan_node *node = &plan->nodes[run->index];
+    if (plan->trace_records == 0 || run->runtime != ls_runtime_threads())
+        return LS_OK;
+    return ls_trace_create(&run->trace, &(struct ls_trace_options){
+                                            .node = node->id,
+                                            .job = plan->job,
+                                            .role = plan_role_names[node->role],
+                                            .n_records = plan->trace_records,
+                                            .all = plan->trace_all});
 }
 
 int node_run_create(node_run **out, const struct node_run_options *options)
@@ -133,9 +156,13 @@ int node_run_create(node_run **out, const struct node_run_options *options)
     run->doing = "beginning";
     int status = ls_mutex_init(&run->seen, ls_runtime_threads());
     if (status == LS_OK)
+        status = ls_mutex_init(&run->dumping, ls_runtime_threads());
+    if (status == LS_OK)
         status = ls_mutex_init(&run->mutex, run->runtime);
     if (status == LS_OK)
         status = set_members(run, options);
+    if (status == LS_OK)
+        status = create_trace(run);
     run->kind = work_kind_of(plan, index);
     if (status == LS_OK)
         status = run->kind->create(
@@ -173,17 +200,77 @@ static void set_doing(node_run *run, const char *doing, ls_task *stepping)
     ls_mutex_unlock(&run->seen);
 }
 
+/* " for 3.2 s", of the half that has been running longest; "": it is not known.
+ */
+static void step_time(node_run *run, char *text, size_t size)
+{
+    struct ls_trace_record open[64];
+    int64_t begin = INT64_MAX;
+    text[0] = '\0';
+    if (run->trace == NULL)
+        return;
+    const size_t n = ls_trace_open(run->trace, open, 64);
+    for (size_t i = 0; i < n; i++)
+        if (open[i].kind <= LS_TRACE_BACKWARD && open[i].begin_ns < begin)
+            begin = open[i].begin_ns;
+    if (begin != INT64_MAX)
+        (void)snprintf(text, size, " for %.1f s",
+                       (double)(ls_trace_now(run->trace) - begin) /
+                           (double)LS_NS_PER_S);
+}
+
 void node_run_where(node_run *run, char *text, size_t size)
 {
-    char steps[256] = "";
+    char steps[256] = "", time[32];
+    step_time(run, time, sizeof time);
     ls_mutex_lock(&run->seen);
     if (run->stepping != NULL)
         (void)ls_task_steps_now(run->stepping, steps, sizeof steps);
     if (steps[0] != '\0')
-        (void)snprintf(text, size, "in step %s", steps);
+        (void)snprintf(text, size, "in step %s%s", steps, time);
     else
         (void)snprintf(text, size, "%s", run->doing);
     ls_mutex_unlock(&run->seen);
+}
+
+static int write_dump(node_run *run, const char *reason, const char *path)
+{
+    char temporary[LS_PATH_MAX + 48];
+    struct ls_trace_file file = {.names = NULL};
+    struct ls_file_part part = {.data = NULL};
+    void *data = NULL;
+    (void)snprintf(temporary, sizeof temporary, "%s.part", path);
+    int status = ls_trace_take(run->trace, atomic_load(&run->incarnation),
+                               reason, &file);
+    if (status == LS_OK)
+        status = ls_trace_encode(&file, &data, &part.size);
+    part.data = data;
+    if (status == LS_OK)
+        status = ls_file_replace(path, temporary, &part, 1, false);
+    free(data);
+    ls_trace_clear(&file);
+    return status;
+}
+
+void node_run_dump(node_run *run, const char *reason)
+{
+    const struct plan *plan = run->plan;
+    char folder[LS_PATH_MAX], path[LS_PATH_MAX + 40];
+    if (run->trace == NULL || plan_is_of_members(plan) ||
+        plan->folder == NULL || plan->folder_found)
+        return;
+    (void)snprintf(folder, sizeof folder, "%s/trace", plan->folder);
+    (void)snprintf(path, sizeof path, "%s/node-%" PRIu32 ".lstrace", folder,
+                   plan->nodes[run->index].id);
+    ls_mutex_lock(&run->dumping);
+    int status = ls_folder_make(folder);
+    if (status == LS_OK)
+        status = write_dump(run, reason, path);
+    ls_mutex_unlock(&run->dumping);
+    if (status == LS_OK)
+        ls_log_info("what it did last is in %s: %s", path, reason);
+    else
+        ls_log_warn("what it did last is not kept: %s", ls_error_text());
 }
 
 /* For lockstep health. */
@@ -267,6 +354,7 @@ static int create_node(node_run *run)
     options.world_max = plan_world_max(plan);
     options.security = run->security;
     options.runtime = run->runtime;
+    options.trace = run->trace;
     options.waiting = run->waiting;
     options.waiting_self = run->waiting_self;
     if (plan->barrier.blocking > 0)
@@ -335,6 +423,7 @@ static int join_world(node_run *run)
     int status = ls_node_open(run->node);
     if (status != LS_OK)
         return status;
+    atomic_store(&run->incarnation, ls_node_incarnation(run->node));
     struct report report =
         report_of(run->plan->nodes[run->index].id, REPORT_BOUND);
     (void)snprintf(report.endpoint, sizeof report.endpoint, "%s",
@@ -463,6 +552,10 @@ int node_run_go(node_run *run)
      * need not guess it from what the others then say. */
     const struct report report = last_report(run, status);
     run->sink.put(run->sink.self, &report);
+    if (status != LS_OK && status != LS_ECANCELED)
+        node_run_dump(run, report.text);
+    else if (run->plan->trace_all)
+        node_run_dump(run, "the run's end");
     lease_giver_close(&run->giver);
     if (run->node != NULL)
         ls_node_stop(run->node, status);

@@ -10,6 +10,7 @@
 
 #include "lockstep/device.h"
 #include "lockstep/random.h"
+#include "lockstep/trace.h"
 
 #include "plan_keys.h"
 #include "plan_lease.h"
@@ -92,6 +93,18 @@ static void read_roles(struct plan *plan, ls_config_section *root)
     ls_config_section *stop = ls_config_section_at(root, "stop");
     plan->stop_env_step = ls_config_int(stop, "env_step", 0, 0, INT64_MAX);
     plan->stop_minutes = ls_config_double(stop, "minutes", 0.0, 0.0, 1e6);
+}
+
+static void read_trace(struct plan *plan, ls_config_section *section)
+{
+    const int64_t n =
+        ls_config_int(section, "records", 65536, 0, LS_TRACE_RECORDS_MAX);
+    if (n == 1 || (n & (n - 1)) != 0)
+        ls_config_problem(section, "records",
+                          "%lld is no power of two: 65536, say, or 0 for none",
+                          (long long)n);
+    plan->trace_records = (size_t)n;
+    plan->trace_all = ls_config_bool(section, "all", false);
 }
 
 static void read_barrier(struct plan_barrier *barrier,
@@ -195,6 +208,7 @@ int plan_read(struct plan *out, ls_config **config, const char *path)
     read_world(&plan.world, ls_config_section_at(root, "world"));
     int status = plan_read_security(&plan, root);
     read_roles(&plan, root);
+    read_trace(&plan, ls_config_section_at(root, "trace"));
     read_barrier(&plan.barrier, ls_config_section_at(root, "barrier"));
     read_sim(&plan.sim, ls_config_section_at(root, "sim"));
     plan.env = ls_config_section_at(root, "env");

@@ -1,5 +1,6 @@
 #include "bench.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,4 +100,28 @@ void bench_print_derived(const char *bench, const char *name, const char *unit,
                      bench, name, unit, value);
     else
         (void)printf("%-40s %12.2f %12s %12s  %s\n", name, value, "", "", unit);
+}
+
+void bench_compare(const char *bench, const char *name, const char *to,
+                   const struct bench_figure *other,
+                   const struct bench_figure *figure,
+                   const struct bench_options *options)
+{
+    double sum = 0, squares = 0;
+    char line[80];
+    for (int i = 0; i < options->n_rounds; i++) {
+        const double ratio = log(figure->rounds[i] / other->rounds[i]);
+        sum += ratio;
+        squares += ratio * ratio;
+    }
+    const double n = options->n_rounds, mean = sum / n;
+    const double spread = sqrt((squares - n * mean * mean) / (n - 1));
+    const double student = 1.96 + 2.5 / (n - 1); /* 0.975, from 7 rounds on */
+    const double error = student * spread / sqrt(n);
+    (void)snprintf(line, sizeof line, "%s, ratio to %s", name, to);
+    bench_print_derived(bench, line, "x", exp(mean), options);
+    (void)snprintf(line, sizeof line, "%s, at least", name);
+    bench_print_derived(bench, line, "x", exp(mean - error), options);
+    (void)snprintf(line, sizeof line, "%s, at most", name);
+    bench_print_derived(bench, line, "x", exp(mean + error), options);
 }

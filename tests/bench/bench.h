@@ -54,4 +54,12 @@ void bench_print(const char *bench, const struct bench_figure *figures,
 void bench_print_derived(const char *bench, const char *name, const char *unit,
                          double value, const struct bench_options *options);
 
+/* The ratio of a figure to another that was measured beside it, both not yet in
+ * order: the mean over the rounds, and the interval in which it lies with 95 %
+ * confidence. to: what the other is called. */
+void bench_compare(const char *bench, const char *name, const char *to,
+                   const struct bench_figure *other,
+                   const struct bench_figure *figure,
+                   const struct bench_options *options);
+
 #endif

@@ -9,7 +9,6 @@
  * them the mean, and the interval in which it lies with 95 % confidence. Where
  * that contains 1, no cost was seen. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,30 +245,6 @@ static double measure(void *self)
     return (double)ns / 1000;
 }
 
-/* The mean of the ratios, and how far it may be off. */
-static void compare(const char *name, const struct bench_figure *none,
-                    const struct bench_figure *mode, int n_rounds,
-                    const struct bench_options *options)
-{
-    double sum = 0, squares = 0;
-    char line[80];
-    for (int i = 0; i < n_rounds; i++) {
-        const double ratio = log(mode->rounds[i] / none->rounds[i]);
-        sum += ratio;
-        squares += ratio * ratio;
-    }
-    const double n = n_rounds, mean = sum / n;
-    const double spread = sqrt((squares - n * mean * mean) / (n - 1));
-    const double student = 1.96 + 2.5 / (n - 1); /* 0.975, from 7 rounds on */
-    const double error = student * spread / sqrt(n);
-    (void)snprintf(line, sizeof line, "%s, ratio to none", name);
-    bench_print_derived("security", line, "x", exp(mean), options);
-    (void)snprintf(line, sizeof line, "%s, at least", name);
-    bench_print_derived("security", line, "x", exp(mean - error), options);
-    (void)snprintf(line, sizeof line, "%s, at most", name);
-    bench_print_derived("security", line, "x", exp(mean + error), options);
-}
-
 int main(int argc, char **argv)
 {
     static struct measured measured[N_WHAT][N_MODES];
@@ -294,8 +269,8 @@ int main(int argc, char **argv)
     bench_measure(figures[0], (size_t)N_WHAT * N_MODES, &options);
     for (int what = 0; what < N_WHAT; what++)
         for (int mode = 1; mode < N_MODES; mode++)
-            compare(measured[what][mode].name, &figures[what][0],
-                    &figures[what][mode], options.n_rounds, &options);
+            bench_compare("security", measured[what][mode].name, "none",
+                          &figures[what][0], &figures[what][mode], &options);
     bench_order(figures[0], (size_t)N_WHAT * N_MODES, &options);
     bench_print("security", figures[0], (size_t)N_WHAT * N_MODES, &options);
     for (int mode = 0; mode < N_MODES; mode++)

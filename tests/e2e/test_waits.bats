@@ -87,6 +87,6 @@ await_line() {
     finish run
     [ "$code" -eq 69 ]
     said "node 1 (collector) did not come back"
-    said "node 1 (collector, pid ${nodes[1]}) did not end when told to, nor say why: it is killed"
+    said "node 1 (collector, pid ${nodes[1]}) hangs: it does not answer"
     all_gone
 }

@@ -9,6 +9,7 @@
 
 #include "lockstep/file.h"
 #include "lockstep/journal.h"
+#include "lockstep/trace.h"
 
 #include "../base/record_example.h"
 #include "barrier_wire.h"
@@ -527,6 +528,28 @@ static void records(void)
     fsm_destroy(&machine);
 }
 
+static void recording(void)
+{
+    const struct ls_trace_options options = {.job = "jump", .n_records = 4};
+    ls_trace *trace = NULL;
+    struct ls_trace_file file;
+    void *data = NULL;
+    size_t size = 0;
+    must(ls_trace_create(&trace, &options) == LS_OK);
+    struct ls_trace_record record = {.name = ls_trace_name(trace, "collect"),
+                                     .kind = LS_TRACE_FORWARD,
+                                     .end_ns = LS_NS_PER_MS};
+    ls_trace_add(trace, &record);
+    record.kind = LS_TRACE_HEARD;
+    ls_trace_add(trace, &record);
+    must(ls_trace_take(trace, 7, "a seed", &file) == LS_OK);
+    must(ls_trace_encode(&file, &data, &size) == LS_OK);
+    seed("trace", "two", NULL, 0, data, size);
+    free(data);
+    ls_trace_clear(&file);
+    ls_trace_destroy(&trace);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -550,6 +573,7 @@ int main(int argc, char **argv)
     leases();
     records();
     files();
+    recording();
     ls_writer_destroy(&writer);
     return 0;
 }

@@ -80,6 +80,8 @@ static const struct row {
     {"evaluator.every", "2", IN_STEP, "", "", "tests/e2e/test_run.bats"},
     {"stop.env_step", "9", LEARNING, "", "", "tests/e2e/test_run.bats"},
     {"stop.minutes", "9", ALL, "", "", "tests/e2e/test_waits.bats"},
+    {"trace.records", "8", ALL, "", "", "tests/e2e/test_trace.bats"},
+    {"trace.all", "true", ALL, "", "", "tests/e2e/test_trace.bats"},
     {"barrier.epochs", "9", MEMBERS, "", "", "tests/e2e/test_sim.bats"},
     {"barrier.failures", "9", MEMBERS, "", "", "tests/e2e/test_leases.bats"},
     {"barrier.timeout_ms", "9", MEMBERS, "", "", "tests/nodes/test_checks_members.c"},

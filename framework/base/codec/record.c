@@ -399,8 +399,10 @@ static int read_list(const struct ls_field *field, void *data,
         const int status =
             ls_field_read(field->item, item_at(field, data, *count),
                           ls_value_at(value, *count));
-        if (status != LS_OK)
+        if (status != LS_OK) {
+            ls_field_reset(field->item, item_at(field, data, *count));
             return ls_error_at(status, "item %zu", *count);
+        }
     }
     return LS_OK;
 }

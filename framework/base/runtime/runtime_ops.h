@@ -12,6 +12,9 @@
 struct ls_runtime_ops {
     int64_t (*now)(ls_runtime *runtime);
     int64_t (*wall_now)(ls_runtime *runtime);
+    /* As now, for those who only watch: it takes no time, and lets nobody else
+     * run. */
+    int64_t (*glance)(ls_runtime *runtime);
     uint64_t (*entropy)(ls_runtime *runtime);
     void (*rest_until)(ls_runtime *runtime, int64_t deadline);
 

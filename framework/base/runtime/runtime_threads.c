@@ -25,6 +25,7 @@
 
 #include "runtime_ops.h"
 #include "runtime_threads_cpus.h"
+#include "thread_state.h"
 
 _Static_assert(sizeof(pthread_mutex_t) <= sizeof(((ls_mutex *)NULL)->os),
                "a pthread_mutex_t fits into an ls_mutex");
@@ -174,6 +175,7 @@ static void *thread_main(void *argument)
     current = thread;
     /* Only for people's eyes: a system without names goes on without. */
     (void)pthread_setname_np(pthread_self(), thread->name);
+    thread_state()->name = thread->name;
 
     thread->fn(thread->arg);
 
@@ -366,6 +368,7 @@ static ls_runtime threads = {
         &(const struct ls_runtime_ops){
             .now = threads_now,
             .wall_now = threads_wall_now,
+            .glance = threads_now,
             .entropy = threads_entropy,
             .rest_until = threads_rest_until,
             .thread_spawn = threads_spawn,

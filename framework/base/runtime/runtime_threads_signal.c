@@ -28,6 +28,7 @@ struct ls_signals {
     sigset_t wanted;
     void (*fn)(void *self, int signal);
     void *self;
+    bool each;   /* a second one does not kill */
     bool called; /* the listener's */
 };
 
@@ -61,7 +62,7 @@ static void deliver(int number)
             die_of(number);
     for (ls_signals *watch = watches; watch != NULL; watch = watch->next)
         if (sigismember(&watch->wanted, number) == 1) {
-            watch->called = true;
+            watch->called = !watch->each;
             watch->fn(watch->self, number);
         }
 }
@@ -165,10 +166,9 @@ static void unlink_watch(const ls_signals *watch)
     *at = watch->next;
 }
 
-int ls_signal_watch(ls_signals **out, const int *signals, size_t n,
-                    void (*fn)(void *self, int signal), void *self)
+static int watch_for(ls_signals **out, const int *signals, size_t n,
+                     void (*fn)(void *self, int signal), void *self, bool each)
 {
-    *out = NULL;
     sigset_t wanted;
     int status = set_fill(&wanted, signals, n);
     if (status != LS_OK)
@@ -179,6 +179,7 @@ int ls_signal_watch(ls_signals **out, const int *signals, size_t n,
     watch->wanted = wanted;
     watch->fn = fn;
     watch->self = self;
+    watch->each = each;
     mask_take(&wanted);
 
     pthread_mutex_lock(&change);
@@ -201,6 +202,20 @@ int ls_signal_watch(ls_signals **out, const int *signals, size_t n,
     }
     *out = watch;
     return LS_OK;
+}
+
+int ls_signal_watch(ls_signals **out, const int *signals, size_t n,
+                    void (*fn)(void *self, int signal), void *self)
+{
+    *out = NULL;
+    return watch_for(out, signals, n, fn, self, false);
+}
+
+int ls_signal_watch_each(ls_signals **out, const int *signals, size_t n,
+                         void (*fn)(void *self, int signal), void *self)
+{
+    *out = NULL;
+    return watch_for(out, signals, n, fn, self, true);
 }
 
 void ls_signal_unwatch(ls_signals **signals)

@@ -47,6 +47,11 @@ static int64_t sim_wall_now(ls_runtime *runtime)
     return ls_sim_wall_clock(sim_host(runtime));
 }
 
+static int64_t sim_glance(ls_runtime *runtime)
+{
+    return ls_sim_clock(sim_host(runtime));
+}
+
 static uint64_t sim_entropy(ls_runtime *runtime)
 {
     return ls_rng_next(&sim_host(runtime)->simulation->entropy);
@@ -79,6 +84,7 @@ static int sim_thread_pin(ls_runtime *runtime, int core)
 const struct ls_runtime_ops ls_sim_ops = {
     .now = sim_now,
     .wall_now = sim_wall_now,
+    .glance = sim_glance,
     .entropy = sim_entropy,
     .rest_until = sim_rest_until,
     .thread_spawn = ls_sim_spawn,

@@ -80,6 +80,7 @@ int ls_sim_spawn(ls_runtime *runtime, ls_thread **out, const char *name,
     thread->state.node = -1;
     thread->timer.thread = thread;
     memcpy(thread->name, name, strnlen(name, SIM_NAME_BYTES - 1));
+    thread->state.name = thread->name;
     add_thread(simulation, thread);
     *out = &thread->base;
     ls_simulation_note(simulation, "spawns %s/%s", host->name, thread->name);

@@ -11,9 +11,12 @@
 #include "lockstep/runtime.h"
 
 struct thread_state {
-    ls_runtime *runtime;     /* borrow; NULL: that of threads */
-    int64_t node;            /* for the log; negative: none */
-    const char *step;        /* for the log; NULL: none */
+    ls_runtime *runtime; /* borrow; NULL: that of threads */
+    int64_t node;        /* for the log; negative: none */
+    const char *step;    /* for the log; NULL: none */
+    const char *name;    /* borrow; NULL: nobody spawned it */
+    uint64_t trace;      /* the recorder that it last recorded to; 0: none */
+    uint16_t trace_name; /* its own, there */
     struct ls_failure error; /* the last one; its status is not used */
 };
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event_trace.h"
+
 /* The clock is read by an emit that has to wait, and only then. */
 static int64_t deadline_of(struct emit *e)
 {
@@ -115,6 +117,8 @@ static void note_waited(struct emit *e, struct peer *peer, int64_t since)
     if (since == 0)
         return;
     const int64_t waited = ls_now(e->node->runtime) - since;
+    if (e->waited_at == 0)
+        e->waited_at = since;
     e->node->figures.stats.blocked_ns += waited;
     if (peer != NULL)
         peer->slow.waited_ns += waited;
@@ -284,6 +288,12 @@ void emit_number(struct emit *e)
 {
     e->sequence =
         e->one != NULL ? 0 : ++e->entry->sequences[e->how - deliveries];
+    emit_traced(e);
+}
+
+void emit_traced(struct emit *e)
+{
+    e->traced_at = event_trace_begins(e->node, e->entry, e->sequence);
 }
 
 void emit_under_way(struct emit *e, bool begins)
@@ -535,6 +545,10 @@ int ls_emit_with(ls_node *node, const struct ls_emission *in)
     if (status == LS_OK)
         atomic_fetch_add_explicit(&node->figures.emitted, 1,
                                   memory_order_relaxed);
+    if (e.traced_at != 0)
+        event_trace_emitted(node, e.entry, e.sequence,
+                            e.waited_at != 0 ? e.waited_at : e.traced_at, e.one,
+                            in->size);
     payload_drop(e.payload);
     return status;
 }

@@ -22,6 +22,8 @@ struct emit {
     struct peer *one; /* to_one */
     struct peer *one_direct;
     uint64_t sequence;
+    int64_t waited_at;       /* it began to wait for room then; 0: it did not */
+    int64_t traced_at;       /* it was published then; 0: not recorded */
     bool under_way;          /* it is this one that is emitting in chunks */
     struct payload *payload; /* NULL: it is copied into each message */
     struct peer **missing;   /* delivery drop, in chunks: they missed a part */
@@ -41,6 +43,8 @@ int emit_keep_payload(struct emit *e);
 void emit_by(struct emit *e, enum ls_delivery delivery);
 /* The next of those that are numbered: those to all. */
 void emit_number(struct emit *e);
+/* It has its sequence, and is about to be published. Lock held. */
+void emit_traced(struct emit *e);
 /* A long one begins, or has ended: no other of its name goes between. */
 void emit_under_way(struct emit *e, bool begins);
 

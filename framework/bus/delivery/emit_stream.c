@@ -147,6 +147,8 @@ int emit_latest(struct emit *e, bool local, bool remote)
         return status;
     transport_lock(node->transport);
     latest_set(node, e->entry, payload_share(e->payload));
+    e->sequence = e->entry->sequences[LS_DELIVERY_LATEST];
+    emit_traced(e);
     events_targets(node, e->entry);
     for (size_t i = 0; i < e->entry->receivers.n; i++)
         latest_offer(node, e->entry->receivers.at[i]);

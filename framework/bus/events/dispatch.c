@@ -2,6 +2,7 @@
  * messages came. It takes the whole queue at once and gives the messages back
  * in batches, so that a message costs a fraction of a lock. */
 #include "bus.h"
+#include "event_trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@ int dispatch_init(ls_node *node)
 {
     struct dispatch *d = &node->dispatch;
     message_list_init(&d->queue);
+    d->mark = ls_trace_mark_open(node->options.trace);
     int status = ls_mutex_init(&d->lock, node->runtime);
     if (status == LS_OK)
         status = ls_cond_init(&d->filled, node->runtime);
@@ -26,6 +28,7 @@ void dispatch_fini(ls_node *node)
     if (ls_thread_join(&node->dispatch.thread, LS_FOREVER) != LS_OK)
         ls_log_error("bus: the dispatch thread of node %u did not end",
                      node->options.id);
+    ls_trace_mark_close(&node->dispatch.mark);
     message_give_back(node->pool, &node->dispatch.queue);
     ls_cond_fini(&node->dispatch.room);
     ls_cond_fini(&node->dispatch.filled);
@@ -219,7 +222,12 @@ static void run_listeners(ls_node *node, struct event_entry *entry,
             listener->running++;
             ls_mutex_unlock(&node->router.lock);
             ls_error_clear();
+            const int64_t begin =
+                event_trace_handler(node, message->entry, &message->event);
             const int status = listener->fn(listener->self, &message->event);
+            if (begin != 0)
+                event_trace_handled(node, message->entry, &message->event,
+                                    begin);
             if (status != LS_OK)
                 handler_failed(node, status, message->event.name,
                                listener->label);

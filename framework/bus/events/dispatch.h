@@ -39,6 +39,7 @@ struct dispatch {
     bool closed;
     ls_thread *thread; /* until destroy: others ask whether they run on it */
     bool ended;
+    ls_trace_mark *mark;       /* own; NULL: nothing is recorded */
     atomic_int interrupted;    /* what waits return, until cleared; LS_OK */
     struct ls_failure failure; /* the first not taken; under router */
 };

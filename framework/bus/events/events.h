@@ -9,6 +9,7 @@
 
 #include "losses.h"
 #include "peer.h"
+#include "trace_gate.h"
 #include "wire.h"
 
 struct event_access;
@@ -75,6 +76,8 @@ struct event_entry {
     _Atomic(struct event_access *) access; /* who may emit it to this node;
                                             * NULL: all */
     bool emitting; /* a long one is under way, in chunks */
+    struct trace_gate emits;
+    uint64_t n_unnumbered; /* of emits without a sequence */
     struct remote_listener *remotes;
     size_t n_remotes;
     struct targets targets;   /* direct peers, for a publish */
@@ -88,6 +91,12 @@ struct event_entry {
     uint64_t latest_handled; /* here */
     struct event_entry *next_latest;
     bool latest_queued; /* here, to be handled */
+
+    /* dispatch thread */
+    struct trace_gate handled;
+    uint64_t n_unnumbered_handled;
+
+    atomic_uint trace_name; /* 0: not looked up; UINT16_MAX: it has none */
 
     /* under router */
     struct listener *listeners;

@@ -40,6 +40,24 @@ static size_t write_members(ls_node *node)
     return size;
 }
 
+/* With those that others record, what ties clocks together. */
+static void trace(ls_node *node, enum ls_trace_kind kind, uint64_t number,
+                  const struct peer *peer)
+{
+    if (node->options.trace == NULL)
+        return;
+    const int64_t now = ls_trace_now(node->options.trace);
+    ls_trace_add(
+        node->options.trace,
+        &(struct ls_trace_record){
+            .kind = (uint8_t)kind,
+            .begin_ns = now,
+            .end_ns = now,
+            .number = number,
+            .peer = peer != NULL ? peer->member.id : LS_TRACE_NOBODY,
+            .life = peer != NULL ? (uint32_t)peer->member.incarnation : 0});
+}
+
 static void send(ls_node *node, int64_t now)
 {
     batch_flush(node); /* the accounts speak of what came before them */
@@ -59,6 +77,7 @@ static void send(ls_node *node, int64_t now)
     header.size = size;
     size_t head_size = wire_topic_control(head);
     head_size += wire_header_write(head + head_size, &header);
+    trace(node, LS_TRACE_BEAT, header.sequence, NULL);
     (void)transport_publish(node->transport, head, head_size, node->heart.bytes,
                             size);
     membership_announced(&node->world, now);
@@ -100,6 +119,7 @@ int heartbeat_read(ls_node *node, struct peer *peer,
                         header->config_hash, node->options.config_hash);
     if (membership_heartbeat(&peer->member, header->sequence) != LS_OK)
         return LS_OK;
+    trace(node, LS_TRACE_HEARD, header->sequence, peer);
     int status = wire_members_read(&cursor, header->data, header->size);
     if (status != LS_OK)
         return status;

@@ -328,6 +328,11 @@ int ls_node_destroy(ls_node **node_p)
 
 /* ---- telling ----------------------------------------------------------- */
 
+ls_trace *ls_node_trace(const ls_node *node)
+{
+    return node->options.trace;
+}
+
 uint32_t ls_node_id(const ls_node *node)
 {
     return node->options.id;

@@ -16,6 +16,7 @@
 #include "lockstep/simulation.h"
 #include "lockstep/stats.h"
 #include "lockstep/status.h"
+#include "lockstep/trace.h"
 
 /* state */
 #include "lockstep/disk.h"

@@ -51,9 +51,15 @@ LS_MUST_USE int node_run_go(node_run *run);
  * counts. text: copied. */
 void node_run_cancel(node_run *run, int status, const char *text);
 
-/* What it is at, after "node 1 (collector) is": "in step collect", "joining its
- * world"; for whoever has to say why it does not end. text: cut to size.
- * Thread: any, also one outside of its simulation; it waits for nothing. */
+/* What it is at, after "node 1 (collector) is": "in step collect for 3.2 s",
+ * "joining its world"; for whoever has to say why it does not end. text: cut to
+ * size. Thread: any, also one outside of its simulation; it waits for nothing.
+ */
 void node_run_where(node_run *run, char *text, size_t size);
+
+/* Write what its flight recorder holds to trace/node-ID.lstrace in the folder
+ * of the run, and say so in the log; nothing where there is no folder or no
+ * recorder, and in a simulation. Thread: any. */
+void node_run_dump(node_run *run, const char *reason);
 
 #endif

@@ -142,6 +142,8 @@ struct plan {
     int64_t every;         /* evaluate each so many updates */
     int64_t stop_env_step; /* 0: no such end */
     double stop_minutes;   /* 0: no such end */
+    size_t trace_records;  /* of each node's flight recorder; 0: it has none */
+    bool trace_all; /* it leaves out nothing, and is written at the end */
 
     struct plan_learner learner;
     struct plan_barrier barrier;

@@ -39,6 +39,13 @@ LS_MUST_USE LS_API int ls_signal_watch(ls_signals **out, const int *signals,
                                        void (*fn)(void *self, int signal),
                                        void *self);
 
+/* The same for signals that ask for something and end nothing: however many
+ * come, fn is called for each. */
+LS_MUST_USE LS_API int ls_signal_watch_each(ls_signals **out,
+                                            const int *signals, size_t n,
+                                            void (*fn)(void *self, int signal),
+                                            void *self);
+
 /* End the watch at once: on return fn is not running and will not run again.
  * The mask is as before the watch, except for signals that another watch of
  * this thread names. NULL and a pointer to NULL are fine. */

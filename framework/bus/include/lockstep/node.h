@@ -27,6 +27,7 @@
 #include "lockstep/runtime.h"
 #include "lockstep/security.h"
 #include "lockstep/status.h"
+#include "lockstep/trace.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -120,6 +121,9 @@ struct ls_node_options {
                     * allowed: for networks that only you use */
 
     ls_runtime *runtime; /* NULL: ls_runtime_threads(). Borrow */
+    ls_trace
+        *trace; /* records what this node, its tasks and its barriers do;
+                 * NULL: nothing is recorded. Borrow: as long as the node */
 };
 
 LS_API void ls_node_options_init(struct ls_node_options *options);
@@ -187,6 +191,7 @@ LS_API uint64_t ls_node_incarnation(const ls_node *node);
 /* What others dial; "" before open. Borrow: as long as the node. */
 LS_API const char *ls_node_endpoint(const ls_node *node);
 LS_API ls_runtime *ls_node_runtime(const ls_node *node);
+LS_API ls_trace *ls_node_trace(const ls_node *node); /* NULL: it has none */
 
 enum ls_member_state {
     LS_MEMBER_SEEN,  /* heard of, not ready in both directions yet */

@@ -86,6 +86,8 @@ struct ls_task_options {
     unsigned n_workers; /* for async and parallel; default 3, at most 1024;
                          * started when first needed */
     size_t stack_bytes; /* of a step; default 64 KiB */
+    ls_trace *trace;    /* records its steps; NULL: the node's, if it has one.
+                         * Borrow: for the task's life */
 };
 
 /* out:    own; NULL after an error; give it to ls_task_destroy().
