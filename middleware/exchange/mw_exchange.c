@@ -230,7 +230,7 @@ struct ls_middleware ls_mw_exchange(ls_task *task,
         return failed;
     }
     return (struct ls_middleware){
-        .name = name,
+        .name = exchange->name,
         .fn = exchange_step,
         .self = exchange,
         .release = exchange_destroy,

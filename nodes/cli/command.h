@@ -16,6 +16,14 @@
 COMMAND_MAP(COMMAND_DO)
 #undef COMMAND_DO
 
+/* How a run has ended, beside its exit code. */
+struct run_end {
+    char folder[LS_PATH_MAX]; /* of the run; "": it did not begin */
+    bool done; /* by itself, solved or not: nothing is left to do */
+};
+/* The whole of `lockstep run`. Returns the exit code. */
+int command_run_once(const struct options *options, struct run_end *end);
+
 /* Say on stderr what the user should know before the nodes of this plan start.
  */
 void command_warn(const struct plan *plan);

@@ -162,7 +162,7 @@ static int watch_simulated(struct in_simulation *in)
  * end it as it does any other. */
 static int run_simulated(const struct options *options,
                          const struct setup *setup, struct run_folder *folder,
-                         simulated *all)
+                         bool *done, simulated *all)
 {
     render *shown = NULL;
     supervisor *watcher = NULL;
@@ -181,7 +181,8 @@ static int run_simulated(const struct options *options,
         exit_code = command_failed(status);
         simulated_print(all, stderr);
     } else {
-        run_folder_end(folder, supervisor_is_done(watcher));
+        *done = supervisor_is_done(watcher);
+        run_folder_end(folder, *done);
     }
     supervisor_destroy(&watcher);
     render_destroy(&shown);
@@ -190,7 +191,7 @@ static int run_simulated(const struct options *options,
 
 static int run_in_simulation(const struct options *options,
                              const struct setup *setup,
-                             struct run_folder *folder)
+                             struct run_folder *folder, bool *done)
 {
     struct faults faults;
     struct in_simulation in = {.options = options};
@@ -212,9 +213,9 @@ static int run_in_simulation(const struct options *options,
                                              .log = in.log});
     if (status == LS_OK)
         status = watch_simulated(&in);
-    const int exit_code = status == LS_OK
-                              ? run_simulated(options, setup, folder, in.all)
-                              : command_failed(status);
+    const int exit_code =
+        status == LS_OK ? run_simulated(options, setup, folder, done, in.all)
+                        : command_failed(status);
     watchdog_destroy(&in.dog);
     simulated_destroy(&in.all);
     if (in.log != NULL && fclose(in.log) != 0)
@@ -225,7 +226,7 @@ static int run_in_simulation(const struct options *options,
 }
 
 static int run_plan(const struct options *options, const struct setup *setup,
-                    struct run_folder *folder, bool *left)
+                    struct run_folder *folder, bool *done, bool *left)
 {
     render *shown = NULL;
     supervisor *watcher = NULL;
@@ -237,7 +238,8 @@ static int run_plan(const struct options *options, const struct setup *setup,
     if (status == LS_OK) {
         command_show_run(shown, folder, &setup->plan);
         exit_code = run_watched(options, setup, watcher, left);
-        run_folder_end(folder, supervisor_is_done(watcher));
+        *done = supervisor_is_done(watcher);
+        run_folder_end(folder, *done);
     } else {
         exit_code = command_failed(status);
     }
@@ -249,23 +251,27 @@ static int run_plan(const struct options *options, const struct setup *setup,
 }
 
 /* In its folder, which its nodes may join. */
-static int begin(const struct options *options, struct setup *setup, bool *left)
+static int begin(const struct options *options, struct setup *setup,
+                 struct run_end *end, bool *left)
 {
     struct run_folder folder = {.name = ""};
     int status = command_begin(&folder, &setup->plan, options->fresh);
     if (status == LS_OK && folder.name[0] != '\0')
         status = run_folder_share(&folder);
-    const int exit_code = status != LS_OK ? command_failed(status)
-                          : options->as == AS_SIM
-                              ? run_in_simulation(options, setup, &folder)
-                              : run_plan(options, setup, &folder, left);
+    (void)snprintf(end->folder, sizeof end->folder, "%s", setup->plan.folder);
+    const int exit_code =
+        status != LS_OK ? command_failed(status)
+        : options->as == AS_SIM
+            ? run_in_simulation(options, setup, &folder, &end->done)
+            : run_plan(options, setup, &folder, &end->done, left);
     run_folder_end(&folder, false);
     return exit_code;
 }
 
-int command_run(const struct options *options)
+int command_run_once(const struct options *options, struct run_end *end)
 {
     struct setup setup;
+    *end = (struct run_end){.done = false};
     const int status = command_setup(&setup, options);
     if (status != LS_OK)
         return ls_status_exit_code(status);
@@ -283,10 +289,16 @@ int command_run(const struct options *options)
         plan_set_run(&setup.plan, (long)getpid());
     }
     bool left = false;
-    const int exit_code = begin(options, &setup, &left);
+    const int exit_code = begin(options, &setup, end, &left);
     if (left)
         _exit(
             output_end(exit_code)); /* a node that does not end would keep us */
     setup_fini(&setup);
     return exit_code;
+}
+
+int command_run(const struct options *options)
+{
+    struct run_end end;
+    return command_run_once(options, &end);
 }

@@ -17,6 +17,9 @@ static const char overview[] =
     "  lockstep health job.yaml               are its nodes on this host "
     "well?\n"
     "  lockstep bench learner                 is the learner kept busy?\n"
+    "  lockstep profile configs/cartpole.yaml where does the time go?\n"
+    "  lockstep trace out/cartpole/3          the same of a run, and a "
+    "timeline\n"
     "  lockstep keygen keys job.yaml          a key for each node, for several "
     "hosts\n"
     "\n"
@@ -28,7 +31,7 @@ static const char overview[] =
     "  lockstep run mine.yaml --seed 7 --json          for a script\n"
     "\n"
     "More: lockstep help run | node | check | sim | call | health | bench |\n"
-    "      keygen | faults | config | security\n"
+    "      keygen | profile | trace | faults | config | security\n"
     "      lockstep --version\n"
     "      LS_LOG=info lockstep run …       what the nodes do, line by line\n"
     "\n"
@@ -568,6 +571,59 @@ static const char on_security[] =
     "anyone who reaches the nodes may speak, and nothing is encrypted. Use it\n"
     "only on a network that is yours alone. docs/security.md has more.\n";
 
+static const char on_profile[] =
+    "lockstep profile CONFIG - run a job, and show where its time goes\n"
+    "\n"
+    "  lockstep profile configs/cartpole.yaml\n"
+    "  lockstep profile configs/cartpole.yaml --steps 50\n"
+    "  lockstep profile configs/cartpole.yaml --as threads --html run.html\n"
+    "  lockstep profile configs/cartpole.yaml --json | tail -n 1 | jq .blame\n"
+    "\n"
+    "A new run, of which every node records each step, wait and message; "
+    "then,\n"
+    "for each step of each node: p50 and p99 of its work in an iteration, its\n"
+    "share of the node's time, the share that it waited, and its part of the\n"
+    "blame: how much of the others' waiting it caused. Then who caused it, "
+    "and\n"
+    "what a faster step would give. The clocks of several hosts are aligned;\n"
+    "nobody is blamed for what is within their error.\n"
+    "\n"
+    "  --steps N         end after N iterations; default: when the job ends\n"
+    "  --trace FILE      a timeline for ui.perfetto.dev\n"
+    "  --html FILE       the timeline and the table as one page\n"
+    "  --metrics FILE    the table in Prometheus' text form\n"
+    "  --json            the table as one line, after those of the run\n"
+    "  --as, --set, --seed, --out, --nodes, --timeout   as for run\n"
+    "\n"
+    "The exit code is that of the run, but 0 if it ended before it was "
+    "solved.\n"
+    "docs/profiling.md explains the figures.\n";
+
+static const char on_trace[] =
+    "lockstep trace RUN - what the recordings of a run say\n"
+    "\n"
+    "  lockstep trace out/cartpole/3                          the table\n"
+    "  lockstep trace out/cartpole                            its latest run\n"
+    "  lockstep trace out/cartpole/3 --out run.pftrace\n"
+    "  lockstep trace out/cartpole/3 --html run.html --metrics run.prom\n"
+    "\n"
+    "RUN is the folder of a run with recordings in RUN/trace: those of\n"
+    "`lockstep profile`, or what a failed run left. Those of several hosts "
+    "are\n"
+    "copied into one folder.\n"
+    "\n"
+    "  --out FILE        a timeline for ui.perfetto.dev, with an arrow from "
+    "each\n"
+    "                    message to its handler, and from the last that "
+    "entered\n"
+    "                    a barrier to those that waited\n"
+    "  --html FILE       timeline and table as one page that needs nothing "
+    "else\n"
+    "  --metrics FILE    the table in Prometheus' text form\n"
+    "  --json            the table as one line\n"
+    "\n"
+    "Without any of them the table of lockstep help profile.\n";
+
 static const struct topic {
     const char *name;
     const char *text;
@@ -584,6 +640,8 @@ static const struct topic {
     {"config", on_config, on_config_service},
     {"keygen", on_keygen, NULL},
     {"security", on_security, NULL},
+    {"profile", on_profile, NULL},
+    {"trace", on_trace, NULL},
 };
 #define N_TOPICS (sizeof topics / sizeof topics[0])
 
@@ -610,7 +668,7 @@ int help_print(FILE *to, const char *topic)
                     nearest != NULL
                         ? "\"?"
                         : ": run, node, check, sim, call, health, bench, "
-                          "keygen, faults, config, security");
+                          "keygen, profile, trace, faults, config, security");
 }
 
 void help_print_short(FILE *to)

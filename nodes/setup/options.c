@@ -45,6 +45,10 @@ enum option_kind {
     OPTION_COVERAGE,
     OPTION_WAIT_MS,
     OPTION_CHANNEL,
+    OPTION_STEPS,
+    OPTION_HTML,
+    OPTION_METRICS,
+    OPTION_PFTRACE,
     OPTION_WITHIN,
     OPTION_PATIENCE
 };
@@ -52,7 +56,9 @@ enum option_kind {
 #define ON(command)                   (1u << (command))
 #define ON_JOB(NAME, name, takes_job) | ((takes_job) ? ON(COMMAND_##NAME) : 0u)
 #define ON_ALL                        (0u COMMAND_MAP(ON_JOB))
+#define ON_RUN                        (ON(COMMAND_RUN) | ON(COMMAND_PROFILE))
 #define ON_SIM                        (ON(COMMAND_RUN) | ON(COMMAND_SIM))
+#define ON_PROFILE                    (ON(COMMAND_PROFILE) | ON(COMMAND_TRACE))
 #define ON_JOIN                       (ON(COMMAND_NODE) | ON(COMMAND_CALL))
 #define ON_BENCH                      ON(COMMAND_BENCH)
 #define ON_KEYS                       ON(COMMAND_KEYGEN)
@@ -69,10 +75,11 @@ static const struct option_spec {
     {"--seed", OPTION_SEED, "a number", ON_ALL},
     {"--set", OPTION_SET, "key=value", ON_ALL | ON_KEYS},
     {"--out", OPTION_OUT, "a folder", ON_ALL},
-    {"--json", OPTION_JSON, NULL, ON_ALL | ON_BENCH | ON_KEYS},
+    {"--json", OPTION_JSON, NULL,
+     ON_ALL | ON_BENCH | ON_KEYS | ON(COMMAND_TRACE)},
     {"--nodes", OPTION_NODES, "a number of nodes", ON_ALL | ON_KEYS},
-    {"--as", OPTION_AS, "processes, threads, sim or compose", ON(COMMAND_RUN)},
-    {"--timeout", OPTION_TIMEOUT, "seconds", ON(COMMAND_RUN)},
+    {"--as", OPTION_AS, "processes, threads, sim or compose", ON_RUN},
+    {"--timeout", OPTION_TIMEOUT, "seconds", ON_RUN},
     {"--faults", OPTION_FAULTS, "a name or a file", ON_SIM},
     {"--event-log", OPTION_EVENT_LOG, "a file", ON_SIM},
     {"--seeds", OPTION_SEEDS, "a number of seeds", ON(COMMAND_SIM)},
@@ -107,6 +114,11 @@ static const struct option_spec {
     {"--gone", OPTION_GONE, "ids", ON(COMMAND_NODE)},
     {"--wait-ms", OPTION_WAIT_MS, "milliseconds", ON(COMMAND_CALL)},
     {"--channel", OPTION_CHANNEL, "a number", ON(COMMAND_CALL)},
+    {"--steps", OPTION_STEPS, "a number of iterations", ON(COMMAND_PROFILE)},
+    {"--html", OPTION_HTML, "a file", ON_PROFILE},
+    {"--metrics", OPTION_METRICS, "a file", ON_PROFILE},
+    {"--trace", OPTION_PFTRACE, "a file", ON(COMMAND_PROFILE)},
+    {"--out", OPTION_PFTRACE, "a file", ON(COMMAND_TRACE)},
     {"--patience", OPTION_PATIENCE, "seconds",
      ON(COMMAND_RUN) | ON(COMMAND_NODE)},
     {"--within", OPTION_WITHIN, "seconds", ON(COMMAND_HEALTH)},
@@ -233,6 +245,12 @@ static const char **place_of(struct options *out, enum option_kind kind)
         return &out->sabotage;
     case OPTION_MINIMIZE:
         return &out->minimize;
+    case OPTION_HTML:
+        return &out->html;
+    case OPTION_METRICS:
+        return &out->metrics;
+    case OPTION_PFTRACE:
+        return &out->pftrace;
     default:
         return NULL;
     }
@@ -436,6 +454,8 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         return parse_nodes(out, spec->name, text);
     case OPTION_SEEDS:
         return parse_whole(spec->name, text, INT64_MAX, &out->n_seeds);
+    case OPTION_STEPS:
+        return parse_between(spec->name, text, 1, 1000000000, &out->n_steps);
     case OPTION_FIRST:
         return parse_whole(spec->name, text, INT64_MAX, &out->first_seed);
     case OPTION_JOBS:
@@ -597,6 +617,9 @@ static int check_complete(const struct options *options)
         return bench_complete(options);
     if (options->command == COMMAND_KEYGEN)
         return keygen_complete(options);
+    if (options->command == COMMAND_TRACE && options->config == NULL)
+        return ls_error(LS_EINVAL,
+                        "which run? As in: lockstep trace out/cartpole/latest");
     if (options->config == NULL)
         return ls_error(LS_EINVAL,
                         "which configuration? As in: lockstep %s "
@@ -615,6 +638,14 @@ static int check_complete(const struct options *options)
         return ls_error(LS_EINVAL,
                         "--event-log is of one process: leave out --jobs %llu",
                         (unsigned long long)options->jobs);
+    if (options->command == COMMAND_PROFILE && options->as == AS_COMPOSE)
+        return ls_error(LS_EINVAL,
+                        "--as compose: the recordings would be in containers; "
+                        "profile processes or threads");
+    if (options->command == COMMAND_PROFILE && options->as == AS_SIM)
+        return ls_error(LS_EINVAL,
+                        "--as sim: in a simulation steps take no time; profile "
+                        "processes or threads");
     if (options->command == COMMAND_RUN && options->as != AS_SIM &&
         (options->faults != NULL || options->event_log != NULL))
         return ls_error(LS_EINVAL, "%s is for a simulation: add --as sim",

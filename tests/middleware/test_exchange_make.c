@@ -35,6 +35,27 @@ TEST(it_is_void_without_a_node_and_for_other_roles)
     ls_node_destroy(&node);
 }
 
+TEST(the_step_has_its_name)
+{
+    ls_node *node;
+    ls_task *task;
+    struct ls_node_options of_node;
+    ls_node_options_init(&of_node);
+    of_node.bind = "inproc://exchange-name";
+    assert_ok(ls_node_create(&node, &of_node));
+    const struct ls_task_options options = {.node = node, .roles = "learner"};
+    assert_ok(ls_task_create(&task, &options));
+    const struct ls_middleware made =
+        ls_mw_exchange(task, &(struct ls_exchange_options){.name = "weights",
+                                                           .from = "learner",
+                                                           .to = "collector",
+                                                           .fields = "policy"});
+    assert_string_equal("weights", made.name);
+    assert_ok(ls_task_use(task, made));
+    ls_task_destroy(&task);
+    ls_node_destroy(&node);
+}
+
 TEST(options_that_make_no_sense_are_refused)
 {
     static char long_name[200];

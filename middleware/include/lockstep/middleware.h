@@ -83,7 +83,8 @@ LS_API struct ls_middleware ls_mw_stop(ls_task *task,
  * It listens from creation on: create it before ls_node_start(), and destroy
  * the task before the node. The sender does not copy payloads. */
 struct ls_exchange_options {
-    const char *name;       /* the same on both sides; default "context" */
+    const char *name;       /* the same on both sides; default "context"; also
+                             * that of the step */
     const char *from;       /* roles that send: "collector" */
     const char *to;         /* roles that receive: "learner,evaluator" */
     const char *fields;     /* "trajectories,trajectory_end_idx" */

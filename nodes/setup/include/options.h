@@ -22,7 +22,9 @@
     X(CALL, call, true)                                                        \
     X(HEALTH, health, true)                                                    \
     X(BENCH, bench, false)                                                     \
-    X(KEYGEN, keygen, false)
+    X(KEYGEN, keygen, false)                                                   \
+    X(PROFILE, profile, true)                                                  \
+    X(TRACE, trace, false)
 
 enum command {
     COMMAND_NONE, /* nothing was said: a short help, and exit 2 */
@@ -53,7 +55,7 @@ struct options {
     /* run and node */
     bool fresh; /* a new run, whatever there is to go on with */
 
-    /* run */
+    /* run and profile */
     enum options_as as;
     double timeout_s; /* 0: none */
 
@@ -93,6 +95,14 @@ struct options {
         uint64_t load_us, train_us, batch_bytes;
         double seconds;
     } bench;
+
+    /* profile */
+    uint64_t n_steps; /* iterations; 0: until the job ends */
+
+    /* profile, and trace, whose config is a run's folder */
+    const char *html;    /* a file; NULL: none */
+    const char *metrics; /* the same */
+    const char *pftrace; /* the same: trace's --out, profile's --trace */
 
     /* keygen; config may be NULL */
     const char *folder; /* of certificates */

@@ -4,9 +4,13 @@
  * floats as `env: {observation: N}` says, a policy as many bytes as
  * `policy: {bytes: N}`. With `env: {together: N, at: M}` it fails in its M-th
  * step unless N environments of the process were in a step at the same time by
- * then: until they were, each waits a little for others. */
+ * then: until they were, each waits a little for others. With `env: {slow:
+ * FILE, slow_ms: N}` the first process that steps one makes the file, with its
+ * pid in it, and each of its steps takes N ms. */
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +29,9 @@ struct env {
     int in_episode;
     int64_t together; /* 0: it does not matter */
     char prize[256];  /* "": none */
+    char slow[256];   /* "": none */
+    int64_t slow_ms;
+    bool is_slow;
     int64_t n_observation;
 };
 
@@ -65,6 +72,9 @@ static int env_init(void *env, ls_config_section *config, uint64_t seed)
     self->at = ls_config_int(config, "at", 100, 1, INT64_MAX);
     self->n_observation = ls_config_int(config, "observation", 1, 1, 1 << 20);
     self->together = ls_config_int(config, "together", 0, 0, 64);
+    self->slow_ms = ls_config_int(config, "slow_ms", 20, 0, 1000);
+    const char *slow = ls_config_string(config, "slow", "");
+    (void)snprintf(self->slow, sizeof self->slow, "%s", slow);
     const char *prize = ls_config_string(config, "prize", "");
     (void)snprintf(self->prize, sizeof self->prize, "%s", prize);
     return self->together > 0 ? meeting_join() : LS_OK;
@@ -155,6 +165,25 @@ static int meet(const struct env *self)
                           (int)seen, (int)self->together);
 }
 
+static bool is_first(const char *path)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    if (fd < 0)
+        return false;
+    (void)dprintf(fd, "%ld\n", (long)getpid());
+    (void)close(fd);
+    return true;
+}
+
+static void be_slow(struct env *self)
+{
+    ls_runtime *runtime = ls_runtime_threads();
+    if (self->n_steps == 1)
+        self->is_slow = is_first(self->slow);
+    if (self->is_slow)
+        ls_rest_until(runtime, ls_deadline(runtime, (int)self->slow_ms));
+}
+
 static int env_step(void *env, const void *action, void *observation,
                     float *reward, bool *terminated, bool *truncated)
 {
@@ -164,6 +193,8 @@ static int env_step(void *env, const void *action, void *observation,
     int status = now ? go_wrong(self->fault) : LS_OK;
     if (status == LS_OK && self->together > 0)
         status = meet(self);
+    if (status == LS_OK && self->slow[0] != '\0')
+        be_slow(self);
     if (status != LS_OK)
         return status;
     self->in_episode++;

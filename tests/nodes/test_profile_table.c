@@ -1,0 +1,231 @@
+#include "profile_table.h"
+
+#include <math.h>
+
+#include "profile_story.h"
+#include "test.h"
+
+struct analysis {
+    struct story story;
+    struct profile profile;
+    struct profile_graph graph;
+    struct profile_table table;
+};
+
+static void analyse(struct analysis *self)
+{
+    assert_ok(story_end(&self->story, &self->profile));
+    assert_ok(profile_graph_make(&self->graph, &self->profile));
+    assert_ok(profile_table_make(&self->table, &self->graph));
+}
+
+static void clear(struct analysis *self)
+{
+    profile_table_clear(&self->table);
+    profile_graph_clear(&self->graph);
+    profile_clear(&self->profile);
+}
+
+static double share(const struct analysis *self, size_t node)
+{
+    const struct profile_row *most;
+    return profile_blame(&self->table, node, &most) / self->table.waited_ns;
+}
+
+static void near(double expected, double actual, double by)
+{
+    if (fabs(expected - actual) > by)
+        fail_msg("expected %g, got %g", expected, actual);
+}
+
+static const struct profile_row *row_of(const struct analysis *self,
+                                        size_t node, const char *name)
+{
+    for (size_t i = 0; i < self->table.n_rows; i++) {
+        const struct profile_row *const row = &self->table.rows[i];
+        if (row->node == node &&
+            strcmp(profile_step_text(&self->profile, row->name), name) == 0)
+            return row;
+    }
+    fail_msg("node %zu has no step %s", node, name);
+    return NULL;
+}
+
+/* 40 iterations, in which node i works works[k % 2][i]. */
+static void run(struct analysis *self, uint64_t seed, size_t n,
+                const int64_t works[2][STORY_NODES])
+{
+    int64_t at = 0;
+    story_begin(&self->story, n, seed);
+    for (uint64_t i = 0; i < 40; i++) {
+        story_beat(&self->story, at);
+        at = story_iteration(&self->story, i, at, works[i % 2]);
+    }
+    story_beat(&self->story, at);
+    analyse(self);
+}
+
+#define TEN (10 * STORY_MS)
+
+TEST(the_one_that_is_slow_is_named_and_its_step_whatever_the_clocks)
+{
+    static const int64_t works[2][STORY_NODES] = {
+        {TEN, TEN, TEN, 3 * TEN, TEN}, {TEN, TEN, TEN, 3 * TEN, TEN}};
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct analysis self;
+        const struct profile_row *most;
+        run(&self, seed, STORY_NODES, works);
+        (void)profile_blame(&self.table, 3, &most);
+        assert_ptr_equal(most, row_of(&self, 3, "env_step"));
+        /* The barriers cost 0.2 ms for each of five, of 4 * 20 ms. */
+        near(80.0 / 81.0, share(&self, 3), 0.05);
+        near(0.0, share(&self, 2), 0.01);
+        near(1.0,
+             (profile_blame(&self.table, 3, &most) + self.table.messages_ns +
+              self.table.undecided_ns) /
+                 self.table.waited_ns,
+             0.02);
+        near(30e6, row_of(&self, 3, "env_step")->p50_ns, 1e5);
+        near(10e6, row_of(&self, 4, "env_step")->p99_ns, 1e5);
+        assert_int_equal(40, self.table.iterations);
+        clear(&self);
+    }
+}
+
+TEST(two_that_are_slow_in_turn_get_each_its_half)
+{
+    static const int64_t works[2][STORY_NODES] = {
+        {TEN, TEN, 4 * TEN, TEN, TEN}, {TEN, TEN, TEN, 4 * TEN, TEN}};
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct analysis self;
+        run(&self, seed, STORY_NODES, works);
+        near(0.5, share(&self, 2), 0.05);
+        near(0.5, share(&self, 3), 0.05);
+        clear(&self);
+    }
+}
+
+TEST(what_two_hold_up_together_belongs_to_both)
+{
+    static const int64_t works[2][STORY_NODES] = {{TEN, 2 * TEN, 3 * TEN},
+                                                  {TEN, 2 * TEN, 3 * TEN}};
+    struct analysis self;
+    run(&self, 0, 3, works);
+    /* Node 0 waits 10 ms for both and 10 for node 2, as node 1 does. */
+    near(5.0 / 30.0, share(&self, 1), 0.01);
+    near(25.0 / 30.0, share(&self, 2), 0.02);
+    clear(&self);
+}
+
+TEST(nobody_is_named_within_the_error_of_the_clocks)
+{
+    static const int64_t works[2][STORY_NODES] = {
+        {TEN, TEN + 20000, TEN, TEN - 20000, TEN},
+        {TEN - 20000, TEN, TEN, TEN, TEN + 20000}};
+    struct analysis self;
+    run(&self, 5, STORY_NODES, works);
+    for (size_t i = 0; i < STORY_NODES; i++)
+        near(0.0, share(&self, i), 1e-9);
+    assert_true(self.table.undecided_ns > 0);
+    clear(&self);
+}
+
+/* Collectors 1 and 2 work and send; node 0 waits in "data" for both, learns,
+ * and all wait for it. Node 2 is the slower. */
+static void in_exchanges(struct analysis *self, uint64_t seed)
+{
+    static const int64_t works[] = {0, 10 * STORY_MS, 30 * STORY_MS};
+    story_begin(&self->story, 3, seed);
+    struct story *const story = &self->story;
+    for (uint64_t k = 0; k < 30; k++) {
+        const int64_t at = (int64_t)k * 36 * STORY_MS;
+        const int64_t came = at + 31 * STORY_MS, done = at + 35 * STORY_MS;
+        const int64_t end = at + 36 * STORY_MS;
+        story_beat(story, at);
+        for (size_t i = 1; i < 3; i++) {
+            const int64_t sent = at + works[i];
+            story_add(story, i, LS_TRACE_FORWARD, "collect", at, sent, k,
+                      LS_TRACE_NOBODY);
+            story_add(story, i, LS_TRACE_SEND, "ls.exchange.data", sent,
+                      sent + 1000, k + 1, LS_TRACE_NOBODY);
+            story_add(story, 0, LS_TRACE_RECEIVE, "ls.exchange.data",
+                      sent + STORY_MS, sent + STORY_MS, k + 1, (uint32_t)i);
+            story_add(story, i, LS_TRACE_BARRIER, "step", sent, end, k,
+                      LS_TRACE_NOBODY);
+            story_add(story, i, LS_TRACE_BACKWARD, "barrier", sent, end, k,
+                      LS_TRACE_NOBODY);
+        }
+        story_add(story, 0, LS_TRACE_FORWARD, "data", at, came, k,
+                  LS_TRACE_NOBODY);
+        story_add(story, 0, LS_TRACE_FORWARD, "learn", came, done, k,
+                  LS_TRACE_NOBODY);
+        story_add(story, 0, LS_TRACE_BARRIER, "step", done, end, k,
+                  LS_TRACE_NOBODY);
+        story_add(story, 0, LS_TRACE_BACKWARD, "barrier", done, end, k,
+                  LS_TRACE_NOBODY);
+    }
+    analyse(self);
+}
+
+TEST(who_waits_for_one_that_waits_waits_for_whom_it_waits)
+{
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        struct analysis self;
+        in_exchanges(&self, seed);
+        const double waited = 31 + 26 + 6 + 1; /* ms, of nodes 0, 1, 2 */
+        near(waited * 30e6, self.table.waited_ns, 2e6);
+        /* Node 0: 10 ms for both, 20 for node 2 alone. Node 1: at first for
+         * both others; that half of node 0 that waits for node 2 is its, too.
+         */
+        near((5.0 + 20 + 20) / waited, share(&self, 2), 0.02);
+        near(5.0 / waited, share(&self, 1), 0.01);
+        near(8.0 / waited, share(&self, 0), 0.02); /* learns while two wait */
+        near(31e6, row_of(&self, 0, "data")->waited_ns / 30, 3e5);
+        clear(&self);
+    }
+}
+
+TEST(a_step_as_fast_as_those_of_the_others)
+{
+    static const int64_t works[2][STORY_NODES] = {
+        {TEN, TEN, TEN, 3 * TEN, TEN}, {TEN, TEN, TEN, 3 * TEN, TEN}};
+    struct analysis self;
+    double gain;
+    bool others;
+    run(&self, 3, STORY_NODES, works);
+    assert_ok(profile_what_if(&self.table, &self.graph,
+                              row_of(&self, 3, "env_step"), &gain, &others));
+    assert_true(others);
+    near(20.0 / 30.2, gain, 0.01);
+    assert_ok(profile_what_if(&self.table, &self.graph,
+                              row_of(&self, 2, "env_step"), &gain, &others));
+    near(0.0, gain, 0.001); /* it is not waited for */
+    clear(&self);
+}
+
+TEST(a_step_that_no_other_has_in_half_the_time)
+{
+    struct analysis self;
+    double gain;
+    bool others;
+    in_exchanges(&self, 3);
+    assert_ok(profile_what_if(&self.table, &self.graph,
+                              row_of(&self, 0, "learn"), &gain, &others));
+    assert_false(others);
+    near(2.0 / 36, gain, 0.005);
+    assert_ok(profile_what_if(&self.table, &self.graph,
+                              row_of(&self, 2, "collect"), &gain, &others));
+    assert_true(others);
+    near(20.0 / 36, gain, 0.01);
+    clear(&self);
+}
+
+TEST(a_node_without_steps_is_in_no_row)
+{
+    struct analysis self;
+    story_begin(&self.story, 2, 0);
+    story_beat(&self.story, 0);
+    analyse(&self);
+    assert_int_equal(0, self.table.n_rows);
+    clear(&self);
+}
