@@ -231,9 +231,10 @@ comes_back() {
     nodes[$1]=$(field pid)
 }
 
-# kept: the files that the last run has left, but for its record.
+# kept: the files that the last run has left, but for its record and what nodes
+# that failed did last.
 kept() {
-    ls -A -I record out/job/latest
+    ls -A -I record -I trace out/job/latest
 }
 
 # only_policy_is_left: of the last run.

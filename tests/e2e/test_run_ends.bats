@@ -213,7 +213,7 @@ begin() {
     code=0
     wait "${pid_of[run]}" || code=$?
     [ "$code" -eq 143 ]
-    [[ $(<run.err) == *"does nobody read its output?"* ]]
+    [[ $(<run.err) == *"is nobody reading its output?"* ]]
 }
 
 @test "a run that ends leaves what another beside it tells" {

@@ -92,7 +92,7 @@ def parts_of(folder, pid):
 
 def leftovers(folder, run, killed=None):
     faults = [f"process {pid} is still there" for pid in run.pids.values() if is_alive(pid)]
-    known = {"policy.msgpack", "checkpoint.msgpack", "record", "journal", "policy", "data"}
+    known = {"policy.msgpack", "checkpoint.msgpack", "record", "journal", "policy", "data", "trace"}
     for path in MINE:
         if (folder / path).read_text() != "mine\n":
             faults.append(f"{path} is not as it was")
