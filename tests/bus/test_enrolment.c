@@ -263,3 +263,125 @@ TEST_WITH(another_enrolment_key_opens_nothing, enrolled_set_up,
     ls_security_destroy(&asker);
     ls_security_destroy(&giver);
 }
+
+/* ---- a key that is known a moment later --------------------------------- */
+
+struct late {
+    ls_mutex lock;
+    ls_cond changed;
+    bool refused; /* the one whose key is not known yet */
+    bool dialled; /* a new time, by that one */
+};
+
+/* Before the first line, which is when the level is read. */
+__attribute__((constructor)) static void log_what_is_dialled(void)
+{
+    (void)setenv("LS_LOG", "debug", 1);
+}
+
+static void notice(void *self, const char *line)
+{
+    struct late *late = self;
+    ls_mutex_lock(&late->lock);
+    late->refused = late->refused || strstr(line, "has the key") != NULL;
+    late->dialled = late->dialled || strstr(line, "anew") != NULL;
+    ls_cond_broadcast(&late->changed);
+    ls_mutex_unlock(&late->lock);
+}
+
+static void start_one(void *node)
+{
+    assert_ok(ls_node_start(node));
+}
+
+static ls_node *one_of_three(const struct scratch *scratch, uint32_t id,
+                             ls_security *security)
+{
+    struct ls_node_options options;
+    char bind[LS_ENDPOINT_MAX + 1], attach[LS_ENDPOINT_MAX + 1];
+    ls_node *node = NULL;
+    (void)snprintf(bind, sizeof bind, "ipc://%s/%u.ipc", scratch->folder,
+                   (unsigned)id);
+    (void)snprintf(attach, sizeof attach, "3@ipc://%s/3.ipc", scratch->folder);
+    ls_node_options_init(&options);
+    options.id = id;
+    options.bind = bind;
+    options.attach = &(const char *){attach};
+    options.n_attach = id != OWN;
+    options.world_size = 3;
+    options.members = (uint32_t[]){OWN, 4, 5};
+    options.security = security;
+    options.start_timeout_ms = 30000;
+    options.silence_ms = 60000; /* what is hearsay is dialled anew after that */
+    options.linger_ms = 0;
+    assert_ok(ls_node_create(&node, &options));
+    return node;
+}
+
+/* What node 4 knows at first: nodes 3 and 4. */
+static void know_some(const struct scratch *scratch)
+{
+    static const char *const known[] = {"node-3.cert", "node-4.cert",
+                                        "node-4.cert_secret"};
+    make(scratch, 5);
+    assert_int_equal(mkdir(in(scratch, "some").text, 0700), 0);
+    for (size_t i = 0; i < 3; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "some/%s", known[i]);
+        copy_file(keys(scratch, known[i]).text, in(scratch, name).text);
+        assert_int_equal(chmod(in(scratch, name).text, i < 2 ? 0644 : 0600), 0);
+    }
+}
+
+/* Node 5 has heard of node 4, which refuses its key; then node 4 is told the
+ * key, and shows itself. Returns whether node 5 has dialled it anew. */
+static bool meet_late(const struct scratch *scratch)
+{
+    struct late late = {.refused = false};
+    ls_security *security[3] = {NULL};
+    ls_node *nodes[3];
+    ls_thread *threads[3];
+    ls_runtime *runtime = ls_runtime_threads();
+    const struct path all = keys(scratch, "");
+    char key[LS_PUBLIC_KEY_MAX];
+    assert_ok(ls_security_curve(&security[0], all.text, OWN));
+    assert_ok(ls_security_curve(&security[1], in(scratch, "some").text, 4));
+    assert_ok(ls_security_curve(&security[2], all.text, 5));
+    assert_ok(ls_security_public_key(security[2], key));
+    assert_ok(ls_mutex_init(&late.lock, runtime));
+    assert_ok(ls_cond_init(&late.changed, runtime));
+    ls_log_redirect(notice, &late);
+    for (size_t i = 0; i < 3; i++) {
+        nodes[i] = one_of_three(scratch, OWN + (uint32_t)i, security[i]);
+        assert_ok(ls_thread_spawn(runtime, &threads[i], "start", start_one,
+                                  nodes[i]));
+    }
+    ls_mutex_lock(&late.lock);
+    while (!late.refused)
+        assert_ok(ls_cond_wait(&late.changed, &late.lock,
+                               ls_deadline(runtime, 30000)));
+    ls_mutex_unlock(&late.lock);
+    assert_ok(ls_security_trust(security[1], 5, key));
+    for (size_t i = 0; i < 3; i++)
+        assert_ok(ls_thread_join(&threads[i], LS_FOREVER));
+    for (size_t i = 0; i < 3; i++) {
+        ls_node_destroy(&nodes[i]);
+        ls_security_destroy(&security[i]);
+    }
+    ls_log_redirect(NULL, NULL);
+    ls_cond_fini(&late.changed);
+    ls_mutex_fini(&late.lock);
+    return late.dialled;
+}
+
+/* libzmq connects again by itself, or waits until the handshake has timed out:
+ * about every second time. */
+TEST_WITH(who_was_refused_is_soon_in_once_its_key_is_known, keys_set_up,
+          scratch_tear_down)
+{
+    bool dialled = false;
+    know_some(*state);
+    for (int i = 0; i < 30 && !dialled; i++)
+        dialled = meet_late(*state);
+    assert_true(dialled);
+}

@@ -253,6 +253,11 @@ static int dial_as(ls_node *node, struct link *link, uint32_t id)
     return status;
 }
 
+static int64_t first_redial(const ls_node *node)
+{
+    return has_keys(node) ? LINK_REDIAL_KEYS_NS : LINK_REDIAL_NS;
+}
+
 int link_dial(ls_node *node, const char *endpoint, bool attached, bool known,
               uint32_t id)
 {
@@ -262,8 +267,13 @@ int link_dial(ls_node *node, const char *endpoint, bool attached, bool known,
     struct link *link = link_find(node, endpoint);
     if (link != NULL) {
         link->attached = link->attached || attached;
-        return known && link->known && link->id != id ? dial_as(node, link, id)
-                                                      : LS_OK;
+        if (known && link->known && link->id != id)
+            return dial_as(node, link, id);
+        if (link->hearsay && !hearsay) { /* it says so itself now */
+            link->hearsay = false;
+            link->redial_ns = first_redial(node);
+        }
+        return LS_OK;
     }
     int status = check_dial(node, endpoint, attached, hearsay, known, id);
     if (status != LS_OK)
@@ -277,7 +287,7 @@ int link_dial(ls_node *node, const char *endpoint, bool attached, bool known,
     link->known = known;
     link->id = id;
     link->redial_ns =
-        hearsay ? node->options.silence_ms * LS_NS_PER_MS : LINK_REDIAL_NS;
+        hearsay ? node->options.silence_ms * LS_NS_PER_MS : first_redial(node);
     while (link->number == 0)
         link->number = ls_entropy(node->runtime);
     status = open_link(node, link);

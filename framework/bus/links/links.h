@@ -10,8 +10,12 @@
 #include "wire.h"
 
 /* libzmq connects again by itself, unless who answered once made no sense to
- * it; then only a new socket helps, after so long and then twice as long. */
+ * it, or refused this node's key; then only a new socket helps, after so long
+ * and then twice as long. */
 #define LINK_REDIAL_NS (2 * LS_NS_PER_S)
+/* At first, where there are keys: the other may be told of this node's in a
+ * moment. */
+#define LINK_REDIAL_KEYS_NS (25 * LS_NS_PER_MS)
 /* A proof is published once, to whoever asks; one that is lost is asked for
  * again, with a challenge of its own, since the old one is in force. */
 #define LINK_ASK_NS      (LS_NS_PER_S / 2)
