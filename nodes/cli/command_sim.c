@@ -103,9 +103,11 @@ static int prepare(struct plan *plan, const struct options *options)
                       plan_is_service(plan) ? SERVICE : BARRIER, &sabotage);
     if (status != LS_OK)
         return status;
-    *(sabotage->part == BUS       ? &plan->barrier.bus_sabotage
-      : sabotage->part == SERVICE ? &plan->service.sabotage
-                                  : &plan->barrier.sabotage) = sabotage->what;
+    if (sabotage->part == SERVICE)
+        plan->service.fsm.sabotage = (enum service_sabotage)sabotage->what;
+    else
+        *(sabotage->part == BUS ? &plan->barrier.bus_sabotage
+                                : &plan->barrier.sabotage) = sabotage->what;
     return LS_OK;
 }
 

@@ -35,22 +35,22 @@ static void add_section(uint64_t *hash, const ls_config_section *section)
     add(hash, &of_section, sizeof of_section);
 }
 
-static void add_service(uint64_t *hash, const struct plan_service *service)
+static void add_service(uint64_t *hash, const struct fsm_options *fsm)
 {
-    const struct plan_replay *replay = &service->replay;
-    const double numbers[] = {(double)service->batch,
-                              (double)service->samples_per_work,
-                              (double)service->unroll,
-                              (double)service->split,
-                              (double)service->send_policy_freq,
-                              (double)replay->mode,
+    const struct replay_options *replay = &fsm->replay;
+    const double numbers[] = {(double)fsm->batch_size,
+                              (double)fsm->samples_per_work,
+                              (double)fsm->unroll_len,
+                              (double)fsm->split,
+                              (double)fsm->send_policy_freq,
+                              replay->mode == REPLAY_PRIORITY ? 1.0 : 0.0,
                               (double)replay->capacity,
-                              (double)replay->min_size,
+                              (double)replay->min_size_to_sample,
                               replay->samples_per_insert,
                               replay->error_buffer,
-                              (double)replay->max_staleness,
+                              (double)replay->staleness_limit,
                               (double)replay->max_times_sampled,
-                              replay->valid_ratio};
+                              replay->min_valid_ratio};
     add_numbers(hash, numbers, sizeof numbers / sizeof numbers[0]);
 }
 
@@ -69,7 +69,7 @@ uint64_t plan_learning_hash(const struct plan *plan)
     for (int role = 0; role < PLAN_N_ROLES; role++)
         add_number(&hash, (double)plan_count(plan, (enum plan_role)role));
     if (plan_is_service(plan))
-        add_service(&hash, &plan->service);
+        add_service(&hash, &plan->service.fsm);
     else
         add_number(&hash, (double)plan->learner.queue);
     return hash;

@@ -52,16 +52,18 @@ static void print_service(const struct plan *plan)
     const struct plan_service *service = &plan->service;
     const int64_t kept = plan_samples_kept(plan);
     char until[64] = "until it is solved";
-    if (service->iterations > 0)
+    const struct fsm_options *fsm = &service->fsm;
+    if (fsm->iterations > 0)
         (void)snprintf(until, sizeof until, "%lld iterations",
-                       (long long)service->iterations);
+                       (long long)fsm->iterations);
     printf("\nlearner work: %s, batches of %lld samples of %lld steps\n", until,
-           (long long)service->batch,
-           (long long)(service->unroll / service->split));
+           (long long)fsm->batch_size,
+           (long long)(fsm->unroll_len / fsm->split));
     printf(
         "replay: %s, up to %lld samples%s; data and policies: %s\n",
-        plan_replay_names[service->replay.mode], (long long)kept,
-        kept < service->replay.capacity ? ", all that data.max_mib takes" : "",
+        plan_replay_name(plan), (long long)kept,
+        (uint64_t)kept < fsm->replay.capacity ? ", all that data.max_mib takes"
+                                              : "",
         service->store == PLAN_STORE_BUS ? "over the bus" : service->path_data);
 }
 
@@ -165,16 +167,18 @@ static int write_node(const struct plan *plan, size_t index, ls_writer *out)
 static void write_service(const struct plan *plan, ls_writer *out)
 {
     const struct plan_service *service = &plan->service;
+    const struct fsm_options *fsm = &service->fsm;
     ls_write_string(out, "coordinator");
     ls_write_map_begin(out);
-    json_int(out, "iterations", service->iterations);
-    json_double(out, "eval_interval_s", service->eval_interval_s);
-    json_int(out, "batch", service->batch);
-    json_int(out, "samples_per_work", service->samples_per_work);
-    json_int(out, "unroll", service->unroll);
-    json_int(out, "split", service->split);
+    json_int(out, "iterations", fsm->iterations);
+    json_double(out, "eval_interval_s",
+                (double)fsm->eval_interval / (double)LS_NS_PER_S);
+    json_int(out, "batch", fsm->batch_size);
+    json_int(out, "samples_per_work", fsm->samples_per_work);
+    json_int(out, "unroll", fsm->unroll_len);
+    json_int(out, "split", fsm->split);
     json_int(out, "channel", service->channel);
-    json_string(out, "replay", plan_replay_names[service->replay.mode]);
+    json_string(out, "replay", plan_replay_name(plan));
     json_int(out, "samples_kept", plan_samples_kept(plan));
     json_string(out, "store", plan_store_names[service->store]);
     ls_write_map_end(out);

@@ -1,5 +1,6 @@
 #include "plan_service.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,21 @@
 #define SECONDS_MAX 86400.0
 
 const char *const plan_store_names[] = {"bus", "files", NULL};
-const char *const plan_replay_names[] = {"fifo", "priority", NULL};
+static const char *const replay_names[] = {
+    [REPLAY_PRIORITY] = "priority", [REPLAY_FIFO] = "fifo", NULL};
+
+const char *plan_replay_name(const struct plan *plan)
+{
+    return replay_names[plan->service.fsm.replay.mode];
+}
+
+static int64_t read_seconds(ls_config_section *section, const char *key,
+                            double by_default, double least)
+{
+    return (int64_t)(ls_config_double(section, key, by_default, least,
+                                      SECONDS_MAX) *
+                     (double)LS_NS_PER_S);
+}
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -28,32 +43,30 @@ static int64_t natural_batch(const struct plan *plan)
 
 static void read_work(struct plan *plan, ls_config_section *section)
 {
-    struct plan_service *service = &plan->service;
-    service->iterations = ls_config_int(section, "iterations", 0, 0, INT32_MAX);
-    service->eval_interval_s =
-        ls_config_double(section, "eval_interval_s", 60.0, 0.0, SECONDS_MAX);
-    service->batch =
+    struct fsm_options *fsm = &plan->service.fsm;
+    fsm->iterations = ls_config_int(section, "iterations", 0, 0, INT32_MAX);
+    fsm->eval_interval = read_seconds(section, "eval_interval_s", 60.0, 0.0);
+    fsm->batch_size =
         ls_config_int(section, "batch", natural_batch(plan), 1, BATCH_MAX);
-    service->samples_per_work = ls_config_int(
+    fsm->samples_per_work = ls_config_int(
         section, "samples_per_work", 4 * (int64_t)plan->envs, 0, INT32_MAX);
-    service->unroll =
+    fsm->unroll_len =
         ls_config_int(section, "unroll", (int64_t)plan->steps, 1, UNROLL_MAX);
-    service->split = ls_config_int(section, "split", 1, 1, BATCH_MAX);
-    if (service->samples_per_work == 0 && plan_count(plan, PLAN_COLLECTOR) < 2)
+    fsm->split = ls_config_int(section, "split", 1, 1, BATCH_MAX);
+    if (fsm->samples_per_work == 0 && plan_count(plan, PLAN_COLLECTOR) < 2)
         ls_config_problem(section, "samples_per_work",
                           "0 has collectors keep their works, and one of them "
                           "evaluates: that takes two; say how many samples, "
                           "and a single one does both by turns");
-    if (service->unroll % service->split != 0)
+    if (fsm->unroll_len % fsm->split != 0)
         ls_config_problem(section, "split",
                           "samples of %lld steps cannot be cut into %lld parts "
                           "of the same length",
-                          (long long)service->unroll,
-                          (long long)service->split);
-    service->ahead = ls_config_int(section, "ahead", 1, 1, 60);
-    service->send_policy_freq =
+                          (long long)fsm->unroll_len, (long long)fsm->split);
+    fsm->ahead = ls_config_int(section, "ahead", 1, 1, 60);
+    fsm->send_policy_freq =
         ls_config_int(section, "send_policy_freq", 1, 1, INT32_MAX);
-    service->send_info_freq =
+    fsm->send_info_freq =
         ls_config_int(section, "send_info_freq", 100, 1, INT32_MAX);
 }
 
@@ -69,32 +82,33 @@ static void read_assignment(struct plan *plan, ls_config_section *section)
     service->patience_s =
         ls_config_double(section, "patience_s", 60.0, 0.001, SECONDS_MAX);
     service->journal = ls_config_bool(section, "journal", true);
-    service->learner_expiry_s = ls_config_double(section, "learner_expiry_s",
-                                                 600.0, 0.001, SECONDS_MAX);
-    service->collector_expiry_s = ls_config_double(
-        section, "collector_expiry_s", 30.0, 0.001, SECONDS_MAX);
-    service->retry_s =
-        ls_config_double(section, "retry_s", 3.0, 0.001, SECONDS_MAX);
+    struct fsm_options *fsm = &service->fsm;
+    fsm->learner_expiry =
+        read_seconds(section, "learner_expiry_s", 600.0, 0.001);
+    fsm->collector_expiry =
+        read_seconds(section, "collector_expiry_s", 30.0, 0.001);
+    fsm->retry = read_seconds(section, "retry_s", 3.0, 0.001);
     service->channel = ls_config_int(section, "channel", 1, 1, UINT32_MAX);
 }
 
-static void read_replay(struct plan_service *service,
-                        ls_config_section *section)
+static void read_replay(struct fsm_options *fsm, ls_config_section *section)
 {
-    struct plan_replay *replay = &service->replay;
-    replay->mode = (enum plan_replay_mode)ls_config_choice(
-        section, "mode", PLAN_REPLAY_FIFO, plan_replay_names);
-    replay->capacity = ls_config_int(section, "capacity", 4096, 1, 1 << 24);
-    replay->min_size = ls_config_int(section, "min_size", 1, 1, 1 << 24);
+    struct replay_options *replay = &fsm->replay;
+    replay->mode = (enum replay_mode)ls_config_choice(
+        section, "mode", REPLAY_FIFO, replay_names);
+    replay->capacity =
+        (size_t)ls_config_int(section, "capacity", 4096, 1, 1 << 24);
+    replay->min_size_to_sample =
+        (size_t)ls_config_int(section, "min_size", 1, 1, 1 << 24);
     replay->samples_per_insert =
         ls_config_double(section, "samples_per_insert", 0.0, 0.0, 1e6);
     replay->error_buffer =
         ls_config_double(section, "error_buffer", 0.0, 0.0, 1e12);
-    replay->max_staleness =
+    replay->staleness_limit =
         ls_config_int(section, "max_staleness", 0, 0, INT32_MAX);
     replay->max_times_sampled =
-        ls_config_int(section, "max_times_sampled", 0, 0, INT32_MAX);
-    replay->valid_ratio =
+        (uint64_t)ls_config_int(section, "max_times_sampled", 0, 0, INT32_MAX);
+    replay->min_valid_ratio =
         ls_config_double(section, "valid_ratio", 1.0, 1.0, 1e6);
 
     if (replay->samples_per_insert == 0.0 &&
@@ -103,22 +117,23 @@ static void read_replay(struct plan_service *service,
                           "error_buffer goes with samples_per_insert, which "
                           "is 0 here: nothing limits how often is sampled");
     const double least =
-        ((double)service->batch + replay->samples_per_insert) / 2.0;
-    if (replay->capacity < service->batch)
-        ls_config_problem(
-            section, "capacity", "%lld is less than one batch of %lld samples",
-            (long long)replay->capacity, (long long)service->batch);
-    else if (replay->valid_ratio * (double)service->batch >
-             (double)replay->capacity)
+        ((double)fsm->batch_size + replay->samples_per_insert) / 2.0;
+    const long long capacity = (long long)replay->capacity;
+    if (capacity < fsm->batch_size)
+        ls_config_problem(section, "capacity",
+                          "%lld is less than one batch of %lld samples",
+                          capacity, (long long)fsm->batch_size);
+    else if (replay->min_valid_ratio * (double)fsm->batch_size >
+             (double)capacity)
         ls_config_problem(section, "valid_ratio",
                           "%g times a batch of %lld never are there: the "
                           "capacity is %lld",
-                          replay->valid_ratio, (long long)service->batch,
-                          (long long)replay->capacity);
-    if (replay->min_size > replay->capacity)
-        ls_config_problem(
-            section, "min_size", "%lld never are there: the capacity is %lld",
-            (long long)replay->min_size, (long long)replay->capacity);
+                          replay->min_valid_ratio, (long long)fsm->batch_size,
+                          capacity);
+    if (replay->min_size_to_sample > replay->capacity)
+        ls_config_problem(section, "min_size",
+                          "%lld never are there: the capacity is %lld",
+                          (long long)replay->min_size_to_sample, capacity);
     if (replay->error_buffer > 0.0 && replay->samples_per_insert > 0.0 &&
         replay->error_buffer < least)
         ls_config_problem(section, "error_buffer",
@@ -176,24 +191,25 @@ static void read_data(struct plan *plan, ls_config_section *section)
                 plan_store_names[of_files ? PLAN_STORE_FILES : PLAN_STORE_BUS],
                 plan_store_names[service->store]);
     }
+    service->fsm.data_stays = service->store == PLAN_STORE_FILES;
     service->max_mib = ls_config_int(section, "max_mib", 256, 1, 1 << 20);
     service->data_at = ls_config_string(section, "path_data", "");
     service->policy_at = ls_config_string(section, "path_policy", "");
-    service->home = PLAN_HOME_MAKER;
-    if (ls_config_has(section, "home"))
-        service->home = ls_config_int(section, "home", 0, 0, UINT32_MAX);
-    size_t index;
-    if (service->home == PLAN_HOME_MAKER)
+    struct fsm_options *fsm = &service->fsm;
+    fsm->data_elsewhere = ls_config_has(section, "home");
+    if (!fsm->data_elsewhere)
         return;
-    if (plan_find(plan, (uint32_t)service->home, &index) != LS_OK)
-        ls_config_problem(section, "home", "there is no node %lld",
-                          (long long)service->home);
+    fsm->data_home = (uint32_t)ls_config_int(section, "home", 0, 0, UINT32_MAX);
+    size_t index;
+    if (plan_find(plan, fsm->data_home, &index) != LS_OK)
+        ls_config_problem(section, "home", "there is no node %" PRIu32,
+                          fsm->data_home);
     else if (index != plan->first && plan->nodes[index].on_loss == PLAN_RESTART)
         ls_config_problem(section, "home",
-                          "node %lld may be started again, and has forgotten "
-                          "all data then: say the coordinator, or a node "
-                          "whose on_loss is not restart",
-                          (long long)service->home);
+                          "node %" PRIu32 " may be started again, and has "
+                          "forgotten all data then: say the coordinator, or a "
+                          "node whose on_loss is not restart",
+                          fsm->data_home);
 }
 
 void plan_read_service(struct plan *plan, ls_config_section *root)
@@ -203,7 +219,7 @@ void plan_read_service(struct plan *plan, ls_config_section *root)
         return;
     read_work(plan, section);
     read_assignment(plan, section);
-    read_replay(&plan->service, ls_config_section_at(section, "replay"));
+    read_replay(&plan->service.fsm, ls_config_section_at(section, "replay"));
     read_data(plan, ls_config_section_at(section, "data"));
 }
 
@@ -221,11 +237,11 @@ int64_t plan_learner_batches(const struct plan *plan)
 
 int64_t plan_samples_kept(const struct plan *plan)
 {
-    const struct plan_service *service = &plan->service;
+    const struct fsm_options *fsm = &plan->service.fsm;
+    const uint64_t capacity = fsm->replay.capacity;
     if (plan->sizes.replay == 0)
-        return service->replay.capacity;
+        return (int64_t)capacity;
     const uint64_t room =
-        plan->sizes.replay / plan->sizes.sample * (uint64_t)service->split;
-    return room < (uint64_t)service->replay.capacity ? (int64_t)room
-                                                     : service->replay.capacity;
+        plan->sizes.replay / plan->sizes.sample * (uint64_t)fsm->split;
+    return (int64_t)(room < capacity ? room : capacity);
 }

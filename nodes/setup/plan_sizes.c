@@ -64,22 +64,22 @@ static void check_sample(const struct plan *plan, uint64_t most)
     ls_config_section *section = section_of(plan, "coordinator");
     const bool has_unroll = ls_config_has(section, "unroll");
     if (plan->sizes.sample > most)
-        ls_config_problem(has_unroll ? section : section_of(plan, "collector"),
-                          has_unroll ? "unroll" : "steps",
-                          "a sample of %" PRId64 " steps has %" PRIu64
-                          " bytes, and the store takes %" PRIu64
-                          " at most: lower %s%s",
-                          plan->service.unroll, plan->sizes.sample, most,
-                          has_unroll ? "coordinator.unroll" : "collector.steps",
-                          plan->service.store == PLAN_STORE_BUS
-                              ? ", or say coordinator.data: {store: files}"
-                              : "");
+        ls_config_problem(
+            has_unroll ? section : section_of(plan, "collector"),
+            has_unroll ? "unroll" : "steps",
+            "a sample of %" PRId64 " steps has %" PRIu64
+            " bytes, and the store takes %" PRIu64 " at most: lower %s%s",
+            plan->service.fsm.unroll_len, plan->sizes.sample, most,
+            has_unroll ? "coordinator.unroll" : "collector.steps",
+            plan->service.store == PLAN_STORE_BUS
+                ? ", or say coordinator.data: {store: files}"
+                : "");
 }
 
 /* Data that so many samples refer to. */
 static uint64_t data_of(const struct plan_service *service, double samples)
 {
-    return (uint64_t)ceil(samples / (double)service->split);
+    return (uint64_t)ceil(samples / (double)service->fsm.split);
 }
 
 /* What the store holds beside the samples of the replay buffer, and the fewest
@@ -87,20 +87,21 @@ static uint64_t data_of(const struct plan_service *service, double samples)
 static void check_store(struct plan *plan)
 {
     const struct plan_service *service = &plan->service;
-    const struct plan_replay *replay = &service->replay;
+    const struct fsm_options *fsm = &service->fsm;
     const uint64_t sample = plan->sizes.sample;
     const uint64_t room = (uint64_t)service->max_mib * MIB;
-    const uint64_t made = plan_count(plan, PLAN_COLLECTOR) *
-                          (uint64_t)(service->ahead + UNDER_WAY);
+    const uint64_t made =
+        plan_count(plan, PLAN_COLLECTOR) * (uint64_t)(fsm->ahead + UNDER_WAY);
     const uint64_t policies =
         POLICIES * plan->sizes.policy + TRAININGS * plan->sizes.training;
     const uint64_t beside = policies + made * sample;
-    const double least = fmax(replay->valid_ratio * (double)service->batch,
-                              (double)replay->min_size);
+    const double least =
+        fmax(fsm->replay.min_valid_ratio * (double)fsm->batch_size,
+             (double)fsm->replay.min_size_to_sample);
     /* And one whose data is being dropped. */
     const int64_t batches = plan_learner_batches(plan) + 1;
     const uint64_t kept = data_of(service, least) +
-                          data_of(service, (double)(batches * service->batch));
+                          data_of(service, (double)(batches * fsm->batch_size));
     const uint64_t needed = beside + kept * sample;
     if (needed <= room) {
         plan->sizes.replay = room - beside;
@@ -149,9 +150,10 @@ int plan_read_sizes(struct plan *plan, struct agent *agent)
     ls_bytes_clear(&training);
     if (status != LS_OK)
         return status;
-    const size_t parts = serves ? (size_t)plan->service.split : 1;
+    const size_t parts = serves ? (size_t)plan->service.fsm.split : 1;
     const struct trajectory_shape shape = agent_shape(
-        agent, (serves ? (size_t)plan->service.unroll : plan->steps) / parts);
+        agent,
+        (serves ? (size_t)plan->service.fsm.unroll_len : plan->steps) / parts);
     plan->sizes =
         (struct plan_sizes){.sample = parts * trajectory_value_bytes(&shape),
                             .policy = sizes[0],

@@ -357,7 +357,7 @@ static void print_end(const render *self, char *text, size_t size)
     const struct plan *plan = self->plan;
     const struct report *lead = &self->nodes[self->lead].last;
     const int64_t iterations =
-        plan_is_service(plan) ? plan->service.iterations : 0;
+        plan_is_service(plan) ? plan->service.fsm.iterations : 0;
     if (plan->stop_env_step > 0 && lead->env_step >= plan->stop_env_step)
         (void)snprintf(text, size, "stop.env_step (%lld)",
                        (long long)plan->stop_env_step);

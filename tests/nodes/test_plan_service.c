@@ -19,18 +19,18 @@ TEST(a_coordinator_makes_a_service_job)
     assert_int_equal(plan.first, 0);
     assert_int_equal(plan_count(&plan, PLAN_LEARNER), 2);
     assert_int_equal(plan_channel(&plan), 1);
-    assert_int_equal(service->iterations, 0);
-    assert_true(service->eval_interval_s == 60.0);
-    assert_int_equal(service->batch, 12);
-    assert_int_equal(service->samples_per_work, 16);
-    assert_int_equal(service->unroll, 32);
-    assert_int_equal(service->split, 1);
+    assert_int_equal(service->fsm.iterations, 0);
+    assert_true(service->fsm.eval_interval == 60 * LS_NS_PER_S);
+    assert_int_equal(service->fsm.batch_size, 12);
+    assert_int_equal(service->fsm.samples_per_work, 16);
+    assert_int_equal(service->fsm.unroll_len, 32);
+    assert_int_equal(service->fsm.split, 1);
     assert_true(service->journal);
-    assert_true(service->learner_expiry_s == 600.0);
-    assert_true(service->collector_expiry_s == 30.0);
-    assert_true(service->retry_s == 3.0);
+    assert_true(service->fsm.learner_expiry == 600 * LS_NS_PER_S);
+    assert_true(service->fsm.collector_expiry == 30 * LS_NS_PER_S);
+    assert_true(service->fsm.retry == 3 * LS_NS_PER_S);
     assert_int_equal(service->store, PLAN_STORE_BUS);
-    assert_int_equal(service->replay.mode, PLAN_REPLAY_FIFO);
+    assert_int_equal(service->fsm.replay.mode, REPLAY_FIFO);
     plan_fini(&plan);
 }
 
@@ -50,9 +50,9 @@ TEST(what_a_coordinator_is_told_is_taken_over)
                       "  replay: {mode: priority, capacity: 64, min_size: 40,\n"
                       "           samples_per_insert: 4, error_buffer: 18}\n");
     const struct plan_service *service = &plan.service;
-    assert_int_equal(service->iterations, 100);
-    assert_int_equal(service->batch, 32);
-    assert_int_equal(service->split, 4);
+    assert_int_equal(service->fsm.iterations, 100);
+    assert_int_equal(service->fsm.batch_size, 32);
+    assert_int_equal(service->fsm.split, 4);
     assert_int_equal(plan_channel(&plan), 7);
     assert_false(service->journal);
     assert_int_equal(service->store, PLAN_STORE_FILES);
@@ -65,8 +65,8 @@ TEST(what_a_coordinator_is_told_is_taken_over)
     assert_string_equal(service->path_data, "/d/lockstep.3-c0ffee");
     assert_string_equal(service->path_policy, "out/lockstep/3/policy");
     assert_false(plan.folder_found);
-    assert_int_equal(service->replay.mode, PLAN_REPLAY_PRIORITY);
-    assert_int_equal(service->replay.min_size, 40);
+    assert_int_equal(service->fsm.replay.mode, REPLAY_PRIORITY);
+    assert_int_equal(service->fsm.replay.min_size_to_sample, 40);
     plan_fini(&plan);
 }
 

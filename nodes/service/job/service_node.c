@@ -214,5 +214,5 @@ struct service_options service_node_options(const struct service_node *node)
         .patience_ms = patience_ms(node->plan),
         .store_wait_ms = node->plan->patience_ms,
         .watch = node->watch,
-        .sabotage = (enum service_sabotage)node->plan->service.sabotage};
+        .sabotage = node->plan->service.fsm.sabotage};
 }

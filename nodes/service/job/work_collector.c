@@ -142,7 +142,7 @@ static int create(void **out, const struct work_options *options)
         status = player_create(&self->player, &self->agent, plan->envs,
                                plan->threads < plan->envs ? plan->threads
                                                           : plan->envs,
-                               (size_t)plan->service.unroll);
+                               (size_t)plan->service.fsm.unroll_len);
     if (status != LS_OK) {
         destroy(self);
         return status;
@@ -165,8 +165,8 @@ static int use(void *work, ls_task *task, ls_rpc *calls)
                 .common = service_node_options(&self->base),
                 .ops = &ops,
                 .self = self,
-                .elsewhere = self->base.plan->service.home != PLAN_HOME_MAKER,
-                .home = (uint32_t)self->base.plan->service.home});
+                .elsewhere = self->base.plan->service.fsm.data_elsewhere,
+                .home = self->base.plan->service.fsm.data_home});
     if (status != LS_OK)
         return status;
     collector_service_use(self->service, task);

@@ -69,57 +69,18 @@ static int create(void **out, const struct work_options *options)
 
 /* Settings --------------------------------------------------------------- */
 
-static int64_t to_ns(double seconds)
-{
-    return (int64_t)(seconds * (double)LS_NS_PER_S);
-}
-
-static void set_replay(const struct plan *plan, struct replay_options *out)
-{
-    const struct plan_replay *replay = &plan->service.replay;
-    *out = (struct replay_options){
-        .mode =
-            replay->mode == PLAN_REPLAY_FIFO ? REPLAY_FIFO : REPLAY_PRIORITY,
-        .capacity = (size_t)replay->capacity,
-        .max_bytes = plan->sizes.replay,
-        .staleness_limit = replay->max_staleness,
-        .min_valid_ratio = replay->valid_ratio,
-        .max_times_sampled = (uint64_t)replay->max_times_sampled,
-        .min_size_to_sample = (size_t)replay->min_size,
-        .samples_per_insert = replay->samples_per_insert,
-        .error_buffer = replay->error_buffer};
-}
-
 static void set_fsm(const struct plan *plan, struct fsm_options *out)
 {
-    const struct plan_service *service = &plan->service;
-    *out = (struct fsm_options){
-        .iterations = service->iterations,
-        .stop_value = plan->solved,
-        .eval_interval = to_ns(service->eval_interval_s),
-        .eval_episodes = (int64_t)plan->episodes,
-        .max_env_steps = plan->stop_env_step,
-        .max_time = to_ns(60.0 * plan->stop_minutes),
-        .collector_works = 0, /* as many as there are collectors */
-        .samples_per_work = service->samples_per_work,
-        .unroll_len = service->unroll,
-        .split = service->split,
-        .ahead = service->ahead,
-        .data_stays = service->store == PLAN_STORE_FILES,
-        .data_elsewhere = service->home != PLAN_HOME_MAKER,
-        .data_home = (uint32_t)service->home,
-        .batch_size = service->batch,
-        .learner_batches = plan_learner_batches(plan),
-        .send_policy_freq = service->send_policy_freq,
-        .send_info_freq = service->send_info_freq,
-        .learner_expiry = to_ns(service->learner_expiry_s),
-        .collector_expiry = to_ns(service->collector_expiry_s),
-        .retry = to_ns(service->retry_s),
-        .call_timeout = plan->patience_ms * LS_NS_PER_MS,
-        .work_timeout = plan->world.step_timeout_ms * LS_NS_PER_MS,
-        .seed = plan->seed,
-        .sabotage = (enum service_sabotage)service->sabotage};
-    set_replay(plan, &out->replay);
+    *out = plan->service.fsm;
+    out->stop_value = plan->solved;
+    out->eval_episodes = (int64_t)plan->episodes;
+    out->max_env_steps = plan->stop_env_step;
+    out->max_time = (int64_t)(60.0 * plan->stop_minutes * (double)LS_NS_PER_S);
+    out->learner_batches = plan_learner_batches(plan);
+    out->call_timeout = plan->patience_ms * LS_NS_PER_MS;
+    out->work_timeout = plan->world.step_timeout_ms * LS_NS_PER_MS;
+    out->seed = plan->seed;
+    out->replay.max_bytes = plan->sizes.replay;
 }
 
 /* How it goes ------------------------------------------------------------ */

@@ -19,54 +19,11 @@
 
 #include "lockstep/call.h"
 
+#include "coordinator_settings.h"
 #include "messages.h"
 #include "replay.h"
-#include "service_sabotage.h"
 
 typedef struct fsm fsm;
-
-struct fsm_options {
-    /* The scheduler. */
-    int64_t iterations;       /* of the learner work; 0: until stop_value */
-    double stop_value;        /* mean return of an evaluation that ends the
-                               * job; NaN: none does */
-    int64_t eval_interval;    /* ns between evaluations; 0: always one under
-                               * way when there is a new policy version */
-    int64_t eval_episodes;    /* 0: no evaluations */
-    int64_t max_env_steps;    /* the job ends after so many; 0: no such end */
-    int64_t max_time;         /* ns after which the job ends, counted from the
-                               * first input of this life; 0: no such end */
-    size_t collector_works;   /* at once, evaluations not counted; 0: as many
-                               * as there are collectors */
-    int64_t samples_per_work; /* then a collector is free for other works; 0:
-                               * never, and one is kept free to evaluate */
-    int64_t unroll_len, split;
-    int64_t ahead;   /* pieces of data that a collector makes before it is asked
-                      * again, besides one; 0: 1; less than SERVICE_DATA_MAX */
-    bool data_stays; /* whoever dies: it is in files */
-    bool data_elsewhere; /* it is kept by data_home, and not by who makes it */
-    uint32_t data_home;  /* id of a node */
-    int64_t batch_size;  /* 1 … SERVICE_BATCH_MAX */
-    int64_t learner_batches; /* that a learner may have at once; 0: 2 */
-    int64_t send_policy_freq, send_info_freq;
-    struct replay_options replay; /* name, max_batch and seed are filled in */
-
-    /* Assignment; ns; 0: the default. */
-    int64_t learner_expiry;   /* queued for so long: the work is given up, and
-                               * the scheduler told; default 600 s */
-    int64_t collector_expiry; /* the same of collectors; default 30 s */
-    int64_t retry;            /* with a member that refused, or failed, nothing
-                               * is begun for so long; default 3 s */
-    int64_t call_timeout;     /* of start, resource, and close at the job's end;
-                               * default 10 s */
-    int64_t work_timeout;     /* of get_data, learn, data, close; default 60 s.
-                               * A work that is not closed within is given up */
-    int64_t max_failures;     /* of works of one kind in a row, nothing done
-                               * between: the job ends with LS_EHANDLER.
-                               * Members that are lost are none. Default 10 */
-    uint64_t seed;            /* which of several free members gets a work */
-    enum service_sabotage sabotage;
-};
 
 /* What is to be done next. Texts and data: borrow, until fsm_next(). */
 enum fsm_action_kind {

@@ -28,6 +28,7 @@
 
 #include <stddef.h>
 
+#include "coordinator_settings.h"
 #include "sample.h"
 
 #define REPLAY_CAPACITY_MAX (1u << 24)
@@ -37,33 +38,6 @@
 #define REPLAY_PRIORITY_FLOOR 1e-5
 
 struct replay;
-
-enum replay_mode { REPLAY_PRIORITY, REPLAY_FIFO };
-
-struct replay_options {
-    const char *name; /* as in safe_name.h, REPLAY_NAME_MAX bytes at most;
-                       * copied. Items are NAME_0, NAME_1 … */
-    enum replay_mode mode;
-    size_t capacity;    /* items; one more pushes the oldest out */
-    uint64_t max_bytes; /* of the data of items, and of what is lent; what is
-                         * more pushes the oldest out, as long as there are
-                         * more than the largest batch takes; 0: however
-                         * many */
-    size_t max_batch;   /* the largest batch that will be asked for; at most
-                         * capacity */
-    int64_t staleness_limit; /* items that are so many versions behind, or more,
-                              * are removed; 0: however many */
-    double min_valid_ratio;  /* nothing is given out unless so many times the
-                              * batch are there; from 1; 0: default 1 */
-    uint64_t max_times_sampled; /* an item is removed when it was drawn so
-                                 * often; 0: never; fifo: default 1 */
-    size_t min_size_to_sample;  /* items; at most capacity */
-    double samples_per_insert;  /* 0: no rate limiter */
-    double error_buffer;        /* in samples; at least half of max_batch +
-                                 * samples_per_insert, since less could refuse both for
-                                 * ever; 0: default, that much */
-    uint64_t seed;
-};
 
 struct replay_figures {
     size_t size;       /* items now */
