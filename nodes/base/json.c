@@ -21,6 +21,11 @@ static int print_document(const ls_document *document, char **out)
     return LS_OK;
 }
 
+/* Of what this program has written itself. An answer that was as deep and as
+ * large as it may be is in a map here. */
+static const struct ls_codec_limits any = {
+    .max_bytes = SIZE_MAX, .max_depth = 32, .max_objects = UINT32_MAX};
+
 int json_line(ls_writer *value, char **out)
 {
     const void *data;
@@ -29,7 +34,7 @@ int json_line(ls_writer *value, char **out)
     if (status != LS_OK)
         return status;
     ls_document *document = NULL;
-    status = ls_document_read(&document, data, size, NULL);
+    status = ls_document_read(&document, data, size, &any);
     if (status == LS_OK)
         status = print_document(document, out);
     ls_document_destroy(&document);
