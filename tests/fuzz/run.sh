@@ -44,6 +44,8 @@ trap 'exit 130' INT TERM
 export TMPDIR=$scratch
 export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1
 export UBSAN_OPTIONS=print_stacktrace=1
+# libfyaml 0.7.12 loses a kilobyte over some malformed texts.
+export LSAN_OPTIONS=suppressions=$here/lsan.supp:print_suppressions=0
 
 # Without address randomisation where the kernel does more of it than the
 # sanitizers of clang 14 can bear.
