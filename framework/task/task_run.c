@@ -23,7 +23,7 @@ static void hand_over(struct ls_failure *to, const struct ls_failure *from)
  * short for their records, one stands for some that follow. How long one takes
  * is known from those that were left out; they are doubled at most, so that a
  * pipeline that turns slow is soon recorded again. */
-#define RECORD_NS      INT64_C(100)
+#define RECORD_NS      INT64_C(300)
 #define SHARE          256
 #define UNRECORDED_MAX 1023u
 

@@ -121,14 +121,16 @@ static void free_run(node_run *run)
     free(run);
 }
 
-/* In a simulation nobody looks for it, and there may be thousands of runs. */
+/* In a simulation, of which there may be thousands, only for a profile. */
 static int create_trace(node_run *run)
 {
     const struct plan *plan = run->plan;
     const struct plan_node *node = &plan->nodes[run->index];
-    if (plan->trace_records == 0 || run->runtime != ls_runtime_threads())
+    if (plan->trace_records == 0 ||
+        (run->runtime != ls_runtime_threads() && !plan->trace_all))
         return LS_OK;
     return ls_trace_create(&run->trace, &(struct ls_trace_options){
+                                            .runtime = run->runtime,
                                             .node = node->id,
                                             .job = plan->job,
                                             .role = plan_role_names[node->role],

@@ -57,7 +57,7 @@ enum option_kind {
 #define ON_JOB(NAME, name, takes_job) | ((takes_job) ? ON(COMMAND_##NAME) : 0u)
 #define ON_ALL                        (0u COMMAND_MAP(ON_JOB))
 #define ON_RUN                        (ON(COMMAND_RUN) | ON(COMMAND_PROFILE))
-#define ON_SIM                        (ON(COMMAND_RUN) | ON(COMMAND_SIM))
+#define ON_SIM                        (ON_RUN | ON(COMMAND_SIM))
 #define ON_PROFILE                    (ON(COMMAND_PROFILE) | ON(COMMAND_TRACE))
 #define ON_JOIN                       (ON(COMMAND_NODE) | ON(COMMAND_CALL))
 #define ON_BENCH                      ON(COMMAND_BENCH)
@@ -642,11 +642,7 @@ static int check_complete(const struct options *options)
         return ls_error(LS_EINVAL,
                         "--as compose: the recordings would be in containers; "
                         "profile processes or threads");
-    if (options->command == COMMAND_PROFILE && options->as == AS_SIM)
-        return ls_error(LS_EINVAL,
-                        "--as sim: in a simulation steps take no time; profile "
-                        "processes or threads");
-    if (options->command == COMMAND_RUN && options->as != AS_SIM &&
+    if (options->command != COMMAND_SIM && options->as != AS_SIM &&
         (options->faults != NULL || options->event_log != NULL))
         return ls_error(LS_EINVAL, "%s is for a simulation: add --as sim",
                         options->faults != NULL ? "--faults" : "--event-log");

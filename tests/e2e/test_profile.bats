@@ -120,6 +120,22 @@ END
     [ -e out/slow/latest/trace/node-4.lstrace ]
 }
 
+@test "in a simulation wrong clocks change nothing but the time that is shown" {
+    profile --as sim --json
+    last_line "$output"
+    local right wrong who='.blame | max_by(.share) |
+        "\(.node) \(.step) \(.seconds * 100 | round)"'
+    right=$(jq -re "$who" <<<"$line")
+    rm slow
+    echo 'random: {skew: {offset_ms: 3000, drift: 0.0001}}' >skew.yaml
+    profile --as sim --json --faults skew.yaml
+    last_line "$output"
+    wrong=$(jq -re "$who" <<<"$line")
+    [[ $right =~ ^[123]\ collect\  ]]
+    [ "$right" = "$wrong" ]
+    jq -e '.clock_error_us > 0 and .clock_error_us < 1000' <<<"$line"
+}
+
 @test "a job with a coordinator has the steps alone" {
     run --separate-stderr "$LOCKSTEP" profile \
         "$SOURCE_DIR/configs/cartpole-service.yaml" --steps 2
@@ -129,9 +145,9 @@ END
 }
 
 @test "what cannot be profiled is said" {
-    run --separate-stderr "$LOCKSTEP" profile "$cartpole" --as sim
+    run --separate-stderr "$LOCKSTEP" profile "$cartpole" --faults all
     [ "$status" -eq 2 ]
-    [[ $stderr == *"in a simulation steps take no time"* ]]
+    [[ $stderr == *"--faults is for a simulation: add --as sim"* ]]
     run --separate-stderr "$LOCKSTEP" profile \
         "$SOURCE_DIR/configs/barrier.yaml" --steps 3
     [ "$status" -eq 2 ]

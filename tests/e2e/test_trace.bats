@@ -33,6 +33,17 @@ teardown() {
     all_gone
 }
 
+@test "a collector that hangs in a step of its environment is named, with the step" {
+    start run run faulty.yaml --json --set env.fault=hang --set env.at=5 \
+        --set nodes.1.count=1
+    nodes_of run 3
+    finish run
+    [ "$code" -eq 124 ]
+    said "node 1 (collector, pid ${nodes[1]}) hangs: it is in step collect for "
+    grep -q collect out/faulty/1/trace/node-1.lstrace
+    all_gone
+}
+
 @test "a node that is stopped is the first cause of what the others say" {
     start run run "$cartpole" "${endless[@]}" --json --set world.silence_ms=500
     nodes_of run 5

@@ -66,7 +66,6 @@ struct ls_trace {
     char apart[LINE];          /* what follows is on a line of its own */
     atomic_uint_fast64_t next; /* turn */
     atomic_uint_fast64_t given_up;
-    atomic_int_fast64_t tick;
 };
 
 static void store(struct words *to, const struct ls_trace_record *record)
@@ -183,14 +182,7 @@ void ls_trace_destroy(ls_trace **trace)
 
 int64_t ls_trace_now(ls_trace *trace)
 {
-    const int64_t now = trace->runtime->ops->glance(trace->runtime);
-    atomic_store_explicit(&trace->tick, now, memory_order_relaxed);
-    return now;
-}
-
-int64_t ls_trace_tick(ls_trace *trace)
-{
-    return atomic_load_explicit(&trace->tick, memory_order_relaxed);
+    return trace->runtime->ops->glance(trace->runtime);
 }
 
 bool ls_trace_all(const ls_trace *trace)

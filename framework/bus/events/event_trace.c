@@ -19,14 +19,13 @@ static int64_t begin(ls_node *node)
     return now != 0 ? now : 1;
 }
 
-int64_t event_trace_begins(ls_node *node, struct event_entry *entry,
-                           uint64_t sequence)
+int64_t event_trace_emit(ls_node *node, struct event_entry *entry,
+                         uint64_t sequence)
 {
-    if (node->options.trace == NULL)
-        return 0;
-    if (sequence == 0)
-        sequence = ++entry->n_unnumbered;
-    return trace_gate_keeps(&entry->emits, sequence) ? begin(node) : 0;
+    return sequence != 0 ||
+                   trace_gate_keeps(&entry->emits, ++entry->n_unnumbered)
+               ? begin(node)
+               : 0;
 }
 
 void event_trace_emitted(ls_node *node, struct event_entry *entry,
@@ -60,14 +59,11 @@ static struct ls_trace_record call_of(ls_node *node, struct event_entry *entry,
                                     .life = (uint32_t)event->incarnation};
 }
 
-int64_t event_trace_handler(ls_node *node, struct event_entry *entry,
-                            const struct ls_event *event)
+int64_t event_trace_call(ls_node *node, struct event_entry *entry,
+                         const struct ls_event *event)
 {
-    if (node->options.trace == NULL)
-        return 0;
-    const uint64_t number =
-        event->sequence != 0 ? event->sequence : ++entry->n_unnumbered_handled;
-    if (!trace_gate_keeps(&entry->handled, number))
+    if (event->sequence == 0 &&
+        !trace_gate_keeps(&entry->handled, ++entry->n_unnumbered_handled))
         return 0;
     const int64_t now = begin(node);
     const struct ls_trace_record record = call_of(node, entry, event, now);

@@ -177,7 +177,7 @@ static bool is_first(const char *path)
 
 static void be_slow(struct env *self)
 {
-    ls_runtime *runtime = ls_runtime_threads();
+    ls_runtime *runtime = ls_runtime_current();
     if (self->n_steps == 1)
         self->is_slow = is_first(self->slow);
     if (self->is_slow)

@@ -11,10 +11,10 @@
  *
  * Unless it is to record everything, a recorder leaves out what would cost too
  * much, so that it takes less than 1 % of their time: where iterations take
- * less than some hundred microseconds it keeps every nth, with all its steps or
- * without any; where an event is emitted or handled more often than every ten
- * microseconds, it keeps those whose sequence is a multiple of 2, 4, 8 …, on
- * both sides. Thread: any, unless it says otherwise. Source:
+ * less than 80 us for each half of a step it keeps every nth, with all its
+ * steps or without any; where an event is emitted or handled more often than
+ * every 48 microseconds, it keeps those whose sequence is a multiple of 2, 4, 8
+ * …, on both sides. Thread: any, unless it says otherwise. Source:
  * docs/trace-format.md. */
 #ifndef LOCKSTEP_TRACE_H
 #define LOCKSTEP_TRACE_H
