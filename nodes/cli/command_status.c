@@ -277,7 +277,7 @@ static void rest(double seconds)
 static int show(const struct target *target, struct screen *screen,
                 size_t *asked)
 {
-    struct told before, now = {.n = 0};
+    struct told before = {.n = 0}, now = {.n = 0};
     const bool again = target->options->watch || screen != NULL;
     bool more = true;
     int status = look(target, &before);

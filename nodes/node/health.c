@@ -352,7 +352,7 @@ void health_ask_all(struct health_answer *out, uint64_t place,
     }
     /* They answer while others are heard. */
     for (size_t i = 0; i < n; i++) {
-        if (out[i].status != LS_OK)
+        if (!room || out[i].status != LS_OK)
             continue;
         note(&out[i], hear(&out[i].health, fds[i], ids[i], bytes, deadline));
         (void)close(fds[i]);
