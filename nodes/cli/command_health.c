@@ -68,7 +68,7 @@ static int check(const struct plan *plan, size_t index,
                                 : (double)plan_iteration_ms(plan) / 1000.0;
     struct health health = {.at = "it does not answer"};
     bool healthy = false;
-    const int status = health_ask(&health, plan, node->id, WAIT_MS);
+    const int status = health_ask(&health, plan_place(plan), node->id, WAIT_MS);
     if (status == LS_ENOENT)
         return LS_OK;
     if (status != LS_OK && status != LS_ETIMEDOUT)
@@ -78,7 +78,10 @@ static int check(const struct plan *plan, size_t index,
         word = verdict(&health, (int64_t)(within_s * 1000.0), &healthy);
     *n += 1;
     *n_healthy += healthy;
-    return print(node, &health, word, healthy, options->json);
+    const int printed = print(node, &health, word, healthy, options->json);
+    if (status == LS_OK)
+        health_clear(&health);
+    return printed;
 }
 
 static int not_here(const struct plan *plan, const struct options *options)

@@ -421,8 +421,12 @@ static int find_folder(struct hosted *hosted, const struct options *options)
 {
     struct plan *plan = &hosted->setup.plan;
     const bool keeps = hosted->index == plan->first;
-    if (plan_is_of_members(plan))
+    if (plan_is_of_members(plan)) { /* it may well have none */
+        if (options->run != NULL &&
+            command_join(&hosted->folder, plan, options->run, false) != LS_OK)
+            ls_log_info("what it does is not kept: %s", ls_error_text());
         return LS_OK;
+    }
     if (options->run != NULL)
         return command_join(&hosted->folder, plan, options->run, keeps);
     return keeps ? command_begin(&hosted->folder, plan, options->fresh) : LS_OK;
@@ -447,9 +451,11 @@ static int prepare(struct hosted *hosted, const struct options *options)
     return status;
 }
 
-/* Run it; what has to be said of its end is said by `run`, if there is one. */
-static int go(struct hosted *hosted, size_t n_ends)
+/* Run it; what has to be said of its end is said by `run`, if there is one.
+ * *done: its work was done. */
+static int go(struct hosted *hosted, const struct options *options, bool *done)
 {
+    const size_t n_ends = options->parent != 0 ? 1 : N_ENDS;
     ls_signals *signals = NULL;
     int status = watchdog_create(&hosted->dog, say_stuck, hosted);
     if (status == LS_OK)
@@ -462,6 +468,9 @@ static int go(struct hosted *hosted, size_t n_ends)
     const int signal = atomic_load(&hosted->signal);
     if (status == LS_ECANCELED && signal != 0)
         exit_code = 128 + signal;
+    if (options->stop_is_done && exit_code == 128 + SIGTERM)
+        exit_code = 0;
+    *done = status == LS_OK;
     if (hosted->shown != NULL && status != LS_OK)
         render_failed(hosted->shown,
                       &(struct render_failure){.index = hosted->index,
@@ -532,11 +541,11 @@ int command_node(const struct options *options)
     else
         command_warn(&hosted.setup.plan);
     status = prepare(&hosted, options);
-    const int exit_code = status == LS_OK
-                              ? go(&hosted, options->parent != 0 ? 1 : N_ENDS)
-                              : command_failed(status);
+    bool done = false;
+    const int exit_code =
+        status == LS_OK ? go(&hosted, options, &done) : command_failed(status);
     end_run(&hosted);
-    leave_folder(&hosted, options, exit_code == 0);
+    leave_folder(&hosted, options, done && exit_code == 0);
     ls_signal_unwatch(&dumps);
     hosted_fini(&hosted);
     return exit_code;

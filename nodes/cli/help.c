@@ -16,6 +16,8 @@ static const char overview[] =
     "  lockstep call job.yaml 2 stats         query a node of a running job\n"
     "  lockstep health job.yaml               are its nodes on this host "
     "well?\n"
+    "  lockstep status out/cartpole/latest    what a running job is at, live\n"
+    "  lockstep top out/cartpole/latest       the same on a whole terminal\n"
     "  lockstep bench learner                 is the learner kept busy?\n"
     "  lockstep profile configs/cartpole.yaml where does the time go?\n"
     "  lockstep trace out/cartpole/3          the same of a run, and a "
@@ -30,8 +32,9 @@ static const char overview[] =
     "  lockstep run mine.yaml --set nodes.1.count=5    try another value\n"
     "  lockstep run mine.yaml --seed 7 --json          for a script\n"
     "\n"
-    "More: lockstep help run | node | check | sim | call | health | bench |\n"
-    "      keygen | profile | trace | faults | config | security\n"
+    "More: lockstep help run | node | check | sim | call | health | status |\n"
+    "      top | bench | keygen | profile | trace | faults | config | "
+    "security\n"
     "      lockstep --version\n"
     "      LS_LOG=info lockstep run …       what the nodes do, line by line\n"
     "\n"
@@ -153,6 +156,8 @@ static const char on_node[] =
     "  --attach E        a peer's endpoint; may be given several times; with\n"
     "                    keys, and if the file does not say which node is\n"
     "                    there, preceded by its id: 0@tcp://learner:21500\n"
+    "  --stop-is-done    an orderly end by SIGTERM exits with 0, not 143: for\n"
+    "                    containers; the run goes on when it is started again\n"
     "  --patience S      as for run, and on all nodes\n"
     "  --fresh           coordinator, or else learner: begin a new run even "
     "if\n"
@@ -323,6 +328,36 @@ static const char on_health[] =
     "Exit codes: 0 all are moving or idle, 1 not, 2 usage, 69 no node of the "
     "job\n"
     "runs here, 78 the configuration is wrong.\n";
+
+static const char on_status[] =
+    "lockstep status RUN - what each node of a running job is at, live\n"
+    "lockstep top RUN - the same on a whole terminal; q or Ctrl-C ends it\n"
+    "\n"
+    "  lockstep status out/cartpole/latest             asks twice, 1 s apart\n"
+    "  lockstep status out/cartpole                    its latest run\n"
+    "  lockstep status out/cartpole/3 --watch          again every second\n"
+    "  lockstep status out/cartpole/3 --watch --json   a line each time\n"
+    "  lockstep top out/cartpole/3 --every 5\n"
+    "  lockstep status job.yaml --set seed=7           as lockstep health\n"
+    "\n"
+    "Shows for each node its host and process, iterations, rates, the share "
+    "of\n"
+    "its time that it waits at barriers, and the step it is in and for how "
+    "long;\n"
+    "then for whom all wait most, and what was lost. A node that does not "
+    "answer\n"
+    "within a second, or is gone, is shown with when others last heard it. It\n"
+    "asks the nodes of this host, joins nothing, and needs the same user.\n"
+    "\n"
+    "  --every S         the time between two asks, for rates; 0.1 to 25, "
+    "default 1\n"
+    "  --watch           until the run has ended\n"
+    "  --json            one line of JSON\n"
+    "  --seed, --set, --out   with a configuration: as given to the nodes\n"
+    "\n"
+    "Exit codes: 0 a node answered, 2 usage, 69 the run has ended, 75 no node "
+    "of\n"
+    "it answers yet, 78 there is no such run, or its run.yaml is damaged.\n";
 
 static const char on_bench[] =
     "lockstep bench learner - how busy stacks and loaders keep a learner\n"
@@ -639,6 +674,8 @@ static const struct topic {
     {"sim", on_sim, NULL},
     {"call", on_call, NULL},
     {"health", on_health, NULL},
+    {"status", on_status, NULL},
+    {"top", on_status, NULL},
     {"bench", on_bench, NULL},
     {"faults", on_faults, NULL},
     {"config", on_config, on_config_service},
@@ -666,13 +703,14 @@ int help_print(FILE *to, const char *topic)
         }
     }
     const char *nearest = ls_nearest(topic, names, N_TOPICS);
-    return ls_error(LS_EINVAL, "there is no help on \"%s\"%s%s%s", topic,
-                    nearest != NULL ? "; did you mean \"" : "",
-                    nearest != NULL ? nearest : "",
-                    nearest != NULL
-                        ? "\"?"
-                        : ": run, node, check, sim, call, health, bench, "
-                          "keygen, profile, trace, faults, config, security");
+    return ls_error(
+        LS_EINVAL, "there is no help on \"%s\"%s%s%s", topic,
+        nearest != NULL ? "; did you mean \"" : "",
+        nearest != NULL ? nearest : "",
+        nearest != NULL
+            ? "\"?"
+            : ": run, node, check, sim, call, health, status, "
+              "top, bench, keygen, profile, trace, faults, config, security");
 }
 
 void help_print_short(FILE *to)

@@ -58,6 +58,12 @@ static void stop(void *self, size_t index, bool hard)
         child_kill(launched->children[index], hard ? SIGKILL : SIGTERM);
 }
 
+static void dump(void *self, size_t index)
+{
+    processes *launched = self;
+    child_kill(launched->children[index], SIGUSR1);
+}
+
 int processes_create(processes **out, const struct options *options,
                      const struct plan *plan, const struct run_secret *secret,
                      supervisor *watcher)
@@ -104,6 +110,7 @@ struct launcher processes_launcher(processes *launched)
 {
     return (struct launcher){.start = start,
                              .stop = stop,
+                             .dump = dump,
                              .self = launched,
                              .outside_reaches = true,
                              .dir = launched->folder.path[0] != '\0'

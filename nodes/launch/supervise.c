@@ -62,6 +62,7 @@ struct supervisor {
     bool any_failed;
     bool unclear; /* all that failed may have by another: who hangs is shown as
                    * the cause, and not before */
+    bool dump;    /* the nodes are to write what they did last */
     bool done;    /* it has come to its end */
     int interrupted; /* by this signal */
 };
@@ -698,6 +699,14 @@ bool supervisor_is_done(const supervisor *sup)
     return sup->done;
 }
 
+void supervisor_dump(supervisor *sup)
+{
+    ls_mutex_lock(&sup->mutex);
+    sup->dump = true;
+    ls_cond_broadcast(&sup->cond);
+    ls_mutex_unlock(&sup->mutex);
+}
+
 void supervisor_interrupt(supervisor *sup, int signal)
 {
     ls_mutex_lock(&sup->mutex);
@@ -749,6 +758,7 @@ static void tell_where(supervisor *sup)
     memset(file, 0, sizeof *file);
     file->pid = (int64_t)getpid();
     file->hash = sup->plan->hash;
+    file->place = plan_place(sup->plan);
     for (size_t i = 0; i < sup->n; i++) {
         struct run_file_node *node = &file->nodes[file->n_nodes++];
         node->id = sup->plan->nodes[i].id;
@@ -761,11 +771,32 @@ static void tell_where(supervisor *sup)
     ls_mutex_lock(&sup->mutex);
 }
 
+/* Only a node that listens is sure to know what is meant. */
+static void dump_all(supervisor *sup)
+{
+    const struct launcher *launcher = sup->launcher;
+    sup->dump = false;
+    if (launcher->dump == NULL)
+        ls_log_warn("nodes that are elsewhere write what they did last when "
+                    "they get SIGUSR1 themselves");
+    for (size_t i = 0; i < sup->n && launcher->dump != NULL; i++) {
+        const bool listens = sup->nodes[i].listens;
+        ls_mutex_unlock(&sup->mutex);
+        if (listens)
+            launcher->dump(launcher->self, i);
+        ls_mutex_lock(&sup->mutex);
+    }
+}
+
 /* Do what is due, for which the mutex is let go; false: nothing was. */
 static bool act(supervisor *sup)
 {
     if (sup->moved && sup->launcher->outside_reaches) {
         tell_where(sup);
+        return true;
+    }
+    if (sup->dump) {
+        dump_all(sup);
         return true;
     }
     const size_t due = next_due(sup);

@@ -95,6 +95,13 @@ static void where(void *self, size_t index, char *text, size_t size)
     node_run_where(all->nodes[index].run, text, size);
 }
 
+/* The same. */
+static void dump(void *self, size_t index)
+{
+    threads *all = self;
+    node_run_dump(all->nodes[index].run, "SIGUSR1");
+}
+
 int threads_create(threads **out, const struct setup *setup,
                    const struct run_secret *secret, supervisor *watcher)
 {
@@ -140,6 +147,7 @@ struct launcher threads_launcher(threads *all)
         .start = start,
         .stop = stop,
         .where = where,
+        .dump = dump,
         .self = all,
         .outside_reaches = all->setup->plan.world.transport != PLAN_INPROC,
         .dir = all->folder.path[0] != '\0' ? all->folder.path

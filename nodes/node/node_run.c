@@ -51,7 +51,13 @@ struct node_run {
      * simulation, which may hang itself. */
     ls_mutex seen;
     const char *doing;
-    ls_task *stepping; /* borrow; NULL: it is not */
+    ls_task *stepping;  /* borrow; NULL: it is not */
+    int64_t running_at; /* ls_now(); 0: its world is not whole yet */
+    int64_t env_step;   /* -1: it counts none */
+
+    /* Held while somebody is told of the node, or it goes: of threads. */
+    ls_mutex asked;
+    ls_node *present; /* borrow; NULL: it does not listen */
 
     ls_mutex mutex; /* what follows */
     enum phase phase;
@@ -115,6 +121,7 @@ static void free_run(node_run *run)
 {
     ls_mutex_fini(&run->mutex);
     ls_mutex_fini(&run->seen);
+    ls_mutex_fini(&run->asked);
     ls_mutex_fini(&run->dumping);
     ls_trace_destroy(&run->trace);
     free(run->members);
@@ -138,6 +145,18 @@ static int create_trace(node_run *run)
                                             .all = plan->trace_all});
 }
 
+/* What its work reports, noted for those who ask. */
+static void pass_on(void *self, const struct report *report)
+{
+    node_run *run = self;
+    if (report->kind == REPORT_PROGRESS && !plan_is_of_members(run->plan)) {
+        ls_mutex_lock(&run->seen);
+        run->env_step = report->env_step;
+        ls_mutex_unlock(&run->seen);
+    }
+    run->sink.put(run->sink.self, report);
+}
+
 int node_run_create(node_run **out, const struct node_run_options *options)
 {
     const struct plan *plan = options->plan;
@@ -156,7 +175,10 @@ int node_run_create(node_run **out, const struct node_run_options *options)
     run->runtime =
         options->runtime != NULL ? options->runtime : ls_runtime_threads();
     run->doing = "beginning";
+    run->env_step = -1;
     int status = ls_mutex_init(&run->seen, ls_runtime_threads());
+    if (status == LS_OK)
+        status = ls_mutex_init(&run->asked, ls_runtime_threads());
     if (status == LS_OK)
         status = ls_mutex_init(&run->dumping, ls_runtime_threads());
     if (status == LS_OK)
@@ -175,7 +197,7 @@ int node_run_create(node_run **out, const struct node_run_options *options)
                                    .plugin = options->plugin != NULL
                                                  ? plugin_table(options->plugin)
                                                  : NULL,
-                                   .sink = options->sink,
+                                   .sink = {pass_on, run},
                                    .watch = options->watch});
     if (status == LS_OK)
         *out = run;
@@ -202,29 +224,28 @@ static void set_doing(node_run *run, const char *doing, ls_task *stepping)
     ls_mutex_unlock(&run->seen);
 }
 
-/* " for 3.2 s", of the half that has been running longest; "": it is not known.
- */
-static void step_time(node_run *run, char *text, size_t size)
+/* How long the half that has been running longest takes by now; -1: it is not
+ * known. */
+static int64_t step_ns(node_run *run)
 {
     struct ls_trace_record open[64];
     int64_t begin = INT64_MAX;
-    text[0] = '\0';
     if (run->trace == NULL)
-        return;
+        return -1;
     const size_t n = ls_trace_open(run->trace, open, 64);
     for (size_t i = 0; i < n; i++)
         if (open[i].kind <= LS_TRACE_BACKWARD && open[i].begin_ns < begin)
             begin = open[i].begin_ns;
-    if (begin != INT64_MAX)
-        (void)snprintf(text, size, " for %.1f s",
-                       (double)(ls_trace_now(run->trace) - begin) /
-                           (double)LS_NS_PER_S);
+    return begin != INT64_MAX ? ls_trace_now(run->trace) - begin : -1;
 }
 
 void node_run_where(node_run *run, char *text, size_t size)
 {
-    char steps[256] = "", time[32];
-    step_time(run, time, sizeof time);
+    char steps[256] = "", time[32] = "";
+    const int64_t ns = step_ns(run);
+    if (ns >= 0)
+        (void)snprintf(time, sizeof time, " for %.1f s",
+                       (double)ns / (double)LS_NS_PER_S);
     ls_mutex_lock(&run->seen);
     if (run->stepping != NULL)
         (void)ls_task_steps_now(run->stepping, steps, sizeof steps);
@@ -258,8 +279,7 @@ void node_run_dump(node_run *run, const char *reason)
 {
     const struct plan *plan = run->plan;
     char folder[LS_PATH_MAX], path[LS_PATH_MAX + 40];
-    if (run->trace == NULL || plan_is_of_members(plan) ||
-        plan->folder == NULL || plan->folder_found)
+    if (run->trace == NULL || plan->folder == NULL || plan->folder_found)
         return;
     (void)snprintf(folder, sizeof folder, "%s/trace", plan->folder);
     (void)snprintf(path, sizeof path, "%s/node-%" PRIu32 ".lstrace", folder,
@@ -275,11 +295,119 @@ void node_run_dump(node_run *run, const char *reason)
         ls_log_warn("what it did last is not kept: %s", ls_error_text());
 }
 
-/* For lockstep health. */
+/* A line for each pair of nodes and event; as many as fit. */
+static void write_losses(ls_node *node, char *text, size_t size)
+{
+    struct ls_node_loss rows[16];
+    const size_t all = ls_node_losses(node, rows, 16);
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < all && i < 16; i++) {
+        const struct ls_node_loss *row = &rows[i];
+        char line[256];
+        const int n =
+            snprintf(line, sizeof line,
+                     "%s\"%s\" from %" PRIu32 " to %" PRIu32 ": %" PRIu64 " %s",
+                     i == 0 ? "" : "\n", row->event, row->sender, row->receiver,
+                     row->dropped + row->missed + row->unacknowledged,
+                     row->dropped != 0  ? "dropped"
+                     : row->missed != 0 ? "missed"
+                                        : "not acknowledged");
+        if (n < 0 || used + (size_t)n >= size)
+            return;
+        memcpy(text + used, line, (size_t)n + 1);
+        used += (size_t)n;
+    }
+}
+
+/* For those who ask: of how many records, waits at barriers are told. */
+#define RECENT 8192
+
+static void note_wait(struct health *out, const struct ls_trace_record *wait,
+                      int64_t begin, int64_t end)
+{
+    const int64_t ns = end - (wait->begin_ns > begin ? wait->begin_ns : begin);
+    if (ns <= 0)
+        return;
+    out->waited_ns += ns;
+    for (size_t i = 0; i < out->n_peers; i++)
+        if (out->peers[i].id == wait->peer)
+            out->peers[i].awaited_ns += ns;
+}
+
+/* How long it waited at barriers lately, and for whom. */
+static void look_at_waits(node_run *run, struct health *out)
+{
+    struct ls_trace_record *records =
+        run->trace != NULL ? calloc(RECENT, sizeof *records) : NULL;
+    if (records == NULL)
+        return;
+    size_t n = ls_trace_recent(run->trace, records, RECENT);
+    const int64_t now = ls_trace_now(run->trace);
+    const int64_t begin = n > 0 ? records[n - 1].end_ns : now;
+    for (size_t i = 0; i < n; i++)
+        if (records[i].kind == LS_TRACE_BARRIER)
+            note_wait(out, &records[i], begin, records[i].end_ns);
+    const int64_t ended_ns = out->waited_ns;
+    n = ls_trace_open(run->trace, records, RECENT);
+    for (size_t i = 0; i < n; i++)
+        if (records[i].kind == LS_TRACE_BARRIER)
+            note_wait(out, &records[i], begin, now);
+    out->waiting_ns = out->waited_ns - ended_ns;
+    out->window_ns = now > begin ? now - begin : 0;
+    free(records);
+}
+
+static void look_at_peers(ls_node *node, struct health *out)
+{
+    const size_t room = ls_node_members(node, NULL, 0);
+    struct ls_member *members = calloc(room + 1, sizeof *members);
+    out->peers = calloc(room + 1, sizeof *out->peers);
+    const int64_t now = ls_now(ls_runtime_threads());
+    size_t n = members != NULL && out->peers != NULL
+                   ? ls_node_members(node, members, room)
+                   : 0;
+    n = n < room ? n : room;
+    for (size_t i = 0; i < n; i++) {
+        const struct ls_member *member = &members[i];
+        struct health_peer *peer = &out->peers[out->n_peers];
+        if (strcmp(member->role, "client") == 0)
+            continue; /* lockstep call */
+        peer->id = member->id;
+        peer->heard_ms = member->heard_at != 0
+                             ? (now - member->heard_at) / LS_NS_PER_MS
+                             : -1;
+        (void)snprintf(peer->state, sizeof peer->state, "%s",
+                       ls_member_state_name(member->state));
+        (void)snprintf(peer->role, sizeof peer->role, "%s", member->role);
+        (void)snprintf(peer->endpoint, sizeof peer->endpoint, "%s",
+                       member->endpoint);
+        out->n_peers++;
+    }
+    free(members);
+}
+
+static void look_at_node(node_run *run, struct health *out)
+{
+    struct ls_node_stats stats;
+    ls_mutex_lock(&run->asked);
+    if (run->present != NULL) {
+        ls_node_stats(run->present, &stats);
+        out->events = stats.emitted + stats.handled;
+        out->lost = stats.lost + stats.missed + stats.unacknowledged;
+        out->dropped = stats.dropped;
+        out->slowest = stats.slowest;
+        out->slowest_ns = stats.slowest_ns;
+        write_losses(run->present, out->losses, sizeof out->losses);
+        look_at_peers(run->present, out);
+    }
+    ls_mutex_unlock(&run->asked);
+}
+
 static void look(void *self, struct health *out)
 {
     node_run *run = self;
-    char steps[256] = "";
+    const struct plan *plan = run->plan;
     ls_mutex_lock(&run->mutex);
     out->state = run->phase == PHASE_RUNNING ? HEALTH_RUNNING
                  : run->phase == PHASE_OVER  ? HEALTH_ENDING
@@ -288,12 +416,24 @@ static void look(void *self, struct health *out)
     ls_mutex_lock(&run->seen);
     if (run->stepping != NULL) {
         out->iterations = (int64_t)ls_task_iterations(run->stepping);
-        (void)ls_task_steps_now(run->stepping, steps, sizeof steps);
+        (void)ls_task_steps_now(run->stepping, out->step, sizeof out->step);
     }
+    out->env_step = run->env_step;
+    if (run->running_at != 0)
+        out->running_ns = ls_now(run->runtime) - run->running_at;
     ls_mutex_unlock(&run->seen);
+    out->step_ns = step_ns(run);
     out->idle = run->kind->idle_step != NULL &&
-                strcmp(steps, run->kind->idle_step) == 0;
+                strcmp(out->step, run->kind->idle_step) == 0;
     node_run_where(run, out->at, sizeof out->at);
+    (void)snprintf(out->role, sizeof out->role, "%s",
+                   plan_role_names[plan->nodes[run->index].role]);
+    if (plan->folder != NULL && !plan->folder_found)
+        (void)snprintf(out->run, sizeof out->run, "%s",
+                       strrchr(plan->folder, '/') + 1);
+    out->incarnation = atomic_load(&run->incarnation);
+    look_at_node(run, out);
+    look_at_waits(run, out);
 }
 
 /* Go on to the next phase, unless it was cancelled meanwhile. */
@@ -420,12 +560,21 @@ static int create_task(node_run *run)
                : status;
 }
 
+/* Others may be told of it; NULL: not any more. */
+static void show(node_run *run, ls_node *node)
+{
+    ls_mutex_lock(&run->asked);
+    run->present = node;
+    ls_mutex_unlock(&run->asked);
+}
+
 static int join_world(node_run *run)
 {
     int status = ls_node_open(run->node);
     if (status != LS_OK)
         return status;
     atomic_store(&run->incarnation, ls_node_incarnation(run->node));
+    show(run, run->node);
     struct report report =
         report_of(run->plan->nodes[run->index].id, REPORT_BOUND);
     (void)snprintf(report.endpoint, sizeof report.endpoint, "%s",
@@ -462,6 +611,9 @@ static int live(node_run *run)
         status = enter(run, PHASE_RUNNING);
     if (status == LS_OK) {
         set_doing(run, "waiting for the others", run->task);
+        ls_mutex_lock(&run->seen);
+        run->running_at = ls_now(run->runtime);
+        ls_mutex_unlock(&run->seen);
         status = run->kind->run(run->work);
     }
     set_doing(run, "leaving its world", NULL);
@@ -471,31 +623,6 @@ static int live(node_run *run)
         status = ls_error(run->canceled, "%s", run->why);
     ls_mutex_unlock(&run->mutex);
     return status;
-}
-
-/* A line for each pair of nodes and event; as many as fit. */
-static void write_losses(ls_node *node, char *text, size_t size)
-{
-    struct ls_node_loss rows[16];
-    const size_t all = ls_node_losses(node, rows, 16);
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < all && i < 16; i++) {
-        const struct ls_node_loss *row = &rows[i];
-        char line[256];
-        const int n =
-            snprintf(line, sizeof line,
-                     "%s\"%s\" from %" PRIu32 " to %" PRIu32 ": %" PRIu64 " %s",
-                     i == 0 ? "" : "\n", row->event, row->sender, row->receiver,
-                     row->dropped + row->missed + row->unacknowledged,
-                     row->dropped != 0  ? "dropped"
-                     : row->missed != 0 ? "missed"
-                                        : "not acknowledged");
-        if (n < 0 || used + (size_t)n >= size)
-            return;
-        memcpy(text + used, line, (size_t)n + 1);
-        used += (size_t)n;
-    }
 }
 
 /* Of all that was refused here, what was so most often. */
@@ -546,7 +673,8 @@ int node_run_go(node_run *run)
     const uint32_t id = run->plan->nodes[run->index].id;
     ls_log_set_node(id);
     if (run->runtime == ls_runtime_threads() &&
-        health_desk_open(&run->desk, run->plan, id, look, run) != LS_OK)
+        health_desk_open(&run->desk, plan_place(run->plan), id, look, run) !=
+            LS_OK)
         ls_log_info("lockstep health will not find this node: %s",
                     ls_error_text());
     int status = live(run);
@@ -567,6 +695,7 @@ int node_run_go(node_run *run)
     node_calls_close(&run->calls);
     if (run->kind->close != NULL)
         run->kind->close(run->work);
+    show(run, NULL);
     ls_node_destroy(&run->node);
     health_desk_close(&run->desk);
     if (status != LS_OK)

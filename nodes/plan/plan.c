@@ -338,16 +338,34 @@ void plan_set_run(struct plan *plan, long pid)
     while (plan->hash == 0); /* 0 would be content with any */
 }
 
+uint64_t plan_place_of(const char *job, const char *out)
+{
+    char path[2 * PATH_MAX] = "", tidy[2 * PATH_MAX];
+    size_t n = 0;
+    if (out[0] != '/' && getcwd(path, PATH_MAX) == NULL)
+        path[0] = '\0';
+    const size_t here = strlen(path);
+    (void)snprintf(path + here, sizeof path - here, "/%s", out);
+    /* "/a//b/./c/../" is "/a/b" */
+    for (const char *at = path + strspn(path, "/"); *at != '\0';
+         at += strspn(at, "/")) {
+        const size_t of = strcspn(at, "/");
+        if (of == 2 && strncmp(at, "..", 2) == 0) {
+            while (n > 0 && tidy[--n] != '/')
+                continue;
+        } else if (of != 1 || *at != '.') {
+            tidy[n] = '/';
+            memcpy(tidy + n + 1, at, of);
+            n += of + 1;
+        }
+        at += of;
+    }
+    return XXH3_64bits_withSeed(tidy, n, XXH3_64bits(job, strlen(job)));
+}
+
 uint64_t plan_place(const struct plan *plan)
 {
-    char here[PATH_MAX] = "";
-    if (plan->out[0] != '/' && getcwd(here, sizeof here) == NULL)
-        here[0] = '\0';
-    const char *const parts[] = {plan->job, here, plan->out};
-    uint64_t hash = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        hash = XXH3_64bits_withSeed(parts[i], strlen(parts[i]) + 1, hash);
-    return hash;
+    return plan_place_of(plan->job, plan->out);
 }
 
 void plan_be_patient(struct plan *plan, int patience_ms)

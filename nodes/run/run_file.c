@@ -40,11 +40,12 @@ static void print_text(const char *text, FILE *to)
 static void print(const struct run_file *file, FILE *to)
 {
     (void)fprintf(to,
-                  "# A run in progress: for lockstep call.\n"
+                  "# A run in progress: for lockstep call and status.\n"
                   "pid: %" PRId64 "\n"
                   "hash: \"%" PRIx64 "\"\n"
+                  "place: \"%" PRIx64 "\"\n"
                   "nodes:\n",
-                  file->pid, file->hash);
+                  file->pid, file->hash, file->place);
     for (size_t i = 0; i < file->n_nodes; i++) {
         (void)fprintf(to,
                       "  - {id: %" PRIu32 ", endpoint: ", file->nodes[i].id);
@@ -87,13 +88,12 @@ int run_file_write(const struct plan *plan, const struct run_file *file)
     return status;
 }
 
-static uint64_t read_hash(ls_config_section *root)
+static uint64_t read_hash(ls_config_section *root, const char *key)
 {
-    const char *text = ls_config_string(root, "hash", "");
+    const char *text = ls_config_string(root, key, "0");
     const size_t length = strspn(text, "0123456789abcdef");
-    if (ls_config_require(root, "hash") &&
-        (length == 0 || length > 16 || text[length] != '\0'))
-        ls_config_problem(root, "hash", "\"%s\" is no hash", text);
+    if (length == 0 || length > 16 || text[length] != '\0')
+        ls_config_problem(root, key, "\"%s\" is no hash", text);
     return strtoull(text, NULL, 16);
 }
 
@@ -116,9 +116,11 @@ static void read_config(struct run_file *out, ls_config_section *root)
 {
     const size_t n = ls_config_n_sections(root, "nodes");
     (void)ls_config_require(root, "pid");
+    (void)ls_config_require(root, "hash");
     (void)ls_config_require(root, "nodes");
     out->pid = ls_config_int(root, "pid", 0, 1, INT32_MAX);
-    out->hash = read_hash(root);
+    out->hash = read_hash(root, "hash");
+    out->place = read_hash(root, "place");
     if (n > PLAN_NODES_MAX)
         ls_config_problem(root, "nodes", "%zu nodes; at most %d", n,
                           PLAN_NODES_MAX);

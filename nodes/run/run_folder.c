@@ -1,3 +1,4 @@
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "run_folder.h"
 
 #include <errno.h>
@@ -177,6 +178,53 @@ static int look_at(void *self, const char *name)
         search->record = record;
     }
     return LS_OK;
+}
+
+/* ---- a look from outside ------------------------------------------------- */
+
+int run_folder_look(struct run_folder_look *out, const char *path)
+{
+    char at[LS_PATH_MAX], file[LS_PATH_MAX + sizeof RUN_FOLDER_RECORD];
+    struct record record = {.done = false};
+    int status = join(at, path, PLAN_LATEST);
+    if (status != LS_OK)
+        return status;
+    char *real = realpath(ls_file_exists(at) ? at : path, NULL);
+    if (real == NULL)
+        return ls_error(LS_ENOENT, "%s: there is no such folder", path);
+    const size_t size = strlen(real);
+    if (size < sizeof out->path)
+        memcpy(out->path, real, size + 1);
+    free(real);
+    char *slash = strrchr(out->path, '/');
+    if (size >= sizeof out->path || slash == NULL)
+        return ls_error(LS_ELIMIT, "%.80s… has too long a name", path);
+    (void)snprintf(file, sizeof file, "%s/" RUN_FOLDER_RECORD, out->path);
+    if (!ls_file_exists(file))
+        return ls_error(LS_ENOENT,
+                        "%s is not the folder of a run: it has no "
+                        "file " RUN_FOLDER_RECORD,
+                        path);
+    status = read_record(file, &record);
+    if (status != LS_OK)
+        return status;
+    memcpy(out->job, record.job, sizeof out->job);
+    (void)snprintf(out->out, sizeof out->out, "%.*s",
+                   (int)(slash > out->path ? slash - out->path : 1), out->path);
+    out->name = slash + 1;
+    out->done = record.done;
+    return LS_OK;
+}
+
+bool run_folder_is_busy(const struct run_folder_look *look)
+{
+    char file[LS_PATH_MAX + sizeof RUN_FOLDER_RECORD];
+    ls_file *record = NULL;
+    (void)snprintf(file, sizeof file, "%s/" RUN_FOLDER_RECORD, look->path);
+    const int status = open_locked(&record, file, 0, false);
+    if (status == LS_OK)
+        (void)ls_file_close(&record);
+    return status == LS_EAGAIN;
 }
 
 /* ---- latest -------------------------------------------------------------- */

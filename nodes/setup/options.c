@@ -50,6 +50,9 @@ enum option_kind {
     OPTION_METRICS,
     OPTION_PFTRACE,
     OPTION_WITHIN,
+    OPTION_WATCH,
+    OPTION_STOP,
+    OPTION_REFRESH,
     OPTION_PATIENCE
 };
 
@@ -122,6 +125,10 @@ static const struct option_spec {
     {"--patience", OPTION_PATIENCE, "seconds",
      ON(COMMAND_RUN) | ON(COMMAND_NODE)},
     {"--within", OPTION_WITHIN, "seconds", ON(COMMAND_HEALTH)},
+    {"--stop-is-done", OPTION_STOP, NULL, ON(COMMAND_NODE)},
+    {"--watch", OPTION_WATCH, NULL, ON(COMMAND_STATUS)},
+    {"--every", OPTION_REFRESH, "seconds",
+     ON(COMMAND_STATUS) | ON(COMMAND_TOP)},
 };
 #define N_SPECS (sizeof specs / sizeof specs[0])
 
@@ -163,6 +170,18 @@ static int parse_seconds(const char *name, const char *text, double *out)
                         name, text, name);
     *out = value;
     return LS_OK;
+}
+
+static int parse_refresh(const char *name, const char *text, double *out)
+{
+    double seconds;
+    const int status = parse_seconds(name, text, &seconds);
+    if (status == LS_OK && seconds >= 0.1 && seconds <= 25.0)
+        *out = seconds;
+    else if (status == LS_OK)
+        return ls_error(LS_EINVAL, "%s %s: expected 0.1 to 25 seconds", name,
+                        text);
+    return status;
 }
 
 static int parse_set(struct options *out, char *text)
@@ -424,6 +443,8 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         *(spec->kind == OPTION_JSON       ? &out->json
           : spec->kind == OPTION_FRESH    ? &out->fresh
           : spec->kind == OPTION_COVERAGE ? &out->coverage
+          : spec->kind == OPTION_WATCH    ? &out->watch
+          : spec->kind == OPTION_STOP     ? &out->stop_is_done
                                           : &out->enrolment) = true;
         return LS_OK;
     }
@@ -450,6 +471,8 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         return parse_seconds(spec->name, text, &out->patience_s);
     case OPTION_WITHIN:
         return parse_seconds(spec->name, text, &out->within_s);
+    case OPTION_REFRESH:
+        return parse_refresh(spec->name, text, &out->every_s);
     case OPTION_NODES:
         return parse_nodes(out, spec->name, text);
     case OPTION_SEEDS:
@@ -620,6 +643,14 @@ static int check_complete(const struct options *options)
     if (options->command == COMMAND_TRACE && options->config == NULL)
         return ls_error(LS_EINVAL,
                         "which run? As in: lockstep trace out/cartpole/latest");
+    if ((options->command == COMMAND_STATUS ||
+         options->command == COMMAND_TOP) &&
+        options->config == NULL)
+        return ls_error(LS_EINVAL,
+                        "which run? As in: lockstep %s out/cartpole/latest",
+                        command);
+    if (options->command == COMMAND_TOP && options->json)
+        return ls_error(LS_EINVAL, "--json is for lockstep status");
     if (options->config == NULL)
         return ls_error(LS_EINVAL,
                         "which configuration? As in: lockstep %s "
@@ -651,8 +682,11 @@ static int check_complete(const struct options *options)
 
 int options_parse(struct options *out, int argc, char **argv)
 {
-    struct options options = {
-        .report_fd = -1, .secret_fd = -1, .n_seeds = 100, .wait_ms = 10000};
+    struct options options = {.report_fd = -1,
+                              .secret_fd = -1,
+                              .n_seeds = 100,
+                              .wait_ms = 10000,
+                              .every_s = 1.0};
     bench_init(&options);
     if (argc < 2) {
         *out = options;

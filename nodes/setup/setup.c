@@ -108,7 +108,9 @@ int setup_load(struct setup *out, const struct options *options)
     }
     if (options->patience_s > 0)
         plan_be_patient(&out->plan, patience_ms(options->patience_s));
-    const int tried = try_plugin(out, options->command != COMMAND_HEALTH);
+    const int tried = try_plugin(out, options->command != COMMAND_HEALTH &&
+                                          options->command != COMMAND_STATUS &&
+                                          options->command != COMMAND_TOP);
     char text[LS_ERROR_TEXT_MAX];
     (void)snprintf(text, sizeof text, "%s", ls_error_text());
     status = ls_config_finish(out->plan.config);

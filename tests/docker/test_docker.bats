@@ -221,7 +221,7 @@ down() {
 
     # All of it, told to end and begun again.
     compose stop >stop.out 2>&1
-    [ "$(exit_codes)" = 143 ]
+    [ "$(exit_codes)" = 0 ]
     compose start >start.out 2>&1
     until_true 60 healthy 7
     says "$(container coordinator 1)" "was interrupted and goes on"

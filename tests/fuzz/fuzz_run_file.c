@@ -6,7 +6,8 @@
 
 static void same(const struct run_file *a, const struct run_file *b)
 {
-    must(a->pid == b->pid && a->hash == b->hash && a->n_nodes == b->n_nodes);
+    must(a->pid == b->pid && a->hash == b->hash && a->place == b->place &&
+         a->n_nodes == b->n_nodes);
     for (size_t i = 0; i < a->n_nodes; i++) {
         must(a->nodes[i].id == b->nodes[i].id);
         must(strcmp(a->nodes[i].endpoint, b->nodes[i].endpoint) == 0);

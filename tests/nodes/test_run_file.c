@@ -29,6 +29,7 @@ static int set_up(void **state)
     fixture->file = (struct run_file){
         .pid = (int64_t)getpid(),
         .hash = UINT64_MAX - 1,
+        .place = UINT64_MAX - 2,
         .n_nodes = 2,
         .nodes = {{.id = UINT32_MAX, .endpoint = "tcp://127.0.0.1:21500"},
                   {.id = 3}}};
@@ -61,6 +62,7 @@ TEST(what_is_written_is_read_back)
     assert_ok(run_file_read(back, &fixture->plan));
     assert_int_equal(back->pid, getpid());
     assert_true(back->hash == UINT64_MAX - 1);
+    assert_true(back->place == UINT64_MAX - 2);
     assert_int_equal(back->n_nodes, 2);
     assert_true(back->nodes[0].id == UINT32_MAX);
     assert_string_equal(back->nodes[0].endpoint, "tcp://127.0.0.1:21500");

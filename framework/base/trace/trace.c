@@ -286,6 +286,17 @@ static bool slot_read(struct slot *slot, uint64_t turn,
     return atomic_load_explicit(&slot->state, memory_order_relaxed) == whole;
 }
 
+size_t ls_trace_recent(ls_trace *trace, struct ls_trace_record *out, size_t n)
+{
+    const uint64_t next = atomic_load(&trace->next);
+    size_t got = 0;
+    for (uint64_t back = 1; back <= next && back <= trace->mask && got < n;
+         back++)
+        got += slot_read(&trace->slots[(next - back) & trace->mask],
+                         next - back, &out[got]);
+    return got;
+}
+
 static int compare_ends(const void *left, const void *right)
 {
     const struct ls_trace_record *const a = left, *const b = right;

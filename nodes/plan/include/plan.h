@@ -197,6 +197,7 @@ int64_t plan_stop_ms(const struct plan *plan);
 /* A number for this job with this `out`, as an absolute path: two that run on
  * a host at once differ in it. */
 uint64_t plan_place(const struct plan *plan);
+uint64_t plan_place_of(const char *job, const char *out);
 
 /* Have its nodes wait so long for each other, for a debugger: nobody is lost,
  * and no wait is over, before. Waits that are longer stay as they are. */

@@ -15,6 +15,7 @@
 struct run_file {
     int64_t pid; /* of the run */
     uint64_t hash;
+    uint64_t place; /* plan_place(), for lockstep status; 0: it is not known */
     size_t n_nodes;
     struct run_file_node {
         uint32_t id;

@@ -62,6 +62,23 @@ LS_MUST_USE int run_folder_share(struct run_folder *folder);
 LS_MUST_USE int run_folder_join(struct run_folder *folder, const char *out,
                                 const char *name, bool keeps);
 
+/* What is to be known of a run from outside. */
+struct run_folder_look {
+    char path[LS_PATH_MAX]; /* of its folder, absolute and without links */
+    char out[LS_PATH_MAX];  /* that this is in */
+    const char *name;       /* in path: "3" */
+    char job[128];
+    bool done; /* it has come to its end */
+};
+
+/* path: of a run's folder; or of all runs of a job: then of the latest. out:
+ * written on success only; it must stay where it is.
+ * Errors: LS_ENOENT there is no such folder, or it is not a run's; LS_EPROTO
+ *         its record is damaged; LS_EIO; LS_ELIMIT. */
+LS_MUST_USE int run_folder_look(struct run_folder_look *out, const char *path);
+/* Whether somebody works on it. */
+bool run_folder_is_busy(const struct run_folder_look *look);
+
 /* It is not worked on any more. done: it has come to its end, and will not go
  * on. A folder that this life has made, and in which nothing was left, goes. */
 void run_folder_end(struct run_folder *folder, bool done);

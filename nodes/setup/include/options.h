@@ -21,6 +21,8 @@
     X(SIM, sim, true)                                                          \
     X(CALL, call, true)                                                        \
     X(HEALTH, health, true)                                                    \
+    X(STATUS, status, true)                                                    \
+    X(TOP, top, true)                                                          \
     X(BENCH, bench, false)                                                     \
     X(KEYGEN, keygen, false)                                                   \
     X(PROFILE, profile, true)                                                  \
@@ -87,6 +89,10 @@ struct options {
     /* health */
     double within_s; /* 0: step_timeout_s */
 
+    /* status, and top: whose config may be a run's folder */
+    bool watch;
+    double every_s; /* 0.1 to 25 */
+
     /* bench */
     struct {
         const char *what;    /* learner */
@@ -109,6 +115,9 @@ struct options {
     uint32_t ids[OPTIONS_REPEATS_MAX];
     size_t n_ids;
     bool enrolment;
+
+    /* node */
+    bool stop_is_done; /* an orderly end by SIGTERM exits with 0 */
 
     /* node, without an id */
     const char *role;

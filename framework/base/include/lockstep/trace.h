@@ -158,6 +158,10 @@ LS_API void ls_trace_mark_end(ls_trace_mark *mark);
  * how many. */
 LS_API size_t ls_trace_open(ls_trace *trace, struct ls_trace_record *out,
                             size_t n);
+/* What ended last: up to n records, the newest first, less those that are just
+ * written. Returns how many. */
+LS_API size_t ls_trace_recent(ls_trace *trace, struct ls_trace_record *out,
+                              size_t n);
 /* The text of a name. Borrow: until the recorder is destroyed. */
 LS_API const char *ls_trace_text(const ls_trace *trace, uint16_t name);
 
