@@ -162,11 +162,11 @@ LS_MUST_USE LS_API int
 ls_checkpoints_commit(ls_checkpoints *checkpoints,
                       const struct ls_checkpoint_manifest *manifest);
 
-/* Nodes with a folder of their own: remove this node's entries that are older
- * than the newest of these epochs, and not among them. The committer's list is
- * that of ls_checkpoints_list() after the commit. */
-LS_MUST_USE LS_API int ls_checkpoints_keep(ls_checkpoints *checkpoints,
-                                           const int64_t *epochs, size_t n);
+/* The other nodes, after each commit: remove this node's entries that are older
+ * than the newest of these epochs, and not among them. The epochs are those of
+ * the committer's ls_checkpoints_list() after the commit. */
+LS_API int ls_checkpoints_keep(ls_checkpoints *checkpoints,
+                               const int64_t *epochs, size_t n);
 
 /* ---- finding ----------------------------------------------------------- */
 
@@ -252,7 +252,8 @@ LS_API int ls_checkpoints_drop(ls_checkpoints *checkpoints, int64_t epoch);
 
 /* The run goes on from this epoch: remove later ones, newest first: manifests
  * if it was opened to commit, with their entries that lie here, and this node's
- * entries. LS_CHECKPOINT_NONE: all. */
+ * entries. What is written behind is waited for, and its result dropped.
+ * LS_CHECKPOINT_NONE: all. Errors: LS_ETIMEDOUT it is still being written. */
 LS_MUST_USE LS_API int ls_checkpoints_rewind(ls_checkpoints *checkpoints,
                                              int64_t epoch);
 
