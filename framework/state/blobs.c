@@ -78,8 +78,12 @@ const char *ls_blob_form_print(const struct ls_blob_form *form,
 
 int ls_blobs_create(ls_blobs **out)
 {
-    *out = calloc(1, sizeof **out);
-    return *out != NULL ? LS_OK : ls_error(LS_ENOMEM, "no memory for blobs");
+    *out = NULL;
+    ls_blobs *blobs = calloc(1, sizeof *blobs);
+    if (blobs == NULL)
+        return ls_error(LS_ENOMEM, "no memory for blobs");
+    *out = blobs;
+    return LS_OK;
 }
 
 void ls_blobs_destroy(ls_blobs **gone)

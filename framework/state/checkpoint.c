@@ -106,14 +106,14 @@ int ls_checkpoints_open(ls_checkpoints **out,
         return ls_error(LS_ENOMEM, "opening %s", options->folder);
     checkpoints->options = *options;
     const char *metric = options->retention.metric;
-    memcpy(checkpoints->folder, options->folder, strlen(options->folder));
+    memcpy(checkpoints->folder, options->folder, strlen(options->folder) + 1);
     checkpoints->options.folder = checkpoints->folder;
     if (options->node != NULL) {
-        memcpy(checkpoints->node, options->node, strlen(options->node));
+        memcpy(checkpoints->node, options->node, strlen(options->node) + 1);
         checkpoints->options.node = checkpoints->node;
     }
     if (metric != NULL) {
-        memcpy(checkpoints->metric, metric, strlen(metric));
+        memcpy(checkpoints->metric, metric, strlen(metric) + 1);
         checkpoints->options.retention.metric = checkpoints->metric;
     }
     status = ls_blobs_create(&checkpoints->behind.blobs);

@@ -293,6 +293,7 @@ static int read_names(struct reading *reading, struct blob_names *out)
 {
     const struct ls_vault_shard *first =
         ls_vault_reader_shard(reading->reader, 0);
+    *out = (struct blob_names){.blobs = NULL};
     if (strcmp(first->name, BLOB_NAMES) != 0 || first->size > MANIFEST_MAX)
         return ls_error(LS_EPROTO, "it does not begin with " BLOB_NAMES);
     const size_t size = (size_t)first->size;
@@ -304,7 +305,6 @@ static int read_names(struct reading *reading, struct blob_names *out)
         status = read_exactly(reading, bytes, size);
     if (status == LS_OK)
         status = read_to_end(reading);
-    *out = (struct blob_names){.blobs = NULL};
     if (status == LS_OK)
         status = ls_record_decode(&blob_names_record, out, bytes, size, NULL);
     if (status == LS_ELIMIT)
