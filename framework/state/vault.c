@@ -21,6 +21,9 @@
 #define PART  ".part@"
 #define VALUE "value" /* the shard of an entry that was put */
 
+/* Of shards without a file, so much is held until the commit. */
+#define INSIDE_MAX (4u << 20)
+
 /* Of its folder's path: room is left for "/" and any name. */
 #define FOLDER_MAX (LS_PATH_MAX - 256)
 
@@ -194,10 +197,12 @@ static int replace(const ls_vault *vault, const char *name,
     return status;
 }
 
-/* Put an entry of these shards; data: what stands in front of the manifest. */
+/* Put an entry of these shards; data: what stands in front of the manifest.
+ * check: that of the manifest. */
 static int replace_entry(const ls_vault *vault, const char *name,
                          const struct vault_shard *shards, size_t n,
-                         const struct ls_file_part *data, bool durable)
+                         const struct ls_file_part *data, bool durable,
+                         uint64_t *check)
 {
     unsigned char tail[VAULT_TAIL_SIZE];
     struct ls_file_part parts[3] = {*data, {0}, {tail, sizeof tail}};
@@ -206,7 +211,7 @@ static int replace_entry(const ls_vault *vault, const char *name,
     if (status != LS_OK)
         return status;
     status = vault_manifest_write(writer, shards, n, &parts[1].data,
-                                  &parts[1].size, tail);
+                                  &parts[1].size, tail, check);
     if (status == LS_OK)
         status = replace(vault, name, parts, durable);
     ls_writer_destroy(&writer);
@@ -219,9 +224,10 @@ int ls_vault_put(ls_vault *vault, const char *name, const void *data,
     const struct ls_file_part part = {data, size};
     const struct vault_shard value = {
         .told = {VALUE, size, XXH3_64bits(data, size)}};
+    uint64_t check;
     const int status = vault_check_name(vault->folder, name);
     return status == LS_OK
-               ? replace_entry(vault, name, &value, 1, &part, durable)
+               ? replace_entry(vault, name, &value, 1, &part, durable, &check)
                : status;
 }
 
@@ -442,6 +448,11 @@ size_t ls_vault_reader_n(const ls_vault_reader *reader)
     return reader->manifest->n;
 }
 
+uint64_t ls_vault_reader_check(const ls_vault_reader *reader)
+{
+    return reader->manifest->check;
+}
+
 const struct ls_vault_shard *
 ls_vault_reader_shard(const ls_vault_reader *reader, size_t at)
 {
@@ -503,10 +514,14 @@ void ls_vault_reader_destroy(ls_vault_reader **gone)
 struct ls_vault_writer {
     ls_vault *vault;            /* borrow */
     XXH3_state_t *hash;         /* own; of the shard that is written */
-    ls_file *file;              /* own; likewise; NULL: none */
+    ls_file *file;              /* own; likewise; NULL: it has none yet */
     struct vault_shard *shards; /* own */
     size_t n;                   /* the last one may be written still */
-    bool committed;             /* or it was tried */
+    size_t small;               /* larger shards have a file */
+    unsigned char *inside;      /* own; the others, one after another */
+    size_t inside_size, inside_room;
+    uint64_t check; /* of the manifest, once committed */
+    bool committed; /* or it was tried, or cannot be */
     char unique[LS_FILE_UNIQUE_MAX];
     char name[LS_VAULT_NAME_MAX + 1];
 };
@@ -532,12 +547,20 @@ int ls_vault_writer_create(ls_vault_writer **out, ls_vault *vault,
     return LS_OK;
 }
 
-/* What was begun is complete, and on disk but for its name. */
+void ls_vault_writer_set_small(ls_vault_writer *writer, size_t size)
+{
+    writer->small = size;
+}
+
+/* What was begun is complete, and on disk but for its name, or it will be with
+ * the manifest. */
 static int finish_shard(ls_vault_writer *writer)
 {
-    if (writer->file == NULL)
+    if (writer->n == 0)
         return LS_OK;
     writer->shards[writer->n - 1].told.check = XXH3_64bits_digest(writer->hash);
+    if (writer->file == NULL)
+        return LS_OK;
     const int status = ls_file_sync(writer->file);
     const int closed = ls_file_close(&writer->file);
     return status == LS_OK ? closed : status;
@@ -560,28 +583,39 @@ static int check_new(const ls_vault_writer *writer, const char *name)
                           LS_VAULT_SHARDS_MAX);
 }
 
+/* The shard is not small: it gets a file, with what there is of it. */
+static int make_file(ls_vault_writer *writer)
+{
+    struct vault_shard *shard = &writer->shards[writer->n - 1];
+    char path[LS_PATH_MAX];
+    (void)snprintf(shard->file, sizeof shard->file, "%s+%zu+%s", writer->name,
+                   writer->n - 1, writer->unique);
+    path_of(writer->vault, shard->file, path);
+    const int status = ls_file_open(
+        &writer->file, path, LS_FILE_WRITE | LS_FILE_CREATE | LS_FILE_EMPTY);
+    if (status != LS_OK)
+        return status == LS_ENOENT ? LS_EIO : status;
+    const size_t size = (size_t)shard->told.size;
+    if (size == 0)
+        return LS_OK;
+    writer->inside_size -= size;
+    return ls_file_write_at(writer->file, writer->inside + writer->inside_size,
+                            size, 0);
+}
+
 static int begin_shard(ls_vault_writer *writer, const char *name)
 {
-    char path[LS_PATH_MAX];
     struct vault_shard *grown =
         realloc(writer->shards, (writer->n + 1) * sizeof *grown);
     if (grown == NULL)
         return ls_error(LS_ENOMEM, "writing %s/%s", writer->vault->folder,
                         writer->name);
     writer->shards = grown;
-    struct vault_shard *shard = &grown[writer->n];
+    struct vault_shard *shard = &grown[writer->n++];
     memset(shard, 0, sizeof *shard);
     memcpy(shard->told.name, name, strlen(name) + 1);
-    (void)snprintf(shard->file, sizeof shard->file, "%s+%zu+%s", writer->name,
-                   writer->n, writer->unique);
-    path_of(writer->vault, shard->file, path);
-    const int status = ls_file_open(
-        &writer->file, path, LS_FILE_WRITE | LS_FILE_CREATE | LS_FILE_EMPTY);
-    if (status != LS_OK)
-        return status == LS_ENOENT ? LS_EIO : status;
-    writer->n++;
     (void)XXH3_64bits_reset(writer->hash);
-    return LS_OK;
+    return writer->small == 0 ? make_file(writer) : LS_OK;
 }
 
 int ls_vault_writer_shard(ls_vault_writer *writer, const char *name)
@@ -594,13 +628,42 @@ int ls_vault_writer_shard(ls_vault_writer *writer, const char *name)
     return status == LS_OK ? begin_shard(writer, name) : status;
 }
 
+static int add_inside(ls_vault_writer *writer, const void *data, size_t size)
+{
+    if (writer->inside_size + size > writer->inside_room) {
+        const size_t room = 2 * writer->inside_room + size;
+        unsigned char *grown = realloc(writer->inside, room);
+        if (grown == NULL)
+            return ls_error(LS_ENOMEM, "writing %s/%s", writer->vault->folder,
+                            writer->name);
+        writer->inside = grown;
+        writer->inside_room = room;
+    }
+    memcpy(writer->inside + writer->inside_size, data, size);
+    writer->inside_size += size;
+    return LS_OK;
+}
+
 int ls_vault_writer_add(ls_vault_writer *writer, const void *data, size_t size)
 {
-    if (writer->file == NULL)
+    if (writer->n == 0 || writer->committed)
         return ls_error(LS_ESTATE, "%s/%s: no shard was begun",
                         writer->vault->folder, writer->name);
+    if (size == 0)
+        return LS_OK;
     struct ls_vault_shard *shard = &writer->shards[writer->n - 1].told;
-    const int status = ls_file_write_at(writer->file, data, size, shard->size);
+    const bool small = writer->file == NULL && size <= writer->small &&
+                       shard->size <= writer->small - size &&
+                       writer->inside_size + size <= INSIDE_MAX;
+    int status = LS_OK;
+    if (!small && writer->file == NULL) {
+        status = make_file(writer);
+        writer->committed = status != LS_OK; /* what it has is not known */
+    }
+    if (status == LS_OK)
+        status = small
+                     ? add_inside(writer, data, size)
+                     : ls_file_write_at(writer->file, data, size, shard->size);
     if (status != LS_OK)
         return status;
     (void)XXH3_64bits_update(writer->hash, data, size);
@@ -608,9 +671,18 @@ int ls_vault_writer_add(ls_vault_writer *writer, const void *data, size_t size)
     return LS_OK;
 }
 
+/* The first shard that has a file; NULL: none has. */
+static const struct vault_shard *first_file(const ls_vault_writer *writer)
+{
+    for (size_t i = 0; i < writer->n; i++) {
+        if (writer->shards[i].file[0] != '\0')
+            return &writer->shards[i];
+    }
+    return NULL;
+}
+
 int ls_vault_writer_commit(ls_vault_writer *writer)
 {
-    const struct ls_file_part nothing = {NULL, 0};
     char path[LS_PATH_MAX];
     if (writer->committed || writer->n == 0)
         return ls_error(LS_ESTATE, "%s/%s %s", writer->vault->folder,
@@ -618,14 +690,20 @@ int ls_vault_writer_commit(ls_vault_writer *writer)
                         writer->committed ? "was committed" : "has no shards");
     writer->committed = true;
     int status = finish_shard(writer);
+    const struct ls_file_part inside = {writer->inside, writer->inside_size};
     path_of(writer->vault, writer->name, path);
     /* Their names, before one is on disk that names them. */
-    if (status == LS_OK)
+    if (status == LS_OK && first_file(writer) != NULL)
         status = ls_file_sync_name(path);
     return status == LS_OK
                ? replace_entry(writer->vault, writer->name, writer->shards,
-                               writer->n, &nothing, true)
+                               writer->n, &inside, true, &writer->check)
                : status;
+}
+
+uint64_t ls_vault_writer_check(const ls_vault_writer *writer)
+{
+    return writer->check;
 }
 
 void ls_vault_writer_destroy(ls_vault_writer **gone)
@@ -639,11 +717,12 @@ void ls_vault_writer_destroy(ls_vault_writer **gone)
     (void)ls_file_close(&writer->file); /* if it is open, it is not wanted */
     /* What was committed may have been replaced since by who did not see it:
      * then no entry names these, either. */
-    if (writer->n > 0 &&
-        is_orphan(writer->vault, writer->name, writer->shards[0].file))
+    const struct vault_shard *first = first_file(writer);
+    if (first != NULL && is_orphan(writer->vault, writer->name, first->file))
         remove_shards(writer->vault, writer->name, writer->shards, writer->n);
     (void)ls_error(LS_OK, "%s", why);
     XXH3_freeState(writer->hash);
+    free(writer->inside);
     free(writer->shards);
     free(writer);
 }

@@ -82,7 +82,7 @@ static void write_shard(ls_writer *writer, const struct vault_shard *shard)
 
 int vault_manifest_write(ls_writer *writer, const struct vault_shard *shards,
                          size_t n, const void **data, size_t *size,
-                         unsigned char tail[VAULT_TAIL_SIZE])
+                         unsigned char tail[VAULT_TAIL_SIZE], uint64_t *check)
 {
     ls_write_map(writer, 1);
     ls_write_string(writer, "shards");
@@ -94,7 +94,8 @@ int vault_manifest_write(ls_writer *writer, const struct vault_shard *shards,
         return status;
     memcpy(tail, magic, sizeof magic);
     put_le(tail + sizeof magic, *size);
-    put_le(tail + TAIL_HEAD, check_of(*data, *size));
+    *check = check_of(*data, *size);
+    put_le(tail + TAIL_HEAD, *check);
     return LS_OK;
 }
 

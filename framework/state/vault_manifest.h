@@ -25,11 +25,11 @@ struct vault_manifest {
     struct vault_shard shards[];
 };
 
-/* As it is written, and the tail that finds it.
+/* As it is written, its checksum, and the tail that finds it.
  * data: borrow: until the writer is used again. */
 int vault_manifest_write(ls_writer *writer, const struct vault_shard *shards,
                          size_t n, const void **data, size_t *size,
-                         unsigned char tail[VAULT_TAIL_SIZE]);
+                         unsigned char tail[VAULT_TAIL_SIZE], uint64_t *check);
 /* From an open entry. out: own: free() it; written on success only.
  * Errors: LS_EPROTO, with the path. */
 int vault_manifest_read(ls_file *file, const char *path, const char *name,

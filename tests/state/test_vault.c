@@ -321,6 +321,66 @@ TEST(shards_that_are_used_wrongly_are_errors)
     ls_vault_close(&vault);
 }
 
+/* Of 8 bytes, 9 in two pieces, none, and 1: three of them have no file. */
+static void put_small(ls_vault *vault, uint64_t *check)
+{
+    ls_vault_writer *writer;
+    OK(ls_vault_writer_create(&writer, vault, "a"));
+    ls_vault_writer_set_small(writer, 8);
+    OK(ls_vault_writer_shard(writer, "0"));
+    OK(ls_vault_writer_add(writer, "12345678", 8));
+    OK(ls_vault_writer_shard(writer, "1"));
+    OK(ls_vault_writer_add(writer, "abcd", 4));
+    OK(ls_vault_writer_add(writer, "efghi", 5));
+    OK(ls_vault_writer_shard(writer, "2"));
+    OK(ls_vault_writer_shard(writer, "3"));
+    OK(ls_vault_writer_add(writer, "x", 1));
+    OK(ls_vault_writer_commit(writer));
+    *check = ls_vault_writer_check(writer);
+    ls_vault_writer_destroy(&writer);
+}
+
+TEST(small_shards_have_no_file)
+{
+    static const char *const texts[] = {"12345678", "abcdefghi", "", "x"};
+    const struct place *place = *state;
+    ls_vault *vault = open_vault(place);
+    ls_vault_reader *reader;
+    uint64_t check;
+    put_small(vault, &check);
+    assert_int_equal(n_files(place), 2);
+    has(vault, "a", "12345678abcdefghix");
+    OK(ls_vault_reader_create(&reader, vault, "a"));
+    assert_int_equal(ls_vault_reader_check(reader), check);
+    for (size_t i = 4; i-- > 0;)
+        read_shard(reader, i, 3, texts[i]);
+    ls_vault_reader_destroy(&reader);
+    OK(ls_vault_drop(vault, "a"));
+    assert_int_equal(n_files(place), 0);
+    ls_vault_close(&vault);
+}
+
+/* Beyond 4 MiB of them they have files again. */
+TEST(small_shards_are_bounded_together)
+{
+    const struct place *place = *state;
+    ls_vault *vault = open_vault(place);
+    ls_vault_writer *writer;
+    char *bytes = calloc(1, 1u << 20);
+    assert_non_null(bytes);
+    OK(ls_vault_writer_create(&writer, vault, "a"));
+    ls_vault_writer_set_small(writer, 1u << 20);
+    for (char name = 'a'; name < 'f'; name++) {
+        OK(ls_vault_writer_shard(writer, (const char[]){name, 0}));
+        OK(ls_vault_writer_add(writer, bytes, 1u << 20));
+        assert_int_equal(n_files(place), name == 'e');
+    }
+    ls_vault_writer_destroy(&writer);
+    assert_int_equal(n_files(place), 0);
+    free(bytes);
+    ls_vault_close(&vault);
+}
+
 TEST(what_is_not_needed_any_more_goes)
 {
     const struct place *place = *state;
@@ -456,6 +516,9 @@ TEST(any_damage_is_seen_and_named)
     damage_all(place, vault, file_of_shard(place, "+1+").name, "a");
     damage_all(place, vault, file_of_shard(place, "+2+").name, "a");
     has(vault, "a", "firstthe third");
+    uint64_t check;
+    put_small(vault, &check);
+    damage_all(place, vault, "a", "a");
     ls_vault_close(&vault);
 }
 

@@ -19,6 +19,8 @@
 #include "lockstep/trace.h"
 
 /* state */
+#include "lockstep/blobs.h"
+#include "lockstep/checkpoint.h"
 #include "lockstep/disk.h"
 #include "lockstep/file.h"
 #include "lockstep/journal.h"

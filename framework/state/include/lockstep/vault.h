@@ -5,7 +5,7 @@
  * manifest lists them with their sizes and checksums (XXH3), and is written
  * last. It is the end of the entry's file, FOLDER/NAME. A value comes before
  * it, from the first byte on, so any program that reads a self-delimiting value
- * finds it there; each shard has its own file beside it.
+ * finds it there; each shard has its own file beside it, unless it is small.
  *
  * Putting an entry again replaces it: readers see the old one or the new one,
  * however many threads write and read, in any processes. If two write one entry
@@ -91,12 +91,16 @@ typedef struct ls_vault_writer ls_vault_writer;
 LS_MUST_USE LS_API int ls_vault_writer_create(ls_vault_writer **out,
                                               ls_vault *vault,
                                               const char *name);
+/* Shards of up to `size` bytes have no file, whose sync would cost more than
+ * their bytes: they come before the manifest, as long as they are 4 MiB at most
+ * together, which is held until the commit. Before the first shard. */
+LS_API void ls_vault_writer_set_small(ls_vault_writer *writer, size_t size);
 /* Begin the next shard; the previous one is then complete, and on disk.
  * Errors: LS_EINVAL also: it has one of that name; LS_ELIMIT too many. After
  *         LS_EIO, here and below, the entry cannot be written: destroy it. */
 LS_MUST_USE LS_API int ls_vault_writer_shard(ls_vault_writer *writer,
                                              const char *name);
-/* Append to the shard. Unbuffered: use large pieces.
+/* Append to the shard. Unbuffered, unless it is small: use large pieces.
  * Errors: LS_ESTATE none was begun. */
 LS_MUST_USE LS_API int ls_vault_writer_add(ls_vault_writer *writer,
                                            const void *data, size_t size);
@@ -104,6 +108,8 @@ LS_MUST_USE LS_API int ls_vault_writer_add(ls_vault_writer *writer,
  * Errors: LS_ESTATE there is none, or it was committed before; LS_EIO as
  *         ls_vault_put(). */
 LS_MUST_USE LS_API int ls_vault_writer_commit(ls_vault_writer *writer);
+/* Of what was committed: as ls_vault_reader_check(). */
+LS_API uint64_t ls_vault_writer_check(const ls_vault_writer *writer);
 /* Discards what was not committed. NULL and a pointer to NULL are fine. */
 LS_API void ls_vault_writer_destroy(ls_vault_writer **writer);
 
@@ -117,6 +123,9 @@ typedef struct ls_vault_reader ls_vault_reader;
 LS_MUST_USE LS_API int ls_vault_reader_create(ls_vault_reader **out,
                                               ls_vault *vault,
                                               const char *name);
+/* The checksum of its manifest: entries that have it in common have the same
+ * shards. */
+LS_API uint64_t ls_vault_reader_check(const ls_vault_reader *reader);
 LS_API size_t ls_vault_reader_n(const ls_vault_reader *reader);
 /* Borrow: until the reader is destroyed. NULL: there is no shard `at`. */
 LS_API const struct ls_vault_shard *
