@@ -38,6 +38,9 @@
 #include "lockstep/context.h"
 #include "lockstep/task.h"
 
+/* job */
+#include "lockstep/job.h"
+
 /* driver */
 #include "lockstep/device.h"
 

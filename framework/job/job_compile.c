@@ -1,0 +1,400 @@
+/* A job before it runs: where each task is placed, who leads, and all of it as
+ * text. Nodes compare that text when a run begins, so it has nothing in it that
+ * may differ between them. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job_parts.h"
+#include "word_list.h"
+
+/* ---- where ------------------------------------------------------------- */
+
+static bool ids_are_numbers(const char *list)
+{
+    const char *word;
+    size_t size, n = 0;
+    for (; (word = word_list_next(&list, &size)) != NULL; n++)
+        if (size > 10 || strspn(word, "0123456789") < size ||
+            strtoull(word, NULL, 10) > UINT32_MAX)
+            return false;
+    return n != 0;
+}
+
+int job_where_check(const char *where)
+{
+    const char *list = where != NULL ? strchr(where, ':') : NULL;
+    if (where == NULL || strcmp(where, "all") == 0)
+        return LS_OK;
+    size_t size = 0;
+    const char *words = list != NULL ? list + 1 : NULL;
+    if (list != NULL && strncmp(where, "id:", 3) == 0 && ids_are_numbers(words))
+        return LS_OK;
+    if (list != NULL &&
+        (strncmp(where, "role:", 5) == 0 || strncmp(where, "label:", 6) == 0) &&
+        word_list_next(&words, &size) != NULL)
+        return LS_OK;
+    return ls_error(LS_EINVAL,
+                    "\"%s\" is no place: all, id:1,2, role:a,b or label:a,b",
+                    where);
+}
+
+static bool is_at(const char *where, const struct ls_member *node)
+{
+    char id[16];
+    const char *list = strchr(where, ':');
+    if (list == NULL)
+        return strcmp(where, "all") == 0;
+    list++;
+    if (where[0] == 'r')
+        return word_list_meets(list, node->role);
+    if (where[0] == 'l')
+        return word_list_meets(list, node->labels);
+    (void)snprintf(id, sizeof id, "%" PRIu32, node->id);
+    return word_list_has(list, id, strlen(id));
+}
+
+static bool has_id(const uint32_t *ids, size_t n, uint32_t id)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] == id)
+            return true;
+    return false;
+}
+
+bool job_runs_on(const struct job_task *task, uint32_t id)
+{
+    return has_id(task->nodes, task->n_nodes, id);
+}
+
+bool job_is_keeper(const ls_job *job)
+{
+    return has_id(job->keepers, job->n_keepers, job->id);
+}
+
+/* All ready nodes, by id, with this one. */
+static size_t ready_nodes(ls_job *job, struct ls_member *out)
+{
+    const size_t n = ls_node_members(job->node, out, JOB_IDS - 1);
+    size_t kept = 0, at = 0;
+    for (size_t i = 0; i < n && i < JOB_IDS - 1; i++)
+        if (out[i].state == LS_MEMBER_READY)
+            out[kept++] = out[i];
+    while (at < kept && out[at].id < job->id)
+        at++;
+    memmove(&out[at + 1], &out[at], (kept - at) * sizeof *out);
+    out[at] = (struct ls_member){.id = job->id};
+    (void)snprintf(out[at].role, sizeof out[at].role, "%s",
+                   ls_node_role(job->node));
+    (void)snprintf(out[at].labels, sizeof out[at].labels, "%s",
+                   ls_node_labels(job->node));
+    return kept + 1;
+}
+
+struct ids {
+    uint32_t *at; /* own */
+    size_t n;
+};
+
+static int ids_add(struct ids *ids, uint32_t id)
+{
+    size_t i = ids->n;
+    if (has_id(ids->at, ids->n, id))
+        return LS_OK;
+    uint32_t *more = realloc(ids->at, (ids->n + 1) * sizeof *more);
+    if (more == NULL)
+        return ls_error(LS_ENOMEM, "the nodes of a job");
+    ids->at = more;
+    for (; i > 0 && more[i - 1] > id; i--)
+        more[i] = more[i - 1];
+    more[i] = id;
+    ids->n++;
+    return LS_OK;
+}
+
+static int place(const char *where, const struct ls_member *nodes, size_t n,
+                 struct ids *out)
+{
+    int status = LS_OK;
+    for (size_t i = 0; i < n && status == LS_OK; i++)
+        if (is_at(where, &nodes[i]))
+            status = ids_add(out, nodes[i].id);
+    if (status == LS_OK && out->n == 0)
+        status = ls_error(LS_ENOENT, "no ready node is at \"%s\"", where);
+    return status;
+}
+
+/* ---- placing ----------------------------------------------------------- */
+
+static bool is_limiter(const struct job_task *task)
+{
+    return strcmp(task->given.where, JOB_LIMITER) == 0;
+}
+
+static int place_group(ls_job *job, enum ls_job_phase phase,
+                       const struct ls_member *nodes, size_t n)
+{
+    for (struct job_task *task = job->groups[phase]; task != NULL;
+         task = task->next) {
+        struct ids ids = {.n = 0};
+        if (is_limiter(task))
+            continue;
+        const int status = place(task->given.where, nodes, n, &ids);
+        free(task->nodes);
+        task->nodes = ids.at;
+        task->n_nodes = ids.n;
+        if (status != LS_OK)
+            return ls_error_at(status, "job %s, %s group, task %s",
+                               job->options.name, job_phase_names[phase],
+                               task->given.name);
+    }
+    return LS_OK;
+}
+
+static int add_group(const ls_job *job, enum ls_job_phase phase,
+                     struct ids *out)
+{
+    int status = LS_OK;
+    for (const struct job_task *task = job->groups[phase]; task != NULL;
+         task = task->next)
+        for (size_t i = 0; i < task->n_nodes && status == LS_OK; i++)
+            status = ids_add(out, task->nodes[i]);
+    return status;
+}
+
+/* Whose blobs are saved. */
+static int place_keepers(ls_job *job, const struct ls_member *nodes, size_t n)
+{
+    struct ids ids = {.n = 0};
+    int status = LS_OK;
+    if (job->options.checkpoint != NULL)
+        status = place(job->options.checkpoint, nodes, n, &ids);
+    else
+        status = add_group(job, LS_JOB_INIT, &ids);
+    if (status == LS_OK && ids.n == 0)
+        status = add_group(job, LS_JOB_EPOCH, &ids);
+    job->keepers = ids.at;
+    job->n_keepers = ids.n;
+    return status == LS_OK
+               ? LS_OK
+               : ls_error_at(status, "job %s: whose blobs are saved",
+                             job->options.name);
+}
+
+static int place_limiter(ls_job *job, enum ls_job_phase phase)
+{
+    for (struct job_task *task = job->groups[phase]; task != NULL;
+         task = task->next) {
+        struct ids ids = {.n = 0};
+        if (!is_limiter(task))
+            continue;
+        const int status = ids_add(&ids, job->keepers[0]);
+        task->nodes = ids.at;
+        task->n_nodes = ids.n;
+        if (status != LS_OK)
+            return status;
+    }
+    return LS_OK;
+}
+
+static int place_all(ls_job *job, const struct ls_member *nodes, size_t n)
+{
+    struct ids ids = {.n = 0};
+    int status = LS_OK;
+    for (size_t i = 0; i < LS_JOB_N_PHASES && status == LS_OK; i++)
+        status = place_group(job, (enum ls_job_phase)i, nodes, n);
+    if (status == LS_OK)
+        status = place_keepers(job, nodes, n);
+    if (status == LS_OK && job->n_keepers == 0)
+        return ls_error(LS_EINVAL, "job %s: its epoch group has no task",
+                        job->options.name);
+    for (size_t i = 0; i < LS_JOB_N_PHASES && status == LS_OK; i++)
+        status = place_limiter(job, (enum ls_job_phase)i);
+    for (size_t i = 0; i < job->n_keepers && status == LS_OK; i++)
+        status = ids_add(&ids, job->keepers[i]);
+    for (size_t i = 0; i < LS_JOB_N_PHASES && status == LS_OK; i++)
+        status = add_group(job, (enum ls_job_phase)i, &ids);
+    job->nodes = ids.at;
+    job->n_nodes = ids.n;
+    return status;
+}
+
+/* ---- as text ----------------------------------------------------------- */
+
+struct text {
+    char *at;
+    size_t size, used; /* used: what it needs */
+};
+
+LS_PRINTF(2, 3) static void put(struct text *text, const char *format, ...)
+{
+    const size_t left = text->used < text->size ? text->size - text->used : 0;
+    va_list arguments;
+    va_start(arguments, format);
+    const int n = vsnprintf(left != 0 ? text->at + text->used : NULL, left,
+                            format, arguments);
+    va_end(arguments);
+    text->used += n > 0 ? (size_t)n : 0;
+}
+
+static void put_ids(struct text *text, const uint32_t *ids, size_t n,
+                    const char *between)
+{
+    for (size_t i = 0; i < n; i++)
+        put(text, "%s%" PRIu32, i == 0 ? "" : between, ids[i]);
+}
+
+static void put_task(struct text *text, enum ls_job_phase phase,
+                     const struct job_task *task)
+{
+    const char *const *outputs = task->given.outputs;
+    put(text, "  %-8s  %s on node ", job_phase_names[phase], task->given.name);
+    put_ids(text, task->nodes, task->n_nodes, ", ");
+    put(text, " (%s)%s", task->given.where,
+        task->given.workspace == LS_WORKSPACE_PRIVATE ? ", private" : "");
+    if (task->given.report_ms != 0)
+        put(text, ", every %d ms", task->given.report_ms);
+    for (size_t i = 0; outputs != NULL && outputs[i] != NULL; i++)
+        put(text, "%s%s", i == 0 ? ", puts out " : ", ", outputs[i]);
+    put(text, "\n");
+}
+
+static void put_job(struct text *text, const ls_job *job)
+{
+    put(text, "job %s on node ", job->options.name);
+    put_ids(text, job->nodes, job->n_nodes, ", ");
+    put(text, ", led by node %" PRIu32 "\n", job->leader);
+    for (size_t i = 0; i < LS_JOB_N_PHASES; i++)
+        for (const struct job_task *task = job->groups[i]; task != NULL;
+             task = task->next)
+            put_task(text, (enum ls_job_phase)i, task);
+    if (job->options.folder != NULL) {
+        put(text, "  saves     the blobs of node ");
+        put_ids(text, job->keepers, job->n_keepers, ", ");
+        put(text, "%s; after a failed save it %s\n",
+            job->options.saves_behind ? ", behind" : "",
+            job->options.goes_on ? "goes on" : "ends");
+    }
+    if (job->limit != 0)
+        put(text, "  stops     after %" PRIu64 " epochs\n", job->limit);
+    for (const struct job_task *stop = job->stops; stop != NULL;
+         stop = stop->next)
+        put(text, "  stops     on %s\n", stop->given.name);
+}
+
+static void put_blobs(struct text *text, const ls_job *job)
+{
+    char form[LS_BLOB_FORM_TEXT_MAX];
+    for (size_t i = 0; i < ls_blobs_n(job->global.blobs); i++) {
+        const struct ls_blob *blob = ls_blobs_at(job->global.blobs, i);
+        put(text, "  blob      %s %s%s\n", blob->name,
+            ls_blob_form_print(&blob->form, form),
+            blob->is_private ? ", private" : "");
+    }
+}
+
+/* Names and places have nothing in them that JSON would have to escape. */
+static void put_json(struct text *text, const ls_job *job)
+{
+    char form[LS_BLOB_FORM_TEXT_MAX];
+    const char *between = "";
+    put(text, "{\"job\":\"%s\",\"nodes\":[", job->options.name);
+    put_ids(text, job->nodes, job->n_nodes, ",");
+    put(text, "],\"leader\":%" PRIu32 ",\"tasks\":[", job->leader);
+    for (size_t i = 0; i < LS_JOB_N_PHASES; i++)
+        for (const struct job_task *task = job->groups[i]; task != NULL;
+             task = task->next, between = ",") {
+            const char *const *outputs = task->given.outputs;
+            put(text, "%s{\"group\":\"%s\",\"task\":\"%s\",\"where\":\"%s\",",
+                between, job_phase_names[i], task->given.name,
+                task->given.where);
+            put(text, "\"private\":%s,\"report_ms\":%d,\"outputs\":[",
+                task->given.workspace == LS_WORKSPACE_PRIVATE ? "true"
+                                                              : "false",
+                task->given.report_ms);
+            for (size_t j = 0; outputs != NULL && outputs[j] != NULL; j++)
+                put(text, "%s\"%s\"", j == 0 ? "" : ",", outputs[j]);
+            put(text, "],\"nodes\":[");
+            put_ids(text, task->nodes, task->n_nodes, ",");
+            put(text, "]}");
+        }
+    put(text, "],\"checkpoint\":[");
+    if (job->options.folder != NULL)
+        put_ids(text, job->keepers, job->n_keepers, ",");
+    put(text, "],\"saves_behind\":%s,\"goes_on\":%s,\"limit\":%" PRIu64,
+        job->options.saves_behind ? "true" : "false",
+        job->options.goes_on ? "true" : "false", job->limit);
+    between = ",\"stops\":[";
+    for (const struct job_task *stop = job->stops; stop != NULL;
+         stop = stop->next, between = ",")
+        put(text, "%s\"%s\"", between, stop->given.name);
+    put(text, "%s],\"blobs\":[", job->stops == NULL ? between : "");
+    for (size_t i = 0; i < ls_blobs_n(job->global.blobs); i++) {
+        const struct ls_blob *blob = ls_blobs_at(job->global.blobs, i);
+        put(text, "%s{\"name\":\"%s\",\"form\":\"%s\"}", i == 0 ? "" : ",",
+            blob->name, ls_blob_form_print(&blob->form, form));
+    }
+    put(text, "]}\n");
+}
+
+size_t ls_job_print(const ls_job *job, bool json, char *text, size_t size)
+{
+    struct text out = {.at = text, .size = size};
+    if (size != 0)
+        text[0] = '\0';
+    if (!job->compiled)
+        return 0;
+    if (json) {
+        put_json(&out, job);
+    } else {
+        put_job(&out, job);
+        put_blobs(&out, job);
+    }
+    return out.used;
+}
+
+/* ---- all of it --------------------------------------------------------- */
+
+static int keep_text(ls_job *job)
+{
+    struct text text = {.size = 0};
+    put_job(&text, job);
+    text.size = text.used + 1;
+    text.used = 0;
+    free(job->text);
+    job->text = text.at = malloc(text.size);
+    if (text.at == NULL)
+        return ls_error(LS_ENOMEM, "job %s", job->options.name);
+    put_job(&text, job);
+    return LS_OK;
+}
+
+int ls_job_compile(ls_job *job)
+{
+    if (job->compiled)
+        return LS_OK;
+    if (ls_node_endpoint(job->node)[0] == '\0')
+        return ls_error(LS_ESTATE, "job %s: start the node first",
+                        job->options.name);
+    struct ls_member *nodes = calloc(JOB_IDS, sizeof *nodes);
+    if (nodes == NULL)
+        return ls_error(LS_ENOMEM, "job %s", job->options.name);
+    free(job->nodes); /* of a try that failed */
+    free(job->keepers);
+    job->nodes = job->keepers = NULL;
+    int status = place_all(job, nodes, ready_nodes(job, nodes));
+    free(nodes);
+    if (status == LS_OK && !has_id(job->nodes, job->n_nodes, job->id))
+        status = ls_error(LS_EINVAL, "node %" PRIu32 " has no part in job %s",
+                          job->id, job->options.name);
+    if (status != LS_OK)
+        return status;
+    job->leader = job->nodes[0];
+    status = keep_text(job);
+    ls_mutex_lock(&job->mutex); /* requests come in already */
+    job->compiled = status == LS_OK;
+    ls_mutex_unlock(&job->mutex);
+    return status;
+}

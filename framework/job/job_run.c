@@ -1,0 +1,698 @@
+/* A run of a job: what the node that leads does, and how the others wait. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job_parts.h"
+#include "lockstep/log.h"
+
+#define END_TIMEOUT_MS 10000
+
+/* What the leader knows of a run. */
+struct lead {
+    ls_job *job;
+    int64_t epoch; /* the last one that ended */
+    bool stopped;
+    bool resumed; /* later checkpoints are still to be removed */
+    int64_t load; /* ls_job_load(): this one, and nothing else */
+    const char *const *names;
+    struct ls_checkpoint_manifest manifest; /* to load from */
+    /* A save that goes on behind: */
+    ls_thread *behind;
+    int64_t behind_epoch;
+    bool behind_stopped;
+    struct ls_failure behind_failure;
+};
+
+/* ---- questions --------------------------------------------------------- */
+
+struct question {
+    const char *what;
+    int64_t epoch;
+    int64_t phase;
+    const struct lead *lead; /* NULL: no entry is named */
+};
+
+static void name_of(uint32_t id, char name[LS_CHECKPOINT_NODE_MAX + 1])
+{
+    (void)snprintf(name, LS_CHECKPOINT_NODE_MAX + 1, "node-%" PRIu32, id);
+}
+
+/* The entry of keeper i, which is there: find_entries() has looked. */
+static const struct ls_checkpoint_entry *entry_of(const struct lead *lead,
+                                                  uint32_t id)
+{
+    char name[LS_CHECKPOINT_NODE_MAX + 1];
+    name_of(id, name);
+    for (size_t i = 0; i < lead->manifest.n_entries; i++)
+        if (strcmp(lead->manifest.entries[i].node, name) == 0)
+            return &lead->manifest.entries[i];
+    return NULL;
+}
+
+static void write_question(void *self, ls_writer *writer, size_t i)
+{
+    const struct question *q = self;
+    const struct lead *lead = q->lead;
+    ls_write_map_begin(writer);
+    ls_write_string(writer, "do");
+    ls_write_string(writer, q->what);
+    ls_write_string(writer, "epoch");
+    ls_write_int(writer, q->epoch);
+    ls_write_string(writer, "phase");
+    ls_write_int(writer, q->phase);
+    if (lead != NULL) {
+        ls_write_string(writer, "entry");
+        ls_record_write(&ls_checkpoint_entry_record,
+                        entry_of(lead, lead->job->keepers[i]), writer);
+        uint32_t n = 0;
+        while (lead->names != NULL && lead->names[n] != NULL)
+            n++;
+        ls_write_string(writer, "names");
+        ls_write_array(writer, n);
+        for (uint32_t j = 0; j < n; j++)
+            ls_write_string(writer, lead->names[j]);
+    }
+    ls_write_map_end(writer);
+}
+
+static void write_hello(void *self, ls_writer *writer, size_t i)
+{
+    const ls_job *job = self;
+    (void)i;
+    ls_write_map(writer, 2);
+    ls_write_string(writer, "do");
+    ls_write_string(writer, "hello");
+    ls_write_string(writer, "text");
+    ls_write_string(writer, job->text);
+}
+
+/* Ask and forget the answers. */
+static int ask(ls_job *job, const uint32_t *nodes, size_t n,
+               void (*write)(void *self, ls_writer *writer, size_t i),
+               void *self, int timeout_ms)
+{
+    struct job_ask *asks = calloc(n + 1, sizeof *asks);
+    if (asks == NULL)
+        return ls_error(LS_ENOMEM, "%zu questions", n);
+    const int status =
+        job_ask_all(job, nodes, n, write, self, timeout_ms, asks);
+    struct ls_failure failure;
+    ls_failure_keep(&failure, status);
+    for (size_t i = 0; i < n; i++)
+        job_ask_destroy(&asks[i]);
+    free(asks);
+    return ls_failure_return(&failure);
+}
+
+static int ask_keepers(struct lead *lead, const char *what, int64_t epoch,
+                       bool entries)
+{
+    ls_job *job = lead->job;
+    struct question q = {
+        .what = what, .epoch = epoch, .lead = entries ? lead : NULL};
+    return ask(job, job->keepers, job->n_keepers, write_question, &q,
+               job->options.save_timeout_ms);
+}
+
+static void took(ls_job *job, enum ls_job_operation operation, int64_t since)
+{
+    struct ls_job_time *time = &job->result.times[operation];
+    time->n++;
+    time->last_ns = ls_now(job->runtime) - since;
+    time->total_ns += time->last_ns;
+}
+
+/* ---- groups ------------------------------------------------------------ */
+
+static int gather(struct lead *lead, struct job_ask *answered)
+{
+    ls_job *job = lead->job;
+    const ls_value *root = ls_document_root(answered->document);
+    const ls_value *outputs = ls_value_get(root, "outputs");
+    bool stops = false;
+    int status = ls_value_bool(ls_value_get(root, "stops"), &stops);
+    lead->stopped = lead->stopped || stops;
+    for (size_t i = 0; status == LS_OK && i < ls_value_size(outputs); i++) {
+        const void *data;
+        size_t size;
+        status = ls_value_binary(ls_value_at(outputs, i), &data, &size);
+        if (status == LS_OK)
+            status = job_outputs_put(job, answered->to,
+                                     ls_value_key(outputs, i), data, size);
+    }
+    size_t total = 0;
+    for (const struct job_output *at = job->outputs; at != NULL; at = at->next)
+        total += at->size + 128;
+    if (status == LS_OK && total > LS_CALL_DATA_MAX - 4096)
+        status =
+            ls_error(LS_ELIMIT, "all outputs together have %zu bytes", total);
+    return status;
+}
+
+/* All nodes are asked, those without a task too: they know that the job goes
+ * on. */
+static int run_group(struct lead *lead, enum ls_job_phase phase, int64_t epoch,
+                     enum ls_job_operation operation)
+{
+    ls_job *job = lead->job;
+    struct question q = {.what = "run", .epoch = epoch, .phase = phase};
+    if (job->groups[phase] == NULL)
+        return LS_OK;
+    const int64_t begin = ls_now(job->runtime);
+    struct job_ask *asks = calloc(job->n_nodes, sizeof *asks);
+    if (asks == NULL)
+        return ls_error(LS_ENOMEM, "%zu questions", job->n_nodes);
+    int status = job_ask_all(job, job->nodes, job->n_nodes, write_question, &q,
+                             job->options.group_timeout_ms, asks);
+    for (size_t i = 0; i < job->n_nodes && status == LS_OK; i++)
+        status = gather(lead, &asks[i]);
+    struct ls_failure failure;
+    ls_failure_keep(&failure, status);
+    for (size_t i = 0; i < job->n_nodes; i++)
+        job_ask_destroy(&asks[i]);
+    free(asks);
+    took(job, operation, begin);
+    return ls_failure_return(&failure);
+}
+
+/* ---- saving ------------------------------------------------------------ */
+
+/* A failed save may end the job, or not. A lost node ends it. */
+static int judge(struct lead *lead, int64_t epoch, int status)
+{
+    ls_job *job = lead->job;
+    if (status == LS_OK)
+        return run_group(lead, LS_JOB_UPLOAD, epoch, LS_JOB_OP_UPLOAD);
+    if (!job->options.goes_on || status == LS_ELOST)
+        return status;
+    ls_log_warn("%s; it goes on", ls_error_text());
+    job->result.failed_saves++;
+    return LS_OK;
+}
+
+static void save_behind(void *self)
+{
+    struct lead *lead = self;
+    ls_log_set_node(lead->job->id);
+    ls_failure_keep(
+        &lead->behind_failure,
+        job_save(lead->job, lead->behind_epoch, lead->behind_stopped, true));
+}
+
+/* Wait for the save that goes on behind. */
+static int finish_behind(struct lead *lead)
+{
+    if (lead->behind == NULL)
+        return LS_OK;
+    job_join(&lead->behind);
+    return judge(lead, lead->behind_epoch,
+                 ls_failure_return(&lead->behind_failure));
+}
+
+/* The copy is made now, the rest behind. A node whose copy failed has nothing
+ * to write, so that save fails; but the reason is the copy's. */
+static int begin_behind(struct lead *lead, int64_t epoch, bool stopped)
+{
+    ls_job *job = lead->job;
+    int status = finish_behind(lead);
+    if (status != LS_OK)
+        return status;
+    status = ask_keepers(lead, "copy", epoch, false);
+    lead->behind_epoch = epoch;
+    lead->behind_stopped = stopped;
+    if (status == LS_OK)
+        return ls_thread_spawn(job->runtime, &lead->behind, "job-save",
+                               save_behind, lead);
+    struct ls_failure failure;
+    ls_failure_keep(&failure, status);
+    if (status != LS_ELOST)
+        (void)job_save(job, epoch, stopped, true);
+    (void)ls_failure_return(&failure);
+    return judge(lead, epoch,
+                 ls_error_at(failure.status,
+                             "job %s: epoch %" PRId64 " was not saved",
+                             job->options.name, epoch));
+}
+
+/* Later checkpoints are of a run that this one has left: first those manifests,
+ * then the entries. */
+static int rewind_once(struct lead *lead, int64_t epoch)
+{
+    ls_job *job = lead->job;
+    struct question q = {.what = "rewind", .epoch = epoch};
+    if (!lead->resumed)
+        return LS_OK;
+    int status = ask(job, &job->leader, 1, write_question, &q,
+                     job->options.save_timeout_ms);
+    if (status == LS_OK)
+        status = ask_keepers(lead, "rewind", epoch, false);
+    lead->resumed = status != LS_OK;
+    return status;
+}
+
+static int save(struct lead *lead, int64_t epoch)
+{
+    ls_job *job = lead->job;
+    if (job->store == NULL)
+        return LS_OK;
+    const int64_t begin = ls_now(job->runtime);
+    int status = rewind_once(lead, epoch - 1);
+    if (status == LS_OK && job->options.saves_behind)
+        status = begin_behind(lead, epoch, lead->stopped);
+    else if (status == LS_OK)
+        status = job_save(job, epoch, lead->stopped, false);
+    took(job, LS_JOB_OP_SAVE, begin);
+    return job->options.saves_behind ? status : judge(lead, epoch, status);
+}
+
+/* ---- resuming ---------------------------------------------------------- */
+
+static void passed_over(void *self, int64_t epoch, const char *why)
+{
+    const ls_job *job = self;
+    ls_log_warn("job %s: epoch %" PRId64 " is passed over: %s",
+                job->options.name, epoch, why);
+}
+
+static int check_entries(struct lead *lead)
+{
+    const ls_job *job = lead->job;
+    char name[LS_CHECKPOINT_NODE_MAX + 1];
+    for (size_t i = 0; i < job->n_keepers; i++) {
+        name_of(job->keepers[i], name);
+        if (entry_of(lead, job->keepers[i]) == NULL)
+            return ls_error(LS_EMISMATCH,
+                            "epoch %" PRId64 " has no entry of %s",
+                            lead->manifest.epoch, name);
+    }
+    return lead->manifest.n_entries == job->n_keepers
+               ? LS_OK
+               : ls_error(LS_EMISMATCH,
+                          "epoch %" PRId64 " is of %zu nodes, and the job's "
+                          "blobs are of %zu",
+                          lead->manifest.epoch, lead->manifest.n_entries,
+                          job->n_keepers);
+}
+
+/* Whether all nodes have it whole. */
+static int look_at(struct lead *lead, int64_t epoch)
+{
+    ls_checkpoint_manifest_clear(&lead->manifest);
+    ls_mutex_lock(&lead->job->store_mutex);
+    int status =
+        ls_checkpoints_manifest(lead->job->store, epoch, &lead->manifest);
+    ls_mutex_unlock(&lead->job->store_mutex);
+    if (status == LS_OK)
+        status = check_entries(lead);
+    return status == LS_OK ? ask_keepers(lead, "has", epoch, true) : status;
+}
+
+static int count_checkpoints(struct lead *lead, size_t *n)
+{
+    int64_t *epochs = NULL;
+    *n = 0;
+    if (lead->job->store == NULL)
+        return LS_OK;
+    ls_mutex_lock(&lead->job->store_mutex);
+    const int status = ls_checkpoints_list(lead->job->store, &epochs, n);
+    ls_mutex_unlock(&lead->job->store_mutex);
+    if (status == LS_OK)
+        free(epochs);
+    return status;
+}
+
+static int from_scratch(struct lead *lead)
+{
+    size_t n;
+    const int status = count_checkpoints(lead, &n);
+    lead->epoch = LS_CHECKPOINT_NONE;
+    if (status == LS_OK && n != 0)
+        return ls_error(LS_EEXIST,
+                        "job %s: %s has %zu checkpoints: resume, or choose "
+                        "another folder",
+                        lead->job->options.name, lead->job->options.folder, n);
+    return status;
+}
+
+static int find_newest(struct lead *lead)
+{
+    ls_job *job = lead->job;
+    int64_t before = LS_CHECKPOINT_NONE, epoch = 0;
+    const struct ls_job_metadata *metadata = job->options.metadata;
+    int status = LS_OK;
+    if (metadata != NULL && metadata->last_epoch != NULL) {
+        status = metadata->last_epoch(job->options.metadata_self, &epoch);
+        if (status != LS_OK || epoch == LS_CHECKPOINT_NONE)
+            return status == LS_OK ? from_scratch(lead) : status;
+        before = epoch + 1;
+    }
+    for (;;) {
+        ls_mutex_lock(&job->store_mutex);
+        status = ls_checkpoints_newest(job->store, before, true, passed_over,
+                                       job, &epoch);
+        ls_mutex_unlock(&job->store_mutex);
+        if (status != LS_OK)
+            break;
+        status = look_at(lead, epoch);
+        lead->epoch = epoch;
+        if (status != LS_ENOENT && status != LS_EPROTO)
+            return status;
+        passed_over(job, epoch, ls_error_text());
+        before = epoch;
+    }
+    size_t n = 0;
+    if (status == LS_ENOENT)
+        status = count_checkpoints(lead, &n);
+    lead->epoch = LS_CHECKPOINT_NONE;
+    return n == 0 ? status
+                  : ls_error(LS_EPROTO,
+                             "job %s: none of the %zu checkpoints in %s can be "
+                             "used; the log says why",
+                             job->options.name, n, job->options.folder);
+}
+
+static int load(struct lead *lead)
+{
+    ls_job *job = lead->job;
+    const int64_t begin = ls_now(job->runtime);
+    const int status = ask_keepers(lead, "load", lead->epoch, true);
+    lead->stopped = lead->manifest.stopped;
+    lead->resumed = true;
+    took(job, LS_JOB_OP_LOAD, begin);
+    return status;
+}
+
+/* The state that the epochs begin with: lead->epoch says of which one;
+ * LS_CHECKPOINT_NONE: none. */
+static int resume(struct lead *lead)
+{
+    const struct ls_job_options *options = &lead->job->options;
+    int status;
+    if (lead->load != LS_CHECKPOINT_NONE || options->resume == LS_JOB_AT) {
+        lead->epoch =
+            lead->load != LS_CHECKPOINT_NONE ? lead->load : options->epoch;
+        status = look_at(lead, lead->epoch);
+    } else if (options->resume == LS_JOB_NEWEST) {
+        status = find_newest(lead);
+    } else {
+        status = from_scratch(lead);
+    }
+    if (status == LS_OK && lead->epoch != LS_CHECKPOINT_NONE)
+        status = load(lead);
+    return status;
+}
+
+/* ---- leading ----------------------------------------------------------- */
+
+static int run_epochs(struct lead *lead)
+{
+    int status = LS_OK;
+    while (!lead->stopped && status == LS_OK) {
+        status =
+            run_group(lead, LS_JOB_EPOCH, lead->epoch + 1, LS_JOB_OP_EPOCH);
+        if (status != LS_OK)
+            break;
+        lead->epoch++;
+        lead->job->result.epoch = lead->epoch;
+        lead->job->result.n_epochs++;
+        status = save(lead, lead->epoch);
+    }
+    return status;
+}
+
+static int lead_run(struct lead *lead)
+{
+    ls_job *job = lead->job;
+    int status = ask(job, job->nodes, job->n_nodes, write_hello, job,
+                     job->options.start_timeout_ms);
+    if (status == LS_OK)
+        status = resume(lead);
+    if (status != LS_OK || lead->load != LS_CHECKPOINT_NONE)
+        return status;
+    if (lead->epoch == LS_CHECKPOINT_NONE) {
+        lead->epoch = 0;
+        status = run_group(lead, LS_JOB_INIT, 0, LS_JOB_OP_INIT);
+        if (status == LS_OK)
+            status = save(lead, 0);
+    }
+    job->result.epoch = lead->epoch;
+    if (status == LS_OK)
+        status = run_epochs(lead);
+    if (status == LS_OK)
+        status = finish_behind(lead);
+    if (status == LS_OK)
+        status =
+            run_group(lead, LS_JOB_DOWNLOAD, lead->epoch, LS_JOB_OP_DOWNLOAD);
+    return status == LS_OK
+               ? run_group(lead, LS_JOB_EXIT, lead->epoch, LS_JOB_OP_EXIT)
+               : status;
+}
+
+static void write_end(const ls_job *job, const struct ls_failure *failure,
+                      ls_writer *writer)
+{
+    uint32_t n = 0;
+    for (const struct job_output *at = job->outputs; at != NULL; at = at->next)
+        n++;
+    if (failure->status != LS_OK)
+        n = 0;
+    ls_write_map(writer, 6);
+    ls_write_string(writer, "end");
+    ls_write_int(writer, failure->status);
+    ls_write_string(writer, "text");
+    ls_write_string(writer, failure->text);
+    ls_write_string(writer, "epoch");
+    ls_write_int(writer, job->result.epoch);
+    ls_write_string(writer, "n_epochs");
+    ls_write_uint(writer, job->result.n_epochs);
+    ls_write_string(writer, "failed");
+    ls_write_uint(writer, job->result.failed_saves);
+    ls_write_string(writer, "outputs");
+    ls_write_array(writer, n);
+    for (const struct job_output *at = job->outputs; n != 0 && at != NULL;
+         at = at->next) {
+        ls_write_array(writer, 3);
+        ls_write_uint(writer, at->node);
+        ls_write_string(writer, at->name);
+        ls_write_binary(writer, at->data, at->size);
+    }
+}
+
+/* Tell the others how it ended; whom nobody can reach finds out. */
+static void tell_end(ls_job *job, const struct ls_failure *failure)
+{
+    ls_writer *writer;
+    int status = LS_OK;
+    struct job_ask *asks = calloc(job->n_nodes, sizeof *asks);
+    if (asks == NULL || ls_writer_create(&writer) != LS_OK) {
+        free(asks);
+        return;
+    }
+    for (size_t i = 0; i < job->n_nodes; i++) {
+        if (job->nodes[i] == job->id)
+            continue;
+        write_end(job, failure, writer);
+        job_ask_begin(&asks[i], job, job->nodes[i], writer, END_TIMEOUT_MS);
+    }
+    for (size_t i = 0; i < job->n_nodes; i++) {
+        if (asks[i].call != NULL)
+            status = ls_call_wait(asks[i].call, LS_WAIT_DEFAULT);
+        job_ask_destroy(&asks[i]);
+    }
+    (void)status; /* who has not heard it finds out */
+    ls_writer_destroy(&writer);
+    free(asks);
+}
+
+static int lead_all(ls_job *job, int64_t load_epoch, const char *const *names)
+{
+    struct lead lead = {.job = job, .load = load_epoch, .names = names};
+    struct ls_failure failure;
+    ls_failure_keep(&failure, lead_run(&lead));
+    job_join(&lead.behind); /* after an error */
+    ls_checkpoint_manifest_clear(&lead.manifest);
+    tell_end(job, &failure);
+    return ls_failure_return(&failure);
+}
+
+/* ---- following --------------------------------------------------------- */
+
+static void on_member(void *self, const struct ls_member *member)
+{
+    ls_job *job = self;
+    if (member->id != job->leader ||
+        (member->state != LS_MEMBER_LOST && member->state != LS_MEMBER_LEFT))
+        return;
+    ls_mutex_lock(&job->mutex);
+    if (!job->ended) {
+        ls_failure_keep(&job->failure,
+                        ls_error(LS_ELOST,
+                                 "node %" PRIu32 ", which leads job %s, %s",
+                                 member->id, job->options.name,
+                                 member->state == LS_MEMBER_LEFT ? "has left"
+                                                                 : "was lost"));
+        job->ended = true;
+        atomic_store(&job->cancelled, true);
+        ls_cond_broadcast(&job->cond);
+    }
+    ls_mutex_unlock(&job->mutex);
+}
+
+static int leader_is_here(const ls_job *job)
+{
+    struct ls_member leader;
+    const int status = ls_node_member(job->node, job->leader, &leader);
+    return status == LS_OK && leader.state == LS_MEMBER_READY
+               ? LS_OK
+               : ls_error(LS_ELOST,
+                          "node %" PRIu32 ", which leads job %s, is gone",
+                          job->leader, job->options.name);
+}
+
+/* When the leader has asked nothing for longer than anything may take. */
+static int64_t patience(const ls_job *job)
+{
+    const struct ls_job_options *options = &job->options;
+    return job->asked_at +
+           LS_NS_PER_MS * (job->asked
+                               ? (int64_t)options->group_timeout_ms +
+                                     4 * (int64_t)options->save_timeout_ms
+                               : options->start_timeout_ms);
+}
+
+/* Until the leader says that it has ended, or is lost. */
+static int follow(ls_job *job)
+{
+    int status = LS_OK;
+    ls_mutex_lock(&job->mutex);
+    while (!job->ended && status == LS_OK)
+        if (ls_cond_wait(&job->cond, &job->mutex, patience(job)) != LS_OK &&
+            ls_now(job->runtime) >= patience(job))
+            status = ls_error(LS_ETIMEDOUT,
+                              "job %s: node %" PRIu32
+                              ", which leads it, asks nothing",
+                              job->options.name, job->leader);
+    if (status == LS_OK)
+        status = ls_failure_return(&job->failure);
+    ls_mutex_unlock(&job->mutex);
+    return status;
+}
+
+/* ---- a run ------------------------------------------------------------- */
+
+static int open_store(ls_job *job)
+{
+    char name[LS_CHECKPOINT_NODE_MAX + 1];
+    const bool leads = job->id == job->leader, keeps = job_is_keeper(job);
+    if (job->options.folder == NULL || (!leads && !keeps))
+        return LS_OK;
+    name_of(job->id, name);
+    return ls_checkpoints_open(
+        &job->store,
+        &(struct ls_checkpoints_options){.folder = job->options.folder,
+                                         .node = keeps ? name : NULL,
+                                         .commits = leads,
+                                         .retention = job->options.retention});
+}
+
+static int begin(ls_job *job)
+{
+    int status = ls_job_compile(job);
+    if (status == LS_OK && job->id != job->leader) {
+        status = ls_node_on_member(job->node, on_member, job);
+        if (status == LS_OK)
+            status = leader_is_here(job);
+    }
+    if (status == LS_OK)
+        status = open_store(job);
+    return status == LS_OK ? job_node_begin(job) : status;
+}
+
+/* Nobody has told this node: it waits until the one that leads asks something,
+ * and so hears of it. */
+static void say_failure(ls_job *job, const struct ls_failure *failure)
+{
+    ls_mutex_lock(&job->mutex);
+    int status = job->compiled && job->id != job->leader ? LS_OK : LS_ESTATE;
+    if (!job->ended && job->failure.status == LS_OK)
+        job->failure = *failure;
+    while (!job->ended && !job->asked && status == LS_OK)
+        status = ls_cond_wait(&job->cond, &job->mutex, patience(job));
+    ls_mutex_unlock(&job->mutex);
+}
+
+/* A failure that the others know from the leader is over; another one answers
+ * what they ask. */
+static int finish(ls_job *job, int status)
+{
+    struct ls_failure failure;
+    ls_failure_keep(&failure, status);
+    if (status != LS_OK)
+        say_failure(job, &failure);
+    const int removed = ls_node_on_member(job->node, NULL, job);
+    (void)removed; /* cannot fail */
+    job_node_end(job);
+    ls_mutex_lock(&job->store_mutex);
+    const int closed = ls_checkpoints_close(&job->store);
+    if (closed != LS_OK && failure.status == LS_OK)
+        ls_failure_keep(&failure, closed);
+    ls_mutex_unlock(&job->store_mutex);
+    return ls_failure_return(&failure);
+}
+
+static int run(ls_job *job, int64_t load_epoch, const char *const *names,
+               struct ls_job_result *out)
+{
+    job_outputs_clear(job);
+    ls_mutex_lock(&job->mutex);
+    const bool told = job->ended && job->failure.status != LS_OK;
+    struct ls_failure failure = job->failure; /* before it began */
+    job->failure.status = LS_OK;
+    job->ended = false;
+    job->asked = job->lanes[0].n != 0;
+    job->asked_at = ls_now(job->runtime);
+    job->keeper.waits = false;
+    job->result = (struct ls_job_result){.epoch = LS_CHECKPOINT_NONE};
+    ls_mutex_unlock(&job->mutex);
+    if (told)
+        return ls_failure_return(&failure);
+    int status = begin(job);
+    if (job->compiled && job->id == job->leader) {
+        if (status == LS_OK) {
+            status = lead_all(job, load_epoch, names);
+        } else {
+            ls_failure_keep(&failure, status);
+            tell_end(job, &failure);
+            (void)ls_failure_return(&failure);
+        }
+    } else if (status == LS_OK) {
+        status = follow(job);
+    }
+    status = finish(job, status);
+    ls_mutex_lock(&job->mutex);
+    if (job->ended || job->id == job->leader) {
+        job->ended = false;
+        job->failure.status = LS_OK;
+    }
+    if (out != NULL)
+        *out = job->result;
+    ls_mutex_unlock(&job->mutex);
+    return status;
+}
+
+int ls_job_run(ls_job *job, struct ls_job_result *out)
+{
+    return run(job, LS_CHECKPOINT_NONE, NULL, out);
+}
+
+int ls_job_load(ls_job *job, int64_t epoch, const char *const *names)
+{
+    if (job->options.folder == NULL || epoch < 0)
+        return ls_error(
+            LS_EINVAL, "job %s: epoch %" PRId64 " of %s: there is none",
+            job->options.name, epoch,
+            job->options.folder != NULL ? job->options.folder : "no folder");
+    return run(job, epoch, names, NULL);
+}

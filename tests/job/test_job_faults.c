@@ -1,0 +1,121 @@
+/* A job whose nodes are killed at any moment, or lose power, or whose disk is
+ * full for a while, drawn from a seed; then all begin again, until the job
+ * ends. Its blobs are then those of a run that nobody disturbed. */
+#include "base/seeds.h"
+#include "job_world.h"
+
+struct plan {
+    int64_t total[SITES], draw[SITES]; /* undisturbed */
+    int64_t life_ns;
+};
+
+/* Of all seeds: lives that a kill has ended, and epochs that the next one went
+ * on from. */
+static size_t n_ended, n_resumed[5];
+
+static uint64_t below(struct job_world *world, uint64_t n)
+{
+    return ls_rng_below(ls_simulation_random(world->simulation), n);
+}
+
+static void tune(struct site *site)
+{
+    site->options.saves_behind = site->world->seed % 2 == 0;
+    if (site->world->seed % 3 == 0)
+        site->options.retention.last = 2;
+}
+
+static void undisturbed(struct job_world *world)
+{
+    struct plan *plan = world->self;
+    assert_int_equal(life(world), LS_OK);
+    for (size_t i = 0; i < SITES; i++) {
+        plan->total[i] = world->sites[i].total;
+        plan->draw[i] = world->sites[i].draw;
+    }
+    plan->life_ns = ls_simulation_now(world->simulation);
+}
+
+static void kill(struct job_world *world, size_t index)
+{
+    struct site *site = &world->sites[index];
+    if (below(world, 2) == 0) {
+        ls_network_kill(world->network, site->host);
+        return;
+    }
+    /* In the middle of what it writes. */
+    ls_disk_power_cut_after(world->disk, site->host, below(world, 12));
+}
+
+static void fail_seed(const struct job_world *world, size_t i, const char *what)
+{
+    ls_simulation_print(world->simulation, stderr);
+    fail_msg("seed %llu: node %zu: %s", (unsigned long long)world->seed, i + 1,
+             what);
+}
+
+static void note(const struct job_world *world)
+{
+    for (size_t i = 0; i < SITES; i++) {
+        const struct site *site = &world->sites[i];
+        const struct ls_job_result *result = &site->result;
+        n_ended += site->status != LS_OK ? 1 : 0;
+        if (result->times[LS_JOB_OP_LOAD].n != 0 && result->epoch >= 0)
+            n_resumed[result->epoch - (int64_t)result->n_epochs]++;
+    }
+}
+
+static void disturbed(struct job_world *world)
+{
+    struct plan *plan = world->self;
+    ls_runtime *runtime = ls_simulation_runtime(world->simulation);
+    for (int i = 0; i < 4; i++) {
+        life_begin(world);
+        ls_rest_until(runtime,
+                      ls_now(runtime) +
+                          (int64_t)below(world, (uint64_t)plan->life_ns));
+        const size_t first = (size_t)below(world, SITES);
+        for (size_t j = 0; j < SITES; j++)
+            if (j == first || below(world, 3) == 0)
+                kill(world, j);
+        life_end(world);
+        note(world);
+        for (size_t j = 0; j < SITES; j++) { /* its machine stays on */
+            ls_disk_power_cut_after(world->disk, world->sites[j].host,
+                                    UINT64_MAX);
+            if (world->sites[j].status == LS_EPROTO ||
+                world->sites[j].status == LS_EMISMATCH ||
+                world->sites[j].status == LS_ESTATE)
+                fail_seed(world, j, world->sites[j].text);
+        }
+    }
+    (void)life(world);
+    note(world);
+    for (size_t i = 0; i < SITES; i++) {
+        const struct site *site = &world->sites[i];
+        if (site->status != LS_OK)
+            fail_seed(world, i, site->text);
+        if (site->total != plan->total[i] || site->draw != plan->draw[i] ||
+            site->position != READS || site->result.epoch != 4)
+            fail_seed(world, i, "other blobs");
+    }
+}
+
+TEST(whoever_dies_and_when_the_blobs_are_those_of_an_undisturbed_run)
+{
+    const struct seeds seeds = seeds_of(300);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
+        struct plan plan = {.life_ns = 0};
+        struct job_world world = {
+            .own_folders = seed % 5 == 0, .tune = tune, .self = &plan};
+        world_play(&world, seed, undisturbed);
+        struct job_world again = {
+            .own_folders = seed % 5 == 0, .tune = tune, .self = &plan};
+        world_play(&again, seed, disturbed);
+    }
+    if (getenv("SEED") != NULL)
+        return;
+    assert_true(n_ended > 0);
+    for (size_t i = 0; i < 5; i++)
+        assert_true(n_resumed[i] > 0);
+}
