@@ -5,7 +5,7 @@
 
 #include "lockstep/signal.h"
 
-#include "command.h"
+#include "command_replay.h"
 #include "compose.h"
 #include "output.h"
 #include "processes.h"
@@ -268,7 +268,8 @@ static int begin(const struct options *options, struct setup *setup,
                  struct run_end *end, bool *left)
 {
     struct run_folder folder = {.name = ""};
-    int status = command_begin(&folder, &setup->plan, options->fresh);
+    int status = command_begin(&folder, &setup->plan,
+                               options->fresh || options->record != NULL);
     if (status == LS_OK && folder.name[0] != '\0')
         status = run_folder_share(&folder);
     (void)snprintf(end->folder, sizeof end->folder, "%s", setup->plan.folder);
@@ -297,12 +298,24 @@ int command_run_once(const struct options *options, struct run_end *end)
                      "one process only: add --as threads",
                      options->config));
     }
+    if (options->tape != NULL)
+        replay_compare(options->tape, &setup);
+    struct tape_about about = {.done = false};
+    const int recorded =
+        options->record != NULL ? record_begin(&about, options, &setup) : LS_OK;
+    if (recorded != LS_OK) {
+        const int exit_code = command_failed(recorded);
+        setup_fini(&setup);
+        return exit_code;
+    }
     if (options->as != AS_SIM) {
         command_warn(&setup.plan);
         plan_set_run(&setup.plan, (long)getpid());
     }
     bool left = false;
-    const int exit_code = begin(options, &setup, end, &left);
+    int exit_code = begin(options, &setup, end, &left);
+    if (options->record != NULL)
+        exit_code = record_end(&about, options, end->done, exit_code);
     if (left)
         _exit(
             output_end(exit_code)); /* a node that does not end would keep us */

@@ -22,6 +22,8 @@ static const char overview[] =
     "  lockstep profile configs/cartpole.yaml where does the time go?\n"
     "  lockstep trace out/cartpole/3          the same of a run, and a "
     "timeline\n"
+    "  lockstep replay run.lsrec              a run that was recorded, once "
+    "more\n"
     "  lockstep keygen keys job.yaml          a key for each node, for several "
     "hosts\n"
     "\n"
@@ -33,8 +35,9 @@ static const char overview[] =
     "  lockstep run mine.yaml --seed 7 --json          for a script\n"
     "\n"
     "More: lockstep help run | node | check | sim | call | health | status |\n"
-    "      top | bench | keygen | profile | trace | faults | config | "
-    "security\n"
+    "      top | bench | keygen | profile | trace | replay | faults | config "
+    "|\n"
+    "      security\n"
     "      lockstep --version\n"
     "      LS_LOG=info lockstep run …       what the nodes do, line by line\n"
     "\n"
@@ -79,6 +82,11 @@ static const char on_run[] =
     "  --timeout S       give up after S seconds, with exit 124; with --as "
     "sim\n"
     "                    by its clock or the machine's, whichever is first\n"
+    "  --record FILE     keep what its nodes say to each other, and in which "
+    "order\n"
+    "                    they handle it, for lockstep replay; a new run, as "
+    "with\n"
+    "                    --fresh; jobs in lock step and of members only\n"
     "  --fresh           begin a new run even if an interrupted one could be\n"
     "                    resumed; each has a folder, out/JOB/1 and so on\n"
     "  --json            an event per line on stdout, the summary last\n"
@@ -638,6 +646,47 @@ static const char on_profile[] =
     "solved.\n"
     "docs/profiling.md explains the figures.\n";
 
+static const char on_replay[] =
+    "lockstep replay FILE - a run that was recorded, once more\n"
+    "\n"
+    "  lockstep run configs/cartpole.yaml --record run.lsrec\n"
+    "  lockstep replay run.lsrec\n"
+    "  gdb --args lockstep replay run.lsrec       break tape_diverged\n"
+    "  lockstep replay run.lsrec --node 2         one node among recorded "
+    "ones\n"
+    "\n"
+    "Runs the recorded configuration as a simulation, as often as you want. "
+    "Each\n"
+    "node handles events in the recorded order, and what it emits is compared "
+    "with\n"
+    "what it emitted then, byte for byte. The first difference ends the "
+    "replay: it\n"
+    "says which node, in which step and iteration, emitted what, and what was\n"
+    "expected. Exit 0 without a difference, 1 with one.\n"
+    "\n"
+    "A run that failed or was broken off is replayed up to there. A file that "
+    "is\n"
+    "cut short or damaged, or a flight recorder's (a ring without payloads), "
+    "is\n"
+    "refused.\n"
+    "\n"
+    "  --node N          compare node N alone; where others emit something "
+    "else,\n"
+    "                    it is replaced by what they emitted then\n"
+    "  --seed N, --set key=value\n"
+    "                    another value than the recorded one: where does it "
+    "make\n"
+    "                    a difference first?\n"
+    "  --out DIR         the folder for its runs; default as recorded: a new "
+    "one\n"
+    "                    there\n"
+    "  --event-log FILE, --timeout S, --json\n"
+    "                    as for run --as sim; the last line of JSON is of the "
+    "event\n"
+    "                    \"replay\"\n"
+    "\n"
+    "docs/debugging.md has an example.\n";
+
 static const char on_trace[] =
     "lockstep trace RUN - what the recordings of a run say\n"
     "\n"
@@ -683,6 +732,7 @@ static const struct topic {
     {"security", on_security, NULL},
     {"profile", on_profile, NULL},
     {"trace", on_trace, NULL},
+    {"replay", on_replay, NULL},
 };
 #define N_TOPICS (sizeof topics / sizeof topics[0])
 

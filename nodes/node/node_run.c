@@ -19,6 +19,7 @@
 #include "node_calls.h"
 #include "plan_lease.h"
 #include "role_member.h"
+#include "tape.h"
 #include "work_in_step.h"
 #include "work_service.h"
 
@@ -45,6 +46,8 @@ struct node_run {
     ls_trace *trace;                  /* own; NULL: it has no recorder */
     atomic_uint_fast64_t incarnation; /* 0: it listens not yet */
     ls_mutex dumping;                 /* of threads */
+    tape_recorder *recorder;          /* own; NULL: nothing is recorded */
+    const struct ls_event_gate *gate; /* borrow: of that, or of a tape; NULL */
     health_desk *desk;                /* own; NULL: nobody can ask */
 
     /* What others see, held for no more than a look: of threads, also in a
@@ -124,6 +127,7 @@ static void free_run(node_run *run)
     ls_mutex_fini(&run->asked);
     ls_mutex_fini(&run->dumping);
     ls_trace_destroy(&run->trace);
+    tape_recorder_destroy(&run->recorder);
     free(run->members);
     free(run);
 }
@@ -157,6 +161,36 @@ static void pass_on(void *self, const struct report *report)
     run->sink.put(run->sink.self, report);
 }
 
+/* For a tape: "in step collect, iteration 3". */
+static void say_where(void *self, char *text, size_t size)
+{
+    node_run *run = self;
+    uint64_t iteration = 0;
+    char at[300];
+    node_run_where(run, at, sizeof at);
+    ls_mutex_lock(&run->seen);
+    if (run->stepping != NULL)
+        iteration = ls_task_iterations(run->stepping);
+    ls_mutex_unlock(&run->seen);
+    (void)snprintf(text, size, "%s, iteration %" PRIu64, at, iteration);
+}
+
+/* The run is recorded, in the first life of the node, or is a replay. */
+static int open_tape(node_run *run, const struct node_run_options *options)
+{
+    const struct plan *plan = run->plan;
+    const uint32_t id = plan->nodes[run->index].id;
+    int status = LS_OK;
+    if (plan->record != NULL && options->generation == 0) {
+        status = tape_recorder_create(&run->recorder, plan->record, id);
+        if (status == LS_OK)
+            run->gate = tape_recorder_gate(run->recorder);
+    } else if (plan->tape != NULL) {
+        run->gate = tape_play(plan->tape, id, say_where, run);
+    }
+    return status;
+}
+
 int node_run_create(node_run **out, const struct node_run_options *options)
 {
     const struct plan *plan = options->plan;
@@ -187,6 +221,8 @@ int node_run_create(node_run **out, const struct node_run_options *options)
         status = set_members(run, options);
     if (status == LS_OK)
         status = create_trace(run);
+    if (status == LS_OK)
+        status = open_tape(run, options);
     run->kind = work_kind_of(plan, index);
     if (status == LS_OK)
         status = run->kind->create(
@@ -497,6 +533,7 @@ static int create_node(node_run *run)
     options.security = run->security;
     options.runtime = run->runtime;
     options.trace = run->trace;
+    options.gate = run->gate;
     options.waiting = run->waiting;
     options.waiting_self = run->waiting_self;
     if (plan->barrier.blocking > 0)

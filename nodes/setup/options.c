@@ -53,7 +53,8 @@ enum option_kind {
     OPTION_WATCH,
     OPTION_STOP,
     OPTION_REFRESH,
-    OPTION_PATIENCE
+    OPTION_PATIENCE,
+    OPTION_RECORD
 };
 
 #define ON(command)                   (1u << (command))
@@ -61,6 +62,7 @@ enum option_kind {
 #define ON_ALL                        (0u COMMAND_MAP(ON_JOB))
 #define ON_RUN                        (ON(COMMAND_RUN) | ON(COMMAND_PROFILE))
 #define ON_SIM                        (ON_RUN | ON(COMMAND_SIM))
+#define ON_REPLAY                     ON(COMMAND_REPLAY)
 #define ON_PROFILE                    (ON(COMMAND_PROFILE) | ON(COMMAND_TRACE))
 #define ON_JOIN                       (ON(COMMAND_NODE) | ON(COMMAND_CALL))
 #define ON_BENCH                      ON(COMMAND_BENCH)
@@ -82,9 +84,9 @@ static const struct option_spec {
      ON_ALL | ON_BENCH | ON_KEYS | ON(COMMAND_TRACE)},
     {"--nodes", OPTION_NODES, "a number of nodes", ON_ALL | ON_KEYS},
     {"--as", OPTION_AS, "processes, threads, sim or compose", ON_RUN},
-    {"--timeout", OPTION_TIMEOUT, "seconds", ON_RUN},
+    {"--timeout", OPTION_TIMEOUT, "seconds", ON_RUN | ON_REPLAY},
     {"--faults", OPTION_FAULTS, "a name or a file", ON_SIM},
-    {"--event-log", OPTION_EVENT_LOG, "a file", ON_SIM},
+    {"--event-log", OPTION_EVENT_LOG, "a file", ON_SIM | ON_REPLAY},
     {"--seeds", OPTION_SEEDS, "a number of seeds", ON(COMMAND_SIM)},
     {"--first", OPTION_FIRST, "a seed", ON(COMMAND_SIM)},
     {"--sabotage", OPTION_SABOTAGE, "what to break", ON(COMMAND_SIM)},
@@ -124,6 +126,8 @@ static const struct option_spec {
     {"--out", OPTION_PFTRACE, "a file", ON(COMMAND_TRACE)},
     {"--patience", OPTION_PATIENCE, "seconds",
      ON(COMMAND_RUN) | ON(COMMAND_NODE)},
+    {"--record", OPTION_RECORD, "a file", ON(COMMAND_RUN) | ON(COMMAND_NODE)},
+    {"--node", OPTION_ID, "a node's id", ON_REPLAY},
     {"--within", OPTION_WITHIN, "seconds", ON(COMMAND_HEALTH)},
     {"--stop-is-done", OPTION_STOP, NULL, ON(COMMAND_NODE)},
     {"--watch", OPTION_WATCH, NULL, ON(COMMAND_STATUS)},
@@ -270,6 +274,8 @@ static const char **place_of(struct options *out, enum option_kind kind)
         return &out->metrics;
     case OPTION_PFTRACE:
         return &out->pftrace;
+    case OPTION_RECORD:
+        return &out->record;
     default:
         return NULL;
     }
@@ -651,6 +657,9 @@ static int check_complete(const struct options *options)
                         command);
     if (options->command == COMMAND_TOP && options->json)
         return ls_error(LS_EINVAL, "--json is for lockstep status");
+    if (options->command == COMMAND_REPLAY && options->config == NULL)
+        return ls_error(LS_EINVAL, "which recording? As in: lockstep replay "
+                                   "run.lsrec");
     if (options->config == NULL)
         return ls_error(LS_EINVAL,
                         "which configuration? As in: lockstep %s "
@@ -673,6 +682,10 @@ static int check_complete(const struct options *options)
         return ls_error(LS_EINVAL,
                         "--as compose: the recordings would be in containers; "
                         "profile processes or threads");
+    if (options->record != NULL && options->as == AS_COMPOSE)
+        return ls_error(LS_EINVAL,
+                        "--as compose: the recordings would be in containers; "
+                        "record processes or threads");
     if (options->command != COMMAND_SIM && options->as != AS_SIM &&
         (options->faults != NULL || options->event_log != NULL))
         return ls_error(LS_EINVAL, "%s is for a simulation: add --as sim",

@@ -96,7 +96,9 @@ int setup_load(struct setup *out, const struct options *options)
 {
     memset(out, 0, sizeof *out);
     ls_config *config = NULL;
-    int status = ls_config_load(&config, options->config);
+    int status = options->text == NULL
+                     ? ls_config_load(&config, options->config)
+                     : ls_config_parse(&config, options->config, options->text);
     if (status != LS_OK)
         return status;
     status = apply_options(config, options);
@@ -108,6 +110,8 @@ int setup_load(struct setup *out, const struct options *options)
     }
     if (options->patience_s > 0)
         plan_be_patient(&out->plan, patience_ms(options->patience_s));
+    out->plan.record = options->record;
+    out->plan.tape = options->tape;
     const int tried = try_plugin(out, options->command != COMMAND_HEALTH &&
                                           options->command != COMMAND_STATUS &&
                                           options->command != COMMAND_TOP);

@@ -517,13 +517,37 @@ static void choose(struct emit *e)
     emit_by(e, delivery);
 }
 
-int ls_emit_with(ls_node *node, const struct ls_emission *in)
+/* Show it to the gate, which may have it say something else. */
+static int pass_gate(ls_node *node, struct ls_emission *in)
 {
+    const struct ls_event_gate *gate = node->options.gate;
+    const void *data = in->data;
+    size_t size = in->size;
+    if (gate == NULL || in->event == NULL || in->delivery == LS_DELIVERY_LATEST)
+        return LS_OK;
+    const int status = gate->emits(gate->self, in, &data, &size);
+    if (status == LS_OK && data != in->data) {
+        if (in->release != NULL)
+            in->release((void *)(uintptr_t)in->data, in->hint);
+        in->release = NULL;
+        in->data = data;
+        in->size = size;
+    }
+    return status;
+}
+
+int ls_emit_with(ls_node *node, const struct ls_emission *given)
+{
+    struct ls_emission passed = *given;
+    const struct ls_emission *const in = &passed;
     struct emit e = {.node = node, .in = in};
+    const int gated = pass_gate(node, &passed);
     int status = in->release == NULL
                      ? LS_OK
                      : payload_create(&e.payload, in->data, in->size,
                                       in->release, in->hint);
+    if (status == LS_OK)
+        status = gated;
     if (status == LS_OK)
         status = check(node, in);
     if (status == LS_OK)

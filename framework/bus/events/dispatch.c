@@ -14,6 +14,7 @@ int dispatch_init(ls_node *node)
 {
     struct dispatch *d = &node->dispatch;
     message_list_init(&d->queue);
+    message_list_init(&d->held);
     d->mark = ls_trace_mark_open(node->options.trace);
     int status = ls_mutex_init(&d->lock, node->runtime);
     if (status == LS_OK)
@@ -297,13 +298,47 @@ static void account_for(ls_node *node, struct releases *r,
     account->bytes += message->held_bytes;
 }
 
+static bool may_handle(ls_node *node, const struct message *message)
+{
+    const struct ls_event_gate *gate = node->options.gate;
+    return gate == NULL || node->dispatch.open ||
+           message->kind != MESSAGE_EVENT || message->latest ||
+           gate->handles(gate->self, &message->event);
+}
+
+/* The next message that may be handled; NULL: there is none now.
+ * handled: one was since this was asked last, which may have let others in.
+ */
+static struct message *next_of(ls_node *node, struct message_list *todo,
+                               bool handled)
+{
+    struct message_list *held = &node->dispatch.held;
+    struct message *message;
+    for (size_t n = handled ? held->n : 0; n > 0; n--) {
+        message = message_list_take(held);
+        if (may_handle(node, message)) {
+            /* The rest stays in its order. */
+            while (--n > 0)
+                message_list_append(held, message_list_take(held));
+            return message;
+        }
+        message_list_append(held, message);
+    }
+    while ((message = message_list_take(todo)) != NULL) {
+        if (may_handle(node, message))
+            return message;
+        message_list_append(held, message);
+    }
+    return NULL;
+}
+
 static void handle_all(ls_node *node, struct message_list *todo)
 {
     struct message_list done;
     message_list_init(&done);
     struct releases releases = {0};
-    struct message *message;
-    while ((message = message_list_take(todo)) != NULL) {
+    struct message *message = NULL;
+    while ((message = next_of(node, todo, message != NULL)) != NULL) {
         if (message->kind == MESSAGE_MEMBER) {
             watch_members(node, message);
         } else if (message->kind == MESSAGE_CHANNEL) {
@@ -351,6 +386,13 @@ static void dispatch_main(void *self)
         handle_all(node, &todo);
         ls_mutex_lock(&d->lock);
     }
+    ls_mutex_unlock(&d->lock);
+    if (d->held.n > 0) {
+        d->open = true;
+        message_list_splice(&todo, &d->held);
+        handle_all(node, &todo);
+    }
+    ls_mutex_lock(&d->lock);
     d->ended = true;
     ls_cond_broadcast(&d->room);
     ls_mutex_unlock(&d->lock);

@@ -33,6 +33,8 @@ struct dispatch {
     ls_cond filled; /* for the dispatch thread */
     ls_cond room;   /* for emitters to this node itself */
     struct message_list queue;
+    struct message_list held; /* by the gate; of the dispatch thread */
+    bool open; /* the gate is asked no more; of the dispatch thread */
     struct account local; /* local emits in the queue */
     size_t peak;
     bool waiting;

@@ -126,7 +126,9 @@ struct plan {
     bool folder_found; /* by its name "latest": another makes it */
     unsigned lives;    /* that the run had before this one */
     uint64_t hash;
-    int patience_ms; /* plan_be_patient(); 0: as the file says */
+    int patience_ms;    /* plan_be_patient(); 0: as the file says */
+    const char *record; /* where its run is recorded; NULL: nowhere. Borrow */
+    struct tape *tape;  /* what its run replays; NULL: nothing. Borrow */
 
     struct plan_world world;
     struct plan_security security;

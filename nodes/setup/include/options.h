@@ -26,7 +26,8 @@
     X(BENCH, bench, false)                                                     \
     X(KEYGEN, keygen, false)                                                   \
     X(PROFILE, profile, true)                                                  \
-    X(TRACE, trace, false)
+    X(TRACE, trace, false)                                                     \
+    X(REPLAY, replay, true)
 
 enum command {
     COMMAND_NONE, /* nothing was said: a short help, and exit 2 */
@@ -45,6 +46,7 @@ struct options {
     enum command command;
     const char *topic;  /* of help; NULL: the overview */
     const char *config; /* the file */
+    const char *text;   /* what stands in it; NULL: it is read */
     const char *seed;   /* as given; NULL: what the file says */
     const char *out;    /* the same */
     struct {            /* --set path=value, cut in two in place */
@@ -56,6 +58,12 @@ struct options {
 
     /* run and node */
     bool fresh; /* a new run, whatever there is to go on with */
+
+    /* run, and given by it to its nodes */
+    const char *record; /* a file; NULL: the run is not recorded */
+
+    /* replay, whose config is a recording, and becomes that of the run */
+    struct tape *tape; /* borrow; of the command */
 
     /* run and profile */
     enum options_as as;
@@ -123,7 +131,8 @@ struct options {
     const char *role;
     const char *identity; /* a folder; NULL: the usual one */
 
-    /* node; and id, bind, advertise and attach: call; and id: health */
+    /* node; and id, bind, advertise and attach: call; and id: health, and
+     * replay, as --node */
     uint32_t id;
     bool has_id;
     const char *bind;

@@ -51,6 +51,25 @@ enum ls_topology {
 
 /* ls_node_create() copies everything except the runtime and `security`. Begin
  * with ls_node_options_init(), then change what differs. */
+struct ls_emission; /* event.h, as the next */
+struct ls_event;
+
+/* Sees each event that a node emits and handles, but for those of delivery
+ * LATEST, which depend on the moment: for recordings of runs, and for playing
+ * them again. */
+struct ls_event_gate {
+    void *self;
+    /* An event is about to be emitted. It may put other data in the place of
+     * the event's: borrow, until the emit has returned. Thread: any.
+     * Errors: the emit returns them. */
+    int (*emits)(void *self, const struct ls_emission *emission,
+                 const void **data, size_t *size);
+    /* Whether this event may be handled now. If not, it is asked again after
+     * the next one that was; what is left when the node stops is handled
+     * without being asked. Thread: the dispatch thread. */
+    bool (*handles)(void *self, const struct ls_event *event);
+};
+
 struct ls_node_options {
     const char *job;    /* 1 … 64 of [A-Za-z0-9._-]; the same in all members;
                          * default "lockstep" */
@@ -124,6 +143,7 @@ struct ls_node_options {
     ls_trace
         *trace; /* records what this node, its tasks and its barriers do;
                  * NULL: nothing is recorded. Borrow: as long as the node */
+    const struct ls_event_gate *gate; /* NULL: none. Borrow, alike */
 };
 
 LS_API void ls_node_options_init(struct ls_node_options *options);

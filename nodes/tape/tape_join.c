@@ -1,0 +1,147 @@
+/* The parts of the nodes become one file. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "lockstep/file.h"
+
+#include "tape_format.h"
+
+int tape_part_path(char *path, const char *file, uint32_t id)
+{
+    const int n = snprintf(path, LS_PATH_MAX, "%s.node-%" PRIu32, file, id);
+    return n >= 0 && n < LS_PATH_MAX
+               ? LS_OK
+               : ls_error(LS_ELIMIT, "%s is too long a path", file);
+}
+
+void tape_clean(const char *path, const struct tape_about *about)
+{
+    char part[LS_PATH_MAX];
+    for (size_t i = 0; i < about->n_nodes; i++)
+        if (tape_part_path(part, path, about->nodes[i].id) == LS_OK)
+            (void)ls_file_remove(part);
+}
+
+uint64_t tape_hash_file(const char *path)
+{
+    void *data;
+    size_t size;
+    if (ls_file_read(path, SIZE_MAX, &data, &size) != LS_OK)
+        return 0;
+    const uint64_t hash = XXH3_64bits(data, size);
+    free(data);
+    return hash;
+}
+
+/* out: own; NULL: there is none. A part that was broken off ends with its last
+ * whole record. */
+static int read_part(const char *path, struct tape_node *node, void **out)
+{
+    char part[LS_PATH_MAX];
+    void *data = NULL;
+    size_t size = 0;
+    struct tape_head head;
+    uint64_t length;
+    *out = NULL;
+    node->bytes = 0;
+    node->whole = false;
+    int status = tape_part_path(part, path, node->id);
+    if (status == LS_OK)
+        status = ls_file_read(part, SIZE_MAX, &data, &size);
+    if (status == LS_ENOENT)
+        return LS_OK; /* it never began */
+    if (status != LS_OK)
+        return status;
+    while (!node->whole &&
+           tape_head_read(&head, (unsigned char *)data + node->bytes,
+                          size - node->bytes, &length)) {
+        node->bytes += length;
+        node->whole = head.kind == TAPE_END;
+    }
+    *out = data;
+    return LS_OK;
+}
+
+struct sink {
+    ls_file *file; /* own */
+    uint64_t at;
+    XXH3_state_t *hash; /* own */
+};
+
+static int put(struct sink *to, const void *data, size_t size)
+{
+    const int status = ls_file_write_at(to->file, data, size, to->at);
+    if (size > 0)
+        XXH3_64bits_update(to->hash, data, size);
+    to->at += size;
+    return status;
+}
+
+static int put_header(struct sink *to, size_t map_size)
+{
+    unsigned char header[TAPE_HEADER];
+    static const unsigned char magic[8] = {'L', 'S', 'R', 'E',
+                                           'C', 'O', 'R', 'D'};
+    memcpy(header, magic, sizeof magic);
+    tape_put32(header + 8, TAPE_VERSION);
+    tape_put32(header + 12, (uint32_t)map_size);
+    tape_put64(header + 16, to->at);
+    tape_put64(header + 24, XXH3_64bits_digest(to->hash));
+    return ls_file_write_at(to->file, header, sizeof header, 0);
+}
+
+static int put_all(struct sink *to, const char *path, struct tape_about *about,
+                   ls_writer *writer)
+{
+    const void *map = NULL;
+    size_t map_size = 0;
+    void *data;
+    ls_record_write(&tape_about_record, about, writer);
+    int status = ls_writer_bytes(writer, &map, &map_size);
+    to->at = TAPE_HEADER;
+    XXH3_64bits_reset(to->hash);
+    if (status == LS_OK)
+        status = put(to, map, map_size);
+    for (size_t i = 0; i < about->n_nodes && status == LS_OK; i++) {
+        status = read_part(path, &about->nodes[i], &data);
+        if (status == LS_OK)
+            status = put(to, data, (size_t)about->nodes[i].bytes);
+        free(data);
+    }
+    return status == LS_OK ? put_header(to, map_size) : status;
+}
+
+int tape_join(const char *path, struct tape_about *about)
+{
+    char temporary[LS_PATH_MAX + 8];
+    struct sink to = {.hash = XXH3_createState()};
+    ls_writer *writer = NULL;
+    void *data;
+    int status = to.hash == NULL ? ls_error(LS_ENOMEM, "a recording") : LS_OK;
+    for (size_t i = 0; i < about->n_nodes && status == LS_OK; i++) {
+        status = read_part(path, &about->nodes[i], &data);
+        free(data);
+    }
+    (void)snprintf(temporary, sizeof temporary, "%s.part", path);
+    if (status == LS_OK)
+        status = ls_writer_create(&writer);
+    if (status == LS_OK)
+        status = ls_file_open(&to.file, temporary,
+                              LS_FILE_WRITE | LS_FILE_CREATE | LS_FILE_EMPTY);
+    if (status == LS_OK)
+        status = put_all(&to, path, about, writer);
+    const int closed = ls_file_close(&to.file);
+    if (status == LS_OK)
+        status = closed;
+    if (status == LS_OK)
+        status = ls_file_rename(temporary, path);
+    if (status == LS_OK)
+        tape_clean(path, about);
+    ls_writer_destroy(&writer);
+    XXH3_freeState(to.hash);
+    return status;
+}

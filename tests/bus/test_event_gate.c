@@ -1,0 +1,107 @@
+/* What stands between a node's events and their handlers, and between its
+ * emits and the others. */
+#include <string.h>
+
+#include "node_fixture.h"
+
+static struct counter handled;
+static char order[8];
+static size_t n_order;
+
+static int note(void *self, const struct ls_event *event)
+{
+    if (n_order < sizeof order - 1)
+        order[n_order++] = event->size == 1 ? *(const char *)event->data : '?';
+    return count(self, event);
+}
+
+/* Lets them in as "abcd" says, whatever order they come in; what is not in it
+ * never. */
+static bool in_order(void *self, const struct ls_event *event)
+{
+    const char **next = self;
+    if (event->name[0] != **next)
+        return false;
+    ++*next;
+    return true;
+}
+
+static int emit_as_it_is(void *self, const struct ls_emission *emission,
+                         const void **data, size_t *size)
+{
+    (void)self, (void)emission, (void)data, (void)size;
+    return LS_OK;
+}
+
+static bool always(void *self, const struct ls_event *event)
+{
+    (void)self, (void)event;
+    return true;
+}
+
+/* "c" says x instead, and "e" fails. */
+static int emit_otherwise(void *self, const struct ls_emission *emission,
+                          const void **data, size_t *size)
+{
+    (void)self;
+    if (emission->event[0] == 'e')
+        return ls_error(LS_EMISMATCH, "not this one");
+    if (emission->event[0] == 'c')
+        *data = "x", *size = 1;
+    return LS_OK;
+}
+
+static struct counter released;
+
+static void release(void *data, void *hint)
+{
+    (void)data;
+    (void)count(hint, NULL);
+}
+
+static ls_node *create_gated(uint32_t id, const struct ls_event_gate *gate,
+                             const char *attach)
+{
+    struct ls_node_options options = usual(id);
+    options.gate = gate;
+    options.attach = &attach;
+    options.n_attach = attach != NULL ? 1 : 0;
+    options.world_size = attach != NULL ? 2 : options.world_size;
+    return create(&options);
+}
+
+TEST(a_gate_orders_what_is_handled_and_changes_what_is_emitted)
+{
+    const char *next = "abcd";
+    const struct ls_event_gate out = {NULL, emit_otherwise, always};
+    const struct ls_event_gate in = {&next, emit_as_it_is, in_order};
+    static const char *const names[] = {"b", "d", "a", "z", "c"};
+    counter_init(&handled);
+    counter_init(&released);
+    ls_node *one = create_gated(1, &out, NULL);
+    assert_ok(ls_node_open(one));
+    ls_node *two = create_gated(2, &in, ls_node_endpoint(one));
+    assert_ok(ls_on(two, "?", note, &handled));
+    assert_ok(ls_node_join(one));
+    assert_ok(ls_node_start(two));
+    for (size_t i = 0; i < 4; i++)
+        assert_ok(ls_emit(one, names[i], names[i], 1));
+    struct ls_emission emission = {.event = "c",
+                                   .data = "c",
+                                   .size = 1,
+                                   .release = release,
+                                   .hint = &released};
+    assert_ok(ls_emit_with(one, &emission));
+    assert_reaches(&released, 1); /* it was not sent, so not needed */
+    assert_reaches(&handled, 4);
+    assert_memory_equal(order, "abxd", 4);
+    emission.event = "e";
+    assert_fails(ls_emit_with(one, &emission), LS_EMISMATCH);
+    assert_error_has("not this one");
+    assert_reaches(&released, 2);
+    /* What was never let in is handled when the node stops. */
+    assert_ok(ls_node_destroy(&two));
+    assert_reaches(&handled, 5);
+    assert_int_equal(order[4], 'z');
+    assert_ok(ls_node_destroy(&one));
+}
