@@ -19,5 +19,5 @@ epoch 6 trainer_1
  trainer_1 weights [2, 3] [0.0, 0.0, 0.0, 0.0, 0.0, 3.0]
 END
 printf x | dd of="$folder/trainer_1.000006" bs=1 seek=$(($(stat -c %s "$folder/trainer_1.000006") - 20)) conv=notrunc status=none
-! read_it "$@" 6 2>"$folder/why" >/dev/null
+if read_it "$@" 6 2>"$folder/why" >/dev/null; then exit 1; fi
 grep -qx 'trainer_1.000006 is damaged' "$folder/why"
