@@ -68,7 +68,11 @@ static int copy_options(struct tape_about *out, const struct options *options)
     if (status == LS_OK)
         status = ls_file_read(options->config, TEXT_MOST, &text, &size);
     if (status == LS_OK) {
-        out->text = strndup(text, size);
+        out->text = malloc(size + 1);
+        if (out->text != NULL) {
+            memcpy(out->text, text, size);
+            out->text[size] = '\0';
+        }
         free(text);
         out->sets = calloc(options->n_sets + 1, sizeof *out->sets);
         if (out->text == NULL || out->sets == NULL)
