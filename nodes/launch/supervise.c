@@ -929,8 +929,11 @@ static int show_failed(supervisor *sup)
     enum cause_rank rank;
     const size_t first = first_cause(sup, &rank);
     const size_t hung = sup->unclear ? find_hung(sup) : sup->n;
-    const int exit_code = node_end_exit_code(&sup->nodes[first].end);
     const size_t named = hung < sup->n ? hung : first;
+    /* Whatever those that waited for it say, in which order they end. */
+    const int exit_code = hung < sup->n
+                              ? ls_status_exit_code(LS_ETIMEDOUT)
+                              : node_end_exit_code(&sup->nodes[first].end);
     (void)show_node(sup, named);
     if (rank == CAUSE_FOLLOWER)
         show_others(sup, named);
