@@ -10,7 +10,8 @@ teardown() {
     end_started
 }
 
-# ends_solved: and nobody has noticed the callers.
+# ends_solved [HOW]: and nobody has noticed the callers. Over tcp, a node of
+# another job may look for one of its own at a port that is this job's by now.
 ends_solved() {
     touch solved
     finish run
@@ -18,7 +19,8 @@ ends_solved() {
     last_line "$rest"
     [ "$(field solved)" = true ]
     [ "$(field losses)" = 0 ]
-    [ "$(field refused)" = 0 ] || { echo "$line" >&2; return 1; }
+    [[ ${1-} == *tcp ]] || [ "$(field refused)" = 0 ] ||
+        { echo "$line" >&2; return 1; }
     only_policy_is_left
 }
 
@@ -118,7 +120,7 @@ ends_solved() {
         call 2 ping --json ${how/--as threads/}
         [ "$status" -eq 0 ]
         [[ $output == *'{"pong":2}'* ]]
-        ends_solved
+        ends_solved "$how"
     done
 }
 

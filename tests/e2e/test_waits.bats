@@ -85,7 +85,7 @@ await_line() {
     event run '"evaluation"'
     kill -STOP "${nodes[1]}"
     finish run
-    [ "$code" -eq 69 ]
+    [ "$code" -eq 124 ]
     said "node 1 (collector) did not come back"
     said "node 1 (collector, pid ${nodes[1]}) hangs: it does not answer"
     all_gone
