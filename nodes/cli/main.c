@@ -1,4 +1,5 @@
 /* lockstep - the program. */
+#include <signal.h>
 #include <stdio.h>
 
 #include "command.h"
@@ -34,6 +35,8 @@ int main(int argc, char **argv)
 {
     struct options options;
     output_init();
+    /* Whoever started this may ignore it: then no child's end is known. */
+    (void)signal(SIGCHLD, SIG_DFL);
     const int status = options_parse(&options, argc, argv);
     return output_end(status == LS_OK ? do_command(&options)
                                       : command_failed(status));

@@ -1,9 +1,10 @@
-/* The pid stays ours until it is reaped, and only then may the system give it
- * to another process. So the waiter first learns of the end without reaping,
- * and reaps under the mutex under which others send signals.
+/* A process is waited for and signalled by a pidfd, which never means another
+ * process, as its number may from the moment that it is reaped. Until then the
+ * number is its own, so the pidfd opened for it here is of this process.
  *
  * A grandchild may keep the pipes open for ever; the readers are therefore
  * waited for only so long. One that is left goes with the program. */
+#define _GNU_SOURCE /* P_PIDFD */
 #include "child.h"
 
 #include <assert.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,10 +28,8 @@ enum { READ, WRITE };
 struct child {
     size_t index;
     supervisor *watcher; /* borrow */
-    pid_t pid;
-    ls_mutex mutex;
-    bool reaped;   /* under mutex */
-    int report_fd; /* read ends; each closed by its reader */
+    int pid_fd;          /* own */
+    int report_fd;       /* read ends; each closed by its reader */
     int line_fd;
     bool tool;                           /* see struct descriptors */
     ls_thread *reports, *lines, *waiter; /* own */
@@ -67,27 +67,24 @@ static void read_lines(void *arg)
 
 /* A container that was killed ends with 128+n, as a node does by itself when it
  * is told to end. */
-static int signal_of(const child *self, int how)
+static int signal_of(const child *self, const siginfo_t *how)
 {
-    const int n = WIFEXITED(how) ? WEXITSTATUS(how) - 128 : 0;
-    if (self->tool && n > 0 && n != SIGINT && n != SIGTERM && n != SIGHUP &&
-        n != SIGPIPE)
-        return n;
-    return WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+    if (how->si_code != CLD_EXITED)
+        return how->si_status;
+    const int n = how->si_status - 128;
+    return self->tool && n > 0 && n != SIGINT && n != SIGTERM && n != SIGHUP &&
+                   n != SIGPIPE
+               ? n
+               : 0;
 }
 
 static void wait_for_end(void *arg)
 {
     child *self = arg;
-    siginfo_t info;
-    while (waitid(P_PID, (id_t)self->pid, &info, WEXITED | WNOWAIT) < 0 &&
+    siginfo_t how = {.si_code = 0};
+    while (waitid(P_PIDFD, (id_t)self->pid_fd, &how, WEXITED) < 0 &&
            errno == EINTR)
         continue;
-    int how = 0;
-    ls_mutex_lock(&self->mutex);
-    (void)waitpid(self->pid, &how, 0);
-    self->reaped = true;
-    ls_mutex_unlock(&self->mutex);
 
     const int64_t deadline = ls_deadline(ls_runtime_threads(), DRAIN_MS);
     if (ls_thread_join(&self->reports, deadline) != LS_OK ||
@@ -95,8 +92,8 @@ static void wait_for_end(void *arg)
         ls_log_debug("a program that node %zu started is still there",
                      self->index);
     supervisor_note_end(self->watcher, self->index,
-                        WIFEXITED(how) ? WEXITSTATUS(how) : 1,
-                        signal_of(self, how));
+                        how.si_code == CLD_EXITED ? how.si_status : 1,
+                        signal_of(self, &how));
 }
 
 /* What a node is given. */
@@ -173,27 +170,42 @@ static int listen_to(child *self)
         status = ls_thread_spawn(runtime, &self->waiter, "node waiter",
                                  wait_for_end, self);
     if (status != LS_OK) {
-        (void)kill(self->pid, SIGKILL);
-        (void)waitpid(self->pid, NULL, 0);
+        child_kill(self, SIGKILL);
+        (void)waitid(P_PIDFD, (id_t)self->pid_fd, &(siginfo_t){0}, WEXITED);
         join(&self->reports);
         join(&self->lines);
     }
     return status;
 }
 
+/* Without one it must not stay: nobody would stop it. */
+static int open_pid(child *self, pid_t pid)
+{
+    self->pid_fd = pidfd_open(pid, 0);
+    if (self->pid_fd >= 0)
+        return LS_OK;
+    const int failed = errno;
+    (void)kill(pid, SIGKILL); /* not reaped, so it is no other */
+    (void)waitpid(pid, NULL, 0);
+    return ls_error_from(failed, "watching a process (pidfd_open)");
+}
+
 static int start_with_pipes(child *self, const struct arguments *arguments,
                             int secret_fd, bool tool, int reports[2],
                             int lines[2])
 {
+    pid_t pid = -1;
     int status = spawn_pipe(reports);
     if (status == LS_OK)
         status = spawn_pipe(lines);
     if (status == LS_OK)
-        status = spawn(&self->pid, arguments,
+        status = spawn(&pid, arguments,
                        &(struct descriptors){.report = reports[WRITE],
                                              .line = lines[WRITE],
                                              .secret = secret_fd,
                                              .tool = tool});
+    if (status == LS_OK)
+        status = open_pid(self, pid);
     if (status != LS_OK) {
         spawn_close_pipe(reports);
         spawn_close_pipe(lines);
@@ -204,7 +216,7 @@ static int start_with_pipes(child *self, const struct arguments *arguments,
     self->report_fd = reports[READ];
     self->line_fd = lines[READ];
     if (!tool) /* it is no node */
-        supervisor_note_pid(self->watcher, self->index, (long)self->pid);
+        supervisor_note_pid(self->watcher, self->index, (long)pid);
     return listen_to(self);
 }
 
@@ -217,15 +229,13 @@ static int start(child **out, const struct arguments *arguments, int secret_fd,
     self->index = index;
     self->watcher = watcher;
     self->tool = tool;
-    int status = ls_mutex_init(&self->mutex, ls_runtime_threads());
-    if (status != LS_OK) {
-        free(self);
-        return status;
-    }
+    self->pid_fd = -1;
     int reports[2] = {-1, -1}, lines[2] = {-1, -1};
-    status = start_with_pipes(self, arguments, secret_fd, tool, reports, lines);
+    const int status =
+        start_with_pipes(self, arguments, secret_fd, tool, reports, lines);
     if (status != LS_OK) {
-        ls_mutex_fini(&self->mutex);
+        if (self->pid_fd >= 0)
+            (void)close(self->pid_fd);
         free(self);
         return status;
     }
@@ -247,10 +257,7 @@ int child_start_tool(child **out, const struct arguments *arguments,
 
 void child_kill(child *self, int signal)
 {
-    ls_mutex_lock(&self->mutex);
-    if (!self->reaped)
-        (void)kill(self->pid, signal);
-    ls_mutex_unlock(&self->mutex);
+    (void)pidfd_send_signal(self->pid_fd, signal, NULL, 0);
 }
 
 bool child_destroy(child **self)
@@ -258,11 +265,10 @@ bool child_destroy(child **self)
     if (self == NULL || *self == NULL)
         return true;
     join(&(*self)->waiter);
+    (void)close((*self)->pid_fd);
     const bool quiet = (*self)->reports == NULL && (*self)->lines == NULL;
-    if (quiet) {
-        ls_mutex_fini(&(*self)->mutex);
+    if (quiet)
         free(*self);
-    }
     *self = NULL;
     return quiet;
 }

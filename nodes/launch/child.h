@@ -30,7 +30,9 @@ LS_MUST_USE int child_start(child **out, const struct arguments *arguments,
 LS_MUST_USE int child_start_tool(child **out, const struct arguments *arguments,
                                  size_t index, supervisor *watcher);
 
-/* Send a signal, unless it is gone. Thread: any. */
+/* Send a signal. When it is gone, that is nothing: no other process gets it,
+ * even one that has its number now. Source: pidfd_send_signal(2). Thread: any,
+ * until child_destroy(). */
 void child_kill(child *child, int signal);
 
 /* Wait for its end, which is near, and free it. False: what it started still

@@ -36,6 +36,14 @@ begin() {
     all_gone
 }
 
+@test "how a node ended is known also where SIGCHLD is ignored" {
+    [ -z "$LOCKSTEP_SANITIZE" ] || skip "a sanitizer takes the signal"
+    run env --ignore-signal=CHLD "$LOCKSTEP" run faulty.yaml \
+        --set env.fault=crash --timeout 60
+    [ "$status" -eq 1 ]
+    says "was killed by signal 11 (SIGSEGV)"
+}
+
 @test "kill -9 of any node, in a star over ipc: no file is left" {
     mkdir run
     export XDG_RUNTIME_DIR=$PWD/run
