@@ -15,6 +15,7 @@
 
 #include "restart.h"
 #include "root_cause.h"
+#include "run_failure.h"
 #include "run_file.h"
 #include "signal_name.h"
 #include "tracer.h"
@@ -103,26 +104,63 @@ static const char *reason(const supervisor *sup, size_t index)
     return strncmp(text, name, (size_t)n) == 0 ? text + n : text;
 }
 
+/* What became of it: the rest of a sentence that its name begins. */
+static void say_end(const supervisor *sup, size_t index, char *text,
+                    size_t size)
+{
+    const struct watched *node = &sup->nodes[index];
+    if (sup->unclear && node->stuck)
+        (void)snprintf(text, size, "hangs: %s%s",
+                       node->at[0] != '\0' ? "it is " : "it does not answer",
+                       node->at);
+    else if (node->end.status != LS_OK)
+        (void)snprintf(text, size, "failed: %s", reason(sup, index));
+    else if (node->end.signal != 0)
+        (void)snprintf(text, size, "was killed by signal %d (%s)",
+                       node->end.signal, signal_name(node->end.signal));
+    else
+        (void)snprintf(text, size, "ended with exit code %d%s",
+                       node->end.exit_code,
+                       node->end.reported ? "" : " and without a word");
+}
+
 /* What became of a node, in a sentence without its dot. */
 static void describe(const supervisor *sup, size_t index, char *text,
                      size_t size)
 {
-    const struct watched *node = &sup->nodes[index];
-    char who[96];
+    char who[96], end[LS_ERROR_TEXT_MAX + 32];
     (void)print_who(sup, index, who, sizeof who);
-    if (sup->unclear && node->stuck)
-        (void)snprintf(text, size, "%s hangs: %s%s", who,
-                       node->at[0] != '\0' ? "it is " : "it does not answer",
-                       node->at);
-    else if (node->end.status != LS_OK)
-        (void)snprintf(text, size, "%s failed: %s", who, reason(sup, index));
-    else if (node->end.signal != 0)
-        (void)snprintf(text, size, "%s was killed by signal %d (%s)", who,
-                       node->end.signal, signal_name(node->end.signal));
-    else
-        (void)snprintf(text, size, "%s ended with exit code %d%s", who,
-                       node->end.exit_code,
-                       node->end.reported ? "" : " and without a word");
+    say_end(sup, index, end, sizeof end);
+    (void)snprintf(text, size, "%s %s", who, end);
+}
+
+/* For programs, in the folder of the run. */
+static void report_failure(supervisor *sup, struct run_failure failure)
+{
+    failure.wall_ns = ls_wall_now(sup->runtime);
+    if (run_failure_write(sup->plan, &failure) != LS_OK)
+        ls_log_info("no " RUN_FAILURE_NAME " is written: %s", ls_error_text());
+}
+
+static void report_node(supervisor *sup, size_t index, const char *text)
+{
+    const struct watched *node = &sup->nodes[index];
+    const bool hangs = sup->unclear && node->stuck;
+    const bool says = !hangs && node->end.status != LS_OK;
+    char end[LS_ERROR_TEXT_MAX + 32];
+    say_end(sup, index, end, sizeof end);
+    report_failure(sup, (struct run_failure){
+                            .type = hangs  ? ls_status_name(LS_ETIMEDOUT)
+                                    : says ? ls_status_name(node->end.status)
+                                    : node->end.signal != 0
+                                        ? signal_name(node->end.signal)
+                                        : "exit",
+                            .value = says ? reason(sup, index) : end,
+                            .text = text,
+                            .where = hangs  ? node->at
+                                     : says ? reason(sup, index)
+                                            : "",
+                            .index = index});
 }
 
 /* When nobody says that it is his fault, what all say is the evidence. */
@@ -141,9 +179,8 @@ static void show_others(supervisor *sup, size_t first)
     }
 }
 
-/* Say that a node failed and the run with it, respectively what others say
- * of it; returns the exit code. */
-static int show_node(supervisor *sup, size_t index)
+/* Say that a node failed, and the run with it. */
+static void show_node(supervisor *sup, size_t index, int exit_code)
 {
     const struct watched *node = &sup->nodes[index];
     char text[LS_ERROR_TEXT_MAX + 128];
@@ -158,7 +195,7 @@ static int show_node(supervisor *sup, size_t index)
     if (restarts > 0)
         (void)snprintf(text + used, sizeof text - used, ", after %u restart%s",
                        restarts, restarts == 1 ? "" : "s");
-    const int exit_code = node_end_exit_code(&node->end);
+    report_node(sup, index, text);
     render_failed(sup->render,
                   &(struct render_failure){.index = index,
                                            .status = node->end.status,
@@ -167,7 +204,6 @@ static int show_node(supervisor *sup, size_t index)
                                            .text = text,
                                            .lines = lines,
                                            .n_lines = n});
-    return exit_code;
 }
 
 /* A node does not end. where: what it is at; NULL: it does not say. */
@@ -224,6 +260,12 @@ static int show_late(supervisor *sup, double timeout_s, int64_t deadline)
                        plan_role_names[sup->plan->nodes[i].role],
                        STRAGGLE_MS / 1000);
     }
+    report_failure(sup,
+                   (struct run_failure){.type = ls_status_name(LS_ETIMEDOUT),
+                                        .value = text,
+                                        .text = text,
+                                        .where = "",
+                                        .index = sup->n});
     return show_run(sup, LS_ETIMEDOUT, ls_status_exit_code(LS_ETIMEDOUT), text);
 }
 
@@ -934,7 +976,7 @@ static int show_failed(supervisor *sup)
     const int exit_code = hung < sup->n
                               ? ls_status_exit_code(LS_ETIMEDOUT)
                               : node_end_exit_code(&sup->nodes[first].end);
-    (void)show_node(sup, named);
+    show_node(sup, named, exit_code);
     if (rank == CAUSE_FOLLOWER)
         show_others(sup, named);
     return exit_code;
@@ -1003,6 +1045,7 @@ int supervise(supervisor *sup, const struct launcher *launcher,
             ? ls_now(sup->runtime) + (int64_t)(timeout_s * (double)LS_NS_PER_S)
             : LS_FOREVER;
     sup->launcher = launcher;
+    run_failure_remove(sup->plan);
     note_stop(sup, sup->plan->first);
     enum outcome outcome = start_all(sup, deadline);
     ls_mutex_lock(&sup->mutex);

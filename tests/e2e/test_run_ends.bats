@@ -181,6 +181,55 @@ begin() {
     says "plugin faulty: env: step: the cart fell off the table"
 }
 
+# reports KEY TEXT: one line of JSON in the folder of the run has this.
+reports() {
+    [ "$(wc -l <out/faulty/latest/failure.json)" -eq 1 ]
+    output=$(<out/faulty/latest/failure.json)
+    says "\"$1\":$2,"
+}
+
+@test "a run that failed leaves one report, of the first cause" {
+    run "$LOCKSTEP" run faulty.yaml --set env.fault=fail
+    [ "$status" -eq 1 ]
+    reports exc_type '"LS_EIO"'
+    reports exc_global_rank 3
+    reports exc_local_rank 3
+    reports node 3
+    reports step '"evaluate"'
+    [[ $output == *'the cart fell off the table"}' ]]
+    [[ $output =~ \"exc_time\":\"20[0-9-]{9}[0-9:]+\" ]]
+    run "$LOCKSTEP" run faulty.yaml --set env.fault=quit
+    reports exc_type '"exit"'
+    reports exc_value '"ended with exit code 3 and without a word"'
+    reports step null
+    run "$LOCKSTEP" run faulty.yaml --fresh --timeout 0.3
+    [ "$status" -eq 124 ]
+    reports exc_type '"LS_ETIMEDOUT"'
+    reports node null
+}
+
+@test "a report of a node that was killed; none once its run goes on" {
+    start run run faulty.yaml --json
+    nodes_of run 4
+    event run '"evaluation"'
+    kill -9 "${nodes[1]}"
+    finish run
+    reports exc_type '"SIGKILL"'
+    reports node 1
+    local had
+    had=$(readlink out/faulty/latest)
+    rm run.out
+    start run run faulty.yaml --json
+    nodes_of run 4
+    event run '"evaluation"'
+    [ ! -e out/faulty/latest/failure.json ]
+    kill -INT "${pid_of[run]}"
+    finish run
+    [ "$code" -eq 130 ]
+    [ "$(readlink out/faulty/latest)" = "$had" ]
+    [ ! -e out/faulty/latest/failure.json ]
+}
+
 @test "a crash is told with its signal" {
     [ -z "$LOCKSTEP_SANITIZE" ] || skip "a sanitizer takes the signal"
     run "$LOCKSTEP" run faulty.yaml --set env.fault=crash
