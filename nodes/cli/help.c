@@ -516,6 +516,7 @@ static const char on_config[] =
     "it;\n"
     "                           or restart: the node is restarted\n"
     "      max_restarts: 3      each node, then the run fails\n"
+    "      restart_window_s: 0  > 0: so many within any such time\n"
     "      backoff_ms: 100      before a restart; doubles up to 10 s\n"
     "  learner:                 lockstep help bench, docs/learner.md\n"
     "    passes: 1              over the data of an iteration\n"

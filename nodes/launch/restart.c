@@ -1,5 +1,7 @@
 #include "restart.h"
 
+#include "lockstep/runtime.h"
+
 void restart_note_working(struct restarts *restarts, int64_t now)
 {
     restarts->working_at = now;
@@ -13,6 +15,24 @@ static int next_wait_ms(unsigned in_a_row, int first_ms)
     return wait_ms < PLAN_BACKOFF_MAX_MS ? (int)wait_ms : PLAN_BACKOFF_MAX_MS;
 }
 
+unsigned restart_spent(const struct restarts *restarts,
+                       const struct plan_node *node, int64_t now)
+{
+    const unsigned most =
+        restarts->n < node->max_restarts ? restarts->n : node->max_restarts;
+    unsigned n = 0;
+    if (node->restart_window_s <= 0.0)
+        return most;
+    const int64_t window =
+        (int64_t)(node->restart_window_s * (double)LS_NS_PER_S);
+    while (
+        n < most && n < PLAN_WINDOW_RESTARTS_MAX &&
+        now - restarts->at[(restarts->n - 1 - n) % PLAN_WINDOW_RESTARTS_MAX] <
+            window)
+        n++;
+    return n;
+}
+
 enum restart_verdict restart_decide(struct restarts *restarts,
                                     const struct plan_node *node, int64_t now,
                                     int *wait_ms)
@@ -20,13 +40,14 @@ enum restart_verdict restart_decide(struct restarts *restarts,
     const bool worked = restarts->working_at != 0;
     if (node->on_loss == PLAN_GO_ON)
         return worked ? RESTART_LET_GO : RESTART_FAIL;
-    if (node->on_loss == PLAN_FAIL || restarts->n >= node->max_restarts)
+    if (node->on_loss == PLAN_FAIL ||
+        restart_spent(restarts, node, now) >= node->max_restarts)
         return RESTART_FAIL;
     if (worked && now - restarts->working_at >= RESTART_GOOD_WORK_NS)
         restarts->in_a_row = 0;
     *wait_ms = next_wait_ms(restarts->in_a_row, node->backoff_ms);
     restarts->in_a_row++;
-    restarts->n++;
+    restarts->at[restarts->n++ % PLAN_WINDOW_RESTARTS_MAX] = now;
     restarts->working_at = 0;
     return RESTART_AGAIN;
 }

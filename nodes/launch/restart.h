@@ -15,6 +15,7 @@ struct restarts {
     unsigned n;         /* so far */
     unsigned in_a_row;  /* of these, without good work between */
     int64_t working_at; /* since when this life has been in the world; 0: not */
+    int64_t at[PLAN_WINDOW_RESTARTS_MAX]; /* when the last ones were: a ring */
 };
 
 enum restart_verdict {
@@ -26,8 +27,14 @@ enum restart_verdict {
 /* The node is in the world. */
 void restart_note_working(struct restarts *restarts, int64_t now);
 
+/* How many of its restarts count: of the whole run, or of those within its
+ * window; not above max_restarts. */
+unsigned restart_spent(const struct restarts *restarts,
+                       const struct plan_node *node, int64_t now);
+
 /* The node has failed. A run can go on without a node only once it was in the
- * world: until then the others wait for it.
+ * world: until then the others wait for it. A node that has spent all of its
+ * restarts gets no other.
  * wait_ms: how long to wait, with RESTART_AGAIN, which is then counted. */
 enum restart_verdict restart_decide(struct restarts *restarts,
                                     const struct plan_node *node, int64_t now,

@@ -42,6 +42,7 @@ struct watched {
     bool stuck;         /* it does not end: */
     char at[LS_ERROR_TEXT_MAX]; /* what it is at; "": it does not say */
     bool final; /* its failure is the run's, whatever its policy */
+    bool spent; /* that is so since it may have no other restart */
 };
 
 struct supervisor {
@@ -179,6 +180,36 @@ static void show_others(supervisor *sup, size_t first)
     }
 }
 
+/* " within 60 s": in which time a node may have its restarts. */
+static void print_window(const struct plan_node *node, char *text, size_t size)
+{
+    if (node->restart_window_s > 0.0)
+        (void)snprintf(text, size, " within %g s", node->restart_window_s);
+    else
+        text[0] = '\0';
+}
+
+/* What a text about a failure says of restarts, behind it. */
+static void add_restarts(const supervisor *sup, size_t index, char *text,
+                         size_t size)
+{
+    const struct plan_node *planned = &sup->plan->nodes[index];
+    const unsigned restarts = sup->nodes[index].restarts.n;
+    char window[48];
+    size_t used = strlen(text);
+    if (restarts > 0)
+        (void)snprintf(text + used, size - used, ", after %u restart%s",
+                       restarts, restarts == 1 ? "" : "s");
+    used = strlen(text);
+    print_window(planned, window, sizeof window);
+    if (sup->nodes[index].spent)
+        (void)snprintf(text + used, size - used,
+                       "; no restart is left: at most %u%s "
+                       "(nodes.max_restarts%s)",
+                       planned->max_restarts, window,
+                       window[0] != '\0' ? ", restart_window_s" : "");
+}
+
 /* Say that a node failed, and the run with it. */
 static void show_node(supervisor *sup, size_t index, int exit_code)
 {
@@ -190,11 +221,7 @@ static void show_node(supervisor *sup, size_t index, int exit_code)
     for (size_t i = 0; i < n; i++)
         lines[i] = node->lines[(node->n_lines - n + i) % LINES_KEPT];
     describe(sup, index, text, sizeof text);
-    const unsigned restarts = node->restarts.n;
-    const size_t used = strlen(text);
-    if (restarts > 0)
-        (void)snprintf(text + used, sizeof text - used, ", after %u restart%s",
-                       restarts, restarts == 1 ? "" : "s");
+    add_restarts(sup, index, text, sizeof text);
     report_node(sup, index, text);
     render_failed(sup->render,
                   &(struct render_failure){.index = index,
@@ -348,7 +375,9 @@ static bool is_last_needed(const supervisor *sup, size_t index)
 static void decide(supervisor *sup, size_t index)
 {
     struct watched *node = &sup->nodes[index];
-    char what[96];
+    const struct plan_node *planned = &sup->plan->nodes[index];
+    const int64_t now = ls_now(sup->runtime);
+    char what[144], window[48];
     int wait_ms = 0;
     /* Another program has taken its port meanwhile, which is not its failure.
      */
@@ -356,12 +385,12 @@ static void decide(supervisor *sup, size_t index)
         schedule(sup, index, 0, "it is started again at another address");
         return;
     }
-    switch (restart_decide(&node->restarts, &sup->plan->nodes[index],
-                           ls_now(sup->runtime), &wait_ms)) {
+    switch (restart_decide(&node->restarts, planned, now, &wait_ms)) {
     case RESTART_AGAIN:
-        (void)snprintf(what, sizeof what, "restart %u of %u in %d ms",
-                       node->restarts.n, sup->plan->nodes[index].max_restarts,
-                       wait_ms);
+        print_window(planned, window, sizeof window);
+        (void)snprintf(what, sizeof what, "restart %u of %u%s in %d ms",
+                       restart_spent(&node->restarts, planned, now),
+                       planned->max_restarts, window, wait_ms);
         schedule(sup, index, wait_ms, what);
         break;
     case RESTART_LET_GO:
@@ -372,6 +401,7 @@ static void decide(supervisor *sup, size_t index)
         break;
     case RESTART_FAIL:
         node->final = true;
+        node->spent = planned->on_loss == PLAN_RESTART;
         break;
     }
 }

@@ -215,8 +215,9 @@ static void read_on_loss(struct plan *plan, const struct item *item)
     ls_config_section *section = item->section;
     const enum plan_on_loss on_loss = (enum plan_on_loss)ls_config_choice(
         section, "on_loss", PLAN_FAIL, plan_on_loss_names);
-    static const char *const keys[] = {"max_restarts", "backoff_ms"};
-    for (size_t i = 0; i < 2 && on_loss != PLAN_RESTART; i++) {
+    static const char *const keys[] = {"max_restarts", "restart_window_s",
+                                       "backoff_ms"};
+    for (size_t i = 0; i < 3 && on_loss != PLAN_RESTART; i++) {
         if (ls_config_has(section, keys[i]))
             ls_config_problem(section, keys[i],
                               "%s goes with on_loss: restart only; here it is "
@@ -225,12 +226,19 @@ static void read_on_loss(struct plan *plan, const struct item *item)
     }
     const unsigned max_restarts =
         (unsigned)ls_config_int(section, "max_restarts", 3, 0, 1000000);
+    const double window_s =
+        ls_config_double(section, "restart_window_s", 0.0, 0.0, 1e7);
+    if (window_s > 0.0 && max_restarts > PLAN_WINDOW_RESTARTS_MAX)
+        ls_config_problem(section, "max_restarts",
+                          "%u restarts within restart_window_s: at most %d",
+                          max_restarts, PLAN_WINDOW_RESTARTS_MAX);
     const int backoff_ms =
         (int)ls_config_int(section, "backoff_ms", 100, 1, PLAN_BACKOFF_MAX_MS);
     for (size_t k = 0; k < item->n; k++) {
         struct plan_node *node = &plan->nodes[item->first + k];
         node->on_loss = on_loss;
         node->max_restarts = max_restarts;
+        node->restart_window_s = window_s;
         node->backoff_ms = backoff_ms;
         if (on_loss == PLAN_GO_ON && !has_another(plan, node->role))
             ls_config_problem(section, "on_loss",

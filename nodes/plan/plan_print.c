@@ -44,6 +44,8 @@ static void print_node(const struct plan *plan, size_t index,
         printf("  continue without it");
     if (node->on_loss == PLAN_RESTART)
         printf("  restart, up to %u times", node->max_restarts);
+    if (node->restart_window_s > 0.0)
+        printf(" within %g s", node->restart_window_s);
     printf("\n");
 }
 
@@ -152,6 +154,7 @@ static int write_node(const struct plan *plan, size_t index, ls_writer *out)
     json_string(out, "on_loss", plan_on_loss_names[node->on_loss]);
     if (restarts) {
         json_int(out, "max_restarts", node->max_restarts);
+        json_double(out, "restart_window_s", node->restart_window_s);
         json_int(out, "backoff_ms", node->backoff_ms);
     }
     json_string(out, "bind", row.endpoints.bind);

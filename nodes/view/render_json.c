@@ -172,6 +172,8 @@ void render_json_policy(render *self, const struct render_policy *policy)
         json_int(out, "restart", policy->restart);
         json_int(out, "max_restarts",
                  self->plan->nodes[policy->index].max_restarts);
+        json_double(out, "restart_window_s",
+                    self->plan->nodes[policy->index].restart_window_s);
         json_int(out, "wait_ms", policy->wait_ms);
     }
     ls_write_string(out, "text");

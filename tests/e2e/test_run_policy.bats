@@ -116,7 +116,26 @@ kill_and_solve() {
     [ "$(field node)" = 1 ]
     finish run
     [ "$code" -eq 1 ]
-    said "node 1 (collector, pid ${nodes[1]}) was killed by signal 9 (SIGKILL), after 1 restart"
+    said "node 1 (collector, pid ${nodes[1]}) was killed by signal 9 (SIGKILL), after 1 restart; no restart is left: at most 1 (nodes.max_restarts)"
+    all_gone
+}
+
+@test "restarts are counted within their window: all are old, or none is" {
+    begin --set nodes.1.max_restarts=1 --set nodes.1.restart_window_s=0.001
+    kill -9 "${nodes[1]}"
+    comes_back 1
+    kill -9 "${nodes[1]}"
+    comes_back 1
+    ends_solved
+    [ "$(restarts_of 1)" = 2 ]
+    said "; restart 1 of 1 within 0.001 s in 200 ms"
+    begin --set nodes.1.max_restarts=1 --set nodes.1.restart_window_s=1000
+    kill -9 "${nodes[1]}"
+    comes_back 1
+    kill -9 "${nodes[1]}"
+    finish run
+    [ "$code" -eq 1 ]
+    said ", after 1 restart; no restart is left: at most 1 within 1000 s (nodes.max_restarts, restart_window_s)"
     all_gone
 }
 
@@ -208,6 +227,8 @@ END
     run "$LOCKSTEP" check "$SOURCE_DIR/configs/cartpole-restart.yaml"
     [ "$status" -eq 0 ]
     says "restart, up to 3 times"
+    run "$LOCKSTEP" check job.yaml --set nodes.0.restart_window_s=60
+    says "restart, up to 3 times within 60 s"
     run "$LOCKSTEP" check job.yaml --set nodes.0.on_loss=go_on
     [ "$status" -eq 78 ]
     says "nothing is learned without the learner"

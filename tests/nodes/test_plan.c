@@ -165,13 +165,16 @@ TEST(a_node_fails_the_run_unless_its_entry_says_else)
     read_good(&plan, "plugin: p\nnodes:\n"
                      "- {role: learner, on_loss: restart}\n"
                      "- {role: collector, count: 2, on_loss: restart,\n"
-                     "   max_restarts: 7, backoff_ms: 50}\n"
+                     "   max_restarts: 7, restart_window_s: 60,\n"
+                     "   backoff_ms: 50}\n"
                      "- {role: evaluator, on_loss: go_on}\n");
     assert_true(plan_can_lose_nodes(&plan));
     assert_int_equal(plan.nodes[0].on_loss, PLAN_RESTART);
     assert_int_equal(plan.nodes[0].max_restarts, 3);
     assert_int_equal(plan.nodes[0].backoff_ms, 100);
     assert_int_equal(plan.nodes[2].max_restarts, 7);
+    assert_true(plan.nodes[0].restart_window_s == 0.0);
+    assert_true(plan.nodes[2].restart_window_s == 60.0);
     assert_int_equal(plan.nodes[2].backoff_ms, 50);
     assert_int_equal(plan.nodes[3].on_loss, PLAN_GO_ON);
     assert_int_equal(plan.learner.checkpoint_every, 10);
@@ -230,6 +233,15 @@ TEST(policies_that_make_no_sense_are_told)
                    "- {role: learner}\n"
                    "- {role: collector, on_loss: go_on, max_restarts: 3}\n",
                    "4:51", "max_restarts goes with on_loss: restart only");
+    assert_problem("plugin: p\nnodes:\n"
+                   "- {role: learner}\n"
+                   "- {role: collector, restart_window_s: 3}\n",
+                   "4:39", "restart_window_s goes with on_loss: restart only");
+    assert_problem("plugin: p\nnodes:\n"
+                   "- {role: learner}\n"
+                   "- {role: collector, on_loss: restart, max_restarts: 65,\n"
+                   "   restart_window_s: 3}\n",
+                   "4:53", "65 restarts within restart_window_s: at most 64");
     assert_problem("plugin: p\nnodes:\n"
                    "- {role: learner}\n"
                    "- {role: collector, on_loss: restart, backoff_ms: 10001}\n",

@@ -64,6 +64,8 @@ static const struct row {
     {"nodes.0.on_loss", "restart", ALL, "", "", "tests/e2e/test_run_policy.bats"},
     {"nodes.0.max_restarts", "1", ALL, "nodes.0.on_loss", "restart",
      "tests/e2e/test_run_policy.bats"},
+    {"nodes.0.restart_window_s", "9", ALL, "nodes.0.on_loss", "restart",
+     "tests/e2e/test_run_policy.bats"},
     {"nodes.0.backoff_ms", "1", ALL, "nodes.0.on_loss", "restart",
      "tests/e2e/test_run_policy.bats"},
     {"learner.queue", "4", LEARNING, "", "", "tests/nodes/test_plan.c"},

@@ -53,6 +53,47 @@ TEST(after_max_restarts_the_run_fails)
     assert_int_equal(restart_decide(&first, &none, 0, &ms), RESTART_FAIL);
 }
 
+static const struct plan_node three_a_second = {.on_loss = PLAN_RESTART,
+                                                .max_restarts = 3,
+                                                .restart_window_s = 1.0,
+                                                .backoff_ms = 100};
+
+static enum restart_verdict within(struct restarts *restarts, int64_t now)
+{
+    int ms;
+    return restart_decide(restarts, &three_a_second, now, &ms);
+}
+
+TEST(within_a_window_there_are_at_most_max_restarts)
+{
+    struct restarts restarts = {.n = 0};
+    const int64_t s = LS_NS_PER_S;
+    assert_int_equal(restart_spent(&restarts, &three_a_second, s), 0);
+    assert_int_equal(within(&restarts, s), RESTART_AGAIN);
+    assert_int_equal(within(&restarts, s + s / 2), RESTART_AGAIN);
+    assert_int_equal(within(&restarts, s + s / 2), RESTART_AGAIN);
+    assert_int_equal(restart_spent(&restarts, &three_a_second, 2 * s - 1), 3);
+    assert_int_equal(within(&restarts, 2 * s - 1), RESTART_FAIL);
+    assert_int_equal(restarts.n, 3);
+    /* The first one is out of it. */
+    assert_int_equal(within(&restarts, 2 * s), RESTART_AGAIN);
+    assert_int_equal(within(&restarts, 2 * s), RESTART_FAIL);
+    assert_int_equal(restart_spent(&restarts, &three_a_second, 10 * s), 0);
+}
+
+TEST(a_window_forgets_whatever_was_before_it)
+{
+    struct restarts restarts = {.n = 0};
+    for (int64_t i = 1; i <= 3 * PLAN_WINDOW_RESTARTS_MAX; i++)
+        assert_int_equal(within(&restarts, i * LS_NS_PER_S), RESTART_AGAIN);
+    assert_int_equal(restarts.n, 3 * PLAN_WINDOW_RESTARTS_MAX);
+    const struct plan_node most = {.on_loss = PLAN_RESTART,
+                                   .max_restarts = PLAN_WINDOW_RESTARTS_MAX,
+                                   .restart_window_s = 1e7};
+    assert_int_equal(restart_spent(&restarts, &most, INT64_C(1) << 40),
+                     PLAN_WINDOW_RESTARTS_MAX);
+}
+
 TEST(a_run_goes_on_only_without_one_that_was_in_its_world)
 {
     const struct plan_node go_on = {.on_loss = PLAN_GO_ON};

@@ -47,6 +47,8 @@ extern const char *const plan_on_loss_names[];
 
 /* No restart waits longer. */
 #define PLAN_BACKOFF_MAX_MS 10000
+/* Restarts that are counted by a window are at most so many. */
+#define PLAN_WINDOW_RESTARTS_MAX 64
 
 /* Texts: own; "" where the file says nothing. */
 struct plan_node {
@@ -54,12 +56,13 @@ struct plan_node {
     enum plan_role role;
     bool leased; /* whoever asks is given the id: plan_lease.h */
     enum plan_on_loss on_loss;
-    unsigned max_restarts; /* of the node in a run; with PLAN_RESTART */
-    int backoff_ms;        /* before the first; each further one waits twice
-                            * as long as the one before */
-    char *host;            /* under which others reach it, when it runs alone;
-                            * "{hostname}": plan_host_is_own() */
-    int port;              /* with host */
+    unsigned max_restarts;   /* of the node in a run; with PLAN_RESTART */
+    double restart_window_s; /* or within any such time; 0: in the run */
+    int backoff_ms;          /* before the first; each further one waits twice
+                              * as long as the one before */
+    char *host;              /* under which others reach it, when it runs alone;
+                              * "{hostname}": plan_host_is_own() */
+    int port;                /* with host */
     char *bind;
     char *advertise;
     char *attach[PLAN_ATTACH_MAX];
