@@ -7,6 +7,7 @@
 
 #include "command_replay.h"
 #include "compose.h"
+#include "node_output.h"
 #include "output.h"
 #include "processes.h"
 #include "render.h"
@@ -238,17 +239,33 @@ static int run_in_simulation(const struct options *options,
     return exit_code;
 }
 
+/* Lines that are missing fail a run that has not failed otherwise, as for its
+ * own output; what it has done is kept. */
+static int end_output(node_output **output, int exit_code)
+{
+    const int status = node_output_close(output);
+    if (status == LS_OK)
+        return exit_code;
+    const int failed = command_failed(status);
+    return exit_code != 0 ? exit_code : failed;
+}
+
 static int run_plan(const struct options *options, const struct setup *setup,
                     struct run_folder *folder, bool *done, bool *left)
 {
     render *shown = NULL;
     supervisor *watcher = NULL;
+    node_output *output = NULL;
     int exit_code = 1;
-    int status = render_create(&shown, &setup->plan, options->json,
+    int status =
+        node_output_open(&output, options->output, &setup->plan, folder);
+    if (status == LS_OK)
+        status = render_create(&shown, &setup->plan, options->json,
                                setup->plan.n_nodes, NULL);
     if (status == LS_OK)
         status = supervisor_create(&watcher, &setup->plan, shown, NULL);
     if (status == LS_OK) {
+        supervisor_set_output(watcher, output);
         command_show_run(shown, folder, &setup->plan);
         exit_code = run_watched(options, setup, watcher, left);
         *done = supervisor_is_done(watcher);
@@ -260,7 +277,7 @@ static int run_plan(const struct options *options, const struct setup *setup,
         return exit_code; /* it may yet be told something */
     supervisor_destroy(&watcher);
     render_destroy(&shown);
-    return exit_code;
+    return end_output(&output, exit_code);
 }
 
 /* In its folder, which its nodes may join. */

@@ -49,6 +49,7 @@ struct supervisor {
     const struct plan *plan;         /* borrow */
     render *render;                  /* borrow; under mutex */
     const struct launcher *launcher; /* borrow; in supervise() */
+    node_output *output;             /* borrow; may be NULL */
     ls_runtime *runtime;
     ls_mutex mutex;
     ls_cond cond;
@@ -658,6 +659,11 @@ void supervisor_destroy(supervisor **sup)
     *sup = NULL;
 }
 
+void supervisor_set_output(supervisor *sup, node_output *output)
+{
+    sup->output = output;
+}
+
 /* Notes ------------------------------------------------------------------ */
 
 static void note_over(supervisor *sup, struct watched *node)
@@ -729,6 +735,7 @@ void supervisor_note_line(supervisor *sup, size_t index, const char *line)
 {
     struct watched *node = &sup->nodes[index];
     char *copy = strdup(line);
+    node_output_line(sup->output, index, line);
     ls_mutex_lock(&sup->mutex);
     char **place = &node->lines[node->n_lines % LINES_KEPT];
     if (copy != NULL) {
@@ -737,7 +744,7 @@ void supervisor_note_line(supervisor *sup, size_t index, const char *line)
         node->n_lines++;
     }
     /* After a failure the others' complaints only bury it. */
-    if (!sup->any_failed)
+    if (!sup->any_failed && node_output_shows(sup->output))
         render_line(sup->render, index, line);
     ls_mutex_unlock(&sup->mutex);
 }

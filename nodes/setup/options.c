@@ -54,7 +54,8 @@ enum option_kind {
     OPTION_STOP,
     OPTION_REFRESH,
     OPTION_PATIENCE,
-    OPTION_RECORD
+    OPTION_RECORD,
+    OPTION_OUTPUT
 };
 
 #define ON(command)                   (1u << (command))
@@ -127,6 +128,7 @@ static const struct option_spec {
     {"--patience", OPTION_PATIENCE, "seconds",
      ON(COMMAND_RUN) | ON(COMMAND_NODE)},
     {"--record", OPTION_RECORD, "a file", ON(COMMAND_RUN) | ON(COMMAND_NODE)},
+    {"--output", OPTION_OUTPUT, "all, only_error or a folder", ON(COMMAND_RUN)},
     {"--node", OPTION_ID, "a node's id", ON_REPLAY},
     {"--within", OPTION_WITHIN, "seconds", ON(COMMAND_HEALTH)},
     {"--stop-is-done", OPTION_STOP, NULL, ON(COMMAND_NODE)},
@@ -442,6 +444,26 @@ static int keygen_complete(const struct options *options)
     return LS_OK;
 }
 
+/* A folder of such a name is made with a slash in it. */
+static int parse_output(struct options *out, const char *text)
+{
+    static const char *const names[] = {"all", "only_error"};
+    const bool is_name =
+        strcmp(text, names[0]) == 0 || strcmp(text, names[1]) == 0;
+    const char *nearest =
+        strchr(text, '/') == NULL ? ls_nearest(text, names, 2) : NULL;
+    if (text[0] == '\0')
+        return ls_error(LS_EINVAL, "--output: expected all, only_error or a "
+                                   "folder");
+    if (!is_name && nearest != NULL)
+        return ls_error(LS_EINVAL,
+                        "--output %s: did you mean \"%s\"? A folder of that "
+                        "name is ./%s",
+                        text, nearest, text);
+    out->output = text;
+    return LS_OK;
+}
+
 static int parse_value(struct options *out, const struct option_spec *spec,
                        char *text)
 {
@@ -470,6 +492,8 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         return parse_set(out, text);
     case OPTION_AS:
         return parse_as(out, text);
+    case OPTION_OUTPUT:
+        return parse_output(out, text);
     case OPTION_TIMEOUT:
         return parse_seconds(spec->name, text, &out->timeout_s);
     case OPTION_PATIENCE:
@@ -682,6 +706,12 @@ static int check_complete(const struct options *options)
         return ls_error(LS_EINVAL,
                         "--as compose: the recordings would be in containers; "
                         "profile processes or threads");
+    if (options->output != NULL &&
+        (options->as == AS_THREADS || options->as == AS_SIM))
+        return ls_error(LS_EINVAL,
+                        "--output: nodes that are no processes write to this "
+                        "one's stderr; leave out --as %s",
+                        options->as == AS_SIM ? "sim" : "threads");
     if (options->record != NULL && options->as == AS_COMPOSE)
         return ls_error(LS_EINVAL,
                         "--as compose: the recordings would be in containers; "

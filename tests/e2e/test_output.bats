@@ -128,3 +128,67 @@ END
     [ "$code" -eq 141 ]
     said "the node ends, since nobody reads its output"
 }
+
+# talkative: job.yaml, whose collectors and evaluator write a line before they
+# fail, which they do at step $1.
+talkative() {
+    export LOCKSTEP_PLUGIN_PATH=$plugins
+    cat >job.yaml <<END
+job: job
+plugin: faulty
+nodes: [{role: learner}, {role: collector, count: 2}, {role: evaluator}]
+collector: {steps: 20}
+env: {at: $1, fault: fail}
+END
+}
+
+@test "--output only_error: the last lines of the node that failed, no others" {
+    talkative 21
+    run "$LOCKSTEP" run job.yaml --output only_error
+    [ "$status" -eq 1 ]
+    says "    faulty: about to fail"
+    [[ $output != *"node 3: faulty"* ]]
+    run "$LOCKSTEP" run job.yaml --output all --fresh
+    says "node 3: faulty: about to fail"
+}
+
+@test "--output FOLDER: a file for each node, to which the same run adds" {
+    talkative 21
+    mkdir logs
+    echo mine >logs/node-3.log
+    run "$LOCKSTEP" run job.yaml --output logs
+    [ "$status" -eq 1 ]
+    [[ $output != *"node 3: faulty"* ]]
+    says "    faulty: about to fail"
+    local runs=(logs/job.1-*)
+    [ "$(cd "${runs[0]}" && echo *)" = "node-0.log node-1.log node-2.log node-3.log" ]
+    [ "$(<"${runs[0]}/node-3.log")" = "faulty: about to fail" ]
+    run "$LOCKSTEP" run job.yaml --output logs
+    says "resuming"
+    [ "$(grep -c "about to fail" "${runs[0]}/node-3.log")" -eq 2 ]
+    run "$LOCKSTEP" run job.yaml --output logs --fresh
+    runs=(logs/job.*)
+    [ ${#runs[@]} -eq 2 ]
+    [ "$(<logs/node-3.log)" = mine ]
+}
+
+@test "--output FOLDER: lines that could not be written: exit 1 at the end" {
+    talkative 1000000
+    # shellcheck disable=SC2016 # for that shell
+    run env LS_LOG=info bash -c 'trap "" XFSZ; ulimit -f 1; exec "$@"' bash \
+        "$LOCKSTEP" run job.yaml --set stop.env_step=2000 --output logs
+    [ "$status" -eq 1 ]
+    [[ $output =~ --output:\ [0-9]+\ lines\ of\ the\ nodes\ could\ not\ be\ written:\ .*node-0.log ]]
+    says "policy.msgpack"
+    [ "$(wc -c <logs/job.1-*/node-0.log)" -le 1024 ]
+}
+
+@test "--output FOLDER: one that cannot be made is told before any node starts" {
+    talkative 21
+    echo mine >logs
+    run "$LOCKSTEP" run job.yaml --output logs
+    [ "$status" -eq 1 ]
+    [[ $output == *logs* && $output != *attach* ]]
+    [ "$(<logs)" = mine ]
+    [ ! -e out/job ]
+}

@@ -408,3 +408,36 @@ TEST(repeats_have_a_limit)
     assert_fails(options_parse(&options, argc, argv), LS_EINVAL);
     assert_error_has("at most 64");
 }
+
+TEST(what_nodes_write_goes_where_output_says)
+{
+    struct line line;
+    struct options options;
+    parse(&line, "lockstep run a.yaml", &options);
+    assert_null(options.output);
+    static const char *const good[] = {"all", "only_error", "logs",
+                                       "./only_errors", "a/b"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        char text[64];
+        (void)snprintf(text, sizeof text, "lockstep run a.yaml --output %s",
+                       good[i]);
+        parse(&line, text, &options);
+        assert_string_equal(options.output, good[i]);
+    }
+    static const char *const bad[][2] = {
+        {"lockstep run a.yaml --output only_errors",
+         "\"only_error\"? A folder"},
+        {"lockstep run a.yaml --output=",
+         "expected all, only_error or a folder"},
+        {"lockstep run a.yaml --output d --as threads",
+         "leave out --as threads"},
+        {"lockstep run a.yaml --output d --as sim", "leave out --as sim"},
+        {"lockstep node a.yaml --output d",
+         "is no option of \"lockstep node\""},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        cut(&line, bad[i][0]);
+        assert_fails(options_parse(&options, line.argc, line.argv), LS_EINVAL);
+        assert_non_null(strstr(ls_error_text(), bad[i][1]));
+    }
+}

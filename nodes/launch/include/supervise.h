@@ -10,6 +10,7 @@
 #ifndef LOCKSTEP_SUPERVISE_H
 #define LOCKSTEP_SUPERVISE_H
 
+#include "node_output.h"
 #include "plan.h"
 #include "render.h"
 #include "report.h"
@@ -48,6 +49,10 @@ struct launcher {
 LS_MUST_USE int supervisor_create(supervisor **out, const struct plan *plan,
                                   render *render, ls_runtime *runtime);
 void supervisor_destroy(supervisor **supervisor);
+/* What becomes of the lines of its nodes; NULL, the default: all are shown. The
+ * last ones of a node that the run fails by are shown in any case.
+ * output: borrow: until destroy. Thread: owner, before supervise(). */
+void supervisor_set_output(supervisor *supervisor, node_output *output);
 
 /* Run to the end. timeout_s: 0: none. Returns the exit code; everything has
  * been rendered. *left: a node did not stop even when made to: it is still

@@ -62,6 +62,10 @@ struct options {
     /* run, and given by it to its nodes */
     const char *record; /* a file; NULL: the run is not recorded */
 
+    /* run */
+    const char *output; /* of its nodes: "all", "only_error", or a folder; NULL:
+                         * all */
+
     /* replay, whose config is a recording, and becomes that of the run */
     struct tape *tape; /* borrow; of the command */
 
