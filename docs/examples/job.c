@@ -135,7 +135,7 @@ static int load(void *self, const struct ls_learner_place *place)
     part->n_loaded = 0;
     for (size_t i = 0; i < items->n && i < N_NODES; i++) {
         if (items->items[i].size != sizeof(struct chunk))
-            return ls_error(LS_EPROTO, "it is no trajectory of this job");
+            return ls_error(LS_EPROTO, "it is not a trajectory of this job");
         part->loaded[part->n_loaded++] = items->items[i].data;
     }
     return LS_OK;

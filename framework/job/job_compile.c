@@ -37,7 +37,7 @@ int job_where_check(const char *where)
         word_list_next(&words, &size) != NULL)
         return LS_OK;
     return ls_error(LS_EINVAL,
-                    "\"%s\" is no place: all, id:1,2, role:a,b or label:a,b",
+                    "\"%s\" is not a place: all, id:1,2, role:a,b or label:a,b",
                     where);
 }
 

@@ -46,7 +46,7 @@ int ls_blob_form_bytes(const struct ls_blob_form *form, uint64_t *out)
     if ((size_t)form->type >= N_TYPES || form->n_dims > LS_BLOB_DIMS_MAX ||
         (form->type == LS_BLOB_BYTES && form->n_dims != 1))
         return ls_error(LS_EINVAL,
-                        "type %d with %zu dimensions is no form of a blob",
+                        "type %d with %zu dimensions is not a form of a blob",
                         (int)form->type, form->n_dims);
     uint64_t size = types[form->type].size;
     for (size_t i = 0; i < form->n_dims; i++) {

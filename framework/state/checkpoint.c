@@ -44,7 +44,7 @@ static int check_options(const struct ls_checkpoints_options *options)
     if (kept->every < 0)
         return ls_error(LS_EINVAL,
                         "the checkpoints in %s: every %" PRId64
-                        "th is kept, which is no number",
+                        "th is kept, which is not a number",
                         options->folder, kept->every);
     return options->node != NULL ? checkpoint_check_node(options->node) : LS_OK;
 }
@@ -134,7 +134,7 @@ int ls_checkpoints_open(ls_checkpoints **out,
 int checkpoint_check_later(const ls_checkpoints *checkpoints, int64_t epoch)
 {
     if (epoch < 0)
-        return ls_error(LS_EINVAL, "%" PRId64 " is no epoch", epoch);
+        return ls_error(LS_EINVAL, "%" PRId64 " is not an epoch", epoch);
     return epoch > checkpoints->newest
                ? LS_OK
                : ls_error(LS_EEXIST,

@@ -51,7 +51,7 @@ static int check_node_field(const void *at)
 {
     return checkpoint_check_node(at) == LS_OK
                ? LS_OK
-               : ls_error(LS_EPROTO, "it is no node's name");
+               : ls_error(LS_EPROTO, "it is not a node's name");
 }
 
 /* Formats ---------------------------------------------------------------- */
@@ -91,7 +91,7 @@ static int read_type(void *at, const ls_value *value)
     const char *name = NULL;
     return ls_value_string(value, &name) == LS_OK && ls_blob_type_read(name, at)
                ? LS_OK
-               : ls_error(LS_EPROTO, "it is no type of a blob");
+               : ls_error(LS_EPROTO, "it is not a type of a blob");
 }
 
 static int check_blob(const void *data)
@@ -101,7 +101,7 @@ static int check_blob(const void *data)
     return vault_is_name(blob->name) &&
                    ls_blob_form_bytes(&blob->form, &size) == LS_OK
                ? LS_OK
-               : ls_error(LS_EPROTO, "it is no blob");
+               : ls_error(LS_EPROTO, "it is not a blob");
 }
 
 #define IN(member) offsetof(struct ls_checkpoint_blob, member)

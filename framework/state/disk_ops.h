@@ -47,7 +47,7 @@ struct disk_ops {
     int (*rename)(struct disk *disk, const char *from, const char *to);
     int (*remove)(struct disk *disk, const char *path);
     int (*symlink)(struct disk *disk, const char *target, const char *path);
-    /* EINVAL: it is no link. Cut to `size`, its NUL included. */
+    /* EINVAL: it is not a link. Cut to `size`, its NUL included. */
     int (*read_link)(struct disk *disk, const char *path, char *out,
                      size_t size);
     int (*make_folder)(struct disk *disk, const char *path);

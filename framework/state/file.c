@@ -35,7 +35,7 @@ static int open_failed(int failed, const char *path)
     if (failed == ENOENT)
         return ls_error(LS_ENOENT, "there is no %s", path);
     if (failed == EINVAL)
-        return ls_error(LS_EIO, "opening %s: it is no regular file", path);
+        return ls_error(LS_EIO, "opening %s: it is not a regular file", path);
     return disk_error(failed, "opening", path);
 }
 

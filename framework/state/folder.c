@@ -50,7 +50,7 @@ int ls_file_read_link(const char *path, char out[LS_PATH_MAX])
     char found[LS_PATH_MAX + 1];
     const int failed = disk->ops->read_link(disk, path, found, sizeof found);
     if (failed == EINVAL)
-        return ls_error(LS_EINVAL, "%s is no link", path);
+        return ls_error(LS_EINVAL, "%s is not a link", path);
     if (failed != 0)
         return name_error(failed, "reading the link", path);
     const size_t size = strlen(found) + 1;

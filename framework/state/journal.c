@@ -122,7 +122,7 @@ static int damaged(const ls_journal *journal, uint64_t offset)
                     journal->path, (unsigned long long)offset);
 }
 
-/* What is at `offset` is no record. A disk that lost power may have kept any
+/* What is at `offset` is not a record. A disk that lost power may have kept any
  * part of what was not flushed, so records may stand behind it: only one that
  * was added when this one was on disk tells that it is damaged. */
 static int look_behind(ls_journal *journal, uint64_t offset, uint64_t end)
@@ -214,7 +214,7 @@ static int begin(ls_journal *journal, uint64_t end)
     write_head(head);
     int status = ls_file_read_at(journal->file, found, (size_t)end, 0);
     if (status == LS_OK && memcmp(head, found, (size_t)end) != 0)
-        status = ls_error(LS_EPROTO, "%s is no journal", journal->path);
+        status = ls_error(LS_EPROTO, "%s is not a journal", journal->path);
     if (status == LS_OK)
         status = ls_file_write_at(journal->file, head + end,
                                   HEAD_SIZE - (size_t)end, end);
@@ -237,7 +237,7 @@ static int read_file(ls_journal *journal,
     if (status != LS_OK)
         return status;
     if (memcmp(head, magic, MAGIC_SIZE) != 0)
-        return ls_error(LS_EPROTO, "%s is no journal", journal->path);
+        return ls_error(LS_EPROTO, "%s is not a journal", journal->path);
     const uint64_t version = get_le(head + MAGIC_SIZE, 4);
     if (version != VERSION)
         return ls_error(LS_EMISMATCH,

@@ -57,7 +57,7 @@ int vault_check_name(const char *what, const char *name)
     return vault_is_name(name)
                ? LS_OK
                : ls_error(LS_EINVAL,
-                          "%s: \"%.120s\" is no name: 1 to %d of "
+                          "%s: \"%.120s\" is not a name: 1 to %d of "
                           "[A-Za-z0-9._@~-], without a dot at its beginning",
                           what, name != NULL ? name : "", LS_VAULT_NAME_MAX);
 }

@@ -41,7 +41,7 @@ struct ls_exchange_plan {
     struct planned *fields;
     size_t n;
     size_t n_increments;
-    const char **names; /* of those that are no increments, for writing */
+    const char **names; /* of those that are not increments, for writing */
 };
 
 static int plan_add(ls_exchange_plan *plan, const struct ls_context_type *type,
@@ -60,7 +60,7 @@ static int plan_add(ls_exchange_plan *plan, const struct ls_context_type *type,
     if (increment && field->type != LS_FIELD_INT &&
         field->type != LS_FIELD_DOUBLE)
         return ls_error(LS_EINVAL,
-                        "exchange: \"%s\" is no number, and can be no "
+                        "exchange: \"%s\" is not a number, and can be no "
                         "increment: name it in fields",
                         name);
     struct planned *added = &plan->fields[plan->n];

@@ -84,7 +84,8 @@ void ls_epoch_try_again(struct ls_epoch *epoch, int64_t now)
 bool ls_epoch_is_short(const struct ls_epoch *epoch)
 {
     const struct ls_epoch_rules *rules = &epoch->rules;
-    /* One who was lost is no newcomer: that is for `on_loss` and the grace. */
+    /* One who was lost is not a newcomer: that is for `on_loss` and the grace.
+     */
     return epoch->view.n < rules->least && rules->least <= rules->room &&
            !epoch->losses.has_gone && rules->grace_ns == 0;
 }

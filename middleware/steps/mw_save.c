@@ -8,7 +8,7 @@
 #include "lockstep/file.h"
 #include "word_list.h"
 
-/* No context is larger; what a file has beyond is no context. */
+/* No context is larger; what a file has beyond is not a context. */
 static const struct ls_codec_limits LIMITS = {(size_t)1 << 30, 32, UINT32_MAX};
 
 struct save {
@@ -109,7 +109,7 @@ static int set_path(struct save *self, const char *path)
                : ls_error(LS_ELIMIT, "the path is too long: %.64s…", path);
 }
 
-/* A name that is no field is found by writing. */
+/* A name that is not a field is found by writing. */
 static int init(struct save *self, const struct ls_save_options *options)
 {
     int status = set_path(self, options->path);

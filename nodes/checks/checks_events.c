@@ -79,7 +79,7 @@ static bool is_for(const struct member_life *sender, const struct ready *ready,
 }
 
 /* It got this one, and those between it and the one before were not for it: who
- * is no member yet in the sender's eyes may hear of this and that. */
+ * is not a member yet in the sender's eyes may hear of this and that. */
 static void check_gap(const struct member_life *member,
                       const struct ls_event *event, uint64_t before,
                       uint64_t number)

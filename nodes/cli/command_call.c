@@ -79,7 +79,8 @@ static const ls_value *read_answer(const struct ls_call_result *result,
     return ls_document_root(*out);
 }
 
-/* The answer as it prints, or how much of it there is that is no value. own. */
+/* The answer as it prints, or how much of it there is that is not a value. own.
+ */
 static char *answer_text(const struct ls_call_result *result,
                          const ls_value *answer)
 {
@@ -140,7 +141,7 @@ static void print_text(const struct ls_call_result *result,
     if (result->state != LS_CALL_COMPLETED)
         return;
     if (answer == NULL)
-        printf("  %zu bytes that are no value\n", result->size);
+        printf("  %zu bytes that are not a value\n", result->size);
     else if (ls_value_type(answer) != LS_VALUE_MAP)
         print_part(NULL, answer);
     for (size_t i = 0;

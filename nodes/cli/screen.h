@@ -19,7 +19,7 @@ struct screen {
     ls_signals *signals;
 };
 
-/* Errors: LS_EINVAL stdin or stdout is no terminal; LS_EIO. */
+/* Errors: LS_EINVAL stdin or stdout is not a terminal; LS_EIO. */
 LS_MUST_USE int screen_begin(struct screen *out);
 /* Once; NULL is fine. */
 void screen_end(struct screen *screen);

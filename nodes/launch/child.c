@@ -215,7 +215,7 @@ static int start_with_pipes(child *self, const struct arguments *arguments,
     (void)close(lines[WRITE]);
     self->report_fd = reports[READ];
     self->line_fd = lines[READ];
-    if (!tool) /* it is no node */
+    if (!tool) /* it is not a node */
         supervisor_note_pid(self->watcher, self->index, (long)pid);
     return listen_to(self);
 }

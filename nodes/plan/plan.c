@@ -39,7 +39,7 @@ static void read_ports(struct plan_world *world, ls_config_section *section)
     if (n < 1 || text[end] != '\0' || first < 1 || last > 65535 ||
         first > last) {
         ls_config_problem(section, "ports",
-                          "\"%s\" is no range of ports; write it as "
+                          "\"%s\" is not a range of ports; write it as "
                           "21500-21999",
                           text);
         first = 21500;
@@ -100,9 +100,10 @@ static void read_trace(struct plan *plan, ls_config_section *section)
     const int64_t n =
         ls_config_int(section, "records", 65536, 0, LS_TRACE_RECORDS_MAX);
     if (n == 1 || (n & (n - 1)) != 0)
-        ls_config_problem(section, "records",
-                          "%lld is no power of two: 65536, say, or 0 for none",
-                          (long long)n);
+        ls_config_problem(
+            section, "records",
+            "%lld is not a power of two: 65536, say, or 0 for none",
+            (long long)n);
     plan->trace_records = (size_t)n;
     plan->trace_all = ls_config_bool(section, "all", false);
 }

@@ -171,7 +171,7 @@ static int read_host(struct plan *plan, const struct item *item,
         return LS_OK;
     if (strpbrk(host, "/ *") != NULL || strlen(host) > 200)
         ls_config_problem(item->section, "host",
-                          "\"%s\" is no host: write a name or an address, "
+                          "\"%s\" is not a host: write a name or an address, "
                           "without tcp:// and port",
                           host);
     if (node->bind[0] != '\0' || node->advertise[0] != '\0')

@@ -93,7 +93,7 @@ static uint64_t read_hash(ls_config_section *root, const char *key)
     const char *text = ls_config_string(root, key, "0");
     const size_t length = strspn(text, "0123456789abcdef");
     if (length == 0 || length > 16 || text[length] != '\0')
-        ls_config_problem(root, key, "\"%s\" is no hash", text);
+        ls_config_problem(root, key, "\"%s\" is not a hash", text);
     return strtoull(text, NULL, 16);
 }
 

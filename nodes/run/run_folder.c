@@ -55,7 +55,7 @@ static int record_path(char out[LS_PATH_MAX], const char *folder,
 static int no_record(const char *path)
 {
     return ls_error(LS_EPROTO,
-                    "%s is no record of a run: remove it, and that run will "
+                    "%s is not a record of a run: remove it, and that run will "
                     "not be gone on with",
                     path);
 }

@@ -533,7 +533,7 @@ static int unknown_option(enum command command, const char *text)
     for (size_t i = 0; i < N_SPECS; i++) {
         if (strcmp(specs[i].name, text) == 0)
             return ls_error(LS_EINVAL,
-                            "%s is no option of \"lockstep %s\"; see "
+                            "%s is not an option of \"lockstep %s\"; see "
                             "lockstep help %s",
                             text, command_names[command],
                             command_names[command]);

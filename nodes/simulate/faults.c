@@ -151,7 +151,7 @@ static void read_link(struct fault *out, ls_config_section *item,
     out->both = way == '-';
     if (!good)
         ls_config_problem(item, key,
-                          "\"%s\" is no link: write \"0 > 2\" for one way, "
+                          "\"%s\" is not a link: write \"0 > 2\" for one way, "
                           "\"0 - 2\" for both, \"2 - all\" for every link of 2",
                           text);
     else if ((out->from != FAULT_ALL && !is_id(plan, out->from)) ||

@@ -1,4 +1,4 @@
-/* Strangers: hosts that are no nodes, and mean no good. */
+/* Strangers: hosts that are not nodes, and mean no good. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -147,7 +147,7 @@ static int read_node(struct player *player, const unsigned char *data,
     while (status == LS_OK && size > 0) {
         if (head.kind == TAPE_END ||
             !tape_head_read(&head, data, size, &length))
-            return ls_error(LS_EPROTO, "node %" PRIu32 ": what is no record",
+            return ls_error(LS_EPROTO, "node %" PRIu32 ": what is not a record",
                             player->node->id);
         if (head.kind != TAPE_END)
             status = add_entry(player, &head, data);
@@ -210,7 +210,7 @@ static int check_header(const unsigned char *data, size_t size)
         return ls_error(LS_EPROTO,
                         size == 0 ? "it is empty: the run has not ended, or "
                                     "was killed with all of its nodes"
-                                  : "it is no recording of lockstep run "
+                                  : "it is not a recording of lockstep run "
                                     "--record");
     if (size < TAPE_HEADER)
         return ls_error(LS_EPROTO, "it is cut short: it has %zu bytes", size);

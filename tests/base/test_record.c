@@ -233,14 +233,15 @@ TEST(each_error_names_record_field_and_what_was_found)
                                   .count = 56,
                                   .least = 1,
                                   .most = 3};
-    refused_field(list, "{f: []}", "r: f: it is no list of 1 to 3");
-    refused_field(list, "{f: {n: 1}}", "r: f: it is no list of 1 to 3");
-    refused_field(list, "{f: [1, 1, 1, 1]}", "r: f: it is no list of 1 to 3");
+    refused_field(list, "{f: []}", "r: f: it is not a list of 1 to 3");
+    refused_field(list, "{f: {n: 1}}", "r: f: it is not a list of 1 to 3");
+    refused_field(list, "{f: [1, 1, 1, 1]}",
+                  "r: f: it is not a list of 1 to 3");
     refused_field(list, "{f: [{n: 2, name: a}, {n: 1}]}",
                   "r: f: item 1: n: it is odd");
     const struct ls_field record = {.type = LS_FIELD_RECORD,
                                     .record = &part_record};
-    refused_field(record, "{f: []}", "r: f: it is no map");
+    refused_field(record, "{f: []}", "r: f: it is not a map");
     refused_field(record, "{f: {}}", "r: f: n: it is missing");
 }
 

@@ -145,7 +145,7 @@ TEST(several_are_waited_for_together)
     assert_false(ls_call_state_is_end(ls_call_state(later)));
     calls[3] = later;
     assert_fails(ls_call_wait_all(calls, 4, 1), LS_ETIMEDOUT);
-    assert_error_has("call \"hold\" to node 2 goes on");
+    assert_error_has("call \"hold\" to node 2 is still running");
     assert_fails(ls_call_wait_all(calls, 4, 0), LS_ETIMEDOUT);
     assert_true(counter_reaches(&w->at[1].held, 1));
     assert_ok(ls_request_complete(&w->at[1].requests[0], NULL, 0));

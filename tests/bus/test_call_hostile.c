@@ -1,6 +1,6 @@
 /* Calls with a peer that may say anything: what is repeated has one effect,
- * what is not meant for a call does not end it, what is no message is counted,
- * and all others go on. */
+ * what is not meant for a call does not end it, what is not a message is
+ * counted, and all others go on. */
 #include "call_fixture.h"
 #include "call_wire.h"
 #include "lockstep/channel.h"

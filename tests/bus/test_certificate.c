@@ -33,16 +33,17 @@ static const struct {
     {"metadata\n    id = \"9\"\n    role = \"a b\"\n" GOOD_CURVE, "role must"},
     {"metadata\n    id = \"9\"\n    labels = \"a;b\"\n" GOOD_CURVE,
      "labels must"},
-    {GOOD_META, "public-key is no key"},
-    {GOOD_META "curve\n    public-key = \"short\"\n", "public-key is no key"},
-    {GOOD_META "curve\n    public-key = \"" KEY "0\"\n", "no key in Z85"},
+    {GOOD_META, "public-key is not a key"},
+    {GOOD_META "curve\n    public-key = \"short\"\n",
+     "public-key is not a key"},
+    {GOOD_META "curve\n    public-key = \"" KEY "0\"\n", "not a key in Z85"},
     /* a character that Z85 has not, and a group that is over 32 bits */
     {GOOD_META "curve\n    public-key = \"~ne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV"
                "{hID\"\n",
-     "no key in Z85"},
+     "not a key in Z85"},
     {GOOD_META "curve\n    public-key = \"#####w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV"
                "{hID\"\n",
-     "no key in Z85"},
+     "not a key in Z85"},
     {"metadata\n  id = \"9\"\n", "line 2 has a wrong indentation"},
     {"    id = \"9\"\n", "line 1 has a wrong indentation"},
     {"metadata\n    a\n        b = 1\n", "line 3 has a wrong indentation"},
@@ -113,7 +114,7 @@ TEST_WITH(a_certificate_that_is_no_text_is_left_out, keys_set_up,
     memset(large, '\n', sizeof large);
     write_file(keys(scratch, "nul.cert").text, nul, sizeof nul - 1, 0644);
     ls_security *security = open_keys(scratch);
-    assert_non_null(strstr(scratch->last_line, "it is no text"));
+    assert_non_null(strstr(scratch->last_line, "it is not a text"));
     ls_security_destroy(&security);
     write_file(keys(scratch, "nul.cert").text, large, sizeof large, 0644);
     security = open_keys(scratch);

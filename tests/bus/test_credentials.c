@@ -180,9 +180,9 @@ TEST(bytes_of_a_wrong_form_say_what_is_wrong)
     char long_one[400];
     memset(long_one, 'a', sizeof long_one);
     long_one[sizeof long_one - 1] = '\0';
-    failed(check(security, "x", password_text, &claim), LS_EPROTO, "no id");
+    failed(check(security, "x", password_text, &claim), LS_EPROTO, "not an id");
     failed(check(security, "4294967299", password_text, &claim), LS_EPROTO,
-           "no id");
+           "not an id");
     failed(check(security, "3", long_one, &claim), LS_EPROTO, "255");
     failed(check(security, "3", "3 0 0 a", &claim), LS_EPROTO, "version");
     failed(check(security, "3", "2 xyz", &claim), LS_EPROTO, "incarnation");
@@ -194,7 +194,7 @@ TEST(bytes_of_a_wrong_form_say_what_is_wrong)
     long_one[83] = '\x7f';
     failed(check(security, "3", long_one, &claim), LS_EPROTO, "address");
     failed(credentials_check_plain(security, NULL, 0, NULL, 0, &claim),
-           LS_EPROTO, "no id");
+           LS_EPROTO, "not an id");
     failed(credentials_check_plain(security, "3", 1, NULL, 0, &claim),
            LS_EPROTO, "255");
     ls_security_destroy(&security);

@@ -238,9 +238,9 @@ TEST_WITH(halves_that_do_not_belong_together_are_refused, keys_set_up,
     open_fails(*state, LS_ECONFIG, "does not belong to its secret-key");
     edit_file(path.text, zcert_meta(other, "sign"), zcert_meta(own, "sign"));
     edit_file(path.text, "secret-key = \"", "secret-key = \"\\");
-    open_fails(*state, LS_ECONFIG, "secret-key is no key");
+    open_fails(*state, LS_ECONFIG, "secret-key is not a key");
     edit_file(path.text, "secret-key", "secrets");
-    open_fails(*state, LS_ECONFIG, "secret-key is no key");
+    open_fails(*state, LS_ECONFIG, "secret-key is not a key");
     zcert_destroy(&own);
     zcert_destroy(&other);
 }

@@ -507,7 +507,7 @@ static void read_control(struct node *node, struct link *link,
                                  node->now);
 }
 
-/* As in bus.c: from one that is no member only what may make it one. */
+/* As in bus.c: from one that is not a member only what may make it one. */
 static void read_down(struct node *node, size_t of, const struct letter *letter)
 {
     struct link *link = &node->links[of];

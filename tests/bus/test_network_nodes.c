@@ -268,7 +268,7 @@ static void attach_to_a_leaf(struct cluster *c)
     assert_ok(ls_node_create(&node, &options));
     assert_int_equal(ls_node_start(node), LS_EUNREACHABLE);
     assert_int_equal(n_waits, 2);
-    assert_non_null(strstr(ls_error_text(), "it is no hub, but a leaf"));
+    assert_non_null(strstr(ls_error_text(), "it is not a hub, but a leaf"));
     assert_int_equal(net_stats(&c->net).connects, connects + 1);
     ls_node_destroy(&node);
 }

@@ -252,9 +252,9 @@ TEST(names_of_jobs)
                                "a b", "a\n", "ä",  NULL,  long_one};
     char path[512];
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        job_fails(bad[i], LS_EINVAL, "no name of a job");
+        job_fails(bad[i], LS_EINVAL, "not a name of a job");
         failed(ls_secret_job_path(bad[i], path, sizeof path), LS_EINVAL,
-               "no name of a job");
+               "not a name of a job");
     }
     assert_int_equal(count_files(scratch->folder), 0);
     long_one[LS_JOB_MAX] = '\0';

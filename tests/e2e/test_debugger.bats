@@ -53,7 +53,7 @@ debug() {
 @test "any condition stops a simulation: a member after seven epochs" {
     local who='((struct member *)state)'
     debug "break keep_step if $who->id == 2 && $who->epochs == 7" run \
-        "print $who->epochs" 'print ls_log_node()' 'backtrace 2' \
+        "print $who->epochs" "print $who->id" 'backtrace 2' \
         -- --args "$LOCKSTEP" run "$SOURCE_DIR/configs/barrier.yaml" --as sim
     [ "$status" -eq 0 ]
     says "Breakpoint 1, keep_step"

@@ -256,7 +256,7 @@ END
     done
 }
 
-@test "the switch refuses what is no command" {
+@test "the switch refuses what is not a command" {
     for line in nonsense 'delay 20' 'loss 1.5' 'cut 1' 'cut 1 6' 'dead 0' \
         'loss 0.1 1' 'heal x'; do
         echo "$line" >&"$switch_in"

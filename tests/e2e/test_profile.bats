@@ -154,7 +154,7 @@ END
     [[ $stderr == *"--steps: members do as many epochs"* ]]
 }
 
-@test "what is no recording is refused by its name" {
+@test "what is not a recording is refused by its name" {
     trace nowhere
     [ "$status" -ne 0 ]
     [[ $stderr == *"nowhere/trace"* ]]

@@ -92,13 +92,13 @@ record() {
     [[ $stderr == *"--record: opening folder: Is a directory"* ]]
 }
 
-@test "a file that is no recording, or not a whole one, is refused as what it is" {
+@test "a file that is not a recording, or not a whole one, is refused so" {
     lockstep replay
     [ "$status" -eq 2 ]
     [[ $stderr == *"which recording?"* ]]
     lockstep replay "$cartpole"
     [ "$status" -eq 1 ]
-    [[ $stderr == *"it is no recording of lockstep run --record" ]]
+    [[ $stderr == *"it is not a recording of lockstep run --record" ]]
     record --set stop.env_step=1600
     head -c 5000 run.lsrec >short.lsrec
     lockstep replay short.lsrec

@@ -244,7 +244,7 @@ reports() {
     says "ended with exit code 3 and without a word"
 }
 
-@test "a reward that is no number is told with its step" {
+@test "a reward that is not a number is told with its step" {
     run "$LOCKSTEP" run faulty.yaml --set env.fault=nan --set env.at=7
     [ "$status" -eq 1 ]
     says "trajectory: rewards of step 6: a number that is not finite"

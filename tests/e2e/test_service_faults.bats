@@ -110,7 +110,7 @@ a_lying_collector() {
     [ "$(field refused_data)" -ge 1 ]
 }
 
-@test "an answer that is no map" {
+@test "an answer that is not a map" {
     a_lying_collector nil "node 5 sends a malformed answer to collector_data_task"
     truthful 1 2 3 4
     [ "$(field refused_data)" -ge 1 ]
@@ -217,7 +217,7 @@ a_lying_collector() {
     [ "$(field refused_data)" = 0 ]
 }
 
-@test "a learner that demands what is no batch: another one learns" {
+@test "a learner that demands what is not a batch: another one learns" {
     node 0 --set coordinator.retry_s=3
     lie 2 learner missing
     stderr_has n0 "node 2 sends a malformed answer to learner_get_data_task"

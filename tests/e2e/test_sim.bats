@@ -291,7 +291,7 @@ unharmed() {
     run --separate-stderr "$LOCKSTEP" sim "$barrier" --faults bad.yaml
     [ "$status" -eq 78 ]
     [[ $stderr == *'bad.yaml:2:3: unknown key "los"; did you mean "loss"?'* ]]
-    [[ $stderr == *'bad.yaml:4:18:'*'is no link'* ]]
+    [[ $stderr == *'bad.yaml:4:18:'*'is not a link'* ]]
     [[ $stderr == *'|                  ^'* ]]
     run --separate-stderr "$LOCKSTEP" sim "$barrier" --faults lossey
     [ "$status" -eq 78 ]

@@ -143,7 +143,7 @@ becomes() {
     [ "$code" -eq 0 ]
 }
 
-@test "what is no run, or does not run: each with its exit code" {
+@test "what is not a run, or does not run: each with its exit code" {
     status
     [ "$status" -eq 2 ]
     [[ $stderr == *"lockstep status out/cartpole/latest"* ]]
@@ -185,7 +185,7 @@ becomes() {
     echo x >out/job/1/record
     status out/job/1
     [ "$status" -eq 1 ]
-    [[ $stderr == *"out/job/1/record is no record of a run"* ]]
+    [[ $stderr == *"out/job/1/record is not a record of a run"* ]]
 }
 
 @test "top draws on a terminal, follows its size, and leaves it as it was" {

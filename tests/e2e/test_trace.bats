@@ -82,5 +82,5 @@ teardown() {
     [ ! -e out/cartpole/3/trace ]
     run "$LOCKSTEP" run "$cartpole" --set trace.records=100
     [ "$status" -eq 78 ]
-    says "100 is no power of two"
+    says "100 is not a power of two"
 }

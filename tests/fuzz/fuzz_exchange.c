@@ -23,7 +23,7 @@ static struct side side_open(void)
     struct side side = {NULL, NULL};
     must(ls_context_create(&side.context, &fuzz_context_type) == LS_OK);
     struct fuzz_context *values = ls_context_data(side.context);
-    values->last_eval_value = 0; /* -infinity and something is no sum */
+    values->last_eval_value = 0; /* -infinity and something is not a sum */
     must(ls_exchange_plan_create(&side.plan, side.context, fields,
                                  increments) == LS_OK);
     return side;

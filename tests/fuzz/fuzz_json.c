@@ -29,7 +29,8 @@ static char *print(const struct fuzz_bytes *bytes)
     return text;
 }
 
-/* What is no number, or endless, is a text in JSON: so texts are compared. */
+/* What is not a number, or endless, is a text in JSON: so texts are compared.
+ */
 static void argument(const uint8_t *data, size_t size)
 {
     char *const text = fuzz_text(data, size);

@@ -633,7 +633,7 @@ static void squat_and_dial(struct siege *siege, const struct foe *squatter)
         !process_at(siege, &fifth))
         case_fails(siege, "node 5 does not start");
     else if (strcmp(process_line(siege, &fifth), "formed") != 0)
-        case_fails(siege, "node 5 is no member: %s", fifth.line);
+        case_fails(siege, "node 5 is not a member: %s", fifth.line);
     else if (siege->mode == LS_SECURITY_PLAIN) {
         (void)process_ask(siege, &fifth, "await stranger 1");
         if (!process_logged(&fifth, "cannot prove to be node 4"))

@@ -69,7 +69,7 @@ bool foe_is_dropped(struct foe *foe, uint32_t by, int64_t within_ms);
 /* Whether a challenge is answered within the time: then all that was subscribed
  * to before has been read. */
 bool foe_is_answered(struct foe *foe);
-/* Whether the node says within the time that it is no member. */
+/* Whether the node says within the time that it is not a member. */
 bool foe_is_told(struct foe *foe);
 
 struct wire_header foe_header(struct foe *foe, enum wire_kind kind);

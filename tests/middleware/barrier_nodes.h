@@ -40,7 +40,7 @@ struct cluster {
     struct member members[CLUSTER_MAX];
 };
 
-/* Ids that are no indices; the hub of a star is not the lowest. */
+/* Ids that are not indices; the hub of a star is not the lowest. */
 static const uint32_t cluster_ids[CLUSTER_MAX] = {
     1000000, 7, 4294967295u, 12, 4294967294u, 8, 65536, 9999};
 

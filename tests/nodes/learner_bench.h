@@ -212,7 +212,7 @@ static inline void count_info(struct learner_bench *made,
     made->last_step = info->learner_step;
 }
 
-/* One that is no end. */
+/* One that is not an end. */
 static inline struct learner_demand demanded(struct learner_bench *made,
                                              struct work_key key)
 {

@@ -250,7 +250,7 @@ TEST(every_problem_is_shown_at_its_place)
     assert_problem("random:\n  cuts: {cuont: 3}\n",
                    ":2:10:", "did you mean \"count\"?");
     assert_problem("script:\n  - {at: 1, cut: 0 + 2}\n",
-                   ":2:18:", "is no link: write \"0 > 2\" for one way");
+                   ":2:18:", "is not a link: write \"0 > 2\" for one way");
     assert_problem("script:\n  - {at: 1, cut: 0 > 7}\n",
                    ":2:18:", "has no such node");
     assert_problem("script:\n  - {at: 1, kill: 7}\n",

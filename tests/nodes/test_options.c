@@ -301,8 +301,8 @@ TEST(mistakes_are_told_with_what_to_write)
         {"lockstep run a b", "two configurations, a and b"},
         {"lockstep run a --sede 3", "did you mean \"--seed\"?"},
         {"lockstep run a --frobnicate", "lockstep help run"},
-        {"lockstep run a --id 3", "no option of \"lockstep run\""},
-        {"lockstep check a --timeout 3", "no option of \"lockstep check\""},
+        {"lockstep run a --id 3", "not an option of \"lockstep run\""},
+        {"lockstep check a --timeout 3", "not an option of \"lockstep check\""},
         {"lockstep run a --seed", "a number must follow"},
         {"lockstep run a --seed -1", "whole number"},
         {"lockstep run a --seed 1.5", "whole number"},
@@ -313,9 +313,9 @@ TEST(mistakes_are_told_with_what_to_write)
         {"lockstep run a --as x", "processes, threads, sim or compose"},
         {"lockstep run a --faults all", "add --as sim"},
         {"lockstep run a --event-log x", "add --as sim"},
-        {"lockstep run a --seeds 3", "no option of \"lockstep run\""},
+        {"lockstep run a --seeds 3", "not an option of \"lockstep run\""},
         {"lockstep sim", "which configuration?"},
-        {"lockstep sim a --as sim", "no option of \"lockstep sim\""},
+        {"lockstep sim a --as sim", "not an option of \"lockstep sim\""},
         {"lockstep sim a --nodes x", "whole number"},
         {"lockstep sim a --jobs 0", "from 1 to"},
         {"lockstep sim a --jobs 2 --event-log x", "leave out --jobs 2"},
@@ -336,8 +336,9 @@ TEST(mistakes_are_told_with_what_to_write)
         {"lockstep bench learner --batch-bytes 1099511627777", "from 1 to"},
         {"lockstep bench learner --seconds 0", "more than 0"},
         {"lockstep bench learner --stack 2", "did you mean \"--stacks\"?"},
-        {"lockstep bench learner --seed 2", "no option of \"lockstep bench\""},
-        {"lockstep run a --stacks 2", "no option of \"lockstep run\""},
+        {"lockstep bench learner --seed 2",
+         "not an option of \"lockstep bench\""},
+        {"lockstep run a --stacks 2", "not an option of \"lockstep run\""},
         {"lockstep help run node", "one word too many"},
     };
     assert_mistakes(cases, sizeof cases / sizeof cases[0]);
@@ -356,8 +357,9 @@ TEST(mistakes_in_keygen_are_told)
         {"lockstep keygen keys --id 3 --set a=b", "name it, as in"},
         {"lockstep keygen keys --enrolment=yes", "takes no value"},
         {"lockstep keygen keys --enrollment", "did you mean \"--enrolment\"?"},
-        {"lockstep keygen keys a --seed 3", "no option of \"lockstep keygen\""},
-        {"lockstep run a --enrolment", "no option of \"lockstep run\""},
+        {"lockstep keygen keys a --seed 3",
+         "not an option of \"lockstep keygen\""},
+        {"lockstep run a --enrolment", "not an option of \"lockstep run\""},
     };
     assert_mistakes(cases, sizeof cases / sizeof cases[0]);
 }
@@ -385,7 +387,7 @@ TEST(mistakes_in_a_call_are_told)
         {"lockstep call a 1", "which call?"},
         {"lockstep call a 1 ping {a: 1}", "is what is asked in quotes"},
         {"lockstep call a 1 ping --wait-ms soon", "whole number"},
-        {"lockstep call a 1 ping --timeout 3", "no option of"},
+        {"lockstep call a 1 ping --timeout 3", "not an option of"},
     };
     assert_mistakes(cases, sizeof cases / sizeof cases[0]);
 }

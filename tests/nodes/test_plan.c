@@ -262,7 +262,7 @@ TEST(endpoints_are_checked)
     assert_node_problem("attach: ['tcp://127.0.0.1:1', 'tcp://far:1']",
                         "insecure: true");
     assert_node_problem("host: far", "insecure: true");
-    assert_node_problem("host: 'tcp://far'", "is no host");
+    assert_node_problem("host: 'tcp://far'", "is not a host");
     assert_node_problem("host: 'x{hostname}'", "all of a host or none");
     assert_node_problem("host: localhost, bind: 'tcp://127.0.0.1:1'",
                         "give either");

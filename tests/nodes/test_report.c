@@ -128,7 +128,7 @@ static void write_long_text(ls_writer *out)
 
 TEST(reader_refuses_what_is_no_report)
 {
-    assert_refused(write_number, "no map");
+    assert_refused(write_number, "not a map");
     assert_refused(write_unknown_kind, "kind: it is 7");
     assert_refused(write_wrong_type, "env_step");
     assert_refused(write_long_text, "text");

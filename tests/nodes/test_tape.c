@@ -289,7 +289,7 @@ TEST(another_file_is_refused_by_what_it_is)
                                 "format\xae"
                                 "lockstep-trace";
     refuse(trace, sizeof trace - 1, "it is a flight recorder's: a ring");
-    refuse("job: cartpole\n", 14, "it is no recording");
+    refuse("job: cartpole\n", 14, "it is not a recording");
 }
 
 /* ---- parts --------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* Trajectories as bytes: what goes in comes out, and what is no trajectory of
- * the expected shape is refused, whatever the bytes are. */
+/* Trajectories as bytes: what goes in comes out, and what is not a trajectory
+ * of the expected shape is refused, whatever the bytes are. */
 #include "test.h"
 #include "trajectory_codec.h"
 

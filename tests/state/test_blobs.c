@@ -100,7 +100,7 @@ TEST(what_is_no_blob_is_refused)
         struct ls_blob blob;
         const char *says;
     } none[] = {
-        {{.name = ".a", .memory = &byte}, "\".a\" is no name"},
+        {{.name = ".a", .memory = &byte}, "\".a\" is not a name"},
         {{.name = "blob_names", .memory = &byte}, "blob_names"},
         {{.name = "a"}, "neither"},
         {{.name = "a", .memory = &byte, .ops = &sized}, "both"},

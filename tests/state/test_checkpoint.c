@@ -83,7 +83,7 @@ TEST(what_was_saved_is_loaded)
     state_free(&node);
 }
 
-/* The names of other files are no epochs. */
+/* The names of other files are not epochs. */
 TEST(other_files_are_left_alone)
 {
     static const char *const others[] = {
@@ -526,7 +526,7 @@ TEST(without_a_valid_one_there_is_none)
     assert_fails(ls_checkpoints_newest(checkpoints, LS_CHECKPOINT_NONE, false,
                                        NULL, NULL, &epoch),
                  LS_ENOENT);
-    /* An entry alone is no checkpoint. */
+    /* An entry alone is not a checkpoint. */
     assert_ok(ls_checkpoints_write(checkpoints, 1, node.blobs, NULL));
     assert_fails(ls_checkpoints_newest(checkpoints, LS_CHECKPOINT_NONE, false,
                                        NULL, NULL, &epoch),

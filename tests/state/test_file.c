@@ -130,7 +130,7 @@ TEST(what_is_no_regular_file_is_refused)
     assert_int_equal(mkfifo(place->path, 0600), 0);
     assert_fails(ls_file_open(&file, place->path, 0), LS_EIO);
     assert_fails(ls_file_open(&file, place->path, LS_FILE_WRITE), LS_EIO);
-    assert_error_has("no regular file");
+    assert_error_has("not a regular file");
     assert_fails(ls_file_read(place->path, 10, &data, &size), LS_EIO);
     assert_fails(ls_file_open(&file, "/dev/full", LS_FILE_WRITE), LS_EIO);
     assert_null(file);

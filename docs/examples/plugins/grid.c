@@ -98,7 +98,7 @@ static int place_load(void *env, const ls_value *in)
         ls_value_int(ls_value_at(in, 1), &n_steps) != LS_OK || cell < 0 ||
         cell >= (int64_t)grid->size * grid->size || n_steps < 0 ||
         n_steps > grid->max_steps)
-        return ls_error(LS_EPROTO, "it is no place in this grid");
+        return ls_error(LS_EPROTO, "it is not a place in this grid");
     grid->cell = (int32_t)cell;
     grid->n_steps = (uint32_t)n_steps;
     return LS_OK;

@@ -385,7 +385,7 @@ static int read_list(const struct ls_field *field, void *data,
     const size_t n = ls_value_size(value);
     if (ls_value_type(value) != LS_VALUE_ARRAY || n < (size_t)field->least ||
         n > (size_t)field->most)
-        return ls_error(LS_EPROTO, "it is no list of %lld to %lld",
+        return ls_error(LS_EPROTO, "it is not a list of %lld to %lld",
                         (long long)field->least, (long long)field->most);
     ls_field_reset(field, data);
     if (field->own && n > 0) {
@@ -528,7 +528,7 @@ int ls_record_read_into(const struct ls_record *record, void *data,
                         const ls_value *map)
 {
     if (ls_value_type(map) != LS_VALUE_MAP)
-        return ls_error(LS_EPROTO, "it is no map");
+        return ls_error(LS_EPROTO, "it is not a map");
     size_t found = 0;
     for (size_t i = 0; i < record->n_fields; i++) {
         const struct ls_field *field = &record->fields[i];

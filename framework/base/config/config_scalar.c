@@ -159,7 +159,7 @@ const char *ls_config_unquote(ls_config *config, const char *raw, size_t size)
         return NULL;
     const char *const end = raw + size;
     size_t used = 0;
-    size_t kept = 0; /* of it, what is no blank at the end of a line */
+    size_t kept = 0; /* of it, what is not a blank at the end of a line */
     for (const char *at = raw; at < end;) {
         if (*at != '\n' && *at != '\r') {
             text[used++] = *at;

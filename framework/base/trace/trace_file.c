@@ -223,9 +223,10 @@ static int unpack(struct framed *framed)
     struct ls_trace_file *const file = &framed->file;
     const unsigned char *const data = framed->records.data;
     if (framed->records.size % RECORD_BYTES != 0)
-        return ls_error(LS_EPROTO,
-                        "a recording: records: %zu bytes are no multiple of %d",
-                        framed->records.size, RECORD_BYTES);
+        return ls_error(
+            LS_EPROTO,
+            "a recording: records: %zu bytes are not a multiple of %d",
+            framed->records.size, RECORD_BYTES);
     const size_t n = framed->records.size / RECORD_BYTES;
     file->records = calloc(n + 1, sizeof *file->records);
     if (file->records == NULL)

@@ -262,7 +262,7 @@ void calls_tell(ls_rpc *calls)
 static int check(const struct ls_call_options *o)
 {
     if (!wire_name_valid(o->name))
-        return ls_error(LS_EINVAL, "\"%s\" is no name of a call",
+        return ls_error(LS_EINVAL, "\"%s\" is not a name of a call",
                         o->name != NULL ? o->name : "");
     if (o->timeout_ms < 0)
         return ls_error(LS_EINVAL, "call \"%s\": timeout_ms is %d, under 0",
@@ -295,10 +295,10 @@ static int find_member(struct ls_call *call, uint32_t to)
         call->entry.own = node->me.incarnation;
     }
     transport_unlock(node->transport);
-    return ready
-               ? LS_OK
-               : ls_error(LS_ENOENT, "call \"%s\": node %u is no ready member",
-                          call->name, (unsigned)to);
+    return ready ? LS_OK
+                 : ls_error(LS_ENOENT,
+                            "call \"%s\": node %u is not a ready member",
+                            call->name, (unsigned)to);
 }
 
 static struct ls_call *create(ls_rpc *calls, const struct ls_call_options *o)
@@ -433,7 +433,8 @@ static int wait_for_end(ls_call *call, int64_t deadline)
         if (status == LS_OK &&
             ls_cond_wait(&call->changed, &calls->mutex, deadline) != LS_OK &&
             !call->told)
-            status = ls_error(LS_ETIMEDOUT, "call \"%s\" to node %u goes on",
+            status = ls_error(LS_ETIMEDOUT,
+                              "call \"%s\" to node %u is still running",
                               call->name, (unsigned)call->entry.peer);
     }
     for (at = &calls->waits; *at != &wait; at = &(*at)->next)

@@ -354,7 +354,7 @@ int ls_rpc_serve(ls_rpc *calls, const char *name, enum ls_call_who who,
                  ls_request_fn *fn, void *self)
 {
     if (!wire_name_valid(name) || fn == NULL)
-        return ls_error(LS_EINVAL, "\"%s\" is no name of a call",
+        return ls_error(LS_EINVAL, "\"%s\" is not a name of a call",
                         name != NULL ? name : "");
     if (ls_forked_since(calls->forks))
         return ls_forked_error("this node");

@@ -87,7 +87,8 @@ void request_table_remove(struct request_table *table, struct open_call *call);
 struct open_call *request_table_cancel(struct request_table *table,
                                        uint32_t from, uint64_t life,
                                        uint64_t own, uint64_t number);
-/* A member was lost, or has left: so are its requests, and it is no master. */
+/* A member was lost, or has left: so are its requests, and it is not a master.
+ */
 void request_table_lose(struct request_table *table, uint32_t id, uint64_t life,
                         open_call_fn *fn, void *self);
 /* All members; or this node's own requests too. */

@@ -476,7 +476,7 @@ static int check(ls_node *node, const struct ls_emission *in)
 {
     if (!wire_name_valid(in->event))
         return ls_error(LS_EINVAL,
-                        "\"%s\" is no event name: 1 to %d printable "
+                        "\"%s\" is not an event name: 1 to %d printable "
                         "characters without space * ? [ ] \\",
                         in->event == NULL ? "" : in->event, LS_EVENT_MAX);
     if (in->size > node->options.max_payload_bytes)

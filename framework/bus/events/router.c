@@ -81,7 +81,7 @@ static int listen(ls_node *node, const char *event, ls_event_fn *fn, void *self,
     char name[LS_EVENT_MAX + 1];
     if (!entry_name(event, name) || fn == NULL)
         return ls_error(LS_EINVAL,
-                        "\"%s\" is no event name, and no glob: 1 to %d "
+                        "\"%s\" is neither an event name nor a glob: 1 to %d "
                         "printable characters without space and \\",
                         event == NULL ? "" : event, LS_EVENT_MAX);
     if (node_check(node) != LS_OK)

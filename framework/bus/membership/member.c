@@ -10,8 +10,8 @@
  * it reads that it is, and so can be ready too, before anything that is sent to
  * it as a member.
  *
- * A broken connection is no death: who is away has the time of silence to come
- * back, unless its host says that its process is gone. LEFT and LOST are
+ * A broken connection is not a death: who is away has the time of silence to
+ * come back, unless its host says that its process is gone. LEFT and LOST are
  * final: the same id may come again as a new incarnation only. */
 #include "membership.h"
 

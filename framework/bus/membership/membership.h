@@ -285,7 +285,7 @@ void membership_remind(struct membership *m, struct member *member,
 bool membership_lists(const struct membership *m, const struct member *member,
                       int64_t now);
 enum wire_member_state membership_lists_as(const struct member *member);
-/* A heartbeat with all of those has been published; who is no member is told
+/* A heartbeat with all of those has been published; who is not a member is told
  * why. */
 void membership_announced(struct membership *m, int64_t now);
 

@@ -22,7 +22,7 @@ void membership_replace(struct membership *m, struct member *member,
 int membership_own_id(struct membership *m, uint64_t incarnation,
                       const char *endpoint);
 void membership_want_rejoin(struct membership *m, const char *text);
-/* Why it is no member, to one that is here. */
+/* Why it is not a member, to one that is here. */
 void membership_tell(struct membership *m, struct member *member);
 /* Whether this node is a leaf of a star. */
 bool membership_is_leaf(const struct membership *m);

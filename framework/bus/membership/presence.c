@@ -56,7 +56,7 @@ static int check_speaker(const struct membership *m, const struct speaker *by,
     if (how_shown(m, p) == SHOWN_BY_NO_HUB)
         return ls_error(LS_EPROTO,
                         "node %" PRIu32 " is said to be reached through node "
-                        "%" PRIu32 ", which is no hub of this node",
+                        "%" PRIu32 ", which is not a hub of this node",
                         p->id, p->relay);
     return LS_OK;
 }

@@ -136,8 +136,9 @@ static int told_lost(struct membership *m, struct member *from,
                                                 .subject = from->incarnation,
                                                 .text = ""});
     }
-    return member ? LS_OK
-                  : ls_error(LS_EPROTO, "a verdict of one that is no member");
+    return member
+               ? LS_OK
+               : ls_error(LS_EPROTO, "a verdict of one that is not a member");
 }
 
 /* ---- while it joins ---------------------------------------------------- */
@@ -174,7 +175,8 @@ static void told_joining(struct membership *m, const struct member *from,
                  "node %u does not reach this node at %.128s: see `advertise`"
                  "%s",
                  from->id, m->options.endpoint,
-                 membership_is_leaf(m) ? "; or it is no hub, but a leaf" : "");
+                 membership_is_leaf(m) ? "; or it is not a hub, but a leaf"
+                                       : "");
         break;
     default:
         break;
@@ -192,12 +194,12 @@ int membership_verdict(struct membership *m, struct member *from,
         if (m->formed || (from == NULL && verdict->reason != LS_EEXIST))
             return LS_OK;
         if (!attached && !member)
-            return ls_error(LS_EPROTO, "a verdict of one that is no member");
+            return ls_error(LS_EPROTO, "a verdict of one that is not a member");
         told_joining(m, from, verdict);
         return LS_OK;
     }
     if (from == NULL || from->n_present == 0 ||
         (verdict->reason == LS_ESTATE && from->state != LS_MEMBER_LOST))
-        return ls_error(LS_EPROTO, "a verdict of one that is no member");
+        return ls_error(LS_EPROTO, "a verdict of one that is not a member");
     return told_lost(m, from, verdict, attached, now);
 }

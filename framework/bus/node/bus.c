@@ -186,8 +186,9 @@ static void echo(ls_node *node, const struct link *link,
 }
 
 /* It goes on although it was not granted more: what it sends is not read any
- * longer, and it is told that it is no member. At an address that the user gave
- * its next life may be met. Of a leaf behind a hub it is only not accepted. */
+ * longer, and it is told that it is not a member. At an address that the user
+ * gave its next life may be met. Of a leaf behind a hub it is only not
+ * accepted. */
 static void cut_off(ls_node *node, struct link *link, struct peer *peer)
 {
     transport_lock(node->transport);

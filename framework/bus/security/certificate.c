@@ -80,7 +80,7 @@ static int parse(const char *bytes, size_t size, zconfig_t **out)
         return ls_error(LS_EPROTO, "it has more than %d bytes",
                         CERTIFICATE_MAX);
     if (memchr(bytes, '\0', size) != NULL)
-        return ls_error(LS_EPROTO, "it is no text");
+        return ls_error(LS_EPROTO, "it is not a text");
     memcpy(text, bytes, size);
     text[size] = '\0';
     const int status = check_text(text);
@@ -103,8 +103,8 @@ static int read_id(const char *text, uint32_t *out)
     const unsigned long long id = strtoull(text, NULL, 10);
     (void)snprintf(again, sizeof again, "%" PRIu32, (uint32_t)id);
     if (id > UINT32_MAX || strcmp(text, again) != 0)
-        return ls_error(LS_EPROTO, "the id \"%.20s\" is no number of 32 bits",
-                        text);
+        return ls_error(LS_EPROTO,
+                        "the id \"%.20s\" is not a number of 32 bits", text);
     *out = (uint32_t)id;
     return LS_OK;
 }
@@ -159,7 +159,7 @@ static int read_public_key(zconfig_t *root, struct certificate *out)
     const char *text = zconfig_get(root, "/curve/public-key", "");
     uint8_t key[KEY_BYTES];
     if (!key_read(text, key))
-        return ls_error(LS_EPROTO, "curve/public-key is no key in Z85");
+        return ls_error(LS_EPROTO, "curve/public-key is not a key in Z85");
     memcpy(out->public_key, text, sizeof out->public_key);
     return LS_OK;
 }
@@ -227,7 +227,7 @@ static int check_secret(const char *text, const struct certificate *certificate)
 {
     uint8_t key[KEY_BYTES];
     if (!key_read(text, key))
-        return ls_error(LS_EPROTO, "curve/secret-key is no key in Z85");
+        return ls_error(LS_EPROTO, "curve/secret-key is not a key in Z85");
     const bool ours = belongs(certificate, key);
     sodium_memzero(key, sizeof key);
     return ours ? LS_OK
@@ -292,7 +292,8 @@ static const char enrolment_secret_comment[] =
 
 static const char public_comment[] =
     "#   The certificate of a Lockstep node: it says which key is whose.\n"
-    "#   Every node that this one may speak to needs a copy. It is no secret,\n"
+    "#   Every node that this one may speak to needs a copy. It is not a "
+    "secret,\n"
     "#   but who can exchange it can speak in the node's name.\n";
 
 static const char secret_comment[] =

@@ -144,10 +144,10 @@ int claim_read(const uint8_t secret[LS_SECRET_BYTES], const void *user,
     struct credentials_claim claim;
     if (user == NULL || !copy_text(name, sizeof name, user, user_size) ||
         !read_id(name, &claim.id))
-        return malformed("the user name is no id");
+        return malformed("the user name is not an id");
     if (password == NULL ||
         !copy_text(given, sizeof given, password, password_size))
-        return malformed("the password is no text of up to 255 bytes");
+        return malformed("the password is not a text of up to 255 bytes");
     const int status = find_parts(given, &claim);
     if (status != LS_OK)
         return status;

@@ -31,7 +31,7 @@ struct guarded_folder {
  * so at the same time.
  * out:    give it to guarded_close(), also after an error.
  * Errors: LS_EINVAL path is NULL, empty or too long; LS_ENOENT; LS_ECONFIG it
- *         is no folder, or not guarded as asked; LS_EIO. */
+ *         is not a folder, or not guarded as asked; LS_EIO. */
 LS_MUST_USE int guarded_open(struct guarded_folder *out, const char *path,
                              enum guard guard, bool make);
 /* Step into a folder of it, in the same way. */
@@ -46,8 +46,8 @@ LS_MUST_USE int guarded_open_parent(struct guarded_folder *out,
 
 /* Read a whole file of at most `max` bytes.
  * out:    max + 1 bytes; wipe it after a secret.
- * Errors: LS_ENOENT; LS_ECONFIG it is no regular file, not guarded as asked, or
- *         longer; LS_EIO. */
+ * Errors: LS_ENOENT; LS_ECONFIG it is not a regular file, not guarded as asked,
+ * or longer; LS_EIO. */
 LS_MUST_USE int guarded_read(const struct guarded_folder *folder,
                              const char *name, enum guard guard, void *out,
                              size_t max, size_t *size);

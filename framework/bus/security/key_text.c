@@ -27,8 +27,8 @@ void key_write(const uint8_t key[KEY_BYTES], char out[LS_PUBLIC_KEY_MAX])
     wipe(&cert);
 }
 
-/* Of a text that is no key, CZMQ's stable interface reads a part and does not
- * say so. */
+/* Of a text that is not a key, CZMQ's stable interface reads a part and does
+ * not say so. */
 bool key_read(const char *text, uint8_t out[KEY_BYTES])
 {
     static const char digits[] =

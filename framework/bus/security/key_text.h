@@ -14,8 +14,8 @@
 
 #define KEY_BYTES 32
 
-/* false: the text is no key. What it was read from and what it is read into may
- * be secret; no copy is left behind. */
+/* false: the text is not a key. What it was read from and what it is read into
+ * may be secret; no copy is left behind. */
 bool key_read(const char *text, uint8_t out[KEY_BYTES]);
 void key_write(const uint8_t key[KEY_BYTES], char out[LS_PUBLIC_KEY_MAX]);
 

@@ -42,7 +42,7 @@ void keyring_table_remove(struct keyring_table *table,
                           struct keyring_entry *entry);
 
 /* Read all *.cert of a folder.
- * into:   NULL: only the hash. Files that are no certificates are left out,
+ * into:   NULL: only the hash. Files that are not certificates are left out,
  *         with a warning each.
  * hash:   of the names and contents of all of them, or of what went wrong;
  *         always written.

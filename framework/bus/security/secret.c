@@ -78,10 +78,11 @@ static int check_job(const char *job)
     if (job != NULL && job[0] != '\0' && strcmp(job, ".") != 0 &&
         strcmp(job, "..") != 0 && wire_word_valid(job, LS_JOB_MAX, "._-"))
         return LS_OK;
-    return ls_error(LS_EINVAL,
-                    "\"%s\" is no name of a job: it must be 1 to %d of A-Z a-z "
-                    "0-9 . _ -, and not . or ..",
-                    job != NULL ? job : "", LS_JOB_MAX);
+    return ls_error(
+        LS_EINVAL,
+        "\"%s\" is not a name of a job: it must be 1 to %d of A-Z a-z "
+        "0-9 . _ -, and not . or ..",
+        job != NULL ? job : "", LS_JOB_MAX);
 }
 
 /* Where a folder of this user's own is made for all jobs. */

@@ -87,7 +87,7 @@ int ls_security_plain(ls_security **out, const uint8_t secret[LS_SECRET_BYTES])
     return LS_OK;
 }
 
-/* A file of nothing but zeros is no secret either. */
+/* A file of nothing but zeros is not a secret either. */
 static int plain_of(ls_security **out, const uint8_t *secret, const char *where)
 {
     const int status = ls_security_plain(out, secret);

@@ -1,7 +1,7 @@
 /* stranger.h - a host of a simulated network that speaks frames, and means no
  * good.
  *
- * It is no node: it has a transport, and says what docs/wire-format.md has
+ * It is not a node: it has a transport, and says what docs/wire-format.md has
  * words for, and what it has none for. What it does is drawn from a seed. It
  * has an id of its own, and is let in; with `proved` the network knows that id,
  * as it does where there is a secret or a key, so what it says in the name of

@@ -26,7 +26,7 @@ int transport_link_connect(transport_link *link, const char *endpoint,
                            bool known, uint32_t id)
 {
     if (!transport_carries(link->transport, endpoint))
-        return ls_error(LS_EINVAL, "\"%s\" is no address to attach to",
+        return ls_error(LS_EINVAL, "\"%s\" is not an address to attach to",
                         endpoint);
     return link->transport->ops->link_connect(link, endpoint, known, id);
 }
@@ -42,7 +42,8 @@ void transport_link_close(transport_link **link, bool linger)
 int transport_probe(transport *t, const char *endpoint)
 {
     if (!transport_carries(t, endpoint))
-        return ls_error(LS_EINVAL, "\"%s\" is no address to probe", endpoint);
+        return ls_error(LS_EINVAL, "\"%s\" is not an address to probe",
+                        endpoint);
     return t->ops->probe(t, endpoint);
 }
 

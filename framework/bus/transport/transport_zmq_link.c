@@ -139,7 +139,7 @@ int transport_zmq_link_connect(transport_link *base, const char *endpoint,
         return LS_OK;
     const int error = zmq_errno();
     if (error == EINVAL || error == EPROTONOSUPPORT)
-        return ls_error(LS_EINVAL, "\"%s\" is no address to attach to",
+        return ls_error(LS_EINVAL, "\"%s\" is not an address to attach to",
                         endpoint);
     return transport_zmq_error(endpoint);
 }

@@ -258,7 +258,7 @@ static int topic_read(struct wire_cursor *c, char *topic_class, uint32_t *to,
         break;
     case WIRE_INBOX:
         if (!decimal(text, size, UINT32_MAX, &id))
-            return malformed("inbox topic: its id is no number");
+            return malformed("inbox topic: its id is not a number");
         *to = (uint32_t)id;
         break;
     default:

@@ -47,7 +47,7 @@ enum wire_kind {
     WIRE_KIND_CHANNEL,   /* a control message of a protocol */
     WIRE_KIND_FAREWELL,  /* the sender leaves, and why */
     WIRE_KIND_BATCH,     /* several short events of one name */
-    WIRE_KIND_VERDICT,   /* the receiver is no member here, and why */
+    WIRE_KIND_VERDICT,   /* the receiver is not a member here, and why */
     WIRE_KIND_RELIABLE,  /* an event, a part of one or a control message, in
                           * the stream from its origin to one node */
     WIRE_KIND_ACK,       /* how far such a stream has come */

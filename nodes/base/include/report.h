@@ -104,7 +104,7 @@ void report_pipe_destroy(report_pipe **pipe);
 struct report_sink report_pipe_sink(report_pipe *pipe);
 
 /* Read records from a descriptor until its end and hand each to the sink.
- * Errors: LS_EPROTO what came is no record; LS_EIO; LS_ENOMEM. */
+ * Errors: LS_EPROTO what came is not a record; LS_EIO; LS_ENOMEM. */
 LS_MUST_USE int report_drain(int fd, struct report_sink sink);
 
 #endif

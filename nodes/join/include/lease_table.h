@@ -60,7 +60,7 @@ struct lease_ask {
     int role;
     const char *key; /* borrow; a public key as text */
     bool lasting;
-    uint64_t life; /* of who asks: asking twice is no harm; not 0 */
+    uint64_t life; /* of who asks: asking twice does no harm; not 0 */
 };
 
 /* Who asks has the id from now on; it is promised.

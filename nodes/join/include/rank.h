@@ -15,7 +15,7 @@ struct rank {
  * be that of the plan: LOCKSTEP_NODE_ID, an id; RANK; OMPI_COMM_WORLD_RANK;
  * PMI_RANK; SLURM_PROCID; JOB_COMPLETION_INDEX, without a size. All but the
  * first count the plan's nodes from 0, in its order.
- * Errors: LS_ENOENT none is; LS_EINVAL it is no number, out of range or of
+ * Errors: LS_ENOENT none is; LS_EINVAL it is not a number, out of range or of
  *         another size, or another one disagrees; the last two do not, since
  *         what is launched inside of a Slurm or Kubernetes job inherits them.
  */

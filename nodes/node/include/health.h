@@ -83,7 +83,7 @@ void health_desk_close(health_desk **desk);
 struct health_answer {
     int status; /* LS_OK; LS_ENOENT it does not run here; LS_ETIMEDOUT no answer
                  * in wait_ms; LS_EIO its socket belongs to another user;
-                 * LS_EPROTO what came is no answer */
+                 * LS_EPROTO what came is not an answer */
     char text[LS_ERROR_TEXT_MAX];
     struct health health; /* own; empty unless status is LS_OK */
 };

@@ -123,7 +123,8 @@ static int policy_load(void *state, const ls_value *in)
     if (status != LS_OK)
         return status;
     if (updates < 0)
-        return ls_error(LS_EPROTO, "%" PRId64 " updates are no count", updates);
+        return ls_error(LS_EPROTO, "%" PRId64 " updates are not a count",
+                        updates);
     policy->updates = updates;
     return LS_OK;
 }

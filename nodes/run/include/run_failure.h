@@ -17,7 +17,7 @@ struct run_failure {
     const char *text;  /* the sentence that is shown */
     const char *where; /* begins with the step, see run_failure_step() */
     int64_t wall_ns;   /* when: since 1970-01-01 UTC */
-    size_t index;      /* of the node; n_nodes: it is no node's */
+    size_t index;      /* of the node; n_nodes: it is not a node's */
 };
 
 /* Replace the file of this plan. Nothing for a plan whose folder is not its

@@ -57,7 +57,7 @@ LS_MUST_USE int run_folder_begin(struct run_folder *out,
 LS_MUST_USE int run_folder_share(struct run_folder *folder);
 /* For a node of a run that another process has begun. keeps: it keeps what is
  * learned, so nobody may go on with the run before it has ended.
- * Errors: LS_EINVAL that is no number; LS_ENOENT there is no such run;
+ * Errors: LS_EINVAL that is not a number; LS_ENOENT there is no such run;
  *         LS_EAGAIN, LS_EIO, LS_EPROTO as above. */
 LS_MUST_USE int run_folder_join(struct run_folder *folder, const char *out,
                                 const char *name, bool keeps);

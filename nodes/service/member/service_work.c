@@ -79,7 +79,7 @@ int service_work_read_key(struct service_work *work, const ls_request *request,
 /* Masters ----------------------------------------------------------------- */
 
 /* A call has come: the coordinator is there. Not when it is handled after the
- * caller's loss was told: then it is no master any more. */
+ * caller's loss was told: then it is not a master any more. */
 static void heard(struct service_work *work, const ls_request *request)
 {
     uint32_t master;

@@ -35,7 +35,7 @@ static int check_name(const char *name)
     return safe_name_is(name)
                ? LS_OK
                : ls_error(LS_EINVAL,
-                          "a store: \"%.80s\" is no name: 1 to %d of "
+                          "a store: \"%.80s\" is not a name: 1 to %d of "
                           "[A-Za-z0-9._@-], without a dot at its beginning or "
                           "two in a row",
                           name != NULL ? name : "", SAFE_NAME_MAX);

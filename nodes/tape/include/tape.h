@@ -82,8 +82,8 @@ struct tape;
 struct tape_player;
 
 /* out:    own; NULL after an error; give it to tape_close().
- * Errors: LS_ENOENT there is no such file; LS_EPROTO it is no recording, or is
- *         cut short or damaged, or a flight recorder's; LS_ENOMEM. */
+ * Errors: LS_ENOENT there is no such file; LS_EPROTO it is not a recording, or
+ * is cut short or damaged, or a flight recorder's; LS_ENOMEM. */
 LS_MUST_USE int tape_open(struct tape **out, const char *path);
 /* The same from memory. data: copied. name: for messages. */
 LS_MUST_USE int tape_decode(struct tape **out, const char *name,

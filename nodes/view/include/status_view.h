@@ -12,7 +12,7 @@
 enum status_kind {
     STATUS_ANSWERS,
     STATUS_SILENT,  /* it is there, and does not answer */
-    STATUS_REFUSED, /* what came is no answer: its text says why */
+    STATUS_REFUSED, /* what came is not an answer: its text says why */
     STATUS_GONE,
     STATUS_ELSEWHERE, /* others hear it; it is not on this host */
     STATUS_N_KINDS

@@ -47,7 +47,7 @@ struct teacher_piece {
 };
 
 /* On a loader: bring this device's share of n pieces.
- * Errors: LS_EPROTO it is no trajectory of this shape, or has not so many
+ * Errors: LS_EPROTO it is not a trajectory of this shape, or has not so many
  *         steps;
  *         more than there is room for, or than devices can share. */
 LS_MUST_USE int teacher_load(struct teacher *teacher,

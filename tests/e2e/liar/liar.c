@@ -8,8 +8,8 @@
  * (docs/wire-format.md#calls), so that it can say what no program of the
  * library would. LIE is what it does when it is asked for data:
  *
- *   garbage   bytes that are no value
- *   nil       a value that is no map
+ *   garbage   bytes that are not a value
+ *   nil       a value that is not a map
  *   unknown   the right answer, and a field that nobody knows
  *   missing   the right answer without one of its fields
  *   work      the right answer for a work that there is not

@@ -35,7 +35,7 @@ static unsigned host_of(const struct fabric *fabric, const char *word)
                                                     : NOBODY;
 }
 
-/* Set to false when it is no number of at least 0 and at most `most`. */
+/* Set to false when it is not a number of at least 0 and at most `most`. */
 static double number_of(const char *word, double most, bool *fine)
 {
     char *end;
@@ -185,5 +185,5 @@ void command(struct fabric *fabric, char *line, int64_t now)
     if (carry_out(fabric, &words, now))
         printf("ok %" PRId64 "\n", now);
     else
-        printf("error: \"%s\" is no command, see command.h\n", text);
+        printf("error: \"%s\" is not a command, see command.h\n", text);
 }

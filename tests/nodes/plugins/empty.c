@@ -1,4 +1,4 @@
-/* A library that is no plugin. */
+/* A library that is not a plugin. */
 #include "lockstep/status.h"
 
 LS_API int not_a_plugin(void);

@@ -42,7 +42,7 @@ enum ls_job_phase {
 enum ls_job_resume {
     LS_JOB_SCRATCH, /* LS_EEXIST if the folder has checkpoints */
     LS_JOB_NEWEST,  /* the newest that all nodes have whole; scratch if there
-                     * is no checkpoint at all */
+                     * is not a checkpoint at all */
     LS_JOB_AT       /* `epoch`; later ones are removed by the first save */
 };
 

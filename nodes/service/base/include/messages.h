@@ -3,11 +3,11 @@
  *
  * Reading is strict (lockstep/record.h): a missing field, an unknown one, a
  * wrong type, a number out of its range or a name that is none is LS_EPROTO,
- * and the text names the call and the field. A key that is no field is refused,
- * since all members of a world are of one version. Texts are names as in
- * safe_name.h, counts go up to SERVICE_COUNT_MAX. A work is one assignment of
- * the coordinator; its attempt counts how often it was given out, and members
- * refuse what belongs to an earlier attempt. Thread: any. Source:
+ * and the text names the call and the field. A key that is not a field is
+ * refused, since all members of a world are of one version. Texts are names as
+ * in safe_name.h, counts go up to SERVICE_COUNT_MAX. A work is one assignment
+ * of the coordinator; its attempt counts how often it was given out, and
+ * members refuse what belongs to an earlier attempt. Thread: any. Source:
  * docs/services.md, "Calls". */
 #ifndef LOCKSTEP_SERVICE_MESSAGES_H
 #define LOCKSTEP_SERVICE_MESSAGES_H
