@@ -148,8 +148,14 @@ END
     [ "$status" -eq 1 ]
     says "    faulty: about to fail"
     [[ $output != *"node 3: faulty"* ]]
-    run "$LOCKSTEP" run job.yaml --output all --fresh
-    says "node 3: faulty: about to fail"
+}
+
+@test "--output all: every line, with the node's name" {
+    talkative 21
+    run "$LOCKSTEP" run job.yaml --set env.fault=say --set stop.env_step=2000 \
+        --output all
+    says "node 1: faulty: goes on"
+    says "node 3: faulty: goes on"
 }
 
 @test "--output FOLDER: a file for each node, to which the same run adds" {

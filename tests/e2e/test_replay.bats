@@ -64,9 +64,8 @@ record() {
     start long run "$cartpole" "${endless[@]}" --record run.lsrec --json
     event long evaluation
     kill -9 "$(pgrep -P "${pid_of[long]}" -f -- '--id 2 ')"
-    event long '"event":"ended"'
-    end_started
-    grep 'the recording of node 2 (collector) ends early' long.err
+    finish long
+    [[ $err == *'the recording of node 2 (collector) ends early'* ]]
     pid_of=()
     lockstep replay run.lsrec
     [ "$status" -eq 0 ]

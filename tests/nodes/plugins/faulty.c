@@ -19,9 +19,9 @@
 #include "lockstep/plugin.h"
 #include "lockstep/runtime.h"
 
-enum fault { NONE, FAIL, CRASH, QUIT, HANG, NOT_FINITE, STAY };
-static const char *const faults[] = {"none", "fail", "crash", "quit",
-                                     "hang", "nan",  "stay",  NULL};
+enum fault { NONE, FAIL, CRASH, QUIT, HANG, NOT_FINITE, STAY, SAY };
+static const char *const faults[] = {"none", "fail", "crash", "quit", "hang",
+                                     "nan",  "stay", "say",   NULL};
 
 struct env {
     enum fault fault;
@@ -133,6 +133,9 @@ static int go_wrong(enum fault fault)
         _exit(3);
     case HANG:
         hang();
+        break;
+    case SAY:
+        (void)fprintf(stderr, "faulty: goes on\n");
         break;
     case NONE:
     case NOT_FINITE:
