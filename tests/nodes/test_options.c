@@ -435,7 +435,7 @@ TEST(what_nodes_write_goes_where_output_says)
          "leave out --as threads"},
         {"lockstep run a.yaml --output d --as sim", "leave out --as sim"},
         {"lockstep node a.yaml --output d",
-         "is no option of \"lockstep node\""},
+         "is not an option of \"lockstep node\""},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cut(&line, bad[i][0]);
