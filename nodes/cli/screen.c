@@ -117,19 +117,31 @@ int screen_show(struct screen *screen, const char *text)
     return status;
 }
 
-/* The terminal itself keeps the time: a read returns after VTIME. */
-int screen_wait(struct screen *screen, double seconds, bool *goes_on)
+/* A read returns after `seconds`. Not while a signal's end restores what was:
+ * that keeps the lock, so nothing is set behind it. */
+static int set_timer(struct screen *screen, double seconds)
 {
     struct termios raw;
+    ls_mutex_lock(&screen->mutex);
+    int failed = tcgetattr(STDIN_FILENO, &raw);
+    if (failed == 0) {
+        raw.c_cc[VMIN] = 0;
+        raw.c_cc[VTIME] = (cc_t)(seconds * 10.0 + 0.5);
+        failed = tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    }
+    const int error = errno;
+    ls_mutex_unlock(&screen->mutex);
+    return failed == 0 ? LS_OK : ls_error_from(error, "the terminal");
+}
+
+/* The terminal itself keeps the time: VTIME. */
+int screen_wait(struct screen *screen, double seconds, bool *goes_on)
+{
     char key = '\0';
     const int64_t begin = ls_now(ls_runtime_threads());
-    (void)screen;
-    if (tcgetattr(STDIN_FILENO, &raw) < 0)
-        return ls_error_from(errno, "the terminal");
-    raw.c_cc[VMIN] = 0;
-    raw.c_cc[VTIME] = (cc_t)(seconds * 10.0 + 0.5);
-    if (tcsetattr(STDIN_FILENO, TCSANOW, &raw) < 0)
-        return ls_error_from(errno, "the terminal");
+    const int status = set_timer(screen, seconds);
+    if (status != LS_OK)
+        return status;
     const ssize_t n = read(STDIN_FILENO, &key, 1);
     if (n < 0 && errno != EINTR)
         return ls_error_from(errno, "the terminal");
