@@ -130,7 +130,9 @@ int agent_init(struct agent *out, const struct ls_plugin *plugin,
                const struct plan *plan, uint32_t node_id, unsigned generation,
                size_t n_envs)
 {
-    struct agent agent = {.plugin = plugin};
+    struct agent agent = {.plugin = plugin,
+                          .env_section = plan->env,
+                          .policy_section = plan->policy};
     agent.envs = calloc(n_envs, sizeof *agent.envs);
     if (agent.envs == NULL)
         return ls_error(LS_ENOMEM, "%zu environments", n_envs);

@@ -233,6 +233,26 @@ static int read_env(struct agent *agent, size_t index, const ls_value *in)
                              "environment %zu", index);
 }
 
+int agent_keep_env(struct agent *agent, size_t index, struct ls_bytes *out)
+{
+    ls_writer_clear(agent->writer);
+    const int status = write_env(agent, index, agent->writer);
+    return status == LS_OK ? take_written(agent->writer, out) : status;
+}
+
+int agent_restore_env(struct agent *agent, size_t index,
+                      const struct ls_bytes *kept)
+{
+    ls_document *document = NULL;
+    if (agent->plugin->env->n_parts == 0)
+        return LS_OK;
+    int status = read_value(&document, kept);
+    if (status == LS_OK)
+        status = read_env(agent, index, ls_document_root(document));
+    ls_document_destroy(&document);
+    return status;
+}
+
 /* All of it ---------------------------------------------------------------- */
 
 int agent_write_state(const struct agent *agent, ls_writer *out)

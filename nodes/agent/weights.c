@@ -46,7 +46,7 @@ int weights_write(const struct agent *agent, const struct weights_note *note,
                   bool learned, ls_writer *out)
 {
     struct weights_note copy = *note;
-    ls_write_map(out, learned ? 10 : 9);
+    ls_write_map(out, learned ? 12 : 11);
     ls_write_string(out, "format");
     ls_write_string(out, FORMAT);
     ls_write_string(out, "plugin");
@@ -59,6 +59,10 @@ int weights_write(const struct agent *agent, const struct weights_note *note,
         ls_write_string(out, counts[i].name);
         ls_write_int(out, *count_at(&copy, i));
     }
+    ls_write_string(out, "env");
+    ls_config_section_write(agent->env_section, out);
+    ls_write_string(out, "policy");
+    ls_config_section_write(agent->policy_section, out);
     ls_write_string(out, "weights");
     const int status = agent->plugin->policy->save(agent->policy, out);
     if (status != LS_OK || !learned)
@@ -104,64 +108,61 @@ int weights_save(struct agent *agent, const struct weights_note *note,
 
 /* Reading ---------------------------------------------------------------- */
 
-static bool has_text(const ls_value *map, const char *key, const char *text)
+/* A field that is not there is no file that is not there, after which a learner
+ * would begin with nothing learned. */
+static int field(int status, const char *name)
 {
-    const char *found;
-    return ls_value_string(ls_value_get(map, key), &found) == LS_OK &&
-           strcmp(found, text) == 0;
+    return status == LS_OK
+               ? LS_OK
+               : ls_error_at(status == LS_ENOENT ? LS_EPROTO : status, "%s",
+                             name);
 }
 
-/* Whether it is what this run's learner has written. */
-static int check_origin(const struct agent *agent, const ls_value *map,
-                        uint64_t seed)
+static int read_counts(struct weights_note *note, const ls_value *map)
 {
-    uint64_t found = 0;
-    if (!has_text(map, "format", FORMAT))
-        return ls_error(LS_EPROTO, "it is not a file of format %s", FORMAT);
-    if (!has_text(map, "plugin", agent->plugin->name) ||
-        !has_text(map, "plugin_version", agent->plugin->version))
-        return ls_error(LS_EMISMATCH, "it is from a plugin other than %s %s",
-                        agent->plugin->name, agent->plugin->version);
-    if (ls_value_uint(ls_value_get(map, "seed"), &found) != LS_OK ||
-        found != seed)
-        return ls_error(LS_EMISMATCH, "it is from a run with another seed");
-    return LS_OK;
-}
-
-static int take(struct agent *agent, const ls_value *map,
-                struct weights_note *out)
-{
-    struct weights_note note = {.seed = out->seed};
-    int status = check_origin(agent, map, note.seed);
+    int status = LS_OK;
     for (size_t i = 0; i < N_COUNTS && status == LS_OK; i++) {
-        status =
-            ls_value_int(ls_value_get(map, counts[i].name), count_at(&note, i));
-        if (status == LS_OK &&
-            (*count_at(&note, i) < 0 || *count_at(&note, i) > COUNT_MAX))
+        int64_t *count = count_at(note, i);
+        status = ls_value_int(ls_value_get(map, counts[i].name), count);
+        if (status == LS_OK && (*count < 0 || *count > COUNT_MAX))
             status = ls_error(LS_EPROTO, "it is not a count");
-        if (status != LS_OK)
-            (void)ls_error_at(status, "%s", counts[i].name);
+        status = field(status, counts[i].name);
     }
-    const ls_value *weights = ls_value_get(map, "weights");
-    const ls_value *training = ls_value_get(map, "training");
-    if (status == LS_OK && weights == NULL)
-        status = ls_error(LS_EPROTO, "it holds no weights");
-    if (status == LS_OK && training != NULL)
-        status = agent_read_training(agent, training);
-    if (status == LS_OK)
-        status = agent->plugin->policy->load(agent->policy, weights);
-    if (status == LS_OK)
-        *out = note;
-    /* A field that is not there is no file that is not there, after which a
-     * learner would begin with nothing learned. */
-    return status == LS_ENOENT ? LS_EPROTO : status;
+    return status;
 }
 
-int weights_load(struct agent *agent, uint64_t seed, const char *folder,
-                 const char *name, struct weights_note *out)
+static int read_fields(struct weights_file *file)
+{
+    const ls_value *map = ls_document_root(file->document);
+    const char *format;
+    if (ls_value_string(ls_value_get(map, "format"), &format) != LS_OK ||
+        strcmp(format, FORMAT) != 0)
+        return ls_error(LS_EPROTO, "it is not a file of format %s", FORMAT);
+    int status = field(
+        ls_value_string(ls_value_get(map, "plugin"), &file->plugin), "plugin");
+    if (status == LS_OK)
+        status = field(ls_value_string(ls_value_get(map, "plugin_version"),
+                                       &file->plugin_version),
+                       "plugin_version");
+    if (status == LS_OK)
+        status = field(
+            ls_value_uint(ls_value_get(map, "seed"), &file->note.seed), "seed");
+    if (status == LS_OK)
+        status = read_counts(&file->note, map);
+    file->env = ls_value_get(map, "env");
+    file->policy = ls_value_get(map, "policy");
+    file->weights = ls_value_get(map, "weights");
+    file->training = ls_value_get(map, "training");
+    if (status == LS_OK && file->weights == NULL)
+        status = ls_error(LS_EPROTO, "it holds no weights");
+    return status;
+}
+
+int weights_open(struct weights_file *out, const char *folder, const char *name)
 {
     const struct ls_codec_limits limits = {
         .max_bytes = (size_t)1 << 30, .max_depth = 16, .max_objects = 65536};
+    struct weights_file file = {.document = NULL};
     char path[REPORT_PATH_MAX];
     ls_vault *vault;
     void *data = NULL;
@@ -176,17 +177,62 @@ int weights_load(struct agent *agent, uint64_t seed, const char *folder,
     ls_vault_close(&vault);
     if (status != LS_OK)
         return status;
-    ls_document *document = NULL;
-    struct weights_note note = {.seed = seed};
-    status = ls_document_read(&document, data, size, &limits);
+    status = ls_document_read(&file.document, data, size, &limits);
     free(data);
     if (status == LS_OK)
-        status = take(agent, ls_document_root(document), &note);
-    ls_document_destroy(&document);
-    if (status != LS_OK)
+        status = read_fields(&file);
+    if (status != LS_OK) {
+        weights_close(&file);
         return ls_error_at(status, "%s", path);
-    *out = note;
+    }
+    *out = file;
     return LS_OK;
+}
+
+void weights_close(struct weights_file *file)
+{
+    ls_document_destroy(&file->document);
+}
+
+int weights_use(struct agent *agent, const struct weights_file *file)
+{
+    const struct ls_plugin *plugin = agent->plugin;
+    if (strcmp(file->plugin, plugin->name) != 0 ||
+        strcmp(file->plugin_version, plugin->version) != 0)
+        return ls_error(
+            LS_EMISMATCH, "it is from plugin %.64s %.64s, and this is %s %s",
+            file->plugin, file->plugin_version, plugin->name, plugin->version);
+    const int status = plugin->policy->load(agent->policy, file->weights);
+    return status == LS_ENOENT ? LS_EPROTO : status;
+}
+
+/* Whether it is what this run's learner has written. */
+static int take(struct agent *agent, const struct weights_file *file,
+                uint64_t seed)
+{
+    int status =
+        file->note.seed == seed
+            ? LS_OK
+            : ls_error(LS_EMISMATCH, "it is from a run with another seed");
+    if (status == LS_OK)
+        status = weights_use(agent, file);
+    if (status == LS_OK && file->training != NULL)
+        status = agent_read_training(agent, file->training);
+    return status == LS_ENOENT ? LS_EPROTO : status;
+}
+
+int weights_load(struct agent *agent, uint64_t seed, const char *folder,
+                 const char *name, struct weights_note *out)
+{
+    struct weights_file file;
+    int status = weights_open(&file, folder, name);
+    if (status != LS_OK)
+        return status;
+    status = take(agent, &file, seed);
+    if (status == LS_OK)
+        *out = file.note;
+    weights_close(&file);
+    return status == LS_OK ? LS_OK : ls_error_at(status, "%s/%s", folder, name);
 }
 
 void weights_find(const char *folder, const char *name, char *path, size_t size)

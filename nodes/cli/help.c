@@ -24,6 +24,7 @@ static const char overview[] =
     "timeline\n"
     "  lockstep replay run.lsrec              a run that was recorded, once "
     "more\n"
+    "  lockstep eval out/cartpole/latest      how good is what was learned?\n"
     "  lockstep keygen keys job.yaml          a key for each node, for several "
     "hosts\n"
     "\n"
@@ -35,9 +36,8 @@ static const char overview[] =
     "  lockstep run mine.yaml --seed 7 --json          for a script\n"
     "\n"
     "More: lockstep help run | node | check | sim | call | health | status |\n"
-    "      top | bench | keygen | profile | trace | replay | faults | config "
-    "|\n"
-    "      security\n"
+    "      top | bench | keygen | profile | trace | replay | eval | faults |\n"
+    "      config | security\n"
     "      lockstep --version\n"
     "      LS_LOG=info lockstep run …       what the nodes do, line by line\n"
     "\n"
@@ -718,6 +718,35 @@ static const char on_trace[] =
     "\n"
     "Without any of them the table of lockstep help profile.\n";
 
+static const char on_eval[] =
+    "lockstep eval RUN|FILE [CONFIG] - how good is what was learned?\n"
+    "\n"
+    "  lockstep eval out/cartpole/latest\n"
+    "  lockstep eval out/cartpole                      its latest run\n"
+    "  lockstep eval out/cartpole/3/policy.msgpack --episodes 1000\n"
+    "  lockstep eval out/cartpole/3 --seed 7           other episodes\n"
+    "  lockstep eval out/cartpole/3 --set env.max_steps=2000\n"
+    "  lockstep eval policy.msgpack job.yaml --json\n"
+    "\n"
+    "Plays whole episodes with saved weights, each action as good as the "
+    "policy\n"
+    "knows, and prints the mean of their returns, the least and the most. Of "
+    "a\n"
+    "run's folder it takes policy.msgpack or checkpoint.msgpack, whichever is\n"
+    "further. The file says which plugin it is of, with which env: and "
+    "policy:;\n"
+    "CONFIG, if given, says so instead: for a plugin in a folder of its own.\n"
+    "\n"
+    "  --episodes N      default: evaluator.episodes of CONFIG, or 20\n"
+    "  --seed N          what is drawn in them; default: the seed of the run\n"
+    "  --set key=value   as for run\n"
+    "  --json            one line\n"
+    "\n"
+    "With neither, it plays the episodes that the evaluator of the run played, "
+    "so\n"
+    "the return is the one that the run printed, if it evaluated these very\n"
+    "weights with as many episodes: docs/runs.md.\n";
+
 static const struct topic {
     const char *name;
     const char *text;
@@ -739,6 +768,7 @@ static const struct topic {
     {"profile", on_profile, NULL},
     {"trace", on_trace, NULL},
     {"replay", on_replay, NULL},
+    {"eval", on_eval, NULL},
 };
 #define N_TOPICS (sizeof topics / sizeof topics[0])
 
@@ -766,7 +796,8 @@ int help_print(FILE *to, const char *topic)
         nearest != NULL
             ? "\"?"
             : ": run, node, check, sim, call, health, status, "
-              "top, bench, keygen, profile, trace, faults, config, security");
+              "top, bench, keygen, profile, trace, replay, eval, faults, "
+              "config, security");
 }
 
 void help_print_short(FILE *to)

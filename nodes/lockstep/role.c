@@ -5,13 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Evaluators draw from streams of their own: agent.h. */
+static int init_agent(struct role *role, unsigned generation,
+                      const struct ls_plugin *plugin)
+{
+    const struct plan *plan = role->plan;
+    const struct plan_node *node = &plan->nodes[role->index];
+    uint32_t before = 0;
+    if (node->role != PLAN_EVALUATOR)
+        return agent_init(&role->agent, plugin, plan, node->id, generation,
+                          node->role == PLAN_COLLECTOR ? plan->envs : 1);
+    for (size_t i = 0; i < role->index; i++)
+        before += plan->nodes[i].role == PLAN_EVALUATOR;
+    const int status =
+        agent_init(&role->agent, plugin, plan, AGENT_EVALUATOR - before, 0, 1);
+    return status == LS_OK ? agent_keep_env(&role->agent, 0, &role->first)
+                           : status;
+}
+
 int role_init(struct role *out, const struct plan *plan, size_t index,
               unsigned generation, const struct ls_plugin *plugin,
               struct report_sink sink, struct node_watch watch)
 {
     const struct plan_node *node = &plan->nodes[index];
     struct role role = {.plan = plan, .index = index, .sink = sink};
-    const bool collects = node->role == PLAN_COLLECTOR;
     if (node->role == PLAN_MEMBER) {
         const int made =
             member_create(&role.member, &plan->barrier, watch.member);
@@ -19,11 +36,8 @@ int role_init(struct role *out, const struct plan *plan, size_t index,
             *out = role;
         return made;
     }
-    int status = agent_init(&role.agent, plugin, plan, node->id, generation,
-                            collects ? plan->envs : 1);
-    if (status != LS_OK)
-        return status;
-    if (node->role == PLAN_LEARNER)
+    int status = init_agent(&role, generation, plugin);
+    if (status == LS_OK && node->role == PLAN_LEARNER)
         status =
             agent_add_replicas(&role.agent, plan, plan->learner.n_devices - 1);
     if (status == LS_OK && node->role == PLAN_LEARNER)
@@ -38,7 +52,9 @@ int role_init(struct role *out, const struct plan *plan, size_t index,
 
 void role_fini(struct role *role)
 {
-    agent_fini(&role->agent);
+    if (role->agent.plugin != NULL)
+        agent_fini(&role->agent);
+    ls_bytes_clear(&role->first);
     member_destroy(&role->member);
     memset(role, 0, sizeof *role);
 }

@@ -33,14 +33,15 @@ struct role {
     struct agent agent;      /* all but members */
     struct member *member;   /* own; members only */
     struct report_sink sink;
-    struct player *player;         /* own; collectors, from role_start() on */
-    struct training *training;     /* own; learners, from role_start() on */
-    int64_t started_at;            /* the first iteration */
-    ls_task *task;                 /* borrow; after role_use() */
-    struct ls_middleware welcome;  /* the exchange that begins a round */
-    uint64_t round;                /* the last one that was begun */
-    struct weights_note resumed;   /* where a restarted learner goes on */
-    bool learned;                  /* the weights are worth keeping */
+    struct player *player;        /* own; collectors, from role_start() on */
+    struct training *training;    /* own; learners, from role_start() on */
+    int64_t started_at;           /* the first iteration */
+    ls_task *task;                /* borrow; after role_use() */
+    struct ls_middleware welcome; /* the exchange that begins a round */
+    uint64_t round;               /* the last one that was begun */
+    struct weights_note resumed;  /* where a restarted learner goes on */
+    struct ls_bytes first; /* own; an evaluator's environment as it began */
+    bool learned;          /* the weights are worth keeping */
     char weights[REPORT_PATH_MAX]; /* where they were written, or "" */
 };
 

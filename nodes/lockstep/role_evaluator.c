@@ -10,6 +10,8 @@ int role_evaluate(ls_step *step, void *self)
         context->train_iter % role->plan->every != 0)
         return LS_OK;
     int status = agent_load(&role->agent, &context->policy);
+    if (status == LS_OK) /* policies are compared by the same episodes */
+        status = agent_restore_env(&role->agent, 0, &role->first);
     struct agent_played played = {.steps = 0};
     if (status == LS_OK)
         status = player_evaluate(&role->agent, 0, role->plan->episodes, task,

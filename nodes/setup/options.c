@@ -55,7 +55,8 @@ enum option_kind {
     OPTION_REFRESH,
     OPTION_PATIENCE,
     OPTION_RECORD,
-    OPTION_OUTPUT
+    OPTION_OUTPUT,
+    OPTION_EPISODES
 };
 
 #define ON(command)                   (1u << (command))
@@ -78,11 +79,11 @@ static const struct option_spec {
     const char *value; /* what follows it, for messages; NULL: nothing */
     unsigned on;       /* the commands that take it */
 } specs[] = {
-    {"--seed", OPTION_SEED, "a number", ON_ALL},
-    {"--set", OPTION_SET, "key=value", ON_ALL | ON_KEYS},
+    {"--seed", OPTION_SEED, "a number", ON_ALL | ON(COMMAND_EVAL)},
+    {"--set", OPTION_SET, "key=value", ON_ALL | ON_KEYS | ON(COMMAND_EVAL)},
     {"--out", OPTION_OUT, "a folder", ON_ALL},
     {"--json", OPTION_JSON, NULL,
-     ON_ALL | ON_BENCH | ON_KEYS | ON(COMMAND_TRACE)},
+     ON_ALL | ON_BENCH | ON_KEYS | ON(COMMAND_TRACE) | ON(COMMAND_EVAL)},
     {"--nodes", OPTION_NODES, "a number of nodes", ON_ALL | ON_KEYS},
     {"--as", OPTION_AS, "processes, threads, sim or compose", ON_RUN},
     {"--timeout", OPTION_TIMEOUT, "seconds", ON_RUN | ON_REPLAY},
@@ -129,6 +130,7 @@ static const struct option_spec {
      ON(COMMAND_RUN) | ON(COMMAND_NODE)},
     {"--record", OPTION_RECORD, "a file", ON(COMMAND_RUN) | ON(COMMAND_NODE)},
     {"--output", OPTION_OUTPUT, "all, only_error or a folder", ON(COMMAND_RUN)},
+    {"--episodes", OPTION_EPISODES, "a number of episodes", ON(COMMAND_EVAL)},
     {"--node", OPTION_ID, "a node's id", ON_REPLAY},
     {"--within", OPTION_WITHIN, "seconds", ON(COMMAND_HEALTH)},
     {"--stop-is-done", OPTION_STOP, NULL, ON(COMMAND_NODE)},
@@ -464,6 +466,27 @@ static int parse_output(struct options *out, const char *text)
     return LS_OK;
 }
 
+/* ---- what `lockstep eval` takes ---- */
+
+static int eval_word(struct options *out, const char *text)
+{
+    if (out->policy != NULL && out->config != NULL)
+        return ls_error(LS_EINVAL,
+                        "\"%s\" is one word too many: there is one policy and "
+                        "one configuration",
+                        text);
+    *(out->policy == NULL ? &out->policy : &out->config) = text;
+    return LS_OK;
+}
+
+static int eval_complete(const struct options *options)
+{
+    if (options->policy != NULL)
+        return LS_OK;
+    return ls_error(LS_EINVAL, "which policy? As in: lockstep eval "
+                               "out/cartpole/latest");
+}
+
 static int parse_value(struct options *out, const struct option_spec *spec,
                        char *text)
 {
@@ -509,6 +532,8 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         return parse_whole(spec->name, text, INT64_MAX, &out->n_seeds);
     case OPTION_STEPS:
         return parse_between(spec->name, text, 1, 1000000000, &out->n_steps);
+    case OPTION_EPISODES:
+        return parse_between(spec->name, text, 1, 1000000000, &out->n_episodes);
     case OPTION_FIRST:
         return parse_whole(spec->name, text, INT64_MAX, &out->first_seed);
     case OPTION_JOBS:
@@ -638,6 +663,8 @@ static int parse_word(struct options *out, const char *text)
         return bench_word(out, text);
     if (out->command == COMMAND_KEYGEN)
         return keygen_word(out, text);
+    if (out->command == COMMAND_EVAL)
+        return eval_word(out, text);
     if (out->config != NULL)
         return ls_error(LS_EINVAL,
                         "two configurations, %s and %s; one run takes one",
@@ -661,37 +688,43 @@ static int check_node(const struct options *options)
     return LS_OK;
 }
 
-static int check_complete(const struct options *options)
+/* What the command is about must be said. */
+static int check_words(const struct options *options)
 {
-    if (options->command < COMMAND_RUN)
-        return LS_OK;
     const char *command = command_names[options->command];
     if (options->command == COMMAND_BENCH)
         return bench_complete(options);
     if (options->command == COMMAND_KEYGEN)
         return keygen_complete(options);
-    if (options->command == COMMAND_TRACE && options->config == NULL)
-        return ls_error(LS_EINVAL,
-                        "which run? As in: lockstep trace out/cartpole/latest");
-    if ((options->command == COMMAND_STATUS ||
-         options->command == COMMAND_TOP) &&
-        options->config == NULL)
+    if (options->command == COMMAND_EVAL)
+        return eval_complete(options);
+    if (options->config != NULL)
+        return LS_OK;
+    if (options->command == COMMAND_TRACE ||
+        options->command == COMMAND_STATUS || options->command == COMMAND_TOP)
         return ls_error(LS_EINVAL,
                         "which run? As in: lockstep %s out/cartpole/latest",
                         command);
-    if (options->command == COMMAND_TOP && options->json)
-        return ls_error(LS_EINVAL, "--json is for lockstep status");
-    if (options->command == COMMAND_REPLAY && options->config == NULL)
+    if (options->command == COMMAND_REPLAY)
         return ls_error(LS_EINVAL, "which recording? As in: lockstep replay "
                                    "run.lsrec");
-    if (options->config == NULL)
-        return ls_error(LS_EINVAL,
-                        "which configuration? As in: lockstep %s "
-                        "configs/cartpole.yaml%s",
-                        command,
-                        options->command == COMMAND_CALL   ? " 0 ping"
-                        : options->command == COMMAND_NODE ? " --id 0"
-                                                           : "");
+    return ls_error(LS_EINVAL,
+                    "which configuration? As in: lockstep %s "
+                    "configs/cartpole.yaml%s",
+                    command,
+                    options->command == COMMAND_CALL   ? " 0 ping"
+                    : options->command == COMMAND_NODE ? " --id 0"
+                                                       : "");
+}
+
+static int check_complete(const struct options *options)
+{
+    const int status =
+        options->command < COMMAND_RUN ? LS_OK : check_words(options);
+    if (status != LS_OK)
+        return status;
+    if (options->command == COMMAND_TOP && options->json)
+        return ls_error(LS_EINVAL, "--json is for lockstep status");
     if (options->command == COMMAND_NODE)
         return check_node(options);
     if (options->command == COMMAND_CALL && options->name == NULL)

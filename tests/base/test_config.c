@@ -400,6 +400,31 @@ TEST(a_config_is_written_as_one_value)
     ls_config_destroy(&config);
 }
 
+TEST(a_section_is_written_as_one_value)
+{
+    ls_config *config = parse("a: {b: 1, c: [x]}\n");
+    ls_config_section *root = ls_config_root(config);
+    const ls_config_section *sections[] = {ls_config_section_at(root, "a"),
+                                           ls_config_section_at(root, "none"),
+                                           NULL};
+    ls_writer *writer = NULL;
+    ls_document *document = NULL;
+    const void *data;
+    size_t size;
+    char text[64];
+    assert_ok(ls_writer_create(&writer));
+    ls_write_array(writer, 3);
+    for (size_t i = 0; i < 3; i++)
+        ls_config_section_write(sections[i], writer);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(ls_document_read(&document, data, size, NULL));
+    (void)ls_value_print(ls_document_root(document), text, sizeof text);
+    assert_string_equal(text, "[{\"b\":1,\"c\":[\"x\"]},{},{}]");
+    ls_document_destroy(&document);
+    ls_writer_destroy(&writer);
+    ls_config_destroy(&config);
+}
+
 TEST(destroying_nothing_is_fine)
 {
     ls_config *config = NULL;

@@ -126,6 +126,36 @@ static void play_on(struct player *player)
     assert_ok(agent_episode(&player->agent, 1, NULL, &player->played));
 }
 
+TEST(from_an_environment_that_was_kept_the_same_is_played)
+{
+    struct player player;
+    struct ls_bytes kept = {.size = 0};
+    open_player(&player, 5, 2);
+    assert_ok(agent_keep_env(&player.agent, 1, &kept));
+    struct agent_played first = {.steps = 0}, second = {.steps = 0};
+    for (int i = 0; i < 20; i++)
+        assert_ok(agent_episode(&player.agent, 1, NULL, &first));
+    collect(&player, 1, 1); /* an episode is under way */
+    assert_ok(agent_restore_env(&player.agent, 1, &kept));
+    for (int i = 0; i < 20; i++)
+        assert_ok(agent_episode(&player.agent, 1, NULL, &second));
+    assert_memory_equal(&first, &second, sizeof first);
+    assert_fails(
+        agent_restore_env(&player.agent, 1,
+                          &(struct ls_bytes){.data = "\xc0", .size = 1}),
+        LS_EPROTO);
+    /* What cannot be saved goes on. */
+    struct ls_env_ops ops = cartpole_env;
+    struct ls_plugin forgetful = plugin;
+    ops.n_parts = 0;
+    forgetful.env = &ops;
+    player.agent.plugin = &forgetful;
+    assert_ok(agent_restore_env(&player.agent, 1, &kept));
+    player.agent.plugin = &plugin;
+    ls_bytes_clear(&kept);
+    close_player(&player);
+}
+
 TEST(side_by_side_is_as_one_by_one)
 {
     struct player together, alone;

@@ -56,6 +56,21 @@ TEST(run_takes_its_options_in_any_order)
     assert_string_equal(options.sets[1].value, "");
 }
 
+TEST(eval_takes_a_policy_and_perhaps_a_configuration)
+{
+    struct line line;
+    struct options options;
+    parse(&line, "lockstep eval out/job/3 job.yaml --episodes 7 --seed 1",
+          &options);
+    assert_int_equal(options.command, COMMAND_EVAL);
+    assert_string_equal(options.policy, "out/job/3");
+    assert_string_equal(options.config, "job.yaml");
+    assert_int_equal(options.n_episodes, 7);
+    parse(&line, "lockstep eval policy.msgpack", &options);
+    assert_null(options.config);
+    assert_int_equal(options.n_episodes, 0);
+}
+
 TEST(run_has_defaults)
 {
     struct line line;

@@ -135,6 +135,53 @@ TEST(a_file_that_is_cut_anywhere_is_refused)
     }
 }
 
+TEST(an_opened_file_says_what_it_is_of)
+{
+    struct place *place = *state;
+    struct weights_file file;
+    ls_config *config = NULL;
+    char text[64];
+    assert_ok(ls_config_parse(&config, "job.yaml", "env: {a: 1.5}"));
+    place->agent.env_section =
+        ls_config_section_at(ls_config_root(config), "env");
+    write_number(place, 42);
+    assert_ok(weights_open(&file, place->folder, WEIGHTS_CHECKPOINT));
+    assert_string_equal(file.plugin, "number");
+    assert_string_equal(file.plugin_version, "1");
+    assert_memory_equal(&file.note, &note, sizeof note);
+    (void)ls_value_print(file.env, text, sizeof text);
+    assert_string_equal(text, "{\"a\":1.5}");
+    assert_int_equal(ls_value_type(file.policy), LS_VALUE_MAP);
+    assert_int_equal(ls_value_type(file.weights), LS_VALUE_INT);
+    assert_non_null(file.training);
+    place->number = 0;
+    assert_ok(weights_use(&place->agent, &file));
+    assert_int_equal(place->number, 42);
+    static const struct ls_plugin other = {
+        .name = "number", .version = "2", .policy = &ops};
+    place->agent.plugin = &other;
+    assert_fails(weights_use(&place->agent, &file), LS_EMISMATCH);
+    assert_error_has("it is from plugin number 1, and this is number 2");
+    weights_close(&file);
+    ls_config_destroy(&config);
+}
+
+TEST(what_is_not_a_file_of_weights_is_not_opened)
+{
+    struct place *place = *state;
+    struct weights_file file;
+    ls_vault *vault;
+    assert_fails(weights_open(&file, place->folder, "none"), LS_ENOENT);
+    assert_fails(weights_open(&file, place->folder, "a b"), LS_EINVAL);
+    assert_ok(ls_vault_open(
+        &vault, &(struct ls_vault_options){.folder = place->folder}));
+    assert_ok(ls_vault_put(vault, WEIGHTS_CHECKPOINT, "\x80", 1, false));
+    ls_vault_close(&vault);
+    assert_fails(weights_open(&file, place->folder, WEIGHTS_CHECKPOINT),
+                 LS_EPROTO);
+    assert_error_has("it is not a file of format lockstep.policy.1");
+}
+
 /* Were it LS_ENOENT, a learner would begin with nothing learned. */
 TEST(weights_that_lack_a_field_are_refused)
 {
@@ -180,7 +227,7 @@ TEST(the_file_begins_with_its_map)
     const size_t size = fread(bytes, 1, sizeof bytes, file);
     assert_int_equal(fclose(file), 0);
     assert_in_range(size, 100, sizeof bytes - 1);
-    assert_int_equal((unsigned char)bytes[0], 0x8a); /* of ten pairs */
+    assert_int_equal((unsigned char)bytes[0], 0x8c); /* of twelve pairs */
     assert_memory_equal(bytes + 1,
                         "\xa6"
                         "format",

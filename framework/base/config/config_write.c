@@ -1,4 +1,4 @@
-/* A configuration as one value: JSON to msgpack. */
+/* A configuration, or a section of it, as one value: JSON to msgpack. */
 #include "lockstep/codec.h"
 
 #include "config_parts.h"
@@ -39,4 +39,12 @@ static void write_node(const struct config_node *node, ls_writer *out)
 void ls_config_write(const ls_config *config, ls_writer *out)
 {
     write_node(config->root, out);
+}
+
+void ls_config_section_write(const ls_config_section *section, ls_writer *out)
+{
+    if (section != NULL && section->node != NULL)
+        write_node(section->node, out);
+    else
+        ls_write_map(out, 0);
 }

@@ -32,7 +32,8 @@ struct agent_env {
 };
 
 struct agent {
-    const struct ls_plugin *plugin; /* borrow */
+    const struct ls_plugin *plugin;                        /* borrow */
+    const ls_config_section *env_section, *policy_section; /* borrow: plan */
     struct ls_env_spec spec;
     size_t observation_bytes, action_bytes; /* of one */
     struct agent_env *envs;                 /* own; n_envs */
@@ -58,6 +59,11 @@ LS_MUST_USE int agent_init(struct agent *out, const struct ls_plugin *plugin,
                            const struct plan *plan, uint32_t node_id,
                            unsigned generation, size_t n_envs);
 void agent_fini(struct agent *agent);
+
+/* As node_id, with generation 0: the streams of evaluations, so that those of a
+ * policy are the same whichever node plays them, in whichever life. The second
+ * evaluator of a job has the id before this one, and so on. */
+#define AGENT_EVALUATOR UINT32_MAX
 
 /* Step environments on n threads from now on, the caller's included; it does
  * not change what comes of them. No more than environments are used.
@@ -97,6 +103,15 @@ LS_MUST_USE int agent_episode(struct agent *agent, size_t index, ls_task *task,
  * init returns, and the policy is as it was; LS_ENOMEM. */
 LS_MUST_USE int agent_renew_policy(struct agent *agent,
                                    const struct plan *plan);
+
+/* Keep an environment as it is now, and bring it back to that, with its share
+ * of chance: what is played from there is the same each time. One that cannot
+ * be saved goes on instead.
+ * Errors: the plugin's; LS_ENOMEM. */
+LS_MUST_USE int agent_keep_env(struct agent *agent, size_t index,
+                               struct ls_bytes *out);
+LS_MUST_USE int agent_restore_env(struct agent *agent, size_t index,
+                                  const struct ls_bytes *kept);
 
 /* What the policy acts by as one value, and back. */
 LS_MUST_USE int agent_save(struct agent *agent, struct ls_bytes *out);

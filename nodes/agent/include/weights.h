@@ -3,9 +3,9 @@
  * An entry of a vault (lockstep/vault.h), so it is whole, or the one that was
  * there before. Its value, at the beginning of the file, is one msgpack map:
  * format, plugin, plugin_version, seed, iteration, train_iter, env_step,
- * env_episode, weights, which is what the plugin's save() writes, and for who
- * learned, training: a map of the policy's other parts.
- * Source: docs/state.md. */
+ * env_episode; env and policy, the plugin's sections as they were; weights,
+ * which is what the plugin's save() writes; and for who learned, training: a
+ * map of the policy's other parts. Source: docs/state.md. */
 #ifndef LOCKSTEP_WEIGHTS_H
 #define LOCKSTEP_WEIGHTS_H
 
@@ -48,6 +48,28 @@ LS_MUST_USE int weights_save(struct agent *agent,
 LS_MUST_USE int weights_load(struct agent *agent, uint64_t seed,
                              const char *folder, const char *name,
                              struct weights_note *out);
+
+/* What such a file says. Borrow: until weights_close(). */
+struct weights_file {
+    ls_document *document;               /* own */
+    const char *plugin, *plugin_version; /* of any origin */
+    struct weights_note note;
+    const ls_value *weights;
+    /* NULL: it has none; sections of a file of an earlier version, too. */
+    const ls_value *env, *policy, *training;
+};
+
+/* out:    written on success only; give it to weights_close().
+ * Errors: LS_ENOENT there is no such file; LS_EPROTO it is damaged, or none of
+ *         this format; LS_EINVAL the name is not an entry's; LS_EIO; LS_ELIMIT;
+ *         LS_ENOMEM. */
+LS_MUST_USE int weights_open(struct weights_file *out, const char *folder,
+                             const char *name);
+void weights_close(struct weights_file *file);
+/* Have the agent act by it. Errors: LS_EMISMATCH it is of another plugin; what
+ * the plugin's load returns, and the policy acts as before. */
+LS_MUST_USE int weights_use(struct agent *agent,
+                            const struct weights_file *file);
 
 /* Where such a file is, into size bytes; "" when there is none. */
 void weights_find(const char *folder, const char *name, char *path,

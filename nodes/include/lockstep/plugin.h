@@ -91,8 +91,10 @@ struct ls_env_ops {
      * time, each on its own thread (collector.threads). */
     int (*step)(void *env, const void *action, void *observation, float *reward,
                 bool *terminated, bool *truncated);
-    /* All of its state: with it an episode resumes where it was saved. n_parts
-     * 0: it cannot be saved, and a resumed run begins a new episode. */
+    /* All of its state: with it an episode resumes where it was saved, and an
+     * evaluator plays the same episodes in each evaluation. n_parts 0: it
+     * cannot be saved: a resumed run begins a new episode, and each evaluation
+     * has other ones. */
     const struct ls_state_part *parts;
     size_t n_parts;
 };

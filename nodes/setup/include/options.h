@@ -27,7 +27,8 @@
     X(KEYGEN, keygen, false)                                                   \
     X(PROFILE, profile, true)                                                  \
     X(TRACE, trace, false)                                                     \
-    X(REPLAY, replay, true)
+    X(REPLAY, replay, true)                                                    \
+    X(EVAL, eval, false)
 
 enum command {
     COMMAND_NONE, /* nothing was said: a short help, and exit 2 */
@@ -104,6 +105,10 @@ struct options {
     /* status, and top: whose config may be a run's folder */
     bool watch;
     double every_s; /* 0.1 to 25 */
+
+    /* eval, whose config may be NULL */
+    const char *policy;  /* a file of weights, or a run's folder */
+    uint64_t n_episodes; /* 0: as the configuration says */
 
     /* bench */
     struct {

@@ -129,6 +129,10 @@ LS_API uint64_t ls_config_section_hash(const ls_config_section *section);
  * msgpack; ls_config_parse() has already reported any errors in it. */
 LS_API void ls_config_write(const ls_config *config, ls_writer *out);
 
+/* The same for one section; a missing one, or NULL, is an empty map. */
+LS_API void ls_config_section_write(const ls_config_section *section,
+                                    ls_writer *out);
+
 /* The word of names[n] nearest to `word`, if it is near enough to be what was
  * meant (edit distance at most a third of its length, at least 1, but less than
  * all of it; swapping two letters counts 1); or NULL. */
