@@ -104,7 +104,8 @@ static void live(void *self)
     if (part->status != LS_OK)
         fprintf(stderr, "node %u: %s\n", part->id, ls_error_text());
     ls_rpc_close(&calls);
-    ls_job_destroy(&job);
+    if (ls_job_destroy(&job) != LS_OK) /* a task still runs */
+        fprintf(stderr, "node %u: %s\n", part->id, ls_error_text());
     ls_node_destroy(&node);
 }
 

@@ -42,7 +42,7 @@ static int check_options(const struct ls_job_options *options)
         return ls_error(LS_EINVAL, "a job needs a name of 1 to %d bytes",
                         LS_JOB_MAX);
     if (options->start_timeout_ms < 0 || options->group_timeout_ms < 0 ||
-        options->save_timeout_ms < 0)
+        options->save_timeout_ms < 0 || options->cancel_timeout_ms < 0)
         return ls_error(LS_EINVAL, "job %s: a timeout is negative",
                         options->name);
     if (options->resume == LS_JOB_AT && options->epoch < 0)
@@ -65,6 +65,7 @@ static int copy_options(ls_job *job, const struct ls_job_options *given)
     set_default(&own->start_timeout_ms, 60000);
     set_default(&own->group_timeout_ms, 24 * 60 * 60 * 1000);
     set_default(&own->save_timeout_ms, 10 * 60 * 1000);
+    set_default(&own->cancel_timeout_ms, 60000);
     const bool whole =
         own->name != NULL && (own->folder == NULL) == (given->folder == NULL) &&
         (own->checkpoint == NULL) == (given->checkpoint == NULL) &&
@@ -101,7 +102,7 @@ int ls_job_create(ls_job **out, ls_node *node, ls_rpc *calls,
         status =
             ls_rpc_serve(calls, served, LS_CALL_ANYONE, job_on_request, job);
     if (status != LS_OK) {
-        ls_job_destroy(&job);
+        (void)ls_job_destroy(&job); /* nothing runs */
         return status;
     }
     *out = job;
@@ -355,11 +356,14 @@ static void tasks_free(struct job_task *list)
     }
 }
 
-void ls_job_destroy(ls_job **job)
+int ls_job_destroy(ls_job **job)
 {
     if (job == NULL || *job == NULL)
-        return;
+        return LS_OK;
     ls_job *gone = *job;
+    const int status = turns_end(gone, LS_EAGAIN);
+    if (status != LS_OK)
+        return status;
     for (size_t i = 0; i < LS_JOB_N_PHASES; i++)
         tasks_free(gone->groups[i]);
     tasks_free(gone->stops);
@@ -377,4 +381,5 @@ void ls_job_destroy(ls_job **job)
     free(gone->text);
     free(gone);
     *job = NULL;
+    return LS_OK;
 }

@@ -46,133 +46,13 @@ static int said_entry(const struct work *work, struct ls_checkpoint_entry *out)
 
 /* ---- a group of tasks -------------------------------------------------- */
 
-struct run {
-    ls_job *job;
-    enum ls_job_phase phase;
-    int64_t epoch;
-    bool is_private;
-    struct workspace own; /* if it is */
-    /* Under job->mutex: */
-    size_t left; /* tasks that run, without reports */
-    struct ls_failure failure;
-};
-
-struct ls_turn {
-    struct run *run;
-    const struct ls_job_task *task;
-    ls_thread *thread;
-};
-
-uint32_t ls_turn_node(const ls_turn *turn)
-{
-    return turn->run->job->id;
-}
-
-int64_t ls_turn_epoch(const ls_turn *turn)
-{
-    return turn->run->epoch;
-}
-
-bool ls_turn_is_cancelled(const ls_turn *turn)
-{
-    return atomic_load(&turn->run->job->cancelled);
-}
-
-int ls_turn_blob(ls_turn *turn, const char *name,
-                 const struct ls_blob_form *form, void **memory)
-{
-    struct run *run = turn->run;
-    struct workspace *global = &run->job->global;
-    ls_mutex_lock(&run->job->mutex);
-    const int status =
-        run->is_private ? workspace_blob(&run->own, global, name, form, memory)
-                        : workspace_blob(global, NULL, name, form, memory);
-    ls_mutex_unlock(&run->job->mutex);
-    return status;
-}
-
-/* A report waits for its next time, or for the end of the tasks; returns
- * whether that has come. */
-static bool rest(struct run *run, int report_ms)
-{
-    ls_job *job = run->job;
-    const int64_t at = ls_deadline(job->runtime, report_ms);
-    int status = LS_OK;
-    ls_mutex_lock(&job->mutex);
-    while (run->left != 0 && status == LS_OK)
-        status = ls_cond_wait(&job->cond, &job->mutex, at);
-    const bool over = run->left == 0;
-    ls_mutex_unlock(&job->mutex);
-    return over;
-}
-
-static void keep_failure(struct run *run, const struct ls_job_task *task,
-                         int status)
-{
-    if (ls_error_text()[0] == '\0')
-        (void)ls_error(status, "%s", ls_status_sentence(status));
-    (void)ls_error_at(status, "%s group, task %s", job_phase_names[run->phase],
-                      task->name);
-    ls_mutex_lock(&run->job->mutex);
-    if (run->failure.status == LS_OK)
-        ls_failure_keep(&run->failure, status);
-    ls_mutex_unlock(&run->job->mutex);
-    atomic_store(&run->job->cancelled, true);
-}
-
-static void turn_main(void *self)
-{
-    ls_turn *turn = self;
-    struct run *run = turn->run;
-    const struct ls_job_task *task = turn->task;
-    int status = LS_OK;
-    ls_log_set_node(run->job->id);
-    ls_log_set_step(task->name);
-    ls_error_clear();
-    for (bool over = task->report_ms == 0; status == LS_OK;) {
-        if (!over)
-            over = rest(run, task->report_ms);
-        status = task->fn(task->self, turn);
-        if (over)
-            break;
-    }
-    if (status != LS_OK)
-        keep_failure(run, task, status);
-    if (task->report_ms != 0)
-        return;
-    ls_mutex_lock(&run->job->mutex);
-    run->left--;
-    ls_cond_broadcast(&run->job->cond);
-    ls_mutex_unlock(&run->job->mutex);
-}
-
-/* Copy an output to where it stays. */
-static int land(struct run *run, const char *name)
-{
-    const struct ls_blob *from = ls_blobs_find(run->own.blobs, name);
-    uint64_t size;
-    void *memory;
-    if (from == NULL)
-        return LS_OK; /* it is there already, or nobody has made it */
-    int status =
-        workspace_blob(&run->job->global, NULL, name, &from->form, &memory);
-    if (status == LS_OK)
-        status = ls_blob_form_bytes(&from->form, &size);
-    if (status == LS_OK && size != 0)
-        memcpy(memory, from->memory, (size_t)size);
-    return status;
-}
-
-static int put_output(struct work *work, struct run *run, const char *name)
+static int put_output(struct work *work, const char *name)
 {
     uint64_t size;
-    int status = run->is_private ? land(run, name) : LS_OK;
-    if (status != LS_OK)
-        return status;
-    const struct ls_blob *blob = ls_blobs_find(run->job->global.blobs, name);
+    const struct ls_blob *blob = ls_blobs_find(work->job->global.blobs, name);
     if (blob == NULL || blob->memory == NULL)
         return ls_error(LS_ENOENT, "output %s: no blob with memory", name);
-    status = ls_blob_form_bytes(&blob->form, &size);
+    int status = ls_blob_form_bytes(&blob->form, &size);
     if (status == LS_OK && size > LS_CALL_DATA_MAX / 2)
         status = ls_error(LS_ELIMIT, "output %s: %" PRIu64 " bytes, over %d",
                           name, size, LS_CALL_DATA_MAX / 2);
@@ -183,21 +63,21 @@ static int put_output(struct work *work, struct run *run, const char *name)
     return LS_OK;
 }
 
-static int put_outputs(struct work *work, struct run *run)
+static int put_outputs(struct work *work, enum ls_job_phase phase)
 {
     int status = LS_OK;
     ls_write_string(work->answer, "outputs");
     ls_write_map_begin(work->answer);
-    for (const struct job_task *at = work->job->groups[run->phase]; at != NULL;
+    for (const struct job_task *at = work->job->groups[phase]; at != NULL;
          at = at->next)
         for (size_t i = 0;
              job_runs_on(at, work->job->id) && status == LS_OK &&
              at->given.outputs != NULL && at->given.outputs[i] != NULL;
              i++) {
-            status = put_output(work, run, at->given.outputs[i]);
+            status = put_output(work, at->given.outputs[i]);
             if (status != LS_OK)
                 (void)ls_error_at(status, "%s group, task %s",
-                                  job_phase_names[run->phase], at->given.name);
+                                  job_phase_names[phase], at->given.name);
         }
     ls_write_map_end(work->answer);
     return status;
@@ -227,70 +107,18 @@ static bool stops(const ls_job *job)
     return false;
 }
 
-static void cancel_tasks(void *self)
-{
-    atomic_store(&((ls_job *)self)->cancelled, true);
-}
-
-static int run_turns(struct work *work, struct run *run, ls_turn *turns,
-                     size_t n)
-{
-    ls_job *job = work->job;
-    size_t begun = 0;
-    int status = LS_OK;
-    atomic_store(&job->cancelled, false);
-    ls_request_on_cancel(work->request, cancel_tasks, job);
-    for (; begun < n && status == LS_OK; begun++)
-        status = ls_thread_spawn(job->runtime, &turns[begun].thread, "job-task",
-                                 turn_main, &turns[begun]);
-    if (status != LS_OK) {
-        atomic_store(&job->cancelled, true);
-        ls_mutex_lock(&job->mutex);
-        for (begun--; n > begun; n--)
-            run->left -= turns[n - 1].task->report_ms == 0 ? 1 : 0;
-        ls_cond_broadcast(&job->cond);
-        ls_mutex_unlock(&job->mutex);
-    }
-    for (size_t i = 0; i < begun; i++)
-        job_join(&turns[i].thread);
-    ls_request_on_cancel(work->request, NULL, NULL);
-    return status == LS_OK ? ls_failure_return(&run->failure) : status;
-}
-
 static int do_run(struct work *work)
 {
     ls_job *job = work->job;
-    const int64_t phase = said_int(work, "phase");
-    if (phase < 0 || phase >= LS_JOB_N_PHASES)
+    const int64_t said = said_int(work, "phase");
+    const enum ls_job_phase phase = (enum ls_job_phase)said;
+    if (said < 0 || said >= LS_JOB_N_PHASES)
         return ls_error(LS_EPROTO, "no such group");
-    struct run run = {.job = job,
-                      .phase = (enum ls_job_phase)phase,
-                      .epoch = said_int(work, "epoch")};
-    size_t n = 0, at = 0;
-    for (const struct job_task *t = job->groups[phase]; t != NULL; t = t->next)
-        n += job_runs_on(t, job->id) ? 1 : 0;
-    ls_turn *turns = calloc(n + 1, sizeof *turns);
-    if (turns == NULL)
-        return ls_error(LS_ENOMEM, "%zu tasks", n);
-    for (const struct job_task *t = job->groups[phase]; t != NULL;
-         t = t->next) {
-        if (!job_runs_on(t, job->id))
-            continue;
-        turns[at++] = (ls_turn){.run = &run, .task = &t->given};
-        run.left += t->given.report_ms == 0 ? 1 : 0;
-        run.is_private =
-            run.is_private || t->given.workspace == LS_WORKSPACE_PRIVATE;
-    }
-    int status = run.is_private ? workspace_init(&run.own) : LS_OK;
+    int status = turns_run(job, work->request, phase, said_int(work, "epoch"));
     if (status == LS_OK)
-        status = run_turns(work, &run, turns, n);
-    if (status == LS_OK)
-        status = put_outputs(work, &run);
-    if (run.is_private)
-        workspace_fini(&run.own);
+        status = put_outputs(work, phase);
     ls_write_string(work->answer, "stops");
     ls_write_bool(work->answer, phase == LS_JOB_EPOCH && stops(job));
-    free(turns);
     return status;
 }
 
@@ -579,7 +407,6 @@ static int end(ls_job *job, const ls_value *said)
         ls_failure_keep(&job->failure,
                         ls_error((int)status, "%s", text_of(said, "text")));
     job->ended = true;
-    atomic_store(&job->cancelled, job->failure.status != LS_OK);
     ls_cond_broadcast(&job->cond);
     return LS_OK;
 }
@@ -646,6 +473,7 @@ void job_node_end(ls_job *job)
 {
     ls_mutex_lock(&job->mutex);
     job->running = false;
+    turns_cancel(job);
     ls_cond_broadcast(&job->cond);
     ls_mutex_unlock(&job->mutex);
     for (size_t i = 0; i < 2; i++) {

@@ -1,11 +1,10 @@
 /* job_parts.h - the inside of a job: what its files share. Who describes it
  * (job.c), how its tasks are placed (job_compile.c), what a node does for the
- * one that leads (job_node.c), what that one does (job_run.c, job_save.c), and
- * the messages between them (job_ask.c). */
+ * one that leads (job_node.c), the tasks that it runs (job_turns.c), what that
+ * one does (job_run.c, job_save.c), and the messages between them (job_ask.c).
+ */
 #ifndef LOCKSTEP_JOB_PARTS_H
 #define LOCKSTEP_JOB_PARTS_H
-
-#include <stdatomic.h>
 
 #include "commit.h"
 #include "lockstep/codec.h"
@@ -74,7 +73,7 @@ struct ls_job {
     struct ls_failure failure; /* how it ended; kept: no requests any more */
     bool asked;                /* something, since it began */
     int64_t asked_at;          /* when the last request came */
-    atomic_bool cancelled;     /* the tasks that run */
+    struct turns *turns;       /* own; that run, or were left behind */
 
     struct job_output *outputs;
     struct ls_job_result result;
@@ -101,6 +100,20 @@ void workspace_fini(struct workspace *space);
 int workspace_blob(struct workspace *space, const struct workspace *parent,
                    const char *name, const struct ls_blob_form *form,
                    void **memory);
+
+/* ---- job_turns.c: the tasks of a group that run on this node ---- */
+/* Runs them, and copies what private ones put out to where it stays. A task
+ * that fails, or a request that is cancelled, cancels all; whoever has not
+ * ended cancel_timeout_ms later is left behind.
+ * Errors: what a task returned first; LS_ETIMEDOUT one was left behind;
+ *         LS_ECANCELED the job is over; LS_ESTATE some run; LS_ENOMEM. */
+int turns_run(ls_job *job, ls_request *request, enum ls_job_phase phase,
+              int64_t epoch);
+/* With job->mutex held; if some run. */
+void turns_cancel(ls_job *job);
+/* Frees what is left of those that were left behind and have ended. While one
+ * runs, the error is this status, and names it. */
+int turns_end(ls_job *job, int status);
 
 /* ---- job_ask.c: one question to several nodes, and its answers ---- */
 struct job_ask {

@@ -534,7 +534,6 @@ static void on_member(void *self, const struct ls_member *member)
                                  member->state == LS_MEMBER_LEFT ? "has left"
                                                                  : "was lost"));
         job->ended = true;
-        atomic_store(&job->cancelled, true);
         ls_cond_broadcast(&job->cond);
     }
     ls_mutex_unlock(&job->mutex);
@@ -642,6 +641,20 @@ static int finish(ls_job *job, int status)
     return ls_failure_return(&failure);
 }
 
+/* A task that did not end when it was told to is what the owner of the job must
+ * know first; `status` is why it was told. */
+static int name_left(ls_job *job, int status)
+{
+    struct ls_failure why, left;
+    ls_failure_keep(&why, status);
+    ls_failure_keep(&left, turns_end(job, LS_ETIMEDOUT));
+    return left.status == LS_OK
+               ? ls_failure_return(&why)
+               : ls_error(LS_ETIMEDOUT, "node %" PRIu32 ": %s, because: %s",
+                          job->id, left.text,
+                          status != LS_OK ? why.text : "the job is over");
+}
+
 static int run(ls_job *job, int64_t load_epoch, const char *const *names,
                struct ls_job_result *out)
 {
@@ -658,7 +671,8 @@ static int run(ls_job *job, int64_t load_epoch, const char *const *names,
     ls_mutex_unlock(&job->mutex);
     if (told)
         return ls_failure_return(&failure);
-    int status = begin(job);
+    const int left = turns_end(job, LS_ESTATE); /* of the run before */
+    int status = left == LS_OK ? begin(job) : left;
     if (job->compiled && job->id == job->leader) {
         if (status == LS_OK) {
             status = lead_all(job, load_epoch, names);
@@ -671,6 +685,8 @@ static int run(ls_job *job, int64_t load_epoch, const char *const *names,
         status = follow(job);
     }
     status = finish(job, status);
+    if (left == LS_OK)
+        status = name_left(job, status);
     ls_mutex_lock(&job->mutex);
     if (job->ended || job->id == job->leader) {
         job->ended = false;

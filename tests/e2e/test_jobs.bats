@@ -86,12 +86,23 @@ ended() {
     [ $killed != 0 ]
 }
 
-@test "a byte that changed: the epoch before is used, and the file is named" {
-    readers scratch
-    ended 4 4
-    shard=$(find saved -name 'node-2.000004*' -size +100k)
-    printf x | dd of="$shard" bs=1 seek=70000 conv=notrunc status=none
-    readers newest
-    ended 4 1
-    grep "epoch 4 is passed over.*node-2.000004" 1.err
+change_byte() {
+    printf x | dd of="$1" bs=1 seek=70000 conv=notrunc status=none
+}
+
+cut() {
+    truncate -s 70000 "$1"
+}
+
+@test "a shard that is damaged, cut or gone: named, and the epoch before is used" {
+    for spoil in change_byte cut rm; do
+        rm -rf saved
+        readers scratch
+        ended 4 4
+        shard=$(find saved -name 'node-2.000004*' -size +100k)
+        $spoil "$shard"
+        readers newest
+        ended 4 1
+        grep "epoch 4 is passed over.*${shard#saved/}" 1.err
+    done
 }

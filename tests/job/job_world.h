@@ -179,7 +179,7 @@ static inline void site_main(void *arg)
         site_keep(site);
     ls_node_stop(site->node, site->status);
     ls_rpc_close(&site->calls);
-    ls_job_destroy(&site->job);
+    assert_ok(ls_job_destroy(&site->job));
     assert_ok(ls_node_destroy(&site->node));
 }
 

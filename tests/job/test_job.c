@@ -685,6 +685,41 @@ TEST(a_compiled_job_is_printed_and_takes_nothing_more)
     world_play(&world, 1, compiled_body);
 }
 
+static int act_print_blobs(struct site *site)
+{
+    static float weights[3][4];
+    static unsigned char scratch;
+    ls_blobs *blobs = ls_job_blobs(site->job);
+    assert_ok(
+        ls_blobs_add(blobs, &(struct ls_blob){.name = "weights",
+                                              .form = {LS_BLOB_F32, 2, {3, 4}},
+                                              .memory = weights}));
+    assert_ok(ls_blobs_add(blobs, &(struct ls_blob){.name = "scratch",
+                                                    .form = flag,
+                                                    .is_private = true,
+                                                    .memory = &scratch}));
+    assert_int_equal(ls_job_print(site->job, false, NULL, 0), 0);
+    return ls_job_compile(site->job);
+}
+
+static void blobs_body(struct job_world *world)
+{
+    world->act = act_print_blobs;
+    assert_lives(world);
+    assert_has(world->sites[0].print, "  stops     on done\n"
+                                      "  blob      weights f32[3,4]\n"
+                                      "  blob      scratch u8, private\n");
+    assert_has(world->sites[0].json,
+               "\"blobs\":[{\"name\":\"weights\",\"form\":\"f32[3,4]\"},"
+               "{\"name\":\"scratch\",\"form\":\"u8\"}]}\n");
+}
+
+TEST(a_print_ends_with_the_blobs_of_this_node)
+{
+    struct job_world world = {.own_folders = false};
+    world_play(&world, 1, blobs_body);
+}
+
 static int describe_nowhere(struct site *site)
 {
     return ls_job_add(

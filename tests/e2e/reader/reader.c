@@ -213,7 +213,7 @@ int main(int argc, char **argv)
         printf("%" PRId64 " %" PRIu64 " %" PRId64 "\n", result.epoch,
                result.n_epochs, reader.total);
     ls_rpc_close(&calls);
-    ls_job_destroy(&reader.job);
+    const int freed = ls_job_destroy(&reader.job);
     ls_node_destroy(&node);
-    return code;
+    return freed == LS_OK ? code : failed("destroy");
 }

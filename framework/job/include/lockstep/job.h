@@ -74,6 +74,9 @@ struct ls_job_options {
     int start_timeout_ms; /* for all nodes to begin; default 60000 */
     int group_timeout_ms; /* of one group; default a day */
     int save_timeout_ms;  /* of one save or load; default ten minutes */
+    /* For tasks to end once they are cancelled; default 60000. Whoever has not
+     * is left behind: ls_job_run(). */
+    int cancel_timeout_ms;
 };
 
 /* out:    own; NULL after an error; give it to ls_job_destroy().
@@ -83,8 +86,11 @@ struct ls_job_options {
  *         LS_EEXIST these calls serve a job of this name; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_job_create(ls_job **out, ls_node *node, ls_rpc *calls,
                                      const struct ls_job_options *options);
-/* After ls_rpc_close(). NULL and a pointer to NULL are fine. */
-LS_API void ls_job_destroy(ls_job **job);
+/* After ls_rpc_close(). NULL and a pointer to NULL are fine.
+ * Errors: LS_EAGAIN a task that ls_job_run() left behind still runs: the text
+ *         names it. Nothing was done and *job is unchanged; node and calls are
+ *         not needed any more, only what the task uses. */
+LS_API int ls_job_destroy(ls_job **job);
 
 /* The blobs of this node (lockstep/blobs.h): register what is to be saved
  * before the job runs. Tasks may make more, with ls_turn_blob(). Borrow. */
@@ -175,14 +181,20 @@ struct ls_job_result {
 
 /* Run the job to its end, together with the other nodes. What is left of a run
  * that was killed is found here. A job that has run may run again.
+ * When the job ends early, the tasks that run are cancelled. One that has not
+ * returned cancel_timeout_ms later is left behind: its thread, its blobs and
+ * this job live until it does. No report is called any more.
  * out:    may be NULL; what is known is written after an error too.
  * Errors: those of ls_job_compile() and ls_checkpoints_open(); LS_EMISMATCH a
  *         node describes another job: the text has the line, or its checkpoint
  *         is of other nodes; LS_ELOST a node was lost: the text names it;
  *         LS_EEXIST scratch, and there are checkpoints; LS_ENOENT and LS_EPROTO
  *         LS_JOB_AT, and that epoch is not there or damaged, or LS_JOB_NEWEST
- *         and all are damaged; LS_EIO a save failed; LS_ETIMEDOUT; what a task
- *         returned, with node, group and task in the text. */
+ *         and all are damaged; LS_EIO a save failed; what a task returned, with
+ *         node, group and task in the text; LS_ETIMEDOUT a timeout of the
+ *         options, or a task of this node was left behind: the text has node,
+ *         group and task, and why it was cancelled; LS_ESTATE one of the run
+ *         before still runs. */
 LS_MUST_USE LS_API int ls_job_run(ls_job *job, struct ls_job_result *out);
 
 /* Load a checkpoint and run nothing. All nodes call it, with the same epoch;
@@ -202,7 +214,8 @@ LS_MUST_USE LS_API int ls_job_output(const ls_job *job, uint32_t node,
 LS_API uint32_t ls_turn_node(const ls_turn *turn);
 /* 0 in the init group; the last one in the exit group. */
 LS_API int64_t ls_turn_epoch(const ls_turn *turn);
-/* Nobody needs the task any more: return soon, with any status. */
+/* Nobody needs the task any more: return soon, with any status, at the latest
+ * cancel_timeout_ms later. */
 LS_API bool ls_turn_is_cancelled(const ls_turn *turn);
 /* The memory of a blob: of the private workspace, if the group has one, then of
  * the node. If there is none, one is made there, all zero, that lives as long
