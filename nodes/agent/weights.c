@@ -194,6 +194,11 @@ void weights_close(struct weights_file *file)
     ls_document_destroy(&file->document);
 }
 
+bool weights_names_plugin(const struct weights_file *file)
+{
+    return strchr(file->plugin, '/') == NULL;
+}
+
 int weights_use(struct agent *agent, const struct weights_file *file)
 {
     const struct ls_plugin *plugin = agent->plugin;

@@ -25,6 +25,8 @@ static const char overview[] =
     "  lockstep replay run.lsrec              a run that was recorded, once "
     "more\n"
     "  lockstep eval out/cartpole/latest      how good is what was learned?\n"
+    "  lockstep export out/cartpole/latest --out policy.safetensors\n"
+    "                                         and for other programs\n"
     "  lockstep keygen keys job.yaml          a key for each node, for several "
     "hosts\n"
     "\n"
@@ -36,8 +38,8 @@ static const char overview[] =
     "  lockstep run mine.yaml --seed 7 --json          for a script\n"
     "\n"
     "More: lockstep help run | node | check | sim | call | health | status |\n"
-    "      top | bench | keygen | profile | trace | replay | eval | faults |\n"
-    "      config | security\n"
+    "      top | bench | keygen | profile | trace | replay | eval | export |\n"
+    "      faults | config | security\n"
     "      lockstep --version\n"
     "      LS_LOG=info lockstep run …       what the nodes do, line by line\n"
     "\n"
@@ -747,6 +749,31 @@ static const char on_eval[] =
     "the return is the one that the run printed, if it evaluated these very\n"
     "weights with as many episodes: docs/runs.md.\n";
 
+static const char on_export[] =
+    "lockstep export RUN|FILE [CONFIG] --out FILE - weights for other "
+    "programs\n"
+    "\n"
+    "  lockstep export out/cartpole/latest --out cartpole.safetensors\n"
+    "  lockstep export out/cartpole/3/checkpoint.msgpack --out "
+    "at3.safetensors\n"
+    "  python3 docs/examples/policy.py cartpole.safetensors\n"
+    "\n"
+    "Writes what the policy acts by as tensors, each with the name, type and "
+    "shape\n"
+    "that its plugin gives it, in the format safetensors, which NumPy, PyTorch "
+    "and\n"
+    "others load with the package of that name, and Python alone in ten lines. "
+    "A\n"
+    "plugin that names no tensors is exported as one, of the bytes that it "
+    "saves.\n"
+    "RUN, FILE and CONFIG are as for lockstep eval.\n"
+    "\n"
+    "  --out FILE        the file to write; one that exists is not "
+    "overwritten\n"
+    "  --force           unless you say so\n"
+    "  --set key=value   as for run\n"
+    "  --json            one line\n";
+
 static const struct topic {
     const char *name;
     const char *text;
@@ -769,6 +796,7 @@ static const struct topic {
     {"trace", on_trace, NULL},
     {"replay", on_replay, NULL},
     {"eval", on_eval, NULL},
+    {"export", on_export, NULL},
 };
 #define N_TOPICS (sizeof topics / sizeof topics[0])
 
@@ -796,8 +824,8 @@ int help_print(FILE *to, const char *topic)
         nearest != NULL
             ? "\"?"
             : ": run, node, check, sim, call, health, status, "
-              "top, bench, keygen, profile, trace, replay, eval, faults, "
-              "config, security");
+              "top, bench, keygen, profile, trace, replay, eval, export, "
+              "faults, config, security");
 }
 
 void help_print_short(FILE *to)

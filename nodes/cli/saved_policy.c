@@ -1,10 +1,11 @@
 #include "saved_policy.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "plan.h"
+#include "command.h"
 #include "run_folder.h"
 
 static int put_path(char out[LS_PATH_MAX], const char *folder, const char *name)
@@ -93,4 +94,122 @@ int saved_policy_open(struct saved_policy *out, const char *path)
     if (status == LS_OK)
         *out = saved;
     return status;
+}
+
+/* ---- the configuration ----------------------------------------------------
+ */
+
+static void print_value(FILE *to, const char *key, const ls_value *value)
+{
+    const size_t size = ls_value_print(value, (char[1]){""}, 1) + 1;
+    char *text = malloc(size);
+    if (text != NULL && value != NULL) {
+        (void)ls_value_print(value, text, size);
+        (void)fprintf(to, "%s: %s\n", key, text);
+    }
+    free(text);
+}
+
+/* What is known of the job from the file alone.
+ * text: own: free() it. */
+static int make_config(const struct weights_file *file, char **text)
+{
+    size_t size;
+    *text = NULL;
+    if (!weights_names_plugin(file))
+        return ls_error(
+            LS_EPROTO,
+            "the file of weights says that its plugin is \"%.64s\", "
+            "which is not a name",
+            file->plugin);
+    FILE *to = open_memstream(text, &size);
+    if (to == NULL)
+        return ls_error(LS_ENOMEM, "a configuration");
+    const ls_value *map = ls_document_root(file->document);
+    print_value(to, "plugin", ls_value_get(map, "plugin"));
+    print_value(to, "env", file->env);
+    print_value(to, "policy", file->policy);
+    (void)fputs("nodes: [{role: learner}, {role: collector}]\n", to);
+    return fclose(to) == 0 ? LS_OK : ls_error(LS_ENOMEM, "a configuration");
+}
+
+/* On failure everything has been said. */
+static int set_up(struct setup *out, const struct options *given,
+                  const struct saved_policy *saved)
+{
+    struct options options = *given;
+    char *text = NULL;
+    int status = LS_OK;
+    options.out = NULL; /* a file of this command */
+    if (given->config == NULL) {
+        options.config = saved->path;
+        status = make_config(&saved->file, &text);
+        options.text = text;
+    }
+    if (status == LS_OK)
+        status = command_setup(out, &options);
+    else
+        (void)command_failed(status);
+    free(text);
+    if (status != LS_OK) {
+        if (given->config == NULL)
+            (void)fprintf(stderr,
+                          "lockstep: or name the configuration of its run, as "
+                          "in: lockstep %s %s job.yaml\n",
+                          given->command == COMMAND_EVAL ? "eval" : "export",
+                          given->policy);
+        return status;
+    }
+    if (given->seed == NULL)
+        out->plan.seed = saved->file.note.seed;
+    if (out->plugin == NULL) {
+        status = ls_error(LS_ECONFIG,
+                          "%s: its nodes are members, which have no policy",
+                          options.config);
+        (void)command_failed(status);
+        setup_fini(out);
+    }
+    return status;
+}
+
+/* ---- what a command does with it ------------------------------------------
+ */
+
+int saved_policy_agent(struct agent *out, const struct setup *setup,
+                       const struct saved_policy *saved)
+{
+    struct agent agent;
+    int status = agent_init(&agent, plugin_table(setup->plugin), &setup->plan,
+                            AGENT_EVALUATOR, 0, 1);
+    if (status != LS_OK)
+        return status;
+    status = weights_use(&agent, &saved->file);
+    if (status == LS_OK) {
+        *out = agent;
+        return LS_OK;
+    }
+    agent_fini(&agent);
+    return ls_error_at(status, "%s", saved->path);
+}
+
+int saved_policy_do(const struct options *options,
+                    int (*fn)(const struct options *options,
+                              const struct saved_policy *saved,
+                              const struct setup *setup))
+{
+    struct saved_policy saved;
+    struct setup setup;
+    int status = saved_policy_open(&saved, options->policy);
+    if (status != LS_OK)
+        return command_failed(status);
+    int exit_code;
+    status = set_up(&setup, options, &saved);
+    if (status == LS_OK) {
+        exit_code = fn(options, &saved, &setup);
+        setup_fini(&setup);
+    } else {
+        exit_code = ls_status_exit_code(status);
+    }
+    weights_close(&saved.file);
+    return exit_code;
 }

@@ -7,6 +7,8 @@
 
 #include "lockstep/file.h"
 
+#include "options.h"
+#include "setup.h"
 #include "weights.h"
 
 struct saved_policy {
@@ -20,5 +22,20 @@ struct saved_policy {
  * Errors: LS_ENOENT there is no such file, or the run has kept none yet; those
  *         of weights_open() and run_folder_look(). */
 LS_MUST_USE int saved_policy_open(struct saved_policy *out, const char *path);
+
+/* Who acts by them, and has one environment: the first of an evaluator.
+ * out:    written on success only; give it to agent_fini().
+ * Errors: those of agent_init() and weights_use(). */
+LS_MUST_USE int saved_policy_agent(struct agent *out, const struct setup *setup,
+                                   const struct saved_policy *saved);
+
+/* The whole of a command: open what options->policy names, set up its plugin as
+ * the file says, or the configuration, if there is one, and do what the command
+ * is for. The seed is that of the file, if none is given. Returns the exit
+ * code; on failure everything has been said. */
+int saved_policy_do(const struct options *options,
+                    int (*fn)(const struct options *options,
+                              const struct saved_policy *saved,
+                              const struct setup *setup));
 
 #endif

@@ -56,7 +56,8 @@ enum option_kind {
     OPTION_PATIENCE,
     OPTION_RECORD,
     OPTION_OUTPUT,
-    OPTION_EPISODES
+    OPTION_EPISODES,
+    OPTION_FORCE
 };
 
 #define ON(command)                   (1u << (command))
@@ -68,6 +69,7 @@ enum option_kind {
 #define ON_PROFILE                    (ON(COMMAND_PROFILE) | ON(COMMAND_TRACE))
 #define ON_JOIN                       (ON(COMMAND_NODE) | ON(COMMAND_CALL))
 #define ON_BENCH                      ON(COMMAND_BENCH)
+#define ON_POLICY                     (ON(COMMAND_EVAL) | ON(COMMAND_EXPORT))
 #define ON_KEYS                       ON(COMMAND_KEYGEN)
 
 /* A day. */
@@ -80,10 +82,10 @@ static const struct option_spec {
     unsigned on;       /* the commands that take it */
 } specs[] = {
     {"--seed", OPTION_SEED, "a number", ON_ALL | ON(COMMAND_EVAL)},
-    {"--set", OPTION_SET, "key=value", ON_ALL | ON_KEYS | ON(COMMAND_EVAL)},
+    {"--set", OPTION_SET, "key=value", ON_ALL | ON_KEYS | ON_POLICY},
     {"--out", OPTION_OUT, "a folder", ON_ALL},
     {"--json", OPTION_JSON, NULL,
-     ON_ALL | ON_BENCH | ON_KEYS | ON(COMMAND_TRACE) | ON(COMMAND_EVAL)},
+     ON_ALL | ON_BENCH | ON_KEYS | ON(COMMAND_TRACE) | ON_POLICY},
     {"--nodes", OPTION_NODES, "a number of nodes", ON_ALL | ON_KEYS},
     {"--as", OPTION_AS, "processes, threads, sim or compose", ON_RUN},
     {"--timeout", OPTION_TIMEOUT, "seconds", ON_RUN | ON_REPLAY},
@@ -130,6 +132,8 @@ static const struct option_spec {
      ON(COMMAND_RUN) | ON(COMMAND_NODE)},
     {"--record", OPTION_RECORD, "a file", ON(COMMAND_RUN) | ON(COMMAND_NODE)},
     {"--output", OPTION_OUTPUT, "all, only_error or a folder", ON(COMMAND_RUN)},
+    {"--out", OPTION_OUT, "a file", ON(COMMAND_EXPORT)},
+    {"--force", OPTION_FORCE, NULL, ON(COMMAND_EXPORT)},
     {"--episodes", OPTION_EPISODES, "a number of episodes", ON(COMMAND_EVAL)},
     {"--node", OPTION_ID, "a node's id", ON_REPLAY},
     {"--within", OPTION_WITHIN, "seconds", ON(COMMAND_HEALTH)},
@@ -466,9 +470,9 @@ static int parse_output(struct options *out, const char *text)
     return LS_OK;
 }
 
-/* ---- what `lockstep eval` takes ---- */
+/* ---- what `lockstep eval` and `lockstep export` take ---- */
 
-static int eval_word(struct options *out, const char *text)
+static int policy_word(struct options *out, const char *text)
 {
     if (out->policy != NULL && out->config != NULL)
         return ls_error(LS_EINVAL,
@@ -479,24 +483,46 @@ static int eval_word(struct options *out, const char *text)
     return LS_OK;
 }
 
-static int eval_complete(const struct options *options)
+static int policy_complete(const struct options *options)
 {
-    if (options->policy != NULL)
-        return LS_OK;
-    return ls_error(LS_EINVAL, "which policy? As in: lockstep eval "
-                               "out/cartpole/latest");
+    if (options->policy == NULL)
+        return ls_error(LS_EINVAL,
+                        "which policy? As in: lockstep %s out/cartpole/latest",
+                        command_names[options->command]);
+    if (options->command == COMMAND_EXPORT && options->out == NULL)
+        return ls_error(LS_EINVAL,
+                        "to which file? As in: lockstep export %s --out "
+                        "policy.safetensors",
+                        options->policy);
+    return LS_OK;
+}
+
+/* An option that nothing follows. */
+static bool *flag_of(struct options *out, enum option_kind kind)
+{
+    switch (kind) {
+    case OPTION_JSON:
+        return &out->json;
+    case OPTION_FRESH:
+        return &out->fresh;
+    case OPTION_FORCE:
+        return &out->force;
+    case OPTION_COVERAGE:
+        return &out->coverage;
+    case OPTION_WATCH:
+        return &out->watch;
+    case OPTION_STOP:
+        return &out->stop_is_done;
+    default:
+        return &out->enrolment;
+    }
 }
 
 static int parse_value(struct options *out, const struct option_spec *spec,
                        char *text)
 {
-    if (text == NULL) { /* nothing follows it */
-        *(spec->kind == OPTION_JSON       ? &out->json
-          : spec->kind == OPTION_FRESH    ? &out->fresh
-          : spec->kind == OPTION_COVERAGE ? &out->coverage
-          : spec->kind == OPTION_WATCH    ? &out->watch
-          : spec->kind == OPTION_STOP     ? &out->stop_is_done
-                                          : &out->enrolment) = true;
+    if (text == NULL) {
+        *flag_of(out, spec->kind) = true;
         return LS_OK;
     }
     if (spec->kind == OPTION_ID && out->command == COMMAND_KEYGEN)
@@ -663,8 +689,8 @@ static int parse_word(struct options *out, const char *text)
         return bench_word(out, text);
     if (out->command == COMMAND_KEYGEN)
         return keygen_word(out, text);
-    if (out->command == COMMAND_EVAL)
-        return eval_word(out, text);
+    if (ON(out->command) & ON_POLICY)
+        return policy_word(out, text);
     if (out->config != NULL)
         return ls_error(LS_EINVAL,
                         "two configurations, %s and %s; one run takes one",
@@ -696,8 +722,8 @@ static int check_words(const struct options *options)
         return bench_complete(options);
     if (options->command == COMMAND_KEYGEN)
         return keygen_complete(options);
-    if (options->command == COMMAND_EVAL)
-        return eval_complete(options);
+    if (ON(options->command) & ON_POLICY)
+        return policy_complete(options);
     if (options->config != NULL)
         return LS_OK;
     if (options->command == COMMAND_TRACE ||

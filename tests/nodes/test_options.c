@@ -56,7 +56,7 @@ TEST(run_takes_its_options_in_any_order)
     assert_string_equal(options.sets[1].value, "");
 }
 
-TEST(eval_takes_a_policy_and_perhaps_a_configuration)
+TEST(eval_and_export_take_a_policy_and_perhaps_a_configuration)
 {
     struct line line;
     struct options options;
@@ -66,6 +66,11 @@ TEST(eval_takes_a_policy_and_perhaps_a_configuration)
     assert_string_equal(options.policy, "out/job/3");
     assert_string_equal(options.config, "job.yaml");
     assert_int_equal(options.n_episodes, 7);
+    parse(&line, "lockstep export out/job/3 --force --out p.safetensors",
+          &options);
+    assert_string_equal(options.policy, "out/job/3");
+    assert_string_equal(options.out, "p.safetensors");
+    assert_true(options.force);
     parse(&line, "lockstep eval policy.msgpack", &options);
     assert_null(options.config);
     assert_int_equal(options.n_episodes, 0);

@@ -166,6 +166,23 @@ TEST(an_opened_file_says_what_it_is_of)
     ls_config_destroy(&config);
 }
 
+TEST(a_plugin_that_is_named_by_a_path_is_seen)
+{
+    static const struct ls_plugin path = {
+        .name = "./number.so", .version = "1", .policy = &ops};
+    struct place *place = *state;
+    struct weights_file file;
+    write_number(place, 42);
+    assert_ok(weights_open(&file, place->folder, WEIGHTS_CHECKPOINT));
+    assert_true(weights_names_plugin(&file));
+    weights_close(&file);
+    place->agent.plugin = &path;
+    write_number(place, 42);
+    assert_ok(weights_open(&file, place->folder, WEIGHTS_CHECKPOINT));
+    assert_false(weights_names_plugin(&file));
+    weights_close(&file);
+}
+
 TEST(what_is_not_a_file_of_weights_is_not_opened)
 {
     struct place *place = *state;

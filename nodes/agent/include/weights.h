@@ -66,6 +66,9 @@ struct weights_file {
 LS_MUST_USE int weights_open(struct weights_file *out, const char *folder,
                              const char *name);
 void weights_close(struct weights_file *file);
+/* Whether it says its plugin by a name: a path could be of any file, and a file
+ * of data must not choose what is run. */
+bool weights_names_plugin(const struct weights_file *file);
 /* Have the agent act by it. Errors: LS_EMISMATCH it is of another plugin; what
  * the plugin's load returns, and the policy acts as before. */
 LS_MUST_USE int weights_use(struct agent *agent,

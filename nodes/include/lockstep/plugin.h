@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a table below changes its layout or its meaning. */
-#define LS_PLUGIN_ABI 4
+#define LS_PLUGIN_ABI 5
 
 enum ls_element { LS_F32, LS_F64, LS_I32, LS_U8 }; /* float, double, … */
 
@@ -190,6 +190,14 @@ struct ls_policy_hook {
     int (*fn)(void *policy, int64_t last_iter, struct ls_learn_info *info);
 };
 
+/* An array of numbers that a policy acts by. */
+#define LS_TENSOR_NAME_MAX 63
+struct ls_tensor {
+    char name[LS_TENSOR_NAME_MAX + 1]; /* UTF-8; unique in the policy */
+    struct ls_space space;
+    const void *data; /* borrow: until the policy learns, loads or ends */
+};
+
 struct ls_policy_ops {
     size_t state_bytes;
     /* Floats that act() writes for learn() with each step, 0 … 64. */
@@ -218,6 +226,10 @@ struct ls_policy_ops {
     size_t n_parts;
     const struct ls_policy_hook *hooks;
     size_t n_hooks;
+    /* For `lockstep export`: the array of number `at`, from 0, of those that
+     * act() uses; false: there are not so many. NULL: what save() writes is
+     * exported as bytes. */
+    bool (*tensor)(const void *policy, size_t at, struct ls_tensor *out);
 };
 
 struct ls_plugin {

@@ -3,6 +3,7 @@
 #include "ppo.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,6 +204,27 @@ static int ppo_load(void *policy, const ls_value *in)
     return ls_value_floats(actor, net->parameters, net->n_parameters);
 }
 
+/* Of each layer the weights, [input][output], and the biases. */
+static bool ppo_tensor(const void *policy, size_t at, struct ls_tensor *out)
+{
+    const struct mlp *net = &((const struct ppo *)policy)->actor;
+    const float *values = net->parameters;
+    const size_t layer = at / 2;
+    if (layer >= net->n_layers)
+        return false;
+    for (size_t i = 0; i < layer; i++)
+        values += (net->widths[i] + 1) * net->widths[i + 1];
+    const size_t n_in = net->widths[layer], n_out = net->widths[layer + 1];
+    const bool is_bias = at % 2 == 1;
+    *out = is_bias ? (struct ls_tensor){.space = {LS_F32, 1, {n_out}},
+                                        .data = values + n_in * n_out}
+                   : (struct ls_tensor){.space = {LS_F32, 2, {n_in, n_out}},
+                                        .data = values};
+    (void)snprintf(out->name, sizeof out->name, "actor.%zu.%s", layer,
+                   is_bias ? "bias" : "weight");
+    return true;
+}
+
 const struct ls_policy_ops cartpole_policy = {
     .state_bytes = sizeof(struct ppo),
     .n_extras = 1,
@@ -215,4 +237,5 @@ const struct ls_policy_ops cartpole_policy = {
     .load = ppo_load,
     .parts = ppo_parts,
     .n_parts = PPO_N_PARTS,
+    .tensor = ppo_tensor,
 };

@@ -28,7 +28,8 @@
     X(PROFILE, profile, true)                                                  \
     X(TRACE, trace, false)                                                     \
     X(REPLAY, replay, true)                                                    \
-    X(EVAL, eval, false)
+    X(EVAL, eval, false)                                                       \
+    X(EXPORT, export, false)
 
 enum command {
     COMMAND_NONE, /* nothing was said: a short help, and exit 2 */
@@ -106,8 +107,9 @@ struct options {
     bool watch;
     double every_s; /* 0.1 to 25 */
 
-    /* eval, whose config may be NULL */
+    /* eval and export, whose config may be NULL */
     const char *policy;  /* a file of weights, or a run's folder */
+    bool force;          /* replace the file, which is `out` */
     uint64_t n_episodes; /* 0: as the configuration says */
 
     /* bench */
