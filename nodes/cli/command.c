@@ -32,14 +32,21 @@ static int set_folder(struct plan *plan, const struct run_folder *folder)
     return plan_set_folder(plan, folder->name, tag);
 }
 
-int command_begin(struct run_folder *out, struct plan *plan, bool fresh)
+int command_begin(struct run_folder *out, struct plan *plan, bool fresh,
+                  const char *resume)
 {
     const bool learns = !plan_is_of_members(plan);
+    if (!learns && resume != NULL)
+        return ls_error(LS_ECONFIG,
+                        "--resume: %s is a job of members, who learn nothing "
+                        "and begin again each time; leave out --resume",
+                        plan->path);
     int status = run_folder_begin(
         out, &(struct run_folder_options){.out = plan->out,
                                           .job = plan->job,
                                           .learning = plan_learning_hash(plan),
-                                          .fresh = fresh || !learns});
+                                          .fresh = fresh || !learns,
+                                          .resume = resume});
     if (status == LS_OK)
         status = set_folder(plan, out);
     else if (!learns) {

@@ -31,9 +31,11 @@ void command_warn(const struct plan *plan);
 /* Begin the run of a plan, or go on with it, as its owner; its folder is the
  * plan's then. Members learn nothing: they get a folder where one can be made,
  * for those who want to call them.
- * Errors: those of run_folder_begin(). */
+ * resume: as run_folder_begin() has it.
+ * Errors: those of run_folder_begin(); LS_ECONFIG members have nothing to
+ *         resume. */
 LS_MUST_USE int command_begin(struct run_folder *out, struct plan *plan,
-                              bool fresh);
+                              bool fresh, const char *resume);
 /* The folder of a run that the launcher has begun. */
 LS_MUST_USE int command_join(struct run_folder *out, struct plan *plan,
                              const char *name, bool keeps);

@@ -429,7 +429,8 @@ static int find_folder(struct hosted *hosted, const struct options *options)
     }
     if (options->run != NULL)
         return command_join(&hosted->folder, plan, options->run, keeps);
-    return keeps ? command_begin(&hosted->folder, plan, options->fresh) : LS_OK;
+    return keeps ? command_begin(&hosted->folder, plan, options->fresh, NULL)
+                 : LS_OK;
 }
 
 static int prepare(struct hosted *hosted, const struct options *options)

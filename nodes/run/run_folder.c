@@ -154,6 +154,13 @@ struct search {
     struct record record; /* of that one */
 };
 
+static bool is_same(const struct record *record,
+                    const struct run_folder_options *options)
+{
+    return record->learning == options->learning &&
+           strcmp(record->job, options->job) == 0;
+}
+
 static int look_at(void *self, const char *name)
 {
     struct search *search = self;
@@ -172,8 +179,7 @@ static int look_at(void *self, const char *name)
         return LS_OK; /* it is not a run's, or the run has not begun */
     if (status != LS_OK)
         return status;
-    if (record.learning == search->options->learning &&
-        strcmp(record.job, search->options->job) == 0) {
+    if (is_same(&record, search->options)) {
         search->same = number;
         search->record = record;
     }
@@ -362,6 +368,52 @@ static int go_on(struct run_folder *folder, const struct search *search)
     return LS_OK;
 }
 
+/* The run of a number that is asked for, in place of the last one. */
+static int look_for(struct search *search, const char *name)
+{
+    const struct run_folder_options *options = search->options;
+    char path[LS_PATH_MAX];
+    struct record record;
+    int status = record_path(path, options->out, name);
+    if (status == LS_OK)
+        status = number_of(name) > 0 ? read_record(path, &record) : LS_ENOENT;
+    if (status == LS_ENOENT)
+        return ls_error(LS_ENOENT, "--resume %s: there is no run %s in %s",
+                        name, name, options->out);
+    if (status != LS_OK)
+        return status;
+    if (!is_same(&record, options))
+        return ls_error(LS_EMISMATCH,
+                        "--resume %s: the run in %s/%s would learn something "
+                        "else: resume it with the configuration, --seed and "
+                        "--set that it was begun with",
+                        name, options->out, name);
+    search->same = number_of(name);
+    search->record = record;
+    return LS_OK;
+}
+
+/* There must be a run to go on with. */
+static int check_resume(struct search *search)
+{
+    const struct run_folder_options *options = search->options;
+    int status = LS_OK;
+    if (strcmp(options->resume, PLAN_LATEST) != 0)
+        status = look_for(search, options->resume);
+    else if (search->same == 0)
+        status = ls_error(LS_ENOENT,
+                          "--resume: there is no run in %s that would learn "
+                          "the same; leave out --resume to begin one",
+                          options->out);
+    if (status == LS_OK && search->record.done)
+        status = ls_error(LS_ENOENT,
+                          "--resume: the run in %s/%u has ended, and there is "
+                          "nothing left to do; leave out --resume to begin "
+                          "another",
+                          options->out, search->same);
+    return status;
+}
+
 int run_folder_check(const char *out)
 {
     char path[LS_PATH_MAX + 2], text[LS_PATH_MAX + 64];
@@ -392,16 +444,22 @@ int run_folder_begin(struct run_folder *out,
         return status;
     (void)snprintf(folder.out, sizeof folder.out, "%s", options->out);
     folder.made_out = !ls_file_exists(options->out);
-    status = ls_folder_make(options->out);
+    if (options->resume == NULL)
+        status = ls_folder_make(options->out);
     if (status == LS_OK)
         status = ls_folder_each(options->out, look_at, &search);
     if (status != LS_OK && status != LS_ENOENT)
         return status;
+    if (options->resume != NULL) {
+        status = check_resume(&search);
+        if (status != LS_OK)
+            return status;
+    }
     const bool could = search.same != 0 && !search.record.done;
     const bool goes_on = could && !options->fresh;
     folder.behind = could && options->fresh ? search.same : 0;
     status = goes_on ? go_on(&folder, &search) : LS_ENOENT;
-    if (status == LS_ENOENT)
+    if (status == LS_ENOENT && options->resume == NULL)
         status = begin_new(&folder, search.highest, options);
     if (status != LS_OK)
         return status;

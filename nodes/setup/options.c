@@ -57,7 +57,8 @@ enum option_kind {
     OPTION_RECORD,
     OPTION_OUTPUT,
     OPTION_EPISODES,
-    OPTION_FORCE
+    OPTION_FORCE,
+    OPTION_RESUME
 };
 
 #define ON(command)                   (1u << (command))
@@ -120,6 +121,8 @@ static const struct option_spec {
     {"--life", OPTION_LIFE, "a number", ON(COMMAND_NODE)},
     {"--run", OPTION_RUN, "a number", ON(COMMAND_NODE)},
     {"--fresh", OPTION_FRESH, NULL, ON(COMMAND_RUN) | ON(COMMAND_NODE)},
+    {"--resume", OPTION_RESUME, "latest, or the number of a run",
+     ON(COMMAND_RUN)},
     {"--gone", OPTION_GONE, "ids", ON(COMMAND_NODE)},
     {"--wait-ms", OPTION_WAIT_MS, "milliseconds", ON(COMMAND_CALL)},
     {"--channel", OPTION_CHANNEL, "a number", ON(COMMAND_CALL)},
@@ -284,6 +287,8 @@ static const char **place_of(struct options *out, enum option_kind kind)
         return &out->pftrace;
     case OPTION_RECORD:
         return &out->record;
+    case OPTION_RESUME:
+        return &out->resume;
     default:
         return NULL;
     }
@@ -577,6 +582,13 @@ static int parse_value(struct options *out, const struct option_spec *spec,
     }
 }
 
+/* What may follow --resume, or be left out. */
+static bool is_run(const char *text)
+{
+    return strcmp(text, "latest") == 0 ||
+           (text[0] != '\0' && text[strspn(text, "0123456789")] == '\0');
+}
+
 static int unknown_option(enum command command, const char *text)
 {
     const char *names[N_SPECS];
@@ -602,6 +614,7 @@ static int unknown_option(enum command command, const char *text)
 /* argv[*at] begins with a dash: "--name", "--name value" or "--name=value". */
 static int parse_option(struct options *out, int argc, char **argv, int *at)
 {
+    static char latest[] = "latest";
     char *text = argv[*at];
     if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
         out->topic = command_names[out->command];
@@ -623,6 +636,8 @@ static int parse_option(struct options *out, int argc, char **argv, int *at)
     if (spec->value == NULL && value != NULL)
         return ls_error(LS_EINVAL, "%s takes no value, and \"%s\" was given",
                         text, value);
+    if (spec->kind == OPTION_RESUME && value == NULL)
+        value = *at + 1 < argc && is_run(argv[*at + 1]) ? argv[++*at] : latest;
     if (spec->value != NULL && value == NULL) {
         if (*at + 1 >= argc)
             return ls_error(LS_EINVAL, "%s: %s must follow it", text,
@@ -743,10 +758,26 @@ static int check_words(const struct options *options)
                                                        : "");
 }
 
+static int check_resume(const struct options *options)
+{
+    if (options->resume == NULL)
+        return LS_OK;
+    if (!is_run(options->resume))
+        return ls_error(LS_EINVAL,
+                        "--resume=%s: expected latest, or the number of a run",
+                        options->resume);
+    if (options->fresh || options->record != NULL)
+        return ls_error(LS_EINVAL,
+                        "%s begins a new run: leave out it or --resume",
+                        options->fresh ? "--fresh" : "--record");
+    return LS_OK;
+}
+
 static int check_complete(const struct options *options)
 {
-    const int status =
-        options->command < COMMAND_RUN ? LS_OK : check_words(options);
+    int status = options->command < COMMAND_RUN ? LS_OK : check_words(options);
+    if (status == LS_OK)
+        status = check_resume(options);
     if (status != LS_OK)
         return status;
     if (options->command == COMMAND_TOP && options->json)

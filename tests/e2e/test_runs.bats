@@ -106,6 +106,47 @@ interrupted() {
     [ -s out/job/1/policy.msgpack ]
 }
 
+# refused CODE TEXT ARGUMENT...
+refused() {
+    local code=$1 text=$2
+    shift 2
+    run "$LOCKSTEP" run job.yaml --timeout 100 "$@"
+    [ "$status" -eq "$code" ]
+    says "$text"
+}
+
+@test "--resume goes on with an interrupted run, also one that was left behind" {
+    interrupted
+    local first=$before
+    again --resume
+    said "resuming the interrupted run in out/job/1"
+    [ "$(field train_iter)" -gt "$first" ]
+    rm -rf out
+    interrupted
+    again --fresh
+    again --resume 1
+    said "resuming the interrupted run in out/job/1"
+    [ "$(field weights)" = out/job/1/policy.msgpack ]
+    [ "$(readlink out/job/latest)" = 1 ]
+    [ "$(ls -A out/job)" = $'1\n2\nlatest' ]
+}
+
+@test "--resume fails where there is nothing to resume" {
+    refused 78 "there is no run in out/job that would learn the same; leave out --resume" --resume
+    [ ! -e out ]
+    again
+    refused 78 "the run in out/job/1 has ended, and there is nothing left to do" --resume
+    refused 78 "--resume 7: there is no run 7 in out/job" --resume 7
+    interrupted
+    refused 78 "--resume 2: the run in out/job/2 would learn something else" --resume 2 --seed 7
+    refused 2 "--fresh begins a new run" --resume --fresh
+    refused 2 "--resume=two: expected latest, or the number of a run" --resume=two
+    [ "$(ls -A out/job)" = $'1\n2\nlatest' ]
+    run "$LOCKSTEP" run "$SOURCE_DIR/configs/barrier.yaml" --resume
+    [ "$status" -eq 78 ]
+    says "is a job of members, who learn nothing and begin again each time"
+}
+
 @test "two at once: the second is told to wait, or to begin its own" {
     begin
     run --separate-stderr "$LOCKSTEP" run job.yaml --timeout 100

@@ -76,6 +76,45 @@ TEST(eval_and_export_take_a_policy_and_perhaps_a_configuration)
     assert_int_equal(options.n_episodes, 0);
 }
 
+TEST(resume_names_a_run_or_the_latest)
+{
+    static const struct {
+        const char *line, *resume;
+    } good[] = {
+        {"lockstep run a.yaml --resume", "latest"},
+        {"lockstep run --resume a.yaml", "latest"},
+        {"lockstep run --resume latest a.yaml", "latest"},
+        {"lockstep run a.yaml --resume 12 --json", "12"},
+        {"lockstep run a.yaml --resume=3", "3"},
+        {"lockstep run a.yaml", NULL},
+    };
+    struct line line;
+    struct options options;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        parse(&line, good[i].line, &options);
+        assert_string_equal(options.config, "a.yaml");
+        if (good[i].resume == NULL)
+            assert_null(options.resume);
+        else
+            assert_string_equal(options.resume, good[i].resume);
+    }
+    static const struct {
+        const char *line, *text;
+    } bad[] = {
+        {"lockstep run a.yaml --resume=first",
+         "--resume=first: expected latest, or the number of a run"},
+        {"lockstep run a.yaml --resume --fresh", "--fresh begins a new run"},
+        {"lockstep run a.yaml --resume 3 --record r",
+         "--record begins a new run"},
+        {"lockstep check a.yaml --resume", "--resume is not an option of"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        cut(&line, bad[i].line);
+        assert_fails(options_parse(&options, line.argc, line.argv), LS_EINVAL);
+        assert_error_has(bad[i].text);
+    }
+}
+
 TEST(run_has_defaults)
 {
     struct line line;

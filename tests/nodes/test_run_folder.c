@@ -154,6 +154,70 @@ TEST(fresh_begins_another_and_tells_what_it_leaves)
     run_folder_end(&folder, true);
 }
 
+TEST(resume_goes_on_with_the_latest_or_the_one_that_is_named)
+{
+    struct place *place = *state;
+    run(place, "1", false);
+    place->options.fresh = true;
+    run(place, "2", false);
+    place->options.fresh = false;
+    place->options.resume = "latest";
+    run(place, "2", false);
+    place->options.resume = "1";
+    run(place, "1", false);
+    assert_latest(place, "1");
+    place->options.resume = "latest";
+    run(place, "2", true);
+}
+
+TEST(resume_fails_where_there_is_nothing_to_go_on_with)
+{
+    struct place *place = *state;
+    struct run_folder folder;
+    place->options.resume = "latest";
+    assert_fails(run_folder_begin(&folder, &place->options), LS_ENOENT);
+    assert_error_has("--resume: there is no run in ");
+    assert_false(is_there(place, "")); /* not even the folder of all runs */
+    place->options.resume = NULL;
+    run(place, "1", true);
+    place->options.resume = "latest";
+    assert_fails(run_folder_begin(&folder, &place->options), LS_ENOENT);
+    assert_error_has("/a/job/1 has ended, and there is nothing left to do");
+    place->options.resume = "1";
+    assert_fails(run_folder_begin(&folder, &place->options), LS_ENOENT);
+    assert_error_has("has ended");
+    static const char *const none[] = {"2", "0", "01", "1234567890"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        place->options.resume = none[i];
+        assert_fails(run_folder_begin(&folder, &place->options), LS_ENOENT);
+        assert_error_has("there is no run");
+    }
+    assert_false(is_there(place, "2"));
+    assert_latest(place, "1");
+}
+
+TEST(resume_refuses_a_run_that_would_learn_something_else)
+{
+    struct place *place = *state;
+    struct run_folder folder;
+    run(place, "1", false);
+    place->options.learning++;
+    place->options.resume = "1";
+    assert_fails(run_folder_begin(&folder, &place->options), LS_EMISMATCH);
+    assert_error_has("/a/job/1 would learn something else");
+    place->options.resume = "latest";
+    assert_fails(run_folder_begin(&folder, &place->options), LS_ENOENT);
+    place->options.learning--;
+    place->options.job = "other";
+    place->options.resume = "1";
+    assert_fails(run_folder_begin(&folder, &place->options), LS_EMISMATCH);
+    place->options.job = "job";
+    struct run_folder owner;
+    begin(place, &owner);
+    assert_fails(run_folder_begin(&folder, &place->options), LS_EAGAIN);
+    run_folder_end(&owner, false);
+}
+
 TEST(nobody_goes_on_with_what_is_worked_on)
 {
     const struct place *place = *state;

@@ -39,6 +39,9 @@ struct run_folder_options {
     uint64_t
         learning; /* plan_learning_hash(); runs go on where it is the same */
     bool fresh;   /* a new run, whatever there is */
+    /* Not a new run: PLAN_LATEST, the last that would learn the same, or the
+     * number of one, whatever came after it. NULL: what there is decides. */
+    const char *resume;
 };
 
 /* Whether runs could have their folders there, without making any.
@@ -50,7 +53,9 @@ LS_MUST_USE int run_folder_check(const char *out);
  * success only; give it to run_folder_end(). Errors: LS_EAGAIN the run that
  * would go on is being worked on: the text names it; LS_EIO, which names the
  * file: it cannot be written, for one; LS_EPROTO a record that is none;
- * LS_ELIMIT the path is too long. */
+ * LS_ELIMIT the path is too long; with `resume` LS_ENOENT there is no such run,
+ * or it has ended; LS_EMISMATCH it would learn something else. Nothing is made
+ * then. */
 LS_MUST_USE int run_folder_begin(struct run_folder *out,
                                  const struct run_folder_options *options);
 /* From now on others may join it, and nobody may begin it. */

@@ -61,6 +61,10 @@ struct options {
     /* run and node */
     bool fresh; /* a new run, whatever there is to go on with */
 
+    /* run */
+    const char *resume; /* "latest", or the number of a run that must go on;
+                         * NULL: one that can, does */
+
     /* run, and given by it to its nodes */
     const char *record; /* a file; NULL: the run is not recorded */
 
