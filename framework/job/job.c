@@ -6,8 +6,6 @@
 
 #include "job_parts.h"
 
-#define LIMITER "epoch_limiter"
-
 const char *const job_phase_names[LS_JOB_N_PHASES] = {"init", "epoch", "upload",
                                                       "download", "exit"};
 
@@ -216,6 +214,13 @@ int ls_job_add(ls_job *job, enum ls_job_phase phase,
     return status == LS_OK ? append(job, &job->groups[phase], task) : status;
 }
 
+bool job_list_has(const struct job_task *list, const char *name)
+{
+    while (list != NULL && strcmp(list->given.name, name) != 0)
+        list = list->next;
+    return list != NULL;
+}
+
 int ls_job_stop_on(ls_job *job, const char *blob)
 {
     const int status = check_open(job, "stop signals");
@@ -225,6 +230,21 @@ int ls_job_stop_on(ls_job *job, const char *blob)
         return ls_error(LS_EINVAL, "job %s: a stop signal is a blob's name",
                         job->options.name);
     return append(job, &job->stops, &(struct ls_job_task){.name = blob});
+}
+
+int ls_job_share(ls_job *job, const char *blob, enum ls_job_share how)
+{
+    const int status = check_open(job, "shared blobs");
+    if (status != LS_OK)
+        return status;
+    if (name_is_none(blob) || (unsigned)how >= LS_JOB_N_SHARES)
+        return ls_error(LS_EINVAL, "job %s: a shared blob is a blob's name",
+                        job->options.name);
+    for (size_t i = 0; i < LS_JOB_N_SHARES; i++)
+        if (job_list_has(job->shares[i], blob))
+            return ls_error(LS_EEXIST, "job %s: %s is shared already",
+                            job->options.name, blob);
+    return append(job, &job->shares[how], &(struct ls_job_task){.name = blob});
 }
 
 /* ---- the limiter ------------------------------------------------------- */
@@ -367,6 +387,8 @@ int ls_job_destroy(ls_job **job)
     for (size_t i = 0; i < LS_JOB_N_PHASES; i++)
         tasks_free(gone->groups[i]);
     tasks_free(gone->stops);
+    for (size_t i = 0; i < LS_JOB_N_SHARES; i++)
+        tasks_free(gone->shares[i]);
     job_outputs_clear(gone);
     workspace_fini(&gone->global);
     ls_cond_fini(&gone->cond);

@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "job_parts.h"
@@ -156,5 +157,22 @@ int job_ask_all(ls_job *job, const uint32_t *nodes, size_t n,
                 if (asks[i].call != NULL)
                     ls_call_cancel(asks[i].call);
         }
+    return ls_failure_return(&failure);
+}
+
+int job_ask_each(ls_job *job, const uint32_t *nodes, size_t n,
+                 void (*write)(void *self, ls_writer *writer, size_t i),
+                 void *self, int timeout_ms)
+{
+    struct job_ask *asks = calloc(n + 1, sizeof *asks);
+    if (asks == NULL)
+        return ls_error(LS_ENOMEM, "%zu questions", n);
+    const int status =
+        job_ask_all(job, nodes, n, write, self, timeout_ms, asks);
+    struct ls_failure failure;
+    ls_failure_keep(&failure, status);
+    for (size_t i = 0; i < n; i++)
+        job_ask_destroy(&asks[i]);
+    free(asks);
     return ls_failure_return(&failure);
 }

@@ -282,6 +282,11 @@ static void put_job(struct text *text, const ls_job *job)
     for (const struct job_task *stop = job->stops; stop != NULL;
          stop = stop->next)
         put(text, "  stops     on %s\n", stop->given.name);
+    for (size_t i = 0; i < LS_JOB_N_SHARES; i++)
+        for (const struct job_task *at = job->shares[i]; at != NULL;
+             at = at->next)
+            put(text, "  %-8s  %s\n", i == LS_JOB_SHARED ? "shares" : "spreads",
+                at->given.name);
 }
 
 static void put_blobs(struct text *text, const ls_job *job)
@@ -293,6 +298,15 @@ static void put_blobs(struct text *text, const ls_job *job)
             ls_blob_form_print(&blob->form, form),
             blob->is_private ? ", private" : "");
     }
+}
+
+static void put_names(struct text *text, const char *what,
+                      const struct job_task *list)
+{
+    put(text, ",\"%s\":[", what);
+    for (const struct job_task *at = list; at != NULL; at = at->next)
+        put(text, "%s\"%s\"", at == list ? "" : ",", at->given.name);
+    put(text, "]");
 }
 
 /* Names and places have nothing in them that JSON would have to escape. */
@@ -326,11 +340,10 @@ static void put_json(struct text *text, const ls_job *job)
     put(text, "],\"saves_behind\":%s,\"goes_on\":%s,\"limit\":%" PRIu64,
         job->options.saves_behind ? "true" : "false",
         job->options.goes_on ? "true" : "false", job->limit);
-    between = ",\"stops\":[";
-    for (const struct job_task *stop = job->stops; stop != NULL;
-         stop = stop->next, between = ",")
-        put(text, "%s\"%s\"", between, stop->given.name);
-    put(text, "%s],\"blobs\":[", job->stops == NULL ? between : "");
+    put_names(text, "stops", job->stops);
+    put_names(text, "shares", job->shares[LS_JOB_SHARED]);
+    put_names(text, "spreads", job->shares[LS_JOB_SPREAD]);
+    put(text, ",\"blobs\":[");
     for (size_t i = 0; i < ls_blobs_n(job->global.blobs); i++) {
         const struct ls_blob *blob = ls_blobs_at(job->global.blobs, i);
         put(text, "%s{\"name\":\"%s\",\"form\":\"%s\"}", i == 0 ? "" : ",",

@@ -38,10 +38,11 @@ static int64_t said_int(const struct work *work, const char *key)
     return int_of(work->said, key, -1);
 }
 
-static int said_entry(const struct work *work, struct ls_checkpoint_entry *out)
+static int said_entry(const struct work *work, size_t i,
+                      struct ls_checkpoint_entry *out)
 {
     return ls_record_read(&ls_checkpoint_entry_record, out,
-                          ls_value_get(work->said, "entry"));
+                          ls_value_at(ls_value_get(work->said, "entries"), i));
 }
 
 /* ---- a group of tasks -------------------------------------------------- */
@@ -99,7 +100,7 @@ static bool is_set(const ls_job *job, const char *name, size_t skip)
 
 static bool stops(const ls_job *job)
 {
-    if (job->limit != 0 && is_set(job, "epoch_limiter", sizeof(int64_t)))
+    if (job->limit != 0 && is_set(job, LIMITER, sizeof(int64_t)))
         return true;
     for (const struct job_task *at = job->stops; at != NULL; at = at->next)
         if (is_set(job, at->given.name, 0))
@@ -156,10 +157,15 @@ static int do_hello(struct work *work)
 static int do_has(struct work *work)
 {
     struct ls_checkpoint_entry entry;
-    const int status = said_entry(work, &entry);
-    return status == LS_OK ? ls_checkpoints_has(work->job->store,
-                                                said_int(work, "epoch"), &entry)
-                           : status;
+    const size_t n = ls_value_size(ls_value_get(work->said, "entries"));
+    int status = LS_OK;
+    for (size_t i = 0; i < n && status == LS_OK; i++) {
+        status = said_entry(work, i, &entry);
+        if (status == LS_OK)
+            status = ls_checkpoints_has(work->job->store,
+                                        said_int(work, "epoch"), &entry);
+    }
+    return status;
 }
 
 /* Blobs that a task has made in the run before. */
@@ -187,7 +193,7 @@ static int do_load(struct work *work)
     const char *names[LS_BLOBS_MAX + 1] = {NULL};
     const ls_value *wanted = ls_value_get(work->said, "names");
     const size_t n = ls_value_size(wanted);
-    int status = said_entry(work, &entry);
+    int status = said_entry(work, 0, &entry);
     for (size_t i = 0; status == LS_OK && i < n && i < LS_BLOBS_MAX; i++)
         status = ls_value_string(ls_value_at(wanted, i), &names[i]);
     if (status == LS_OK)
@@ -197,6 +203,23 @@ static int do_load(struct work *work)
                                      &entry, work->job->global.blobs,
                                      n != 0 ? names : NULL)
                : status;
+}
+
+static int do_reshard(struct work *work)
+{
+    const ls_value *said = ls_value_get(work->said, "entries");
+    const size_t n = ls_value_size(said);
+    struct ls_checkpoint_entry *entries = calloc(n + 1, sizeof *entries);
+    if (entries == NULL)
+        return ls_error(LS_ENOMEM, "%zu entries", n);
+    int status = LS_OK;
+    for (size_t i = 0; i < n && status == LS_OK; i++)
+        status = said_entry(work, i, &entries[i]);
+    if (status == LS_OK)
+        status = reshard_load(work->job, said_int(work, "epoch"), entries, n,
+                              ls_value_get(work->said, "names"));
+    free(entries);
+    return status;
 }
 
 static int do_rewind(struct work *work)
@@ -267,10 +290,11 @@ static const struct {
     int (*fn)(struct work *work);
     int lane;
 } commands[] = {
-    {"hello", do_hello, TASKS},         {"run", do_run, TASKS},
-    {"has", do_has, CHECKPOINTS},       {"load", do_load, CHECKPOINTS},
-    {"rewind", do_rewind, CHECKPOINTS}, {"copy", do_copy, CHECKPOINTS},
-    {"write", do_write, CHECKPOINTS},   {"verdict", do_verdict, CHECKPOINTS},
+    {"hello", do_hello, TASKS},           {"run", do_run, TASKS},
+    {"has", do_has, CHECKPOINTS},         {"load", do_load, CHECKPOINTS},
+    {"rewind", do_rewind, CHECKPOINTS},   {"copy", do_copy, CHECKPOINTS},
+    {"reshard", do_reshard, CHECKPOINTS}, {"write", do_write, CHECKPOINTS},
+    {"verdict", do_verdict, CHECKPOINTS},
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 

@@ -1,8 +1,9 @@
 /* job_parts.h - the inside of a job: what its files share. Who describes it
  * (job.c), how its tasks are placed (job_compile.c), what a node does for the
- * one that leads (job_node.c), the tasks that it runs (job_turns.c), what that
- * one does (job_run.c, job_save.c), and the messages between them (job_ask.c).
- */
+ * one that leads (job_node.c), the tasks that it runs (job_turns.c), what it
+ * has of a checkpoint of others (job_reshard.c), what the one that leads does
+ * (job_run.c, job_resume.c, job_save.c), and the messages between them
+ * (job_ask.c). */
 #ifndef LOCKSTEP_JOB_PARTS_H
 #define LOCKSTEP_JOB_PARTS_H
 
@@ -14,6 +15,7 @@
 #define JOB_IDS   1024 /* nodes of a job */
 /* Where the limiter of epochs is: the first node whose blobs are saved. */
 #define JOB_LIMITER "first"
+#define LIMITER     "epoch_limiter" /* its task and its blob */
 
 struct job_task {
     struct ls_job_task given; /* its texts are own */
@@ -52,6 +54,7 @@ struct ls_job {
     uint32_t id;
     struct job_task *groups[LS_JOB_N_PHASES]; /* in the order of adding */
     struct job_task *stops;                   /* given.name is the blob */
+    struct job_task *shares[LS_JOB_N_SHARES]; /* the same */
     uint64_t limit;                           /* of epochs; 0: none */
     struct workspace global;
 
@@ -82,6 +85,7 @@ struct ls_job {
 
 /* ---- job.c ---- */
 extern const char *const job_phase_names[LS_JOB_N_PHASES];
+bool job_list_has(const struct job_task *list, const char *name);
 void job_outputs_clear(ls_job *job);
 /* Takes the place of an earlier one. Errors: LS_ENOMEM. */
 int job_outputs_put(ls_job *job, uint32_t node, const char *name,
@@ -100,6 +104,9 @@ void workspace_fini(struct workspace *space);
 int workspace_blob(struct workspace *space, const struct workspace *parent,
                    const char *name, const struct ls_blob_form *form,
                    void **memory);
+/* The same, and one that a task has made with another form is made anew. */
+int workspace_reform(struct workspace *space, const char *name,
+                     const struct ls_blob_form *form, void **memory);
 
 /* ---- job_turns.c: the tasks of a group that run on this node ---- */
 /* Runs them, and copies what private ones put out to where it stays. A task
@@ -142,6 +149,10 @@ void job_ask_destroy(struct job_ask *ask);
 int job_ask_all(ls_job *job, const uint32_t *nodes, size_t n,
                 void (*write)(void *self, ls_writer *writer, size_t i),
                 void *self, int timeout_ms, struct job_ask *asks);
+/* The same, where nobody needs the answers. */
+int job_ask_each(ls_job *job, const uint32_t *nodes, size_t n,
+                 void (*write)(void *self, ls_writer *writer, size_t i),
+                 void *self, int timeout_ms);
 
 /* ---- job_node.c: what a node does ---- */
 int job_on_request(void *self, ls_request *request);
@@ -149,7 +160,25 @@ int job_on_request(void *self, ls_request *request);
 int job_node_begin(ls_job *job);
 void job_node_end(ls_job *job);
 
-/* ---- job_save.c: what the leader does ---- */
+/* ---- job_reshard.c: what a node has of a checkpoint of other nodes ---- */
+/* With store_mutex held. entries: all of them, as in the manifest; names: only
+ * these; none: all.
+ * Errors: those of ls_checkpoints_load(); LS_EMISMATCH the parts of a blob that
+ *         is spread do not fit together, or a blob of the program's own memory
+ *         has not the form that this node's part has. */
+int reshard_load(ls_job *job, int64_t epoch,
+                 const struct ls_checkpoint_entry *entries, size_t n,
+                 const ls_value *names);
+
+/* ---- job_resume.c, job_save.c, job_run.c: what the leader does ---- */
+void job_keeper_name(uint32_t id, char name[LS_CHECKPOINT_NODE_MAX + 1]);
+/* Finds the state that the epochs begin with, and has it loaded.
+ * load_epoch: this one; LS_CHECKPOINT_NONE: what the options say.
+ * epoch:      of which it is; LS_CHECKPOINT_NONE: none.
+ * stopped:    the job has ended with it. */
+int job_resume(ls_job *job, int64_t load_epoch, const char *const *names,
+               int64_t *epoch, bool *stopped);
+void job_took(ls_job *job, enum ls_job_operation operation, int64_t since);
 /* stopped: the job ends with this epoch. behind: what was copied. */
 int job_save(ls_job *job, int64_t epoch, bool stopped, bool behind);
 #endif

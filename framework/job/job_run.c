@@ -15,9 +15,6 @@ struct lead {
     int64_t epoch; /* the last one that ended */
     bool stopped;
     bool resumed; /* later checkpoints are still to be removed */
-    int64_t load; /* ls_job_load(): this one, and nothing else */
-    const char *const *names;
-    struct ls_checkpoint_manifest manifest; /* to load from */
     /* A save that goes on behind: */
     ls_thread *behind;
     int64_t behind_epoch;
@@ -31,50 +28,19 @@ struct question {
     const char *what;
     int64_t epoch;
     int64_t phase;
-    const struct lead *lead; /* NULL: no entry is named */
 };
-
-static void name_of(uint32_t id, char name[LS_CHECKPOINT_NODE_MAX + 1])
-{
-    (void)snprintf(name, LS_CHECKPOINT_NODE_MAX + 1, "node-%" PRIu32, id);
-}
-
-/* The entry of keeper i, which is there: find_entries() has looked. */
-static const struct ls_checkpoint_entry *entry_of(const struct lead *lead,
-                                                  uint32_t id)
-{
-    char name[LS_CHECKPOINT_NODE_MAX + 1];
-    name_of(id, name);
-    for (size_t i = 0; i < lead->manifest.n_entries; i++)
-        if (strcmp(lead->manifest.entries[i].node, name) == 0)
-            return &lead->manifest.entries[i];
-    return NULL;
-}
 
 static void write_question(void *self, ls_writer *writer, size_t i)
 {
     const struct question *q = self;
-    const struct lead *lead = q->lead;
-    ls_write_map_begin(writer);
+    (void)i;
+    ls_write_map(writer, 3);
     ls_write_string(writer, "do");
     ls_write_string(writer, q->what);
     ls_write_string(writer, "epoch");
     ls_write_int(writer, q->epoch);
     ls_write_string(writer, "phase");
     ls_write_int(writer, q->phase);
-    if (lead != NULL) {
-        ls_write_string(writer, "entry");
-        ls_record_write(&ls_checkpoint_entry_record,
-                        entry_of(lead, lead->job->keepers[i]), writer);
-        uint32_t n = 0;
-        while (lead->names != NULL && lead->names[n] != NULL)
-            n++;
-        ls_write_string(writer, "names");
-        ls_write_array(writer, n);
-        for (uint32_t j = 0; j < n; j++)
-            ls_write_string(writer, lead->names[j]);
-    }
-    ls_write_map_end(writer);
 }
 
 static void write_hello(void *self, ls_writer *writer, size_t i)
@@ -88,35 +54,14 @@ static void write_hello(void *self, ls_writer *writer, size_t i)
     ls_write_string(writer, job->text);
 }
 
-/* Ask and forget the answers. */
-static int ask(ls_job *job, const uint32_t *nodes, size_t n,
-               void (*write)(void *self, ls_writer *writer, size_t i),
-               void *self, int timeout_ms)
+static int ask_keepers(ls_job *job, const char *what, int64_t epoch)
 {
-    struct job_ask *asks = calloc(n + 1, sizeof *asks);
-    if (asks == NULL)
-        return ls_error(LS_ENOMEM, "%zu questions", n);
-    const int status =
-        job_ask_all(job, nodes, n, write, self, timeout_ms, asks);
-    struct ls_failure failure;
-    ls_failure_keep(&failure, status);
-    for (size_t i = 0; i < n; i++)
-        job_ask_destroy(&asks[i]);
-    free(asks);
-    return ls_failure_return(&failure);
+    struct question q = {.what = what, .epoch = epoch};
+    return job_ask_each(job, job->keepers, job->n_keepers, write_question, &q,
+                        job->options.save_timeout_ms);
 }
 
-static int ask_keepers(struct lead *lead, const char *what, int64_t epoch,
-                       bool entries)
-{
-    ls_job *job = lead->job;
-    struct question q = {
-        .what = what, .epoch = epoch, .lead = entries ? lead : NULL};
-    return ask(job, job->keepers, job->n_keepers, write_question, &q,
-               job->options.save_timeout_ms);
-}
-
-static void took(ls_job *job, enum ls_job_operation operation, int64_t since)
+void job_took(ls_job *job, enum ls_job_operation operation, int64_t since)
 {
     struct ls_job_time *time = &job->result.times[operation];
     time->n++;
@@ -173,7 +118,7 @@ static int run_group(struct lead *lead, enum ls_job_phase phase, int64_t epoch,
     for (size_t i = 0; i < job->n_nodes; i++)
         job_ask_destroy(&asks[i]);
     free(asks);
-    took(job, operation, begin);
+    job_took(job, operation, begin);
     return ls_failure_return(&failure);
 }
 
@@ -219,7 +164,7 @@ static int begin_behind(struct lead *lead, int64_t epoch, bool stopped)
     int status = finish_behind(lead);
     if (status != LS_OK)
         return status;
-    status = ask_keepers(lead, "copy", epoch, false);
+    status = ask_keepers(job, "copy", epoch);
     lead->behind_epoch = epoch;
     lead->behind_stopped = stopped;
     if (status == LS_OK)
@@ -244,10 +189,10 @@ static int rewind_once(struct lead *lead, int64_t epoch)
     struct question q = {.what = "rewind", .epoch = epoch};
     if (!lead->resumed)
         return LS_OK;
-    int status = ask(job, &job->leader, 1, write_question, &q,
-                     job->options.save_timeout_ms);
+    int status = job_ask_each(job, &job->leader, 1, write_question, &q,
+                              job->options.save_timeout_ms);
     if (status == LS_OK)
-        status = ask_keepers(lead, "rewind", epoch, false);
+        status = ask_keepers(job, "rewind", epoch);
     lead->resumed = status != LS_OK;
     return status;
 }
@@ -263,145 +208,8 @@ static int save(struct lead *lead, int64_t epoch)
         status = begin_behind(lead, epoch, lead->stopped);
     else if (status == LS_OK)
         status = job_save(job, epoch, lead->stopped, false);
-    took(job, LS_JOB_OP_SAVE, begin);
+    job_took(job, LS_JOB_OP_SAVE, begin);
     return job->options.saves_behind ? status : judge(lead, epoch, status);
-}
-
-/* ---- resuming ---------------------------------------------------------- */
-
-static void passed_over(void *self, int64_t epoch, const char *why)
-{
-    const ls_job *job = self;
-    ls_log_warn("job %s: epoch %" PRId64 " is passed over: %s",
-                job->options.name, epoch, why);
-}
-
-static int check_entries(struct lead *lead)
-{
-    const ls_job *job = lead->job;
-    char name[LS_CHECKPOINT_NODE_MAX + 1];
-    for (size_t i = 0; i < job->n_keepers; i++) {
-        name_of(job->keepers[i], name);
-        if (entry_of(lead, job->keepers[i]) == NULL)
-            return ls_error(LS_EMISMATCH,
-                            "epoch %" PRId64 " has no entry of %s",
-                            lead->manifest.epoch, name);
-    }
-    return lead->manifest.n_entries == job->n_keepers
-               ? LS_OK
-               : ls_error(LS_EMISMATCH,
-                          "epoch %" PRId64 " is of %zu nodes, and the job's "
-                          "blobs are of %zu",
-                          lead->manifest.epoch, lead->manifest.n_entries,
-                          job->n_keepers);
-}
-
-/* Whether all nodes have it whole. */
-static int look_at(struct lead *lead, int64_t epoch)
-{
-    ls_checkpoint_manifest_clear(&lead->manifest);
-    ls_mutex_lock(&lead->job->store_mutex);
-    int status =
-        ls_checkpoints_manifest(lead->job->store, epoch, &lead->manifest);
-    ls_mutex_unlock(&lead->job->store_mutex);
-    if (status == LS_OK)
-        status = check_entries(lead);
-    return status == LS_OK ? ask_keepers(lead, "has", epoch, true) : status;
-}
-
-static int count_checkpoints(struct lead *lead, size_t *n)
-{
-    int64_t *epochs = NULL;
-    *n = 0;
-    if (lead->job->store == NULL)
-        return LS_OK;
-    ls_mutex_lock(&lead->job->store_mutex);
-    const int status = ls_checkpoints_list(lead->job->store, &epochs, n);
-    ls_mutex_unlock(&lead->job->store_mutex);
-    if (status == LS_OK)
-        free(epochs);
-    return status;
-}
-
-static int from_scratch(struct lead *lead)
-{
-    size_t n;
-    const int status = count_checkpoints(lead, &n);
-    lead->epoch = LS_CHECKPOINT_NONE;
-    if (status == LS_OK && n != 0)
-        return ls_error(LS_EEXIST,
-                        "job %s: %s has %zu checkpoints: resume, or choose "
-                        "another folder",
-                        lead->job->options.name, lead->job->options.folder, n);
-    return status;
-}
-
-static int find_newest(struct lead *lead)
-{
-    ls_job *job = lead->job;
-    int64_t before = LS_CHECKPOINT_NONE, epoch = 0;
-    const struct ls_job_metadata *metadata = job->options.metadata;
-    int status = LS_OK;
-    if (metadata != NULL && metadata->last_epoch != NULL) {
-        status = metadata->last_epoch(job->options.metadata_self, &epoch);
-        if (status != LS_OK || epoch == LS_CHECKPOINT_NONE)
-            return status == LS_OK ? from_scratch(lead) : status;
-        before = epoch + 1;
-    }
-    for (;;) {
-        ls_mutex_lock(&job->store_mutex);
-        status = ls_checkpoints_newest(job->store, before, true, passed_over,
-                                       job, &epoch);
-        ls_mutex_unlock(&job->store_mutex);
-        if (status != LS_OK)
-            break;
-        status = look_at(lead, epoch);
-        lead->epoch = epoch;
-        if (status != LS_ENOENT && status != LS_EPROTO)
-            return status;
-        passed_over(job, epoch, ls_error_text());
-        before = epoch;
-    }
-    size_t n = 0;
-    if (status == LS_ENOENT)
-        status = count_checkpoints(lead, &n);
-    lead->epoch = LS_CHECKPOINT_NONE;
-    return n == 0 ? status
-                  : ls_error(LS_EPROTO,
-                             "job %s: none of the %zu checkpoints in %s can be "
-                             "used; the log says why",
-                             job->options.name, n, job->options.folder);
-}
-
-static int load(struct lead *lead)
-{
-    ls_job *job = lead->job;
-    const int64_t begin = ls_now(job->runtime);
-    const int status = ask_keepers(lead, "load", lead->epoch, true);
-    lead->stopped = lead->manifest.stopped;
-    lead->resumed = true;
-    took(job, LS_JOB_OP_LOAD, begin);
-    return status;
-}
-
-/* The state that the epochs begin with: lead->epoch says of which one;
- * LS_CHECKPOINT_NONE: none. */
-static int resume(struct lead *lead)
-{
-    const struct ls_job_options *options = &lead->job->options;
-    int status;
-    if (lead->load != LS_CHECKPOINT_NONE || options->resume == LS_JOB_AT) {
-        lead->epoch =
-            lead->load != LS_CHECKPOINT_NONE ? lead->load : options->epoch;
-        status = look_at(lead, lead->epoch);
-    } else if (options->resume == LS_JOB_NEWEST) {
-        status = find_newest(lead);
-    } else {
-        status = from_scratch(lead);
-    }
-    if (status == LS_OK && lead->epoch != LS_CHECKPOINT_NONE)
-        status = load(lead);
-    return status;
 }
 
 /* ---- leading ----------------------------------------------------------- */
@@ -422,15 +230,16 @@ static int run_epochs(struct lead *lead)
     return status;
 }
 
-static int lead_run(struct lead *lead)
+static int lead_run(struct lead *lead, int64_t load, const char *const *names)
 {
     ls_job *job = lead->job;
-    int status = ask(job, job->nodes, job->n_nodes, write_hello, job,
-                     job->options.start_timeout_ms);
+    int status = job_ask_each(job, job->nodes, job->n_nodes, write_hello, job,
+                              job->options.start_timeout_ms);
     if (status == LS_OK)
-        status = resume(lead);
-    if (status != LS_OK || lead->load != LS_CHECKPOINT_NONE)
+        status = job_resume(job, load, names, &lead->epoch, &lead->stopped);
+    if (status != LS_OK || load != LS_CHECKPOINT_NONE)
         return status;
+    lead->resumed = lead->epoch != LS_CHECKPOINT_NONE;
     if (lead->epoch == LS_CHECKPOINT_NONE) {
         lead->epoch = 0;
         status = run_group(lead, LS_JOB_INIT, 0, LS_JOB_OP_INIT);
@@ -508,11 +317,10 @@ static void tell_end(ls_job *job, const struct ls_failure *failure)
 
 static int lead_all(ls_job *job, int64_t load_epoch, const char *const *names)
 {
-    struct lead lead = {.job = job, .load = load_epoch, .names = names};
+    struct lead lead = {.job = job};
     struct ls_failure failure;
-    ls_failure_keep(&failure, lead_run(&lead));
+    ls_failure_keep(&failure, lead_run(&lead, load_epoch, names));
     job_join(&lead.behind); /* after an error */
-    ls_checkpoint_manifest_clear(&lead.manifest);
     tell_end(job, &failure);
     return ls_failure_return(&failure);
 }
@@ -587,7 +395,7 @@ static int open_store(ls_job *job)
     const bool leads = job->id == job->leader, keeps = job_is_keeper(job);
     if (job->options.folder == NULL || (!leads && !keeps))
         return LS_OK;
-    name_of(job->id, name);
+    job_keeper_name(job->id, name);
     return ls_checkpoints_open(
         &job->store,
         &(struct ls_checkpoints_options){.folder = job->options.folder,

@@ -63,6 +63,21 @@ int ls_turn_blob(ls_turn *turn, const char *name,
     return status;
 }
 
+int ls_turn_form(ls_turn *turn, const char *name, struct ls_blob_form *out)
+{
+    const struct turns *turns = turn->turns;
+    const struct ls_blob *blob = NULL;
+    ls_mutex_lock(&turns->job->mutex);
+    if (turns->is_private)
+        blob = ls_blobs_find(turns->own.blobs, name);
+    if (blob == NULL)
+        blob = ls_blobs_find(turns->job->global.blobs, name);
+    if (blob != NULL)
+        *out = blob->form;
+    ls_mutex_unlock(&turns->job->mutex);
+    return blob != NULL ? LS_OK : ls_error(LS_ENOENT, "no blob %s", name);
+}
+
 /* ---- the thread of one ------------------------------------------------- */
 
 void turns_cancel(ls_job *job)

@@ -58,6 +58,24 @@ static bool same_form(const struct ls_blob_form *a,
            memcmp(a->shape, b->shape, a->n_dims * sizeof *a->shape) == 0;
 }
 
+static bool is_made(const struct workspace *space, const void *memory)
+{
+    const struct memory *at = space->memory;
+    while (at != NULL && at->bytes != memory)
+        at = at->next;
+    return at != NULL;
+}
+
+int workspace_reform(struct workspace *space, const char *name,
+                     const struct ls_blob_form *form, void **memory)
+{
+    const struct ls_blob *blob = ls_blobs_find(space->blobs, name);
+    if (blob != NULL && is_made(space, blob->memory) &&
+        !same_form(&blob->form, form))
+        (void)ls_blobs_remove(space->blobs, name);
+    return workspace_blob(space, NULL, name, form, memory);
+}
+
 int workspace_blob(struct workspace *space, const struct workspace *parent,
                    const char *name, const struct ls_blob_form *form,
                    void **memory)

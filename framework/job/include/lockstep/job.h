@@ -69,6 +69,8 @@ struct ls_job_options {
                         * next one for the previous save */
     bool goes_on;      /* after a save that failed; else it ends the job */
     struct ls_checkpoint_retention retention;
+    bool elastic; /* goes on with other nodes than it was saved with, as
+                   * ls_job_share() says; else that is LS_EMISMATCH */
     const struct ls_job_metadata *metadata; /* borrow; NULL: none */
     void *metadata_self;
     int start_timeout_ms; /* for all nodes to begin; default 60000 */
@@ -136,6 +138,24 @@ LS_MUST_USE LS_API int ls_job_add(ls_job *job, enum ls_job_phase phase,
  * Errors: as ls_job_add(). */
 LS_MUST_USE LS_API int ls_job_stop_on(ls_job *job, const char *blob);
 
+/* What becomes of a blob when the job goes on with other nodes (`elastic`). One
+ * that is neither belongs to its node: it is left out if the node is gone, and
+ * is what the init group makes of it on a node that is new. */
+enum ls_job_share {
+    LS_JOB_SHARED, /* the same on all nodes, as weights: all have that of the
+                    * first node which has it */
+    LS_JOB_SPREAD, /* a part of one array, as samples: the rows of all nodes, in
+                    * the order of their ids, are divided evenly, and of what
+                    * is left over each of the first has one. ls_turn_form()
+                    * says how many a node has then */
+    LS_JOB_N_SHARES
+};
+/* blob: copied.
+ * Errors: LS_EINVAL the name; LS_EEXIST it is shared already; LS_ESTATE;
+ *         LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_job_share(ls_job *job, const char *blob,
+                                    enum ls_job_share how);
+
 /* End it after n epochs. How many are left is saved, in the blob
  * "epoch_limiter" of the first node whose blobs are.
  * Errors: LS_EINVAL n is 0; LS_EEXIST it has one; LS_ESTATE; LS_ENOMEM. */
@@ -187,14 +207,14 @@ struct ls_job_result {
  * out:    may be NULL; what is known is written after an error too.
  * Errors: those of ls_job_compile() and ls_checkpoints_open(); LS_EMISMATCH a
  *         node describes another job: the text has the line, or its checkpoint
- *         is of other nodes; LS_ELOST a node was lost: the text names it;
- *         LS_EEXIST scratch, and there are checkpoints; LS_ENOENT and LS_EPROTO
- *         LS_JOB_AT, and that epoch is not there or damaged, or LS_JOB_NEWEST
- *         and all are damaged; LS_EIO a save failed; what a task returned, with
- *         node, group and task in the text; LS_ETIMEDOUT a timeout of the
- *         options, or a task of this node was left behind: the text has node,
- *         group and task, and why it was cancelled; LS_ESTATE one of the run
- *         before still runs. */
+ *         is of other nodes and does not fit these; LS_ELOST a node was lost:
+ * the text names it; LS_EEXIST scratch, and there are checkpoints; LS_ENOENT
+ * and LS_EPROTO LS_JOB_AT, and that epoch is not there or damaged, or
+ * LS_JOB_NEWEST and all are damaged; LS_EIO a save failed; what a task
+ * returned, with node, group and task in the text; LS_ETIMEDOUT a timeout of
+ * the options, or a task of this node was left behind: the text has node, group
+ * and task, and why it was cancelled; LS_ESTATE one of the run before still
+ * runs. */
 LS_MUST_USE LS_API int ls_job_run(ls_job *job, struct ls_job_result *out);
 
 /* Load a checkpoint and run nothing. All nodes call it, with the same epoch;
@@ -225,6 +245,10 @@ LS_API bool ls_turn_is_cancelled(const ls_turn *turn);
 LS_MUST_USE LS_API int ls_turn_blob(ls_turn *turn, const char *name,
                                     const struct ls_blob_form *form,
                                     void **memory);
+/* The form of a blob that ls_turn_blob() would find.
+ * Errors: LS_ENOENT there is none. */
+LS_MUST_USE LS_API int ls_turn_form(ls_turn *turn, const char *name,
+                                    struct ls_blob_form *out);
 
 #ifdef __cplusplus
 }
