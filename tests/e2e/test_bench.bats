@@ -71,7 +71,7 @@ shares() {
 }
 
 @test "GPUs, of a driver in host memory" {
-    export LD_LIBRARY_PATH=$BUILD_DIR/tests/driver/fake
+    export LD_LIBRARY_PATH=$BUILD_DIR/tests/device/fake
     bench --devices cuda,cuda:1 --json
     last_line "$output"
     (($(field trained) > 0))

@@ -13,7 +13,7 @@ only what stands above it here; in each, the public headers (`include/lockstep/`
 manual.
 """
 LAYERS = ["framework/base", "framework/state", "framework/bus", "framework/task",
-          "framework/driver", "framework/learner", "middleware", "nodes"]
+          "framework/device", "framework/learner", "middleware", "nodes"]
 
 
 def said(path):

@@ -26,7 +26,7 @@ BUILD = TREE / "build" / "dev"
 PROGRAM = ["nodes/all", "tests/nodes/plugins/all"]
 BESIDES = {"nodes": PROGRAM}
 FAILS = "it fails"
-TARGETS = {"e2e": PROGRAM + ["tests/e2e/all", "tests/driver/fake/all",
+TARGETS = {"e2e": PROGRAM + ["tests/e2e/all", "tests/device/fake/all",
                              "docs/all"],
            "hostile": ["tests/hostile/all"]}
 
