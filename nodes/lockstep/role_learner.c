@@ -123,8 +123,10 @@ int role_learn(ls_step *step, void *self)
 {
     struct role *role = self;
     struct ls_online_context *context = ls_step_context(step);
-    if (context->trajectories.n == 0)
-        return LS_OK; /* the run was finished while waiting for them */
+    if (role->is_last)
+        ls_task_finish_here(role->task);
+    if (role->is_last || context->trajectories.n == 0)
+        return LS_OK;
     const struct weights_note note = note_of(
         role, context->total_step + 1,
         context->train_iter + 1 + (int64_t)training_under_way(role->training));
@@ -145,13 +147,60 @@ int role_learn(ls_step *step, void *self)
     return status;
 }
 
+static int on_verdict(void *self, const struct ls_event *event)
+{
+    struct role *role = self;
+    ls_document *document = NULL;
+    int64_t updates = 0;
+    int status = ls_document_read(&document, event->data, event->size, NULL);
+    if (status == LS_OK)
+        status = ls_value_int(ls_document_root(document), &updates);
+    ls_document_destroy(&document);
+    if (status == LS_OK)
+        training_give_up(role->training, updates);
+    return status;
+}
+
+int role_hear_verdicts(struct role *role)
+{
+    ls_node *node = ls_task_node(role->task);
+    if (role->plan->record != NULL || role->plan->tape != NULL)
+        return LS_OK;
+    int status = ls_node_allow(node, ROLE_VERDICT, "role:evaluator");
+    if (status == LS_OK)
+        status = ls_on(node, ROLE_VERDICT, on_verdict, role);
+    role->hears_verdicts = status == LS_OK;
+    return status;
+}
+
+void role_hear_no_verdicts(struct role *role)
+{
+    if (role->hears_verdicts &&
+        ls_off(ls_task_node(role->task), ROLE_VERDICT, on_verdict, role) < 0)
+        ls_log_debug("verdicts: %s", ls_error_text());
+    role->hears_verdicts = false;
+}
+
+/* The iteration in which the run has ended. */
+static int discard(struct role *role, struct ls_online_context *context,
+                   int status)
+{
+    if (!role_discard(role, status) ||
+        context->train_iter == role->before.train_iter)
+        return LS_OK;
+    context->train_iter = role->before.train_iter;
+    const int reverted = training_revert(role->training);
+    role->learned = role->learned && training_is_whole(role->training);
+    return reverted;
+}
+
 int role_save_weights(void *self, ls_task *task, int status)
 {
     struct role *role = self;
-    const struct ls_online_context *context =
-        ls_context_data(ls_task_context(task));
-    if (!role->learned)
-        return LS_OK;
+    struct ls_online_context *context = ls_context_data(ls_task_context(task));
+    const int discarded = discard(role, context, status);
+    if (discarded != LS_OK || !role->learned)
+        return discarded;
     /* Whatever ended the run, what was learned is worth having. */
     const int saved = save(role, WEIGHTS_FINAL, context->total_step,
                            role->weights, sizeof role->weights);

@@ -30,6 +30,8 @@ struct teacher {
     ls_device **devices;       /* own; n_devices */
     bool *is_doubtful;         /* own; of each device's policy, and thread */
     struct learn_group *group; /* own */
+    bool (*is_given_up)(const void *self);
+    const void *self; /* borrow */
 };
 
 static struct loaded *loaded_of(const struct teacher *teacher,
@@ -199,7 +201,9 @@ static int learn(struct teacher *teacher, const struct ls_learner_place *place,
         .pass = pass,
         .stack = place->memory,
         .group =
-            alone ? NULL : learn_group_member(teacher->group, place->device)};
+            alone ? NULL : learn_group_member(teacher->group, place->device),
+        .is_given_up = teacher->is_given_up,
+        .self = teacher->self};
     const int status = teacher->agent->plugin->policy->learn(
         policy_of(teacher, place->device), &batch, said);
     return status == LS_OK ? LS_OK
@@ -224,6 +228,8 @@ int teacher_learn(struct teacher *teacher, const struct ls_learner_place *place,
         status = learn(teacher, place, pass, &said);
     if (teacher->n_devices > 1)
         learn_group_leave(teacher->group);
+    if (teacher->is_given_up != NULL && teacher->is_given_up(teacher->self))
+        return LS_OK; /* and it stays in doubt */
     if (status == LS_OK)
         status = add_all(&said, info);
     if (status == LS_OK)
@@ -238,6 +244,19 @@ bool teacher_is_whole(const struct teacher *teacher)
     for (size_t i = 0; i < teacher->n_devices; i++)
         is_whole = is_whole && !teacher->is_doubtful[i];
     return is_whole;
+}
+
+int teacher_restore(struct teacher *teacher, const struct ls_bytes *policy,
+                    const struct ls_bytes *training)
+{
+    int status = agent_load(teacher->agent, policy);
+    if (status == LS_OK)
+        status = agent_load_training(teacher->agent, training);
+    if (status == LS_OK)
+        status = agent_align_replicas(teacher->agent);
+    for (size_t i = 0; i < teacher->n_devices; i++)
+        teacher->is_doubtful[i] = status != LS_OK;
+    return status;
 }
 
 /* Made and taken apart ----------------------------------------------------- */
@@ -304,6 +323,8 @@ int teacher_create(struct teacher **out, ls_runtime *runtime,
         return ls_error(LS_ENOMEM, "a teacher");
     teacher->agent = options->agent;
     teacher->node_id = options->node_id;
+    teacher->is_given_up = options->is_given_up;
+    teacher->self = options->self;
     teacher->shape = agent_shape(options->agent, options->steps);
     teacher->n_max = options->n;
     int status = init_devices(teacher, runtime, options);

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a table below changes its layout or its meaning. */
-#define LS_PLUGIN_ABI 5
+#define LS_PLUGIN_ABI 6
 
 enum ls_element { LS_F32, LS_F64, LS_I32, LS_U8 }; /* float, double, … */
 
@@ -152,6 +152,12 @@ struct ls_learn_batch {
     ls_device_stack *stack;
     /* NULL: this state learns alone. */
     const struct ls_learn_group *group;
+    /* True once nobody needs what comes of this call, as when a run ends while
+     * it goes on: return soon then, with any status, and everything is put back
+     * as it was before the iteration. Where that takes long, ask now and then;
+     * it costs some nanoseconds. NULL: it is needed. */
+    bool (*is_given_up)(const void *self);
+    const void *self;
 };
 
 /* What learn() and the hooks report. */

@@ -8,7 +8,11 @@
  * of an earlier one, the same one in each run, and loading and training go on
  * while the next is collected. So what a run computes follows from its seed and
  * that number alone, however many stacks and loaders there are.
- * Thread: owner. */
+ *
+ * A verdict on the weights of one batch comes while the next one is learned
+ * from. So the weights before the last batch are kept, where there may be a
+ * verdict on them, and training_revert() goes back to them.
+ * Thread: owner, unless a function says otherwise. */
 #ifndef TRAINING_H
 #define TRAINING_H
 
@@ -38,12 +42,26 @@ LS_MUST_USE int training_start(struct training **out, ls_runtime *runtime,
  * items:   moved, on success: empty then.
  * note:    of the weights after this batch.
  * info:    what was said of the one that is over is added.
- * is_over: whether one is.
- * Errors:  LS_EPROTO what came is no such batch; what learn() fails with. */
+ * is_over: whether one is; false also when this one was given up.
+ * Errors:  LS_EPROTO what came is no such batch; what learn() fails with; once
+ *          it was given up, those of teacher_restore(). */
 LS_MUST_USE int training_learn(struct training *training,
                                struct ls_items *items,
                                const struct weights_note *note,
                                ls_learner_info *info, bool *is_over);
+
+/* Nobody needs what is learned after `update` of them: a batch that is being
+ * learned from then, or will be, is given up, and the weights are those after
+ * that update. No effect with learner.queue, where what is under way at the end
+ * is given up anyway. Thread: any. */
+void training_give_up(struct training *training, int64_t update);
+
+/* Back to the weights before the batch that was over last: in
+ * training_policy(), training_save(), and in the policy itself without
+ * learner.queue. Only where the plan has an evaluator that may end the run by
+ * these weights; once after each batch that was over.
+ * Errors: those of teacher_restore(). */
+LS_MUST_USE int training_revert(struct training *training);
 
 /* How many batches are. */
 size_t training_under_way(const struct training *training);
