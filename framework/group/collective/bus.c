@@ -127,6 +127,8 @@ static void use(struct bus_group *group, uint32_t rank,
 {
     if (message->kind == GROUP_COMMIT)
         commit_receive(group, rank, message);
+    else if (group->is_over && message->pair && message->kind != GROUP_END)
+        pairs_refuse(group, rank, message);
     else if (group->is_over)
         return;
     else if (message->kind == GROUP_END)

@@ -196,6 +196,10 @@ void pairs_data(struct bus_group *group, uint32_t rank,
                 const struct group_message *message);
 void pairs_end(struct bus_group *group, uint32_t rank,
                const struct group_message *message);
+/* The generation is over here, and a rank asks for its half, or for this one.
+ */
+void pairs_refuse(struct bus_group *group, uint32_t rank,
+                  const struct group_message *message);
 int64_t pairs_tick(struct bus_group *group, int64_t now);
 /* That rank is lost. */
 void pairs_lose(struct bus_group *group, uint32_t rank);
