@@ -389,6 +389,10 @@ static void note(struct act *act, int status)
     if (act->generation >= STORY_GENERATIONS)
         return;
     struct record *record = &life->records[act->generation][act->step];
+    /* By a link that went silent: to the others it has died. */
+    if (status == LS_ELOST && life->killed_at == 0 &&
+        strstr(ls_error_text(), "have declared this node lost") != NULL)
+        life->killed_at = ls_simulation_now(life->story->simulation);
     record->status = status;
     record->ended_at = ls_simulation_now(life->story->simulation);
     record->named =
