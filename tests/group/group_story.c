@@ -649,7 +649,7 @@ static void compare(struct story *story, uint64_t g, uint32_t step,
         if (record->status == LS_ELOST &&
             (!is_killed(story, record->named) ||
              (n_killed(story) == 1 && first != NULL &&
-              first->named != record->named)))
+              first->status == LS_ELOST && first->named != record->named)))
             say_wrong(story,
                       "generation %" PRIu64 ", step %" PRIu32 ": node %" PRIu32
                       " names node %" PRIu32,
@@ -675,6 +675,7 @@ static void judge(struct story *story, struct story_tally *tally)
         }
         tally->generations += any ? 1 : 0;
     }
+    tally->dead += n_killed(story);
     for (uint32_t i = story->n; i < story->n_lives; i++)
         tally->returned += story->lives[i].ended_well ? 1 : 0;
 }

