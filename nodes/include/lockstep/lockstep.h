@@ -44,13 +44,16 @@
 /* driver */
 #include "lockstep/device.h"
 
+/* group */
+#include "lockstep/barrier.h"
+#include "lockstep/group.h"
+
 /* learner */
 #include "lockstep/learner.h"
 #include "lockstep/learner_info.h"
 #include "lockstep/minibatch_ring.h"
 
 /* middleware */
-#include "lockstep/barrier.h"
 #include "lockstep/middleware.h"
 
 /* what a plugin exports */

@@ -22,6 +22,7 @@
 #include "lockstep/codec.h"
 #include "lockstep/config.h"
 #include "lockstep/device.h"
+#include "lockstep/group.h"
 #include "lockstep/status.h"
 
 #ifdef __cplusplus
@@ -126,20 +127,6 @@ struct ls_act {
     float *extras;            /* n × n_extras: to be written */
 };
 
-/* The states of a policy that learn at the same time, one per device, from
- * equal shares of a batch. They begin alike, and stay so if each changes its
- * weights only by shared values. */
-struct ls_learn_group {
-    size_t n; /* states */
-    /* Replace values[n] with the means over all states, which are identical in
-     * all of them, to the bit. Waits until every state has called it equally
-     * often, with equally many values.
-     * Errors: LS_EABORTED another state failed, or shares something else;
-     *         return it. */
-    int (*mean)(void *self, float *values, size_t n);
-    void *self;
-};
-
 /* What learn() learns from. Borrow: for the call. */
 struct ls_learn_batch {
     const struct ls_trajectory *trajectories;
@@ -150,8 +137,13 @@ struct ls_learn_batch {
      * device's memory; work on the stack's stream finds it there.
      * NULL: there is no device, as in a plugin's own tests. */
     ls_device_stack *stack;
-    /* NULL: this state learns alone. */
-    const struct ls_learn_group *group;
+    /* The states of the policy that learn at the same time, each on a device of
+     * its own, from equal shares of the batch: each is a rank. They begin
+     * alike, and stay so if each changes its weights only by what is the same
+     * in all, such as the mean of their gradients (ls_group_all_reduce()). What
+     * an operation of the group returns, learn() returns. NULL: this state
+     * learns alone. */
+    ls_group *group;
     /* True once nobody needs what comes of this call, as when a run ends while
      * it goes on: return soon then, with any status, and everything is put back
      * as it was before the iteration. Where that takes long, ask now and then;
