@@ -62,6 +62,13 @@ void role_fini(struct role *role)
     memset(role, 0, sizeof *role);
 }
 
+/* What a learner learns from at a time. */
+static size_t batch_of(const struct plan *plan)
+{
+    const size_t n = plan_count(plan, PLAN_COLLECTOR) * plan->envs;
+    return plan_is_shared(plan) ? n / plan_count(plan, PLAN_LEARNER) : n;
+}
+
 int role_start(struct role *role, ls_runtime *runtime)
 {
     const struct plan *const plan = role->plan;
@@ -73,9 +80,10 @@ int role_start(struct role *role, ls_runtime *runtime)
     if (status == LS_OK && node->role == PLAN_COLLECTOR)
         status = agent_use_threads(&role->agent, runtime, plan->threads);
     if (node->role == PLAN_LEARNER)
+        status = role_group_create(role);
+    if (status == LS_OK && node->role == PLAN_LEARNER)
         status = training_start(&role->training, runtime, plan, &role->agent,
-                                node->id,
-                                plan_count(plan, PLAN_COLLECTOR) * plan->envs);
+                                node->id, batch_of(plan), role->group);
     if (status == LS_OK && node->role == PLAN_LEARNER)
         status = training_begin(role->training, &role->resumed);
     if (status == LS_OK && node->role == PLAN_LEARNER)
@@ -89,6 +97,7 @@ void role_stop(struct role *role)
     agent_end_threads(&role->agent);
     player_destroy(&role->player);
     training_stop(&role->training);
+    role_group_destroy(role);
 }
 
 void role_fill(const struct role *role, ls_task *task, struct report *out)
@@ -173,13 +182,24 @@ static void hear_last(void *self, const struct ls_barrier_epoch_info *info)
 static int end_welcome(void *self, ls_task *task, int status)
 {
     struct role *role = self;
-    return role->welcome.finish(role->welcome.self, task, status);
+    role_group_leave(role, status);
+    return role->welcome.fn != NULL
+               ? role->welcome.finish(role->welcome.self, task, status)
+               : LS_OK;
 }
 
 static void release_welcome(void *self)
 {
     struct role *role = self;
-    role->welcome.release(role->welcome.self);
+    if (role->welcome.fn != NULL)
+        role->welcome.release(role->welcome.self);
+}
+
+/* Who says what is learned, and how much was collected for it: learners that
+ * share each batch have the same. */
+static const char *speaker(const struct plan *plan)
+{
+    return plan_is_shared(plan) ? "learner.0" : "learner";
 }
 
 /* A step that holds the exchange: only the first iteration of a round has it.
@@ -189,7 +209,7 @@ static void use_welcome(struct role *role, ls_task *task)
     role->welcome = ls_mw_exchange(
         task, &(struct ls_exchange_options){
                   .name = "welcome",
-                  .from = "learner",
+                  .from = speaker(role->plan),
                   .to = "collector,evaluator",
                   .fields = "policy,train_iter,total_step,env_step,env_episode",
                   .timeout_ms = role->plan->world.step_timeout_ms});
@@ -212,15 +232,16 @@ static int begin_round(ls_step *step, struct role *role)
     const enum plan_role kind = role->plan->nodes[role->index].role;
     const int64_t steps = context->env_step, episodes = context->env_episode;
     ls_wrapped *wrapped;
-    int status = LS_OK;
-    if (kind == PLAN_LEARNER)
+    int status = role_group_begin_round(role);
+    if (status == LS_OK && kind == PLAN_LEARNER)
         status = ls_bytes_set(&context->policy,
                               training_policy(role->training)->data,
                               training_policy(role->training)->size);
-    if (status == LS_OK)
+    if (status == LS_OK && role->welcome.fn != NULL) {
         status = ls_wrap(step, &role->welcome, &wrapped);
-    if (status == LS_OK)
-        status = ls_wrap_back(wrapped);
+        if (status == LS_OK)
+            status = ls_wrap_back(wrapped);
+    }
     if (kind == PLAN_LEARNER)
         ls_bytes_clear(&context->policy);
     if (kind == PLAN_COLLECTOR) {
@@ -275,13 +296,55 @@ int role_end(void *self, ls_task *task, int status)
     return LS_OK;
 }
 
+/* What collectors bring goes to the learner that learns from it, and how much
+ * it was to all. */
+static void use_parts(struct role *role, ls_task *task)
+{
+    const int timeout_ms = role->plan->world.step_timeout_ms;
+    const size_t part = plan_part(role->plan, role->index);
+    char name[32], from[32], to[32];
+    (void)snprintf(name, sizeof name, "trajectories.%zu", part);
+    (void)snprintf(from, sizeof from, "collector.%zu", part);
+    (void)snprintf(to, sizeof to, "learner.%zu", part);
+    (void)ls_task_use(
+        task, ls_mw_exchange(task, &(struct ls_exchange_options){
+                                       .name = "collected",
+                                       .from = "collector",
+                                       .to = "learner",
+                                       .increments = "env_step,env_episode",
+                                       .timeout_ms = timeout_ms}));
+    (void)ls_task_use(
+        task,
+        ls_mw_exchange(task, &(struct ls_exchange_options){
+                                 .name = name,
+                                 .from = from,
+                                 .to = to,
+                                 .fields = "trajectories,trajectory_end_idx",
+                                 .timeout_ms = timeout_ms}));
+}
+
+static void use_trajectories(struct role *role, ls_task *task)
+{
+    const struct ls_exchange_options options = {
+        .name = "trajectories",
+        .from = "collector",
+        .to = "learner",
+        .fields = "trajectories,trajectory_end_idx",
+        .increments = "env_step,env_episode",
+        .timeout_ms = role->plan->world.step_timeout_ms};
+    if (plan_is_shared(role->plan))
+        use_parts(role, task);
+    else
+        (void)ls_task_use(task, ls_mw_exchange(task, &options));
+}
+
 static void use_exchange(struct role *role, ls_task *task)
 {
     const int timeout_ms = role->plan->world.step_timeout_ms;
     (void)ls_task_use(task,
                       ls_mw_exchange(task, &(struct ls_exchange_options){
                                                .name = "policy",
-                                               .from = "learner",
+                                               .from = speaker(role->plan),
                                                .to = "collector,evaluator",
                                                .fields = "policy,train_iter",
                                                .skip = 1,
@@ -289,20 +352,12 @@ static void use_exchange(struct role *role, ls_task *task)
     (void)ls_task_use(task,
                       ls_mw_exchange(task, &(struct ls_exchange_options){
                                                .name = "counters",
-                                               .from = "learner",
+                                               .from = speaker(role->plan),
                                                .to = "evaluator",
                                                .fields = "env_step,env_episode",
                                                .skip = 1,
                                                .timeout_ms = timeout_ms}));
-    (void)ls_task_use(
-        task,
-        ls_mw_exchange(task, &(struct ls_exchange_options){
-                                 .name = "trajectories",
-                                 .from = "collector",
-                                 .to = "learner",
-                                 .fields = "trajectories,trajectory_end_idx",
-                                 .increments = "env_step,env_episode",
-                                 .timeout_ms = timeout_ms}));
+    use_trajectories(role, task);
 }
 
 /* Who has to be there, the node that runs the task makes sure of. */

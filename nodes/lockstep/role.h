@@ -21,6 +21,7 @@
 #define LOCKSTEP_ROLE_H
 
 #include "lockstep/barrier.h"
+#include "lockstep/group.h"
 #include "lockstep/middleware.h"
 #include "lockstep/task.h"
 
@@ -42,6 +43,7 @@ struct role {
     struct report_sink sink;
     struct player *player;        /* own; collectors, from role_start() on */
     struct training *training;    /* own; learners, from role_start() on */
+    ls_group *group;              /* own, alike; NULL: it learns alone */
     int64_t started_at;           /* the first iteration; 0: not yet */
     ls_task *task;                /* borrow; after role_use() */
     struct ls_middleware welcome; /* the exchange that begins a round */
@@ -101,6 +103,19 @@ int role_save_weights(void *role, ls_task *task, int status);
 #define ROLE_VERDICT "lockstep.verdict"
 LS_MUST_USE int role_hear_verdicts(struct role *role);
 void role_hear_no_verdicts(struct role *role);
+
+/* Of learners that share each batch; without effect in others.
+ * Errors: those of ls_group_create(). */
+LS_MUST_USE int role_group_create(struct role *role);
+void role_group_destroy(struct role *role);
+/* All have the weights and counters of the first. Errors: those of
+ * ls_group_form() and of an operation. */
+LS_MUST_USE int role_group_begin_round(struct role *role);
+/* n: in: how many trajectories this one has to learn from; out: the least that
+ * any has. Errors: LS_EMISMATCH their weights differ; those of an operation. */
+LS_MUST_USE int role_group_meet(struct role *role, size_t *n);
+/* Its run is broken: nobody is to wait for it. LS_OK: it is not. */
+void role_group_leave(struct role *role, int status);
 
 /* The learner's part of role_init(): go on from what an earlier life of this
  * run has left. generation: of the node; it says so when there is nothing. */

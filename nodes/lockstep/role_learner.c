@@ -23,6 +23,12 @@ static void log_info(const ls_learner_info *info, int64_t train_iter)
     ls_log_info("update %lld%s", (long long)train_iter, line);
 }
 
+/* Of learners that share each batch the first keeps what all have. */
+static bool keeps_weights(const struct role *role)
+{
+    return plan_part(role->plan, role->index) == 0;
+}
+
 /* iterations, updates: that are over, or will be when these weights are the
  * result. */
 static struct weights_note note_of(const struct role *role, int64_t iterations,
@@ -97,7 +103,7 @@ static int checkpoint(struct role *role,
 {
     char path[REPORT_PATH_MAX];
     const int64_t every = role->plan->learner.checkpoint_every;
-    return every > 0 && context->train_iter % every == 0
+    return every > 0 && keeps_weights(role) && context->train_iter % every == 0
                ? save(role, WEIGHTS_CHECKPOINT, context->total_step + 1, path,
                       sizeof path)
                : LS_OK;
@@ -123,16 +129,18 @@ int role_learn(ls_step *step, void *self)
 {
     struct role *role = self;
     struct ls_online_context *context = ls_step_context(step);
+    size_t n = context->trajectories.n;
+    int status = role_group_meet(role, &n);
     if (role->is_last)
         ls_task_finish_here(role->task);
-    if (role->is_last || context->trajectories.n == 0)
-        return LS_OK;
+    if (role->is_last || n == 0 || status != LS_OK)
+        return status;
     const struct weights_note note = note_of(
         role, context->total_step + 1,
         context->train_iter + 1 + (int64_t)training_under_way(role->training));
     ls_learner_info *info = NULL;
     bool is_over = false;
-    int status = ls_learner_info_create(&info);
+    status = ls_learner_info_create(&info);
     if (status != LS_OK)
         return status;
     status = training_learn(role->training, &context->trajectories, &note, info,
@@ -164,7 +172,8 @@ static int on_verdict(void *self, const struct ls_event *event)
 int role_hear_verdicts(struct role *role)
 {
     ls_node *node = ls_task_node(role->task);
-    if (role->plan->record != NULL || role->plan->tape != NULL)
+    if (role->plan->record != NULL || role->plan->tape != NULL ||
+        role->group != NULL) /* who gives up alone leaves the others waiting */
         return LS_OK;
     int status = ls_node_allow(node, ROLE_VERDICT, "role:evaluator");
     if (status == LS_OK)
@@ -201,6 +210,8 @@ int role_save_weights(void *self, ls_task *task, int status)
     const int discarded = discard(role, context, status);
     if (discarded != LS_OK || !role->learned)
         return discarded;
+    if (!keeps_weights(role))
+        return status == LS_OK ? training_end(role->training) : LS_OK;
     /* Whatever ended the run, what was learned is worth having. */
     const int saved = save(role, WEIGHTS_FINAL, context->total_step,
                            role->weights, sizeof role->weights);

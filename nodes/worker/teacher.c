@@ -31,6 +31,7 @@ struct teacher {
     ls_device **devices; /* own; n_devices */
     bool *is_doubtful;   /* own; of each device's policy, and thread */
     ls_group **ranks;    /* own; of each device; NULL: there is one */
+    ls_group *group;     /* borrow; of several learners; NULL: there is one */
     bool (*is_given_up)(const void *self);
     const void *self; /* borrow */
 };
@@ -194,21 +195,21 @@ static int take_td_errors(const struct loaded *loaded, size_t n_steps,
 /* NULL: it learns alone. */
 static ls_group *rank_of(const struct teacher *teacher, size_t device)
 {
-    return teacher->ranks == NULL ? NULL : teacher->ranks[device];
+    return teacher->ranks == NULL ? teacher->group : teacher->ranks[device];
 }
 
 static int learn(struct teacher *teacher, const struct ls_learner_place *place,
                  unsigned pass, struct ls_learn_info *said)
 {
     const struct loaded *loaded = loaded_of(teacher, place);
-    const struct ls_learn_batch batch = {
-        .trajectories = loaded->trajectories,
-        .n = loaded->n,
-        .pass = pass,
-        .stack = place->memory,
-        .group = rank_of(teacher, place->device),
-        .is_given_up = teacher->is_given_up,
-        .self = teacher->self};
+    const struct ls_learn_batch batch = {.trajectories = loaded->trajectories,
+                                         .n = loaded->n,
+                                         .pass = pass,
+                                         .stack = place->memory,
+                                         .group =
+                                             rank_of(teacher, place->device),
+                                         .is_given_up = teacher->is_given_up,
+                                         .self = teacher->self};
     const int status = teacher->agent->plugin->policy->learn(
         policy_of(teacher, place->device), &batch, said);
     return status == LS_OK ? LS_OK
@@ -222,13 +223,14 @@ static int learn_pass(struct teacher *teacher,
                       ls_learner_info *info)
 {
     ls_group *const rank = rank_of(teacher, place->device);
-    int status = rank == NULL ? LS_OK : ls_group_form(rank, DEVICES_WAIT_MS);
+    const bool forms = rank != NULL && rank != teacher->group;
+    int status = forms ? ls_group_form(rank, DEVICES_WAIT_MS) : LS_OK;
     if (status == LS_OK && pass == 0)
         status = run_hooks(teacher, place->device, LS_BEFORE_ITER, iter, info);
     if (status == LS_OK)
         status = learn(teacher, place, pass, said);
     /* Whoever still waits for this one waits in vain. */
-    if (rank != NULL)
+    if (forms || (rank != NULL && status != LS_OK))
         ls_group_leave(rank, status);
     return status;
 }
@@ -307,11 +309,17 @@ static int init_devices(struct teacher *teacher, ls_runtime *runtime,
                         const struct teacher_options *options)
 {
     const size_t n = options->n_devices;
-    if (n > 1 && !teacher->agent->plugin->policy->learns_in_group)
+    const bool shares = teacher->agent->plugin->policy->learns_in_group;
+    if (n > 1 && !shares)
         return ls_error(LS_ECONFIG,
                         "the policy of plugin %s learns on one device, and "
                         "learner.device lists %zu",
                         teacher->agent->plugin->name, n);
+    if (options->group != NULL && !shares)
+        return ls_error(LS_ECONFIG,
+                        "the policy of plugin %s learns alone, and "
+                        "learner.driver is bus",
+                        teacher->agent->plugin->name);
     if (teacher->n_max % n != 0)
         return ls_error(LS_ECONFIG,
                         "%zu trajectories in a batch cannot be shared evenly "
@@ -342,6 +350,7 @@ int teacher_create(struct teacher **out, ls_runtime *runtime,
     if (teacher == NULL)
         return ls_error(LS_ENOMEM, "a teacher");
     teacher->agent = options->agent;
+    teacher->group = options->group;
     teacher->node_id = options->node_id;
     teacher->is_given_up = options->is_given_up;
     teacher->self = options->self;

@@ -21,7 +21,8 @@ struct outcome {
     struct ls_bytes policy; /* own; what others act by */
     struct ls_bytes file;   /* own; the value of weights.h; with `ahead` */
     struct ls_bytes rest;   /* own; all else that learning goes on from; without
-                             * `ahead`, if a verdict may follow */
+                             * `ahead`, if a verdict may follow or other
+                             * learners may fail */
 };
 
 /* What was told of it. */
@@ -40,6 +41,7 @@ struct training {
     size_t n_max;                 /* trajectories in a batch */
     size_t ahead;                 /* batches under way when a call returns */
     unsigned passes;
+    bool is_shared;                    /* with other learners */
     bool is_under_way;                 /* the policy's hooks know of it */
     size_t n_put, n_got;               /* batches, in this life */
     struct outcome newest, before;     /* own */
@@ -54,6 +56,7 @@ struct training {
     size_t n_out;                   /* outcomes, in this life */
     ls_writer *out;                 /* own */
     bool gave_up;                   /* the batch that is over */
+    struct ls_failure broken;       /* why, with other learners */
     /* One is read by who puts while at most `ahead` and one more are written:
      * the results' queue is between them. */
     struct outcome *outcomes; /* own; n_outcomes */
@@ -90,8 +93,14 @@ static int compute(void *self, const struct ls_learner_place *place,
     struct training *const training = self;
     if (place->device == 0)
         training->learning = place->batch->data;
-    return teacher_learn(training->teacher, place, pass, training->n_learned,
-                         info, NULL);
+    if (training->broken.status != LS_OK)
+        return LS_OK;
+    const int status = teacher_learn(training->teacher, place, pass,
+                                     training->n_learned, info, NULL);
+    /* When another learner fails, this one may learn from the next batch. */
+    if (status != LS_OK && training->is_shared)
+        ls_failure_keep(&training->broken, status);
+    return training->is_shared ? LS_OK : status;
 }
 
 static int take_written(ls_writer *writer, struct ls_bytes *out)
@@ -118,8 +127,8 @@ static int write_outcome(struct training *training,
     if (status == LS_OK)
         status = take_written(training->out, &out->policy);
     ls_bytes_clear(&out->rest);
-    if (status != LS_OK ||
-        (training->ahead == 0 && !is_judged(training, note->train_iter)))
+    if (status != LS_OK || (training->ahead == 0 && !training->is_shared &&
+                            !is_judged(training, note->train_iter)))
         return status;
     ls_writer_clear(training->out);
     status = training->ahead > 0
@@ -136,7 +145,7 @@ static int apply(void *self, unsigned pass, ls_learner_info *info)
     struct training *const training = self;
     if (pass + 1 < training->passes)
         return LS_OK;
-    if (is_given_up(training)) {
+    if (is_given_up(training) || training->broken.status != LS_OK) {
         training->gave_up = true;
         return LS_OK;
     }
@@ -179,12 +188,13 @@ static int start_learner(struct training *training, ls_runtime *runtime,
 
 int training_start(struct training **out, ls_runtime *runtime,
                    const struct plan *plan, struct agent *agent,
-                   uint32_t node_id, size_t n)
+                   uint32_t node_id, size_t n, ls_group *group)
 {
     struct training *training = calloc(1, sizeof *training);
     if (training == NULL)
         return ls_error(LS_ENOMEM, "training");
     training->agent = agent;
+    training->is_shared = group != NULL;
     training->n_max = n;
     training->passes = plan->learner.passes;
     training->ahead = plan->learner.queue;
@@ -206,6 +216,7 @@ int training_start(struct training **out, ls_runtime *runtime,
                                           .stacks = plan->learner.stacks,
                                           .n = n,
                                           .steps = plan->steps,
+                                          .group = group,
                                           .node_id = node_id,
                                           .is_given_up = is_given_up,
                                           .self = training});
@@ -279,10 +290,13 @@ static int restore(struct training *training)
 /* The batch was given up: as if it had never come. */
 static int forget(struct training *training)
 {
+    const struct ls_failure broken = training->broken;
     training->n_put--;
     training->gave_up = false;
+    training->broken.status = LS_OK;
     atomic_store(&training->enough, -1);
-    return restore(training);
+    const int status = restore(training);
+    return status == LS_OK ? ls_failure_return(&broken) : status;
 }
 
 int training_learn(struct training *training, struct ls_items *items,
@@ -333,6 +347,12 @@ int training_begin(struct training *training, const struct weights_note *note)
                                      training->n_learned, NULL);
     return status == LS_OK ? write_outcome(training, note, &training->newest)
                            : status;
+}
+
+int training_adopt(struct training *training, const struct weights_note *note)
+{
+    training->n_learned = note->train_iter;
+    return write_outcome(training, note, &training->newest);
 }
 
 int training_end(struct training *training)

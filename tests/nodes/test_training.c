@@ -224,7 +224,8 @@ static int learn_items(void)
 static void start(void)
 {
     assert_ok(training_start(&course.training, ls_runtime_threads(),
-                             &course.plan, &course.agent, 7, N_TRAJECTORIES));
+                             &course.plan, &course.agent, 7, N_TRAJECTORIES,
+                             NULL));
 }
 
 /* One more item: a trajectory of `n` steps whose first reward is given. */
@@ -481,7 +482,7 @@ static void add_device(void)
 static int start_with(size_t n)
 {
     return training_start(&course.training, ls_runtime_threads(), &course.plan,
-                          &course.agent, 7, n);
+                          &course.agent, 7, n, NULL);
 }
 
 TEST(two_devices_learn_from_half_of_it_each)
@@ -527,6 +528,14 @@ TEST(what_cannot_be_shared_is_refused)
     assert_string_equal(ls_error_text(),
                         "the policy of plugin lonely learns on one device, "
                         "and learner.device lists 2");
+    ls_group *group;
+    assert_ok(ls_group_threads(&group, ls_runtime_threads(), 1));
+    course.plan.learner.n_devices = 1;
+    assert_fails(training_start(&course.training, ls_runtime_threads(),
+                                &course.plan, &course.agent, 7, 4, group),
+                 LS_ECONFIG);
+    assert_error_has("learns alone, and learner.driver is bus");
+    assert_ok(ls_group_destroy(&group));
     assert_null(course.training);
     ls_writer_destroy(&course.agent.writer);
 }
@@ -548,7 +557,7 @@ TEST(a_device_that_is_not_there_is_told)
     course.plan.learner.devices[0] = "cpu:9999";
     assert_int_not_equal(training_start(&course.training, ls_runtime_threads(),
                                         &course.plan, &course.agent, 7,
-                                        N_TRAJECTORIES),
+                                        N_TRAJECTORIES, NULL),
                          LS_OK);
     assert_null(course.training);
     assert_error_has("cpu:9999");
@@ -713,5 +722,51 @@ TEST(what_cannot_be_put_back_leaves_the_weights_in_doubt)
     assert_fails(training_revert(course.training), LS_EPROTO);
     assert_false(training_is_whole(course.training));
     training_stop(&course.training); /* while its plugin is there */
+    ls_writer_destroy(&course.agent.writer);
+}
+
+TEST(where_learners_share_a_batch_that_fails_leaves_nothing)
+{
+    ls_group *group;
+    course.pupil.counts = true;
+    course.pupil.fails_at = 2;
+    assert_ok(ls_writer_create(&course.agent.writer));
+    assert_ok(ls_group_threads(&group, ls_runtime_threads(), 1));
+    assert_ok(training_start(&course.training, ls_runtime_threads(),
+                             &course.plan, &course.agent, 7, N_TRAJECTORIES,
+                             group));
+    begin();
+    assert_ok(learn_items());
+    assert_int_equal(course.pupil.group, 1);
+    assert_state(1);
+    assert_fails(learn_items(), LS_EHANDLER);
+    assert_error_has("the loss is not finite");
+    assert_false(course.is_over);
+    assert_state(1); /* and the group of this generation is over */
+    assert_ok(ls_group_form(group, LS_WAIT_DEFAULT));
+    assert_ok(learn_items());
+    assert_true(course.is_over);
+    assert_state(3);
+    training_stop(&course.training);
+    assert_ok(ls_group_destroy(&group));
+    ls_writer_destroy(&course.agent.writer);
+}
+
+TEST(weights_of_another_learner_are_adopted)
+{
+    ls_group *group;
+    assert_ok(ls_writer_create(&course.agent.writer));
+    assert_ok(ls_group_threads(&group, ls_runtime_threads(), 1));
+    assert_ok(training_start(&course.training, ls_runtime_threads(),
+                             &course.plan, &course.agent, 7, N_TRAJECTORIES,
+                             group));
+    begin();
+    assert_newest(0);
+    course.pupil.weights = 9;
+    assert_ok(training_adopt(course.training,
+                             &(struct weights_note){.train_iter = 9}));
+    assert_newest(9);
+    training_stop(&course.training);
+    assert_ok(ls_group_destroy(&group));
     ls_writer_destroy(&course.agent.writer);
 }

@@ -21,6 +21,9 @@ struct teacher_options {
     size_t stacks;
     size_t n;         /* trajectories in a batch, at most */
     size_t steps;     /* in a trajectory, at most */
+    ls_group *group;  /* borrow; of learners that share each batch, with one
+                       * device each; formed whenever learn() runs. NULL: this
+                       * one has all of it */
     uint32_t node_id; /* for the log */
     /* Handed to learn(). Once true, it stays true until teacher_restore().
      * NULL: never. Thread: any. */

@@ -18,6 +18,7 @@
 
 #include "lockstep/context.h"
 #include "lockstep/event.h"
+#include "lockstep/group.h"
 #include "lockstep/learner.h"
 
 #include "agent.h"
@@ -30,12 +31,19 @@ struct training;
  * out:    own; written on success only; give it to training_stop().
  * agent:  borrow, until then; its policy is the engine's while it learns.
  * n:      trajectories in a batch, at most.
+ * group:  borrow; of learners that share each batch, formed whenever one is
+ *         learned from: this one has a part. NULL: it has all.
  * Errors: LS_ECONFIG several devices, and the policy learns on one, or n cannot
  *         be shared by them; those of ls_device_open() and ls_learner_create().
  */
 LS_MUST_USE int training_start(struct training **out, ls_runtime *runtime,
                                const struct plan *plan, struct agent *agent,
-                               uint32_t node_id, size_t n);
+                               uint32_t node_id, size_t n, ls_group *group);
+
+/* The agent has other weights now, and all that learning goes on from: with
+ * no batch under way. note: of them. Errors: those of the plugin's save. */
+LS_MUST_USE int training_adopt(struct training *training,
+                               const struct weights_note *note);
 
 /* Learn from a batch; wait until the oldest under way is over, if more than
  * learner.queue are.
@@ -43,8 +51,9 @@ LS_MUST_USE int training_start(struct training **out, ls_runtime *runtime,
  * note:    of the weights after this batch.
  * info:    what was said of the one that is over is added.
  * is_over: whether one is; false also when this one was given up.
- * Errors:  LS_EPROTO what came is no such batch; what learn() fails with; once
- *          it was given up, those of teacher_restore(). */
+ * Errors:  LS_EPROTO what came is no such batch; what learn() fails with: with
+ * a group everything is as before the batch then, and another one may be
+ *          learned from; once it was given up, those of teacher_restore(). */
 LS_MUST_USE int training_learn(struct training *training,
                                struct ls_items *items,
                                const struct weights_note *note,
