@@ -41,13 +41,16 @@
 /* job */
 #include "lockstep/job.h"
 
-/* driver */
+/* device */
 #include "lockstep/device.h"
 
 /* learner */
 #include "lockstep/learner.h"
 #include "lockstep/learner_info.h"
 #include "lockstep/minibatch_ring.h"
+
+/* driver */
+#include "lockstep/sampler.h"
 
 /* middleware */
 #include "lockstep/barrier.h"
