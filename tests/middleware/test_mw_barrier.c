@@ -1,7 +1,7 @@
 /* The barrier as a step of tasks on real nodes, in one process. */
 #include <stdatomic.h>
 
-#include "barrier_nodes.h"
+#include "group/barrier_nodes.h"
 #include "test.h"
 
 enum { N = 3, TIMEOUT_MS = 20000 };

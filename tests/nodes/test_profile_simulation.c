@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/seeds.h"
-#include "lockstep/barrier.h"
+#include "lockstep/middleware.h"
 #include "lockstep/network.h"
 #include "lockstep/task.h"
 #include "profile_table.h"

@@ -1,5 +1,5 @@
 /* middleware.h - ready-made steps: time, ends, exchange between roles, files,
- * progress. The barrier is in barrier.h.
+ * progress, and the barrier of barrier.h.
  *
  * Each ls_mw_*() takes the task and its options, and returns a middleware by
  * value, for ls_task_use(). If it could not be made, the error is inside, and
@@ -8,6 +8,7 @@
 #ifndef LOCKSTEP_MIDDLEWARE_H
 #define LOCKSTEP_MIDDLEWARE_H
 
+#include "lockstep/barrier.h"
 #include "lockstep/task.h"
 
 #ifdef __cplusplus
@@ -143,6 +144,16 @@ struct ls_progress_options {
 };
 LS_API struct ls_middleware
 ls_mw_progress(ls_task *task, const struct ls_progress_options *options);
+
+/* The barrier as a step: wait, let the rest of the pipeline run, wait again. A
+ * member that is finishing at its second wait makes all finish at the end of
+ * the same iteration. A member whose run ends because it did its iterations
+ * ends the others one iteration later. When a step fails or a run is cancelled,
+ * the others' runs end as after ls_barrier_abort() with that status: usually
+ * with LS_EABORTED, which names the node. Void in a task without a node, and on
+ * a node that is not in the group. options: NULL: defaults. */
+LS_API struct ls_middleware
+ls_mw_barrier(ls_task *task, const struct ls_barrier_options *options);
 
 #ifdef __cplusplus
 }

@@ -44,6 +44,10 @@
 /* device */
 #include "lockstep/device.h"
 
+/* group */
+#include "lockstep/barrier.h"
+#include "lockstep/group.h"
+
 /* learner */
 #include "lockstep/learner.h"
 #include "lockstep/learner_info.h"
@@ -53,7 +57,6 @@
 #include "lockstep/sampler.h"
 
 /* middleware */
-#include "lockstep/barrier.h"
 #include "lockstep/middleware.h"
 
 /* what a plugin exports */

@@ -1,6 +1,6 @@
 #include "barrier_sabotage.h"
 
-#include "barrier_discard.h"
+#include "barrier_filter.h"
 
 static bool swallows(int what, const struct ls_barrier_message *message)
 {

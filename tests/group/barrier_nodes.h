@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lockstep/barrier.h"
+#include "lockstep/middleware.h"
 #include "lockstep/node.h"
 #include "lockstep/runtime.h"
 #include "test.h"

@@ -15,10 +15,11 @@
 
 #include "lockstep/barrier.h"
 #include "lockstep/channel.h"
+#include "lockstep/event.h"
 #include "lockstep/log.h"
 
-#include "barrier_discard.h"
 #include "barrier_epoch.h"
+#include "barrier_filter.h"
 #include "forked.h"
 #include "word_list.h"
 
@@ -119,7 +120,7 @@ static struct ls_epoch_rules rules_of(const ls_node *node,
     return rules;
 }
 
-bool ls_barrier_is_in(const ls_node *node, const char *group)
+static bool is_in(const ls_node *node, const char *group)
 {
     return group[0] != '\0' &&
            (word_list_has(ls_node_role(node), group, strlen(group)) ||
@@ -141,7 +142,7 @@ static int check_options(const ls_node *node, const char *name,
     if (options->grace_ms < 0)
         return ls_error(LS_EINVAL, "barrier \"%s\": grace_ms is %d", name,
                         options->grace_ms);
-    if (options->group != NULL && !ls_barrier_is_in(node, options->group))
+    if (options->group != NULL && !is_in(node, options->group))
         return ls_error(LS_EINVAL,
                         "barrier \"%s\": node %" PRIu32
                         " is not in its group \"%.32s\": its role is \"%s\", "
@@ -721,6 +722,8 @@ void ls_barrier_abort(ls_barrier *barrier, int status)
 
 void ls_barrier_discard(ls_barrier *barrier)
 {
+    if (ls_forked_since(barrier->forks))
+        return;
     ls_mutex_lock(&barrier->mutex);
     barrier->epoch->why.given_up = false;
     ls_mutex_unlock(&barrier->mutex);

@@ -1,17 +1,10 @@
-/* barrier_discard.h - what the barrier's step, and a simulation, need besides
- * barrier.h. */
-#ifndef BARRIER_DISCARD_H
-#define BARRIER_DISCARD_H
+/* barrier_filter.h - the hook by which a simulation spoils a barrier's
+ * messages. Thread: any. */
+#ifndef BARRIER_FILTER_H
+#define BARRIER_FILTER_H
 
 #include "barrier_epoch.h"
 #include "lockstep/barrier.h"
-
-/* Forget an abort that no wait has returned yet: the epoch that it ended stays
- * ended, and the next wait enters the one after it. */
-void ls_barrier_discard(ls_barrier *barrier);
-
-/* Whether this node is in a group. */
-bool ls_barrier_is_in(const ls_node *node, const char *group);
 
 /* Between the state machine and the network a simulation may spoil messages, to
  * see that it would be noticed: the one hook for that. */

@@ -13,7 +13,6 @@
 #define LOCKSTEP_BARRIER_H
 
 #include "lockstep/node.h"
-#include "lockstep/task.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -128,6 +127,10 @@ LS_MUST_USE LS_API int ls_barrier_wait(ls_barrier *barrier, uint32_t flags,
  * returns `status` at once. Repeating it before then has no effect. */
 LS_API void ls_barrier_abort(ls_barrier *barrier, int status);
 
+/* Forget an abort that no wait has returned yet: the epoch that it ended stays
+ * ended, and the next wait enters the one after it. */
+LS_API void ls_barrier_discard(ls_barrier *barrier);
+
 /* Copy up to `capacity` ids, in order, of the members of the last epoch that
  * succeeded, this node included. Returns how many there were. */
 LS_API size_t ls_barrier_members(ls_barrier *barrier, uint32_t *ids,
@@ -141,17 +144,6 @@ struct ls_barrier_stats {
     int64_t waited_ns; /* in total */
 };
 LS_API void ls_barrier_stats(ls_barrier *barrier, struct ls_barrier_stats *out);
-
-/* As a step: wait, let the rest of the pipeline run, wait again. A member that
- * is finishing at its second wait makes all finish at the end of the same
- * iteration. A member whose run ends because it did its iterations ends the
- * others one iteration later. When a step fails or a run is cancelled, the
- * others' runs end as after ls_barrier_abort() with that status: usually with
- * LS_EABORTED, which names the node. Void in a task without a node, and on a
- * node that is not in the group.
- * options: NULL: defaults. */
-LS_API struct ls_middleware
-ls_mw_barrier(ls_task *task, const struct ls_barrier_options *options);
 
 #ifdef __cplusplus
 }

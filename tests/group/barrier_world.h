@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "barrier_discard.h"
+#include "barrier_filter.h"
 #include "barrier_happening.h"
 #include "barrier_judge.h"
 #include "barrier_sabotage.h"

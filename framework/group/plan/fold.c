@@ -1,0 +1,88 @@
+#include "fold.h"
+
+/* Sums of integers wrap around: as unsigned numbers they may. Of 0.0 and -0.0,
+ * and where one is no number, MIN and MAX take the left one or the number, so
+ * that results do not depend on the compiler. */
+#define DEFINE_FOLD(name, number, sum)                                         \
+    static void name(enum ls_group_fold fold, number *to, const number *left,  \
+                     const number *right, size_t count)                        \
+    {                                                                          \
+        switch (fold) {                                                        \
+        case LS_GROUP_SUM:                                                     \
+        case LS_GROUP_MEAN:                                                    \
+            for (size_t i = 0; i < count; i++)                                 \
+                to[i] = (number)((sum)left[i] + (sum)right[i]);                \
+            break;                                                             \
+        case LS_GROUP_MIN:                                                     \
+            for (size_t i = 0; i < count; i++)                                 \
+                to[i] = right[i] < left[i] || left[i] != left[i] ? right[i]    \
+                                                                 : left[i];    \
+            break;                                                             \
+        case LS_GROUP_MAX:                                                     \
+            for (size_t i = 0; i < count; i++)                                 \
+                to[i] = right[i] > left[i] || left[i] != left[i] ? right[i]    \
+                                                                 : left[i];    \
+            break;                                                             \
+        }                                                                      \
+    }
+
+DEFINE_FOLD(fold_f32, float, float)
+DEFINE_FOLD(fold_f64, double, double)
+DEFINE_FOLD(fold_i32, int32_t, uint32_t)
+DEFINE_FOLD(fold_i64, int64_t, uint64_t)
+
+void fold_two(enum ls_group_type type, enum ls_group_fold fold, void *to,
+              const void *left, const void *right, size_t count)
+{
+    switch (type) {
+    case LS_GROUP_F32:
+        fold_f32(fold, to, left, right, count);
+        break;
+    case LS_GROUP_F64:
+        fold_f64(fold, to, left, right, count);
+        break;
+    case LS_GROUP_I32:
+        fold_i32(fold, to, left, right, count);
+        break;
+    case LS_GROUP_I64:
+        fold_i64(fold, to, left, right, count);
+        break;
+    }
+}
+
+static void scale_f32(float *numbers, size_t count, float share)
+{
+    for (size_t i = 0; i < count; i++)
+        numbers[i] *= share;
+}
+
+static void scale_f64(double *numbers, size_t count, double share)
+{
+    for (size_t i = 0; i < count; i++)
+        numbers[i] *= share;
+}
+
+void fold_end(enum ls_group_type type, enum ls_group_fold fold, void *numbers,
+              size_t count, uint32_t n)
+{
+    if (fold != LS_GROUP_MEAN)
+        return;
+    int32_t *const short_ones = numbers;
+    int64_t *const long_ones = numbers;
+    switch (type) {
+    case LS_GROUP_F32:
+        scale_f32(numbers, count, 1.0f / (float)n);
+        break;
+    case LS_GROUP_F64:
+        scale_f64(numbers, count, 1.0 / (double)n);
+        break;
+    case LS_GROUP_I32:
+        for (size_t i = 0; i < count; i++)
+            short_ones[i] /= (int32_t)n;
+        break;
+    case LS_GROUP_I64:
+        for (size_t i = 0; i < count; i++)
+            long_ones[i] /= (int64_t)n;
+        break;
+    }
+}

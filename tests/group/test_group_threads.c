@@ -1,0 +1,97 @@
+/* Groups of threads, and of one. */
+#include "group_ranks.h"
+
+static void make_threads(struct ranks *ranks, uint32_t n)
+{
+    ls_group *groups[RANKS_MAX];
+    *ranks = (struct ranks){.n = n, .runtime = ls_runtime_threads()};
+    assert_ok(ls_group_threads(groups, ranks->runtime, n));
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t id;
+        ranks->at[i] =
+            (struct rank){.ranks = ranks, .index = i, .group = groups[i]};
+        assert_int_equal(ls_group_rank(groups[i]), i);
+        assert_int_equal(ls_group_size(groups[i]), n);
+        assert_int_equal(ls_group_generation(groups[i]), 1);
+        assert_ok(ls_group_id(groups[i], n - 1, &id));
+        assert_int_equal(id, n - 1);
+    }
+}
+
+static void destroy_threads(struct ranks *ranks)
+{
+    for (uint32_t i = 0; i < ranks->n; i++) {
+        assert_ok(ls_group_destroy(&ranks->at[i].group));
+        assert_null(ranks->at[i].group);
+    }
+}
+
+static const struct rank_maker threads = {make_threads, destroy_threads};
+
+#define TEST_PROMISE(name)                                                     \
+    TEST(name)                                                                 \
+    {                                                                          \
+        for (uint32_t n = 1; n <= 5; n++)                                      \
+            promise_##name(&threads, n);                                       \
+        promise_##name(&threads, RANKS_MAX);                                   \
+    }
+GROUP_PROMISES(TEST_PROMISE)
+
+static int wait_for_the_gone(struct rank *rank)
+{
+    return ls_group_barrier(rank->group, RANK_WAIT_MS);
+}
+
+static int form_with_the_gone(struct rank *rank)
+{
+    return ls_group_form(rank->group, RANK_WAIT_MS);
+}
+
+TEST(a_rank_that_is_destroyed_is_missed_at_once)
+{
+    struct ranks ranks;
+    make_threads(&ranks, 3);
+    assert_ok(ls_group_destroy(&ranks.at[1].group));
+    ranks_do_without(&ranks, 2, wait_for_the_gone);
+    for (uint32_t i = 0; i < 3; i += 2) {
+        assert_int_equal(ranks.at[i].status, LS_EABORTED);
+        assert_int_equal(ranks.at[i].cause, LS_ECLOSED);
+        assert_has(ranks.at[i].text, "rank 1");
+    }
+    ranks_do_without(&ranks, 2, form_with_the_gone);
+    for (uint32_t i = 0; i < 3; i += 2) {
+        assert_int_equal(ranks.at[i].status, LS_ELOST);
+        assert_has(ranks.at[i].text, "rank 1");
+    }
+    destroy_threads(&ranks);
+}
+
+static int form_briefly(struct rank *rank)
+{
+    return ls_group_form(rank->group, 20);
+}
+
+TEST(a_generation_that_not_all_form_fails_for_those_who_do)
+{
+    struct ranks ranks;
+    make_threads(&ranks, 3);
+    ranks_do_without(&ranks, 4, form_briefly);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(ranks.at[i].status, LS_ETIMEDOUT);
+        assert_has(ranks.at[i].text, "rank 2");
+    }
+    ranks_do(&ranks, form_with_the_gone);
+    assert_int_equal(ls_group_generation(ranks.at[2].group), 2);
+    destroy_threads(&ranks);
+}
+
+TEST(there_is_at_least_one_rank)
+{
+    ls_group *groups[1];
+    assert_int_equal(ls_group_threads(groups, ls_runtime_threads(), 0),
+                     LS_EINVAL);
+    ls_group *none = NULL;
+    assert_ok(ls_group_destroy(&none));
+    assert_ok(ls_group_destroy(NULL));
+    ls_group_parts_free(NULL);
+}
