@@ -18,12 +18,21 @@ struct wire_header bus_header(const ls_node *node, enum wire_kind kind)
 int bus_send(ls_node *node, uint32_t to, struct wire_header *header,
              const void *data, size_t size)
 {
-    uint8_t head[WIRE_HEAD_MAX];
+    return bus_send_two(node, to, header, NULL, 0, data, size);
+}
+
+int bus_send_two(ls_node *node, uint32_t to, struct wire_header *header,
+                 const void *first, size_t first_size, const void *data,
+                 size_t size)
+{
+    uint8_t head[WIRE_HEAD_MAX + LS_CHANNEL_HEAD_MAX];
     size_t n = wire_topic_inbox(head, to);
-    header->data = size != 0 ? data : head; /* inside the frame */
-    header->size = size;
+    header->data = head; /* inside the frame */
+    header->size = first_size + size;
     n += wire_header_write(head + n, header);
-    return transport_publish(node->transport, head, n, data, size);
+    if (first_size != 0)
+        memcpy(head + n, first, first_size);
+    return transport_publish(node->transport, head, n + first_size, data, size);
 }
 
 /* ---- what comes over a link -------------------------------------------- */

@@ -222,6 +222,10 @@ struct wire_header bus_header(const ls_node *node, enum wire_kind kind);
 /* Publish a control message to one node. Lock held. */
 int bus_send(ls_node *node, uint32_t to, struct wire_header *header,
              const void *data, size_t size);
+/* The same, of two pieces; the first of at most LS_CHANNEL_HEAD_MAX bytes. */
+int bus_send_two(ls_node *node, uint32_t to, struct wire_header *header,
+                 const void *first, size_t first_size, const void *data,
+                 size_t size);
 
 /* node_start.c: dial the addresses that the user gave, if that is wanted. Bus
  * thread, lock held. */

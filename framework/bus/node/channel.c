@@ -371,9 +371,10 @@ static int not_there(const char *name, uint32_t to)
 }
 
 static int send_to(ls_node *node, const char *name, uint32_t to,
-                   const void *data, size_t size)
+                   const void *head, size_t head_size, const void *data,
+                   size_t size)
 {
-    int status = check_send(node, name, size);
+    int status = check_send(node, name, head_size + size);
     if (status != LS_OK)
         return status;
     struct wire_header header = bus_header(node, WIRE_KIND_CHANNEL);
@@ -383,7 +384,7 @@ static int send_to(ls_node *node, const char *name, uint32_t to,
     const struct peer *peer = world_find(node, to);
     const bool there = peer != NULL && member_is_here(&peer->member);
     if (there)
-        status = bus_send(node, to, &header, data, size);
+        status = bus_send_two(node, to, &header, head, head_size, data, size);
     transport_unlock(node->transport);
     return there ? status : not_there(name, to);
 }
@@ -490,7 +491,17 @@ int ls_channel_send_reliable(ls_channel *channel, uint32_t to, const void *data,
 int ls_channel_send(ls_channel *channel, uint32_t to, const void *data,
                     size_t size)
 {
-    return send_to(channel->node, channel->name, to, data, size);
+    return send_to(channel->node, channel->name, to, NULL, 0, data, size);
+}
+
+int ls_channel_send_two(ls_channel *channel, uint32_t to, const void *head,
+                        size_t head_size, const void *data, size_t size)
+{
+    if (head_size > LS_CHANNEL_HEAD_MAX)
+        return ls_error(LS_ELIMIT, "channel \"%s\": a head of %zu bytes",
+                        channel->name, head_size);
+    return send_to(channel->node, channel->name, to, head, head_size, data,
+                   size);
 }
 
 int ls_channel_answer(ls_channel *channel, const char *name, uint32_t to,
@@ -498,7 +509,7 @@ int ls_channel_answer(ls_channel *channel, const char *name, uint32_t to,
 {
     if (!wire_name_valid(name))
         return ls_error(LS_EINVAL, "no channel name");
-    return send_to(channel->node, name, to, data, size);
+    return send_to(channel->node, name, to, NULL, 0, data, size);
 }
 
 void ls_channel_wake_at(ls_channel *channel, int64_t at)

@@ -20,6 +20,7 @@
 
 #include "barrier_epoch.h"
 #include "barrier_filter.h"
+#include "barrier_lives.h"
 #include "forked.h"
 #include "word_list.h"
 
@@ -41,6 +42,8 @@ struct ls_barrier {
     ls_cond ended;
     char name[LS_EVENT_MAX + 1];
     char group[sizeof((struct ls_member *)0)->labels]; /* "": everyone */
+    uint32_t *ids;                                     /* own; NULL: any */
+    size_t n_ids;
     void (*left)(void *self, const struct ls_barrier_epoch_info *info);
     void *self;
     uint32_t most;          /* members that there may be; 0: any number */
@@ -64,10 +67,20 @@ struct ls_barrier {
 
 /* --- what options mean to the state machine ----------------------------- */
 
+static bool has_id(const uint32_t *ids, size_t n, uint32_t id)
+{
+    size_t i = 0;
+    while (i < n && ids[i] != id)
+        i++;
+    return i < n;
+}
+
 /* Whether a member of the world is in the barrier's group. */
 static bool has_member(const ls_barrier *barrier,
                        const struct ls_member *member)
 {
+    if (barrier->ids != NULL)
+        return has_id(barrier->ids, barrier->n_ids, member->id);
     return barrier->group[0] == '\0' ||
            word_list_has(member->role, barrier->group,
                          strlen(barrier->group)) ||
@@ -108,7 +121,10 @@ static struct ls_epoch_rules rules_of(const ls_node *node,
         .go_on = go_on,
         .grace_ns = options->grace_ms * LS_NS_PER_MS,
     };
-    if (expected == 0 && !any && options->group == NULL) {
+    if (expected == 0 && !any && options->ids != NULL) {
+        rules.least = go_on ? 1 : (uint32_t)options->n_ids;
+        rules.most = (uint32_t)options->n_ids;
+    } else if (expected == 0 && !any && options->group == NULL) {
         rules.least = go_on ? 1 : size;
         rules.most = max > size ? max : size;
     }
@@ -116,7 +132,10 @@ static struct ls_epoch_rules rules_of(const ls_node *node,
     uint32_t hash = hash_bytes(UINT32_C(2166136261), group, strlen(group));
     hash = hash_number(hash, options->expected);
     hash = hash_number(hash, options->fanout);
-    rules.hash = hash_number(hash, go_on ? 1 : 0);
+    hash = hash_number(hash, go_on ? 1 : 0);
+    for (size_t i = 0; options->ids != NULL && i < options->n_ids; i++)
+        hash = hash_number(hash, options->ids[i]);
+    rules.hash = hash;
     return rules;
 }
 
@@ -142,6 +161,13 @@ static int check_options(const ls_node *node, const char *name,
     if (options->grace_ms < 0)
         return ls_error(LS_EINVAL, "barrier \"%s\": grace_ms is %d", name,
                         options->grace_ms);
+    if (options->ids != NULL &&
+        (options->group != NULL ||
+         !has_id(options->ids, options->n_ids, ls_node_id(node))))
+        return ls_error(LS_EINVAL,
+                        "barrier \"%s\": node %" PRIu32 " is not among its "
+                        "ids, or it has a group as well",
+                        name, ls_node_id(node));
     if (options->group != NULL && !is_in(node, options->group))
         return ls_error(LS_EINVAL,
                         "barrier \"%s\": node %" PRIu32
@@ -518,7 +544,24 @@ static void free_barrier(ls_barrier *barrier)
     ls_trace_mark_close(&barrier->mark);
     ls_cond_fini(&barrier->ended);
     ls_mutex_fini(&barrier->mutex);
+    free(barrier->ids);
     free(barrier);
+}
+
+/* Errors: LS_ENOMEM. */
+static int copy_ids(ls_barrier *barrier,
+                    const struct ls_barrier_options *options)
+{
+    if (options->ids == NULL)
+        return LS_OK;
+    const size_t bytes = options->n_ids * sizeof *barrier->ids;
+    barrier->ids = malloc(bytes);
+    if (barrier->ids == NULL)
+        return ls_error(LS_ENOMEM, "barrier \"%s\": no memory for its ids",
+                        barrier->name);
+    memcpy(barrier->ids, options->ids, bytes);
+    barrier->n_ids = options->n_ids;
+    return LS_OK;
 }
 
 int ls_barrier_create(ls_barrier **out, ls_node *node,
@@ -548,7 +591,9 @@ int ls_barrier_create(ls_barrier **out, ls_node *node,
     barrier->mark = ls_trace_mark_open(ls_node_trace(node));
     if (barrier->mark != NULL)
         barrier->trace_name = ls_trace_name(ls_node_trace(node), name);
-    status = init(barrier, &rules);
+    status = copy_ids(barrier, options);
+    if (status == LS_OK)
+        status = init(barrier, &rules);
     if (status == LS_OK)
         *out = barrier;
     else
@@ -739,6 +784,20 @@ size_t ls_barrier_members(ls_barrier *barrier, uint32_t *ids, size_t capacity)
     const size_t copied = n < capacity ? n : capacity;
     if (copied > 0)
         memcpy(ids, epoch->left.ids, copied * sizeof *ids);
+    ls_mutex_unlock(&barrier->mutex);
+    return n;
+}
+
+size_t ls_barrier_lives(ls_barrier *barrier, uint32_t *ids, uint64_t *lives,
+                        size_t capacity)
+{
+    ls_mutex_lock(&barrier->mutex);
+    const struct ls_epoch_left *left = &barrier->epoch->left;
+    const size_t n = left->n_ids;
+    for (size_t i = 0; i < n && i < capacity; i++) {
+        ids[i] = left->ids[i];
+        lives[i] = left->lives[i];
+    }
     ls_mutex_unlock(&barrier->mutex);
     return n;
 }

@@ -13,7 +13,7 @@
 
 struct carrier_ops {
     /* As ls_group_form(); nothing is under way. */
-    int (*form)(ls_group *group, int64_t deadline);
+    int (*form)(ls_group *group, int wait_ms);
     /* Where this handle stands: of the generation that is formed. */
     void (*place)(const ls_group *group, uint32_t *rank, uint32_t *size,
                   uint64_t *generation);

@@ -21,7 +21,10 @@ int ls_group_form(ls_group *group, int wait_ms)
                         "group: %u operations are not destroyed; that comes "
                         "before the next generation",
                         n);
-    return group->ops->form(group, ls_deadline(group->runtime, wait_ms));
+    const int status = group->ops->form(group, wait_ms);
+    if (status == LS_OK)
+        group->n_splits = 0;
+    return status;
 }
 
 void ls_group_leave(ls_group *group, int status)

@@ -589,8 +589,9 @@ static void fail_forming(struct team *team, uint32_t rank)
     end_forming(team);
 }
 
-static int form(ls_group *group, int64_t deadline)
+static int form(ls_group *group, int wait_ms)
 {
+    const int64_t deadline = ls_deadline(group->runtime, wait_ms);
     struct member *member = (struct member *)group;
     struct team *team = member->team;
     ls_mutex_lock(&team->mutex);

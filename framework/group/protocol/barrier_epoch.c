@@ -70,6 +70,7 @@ void ls_epoch_destroy(struct ls_epoch **epoch)
     free((*epoch)->outbox.out);
     free((*epoch)->tree.places);
     free((*epoch)->left.ids);
+    free((*epoch)->left.lives);
     free(*epoch);
     *epoch = NULL;
 }
@@ -98,7 +99,8 @@ static struct ls_epoch_end *finish(struct ls_epoch *epoch, int status,
     end->n_lost = epoch->losses.n_gone;
     epoch->phase = LS_EPOCH_NONE;
     epoch->clock.ask_at = LS_FOREVER;
-    epoch->epoch = next > epoch->epoch ? next : epoch->epoch + 1;
+    epoch->epoch =
+        next > epoch->epoch && !epoch->rules.in_turn ? next : epoch->epoch + 1;
     return end;
 }
 
@@ -212,7 +214,7 @@ static void leave(struct ls_epoch *epoch)
         if (!peer->lost && peer->phase < LS_EPOCH_LEFT &&
             (leads || ls_tree_is_below(epoch, peer) ||
              (direct && peer->told < LS_EPOCH_READY)))
-            ls_outbox_left(epoch, peer);
+            ls_outbox_left(epoch, peer, peer->phase < LS_EPOCH_READY);
     }
     (void)finish(epoch, LS_OK, 0);
     epoch->ended = true;
@@ -230,7 +232,7 @@ static bool counts(const struct ls_epoch *epoch)
 /* Through a leader only its word lets a node go. */
 static bool may_leave(const struct ls_epoch *epoch)
 {
-    return epoch->facts.released ||
+    return epoch->facts.released || epoch->rules.one_round ||
            (epoch->facts.lack_ready == 0 && counts(epoch));
 }
 
@@ -373,6 +375,23 @@ static bool is_ahead(const struct ls_epoch *epoch,
 {
     return peer->in_view && peer->ahead.phase != LS_EPOCH_NONE &&
            peer->ahead.epoch == epoch->epoch;
+}
+
+bool ls_epoch_was_given_up(const struct ls_epoch *epoch)
+{
+    const struct ls_epoch_heard *heard = ls_why_find(&epoch->why, epoch->epoch);
+    return heard != NULL && heard->joined;
+}
+
+void ls_epoch_ask(struct ls_epoch *epoch, int64_t now, uint32_t id,
+                  uint64_t incarnation)
+{
+    struct ls_epoch_peer *peer =
+        ls_epoch_peers_find(&epoch->peers, id, incarnation);
+    if (peer == NULL || !peer->joined || epoch->phase != LS_EPOCH_NONE)
+        return;
+    epoch->now = now;
+    ls_outbox_inquire(epoch, peer);
 }
 
 /* Comes before a reason of this node's own, so that all name the same. Who was

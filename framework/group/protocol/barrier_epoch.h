@@ -51,6 +51,9 @@ struct ls_epoch_rules {
     uint32_t direct_max; /* up to so many talk directly; 0: the default */
     uint32_t fanout;     /* of the tree; 0: chosen, 1: through the leader */
     bool go_on;          /* without those who are lost, in the next epoch */
+    bool in_turn;        /* enter every epoch, also those that were given up */
+    bool one_round;      /* leave once all have entered: survivors of a loss may
+                          * then disagree about that epoch */
     int64_t grace_ns;    /* wait so long for who was lost to come back */
     uint32_t hash; /* of the options; those who differ refuse each other */
 };
@@ -141,7 +144,8 @@ struct ls_epoch_left {
     uint64_t since;
     uint32_t flags;
     uint32_t last;
-    uint32_t *ids; /* own; who took part, by id; `view` says whose */
+    uint32_t *ids;   /* own; who took part, by id; `view` says whose */
+    uint64_t *lives; /* own; the incarnation of each */
     size_t n_ids;
 };
 
@@ -228,6 +232,14 @@ int64_t ls_epoch_wake_at(const struct ls_epoch *epoch);
  * text:    copied, cut at LS_BARRIER_REASON_MAX. */
 void ls_epoch_abort(struct ls_epoch *epoch, int status, bool for_good,
                     const char *text);
+
+/* Whether it is known that the next epoch was given up, so that entering it
+ * fails. */
+bool ls_epoch_was_given_up(const struct ls_epoch *epoch);
+
+/* While none is under way: ask a member whether it knows of that. */
+void ls_epoch_ask(struct ls_epoch *epoch, int64_t now, uint32_t id,
+                  uint64_t incarnation);
 
 /* NULL while an epoch is under way; how it ended once it has. Borrow: until
  * the next entry. */

@@ -182,8 +182,10 @@ void ls_outbox_inquire(struct ls_epoch *epoch, struct ls_epoch_peer *peer);
 /* Nothing is under way: say so, and who has asked to enter the next epoch. */
 void ls_outbox_absent(struct ls_epoch *epoch, struct ls_epoch_peer *peer);
 
-/* Answer for the last epoch that this node left. */
-void ls_outbox_left(struct ls_epoch *epoch, struct ls_epoch_peer *peer);
+/* Answer for the last epoch that this node left. full: the peer may not know
+ * yet that all have entered. */
+void ls_outbox_left(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                    bool full);
 
 /* Say that this node does not take part in epoch `number`. */
 void ls_outbox_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,

@@ -59,6 +59,7 @@ struct ls_barrier_message *ls_outbox_post(struct ls_epoch *epoch,
         .rules = epoch->rules.hash,
         .flags = epoch->facts.flags,
         .last = epoch->facts.last,
+        .full = peer->phase < LS_EPOCH_READY,
         .astray =
             epoch->tree.fanout != 0 && epoch->tree.way != LS_EPOCH_BY_TREE,
         .reason = "",
@@ -194,7 +195,8 @@ void ls_outbox_absent(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
     attach_missing(epoch, peer, ls_outbox_post(epoch, peer, LS_BARRIER_ABSENT));
 }
 
-void ls_outbox_left(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
+void ls_outbox_left(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
+                    bool full)
 {
     struct ls_barrier_message *message =
         ls_outbox_post(epoch, peer, LS_BARRIER_LEFT);
@@ -204,6 +206,7 @@ void ls_outbox_left(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
     message->flags = epoch->left.flags;
     message->last = epoch->left.last;
     message->known = LS_EPOCH_READY;
+    message->full = full;
 }
 
 void ls_outbox_abort(struct ls_epoch *epoch, struct ls_epoch_peer *peer,

@@ -17,7 +17,7 @@ static void on_past(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
         return;
     if (epoch->left.any && epoch->left.epoch == message->epoch &&
         epoch->left.view == message->view) {
-        ls_outbox_left(epoch, peer);
+        ls_outbox_left(epoch, peer, message->kind != LS_BARRIER_READY);
     } else if (message->epoch < ls_outbox_since(epoch, peer)) {
         ls_outbox_post(epoch, peer, LS_BARRIER_EXPECT)->epoch = message->epoch;
     } else {

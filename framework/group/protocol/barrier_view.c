@@ -75,29 +75,45 @@ void ls_epoch_note_since(struct ls_epoch *epoch, enum ls_epoch_phase phase,
         epoch->view.since = epoch->epoch;
 }
 
+static void keep_member(struct ls_epoch_left *left, uint32_t id, uint64_t life)
+{
+    left->ids[left->n_ids] = id;
+    left->lives[left->n_ids++] = life;
+}
+
+static bool make_room(struct ls_epoch_left *left, size_t n)
+{
+    uint32_t *ids = realloc(left->ids, n * sizeof *ids);
+    if (ids != NULL)
+        left->ids = ids;
+    uint64_t *lives = realloc(left->lives, n * sizeof *lives);
+    if (lives != NULL)
+        left->lives = lives;
+    return ids != NULL && lives != NULL;
+}
+
 static void keep_members(struct ls_epoch *epoch)
 {
-    if (epoch->left.any && epoch->left.view == epoch->view.hash &&
-        epoch->left.n_ids == epoch->view.n)
+    struct ls_epoch_left *left = &epoch->left;
+    if (left->any && left->view == epoch->view.hash &&
+        left->n_ids == epoch->view.n)
         return;
-    uint32_t *ids = realloc(epoch->left.ids, epoch->view.n * sizeof *ids);
-    epoch->left.n_ids = 0;
-    if (ids == NULL)
+    left->n_ids = 0;
+    if (!make_room(left, epoch->view.n))
         return;
-    epoch->left.ids = ids;
     bool passed = false;
     for (size_t i = 0; i < epoch->peers.n; i++) {
         const struct ls_epoch_peer *peer = &epoch->peers.items[i];
         if (!peer->in_view)
             continue;
         if (!passed && peer->id > epoch->id) {
-            ids[epoch->left.n_ids++] = epoch->id;
+            keep_member(left, epoch->id, epoch->incarnation);
             passed = true;
         }
-        ids[epoch->left.n_ids++] = peer->id;
+        keep_member(left, peer->id, peer->incarnation);
     }
     if (!passed)
-        ids[epoch->left.n_ids++] = epoch->id;
+        keep_member(left, epoch->id, epoch->incarnation);
 }
 
 void ls_epoch_keep_left(struct ls_epoch *epoch)

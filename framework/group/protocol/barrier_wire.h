@@ -45,6 +45,8 @@ struct ls_barrier_message {
                      * those */
     bool astray;    /* the sender does not go by the tree any more */
     bool final;     /* ABORT: the wait has failed, whatever the policy is */
+    bool full;      /* READY, LEFT, as sent: the receiver may not know yet that
+                     * all have entered. Not on the wire */
     uint8_t known;  /* ENTERED or READY: what the sender knows of the receiver
                      * in this epoch; 0: nothing */
     uint64_t to;    /* incarnation of the receiver */

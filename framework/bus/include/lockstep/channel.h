@@ -84,8 +84,15 @@ LS_API void ls_channel_close(ls_channel **channel);
 LS_MUST_USE LS_API int ls_channel_send(ls_channel *channel, uint32_t to,
                                        const void *data, size_t size);
 
-/* The same, but it arrives exactly once, in order with the other reliable
- * messages and events that this node sends to that member, over broken
+/* The same in two pieces, which arrive as one: a head of at most
+ * LS_CHANNEL_HEAD_MAX bytes, and data behind it. Saves a copy. */
+#define LS_CHANNEL_HEAD_MAX 1280
+LS_MUST_USE LS_API int ls_channel_send_two(ls_channel *channel, uint32_t to,
+                                           const void *head, size_t head_size,
+                                           const void *data, size_t size);
+
+/* As ls_channel_send(), but it arrives exactly once, in order with the other
+ * reliable messages and events that this node sends to that member, over broken
  * connections and whatever the network loses, unless the member is lost, which
  * ops->member reports. Never waits. A member that is not present yet gets it
  * once it is.

@@ -48,6 +48,9 @@ struct ls_barrier_options {
     const char *name;  /* default "step" */
     const char *group; /* only nodes with this word in their role or labels
                         * ("learner" in "learner,evaluator"); NULL: all nodes */
+    const uint32_t *ids; /* only these nodes; this one is among them; not with
+                          * a group. NULL: any */
+    size_t n_ids;
 
     /* Optional check: the required number of members, this node included. With
      * more, the wait fails with LS_EMISMATCH. With fewer, it fails with
@@ -55,8 +58,8 @@ struct ls_barrier_options {
      * room for this many, it waits for them, with grace_ms no longer than that;
      * else it fails with LS_EMISMATCH. Under LS_ON_LOSS_GO_ON it is the least
      * number: set it to more than half of them and only one side of a cut goes
-     * on. 0: the world_size of the node, in an elastic world at least that; for
-     * a group, and under LS_ON_LOSS_GO_ON, any number.
+     * on. 0: the world_size of the node, in an elastic world at least that; with
+     * ids as many as those; for a group, and under LS_ON_LOSS_GO_ON, any number.
      * LS_BARRIER_ANY: any number. Where any number will do, members that do not
      * yet all see the same members wait until they do. */
     uint32_t expected;
@@ -84,7 +87,8 @@ struct ls_barrier_options {
  * out:     own; NULL after an error; destroy it before the node.
  * options: NULL: defaults. Copied.
  * Errors:  LS_EINVAL name: empty, over 117 bytes, or not valid for an event;
- *          group: this node is not in it; timeout_ms or grace_ms is negative;
+ *          group, ids: this node is not in it, or both are given; timeout_ms or
+ *          grace_ms is negative;
  *          LS_EEXIST the node has a barrier of this name; LS_ENOMEM;
  *          LS_ECLOSED. */
 LS_MUST_USE LS_API int

@@ -58,6 +58,42 @@ typedef struct ls_collective ls_collective;
 LS_MUST_USE LS_API int ls_group_threads(ls_group **out, ls_runtime *runtime,
                                         uint32_t n);
 
+struct ls_group_options {
+    const char *name; /* the same in all members; at most 64 bytes, as an
+                       * event's; default "world" */
+    /* Who is a member: of the nodes of the world all; or those with this word
+     * in their role or labels ("learner" in "learner,evaluator"); or these, this
+     * one among them. At most one of the two is given. */
+    const char *word;
+    const uint32_t *ids;
+    size_t n_ids;
+
+    /* As in struct ls_barrier_options: how many members there must be, and
+     * under LS_ON_LOSS_GO_ON the least. 0: the world_size of the node; with ids
+     * as many as those; with a word, and under LS_ON_LOSS_GO_ON, any number. */
+    uint32_t expected;
+    /* LS_ON_LOSS_FAIL: once a rank was lost, ls_group_form() fails too, with the
+     * same error. LS_ON_LOSS_GO_ON: it begins a generation without the lost, and
+     * with those that have come back or are new. */
+    enum ls_on_loss on_loss;
+    int grace_ms; /* LS_ON_LOSS_GO_ON: how long ls_group_form() waits for the
+                   * next lives of the lost; default 0 */
+
+    /* End an operation in one round of messages instead of two: faster, but
+     * when a rank is lost, survivors may disagree about the last operation. */
+    bool exit_ready;
+};
+
+/* Make a handle for a group of nodes, one on each. Create it before
+ * ls_node_start(), so that nobody waits for it in vain; then ls_group_form().
+ * out:     own; NULL after an error; destroy it before the node.
+ * options: NULL: all defaults. Copied.
+ * Errors:  LS_EINVAL the name; this node is not a member; word and ids are both
+ *          given; grace_ms is negative; LS_EEXIST the node has a group of this
+ *          name; LS_ENOMEM; LS_ECLOSED. */
+LS_MUST_USE LS_API int ls_group_create(ls_group **out, ls_node *node,
+                                       const struct ls_group_options *options);
+
 /* Begin the next generation, with all members that are here. Every member calls
  * it: once at first, and again when a generation is over, or when newcomers
  * should be let in. Ranks follow the ids of the members, and may change.
@@ -160,8 +196,8 @@ struct ls_group_operation {
 };
 
 /* Start an operation; it goes on while this rank does other things. Operations
- * of a rank end in the order in which they were started, but for SEND and
- * RECEIVE, which end in order for each other rank.
+ * of a rank end in the order in which they were started; those of SEND and
+ * RECEIVE are matched in order for each other rank.
  * out:    own; NULL after an error; give it to ls_collective_destroy().
  * Errors: LS_EINVAL the operation; LS_ESTATE not formed; LS_EAGAIN
  *         LS_GROUP_STARTED_MAX are under way; LS_ENOMEM; LS_ECLOSED. That the
