@@ -54,7 +54,11 @@
 #include "lockstep/minibatch_ring.h"
 
 /* driver */
+#include "lockstep/driver.h"
+#include "lockstep/loader.h"
+#include "lockstep/model.h"
 #include "lockstep/sampler.h"
+#include "lockstep/trainer.h"
 
 /* middleware */
 #include "lockstep/middleware.h"
