@@ -96,6 +96,8 @@ static int run_bus(struct driver_run *run)
         run->groups = &group;
         driver_run_rank(run, 0);
     }
+    /* The farewell says how it ended; a group that is gone says only that. */
+    (void)ls_node_stop(node, status != LS_OK ? status : run->first.status);
     (void)ls_group_destroy(&group);
     return status;
 }

@@ -40,11 +40,11 @@ LS_API const char *ls_driver_kind_name(enum ls_driver_kind kind);
 
 struct ls_driver_options {
     enum ls_driver_kind kind;
-    uint32_t n_threads;  /* threads: the number of ranks */
-    ls_node *node;       /* bus: created, and not yet started; the driver starts
-                          * it, and forms a group of all nodes of its world.
-                          * Borrow */
-    ls_group *group;     /* group: formed. Borrow */
+    uint32_t n_threads; /* threads: the number of ranks */
+    ls_node *node;   /* bus: created, and not yet started; the driver starts it,
+                      * forms a group of all nodes of its world, and stops it at
+                      * the end. Borrow */
+    ls_group *group; /* group: formed. Borrow */
     ls_runtime *runtime; /* NULL: the node's, else ls_runtime_threads() */
     uint64_t seed;       /* the same in all ranks; all that is random follows
                           * from it */

@@ -12,8 +12,8 @@
  *     after_training
  *
  * Every rank runs the loop. All wait for each other before and after the
- * training, and after each evaluation and epoch; gradients are means over all ranks, so the
- * weights are equal in all of them, to the bit.
+ * training, and after each evaluation and epoch; gradients are means over all
+ * ranks, so the weights are equal in all of them, to the bit.
  *
  * An error in one rank ends the training in all: on_exception is called once in
  * each, and tells whose error it was. Stopping early is no error.
