@@ -66,8 +66,11 @@ static int need_open(const ls_driver *driver)
 
 /* ---- saving -------------------------------------------------------------- */
 
-static int rewind_to(struct driver_saves *saves)
+/* Before anybody writes: rank 0 removes manifests with the entries that they
+ * name, whosever they are. */
+static int rewind_all(ls_driver *driver)
 {
+    struct driver_saves *const saves = &driver->saves;
     int status = LS_OK;
     if (!saves->rewinds)
         return LS_OK;
@@ -75,6 +78,7 @@ static int rewind_to(struct driver_saves *saves)
         status = ls_checkpoints_rewind(saves->shared, saves->rewind_to);
     if (status == LS_OK)
         status = ls_checkpoints_rewind(saves->own, saves->rewind_to);
+    status = driver_agree(driver, status);
     saves->rewinds = status != LS_OK;
     return status;
 }
@@ -84,8 +88,8 @@ static int write_entries(ls_driver *driver, int64_t number,
                          struct ls_checkpoint_entry *own)
 {
     struct driver_saves *const saves = &driver->saves;
-    int status = rewind_to(saves);
-    if (status == LS_OK && saves->shared != NULL)
+    int status = LS_OK;
+    if (saves->shared != NULL)
         status =
             ls_checkpoints_write(saves->shared, number, driver->blobs, shared);
     if (status == LS_OK)
@@ -138,6 +142,8 @@ int ls_driver_save(ls_driver *driver, int64_t number, bool stopped)
 {
     struct ls_checkpoint_entry own;
     int status = need_open(driver);
+    if (status == LS_OK)
+        status = rewind_all(driver);
     if (status != LS_OK)
         return status;
     struct ls_checkpoint_entry *entries =

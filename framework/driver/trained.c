@@ -268,8 +268,8 @@ int trained_init(struct trained *trained, ls_group *group,
                  const struct ls_model_setup *setup, struct ls_rng *first,
                  int timeout_ms)
 {
-    const struct ls_model_ops *const ops = how->model;
-    *trained = (struct trained){.ops = ops, .group = group};
+    *trained = (struct trained){.copy = *how->model, .group = group};
+    const struct ls_model_ops *const ops = trained->ops = &trained->copy;
     trained->state = calloc(1, ops->state_bytes > 0 ? ops->state_bytes : 1);
     if (trained->state == NULL)
         return ls_error(LS_ENOMEM, "no memory for the model %s", ops->name);

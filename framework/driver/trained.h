@@ -17,7 +17,8 @@ struct trained_optimiser {
 };
 
 struct trained {
-    const struct ls_model_ops *ops; /* borrow; NULL: there is none */
+    const struct ls_model_ops *ops; /* `copy`; NULL: there is none */
+    struct ls_model_ops copy;       /* fini() outlives the user's function */
     void *state;                    /* own */
     bool is_init;
     struct ls_parameter *parameters; /* own */

@@ -369,8 +369,9 @@ int ls_blob_pack(const struct ls_blob *blob, void **data, size_t *size)
 static int copy_in(void *self, void *data, size_t size)
 {
     const unsigned char **at = self;
-    if (size > 0) /* nothing may be nowhere */
-        memcpy(data, *at, size);
+    if (size == 0) /* of nothing, which may be nowhere */
+        return LS_OK;
+    memcpy(data, *at, size);
     *at += size;
     return LS_OK;
 }

@@ -123,7 +123,7 @@ LS_MUST_USE LS_API int ls_driver_rank_zero(ls_driver *driver, ls_driver_fn *fn,
 /* ---- the model --------------------------------------------------------- */
 
 struct ls_driver_setup {
-    const struct ls_model_ops *model;      /* borrow */
+    const struct ls_model_ops *model;      /* copied */
     void *config;                          /* of the model. Borrow */
     const struct ls_optimiser *optimisers; /* borrow: until it returns */
     size_t n_optimisers;

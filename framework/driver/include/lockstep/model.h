@@ -121,8 +121,8 @@ struct ls_optimiser_ops {
 
 /* One that is used. */
 struct ls_optimiser {
-    const struct ls_optimiser_ops *ops; /* borrow */
-    void *config;                       /* borrow */
+    const struct ls_optimiser_ops *ops; /* borrow: until the last step */
+    void *config;                       /* borrow, alike */
     const char *name; /* of its state in checkpoints; unique; of the characters
                        * and length of a parameter's. NULL: the ops' */
     /* Which parameters: names, ended by NULL. NULL: all that no other one
