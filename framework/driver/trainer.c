@@ -1,10 +1,12 @@
 #include "lockstep/trainer.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "driver_inside.h"
+#include "lockstep/metrics.h"
 #include "tally.h"
 
 /* Where the training is: the blob "trainer", the same in all ranks. */
@@ -22,6 +24,7 @@ struct ls_trainer {
     const struct ls_trainer_options *options; /* borrow */
     ls_loader *loader, *evaluation;           /* own */
     ls_learner_info *figures;                 /* own */
+    ls_metrics *metrics;                      /* own; NULL: none */
     struct tally evaluated;
     struct progress progress;
     uint64_t batch;    /* of the epoch */
@@ -68,6 +71,49 @@ static void tell_exception(ls_trainer *trainer, int status)
     (void)ls_failure_return(&failure);
 }
 
+/* ---- metrics ------------------------------------------------------------- */
+
+static int note(ls_trainer *trainer, const char *kind, const char *name,
+                double value)
+{
+    char full[LS_METRIC_NAME_MAX + 16];
+    (void)snprintf(full, sizeof full, "%s.%s", kind, name);
+    return ls_metrics_add(trainer->metrics, full, trainer->progress.steps,
+                          value);
+}
+
+static int note_step(ls_trainer *trainer)
+{
+    const ls_learner_info *const figures = trainer->figures;
+    int status = LS_OK;
+    if (trainer->metrics == NULL)
+        return LS_OK;
+    for (size_t i = 0; i < ls_learner_info_count(figures) && status == LS_OK;
+         i++)
+        status = note(trainer, "train", ls_learner_info_name(figures, i),
+                      ls_learner_info_value(figures, i));
+    return status;
+}
+
+static int note_evaluation(ls_trainer *trainer)
+{
+    const struct tally *const tally = &trainer->evaluated;
+    int status = LS_OK;
+    if (trainer->metrics == NULL || ls_driver_rank(trainer->driver) != 0)
+        return LS_OK;
+    for (size_t i = 0; i < tally->n && status == LS_OK; i++)
+        status = note(trainer, "evaluation", tally->items[i].name,
+                      tally_get(tally, tally->items[i].name));
+    return status;
+}
+
+static int flush(ls_trainer *trainer)
+{
+    trainer->doing = "metrics";
+    return trainer->metrics != NULL ? ls_metrics_flush(trainer->metrics)
+                                    : LS_OK;
+}
+
 /* ---- checkpoints --------------------------------------------------------- */
 
 static int save(ls_trainer *trainer)
@@ -75,6 +121,8 @@ static int save(ls_trainer *trainer)
     if (trainer->options->folder == NULL || trainer->is_saved)
         return LS_OK;
     int status = CALL(trainer, on_save);
+    if (status == LS_OK)
+        status = flush(trainer);
     if (status != LS_OK)
         return status;
     trainer->doing = "save";
@@ -179,6 +227,8 @@ static int evaluate(ls_trainer *trainer)
         status = ls_driver_set_mode(trainer->driver, LS_MODE_TRAIN);
     if (status == LS_OK)
         status = merge_ranks(trainer, &tally);
+    if (status == LS_OK)
+        status = note_evaluation(trainer);
     return status == LS_OK ? CALL(trainer, after_evaluation) : status;
 }
 
@@ -217,7 +267,8 @@ static int compute(ls_trainer *trainer, const struct ls_batch *batch)
     if (status != LS_OK || !steps)
         return status;
     trainer->stops = stop;
-    return step(trainer);
+    status = step(trainer);
+    return status == LS_OK ? note_step(trainer) : status;
 }
 
 static int train_batch(ls_trainer *trainer, const struct ls_batch *batch)
@@ -290,7 +341,8 @@ static int run_epoch(ls_trainer *trainer)
     trainer->progress.epoch++;
     trainer->progress.is_epoch_trained = false;
     trainer->is_saved = false;
-    return save(trainer);
+    status = flush(trainer);
+    return status == LS_OK ? save(trainer) : status;
 }
 
 /* ---- the training -------------------------------------------------------- */
@@ -325,6 +377,9 @@ static int init(ls_trainer *trainer)
                                        .memory = &trainer->progress});
     if (status == LS_OK)
         status = ls_learner_info_create(&trainer->figures);
+    if (status == LS_OK && options->metrics != NULL)
+        status = ls_metrics_open(&trainer->metrics, trainer->driver,
+                                 options->metrics);
     if (status == LS_OK)
         status = ls_loader_create(
             &trainer->loader, trainer->driver,
@@ -351,6 +406,7 @@ static void fini(ls_trainer *trainer)
 {
     ls_loader_destroy(&trainer->evaluation);
     ls_loader_destroy(&trainer->loader);
+    ls_metrics_close(&trainer->metrics);
     ls_learner_info_destroy(&trainer->figures);
     driver_close_checkpoints(trainer->driver);
     (void)ls_blobs_remove(ls_driver_blobs(trainer->driver), "trainer");
@@ -375,6 +431,8 @@ static int train(ls_trainer *trainer)
         status = CALL(trainer, after_training);
     if (status == LS_OK)
         status = save(trainer);
+    if (status == LS_OK)
+        status = flush(trainer);
     /* Nobody has succeeded while another may yet fail. */
     return status == LS_OK ? ls_driver_barrier(trainer->driver) : status;
 }

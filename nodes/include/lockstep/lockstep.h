@@ -56,6 +56,7 @@
 /* driver */
 #include "lockstep/driver.h"
 #include "lockstep/loader.h"
+#include "lockstep/metrics.h"
 #include "lockstep/model.h"
 #include "lockstep/sampler.h"
 #include "lockstep/trainer.h"

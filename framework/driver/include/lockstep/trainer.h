@@ -75,6 +75,11 @@ struct ls_trainer_options {
     uint64_t save_every; /* steps: also after every so many; 0: not */
     bool resume;         /* go on from the newest, if there is any */
 
+    /* A file for the figures (lockstep/metrics.h): "train.NAME" of each rank's
+     * last batch at each step, "evaluation.NAME" of all. Written with each
+     * checkpoint and epoch. NULL: none. */
+    const char *metrics;
+
     const struct ls_trainer_callbacks *callbacks; /* borrow */
     size_t n_callbacks;
 };
