@@ -169,10 +169,10 @@ static int read_outcome(const ls_value *value, uint32_t rank)
     bad = ls_value_binary(ls_value_at(value, 1), &text, &size);
     if (bad != LS_OK)
         return bad;
-    (void)ls_error(LS_EABORTED, "rank %u: %.*s", rank, (int)size,
+    bad = ls_error(LS_EABORTED, "rank %u: %.*s", rank, (int)size,
                    size > 0 ? (const char *)text : "");
     ls_error_set_cause((int)status);
-    return LS_EABORTED;
+    return bad;
 }
 
 static int gather_outcomes(ls_driver *driver, int status, ls_document **all)

@@ -5,10 +5,11 @@
 
 #include "lockstep/log.h"
 
-#include "learn_group.h"
-
 /* Each trajectory begins on a line of the cache. */
 enum { ALIGNMENT = 64 };
+
+/* How long a device waits for the others to begin a pass. */
+enum { DEVICES_WAIT_MS = 600000 };
 
 /* What a stack's memory holds of one device's share. */
 struct loaded {
@@ -27,9 +28,9 @@ struct teacher {
     size_t n_loaded;
     struct loaded *loaded; /* own; stack after stack, device after device */
     size_t n_devices;
-    ls_device **devices;       /* own; n_devices */
-    bool *is_doubtful;         /* own; of each device's policy, and thread */
-    struct learn_group *group; /* own */
+    ls_device **devices; /* own; n_devices */
+    bool *is_doubtful;   /* own; of each device's policy, and thread */
+    ls_group **ranks;    /* own; of each device; NULL: there is one */
 };
 
 static struct loaded *loaded_of(const struct teacher *teacher,
@@ -188,23 +189,44 @@ static int take_td_errors(const struct loaded *loaded, size_t n_steps,
     return isnan(mean) ? LS_OK : ls_learner_info_add(info, "td_error", mean);
 }
 
+/* NULL: it learns alone. */
+static ls_group *rank_of(const struct teacher *teacher, size_t device)
+{
+    return teacher->ranks == NULL ? NULL : teacher->ranks[device];
+}
+
 static int learn(struct teacher *teacher, const struct ls_learner_place *place,
                  unsigned pass, struct ls_learn_info *said)
 {
     const struct loaded *loaded = loaded_of(teacher, place);
-    const bool alone = teacher->n_devices == 1;
-    const struct ls_learn_batch batch = {
-        .trajectories = loaded->trajectories,
-        .n = loaded->n,
-        .pass = pass,
-        .stack = place->memory,
-        .group =
-            alone ? NULL : learn_group_member(teacher->group, place->device)};
+    const struct ls_learn_batch batch = {.trajectories = loaded->trajectories,
+                                         .n = loaded->n,
+                                         .pass = pass,
+                                         .stack = place->memory,
+                                         .group =
+                                             rank_of(teacher, place->device)};
     const int status = teacher->agent->plugin->policy->learn(
         policy_of(teacher, place->device), &batch, said);
     return status == LS_OK ? LS_OK
                            : ls_error_at(status, "plugin %s: policy: learn",
                                          teacher->agent->plugin->name);
+}
+
+static int learn_pass(struct teacher *teacher,
+                      const struct ls_learner_place *place, unsigned pass,
+                      int64_t iter, struct ls_learn_info *said,
+                      ls_learner_info *info)
+{
+    ls_group *const rank = rank_of(teacher, place->device);
+    int status = rank == NULL ? LS_OK : ls_group_form(rank, DEVICES_WAIT_MS);
+    if (status == LS_OK && pass == 0)
+        status = run_hooks(teacher, place->device, LS_BEFORE_ITER, iter, info);
+    if (status == LS_OK)
+        status = learn(teacher, place, pass, said);
+    /* Whoever still waits for this one waits in vain. */
+    if (rank != NULL)
+        ls_group_leave(rank, status);
+    return status;
 }
 
 int teacher_learn(struct teacher *teacher, const struct ls_learner_place *place,
@@ -217,13 +239,7 @@ int teacher_learn(struct teacher *teacher, const struct ls_learner_place *place,
     ls_log_set_node(teacher->node_id);
     /* Until it has gone well, there is no telling. */
     teacher->is_doubtful[place->device] = true;
-    int status = pass > 0 ? LS_OK
-                          : run_hooks(teacher, place->device, LS_BEFORE_ITER,
-                                      iter, info);
-    if (status == LS_OK)
-        status = learn(teacher, place, pass, &said);
-    if (teacher->n_devices > 1)
-        learn_group_leave(teacher->group);
+    int status = learn_pass(teacher, place, pass, iter, &said, info);
     if (status == LS_OK)
         status = add_all(&said, info);
     if (status == LS_OK)
@@ -284,15 +300,19 @@ static int init_devices(struct teacher *teacher, ls_runtime *runtime,
                         teacher->n_max, n);
     teacher->devices = calloc(n, sizeof(ls_device *));
     teacher->is_doubtful = calloc(n, sizeof *teacher->is_doubtful);
-    if (teacher->devices == NULL || teacher->is_doubtful == NULL)
+    if (n > 1)
+        teacher->ranks = calloc(n, sizeof(ls_group *));
+    if (teacher->devices == NULL || teacher->is_doubtful == NULL ||
+        (n > 1 && teacher->ranks == NULL))
         return ls_error(LS_ENOMEM, "%zu devices", n);
     teacher->n_devices = n;
     int status = LS_OK;
     for (size_t i = 0; i < n && status == LS_OK; i++)
         status =
             ls_device_open(&teacher->devices[i], runtime, options->devices[i]);
-    return status == LS_OK ? learn_group_create(&teacher->group, runtime, n)
-                           : status;
+    if (status == LS_OK && n > 1)
+        status = ls_group_threads(teacher->ranks, runtime, (uint32_t)n);
+    return status;
 }
 
 int teacher_create(struct teacher **out, ls_runtime *runtime,
@@ -334,11 +354,14 @@ void teacher_destroy(struct teacher **teacher)
         return;
     struct teacher *const old = *teacher;
     *teacher = NULL;
-    for (size_t i = 0; i < old->n_devices; i++)
+    for (size_t i = 0; i < old->n_devices; i++) {
         ls_device_close(&old->devices[i]);
+        if (old->ranks != NULL)
+            (void)ls_group_destroy(&old->ranks[i]);
+    }
+    free(old->ranks);
     free(old->devices);
     free(old->is_doubtful);
-    learn_group_destroy(&old->group);
     for (size_t i = 0; i < old->n_loaded; i++) {
         free(old->loaded[i].trajectories);
         free(old->loaded[i].td_errors);

@@ -5,6 +5,7 @@
 
 #include "line.h"
 #include "lockstep/log.h"
+#include "lockstep/queue.h"
 
 /* Who and where ------------------------------------------------------------ */
 
@@ -108,15 +109,12 @@ static int value_of(const ls_document *document)
                : -1;
 }
 
-static int exchange(void *self, ls_driver *driver)
+static int exchange_with_all(ls_driver *driver)
 {
     const uint32_t rank = ls_driver_rank(driver), size = ls_driver_size(driver);
     ls_document *all[4] = {NULL}, *from;
     size_t n;
-    bool any;
-    (void)self;
     ls_writer *mine = number(10 + (int64_t)rank);
-    TRY(ls_driver_barrier(driver));
     TRY(ls_driver_broadcast_object(driver, mine, size - 1, &from));
     CHECK(value_of(from) == 9 + (int)size);
     ls_document_destroy(&from);
@@ -126,11 +124,21 @@ static int exchange(void *self, ls_driver *driver)
         CHECK(value_of(all[i]) == 10 + (int)i);
         ls_document_destroy(&all[i]);
     }
+    ls_writer_destroy(&mine);
+    return LS_OK;
+}
+
+static int exchange(void *self, ls_driver *driver)
+{
+    const uint32_t rank = ls_driver_rank(driver), size = ls_driver_size(driver);
+    bool any;
+    (void)self;
+    TRY(ls_driver_barrier(driver));
+    TRY(exchange_with_all(driver));
     TRY(ls_driver_any(driver, rank == size - 1, &any));
     CHECK(any);
     TRY(ls_driver_any(driver, false, &any));
     CHECK(!any);
-    ls_writer_destroy(&mine);
     return LS_OK;
 }
 
@@ -225,6 +233,7 @@ static int no_barrier(void *self, ls_driver *driver)
         TRY(ls_driver_barrier(driver)); /* the others do not */
     TRY(ls_driver_any(driver, ls_driver_rank(driver) == 1, &any));
     CHECK(any); /* exchanges go on */
+    TRY(exchange_with_all(driver));
     return ls_error(LS_EAGAIN, "as it should");
 }
 
@@ -286,6 +295,43 @@ TEST_WITH(the_first_cause_is_returned_and_reported_once, scratch_set_up,
     assert_has(report, "\"exc_global_rank\":2,\"exc_local_rank\":2,\"node\":2,"
                        "\"step\":\"\",\"text\":\"something ? broke\"}");
     free(report);
+}
+
+/* Rank 1 after rank 0, whose failure it does not see. */
+static int fail_in_turn(void *self, ls_driver *driver)
+{
+    ls_queue *turn = self;
+    char item = 0;
+    if (ls_driver_rank(driver) == 1) {
+        TRY(ls_queue_get(turn, &item, LS_FOREVER));
+        return ls_error(LS_EINVAL, "the second");
+    }
+    (void)ls_error(LS_EIO, "the first");
+    ls_driver_on_exception(driver, LS_EIO, "reading", NULL);
+    TRY(ls_queue_put(turn, &item, LS_FOREVER));
+    return LS_OK;
+}
+
+TEST_WITH(of_two_causes_the_first_counts, scratch_set_up, scratch_tear_down)
+{
+    const struct scratch *scratch = *state;
+    char path[96];
+    ls_queue *turn;
+    (void)snprintf(path, sizeof path, "%s/report.json", scratch->folder);
+    assert_ok(ls_queue_create(
+        &turn, ls_runtime_threads(),
+        &(struct ls_queue_options){.capacity = 1, .item_size = 1}));
+    assert_fails(
+        ls_driver_run(&(struct ls_driver_options){.kind = LS_DRIVER_THREADS,
+                                                  .n_threads = 2,
+                                                  .report = path},
+                      fail_in_turn, turn),
+        LS_EIO);
+    assert_error_has("rank 0: the first");
+    char *report = read_file(path);
+    assert_has(report, "\"step\":\"reading\",\"text\":\"reading: the first\"");
+    free(report);
+    ls_queue_destroy(&turn);
 }
 
 static int fail_late(void *self, ls_driver *driver)

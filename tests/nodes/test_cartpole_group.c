@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cartpole.h"
-#include "learn_group.h"
 #include "ppo.h"
 #include "test.h"
 
@@ -22,8 +21,7 @@ struct share {
 struct device {
     struct ppo policy;
     struct share share;
-    const struct ls_learn_group *member; /* NULL: alone */
-    struct learn_group *group;
+    ls_group *group; /* NULL: alone */
     int status;
 };
 
@@ -64,11 +62,13 @@ static void learn(void *arg)
         share->actions,    share->rewards,         share->extras,
         share->terminated, share->truncated};
     const struct ls_learn_batch batch = {
-        .trajectories = &trajectory, .n = 1, .group = device->member};
+        .trajectories = &trajectory, .n = 1, .group = device->group};
     struct ls_learn_info info = {.n = 0};
+    if (device->group != NULL)
+        device->status = ls_group_form(device->group, LS_WAIT_DEFAULT);
     device->status = cartpole_policy.learn(&device->policy, &batch, &info);
-    if (device->member != NULL)
-        learn_group_leave(device->group);
+    if (device->group != NULL)
+        ls_group_leave(device->group, device->status);
 }
 
 static void learn_together(struct device *devices)
@@ -81,18 +81,15 @@ static void learn_together(struct device *devices)
         assert_ok(ls_thread_join(&threads[i], LS_FOREVER));
 }
 
-static struct learn_group *open_devices(struct device *devices,
-                                        const char *yaml)
+static void open_devices(struct device *devices, const char *yaml)
 {
-    struct learn_group *group;
-    assert_ok(learn_group_create(&group, ls_runtime_threads(), 2));
+    ls_group *groups[2];
+    assert_ok(ls_group_threads(groups, ls_runtime_threads(), 2));
     for (size_t i = 0; i < 2; i++) {
         open_policy(&devices[i].policy, yaml);
         fill(&devices[i].share, i);
-        devices[i].member = learn_group_member(group, i);
-        devices[i].group = group;
+        devices[i].group = groups[i];
     }
-    return group;
 }
 
 static void assert_alike(const struct mlp *one, const struct mlp *other)
@@ -102,17 +99,18 @@ static void assert_alike(const struct mlp *one, const struct mlp *other)
                         one->n_parameters * sizeof(float));
 }
 
-static void close_devices(struct device *devices, struct learn_group *group)
+static void close_devices(struct device *devices)
 {
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < 2; i++) {
         cartpole_policy.fini(&devices[i].policy);
-    learn_group_destroy(&group);
+        assert_ok(ls_group_destroy(&devices[i].group));
+    }
 }
 
 TEST(devices_with_other_shares_stay_alike)
 {
     static struct device devices[2];
-    struct learn_group *group = open_devices(devices, "policy: {}");
+    open_devices(devices, "policy: {}");
     for (uint64_t i = 0; i < N_LEARNS; i++) {
         learn_together(devices);
         assert_int_equal(devices[0].status, LS_OK);
@@ -122,14 +120,13 @@ TEST(devices_with_other_shares_stay_alike)
         fill(&devices[0].share, 10 + i);
         fill(&devices[1].share, 20 + i);
     }
-    close_devices(devices, group);
+    close_devices(devices);
 }
 
 TEST(equal_shares_learn_as_one_alone)
 {
     static struct device devices[2], alone;
-    struct learn_group *group =
-        open_devices(devices, "policy: {minibatch: 32}");
+    open_devices(devices, "policy: {minibatch: 32}");
     open_policy(&alone.policy, "policy: {minibatch: 16}");
     for (uint64_t i = 0; i < N_LEARNS; i++) {
         fill(&devices[0].share, i);
@@ -141,16 +138,16 @@ TEST(equal_shares_learn_as_one_alone)
     assert_alike(&devices[0].policy.actor, &alone.policy.actor);
     assert_alike(&devices[1].policy.critic, &alone.policy.critic);
     cartpole_policy.fini(&alone.policy);
-    close_devices(devices, group);
+    close_devices(devices);
 }
 
 TEST(one_that_fails_ends_the_other)
 {
     static struct device devices[2];
-    struct learn_group *group = open_devices(devices, "policy: {}");
+    open_devices(devices, "policy: {}");
     devices[1].share.actions[3] = 7.0f;
     learn_together(devices);
     assert_int_equal(devices[0].status, LS_EABORTED);
     assert_int_equal(devices[1].status, LS_EINVAL);
-    close_devices(devices, group);
+    close_devices(devices);
 }

@@ -43,7 +43,7 @@ static int learn(void *policy, const struct ls_learn_batch *batch,
     struct pupil *const pupil = policy;
     pupil->n = batch->n;
     pupil->first = 0.0;
-    pupil->group = batch->group != NULL ? batch->group->n : 0;
+    pupil->group = batch->group != NULL ? ls_group_size(batch->group) : 0;
     for (size_t i = 0; i < batch->n; i++)
         pupil->first += (double)batch->trajectories[i].rewards[0];
     assert_true(in_stack(batch));
@@ -55,8 +55,10 @@ static int learn(void *policy, const struct ls_learn_batch *batch,
     info->items[0].name = "call";
     info->items[0].value = (double)pupil->calls;
     float call = (float)pupil->calls;
-    return pupil->group > 0 ? batch->group->mean(batch->group->self, &call, 1)
-                            : LS_OK;
+    return pupil->group > 0
+               ? ls_group_all_reduce(batch->group, &call, 1, LS_GROUP_F32,
+                                     LS_GROUP_MEAN, LS_WAIT_DEFAULT)
+               : LS_OK;
 }
 
 static int save(const void *policy, ls_writer *out)

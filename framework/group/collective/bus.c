@@ -90,7 +90,7 @@ void group_leave(struct bus_group *group, int status)
              group->rank, ls_status_sentence(status));
     snprintf(text, sizeof text, "it has left: %s", ls_status_sentence(status));
     ls_epoch_abort(group->epoch, status_to_tell(status), true, text);
-    commit_send_out(group);
+    group_commit_send_out(group);
     group_end(group, &own);
 }
 
@@ -126,7 +126,9 @@ static void use(struct bus_group *group, uint32_t rank,
                 const struct group_message *message)
 {
     if (message->kind == GROUP_COMMIT)
-        commit_receive(group, rank, message);
+        group_commit_receive(group, rank, message);
+    else if (group->is_over && message->pair && message->kind != GROUP_END)
+        pairs_refuse(group, rank, message);
     else if (group->is_over)
         return;
     else if (message->kind == GROUP_END)
@@ -157,7 +159,7 @@ static void take_message(struct bus_group *group, uint32_t from, uint64_t life,
     } else if (message.generation == group->generation && rank < group->n &&
                rank != group->rank && !group->members[rank].lost) {
         use(group, rank, &message);
-        commit_go_on(group);
+        group_commit_go_on(group);
     }
 }
 
@@ -190,7 +192,7 @@ static void on_member(void *self, const struct ls_member *member)
     const uint32_t rank = find_member(group, member->id, member->incarnation);
     if (rank < group->n && group->epoch != NULL) {
         lose(group, rank, ls_now(group->base.runtime));
-        commit_go_on(group);
+        group_commit_go_on(group);
     }
     ls_mutex_unlock(&group->mutex);
 }
@@ -219,8 +221,8 @@ static void on_timer(void *self, int64_t now)
     if (group->epoch != NULL && !group->is_over) {
         const int64_t turns = turns_tick(group, now);
         const int64_t pairs = pairs_tick(group, now);
-        const int64_t commit = commit_tick(group, now);
-        commit_go_on(group);
+        const int64_t commit = group_commit_tick(group, now);
+        group_commit_go_on(group);
         group_arm(group, turns);
         group_arm(group, pairs);
         group_arm(group, commit);
@@ -324,7 +326,7 @@ static int begin_generation(struct bus_group *group, uint64_t generation,
     group->entered = false;
     group->next_turn = 0;
     group->last = &group->first;
-    const int status = commit_begin(group, now);
+    const int status = group_commit_begin(group, now);
     if (status != LS_OK) {
         forget_generation(group);
         return status;
@@ -425,7 +427,7 @@ static int start(ls_collective **out, ls_group *base,
                      ? pair_start(&turn, group, call)
                      : turn_start(&turn, group, call);
         if (status == LS_OK)
-            commit_go_on(group);
+            group_commit_go_on(group);
     } else if ((turn = calloc(1, sizeof *turn)) == NULL) {
         status = ls_error(LS_ENOMEM, "group: no memory for an operation");
     } else {
@@ -495,7 +497,7 @@ static void destroy(ls_group *base)
     group_leave(group, LS_ECLOSED);
     if (group->epoch != NULL) {
         ls_epoch_withdraw(group->epoch);
-        commit_send_out(group);
+        group_commit_send_out(group);
     }
     ls_mutex_unlock(&group->mutex);
     free_group(group);

@@ -175,16 +175,17 @@ void turns_use_wants(struct bus_group *group, struct turn *turn);
 
 /* Go as far as possible: enter, end, go on with the next. Call it after each
  * input. */
-void commit_go_on(struct bus_group *group);
-void commit_receive(struct bus_group *group, uint32_t rank,
-                    const struct group_message *message);
+void group_commit_go_on(struct bus_group *group);
+void group_commit_receive(struct bus_group *group, uint32_t rank,
+                          const struct group_message *message);
 /* The time of the first turn is up. */
-void commit_expire(struct bus_group *group, struct turn *turn, int64_t now);
-int64_t commit_tick(struct bus_group *group, int64_t now);
+void group_commit_expire(struct bus_group *group, struct turn *turn,
+                         int64_t now);
+int64_t group_commit_tick(struct bus_group *group, int64_t now);
 /* Begin with an empty machine among the members. Errors: LS_ENOMEM. */
-LS_MUST_USE int commit_begin(struct bus_group *group, int64_t now);
+LS_MUST_USE int group_commit_begin(struct bus_group *group, int64_t now);
 /* Send what the machine says. */
-void commit_send_out(struct bus_group *group);
+void group_commit_send_out(struct bus_group *group);
 
 /* --- pairs.c --- */
 
@@ -196,6 +197,10 @@ void pairs_data(struct bus_group *group, uint32_t rank,
                 const struct group_message *message);
 void pairs_end(struct bus_group *group, uint32_t rank,
                const struct group_message *message);
+/* The generation is over here, and a rank asks for its half, or for this one.
+ */
+void pairs_refuse(struct bus_group *group, uint32_t rank,
+                  const struct group_message *message);
 int64_t pairs_tick(struct bus_group *group, int64_t now);
 /* That rank is lost. */
 void pairs_lose(struct bus_group *group, uint32_t rank);

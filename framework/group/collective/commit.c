@@ -20,7 +20,7 @@
  * is lost: for so long a rank waits for that word beyond its deadline. */
 #define WORD_NS (INT64_C(10) * LS_NS_PER_S)
 
-int commit_begin(struct bus_group *group, int64_t now)
+int group_commit_begin(struct bus_group *group, int64_t now)
 {
     const struct ls_epoch_rules rules = {.least = group->n,
                                          .most = group->n,
@@ -131,7 +131,7 @@ static uint32_t rank_of(const struct bus_group *group, uint32_t id)
     return rank;
 }
 
-void commit_send_out(struct bus_group *group)
+void group_commit_send_out(struct bus_group *group)
 {
     size_t n;
     const struct ls_epoch_out *out = ls_epoch_take(group->epoch, &n);
@@ -312,11 +312,11 @@ static bool may_enter(struct bus_group *group, struct turn *turn)
            ls_epoch_was_given_up(group->epoch);
 }
 
-void commit_go_on(struct bus_group *group)
+void group_commit_go_on(struct bus_group *group)
 {
     while (group->epoch != NULL) {
         struct turn *turn = group->first;
-        commit_send_out(group);
+        group_commit_send_out(group);
         if (group->is_over)
             break;
         if (group->entered) {
@@ -411,8 +411,8 @@ static bool take_result(struct bus_group *group,
     return true;
 }
 
-void commit_receive(struct bus_group *group, uint32_t rank,
-                    const struct group_message *message)
+void group_commit_receive(struct bus_group *group, uint32_t rank,
+                          const struct group_message *message)
 {
     const struct bus_member *member = &group->members[rank];
     struct ls_barrier_message said;
@@ -433,7 +433,8 @@ void commit_receive(struct bus_group *group, uint32_t rank,
                          member->life, &said);
 }
 
-void commit_expire(struct bus_group *group, struct turn *turn, int64_t now)
+void group_commit_expire(struct bus_group *group, struct turn *turn,
+                         int64_t now)
 {
     const bool ready = group->entered && group->epoch->phase == LS_EPOCH_READY;
     struct line line = {.size = 0};
@@ -466,7 +467,7 @@ static void ask_whether(struct bus_group *group, int64_t now)
                      group->members[rank].life);
 }
 
-int64_t commit_tick(struct bus_group *group, int64_t now)
+int64_t group_commit_tick(struct bus_group *group, int64_t now)
 {
     if (!group->entered) {
         ask_whether(group, now);

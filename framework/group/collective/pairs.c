@@ -106,7 +106,7 @@ static bool fits(struct bus_group *group, struct turn *turn, uint32_t rank,
     return false;
 }
 
-/* All was sent, and the receiver has not said that it has it. */
+/* Whether it has all, or has failed. */
 static void ask_receiver(struct bus_group *group, const struct turn *turn)
 {
     const struct group_message message = {.kind = GROUP_DATA,
@@ -272,6 +272,13 @@ void pairs_end(struct bus_group *group, uint32_t rank,
                  message->text_size);
 }
 
+void pairs_refuse(struct bus_group *group, uint32_t rank,
+                  const struct group_message *message)
+{
+    tell_end(group, rank, message->kind == GROUP_WANT, message->number,
+             group->over.status, group->over.text);
+}
+
 /* --- time and losses
  * ------------------------------------------------------------ */
 
@@ -299,8 +306,7 @@ int64_t pairs_tick(struct bus_group *group, int64_t now)
         const int64_t deadline = turn->base.call.deadline;
         if (sends(turn)) {
             at = now + HAUL_ASK_FIRST_NS;
-            if (turn->haul.state[0].sent == turn->shape.form.count)
-                ask_receiver(group, turn);
+            ask_receiver(group, turn);
         }
         if (deadline <= now)
             expire(group, turn);

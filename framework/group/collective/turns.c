@@ -365,7 +365,7 @@ int64_t turns_tick(struct bus_group *group, int64_t now)
     }
     struct turn *first = group->first;
     if (first != NULL && first->base.call.deadline <= now)
-        commit_expire(group, first, now);
+        group_commit_expire(group, first, now);
     else if (first != NULL && first->base.call.deadline < next)
         next = first->base.call.deadline;
     return next;

@@ -22,6 +22,7 @@
 #include "lockstep/codec.h"
 #include "lockstep/config.h"
 #include "lockstep/device.h"
+#include "lockstep/group.h"
 #include "lockstep/status.h"
 
 #ifdef __cplusplus
@@ -29,7 +30,7 @@ extern "C" {
 #endif
 
 /* Raised whenever a table below changes its layout or its meaning. */
-#define LS_PLUGIN_ABI 5
+#define LS_PLUGIN_ABI 6
 
 enum ls_element { LS_F32, LS_F64, LS_I32, LS_U8 }; /* float, double, … */
 
@@ -126,20 +127,6 @@ struct ls_act {
     float *extras;            /* n × n_extras: to be written */
 };
 
-/* The states of a policy that learn at the same time, one per device, from
- * equal shares of a batch. They begin alike, and stay so if each changes its
- * weights only by shared values. */
-struct ls_learn_group {
-    size_t n; /* states */
-    /* Replace values[n] with the means over all states, which are identical in
-     * all of them, to the bit. Waits until every state has called it equally
-     * often, with equally many values.
-     * Errors: LS_EABORTED another state failed, or shares something else;
-     *         return it. */
-    int (*mean)(void *self, float *values, size_t n);
-    void *self;
-};
-
 /* What learn() learns from. Borrow: for the call. */
 struct ls_learn_batch {
     const struct ls_trajectory *trajectories;
@@ -150,8 +137,13 @@ struct ls_learn_batch {
      * device's memory; work on the stack's stream finds it there.
      * NULL: there is no device, as in a plugin's own tests. */
     ls_device_stack *stack;
-    /* NULL: this state learns alone. */
-    const struct ls_learn_group *group;
+    /* The states of the policy that learn at the same time, each on a device of
+     * its own, from equal shares of the batch: each is a rank. They begin
+     * alike, and stay so if each changes its weights only by what is the same
+     * in all, such as the mean of their gradients (ls_group_all_reduce()). What
+     * an operation of the group returns, learn() returns. NULL: this state
+     * learns alone. */
+    ls_group *group;
 };
 
 /* What learn() and the hooks report. */

@@ -217,13 +217,14 @@ static void actor_sample(struct ppo *self, const float *logits, uint32_t sample,
 
 /* group: whose gradients it goes by the mean of; NULL: alone. */
 static int descend(struct mlp *net, const float *slope, size_t n,
-                   const struct ls_learn_group *group, double max_norm,
-                   double rate)
+                   ls_group *group, double max_norm, double rate)
 {
     mlp_backward(net, slope, n);
-    const int err = group == NULL ? LS_OK
-                                  : group->mean(group->self, net->gradient,
-                                                net->n_parameters);
+    const int err =
+        group == NULL
+            ? LS_OK
+            : ls_group_all_reduce(group, net->gradient, net->n_parameters,
+                                  LS_GROUP_F32, LS_GROUP_MEAN, LS_WAIT_DEFAULT);
     if (err != LS_OK)
         return err;
     if (!isfinite(mlp_clip_gradient(net, max_norm)))
@@ -237,8 +238,7 @@ static int descend(struct mlp *net, const float *slope, size_t n,
 
 /* One step of both networks on the samples order[n]. */
 static int learn_minibatch(struct ppo *self, const uint32_t *order, size_t n,
-                           const struct ls_learn_group *group, double rate,
-                           struct tally *tally)
+                           ls_group *group, double rate, struct tally *tally)
 {
     struct ppo_batch *batch = &self->batch;
     const size_t width = self->n_observation;
@@ -296,7 +296,7 @@ int ppo_learn(void *policy, const struct ls_learn_batch *learned,
 {
     struct ppo *self = policy;
     const struct ppo_settings *settings = &self->settings;
-    const struct ls_learn_group *group = learned->group;
+    ls_group *group = learned->group;
     int err = fill_batch(self, learned->trajectories, learned->n);
     if (err != LS_OK)
         return err;
@@ -308,8 +308,9 @@ int ppo_learn(void *policy, const struct ls_learn_batch *learned,
     if (info->td_errors != NULL)
         memcpy(info->td_errors, batch->advantages, batch->n * sizeof(float));
     normalise(batch->advantages, batch->n);
-    const size_t shared =
-        group == NULL ? settings->minibatch : settings->minibatch / group->n;
+    const size_t shared = group == NULL
+                              ? settings->minibatch
+                              : settings->minibatch / ls_group_size(group);
     const size_t minibatch = shared > 0 ? shared : 1;
     struct tally tally = {0};
     for (size_t epoch = 0; epoch < settings->epochs; epoch++) {
