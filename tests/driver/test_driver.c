@@ -57,6 +57,39 @@ TEST(a_group_that_exists_is_joined_and_kept)
     assert_ok(ls_group_destroy(&group));
 }
 
+static int note_hash(void *self, ls_driver *driver)
+{
+    uint64_t *hash = self;
+    CHECK(ls_driver_size(driver) == 2);
+    CHECK(ls_driver_local_rank(driver) == ls_driver_rank(driver));
+    TRY(line_setup(driver, &line_ops));
+    *hash = ls_driver_hash(driver);
+    return LS_OK;
+}
+
+/* Two models, each of two ranks, with seeds of their own. */
+static int split_and_join(void *self, ls_driver *driver)
+{
+    const uint32_t rank = ls_driver_rank(driver);
+    uint64_t *hashes = self;
+    ls_group *half;
+    TRY(ls_group_split(&half, ls_driver_group(driver), rank % 2, 60000));
+    TRY(ls_driver_run(&(struct ls_driver_options){.kind = LS_DRIVER_GROUP,
+                                                  .group = half,
+                                                  .seed = rank % 2},
+                      note_hash, &hashes[rank]));
+    return ls_group_destroy(&half);
+}
+
+TEST(sub_groups_train_by_themselves)
+{
+    uint64_t hashes[4];
+    assert_ok(run_threads(4, split_and_join, hashes));
+    assert_int_equal(hashes[0], hashes[2]);
+    assert_int_equal(hashes[1], hashes[3]);
+    assert_true(hashes[0] != hashes[1]);
+}
+
 TEST(options_that_lack_something_are_refused)
 {
     static const struct {
