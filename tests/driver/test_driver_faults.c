@@ -50,6 +50,7 @@ static int train(void *self, ls_driver *driver)
     const struct ls_trainer_callbacks callbacks = {
         .before_training = note_start, .self = world};
     TRY(line_setup(driver, &line_ops));
+    CHECK(world->disk == NULL || ls_driver_local_rank(driver) == 0);
     TRY(ls_trainer_run(driver,
                        &(struct ls_trainer_options){
                            .data = &line_data,

@@ -219,6 +219,7 @@ WITH_FOLDER(a_save_that_fails_in_one_rank_is_none)
         assert_int_equal(saved.statuses[1 - who], LS_EABORTED);
         assert_ok(run_threads(2, load, &loaded));
         assert_int_equal(loaded.loaded.number, LS_CHECKPOINT_NONE);
+        assert_true(loaded.loaded.is_same_ranks);
     }
 }
 

@@ -208,6 +208,113 @@ TEST(one_rank_and_two_learn_the_same)
                 1e-12 * one.of[0].max_loss);
 }
 
+/* A model of floats, whose gradient is its rank and one. */
+struct floats {
+    const struct ls_parameter *parameters;
+    float gradient;
+};
+
+static int floats_init(void *model, const struct ls_model_setup *setup)
+{
+    ((struct floats *)model)->gradient = (float)setup->rank + 1.0f;
+    return LS_OK;
+}
+
+static bool floats_parameter(const void *model, size_t at,
+                             struct ls_parameter *out)
+{
+    (void)model;
+    *out = (struct ls_parameter){.name = "f", .form = {LS_BLOB_F32, 1, {3}}};
+    return at == 0;
+}
+
+static int floats_begin(void *model, const struct ls_parameter *parameters,
+                        struct ls_rng *random)
+{
+    (void)random;
+    ((struct floats *)model)->parameters = parameters;
+    return LS_OK;
+}
+
+static int floats_train(void *model, const struct ls_batch *batch,
+                        ls_learner_info *figures)
+{
+    (void)model;
+    return ls_learner_info_add(figures, "loss", (double)batch->n);
+}
+
+static int floats_backward(void *model, double scale)
+{
+    const struct floats *floats = model;
+    float *gradient = floats->parameters[0].gradient;
+    for (int i = 0; i < 3; i++)
+        gradient[i] += (float)scale * floats->gradient;
+    return LS_OK;
+}
+
+static int descend(void *config, const struct ls_parameter *parameter,
+                   void *const *slots, uint64_t step)
+{
+    float *value = parameter->value, *sum = slots[1];
+    const float *gradient = parameter->gradient;
+    (void)config;
+    CHECK(((const float *)slots[0])[2] == 0.0f);
+    for (int i = 0; i < 3; i++) {
+        sum[i] += gradient[i];
+        value[i] = (float)step * sum[i];
+    }
+    return LS_OK;
+}
+
+static int stop_in_last(void *self, ls_trainer *trainer)
+{
+    const ls_driver *driver = ls_trainer_driver(trainer);
+    (void)self;
+    if (ls_driver_rank(driver) + 1 == ls_driver_size(driver) &&
+        ls_trainer_steps(trainer) == 2)
+        ls_trainer_stop(trainer);
+    return LS_OK;
+}
+
+static int train_floats(void *self, ls_driver *driver)
+{
+    static const struct ls_model_ops ops = {.name = "floats",
+                                            .state_bytes =
+                                                sizeof(struct floats),
+                                            .init = floats_init,
+                                            .parameter = floats_parameter,
+                                            .begin = floats_begin,
+                                            .train = floats_train,
+                                            .backward = floats_backward};
+    static const struct ls_optimiser_ops adds = {
+        .name = "adds", .n_slots = 2, .step = descend};
+    const struct ls_optimiser optimiser = {.ops = &adds};
+    const struct ls_trainer_callbacks callbacks = {.after_batch = stop_in_last};
+    struct ls_trainer_result result;
+    size_t n;
+    (void)self;
+    TRY(ls_driver_setup(driver,
+                        &(struct ls_driver_setup){.model = &ops,
+                                                  .optimisers = &optimiser,
+                                                  .n_optimisers = 1}));
+    TRY(ls_trainer_run(driver,
+                       &(struct ls_trainer_options){.data = &line_data,
+                                                    .epochs = 1,
+                                                    .callbacks = &callbacks,
+                                                    .n_callbacks = 1},
+                       &result));
+    CHECK(result.stopped && result.steps == 3);
+    const float *f = ls_driver_parameters(driver, &n)[0].value;
+    for (int i = 0; i < 3; i++) /* 3 steps of the mean of 1, 2 and 3 */
+        CHECK(f[i] == 3.0f * 3.0f * 2.0f);
+    return LS_OK;
+}
+
+TEST(floats_are_trained_and_stopped_too)
+{
+    assert_ok(run_threads(3, train_floats, NULL));
+}
+
 /* Of 7 samples 3 ranks have 3, 2 and 2; of 2 one has none. */
 TEST(figures_are_means_over_samples_not_over_batches_or_ranks)
 {
@@ -512,6 +619,19 @@ TEST_WITH(checkpoints_are_not_overwritten_by_mistake, scratch_set_up,
     assert_ok(run(&plan));
     assert_fails(run(&plan), LS_EEXIST);
     assert_error_has("resume, or choose another folder");
+}
+
+TEST(a_folder_that_cannot_be_is_told)
+{
+    struct plan plan = resumable(2);
+    plan.options.folder = "/dev/null/saved";
+    for (int resume = 0; resume < 2; resume++) {
+        plan.options.resume = resume == 1;
+        assert_fails(run(&plan), LS_EIO);
+        assert_error_has("rank 0: epoch 0, batch 0: ");
+        assert_error_has("/dev/null");
+        assert_string_equal(plan.of[0].exception.step, "load");
+    }
 }
 
 TEST_WITH(the_data_must_be_as_long_as_before, scratch_set_up, scratch_tear_down)
