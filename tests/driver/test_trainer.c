@@ -623,7 +623,7 @@ TEST_WITH(checkpoints_are_not_overwritten_by_mistake, scratch_set_up,
 
 TEST(a_folder_that_cannot_be_is_told)
 {
-    struct plan plan = resumable(2);
+    struct plan plan = resumable(1);
     plan.options.folder = "/dev/null/saved";
     for (int resume = 0; resume < 2; resume++) {
         plan.options.resume = resume == 1;
