@@ -53,9 +53,7 @@ TEST(who_comes_back_is_in_a_later_generation)
 TEST(an_end_after_one_round_is_found_to_differ)
 {
     const struct story_kind kind = {.kills = true, .exit_ready = true};
-    const struct story_kind calm = {.exit_ready = true};
-    struct story_tally tally = tell_all(&calm, 5);
-    assert_true(tally.lost == 0 || tally.dead > 0);
+    struct story_tally tally = {0};
     const char *wrong = NULL;
     for (uint64_t seed = 1; seed < 2000 && wrong == NULL; seed++)
         wrong = story_tell(&kind, seed, &tally);

@@ -12,8 +12,8 @@
 
 /* A piece of a flow in one message, and how far ahead a taker lets a sender go;
  * multiples of every type's size. */
-#define HAUL_PIECE  ((size_t)64 << 10)
-#define HAUL_WINDOW ((size_t)1 << 20)
+#define HAUL_PIECE  ((size_t)240 << 10)
+#define HAUL_WINDOW (4 * HAUL_PIECE)
 
 #define HAUL_ASK_FIRST_NS (INT64_C(40) * 1000 * 1000)
 #define HAUL_ASK_LAST_NS  (INT64_C(500) * 1000 * 1000)

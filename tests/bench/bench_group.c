@@ -1,0 +1,308 @@
+/* Collectives between processes of one host, over tcp: in two rounds, which end
+ * alike for all, and in one; beside Open MPI over tcp, which yields when idle,
+ * in the same run and in turn. Without mpicc and mpirun MPI is left out.
+ * RANKS=8 and KIND=3 measure only that. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "group_kinds.h"
+#include "lockstep/group.h"
+#include "process.h"
+
+#define WAIT_MS   60000
+#define RANKS_MAX 16 /* and one process for MPI */
+
+enum side { LOCKSTEP, ONE_ROUND, MPI, N_SIDES };
+static const char *const sides[N_SIDES] = {"lockstep", "one round", "mpi tcp"};
+
+/* --- in a rank's process -------------------------------------------------- */
+
+struct rank {
+    ls_node *node;
+    ls_group *groups[2];
+    char *in, *out;
+};
+
+static void must(int status, const char *what)
+{
+    if (status != LS_OK)
+        bench_fail(what);
+}
+
+static void create_node(struct rank *rank, unsigned index, unsigned n,
+                        const char *seed)
+{
+    struct ls_node_options options;
+    const struct ls_group_options one_round = {.name = "one-round",
+                                               .exit_ready = true};
+    ls_node_options_init(&options);
+    options.id = index;
+    options.world_size = n;
+    options.start_timeout_ms = WAIT_MS;
+    options.attach = &seed;
+    options.n_attach = seed == NULL ? 0 : 1;
+    must(ls_node_create(&rank->node, &options), "create");
+    must(ls_group_create(&rank->groups[0], rank->node, NULL), "group");
+    must(ls_group_create(&rank->groups[1], rank->node, &one_round), "group");
+    must(ls_node_open(rank->node), "open");
+}
+
+static void do_once(const struct rank *rank, ls_group *group,
+                    const struct group_bench_kind *kind)
+{
+    int status = LS_OK;
+    switch (kind->what) {
+    case GROUP_BENCH_BARRIER:
+        status = ls_group_barrier(group, WAIT_MS);
+        break;
+    case GROUP_BENCH_ALL_REDUCE:
+        status =
+            ls_group_all_reduce(group, rank->in, kind->bytes / sizeof(float),
+                                LS_GROUP_F32, LS_GROUP_SUM, WAIT_MS);
+        break;
+    case GROUP_BENCH_ALL_GATHER:
+        status = ls_group_all_gather(group, rank->in, kind->bytes, rank->out,
+                                     WAIT_MS);
+        break;
+    case GROUP_BENCH_BROADCAST:
+        status = ls_group_broadcast(group, rank->in, kind->bytes, 0, WAIT_MS);
+        if (status == LS_OK)
+            status = ls_group_barrier(group, WAIT_MS);
+        break;
+    }
+    must(status, kind->name);
+}
+
+/* "SIDE KIND": do so often; answer with ns for each. */
+static void serve(struct rank *rank)
+{
+    char line[PROCESS_LINE_MAX];
+    int side, number;
+    while (parent_hear(line)) {
+        if (sscanf(line, "%d %d", &side, &number) != 2)
+            bench_fail("an order");
+        const struct group_bench_kind *kind = &group_bench_kinds[number];
+        do_once(rank, rank->groups[side], kind);
+        const int64_t start = bench_now();
+        for (int i = 0; i < kind->times; i++)
+            do_once(rank, rank->groups[side], kind);
+        (void)snprintf(line, sizeof line, "%" PRId64,
+                       (bench_now() - start) / kind->times);
+        parent_tell(line);
+    }
+    must(ls_group_destroy(&rank->groups[1]), "destroy");
+    must(ls_group_destroy(&rank->groups[0]), "destroy");
+    must(ls_node_destroy(&rank->node), "destroy");
+}
+
+/* rank INDEX N [SEED] */
+static int run_rank(char **arguments)
+{
+    struct rank rank = {0};
+    const unsigned index = (unsigned)atoi(arguments[0]);
+    const unsigned n = (unsigned)atoi(arguments[1]);
+    rank.in = calloc(1, GROUP_BENCH_BYTES_MAX);
+    rank.out = calloc(n, 1 << 16);
+    if (rank.in == NULL || rank.out == NULL)
+        bench_fail("memory");
+    create_node(&rank, index, n, index == 0 ? NULL : arguments[2]);
+    if (index == 0)
+        parent_tell(ls_node_endpoint(rank.node));
+    must(ls_node_join(rank.node), "join");
+    must(ls_group_form(rank.groups[0], WAIT_MS), "form");
+    must(ls_group_form(rank.groups[1], WAIT_MS), "form");
+    parent_tell("ready");
+    serve(&rank);
+    free(rank.in);
+    free(rank.out);
+    return 0;
+}
+
+/* mpi N PROGRAM FOLDER: this process becomes mpirun. */
+static int run_mpi(char **arguments)
+{
+    char *const command[] = {"mpirun",
+                             "-n",
+                             arguments[0],
+                             "--allow-run-as-root",
+                             "--oversubscribe",
+                             "--bind-to",
+                             "none",
+                             "--mca",
+                             "btl",
+                             "tcp,self",
+                             "--mca",
+                             "btl_tcp_if_include",
+                             "lo",
+                             "--mca",
+                             "mpi_yield_when_idle",
+                             "1",
+                             arguments[1],
+                             arguments[2],
+                             NULL};
+    execvp(command[0], command);
+    return 1;
+}
+
+/* --- in the program's own ------------------------------------------------- */
+
+struct world {
+    unsigned n;
+    struct process ranks[RANKS_MAX];
+    struct process mpi;
+    FILE *orders[RANKS_MAX]; /* NULL: MPI is left out */
+};
+
+struct measured {
+    struct world *world;
+    int side, kind;
+    char name[64];
+};
+
+static void start_ranks(struct world *world, unsigned n)
+{
+    char index[16], size[16], seed[PROCESS_LINE_MAX], line[PROCESS_LINE_MAX];
+    world->n = n;
+    (void)snprintf(size, sizeof size, "%u", n);
+    for (unsigned i = 0; i < n; i++) {
+        (void)snprintf(index, sizeof index, "%u", i);
+        const char *const arguments[] = {"rank", index, size,
+                                         i == 0 ? NULL : seed, NULL};
+        process_start(&world->ranks[i], arguments);
+        if (i == 0)
+            process_hear(&world->ranks[0], seed);
+    }
+    for (unsigned i = 0; i < n; i++)
+        process_hear(&world->ranks[i], line);
+}
+
+static void start_mpi(struct world *world, const char *program)
+{
+    char path[256], size[16], folder[200];
+    (void)snprintf(folder, sizeof folder, "%s", bench_folder());
+    (void)snprintf(size, sizeof size, "%u", world->n);
+    for (unsigned i = 0; i < world->n; i++) {
+        (void)snprintf(path, sizeof path, "%s/mpi-%u", folder, i);
+        (void)unlink(path);
+        if (mkfifo(path, 0600) != 0)
+            bench_fail("a pipe for MPI");
+    }
+    const char *const arguments[] = {"mpi", size, program, folder, NULL};
+    process_start(&world->mpi, arguments);
+    for (unsigned i = 0; i < world->n; i++) {
+        (void)snprintf(path, sizeof path, "%s/mpi-%u", folder, i);
+        world->orders[i] = fopen(path, "we");
+        if (world->orders[i] == NULL)
+            bench_fail("a pipe to MPI");
+    }
+}
+
+static double ask_mpi(struct world *world, int kind)
+{
+    char line[PROCESS_LINE_MAX];
+    for (unsigned i = 0; i < world->n; i++) {
+        (void)fprintf(world->orders[i], "%d\n", kind);
+        (void)fflush(world->orders[i]);
+    }
+    process_hear(&world->mpi, line);
+    return strtod(line, NULL) / 1000;
+}
+
+static double measure(void *self)
+{
+    const struct measured *measured = self;
+    struct world *world = measured->world;
+    char line[PROCESS_LINE_MAX];
+    double most = 0;
+    if (measured->side == MPI)
+        return ask_mpi(world, measured->kind);
+    (void)snprintf(line, sizeof line, "%d %d", measured->side, measured->kind);
+    for (unsigned i = 0; i < world->n; i++)
+        process_tell(&world->ranks[i], line);
+    for (unsigned i = 0; i < world->n; i++) {
+        process_hear(&world->ranks[i], line);
+        const double us = strtod(line, NULL) / 1000;
+        most = us > most ? us : most;
+    }
+    return most;
+}
+
+static void end_world(struct world *world, int n_sides)
+{
+    for (unsigned i = 0; i < world->n; i++) {
+        process_end(&world->ranks[i]);
+        if (n_sides > MPI)
+            (void)fclose(world->orders[i]);
+    }
+    if (n_sides > MPI)
+        process_end(&world->mpi);
+}
+
+static void compare(struct world *world, int kind, int n_sides,
+                    const struct bench_options *options)
+{
+    struct measured measured[N_SIDES];
+    struct bench_figure figures[N_SIDES];
+    char name[96];
+    for (int i = 0; i < n_sides; i++) {
+        measured[i] =
+            (struct measured){.world = world, .side = i, .kind = kind};
+        (void)snprintf(measured[i].name, sizeof measured[i].name,
+                       "%s, %u ranks, %s", group_bench_kinds[kind].name,
+                       world->n, sides[i]);
+        figures[i] = (struct bench_figure){.name = measured[i].name,
+                                           .unit = "us",
+                                           .run = measure,
+                                           .self = &measured[i]};
+    }
+    bench_run(figures, (size_t)n_sides, options);
+    bench_print("group", figures, (size_t)n_sides, options);
+    for (int i = 0; i < MPI && n_sides > MPI; i++) {
+        (void)snprintf(name, sizeof name, "%s, %u ranks, %s to mpi",
+                       group_bench_kinds[kind].name, world->n, sides[i]);
+        bench_print_derived("group", name, "x",
+                            figures[i].median / figures[MPI].median, options);
+    }
+}
+
+/* Whether a number is the one that was asked for, or none was. */
+static bool is_asked_for(const char *variable, int number)
+{
+    const char *value = getenv(variable);
+    return value == NULL || atoi(value) == number;
+}
+
+int main(int argc, char **argv)
+{
+    static const unsigned sizes[] = {2, 4, 8, 16};
+    struct bench_options options;
+    process_init();
+    if (argc > 3 && strcmp(argv[1], "rank") == 0)
+        return run_rank(argv + 2);
+    if (argc > 4 && strcmp(argv[1], "mpi") == 0)
+        return run_mpi(argv + 2);
+    bench_options_read(&options, argc, argv);
+    const int n_sides = access(GROUP_MPI, X_OK) == 0 ? N_SIDES : MPI;
+    if (n_sides == MPI)
+        (void)fprintf(stderr, "bench_group: MPI is left out: no mpicc when "
+                              "this was built\n");
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct world world = {0};
+        if (!is_asked_for("RANKS", (int)sizes[i]))
+            continue;
+        start_ranks(&world, sizes[i]);
+        if (n_sides > MPI)
+            start_mpi(&world, GROUP_MPI);
+        for (int kind = 0; kind < GROUP_BENCH_KINDS; kind++)
+            if (is_asked_for("KIND", kind))
+                compare(&world, kind, n_sides, &options);
+        end_world(&world, n_sides);
+    }
+    return 0;
+}
