@@ -165,7 +165,7 @@ static int be_refused(void *self, ls_driver *driver)
     CHECK(other == NULL);
     CHECK_FAILS(ls_metrics_add(metrics, "", 0, 0.0), LS_EINVAL);
     CHECK_FAILS(ls_metrics_add(metrics, long_name, 0, 0.0), LS_EINVAL);
-    CHECK_ERROR_HAS("1 to 63");
+    CHECK_ERROR_HAS("1 to 95");
     CHECK_FAILS(ls_metrics_add(metrics, "\xff", 0, 0.0), LS_EINVAL);
     TRY(ls_metrics_add(metrics, long_name + 1, 0, 0.0));
     const int status = ls_metrics_flush(metrics); /* no such folder */

@@ -50,7 +50,7 @@ struct ls_driver_options {
                           * from it */
     int timeout_ms;      /* of each collective; 0: 60000 */
     /* A file for the report of the first cause, one line of JSON; replaced if
-     * it exists. NULL: no report. Copied. */
+     * it exists. NULL: no report. Borrow: until the run returns. */
     const char *report;
 };
 

@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /* The longest name, in bytes without the NUL. */
-#define LS_METRIC_NAME_MAX 63
+#define LS_METRIC_NAME_MAX 95
 
 typedef struct ls_metrics ls_metrics;
 

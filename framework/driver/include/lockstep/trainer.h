@@ -71,7 +71,7 @@ struct ls_trainer_options {
 
     const char *folder; /* of checkpoints; NULL: none. One is written after each
                          * epoch, and when the training is stopped */
-    struct ls_checkpoint_retention retention;
+    struct ls_checkpoint_retention retention; /* all zero: every one is kept */
     uint64_t save_every; /* steps: also after every so many; 0: not */
     bool resume;         /* go on from the newest, if there is any */
 
