@@ -54,6 +54,7 @@
 #include "lockstep/minibatch_ring.h"
 
 /* driver */
+#include "lockstep/device_group.h"
 #include "lockstep/driver.h"
 #include "lockstep/loader.h"
 #include "lockstep/metrics.h"
