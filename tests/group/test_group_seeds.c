@@ -54,9 +54,10 @@ TEST(an_end_after_one_round_is_found_to_differ)
 {
     const struct story_kind kind = {.kills = true, .exit_ready = true};
     struct story_tally tally = {0};
-    const char *wrong = NULL;
-    for (uint64_t seed = 1; seed < 2000 && wrong == NULL; seed++)
-        wrong = story_tell(&kind, seed, &tally);
-    assert_non_null(wrong);
-    assert_has(wrong, "one has");
+    bool found = false;
+    for (uint64_t seed = 1; seed < 2000 && !found; seed++) {
+        const char *wrong = story_tell(&kind, seed, &tally);
+        found = wrong != NULL && strstr(wrong, "one has") != NULL;
+    }
+    assert_true(found);
 }
