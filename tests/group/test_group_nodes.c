@@ -113,6 +113,11 @@ static const struct rank_maker nodes = {make_nodes, destroy_nodes};
     }
 GROUP_PROMISES(TEST_PROMISE)
 
+TEST(sixteen_nodes_do_as_well)
+{
+    promise_every_operation_gives_its_result(&nodes, RANKS_MAX);
+}
+
 static void make_star(struct ranks *ranks, uint32_t n)
 {
     make_nodes_with(ranks, n, LS_TOPOLOGY_STAR, NULL);
