@@ -143,6 +143,29 @@ TEST(messages_of_every_size_come_whole)
     talk_end(talk);
 }
 
+TEST(two_pieces_arrive_as_one)
+{
+    struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
+    static char large[LS_CHANNEL_MESSAGE_MAX];
+    ls_channel *channel = talk->ends[0].channel;
+    assert_ok(ls_channel_send_two(channel, 2, "head, ", 6, "and data", 9));
+    assert_reaches(&talk->ends[1].messages, 1);
+    assert_string_equal(talk->ends[1].data, "head, and data");
+    assert_ok(ls_channel_send_two(channel, 2, "alone", 6, NULL, 0));
+    assert_reaches(&talk->ends[1].messages, 2);
+    assert_string_equal(talk->ends[1].data, "alone");
+    assert_ok(ls_channel_send_two(channel, 2, large, LS_CHANNEL_HEAD_MAX, large,
+                                  sizeof large - LS_CHANNEL_HEAD_MAX));
+    assert_reaches(&talk->ends[1].messages, 3);
+    assert_int_equal(talk->ends[1].size, LS_CHANNEL_MESSAGE_MAX);
+    assert_fails(ls_channel_send_two(channel, 2, large, LS_CHANNEL_HEAD_MAX + 1,
+                                     NULL, 0),
+                 LS_ELIMIT);
+    assert_fails(ls_channel_send_two(channel, 2, large, 1, large, sizeof large),
+                 LS_ELIMIT);
+    talk_end(talk);
+}
+
 /* Answers on the channel that was meant. */
 static void on_stray(void *self, const char *name, uint32_t from,
                      uint64_t incarnation, const void *data, size_t size)

@@ -17,6 +17,7 @@
 #include "fsm.h"
 #include "fuzz.h"
 #include "fuzz_context.h"
+#include "group_wire.h"
 #include "lease.h"
 #include "policy_value.h"
 #include "report.h"
@@ -187,6 +188,44 @@ static void barrier_messages(void)
                                                   .n_lacking = 70,
                                                   .missing = missing,
                                                   .n_missing = 2});
+}
+
+static void group(const char *name, const struct group_message *message)
+{
+    unsigned char bytes[GROUP_WIRE_HEAD_MAX + 16];
+    const size_t size = group_wire_encode(message, bytes);
+    memcpy(bytes + size, "what they bring", message->data_size);
+    seed("group_wire", name, NULL, 0, bytes, size + message->data_size);
+}
+
+static void group_messages(void)
+{
+    const struct group_form form = {.kind = LS_GROUP_ALL_REDUCE,
+                                    .type = LS_GROUP_F32,
+                                    .count = 3,
+                                    .name = "gradients"};
+    group("commit", &(struct group_message){.kind = GROUP_COMMIT,
+                                            .generation = 1,
+                                            .commit = (unsigned char *)"xyz",
+                                            .commit_size = 3,
+                                            .has_form = true,
+                                            .form = form,
+                                            .has_data = true,
+                                            .data_size = 12});
+    group("want", &(struct group_message){.kind = GROUP_WANT,
+                                          .again = true,
+                                          .generation = 1,
+                                          .number = 6,
+                                          .upto = 1000,
+                                          .form = form});
+    group("data", &(struct group_message){
+                      .kind = GROUP_DATA, .generation = 1, .data_size = 8});
+    group("end", &(struct group_message){.kind = GROUP_END,
+                                         .pair = true,
+                                         .generation = 1,
+                                         .status = LS_EMISMATCH,
+                                         .text = "no",
+                                         .text_size = 2});
 }
 
 /* As a sender writes it, behind its length. */
@@ -564,6 +603,7 @@ int main(int argc, char **argv)
     store_messages();
     a_record();
     barrier_messages();
+    group_messages();
     exchange_messages();
     trajectories();
     weights(true);

@@ -74,8 +74,9 @@ static uint64_t fixed(const struct story *story, uint64_t what, uint64_t n)
 
 static uint32_t id_of(uint32_t number)
 {
-    static const uint32_t ids[STORY_NODES_MAX] = {
-        12, 7, 4294967295u, 1000000, 65536, 3, 99};
+    static const uint32_t ids[] = {12, 7, 4294967295u, 1000000, 65536, 3, 99};
+    if (number >= sizeof ids / sizeof ids[0])
+        return 200 + 11 * number;
     return ids[number];
 }
 
@@ -688,7 +689,7 @@ const char *story_tell(const struct story_kind *kind, uint64_t seed,
     assert_non_null(story);
     story->kind = kind;
     story->seed = seed;
-    story->n = 2 + (uint32_t)fixed(story, 400, STORY_NODES_MAX - 1);
+    story->n = kind->n != 0 ? kind->n : 2 + (uint32_t)fixed(story, 400, 6);
     const struct ls_network_path path = {
         .delay_ns = 100 * LS_NS_PER_US,
         .jitter_ns = 400 * LS_NS_PER_US,

@@ -11,7 +11,7 @@
 #include "lockstep/group.h"
 
 enum {
-    STORY_NODES_MAX = 7,
+    STORY_NODES_MAX = 36,
     STORY_LIVES_MAX = 2 * STORY_NODES_MAX,
     STORY_STEPS = 14,
     STORY_GENERATIONS = 16
@@ -19,6 +19,7 @@ enum {
 
 /* What all stories of a sweep are like. */
 struct story_kind {
+    uint32_t n;      /* nodes; 0: 2 to 7 */
     bool kills;      /* some nodes are killed */
     bool returns;    /* and some of these come back */
     bool quarrels;   /* ranks call different operations, or come too late */

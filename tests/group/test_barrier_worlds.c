@@ -236,6 +236,35 @@ TEST(a_group_waits_without_the_others)
     destroy_cluster(&cluster);
 }
 
+TEST(those_with_the_ids_wait_without_the_others)
+{
+    static const uint32_t ids[] = {7, 1000000};
+    const struct ls_barrier_options both = {
+        .name = "x", .group = "learner", .ids = ids, .n_ids = 2};
+    const struct ls_barrier_options these = {.ids = ids, .n_ids = 2};
+    struct cluster cluster = {.n = 3, .topology = LS_TOPOLOGY_MESH};
+    ls_barrier *none;
+    for (size_t i = 0; i < 3; i++) {
+        create_node_only(&cluster, i, "learner", "");
+        if (i == 2)
+            assert_fails(
+                ls_barrier_create(&none, cluster.members[i].node, &these),
+                LS_EINVAL);
+        else
+            assert_ok(ls_barrier_create(&cluster.members[i].barrier,
+                                        cluster.members[i].node, &these));
+    }
+    assert_fails(ls_barrier_create(&none, cluster.members[0].node, &both),
+                 LS_EINVAL);
+    do_all(&cluster, start_node);
+    check_all_ok(&cluster);
+    void (*const acts[CLUSTER_MAX])(struct member *) = {wait_long, wait_long};
+    do_each(&cluster, acts);
+    check_all_ok(&cluster);
+    assert_int_equal(cluster.members[0].infos[0].members, 2);
+    destroy_cluster(&cluster);
+}
+
 /* --- losses ------------------------------------------------------------- */
 
 static void leave_world(struct member *member)

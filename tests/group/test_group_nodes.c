@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "lockstep/event.h"
+
 /* Ids that are not ranks. */
 static uint32_t node_id(uint32_t index)
 {
@@ -12,7 +14,11 @@ static uint32_t node_id(uint32_t index)
 struct world {
     ls_node *nodes[RANKS_MAX];
     char endpoint[64];
+    enum ls_topology topology;
 };
+
+/* Every other node has it. */
+#define LABEL "odd"
 
 static void create_node(struct ranks *ranks, struct world *world, uint32_t i)
 {
@@ -23,6 +29,8 @@ static void create_node(struct ranks *ranks, struct world *world, uint32_t i)
     options.id = node_id(i);
     options.start_timeout_ms = RANK_WAIT_MS;
     options.runtime = ranks->runtime;
+    options.topology = world->topology;
+    options.labels = i % 2 == 1 ? LABEL : "";
     if (i == 0)
         snprintf(world->endpoint, sizeof world->endpoint,
                  "inproc://group-%d-%d", (int)getpid(), n_worlds++);
@@ -46,10 +54,13 @@ static int start_and_form(struct rank *rank)
     return status == LS_OK ? ls_group_form(rank->group, RANK_WAIT_MS) : status;
 }
 
-static void make_nodes_with(struct ranks *ranks, uint32_t n,
-                            const struct ls_group_options *options)
+/* Nodes with groups that are not formed. */
+static void create_nodes(struct ranks *ranks, uint32_t n,
+                         enum ls_topology topology,
+                         const struct ls_group_options *options)
 {
     struct world *world = calloc(1, sizeof *world);
+    world->topology = topology;
     *ranks = (struct ranks){.n = n, .runtime = ls_runtime_threads()};
     for (uint32_t i = 0; i < n; i++) {
         ranks->at[i] =
@@ -59,6 +70,13 @@ static void make_nodes_with(struct ranks *ranks, uint32_t n,
             ls_group_create(&ranks->at[i].group, world->nodes[i], options));
         assert_int_equal(ls_group_generation(ranks->at[i].group), 0);
     }
+}
+
+static void make_nodes_with(struct ranks *ranks, uint32_t n,
+                            enum ls_topology topology,
+                            const struct ls_group_options *options)
+{
+    create_nodes(ranks, n, topology, options);
     ranks_do(ranks, start_and_form);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t id;
@@ -71,7 +89,7 @@ static void make_nodes_with(struct ranks *ranks, uint32_t n,
 
 static void make_nodes(struct ranks *ranks, uint32_t n)
 {
-    make_nodes_with(ranks, n, NULL);
+    make_nodes_with(ranks, n, LS_TOPOLOGY_MESH, NULL);
 }
 
 static void destroy_nodes(struct ranks *ranks)
@@ -94,3 +112,232 @@ static const struct rank_maker nodes = {make_nodes, destroy_nodes};
             promise_##name(&nodes, sizes[i]);                                  \
     }
 GROUP_PROMISES(TEST_PROMISE)
+
+TEST(sixteen_nodes_do_as_well)
+{
+    promise_every_operation_gives_its_result(&nodes, RANKS_MAX);
+}
+
+static void make_star(struct ranks *ranks, uint32_t n)
+{
+    make_nodes_with(ranks, n, LS_TOPOLOGY_STAR, NULL);
+}
+
+TEST(a_hub_carries_a_group_as_well)
+{
+    static const struct rank_maker star = {make_star, destroy_nodes};
+    promise_every_operation_gives_its_result(&star, 3);
+    promise_long_payloads_arrive_whole(&star, 4);
+    promise_pairs_exchange_in_order(&star, 3);
+}
+
+static void make_one_round(struct ranks *ranks, uint32_t n)
+{
+    const struct ls_group_options options = {.exit_ready = true};
+    make_nodes_with(ranks, n, LS_TOPOLOGY_MESH, &options);
+}
+
+TEST(one_round_of_messages_gives_the_same_results)
+{
+    static const struct rank_maker one_round = {make_one_round, destroy_nodes};
+    promise_every_operation_gives_its_result(&one_round, 2);
+    promise_every_operation_gives_its_result(&one_round, 5);
+    promise_operations_overlap_and_end_in_order(&one_round, 3);
+}
+
+/* --- who is in a group ------------------------------------------------------
+ */
+
+/* Only some nodes make the group; the others are in the world. */
+static int form_if_in(struct rank *rank)
+{
+    const struct world *world = rank->extra;
+    const int status = ls_node_start(world->nodes[rank->index]);
+    return status != LS_OK || rank->group == NULL
+               ? status
+               : ls_group_form(rank->group, RANK_WAIT_MS);
+}
+
+static int sum_ids(struct rank *rank)
+{
+    int64_t sum = node_id(rank->index);
+    if (rank->group == NULL)
+        return LS_OK;
+    const int status = ls_group_all_reduce(rank->group, &sum, 1, LS_GROUP_I64,
+                                           LS_GROUP_SUM, RANK_WAIT_MS);
+    if (status == LS_OK && sum != node_id(1) + node_id(3))
+        return ls_error(LS_EINVARIANT, "a sum of %d", (int)sum);
+    return status;
+}
+
+/* Nodes 1 and 3 of five. */
+static void check_two_of_five(const struct ls_group_options *options)
+{
+    struct ranks ranks = {.n = 5, .runtime = ls_runtime_threads()};
+    struct world *world = calloc(1, sizeof *world);
+    for (uint32_t i = 0; i < ranks.n; i++) {
+        ls_group *none;
+        ranks.at[i] =
+            (struct rank){.ranks = &ranks, .index = i, .extra = world};
+        create_node(&ranks, world, i);
+        if (i == 1 || i == 3)
+            assert_ok(
+                ls_group_create(&ranks.at[i].group, world->nodes[i], options));
+        else
+            assert_fails(ls_group_create(&none, world->nodes[i], options),
+                         LS_EINVAL);
+    }
+    ranks_do(&ranks, form_if_in);
+    assert_int_equal(ls_group_size(ranks.at[3].group), 2);
+    assert_int_equal(ls_group_rank(ranks.at[3].group), 1);
+    ranks_do(&ranks, sum_ids);
+    destroy_nodes(&ranks);
+}
+
+TEST(members_are_those_with_a_word_or_these)
+{
+    const uint32_t ids[] = {node_id(3), node_id(1)};
+    const struct ls_group_options of_word = {.word = LABEL};
+    const struct ls_group_options these = {.ids = ids, .n_ids = 2};
+    check_two_of_five(&of_word);
+    check_two_of_five(&these);
+}
+
+TEST(wrong_options_are_refused)
+{
+    const uint32_t ids[] = {node_id(0)};
+    struct ls_group_options options = {.word = LABEL, .ids = ids, .n_ids = 1};
+    struct ranks ranks;
+    ls_group *group;
+    create_nodes(&ranks, 1, LS_TOPOLOGY_MESH, NULL);
+    const struct world *world = ranks.at[0].extra;
+    assert_fails(ls_group_create(&group, world->nodes[0], &options), LS_EINVAL);
+    options = (struct ls_group_options){.name = "two words"};
+    assert_fails(ls_group_create(&group, world->nodes[0], &options), LS_EINVAL);
+    options.name = "";
+    assert_fails(ls_group_create(&group, world->nodes[0], &options), LS_EINVAL);
+    options.name = "0123456789012345678901234567890123456789012345678901234567"
+                   "890123456789";
+    assert_fails(ls_group_create(&group, world->nodes[0], &options), LS_EINVAL);
+    options = (struct ls_group_options){.name = "other", .grace_ms = -1};
+    assert_fails(ls_group_create(&group, world->nodes[0], &options), LS_EINVAL);
+    assert_fails(ls_group_create(&group, world->nodes[0], NULL), LS_EEXIST);
+    assert_null(group);
+    assert_fails(ls_group_barrier(ranks.at[0].group, 1000), LS_ESTATE);
+    assert_error_has("ls_group_form");
+    destroy_nodes(&ranks);
+}
+
+/* --- losses ------------------------------------------------------------------
+ */
+
+static int meet(struct rank *rank)
+{
+    return ls_group_barrier(rank->group, RANK_WAIT_MS);
+}
+
+static int form(struct rank *rank)
+{
+    return ls_group_form(rank->group, RANK_WAIT_MS);
+}
+
+/* Its node goes, in the middle of things. */
+static void lose(struct ranks *ranks, uint32_t index)
+{
+    struct world *world = ranks->at[index].extra;
+    assert_ok(ls_node_stop(world->nodes[index], LS_EHANDLER));
+}
+
+static void check_statuses(const struct ranks *ranks, uint32_t without,
+                           int status, const char *text)
+{
+    for (uint32_t i = 0; i < ranks->n; i++) {
+        if ((without >> i & 1) != 0)
+            continue;
+        assert_int_equal(ranks->at[i].status, status);
+        assert_has(ranks->at[i].text, text);
+    }
+}
+
+TEST(a_group_that_fails_on_loss_stays_failed)
+{
+    struct ranks ranks;
+    make_nodes(&ranks, 4);
+    lose(&ranks, 2);
+    ranks_do_without(&ranks, 4, meet);
+    check_statuses(&ranks, 4, LS_ELOST, "node 2007 was lost");
+    ranks_do_without(&ranks, 4, meet);
+    check_statuses(&ranks, 4, LS_ELOST, "node 2007 was lost");
+    ranks_do_without(&ranks, 4, form);
+    check_statuses(&ranks, 4, LS_ELOST, "node 2007 was lost");
+    destroy_nodes(&ranks);
+}
+
+static int sum_ranks(struct rank *rank)
+{
+    const uint32_t n = ls_group_size(rank->group);
+    int64_t sum = ls_group_rank(rank->group);
+    const int status = ls_group_all_reduce(rank->group, &sum, 1, LS_GROUP_I64,
+                                           LS_GROUP_SUM, RANK_WAIT_MS);
+    if (status == LS_OK && sum != (int64_t)n * (n - 1) / 2)
+        return ls_error(LS_EINVARIANT, "a sum of %d", (int)sum);
+    return status;
+}
+
+TEST(the_next_generation_is_without_the_lost)
+{
+    const struct ls_group_options options = {.on_loss = LS_ON_LOSS_GO_ON};
+    struct ranks ranks;
+    make_nodes_with(&ranks, 4, LS_TOPOLOGY_MESH, &options);
+    const uint64_t before = ls_group_generation(ranks.at[3].group);
+    lose(&ranks, 0);
+    ranks_do_without(&ranks, 1, meet);
+    check_statuses(&ranks, 1, LS_ELOST, "node 7 was lost");
+    ranks_do_without(&ranks, 1, form);
+    ranks_do_without(&ranks, 1, sum_ranks);
+    check_statuses(&ranks, 1, LS_OK, "");
+    assert_int_equal(ls_group_size(ranks.at[3].group), 3);
+    assert_int_equal(ls_group_rank(ranks.at[3].group), 2);
+    assert_true(ls_group_generation(ranks.at[3].group) > before);
+    destroy_nodes(&ranks);
+}
+
+/* What is interrupted stays so until it is told otherwise. */
+static int wait_interrupted_or_not(struct rank *rank)
+{
+    const struct world *world = rank->extra;
+    const int status = ls_group_barrier(rank->group, RANK_WAIT_MS);
+    ls_node_interrupt(world->nodes[rank->index], LS_OK);
+    return status;
+}
+
+TEST(an_interrupt_ends_the_generation)
+{
+    struct ranks ranks;
+    make_nodes(&ranks, 3);
+    const struct world *world = ranks.at[0].extra;
+    ls_node_interrupt(world->nodes[1], LS_ECANCELED);
+    ranks_do_without(&ranks, 0, wait_interrupted_or_not);
+    assert_int_equal(ranks.at[1].status, LS_ECANCELED);
+    check_statuses(&ranks, 2, LS_EABORTED, "rank 1 (node 1007)");
+    assert_int_equal(ranks.at[0].cause, LS_ECANCELED);
+    ranks_do(&ranks, form);
+    ranks_do(&ranks, sum_ranks);
+    destroy_nodes(&ranks);
+}
+
+TEST(a_node_that_stops_ends_its_operations)
+{
+    struct ranks ranks;
+    ls_collective *started;
+    const struct ls_group_operation operation = {.kind = LS_GROUP_BARRIER};
+    make_nodes(&ranks, 2);
+    assert_ok(ls_group_start(&started, ranks.at[1].group, &operation));
+    assert_fails(ls_collective_wait(started, 0), LS_ETIMEDOUT);
+    assert_false(ls_collective_has_ended(started));
+    lose(&ranks, 1);
+    assert_fails(ls_collective_wait(started, RANK_WAIT_MS), LS_ECLOSED);
+    ls_collective_destroy(&started);
+    assert_null(started);
+    destroy_nodes(&ranks);
+}

@@ -577,9 +577,9 @@ static int create(struct bus_group **out, ls_node *node,
 int ls_group_create(ls_group **out, ls_node *node,
                     const struct ls_group_options *options)
 {
+    *out = NULL;
     struct ls_group_options own = {0};
     struct bus_group *group;
-    *out = NULL;
     if (options != NULL)
         own = *options;
     if (own.name == NULL)

@@ -122,10 +122,10 @@ void ls_group_parts_free(struct ls_group_parts *parts)
 int ls_group_start(ls_collective **out, ls_group *group,
                    const struct ls_group_operation *operation)
 {
+    *out = NULL;
     struct group_call call;
     uint32_t rank, size;
     uint64_t generation;
-    *out = NULL;
     if (ls_forked_since(group->forks))
         return ls_forked_error("this group");
     group->ops->place(group, &rank, &size, &generation);

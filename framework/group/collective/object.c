@@ -60,6 +60,7 @@ static int exchange(ls_group *group, struct ls_group_operation *operation,
             &parts, operation->kind == LS_GROUP_BROADCAST ? operation->root : 0,
             out, limits);
     ls_group_parts_free(&parts);
+    operation->parts = NULL;
     return status;
 }
 

@@ -96,8 +96,8 @@ static int make(ls_group **out, ls_group *group, struct division *division,
 int ls_group_split(ls_group **out, ls_group *group, uint32_t colour,
                    int wait_ms)
 {
-    struct division division;
     *out = NULL;
+    struct division division;
     int status = division_init(&division, group);
     if (status != LS_OK)
         return status;

@@ -732,8 +732,9 @@ static int split(ls_group **out, ls_group *group, const uint32_t *ranks,
 
 int ls_group_threads(ls_group **out, ls_runtime *runtime, uint32_t n)
 {
+    *out = NULL;
     struct team *team = NULL;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 1; i < n; i++)
         out[i] = NULL;
     if (n == 0 || n > LS_GROUP_RANKS_MAX)
         return ls_error(LS_EINVAL, "group: %u threads, not 1 to %d",

@@ -3,15 +3,24 @@
 /* Sums of integers wrap around: as unsigned numbers they may. Of 0.0 and -0.0,
  * and where one is no number, MIN and MAX take the left one or the number, so
  * that results do not depend on the compiler. */
-#define DEFINE_FOLD(name, number, sum)                                         \
-    static void name(enum ls_group_fold fold, number *to, const number *left,  \
-                     const number *right, size_t count)                        \
+typedef float f32_number, f32_sum;
+typedef double f64_number, f64_sum;
+typedef int32_t i32_number;
+typedef uint32_t i32_sum;
+typedef int64_t i64_number;
+typedef uint64_t i64_sum;
+
+#define DEFINE_FOLD(name)                                                      \
+    static void fold_##name(enum ls_group_fold fold, name##_number *to,        \
+                            const name##_number *left,                         \
+                            const name##_number *right, size_t count)          \
     {                                                                          \
         switch (fold) {                                                        \
         case LS_GROUP_SUM:                                                     \
         case LS_GROUP_MEAN:                                                    \
             for (size_t i = 0; i < count; i++)                                 \
-                to[i] = (number)((sum)left[i] + (sum)right[i]);                \
+                to[i] = (name##_number)((name##_sum)left[i] +                  \
+                                        (name##_sum)right[i]);                 \
             break;                                                             \
         case LS_GROUP_MIN:                                                     \
             for (size_t i = 0; i < count; i++)                                 \
@@ -26,10 +35,10 @@
         }                                                                      \
     }
 
-DEFINE_FOLD(fold_f32, float, float)
-DEFINE_FOLD(fold_f64, double, double)
-DEFINE_FOLD(fold_i32, int32_t, uint32_t)
-DEFINE_FOLD(fold_i64, int64_t, uint64_t)
+DEFINE_FOLD(f32)
+DEFINE_FOLD(f64)
+DEFINE_FOLD(i32)
+DEFINE_FOLD(i64)
 
 void fold_two(enum ls_group_type type, enum ls_group_fold fold, void *to,
               const void *left, const void *right, size_t count)

@@ -74,11 +74,14 @@ static void stay_out(struct ls_epoch *epoch, const struct ls_epoch_peer *peer,
         snprintf(text, sizeof text,
                  "node %" PRIu32 " was lost, as node %" PRIu32 " says",
                  message->lost_one, peer->id);
+    const uint64_t passed = epoch->epoch;
     epoch->epoch = message->epoch;
     epoch->wait.pending = false;
     epoch->wait.short_of = false;
     epoch->wait.inquires = false;
     ls_epoch_give_up(epoch, withdrew ? LS_EMISMATCH : LS_ELOST, false, text);
+    if (epoch->rules.in_turn)
+        ls_why_passed(&epoch->why, passed, message->epoch);
     epoch->why.given_up = !inside;
 }
 

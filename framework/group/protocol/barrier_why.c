@@ -34,6 +34,14 @@ void ls_why_failed(struct ls_epoch_why *why, uint64_t epoch)
     heard->reason = why->failed;
 }
 
+void ls_why_passed(struct ls_epoch_why *why, uint64_t first, uint64_t epoch)
+{
+    if (epoch - first > LS_EPOCH_HEARD - 1)
+        first = epoch - (LS_EPOCH_HEARD - 1);
+    for (; first <= epoch; first++)
+        ls_why_failed(why, first);
+}
+
 static void copy_reason(struct ls_epoch_reason *reason,
                         const struct ls_barrier_message *message)
 {

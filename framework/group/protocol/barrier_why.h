@@ -70,6 +70,8 @@ const struct ls_epoch_heard *ls_why_find(const struct ls_epoch_why *why,
                                          uint64_t number);
 /* The epoch has failed for the reason in `failed`: for those who ask later. */
 void ls_why_failed(struct ls_epoch_why *why, uint64_t epoch);
+/* And so have those from `first` on, before it: nobody enters them any more. */
+void ls_why_passed(struct ls_epoch_why *why, uint64_t first, uint64_t epoch);
 /* Keep what an ABORT says, with this epoch under way. What a member has said is
  * not taken back by one who is none. */
 void ls_why_heard(struct ls_epoch_why *why, uint64_t epoch,
