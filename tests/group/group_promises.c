@@ -806,6 +806,29 @@ void promise_wrong_operations_are_refused(const struct rank_maker *maker,
     maker->destroy(&ranks);
 }
 
+static int count_some(struct rank *rank)
+{
+    struct ls_group_stats before, stats;
+    ls_group_stats(rank->group, &before);
+    for (int i = 0; i < 5; i++)
+        TRY(ls_group_barrier(rank->group, RANK_WAIT_MS));
+    TRY(call_differently(rank, 1));
+    ls_group_stats(rank->group, &stats);
+    const uint64_t failed = size_of(rank) > 1 ? 1 : 0;
+    EXPECT(stats.ended - before.ended == 6 - failed);
+    EXPECT(stats.failed - before.failed == failed);
+    EXPECT(stats.sent_bytes >= stats.sent && stats.repeated <= stats.sent);
+    return ls_group_barrier(rank->group, RANK_WAIT_MS);
+}
+
+void promise_operations_are_counted(const struct rank_maker *maker, uint32_t n)
+{
+    struct ranks ranks;
+    maker->make(&ranks, n);
+    ranks_do(&ranks, count_some);
+    maker->destroy(&ranks);
+}
+
 void promise_memory_is_aligned_and_zeroed(const struct rank_maker *maker,
                                           uint32_t n)
 {

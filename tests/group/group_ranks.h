@@ -83,6 +83,7 @@ struct rank_maker {
     X(a_deadline_fails_all_and_names_the_missing)                              \
     X(who_leaves_ends_the_generation_for_all)                                  \
     X(wrong_operations_are_refused)                                            \
+    X(operations_are_counted)                                                  \
     X(memory_is_aligned_and_zeroed)
 
 #define DECLARE_PROMISE(name)                                                  \

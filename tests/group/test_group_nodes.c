@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "lockstep/channel.h"
 #include "lockstep/event.h"
 
 /* Ids that are not ranks. */
@@ -323,6 +324,51 @@ TEST(an_interrupt_ends_the_generation)
     assert_int_equal(ranks.at[0].cause, LS_ECANCELED);
     ranks_do(&ranks, form);
     ranks_do(&ranks, sum_ranks);
+    destroy_nodes(&ranks);
+}
+
+/* What others send on the channel of a group. */
+static void ignore(void *self, uint32_t from, uint64_t incarnation,
+                   const void *data, size_t size)
+{
+    (void)self;
+    (void)from;
+    (void)incarnation;
+    (void)data;
+    (void)size;
+}
+
+static int start_only(struct rank *rank)
+{
+    const struct world *world = rank->extra;
+    return ls_node_start(world->nodes[rank->index]);
+}
+
+TEST(bytes_that_are_no_message_are_counted_and_dropped)
+{
+    static const struct ls_channel_ops ops = {.message = ignore};
+    struct ranks ranks = {.n = 2, .runtime = ls_runtime_threads()};
+    struct world *world = calloc(1, sizeof *world);
+    struct ls_group_stats stats;
+    ls_channel *channel;
+    for (uint32_t i = 0; i < 2; i++) {
+        ranks.at[i] =
+            (struct rank){.ranks = &ranks, .index = i, .extra = world};
+        create_node(&ranks, world, i);
+    }
+    const uint32_t ids[] = {node_id(0)};
+    const struct ls_group_options alone = {.ids = ids, .n_ids = 1};
+    assert_ok(ls_group_create(&ranks.at[0].group, world->nodes[0], &alone));
+    assert_ok(ls_channel_open(&channel, world->nodes[1], "ls.group.world", &ops,
+                              NULL));
+    ranks_do(&ranks, start_only);
+    assert_ok(ls_group_form(ranks.at[0].group, RANK_WAIT_MS));
+    do {
+        assert_ok(ls_channel_send(channel, node_id(0), "nonsense", 8));
+        ls_group_stats(ranks.at[0].group, &stats);
+    } while (stats.dropped == 0);
+    assert_ok(ls_group_barrier(ranks.at[0].group, RANK_WAIT_MS));
+    ls_channel_close(&channel);
     destroy_nodes(&ranks);
 }
 

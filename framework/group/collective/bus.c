@@ -41,9 +41,12 @@ void group_post(struct bus_group *group, uint32_t rank,
         group->channel, group->members[rank].id, group->head, size,
         message->data, message->data_size);
     /* One who is not there now is asked again, or lost. */
-    if (status == LS_ECLOSED)
+    if (status == LS_OK) {
+        group->stats.sent++;
+        group->stats.sent_bytes += size + message->data_size;
+    } else if (status == LS_ECLOSED)
         group->closed = true;
-    else if (status != LS_OK)
+    else
         ls_log_debug("group \"%s\": to rank %" PRIu32 ": %s", group->name, rank,
                      ls_error_text());
 }
@@ -113,11 +116,12 @@ static uint32_t find_member(const struct bus_group *group, uint32_t id,
 static void keep_early(struct bus_group *group, uint32_t from, uint64_t life,
                        const void *data, size_t size)
 {
-    if (group->n_early == EARLY_MESSAGES_MAX)
+    unsigned char *bytes =
+        group->n_early == EARLY_MESSAGES_MAX ? NULL : malloc(size);
+    if (bytes == NULL) {
+        group->stats.dropped++;
         return;
-    unsigned char *bytes = malloc(size);
-    if (bytes == NULL)
-        return;
+    }
     memcpy(bytes, data, size);
     group->early[group->n_early++] = (struct early_message){
         .from = from, .life = life, .bytes = bytes, .size = size};
@@ -149,6 +153,7 @@ static void take_message(struct bus_group *group, uint32_t from, uint64_t life,
 {
     struct group_message message;
     if (group_wire_decode(data, size, &message) != LS_OK) {
+        group->stats.dropped++;
         ls_log_debug("group \"%s\": from node %" PRIu32 ": %s", group->name,
                      from, ls_error_text());
         return;
@@ -161,6 +166,8 @@ static void take_message(struct bus_group *group, uint32_t from, uint64_t life,
                rank != group->rank && !group->members[rank].lost) {
         use(group, rank, &message);
         group_commit_go_on(group);
+    } else {
+        group->stats.dropped++;
     }
 }
 
@@ -269,6 +276,8 @@ static void forget_generation(struct bus_group *group)
     free(group->members);
     group->members = NULL;
     group->n = 0;
+    if (group->epoch != NULL)
+        group->stats.repeated += group->epoch->outbox.n_repeated;
     ls_epoch_destroy(&group->epoch);
     load_fini(&group->left);
     group->n_wants = 0;
@@ -398,6 +407,16 @@ static uint32_t id(const ls_group *base, uint32_t rank)
     return group_of(base)->members[rank].id;
 }
 
+static void stats(ls_group *base, struct ls_group_stats *out)
+{
+    struct bus_group *group = group_of(base);
+    ls_mutex_lock(&group->mutex);
+    *out = group->stats;
+    if (group->epoch != NULL)
+        out->repeated += group->epoch->outbox.n_repeated;
+    ls_mutex_unlock(&group->mutex);
+}
+
 static void leave(ls_group *base, int status)
 {
     struct bus_group *group = group_of(base);
@@ -512,6 +531,7 @@ static const struct carrier_ops bus_ops = {
     .form = form,
     .place = place,
     .id = id,
+    .stats = stats,
     .leave = leave,
     .destroy = destroy,
     .split = split,

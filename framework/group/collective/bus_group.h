@@ -92,6 +92,7 @@ struct bus_group {
     ls_mutex mutex;
     ls_cond changed;
     /* The rest under the mutex. */
+    struct ls_group_stats stats;
     bool closed;      /* the node stops */
     int64_t timer_at; /* the channel's */
 

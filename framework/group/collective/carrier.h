@@ -18,6 +18,7 @@ struct carrier_ops {
     void (*place)(const ls_group *group, uint32_t *rank, uint32_t *size,
                   uint64_t *generation);
     uint32_t (*id)(const ls_group *group, uint32_t rank);
+    void (*stats)(ls_group *group, struct ls_group_stats *out);
     void (*leave)(ls_group *group, int status);
     /* Leave and free. Nobody waits, nothing is under way. */
     void (*destroy)(ls_group *group);

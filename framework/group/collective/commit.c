@@ -418,6 +418,7 @@ void group_commit_receive(struct bus_group *group, uint32_t rank,
     struct ls_barrier_message said;
     if (ls_barrier_wire_decode(message->commit, message->commit_size, &said,
                                group->scratch) != LS_OK) {
+        group->stats.dropped++;
         ls_log_debug("group \"%s\": from rank %" PRIu32 ": %s", group->name,
                      rank, ls_error_text());
         return;
@@ -428,7 +429,9 @@ void group_commit_receive(struct bus_group *group, uint32_t rank,
     else if (said.kind <= LS_BARRIER_LEFT && group->entered &&
              said.epoch == group->current && ls_epoch_end(group->epoch) == NULL)
         use = take_result(group, message);
-    if (use)
+    if (!use)
+        group->stats.dropped++;
+    else
         ls_epoch_receive(group->epoch, ls_now(group->base.runtime), member->id,
                          member->life, &said);
 }

@@ -87,6 +87,13 @@ int ls_group_id(const ls_group *group, uint32_t rank, uint32_t *id)
     return LS_OK;
 }
 
+void ls_group_stats(ls_group *group, struct ls_group_stats *out)
+{
+    memset(out, 0, sizeof *out);
+    if (!ls_forked_since(group->forks))
+        group->ops->stats(group, out);
+}
+
 int ls_group_alloc(ls_group *group, void **out, size_t size)
 {
     (void)group;

@@ -244,10 +244,11 @@ void pairs_data(struct bus_group *group, uint32_t rank,
     }
     if (turn == NULL)
         return;
-    if (message->data_size > 0)
-        (void)haul_take(&turn->haul, ls_now(group->base.runtime), rank,
-                        message->lane, (size_t)message->have, message->data,
-                        message->data_size, &post);
+    if (message->data_size > 0 &&
+        !haul_take(&turn->haul, ls_now(group->base.runtime), rank,
+                   message->lane, (size_t)message->have, message->data,
+                   message->data_size, &post))
+        group->stats.dropped++;
     if (haul_is_whole(&turn->haul))
         end_pair(group, turn, LS_OK, "", true);
 }

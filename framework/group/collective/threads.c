@@ -47,6 +47,7 @@ struct member {
     uint64_t next;                         /* number of its next operation */
     bool is_gone;                          /* its handle is destroyed */
     bool forms;                            /* waits in ls_group_form() */
+    struct ls_group_stats stats;
     struct attendance *posts, **last_post; /* SEND and RECEIVE of this rank */
 };
 
@@ -81,6 +82,10 @@ static void end_one(struct attendance *attendance, const struct ls_failure *end)
     attendance->base.end = *end;
     attendance->ended = true;
     attendance->gathering = NULL;
+    if (end->status == LS_OK)
+        attendance->member->stats.ended++;
+    else
+        attendance->member->stats.failed++;
 }
 
 /* Under the lock. */
@@ -631,6 +636,14 @@ static uint32_t id(const ls_group *group, uint32_t rank)
     return rank;
 }
 
+static void stats(ls_group *group, struct ls_group_stats *out)
+{
+    struct member *member = (struct member *)group;
+    ls_mutex_lock(&member->team->mutex);
+    *out = member->stats;
+    ls_mutex_unlock(&member->team->mutex);
+}
+
 /* --- life ----------------------------------------------------------------- */
 
 static void free_team(struct team *team)
@@ -674,6 +687,7 @@ static const struct carrier_ops threads_ops = {
     .form = form,
     .place = place,
     .id = id,
+    .stats = stats,
     .leave = leave,
     .destroy = destroy,
     .split = split,

@@ -41,6 +41,10 @@ void turn_end(struct bus_group *group, struct turn *turn,
         ls_group_parts_free(turn->base.call.parts);
     turn->base.end = *end;
     turn->ended = true;
+    if (end->status == LS_OK)
+        group->stats.ended++;
+    else
+        group->stats.failed++;
     ls_cond_broadcast(&group->changed);
 }
 
@@ -77,6 +81,7 @@ static void send_want(void *self, const struct plan_move *move, size_t have,
         .have = have,
         .upto = upto,
         .form = post->turn->base.call.form};
+    post->group->stats.repeated += again ? 1 : 0;
     group_post(post->group, move->peer, &message);
 }
 
@@ -98,8 +103,10 @@ void turns_keep_want(struct bus_group *group, uint32_t rank,
             group->n_wants >= EARLY_WANTS_MAX
                 ? NULL
                 : realloc(group->wants, capacity * sizeof *more);
-        if (more == NULL)
-            return; /* it is asked again */
+        if (more == NULL) {
+            group->stats.dropped++; /* it is asked again */
+            return;
+        }
         group->wants = more;
         group->wants_capacity = capacity;
     }
@@ -334,10 +341,11 @@ void turns_want(struct bus_group *group, uint32_t rank,
     }
     if (!group_form_is_same(&message->form, &turn->base.call.form))
         turn_doom(group, turn, rank, &message->form);
-    else if (!turn->rides)
-        (void)haul_wanted(&turn->haul, rank, message->lane,
+    else if (turn->rides ||
+             !haul_wanted(&turn->haul, rank, message->lane,
                           (size_t)message->have, (size_t)message->upto,
-                          message->again, &post);
+                          message->again, &post))
+        group->stats.dropped++;
 }
 
 void turns_data(struct bus_group *group, uint32_t rank,
@@ -346,10 +354,11 @@ void turns_data(struct bus_group *group, uint32_t rank,
     struct turn *turn = find_turn(group, message->number);
     struct turn_post self = {.group = group, .turn = turn};
     const struct haul_post post = turn_haul_post(&self);
-    if (turn != NULL && !turn->rides)
-        (void)haul_take(&turn->haul, ls_now(group->base.runtime), rank,
-                        message->lane, (size_t)message->have, message->data,
-                        message->data_size, &post);
+    if (turn == NULL || turn->rides ||
+        !haul_take(&turn->haul, ls_now(group->base.runtime), rank,
+                   message->lane, (size_t)message->have, message->data,
+                   message->data_size, &post))
+        group->stats.dropped++;
 }
 
 int64_t turns_tick(struct bus_group *group, int64_t now)

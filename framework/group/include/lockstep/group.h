@@ -62,8 +62,8 @@ struct ls_group_options {
     const char *name; /* the same in all members; at most 64 bytes, as an
                        * event's; default "world" */
     /* Who is a member: of the nodes of the world all; or those with this word
-     * in their role or labels ("learner" in "learner,evaluator"); or these, this
-     * one among them. At most one of the two is given. */
+     * in their role or labels ("learner" in "learner,evaluator"); or these,
+     * this one among them. At most one of the two is given. */
     const char *word;
     const uint32_t *ids;
     size_t n_ids;
@@ -72,9 +72,9 @@ struct ls_group_options {
      * under LS_ON_LOSS_GO_ON the least. 0: the world_size of the node; with ids
      * as many as those; with a word, and under LS_ON_LOSS_GO_ON, any number. */
     uint32_t expected;
-    /* LS_ON_LOSS_FAIL: once a rank was lost, ls_group_form() fails too, with the
-     * same error. LS_ON_LOSS_GO_ON: it begins a generation without the lost, and
-     * with those that have come back or are new. */
+    /* LS_ON_LOSS_FAIL: once a rank was lost, ls_group_form() fails too, with
+     * the same error. LS_ON_LOSS_GO_ON: it begins a generation without the
+     * lost, and with those that have come back or are new. */
     enum ls_on_loss on_loss;
     int grace_ms; /* LS_ON_LOSS_GO_ON: how long ls_group_form() waits for the
                    * next lives of the lost; default 0 */
@@ -221,6 +221,19 @@ LS_API void ls_collective_destroy(ls_collective **collective);
 /* Start, wait, destroy: the same status and text. */
 LS_MUST_USE LS_API int ls_group_do(ls_group *group,
                                    const struct ls_group_operation *operation);
+
+/* Since the handle was made. */
+struct ls_group_stats {
+    uint64_t ended; /* operations of this rank that ended well */
+    uint64_t failed;
+    /* Between nodes; between threads 0. */
+    uint64_t sent; /* messages */
+    uint64_t sent_bytes;
+    uint64_t repeated; /* of these, sent again for lack of an answer */
+    uint64_t dropped;  /* that came, and could not be used: malformed, of no
+                        * rank, of another generation, or too many too early */
+};
+LS_API void ls_group_stats(ls_group *group, struct ls_group_stats *out);
 
 /* The usual ones in a line each. wait_ms is their timeout_ms; LS_WAIT_DEFAULT:
  * a minute. Errors: those of an operation. */
