@@ -124,9 +124,9 @@ LS_API const struct ls_blob *ls_blobs_at(const ls_blobs *blobs, size_t at);
 LS_API const struct ls_blob *ls_blobs_find(const ls_blobs *blobs,
                                            const char *name);
 
-/* The bytes of one blob, as a checkpoint has them: to send them to another node.
- * data:   own: free() it; never NULL.
- * Errors: what its ops return; LS_ENOMEM. */
+/* The bytes of one blob, as a checkpoint has them: to send them to another
+ * node. data:   own: free() it; never NULL. Errors: what its ops return;
+ * LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_blob_pack(const struct ls_blob *blob, void **data,
                                     size_t *size);
 /* Load them.
