@@ -27,6 +27,8 @@ static const char overview[] =
     "  lockstep eval out/cartpole/latest      how good is what was learned?\n"
     "  lockstep export out/cartpole/latest --out policy.safetensors\n"
     "                                         and for other programs\n"
+    "  lockstep checkpoint ls out/cartpole/latest\n"
+    "                                         what was saved of its nodes\n"
     "  lockstep keygen keys job.yaml          a key for each node, for several "
     "hosts\n"
     "\n"
@@ -39,7 +41,7 @@ static const char overview[] =
     "\n"
     "More: lockstep help run | node | check | sim | call | health | status |\n"
     "      top | bench | keygen | profile | trace | replay | eval | export |\n"
-    "      faults | config | security\n"
+    "      checkpoint | faults | config | security\n"
     "      lockstep --version\n"
     "      LS_LOG=info lockstep run …       what the nodes do, line by line\n"
     "\n"
@@ -779,6 +781,48 @@ static const char on_export[] =
     "  --set key=value   as for run\n"
     "  --json            one line\n";
 
+static const char on_checkpoint[] =
+    "lockstep checkpoint ls|show|verify|diff|export|rm RUN|FOLDER - what was\n"
+    "saved of the nodes of a run\n"
+    "\n"
+    "  lockstep checkpoint ls out/cartpole/latest\n"
+    "  lockstep checkpoint show out/cartpole/latest         the newest one\n"
+    "  lockstep checkpoint show out/cartpole/latest 12      that of epoch 12\n"
+    "  lockstep checkpoint verify out/cartpole/latest\n"
+    "  lockstep checkpoint diff out/cartpole/latest 12 24\n"
+    "  lockstep checkpoint export out/cartpole/latest 12 --out "
+    "state.safetensors\n"
+    "  lockstep checkpoint rm out/cartpole/latest --keep-last 3 --best 1\n"
+    "\n"
+    "RUN is the folder of a run; FOLDER one of checkpoints, as any program "
+    "may\n"
+    "have written it (docs/checkpoints.md).\n"
+    "\n"
+    "  ls       a line for each: epoch, time, nodes, size, metrics, and "
+    "whether\n"
+    "           it is whole: all its bytes are read\n"
+    "  show     one: its nodes, and their blobs with types and shapes\n"
+    "  verify   reads all, or those of the given epochs, and names each file "
+    "and\n"
+    "           blob that is damaged; exit code 1 if there is one\n"
+    "  diff     which blobs of two differ, and numbers by how much\n"
+    "  export   blobs as safetensors: of all nodes, those of --node, or "
+    "--blob\n"
+    "  rm       removes the given epochs; or all but those that a rule keeps.\n"
+    "           The newest always stays then. It removes nothing else, and\n"
+    "           nothing while a run writes there (exit code 75)\n"
+    "\n"
+    "  --out FILE        export: the file to write; one that exists is not\n"
+    "  --force           overwritten, unless you say so\n"
+    "  --node NAME       export: of this node only, such as node-0\n"
+    "  --blob NAME       export: only this blob\n"
+    "  --keep-last K     rm: keep the newest K\n"
+    "  --every N         rm: and each whose epoch is a multiple of N\n"
+    "  --best K          rm: and the best K\n"
+    "  --metric NAME     by this metric; the default is return\n"
+    "  --least           the smaller the better\n"
+    "  --json            lines for programs\n";
+
 static const struct topic {
     const char *name;
     const char *text;
@@ -802,6 +846,7 @@ static const struct topic {
     {"replay", on_replay, NULL},
     {"eval", on_eval, NULL},
     {"export", on_export, NULL},
+    {"checkpoint", on_checkpoint, NULL},
 };
 #define N_TOPICS (sizeof topics / sizeof topics[0])
 
@@ -830,7 +875,7 @@ int help_print(FILE *to, const char *topic)
             ? "\"?"
             : ": run, node, check, sim, call, health, status, "
               "top, bench, keygen, profile, trace, replay, eval, export, "
-              "faults, config, security");
+              "checkpoint, faults, config, security");
 }
 
 void help_print_short(FILE *to)

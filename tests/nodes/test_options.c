@@ -76,6 +76,33 @@ TEST(eval_and_export_take_a_policy_and_perhaps_a_configuration)
     assert_int_equal(options.n_episodes, 0);
 }
 
+TEST(checkpoint_takes_a_verb_a_folder_and_epochs)
+{
+    struct line line;
+    struct options options;
+    parse(&line, "lockstep checkpoint diff out/job/3 4 700 --json", &options);
+    assert_int_equal(options.command, COMMAND_CHECKPOINT);
+    assert_string_equal(options.checkpoint.verb, "diff");
+    assert_string_equal(options.checkpoint.path, "out/job/3");
+    assert_int_equal(options.checkpoint.n_epochs, 2);
+    assert_int_equal(options.checkpoint.epochs[1], 700);
+    assert_true(options.json);
+    parse(&line,
+          "lockstep checkpoint rm c --keep-last 3 --every 10 --best 2 "
+          "--metric loss --least",
+          &options);
+    assert_int_equal(options.checkpoint.keep_last, 3);
+    assert_int_equal(options.checkpoint.keep_every, 10);
+    assert_int_equal(options.checkpoint.keep_best, 2);
+    assert_string_equal(options.checkpoint.metric, "loss");
+    assert_true(options.checkpoint.least);
+    parse(&line, "lockstep checkpoint export c 1 --out f --node a --blob b",
+          &options);
+    assert_string_equal(options.out, "f");
+    assert_string_equal(options.checkpoint.node, "a");
+    assert_string_equal(options.checkpoint.blob, "b");
+}
+
 TEST(resume_names_a_run_or_the_latest)
 {
     static const struct {
