@@ -278,10 +278,8 @@ int job_on_request(void *self, ls_request *request)
 
 void job_node_init(ls_job *job)
 {
-    job->lanes[TASKS] = (struct lane){.asker = &job->asker,
-                                      .fn = answer_task,
-                                      .self = job,
-                                      .id = job->id};
+    job->lanes[TASKS] = (struct lane){
+        .asker = &job->asker, .fn = answer_task, .self = job, .id = job->id};
     job->lanes[CHECKPOINTS] = (struct lane){.asker = &job->asker,
                                             .fn = answer_checkpoint,
                                             .self = job,

@@ -45,7 +45,7 @@ static int find_newest(struct resume *resume)
             return status == LS_OK ? from_scratch(resume) : status;
         before = epoch + 1;
     }
-    status = saves_newest(&job->saves, before, &resume->found);
+    status = saves_newest(&job->saves, before, true, &resume->found);
     resume->epoch =
         status == LS_OK ? resume->found.manifest.epoch : LS_CHECKPOINT_NONE;
     return status == LS_ENOENT ? LS_OK : status;

@@ -25,11 +25,13 @@
 
 #define DEFAULT_TIMEOUT_MS 60000
 
-/* Bits that all get to see or-ed. The last three say where the node is. */
+/* Bits that all get to see or-ed. The last three say where the node is; above
+ * them are the wishes of ls_task_on_wish(). */
 #define FLAG_FINISHING 1u
 #define FLAG_BEGINS    2u /* at the beginning of its run */
 #define FLAG_AT_START  4u /* of a later iteration */
 #define FLAG_AT_END    8u
+#define WISHES_SHIFT   4
 
 struct step_barrier {
     ls_barrier *barrier; /* own */
@@ -104,6 +106,33 @@ static int wait_at_end(struct step_barrier *self, uint32_t flags, uint32_t *all)
     return LS_OK;
 }
 
+/* For the steps before this one. */
+static int agree(struct step_barrier *self, uint32_t all)
+{
+    struct ls_agreement what = {.wishes = all >> WISHES_SHIFT & LS_WISHES_ALL,
+                                .finishing = (all & FLAG_FINISHING) != 0};
+    if (!ls_task_has_wishes(self->task))
+        return LS_OK;
+    const size_t n = ls_barrier_members(self->barrier, NULL, 0);
+    uint32_t *ids = calloc(n + 1, sizeof *ids);
+    if (ids == NULL)
+        return ls_error(LS_ENOMEM, "barrier: %zu members", n);
+    what.ids = ids;
+    what.n = ls_barrier_members(self->barrier, ids, n);
+    what.n = what.n < n ? what.n : n;
+    const int status = ls_task_agree(self->task, &what);
+    free(ids);
+    return status;
+}
+
+static uint32_t flags_at_end(const struct step_barrier *self)
+{
+    const uint32_t wishes = ls_task_has_wishes(self->task)
+                                ? ls_task_wishes(self->task) << WISHES_SHIFT
+                                : 0;
+    return wishes | (ls_task_finishing(self->task) ? FLAG_FINISHING : 0);
+}
+
 static int run(ls_step *step, void *state)
 {
     struct step_barrier *self = state;
@@ -117,13 +146,12 @@ static int run(ls_step *step, void *state)
         give_up(self, status);
         return status;
     }
-    status = wait_at_end(
-        self, ls_task_finishing(self->task) ? FLAG_FINISHING : 0, &all);
+    status = wait_at_end(self, flags_at_end(self), &all);
     if (status == LS_OK && (all & FLAG_FINISHING) != 0) {
         self->agreed = true;
         ls_task_finish_here(self->task);
     }
-    return status;
+    return status == LS_OK ? agree(self, all) : status;
 }
 
 /* The others may be in the next iteration: end it with them. They may as well

@@ -29,19 +29,17 @@ struct saves_ops {
                        const struct ls_checkpoint_entry *entry);
     /* Divides a checkpoint of other nodes. With the mutex held. */
     int (*divide)(void *self, struct question *question);
+    /* What this node knows of how good the state is; NaN: nothing. */
+    double (*metric)(void *self);
     /* This one now exists: where it is led. Its error is that of the save. */
     int (*saved)(void *self, const struct ls_checkpoint_manifest *manifest);
 };
-
-#define SAVES_METRICS_MAX 16
 
 /* What a save is of. */
 struct saves_point {
     int64_t epoch;
     bool stopped;
     const char *why; /* static text, for a note; NULL: none */
-    struct ls_checkpoint_metric metrics[SAVES_METRICS_MAX];
-    size_t n_metrics;
 };
 
 struct saves {
@@ -54,7 +52,9 @@ struct saves {
     const char *folder; /* NULL: none */
     bool sends;         /* without a folder it sends its blobs */
     struct ls_checkpoint_retention retention;
-    int timeout_ms; /* of one question */
+    int timeout_ms;     /* of one question */
+    const char *metric; /* name of what ops->metric() says: the manifest has
+                         * the mean of the nodes that know it. NULL: none */
     enum saves_others others;
     const struct saves_ops *ops;
     void *self;
@@ -129,9 +129,10 @@ LS_MUST_USE int saves_look_at(struct saves *saves, int64_t epoch,
                               struct saves_found *out);
 /* The newest that all nodes have whole.
  * before: only earlier ones; LS_CHECKPOINT_NONE: any.
+ * ends:   that of an end, too.
  * Errors: LS_ENOENT there is not a checkpoint at all; LS_EPROTO none of them
  *         can be used: the log says why. */
-LS_MUST_USE int saves_newest(struct saves *saves, int64_t before,
+LS_MUST_USE int saves_newest(struct saves *saves, int64_t before, bool ends,
                              struct saves_found *out);
 /* How many there are, damaged ones too. */
 LS_MUST_USE int saves_count(struct saves *saves, size_t *n);

@@ -141,17 +141,28 @@ static int ask(struct search *search, bool guests_too, ask_fn *write)
 
 /* ---- which one --------------------------------------------------------- */
 
-/* What lies here was looked at: that of guests, too. */
+/* The entries of nodes without a folder lie here. With the mutex held. */
+static int look_at_guests(struct saves *saves, const struct saves_found *found)
+{
+    int status = LS_OK;
+    for (size_t i = 0; saves->guests != NULL && i < saves->n_nodes; i++) {
+        const struct ls_checkpoint_entry *entry =
+            saves_entry(found, saves->nodes[i]);
+        if (status == LS_OK && saves->guests[i] && entry != NULL)
+            status =
+                ls_checkpoints_has(saves->store, found->manifest.epoch, entry);
+    }
+    return status;
+}
+
 int saves_look_at(struct saves *saves, int64_t epoch, struct saves_found *out)
 {
     struct search search = {.saves = saves, .found = out};
     saves_found_clear(out);
     ls_mutex_lock(&saves->mutex);
     int status = ls_checkpoints_manifest(saves->store, epoch, &out->manifest);
-    for (size_t i = 0; i < out->manifest.n_entries && status == LS_OK; i++)
-        if (saves->guests != NULL)
-            status = ls_checkpoints_has(saves->store, epoch,
-                                        &out->manifest.entries[i]);
+    if (status == LS_OK)
+        status = look_at_guests(saves, out);
     ls_mutex_unlock(&saves->mutex);
     if (status == LS_OK)
         status = check_entries(saves, out);
@@ -172,7 +183,8 @@ int saves_count(struct saves *saves, size_t *n)
     return status;
 }
 
-int saves_newest(struct saves *saves, int64_t before, struct saves_found *out)
+int saves_newest(struct saves *saves, int64_t before, bool ends,
+                 struct saves_found *out)
 {
     int64_t epoch = 0;
     int status;
@@ -184,9 +196,13 @@ int saves_newest(struct saves *saves, int64_t before, struct saves_found *out)
         if (status != LS_OK)
             break;
         status = saves_look_at(saves, epoch, out);
-        if (status != LS_ENOENT && status != LS_EPROTO)
+        if (status == LS_OK && out->manifest.stopped && !ends)
+            ls_log_info("%s: epoch %" PRId64 " was the end", saves->what,
+                        epoch);
+        else if (status != LS_ENOENT && status != LS_EPROTO)
             return status;
-        passed_over(saves, epoch, ls_error_text());
+        else
+            passed_over(saves, epoch, ls_error_text());
         before = epoch;
     }
     size_t n = 0;

@@ -29,6 +29,8 @@ struct save {
     size_t n_kept;
     struct ls_failure told; /* ops->saved() */
     ls_writer *writer;
+    double metric; /* the sum of those that nodes know */
+    size_t n_metric;
 };
 
 /* ---- phase 1 ----------------------------------------------------------- */
@@ -87,10 +89,22 @@ static bool write_body(struct save *save)
     return false;
 }
 
+static void note_metric(struct save *save, const struct ask *ask)
+{
+    double value = 0;
+    if (ls_value_double(ls_value_get(ls_document_root(ask->document), "metric"),
+                        &value) != LS_OK)
+        return;
+    save->metric += value;
+    save->n_metric++;
+}
+
 static void note_written(struct save *save, size_t at)
 {
     struct save_node *node = &save->nodes[at];
     int status = ask_end(&node->write);
+    if (status == LS_OK)
+        note_metric(save, &node->write);
     if (status == LS_OK && node->write.body.data != NULL) {
         node->body = node->write.body;
         node->write.body = (struct ls_body){.data = NULL};
@@ -116,12 +130,17 @@ static int write_manifest(struct save *save, bool *gone)
     struct saves *saves = save->saves;
     const struct saves_point *point = save->point;
     struct ls_checkpoint_note why = {.name = "why", .text = (char *)point->why};
+    struct ls_checkpoint_metric metric = {.name = ""};
+    if (save->n_metric > 0)
+        metric.value = save->metric / (double)save->n_metric;
+    if (saves->metric != NULL)
+        (void)snprintf(metric.name, sizeof metric.name, "%s", saves->metric);
     struct ls_checkpoint_manifest manifest = {
         .epoch = point->epoch,
         .stopped = point->stopped,
         .n_entries = save->n,
-        .metrics = (struct ls_checkpoint_metric *)point->metrics,
-        .n_metrics = point->n_metrics,
+        .metrics = &metric,
+        .n_metrics = saves->metric != NULL && save->n_metric > 0,
         .notes = &why,
         .n_notes = point->why != NULL};
     (void)snprintf(manifest.run, sizeof manifest.run, "%s", saves->run);
@@ -361,6 +380,8 @@ static int copy_all(struct save *save)
     struct ls_failure failure;
     ls_failure_keep(&failure, status);
     for (size_t i = 0; i < save->n; i++) {
+        if (asks[i].status == LS_OK && asks[i].document != NULL)
+            note_metric(save, &asks[i]);
         save->nodes[i].body = asks[i].body;
         asks[i].body = (struct ls_body){.data = NULL};
         ask_destroy(&asks[i]);
@@ -411,7 +432,7 @@ static int give_up(struct saves_behind *behind, int status)
     struct saves *saves = behind->save.saves;
     struct ls_failure failure;
     ls_failure_keep(&failure, status);
-    if (status != LS_ELOST && behind->save.nodes != NULL)
+    if (behind->save.nodes != NULL)
         (void)commit(&behind->save);
     clear(&behind->save);
     (void)ls_failure_return(&failure);

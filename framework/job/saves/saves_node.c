@@ -1,5 +1,6 @@
 /* What each node does for the one that leads. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,8 +95,19 @@ static int send_blobs(struct saves *saves, struct question *question)
     return status;
 }
 
+static void say_metric(const struct saves *saves, struct question *question)
+{
+    const double value =
+        saves->ops->metric != NULL ? saves->ops->metric(saves->self) : NAN;
+    if (isnan(value))
+        return;
+    ls_write_string(question->answer, "metric");
+    ls_write_double(question->answer, value);
+}
+
 static int do_copy(struct saves *saves, struct question *question)
 {
+    say_metric(saves, question);
     return saves->store == NULL
                ? send_blobs(saves, question)
                : ls_checkpoints_write_behind(saves->store, said_epoch(question),
@@ -119,12 +131,14 @@ static int do_write(struct saves *saves, struct question *question)
 {
     struct ls_checkpoint_entry entry = {.size = 0};
     const int64_t epoch = said_epoch(question);
+    const bool behind = question_int(question, "behind", 0) == 1;
+    if (!behind) /* else it was said with the copy */
+        say_metric(saves, question);
     if (saves->store == NULL)
         return send_blobs(saves, question);
-    const int status =
-        question_int(question, "behind", 0) == 1
-            ? wait_behind(saves, epoch, &entry)
-            : ls_checkpoints_write(saves->store, epoch, saves->blobs, &entry);
+    const int status = behind ? wait_behind(saves, epoch, &entry)
+                              : ls_checkpoints_write(saves->store, epoch,
+                                                     saves->blobs, &entry);
     if (status != LS_OK)
         return status;
     keeper_wrote(&saves->keeper, epoch, question_int(question, "round", -1));

@@ -74,8 +74,8 @@ struct ls_barrier_options {
                      * then act as on_loss says; default 0 */
 
     /* Called for each epoch that succeeded, by the waiting thread, before the
-     * wait returns: the epochs of ls_mw_barrier() too, which uses bits 0 to 3
-     * of its flags itself. NULL: not called. */
+     * wait returns: the epochs of ls_mw_barrier() too, which uses bits 0 to
+     * 27 of its flags itself. NULL: not called. */
     void (*left)(void *self, const struct ls_barrier_epoch_info *info);
     void *self;
 };
