@@ -25,13 +25,13 @@
 
 #define DEFAULT_TIMEOUT_MS 60000
 
-/* Bits that all get to see or-ed. The last three say where the node is; above
- * them are the wishes of ls_task_on_wish(). */
+/* Bits that all get to see or-ed. The last three say where the node is; the
+ * highest four are the wishes of ls_task_on_wish(). */
 #define FLAG_FINISHING 1u
 #define FLAG_BEGINS    2u /* at the beginning of its run */
 #define FLAG_AT_START  4u /* of a later iteration */
 #define FLAG_AT_END    8u
-#define WISHES_SHIFT   4
+#define WISHES_SHIFT   28
 
 struct step_barrier {
     ls_barrier *barrier; /* own */

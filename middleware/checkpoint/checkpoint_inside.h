@@ -42,6 +42,7 @@ struct ls_checkpoint_step {
 
     /* The task's thread. */
     bool in_run, opened, resumed, rewinds;
+    bool ends; /* all have agreed that the run ends with this iteration */
     int64_t began_at;   /* the last save */
     int64_t saved_here; /* epoch of the last save that this node took part in */
     double best;        /* of the metric; NaN: there was none */
@@ -57,11 +58,11 @@ struct ls_checkpoint_step {
     int64_t stands_at;         /* which epoch; LS_CHECKPOINT_NONE: any */
     struct ls_failure unready; /* of before_save() */
     bool leader_gone;
-    uint64_t losses;    /* of members */
-    uint32_t last_lost; /* the last of them */
-    bool has_begun;     /* where it is led: whoever comes may go on */
-    bool wanted;        /* a save was requested */
-    int64_t epoch;      /* ls_checkpoint_epoch() */
+    uint64_t losses;         /* of members */
+    uint32_t last_lost;      /* the last of them */
+    bool has_begun;          /* where it is led: whoever comes may go on */
+    bool wanted, wanted_now; /* a save was requested */
+    int64_t epoch;           /* ls_checkpoint_epoch() */
     uint64_t failures;
     struct waiter *waiters; /* own */
     size_t n_waiters;
@@ -83,8 +84,9 @@ int step_patience_ms(const ls_checkpoint_step *self);
 enum step_why {
     STEP_BEGIN,
     STEP_ITERATION,
-    STEP_LAST, /* it ends after this iteration; never behind */
-    STEP_END   /* the same, as all have agreed */
+    STEP_AT_ONCE, /* the same, not behind */
+    STEP_LAST,    /* it ends after this iteration; never behind */
+    STEP_END      /* the same, as all have agreed */
 };
 /* Where it is led, and elsewhere: save this epoch, together. */
 LS_MUST_USE int step_save(ls_checkpoint_step *self, int64_t epoch,

@@ -123,8 +123,9 @@ static int settle(ls_checkpoint_step *self)
 
 static int lead_save(ls_checkpoint_step *self, int64_t epoch, enum step_why why)
 {
-    static const char *const texts[] = {"begin", "iteration", "end", "end"};
-    const bool behind = self->options.behind && why < STEP_LAST;
+    static const char *const texts[] = {"begin", "iteration", "iteration",
+                                        "end", "end"};
+    const bool behind = self->options.behind && why < STEP_AT_ONCE;
     const struct saves_point point = {
         .epoch = epoch, .why = texts[why], .stopped = why == STEP_END};
     int64_t of;
@@ -218,38 +219,66 @@ static uint32_t wishes(void *arg)
 {
     ls_checkpoint_step *self = arg;
     ls_mutex_lock(&self->asker.mutex);
+    const bool now = self->wanted_now;
     self->wished = self->wanted;
     ls_mutex_unlock(&self->asker.mutex);
     bool save = self->wished || (step_leads(self) && is_due(self));
     if (self->options.on_best && self->options.metric != NULL)
         save = is_better(self) || save;
-    return save ? LS_WISH_SAVE : 0;
+    return (save ? LS_WISH_SAVE : 0) | (now ? LS_WISH_SAVE_NOW : 0);
 }
 
 /* Without a barrier: alone, or by a rule that all follow. */
-static bool decide_alone(ls_checkpoint_step *self)
+static uint32_t decide_alone(ls_checkpoint_step *self)
 {
     const uint64_t every = self->options.every;
     if (self->node == NULL || ls_node_world_size(self->node) == 1)
-        return wishes(self) != 0;
-    return every > 0 && (*step_total(self) + 1) % (int64_t)every == 0;
+        return wishes(self);
+    return every > 0 && (*step_total(self) + 1) % (int64_t)every == 0
+               ? LS_WISH_SAVE
+               : 0;
 }
 
+static void grant(ls_checkpoint_step *self)
+{
+    if (!self->wished)
+        return;
+    ls_mutex_lock(&self->asker.mutex);
+    self->wanted = self->wanted_now = false;
+    ls_mutex_unlock(&self->asker.mutex);
+    if (self->options.granted != NULL)
+        self->options.granted(self->options.self);
+}
+
+/* That of the last iteration is made when the run is over: what it has then may
+ * be of the one before. */
 static int save_if_agreed(ls_checkpoint_step *self)
 {
     const struct ls_agreement *all = ls_task_agreement(self->task);
-    const bool ends = all != NULL && all->finishing;
-    if (all == NULL ? !decide_alone(self)
-                    : !ends && (all->wishes & LS_WISH_SAVE) == 0)
+    const uint32_t decided = all != NULL ? all->wishes : decide_alone(self);
+    self->ends = all != NULL && all->finishing;
+    if (self->ends || (decided & LS_WISH_SAVE) == 0)
         return LS_OK;
     int status = step_choose(self, all != NULL ? all->ids : NULL,
                              all != NULL ? all->n : 0);
     if (status == LS_OK)
         status = step_save(self, *step_total(self) + 1,
-                           ends ? STEP_END : STEP_ITERATION);
-    ls_mutex_lock(&self->asker.mutex);
-    self->wanted = self->wanted && !self->wished;
-    ls_mutex_unlock(&self->asker.mutex);
+                           (decided & LS_WISH_SAVE_NOW) != 0 ? STEP_AT_ONCE
+                                                             : STEP_ITERATION);
+    grant(self);
+    return status;
+}
+
+/* The nodes of the last iteration are those of step_choose(). */
+static int save_the_end(ls_checkpoint_step *self)
+{
+    const bool saved = self->saved_here == *step_total(self);
+    const struct ls_agreement *all = ls_task_agreement(self->task);
+    if (!self->ends || all == NULL)
+        return judge(self, step_end(self, !saved));
+    int status = saved ? LS_OK : step_choose(self, all->ids, all->n);
+    if (status == LS_OK && !saved)
+        status = step_save(self, *step_total(self), STEP_END);
     return status;
 }
 
@@ -278,9 +307,7 @@ static int finish(void *arg, ls_task *task, int status)
     struct ls_failure failure = {.status = LS_OK};
     (void)task;
     if (ended_well)
-        ls_failure_keep(
-            &failure,
-            judge(self, step_end(self, self->saved_here != *step_total(self))));
+        ls_failure_keep(&failure, save_the_end(self));
     const int settled = settle(self);
     if (failure.status == LS_OK)
         ls_failure_keep(&failure, settled);
@@ -294,7 +321,7 @@ static int finish(void *arg, ls_task *task, int status)
                               "node that leads has "
                               "failed",
                               self->what));
-    self->in_run = false;
+    self->in_run = self->ends = false;
     return ls_failure_return(&failure);
 }
 
@@ -407,7 +434,7 @@ static void set_saves(ls_checkpoint_step *self)
 static void on_signal(void *self, int number)
 {
     (void)number;
-    ls_checkpoint_request(self);
+    ls_checkpoint_request(self, false);
 }
 
 static int listen(ls_checkpoint_step *self)
@@ -500,10 +527,11 @@ ls_mw_checkpoint(ls_task *task,
     return made;
 }
 
-void ls_checkpoint_request(ls_checkpoint_step *step)
+void ls_checkpoint_request(ls_checkpoint_step *step, bool at_once)
 {
     ls_mutex_lock(&step->asker.mutex);
     step->wanted = true;
+    step->wanted_now = step->wanted_now || at_once;
     ls_mutex_unlock(&step->asker.mutex);
 }
 

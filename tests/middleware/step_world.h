@@ -84,7 +84,7 @@ static inline int work(ls_step *step, void *self)
                      context->total_step + 1 == site->fills_at ? 0
                                                                : UINT64_MAX);
     if (context->total_step + 1 == site->asks_at)
-        ls_checkpoint_request(site->step);
+        ls_checkpoint_request(site->step, site->id == 3);
     if (context->total_step + 1 == site->fails_at)
         return ls_error(LS_EHANDLER, "it was to fail");
     if (context->total_step + 1 == site->ends_after)

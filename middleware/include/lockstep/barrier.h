@@ -75,7 +75,7 @@ struct ls_barrier_options {
 
     /* Called for each epoch that succeeded, by the waiting thread, before the
      * wait returns: the epochs of ls_mw_barrier() too, which uses bits 0 to
-     * 27 of its flags itself. NULL: not called. */
+     * 3 and 28 to 31 of its flags itself. NULL: not called. */
     void (*left)(void *self, const struct ls_barrier_epoch_info *info);
     void *self;
 };

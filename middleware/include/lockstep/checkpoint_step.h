@@ -85,6 +85,9 @@ struct ls_checkpoint_step_options {
     int (*loaded)(void *self, int64_t epoch);
     /* This one now exists: where it is led; its error is that of the save. */
     int (*saved)(void *self, const struct ls_checkpoint_manifest *manifest);
+    /* A save that this node had requested is over, whatever came of it: called
+     * on the task's thread. NULL: nobody is told. */
+    void (*granted)(void *self);
     void *self;               /* borrow: for all of these */
     ls_checkpoint_step **out; /* receives the handle; NULL: nobody needs it */
 };
@@ -100,8 +103,9 @@ LS_API struct ls_middleware
 ls_mw_checkpoint(ls_task *task,
                  const struct ls_checkpoint_step_options *options);
 
-/* Save at the end of this iteration. Thread: any. */
-LS_API void ls_checkpoint_request(ls_checkpoint_step *step);
+/* Save at the end of this iteration. at_once: also where saves go behind, the
+ * next iteration waits until it is on disk. Thread: any. */
+LS_API void ls_checkpoint_request(ls_checkpoint_step *step, bool at_once);
 /* Epoch of the last one that was saved or loaded where it is led; of the last
  * one that was loaded elsewhere. LS_CHECKPOINT_NONE: none. Thread: any. */
 LS_API int64_t ls_checkpoint_epoch(ls_checkpoint_step *step);

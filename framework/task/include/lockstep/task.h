@@ -254,8 +254,9 @@ LS_API void ls_task_set_round(ls_task *task, uint64_t round);
  * and knows those of all after it. For steps that must do something in the same
  * iteration everywhere, in the backward half of a step that is used before the
  * barrier. */
-#define LS_WISH_SAVE  1u        /* ls_mw_checkpoint() */
-#define LS_WISHES_ALL 0xffffffu /* bits 1 to 23 are the program's */
+#define LS_WISH_SAVE     1u   /* ls_mw_checkpoint() */
+#define LS_WISH_SAVE_NOW 2u   /* the same: and wait until it is on disk */
+#define LS_WISHES_ALL    0xfu /* bits 2 and 3 are the program's */
 struct ls_agreement {
     uint32_t wishes;     /* of all nodes, or-ed: the same on all of them */
     bool finishing;      /* all end with this iteration */
