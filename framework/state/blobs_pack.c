@@ -118,6 +118,7 @@ static int open_packed(struct packed *out, const void *data, size_t size)
 
 int ls_blobs_view(ls_blobs **out, const void *data, size_t size)
 {
+    *out = NULL;
     struct packed packed;
     ls_blobs *blobs = NULL;
     int status = open_packed(&packed, data, size);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint_inside.h"
+#include "checkpoint_step_inside.h"
 #include "lockstep/log.h"
 #include "word_list.h"
 
@@ -155,9 +155,10 @@ static int meet(ls_checkpoint_step *self, bool ends, int64_t *loaded)
     ask_destroy(&ask);
     ls_writer_destroy(&writer);
     step_go_on(self);
-    return failure.status == LS_OK
-               ? LS_OK
-               : ls_error_at(ls_failure_return(&failure), "%s", self->what);
+    if (failure.status == LS_OK || failure.status == LS_ELOST ||
+        failure.status == LS_ETIMEDOUT || failure.status == LS_ECANCELED)
+        return ls_failure_return(&failure);
+    return ls_error(LS_EABORTED, "the run does not begin: %s", failure.text);
 }
 
 static int go_on_from(ls_checkpoint_step *self, int64_t epoch)
@@ -330,9 +331,11 @@ static int load(ls_checkpoint_step *self, const struct saves_found *found)
 {
     if (found->others)
         name_others(self, found);
-    int status = saves_load(&self->saves, found, NULL);
+    const int status = saves_load(&self->saves, found, NULL);
     if (status != LS_OK)
         return status;
+    ls_log_info("%s: all nodes go on from epoch %" PRId64, self->what,
+                found->manifest.epoch);
     self->rewinds = true;
     self->began_at = ls_now(self->asker.runtime);
     return go_on_from(self, found->manifest.epoch);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint_inside.h"
+#include "checkpoint_step_inside.h"
 
 /* ---- of the one that leads ----------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checkpoint_inside.h"
+#include "checkpoint_step_inside.h"
 #include "lockstep/log.h"
 
 #define DEFAULT_TIMEOUT_MS (10 * 60 * 1000)
@@ -424,6 +424,8 @@ static void set_saves(ls_checkpoint_step *self)
     saves->folder = options->folder;
     saves->sends = options->blobs != NULL && options->folder == NULL;
     saves->retention = options->retention;
+    if (saves->retention.best == 0) /* then it is only written down */
+        saves->retention.metric = NULL;
     saves->timeout_ms = options->timeout_ms;
     saves->metric = options->retention.metric;
     saves->others = SAVES_SKIP;
@@ -460,7 +462,7 @@ static int init(ls_checkpoint_step *self,
                 const struct ls_checkpoint_step_options *options)
 {
     int status = copy_options(self, options);
-    (void)snprintf(self->what, sizeof self->what, "step %s", self->name);
+    (void)snprintf(self->what, sizeof self->what, "%s", self->name);
     (void)snprintf(self->asker.name, sizeof self->asker.name, "step.%.100s",
                    self->name);
     self->lane =

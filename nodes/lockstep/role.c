@@ -28,7 +28,11 @@ int role_init(struct role *out, const struct plan *plan, size_t index,
               struct report_sink sink, struct node_watch watch)
 {
     const struct plan_node *node = &plan->nodes[index];
-    struct role role = {.plan = plan, .index = index, .sink = sink};
+    struct role role = {.plan = plan,
+                        .index = index,
+                        .generation = generation,
+                        .resumed = {.seed = plan->seed},
+                        .sink = sink};
     if (node->role == PLAN_MEMBER) {
         const int made =
             member_create(&role.member, &plan->barrier, watch.member);
@@ -41,7 +45,7 @@ int role_init(struct role *out, const struct plan *plan, size_t index,
         status =
             agent_add_replicas(&role.agent, plan, plan->learner.n_devices - 1);
     if (status == LS_OK && node->role == PLAN_LEARNER)
-        status = role_resume(&role, generation);
+        weights_tidy(plan->folder);
     if (status != LS_OK) {
         role_fini(&role);
         return status;
@@ -55,6 +59,7 @@ void role_fini(struct role *role)
     if (role->agent.plugin != NULL)
         agent_fini(&role->agent);
     ls_bytes_clear(&role->first);
+    role_state_fini(role);
     member_destroy(&role->member);
     memset(role, 0, sizeof *role);
 }
@@ -73,8 +78,6 @@ int role_start(struct role *role, ls_runtime *runtime)
         status = training_start(&role->training, runtime, plan, &role->agent,
                                 node->id,
                                 plan_count(plan, PLAN_COLLECTOR) * plan->envs);
-    if (status == LS_OK && node->role == PLAN_LEARNER)
-        status = training_begin(role->training, &role->resumed);
     return status;
 }
 
@@ -209,8 +212,8 @@ int role_welcome(ls_step *step, void *self)
     if (round == role->round)
         return LS_OK;
     role->round = round;
-    int status = LS_OK;
-    if (kind == PLAN_LEARNER)
+    int status = kind == PLAN_LEARNER ? role_begin_training(role) : LS_OK;
+    if (status == LS_OK && kind == PLAN_LEARNER)
         status = ls_bytes_set(&context->policy,
                               training_policy(role->training)->data,
                               training_policy(role->training)->size);
@@ -266,17 +269,7 @@ static void use_barrier(struct role *role, ls_task *task)
     (void)ls_task_use(task, ls_mw_barrier(task, &options));
 }
 
-/* The counters go on where the checkpoint was made. */
-static void set_counters(const struct weights_note *from, ls_task *task)
-{
-    struct ls_online_context *context = ls_context_data(ls_task_context(task));
-    context->total_step = from->iteration;
-    context->train_iter = from->train_iter;
-    context->env_step = from->env_step;
-    context->env_episode = from->env_episode;
-}
-
-void role_use(struct role *role, ls_task *task)
+void role_use(struct role *role, ls_task *task, ls_rpc *calls)
 {
     role->task = task;
     if (role->member != NULL) {
@@ -288,7 +281,7 @@ void role_use(struct role *role, ls_task *task)
         (void)ls_task_use(task, member_step(role->member, task));
         return;
     }
-    set_counters(&role->resumed, task);
+    role_use_state(role, task, calls);
     use_barrier(role, task);
     use_ends(role, task);
     (void)ls_task_use(task, ls_mw_progress(task, &(struct ls_progress_options){

@@ -6,6 +6,8 @@
  *   learner     waits for all trajectories, learns, sends the weights
  *   evaluator   receives these very weights, evaluates; when they are good
  *               enough, everyone ends with this iteration
+ * Before all of it, and whenever it is due, all nodes are saved together at the
+ * end of an iteration: role_state.h.
  * A round (ls_task_round()) begins with the learner's weights, sent to all, so
  * that whoever comes later, or comes back, works with them too.
  * So what a run computes follows from its seed alone, and the weights that the
@@ -23,6 +25,7 @@
 #include "player.h"
 #include "report.h"
 #include "role_member.h"
+#include "role_state.h"
 #include "training.h"
 #include "weights.h"
 
@@ -39,18 +42,19 @@ struct role {
     ls_task *task;                /* borrow; after role_use() */
     struct ls_middleware welcome; /* the exchange that begins a round */
     uint64_t round;               /* the last one that was begun */
-    struct weights_note resumed;  /* where a restarted learner goes on */
+    unsigned generation;          /* how often the node was started before */
+    struct role_state state;      /* what is saved of it; all but members */
+    struct weights_note resumed;  /* where the learner goes on */
+    bool has_begun;               /* to train */
     struct ls_bytes first; /* own; an evaluator's environment as it began */
     bool learned;          /* the weights are worth keeping */
     char weights[REPORT_PATH_MAX]; /* where they were written, or "" */
 };
 
-/* A learner goes on from what is in the run's folder.
- * generation: how often the node was started before.
+/* generation: how often the node was started before.
  * plugin: borrow; not looked at for members. watch: copied.
  * out: written on success only; give it to role_fini().
- * Errors: LS_ENOMEM; what the plugin's init returns; those of weights_load(),
- *         but for LS_ENOENT. */
+ * Errors: LS_ENOMEM; what the plugin's init returns. */
 LS_MUST_USE int role_init(struct role *out, const struct plan *plan,
                           size_t index, unsigned generation,
                           const struct ls_plugin *plugin,
@@ -63,8 +67,9 @@ LS_MUST_USE int role_start(struct role *role, ls_runtime *runtime);
 void role_stop(struct role *role);
 
 /* Fill a task with the pipeline of the role; the first error is kept by the
- * task and returned by ls_task_run(). role: borrow, longer than the task. */
-void role_use(struct role *role, ls_task *task);
+ * task and returned by ls_task_run(). role: borrow, longer than the task.
+ * calls: borrow; those of the node. */
+void role_use(struct role *role, ls_task *task, ls_rpc *calls);
 
 /* Fill a record in with the counters of the task, which may be NULL. */
 void role_fill(const struct role *role, ls_task *task, struct report *out);
@@ -76,9 +81,5 @@ ls_step_fn role_learn;
 ls_step_fn role_evaluate;
 /* The learner's finish hook: writes the weights. */
 int role_save_weights(void *role, ls_task *task, int status);
-
-/* The learner's part of role_init(): go on from what an earlier life of this
- * run has left. generation: of the node; it says so when there is nothing. */
-LS_MUST_USE int role_resume(struct role *role, unsigned generation);
 
 #endif

@@ -27,9 +27,10 @@ static const struct limit limits[] = {
     {"evaluator", NULL, IN_STEP | SERVICE,
      "they evaluate nothing; leave it out"},
     {"learner", NULL, IN_STEP | SERVICE, "they learn nothing; leave it out"},
-    {"learner", "checkpoint_every", IN_STEP,
-     "a learner of a coordinator commits its policy each "
-     "coordinator.send_policy_freq iterations; leave it out"},
+    {"checkpoint", NULL, IN_STEP,
+     "a coordinator has its journal, and a learner of it commits its policy "
+     "each coordinator.send_policy_freq iterations; members have nothing to "
+     "save; leave it out"},
     {"coordinator", NULL, SERVICE,
      "there is no node of the role coordinator to heed it"},
     {"barrier", NULL, MEMBERS,
@@ -118,6 +119,11 @@ void plan_refuse_keys(const struct plan *plan, ls_config_section *root)
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
         if ((limits[i].kinds & kind) == 0)
             refuse(&limits[i], kind, root);
+    if (kind == IN_STEP && plan_count(plan, PLAN_EVALUATOR) == 0 &&
+        ls_config_has(ls_config_section_at(root, "checkpoint"), "best"))
+        ls_config_problem(ls_config_section_at(root, "checkpoint"), "best",
+                          "checkpoint.best does nothing without a node that "
+                          "evaluates: add {role: evaluator} to nodes");
     if (kind == IN_STEP && plan_count(plan, PLAN_EVALUATOR) == 0 &&
         ls_config_has(root, "evaluator"))
         ls_config_problem(root, "evaluator",

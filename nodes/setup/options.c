@@ -59,6 +59,7 @@ enum option_kind {
     OPTION_EPISODES,
     OPTION_FORCE,
     OPTION_RESUME,
+    OPTION_EPOCH,
     OPTION_KEEP_LAST,
     OPTION_KEEP_EVERY,
     OPTION_KEEP_BEST,
@@ -132,6 +133,8 @@ static const struct option_spec {
     {"--fresh", OPTION_FRESH, NULL, ON(COMMAND_RUN) | ON(COMMAND_NODE)},
     {"--resume", OPTION_RESUME, "latest, or the number of a run",
      ON(COMMAND_RUN)},
+    {"--epoch", OPTION_EPOCH, "the epoch of a checkpoint",
+     ON(COMMAND_RUN) | ON(COMMAND_NODE) | ON_POLICY},
     {"--gone", OPTION_GONE, "ids", ON(COMMAND_NODE)},
     {"--wait-ms", OPTION_WAIT_MS, "milliseconds", ON(COMMAND_CALL)},
     {"--channel", OPTION_CHANNEL, "a number", ON(COMMAND_CALL)},
@@ -726,6 +729,12 @@ static int parse_value(struct options *out, const struct option_spec *spec,
     case OPTION_KEEP_BEST:
         return parse_between(spec->name, text, 1, INT32_MAX,
                              &out->checkpoint.keep_best);
+    case OPTION_EPOCH: {
+        uint64_t epoch = 0;
+        const int status = parse_whole(spec->name, text, INT64_MAX, &epoch);
+        out->epoch = (int64_t)epoch;
+        return status;
+    }
     case OPTION_ATTACH:
         if (out->n_attach == OPTIONS_REPEATS_MAX)
             return ls_error(LS_EINVAL, "--attach: at most %d of them",
@@ -920,7 +929,12 @@ static int check_words(const struct options *options)
 static int check_resume(const struct options *options)
 {
     if (options->resume == NULL)
-        return LS_OK;
+        return options->epoch >= 0 && (options->fresh || options->record)
+                   ? ls_error(LS_EINVAL,
+                              "--epoch is of a run that is resumed: "
+                              "leave out it or %s",
+                              options->fresh ? "--fresh" : "--record")
+                   : LS_OK;
     if (!is_run(options->resume))
         return ls_error(LS_EINVAL,
                         "--resume=%s: expected latest, or the number of a run",
@@ -976,6 +990,7 @@ int options_parse(struct options *out, int argc, char **argv)
 {
     struct options options = {.report_fd = -1,
                               .secret_fd = -1,
+                              .epoch = -1,
                               .n_seeds = 100,
                               .wait_ms = 10000,
                               .every_s = 1.0};
@@ -1001,6 +1016,9 @@ int options_parse(struct options *out, int argc, char **argv)
     }
     if (status == LS_OK)
         status = check_complete(&options);
+    if (options.command == COMMAND_RUN && options.epoch >= 0 &&
+        options.resume == NULL)
+        options.resume = "latest";
     if (status == LS_OK)
         *out = options;
     return status;

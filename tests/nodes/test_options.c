@@ -142,6 +142,26 @@ TEST(resume_names_a_run_or_the_latest)
     }
 }
 
+TEST(an_epoch_is_of_a_run_that_is_resumed)
+{
+    struct line line;
+    struct options options;
+    parse(&line, "lockstep run a.yaml", &options);
+    assert_int_equal(options.epoch, -1);
+    assert_null(options.resume);
+    parse(&line, "lockstep run a.yaml --epoch 0", &options);
+    assert_int_equal(options.epoch, 0);
+    assert_string_equal(options.resume, "latest");
+    parse(&line, "lockstep run a.yaml --resume 3 --epoch 12", &options);
+    assert_int_equal(options.epoch, 12);
+    assert_string_equal(options.resume, "3");
+    parse(&line, "lockstep eval out/a/1 --epoch 7", &options);
+    assert_int_equal(options.epoch, 7);
+    cut(&line, "lockstep run a.yaml --fresh --epoch 4");
+    assert_fails(options_parse(&options, line.argc, line.argv), LS_EINVAL);
+    assert_error_has("leave out it or --fresh");
+}
+
 TEST(run_has_defaults)
 {
     struct line line;

@@ -95,7 +95,8 @@ struct ls_checkpoint_step_options {
 /* The errors of a run: LS_EIO and others of a save or a load; LS_EEXIST scratch
  * and the folder has checkpoints; LS_EAGAIN another run has the folder;
  * LS_EPROTO none of the checkpoints can be used: the log says why; LS_ELOST,
- * LS_ETIMEDOUT a node did not take part: it is named.
+ * LS_ETIMEDOUT a node did not take part: it is named; LS_EABORTED where it is
+ * not led: the run cannot begin, and why.
  * The step cannot be made: LS_EINVAL no folder where it leads, seconds or
  * timeout_ms is negative, on_best without a metric's name; LS_EEXIST these
  * calls serve a step of this name. */

@@ -66,6 +66,9 @@ struct options {
     const char *resume; /* "latest", or the number of a run that must go on;
                          * NULL: one that can, does */
 
+    /* run, given by it to its nodes; eval and export */
+    int64_t epoch; /* of a checkpoint; -1: none was given */
+
     /* run, and given by it to its nodes */
     const char *record; /* a file; NULL: the run is not recorded */
 

@@ -1,9 +1,9 @@
-/* checkpoint_inside.h - the inside of the step that saves: what its files
+/* checkpoint_step_inside.h - the inside of the step that saves: what its files
  * share. The step itself, and when it saves: mw_checkpoint.c; how a run begins
  * and ends on all nodes: checkpoint_meet.c; what others ask of this node:
  * checkpoint_serve.c. */
-#ifndef LOCKSTEP_MW_CHECKPOINT_INSIDE_H
-#define LOCKSTEP_MW_CHECKPOINT_INSIDE_H
+#ifndef LOCKSTEP_MW_CHECKPOINT_STEP_INSIDE_H
+#define LOCKSTEP_MW_CHECKPOINT_STEP_INSIDE_H
 
 #include "lane.h"
 #include "lockstep/checkpoint_step.h"
