@@ -83,19 +83,19 @@ int ls_job_create(ls_job **out, ls_node *node, ls_rpc *calls,
     if (job == NULL)
         return ls_error(LS_ENOMEM, "a job");
     job->node = node;
-    job->calls = calls;
     job->runtime = ls_node_runtime(node);
     job->id = ls_node_id(node);
     status = copy_options(job, options);
     if (status == LS_OK)
         status = workspace_init(&job->global);
-    if (status == LS_OK)
-        status = ls_mutex_init(&job->mutex, job->runtime);
-    if (status == LS_OK)
-        status = ls_mutex_init(&job->store_mutex, job->runtime);
-    if (status == LS_OK)
-        status = ls_cond_init(&job->cond, job->runtime);
     (void)snprintf(served, sizeof served, "job.%s", options->name);
+    (void)snprintf(job->what, sizeof job->what, "job %s", options->name);
+    if (status == LS_OK)
+        status =
+            asker_init(&job->asker, job->runtime, calls, served, NULL, NULL);
+    if (status == LS_OK)
+        status = saves_init(&job->saves, job->runtime);
+    job_node_init(job);
     if (status == LS_OK)
         status =
             ls_rpc_serve(calls, served, LS_CALL_ANYONE, job_on_request, job);
@@ -394,9 +394,8 @@ int ls_job_destroy(ls_job **job)
         tasks_free(gone->shares[i]);
     job_outputs_clear(gone);
     workspace_fini(&gone->global);
-    ls_cond_fini(&gone->cond);
-    ls_mutex_fini(&gone->store_mutex);
-    ls_mutex_fini(&gone->mutex);
+    saves_fini(&gone->saves);
+    asker_fini(&gone->asker);
     free((char *)gone->options.name);
     free((char *)gone->options.folder);
     free((char *)gone->options.checkpoint);

@@ -406,8 +406,8 @@ int ls_job_compile(ls_job *job)
         return status;
     job->leader = job->nodes[0];
     status = keep_text(job);
-    ls_mutex_lock(&job->mutex); /* requests come in already */
+    ls_mutex_lock(&job->asker.mutex); /* requests come in already */
     job->compiled = status == LS_OK;
-    ls_mutex_unlock(&job->mutex);
+    ls_mutex_unlock(&job->asker.mutex);
     return status;
 }

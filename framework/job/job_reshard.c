@@ -30,8 +30,9 @@ static int look(struct reshard *reshard,
     for (size_t i = 0; i < reshard->n && status == LS_OK; i++) {
         struct entry *entry = &reshard->entries[i];
         entry->is = &entries[i];
-        status = ls_checkpoints_blob_names(reshard->job->store, reshard->epoch,
-                                           entry->is, &entry->blobs, &entry->n);
+        status =
+            ls_checkpoints_blob_names(reshard->job->saves.store, reshard->epoch,
+                                      entry->is, &entry->blobs, &entry->n);
     }
     return status == LS_ENOENT
                ? ls_error_at(status, "other nodes have saved it, so all need "
@@ -91,8 +92,8 @@ static int load_one(struct reshard *reshard, const struct entry *entry,
         status = workspace_blob(&job->global, NULL, blob->name, &blob->form,
                                 &memory);
     return status == LS_OK
-               ? ls_checkpoints_load(job->store, reshard->epoch, entry->is,
-                                     job->global.blobs, names)
+               ? ls_checkpoints_load(job->saves.store, reshard->epoch,
+                                     entry->is, job->global.blobs, names)
                : status;
 }
 
@@ -103,7 +104,7 @@ static int load_own(struct reshard *reshard)
     const struct entry *own = NULL;
     char name[LS_CHECKPOINT_NODE_MAX + 1];
     int status = LS_OK;
-    job_keeper_name(job->id, name);
+    saves_name(job->id, name);
     for (size_t i = 0; i < reshard->n && own == NULL; i++)
         if (strcmp(reshard->entries[i].is->node, name) == 0)
             own = &reshard->entries[i];
@@ -215,7 +216,7 @@ static int copy_part(struct reshard *reshard, const struct entry *entry,
                                                        .form = blob->form,
                                                        .memory = part});
     if (status == LS_OK)
-        status = ls_checkpoints_load(reshard->job->store, reshard->epoch,
+        status = ls_checkpoints_load(reshard->job->saves.store, reshard->epoch,
                                      entry->is, blobs, names);
     if (status == LS_OK)
         memcpy(rows->memory + (from - rows->first) * rows->bytes,

@@ -15,24 +15,21 @@ struct lead {
     int64_t epoch; /* the last one that ended */
     bool stopped;
     bool resumed; /* later checkpoints are still to be removed */
-    /* A save that goes on behind: */
-    ls_thread *behind;
-    int64_t behind_epoch;
-    bool behind_stopped;
-    struct ls_failure behind_failure;
 };
 
 /* ---- questions --------------------------------------------------------- */
 
-struct question {
+struct group_question {
     const char *what;
     int64_t epoch;
     int64_t phase;
 };
 
-static void write_question(void *self, ls_writer *writer, size_t i)
+static int write_question(void *self, ls_writer *writer, struct ls_body *body,
+                          size_t i)
 {
-    const struct question *q = self;
+    const struct group_question *q = self;
+    (void)body;
     (void)i;
     ls_write_map(writer, 3);
     ls_write_string(writer, "do");
@@ -41,24 +38,21 @@ static void write_question(void *self, ls_writer *writer, size_t i)
     ls_write_int(writer, q->epoch);
     ls_write_string(writer, "phase");
     ls_write_int(writer, q->phase);
+    return LS_OK;
 }
 
-static void write_hello(void *self, ls_writer *writer, size_t i)
+static int write_hello(void *self, ls_writer *writer, struct ls_body *body,
+                       size_t i)
 {
     const ls_job *job = self;
+    (void)body;
     (void)i;
     ls_write_map(writer, 2);
     ls_write_string(writer, "do");
     ls_write_string(writer, "hello");
     ls_write_string(writer, "text");
     ls_write_string(writer, job->text);
-}
-
-static int ask_keepers(ls_job *job, const char *what, int64_t epoch)
-{
-    struct question q = {.what = what, .epoch = epoch};
-    return job_ask_each(job, job->keepers, job->n_keepers, write_question, &q,
-                        job->options.save_timeout_ms);
+    return LS_OK;
 }
 
 void job_took(ls_job *job, enum ls_job_operation operation, int64_t since)
@@ -71,7 +65,7 @@ void job_took(ls_job *job, enum ls_job_operation operation, int64_t since)
 
 /* ---- groups ------------------------------------------------------------ */
 
-static int gather(struct lead *lead, struct job_ask *answered)
+static int gather(struct lead *lead, struct ask *answered)
 {
     ls_job *job = lead->job;
     const ls_value *root = ls_document_root(answered->document);
@@ -102,21 +96,21 @@ static int run_group(struct lead *lead, enum ls_job_phase phase, int64_t epoch,
                      enum ls_job_operation operation)
 {
     ls_job *job = lead->job;
-    struct question q = {.what = "run", .epoch = epoch, .phase = phase};
+    struct group_question q = {.what = "run", .epoch = epoch, .phase = phase};
     if (job->groups[phase] == NULL)
         return LS_OK;
     const int64_t begin = ls_now(job->runtime);
-    struct job_ask *asks = calloc(job->n_nodes, sizeof *asks);
+    struct ask *asks = calloc(job->n_nodes, sizeof *asks);
     if (asks == NULL)
         return ls_error(LS_ENOMEM, "%zu questions", job->n_nodes);
-    int status = job_ask_all(job, job->nodes, job->n_nodes, write_question, &q,
-                             job->options.group_timeout_ms, asks);
+    int status = ask_all(&job->asker, job->nodes, job->n_nodes, write_question,
+                         &q, job->options.group_timeout_ms, asks);
     for (size_t i = 0; i < job->n_nodes && status == LS_OK; i++)
         status = gather(lead, &asks[i]);
     struct ls_failure failure;
     ls_failure_keep(&failure, status);
     for (size_t i = 0; i < job->n_nodes; i++)
-        job_ask_destroy(&asks[i]);
+        ask_destroy(&asks[i]);
     free(asks);
     job_took(job, operation, begin);
     return ls_failure_return(&failure);
@@ -137,62 +131,30 @@ static int judge(struct lead *lead, int64_t epoch, int status)
     return LS_OK;
 }
 
-static void save_behind(void *self)
-{
-    struct lead *lead = self;
-    ls_log_set_node(lead->job->id);
-    ls_failure_keep(
-        &lead->behind_failure,
-        job_save(lead->job, lead->behind_epoch, lead->behind_stopped, true));
-}
-
 /* Wait for the save that goes on behind. */
 static int finish_behind(struct lead *lead)
 {
-    if (lead->behind == NULL)
-        return LS_OK;
-    job_join(&lead->behind);
-    return judge(lead, lead->behind_epoch,
-                 ls_failure_return(&lead->behind_failure));
+    int64_t epoch;
+    const int status = saves_finish(&lead->job->saves, &epoch);
+    return epoch == LS_CHECKPOINT_NONE ? LS_OK : judge(lead, epoch, status);
 }
 
-/* The copy is made now, the rest behind. A node whose copy failed has nothing
- * to write, so that save fails; but the reason is the copy's. */
-static int begin_behind(struct lead *lead, int64_t epoch, bool stopped)
+static int save_behind(struct lead *lead, const struct saves_point *point)
 {
-    ls_job *job = lead->job;
+    int64_t epoch;
     int status = finish_behind(lead);
     if (status != LS_OK)
         return status;
-    status = ask_keepers(job, "copy", epoch);
-    lead->behind_epoch = epoch;
-    lead->behind_stopped = stopped;
-    if (status == LS_OK)
-        return ls_thread_spawn(job->runtime, &lead->behind, "job-save",
-                               save_behind, lead);
-    struct ls_failure failure;
-    ls_failure_keep(&failure, status);
-    if (status != LS_ELOST)
-        (void)job_save(job, epoch, stopped, true);
-    (void)ls_failure_return(&failure);
-    return judge(lead, epoch,
-                 ls_error_at(failure.status,
-                             "job %s: epoch %" PRId64 " was not saved",
-                             job->options.name, epoch));
+    status = saves_save_behind(&lead->job->saves, point, &epoch);
+    return status == LS_OK ? LS_OK : judge(lead, epoch, status);
 }
 
-/* Later checkpoints are of a run that this one has left: first those manifests,
- * then the entries. */
+/* Later checkpoints are of a run that this one has left. */
 static int rewind_once(struct lead *lead, int64_t epoch)
 {
-    ls_job *job = lead->job;
-    struct question q = {.what = "rewind", .epoch = epoch};
     if (!lead->resumed)
         return LS_OK;
-    int status = job_ask_each(job, &job->leader, 1, write_question, &q,
-                              job->options.save_timeout_ms);
-    if (status == LS_OK)
-        status = ask_keepers(job, "rewind", epoch);
+    const int status = saves_rewind(&lead->job->saves, epoch);
     lead->resumed = status != LS_OK;
     return status;
 }
@@ -200,16 +162,17 @@ static int rewind_once(struct lead *lead, int64_t epoch)
 static int save(struct lead *lead, int64_t epoch)
 {
     ls_job *job = lead->job;
-    if (job->store == NULL)
+    const struct saves_point point = {.epoch = epoch, .stopped = lead->stopped};
+    if (job->saves.store == NULL)
         return LS_OK;
     const int64_t begin = ls_now(job->runtime);
     int status = rewind_once(lead, epoch - 1);
-    if (status == LS_OK && job->options.saves_behind)
-        status = begin_behind(lead, epoch, lead->stopped);
-    else if (status == LS_OK)
-        status = job_save(job, epoch, lead->stopped, false);
+    if (status == LS_OK)
+        status = job->options.saves_behind
+                     ? save_behind(lead, &point)
+                     : judge(lead, epoch, saves_save(&job->saves, &point));
     job_took(job, LS_JOB_OP_SAVE, begin);
-    return job->options.saves_behind ? status : judge(lead, epoch, status);
+    return status;
 }
 
 /* ---- leading ----------------------------------------------------------- */
@@ -233,8 +196,8 @@ static int run_epochs(struct lead *lead)
 static int lead_run(struct lead *lead, int64_t load, const char *const *names)
 {
     ls_job *job = lead->job;
-    int status = job_ask_each(job, job->nodes, job->n_nodes, write_hello, job,
-                              job->options.start_timeout_ms);
+    int status = ask_each(&job->asker, job->nodes, job->n_nodes, write_hello,
+                          job, job->options.start_timeout_ms);
     if (status == LS_OK)
         status = job_resume(job, load, names, &lead->epoch, &lead->stopped);
     if (status != LS_OK || load != LS_CHECKPOINT_NONE)
@@ -294,7 +257,7 @@ static void tell_end(ls_job *job, const struct ls_failure *failure)
 {
     ls_writer *writer;
     int status = LS_OK;
-    struct job_ask *asks = calloc(job->n_nodes, sizeof *asks);
+    struct ask *asks = calloc(job->n_nodes, sizeof *asks);
     if (asks == NULL || ls_writer_create(&writer) != LS_OK) {
         free(asks);
         return;
@@ -303,12 +266,13 @@ static void tell_end(ls_job *job, const struct ls_failure *failure)
         if (job->nodes[i] == job->id)
             continue;
         write_end(job, failure, writer);
-        job_ask_begin(&asks[i], job, job->nodes[i], writer, END_TIMEOUT_MS);
+        ask_begin(&asks[i], &job->asker, job->nodes[i], writer, NULL,
+                  END_TIMEOUT_MS);
     }
     for (size_t i = 0; i < job->n_nodes; i++) {
         if (asks[i].call != NULL)
             status = ls_call_wait(asks[i].call, LS_WAIT_DEFAULT);
-        job_ask_destroy(&asks[i]);
+        ask_destroy(&asks[i]);
     }
     (void)status; /* who has not heard it finds out */
     ls_writer_destroy(&writer);
@@ -319,8 +283,9 @@ static int lead_all(ls_job *job, int64_t load_epoch, const char *const *names)
 {
     struct lead lead = {.job = job};
     struct ls_failure failure;
+    int64_t epoch;
     ls_failure_keep(&failure, lead_run(&lead, load_epoch, names));
-    job_join(&lead.behind); /* after an error */
+    (void)saves_finish(&job->saves, &epoch); /* after an error */
     tell_end(job, &failure);
     return ls_failure_return(&failure);
 }
@@ -333,7 +298,7 @@ static void on_member(void *self, const struct ls_member *member)
     if (member->id != job->leader ||
         (member->state != LS_MEMBER_LOST && member->state != LS_MEMBER_LEFT))
         return;
-    ls_mutex_lock(&job->mutex);
+    ls_mutex_lock(&job->asker.mutex);
     if (!job->ended) {
         ls_failure_keep(&job->failure,
                         ls_error(LS_ELOST,
@@ -341,10 +306,9 @@ static void on_member(void *self, const struct ls_member *member)
                                  member->id, job->options.name,
                                  member->state == LS_MEMBER_LEFT ? "has left"
                                                                  : "was lost"));
-        job->ended = true;
-        ls_cond_broadcast(&job->cond);
+        job_set_ended(job);
     }
-    ls_mutex_unlock(&job->mutex);
+    ls_mutex_unlock(&job->asker.mutex);
 }
 
 static int leader_is_here(const ls_job *job)
@@ -373,9 +337,10 @@ static int64_t patience(const ls_job *job)
 static int follow(ls_job *job)
 {
     int status = LS_OK;
-    ls_mutex_lock(&job->mutex);
+    ls_mutex_lock(&job->asker.mutex);
     while (!job->ended && status == LS_OK)
-        if (ls_cond_wait(&job->cond, &job->mutex, patience(job)) != LS_OK &&
+        if (ls_cond_wait(&job->asker.cond, &job->asker.mutex, patience(job)) !=
+                LS_OK &&
             ls_now(job->runtime) >= patience(job))
             status = ls_error(LS_ETIMEDOUT,
                               "job %s: node %" PRIu32
@@ -383,7 +348,7 @@ static int follow(ls_job *job)
                               job->options.name, job->leader);
     if (status == LS_OK)
         status = ls_failure_return(&job->failure);
-    ls_mutex_unlock(&job->mutex);
+    ls_mutex_unlock(&job->asker.mutex);
     return status;
 }
 
@@ -391,17 +356,22 @@ static int follow(ls_job *job)
 
 static int open_store(ls_job *job)
 {
-    char name[LS_CHECKPOINT_NODE_MAX + 1];
-    const bool leads = job->id == job->leader, keeps = job_is_keeper(job);
-    if (job->options.folder == NULL || (!leads && !keeps))
-        return LS_OK;
-    job_keeper_name(job->id, name);
-    return ls_checkpoints_open(
-        &job->store,
-        &(struct ls_checkpoints_options){.folder = job->options.folder,
-                                         .node = keeps ? name : NULL,
-                                         .commits = leads,
-                                         .retention = job->options.retention});
+    struct saves *saves = &job->saves;
+    saves->asker = &job->asker;
+    saves->what = job->what;
+    saves->run = job->options.name;
+    saves->id = job->id;
+    saves->leader = job->leader;
+    saves->blobs = job_is_keeper(job) ? job->global.blobs : NULL;
+    saves->folder = job->options.folder;
+    saves->retention = job->options.retention;
+    saves->timeout_ms = job->options.save_timeout_ms;
+    saves->others = job->options.elastic ? SAVES_DIVIDE : SAVES_REFUSE;
+    saves->ops = &job_saves_ops;
+    saves->self = job;
+    saves->nodes = job->keepers;
+    saves->n_nodes = job->n_keepers;
+    return saves_open(saves);
 }
 
 static int begin(ls_job *job)
@@ -421,13 +391,14 @@ static int begin(ls_job *job)
  * and so hears of it. */
 static void say_failure(ls_job *job, const struct ls_failure *failure)
 {
-    ls_mutex_lock(&job->mutex);
+    ls_mutex_lock(&job->asker.mutex);
     int status = job->compiled && job->id != job->leader ? LS_OK : LS_ESTATE;
     if (!job->ended && job->failure.status == LS_OK)
         job->failure = *failure;
     while (!job->ended && !job->asked && status == LS_OK)
-        status = ls_cond_wait(&job->cond, &job->mutex, patience(job));
-    ls_mutex_unlock(&job->mutex);
+        status =
+            ls_cond_wait(&job->asker.cond, &job->asker.mutex, patience(job));
+    ls_mutex_unlock(&job->asker.mutex);
 }
 
 /* A failure that the others know from the leader is over; another one answers
@@ -441,11 +412,9 @@ static int finish(ls_job *job, int status)
     const int removed = ls_node_on_member(job->node, NULL, job);
     (void)removed; /* cannot fail */
     job_node_end(job);
-    ls_mutex_lock(&job->store_mutex);
-    const int closed = ls_checkpoints_close(&job->store);
+    const int closed = saves_close(&job->saves);
     if (closed != LS_OK && failure.status == LS_OK)
         ls_failure_keep(&failure, closed);
-    ls_mutex_unlock(&job->store_mutex);
     return ls_failure_return(&failure);
 }
 
@@ -467,16 +436,15 @@ static int run(ls_job *job, int64_t load_epoch, const char *const *names,
                struct ls_job_result *out)
 {
     job_outputs_clear(job);
-    ls_mutex_lock(&job->mutex);
+    ls_mutex_lock(&job->asker.mutex);
     const bool told = job->ended && job->failure.status != LS_OK;
     struct ls_failure failure = job->failure; /* before it began */
     job->failure.status = LS_OK;
     job->ended = false;
     job->asked = job->lanes[0].n != 0;
     job->asked_at = ls_now(job->runtime);
-    job->keeper.waits = false;
     job->result = (struct ls_job_result){.epoch = LS_CHECKPOINT_NONE};
-    ls_mutex_unlock(&job->mutex);
+    ls_mutex_unlock(&job->asker.mutex);
     if (told)
         return ls_failure_return(&failure);
     const int left = turns_end(job, LS_ESTATE); /* of the run before */
@@ -495,14 +463,14 @@ static int run(ls_job *job, int64_t load_epoch, const char *const *names,
     status = finish(job, status);
     if (left == LS_OK)
         status = name_left(job, status);
-    ls_mutex_lock(&job->mutex);
+    ls_mutex_lock(&job->asker.mutex);
     if (job->ended || job->id == job->leader) {
         job->ended = false;
         job->failure.status = LS_OK;
     }
     if (out != NULL)
         *out = job->result;
-    ls_mutex_unlock(&job->mutex);
+    ls_mutex_unlock(&job->asker.mutex);
     return status;
 }
 

@@ -12,7 +12,7 @@ struct ls_turn {
     struct turns *turns;
     const struct ls_job_task *task;
     ls_thread *thread; /* own */
-    bool ended;        /* under job->mutex */
+    bool ended;        /* under job->asker.mutex */
 };
 
 struct turns {
@@ -22,7 +22,7 @@ struct turns {
     bool is_private;
     struct workspace own; /* if it is */
     atomic_bool cancelled;
-    /* Under job->mutex: */
+    /* Under job->asker.mutex: */
     int64_t cancelled_at;
     size_t n_tasks;   /* that run, without reports */
     size_t n_running; /* with them */
@@ -54,12 +54,12 @@ int ls_turn_blob(ls_turn *turn, const char *name,
 {
     struct turns *turns = turn->turns;
     struct workspace *global = &turns->job->global;
-    ls_mutex_lock(&turns->job->mutex);
+    ls_mutex_lock(&turns->job->asker.mutex);
     const int status =
         turns->is_private
             ? workspace_blob(&turns->own, global, name, form, memory)
             : workspace_blob(global, NULL, name, form, memory);
-    ls_mutex_unlock(&turns->job->mutex);
+    ls_mutex_unlock(&turns->job->asker.mutex);
     return status;
 }
 
@@ -67,14 +67,14 @@ int ls_turn_form(ls_turn *turn, const char *name, struct ls_blob_form *out)
 {
     const struct turns *turns = turn->turns;
     const struct ls_blob *blob = NULL;
-    ls_mutex_lock(&turns->job->mutex);
+    ls_mutex_lock(&turns->job->asker.mutex);
     if (turns->is_private)
         blob = ls_blobs_find(turns->own.blobs, name);
     if (blob == NULL)
         blob = ls_blobs_find(turns->job->global.blobs, name);
     if (blob != NULL)
         *out = blob->form;
-    ls_mutex_unlock(&turns->job->mutex);
+    ls_mutex_unlock(&turns->job->asker.mutex);
     return blob != NULL ? LS_OK : ls_error(LS_ENOENT, "no blob %s", name);
 }
 
@@ -87,10 +87,10 @@ void turns_cancel(ls_job *job)
         return;
     turns->cancelled_at = ls_now(job->runtime);
     atomic_store(&turns->cancelled, true);
-    ls_cond_broadcast(&job->cond);
+    ls_cond_broadcast(&job->asker.cond);
 }
 
-/* With job->mutex held. */
+/* With job->asker.mutex held. */
 static void keep_failure(struct turns *turns, int status)
 {
     if (turns->failure.status == LS_OK)
@@ -98,14 +98,14 @@ static void keep_failure(struct turns *turns, int status)
     turns_cancel(turns->job);
 }
 
-/* With job->mutex held. */
+/* With job->asker.mutex held. */
 static void note_end(ls_turn *turn)
 {
     struct turns *turns = turn->turns;
     turn->ended = true;
     turns->n_tasks -= turn->task->report_ms == 0 ? 1 : 0;
     turns->n_running--;
-    ls_cond_broadcast(&turns->job->cond);
+    ls_cond_broadcast(&turns->job->asker.cond);
 }
 
 enum next { AGAIN, LAST, NEVER };
@@ -116,13 +116,13 @@ static enum next rest(struct turns *turns, int report_ms)
     ls_job *job = turns->job;
     const int64_t at = ls_deadline(job->runtime, report_ms);
     int status = LS_OK;
-    ls_mutex_lock(&job->mutex);
+    ls_mutex_lock(&job->asker.mutex);
     while (turns->n_tasks != 0 && !turns->left && status == LS_OK)
-        status = ls_cond_wait(&job->cond, &job->mutex, at);
+        status = ls_cond_wait(&job->asker.cond, &job->asker.mutex, at);
     const enum next next = turns->left           ? NEVER
                            : turns->n_tasks == 0 ? LAST
                                                  : AGAIN;
-    ls_mutex_unlock(&job->mutex);
+    ls_mutex_unlock(&job->asker.mutex);
     return next;
 }
 
@@ -155,11 +155,11 @@ static void turn_main(void *self)
     if (status != LS_OK)
         (void)ls_error_at(status, "%s group, task %s",
                           job_phase_names[turns->phase], task->name);
-    ls_mutex_lock(&job->mutex);
+    ls_mutex_lock(&job->asker.mutex);
     if (status != LS_OK)
         keep_failure(turns, status);
     note_end(turn);
-    ls_mutex_unlock(&job->mutex);
+    ls_mutex_unlock(&job->asker.mutex);
 }
 
 /* ---- all of them ------------------------------------------------------- */
@@ -198,7 +198,7 @@ static struct turns *create(ls_job *job, enum ls_job_phase phase, int64_t epoch)
 static void destroy(struct turns *turns)
 {
     for (size_t i = 0; i < turns->n; i++)
-        job_join(&turns->all[i].thread);
+        asker_join(&turns->all[i].thread);
     if (turns->is_private)
         workspace_fini(&turns->own);
     free(turns);
@@ -209,15 +209,15 @@ static int begin(struct turns *turns)
 {
     ls_job *job = turns->job;
     int status = LS_OK;
-    ls_mutex_lock(&job->mutex);
+    ls_mutex_lock(&job->asker.mutex);
     if (job->turns != NULL)
         status = ls_error(LS_ESTATE, "job %s: tasks of another group run",
                           job->options.name);
-    else if (!job->running || job->ended)
+    else if (!job->lanes[0].running || job->ended)
         status = ls_error(LS_ECANCELED, "job %s is over", job->options.name);
     else
         job->turns = turns;
-    ls_mutex_unlock(&job->mutex);
+    ls_mutex_unlock(&job->asker.mutex);
     return status;
 }
 
@@ -231,11 +231,11 @@ static void spawn(struct turns *turns)
                                  "job-task", turn_main, &turns->all[begun]);
     if (status == LS_OK)
         return;
-    ls_mutex_lock(&job->mutex);
+    ls_mutex_lock(&job->asker.mutex);
     keep_failure(turns, status);
     for (begun--; begun < turns->n; begun++)
         note_end(&turns->all[begun]);
-    ls_mutex_unlock(&job->mutex);
+    ls_mutex_unlock(&job->asker.mutex);
 }
 
 /* Until all have ended, or one has not in time after it was told to. */
@@ -244,17 +244,17 @@ static void wait_for_end(struct turns *turns)
     ls_job *job = turns->job;
     const int64_t patience =
         (int64_t)job->options.cancel_timeout_ms * LS_NS_PER_MS;
-    ls_mutex_lock(&job->mutex);
+    ls_mutex_lock(&job->asker.mutex);
     while (turns->n_running != 0 && !turns->left) {
         const int64_t until = atomic_load(&turns->cancelled)
                                   ? turns->cancelled_at + patience
                                   : LS_FOREVER;
-        if (ls_cond_wait(&job->cond, &job->mutex, until) != LS_OK)
+        if (ls_cond_wait(&job->asker.cond, &job->asker.mutex, until) != LS_OK)
             turns->left = turns->n_running != 0;
     }
     if (turns->left)
-        ls_cond_broadcast(&job->cond);
-    ls_mutex_unlock(&job->mutex);
+        ls_cond_broadcast(&job->asker.cond);
+    ls_mutex_unlock(&job->asker.mutex);
 }
 
 /* Copy an output to where it stays. */
@@ -292,10 +292,10 @@ static int land_all(struct turns *turns)
 
 static int outcome(struct turns *turns)
 {
-    ls_mutex_lock(&turns->job->mutex);
+    ls_mutex_lock(&turns->job->asker.mutex);
     const struct ls_failure failure = turns->failure;
     const bool left = turns->left;
-    ls_mutex_unlock(&turns->job->mutex);
+    ls_mutex_unlock(&turns->job->asker.mutex);
     if (failure.status != LS_OK)
         return ls_failure_return(&failure);
     return left ? ls_error(LS_ETIMEDOUT, "%s group: a task was left behind",
@@ -306,9 +306,9 @@ static int outcome(struct turns *turns)
 static void on_cancel(void *self)
 {
     ls_job *job = self;
-    ls_mutex_lock(&job->mutex);
+    ls_mutex_lock(&job->asker.mutex);
     turns_cancel(job);
-    ls_mutex_unlock(&job->mutex);
+    ls_mutex_unlock(&job->asker.mutex);
 }
 
 int turns_run(ls_job *job, ls_request *request, enum ls_job_phase phase,
@@ -338,14 +338,14 @@ int turns_end(ls_job *job, int status)
     const ls_turn *running = NULL; /* a report only if no other task does */
     if (turns == NULL)
         return LS_OK;
-    ls_mutex_lock(&job->mutex);
+    ls_mutex_lock(&job->asker.mutex);
     for (size_t i = 0; i < turns->n; i++)
         if (!turns->all[i].ended &&
             (running == NULL || running->task->report_ms != 0))
             running = &turns->all[i];
     if (running == NULL)
         job->turns = NULL;
-    ls_mutex_unlock(&job->mutex);
+    ls_mutex_unlock(&job->asker.mutex);
     if (running != NULL)
         return ls_error(status,
                         "job %s, %s group, task %s still runs, after it was "

@@ -159,8 +159,7 @@ static int add(void *self, const void *data, size_t size)
     return ls_vault_writer_add(saving->writer, data, size);
 }
 
-/* How each of them will be saved. */
-static int measure(const ls_blobs *blobs, struct blob_names *out)
+int checkpoint_measure(const ls_blobs *blobs, struct blob_names *out)
 {
     *out = (struct blob_names){.blobs = NULL};
     out->blobs = calloc(ls_blobs_n(blobs) + 1, sizeof *out->blobs);
@@ -218,7 +217,7 @@ static int write_entry(const ls_checkpoints *checkpoints, int64_t epoch,
     struct blob_names names;
     char name[LS_VAULT_NAME_MAX + 1];
     checkpoint_name(name, checkpoints->node, epoch);
-    int status = measure(blobs, &names);
+    int status = checkpoint_measure(blobs, &names);
     if (status == LS_OK)
         status =
             ls_vault_writer_create(&saving.writer, checkpoints->vault, name);
@@ -341,7 +340,7 @@ int ls_checkpoints_prepare(ls_checkpoints *checkpoints, const ls_blobs *blobs)
     int status = settle(checkpoints, LS_WAIT_DEFAULT);
     if (status != LS_OK)
         return status;
-    status = measure(blobs, &names);
+    status = checkpoint_measure(blobs, &names);
     if (status == LS_OK)
         status = reserve(&checkpoints->behind, &names, true);
     free(names.blobs);
@@ -356,7 +355,7 @@ int ls_checkpoints_write_behind(ls_checkpoints *checkpoints, int64_t epoch,
     int status = begin(checkpoints, epoch, wait_ms);
     if (status != LS_OK)
         return status;
-    status = measure(blobs, &names);
+    status = checkpoint_measure(blobs, &names);
     if (status == LS_OK)
         status = reserve(behind, &names, false);
     if (status == LS_OK)

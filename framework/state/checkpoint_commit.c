@@ -178,12 +178,15 @@ static void choose(struct candidate *all, size_t n,
 }
 
 /* Damaged ones are neither counted nor removed: they are for people. */
-static void remove_others(ls_checkpoints *checkpoints, const int64_t *epochs,
-                          size_t n_epochs)
+static int remove_others(ls_checkpoints *checkpoints, const int64_t *epochs,
+                         size_t n_epochs)
 {
+    struct ls_failure failure = {.status = LS_OK};
     struct candidate *all = calloc(n_epochs + 1, sizeof *all);
+    if (all == NULL)
+        return ls_error(LS_ENOMEM, "looking at %zu checkpoints", n_epochs);
     size_t n = 0;
-    for (size_t i = 0; all != NULL && i < n_epochs; i++) {
+    for (size_t i = 0; i < n_epochs; i++) {
         if (ls_checkpoints_manifest(checkpoints, epochs[i], &all[n].manifest) !=
             LS_OK)
             continue;
@@ -191,35 +194,42 @@ static void remove_others(ls_checkpoints *checkpoints, const int64_t *epochs,
             value_of(&all[n].manifest, &checkpoints->options.retention);
         n++;
     }
-    if (all != NULL)
-        choose(all, n, &checkpoints->options.retention);
+    choose(all, n, &checkpoints->options.retention);
     for (size_t i = 0; i < n; i++) {
-        if (!all[i].kept)
-            (void)drop_one(checkpoints, all[i].manifest.epoch,
-                           &all[i].manifest);
+        const int status = all[i].kept
+                               ? LS_OK
+                               : drop_one(checkpoints, all[i].manifest.epoch,
+                                          &all[i].manifest);
+        if (status != LS_OK && failure.status == LS_OK)
+            ls_failure_keep(&failure, status);
         ls_checkpoint_manifest_clear(&all[i].manifest);
     }
     free(all);
+    return ls_failure_return(&failure);
 }
 
-/* What cannot be removed stays until a later commit. */
-static void retain(ls_checkpoints *checkpoints)
+int ls_checkpoints_retain(ls_checkpoints *checkpoints)
 {
     const struct ls_checkpoint_retention *retention =
         &checkpoints->options.retention;
     int64_t *epochs = NULL;
     size_t n = 0;
-    if (retention->last == 0 && retention->every == 0 && retention->best == 0)
-        return;
-    if (checkpoint_list(checkpoints, MANIFEST, &epochs, &n) == LS_OK)
-        remove_others(checkpoints, epochs, n);
+    int status = check_commits(checkpoints);
+    if (status != LS_OK ||
+        (retention->last == 0 && retention->every == 0 && retention->best == 0))
+        return status;
+    status = checkpoint_list(checkpoints, MANIFEST, &epochs, &n);
+    if (status == LS_OK)
+        status = remove_others(checkpoints, epochs, n);
     free(epochs);
+    if (status != LS_OK || checkpoints->options.node == NULL)
+        return status;
     /* Entries whose checkpoint was never committed. */
-    if (checkpoints->options.node != NULL &&
-        checkpoint_list(checkpoints, MANIFEST, &epochs, &n) == LS_OK) {
-        (void)ls_checkpoints_keep(checkpoints, epochs, n);
-        free(epochs);
-    }
+    status = checkpoint_list(checkpoints, MANIFEST, &epochs, &n);
+    if (status == LS_OK)
+        status = ls_checkpoints_keep(checkpoints, epochs, n);
+    free(epochs);
+    return status;
 }
 
 /* Committing ------------------------------------------------------------- */
@@ -286,6 +296,7 @@ int ls_checkpoints_commit(ls_checkpoints *checkpoints,
     if (status != LS_OK)
         return status;
     checkpoints->newest = manifest->epoch;
-    retain(checkpoints);
+    /* What cannot be removed stays until a later commit. */
+    (void)ls_checkpoints_retain(checkpoints);
     return LS_OK;
 }

@@ -50,4 +50,12 @@ uint64_t checkpoint_size(const ls_vault_reader *reader);
 /* Errors: LS_EEXIST the epoch is not later than all that are here. */
 int checkpoint_check_later(const ls_checkpoints *checkpoints, int64_t epoch);
 
+/* How each global blob will be saved now. out: own, its blobs; also after an
+ * error. */
+int checkpoint_measure(const ls_blobs *blobs, struct blob_names *out);
+/* Whether what was saved so can be loaded. asked: names, ended by NULL; NULL:
+ * all. Errors: LS_ENOENT; LS_EMISMATCH. */
+int checkpoint_check_load(const ls_blobs *blobs, const struct blob_names *names,
+                          const char *const *asked);
+
 #endif

@@ -379,8 +379,8 @@ static int check_asked(const ls_blobs *blobs, const struct blob_names *names,
                           "the blob %s is asked for, and not registered", name);
 }
 
-static int check_load(const ls_blobs *blobs, const struct blob_names *names,
-                      const char *const *asked)
+int checkpoint_check_load(const ls_blobs *blobs, const struct blob_names *names,
+                          const char *const *asked)
 {
     int status = LS_OK;
     for (size_t i = 0; asked != NULL && asked[i] != NULL && status == LS_OK;
@@ -428,7 +428,7 @@ int ls_checkpoints_load(ls_checkpoints *checkpoints, int64_t epoch,
     struct blob_names found = {.blobs = NULL};
     int status = open_names(checkpoints, epoch, expected, &reading, &found);
     if (status == LS_OK) {
-        status = check_load(blobs, &found, names);
+        status = checkpoint_check_load(blobs, &found, names);
         for (size_t i = 0; i < found.n && status == LS_OK; i++) {
             if (is_asked_for(names, found.blobs[i].name))
                 status = load_one(&reading, i + 1,

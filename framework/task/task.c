@@ -75,6 +75,7 @@ static void free_task(ls_task *gone)
             gone->arounds[i].release(gone->arounds[i].self);
     free(gone->pipeline.parts);
     free(gone->arounds);
+    ls_agreement_fini(gone);
     ls_ending_fini(gone);
     ls_mutex_fini(&gone->lock.mutex);
     if (gone->node != NULL)

@@ -28,6 +28,16 @@ struct ending {
     size_t n_watchers;
 };
 
+/* What nodes agree upon: task_agree.c. */
+struct agreement {
+    struct wisher *wishers; /* own */
+    size_t n_wishers;
+    bool there; /* in this iteration */
+    struct ls_agreement what;
+    uint32_t *ids; /* own; a buffer */
+    size_t room;
+};
+
 struct ls_task {
     ls_node *node;       /* borrow; or NULL */
     ls_runtime *runtime; /* borrow */
@@ -51,6 +61,7 @@ struct ls_task {
 
     struct pool pool;
     struct ending ending;
+    struct agreement agreement;
 
     unsigned forks; /* ls_forks_now(), when it was made */
     enum { HAND_NONE, HAND_BEGUN, HAND_FORWARD } hand; /* a run by hand */
@@ -92,6 +103,10 @@ void ls_task_fail(ls_task *task, int status);
 /* What the run ended with, if anything, replaces the outcome; the next run
  * begins anew. */
 void ls_task_settle(ls_task *task, struct ls_failure *outcome);
+
+/* task_agree.c */
+
+void ls_agreement_fini(ls_task *task);
 
 /* task_finish.c */
 

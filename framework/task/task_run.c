@@ -76,6 +76,7 @@ static void go_forward(ls_task *task)
 {
     struct pipeline *pipeline = &task->pipeline;
     struct lane *lane = &task->pool.lanes[0];
+    task->agreement.there = false;
     recording_begins(task);
     if (!task->async) {
         ls_pipeline_forward(pipeline, lane, NULL);

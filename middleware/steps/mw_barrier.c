@@ -25,12 +25,14 @@
 
 #define DEFAULT_TIMEOUT_MS 60000
 
-/* Bits that all get to see or-ed. The last three say where the node is. */
+/* Bits that all get to see or-ed. The last three say where the node is; the
+ * highest four are the wishes of ls_task_on_wish(). */
 #define FLAG_FINISHING 1u
 #define FLAG_BEGINS    2u /* at the beginning of its run */
 #define FLAG_AT_START  4u /* of a later iteration */
 #define FLAG_AT_END    8u
-#define FLAGS_OWN      15u /* the rest are the caller's */
+#define FLAGS_OWN      15u /* with the wishes; the rest are the caller's */
+#define WISHES_SHIFT   28
 
 struct step_barrier {
     ls_barrier *barrier; /* own */
@@ -107,11 +109,35 @@ static int wait_at_end(struct step_barrier *self, uint32_t flags, uint32_t *all)
     return LS_OK;
 }
 
+/* For the steps before this one. */
+static int agree(struct step_barrier *self, uint32_t all)
+{
+    struct ls_agreement what = {.wishes = all >> WISHES_SHIFT & LS_WISHES_ALL,
+                                .finishing = (all & FLAG_FINISHING) != 0};
+    if (!ls_task_has_wishes(self->task))
+        return LS_OK;
+    const size_t n = ls_barrier_members(self->barrier, NULL, 0);
+    uint32_t *ids = calloc(n + 1, sizeof *ids);
+    if (ids == NULL)
+        return ls_error(LS_ENOMEM, "barrier: %zu members", n);
+    what.ids = ids;
+    what.n = ls_barrier_members(self->barrier, ids, n);
+    what.n = what.n < n ? what.n : n;
+    const int status = ls_task_agree(self->task, &what);
+    free(ids);
+    return status;
+}
+
 static uint32_t flags_at_end(const struct step_barrier *self)
 {
+    const uint32_t own = FLAGS_OWN | LS_WISHES_ALL << WISHES_SHIFT;
     const uint32_t added =
-        self->flags != NULL ? self->flags(self->flags_self) & ~FLAGS_OWN : 0;
-    return added | (ls_task_finishing(self->task) ? FLAG_FINISHING : 0);
+        self->flags != NULL ? self->flags(self->flags_self) & ~own : 0;
+    const uint32_t wishes = ls_task_has_wishes(self->task)
+                                ? ls_task_wishes(self->task) << WISHES_SHIFT
+                                : 0;
+    return added | wishes |
+           (ls_task_finishing(self->task) ? FLAG_FINISHING : 0);
 }
 
 static int run(ls_step *step, void *state)
@@ -132,7 +158,7 @@ static int run(ls_step *step, void *state)
         self->agreed = true;
         ls_task_finish_here(self->task);
     }
-    return status;
+    return status == LS_OK ? agree(self, all) : status;
 }
 
 /* The others may be in the next iteration: end it with them. They may as well

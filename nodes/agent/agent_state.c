@@ -253,6 +253,26 @@ int agent_restore_env(struct agent *agent, size_t index,
     return status;
 }
 
+int agent_write_envs(const struct agent *agent, ls_writer *out)
+{
+    int status = LS_OK;
+    ls_write_array(out, (uint32_t)agent->n_envs);
+    for (size_t i = 0; i < agent->n_envs && status == LS_OK; i++)
+        status = write_env(agent, i, out);
+    return status;
+}
+
+int agent_read_envs(struct agent *agent, const ls_value *in)
+{
+    if (ls_value_size(in) != agent->n_envs)
+        return ls_error(LS_EMISMATCH, "it is of %zu environments, not %zu",
+                        ls_value_size(in), agent->n_envs);
+    int status = LS_OK;
+    for (size_t i = 0; i < agent->n_envs && status == LS_OK; i++)
+        status = read_env(agent, i, ls_value_at(in, i));
+    return status;
+}
+
 /* All of it ---------------------------------------------------------------- */
 
 int agent_write_state(const struct agent *agent, ls_writer *out)
@@ -262,12 +282,9 @@ int agent_write_state(const struct agent *agent, ls_writer *out)
     ls_write_string(out, agent->plugin->name);
     ls_write_string(out, "plugin_version");
     ls_write_string(out, agent->plugin->version);
-    int status = write_policy(agent, out);
+    const int status = write_policy(agent, out);
     ls_write_string(out, "environments");
-    ls_write_array(out, (uint32_t)agent->n_envs);
-    for (size_t i = 0; i < agent->n_envs && status == LS_OK; i++)
-        status = write_env(agent, i, out);
-    return status;
+    return status == LS_OK ? agent_write_envs(agent, out) : status;
 }
 
 static bool has_text(const ls_value *map, const char *key, const char *text)
@@ -279,16 +296,12 @@ static bool has_text(const ls_value *map, const char *key, const char *text)
 
 int agent_read_state(struct agent *agent, const ls_value *in)
 {
-    const ls_value *envs = ls_value_get(in, "environments");
     if (!has_text(in, "plugin", agent->plugin->name) ||
         !has_text(in, "plugin_version", agent->plugin->version))
         return ls_error(LS_EMISMATCH, "it is from a plugin other than %s %s",
                         agent->plugin->name, agent->plugin->version);
-    if (ls_value_size(envs) != agent->n_envs)
-        return ls_error(LS_EMISMATCH, "it is of %zu environments, not %zu",
-                        ls_value_size(envs), agent->n_envs);
     int status = read_policy(agent, agent->policy, in);
-    for (size_t i = 0; i < agent->n_envs && status == LS_OK; i++)
-        status = read_env(agent, i, ls_value_at(envs, i));
+    if (status == LS_OK)
+        status = agent_read_envs(agent, ls_value_get(in, "environments"));
     return status == LS_OK ? agent_align_replicas(agent) : status;
 }

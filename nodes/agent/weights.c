@@ -158,12 +158,24 @@ static int read_fields(struct weights_file *file)
     return status;
 }
 
-const struct ls_codec_limits weights_limits = {
+static const struct ls_codec_limits limits = {
     .max_bytes = (size_t)1 << 30, .max_depth = 16, .max_objects = 65536};
+
+int weights_decode(struct weights_file *out, const void *data, size_t bytes)
+{
+    struct weights_file file = {.document = NULL};
+    int status = ls_document_read(&file.document, data, bytes, &limits);
+    if (status == LS_OK)
+        status = read_fields(&file);
+    if (status == LS_OK)
+        *out = file;
+    else
+        weights_close(&file);
+    return status;
+}
 
 int weights_open(struct weights_file *out, const char *folder, const char *name)
 {
-    struct weights_file file = {.document = NULL};
     char path[REPORT_PATH_MAX];
     ls_vault *vault;
     void *data = NULL;
@@ -174,20 +186,13 @@ int weights_open(struct weights_file *out, const char *folder, const char *name)
                                            .folder = folder, .found = true});
     if (status != LS_OK)
         return status;
-    status = ls_vault_get(vault, name, weights_limits.max_bytes, &data, &size);
+    status = ls_vault_get(vault, name, limits.max_bytes, &data, &size);
     ls_vault_close(&vault);
     if (status != LS_OK)
         return status;
-    status = ls_document_read(&file.document, data, size, &weights_limits);
+    status = weights_decode(out, data, size);
     free(data);
-    if (status == LS_OK)
-        status = read_fields(&file);
-    if (status != LS_OK) {
-        weights_close(&file);
-        return ls_error_at(status, "%s", path);
-    }
-    *out = file;
-    return LS_OK;
+    return status == LS_OK ? LS_OK : ls_error_at(status, "%s", path);
 }
 
 void weights_close(struct weights_file *file)
@@ -227,29 +232,17 @@ static int take(struct agent *agent, const struct weights_file *file,
     return status == LS_ENOENT ? LS_EPROTO : status;
 }
 
-int weights_load(struct agent *agent, uint64_t seed, const char *folder,
-                 const char *name, struct weights_note *out)
+int weights_read(struct agent *agent, uint64_t seed, const void *data,
+                 size_t bytes, struct weights_note *out)
 {
     struct weights_file file;
-    int status = weights_open(&file, folder, name);
+    int status = weights_decode(&file, data, bytes);
     if (status != LS_OK)
         return status;
     status = take(agent, &file, seed);
     if (status == LS_OK)
         *out = file.note;
     weights_close(&file);
-    return status == LS_OK ? LS_OK : ls_error_at(status, "%s/%s", folder, name);
-}
-
-int weights_take(struct agent *agent, ls_document *document, uint64_t seed,
-                 struct weights_note *out)
-{
-    struct weights_file file = {.document = document};
-    int status = read_fields(&file);
-    if (status == LS_OK)
-        status = take(agent, &file, seed);
-    if (status == LS_OK)
-        *out = file.note;
     return status;
 }
 
@@ -268,14 +261,4 @@ void weights_tidy(const char *folder)
         ls_vault_open(&vault, &(struct ls_vault_options){.folder = folder}) ==
             LS_OK)
         ls_vault_close(&vault);
-}
-
-void weights_remove(const char *folder, const char *name)
-{
-    const struct ls_vault_options options = {.folder = folder, .found = true};
-    ls_vault *vault;
-    if (ls_vault_open(&vault, &options) != LS_OK)
-        return;
-    (void)ls_vault_drop(vault, name);
-    ls_vault_close(&vault);
 }

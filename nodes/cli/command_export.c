@@ -75,8 +75,18 @@ static int write_file(const struct exported *exported, const char *path,
         {"train_iter", train_iter},
         {"env_step", env_step},
     };
-    return safetensors_write(path, exported->tensors, exported->n, notes,
-                             sizeof notes / sizeof notes[0]);
+    struct safetensors_tensor *tensors =
+        calloc(exported->n + 1, sizeof *tensors);
+    int status = tensors != NULL
+                     ? LS_OK
+                     : ls_error(LS_ENOMEM, "%zu tensors", exported->n);
+    for (size_t i = 0; i < exported->n && status == LS_OK; i++)
+        status = safetensors_of(&exported->tensors[i], &tensors[i]);
+    if (status == LS_OK)
+        status = safetensors_write(path, tensors, exported->n, notes,
+                                   sizeof notes / sizeof notes[0]);
+    free(tensors);
+    return status;
 }
 
 static int show_json(const struct exported *exported, const char *path,
@@ -111,9 +121,10 @@ static void show(const struct exported *exported, const char *path,
 {
     printf("%s, of %s\n\n", path, from);
     for (size_t i = 0; i < exported->n; i++) {
+        static const char *const types[] = {"F32", "F64", "I32", "U8"};
         const struct ls_tensor *tensor = &exported->tensors[i];
         printf("  %-*s  %s", widest_name(exported), tensor->name,
-               safetensors_type(tensor->space.type));
+               types[tensor->space.type]);
         for (size_t at = 0; at < tensor->space.n_dims; at++)
             printf("%s%zu", at > 0 ? " x " : " ", tensor->space.shape[at]);
         printf("\n");

@@ -91,11 +91,13 @@ static void say_stuck(void *self, const char *why)
     ls_mutex_unlock(&hosted->looking);
 }
 
-static void on_dump(void *self, int signal)
+static void on_ask(void *self, int signal)
 {
     struct hosted *hosted = self;
     ls_mutex_lock(&hosted->looking);
-    if (hosted->run != NULL)
+    if (hosted->run != NULL && signal == SIGUSR2)
+        node_run_save(hosted->run);
+    else if (hosted->run != NULL)
         node_run_dump(hosted->run, signal_name(signal));
     ls_mutex_unlock(&hosted->looking);
 }
@@ -525,15 +527,15 @@ int command_node(const struct options *options)
     if (status == LS_OK)
         status = ls_mutex_init(&hosted.looking, ls_runtime_threads());
     /* Before there are other threads, which the signal would kill through. */
-    ls_signals *dumps = NULL;
+    ls_signals *asks = NULL;
     if (status == LS_OK)
-        status =
-            ls_signal_watch_each(&dumps, &(int){SIGUSR1}, 1, on_dump, &hosted);
+        status = ls_signal_watch_each(&asks, (const int[]){SIGUSR1, SIGUSR2}, 2,
+                                      on_ask, &hosted);
     if (status != LS_OK)
         return command_failed(status);
     status = command_setup(&hosted.setup, options);
     if (status != LS_OK) {
-        ls_signal_unwatch(&dumps);
+        ls_signal_unwatch(&asks);
         ls_mutex_fini(&hosted.looking);
         return ls_status_exit_code(status);
     }
@@ -547,7 +549,7 @@ int command_node(const struct options *options)
         status == LS_OK ? go(&hosted, options, &done) : command_failed(status);
     end_run(&hosted);
     leave_folder(&hosted, options, done && exit_code == 0);
-    ls_signal_unwatch(&dumps);
+    ls_signal_unwatch(&asks);
     hosted_fini(&hosted);
     return exit_code;
 }

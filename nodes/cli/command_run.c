@@ -46,11 +46,10 @@ static void on_signal(void *self, int signal)
     supervisor_interrupt(watched->watcher, signal);
 }
 
-static void on_dump(void *self, int signal)
+static void on_ask(void *self, int signal)
 {
     struct watched *watched = self;
-    (void)signal;
-    supervisor_dump(watched->watcher);
+    supervisor_ask(watched->watcher, signal);
 }
 
 static int run_processes(const struct options *options,
@@ -106,18 +105,18 @@ static int run_compose(const struct options *options, const struct setup *setup,
 static int run_watched(const struct options *options, const struct setup *setup,
                        supervisor *watcher, bool *left)
 {
-    ls_signals *signals = NULL, *dumps = NULL;
+    ls_signals *signals = NULL, *asks = NULL;
     struct watched watched = {.watcher = watcher};
     /* Before there are other threads, which the signal would kill through. */
-    int status =
-        ls_signal_watch_each(&dumps, &(int){SIGUSR1}, 1, on_dump, &watched);
+    int status = ls_signal_watch_each(&asks, (const int[]){SIGUSR1, SIGUSR2}, 2,
+                                      on_ask, &watched);
     if (status == LS_OK)
         status = watchdog_create(&watched.dog, NULL, NULL);
     if (status == LS_OK)
         status = ls_signal_watch(&signals, ends, N_ENDS, on_signal, &watched);
     if (status != LS_OK) {
         watchdog_destroy(&watched.dog);
-        ls_signal_unwatch(&dumps);
+        ls_signal_unwatch(&asks);
         return command_failed(status);
     }
     if (options->timeout_s > 0.0)
@@ -136,7 +135,7 @@ static int run_watched(const struct options *options, const struct setup *setup,
     }
     ls_signal_unwatch(&signals);
     watchdog_destroy(&watched.dog);
-    ls_signal_unwatch(&dumps);
+    ls_signal_unwatch(&asks);
     return exit_code;
 }
 

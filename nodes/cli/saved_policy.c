@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "checkpoint_folder.h"
 #include "command.h"
 #include "run_folder.h"
 
@@ -29,56 +30,127 @@ static int open_file(struct saved_policy *out, const char *path)
     return weights_open(&out->file, folder, slash != NULL ? slash + 1 : path);
 }
 
-/* The one of a name in a run's folder, in place of `best` if it is further. */
-static int look_at(struct saved_policy *best, bool *found, const char *folder,
-                   const char *name)
+/* ---- of a checkpoint ------------------------------------------------------
+ */
+
+/* The learner's, of one entry. Errors: LS_ENOENT it has none. */
+static int read_entry(struct saved_policy *out,
+                      const struct checkpoint_folder *folder, int64_t epoch,
+                      const struct ls_checkpoint_entry *entry)
 {
-    struct saved_policy one;
-    int status = put_path(one.path, folder, name);
+    struct ls_checkpoint_blob *blobs = NULL;
+    size_t n = 0, at = 0;
+    void *data = NULL;
+    int status = ls_checkpoints_blob_names(folder->checkpoints, epoch, entry,
+                                           &blobs, &n);
+    while (at < n && strcmp(blobs[at].name, WEIGHTS_BLOB) != 0)
+        at++;
+    if (status == LS_OK && at == n)
+        status = LS_ENOENT;
     if (status == LS_OK)
-        status = weights_open(&one.file, folder, name);
-    if (status != LS_OK)
-        return status == LS_ENOENT ? LS_OK : status;
-    if (*found && one.file.note.train_iter <= best->file.note.train_iter) {
-        weights_close(&one.file);
-        return LS_OK;
+        status =
+            checkpoint_folder_load(folder, epoch, entry, &blobs[at], &data);
+    if (status == LS_OK)
+        status =
+            weights_decode(&out->file, data, (size_t)blobs[at].form.shape[0]);
+    if (status == LS_OK)
+        (void)snprintf(out->path, sizeof out->path, "%.*s/%s.%06lld",
+                       LS_PATH_MAX - 128, folder->path, entry->node,
+                       (long long)epoch);
+    free(data);
+    free(blobs);
+    return status;
+}
+
+static int read_epoch(struct saved_policy *out,
+                      const struct checkpoint_folder *folder, int64_t epoch)
+{
+    struct ls_checkpoint_manifest manifest = {.n_entries = 0};
+    int status = ls_checkpoints_manifest(folder->checkpoints, epoch, &manifest);
+    bool found = false;
+    for (size_t i = 0; i < manifest.n_entries && status == LS_OK && !found;
+         i++) {
+        status = read_entry(out, folder, epoch, &manifest.entries[i]);
+        found = status == LS_OK;
+        if (status == LS_ENOENT)
+            status = LS_OK;
     }
-    if (*found)
-        weights_close(&best->file);
-    *best = one;
-    *found = true;
+    ls_checkpoint_manifest_clear(&manifest);
+    return status == LS_OK && !found
+               ? ls_error(LS_ENOENT,
+                          "%s: epoch %lld has no weights of a learner",
+                          folder->path, (long long)epoch)
+               : status;
+}
+
+/* epoch: -1: the newest. Errors: LS_ENOENT there is none. */
+static int look_at_checkpoint(struct saved_policy *out, const char *run,
+                              int64_t epoch)
+{
+    struct checkpoint_folder folder = {.checkpoints = NULL};
+    int status = put_path(folder.path, run, RUN_FOLDER_STATE);
+    if (status == LS_OK)
+        status = ls_checkpoints_open(
+            &folder.checkpoints,
+            &(struct ls_checkpoints_options){.folder = folder.path});
+    if (status == LS_OK && epoch < 0)
+        status = ls_checkpoints_newest(folder.checkpoints, LS_CHECKPOINT_NONE,
+                                       true, NULL, NULL, &epoch);
+    if (status == LS_OK)
+        status = read_epoch(out, &folder, epoch);
+    (void)ls_checkpoints_close(&folder.checkpoints); /* nothing is written */
+    return status;
+}
+
+/* ---- of a run -------------------------------------------------------------
+ */
+
+/* What it has come to, or the newest checkpoint, whichever is further. */
+static int look_at_run(struct saved_policy *out, const char *folder)
+{
+    struct saved_policy last, saved;
+    int status = put_path(last.path, folder, WEIGHTS_FINAL);
+    if (status == LS_OK)
+        status = weights_open(&last.file, folder, WEIGHTS_FINAL);
+    const bool has_last = status == LS_OK;
+    if (!has_last && status != LS_ENOENT)
+        return status;
+    status = look_at_checkpoint(&saved, folder, -1);
+    const bool has_saved = status == LS_OK;
+    if (!has_saved && status != LS_ENOENT && !has_last)
+        return status;
+    const bool take_saved =
+        has_saved &&
+        (!has_last || saved.file.note.train_iter > last.file.note.train_iter);
+    if (has_last && take_saved)
+        weights_close(&last.file);
+    if (has_saved && !take_saved)
+        weights_close(&saved.file);
+    if (!has_last && !has_saved)
+        return ls_error(LS_ENOENT,
+                        "%s: the run has kept no weights yet: it does when it "
+                        "ends, and a job in lock step also in its checkpoints",
+                        folder);
+    *out = take_saved ? saved : last;
     return LS_OK;
 }
 
-static int open_run(struct saved_policy *out, const char *path)
+static int open_run(struct saved_policy *out, const char *path, int64_t epoch)
 {
     char folder[LS_PATH_MAX];
     struct run_folder_look run;
-    struct saved_policy best;
-    bool found = false;
     int status = run_folder_look(&run, path);
     if (status == LS_OK)
         status = put_path(folder, path, PLAN_LATEST);
     if (status == LS_OK && !ls_file_exists(folder))
         (void)snprintf(folder, sizeof folder, "%s", path);
     if (status == LS_OK)
-        status = look_at(&best, &found, folder, WEIGHTS_FINAL);
-    if (status == LS_OK)
-        status = look_at(&best, &found, folder, WEIGHTS_CHECKPOINT);
-    if (status == LS_OK && !found)
-        status = ls_error(LS_ENOENT,
-                          "%s: the run has kept no weights yet: it does when "
-                          "it ends, and a job in lock step also every "
-                          "learner.checkpoint_every updates",
-                          folder);
-    if (status == LS_OK)
-        *out = best;
-    else if (found)
-        weights_close(&best.file);
+        status = epoch >= 0 ? look_at_checkpoint(out, folder, epoch)
+                            : look_at_run(out, folder);
     return status;
 }
 
-int saved_policy_open(struct saved_policy *out, const char *path)
+int saved_policy_open(struct saved_policy *out, const char *path, int64_t epoch)
 {
     struct stat about;
     if (stat(path, &about) != 0)
@@ -87,10 +159,14 @@ int saved_policy_open(struct saved_policy *out, const char *path)
                         "folder, such as out/cartpole/latest, or a file of "
                         "weights in it",
                         path);
-    if (S_ISDIR(about.st_mode))
-        return open_run(out, path);
     struct saved_policy saved;
-    const int status = open_file(&saved, path);
+    const bool is_folder = S_ISDIR(about.st_mode);
+    if (!is_folder && epoch >= 0)
+        return ls_error(LS_EINVAL,
+                        "--epoch is for the folder of a run, and %s is a file",
+                        path);
+    const int status =
+        is_folder ? open_run(&saved, path, epoch) : open_file(&saved, path);
     if (status == LS_OK)
         *out = saved;
     return status;
@@ -199,7 +275,7 @@ int saved_policy_do(const struct options *options,
 {
     struct saved_policy saved;
     struct setup setup;
-    int status = saved_policy_open(&saved, options->policy);
+    int status = saved_policy_open(&saved, options->policy, options->epoch);
     if (status != LS_OK)
         return command_failed(status);
     int exit_code;

@@ -58,10 +58,10 @@ static void stop(void *self, size_t index, bool hard)
         child_kill(launched->children[index], hard ? SIGKILL : SIGTERM);
 }
 
-static void dump(void *self, size_t index)
+static void ask(void *self, size_t index, int signal)
 {
     processes *launched = self;
-    child_kill(launched->children[index], SIGUSR1);
+    child_kill(launched->children[index], signal);
 }
 
 int processes_create(processes **out, const struct options *options,
@@ -110,7 +110,7 @@ struct launcher processes_launcher(processes *launched)
 {
     return (struct launcher){.start = start,
                              .stop = stop,
-                             .dump = dump,
+                             .ask = ask,
                              .self = launched,
                              .outside_reaches = true,
                              .dir = launched->folder.path[0] != '\0'

@@ -65,8 +65,9 @@ struct supervisor {
     bool any_failed;
     bool unclear; /* all that failed may have by another: who hangs is shown as
                    * the cause, and not before */
-    bool dump;    /* the nodes are to write what they did last */
-    bool done;    /* it has come to its end */
+    /* the nodes are to write what they did last, or to save */
+    bool dump, save;
+    bool done;       /* it has come to its end */
     int interrupted; /* by this signal */
 };
 
@@ -298,9 +299,6 @@ static int show_late(supervisor *sup, double timeout_s, int64_t deadline)
 }
 
 /* ---- what becomes of a run when a node fails: restart.h ---- */
-
-/* More than a node is ever started again in one life of a run. */
-#define LIFE_RESTARTS 4096u
 
 /* Whether what a node failed with is the run's failure: else its policy has
  * had, or will have, its say. */
@@ -589,11 +587,11 @@ static void start_node(supervisor *sup, size_t index)
     struct plan_endpoints endpoints;
     uint32_t gone[PLAN_NODES_MAX];
     ls_mutex_lock(&sup->mutex);
-    const struct launch what = {.endpoints = &endpoints,
-                                .generation = sup->plan->lives * LIFE_RESTARTS +
-                                              node->restarts.n,
-                                .gone = gone,
-                                .n_gone = list_gone(sup, gone)};
+    const struct launch what = {
+        .endpoints = &endpoints,
+        .generation = sup->plan->lives * PLAN_LIFE_RESTARTS + node->restarts.n,
+        .gone = gone,
+        .n_gone = list_gone(sup, gone)};
     int status = find_endpoints(sup, index, &endpoints);
     node->restart_at = 0;
     node->end = (struct node_end){.over = false};
@@ -778,10 +776,11 @@ bool supervisor_is_done(const supervisor *sup)
     return sup->done;
 }
 
-void supervisor_dump(supervisor *sup)
+void supervisor_ask(supervisor *sup, int signal)
 {
     ls_mutex_lock(&sup->mutex);
-    sup->dump = true;
+    sup->dump = sup->dump || signal == SIGUSR1;
+    sup->save = sup->save || signal == SIGUSR2;
     ls_cond_broadcast(&sup->cond);
     ls_mutex_unlock(&sup->mutex);
 }
@@ -850,19 +849,23 @@ static void tell_where(supervisor *sup)
     ls_mutex_lock(&sup->mutex);
 }
 
-/* Only a node that listens is sure to know what is meant. */
-static void dump_all(supervisor *sup)
+/* Only a node that listens is sure to know what is meant. For a save one asks
+ * for all. */
+static void ask_all(supervisor *sup)
 {
     const struct launcher *launcher = sup->launcher;
-    sup->dump = false;
-    if (launcher->dump == NULL)
-        ls_log_warn("nodes that are elsewhere write what they did last when "
-                    "they get SIGUSR1 themselves");
-    for (size_t i = 0; i < sup->n && launcher->dump != NULL; i++) {
-        const bool listens = sup->nodes[i].listens;
+    const int signal = sup->dump ? SIGUSR1 : SIGUSR2;
+    *(sup->dump ? &sup->dump : &sup->save) = false;
+    if (launcher->ask == NULL)
+        ls_log_warn("nodes that are elsewhere do so when they get %s "
+                    "themselves",
+                    signal_name(signal));
+    for (size_t i = 0; i < sup->n && launcher->ask != NULL; i++) {
+        const bool is_meant = sup->nodes[i].listens &&
+                              (signal == SIGUSR1 || i == sup->plan->first);
         ls_mutex_unlock(&sup->mutex);
-        if (listens)
-            launcher->dump(launcher->self, i);
+        if (is_meant)
+            launcher->ask(launcher->self, i, signal);
         ls_mutex_lock(&sup->mutex);
     }
 }
@@ -874,8 +877,8 @@ static bool act(supervisor *sup)
         tell_where(sup);
         return true;
     }
-    if (sup->dump) {
-        dump_all(sup);
+    if (sup->dump || sup->save) {
+        ask_all(sup);
         return true;
     }
     const size_t due = next_due(sup);

@@ -1,6 +1,7 @@
 #include "threads.h"
 
 #include <assert.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "lockstep/runtime.h"
@@ -96,10 +97,13 @@ static void where(void *self, size_t index, char *text, size_t size)
 }
 
 /* The same. */
-static void dump(void *self, size_t index)
+static void ask(void *self, size_t index, int signal)
 {
     threads *all = self;
-    node_run_dump(all->nodes[index].run, "SIGUSR1");
+    if (signal == SIGUSR1)
+        node_run_dump(all->nodes[index].run, "SIGUSR1");
+    else
+        node_run_save(all->nodes[index].run);
 }
 
 int threads_create(threads **out, const struct setup *setup,
@@ -147,7 +151,7 @@ struct launcher threads_launcher(threads *all)
         .start = start,
         .stop = stop,
         .where = where,
-        .dump = dump,
+        .ask = ask,
         .self = all,
         .outside_reaches = all->setup->plan.world.transport != PLAN_INPROC,
         .dir = all->folder.path[0] != '\0' ? all->folder.path

@@ -38,6 +38,9 @@ struct elastic_run {
     uint64_t *incarnations; /* own; by index in the plan; 0: never ready */
     int ended;              /* LS_OK, or by elastic_run_end() */
     char why[LS_ERROR_TEXT_MAX];
+    bool returned;       /* elastic_run_go() has */
+    int64_t patient_to;  /* elastic_run_end_soon(): by then it is cancelled */
+    ls_thread *patience; /* own; NULL: nobody is patient */
 };
 
 /* Who is there ----------------------------------------------------------- */
@@ -217,6 +220,35 @@ void elastic_run_end(elastic_run *self, int status, const char *text)
     ls_task_cancel(self->task, status, text);
 }
 
+static void be_patient(void *arg)
+{
+    elastic_run *self = arg;
+    int status = LS_OK;
+    ls_mutex_lock(&self->mutex);
+    while (!self->returned && status == LS_OK)
+        status = ls_cond_wait(&self->changed, &self->mutex, self->patient_to);
+    const bool over = self->returned;
+    const int ended = self->ended;
+    ls_mutex_unlock(&self->mutex);
+    if (!over) /* why does not change any more */
+        ls_task_cancel(self->task, ended, self->why);
+}
+
+void elastic_run_end_soon(elastic_run *self, int status, const char *text,
+                          int patience_ms)
+{
+    note_ended(self, status, text);
+    ls_mutex_lock(&self->mutex);
+    const bool waits = !self->returned && self->patience == NULL;
+    self->patient_to = ls_deadline(self->runtime, patience_ms);
+    const int spawned = waits ? ls_thread_spawn(self->runtime, &self->patience,
+                                                "ending", be_patient, self)
+                              : LS_OK;
+    ls_mutex_unlock(&self->mutex);
+    if (spawned != LS_OK)
+        ls_task_cancel(self->task, status, text);
+}
+
 /* Running ---------------------------------------------------------------- */
 
 static int run_once(elastic_run *self)
@@ -371,7 +403,7 @@ static int await_all(elastic_run *self, const char *why,
     }
 }
 
-int elastic_run_go(elastic_run *self)
+static int go(elastic_run *self)
 {
     char why[LS_ERROR_TEXT_MAX];
     struct patience patience = begin_patience(self);
@@ -391,6 +423,16 @@ int elastic_run_go(elastic_run *self)
             break;
         status = run_once(self);
     }
+    return status;
+}
+
+int elastic_run_go(elastic_run *self)
+{
+    const int status = go(self);
+    ls_mutex_lock(&self->mutex);
+    self->returned = true;
+    ls_cond_broadcast(&self->changed);
+    ls_mutex_unlock(&self->mutex);
     return status;
 }
 
@@ -453,6 +495,12 @@ void elastic_run_destroy(elastic_run **self)
 {
     if (self == NULL || *self == NULL)
         return;
+    ls_mutex_lock(&(*self)->mutex);
+    (*self)->returned = true;
+    ls_cond_broadcast(&(*self)->changed);
+    ls_mutex_unlock(&(*self)->mutex);
+    if ((*self)->patience != NULL)
+        must(ls_thread_join(&(*self)->patience, LS_FOREVER));
     if ((*self)->listens) {
         must(ls_node_on_member((*self)->node, NULL, *self));
         must(ls_off((*self)->node, ROUND_OVER, on_round_over, *self));

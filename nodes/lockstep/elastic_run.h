@@ -49,4 +49,9 @@ LS_MUST_USE int elastic_run_go(elastic_run *elastic_run);
  * Thread: any. */
 void elastic_run_end(elastic_run *elastic_run, int status, const char *text);
 
+/* The same, but the iteration that runs may come to its end within patience_ms:
+ * who is done with it sooner calls elastic_run_end() then. */
+void elastic_run_end_soon(elastic_run *elastic_run, int status,
+                          const char *text, int patience_ms);
+
 #endif

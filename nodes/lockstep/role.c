@@ -31,7 +31,11 @@ int role_init(struct role *out, const struct plan *plan, size_t index,
               struct report_sink sink, struct node_watch watch)
 {
     const struct plan_node *node = &plan->nodes[index];
-    struct role role = {.plan = plan, .index = index, .sink = sink};
+    struct role role = {.plan = plan,
+                        .index = index,
+                        .generation = generation,
+                        .resumed = {.seed = plan->seed},
+                        .sink = sink};
     if (node->role == PLAN_MEMBER) {
         const int made =
             member_create(&role.member, &plan->barrier, watch.member);
@@ -44,7 +48,7 @@ int role_init(struct role *out, const struct plan *plan, size_t index,
         status =
             agent_add_replicas(&role.agent, plan, plan->learner.n_devices - 1);
     if (status == LS_OK && node->role == PLAN_LEARNER)
-        status = role_resume(&role, generation);
+        weights_tidy(plan->folder);
     if (status != LS_OK) {
         role_fini(&role);
         return status;
@@ -58,6 +62,7 @@ void role_fini(struct role *role)
     if (role->agent.plugin != NULL)
         agent_fini(&role->agent);
     ls_bytes_clear(&role->first);
+    role_state_fini(role);
     member_destroy(&role->member);
     memset(role, 0, sizeof *role);
 }
@@ -84,8 +89,6 @@ int role_start(struct role *role, ls_runtime *runtime)
     if (status == LS_OK && node->role == PLAN_LEARNER)
         status = training_start(&role->training, runtime, plan, &role->agent,
                                 node->id, batch_of(plan), role->group);
-    if (status == LS_OK && node->role == PLAN_LEARNER)
-        status = training_begin(role->training, &role->resumed);
     if (status == LS_OK && node->role == PLAN_LEARNER)
         status = role_hear_verdicts(role);
     return status;
@@ -232,7 +235,9 @@ static int begin_round(ls_step *step, struct role *role)
     const enum plan_role kind = role->plan->nodes[role->index].role;
     const int64_t steps = context->env_step, episodes = context->env_episode;
     ls_wrapped *wrapped;
-    int status = role_group_begin_round(role);
+    int status = kind == PLAN_LEARNER ? role_begin_training(role) : LS_OK;
+    if (status == LS_OK)
+        status = role_group_begin_round(role);
     if (status == LS_OK && kind == PLAN_LEARNER)
         status = ls_bytes_set(&context->policy,
                               training_policy(role->training)->data,
@@ -271,28 +276,20 @@ int role_welcome(ls_step *step, void *self)
     return status;
 }
 
-bool role_discard(struct role *role, int status)
-{
-    struct ls_online_context *context =
-        ls_context_data(ls_task_context(role->task));
-    const struct weights_note *before = &role->before;
-    if (status != LS_OK || context->total_step != before->iteration + 1)
-        return false;
-    context->total_step = before->iteration;
-    /* An evaluator has those of the weights that it evaluated. */
-    if (role->plan->nodes[role->index].role == PLAN_EVALUATOR)
-        return true;
-    role->discarded = context->env_step - before->env_step;
-    context->env_step = before->env_step;
-    context->env_episode = before->env_episode;
-    return true;
-}
-
 int role_end(void *self, ls_task *task, int status)
 {
     struct role *role = self;
-    (void)task;
-    (void)role_discard(role, status);
+    struct ls_online_context *context = ls_context_data(ls_task_context(task));
+    const struct weights_note *before = &role->before;
+    if (status != LS_OK || context->total_step != before->iteration + 1)
+        return LS_OK;
+    context->total_step = before->iteration;
+    /* An evaluator has those of the weights that it evaluated. */
+    if (role->plan->nodes[role->index].role == PLAN_EVALUATOR)
+        return LS_OK;
+    role->discarded = context->env_step - before->env_step;
+    context->env_step = before->env_step;
+    context->env_episode = before->env_episode;
     return LS_OK;
 }
 
@@ -375,16 +372,6 @@ static void use_barrier(struct role *role, ls_task *task)
     (void)ls_task_use(task, ls_mw_barrier(task, &options));
 }
 
-/* The counters go on where the checkpoint was made. */
-static void set_counters(const struct weights_note *from, ls_task *task)
-{
-    struct ls_online_context *context = ls_context_data(ls_task_context(task));
-    context->total_step = from->iteration;
-    context->train_iter = from->train_iter;
-    context->env_step = from->env_step;
-    context->env_episode = from->env_episode;
-}
-
 /* What a node of this role does in an iteration. */
 static struct ls_middleware step_of(struct role *role)
 {
@@ -411,7 +398,7 @@ static struct ls_middleware step_of(struct role *role)
     return step;
 }
 
-void role_use(struct role *role, ls_task *task)
+void role_use(struct role *role, ls_task *task, ls_rpc *calls)
 {
     role->task = task;
     if (role->member != NULL) {
@@ -423,8 +410,7 @@ void role_use(struct role *role, ls_task *task)
         (void)ls_task_use(task, member_step(role->member, task));
         return;
     }
-    set_counters(&role->resumed, task);
-    role->before = role->resumed;
+    role_use_state(role, task, calls);
     use_barrier(role, task);
     (void)ls_task_use(task, ls_mw_progress(task, &(struct ls_progress_options){
                                                      .interval_ms = 200,

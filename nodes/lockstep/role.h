@@ -6,6 +6,8 @@
  *   learner     waits for all trajectories, learns, sends the next weights
  *   evaluator   evaluates them; when they are good enough, everyone ends with
  *               this iteration
+ * Before all of it, and whenever it is due, all nodes are saved together at the
+ * end of an iteration: role_state.h.
  * A round (ls_task_round()) begins with the learner's weights, sent to all, so
  * that whoever comes later, or comes back, works with them too.
  *
@@ -31,6 +33,7 @@
 #include "player.h"
 #include "report.h"
 #include "role_member.h"
+#include "role_state.h"
 #include "training.h"
 #include "weights.h"
 
@@ -48,7 +51,10 @@ struct role {
     ls_task *task;                /* borrow; after role_use() */
     struct ls_middleware welcome; /* the exchange that begins a round */
     uint64_t round;               /* the last one that was begun */
-    struct weights_note resumed;  /* where a restarted learner goes on */
+    unsigned generation;          /* how often the node was started before */
+    struct role_state state;      /* what is saved of it; all but members */
+    struct weights_note resumed;  /* where the learner goes on */
+    bool has_begun;               /* to train */
     struct weights_note before;   /* the counters as this iteration began */
     bool is_last;      /* nothing is collected or learned any more: the run ends
                         * with this iteration */
@@ -59,12 +65,10 @@ struct role {
     char weights[REPORT_PATH_MAX]; /* where they were written, or "" */
 };
 
-/* A learner goes on from what is in the run's folder.
- * generation: how often the node was started before.
+/* generation: how often the node was started before.
  * plugin: borrow; not looked at for members. watch: copied.
  * out: written on success only; give it to role_fini().
- * Errors: LS_ENOMEM; what the plugin's init returns; those of weights_load(),
- *         but for LS_ENOENT. */
+ * Errors: LS_ENOMEM; what the plugin's init returns. */
 LS_MUST_USE int role_init(struct role *out, const struct plan *plan,
                           size_t index, unsigned generation,
                           const struct ls_plugin *plugin,
@@ -78,8 +82,9 @@ LS_MUST_USE int role_start(struct role *role, ls_runtime *runtime);
 void role_stop(struct role *role);
 
 /* Fill a task with the pipeline of the role; the first error is kept by the
- * task and returned by ls_task_run(). role: borrow, longer than the task. */
-void role_use(struct role *role, ls_task *task);
+ * task and returned by ls_task_run(). role: borrow, longer than the task.
+ * calls: borrow; those of the node. */
+void role_use(struct role *role, ls_task *task, ls_rpc *calls);
 
 /* Fill a record in with the counters of the task, which may be NULL. */
 void role_fill(const struct role *role, ls_task *task, struct report *out);
@@ -89,12 +94,13 @@ ls_step_fn role_welcome;
 ls_step_fn role_collect;
 ls_step_fn role_learn;
 ls_step_fn role_evaluate;
-/* The finish hook of all but the learner: an iteration that is to be discarded,
- * is. role_discard() says whether it was. */
+/* The finish hook of all but the learner: the iteration in which the run has
+ * ended is discarded. */
 int role_end(void *role, ls_task *task, int status);
-bool role_discard(struct role *role, int status);
 /* The learner's: that, and writes the weights. */
 int role_save_weights(void *role, ls_task *task, int status);
+/* Of the weights and counters as they are. */
+struct weights_note role_note(const struct role *role);
 
 /* From the evaluator, to a learner that learns from what nobody will need: the
  * weights after so many updates, one msgpack integer, end the run. The barrier
@@ -116,9 +122,5 @@ LS_MUST_USE int role_group_begin_round(struct role *role);
 LS_MUST_USE int role_group_meet(struct role *role, size_t *n);
 /* Its run is broken: nobody is to wait for it. LS_OK: it is not. */
 void role_group_leave(struct role *role, int status);
-
-/* The learner's part of role_init(): go on from what an earlier life of this
- * run has left. generation: of the node; it says so when there is nothing. */
-LS_MUST_USE int role_resume(struct role *role, unsigned generation);
 
 #endif

@@ -57,28 +57,38 @@ void role_group_destroy(struct role *role)
         ls_log_error("%s", ls_error_text());
 }
 
-/* All have what the first one has. */
-static int align(struct role *role, ls_writer *writer)
+/* The bytes of the first one's weights, in all. */
+static int share(struct role *role, struct ls_group_parts *parts)
+{
+    struct ls_bytes bytes = {.size = 0};
+    const struct weights_note note = role_note(role);
+    const int status = ls_group_rank(role->group) == 0
+                           ? training_write(role->training, &note, &bytes)
+                           : LS_OK;
+    if (status != LS_OK) {
+        ls_group_leave(role->group, LS_EABORTED);
+        return status;
+    }
+    const int shared = ls_group_do(
+        role->group, &(struct ls_group_operation){
+                         .kind = LS_GROUP_BROADCAST,
+                         .name = "weights",
+                         .count = bytes.size,
+                         .in = bytes.data,
+                         .parts = parts,
+                         .timeout_ms = role->plan->world.step_timeout_ms});
+    ls_bytes_clear(&bytes);
+    return shared;
+}
+
+static int adopt(struct role *role, const struct ls_group_part *part)
 {
     struct ls_online_context *context =
         ls_context_data(ls_task_context(role->task));
-    const bool leads = ls_group_rank(role->group) == 0;
-    struct weights_note note = {.seed = role->plan->seed,
-                                .iteration = context->total_step,
-                                .train_iter = context->train_iter,
-                                .env_step = context->env_step,
-                                .env_episode = context->env_episode};
-    ls_document *document = NULL;
-    int status =
-        leads ? weights_write(&role->agent, &note, true, writer) : LS_OK;
-    if (status == LS_OK)
-        status = ls_group_broadcast_object(role->group, leads ? writer : NULL,
-                                           0, &document, &weights_limits,
-                                           role->plan->world.step_timeout_ms);
-    if (status == LS_OK && !leads)
-        status = weights_take(&role->agent, document, role->plan->seed, &note);
-    ls_document_destroy(&document);
-    if (status != LS_OK || leads)
+    struct weights_note note;
+    const int status = weights_read(&role->agent, role->plan->seed, part->data,
+                                    part->size, &note);
+    if (status != LS_OK)
         return status;
     context->total_step = note.iteration;
     context->train_iter = note.train_iter;
@@ -89,15 +99,15 @@ static int align(struct role *role, ls_writer *writer)
 
 int role_group_begin_round(struct role *role)
 {
-    ls_writer *writer = NULL;
+    struct ls_group_parts parts = {.n = 0};
     if (role->group == NULL)
         return LS_OK;
     int status = ls_group_form(role->group, role->plan->world.step_timeout_ms);
     if (status == LS_OK)
-        status = ls_writer_create(&writer);
-    if (status == LS_OK)
-        status = align(role, writer);
-    ls_writer_destroy(&writer);
+        status = share(role, &parts);
+    if (status == LS_OK && ls_group_rank(role->group) != 0)
+        status = adopt(role, &parts.items[0]);
+    ls_group_parts_free(&parts);
     return status;
 }
 

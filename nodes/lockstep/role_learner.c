@@ -43,70 +43,11 @@ static struct weights_note note_of(const struct role *role, int64_t iterations,
                                  .env_episode = context->env_episode};
 }
 
-static int save(struct role *role, const char *name, int64_t iterations,
-                char *path, size_t size)
+struct weights_note role_note(const struct role *role)
 {
     const struct ls_online_context *context =
         ls_context_data(ls_task_context(role->task));
-    const struct weights_note note =
-        note_of(role, iterations, context->train_iter);
-    return training_save(role->training, &note, role->plan->folder, name, path,
-                         size);
-}
-
-/* One of the files that an earlier life has left, when it is further than
- * what was found before. */
-static int resume_from(struct role *role, const char *name)
-{
-    struct weights_note found;
-    const struct plan *plan = role->plan;
-    const int64_t before = role->learned ? role->resumed.train_iter : -1;
-    int status =
-        weights_load(&role->agent, plan->seed, plan->folder, name, &found);
-    if (status == LS_ENOENT)
-        return LS_OK;
-    if (status != LS_OK)
-        return ls_error_at(status, "resuming from what was learned (--fresh "
-                                   "starts over)");
-    if (found.train_iter < before)
-        return weights_load(&role->agent, plan->seed, plan->folder,
-                            WEIGHTS_CHECKPOINT, &found);
-    role->resumed = found;
-    role->learned = true;
-    return LS_OK;
-}
-
-int role_resume(struct role *role, unsigned generation)
-{
-    weights_tidy(role->plan->folder);
-    int status = resume_from(role, WEIGHTS_CHECKPOINT);
-    if (status == LS_OK)
-        status = resume_from(role, WEIGHTS_FINAL);
-    if (status != LS_OK)
-        return status;
-    if (role->learned)
-        ls_log_info("it resumes after update %lld",
-                    (long long)role->resumed.train_iter);
-    else if (generation > 0)
-        ls_log_warn(
-            "it begins with nothing learned: there is no " WEIGHTS_CHECKPOINT
-            " in %s%s",
-            role->plan->folder,
-            role->plan->learner.checkpoint_every > 0
-                ? ""
-                : ", since learner.checkpoint_every is 0");
-    return LS_OK;
-}
-
-static int checkpoint(struct role *role,
-                      const struct ls_online_context *context)
-{
-    char path[REPORT_PATH_MAX];
-    const int64_t every = role->plan->learner.checkpoint_every;
-    return every > 0 && keeps_weights(role) && context->train_iter % every == 0
-               ? save(role, WEIGHTS_CHECKPOINT, context->total_step + 1, path,
-                      sizeof path)
-               : LS_OK;
+    return note_of(role, context->total_step, context->train_iter);
 }
 
 /* An update is over, of this iteration or an earlier one. */
@@ -118,11 +59,8 @@ static int take_update(struct role *role, struct ls_online_context *context,
     if (status != LS_OK)
         return status;
     context->train_iter++;
-    status = checkpoint(role, context);
     const struct ls_bytes *policy = training_policy(role->training);
-    return status == LS_OK
-               ? ls_bytes_set(&context->policy, policy->data, policy->size)
-               : status;
+    return ls_bytes_set(&context->policy, policy->data, policy->size);
 }
 
 int role_learn(ls_step *step, void *self)
@@ -190,11 +128,10 @@ void role_hear_no_verdicts(struct role *role)
     role->hears_verdicts = false;
 }
 
-/* The iteration in which the run has ended. */
-static int discard(struct role *role, struct ls_online_context *context,
-                   int status)
+/* The update of the iteration in which the run has ended. */
+static int discard_update(struct role *role, struct ls_online_context *context)
 {
-    if (!role_discard(role, status) ||
+    if (context->total_step != role->before.iteration ||
         context->train_iter == role->before.train_iter)
         return LS_OK;
     context->train_iter = role->before.train_iter;
@@ -206,18 +143,20 @@ static int discard(struct role *role, struct ls_online_context *context,
 int role_save_weights(void *self, ls_task *task, int status)
 {
     struct role *role = self;
-    struct ls_online_context *context = ls_context_data(ls_task_context(task));
-    const int discarded = discard(role, context, status);
+    (void)role_end(role, task, status);
+    const int discarded =
+        status == LS_OK
+            ? discard_update(role, ls_context_data(ls_task_context(task)))
+            : LS_OK;
     if (discarded != LS_OK || !role->learned)
         return discarded;
     if (!keeps_weights(role))
         return status == LS_OK ? training_end(role->training) : LS_OK;
     /* Whatever ended the run, what was learned is worth having. */
-    const int saved = save(role, WEIGHTS_FINAL, context->total_step,
-                           role->weights, sizeof role->weights);
-    if (saved == LS_OK && status == LS_OK &&
-        role->plan->learner.checkpoint_every > 0)
-        weights_remove(role->plan->folder, WEIGHTS_CHECKPOINT);
+    const struct weights_note note = role_note(role);
+    const int saved =
+        training_save(role->training, &note, role->plan->folder, WEIGHTS_FINAL,
+                      role->weights, sizeof role->weights);
     return saved == LS_OK && status == LS_OK ? training_end(role->training)
                                              : saved;
 }

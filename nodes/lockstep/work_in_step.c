@@ -7,10 +7,17 @@
 #include "role.h"
 #include "work_in_step.h"
 
+/* An iteration that is under way may take so long when the node is told to
+ * end. */
+#define END_MS 1000
+
 struct in_step {
     struct role role;
     ls_task *task;       /* borrow */
     elastic_run *others; /* own */
+    ls_mutex mutex;      /* of what follows */
+    bool ends;           /* after the save that was asked for */
+    char why[LS_ERROR_TEXT_MAX];
 };
 
 static int create(void **out, const struct work_options *options)
@@ -29,13 +36,27 @@ static int create(void **out, const struct work_options *options)
     return LS_OK;
 }
 
+/* The save that was asked for is over: nothing is lost by ending now. */
+static void on_granted(void *arg)
+{
+    struct in_step *self = arg;
+    ls_mutex_lock(&self->mutex);
+    const bool ends = self->ends;
+    ls_mutex_unlock(&self->mutex);
+    if (ends)
+        elastic_run_end(self->others, LS_ECANCELED, self->why);
+}
+
 static int use(void *work, ls_task *task, ls_rpc *calls)
 {
     struct in_step *self = work;
-    (void)calls;
     self->task = task;
-    role_use(&self->role, task);
-    const int status = role_start(&self->role, ls_task_runtime(task));
+    role_use(&self->role, task, calls);
+    self->role.state.granted = on_granted;
+    self->role.state.granted_self = self;
+    int status = ls_mutex_init(&self->mutex, ls_task_runtime(task));
+    if (status == LS_OK)
+        status = role_start(&self->role, ls_task_runtime(task));
     if (status != LS_OK)
         return status;
     return elastic_run_create(&self->others, self->role.plan, self->role.index,
@@ -48,10 +69,29 @@ static int run(void *work)
     return elastic_run_go(self->others);
 }
 
+/* Who is told to end saves what all have after this iteration, if it does not
+ * take long. */
 static void end(void *work, int status, const char *text)
 {
     struct in_step *self = work;
-    elastic_run_end(self->others, status, text);
+    if (status != LS_ECANCELED || self->role.state.step == NULL) {
+        elastic_run_end(self->others, status, text);
+        return;
+    }
+    ls_mutex_lock(&self->mutex);
+    self->ends = true;
+    (void)snprintf(self->why, sizeof self->why, "%s", text);
+    ls_mutex_unlock(&self->mutex);
+    ls_checkpoint_request(self->role.state.step, true);
+    elastic_run_end_soon(self->others, status, text, END_MS);
+}
+
+/* SIGUSR2: another checkpoint. */
+static void save(void *work)
+{
+    struct in_step *self = work;
+    if (self->role.state.step != NULL)
+        ls_checkpoint_request(self->role.state.step, false);
 }
 
 static void report(void *work, struct report *out)
@@ -65,6 +105,7 @@ static void leave(void *work)
     struct in_step *self = work;
     elastic_run_destroy(&self->others);
     role_stop(&self->role);
+    ls_mutex_fini(&self->mutex);
     self->task = NULL;
 }
 
@@ -79,6 +120,7 @@ const struct work_kind work_in_step = {.create = create,
                                        .use = use,
                                        .run = run,
                                        .end = end,
+                                       .save = save,
                                        .report = report,
                                        .leave = leave,
                                        .destroy = destroy};

@@ -507,6 +507,14 @@ void node_run_cancel(node_run *run, int status, const char *text)
     ls_mutex_unlock(&run->mutex);
 }
 
+void node_run_save(node_run *run)
+{
+    ls_mutex_lock(&run->mutex);
+    if (run->phase == PHASE_RUNNING && run->kind->save != NULL)
+        run->kind->save(run->work);
+    ls_mutex_unlock(&run->mutex);
+}
+
 static int create_node(node_run *run)
 {
     const struct plan *plan = run->plan;

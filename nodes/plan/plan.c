@@ -193,10 +193,20 @@ static void read_learner(struct plan *plan, ls_config_section *root)
                           learner->loaders);
     read_devices(learner, section);
     read_driver(learner, section);
-    if (is_service)
-        return; /* it goes on from the policy that it committed last */
-    learner->checkpoint_every =
-        ls_config_int(section, "checkpoint_every", 10, 0, INT32_MAX);
+}
+
+static void read_checkpoint(struct plan_checkpoint *checkpoint,
+                            ls_config_section *section)
+{
+    static const char *const on_fail[] = {"fail", "go_on", NULL};
+    checkpoint->every = ls_config_int(section, "every", 0, 0, INT32_MAX);
+    checkpoint->seconds = ls_config_double(section, "seconds", 10.0, 0.0, 1e9);
+    checkpoint->keep_last =
+        ls_config_int(section, "keep_last", 2, 1, INT32_MAX);
+    checkpoint->keep_every =
+        ls_config_int(section, "keep_every", 0, 0, INT32_MAX);
+    checkpoint->goes_on = ls_config_choice(section, "on_fail", 0, on_fail) == 1;
+    checkpoint->from = -1;
 }
 
 static void read_job(struct plan *plan, ls_config_section *root)
@@ -256,6 +266,8 @@ int plan_read(struct plan *out, ls_config **config, const char *path)
     if (status == LS_OK) {
         read_learner(&plan, root);
         plan_check_learners(&plan, root);
+        read_checkpoint(&plan.checkpoint,
+                        ls_config_section_at(root, "checkpoint"));
         plan_read_service(&plan, root);
         status = plan_set_folder(&plan, PLAN_LATEST, PLAN_LATEST);
     }

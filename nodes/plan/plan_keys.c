@@ -27,9 +27,10 @@ static const struct limit limits[] = {
     {"evaluator", NULL, IN_STEP | SERVICE,
      "they evaluate nothing; leave it out"},
     {"learner", NULL, IN_STEP | SERVICE, "they learn nothing; leave it out"},
-    {"learner", "checkpoint_every", IN_STEP,
-     "a learner of a coordinator commits its policy each "
-     "coordinator.send_policy_freq iterations; leave it out"},
+    {"checkpoint", NULL, IN_STEP,
+     "a coordinator has its journal, and a learner of it commits its policy "
+     "each coordinator.send_policy_freq iterations; members have nothing to "
+     "save; leave it out"},
     {"coordinator", NULL, SERVICE,
      "there is no node of the role coordinator to heed it"},
     {"barrier", NULL, MEMBERS,

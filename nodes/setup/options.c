@@ -58,7 +58,15 @@ enum option_kind {
     OPTION_OUTPUT,
     OPTION_EPISODES,
     OPTION_FORCE,
-    OPTION_RESUME
+    OPTION_RESUME,
+    OPTION_EPOCH,
+    OPTION_KEEP_LAST,
+    OPTION_KEEP_EVERY,
+    OPTION_KEEP_BEST,
+    OPTION_METRIC,
+    OPTION_LEAST,
+    OPTION_OF_NODE,
+    OPTION_BLOB
 };
 
 #define ON(command)                   (1u << (command))
@@ -72,6 +80,7 @@ enum option_kind {
 #define ON_BENCH                      ON(COMMAND_BENCH)
 #define ON_POLICY                     (ON(COMMAND_EVAL) | ON(COMMAND_EXPORT))
 #define ON_KEYS                       ON(COMMAND_KEYGEN)
+#define ON_CHECKPOINT                 ON(COMMAND_CHECKPOINT)
 
 /* A day. */
 #define WAIT_MS_MAX 86400000
@@ -86,7 +95,8 @@ static const struct option_spec {
     {"--set", OPTION_SET, "key=value", ON_ALL | ON_KEYS | ON_POLICY},
     {"--out", OPTION_OUT, "a folder", ON_ALL},
     {"--json", OPTION_JSON, NULL,
-     ON_ALL | ON_BENCH | ON_KEYS | ON(COMMAND_TRACE) | ON_POLICY},
+     ON_ALL | ON_BENCH | ON_KEYS | ON(COMMAND_TRACE) | ON_POLICY |
+         ON_CHECKPOINT},
     {"--nodes", OPTION_NODES, "a number of nodes", ON_ALL | ON_KEYS},
     {"--as", OPTION_AS, "processes, threads, sim or compose", ON_RUN},
     {"--timeout", OPTION_TIMEOUT, "seconds", ON_RUN | ON_REPLAY},
@@ -123,6 +133,8 @@ static const struct option_spec {
     {"--fresh", OPTION_FRESH, NULL, ON(COMMAND_RUN) | ON(COMMAND_NODE)},
     {"--resume", OPTION_RESUME, "latest, or the number of a run",
      ON(COMMAND_RUN)},
+    {"--epoch", OPTION_EPOCH, "the epoch of a checkpoint",
+     ON(COMMAND_RUN) | ON(COMMAND_NODE) | ON_POLICY},
     {"--gone", OPTION_GONE, "ids", ON(COMMAND_NODE)},
     {"--wait-ms", OPTION_WAIT_MS, "milliseconds", ON(COMMAND_CALL)},
     {"--channel", OPTION_CHANNEL, "a number", ON(COMMAND_CALL)},
@@ -135,8 +147,8 @@ static const struct option_spec {
      ON(COMMAND_RUN) | ON(COMMAND_NODE)},
     {"--record", OPTION_RECORD, "a file", ON(COMMAND_RUN) | ON(COMMAND_NODE)},
     {"--output", OPTION_OUTPUT, "all, only_error or a folder", ON(COMMAND_RUN)},
-    {"--out", OPTION_OUT, "a file", ON(COMMAND_EXPORT)},
-    {"--force", OPTION_FORCE, NULL, ON(COMMAND_EXPORT)},
+    {"--out", OPTION_OUT, "a file", ON(COMMAND_EXPORT) | ON_CHECKPOINT},
+    {"--force", OPTION_FORCE, NULL, ON(COMMAND_EXPORT) | ON_CHECKPOINT},
     {"--episodes", OPTION_EPISODES, "a number of episodes", ON(COMMAND_EVAL)},
     {"--node", OPTION_ID, "a node's id", ON_REPLAY},
     {"--within", OPTION_WITHIN, "seconds", ON(COMMAND_HEALTH)},
@@ -144,6 +156,13 @@ static const struct option_spec {
     {"--watch", OPTION_WATCH, NULL, ON(COMMAND_STATUS)},
     {"--every", OPTION_REFRESH, "seconds",
      ON(COMMAND_STATUS) | ON(COMMAND_TOP)},
+    {"--keep-last", OPTION_KEEP_LAST, "a number of checkpoints", ON_CHECKPOINT},
+    {"--every", OPTION_KEEP_EVERY, "a number of epochs", ON_CHECKPOINT},
+    {"--best", OPTION_KEEP_BEST, "a number of checkpoints", ON_CHECKPOINT},
+    {"--metric", OPTION_METRIC, "the name of a metric", ON_CHECKPOINT},
+    {"--least", OPTION_LEAST, NULL, ON_CHECKPOINT},
+    {"--node", OPTION_OF_NODE, "a node's name", ON_CHECKPOINT},
+    {"--blob", OPTION_BLOB, "a blob's name", ON_CHECKPOINT},
 };
 #define N_SPECS (sizeof specs / sizeof specs[0])
 
@@ -289,6 +308,12 @@ static const char **place_of(struct options *out, enum option_kind kind)
         return &out->record;
     case OPTION_RESUME:
         return &out->resume;
+    case OPTION_METRIC:
+        return &out->checkpoint.metric;
+    case OPTION_OF_NODE:
+        return &out->checkpoint.node;
+    case OPTION_BLOB:
+        return &out->checkpoint.blob;
     default:
         return NULL;
     }
@@ -502,6 +527,128 @@ static int policy_complete(const struct options *options)
     return LS_OK;
 }
 
+/* ---- what `lockstep checkpoint` takes ---- */
+
+/* What it does, with how many epochs, and which options are its own. */
+static const struct verb {
+    const char *name;
+    size_t least, most; /* epochs */
+    bool is_export, is_rm;
+} verbs[] = {
+    {"ls", 0, 0, false, false},
+    {"show", 0, 1, false, false},
+    {"verify", 0, OPTIONS_REPEATS_MAX, false, false},
+    {"diff", 2, 2, false, false},
+    {"export", 0, 1, true, false},
+    {"rm", 0, OPTIONS_REPEATS_MAX, false, true},
+};
+#define N_VERBS (sizeof verbs / sizeof verbs[0])
+
+static const struct verb *find_verb(const char *name)
+{
+    for (size_t i = 0; i < N_VERBS; i++)
+        if (strcmp(name, verbs[i].name) == 0)
+            return &verbs[i];
+    return NULL;
+}
+
+static int take_verb(struct options *out, const char *text)
+{
+    const char *names[N_VERBS];
+    for (size_t i = 0; i < N_VERBS; i++)
+        names[i] = verbs[i].name;
+    out->checkpoint.verb = text;
+    if (find_verb(text) != NULL)
+        return LS_OK;
+    const char *nearest = ls_nearest(text, names, N_VERBS);
+    if (nearest != NULL)
+        return ls_error(LS_EINVAL, "checkpoint %s: did you mean \"%s\"?", text,
+                        nearest);
+    return ls_error(LS_EINVAL,
+                    "checkpoint %s: there are ls, show, verify, diff, export "
+                    "and rm; as in: lockstep checkpoint ls out/cartpole/latest",
+                    text);
+}
+
+static int checkpoint_word(struct options *out, const char *text)
+{
+    uint64_t epoch = 0;
+    if (out->checkpoint.verb == NULL)
+        return take_verb(out, text);
+    if (out->checkpoint.path == NULL) {
+        out->checkpoint.path = text;
+        return LS_OK;
+    }
+    if (out->checkpoint.n_epochs == OPTIONS_REPEATS_MAX)
+        return ls_error(LS_EINVAL, "at most %d epochs", OPTIONS_REPEATS_MAX);
+    const int status = parse_whole("epoch", text, INT64_MAX, &epoch);
+    out->checkpoint.epochs[out->checkpoint.n_epochs++] = (int64_t)epoch;
+    return status;
+}
+
+static bool has_rule(const struct options *options)
+{
+    return options->checkpoint.keep_last > 0 ||
+           options->checkpoint.keep_every > 0 ||
+           options->checkpoint.keep_best > 0;
+}
+
+/* Options that belong to another verb; NULL: none. */
+static const char *foreign_option(const struct options *options,
+                                  const struct verb *verb)
+{
+    if (!verb->is_export && options->out != NULL)
+        return "--out";
+    if (!verb->is_export && options->force)
+        return "--force";
+    if (!verb->is_export && options->checkpoint.node != NULL)
+        return "--node";
+    if (!verb->is_export && options->checkpoint.blob != NULL)
+        return "--blob";
+    if (!verb->is_rm && has_rule(options))
+        return "a rule of what to keep";
+    if (options->checkpoint.keep_best == 0 &&
+        (options->checkpoint.metric != NULL || options->checkpoint.least))
+        return "--metric or --least without --best";
+    return NULL;
+}
+
+static int checkpoint_complete(const struct options *options)
+{
+    const char *name = options->checkpoint.verb;
+    if (name == NULL || options->checkpoint.path == NULL)
+        return ls_error(
+            LS_EINVAL, "%s? As in: lockstep checkpoint %s out/cartpole/latest",
+            name == NULL ? "do what with checkpoints" : "which folder, or run",
+            name == NULL ? "ls" : name);
+    const struct verb *verb = find_verb(name);
+    const size_t n = options->checkpoint.n_epochs;
+    const char *foreign = foreign_option(options, verb);
+    if (foreign != NULL)
+        return ls_error(LS_EINVAL, "checkpoint %s: %s does nothing here", name,
+                        foreign);
+    if (n < verb->least || n > verb->most)
+        return ls_error(LS_EINVAL,
+                        "checkpoint %s: %zu epochs were given, and it takes "
+                        "%s",
+                        name, n,
+                        verb->most == 0   ? "none"
+                        : verb->least > 0 ? "two, as in: checkpoint diff RUN 3 "
+                                            "7"
+                                          : "one at most");
+    if (verb->is_export && options->out == NULL)
+        return ls_error(LS_EINVAL,
+                        "to which file? As in: lockstep checkpoint export %s "
+                        "--out state.safetensors",
+                        options->checkpoint.path);
+    if (verb->is_rm && (n > 0) == has_rule(options))
+        return ls_error(LS_EINVAL,
+                        "checkpoint rm: name epochs, or what to keep by "
+                        "--keep-last, --every or --best%s",
+                        n > 0 ? ", not both" : "");
+    return LS_OK;
+}
+
 /* An option that nothing follows. */
 static bool *flag_of(struct options *out, enum option_kind kind)
 {
@@ -518,6 +665,8 @@ static bool *flag_of(struct options *out, enum option_kind kind)
         return &out->watch;
     case OPTION_STOP:
         return &out->stop_is_done;
+    case OPTION_LEAST:
+        return &out->checkpoint.least;
     default:
         return &out->enrolment;
     }
@@ -571,6 +720,21 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         return parse_between(spec->name, text, 1, LS_CORES_MAX, &out->jobs);
     case OPTION_EVERY:
         return parse_between(spec->name, text, 1, LS_CORES_MAX, &out->every);
+    case OPTION_KEEP_LAST:
+        return parse_between(spec->name, text, 1, INT32_MAX,
+                             &out->checkpoint.keep_last);
+    case OPTION_KEEP_EVERY:
+        return parse_between(spec->name, text, 1, INT64_MAX,
+                             &out->checkpoint.keep_every);
+    case OPTION_KEEP_BEST:
+        return parse_between(spec->name, text, 1, INT32_MAX,
+                             &out->checkpoint.keep_best);
+    case OPTION_EPOCH: {
+        uint64_t epoch = 0;
+        const int status = parse_whole(spec->name, text, INT64_MAX, &epoch);
+        out->epoch = (int64_t)epoch;
+        return status;
+    }
     case OPTION_ATTACH:
         if (out->n_attach == OPTIONS_REPEATS_MAX)
             return ls_error(LS_EINVAL, "--attach: at most %d of them",
@@ -706,6 +870,8 @@ static int parse_word(struct options *out, const char *text)
         return keygen_word(out, text);
     if (ON(out->command) & ON_POLICY)
         return policy_word(out, text);
+    if (out->command == COMMAND_CHECKPOINT)
+        return checkpoint_word(out, text);
     if (out->config != NULL)
         return ls_error(LS_EINVAL,
                         "two configurations, %s and %s; one run takes one",
@@ -739,6 +905,8 @@ static int check_words(const struct options *options)
         return keygen_complete(options);
     if (ON(options->command) & ON_POLICY)
         return policy_complete(options);
+    if (options->command == COMMAND_CHECKPOINT)
+        return checkpoint_complete(options);
     if (options->config != NULL)
         return LS_OK;
     if (options->command == COMMAND_TRACE ||
@@ -761,7 +929,12 @@ static int check_words(const struct options *options)
 static int check_resume(const struct options *options)
 {
     if (options->resume == NULL)
-        return LS_OK;
+        return options->epoch >= 0 && (options->fresh || options->record)
+                   ? ls_error(LS_EINVAL,
+                              "--epoch is of a run that is resumed: "
+                              "leave out it or %s",
+                              options->fresh ? "--fresh" : "--record")
+                   : LS_OK;
     if (!is_run(options->resume))
         return ls_error(LS_EINVAL,
                         "--resume=%s: expected latest, or the number of a run",
@@ -817,6 +990,7 @@ int options_parse(struct options *out, int argc, char **argv)
 {
     struct options options = {.report_fd = -1,
                               .secret_fd = -1,
+                              .epoch = -1,
                               .n_seeds = 100,
                               .wait_ms = 10000,
                               .every_s = 1.0};
@@ -842,6 +1016,9 @@ int options_parse(struct options *out, int argc, char **argv)
     }
     if (status == LS_OK)
         status = check_complete(&options);
+    if (options.command == COMMAND_RUN && options.epoch >= 0 &&
+        options.resume == NULL)
+        options.resume = "latest";
     if (status == LS_OK)
         *out = options;
     return status;

@@ -110,6 +110,7 @@ int setup_load(struct setup *out, const struct options *options)
     }
     if (options->patience_s > 0)
         plan_be_patient(&out->plan, patience_ms(options->patience_s));
+    out->plan.checkpoint.from = options->epoch;
     out->plan.record = options->record;
     out->plan.tape = options->tape;
     const int tried = try_plugin(out, options->command != COMMAND_HEALTH &&

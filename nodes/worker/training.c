@@ -9,10 +9,12 @@
 
 #include "teacher.h"
 
-/* What one iteration has brought. */
+/* What one iteration has brought. Until its result is taken it belongs to who
+ * puts as well: what is under way is part of what is saved. */
 struct brought {
     struct ls_items items;    /* own */
     struct weights_note note; /* of the weights after it */
+    atomic_uint owners;
 };
 
 /* What came of it: written by the learner thread, so that it is whole whatever
@@ -41,9 +43,11 @@ struct training {
     size_t n_max;                 /* trajectories in a batch */
     size_t ahead;                 /* batches under way when a call returns */
     unsigned passes;
+    uint64_t seed;
     bool is_shared;                    /* with other learners */
     bool is_under_way;                 /* the policy's hooks know of it */
     size_t n_put, n_got;               /* batches, in this life */
+    struct brought **under_way;        /* own; those from n_got on */
     struct outcome newest, before;     /* own */
     struct figures told, told_before;  /* own */
     ls_learner_info *said;             /* own; in one pass */
@@ -158,12 +162,18 @@ static int apply(void *self, unsigned pass, ls_learner_info *info)
                : status;
 }
 
-static void drop(void *self, struct ls_learner_batch *batch)
+static void let_go(struct brought *brought)
 {
-    struct brought *const brought = batch->data;
-    (void)self;
+    if (atomic_fetch_sub(&brought->owners, 1) > 1)
+        return;
     ls_items_clear(&brought->items);
     free(brought);
+}
+
+static void drop(void *self, struct ls_learner_batch *batch)
+{
+    (void)self;
+    let_go(batch->data);
 }
 
 static const struct ls_learner_ops ops = {
@@ -201,12 +211,15 @@ int training_start(struct training **out, ls_runtime *runtime,
     atomic_init(&training->enough, -1);
     if (isfinite(plan->solved) && plan_count(plan, PLAN_EVALUATOR) > 0)
         training->judged_every = plan->every;
+    training->seed = plan->seed;
     training->n_outcomes = training->ahead + 2;
     training->outcomes =
         calloc(training->n_outcomes, sizeof *training->outcomes);
+    training->under_way = calloc(training->ahead + 1, sizeof(struct brought *));
     training->pieces =
         calloc(n * plan->learner.stacks, sizeof *training->pieces);
-    int status = training->pieces == NULL || training->outcomes == NULL
+    int status = training->pieces == NULL || training->outcomes == NULL ||
+                         training->under_way == NULL
                      ? ls_error(LS_ENOMEM, "%zu trajectories", n)
                      : teacher_create(&training->teacher, runtime,
                                       &(struct teacher_options){
@@ -248,6 +261,7 @@ static int put(struct training *training, struct ls_items *items,
     if (brought == NULL)
         return ls_error(LS_ENOMEM, "a batch");
     *brought = (struct brought){.items = *items, .note = *note};
+    atomic_init(&brought->owners, 2);
     struct ls_learner_batch batch = {.data = brought};
     const int status = ls_learner_put(training->learner, &batch, INT_MAX);
     if (status != LS_OK) {
@@ -255,7 +269,7 @@ static int put(struct training *training, struct ls_items *items,
         return status;
     }
     *items = (struct ls_items){.n = 0};
-    training->n_put++;
+    training->under_way[training->n_put++ % (training->ahead + 1)] = brought;
     return LS_OK;
 }
 
@@ -271,6 +285,7 @@ static int get(struct training *training, ls_learner_info *info)
     }
     if (status != LS_OK || training->gave_up)
         return status;
+    let_go(training->under_way[training->n_got % (training->ahead + 1)]);
     struct outcome *out =
         &training->outcomes[training->n_got++ % training->n_outcomes];
     const struct outcome oldest = training->before;
@@ -292,6 +307,7 @@ static int forget(struct training *training)
 {
     const struct ls_failure broken = training->broken;
     training->n_put--;
+    let_go(training->under_way[training->n_put % (training->ahead + 1)]);
     training->gave_up = false;
     training->broken.status = LS_OK;
     atomic_store(&training->enough, -1);
@@ -343,8 +359,10 @@ int training_begin(struct training *training, const struct weights_note *note)
 {
     training->n_learned = note->train_iter;
     training->is_under_way = true;
-    const int status = teacher_hooks(training->teacher, LS_BEFORE_RUN,
-                                     training->n_learned, NULL);
+    int status = agent_align_replicas(training->agent);
+    if (status == LS_OK)
+        status = teacher_hooks(training->teacher, LS_BEFORE_RUN,
+                               training->n_learned, NULL);
     return status == LS_OK ? write_outcome(training, note, &training->newest)
                            : status;
 }
@@ -383,6 +401,89 @@ int training_save(struct training *training, const struct weights_note *note,
                ? weights_put(file->data, file->size, folder, name, path, size)
                : weights_save(training->agent, note, true, folder, name, path,
                               size);
+}
+
+int training_write(struct training *training, const struct weights_note *note,
+                   struct ls_bytes *out)
+{
+    const struct ls_bytes *file = &training->newest.file;
+    if (training->ahead > 0)
+        return ls_bytes_set(out, file->data, file->size);
+    ls_writer *writer = training->agent->writer; /* ours holds what is said */
+    ls_writer_clear(writer);
+    const int status = weights_write(training->agent, note, true, writer);
+    return status == LS_OK ? take_written(writer, out) : status;
+}
+
+/* ---- batches under way ----------------------------------------------------
+ */
+
+static int64_t *count_of(struct weights_note *note, size_t i)
+{
+    int64_t *const counts[] = {&note->iteration, &note->train_iter,
+                               &note->env_step, &note->env_episode};
+    return counts[i];
+}
+
+int training_write_batches(struct training *training, struct ls_bytes *out)
+{
+    ls_writer *writer = training->agent->writer;
+    ls_writer_clear(writer);
+    ls_write_array(writer, (uint32_t)training_under_way(training));
+    for (size_t i = training->n_got; i < training->n_put; i++) {
+        struct brought *brought =
+            training->under_way[i % (training->ahead + 1)];
+        ls_write_array(writer, 2);
+        ls_write_array(writer, 4);
+        for (size_t k = 0; k < 4; k++)
+            ls_write_int(writer, *count_of(&brought->note, k));
+        ls_write_array(writer, (uint32_t)brought->items.n);
+        for (size_t k = 0; k < brought->items.n; k++)
+            ls_write_binary(writer, brought->items.items[k].data,
+                            brought->items.items[k].size);
+    }
+    return take_written(writer, out);
+}
+
+static int take_batch(struct training *training, const ls_value *in,
+                      uint64_t seed)
+{
+    struct weights_note note = {.seed = seed};
+    struct ls_items items = {.n = 0};
+    const ls_value *counts = ls_value_at(in, 0), *all = ls_value_at(in, 1);
+    int status = LS_OK;
+    for (size_t i = 0; i < 4 && status == LS_OK; i++)
+        status = ls_value_int(ls_value_at(counts, i), count_of(&note, i));
+    for (size_t i = 0; i < ls_value_size(all) && status == LS_OK; i++) {
+        const void *data;
+        size_t size;
+        status = ls_value_binary(ls_value_at(all, i), &data, &size);
+        if (status == LS_OK)
+            status = ls_items_append(&items, data, size);
+    }
+    if (status == LS_OK)
+        status = put(training, &items, &note);
+    ls_items_clear(&items);
+    return status;
+}
+
+int training_take_batches(struct training *training, const struct ls_bytes *in)
+{
+    const struct ls_codec_limits limits = {.max_bytes = (size_t)1 << 30,
+                                           .max_depth = 16,
+                                           .max_objects = UINT32_MAX};
+    ls_document *document = NULL;
+    int status = ls_document_read(&document, in->data, in->size, &limits);
+    const ls_value *all = status == LS_OK ? ls_document_root(document) : NULL;
+    if (status == LS_OK && ls_value_size(all) > training->ahead)
+        status = ls_error(LS_EPROTO,
+                          "%zu batches are under way, and at most "
+                          "%zu may be",
+                          ls_value_size(all), training->ahead);
+    for (size_t i = 0; status == LS_OK && i < ls_value_size(all); i++)
+        status = take_batch(training, ls_value_at(all, i), training->seed);
+    ls_document_destroy(&document);
+    return status == LS_ENOENT ? LS_EPROTO : status;
 }
 
 int training_publish(struct training *training, ls_node *node)
@@ -443,6 +544,9 @@ void training_stop(struct training **training)
     if (training_end(old) != LS_OK)
         ls_log_warn("%s", ls_error_text());
     ls_learner_destroy(&old->learner);
+    for (; old->n_got < old->n_put; old->n_got++)
+        let_go(old->under_way[old->n_got % (old->ahead + 1)]);
+    free(old->under_way);
     teacher_destroy(&old->teacher);
     ls_learner_info_destroy(&old->said);
     ls_learner_info_destroy(&old->metrics.learner);

@@ -234,7 +234,7 @@ comes_back() {
 # kept: the files that the last run has left, but for its record and what nodes
 # that failed did last.
 kept() {
-    ls -A -I record -I trace out/job/latest
+    ls -A -I record -I trace -I checkpoints out/job/latest
 }
 
 # only_policy_is_left: of the last run.

@@ -79,7 +79,7 @@ shares() {
     [ "$status" -eq 78 ]
     [[ $stderr == *'no GPU 2: this machine has 2, from 0 on'* ]]
     run --separate-stderr "$LOCKSTEP" bench learner --devices cuda \
-        --batch-bytes 2097152
+        --batch-bytes 67108864
     [ "$status" -eq 1 ]
     [[ $stderr == *'host memory, cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY'* ]]
 }

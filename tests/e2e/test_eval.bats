@@ -102,14 +102,14 @@ refused() {
 
 @test "of a run whose learner was killed it takes the checkpoint" {
     start run run "$cartpole" --json "${endless[@]}" \
-        --set learner.checkpoint_every=1
+        --set checkpoint.every=1
     nodes_of run 5
     event run '"evaluation"'
     kill -9 "${nodes[0]}"
     finish run
     [ "$code" -eq 1 ]
     eval_of out/cartpole --episodes 2
-    [ "$(field weights)" = out/cartpole/latest/checkpoint.msgpack ]
+    [[ $(field weights) == out/cartpole/latest/checkpoints/node-0.0* ]]
     [ "$(field train_iter)" -ge 1 ]
 }
 

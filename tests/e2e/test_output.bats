@@ -97,7 +97,7 @@ abandon() {
     to "$fd" "run $cartpole --json --out o"
     [ "$code" -eq 1 ]
     said "stdout: not all could be written: No space left on device; the run continues"
-    [ "$(ls -A o/1)" = $'policy.msgpack\nrecord' ]
+    [ "$(ls -A o/1)" = $'checkpoints\npolicy.msgpack\nrecord' ]
 }
 
 @test "a run whose output nobody reads any more ends, and leaves nothing" {
@@ -111,7 +111,8 @@ abandon() {
         said "the run ends, since nobody reads its output"
         [ $as = threads ] || all_gone
         # A node that saw another leave first has failed, and says what it did.
-        [ "$(ls -A -I trace out/cartpole/latest)" = $'policy.msgpack\nrecord' ]
+        [ "$(ls -A -I trace -I checkpoints out/cartpole/latest)" = \
+            $'policy.msgpack\nrecord' ]
         rm run.out
     done
 }

@@ -30,7 +30,7 @@ summary() {
     summary
     [ "$(field weights)" = out/cartpole/1/policy.msgpack ]
     [ "$(ls -A out/cartpole)" = $'1\nlatest' ]
-    [ "$(ls -A out/cartpole/1)" = $'policy.msgpack\nrecord' ]
+    [ "$(ls -A out/cartpole/1)" = $'checkpoints\npolicy.msgpack\nrecord' ]
     grep -q lockstep.policy.1 out/cartpole/1/policy.msgpack
     [ "$(ls -A)" = out ]
     local python

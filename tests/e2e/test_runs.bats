@@ -47,16 +47,16 @@ interrupted() {
 }
 
 @test "one that was killed goes on from its checkpoint" {
-    begin --set learner.checkpoint_every=1
-    event run '"evaluation"'
+    begin --set checkpoint.every=1
+    event run '"evaluation"' '"train_iter":5,'
     kill -9 "${pid_of[run]}"
     wait "${pid_of[run]}" || true
     local pid
     for pid in "${nodes[@]}"; do
         timeout 30 tail --pid="$pid" -f /dev/null
     done
-    [ -s out/job/1/checkpoint.msgpack ]
-    again --set learner.checkpoint_every=1
+    [ "$("$LOCKSTEP" checkpoint ls out/job/1 --json | wc -l)" -gt 0 ]
+    again --set checkpoint.every=1
     said "resuming"
     [ "$(field train_iter)" -gt 1 ]
     only_policy_is_left
@@ -178,11 +178,10 @@ refused() {
 }
 
 @test "nodes one by one: a learner that was killed goes on by the same command" {
-    local id as=(--set learner.checkpoint_every=1 --set env.prize=solved)
+    local id as=(--set checkpoint.every=1 --set env.prize=solved)
     by_hand
     three "${as[@]}"
-    event n2 '"evaluation"'
-    event n2 '"evaluation"'
+    event n2 '"evaluation"' '"train_iter":5,'
     kill -9 "${pid_of[n0]}"
     wait "${pid_of[n0]}" || true
     touch solved

@@ -192,6 +192,8 @@ struct pair {
     elastic_run *elastic_run;
     ls_step_fn *step;
     bool ends; /* the other is lost, and then this one told to end */
+    int patience_ms, granted_ms; /* it is told to end soon, and may at once so
+                                  * much later, if that is not 0 */
     int n_steps, status;
     int64_t ended_at;
 };
@@ -258,6 +260,16 @@ static void live_as_pair(void *arg)
         ls_rest_until(runtime, TOLD_AT * LS_NS_PER_S);
         elastic_run_end(pair->elastic_run, LS_ECANCELED, "told");
     }
+    if (pair->patience_ms > 0) {
+        ls_rest_until(runtime, TOLD_AT * LS_NS_PER_S);
+        elastic_run_end_soon(pair->elastic_run, LS_ECANCELED, "told",
+                             pair->patience_ms);
+    }
+    if (pair->granted_ms > 0) {
+        ls_rest_until(runtime,
+                      TOLD_AT * LS_NS_PER_S + pair->granted_ms * LS_NS_PER_MS);
+        elastic_run_end(pair->elastic_run, LS_ECANCELED, "granted");
+    }
     for (size_t i = 0; i < 2; i++)
         assert_ok(ls_thread_join(&pair->threads[i], LS_FOREVER));
     elastic_run_destroy(&pair->elastic_run);
@@ -286,6 +298,35 @@ TEST(a_loss_does_not_swallow_the_word_to_end)
     run_pair(&pair);
     assert_int_equal(pair.status, LS_ECANCELED);
     assert_true(pair.ended_at <= WORKS_UNTIL * LS_NS_PER_S + SOON_NS);
+}
+
+static int work_a_little(ls_step *step, void *self)
+{
+    struct pair *pair = self;
+    ls_runtime *runtime = ls_task_runtime(ls_step_task(step));
+    pair->n_steps++;
+    ls_rest_until(runtime, ls_now(runtime) + 10 * LS_NS_PER_MS);
+    return LS_OK;
+}
+
+TEST(who_is_to_end_soon_goes_on_for_as_long_as_that)
+{
+    struct pair pair = {.step = work_a_little, .patience_ms = 700};
+    run_pair(&pair);
+    const int64_t at = TOLD_AT * LS_NS_PER_S + 700 * LS_NS_PER_MS;
+    assert_int_equal(pair.status, LS_ECANCELED);
+    assert_true(pair.ended_at >= at && pair.ended_at <= at + SOON_NS);
+    assert_true(pair.n_steps > 200);
+}
+
+TEST(who_is_to_end_soon_can_be_ended_before)
+{
+    struct pair pair = {
+        .step = work_a_little, .patience_ms = 70000, .granted_ms = 300};
+    run_pair(&pair);
+    const int64_t at = TOLD_AT * LS_NS_PER_S + 300 * LS_NS_PER_MS;
+    assert_int_equal(pair.status, LS_ECANCELED);
+    assert_true(pair.ended_at >= at && pair.ended_at <= at + SOON_NS);
 }
 
 /* As a barrier does whose members differ in who is there. */

@@ -76,6 +76,33 @@ TEST(eval_and_export_take_a_policy_and_perhaps_a_configuration)
     assert_int_equal(options.n_episodes, 0);
 }
 
+TEST(checkpoint_takes_a_verb_a_folder_and_epochs)
+{
+    struct line line;
+    struct options options;
+    parse(&line, "lockstep checkpoint diff out/job/3 4 700 --json", &options);
+    assert_int_equal(options.command, COMMAND_CHECKPOINT);
+    assert_string_equal(options.checkpoint.verb, "diff");
+    assert_string_equal(options.checkpoint.path, "out/job/3");
+    assert_int_equal(options.checkpoint.n_epochs, 2);
+    assert_int_equal(options.checkpoint.epochs[1], 700);
+    assert_true(options.json);
+    parse(&line,
+          "lockstep checkpoint rm c --keep-last 3 --every 10 --best 2 "
+          "--metric loss --least",
+          &options);
+    assert_int_equal(options.checkpoint.keep_last, 3);
+    assert_int_equal(options.checkpoint.keep_every, 10);
+    assert_int_equal(options.checkpoint.keep_best, 2);
+    assert_string_equal(options.checkpoint.metric, "loss");
+    assert_true(options.checkpoint.least);
+    parse(&line, "lockstep checkpoint export c 1 --out f --node a --blob b",
+          &options);
+    assert_string_equal(options.out, "f");
+    assert_string_equal(options.checkpoint.node, "a");
+    assert_string_equal(options.checkpoint.blob, "b");
+}
+
 TEST(resume_names_a_run_or_the_latest)
 {
     static const struct {
@@ -113,6 +140,26 @@ TEST(resume_names_a_run_or_the_latest)
         assert_fails(options_parse(&options, line.argc, line.argv), LS_EINVAL);
         assert_error_has(bad[i].text);
     }
+}
+
+TEST(an_epoch_is_of_a_run_that_is_resumed)
+{
+    struct line line;
+    struct options options;
+    parse(&line, "lockstep run a.yaml", &options);
+    assert_int_equal(options.epoch, -1);
+    assert_null(options.resume);
+    parse(&line, "lockstep run a.yaml --epoch 0", &options);
+    assert_int_equal(options.epoch, 0);
+    assert_string_equal(options.resume, "latest");
+    parse(&line, "lockstep run a.yaml --resume 3 --epoch 12", &options);
+    assert_int_equal(options.epoch, 12);
+    assert_string_equal(options.resume, "3");
+    parse(&line, "lockstep eval out/a/1 --epoch 7", &options);
+    assert_int_equal(options.epoch, 7);
+    cut(&line, "lockstep run a.yaml --fresh --epoch 4");
+    assert_fails(options_parse(&options, line.argc, line.argv), LS_EINVAL);
+    assert_error_has("leave out it or --fresh");
 }
 
 TEST(run_has_defaults)

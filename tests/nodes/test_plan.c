@@ -159,7 +159,6 @@ TEST(a_node_fails_the_run_unless_its_entry_says_else)
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(plan.nodes[i].on_loss, PLAN_FAIL);
     assert_false(plan_can_lose_nodes(&plan));
-    assert_int_equal(plan.learner.checkpoint_every, 10);
     plan_fini(&plan);
 
     read_good(&plan, "plugin: p\nnodes:\n"
@@ -177,11 +176,27 @@ TEST(a_node_fails_the_run_unless_its_entry_says_else)
     assert_true(plan.nodes[2].restart_window_s == 60.0);
     assert_int_equal(plan.nodes[2].backoff_ms, 50);
     assert_int_equal(plan.nodes[3].on_loss, PLAN_GO_ON);
-    assert_int_equal(plan.learner.checkpoint_every, 10);
     plan_fini(&plan);
+}
 
-    read_good(&plan, FIVE "learner: {checkpoint_every: 4}\n");
-    assert_int_equal(plan.learner.checkpoint_every, 4);
+TEST(nodes_in_step_are_saved_each_ten_seconds_unless_the_file_says_else)
+{
+    struct plan plan;
+    read_good(&plan, FIVE);
+    assert_int_equal(plan.checkpoint.every, 0);
+    assert_true(plan.checkpoint.seconds == 10.0);
+    assert_int_equal(plan.checkpoint.keep_last, 2);
+    assert_int_equal(plan.checkpoint.keep_every, 0);
+    assert_false(plan.checkpoint.goes_on);
+    assert_int_equal(plan.checkpoint.from, -1);
+    plan_fini(&plan);
+    read_good(&plan, FIVE "checkpoint: {every: 4, seconds: 0, keep_last: 3,\n"
+                          "  keep_every: 100, on_fail: go_on}\n");
+    assert_int_equal(plan.checkpoint.every, 4);
+    assert_true(plan.checkpoint.seconds == 0.0);
+    assert_int_equal(plan.checkpoint.keep_last, 3);
+    assert_int_equal(plan.checkpoint.keep_every, 100);
+    assert_true(plan.checkpoint.goes_on);
     plan_fini(&plan);
 }
 

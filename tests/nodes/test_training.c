@@ -192,14 +192,15 @@ static int set_up(void **state)
     course.plan.steps = N_STEPS;
     course.plan.learner = (struct plan_learner){
         .stacks = 1, .passes = 1, .devices = {"cpu"}, .n_devices = 1};
-    return ls_learner_info_create(&course.info);
+    const int status = ls_writer_create(&course.agent.writer);
+    return status == LS_OK ? ls_learner_info_create(&course.info) : status;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
     training_stop(&course.training);
-    training_stop(&course.training);
+    ls_writer_destroy(&course.agent.writer);
     ls_items_clear(&course.items);
     ls_learner_info_destroy(&course.info);
     return 0;
@@ -289,9 +290,7 @@ static void assert_newest(unsigned char weights)
 
 TEST(a_queue_lets_batches_be_under_way)
 {
-    char folder[] = "/tmp/lockstep-training-XXXXXX", path[REPORT_PATH_MAX];
     struct weights_note note = {.seed = 0};
-    assert_non_null(mkdtemp(folder));
     course.plan.learner.queue = 2;
     course.plan.learner.stacks = 2;
     course.plan.learner.loaders = 1;
@@ -312,15 +311,28 @@ TEST(a_queue_lets_batches_be_under_way)
     }
     /* Whatever is learned meanwhile, what is written is what was over. */
     assert_true(training_is_whole(course.training));
-    assert_ok(training_save(course.training, &note, folder, "weights", path,
-                            sizeof path));
+    struct ls_bytes written = {.size = 0}, batches = {.size = 0};
+    assert_ok(training_write(course.training, &note, &written));
+    assert_ok(training_write_batches(course.training, &batches));
     assert_ok(training_end(course.training));
     course.pupil.weights = 77;
-    assert_ok(weights_load(&course.agent, 0, folder, "weights", &note));
+    assert_ok(
+        weights_read(&course.agent, 0, written.data, written.size, &note));
     assert_int_equal(course.pupil.weights, 7);
     assert_int_equal(note.train_iter, 7);
-    weights_remove(folder, "weights");
-    assert_int_equal(rmdir(folder), 0);
+    /* Another one goes on from both: those under way are learned first. */
+    training_stop(&course.training);
+    course.pupil.calls = 7;
+    start();
+    assert_ok(training_begin(course.training, &note));
+    assert_ok(training_take_batches(course.training, &batches));
+    assert_int_equal(training_under_way(course.training), 2);
+    assert_ok(learn_items());
+    assert_true(course.is_over);
+    assert_newest(8);
+    assert_fails(training_take_batches(course.training, &written), LS_EPROTO);
+    ls_bytes_clear(&written);
+    ls_bytes_clear(&batches);
 }
 
 TEST(what_is_no_batch_leaves_the_weights_whole)
@@ -476,7 +488,6 @@ static void add_device(void)
     course.agent.n_replicas = 1;
     course.plan.learner.devices[1] = "cpu";
     course.plan.learner.n_devices = 2;
-    assert_ok(ls_writer_create(&course.agent.writer));
 }
 
 static int start_with(size_t n)
@@ -498,7 +509,6 @@ TEST(two_devices_learn_from_half_of_it_each)
     assert_true(course.pupil.n == 2 && course.pupil.first == 1.0 + 2.0);
     assert_true(course.second.n == 2 && course.second.first == 4.0 + 8.0);
     assert_true(training_is_whole(course.training));
-    ls_writer_destroy(&course.agent.writer);
 }
 
 TEST(one_device_that_fails_ends_the_others)
@@ -512,7 +522,6 @@ TEST(one_device_that_fails_ends_the_others)
     assert_error_has("compute on device 1: ");
     assert_error_has("the loss is not finite");
     assert_false(training_is_whole(course.training));
-    ls_writer_destroy(&course.agent.writer);
 }
 
 TEST(what_cannot_be_shared_is_refused)
@@ -537,7 +546,6 @@ TEST(what_cannot_be_shared_is_refused)
     assert_error_has("learns alone, and learner.driver is bus");
     assert_ok(ls_group_destroy(&group));
     assert_null(course.training);
-    ls_writer_destroy(&course.agent.writer);
 }
 
 TEST(a_batch_that_lacks_some_cannot_be_shared)
@@ -549,7 +557,6 @@ TEST(a_batch_that_lacks_some_cannot_be_shared)
     assert_fails(learn_items(), LS_EPROTO);
     assert_error_has("3 trajectories came, and 2 "
                      "devices cannot share them");
-    ls_writer_destroy(&course.agent.writer);
 }
 
 TEST(a_device_that_is_not_there_is_told)

@@ -46,8 +46,9 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct place *place = *state;
-    weights_remove(place->folder, WEIGHTS_CHECKPOINT);
-    weights_remove(place->folder, WEIGHTS_CHECKPOINT); /* again: nothing */
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/%s", place->folder, WEIGHTS_FINAL);
+    (void)unlink(path);
     ls_writer_destroy(&place->agent.writer);
     return rmdir(place->folder); /* fails when anything else is left */
 }
@@ -63,16 +64,26 @@ static void write_number(struct place *place, int64_t number)
     char path[REPORT_PATH_MAX];
     place->number = number;
     assert_ok(weights_save(&place->agent, &note, true, place->folder,
-                           WEIGHTS_CHECKPOINT, path, sizeof path));
-    assert_non_null(strstr(path, "/checkpoint.msgpack"));
+                           WEIGHTS_FINAL, path, sizeof path));
+    assert_non_null(strstr(path, "/policy.msgpack"));
 }
 
 static int read_number(struct place *place, uint64_t seed,
                        struct weights_note *out)
 {
+    ls_vault *vault;
+    void *data = NULL;
+    size_t size = 0;
     place->number = -1;
-    return weights_load(&place->agent, seed, place->folder, WEIGHTS_CHECKPOINT,
-                        out);
+    assert_ok(ls_vault_open(
+        &vault,
+        &(struct ls_vault_options){.folder = place->folder, .found = true}));
+    int status = ls_vault_get(vault, WEIGHTS_FINAL, 4096, &data, &size);
+    ls_vault_close(&vault);
+    if (status == LS_OK)
+        status = weights_read(&place->agent, seed, data, size, out);
+    free(data);
+    return status;
 }
 
 EACH_TEST(set_up, tear_down)
@@ -92,7 +103,7 @@ TEST(no_file_is_no_entry)
 {
     struct weights_note loaded;
     assert_fails(read_number(*state, 5, &loaded), LS_ENOENT);
-    assert_error_has("checkpoint.msgpack");
+    assert_error_has("policy.msgpack");
 }
 
 TEST(weights_of_another_run_are_refused)
@@ -118,8 +129,7 @@ TEST(a_file_that_is_cut_anywhere_is_refused)
     struct weights_note loaded;
     char path[128], bytes[512];
     write_number(place, 42);
-    (void)snprintf(path, sizeof path, "%s/%s", place->folder,
-                   WEIGHTS_CHECKPOINT);
+    (void)snprintf(path, sizeof path, "%s/%s", place->folder, WEIGHTS_FINAL);
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     const size_t size = fread(bytes, 1, sizeof bytes, file);
@@ -145,7 +155,7 @@ TEST(an_opened_file_says_what_it_is_of)
     place->agent.env_section =
         ls_config_section_at(ls_config_root(config), "env");
     write_number(place, 42);
-    assert_ok(weights_open(&file, place->folder, WEIGHTS_CHECKPOINT));
+    assert_ok(weights_open(&file, place->folder, WEIGHTS_FINAL));
     assert_string_equal(file.plugin, "number");
     assert_string_equal(file.plugin_version, "1");
     assert_memory_equal(&file.note, &note, sizeof note);
@@ -173,12 +183,12 @@ TEST(a_plugin_that_is_named_by_a_path_is_seen)
     struct place *place = *state;
     struct weights_file file;
     write_number(place, 42);
-    assert_ok(weights_open(&file, place->folder, WEIGHTS_CHECKPOINT));
+    assert_ok(weights_open(&file, place->folder, WEIGHTS_FINAL));
     assert_true(weights_names_plugin(&file));
     weights_close(&file);
     place->agent.plugin = &path;
     write_number(place, 42);
-    assert_ok(weights_open(&file, place->folder, WEIGHTS_CHECKPOINT));
+    assert_ok(weights_open(&file, place->folder, WEIGHTS_FINAL));
     assert_false(weights_names_plugin(&file));
     weights_close(&file);
 }
@@ -192,10 +202,9 @@ TEST(what_is_not_a_file_of_weights_is_not_opened)
     assert_fails(weights_open(&file, place->folder, "a b"), LS_EINVAL);
     assert_ok(ls_vault_open(
         &vault, &(struct ls_vault_options){.folder = place->folder}));
-    assert_ok(ls_vault_put(vault, WEIGHTS_CHECKPOINT, "\x80", 1, false));
+    assert_ok(ls_vault_put(vault, WEIGHTS_FINAL, "\x80", 1, false));
     ls_vault_close(&vault);
-    assert_fails(weights_open(&file, place->folder, WEIGHTS_CHECKPOINT),
-                 LS_EPROTO);
+    assert_fails(weights_open(&file, place->folder, WEIGHTS_FINAL), LS_EPROTO);
     assert_error_has("it is not a file of format lockstep.policy.1");
 }
 
@@ -213,19 +222,18 @@ TEST(weights_that_lack_a_field_are_refused)
     write_number(place, 42);
     assert_ok(ls_vault_open(
         &vault, &(struct ls_vault_options){.folder = place->folder}));
-    assert_ok(ls_vault_get(vault, WEIGHTS_CHECKPOINT, 512, &data, &size));
+    assert_ok(ls_vault_get(vault, WEIGHTS_FINAL, 512, &data, &size));
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         char *at = data;
         while (memcmp(at + 1, fields[i], strlen(fields[i])) != 0 ||
                *at != (char)(0xa0 + strlen(fields[i])))
             at++;
         at[1]++; /* another name */
-        assert_ok(ls_vault_put(vault, WEIGHTS_CHECKPOINT, data, size, false));
+        assert_ok(ls_vault_put(vault, WEIGHTS_FINAL, data, size, false));
         at[1]--;
         const int status = read_number(place, 5, &loaded);
         if (status != LS_EPROTO && status != LS_EMISMATCH)
             fail_msg("%s: %s", fields[i], ls_status_name(status));
-        assert_error_has(WEIGHTS_CHECKPOINT);
     }
     free(data);
     ls_vault_close(&vault);
@@ -237,8 +245,7 @@ TEST(the_file_begins_with_its_map)
     struct place *place = *state;
     char path[128], bytes[512];
     write_number(place, 42);
-    (void)snprintf(path, sizeof path, "%s/%s", place->folder,
-                   WEIGHTS_CHECKPOINT);
+    (void)snprintf(path, sizeof path, "%s/%s", place->folder, WEIGHTS_FINAL);
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     const size_t size = fread(bytes, 1, sizeof bytes, file);

@@ -741,6 +741,31 @@ TEST(retention_removes_its_own_alone)
     state_free(&node);
 }
 
+TEST(retention_can_be_asked_for)
+{
+    const struct place *place = *state;
+    const struct ls_checkpoints_options options = {
+        .folder = place->folder, .commits = true, .retention = {.every = 3}};
+    struct node_state node;
+    ls_checkpoints *checkpoints = open_one(place);
+    state_make(&node, 0);
+    for (int64_t epoch = 1; epoch <= 8; epoch++)
+        save_epoch(checkpoints, epoch, &node);
+    assert_ok(ls_checkpoints_retain(checkpoints)); /* it keeps all */
+    has_epochs(checkpoints, "1 2 3 4 5 6 7 8");
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    checkpoints = open_checkpoints(&options);
+    has_epochs(checkpoints, "1 2 3 4 5 6 7 8");
+    assert_ok(ls_checkpoints_retain(checkpoints));
+    has_epochs(checkpoints, "3 6 8");
+    assert_false(is_there(place, "n1.000007"));
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    checkpoints = open_to_look(place);
+    assert_fails(ls_checkpoints_retain(checkpoints), LS_ESTATE);
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    state_free(&node);
+}
+
 /* A node with a folder of its own, which has no manifests. */
 TEST(a_node_alone_keeps_what_it_is_told)
 {

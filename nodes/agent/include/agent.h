@@ -126,6 +126,10 @@ LS_MUST_USE int agent_load_training(struct agent *agent,
 LS_MUST_USE int agent_write_training(const struct agent *agent, ls_writer *out);
 LS_MUST_USE int agent_read_training(struct agent *agent, const ls_value *in);
 
+/* The environments alone, as a value, and back, as below. */
+LS_MUST_USE int agent_write_envs(const struct agent *agent, ls_writer *out);
+LS_MUST_USE int agent_read_envs(struct agent *agent, const ls_value *in);
+
 /* All of the state, policy, training and environments, as one value, and back
  * into an agent of the same plugin and sections with as many environments: it
  * goes on as this one would, to the bit. An environment that cannot be saved

@@ -8,23 +8,36 @@
 #ifndef LOCKSTEP_SAFETENSORS_H
 #define LOCKSTEP_SAFETENSORS_H
 
+#include "lockstep/blobs.h"
 #include "lockstep/plugin.h"
 
-/* Its name there: F32, F64, I32, U8. */
-const char *safetensors_type(enum ls_element type);
+struct safetensors_tensor {
+    const char *name;         /* borrow; UTF-8, unique in its file */
+    struct ls_blob_form form; /* bytes go out as U8 */
+    const void *data;         /* borrow */
+};
+
+/* The type's name there: F32, F64, I32, I64, U8. */
+const char *safetensors_type(enum ls_blob_type type);
+
+/* What a policy acts by, in this form. out borrows from the tensor.
+ * Errors: LS_EHANDLER it has no name that ends, or no shape of plugin.h. */
+LS_MUST_USE int safetensors_of(const struct ls_tensor *tensor,
+                               struct safetensors_tensor *out);
 
 /* Make `path` this file; whoever opens it sees all of it, or what was there
  * before.
- * tensors: n of them; the data is borrowed.
+ * tensors: n of them.
  * notes:   n_notes texts under which keys, for "__metadata__"; UTF-8.
  * Errors:  LS_EHANDLER a tensor has no name, that of another or a reserved one,
- *          or is not UTF-8, or its shape is not one; LS_EIO it cannot be
+ *          or is not UTF-8, or its form is not one; LS_EIO it cannot be
  *          written; LS_ELIMIT the path is too long; LS_ENOMEM. */
 struct safetensors_note {
     const char *key, *value;
 };
 LS_MUST_USE int safetensors_write(const char *path,
-                                  const struct ls_tensor *tensors, size_t n,
+                                  const struct safetensors_tensor *tensors,
+                                  size_t n,
                                   const struct safetensors_note *notes,
                                   size_t n_notes);
 

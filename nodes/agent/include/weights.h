@@ -11,9 +11,10 @@
 
 #include "agent.h"
 
-/* In the run's folder: what it has come to, and how far it was. */
-#define WEIGHTS_FINAL      "policy.msgpack"
-#define WEIGHTS_CHECKPOINT "checkpoint.msgpack"
+/* In the run's folder: what it has come to. */
+#define WEIGHTS_FINAL "policy.msgpack"
+/* The same value in a learner's checkpoints: a blob. */
+#define WEIGHTS_BLOB "weights"
 
 struct weights_note {
     uint64_t seed;
@@ -40,21 +41,13 @@ LS_MUST_USE int weights_save(struct agent *agent,
                              const char *folder, const char *name, char *path,
                              size_t size);
 
-/* Read them back into the agent's policy, with what learning goes on from where
- * that was written.
- * Errors: LS_ENOENT there is no such file; LS_EPROTO it is damaged, or none of
- * this format; LS_EMISMATCH it is of another plugin or seed; LS_EIO; LS_ELIMIT;
- * what the plugin's load returns; LS_ENOMEM. */
-LS_MUST_USE int weights_load(struct agent *agent, uint64_t seed,
-                             const char *folder, const char *name,
+/* Read such a value back into the agent's policy, with what learning goes on
+ * from where that was written.
+ * Errors: LS_EPROTO it is none of this format; LS_EMISMATCH it is of another
+ * plugin or seed; what the plugin's load returns; LS_ENOMEM. */
+LS_MUST_USE int weights_read(struct agent *agent, uint64_t seed,
+                             const void *data, size_t bytes,
                              struct weights_note *out);
-
-/* The same from a value that weights_write() has written. Errors: as those, but
- * for the file's. */
-LS_MUST_USE int weights_take(struct agent *agent, ls_document *document,
-                             uint64_t seed, struct weights_note *out);
-/* For reading such a value. */
-extern const struct ls_codec_limits weights_limits;
 
 /* What such a file says. Borrow: until weights_close(). */
 struct weights_file {
@@ -72,6 +65,10 @@ struct weights_file {
  *         LS_ENOMEM. */
 LS_MUST_USE int weights_open(struct weights_file *out, const char *folder,
                              const char *name);
+/* The same of a value that is in memory. Errors: LS_EPROTO; LS_ELIMIT;
+ * LS_ENOMEM. */
+LS_MUST_USE int weights_decode(struct weights_file *out, const void *data,
+                               size_t bytes);
 void weights_close(struct weights_file *file);
 /* Whether it says its plugin by a name: a path could be of any file, and a file
  * of data must not choose what is run. */
@@ -87,8 +84,5 @@ void weights_find(const char *folder, const char *name, char *path,
 
 /* Remove what a learner was writing when it was killed. */
 void weights_tidy(const char *folder);
-
-/* Remove such a file, if it is there. */
-void weights_remove(const char *folder, const char *name);
 
 #endif

@@ -21,6 +21,7 @@
 /* state */
 #include "lockstep/blobs.h"
 #include "lockstep/checkpoint.h"
+#include "lockstep/checkpoint_step.h"
 #include "lockstep/disk.h"
 #include "lockstep/file.h"
 #include "lockstep/journal.h"

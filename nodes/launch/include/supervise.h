@@ -34,9 +34,9 @@ struct launcher {
     /* What a node is at that does not stop, as node_run_where() has it. NULL:
      * that is not seen from here; the node reports it (REPORT_STUCK). */
     void (*where)(void *self, size_t index, char *text, size_t size);
-    /* Have a node write what it did last. NULL: that is not done from here.
-     * Thread: that of supervise(). */
-    void (*dump)(void *self, size_t index);
+    /* SIGUSR1: have a node write what it did last; SIGUSR2: have it save. NULL:
+     * that is not done from here. Thread: that of supervise(). */
+    void (*ask)(void *self, size_t index, int signal);
     void *self;
     const char *dir;      /* for ipc sockets; may be NULL */
     bool outside_reaches; /* nodes can be called from other processes: tell them
@@ -73,8 +73,9 @@ void supervisor_note_end(supervisor *supervisor, size_t index, int exit_code,
 /* Once supervise() has returned: whether the run has come to its own end, and
  * there is nothing to go on with. */
 bool supervisor_is_done(const supervisor *supervisor);
-/* Have all nodes write what they did last, soon. */
-void supervisor_dump(supervisor *supervisor);
+/* SIGUSR1: have all nodes write what they did last, soon; SIGUSR2: have them
+ * save. */
+void supervisor_ask(supervisor *supervisor, int signal);
 /* End the run with exit code 128 + signal. */
 void supervisor_interrupt(supervisor *supervisor, int signal);
 

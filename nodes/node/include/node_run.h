@@ -57,6 +57,9 @@ void node_run_cancel(node_run *run, int status, const char *text);
  */
 void node_run_where(node_run *run, char *text, size_t size);
 
+/* Have it saved, together with the others, if its job can be. Thread: any. */
+void node_run_save(node_run *run);
+
 /* Write what its flight recorder holds to trace/node-ID.lstrace in the folder
  * of the run, and say so in the log; nothing where there is no folder or no
  * recorder, and in a simulation. Thread: any. */

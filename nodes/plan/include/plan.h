@@ -81,6 +81,10 @@ struct plan_world {
                          * borrow: config */
 };
 
+/* A node's life is counted within one of its run's, and these after another:
+ * so many are set apart for each. */
+#define PLAN_LIFE_RESTARTS 4096u
+
 /* What members do. */
 struct plan_barrier {
     int64_t epochs;   /* to go through together */
@@ -108,7 +112,16 @@ struct plan_learner {
     unsigned passes; /* over the trajectories of each iteration */
     const char *devices[PLAN_DEVICES_MAX]; /* borrow: config */
     size_t n_devices;                      /* >= 1; each has its share */
-    int64_t checkpoint_every;              /* updates between two; 0: none */
+};
+
+/* When the nodes of a job in lock step are saved, beside the beginning and the
+ * end: lockstep/checkpoint_step.h. */
+struct plan_checkpoint {
+    int64_t every;                            /* iterations; 0: not so */
+    double seconds;                           /* 0: not so */
+    int64_t keep_last, keep_every; /* which stay; 0: none */
+    bool goes_on;                             /* after a save that failed */
+    int64_t from; /* epoch that the run goes on from; -1: the newest */
 };
 
 /* What members do instead in `lockstep sim`, where failures are borne. */
@@ -160,6 +173,7 @@ struct plan {
     bool trace_all; /* it leaves out nothing, and is written at the end */
 
     struct plan_learner learner;
+    struct plan_checkpoint checkpoint;
     struct plan_barrier barrier;
     struct plan_sim sim;
     struct plan_service service; /* where there is a coordinator */

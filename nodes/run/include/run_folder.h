@@ -18,6 +18,7 @@
 #include "lockstep/file.h"
 
 #define RUN_FOLDER_RECORD    "record"
+#define RUN_FOLDER_STATE     "checkpoints" /* of the run: lockstep/checkpoint.h */
 #define RUN_FOLDER_NAME_MAX  16
 #define RUN_FOLDER_TOKEN_MAX 16
 

@@ -29,7 +29,8 @@
     X(TRACE, trace, false)                                                     \
     X(REPLAY, replay, true)                                                    \
     X(EVAL, eval, false)                                                       \
-    X(EXPORT, export, false)
+    X(EXPORT, export, false)                                                   \
+    X(CHECKPOINT, checkpoint, false)
 
 enum command {
     COMMAND_NONE, /* nothing was said: a short help, and exit 2 */
@@ -64,6 +65,9 @@ struct options {
     /* run */
     const char *resume; /* "latest", or the number of a run that must go on;
                          * NULL: one that can, does */
+
+    /* run, given by it to its nodes; eval and export */
+    int64_t epoch; /* of a checkpoint; -1: none was given */
 
     /* run, and given by it to its nodes */
     const char *record; /* a file; NULL: the run is not recorded */
@@ -115,6 +119,19 @@ struct options {
     const char *policy;  /* a file of weights, or a run's folder */
     bool force;          /* replace the file, which is `out` */
     uint64_t n_episodes; /* 0: as the configuration says */
+
+    /* checkpoint; and out and force: export */
+    struct {
+        const char *verb; /* "ls", "show", "verify", "diff", "export", "rm" */
+        const char *path; /* a folder of checkpoints, or of a run */
+        int64_t epochs[OPTIONS_REPEATS_MAX];
+        size_t n_epochs;
+        uint64_t keep_last, keep_every, keep_best; /* rm; 0: not given */
+        const char *metric; /* of keep_best; NULL: "return" */
+        bool least;         /* the smaller the better */
+        const char *node;   /* export: of this one; NULL: of all */
+        const char *blob;   /* the same */
+    } checkpoint;
 
     /* bench */
     struct {

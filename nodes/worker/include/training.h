@@ -96,6 +96,19 @@ LS_MUST_USE int training_save(struct training *training,
                               const char *folder, const char *name, char *path,
                               size_t size);
 
+/* The same as a value of weights.h, and the batches that are under way after
+ * it: with both, another one goes on as this one would, to the bit. Taken back
+ * after training_begin(), with what was read of the first into the agent.
+ * Errors: the plugin's save; LS_EPROTO they are none; those of
+ * training_learn(). */
+LS_MUST_USE int training_write(struct training *training,
+                               const struct weights_note *note,
+                               struct ls_bytes *out);
+LS_MUST_USE int training_write_batches(struct training *training,
+                                       struct ls_bytes *out);
+LS_MUST_USE int training_take_batches(struct training *training,
+                                      const struct ls_bytes *in);
+
 /* Whether those weights are whole: false when a learn() has failed. */
 bool training_is_whole(const struct training *training);
 

@@ -40,6 +40,8 @@ struct work_kind {
     /* From any thread: end what `run` does soon, with this status. NULL: there
      * is only the task to cancel. */
     void (*end)(void *self, int status, const char *text);
+    /* From any thread: save it soon. NULL: there is nothing that could. */
+    void (*save)(void *self);
     void (*report)(void *self, struct report *out); /* fills in */
     void (*leave)(void *self); /* NULL: nothing stands there; as the next */
     void (*close)(void *self);

@@ -76,8 +76,8 @@ struct ls_barrier_options {
                      * then act as on_loss says; default 0 */
 
     /* Called for each epoch that succeeded, by the waiting thread, before the
-     * wait returns: the epochs of ls_mw_barrier() too, which uses bits 0 to 3
-     * of its flags itself. NULL: not called. */
+     * wait returns: the epochs of ls_mw_barrier() too, which uses bits 0 to
+     * 3 and 28 to 31 of its flags itself. NULL: not called. */
     void (*left)(void *self, const struct ls_barrier_epoch_info *info);
     /* For ls_mw_barrier(): what this node adds to its flags as an iteration
      * ends, of bits 4 to 31. Called by the waiting thread. NULL: nothing. */

@@ -124,6 +124,8 @@ LS_API const struct ls_blob *ls_blobs_at(const ls_blobs *blobs, size_t at);
 LS_API const struct ls_blob *ls_blobs_find(const ls_blobs *blobs,
                                            const char *name);
 
+/* ---- as bytes, for a message --------------------------------------------- */
+
 /* The bytes of one blob, as a checkpoint has them: to send them to another
  * node. data:   own: free() it; never NULL. Errors: what its ops return;
  * LS_ENOMEM. */
@@ -134,6 +136,24 @@ LS_MUST_USE LS_API int ls_blob_pack(const struct ls_blob *blob, void **data,
  *         return: the state is then to be loaded again, or discarded. */
 LS_MUST_USE LS_API int ls_blob_unpack(const struct ls_blob *blob,
                                       const void *data, size_t size);
+
+/* All global ones, with their names and forms.
+ * data:   own: free() it. Written on success only.
+ * Errors: what a blob's ops return; LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_blobs_pack(const ls_blobs *blobs, void **data,
+                                     size_t *size);
+/* Load them.
+ * Errors: LS_EPROTO the bytes are none of that kind; LS_ENOENT and LS_EMISMATCH
+ *         they do not fit, as of ls_checkpoints_load(): until here nothing was
+ *         changed; what a blob's ops return. */
+LS_MUST_USE LS_API int ls_blobs_unpack(const ls_blobs *blobs, const void *data,
+                                       size_t size);
+/* Blobs whose memory is in these bytes, to be saved as they are.
+ * data:   borrow: until out is destroyed.
+ * out:    own; written on success only.
+ * Errors: LS_EPROTO; LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_blobs_view(ls_blobs **out, const void *data,
+                                     size_t size);
 
 #ifdef __cplusplus
 }

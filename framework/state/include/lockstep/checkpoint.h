@@ -250,6 +250,12 @@ ls_checkpoints_load(ls_checkpoints *checkpoints, int64_t epoch,
  *         commit. */
 LS_API int ls_checkpoints_drop(ls_checkpoints *checkpoints, int64_t epoch);
 
+/* Remove those that the retention of the options does not keep: what a commit
+ * does after it. Damaged manifests are neither counted nor removed.
+ * Errors: LS_ESTATE it was not opened to commit; that of the first that could
+ *         not be removed: the others were tried too. */
+LS_API int ls_checkpoints_retain(ls_checkpoints *checkpoints);
+
 /* The run goes on from this epoch: remove later ones, newest first: manifests
  * if it was opened to commit, with their entries that lie here, and this node's
  * entries. What is written behind is waited for, and its result dropped.

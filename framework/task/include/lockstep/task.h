@@ -249,6 +249,37 @@ LS_API size_t ls_task_steps_now(const ls_task *task, char *text, size_t size);
 LS_API uint64_t ls_task_round(const ls_task *task);
 LS_API void ls_task_set_round(ls_task *task, uint64_t round);
 
+/* What the nodes that are in step have agreed upon at the end of an iteration:
+ * ls_mw_barrier() asks each node for its wishes just before its second wait,
+ * and knows those of all after it. For steps that must do something in the same
+ * iteration everywhere, in the backward half of a step that is used before the
+ * barrier. */
+#define LS_WISH_SAVE     1u   /* ls_mw_checkpoint() */
+#define LS_WISH_SAVE_NOW 2u   /* the same: and wait until it is on disk */
+#define LS_WISHES_ALL    0xfu /* bits 2 and 3 are the program's */
+struct ls_agreement {
+    uint32_t wishes;     /* of all nodes, or-ed: the same on all of them */
+    bool finishing;      /* all end with this iteration */
+    const uint32_t *ids; /* the nodes that agree, this one too, in order.
+                          * Borrow: until the iteration ends */
+    size_t n;
+};
+/* Have fn called for the wishes of this node. One function per `self`; fn NULL
+ * removes it. Not while the task runs. Thread: owner; fn: that of the barrier.
+ * Errors: LS_ENOMEM. */
+typedef uint32_t ls_wish_fn(void *self);
+LS_MUST_USE LS_API int ls_task_on_wish(ls_task *task, ls_wish_fn *fn,
+                                       void *self);
+/* Whether somebody is to be asked; the wishes of this node. */
+LS_API bool ls_task_has_wishes(const ls_task *task);
+LS_API uint32_t ls_task_wishes(const ls_task *task);
+/* The agreement of the iteration that is ending; NULL: there is none, as
+ * without a barrier. Borrow. */
+LS_API const struct ls_agreement *ls_task_agreement(const ls_task *task);
+/* For barriers. what: copied, with its ids. Errors: LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_task_agree(ls_task *task,
+                                     const struct ls_agreement *what);
+
 /* Inside a step ---------------------------------------------------------- */
 
 /* Run the rest of the pipeline. Returns LS_OK, or the error that ended this

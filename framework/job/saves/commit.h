@@ -7,8 +7,8 @@
  * is lost, or is too slow, there is no manifest, and the previous epoch stays
  * the newest. A node removes an entry only when it is told to; one whose
  * committer is lost does not know, and keeps it. docs/jobs.md has the table. */
-#ifndef LOCKSTEP_JOB_COMMIT_H
-#define LOCKSTEP_JOB_COMMIT_H
+#ifndef LOCKSTEP_SAVES_COMMIT_H
+#define LOCKSTEP_SAVES_COMMIT_H
 
 #include <stdbool.h>
 #include <stddef.h>

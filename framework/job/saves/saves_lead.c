@@ -1,0 +1,467 @@
+/* A save, as the node that leads sees it: the state machine of commit.h, on
+ * calls. It runs on the thread of its owner, or behind it on one of its own. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lockstep/log.h"
+#include "saves.h"
+
+/* What is known of one node. */
+struct save_node {
+    struct ask write, tell;           /* own */
+    struct ls_checkpoint_entry entry; /* once it is on disk */
+    struct ls_body body; /* own; its blobs, to be written here: it has no
+                          * folder */
+};
+
+struct save {
+    struct saves *saves;
+    const struct saves_point *point; /* borrow */
+    bool behind;
+    struct commit commit;
+    struct commit_node *states; /* own; n, as the next two */
+    struct save_node *nodes;    /* own */
+    uint32_t *ids;              /* own: they may change meanwhile */
+    size_t n;
+    int64_t *kept; /* own; what the retention keeps */
+    size_t n_kept;
+    struct ls_failure told; /* ops->saved() */
+    ls_writer *writer;
+    double metric; /* the sum of those that nodes know */
+    size_t n_metric;
+};
+
+/* ---- phase 1 ----------------------------------------------------------- */
+
+static void ask_write(void *self, size_t at)
+{
+    struct save *save = self;
+    const struct saves *saves = save->saves;
+    if (save->nodes[at].body.data != NULL)
+        return; /* its blobs are here: write_body() */
+    ls_write_map(save->writer, 4);
+    ls_write_string(save->writer, "do");
+    ls_write_string(save->writer, "write");
+    ls_write_string(save->writer, "epoch");
+    ls_write_int(save->writer, save->point->epoch);
+    ls_write_string(save->writer, "round");
+    ls_write_int(save->writer, saves->round);
+    ls_write_string(save->writer, "behind");
+    ls_write_int(save->writer, save->behind);
+    ask_begin(&save->nodes[at].write, saves->asker, save->ids[at], save->writer,
+              NULL, saves->timeout_ms);
+}
+
+/* The entry of a node that has no folder. */
+static int write_hosted(struct save *save, size_t at)
+{
+    struct save_node *node = &save->nodes[at];
+    ls_checkpoints *store = NULL;
+    ls_blobs *blobs = NULL;
+    int status = ls_blobs_view(&blobs, node->body.data, node->body.size);
+    ls_mutex_lock(&save->saves->mutex);
+    if (status == LS_OK)
+        status = saves_host(save->saves, save->ids[at], &store);
+    if (status == LS_OK)
+        status = ls_checkpoints_write(store, save->point->epoch, blobs,
+                                      &node->entry);
+    ls_mutex_unlock(&save->saves->mutex);
+    ls_blobs_destroy(&blobs);
+    return status;
+}
+
+/* false: there was none to write. */
+static bool write_body(struct save *save)
+{
+    for (size_t i = 0; i < save->n; i++) {
+        if (save->nodes[i].body.data == NULL ||
+            save->commit.phase != COMMIT_WRITING)
+            continue;
+        const int status = write_hosted(save, i);
+        if (status != LS_OK)
+            (void)ls_error_at(status, "node %" PRIu32, save->ids[i]);
+        ls_body_release(&save->nodes[i].body);
+        commit_written(&save->commit, i, status);
+        return true;
+    }
+    return false;
+}
+
+static void note_metric(struct save *save, const struct ask *ask)
+{
+    double value = 0;
+    if (ls_value_double(ls_value_get(ls_document_root(ask->document), "metric"),
+                        &value) != LS_OK)
+        return;
+    save->metric += value;
+    save->n_metric++;
+}
+
+static void note_written(struct save *save, size_t at)
+{
+    struct save_node *node = &save->nodes[at];
+    int status = ask_end(&node->write);
+    if (status == LS_OK)
+        note_metric(save, &node->write);
+    if (status == LS_OK && node->write.body.data != NULL) {
+        node->body = node->write.body;
+        node->write.body = (struct ls_body){.data = NULL};
+        return;
+    }
+    if (status == LS_OK)
+        status = ls_record_read(
+            &ls_checkpoint_entry_record, &node->entry,
+            ls_value_get(ls_document_root(node->write.document), "entry"));
+    if (status == LS_ELOST)
+        commit_lost(&save->commit, at);
+    else if (status == LS_ETIMEDOUT) {
+        if (save->commit.phase == COMMIT_WRITING)
+            commit_late(&save->commit);
+    } else
+        commit_written(&save->commit, at, status);
+}
+
+/* ---- phase 2 ----------------------------------------------------------- */
+
+static int write_manifest(struct save *save, bool *gone)
+{
+    struct saves *saves = save->saves;
+    const struct saves_point *point = save->point;
+    struct ls_checkpoint_note why = {.name = "why", .text = (char *)point->why};
+    struct ls_checkpoint_metric metric = {.name = ""};
+    if (save->n_metric > 0)
+        metric.value = save->metric / (double)save->n_metric;
+    if (saves->metric != NULL)
+        (void)snprintf(metric.name, sizeof metric.name, "%s", saves->metric);
+    struct ls_checkpoint_manifest manifest = {
+        .epoch = point->epoch,
+        .stopped = point->stopped,
+        .n_entries = save->n,
+        .metrics = &metric,
+        .n_metrics = saves->metric != NULL && save->n_metric > 0,
+        .notes = &why,
+        .n_notes = point->why != NULL};
+    (void)snprintf(manifest.run, sizeof manifest.run, "%s", saves->run);
+    manifest.entries = calloc(save->n, sizeof *manifest.entries);
+    if (manifest.entries == NULL)
+        return ls_error(LS_ENOMEM, "a manifest");
+    for (size_t i = 0; i < save->n; i++)
+        manifest.entries[i] = save->nodes[i].entry;
+    int status = ls_checkpoints_commit(saves->store, &manifest);
+    if (status != LS_OK) {
+        struct ls_failure failure;
+        ls_failure_keep(&failure, status);
+        const int removed = ls_checkpoints_drop(saves->store, point->epoch);
+        *gone = removed == LS_OK || removed == LS_ENOENT;
+        status = ls_failure_return(&failure);
+    } else if (saves->ops->saved != NULL)
+        ls_failure_keep(&save->told, saves->ops->saved(saves->self, &manifest));
+    free(manifest.entries);
+    return status;
+}
+
+/* For the nodes: what is removed there, too. */
+static void list_kept(struct save *save)
+{
+    const struct ls_checkpoint_retention *retention = &save->saves->retention;
+    if (retention->last == 0 && retention->every == 0 && retention->best == 0)
+        return;
+    if (ls_checkpoints_list(save->saves->store, &save->kept, &save->n_kept) !=
+        LS_OK)
+        save->n_kept = 0; /* they are removed after the next save */
+}
+
+static void name_all(void *self)
+{
+    struct save *save = self;
+    bool gone = false;
+    ls_mutex_lock(&save->saves->mutex);
+    const int status = write_manifest(save, &gone);
+    if (status == LS_OK)
+        list_kept(save);
+    ls_mutex_unlock(&save->saves->mutex);
+    commit_named(&save->commit, status, gone);
+}
+
+static void ask_tell(void *self, size_t at, enum commit_verdict verdict)
+{
+    struct save *save = self;
+    const struct saves *saves = save->saves;
+    ls_write_map(save->writer, 5);
+    ls_write_string(save->writer, "do");
+    ls_write_string(save->writer, "verdict");
+    ls_write_string(save->writer, "epoch");
+    ls_write_int(save->writer, save->point->epoch);
+    ls_write_string(save->writer, "round");
+    ls_write_int(save->writer, saves->round);
+    ls_write_string(save->writer, "verdict");
+    ls_write_int(save->writer, verdict);
+    ls_write_string(save->writer, "keep");
+    ls_write_array(save->writer, (uint32_t)save->n_kept);
+    for (size_t i = 0; i < save->n_kept; i++)
+        ls_write_int(save->writer, save->kept[i]);
+    ask_begin(&save->nodes[at].tell, saves->asker, save->ids[at], save->writer,
+              NULL, saves->timeout_ms);
+}
+
+static const struct commit_ops commit_ops = {ask_write, name_all, ask_tell};
+
+static void note_told(struct save *save, size_t at)
+{
+    const int status = ask_end(&save->nodes[at].tell);
+    if (status == LS_ETIMEDOUT)
+        commit_late(&save->commit);
+    else if (status == LS_ELOST)
+        commit_lost(&save->commit, at);
+    else /* an entry that could not be removed is removed later */
+        commit_told(&save->commit, at);
+}
+
+/* ---- both -------------------------------------------------------------- */
+
+/* Take in what has ended; returns whether there was something. */
+static bool take_ends(struct save *save)
+{
+    struct asker *asker = save->saves->asker;
+    bool some = false;
+    for (size_t i = 0; i < save->n; i++) {
+        struct ask *const asks[] = {&save->nodes[i].write,
+                                    &save->nodes[i].tell};
+        for (size_t j = 0; j < 2; j++) {
+            ls_mutex_lock(&asker->mutex);
+            const bool ended = asks[j]->ended && !asks[j]->seen;
+            ls_mutex_unlock(&asker->mutex);
+            if (!ended)
+                continue;
+            some = true;
+            if (j == 0)
+                note_written(save, i);
+            else
+                note_told(save, i);
+        }
+    }
+    return some;
+}
+
+/* Each call has its own timeout, so this ends. */
+static void wait_for_end(struct save *save)
+{
+    struct asker *asker = save->saves->asker;
+    bool some = false;
+    ls_mutex_lock(&asker->mutex);
+    while (!some) {
+        for (size_t i = 0; i < save->n && !some; i++) {
+            const struct save_node *node = &save->nodes[i];
+            some = (node->write.ended && !node->write.seen) ||
+                   (node->tell.ended && !node->tell.seen);
+        }
+        if (!some)
+            asker_wait(asker);
+    }
+    ls_mutex_unlock(&asker->mutex);
+}
+
+static int make(struct save *save)
+{
+    const struct saves *saves = save->saves;
+    int status = ls_writer_create(&save->writer);
+    save->n = saves->n_nodes;
+    save->states = calloc(save->n, sizeof *save->states);
+    save->nodes = calloc(save->n, sizeof *save->nodes);
+    save->ids = calloc(save->n, sizeof *save->ids);
+    if (save->states == NULL || save->nodes == NULL || save->ids == NULL)
+        status = ls_error(LS_ENOMEM, "a save");
+    if (status == LS_OK)
+        memcpy(save->ids, saves->nodes, save->n * sizeof *save->ids);
+    return status;
+}
+
+/* What was written here for others, of a save that is on no node. */
+static void drop_hosted(struct save *save)
+{
+    struct saves *saves = save->saves;
+    ls_mutex_lock(&saves->mutex);
+    const int status = saves_rewind_hosted(saves, save->point->epoch - 1);
+    ls_mutex_unlock(&saves->mutex);
+    if (status != LS_OK) /* the next one replaces it */
+        ls_log_debug("%s: %s", saves->what, ls_error_text());
+}
+
+static void clear(struct save *save)
+{
+    for (size_t i = 0; save->nodes != NULL && i < save->n; i++) {
+        ask_destroy(&save->nodes[i].write);
+        ask_destroy(&save->nodes[i].tell);
+        ls_body_release(&save->nodes[i].body);
+    }
+    ls_writer_destroy(&save->writer);
+    free(save->states);
+    free(save->nodes);
+    free(save->ids);
+    free(save->kept);
+}
+
+static int commit(struct save *save)
+{
+    save->saves->round =
+        (int64_t)(ls_entropy(save->saves->asker->runtime) >> 1);
+    commit_begin(&save->commit, &commit_ops, save, save->states, save->n);
+    while (save->commit.phase != COMMIT_ENDED)
+        if (!take_ends(save) && !write_body(save))
+            wait_for_end(save);
+    if (save->commit.saved)
+        return ls_failure_return(&save->told);
+    if (save->commit.verdict == COMMIT_DROP)
+        drop_hosted(save);
+    return ls_failure_return(&save->commit.failure);
+}
+
+static int not_saved(const struct saves *saves, int64_t epoch, int status)
+{
+    return ls_error_at(status, "%s: epoch %" PRId64 " was not saved",
+                       saves->what, epoch);
+}
+
+/* status: whether it was made. Ends it. */
+static int run(struct save *save, int status)
+{
+    struct ls_failure failure;
+    if (status == LS_OK)
+        status = commit(save);
+    if (status != LS_OK && !save->commit.saved)
+        (void)not_saved(save->saves, save->point->epoch, status);
+    ls_failure_keep(&failure, status);
+    clear(save);
+    return ls_failure_return(&failure);
+}
+
+int saves_save(struct saves *saves, const struct saves_point *point)
+{
+    struct save save = {.saves = saves, .point = point};
+    return run(&save, make(&save));
+}
+
+/* ---- behind ------------------------------------------------------------ */
+
+/* A save that goes on behind. */
+struct saves_behind {
+    struct saves_point point;
+    struct save save;
+    ls_thread *thread; /* own */
+    bool ended;        /* under the asker's mutex */
+    struct ls_failure failure;
+};
+
+static int write_copy(void *self, ls_writer *writer, struct ls_body *body,
+                      size_t i)
+{
+    const struct saves_point *point = self;
+    (void)body;
+    (void)i;
+    ls_write_map(writer, 2);
+    ls_write_string(writer, "do");
+    ls_write_string(writer, "copy");
+    ls_write_string(writer, "epoch");
+    ls_write_int(writer, point->epoch);
+    return LS_OK;
+}
+
+/* What a node without a folder sends is kept for phase 1. */
+static int copy_all(struct save *save)
+{
+    struct saves *saves = save->saves;
+    struct ask *asks = calloc(save->n + 1, sizeof *asks);
+    if (asks == NULL)
+        return ls_error(LS_ENOMEM, "a save");
+    const int status = ask_all(saves->asker, save->ids, save->n, write_copy,
+                               (void *)save->point, saves->timeout_ms, asks);
+    struct ls_failure failure;
+    ls_failure_keep(&failure, status);
+    for (size_t i = 0; i < save->n; i++) {
+        if (asks[i].status == LS_OK && asks[i].document != NULL)
+            note_metric(save, &asks[i]);
+        save->nodes[i].body = asks[i].body;
+        asks[i].body = (struct ls_body){.data = NULL};
+        ask_destroy(&asks[i]);
+    }
+    free(asks);
+    return ls_failure_return(&failure);
+}
+
+static void go_on(void *self)
+{
+    struct saves_behind *behind = self;
+    struct saves *saves = behind->save.saves;
+    ls_log_set_node(saves->id);
+    ls_failure_keep(&behind->failure, run(&behind->save, LS_OK));
+    ls_mutex_lock(&saves->asker->mutex);
+    behind->ended = true;
+    ls_mutex_unlock(&saves->asker->mutex);
+}
+
+int saves_finish(struct saves *saves, int64_t *epoch)
+{
+    struct saves_behind *behind = saves->behind;
+    *epoch = LS_CHECKPOINT_NONE;
+    if (behind == NULL)
+        return LS_OK;
+    asker_join(&behind->thread);
+    const struct ls_failure failure = behind->failure;
+    *epoch = behind->point.epoch;
+    saves->behind = NULL;
+    free(behind);
+    return ls_failure_return(&failure);
+}
+
+bool saves_is_busy(struct saves *saves)
+{
+    if (saves->behind == NULL)
+        return false;
+    ls_mutex_lock(&saves->asker->mutex);
+    const bool ended = saves->behind->ended;
+    ls_mutex_unlock(&saves->asker->mutex);
+    return !ended;
+}
+
+/* A node whose copy failed has nothing to write, so the commit fails; but the
+ * reason is the copy's. It tells all that there is nothing to wait for. */
+static int give_up(struct saves_behind *behind, int status)
+{
+    struct saves *saves = behind->save.saves;
+    struct ls_failure failure;
+    ls_failure_keep(&failure, status);
+    if (behind->save.nodes != NULL)
+        (void)commit(&behind->save);
+    clear(&behind->save);
+    (void)ls_failure_return(&failure);
+    (void)not_saved(saves, behind->point.epoch, failure.status);
+    free(behind);
+    return failure.status;
+}
+
+int saves_save_behind(struct saves *saves, const struct saves_point *point,
+                      int64_t *epoch)
+{
+    int status = saves_finish(saves, epoch);
+    if (status != LS_OK)
+        return status;
+    *epoch = point->epoch;
+    struct saves_behind *behind = calloc(1, sizeof *behind);
+    if (behind == NULL)
+        return ls_error(LS_ENOMEM, "a save");
+    behind->point = *point;
+    behind->save =
+        (struct save){.saves = saves, .point = &behind->point, .behind = true};
+    status = make(&behind->save);
+    if (status == LS_OK)
+        status = copy_all(&behind->save);
+    if (status == LS_OK)
+        status = ls_thread_spawn(saves->asker->runtime, &behind->thread,
+                                 "job-save", go_on, behind);
+    if (status != LS_OK)
+        return give_up(behind, status);
+    saves->behind = behind;
+    return LS_OK;
+}

@@ -1,0 +1,219 @@
+#include "checkpoint_folder.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lockstep/runtime.h"
+
+#include "plan.h"
+#include "run_folder.h"
+
+/* ---- which folder -------------------------------------------------------- */
+
+static int put_path(char out[LS_PATH_MAX], const char *folder, const char *name)
+{
+    const int n = snprintf(out, LS_PATH_MAX, "%s/%s", folder, name);
+    return n >= 0 && n < LS_PATH_MAX
+               ? LS_OK
+               : ls_error(LS_ELIMIT, "%.80s… has too long a name", folder);
+}
+
+/* A run's, of which they are one folder; or theirs itself. */
+static int find_path(struct checkpoint_folder *folder, const char *path)
+{
+    char latest[LS_PATH_MAX];
+    struct run_folder_look run;
+    int status = put_path(latest, path, PLAN_LATEST);
+    if (status != LS_OK)
+        return status;
+    if (!ls_file_exists(latest))
+        (void)snprintf(latest, sizeof latest, "%s", path);
+    if (!ls_file_exists(path))
+        return ls_error(LS_ENOENT,
+                        "%s: there is no such folder; name a run's, such as "
+                        "out/cartpole/latest, or one of checkpoints",
+                        path);
+    const bool is_run = run_folder_look(&run, path) == LS_OK;
+    status = put_path(folder->path, latest, RUN_FOLDER_STATE);
+    if (status != LS_OK || (is_run && ls_file_exists(folder->path)))
+        return status;
+    if (is_run)
+        return ls_error(LS_ENOENT,
+                        "%s: the run has saved no checkpoint: is "
+                        "`checkpoint:` in its configuration turned off?",
+                        path);
+    (void)snprintf(folder->path, sizeof folder->path, "%s", path);
+    return LS_OK; /* it is shorter than what was tried above */
+}
+
+int checkpoint_folder_open(struct checkpoint_folder *out,
+                           const struct options *options,
+                           const struct ls_checkpoint_retention *retention)
+{
+    *out = (struct checkpoint_folder){.options = options};
+    struct ls_checkpoints_options opens = {.folder = out->path,
+                                           .commits = retention != NULL};
+    if (retention != NULL)
+        opens.retention = *retention;
+    int status = find_path(out, options->checkpoint.path);
+    if (status == LS_OK)
+        status = ls_checkpoints_open(&out->checkpoints, &opens);
+    return status == LS_OK
+               ? ls_checkpoints_list(out->checkpoints, &out->epochs, &out->n)
+               : status;
+}
+
+void checkpoint_folder_close(struct checkpoint_folder *folder)
+{
+    free(folder->epochs);
+    (void)ls_checkpoints_close(&folder->checkpoints); /* nothing is written */
+}
+
+/* ---- which epoch --------------------------------------------------------- */
+
+static int no_epoch(const struct checkpoint_folder *folder, int64_t epoch)
+{
+    char list[256] = "";
+    size_t used = 0;
+    const size_t from = folder->n > 8 ? folder->n - 8 : 0;
+    for (size_t i = from; i < folder->n; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%" PRId64,
+                                 i > from ? ", " : "", folder->epochs[i]);
+    return folder->n == 0
+               ? ls_error(LS_ENOENT, "%s has no checkpoint", folder->path)
+               : ls_error(LS_ENOENT,
+                          "%s has no checkpoint of epoch %" PRId64
+                          "; there are %s%s",
+                          folder->path, epoch, from > 0 ? "…, " : "", list);
+}
+
+int checkpoint_folder_epoch(const struct checkpoint_folder *folder, size_t i,
+                            int64_t *epoch)
+{
+    const bool is_asked = i < folder->options->checkpoint.n_epochs;
+    const int64_t wanted =
+        is_asked ? folder->options->checkpoint.epochs[i] : LS_CHECKPOINT_NONE;
+    for (size_t at = folder->n; at-- > 0;) {
+        if (is_asked && folder->epochs[at] != wanted)
+            continue;
+        *epoch = folder->epochs[at];
+        return LS_OK;
+    }
+    return no_epoch(folder, wanted);
+}
+
+/* ---- whether it is whole ------------------------------------------------- */
+
+static void note_damage(struct checkpoint_health *health,
+                        void (*damaged)(void *self, const char *text),
+                        void *self, const char *text)
+{
+    if (health->n_damaged++ == 0)
+        (void)snprintf(health->why, sizeof health->why, "%s", text);
+    if (damaged != NULL)
+        damaged(self, text);
+}
+
+int checkpoint_folder_verify(const struct checkpoint_folder *folder,
+                             int64_t epoch,
+                             void (*damaged)(void *self, const char *text),
+                             void *self, struct checkpoint_health *out)
+{
+    struct ls_checkpoint_manifest manifest = {.n_entries = 0};
+    *out = (struct checkpoint_health){.n_damaged = 0};
+    int status = ls_checkpoints_manifest(folder->checkpoints, epoch, &manifest);
+    if (status == LS_EPROTO) {
+        note_damage(out, damaged, self, ls_error_text());
+        return LS_OK;
+    }
+    for (size_t i = 0; i < manifest.n_entries && status == LS_OK; i++) {
+        status = ls_checkpoints_has(folder->checkpoints, epoch,
+                                    &manifest.entries[i]);
+        if (status == LS_ENOENT)
+            out->n_elsewhere++;
+        if (status == LS_EPROTO)
+            note_damage(out, damaged, self, ls_error_text());
+        if (status == LS_ENOENT || status == LS_EPROTO)
+            status = LS_OK;
+    }
+    ls_checkpoint_manifest_clear(&manifest);
+    return status;
+}
+
+const char *checkpoint_health_text(const struct checkpoint_health *health,
+                                   size_t n_entries, char text[64])
+{
+    if (health->n_damaged > 0)
+        return "damaged";
+    if (health->n_elsewhere == 0)
+        return "whole";
+    (void)snprintf(text, 64, "%zu of %zu here", n_entries - health->n_elsewhere,
+                   n_entries);
+    return text;
+}
+
+/* ---- what is in it ------------------------------------------------------- */
+
+int checkpoint_folder_load(const struct checkpoint_folder *folder,
+                           int64_t epoch,
+                           const struct ls_checkpoint_entry *entry,
+                           const struct ls_checkpoint_blob *blob, void **data)
+{
+    const char *const names[] = {blob->name, NULL};
+    ls_blobs *blobs = NULL;
+    uint64_t size = 0;
+    int status = ls_blob_form_bytes(&blob->form, &size);
+    void *memory = status == LS_OK ? malloc((size_t)size + 1) : NULL;
+    if (status == LS_OK && memory == NULL)
+        status =
+            ls_error(LS_ENOMEM, "%" PRIu64 " bytes of %s", size, blob->name);
+    if (status == LS_OK)
+        status = ls_blobs_create(&blobs);
+    if (status == LS_OK)
+        status = ls_blobs_add(blobs, &(struct ls_blob){.name = blob->name,
+                                                       .form = blob->form,
+                                                       .memory = memory});
+    if (status == LS_OK)
+        status = ls_checkpoints_load(folder->checkpoints, epoch, entry, blobs,
+                                     names);
+    ls_blobs_destroy(&blobs);
+    if (status == LS_OK)
+        *data = memory;
+    else
+        free(memory);
+    return status;
+}
+
+uint64_t checkpoint_bytes(const struct ls_checkpoint_manifest *manifest)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < manifest->n_entries; i++)
+        bytes += manifest->entries[i].size;
+    return bytes;
+}
+
+/* ---- how it is shown ----------------------------------------------------- */
+
+const char *checkpoint_bytes_text(uint64_t bytes, char text[CHECKPOINT_CELL])
+{
+    if (bytes < 1000)
+        (void)snprintf(text, CHECKPOINT_CELL, "%" PRIu64 " B", bytes);
+    else if (bytes < 1000000)
+        (void)snprintf(text, CHECKPOINT_CELL, "%.1f kB", (double)bytes / 1e3);
+    else
+        (void)snprintf(text, CHECKPOINT_CELL, "%.1f MB", (double)bytes / 1e6);
+    return text;
+}
+
+const char *checkpoint_time_text(int64_t time_ns, char text[CHECKPOINT_CELL])
+{
+    const time_t s = (time_t)(time_ns / LS_NS_PER_S);
+    struct tm utc;
+    if (gmtime_r(&s, &utc) == NULL ||
+        strftime(text, CHECKPOINT_CELL, "%Y-%m-%d %H:%M:%S", &utc) == 0)
+        (void)snprintf(text, CHECKPOINT_CELL, "?");
+    return text;
+}

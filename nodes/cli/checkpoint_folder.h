@@ -1,0 +1,78 @@
+/* checkpoint_folder.h - what the verbs of `lockstep checkpoint` share: the
+ * folder that is asked about, and how its checkpoints are read and shown.
+ *
+ * Thread: serial. */
+#ifndef LOCKSTEP_CHECKPOINT_FOLDER_H
+#define LOCKSTEP_CHECKPOINT_FOLDER_H
+
+#include "lockstep/checkpoint.h"
+#include "lockstep/file.h"
+
+#include "options.h"
+
+struct checkpoint_folder {
+    const struct options *options; /* borrow */
+    char path[LS_PATH_MAX];        /* of the checkpoints themselves */
+    ls_checkpoints *checkpoints;   /* own */
+    int64_t *epochs;               /* own; ascending */
+    size_t n;
+};
+
+/* Find the folder that the options name, and open it: to look at, or, with a
+ * retention, to remove.
+ * retention: borrow; NULL: it is only looked at.
+ * out:    give it to checkpoint_folder_close(), also after an error.
+ * Errors: LS_ENOENT there is no such folder, or the run has saved none; those
+ *         of ls_checkpoints_open(). */
+LS_MUST_USE int
+checkpoint_folder_open(struct checkpoint_folder *out,
+                       const struct options *options,
+                       const struct ls_checkpoint_retention *retention);
+void checkpoint_folder_close(struct checkpoint_folder *folder);
+
+/* The i-th epoch that was asked for; the newest there is, if none was.
+ * Errors: LS_ENOENT there is none, or not this one: those there are are
+ * named. */
+LS_MUST_USE int checkpoint_folder_epoch(const struct checkpoint_folder *folder,
+                                        size_t i, int64_t *epoch);
+
+/* What one checkpoint is worth, after all its bytes were read. */
+struct checkpoint_health {
+    size_t n_elsewhere;          /* entries that lie on other machines */
+    size_t n_damaged;            /* the manifest counts, too */
+    char why[LS_ERROR_TEXT_MAX]; /* of the first damage: names file and blob */
+};
+/* Read it all. damaged: called with the text of each damage; NULL: nobody asks.
+ * Errors: LS_EIO; LS_ENOMEM. */
+LS_MUST_USE int
+checkpoint_folder_verify(const struct checkpoint_folder *folder, int64_t epoch,
+                         void (*damaged)(void *self, const char *text),
+                         void *self, struct checkpoint_health *out);
+/* "whole", "damaged", "3 of 5 here". Returns text. */
+const char *checkpoint_health_text(const struct checkpoint_health *health,
+                                   size_t n_entries, char text[64]);
+
+/* Read one blob. data: own: free() it. */
+LS_MUST_USE int checkpoint_folder_load(const struct checkpoint_folder *folder,
+                                       int64_t epoch,
+                                       const struct ls_checkpoint_entry *entry,
+                                       const struct ls_checkpoint_blob *blob,
+                                       void **data);
+
+/* All entries together, in bytes. */
+uint64_t checkpoint_bytes(const struct ls_checkpoint_manifest *manifest);
+
+/* For tables. Return text. */
+#define CHECKPOINT_CELL 40
+const char *checkpoint_bytes_text(uint64_t bytes, char text[CHECKPOINT_CELL]);
+const char *checkpoint_time_text(int64_t time_ns, char text[CHECKPOINT_CELL]);
+
+/* The verbs, each in a file of its own: checkpoint_NAME.c. */
+LS_MUST_USE int checkpoint_ls(const struct options *options);
+LS_MUST_USE int checkpoint_show(const struct options *options);
+LS_MUST_USE int checkpoint_verify(const struct options *options);
+LS_MUST_USE int checkpoint_diff(const struct options *options);
+LS_MUST_USE int checkpoint_export(const struct options *options);
+LS_MUST_USE int checkpoint_rm(const struct options *options);
+
+#endif

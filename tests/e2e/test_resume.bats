@@ -1,0 +1,263 @@
+# A run in lock step saves all its nodes, and goes on from what it saved as if it
+# had never ended: docs/runs.md, docs/checkpoints.md.
+load helpers
+
+setup() {
+    enter_scratch
+    exit=0
+    all=(--set checkpoint.every=1 --set checkpoint.keep_last=100)
+}
+
+teardown() {
+    end_started
+}
+
+# learn FOLDER ARGUMENT...: a run of cartpole there, or the rest of one, to its
+# end, which is $exit.
+learn() {
+    local folder=$1
+    shift
+    run "$LOCKSTEP" run "$cartpole" --out "$folder" --timeout 100 "$@"
+    [ "$status" -eq $exit ] || { echo "exit $status: $output" >&2; return 1; }
+}
+
+# saved FOLDER: the epochs of its first run, in one line.
+saved() {
+    "$LOCKSTEP" checkpoint ls "$1/1" --json |
+        sed 's/.*"epoch":\([0-9]*\).*/\1/' | xargs
+}
+
+# cut FOLDER COPY: a copy of it, of a run that nobody ended.
+cut() {
+    rm -rf "$2"
+    cp -a "$1" "$2"
+    sed -i '/^ended/d' "$2/1/record"
+    rm "$2/1/policy.msgpack"
+}
+
+# same FOLDER OTHER: what was learned there, bit for bit.
+same() {
+    cmp "$1/1/policy.msgpack" "$2/1/policy.msgpack"
+}
+
+# killed_at N ARGUMENT...: a run in `cut`, killed with all its nodes after N
+# evaluations.
+killed_at() {
+    local n=$1 i
+    shift
+    rm -rf cut run.out
+    start run run "$cartpole" --out cut --json --timeout 100 "$@"
+    nodes_of run 5
+    for ((i = 0; i < n; i++)); do
+        event run '"evaluation"'
+    done
+    kill -9 "${pid_of[run]}"
+    wait "${pid_of[run]}" || true
+    [ "${nodes[0]}" = 0 ] || all_go # or they were threads
+}
+
+# told LOG NODE: what the learner told it between the iterations, in order.
+told() {
+    awk -v path="127.0.0.1:21500 -> 127.0.0.1:2150$2 comes" '
+        index($0, path) && /ls.exchange/ && !/welcome/ {
+            print $9, $(NF - 1)
+        }' "$1"
+}
+
+# bats test_tags=simulated
+@test "it goes on from each of its epochs to the same weights, and the same is said" {
+    local seed epoch node
+    # By a limit: a verdict comes when it comes, in what is discarded.
+    all+=(--set evaluator.solved=501 --set stop.env_step=9216)
+    exit=1
+    for seed in 1 8; do
+        learn whole --as sim --seed "$seed" --event-log whole.log "${all[@]}"
+        for epoch in $(saved whole); do
+            cut whole cut
+            [ ! -e "cut/1/checkpoints/manifest.$(printf %06d $((epoch + 1)))" ] &&
+                continue # the end
+            learn cut --as sim --seed "$seed" --event-log cut.log "${all[@]}" \
+                --epoch "$epoch"
+            says "resuming the interrupted run in cut/1"
+            same whole cut
+            for node in 1 2 3 4; do
+                told cut.log $node >rest
+                told whole.log $node | tail -n "$(wc -l <rest)" | cmp - rest
+                [ -s rest ]
+            done
+            # All that the nodes have, after each iteration.
+            for node in cut/1/checkpoints/node-*; do
+                cmp "$node" "whole/${node#cut/}"
+            done
+        done
+        rm -rf whole
+    done
+}
+
+# bats test_tags=slow
+@test "killed at any moment, the same command comes to the same weights" {
+    local as_seed n=1 args
+    exit=1 # these are long, so that they are killed before they end
+    for as_seed in "sim 0" "sim 5" "threads 3" "processes 3"; do
+        args=(--as "${as_seed% *}" --seed "${as_seed#* }" "${all[@]}"
+            --set evaluator.solved=501 --set stop.env_step=30000)
+        rm -rf whole
+        learn whole "${args[@]}"
+        killed_at $((n += 2)) "${args[@]}"
+        learn cut "${args[@]}"
+        says "resuming the interrupted run in cut/1"
+        same whole cut
+        [ "$(saved whole)" = "$(saved cut)" ]
+    done
+}
+
+@test "batches that were under way are learned first" {
+    local epoch queue=(--as sim --seed 3 --set learner.queue=2 "${all[@]}")
+    learn whole "${queue[@]}"
+    for epoch in 1 2 5; do
+        cut whole cut
+        learn cut "${queue[@]}" --epoch $epoch
+        same whole cut
+    done
+}
+
+@test "it is saved before the first iteration, and at its end; two are kept" {
+    learn out --as sim
+    local last
+    last=$("$LOCKSTEP" checkpoint show out/1 --json |
+        sed 's/.*"epoch":\([0-9]*\).*/\1/')
+    [ "$(saved out)" = "0 $last" ]
+    learn most --as sim --set checkpoint.every=1
+    [ "$(saved most)" = "$((last - 1)) $last" ]
+    run "$LOCKSTEP" checkpoint verify out/1
+    [ "$status" -eq 0 ]
+    same out most
+}
+
+# bats test_tags=slow
+@test "when it is saved, and what is kept, is told by the file" {
+    local keep=(--as sim --seed 3 --set checkpoint.every=1)
+    learn every --as sim --seed 3 --set checkpoint.every=3 \
+        --set checkpoint.keep_last=100
+    [ "$(saved every)" = "0 3 6 9" ]
+    # By the clock of the simulation.
+    learn seconds --as sim --seed 3 --set checkpoint.seconds=0.002 \
+        --set checkpoint.keep_last=100
+    [[ $(saved seconds) == "0 "*" "*" 9" ]]
+    learn never --as sim --seed 3 --set checkpoint.seconds=0
+    [ "$(saved never)" = "0 9" ]
+    learn last "${keep[@]}" --set checkpoint.keep_last=3
+    [ "$(saved last)" = "7 8 9" ]
+    learn kept "${keep[@]}" --set checkpoint.keep_last=1 \
+        --set checkpoint.keep_every=4
+    [ "$(saved kept)" = "0 4 8 9" ]
+    same every seconds
+    same every kept
+}
+
+@test "a save that fails ends the run, or it goes on" {
+    local args=(run "$cartpole" --as threads --json --timeout 100
+        --set checkpoint.every=1 "${endless[@]}")
+    start fails "${args[@]}" --out fails
+    event fails '"evaluation"'
+    mv fails/1/checkpoints fails/1/gone
+    finish fails
+    [ "$code" -eq 1 ]
+    said "was not saved"
+    said "fails/1/checkpoints"
+    said "the weights after "
+    start goes "${args[@]}" --out goes --set checkpoint.on_fail=go_on
+    event goes '"evaluation"'
+    mv goes/1/checkpoints goes/1/gone
+    event goes '"evaluation"'
+    event goes '"evaluation"'
+    event goes '"evaluation"'
+    kill -INT "${pid_of[goes]}"
+    finish goes
+    [ "$code" -eq 130 ]
+    said "was not saved"
+    said "the run goes on"
+    [ -s goes/1/policy.msgpack ]
+}
+
+@test "SIGUSR2 has it save, as processes and as threads" {
+    local as before
+    for as in processes threads; do
+        rm -f run.out
+        start run run "$cartpole" --as $as --out $as --json --timeout 100 \
+            --set checkpoint.seconds=0 --set checkpoint.keep_last=100 \
+            "${endless[@]}"
+        event run '"evaluation"'
+        kill -USR2 "${pid_of[run]}"
+        until [[ $(saved $as) == "0 "* ]]; do
+            event run '"evaluation"'
+        done
+        kill -INT "${pid_of[run]}"
+        finish run
+        [ "$code" -eq 130 ]
+        [[ $(saved $as) == "0 "*" "* ]] # and it is saved at the end
+    done
+}
+
+@test "Ctrl-C loses nothing: the rest is that of a run nobody ended" {
+    local as
+    for as in threads processes; do
+        rm -rf whole cut run.out
+        learn whole --as $as --seed 3
+        start run run "$cartpole" --as $as --seed 3 --out cut --json
+        event run '"evaluation"'
+        event run '"evaluation"'
+        kill -INT "${pid_of[run]}"
+        finish run
+        [ "$code" -eq 130 ]
+        last_line "$rest"
+        [ "$(saved cut)" = "0 $(field train_iter)" ]
+        learn cut --as $as --seed 3
+        says "resuming the interrupted run in cut/1"
+        same whole cut
+    done
+}
+
+@test "what was saved can be played, and given to others" {
+    learn out --as sim --seed 3 "${all[@]}"
+    run "$LOCKSTEP" eval out/1 --epoch 4
+    [ "$status" -eq 0 ]
+    says "in 4 updates"
+    says "out/1/checkpoints"
+    run "$LOCKSTEP" eval out/1
+    says "in 9 updates"
+    "$LOCKSTEP" export out/1 --epoch 4 --out four
+    "$LOCKSTEP" export out/1 --epoch 5 --out five
+    run ! cmp -s four five
+    run "$LOCKSTEP" eval out/1 --epoch 40
+    [ "$status" -ne 0 ]
+    says "manifest.000040"
+    cut out cut
+    run "$LOCKSTEP" eval cut/1
+    [ "$status" -eq 0 ]
+    says "in 9 updates"
+}
+
+@test "an epoch that is not there is refused, and so is one of a run that ended" {
+    learn out --as sim --seed 3
+    run "$LOCKSTEP" run "$cartpole" --as sim --seed 3 --out out --epoch 0
+    [ "$status" -eq 78 ]
+    says "has ended"
+    cut out cut
+    run "$LOCKSTEP" run "$cartpole" --as sim --seed 3 --out cut --epoch 4
+    [ "$status" -eq 78 ]
+    says "there is no cut/1/checkpoints/manifest.000004"
+    run "$LOCKSTEP" run "$cartpole" --fresh --epoch 4
+    [ "$status" -eq 2 ]
+}
+
+@test "a damaged checkpoint is passed over, and named" {
+    learn whole --as sim --seed 3 "${all[@]}"
+    cut whole cut
+    rm cut/1/checkpoints/*.000009
+    printf X | dd of=cut/1/checkpoints/node-2.000008 bs=1 seek=200 \
+        conv=notrunc status=none
+    learn cut --as sim --seed 3 "${all[@]}"
+    says "node-2.000008"
+    same whole cut
+}

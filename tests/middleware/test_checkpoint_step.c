@@ -1,0 +1,524 @@
+/* The step that saves nodes that are in step: on all or on none, of the same
+ * iteration, when it is told to; and where they go on. */
+#include <signal.h>
+#include <unistd.h>
+
+#include "step_world.h"
+
+static void tune_nothing(struct site *site)
+{
+    (void)site;
+}
+
+/* What the nodes have after so many iterations. */
+static int64_t total_after(uint32_t id, int64_t iterations)
+{
+    struct ls_rng random;
+    int64_t total = 0;
+    ls_rng_seed(&random, 9, id);
+    for (int64_t i = 0; i < iterations; i++)
+        total += (int64_t)(ls_rng_next(&random) % 1000);
+    return total;
+}
+
+static void went_well(struct step_world *world)
+{
+    for (size_t i = 0; i < SITES; i++) {
+        const struct site *site = &world->sites[i];
+        if (site->status != LS_OK)
+            fail_msg("node %zu: %s", i + 1, site->text);
+    }
+}
+
+static void have_totals(struct step_world *world, int64_t iterations)
+{
+    for (uint32_t i = 0; i < SITES; i++)
+        assert_int_equal(world->sites[i].total, total_after(i + 1, iterations));
+}
+
+static void saved_are(const struct site *site, const char *expected)
+{
+    char text[512] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < site->n_saved; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%d %s",
+                                 i > 0 ? ", " : "", (int)site->saved[i],
+                                 site->why[i]);
+    assert_string_equal(text, expected);
+}
+
+/* ---- saving -------------------------------------------------------------- */
+
+static void save_each(struct step_world *world)
+{
+    (void)life(world);
+    went_well(world);
+    have_totals(world, LAST);
+    saved_are(&world->sites[0],
+              "0 begin, 1 iteration, 2 iteration, 3 iteration, 4 iteration, "
+              "5 iteration, 6 iteration, 7 end");
+    for (size_t i = 0; i < SITES; i++) {
+        assert_int_equal(world->sites[i].n_prepared, LAST + 1);
+        assert_int_equal(world->sites[i].begun_at, 0);
+        assert_int_equal(world->sites[i].failures, 0);
+    }
+    assert_int_equal(world->sites[0].epoch, LAST);
+    assert_int_equal(world->sites[1].n_saved, 0);
+}
+
+TEST(each_iteration_is_saved_on_all_nodes)
+{
+    struct step_world world = {.tune = tune_nothing};
+    (void)state;
+    world_play(&world, 1, save_each);
+}
+
+static void behind(struct site *site)
+{
+    site->options.behind = true;
+}
+
+TEST(also_behind)
+{
+    struct step_world world = {.tune = behind};
+    (void)state;
+    world_play(&world, 1, save_each);
+}
+
+static void without_folder(struct site *site)
+{
+    site->options.behind = site->world->seed == 2;
+    if (site->id != 1)
+        site->options.folder = NULL;
+}
+
+TEST(nodes_without_a_folder_send_theirs)
+{
+    struct step_world world = {.tune = without_folder};
+    (void)state;
+    world_play(&world, 1, save_each);
+    world_play(&world, 2, save_each);
+}
+
+/* ---- when ---------------------------------------------------------------- */
+
+static void every_third(struct site *site)
+{
+    site->options.every = 3;
+}
+
+static void save_every_third(struct step_world *world)
+{
+    (void)life(world);
+    went_well(world);
+    saved_are(&world->sites[0], "0 begin, 3 iteration, 6 iteration, 7 end");
+}
+
+TEST(every_nth_iteration)
+{
+    struct step_world world = {.tune = every_third};
+    (void)state;
+    world_play(&world, 1, save_every_third);
+}
+
+static void each_second(struct site *site)
+{
+    site->options.every = 0;
+    site->options.seconds = 1;
+    site->rests_ns = 400 * LS_NS_PER_MS;
+}
+
+static void save_by_time(struct step_world *world)
+{
+    (void)life(world);
+    went_well(world);
+    saved_are(&world->sites[0], "0 begin, 3 iteration, 6 iteration, 7 end");
+}
+
+TEST(after_a_time)
+{
+    struct step_world world = {.tune = each_second};
+    (void)state;
+    world_play(&world, 1, save_by_time);
+}
+
+static void by_best(struct site *site)
+{
+    site->options.every = 0;
+    site->options.on_best = true;
+    site->options.retention = (struct ls_checkpoint_retention){
+        .metric = "value", .best = 3, .last = 1};
+}
+
+/* The third node knows a value: 0 1 2 3 0 1 2. */
+static void save_the_best(struct step_world *world)
+{
+    const struct site *first = &world->sites[0];
+    (void)life(world);
+    went_well(world);
+    saved_are(first, "0 begin, 1 iteration, 2 iteration, 3 iteration, "
+                     "4 iteration, 7 end");
+    assert_true(isnan(first->metric[0]));
+    for (int i = 1; i <= 4; i++)
+        assert_true(first->metric[i] == i - 1);
+    assert_string_equal(first->kept, "3 4 7");
+}
+
+TEST(whenever_a_metric_is_better_than_ever)
+{
+    struct step_world world = {.tune = by_best};
+    (void)state;
+    world_play(&world, 1, save_the_best);
+}
+
+static void on_request(struct site *site)
+{
+    site->options.every = 0;
+    site->asks_at = site->id == 3 ? 4 : 0; /* it does not lead */
+}
+
+static void save_on_request(struct step_world *world)
+{
+    (void)life(world);
+    went_well(world);
+    saved_are(&world->sites[0], "0 begin, 4 iteration, 7 end");
+}
+
+TEST(when_any_node_asks)
+{
+    struct step_world world = {.tune = on_request};
+    (void)state;
+    world_play(&world, 1, save_on_request);
+}
+
+static void same_count(struct site *site)
+{
+    site->options.every = 0;
+    site->ends_after = 0;
+    site->iterations = 5;
+}
+
+static void save_the_end(struct step_world *world)
+{
+    (void)life(world);
+    went_well(world);
+    saved_are(&world->sites[0], "0 begin, 5 end");
+    have_totals(world, 5);
+}
+
+TEST(a_run_of_a_number_of_iterations_is_saved_at_its_end_once)
+{
+    struct step_world world = {.tune = same_count};
+    (void)state;
+    world_play(&world, 1, save_the_end);
+}
+
+static void alone_together(struct site *site)
+{
+    same_count(site);
+    site->options.every = 2;
+    site->no_barrier = true;
+    site->rests_ns = site->id * 10 * LS_NS_PER_MS;
+}
+
+static void save_without_barrier(struct step_world *world)
+{
+    (void)life(world);
+    went_well(world);
+    saved_are(&world->sites[0], "0 begin, 2 iteration, 4 iteration, 5 end");
+    have_totals(world, 5);
+}
+
+TEST(without_a_barrier_by_their_own_count)
+{
+    struct step_world world = {.tune = alone_together};
+    (void)state;
+    world_play(&world, 1, save_without_barrier);
+}
+
+/* ---- going on ------------------------------------------------------------ */
+
+/* What a run fails in is not saved; behind, the one before may not be either,
+ * since a node that has failed does not wait for it. */
+static void go_on_when_it_failed(struct step_world *world)
+{
+    static const int64_t fails[] = {4, 7, 0};
+    int64_t from = 0;
+    for (size_t i = 0; i < 3; i++) {
+        world->self = (void *)&fails[i];
+        const int status = life(world);
+        const int64_t begun_at = world->sites[0].begun_at;
+        assert_int_equal(status == LS_OK, fails[i] == 0);
+        assert_true(begun_at == from ||
+                    (world->seed == 2 && begun_at == from - 1));
+        for (size_t j = 0; j < SITES; j++) {
+            assert_int_equal(world->sites[j].begun_at, begun_at);
+            assert_int_equal(world->sites[j].loaded,
+                             i == 0 ? LS_CHECKPOINT_NONE : begun_at);
+        }
+        from = fails[i] - 1;
+    }
+    have_totals(world, LAST);
+}
+
+static void fail_sometimes(struct site *site)
+{
+    site->options.behind = site->world->seed == 2;
+    if (site->world->seed == 3 && site->id != 1)
+        site->options.folder = NULL;
+    if (site->world->seed == 4 && site->id != 1)
+        site->options.folder = site->id == 2 ? "two" : "three";
+    if (site->id == 2)
+        site->fails_at = *(const int64_t *)site->world->self;
+}
+
+TEST(the_nodes_go_on_from_the_newest)
+{
+    struct step_world world = {.tune = fail_sometimes};
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++)
+        world_play(&world, seed, go_on_when_it_failed);
+}
+
+static void from_three(struct site *site)
+{
+    if (site->world->self != NULL) {
+        site->options.resume = LS_JOB_AT;
+        site->options.epoch = 3;
+    }
+}
+
+static void go_on_from_three(struct step_world *world)
+{
+    assert_int_equal(life(world), LS_OK);
+    world->self = world;
+    assert_int_equal(life(world), LS_OK);
+    assert_int_equal(world->sites[2].begun_at, 3);
+    have_totals(world, LAST);
+    saved_are(&world->sites[0], "4 iteration, 5 iteration, 6 iteration, 7 end");
+    assert_string_equal(world->sites[0].kept, "0 1 2 3 4 5 6 7");
+}
+
+TEST(or_from_one_that_is_named)
+{
+    struct step_world world = {.tune = from_three};
+    (void)state;
+    world_play(&world, 1, go_on_from_three);
+}
+
+static void from_scratch(struct site *site)
+{
+    site->options.resume = LS_JOB_SCRATCH;
+}
+
+static void refuse_scratch(struct step_world *world)
+{
+    assert_int_equal(life(world), LS_OK);
+    (void)life(world);
+    for (size_t i = 0; i < SITES; i++)
+        assert_int_equal(world->sites[i].status,
+                         i == 0 ? LS_EEXIST : LS_EABORTED);
+    assert_has(world->sites[0].text, "saved has 8 checkpoints");
+    assert_has(world->sites[1].text, "node 1");
+}
+
+TEST(what_is_there_is_not_written_over)
+{
+    struct step_world world = {.tune = from_scratch};
+    (void)state;
+    world_play(&world, 1, refuse_scratch);
+}
+
+/* ---- what goes wrong ----------------------------------------------------- */
+
+static void fill(struct site *site)
+{
+    site->options.goes_on = site->world->seed == 2;
+    site->fills_at = site->id == 3 ? 3 : 0;
+}
+
+static void run_out_of_space(struct step_world *world)
+{
+    (void)life(world);
+    assert_int_equal(world->sites[0].status, LS_EIO);
+    assert_has(world->sites[0].text, "epoch 3 was not saved");
+    assert_string_equal(world->sites[0].kept, "0 1 2");
+}
+
+TEST(a_save_that_fails_ends_the_run)
+{
+    struct step_world world = {.tune = fill};
+    (void)state;
+    world_play(&world, 1, run_out_of_space);
+}
+
+static void live_without(struct step_world *world)
+{
+    (void)life(world);
+    went_well(world);
+    have_totals(world, LAST);
+    assert_int_equal(world->sites[0].failures, 1);
+    assert_string_equal(world->sites[0].kept, "0 1 2 4 5 6 7");
+}
+
+TEST(or_costs_one_checkpoint)
+{
+    struct step_world world = {.tune = fill};
+    (void)state;
+    world_play(&world, 2, live_without);
+}
+
+static void no_folder(struct site *site)
+{
+    site->options.folder = NULL;
+    site->options.leader = site->world->seed == 1 ? 1 : LS_CHECKPOINT_FIRST;
+}
+
+static void need_a_folder(struct step_world *world)
+{
+    (void)life(world);
+    assert_int_equal(world->sites[0].status, LS_EINVAL);
+    assert_has(world->sites[0].text, "folder");
+}
+
+TEST(the_one_that_leads_needs_a_folder)
+{
+    struct step_world world = {.tune = no_folder};
+    (void)state;
+    world_play(&world, 1, need_a_folder);
+}
+
+/* ---- alone --------------------------------------------------------------- */
+
+struct lonely {
+    char folder[64];
+    int64_t total;
+    int n_saved;
+    ls_blobs *blobs;
+    ls_task *task;
+};
+
+static int add_one(ls_step *step, void *self)
+{
+    (void)step;
+    ((struct lonely *)self)->total++;
+    return LS_OK;
+}
+
+static int64_t run_alone(struct lonely *lonely, uint64_t n)
+{
+    const struct ls_task_options options = {.node = NULL};
+    int64_t from;
+    lonely->total = 0;
+    assert_ok(ls_blobs_create(&lonely->blobs));
+    assert_ok(ls_blobs_add(lonely->blobs,
+                           &(struct ls_blob){.name = "total",
+                                             .form = {.type = LS_BLOB_I64},
+                                             .memory = &lonely->total}));
+    assert_ok(ls_task_create(&lonely->task, &options));
+    ls_checkpoint_step *step;
+    assert_ok(ls_task_use(
+        lonely->task,
+        ls_mw_checkpoint(lonely->task, &(struct ls_checkpoint_step_options){
+                                           .folder = lonely->folder,
+                                           .blobs = lonely->blobs,
+                                           .resume = LS_JOB_NEWEST,
+                                           .every = 2,
+                                           .out = &step})));
+    ls_task_use_fn(lonely->task, add_one, lonely);
+    assert_ok(ls_task_run(lonely->task, n));
+    from = ls_checkpoint_epoch(step);
+    ls_task_destroy(&lonely->task);
+    ls_blobs_destroy(&lonely->blobs);
+    return from;
+}
+
+TEST(a_task_without_a_world_saves_as_well)
+{
+    struct lonely lonely = {.total = 0};
+    (void)state;
+    strcpy(lonely.folder, "/tmp/lockstep-step-XXXXXX");
+    assert_non_null(mkdtemp(lonely.folder));
+    assert_int_equal(run_alone(&lonely, 5), 5);
+    assert_int_equal(lonely.total, 5);
+    assert_int_equal(run_alone(&lonely, 4), 9);
+    assert_int_equal(lonely.total, 9);
+    char command[128];
+    (void)snprintf(command, sizeof command, "rm -r %s", lonely.folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* It runs until the save that the signal asks for is there. */
+static int ask_by_signal(ls_step *step, void *self)
+{
+    struct lonely *lonely = self;
+    const struct ls_online_context *context = ls_step_context(step);
+    if (context->total_step == 0)
+        assert_int_equal(kill(getpid(), SIGUSR2), 0);
+    if (lonely->n_saved == 2)
+        ls_task_finish(ls_step_task(step));
+    return LS_OK;
+}
+
+static int count_saved(void *self,
+                       const struct ls_checkpoint_manifest *manifest)
+{
+    struct lonely *lonely = self;
+    lonely->n_saved++;
+    assert_int_equal(manifest->n_entries, 1);
+    return LS_OK;
+}
+
+TEST(a_signal_asks_for_one)
+{
+    struct lonely lonely = {.total = 0};
+    const struct ls_task_options options = {.node = NULL};
+    char command[128];
+    (void)state;
+    strcpy(lonely.folder, "/tmp/lockstep-step-XXXXXX");
+    assert_non_null(mkdtemp(lonely.folder));
+    assert_ok(ls_blobs_create(&lonely.blobs));
+    assert_ok(ls_task_create(&lonely.task, &options));
+    assert_ok(ls_task_use(
+        lonely.task,
+        ls_mw_checkpoint(lonely.task, &(struct ls_checkpoint_step_options){
+                                          .folder = lonely.folder,
+                                          .blobs = lonely.blobs,
+                                          .on_signal = true,
+                                          .saved = count_saved,
+                                          .self = &lonely})));
+    ls_task_use_fn(lonely.task, ask_by_signal, &lonely);
+    assert_ok(ls_task_run(lonely.task, UINT64_MAX));
+    assert_int_equal(lonely.n_saved, 3); /* and the end */
+    ls_task_destroy(&lonely.task);
+    ls_blobs_destroy(&lonely.blobs);
+    (void)snprintf(command, sizeof command, "rm -r %s", lonely.folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* ---- options ------------------------------------------------------------- */
+
+TEST(options_that_cannot_be_are_refused)
+{
+    static const struct {
+        struct ls_checkpoint_step_options options;
+        const char *text;
+    } rows[] = {
+        {{.folder = NULL}, "needs a folder"},
+        {{.folder = "/tmp/x", .seconds = -1}, "negative"},
+        {{.folder = "/tmp/x", .timeout_ms = -1}, "negative"},
+        {{.folder = "/tmp/x", .on_best = true}, "of a metric"},
+        {{.folder = "/tmp/x", .resume = LS_JOB_AT, .epoch = -2}, "epoch -2"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ls_task *task;
+        assert_ok(
+            ls_task_create(&task, &(struct ls_task_options){.node = NULL}));
+        assert_fails(
+            ls_task_use(task, ls_mw_checkpoint(task, &rows[i].options)),
+            LS_EINVAL);
+        assert_error_has(rows[i].text);
+        ls_task_destroy(&task);
+    }
+}
