@@ -500,18 +500,27 @@ void job_node_end(ls_job *job)
     turns_cancel(job);
     ls_cond_broadcast(&job->cond);
     ls_mutex_unlock(&job->mutex);
-    for (size_t i = 0; i < 2; i++) {
-        struct job_lane *lane = &job->lanes[i];
-        job_join(&lane->thread);
-        for (;;) { /* they came too late */
+    for (size_t i = 0; i < 2; i++)
+        job_join(&job->lanes[i].thread);
+    ls_mutex_lock(&job->mutex);
+    const struct ls_failure failure = job->failure;
+    ls_mutex_unlock(&job->mutex);
+    if (failure.status != LS_OK) /* what came too late; else it may be for the
+                                  * next run */
+        job_node_refuse(job, &failure);
+}
+
+void job_node_refuse(ls_job *job, const struct ls_failure *why)
+{
+    for (size_t i = 0; i < 2; i++)
+        for (;;) {
+            struct job_lane *lane = &job->lanes[i];
             ls_mutex_lock(&job->mutex);
-            ls_request *request = job->failure.status != LS_OK && lane->n != 0
-                                      ? lane->waiting[--lane->n]
-                                      : NULL;
+            ls_request *request =
+                lane->n != 0 ? lane->waiting[--lane->n] : NULL;
             ls_mutex_unlock(&job->mutex);
             if (request == NULL)
                 break;
-            reply(request, ls_failure_return(&job->failure));
+            reply(request, ls_failure_return(why));
         }
-    }
 }

@@ -159,6 +159,8 @@ int job_on_request(void *self, ls_request *request);
 /* Begins to work on requests, and ends that. */
 int job_node_begin(ls_job *job);
 void job_node_end(ls_job *job);
+/* Answer all that waits to be worked on: nobody will. */
+void job_node_refuse(ls_job *job, const struct ls_failure *why);
 
 /* ---- job_reshard.c: what a node has of a checkpoint of other nodes ---- */
 /* With store_mutex held. entries: all of them, as in the manifest; names: only

@@ -330,3 +330,64 @@ int blob_check_form(const struct ls_blob *blob,
                     is_any_size(blob) ? "bytes"
                                       : ls_blob_form_print(form, must));
 }
+
+/* In memory --------------------------------------------------------------- */
+
+static int copy_out(void *self, const void *data, size_t size)
+{
+    unsigned char **at = self;
+    memcpy(*at, data, size);
+    *at += size;
+    return LS_OK;
+}
+
+int ls_blob_pack(const struct ls_blob *blob, void **data, size_t *size)
+{
+    struct ls_blob_form form;
+    uint64_t bytes = 0;
+    int status = blob_measure(blob, &form);
+    if (status == LS_OK)
+        status = ls_blob_form_bytes(&form, &bytes);
+    if (status != LS_OK)
+        return status;
+    unsigned char *const packed = malloc(bytes > 0 ? (size_t)bytes : 1);
+    if (packed == NULL)
+        return ls_error(LS_ENOMEM, "no memory for the %llu bytes of blob %s",
+                        (unsigned long long)bytes, blob->name);
+    unsigned char *at = packed;
+    ls_blob_sink sink = {.add = copy_out, .self = &at, .left = bytes};
+    status = blob_save(blob, &sink);
+    if (status != LS_OK) {
+        free(packed);
+        return status;
+    }
+    *data = packed;
+    *size = (size_t)bytes;
+    return LS_OK;
+}
+
+static int copy_in(void *self, void *data, size_t size)
+{
+    const unsigned char **at = self;
+    if (size == 0) /* of nothing, which may be nowhere */
+        return LS_OK;
+    memcpy(data, *at, size);
+    *at += size;
+    return LS_OK;
+}
+
+int ls_blob_unpack(const struct ls_blob *blob, const void *data, size_t size)
+{
+    uint64_t bytes = size;
+    if (!is_any_size(blob)) {
+        const int status = ls_blob_form_bytes(&blob->form, &bytes);
+        if (status != LS_OK)
+            return status;
+    }
+    if (bytes != size)
+        return ls_error(LS_EMISMATCH, "the blob %s has %llu bytes, not %zu",
+                        blob->name, (unsigned long long)bytes, size);
+    const unsigned char *at = data;
+    ls_blob_source source = {.read = copy_in, .self = &at, .size = size};
+    return blob_load(blob, &source);
+}

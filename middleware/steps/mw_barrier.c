@@ -30,11 +30,14 @@
 #define FLAG_BEGINS    2u /* at the beginning of its run */
 #define FLAG_AT_START  4u /* of a later iteration */
 #define FLAG_AT_END    8u
+#define FLAGS_OWN      15u /* the rest are the caller's */
 
 struct step_barrier {
     ls_barrier *barrier; /* own */
     ls_task *task;       /* borrow */
     int timeout_ms;
+    uint32_t (*flags)(void *self); /* as in the options; may be NULL */
+    void *flags_self;
     bool failed; /* an epoch of this run has failed, for everyone */
     bool agreed; /* all end with this iteration */
     bool ran;    /* this run had an iteration */
@@ -104,6 +107,13 @@ static int wait_at_end(struct step_barrier *self, uint32_t flags, uint32_t *all)
     return LS_OK;
 }
 
+static uint32_t flags_at_end(const struct step_barrier *self)
+{
+    const uint32_t added =
+        self->flags != NULL ? self->flags(self->flags_self) & ~FLAGS_OWN : 0;
+    return added | (ls_task_finishing(self->task) ? FLAG_FINISHING : 0);
+}
+
 static int run(ls_step *step, void *state)
 {
     struct step_barrier *self = state;
@@ -117,8 +127,7 @@ static int run(ls_step *step, void *state)
         give_up(self, status);
         return status;
     }
-    status = wait_at_end(
-        self, ls_task_finishing(self->task) ? FLAG_FINISHING : 0, &all);
+    status = wait_at_end(self, flags_at_end(self), &all);
     if (status == LS_OK && (all & FLAG_FINISHING) != 0) {
         self->agreed = true;
         ls_task_finish_here(self->task);
@@ -199,6 +208,10 @@ struct ls_middleware ls_mw_barrier(ls_task *task,
     self->timeout_ms = options != NULL && options->timeout_ms > 0
                            ? options->timeout_ms
                            : DEFAULT_TIMEOUT_MS;
+    if (options != NULL) {
+        self->flags = options->flags;
+        self->flags_self = options->self;
+    }
     int status = ls_barrier_create(&self->barrier, node, options);
     if (status == LS_OK)
         status = ls_task_on_cancel(task, on_cancel, self);

@@ -158,10 +158,11 @@ static int read_fields(struct weights_file *file)
     return status;
 }
 
+const struct ls_codec_limits weights_limits = {
+    .max_bytes = (size_t)1 << 30, .max_depth = 16, .max_objects = 65536};
+
 int weights_open(struct weights_file *out, const char *folder, const char *name)
 {
-    const struct ls_codec_limits limits = {
-        .max_bytes = (size_t)1 << 30, .max_depth = 16, .max_objects = 65536};
     struct weights_file file = {.document = NULL};
     char path[REPORT_PATH_MAX];
     ls_vault *vault;
@@ -173,11 +174,11 @@ int weights_open(struct weights_file *out, const char *folder, const char *name)
                                            .folder = folder, .found = true});
     if (status != LS_OK)
         return status;
-    status = ls_vault_get(vault, name, limits.max_bytes, &data, &size);
+    status = ls_vault_get(vault, name, weights_limits.max_bytes, &data, &size);
     ls_vault_close(&vault);
     if (status != LS_OK)
         return status;
-    status = ls_document_read(&file.document, data, size, &limits);
+    status = ls_document_read(&file.document, data, size, &weights_limits);
     free(data);
     if (status == LS_OK)
         status = read_fields(&file);
@@ -238,6 +239,18 @@ int weights_load(struct agent *agent, uint64_t seed, const char *folder,
         *out = file.note;
     weights_close(&file);
     return status == LS_OK ? LS_OK : ls_error_at(status, "%s/%s", folder, name);
+}
+
+int weights_take(struct agent *agent, ls_document *document, uint64_t seed,
+                 struct weights_note *out)
+{
+    struct weights_file file = {.document = document};
+    int status = read_fields(&file);
+    if (status == LS_OK)
+        status = take(agent, &file, seed);
+    if (status == LS_OK)
+        *out = file.note;
+    return status;
 }
 
 void weights_find(const char *folder, const char *name, char *path, size_t size)

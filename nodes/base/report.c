@@ -29,6 +29,7 @@ static const struct ls_field fields[] = {
     INT(env_step),
     INT(env_episode),
     INT(train_iter),
+    INT(discarded),
     DOUBLE(env_steps_per_s, 0.0),
     DOUBLE(eval_value, (double)NAN),
     INT(episodes),

@@ -17,7 +17,8 @@
 struct wanted {
     bool enrolment;
     uint32_t id;
-    const char *role; /* borrow; with PLAN_LABEL. NULL: any, and any labels */
+    bool is_planned; /* of this role and PLAN_LABEL; else of any */
+    char role[PLAN_ROLE_MAX];
 };
 
 struct list {
@@ -25,9 +26,11 @@ struct list {
     size_t n;
 };
 
-static struct wanted of_plan(const struct plan_node *node)
+static struct wanted of_plan(const struct plan *plan, size_t index)
 {
-    return (struct wanted){.id = node->id, .role = plan_role_names[node->role]};
+    struct wanted wanted = {.id = plan->nodes[index].id, .is_planned = true};
+    (void)plan_role_words(plan, index, wanted.role);
+    return wanted;
 }
 
 /* Those of a plan that bring an id; the others ask for one, with the enrolment
@@ -36,7 +39,7 @@ static void choose_all(struct list *out, const struct plan *plan)
 {
     for (size_t i = 0; i < plan->n_nodes; i++)
         if (!plan->nodes[i].leased)
-            out->items[out->n++] = of_plan(&plan->nodes[i]);
+            out->items[out->n++] = of_plan(plan, i);
 }
 
 /* plan: NULL: there is none. */
@@ -58,7 +61,7 @@ static int choose(struct list *out, const struct options *options,
         if (status != LS_OK)
             return status;
         out->items[out->n++] = plan != NULL
-                                   ? of_plan(&plan->nodes[index])
+                                   ? of_plan(plan, index)
                                    : (struct wanted){.id = options->ids[i]};
     }
     if (options->enrolment || (all && plan_has_leases(plan)))
@@ -113,8 +116,9 @@ static int make(const char *folder, const struct wanted *wanted)
 {
     if (wanted->enrolment)
         return ls_keys_create_enrolment(folder);
-    return ls_keys_create(folder, wanted->id, wanted->role,
-                          wanted->role != NULL ? PLAN_LABEL : NULL);
+    return ls_keys_create(folder, wanted->id,
+                          wanted->is_planned ? wanted->role : NULL,
+                          wanted->is_planned ? PLAN_LABEL : NULL);
 }
 
 static int make_all(const char *folder, const struct list *list)
@@ -134,7 +138,7 @@ static void print_text(const char *folder, const struct list *list)
         const struct wanted *wanted = &list->items[i];
         printf("made %s and %s", file_of(folder, wanted, "").path,
                file_of(folder, wanted, "_secret").path);
-        if (wanted->role != NULL)
+        if (wanted->is_planned)
             printf("  %s [%s]", wanted->role, PLAN_LABEL);
         printf("\n");
     }
@@ -146,7 +150,7 @@ static void print_text(const char *folder, const struct list *list)
 static void write_wanted(ls_writer *out, const char *folder,
                          const struct wanted *wanted)
 {
-    const bool planned = wanted->role != NULL;
+    const bool planned = wanted->is_planned;
     ls_write_map_begin(out);
     if (wanted->enrolment)
         json_bool(out, "enrolment", true);

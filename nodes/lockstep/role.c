@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* In the flags of an iteration's end: the next one is the last. */
+#define FLAG_LAST 16u
+
 /* Evaluators draw from streams of their own: agent.h. */
 static int init_agent(struct role *role, unsigned generation,
                       const struct ls_plugin *plugin)
@@ -59,6 +62,13 @@ void role_fini(struct role *role)
     memset(role, 0, sizeof *role);
 }
 
+/* What a learner learns from at a time. */
+static size_t batch_of(const struct plan *plan)
+{
+    const size_t n = plan_count(plan, PLAN_COLLECTOR) * plan->envs;
+    return plan_is_shared(plan) ? n / plan_count(plan, PLAN_LEARNER) : n;
+}
+
 int role_start(struct role *role, ls_runtime *runtime)
 {
     const struct plan *const plan = role->plan;
@@ -70,19 +80,24 @@ int role_start(struct role *role, ls_runtime *runtime)
     if (status == LS_OK && node->role == PLAN_COLLECTOR)
         status = agent_use_threads(&role->agent, runtime, plan->threads);
     if (node->role == PLAN_LEARNER)
+        status = role_group_create(role);
+    if (status == LS_OK && node->role == PLAN_LEARNER)
         status = training_start(&role->training, runtime, plan, &role->agent,
-                                node->id,
-                                plan_count(plan, PLAN_COLLECTOR) * plan->envs);
+                                node->id, batch_of(plan), role->group);
     if (status == LS_OK && node->role == PLAN_LEARNER)
         status = training_begin(role->training, &role->resumed);
+    if (status == LS_OK && node->role == PLAN_LEARNER)
+        status = role_hear_verdicts(role);
     return status;
 }
 
 void role_stop(struct role *role)
 {
+    role_hear_no_verdicts(role);
     agent_end_threads(&role->agent);
     player_destroy(&role->player);
     training_stop(&role->training);
+    role_group_destroy(role);
 }
 
 void role_fill(const struct role *role, ls_task *task, struct report *out)
@@ -98,6 +113,7 @@ void role_fill(const struct role *role, ls_task *task, struct report *out)
     out->env_step = context->env_step;
     out->env_episode = context->env_episode;
     out->train_iter = context->train_iter;
+    out->discarded = role->discarded;
     if (isfinite(context->last_eval_value))
         out->eval_value = context->last_eval_value;
     if (role->training == NULL)
@@ -135,46 +151,55 @@ static void on_progress(void *self, const struct ls_progress_report *progress)
     role->sink.put(role->sink.self, &report);
 }
 
-/* End everywhere when the time is up. A step of its own, since it is the one
- * end that does not follow from the seed. */
-static int stop_in_time(ls_step *step, void *self)
-{
-    struct role *role = self;
-    if (role->started_at == 0)
-        role->started_at = ls_step_now(step);
-    const int status = ls_yield(step);
-    const double minutes = (double)(ls_step_now(step) - role->started_at) /
-                           (60.0 * (double)LS_NS_PER_S);
-    if (minutes >= role->plan->stop_minutes)
-        ls_task_finish_here(ls_step_task(step));
-    return status;
-}
-
-static void use_ends(struct role *role, ls_task *task)
+/* Whether the learner has reached a limit of the run. */
+static bool is_over(const struct role *role)
 {
     const struct plan *plan = role->plan;
-    const enum plan_role kind = plan->nodes[role->index].role;
-    if (kind != PLAN_LEARNER)
-        return;
-    if (plan->stop_env_step > 0)
-        (void)ls_task_use(task,
-                          ls_mw_stop(task, &(struct ls_stop_options){
-                                               .env_step = plan->stop_env_step,
-                                               .eval_value = NAN}));
-    if (plan->stop_minutes > 0.0)
-        (void)ls_task_use_fn(task, stop_in_time, role);
+    const struct ls_online_context *context =
+        ls_context_data(ls_task_context(role->task));
+    const double minutes =
+        (double)(ls_now(ls_task_runtime(role->task)) - role->started_at) /
+        (60.0 * (double)LS_NS_PER_S);
+    return (plan->stop_env_step > 0 &&
+            context->env_step >= plan->stop_env_step) ||
+           (plan->stop_minutes > 0.0 && minutes >= plan->stop_minutes);
+}
+
+/* As an iteration ends. */
+static uint32_t say_last(void *self)
+{
+    const struct role *role = self;
+    return role->training != NULL && is_over(role) ? FLAG_LAST : 0;
+}
+
+static void hear_last(void *self, const struct ls_barrier_epoch_info *info)
+{
+    struct role *role = self;
+    if ((info->flags & FLAG_LAST) != 0)
+        role->is_last = true;
 }
 
 static int end_welcome(void *self, ls_task *task, int status)
 {
     struct role *role = self;
-    return role->welcome.finish(role->welcome.self, task, status);
+    role_group_leave(role, status);
+    return role->welcome.fn != NULL
+               ? role->welcome.finish(role->welcome.self, task, status)
+               : LS_OK;
 }
 
 static void release_welcome(void *self)
 {
     struct role *role = self;
-    role->welcome.release(role->welcome.self);
+    if (role->welcome.fn != NULL)
+        role->welcome.release(role->welcome.self);
+}
+
+/* Who says what is learned, and how much was collected for it: learners that
+ * share each batch have the same. */
+static const char *speaker(const struct plan *plan)
+{
+    return plan_is_shared(plan) ? "learner.0" : "learner";
 }
 
 /* A step that holds the exchange: only the first iteration of a round has it.
@@ -184,9 +209,9 @@ static void use_welcome(struct role *role, ls_task *task)
     role->welcome = ls_mw_exchange(
         task, &(struct ls_exchange_options){
                   .name = "welcome",
-                  .from = "learner",
+                  .from = speaker(role->plan),
                   .to = "collector,evaluator",
-                  .fields = "policy,train_iter,total_step",
+                  .fields = "policy,train_iter,total_step,env_step,env_episode",
                   .timeout_ms = role->plan->world.step_timeout_ms});
     struct ls_middleware step = role->welcome;
     if (step.status == LS_OK) {
@@ -199,59 +224,140 @@ static void use_welcome(struct role *role, ls_task *task)
     (void)ls_task_use(task, step);
 }
 
-int role_welcome(ls_step *step, void *self)
+/* Everyone works with the learner's weights from here on. What a collector has
+ * counted is its own. */
+static int begin_round(ls_step *step, struct role *role)
 {
-    struct role *role = self;
     struct ls_online_context *context = ls_step_context(step);
     const enum plan_role kind = role->plan->nodes[role->index].role;
-    const uint64_t round = ls_task_round(role->task);
+    const int64_t steps = context->env_step, episodes = context->env_episode;
     ls_wrapped *wrapped;
-    if (round == role->round)
-        return LS_OK;
-    role->round = round;
-    int status = LS_OK;
-    if (kind == PLAN_LEARNER)
+    int status = role_group_begin_round(role);
+    if (status == LS_OK && kind == PLAN_LEARNER)
         status = ls_bytes_set(&context->policy,
                               training_policy(role->training)->data,
                               training_policy(role->training)->size);
-    if (status == LS_OK)
+    if (status == LS_OK && role->welcome.fn != NULL) {
         status = ls_wrap(step, &role->welcome, &wrapped);
-    if (status == LS_OK)
-        status = ls_wrap_back(wrapped);
-    /* The others use the weights of the iteration itself. */
-    if (kind != PLAN_COLLECTOR)
+        if (status == LS_OK)
+            status = ls_wrap_back(wrapped);
+    }
+    if (kind == PLAN_LEARNER)
         ls_bytes_clear(&context->policy);
+    if (kind == PLAN_COLLECTOR) {
+        context->env_step = steps;
+        context->env_episode = episodes;
+    }
     return status;
+}
+
+int role_welcome(ls_step *step, void *self)
+{
+    struct role *role = self;
+    const struct ls_online_context *context = ls_step_context(step);
+    const uint64_t round = ls_task_round(role->task);
+    int status = LS_OK;
+    if (role->started_at == 0)
+        role->started_at = ls_step_now(step);
+    if (round != role->round) {
+        role->round = round;
+        role->is_last = false; /* who has just come does not know of it */
+        status = begin_round(step, role);
+    }
+    role->before = (struct weights_note){.iteration = context->total_step,
+                                         .train_iter = context->train_iter,
+                                         .env_step = context->env_step,
+                                         .env_episode = context->env_episode};
+    return status;
+}
+
+bool role_discard(struct role *role, int status)
+{
+    struct ls_online_context *context =
+        ls_context_data(ls_task_context(role->task));
+    const struct weights_note *before = &role->before;
+    if (status != LS_OK || context->total_step != before->iteration + 1)
+        return false;
+    context->total_step = before->iteration;
+    /* An evaluator has those of the weights that it evaluated. */
+    if (role->plan->nodes[role->index].role == PLAN_EVALUATOR)
+        return true;
+    role->discarded = context->env_step - before->env_step;
+    context->env_step = before->env_step;
+    context->env_episode = before->env_episode;
+    return true;
+}
+
+int role_end(void *self, ls_task *task, int status)
+{
+    struct role *role = self;
+    (void)task;
+    (void)role_discard(role, status);
+    return LS_OK;
+}
+
+/* What collectors bring goes to the learner that learns from it, and how much
+ * it was to all. */
+static void use_parts(struct role *role, ls_task *task)
+{
+    const int timeout_ms = role->plan->world.step_timeout_ms;
+    const size_t part = plan_part(role->plan, role->index);
+    char name[32], from[32], to[32];
+    (void)snprintf(name, sizeof name, "trajectories.%zu", part);
+    (void)snprintf(from, sizeof from, "collector.%zu", part);
+    (void)snprintf(to, sizeof to, "learner.%zu", part);
+    (void)ls_task_use(
+        task, ls_mw_exchange(task, &(struct ls_exchange_options){
+                                       .name = "collected",
+                                       .from = "collector",
+                                       .to = "learner",
+                                       .increments = "env_step,env_episode",
+                                       .timeout_ms = timeout_ms}));
+    (void)ls_task_use(
+        task,
+        ls_mw_exchange(task, &(struct ls_exchange_options){
+                                 .name = name,
+                                 .from = from,
+                                 .to = to,
+                                 .fields = "trajectories,trajectory_end_idx",
+                                 .timeout_ms = timeout_ms}));
+}
+
+static void use_trajectories(struct role *role, ls_task *task)
+{
+    const struct ls_exchange_options options = {
+        .name = "trajectories",
+        .from = "collector",
+        .to = "learner",
+        .fields = "trajectories,trajectory_end_idx",
+        .increments = "env_step,env_episode",
+        .timeout_ms = role->plan->world.step_timeout_ms};
+    if (plan_is_shared(role->plan))
+        use_parts(role, task);
+    else
+        (void)ls_task_use(task, ls_mw_exchange(task, &options));
 }
 
 static void use_exchange(struct role *role, ls_task *task)
 {
-    const enum plan_role kind = role->plan->nodes[role->index].role;
     const int timeout_ms = role->plan->world.step_timeout_ms;
     (void)ls_task_use(task,
                       ls_mw_exchange(task, &(struct ls_exchange_options){
                                                .name = "policy",
-                                               .from = "learner",
+                                               .from = speaker(role->plan),
                                                .to = "collector,evaluator",
                                                .fields = "policy,train_iter",
-                                               .skip = kind == PLAN_COLLECTOR,
+                                               .skip = 1,
                                                .timeout_ms = timeout_ms}));
     (void)ls_task_use(task,
                       ls_mw_exchange(task, &(struct ls_exchange_options){
                                                .name = "counters",
-                                               .from = "learner",
+                                               .from = speaker(role->plan),
                                                .to = "evaluator",
                                                .fields = "env_step,env_episode",
+                                               .skip = 1,
                                                .timeout_ms = timeout_ms}));
-    (void)ls_task_use(
-        task,
-        ls_mw_exchange(task, &(struct ls_exchange_options){
-                                 .name = "trajectories",
-                                 .from = "collector",
-                                 .to = "learner",
-                                 .fields = "trajectories,trajectory_end_idx",
-                                 .increments = "env_step,env_episode",
-                                 .timeout_ms = timeout_ms}));
+    use_trajectories(role, task);
 }
 
 /* Who has to be there, the node that runs the task makes sure of. */
@@ -262,7 +368,10 @@ static void use_barrier(struct role *role, ls_task *task)
         .expected = plan_can_lose_nodes(role->plan)
                         ? LS_BARRIER_ANY
                         : ls_node_world_size(ls_task_node(task)),
-        .timeout_ms = role->plan->world.step_timeout_ms};
+        .timeout_ms = role->plan->world.step_timeout_ms,
+        .left = hear_last,
+        .flags = say_last,
+        .self = role};
     (void)ls_task_use(task, ls_mw_barrier(task, &options));
 }
 
@@ -274,6 +383,32 @@ static void set_counters(const struct weights_note *from, ls_task *task)
     context->train_iter = from->train_iter;
     context->env_step = from->env_step;
     context->env_episode = from->env_episode;
+}
+
+/* What a node of this role does in an iteration. */
+static struct ls_middleware step_of(struct role *role)
+{
+    struct ls_middleware step = {.name = "evaluate",
+                                 .fn = role_evaluate,
+                                 .self = role,
+                                 .finish = role_end};
+    switch (role->plan->nodes[role->index].role) {
+    case PLAN_LEARNER:
+        step.name = "learn";
+        step.fn = role_learn;
+        step.finish = role_save_weights;
+        break;
+    case PLAN_COLLECTOR:
+        step.name = "collect";
+        step.fn = role_collect;
+        break;
+    case PLAN_EVALUATOR:
+    case PLAN_MEMBER:
+    case PLAN_COORDINATOR:
+    case PLAN_N_ROLES:
+        break;
+    }
+    return step;
 }
 
 void role_use(struct role *role, ls_task *task)
@@ -289,34 +424,13 @@ void role_use(struct role *role, ls_task *task)
         return;
     }
     set_counters(&role->resumed, task);
+    role->before = role->resumed;
     use_barrier(role, task);
-    use_ends(role, task);
     (void)ls_task_use(task, ls_mw_progress(task, &(struct ls_progress_options){
                                                      .interval_ms = 200,
                                                      .sink = on_progress,
                                                      .self = role}));
     use_welcome(role, task);
     use_exchange(role, task);
-    switch (role->plan->nodes[role->index].role) {
-    case PLAN_LEARNER:
-        (void)ls_task_use(task,
-                          (struct ls_middleware){.name = "learn",
-                                                 .fn = role_learn,
-                                                 .self = role,
-                                                 .finish = role_save_weights});
-        break;
-    case PLAN_COLLECTOR:
-        (void)ls_task_use(task, (struct ls_middleware){.name = "collect",
-                                                       .fn = role_collect,
-                                                       .self = role});
-        break;
-    case PLAN_EVALUATOR:
-    case PLAN_MEMBER:
-    case PLAN_COORDINATOR:
-    case PLAN_N_ROLES:
-        (void)ls_task_use(task, (struct ls_middleware){.name = "evaluate",
-                                                       .fn = role_evaluate,
-                                                       .self = role});
-        break;
-    }
+    (void)ls_task_use(task, step_of(role));
 }

@@ -23,6 +23,8 @@ int role_collect(ls_step *step, void *self)
     struct agent_played played = {.steps = 0};
     const size_t n = role->agent.n_envs;
     int status = LS_OK;
+    if (role->is_last)
+        return LS_OK;
     if (context->policy.size > 0)
         status = agent_load(&role->agent, &context->policy);
     if (status == LS_OK)

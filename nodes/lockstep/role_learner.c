@@ -23,6 +23,12 @@ static void log_info(const ls_learner_info *info, int64_t train_iter)
     ls_log_info("update %lld%s", (long long)train_iter, line);
 }
 
+/* Of learners that share each batch the first keeps what all have. */
+static bool keeps_weights(const struct role *role)
+{
+    return plan_part(role->plan, role->index) == 0;
+}
+
 /* iterations, updates: that are over, or will be when these weights are the
  * result. */
 static struct weights_note note_of(const struct role *role, int64_t iterations,
@@ -97,7 +103,7 @@ static int checkpoint(struct role *role,
 {
     char path[REPORT_PATH_MAX];
     const int64_t every = role->plan->learner.checkpoint_every;
-    return every > 0 && context->train_iter % every == 0
+    return every > 0 && keeps_weights(role) && context->train_iter % every == 0
                ? save(role, WEIGHTS_CHECKPOINT, context->total_step + 1, path,
                       sizeof path)
                : LS_OK;
@@ -123,14 +129,18 @@ int role_learn(ls_step *step, void *self)
 {
     struct role *role = self;
     struct ls_online_context *context = ls_step_context(step);
-    if (context->trajectories.n == 0)
-        return LS_OK; /* the run was finished while waiting for them */
+    size_t n = context->trajectories.n;
+    int status = role_group_meet(role, &n);
+    if (role->is_last)
+        ls_task_finish_here(role->task);
+    if (role->is_last || n == 0 || status != LS_OK)
+        return status;
     const struct weights_note note = note_of(
         role, context->total_step + 1,
         context->train_iter + 1 + (int64_t)training_under_way(role->training));
     ls_learner_info *info = NULL;
     bool is_over = false;
-    int status = ls_learner_info_create(&info);
+    status = ls_learner_info_create(&info);
     if (status != LS_OK)
         return status;
     status = training_learn(role->training, &context->trajectories, &note, info,
@@ -145,13 +155,63 @@ int role_learn(ls_step *step, void *self)
     return status;
 }
 
+static int on_verdict(void *self, const struct ls_event *event)
+{
+    struct role *role = self;
+    ls_document *document = NULL;
+    int64_t updates = 0;
+    int status = ls_document_read(&document, event->data, event->size, NULL);
+    if (status == LS_OK)
+        status = ls_value_int(ls_document_root(document), &updates);
+    ls_document_destroy(&document);
+    if (status == LS_OK)
+        training_give_up(role->training, updates);
+    return status;
+}
+
+int role_hear_verdicts(struct role *role)
+{
+    ls_node *node = ls_task_node(role->task);
+    if (role->plan->record != NULL || role->plan->tape != NULL ||
+        role->group != NULL) /* who gives up alone leaves the others waiting */
+        return LS_OK;
+    int status = ls_node_allow(node, ROLE_VERDICT, "role:evaluator");
+    if (status == LS_OK)
+        status = ls_on(node, ROLE_VERDICT, on_verdict, role);
+    role->hears_verdicts = status == LS_OK;
+    return status;
+}
+
+void role_hear_no_verdicts(struct role *role)
+{
+    if (role->hears_verdicts &&
+        ls_off(ls_task_node(role->task), ROLE_VERDICT, on_verdict, role) < 0)
+        ls_log_debug("verdicts: %s", ls_error_text());
+    role->hears_verdicts = false;
+}
+
+/* The iteration in which the run has ended. */
+static int discard(struct role *role, struct ls_online_context *context,
+                   int status)
+{
+    if (!role_discard(role, status) ||
+        context->train_iter == role->before.train_iter)
+        return LS_OK;
+    context->train_iter = role->before.train_iter;
+    const int reverted = training_revert(role->training);
+    role->learned = role->learned && training_is_whole(role->training);
+    return reverted;
+}
+
 int role_save_weights(void *self, ls_task *task, int status)
 {
     struct role *role = self;
-    const struct ls_online_context *context =
-        ls_context_data(ls_task_context(task));
-    if (!role->learned)
-        return LS_OK;
+    struct ls_online_context *context = ls_context_data(ls_task_context(task));
+    const int discarded = discard(role, context, status);
+    if (discarded != LS_OK || !role->learned)
+        return discarded;
+    if (!keeps_weights(role))
+        return status == LS_OK ? training_end(role->training) : LS_OK;
     /* Whatever ended the run, what was learned is worth having. */
     const int saved = save(role, WEIGHTS_FINAL, context->total_step,
                            role->weights, sizeof role->weights);

@@ -517,9 +517,10 @@ static int create_node(node_run *run)
         attach[i] = endpoints->attach[i];
 
     struct ls_node_options options;
+    char words[PLAN_ROLE_MAX];
     plan_node_options(plan, &options);
     options.id = planned->id;
-    options.role = plan_role_names[planned->role];
+    options.role = plan_role_words(plan, run->index, words);
     options.labels = PLAN_LABEL;
     options.bind = endpoints->bind;
     options.advertise =
@@ -586,12 +587,12 @@ static int give_ids(node_run *run)
  * others' first words depends on it. */
 static int create_task(node_run *run)
 {
-    const struct plan_node *planned = &run->plan->nodes[run->index];
-    const int status =
-        ls_task_create(&run->task, &(struct ls_task_options){
-                                       .node = run->node,
-                                       .roles = plan_role_names[planned->role],
-                                   });
+    char words[PLAN_ROLE_MAX];
+    const int status = ls_task_create(
+        &run->task, &(struct ls_task_options){
+                        .node = run->node,
+                        .roles = plan_role_words(run->plan, run->index, words),
+                    });
     return status == LS_OK
                ? run->kind->use(run->work, run->task, run->calls.calls)
                : status;

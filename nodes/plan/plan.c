@@ -127,6 +127,32 @@ static void read_sim(struct plan_sim *sim, ls_config_section *section)
     sim->pace_ms = (int)ls_config_int(section, "pace_ms", 250, 0, 60000);
 }
 
+static void read_driver(struct plan_learner *learner,
+                        ls_config_section *section)
+{
+    const bool several = learner->n_devices > 1;
+    learner->driver = (enum plan_driver)ls_config_choice(
+        section, "driver", several ? PLAN_THREADS : PLAN_SINGLE,
+        plan_driver_names);
+    if (learner->driver == PLAN_BUS && several)
+        ls_config_problem(section, "driver",
+                          "learners that share batches have one device each; "
+                          "here are %zu",
+                          learner->n_devices);
+    if (learner->driver == PLAN_BUS && learner->queue > 0)
+        ls_config_problem(section, "queue",
+                          "learners that share batches learn from one before "
+                          "they take the next: no queue");
+    if (learner->driver == PLAN_SINGLE && several)
+        ls_config_problem(section, "driver",
+                          "%zu devices share each batch, which is threads",
+                          learner->n_devices);
+    if (learner->driver == PLAN_THREADS && !several)
+        ls_config_problem(section, "driver",
+                          "there is one device, so nobody shares a batch: list "
+                          "several under device, or say single");
+}
+
 static void read_devices(struct plan_learner *learner,
                          ls_config_section *section)
 {
@@ -166,6 +192,7 @@ static void read_learner(struct plan *plan, ls_config_section *root)
                           "no queue",
                           learner->loaders);
     read_devices(learner, section);
+    read_driver(learner, section);
     if (is_service)
         return; /* it goes on from the policy that it committed last */
     learner->checkpoint_every =
@@ -228,6 +255,7 @@ int plan_read(struct plan *out, ls_config **config, const char *path)
         plan_refuse_keys(&plan, root);
     if (status == LS_OK) {
         read_learner(&plan, root);
+        plan_check_learners(&plan, root);
         plan_read_service(&plan, root);
         status = plan_set_folder(&plan, PLAN_LATEST, PLAN_LATEST);
     }

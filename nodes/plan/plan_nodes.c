@@ -311,10 +311,6 @@ static void check_roles(struct plan *plan, ls_config_section *root)
         check_service(counts, root);
         return;
     }
-    if (counts[PLAN_LEARNER] != 1)
-        ls_config_problem(root, "nodes",
-                          "there must be exactly one learner; here are %zu",
-                          counts[PLAN_LEARNER]);
     if (counts[PLAN_COLLECTOR] == 0)
         ls_config_problem(root, "nodes",
                           "there is no collector, so the learner would have "

@@ -105,7 +105,7 @@ struct totals render_totals(const struct render *self)
     }
     if (self->counted_at > self->formed_at)
         totals.env_steps_per_s =
-            (double)self->env_step /
+            (double)(self->env_step + self->discarded) /
             ((double)(self->counted_at - self->formed_at) / second);
     totals.solved = self->evaluation.episodes > 0 &&
                     self->evaluation.eval_value >= self->plan->solved;
@@ -210,11 +210,22 @@ static void keep(struct rendered_node *node, const struct report *report)
 static void count(render *self, size_t index, const struct report *report)
 {
     const bool knows = index == self->lead || report->kind == REPORT_EVALUATION;
-    if (!knows || report->iteration <= self->iteration)
+    if (!knows ||
+        (report->iteration <= self->iteration && report->discarded == 0))
         return;
     self->iteration = report->iteration;
     self->env_step = report->env_step;
+    self->discarded = report->discarded;
     self->counted_at = ls_now(self->runtime);
+}
+
+/* Of several that evaluate the same weights, the best decides. */
+static void note_evaluation(render *self, const struct report *report)
+{
+    const struct report *had = &self->evaluation;
+    if (had->episodes == 0 || had->train_iter != report->train_iter ||
+        report->eval_value > had->eval_value)
+        self->evaluation = *report;
 }
 
 void render_report(render *self, size_t index, const struct report *report)
@@ -232,7 +243,7 @@ void render_report(render *self, size_t index, const struct report *report)
             self->formed_at = ls_now(self->runtime);
         break;
     case REPORT_EVALUATION:
-        self->evaluation = *report;
+        note_evaluation(self, report);
         break;
     case REPORT_DONE:
         node->state = NODE_DONE;

@@ -228,6 +228,7 @@ void render_json_summary(render *self)
     json_int(out, "seed", (int64_t)self->plan->seed);
     put_counters(self, lead);
     json_int(out, "env_episode", lead->env_episode);
+    json_int(out, "discarded_env_step", lead->discarded);
     json_double(out, "env_steps_per_s", totals.env_steps_per_s);
     json_int(out, "messages", totals.sent);
     json_int(out, "message_bytes", totals.sent_bytes);

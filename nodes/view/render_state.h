@@ -39,6 +39,7 @@ struct render {
     int64_t born_at, formed_at, ended_at; /* ls_now(); 0: not yet */
     struct report evaluation;             /* the last one; episodes 0: none */
     int64_t iteration, env_step, counted_at; /* the latest that were heard */
+    int64_t discarded;                       /* env steps besides those */
 };
 
 /* The figures of a run so far. */

@@ -123,6 +123,12 @@ static void print_training(const render *self, const struct totals *totals)
                        output_count(lead->env_step).text,
                        output_count(lead->env_episode).text);
     output_row("env steps", text);
+    if (lead->discarded > 0) {
+        (void)snprintf(text, sizeof text,
+                       "%s env steps, of the iteration in which it ended",
+                       output_count(lead->discarded).text);
+        output_row("discarded", text);
+    }
     output_row("env steps/s",
                output_count((int64_t)llround(totals->env_steps_per_s)).text);
     print_learners(self);

@@ -31,6 +31,9 @@ struct teacher {
     ls_device **devices; /* own; n_devices */
     bool *is_doubtful;   /* own; of each device's policy, and thread */
     ls_group **ranks;    /* own; of each device; NULL: there is one */
+    ls_group *group;     /* borrow; of several learners; NULL: there is one */
+    bool (*is_given_up)(const void *self);
+    const void *self; /* borrow */
 };
 
 static struct loaded *loaded_of(const struct teacher *teacher,
@@ -192,7 +195,7 @@ static int take_td_errors(const struct loaded *loaded, size_t n_steps,
 /* NULL: it learns alone. */
 static ls_group *rank_of(const struct teacher *teacher, size_t device)
 {
-    return teacher->ranks == NULL ? NULL : teacher->ranks[device];
+    return teacher->ranks == NULL ? teacher->group : teacher->ranks[device];
 }
 
 static int learn(struct teacher *teacher, const struct ls_learner_place *place,
@@ -204,7 +207,9 @@ static int learn(struct teacher *teacher, const struct ls_learner_place *place,
                                          .pass = pass,
                                          .stack = place->memory,
                                          .group =
-                                             rank_of(teacher, place->device)};
+                                             rank_of(teacher, place->device),
+                                         .is_given_up = teacher->is_given_up,
+                                         .self = teacher->self};
     const int status = teacher->agent->plugin->policy->learn(
         policy_of(teacher, place->device), &batch, said);
     return status == LS_OK ? LS_OK
@@ -218,13 +223,14 @@ static int learn_pass(struct teacher *teacher,
                       ls_learner_info *info)
 {
     ls_group *const rank = rank_of(teacher, place->device);
-    int status = rank == NULL ? LS_OK : ls_group_form(rank, DEVICES_WAIT_MS);
+    const bool forms = rank != NULL && rank != teacher->group;
+    int status = forms ? ls_group_form(rank, DEVICES_WAIT_MS) : LS_OK;
     if (status == LS_OK && pass == 0)
         status = run_hooks(teacher, place->device, LS_BEFORE_ITER, iter, info);
     if (status == LS_OK)
         status = learn(teacher, place, pass, said);
     /* Whoever still waits for this one waits in vain. */
-    if (rank != NULL)
+    if (forms || (rank != NULL && status != LS_OK))
         ls_group_leave(rank, status);
     return status;
 }
@@ -240,6 +246,8 @@ int teacher_learn(struct teacher *teacher, const struct ls_learner_place *place,
     /* Until it has gone well, there is no telling. */
     teacher->is_doubtful[place->device] = true;
     int status = learn_pass(teacher, place, pass, iter, &said, info);
+    if (teacher->is_given_up != NULL && teacher->is_given_up(teacher->self))
+        return LS_OK; /* and it stays in doubt */
     if (status == LS_OK)
         status = add_all(&said, info);
     if (status == LS_OK)
@@ -254,6 +262,19 @@ bool teacher_is_whole(const struct teacher *teacher)
     for (size_t i = 0; i < teacher->n_devices; i++)
         is_whole = is_whole && !teacher->is_doubtful[i];
     return is_whole;
+}
+
+int teacher_restore(struct teacher *teacher, const struct ls_bytes *policy,
+                    const struct ls_bytes *training)
+{
+    int status = agent_load(teacher->agent, policy);
+    if (status == LS_OK)
+        status = agent_load_training(teacher->agent, training);
+    if (status == LS_OK)
+        status = agent_align_replicas(teacher->agent);
+    for (size_t i = 0; i < teacher->n_devices; i++)
+        teacher->is_doubtful[i] = status != LS_OK;
+    return status;
 }
 
 /* Made and taken apart ----------------------------------------------------- */
@@ -288,11 +309,17 @@ static int init_devices(struct teacher *teacher, ls_runtime *runtime,
                         const struct teacher_options *options)
 {
     const size_t n = options->n_devices;
-    if (n > 1 && !teacher->agent->plugin->policy->learns_in_group)
+    const bool shares = teacher->agent->plugin->policy->learns_in_group;
+    if (n > 1 && !shares)
         return ls_error(LS_ECONFIG,
                         "the policy of plugin %s learns on one device, and "
                         "learner.device lists %zu",
                         teacher->agent->plugin->name, n);
+    if (options->group != NULL && !shares)
+        return ls_error(LS_ECONFIG,
+                        "the policy of plugin %s learns alone, and "
+                        "learner.driver is bus",
+                        teacher->agent->plugin->name);
     if (teacher->n_max % n != 0)
         return ls_error(LS_ECONFIG,
                         "%zu trajectories in a batch cannot be shared evenly "
@@ -323,7 +350,10 @@ int teacher_create(struct teacher **out, ls_runtime *runtime,
     if (teacher == NULL)
         return ls_error(LS_ENOMEM, "a teacher");
     teacher->agent = options->agent;
+    teacher->group = options->group;
     teacher->node_id = options->node_id;
+    teacher->is_given_up = options->is_given_up;
+    teacher->self = options->self;
     teacher->shape = agent_shape(options->agent, options->steps);
     teacher->n_max = options->n;
     int status = init_devices(teacher, runtime, options);

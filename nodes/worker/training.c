@@ -1,6 +1,8 @@
 #include "training.h"
 
 #include <limits.h>
+#include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "lockstep/log.h"
@@ -18,6 +20,17 @@ struct brought {
 struct outcome {
     struct ls_bytes policy; /* own; what others act by */
     struct ls_bytes file;   /* own; the value of weights.h; with `ahead` */
+    struct ls_bytes rest;   /* own; all else that learning goes on from; without
+                             * `ahead`, if a verdict may follow or other
+                             * learners may fail */
+};
+
+/* What was told of it. */
+struct figures {
+    struct ls_learner_counts counts;
+    ls_writer *writer; /* own */
+    const void *data;  /* borrow; what is in the writer */
+    size_t size;
 };
 
 struct training {
@@ -28,25 +41,38 @@ struct training {
     size_t n_max;                 /* trajectories in a batch */
     size_t ahead;                 /* batches under way when a call returns */
     unsigned passes;
+    bool is_shared;                    /* with other learners */
     bool is_under_way;                 /* the policy's hooks know of it */
     size_t n_put, n_got;               /* batches, in this life */
-    struct outcome newest;             /* own */
-    ls_writer *writer;                 /* own; of what is published */
+    struct outcome newest, before;     /* own */
+    struct figures told, told_before;  /* own */
     ls_learner_info *said;             /* own; in one pass */
     struct ls_learner_metrics metrics; /* its info is owned */
-    struct ls_learner_counts counts;
-    const void *published; /* borrow; what is in the writer */
-    size_t published_size;
+    atomic_int_fast64_t enough;        /* nothing after this update; -1 */
+    int64_t judged_every;              /* updates; 0: there is no verdict */
     /* The learner thread. */
     const struct brought *learning; /* borrow */
     int64_t n_learned;              /* batches, with those of earlier lives */
     size_t n_out;                   /* outcomes, in this life */
     ls_writer *out;                 /* own */
+    bool gave_up;                   /* the batch that is over */
+    struct ls_failure broken;       /* why, with other learners */
     /* One is read by who puts while at most `ahead` and one more are written:
      * the results' queue is between them. */
     struct outcome *outcomes; /* own; n_outcomes */
     size_t n_outcomes;
 };
+
+/* For what is learned on top of n_learned, which changes only when that is
+ * over.
+ */
+static bool is_given_up(const void *self)
+{
+    const struct training *const training = self;
+    return training->ahead == 0 &&
+           atomic_load_explicit(&training->enough, memory_order_relaxed) ==
+               training->n_learned;
+}
 
 static int load(void *self, const struct ls_learner_place *place)
 {
@@ -67,8 +93,14 @@ static int compute(void *self, const struct ls_learner_place *place,
     struct training *const training = self;
     if (place->device == 0)
         training->learning = place->batch->data;
-    return teacher_learn(training->teacher, place, pass, training->n_learned,
-                         info, NULL);
+    if (training->broken.status != LS_OK)
+        return LS_OK;
+    const int status = teacher_learn(training->teacher, place, pass,
+                                     training->n_learned, info, NULL);
+    /* When another learner fails, this one may learn from the next batch. */
+    if (status != LS_OK && training->is_shared)
+        ls_failure_keep(&training->broken, status);
+    return training->is_shared ? LS_OK : status;
 }
 
 static int take_written(ls_writer *writer, struct ls_bytes *out)
@@ -79,6 +111,13 @@ static int take_written(ls_writer *writer, struct ls_bytes *out)
     return status == LS_OK ? ls_bytes_set(out, data, size) : status;
 }
 
+/* Whether there may be a verdict on the weights after so many updates. */
+static bool is_judged(const struct training *training, int64_t updates)
+{
+    return training->judged_every > 0 && updates > 0 &&
+           updates % training->judged_every == 0;
+}
+
 static int write_outcome(struct training *training,
                          const struct weights_note *note, struct outcome *out)
 {
@@ -87,11 +126,18 @@ static int write_outcome(struct training *training,
     int status = ops->save(training->agent->policy, training->out);
     if (status == LS_OK)
         status = take_written(training->out, &out->policy);
-    if (status != LS_OK || training->ahead == 0)
+    ls_bytes_clear(&out->rest);
+    if (status != LS_OK || (training->ahead == 0 && !training->is_shared &&
+                            !is_judged(training, note->train_iter)))
         return status;
     ls_writer_clear(training->out);
-    status = weights_write(training->agent, note, true, training->out);
-    return status == LS_OK ? take_written(training->out, &out->file) : status;
+    status = training->ahead > 0
+                 ? weights_write(training->agent, note, true, training->out)
+                 : agent_write_training(training->agent, training->out);
+    return status == LS_OK
+               ? take_written(training->out,
+                              training->ahead > 0 ? &out->file : &out->rest)
+               : status;
 }
 
 static int apply(void *self, unsigned pass, ls_learner_info *info)
@@ -99,6 +145,10 @@ static int apply(void *self, unsigned pass, ls_learner_info *info)
     struct training *const training = self;
     if (pass + 1 < training->passes)
         return LS_OK;
+    if (is_given_up(training) || training->broken.status != LS_OK) {
+        training->gave_up = true;
+        return LS_OK;
+    }
     const int status = teacher_hooks(training->teacher, LS_AFTER_ITER,
                                      training->n_learned++, info);
     return status == LS_OK
@@ -138,15 +188,19 @@ static int start_learner(struct training *training, ls_runtime *runtime,
 
 int training_start(struct training **out, ls_runtime *runtime,
                    const struct plan *plan, struct agent *agent,
-                   uint32_t node_id, size_t n)
+                   uint32_t node_id, size_t n, ls_group *group)
 {
     struct training *training = calloc(1, sizeof *training);
     if (training == NULL)
         return ls_error(LS_ENOMEM, "training");
     training->agent = agent;
+    training->is_shared = group != NULL;
     training->n_max = n;
     training->passes = plan->learner.passes;
     training->ahead = plan->learner.queue;
+    atomic_init(&training->enough, -1);
+    if (isfinite(plan->solved) && plan_count(plan, PLAN_EVALUATOR) > 0)
+        training->judged_every = plan->every;
     training->n_outcomes = training->ahead + 2;
     training->outcomes =
         calloc(training->n_outcomes, sizeof *training->outcomes);
@@ -162,13 +216,18 @@ int training_start(struct training **out, ls_runtime *runtime,
                                           .stacks = plan->learner.stacks,
                                           .n = n,
                                           .steps = plan->steps,
-                                          .node_id = node_id});
+                                          .group = group,
+                                          .node_id = node_id,
+                                          .is_given_up = is_given_up,
+                                          .self = training});
     if (status == LS_OK)
         status = ls_learner_info_create(&training->said);
     if (status == LS_OK)
         status = ls_learner_info_create(&training->metrics.learner);
     if (status == LS_OK)
-        status = ls_writer_create(&training->writer);
+        status = ls_writer_create(&training->told.writer);
+    if (status == LS_OK)
+        status = ls_writer_create(&training->told_before.writer);
     if (status == LS_OK)
         status = ls_writer_create(&training->out);
     if (status == LS_OK)
@@ -210,14 +269,34 @@ static int get(struct training *training, ls_learner_info *info)
         if (status == LS_OK)
             status = ls_learner_info_merge(info, result.info);
     }
-    if (status != LS_OK)
+    if (status != LS_OK || training->gave_up)
         return status;
     struct outcome *out =
         &training->outcomes[training->n_got++ % training->n_outcomes];
-    const struct outcome before = training->newest;
+    const struct outcome oldest = training->before;
+    training->before = training->newest;
     training->newest = *out;
-    *out = before; /* whose memory is used again */
+    *out = oldest; /* whose memory is used again */
     return LS_OK;
+}
+
+/* The state is that of `newest` again. */
+static int restore(struct training *training)
+{
+    return teacher_restore(training->teacher, &training->newest.policy,
+                           &training->newest.rest);
+}
+
+/* The batch was given up: as if it had never come. */
+static int forget(struct training *training)
+{
+    const struct ls_failure broken = training->broken;
+    training->n_put--;
+    training->gave_up = false;
+    training->broken.status = LS_OK;
+    atomic_store(&training->enough, -1);
+    const int status = restore(training);
+    return status == LS_OK ? ls_failure_return(&broken) : status;
 }
 
 int training_learn(struct training *training, struct ls_items *items,
@@ -229,8 +308,30 @@ int training_learn(struct training *training, struct ls_items *items,
     if (status != LS_OK || training->n_put - training->n_got <= training->ahead)
         return status;
     status = get(training, info);
+    if (status == LS_OK && training->gave_up)
+        return forget(training);
     *is_over = status == LS_OK;
     return status;
+}
+
+void training_give_up(struct training *training, int64_t update)
+{
+    if (is_judged(training, update)) /* what came after is kept */
+        atomic_store(&training->enough, update);
+}
+
+int training_revert(struct training *training)
+{
+    const struct outcome newest = training->newest;
+    const struct figures told = training->told;
+    training->newest = training->before;
+    training->before = newest;
+    training->told = training->told_before;
+    training->told_before = told;
+    if (training->ahead > 0)
+        return LS_OK;
+    training->n_learned--;
+    return restore(training);
 }
 
 size_t training_under_way(const struct training *training)
@@ -246,6 +347,12 @@ int training_begin(struct training *training, const struct weights_note *note)
                                      training->n_learned, NULL);
     return status == LS_OK ? write_outcome(training, note, &training->newest)
                            : status;
+}
+
+int training_adopt(struct training *training, const struct weights_note *note)
+{
+    training->n_learned = note->train_iter;
+    return write_outcome(training, note, &training->newest);
 }
 
 int training_end(struct training *training)
@@ -280,29 +387,33 @@ int training_save(struct training *training, const struct weights_note *note,
 
 int training_publish(struct training *training, ls_node *node)
 {
+    const struct figures oldest = training->told_before;
+    training->told_before = training->told;
+    training->told = oldest; /* whose memory is used again */
+    struct figures *told = &training->told;
     struct ls_emission emission = {.event = "learner.metrics",
                                    .delivery = LS_DELIVERY_LATEST};
     int status =
         ls_learner_metrics(training->learner, &training->metrics, true);
     if (status != LS_OK)
         return status;
-    ls_learner_counts(training->learner, &training->counts);
-    training->published_size = 0;
-    ls_writer_clear(training->writer);
-    ls_learner_metrics_write(&training->metrics, training->writer);
-    status = ls_writer_bytes(training->writer, &emission.data, &emission.size);
+    ls_learner_counts(training->learner, &told->counts);
+    told->size = 0;
+    ls_writer_clear(told->writer);
+    ls_learner_metrics_write(&training->metrics, told->writer);
+    status = ls_writer_bytes(told->writer, &emission.data, &emission.size);
     if (status != LS_OK)
         return status;
-    training->published = emission.data;
-    training->published_size = emission.size;
+    told->data = emission.data;
+    told->size = emission.size;
     return ls_emit_with(node, &emission);
 }
 
 void training_published(const struct training *training, const void **data,
                         size_t *size)
 {
-    *data = training->published;
-    *size = training->published_size;
+    *data = training->told.data;
+    *size = training->told.size;
 }
 
 const struct ls_learner_metrics *
@@ -313,7 +424,14 @@ training_metrics(const struct training *training)
 
 const struct ls_learner_counts *training_counts(const struct training *training)
 {
-    return &training->counts;
+    return &training->told.counts;
+}
+
+static void clear_outcome(struct outcome *outcome)
+{
+    ls_bytes_clear(&outcome->policy);
+    ls_bytes_clear(&outcome->file);
+    ls_bytes_clear(&outcome->rest);
 }
 
 void training_stop(struct training **training)
@@ -328,14 +446,13 @@ void training_stop(struct training **training)
     teacher_destroy(&old->teacher);
     ls_learner_info_destroy(&old->said);
     ls_learner_info_destroy(&old->metrics.learner);
-    ls_writer_destroy(&old->writer);
+    ls_writer_destroy(&old->told.writer);
+    ls_writer_destroy(&old->told_before.writer);
     ls_writer_destroy(&old->out);
-    ls_bytes_clear(&old->newest.policy);
-    ls_bytes_clear(&old->newest.file);
-    for (size_t i = 0; old->outcomes != NULL && i < old->n_outcomes; i++) {
-        ls_bytes_clear(&old->outcomes[i].policy);
-        ls_bytes_clear(&old->outcomes[i].file);
-    }
+    clear_outcome(&old->newest);
+    clear_outcome(&old->before);
+    for (size_t i = 0; old->outcomes != NULL && i < old->n_outcomes; i++)
+        clear_outcome(&old->outcomes[i]);
     free(old->outcomes);
     free(old->pieces);
     free(old);

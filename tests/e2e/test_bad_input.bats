@@ -89,7 +89,7 @@ refused() {
 }
 
 @test "a plugin of the wrong version, and one that is none" {
-    refused 78 'is built for plugin ABI 1005' run good.yaml \
+    refused 78 'is built for plugin ABI 1006' run good.yaml \
         --set "plugin=$plugins/old.so"
     refused 78 'exports no ls_plugin()' run good.yaml \
         --set "plugin=$plugins/empty.so"

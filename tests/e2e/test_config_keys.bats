@@ -43,7 +43,7 @@ is() {
 }
 
 @test "samples_per_work: 0, and a collector is there to evaluate" {
-    run --separate-stderr "$LOCKSTEP" run "$job" --as sim --json --timeout 60 \
+    run --separate-stderr "$LOCKSTEP" run "$job" --as sim --json --timeout 200 \
         --set coordinator.samples_per_work=0 --set coordinator.iterations=0 \
         --set evaluator.solved=12
     [ "$status" -eq 0 ] || { echo "$stderr" >&2; false; }

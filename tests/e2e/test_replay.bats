@@ -25,12 +25,12 @@ record() {
     [ "$(echo run.lsrec*)" = run.lsrec ]
     lockstep replay run.lsrec
     [ "$status" -eq 0 ]
-    [[ ${lines[-1]} =~ ^"replay is the same: 42 events emitted as recorded, "[0-9]+" handled in the recorded order"$ ]]
+    [[ ${lines[-1]} =~ ^"replay is the same: 47 events emitted as recorded, "[0-9]+" handled in the recorded order"$ ]]
     cmp out/cartpole/1/policy.msgpack out/cartpole/2/policy.msgpack
     # As often as one wants, also by a program.
     lockstep replay run.lsrec --json
     [ "$status" -eq 0 ]
-    jq -e 'select(.event == "replay") | .difference == null and .compared == 42' \
+    jq -e 'select(.event == "replay") | .difference == null and .compared == 47' \
         <<<"${lines[-1]}"
 }
 

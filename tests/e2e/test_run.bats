@@ -58,6 +58,40 @@ summary() {
     cmp a/latest/policy.msgpack c/latest/policy.msgpack
 }
 
+# discards ARGUMENT...: what a solved run comes to is what it has come to when it
+# ends after the same steps, and has nothing to discard.
+discards() {
+    summary --out solved "$@"
+    [ "$(field discarded_env_step)" = 1536 ]
+    local had steps
+    had=$(figures)
+    steps=$(field env_step)
+    run --separate-stderr "$LOCKSTEP" run "$cartpole" --json --out stopped "$@" \
+        --set evaluator.solved=501 --set stop.env_step="$steps"
+    [ "$status" -eq 1 ]
+    last_line "$output"
+    [ "$(field discarded_env_step)" = 0 ]
+    [ "$(figures)" = "${had/true/false}" ]
+    cmp solved/latest/policy.msgpack stopped/latest/policy.msgpack
+}
+
+@test "what is learned while a verdict is awaited is discarded" {
+    discards
+    run "$LOCKSTEP" run "$cartpole"
+    says "  discarded      1,536 env steps, of the iteration in which it ended"
+}
+
+# bats test_tags=slow
+@test "so it is with all that decides what is evaluated, and when" {
+    discards --as threads --set evaluator.every=2
+    discards --set learner.queue=1
+    discards --record run.lsrec # learn() is not told to give up
+    discards --as sim --set nodes.2.count=2
+    discards --as threads --set "learner.device=[cpu, cpu, cpu]"
+    discards --set learner.passes=2 --set learner.checkpoint_every=1
+    [ "$(ls -A solved/latest/)" = $'policy.msgpack\nrecord' ]
+}
+
 # bats test_tags=slow
 @test "stacks and loaders change nothing of the result" {
     summary --out a --set learner.passes=2

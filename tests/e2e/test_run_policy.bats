@@ -182,13 +182,17 @@ END
 @test "who finds its port taken when it comes back gets another, uncounted" {
     # where no other run looks for a port
     begin --set world.transport=tcp --set world.ports=21900-21999 \
-        --set nodes.1.max_restarts=1 --set nodes.1.backoff_ms=2000
+        --set nodes.1.max_restarts=1 --set nodes.1.backoff_ms=1
     local had=${endpoints[1]}
+    # The other one comes while the run cannot see that node 1 is gone.
+    kill -STOP "${pid_of[run]}"
     kill -9 "${nodes[1]}"
-    event run '"restarting"' '"node":1,' '"restart":1,'
+    until grep -q '^State:.Z' "/proc/${nodes[1]}/status"; do :; done
     sed 's/job: job/job: other/' job.yaml >other.yaml
     start other node other.yaml --id 0 --bind "$had" --json
     event other '"bound"'
+    kill -CONT "${pid_of[run]}"
+    event run '"restarting"' '"node":1,' '"restart":1,'
     event run '"restarting"' '"node":1,' '"restart":1,' '"wait_ms":0'
     event run '"bound"' '"node":1,'
     [ "$(field endpoint)" != "$had" ]

@@ -8,7 +8,7 @@ job: faulty
 plugin: faulty
 nodes: [{role: learner}, {role: collector, count: 2}, {role: evaluator}]
 collector: {steps: 20}
-env: {at: 21}
+env: {at: 41} # the evaluator's first evaluation has it first
 world: {step_timeout_s: 2}
 END
     export LOCKSTEP_PLUGIN_PATH=$plugins

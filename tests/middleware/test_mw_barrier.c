@@ -20,6 +20,8 @@ struct player {
     atomic_bool ahead; /* another was not done with the last iteration */
     uint64_t n_left;   /* epochs that the barrier told it of */
     struct ls_barrier_epoch_info left; /* the last one */
+    uint32_t adds;                     /* to its flags, when seen is 2 */
+    uint64_t heard; /* iterations at whose end it got flags of that kind */
 };
 
 static struct cluster cluster;
@@ -60,8 +62,19 @@ static void on_left(void *self, const struct ls_barrier_epoch_info *info)
     struct player *player = self;
     assert_true(player->n_left == 0 || info->epoch > player->left.epoch);
     assert_true(info->left_at >= info->entered_at);
+    if (info->flags >> 4 != 0) {
+        assert_int_equal(info->flags >> 4, 1 << 4 | 1 << 5 | 1 << 6);
+        assert_int_equal(player->seen, 2);
+        player->heard++;
+    }
     player->left = *info;
     player->n_left++;
+}
+
+static uint32_t add_flags(void *self)
+{
+    const struct player *player = self;
+    return player->seen == 2 ? player->adds : 0;
 }
 
 static void set_up(uint64_t n_iterations)
@@ -81,8 +94,10 @@ static void set_up(uint64_t n_iterations)
                                                     cluster.members[i].node};
         assert_ok(ls_task_create(&player->task, &options));
         ls_task_use_fn(player->task, early, player);
-        const struct ls_barrier_options told = {
-            .timeout_ms = TIMEOUT_MS, .left = on_left, .self = player};
+        const struct ls_barrier_options told = {.timeout_ms = TIMEOUT_MS,
+                                                .left = on_left,
+                                                .flags = add_flags,
+                                                .self = player};
         ls_task_use(player->task, ls_mw_barrier(player->task, &told));
         ls_task_use_fn(player->task, work, player);
     }
@@ -132,6 +147,21 @@ TEST(one_that_finishes_ends_all_in_the_same_iteration)
     check_all_ok(&cluster);
     for (size_t i = 0; i < N; i++)
         assert_int_equal(iterations(i), 6);
+    tear_down();
+}
+
+TEST(what_some_add_to_their_flags_reaches_all_at_that_end)
+{
+    set_up(NEVER);
+    players[0].finish_at = 3;
+    for (size_t i = 0; i < N; i++)
+        players[i].adds = (256u << i) | 15u; /* the last are not theirs */
+    do_all(&cluster, run_task);
+    check_all_ok(&cluster);
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(players[i].heard, 1);
+        assert_int_equal(iterations(i), 4);
+    }
     tear_down();
 }
 

@@ -346,6 +346,35 @@ TEST(a_seed_gives_the_same_weights_to_the_bit)
     assert_memory_not_equal(first, other, n);
 }
 
+/* The second time it is asked. */
+static bool asked_twice(const void *self)
+{
+    int *const asked = *(int *const *)self;
+    return ++*asked == 2;
+}
+
+TEST(it_stops_learning_once_nobody_needs_it)
+{
+    struct ppo policy;
+    struct collected *room = make_room();
+    struct ls_learn_info info = {.n = 0};
+    int n_asked = 0;
+    int *asked = &n_asked;
+    open_policy(&policy, "policy: {minibatch: 8}", 83);
+    collect(&policy, room, 0);
+    assert_ok(cartpole_policy.learn(
+        &policy,
+        &(struct ls_learn_batch){.trajectories = room->trajectories,
+                                 .n = n_trajectories,
+                                 .is_given_up = asked_twice,
+                                 .self = &asked},
+        &info));
+    assert_int_equal(n_asked, 2);
+    assert_int_equal(info.n, 0);
+    close_policy(&policy);
+    free(room);
+}
+
 /* What the critic comes to think of a state in which every step pays 1, comes
  * back to it, and ends the episode in the given way. */
 static float learned_value(uint8_t terminated, uint8_t truncated)

@@ -116,7 +116,7 @@ TEST(what_is_wrong_is_told_with_its_place)
         {"plugin: p\nnodes: [{role: collector}]\n",
          "job.yaml:2:", "exactly one learner; here are 0"},
         {"plugin: p\nnodes: [{role: learner, count: 2}, {role: collector}]\n",
-         "job.yaml:2:", "exactly one learner; here are 2"},
+         "job.yaml:2:", "exactly one learner; here are 2. To have them share"},
         {"plugin: p\nnodes:\n- {role: learner, id: 3}\n"
          "- {role: collector, id: 2, count: 2}\n",
          "job.yaml:4:25", "id 3 is given twice; a learner has it"},

@@ -73,6 +73,7 @@ static const struct row {
     {"learner.loaders", "2", LEARNING, "", "", "tests/nodes/test_training.c"},
     {"learner.passes", "2", LEARNING, "", "", "tests/nodes/test_training.c"},
     {"learner.device", "cuda", LEARNING, "", "", "tests/e2e/test_run.bats"},
+    {"learner.driver", "single", LEARNING, "", "", "tests/nodes/test_plan_shared.c"},
     {"learner.checkpoint_every", "2", IN_STEP, "", "", "tests/e2e/test_run_policy.bats"},
     {"collector.envs", "2", LEARNING, "", "", "tests/e2e/test_sizes.bats"},
     {"collector.steps", "2", LEARNING, "", "", "tests/e2e/test_sizes.bats"},

@@ -20,8 +20,15 @@ struct pupil {
     int fails_at; /* the call that fails; 0: none */
     size_t group; /* devices, when there are several */
     int64_t weights;
-    bool counts; /* its weights are its calls */
+    bool counts;        /* its weights are its calls */
+    int64_t steps;      /* all else that it has: its calls, once counted */
+    int verdict_at;     /* the call in which a verdict comes; 0: none */
+    int64_t verdict_of; /* on the weights after so many updates */
 };
+
+/* A verdict that comes while this call learns. */
+static void hear_verdict(struct pupil *pupil,
+                         const struct ls_learn_batch *batch);
 
 /* Every array lies in the stack that the policy is handed. */
 static bool in_stack(const struct ls_learn_batch *batch)
@@ -50,7 +57,11 @@ static int learn(void *policy, const struct ls_learn_batch *batch,
     if (++pupil->calls == pupil->fails_at)
         return ls_error(LS_EHANDLER, "the loss is not finite");
     if (pupil->counts)
-        pupil->weights = pupil->calls;
+        pupil->weights = pupil->steps = pupil->calls;
+    if (pupil->calls == pupil->verdict_at)
+        hear_verdict(pupil, batch);
+    if (batch->is_given_up(batch->self))
+        return ls_error(LS_EIO, "whatever it says");
     info->n = 1;
     info->items[0].name = "call";
     info->items[0].value = (double)pupil->calls;
@@ -72,6 +83,26 @@ static int load_weights(void *policy, const ls_value *in)
 {
     struct pupil *const pupil = policy;
     return ls_value_int(in, &pupil->weights);
+}
+
+static int refuse(void *policy, const ls_value *in)
+{
+    (void)policy;
+    (void)in;
+    return ls_error(LS_EPROTO, "not these");
+}
+
+static int save_steps(const void *policy, ls_writer *out)
+{
+    const struct pupil *const pupil = policy;
+    ls_write_int(out, pupil->steps);
+    return LS_OK;
+}
+
+static int load_steps(void *policy, const ls_value *in)
+{
+    struct pupil *const pupil = policy;
+    return ls_value_int(in, &pupil->steps);
 }
 
 /* What the hooks of both states have been called for. */
@@ -119,9 +150,12 @@ static const struct ls_policy_ops hooked_ops = {
 static const struct ls_plugin hooked = {.name = "hooked",
                                         .policy = &hooked_ops};
 
+static const struct ls_state_part parts[] = {{"steps", save_steps, load_steps}};
 static const struct ls_policy_ops policy_ops = {.learn = learn,
                                                 .save = save,
                                                 .load = load_weights,
+                                                .parts = parts,
+                                                .n_parts = 1,
                                                 .learns_in_group = true};
 static const struct ls_plugin plugin = {
     .name = "fake", .version = "1", .policy = &policy_ops};
@@ -139,6 +173,13 @@ struct course {
 };
 
 static struct course course;
+
+static void hear_verdict(struct pupil *pupil,
+                         const struct ls_learn_batch *batch)
+{
+    assert_false(batch->is_given_up(batch->self));
+    training_give_up(course.training, pupil->verdict_of);
+}
 
 static int set_up(void **state)
 {
@@ -183,7 +224,8 @@ static int learn_items(void)
 static void start(void)
 {
     assert_ok(training_start(&course.training, ls_runtime_threads(),
-                             &course.plan, &course.agent, 7, N_TRAJECTORIES));
+                             &course.plan, &course.agent, 7, N_TRAJECTORIES,
+                             NULL));
 }
 
 /* One more item: a trajectory of `n` steps whose first reward is given. */
@@ -440,7 +482,7 @@ static void add_device(void)
 static int start_with(size_t n)
 {
     return training_start(&course.training, ls_runtime_threads(), &course.plan,
-                          &course.agent, 7, n);
+                          &course.agent, 7, n, NULL);
 }
 
 TEST(two_devices_learn_from_half_of_it_each)
@@ -486,6 +528,14 @@ TEST(what_cannot_be_shared_is_refused)
     assert_string_equal(ls_error_text(),
                         "the policy of plugin lonely learns on one device, "
                         "and learner.device lists 2");
+    ls_group *group;
+    assert_ok(ls_group_threads(&group, ls_runtime_threads(), 1));
+    course.plan.learner.n_devices = 1;
+    assert_fails(training_start(&course.training, ls_runtime_threads(),
+                                &course.plan, &course.agent, 7, 4, group),
+                 LS_ECONFIG);
+    assert_error_has("learns alone, and learner.driver is bus");
+    assert_ok(ls_group_destroy(&group));
     assert_null(course.training);
     ls_writer_destroy(&course.agent.writer);
 }
@@ -507,8 +557,216 @@ TEST(a_device_that_is_not_there_is_told)
     course.plan.learner.devices[0] = "cpu:9999";
     assert_int_not_equal(training_start(&course.training, ls_runtime_threads(),
                                         &course.plan, &course.agent, 7,
-                                        N_TRAJECTORIES),
+                                        N_TRAJECTORIES, NULL),
                          LS_OK);
     assert_null(course.training);
     assert_error_has("cpu:9999");
+}
+
+/* A plan with an evaluator that may end the run, and a policy that counts. */
+static void judge(int64_t every)
+{
+    static struct plan_node evaluator = {.role = PLAN_EVALUATOR};
+    course.plan.nodes = &evaluator;
+    course.plan.n_nodes = 1;
+    course.plan.solved = 475.0;
+    course.plan.every = every;
+    course.pupil.counts = true;
+    if (course.agent.writer == NULL)
+        assert_ok(ls_writer_create(&course.agent.writer));
+}
+
+static void begin(void)
+{
+    assert_ok(training_begin(course.training,
+                             &(struct weights_note){.train_iter = 0}));
+    add_item(1, 0.0f);
+    add_item(1, 0.0f);
+}
+
+/* Weights and all else are those after so many updates. */
+static void assert_state(unsigned char updates)
+{
+    assert_newest(updates);
+    assert_int_equal(course.pupil.weights, updates);
+    assert_int_equal(course.pupil.steps, updates);
+    assert_true(training_is_whole(course.training));
+}
+
+TEST(a_batch_is_given_up_when_the_weights_before_it_will_do)
+{
+    judge(1);
+    course.pupil.verdict_at = 3;
+    course.pupil.verdict_of = 2;
+    start();
+    begin();
+    for (int i = 1; i <= 2; i++)
+        assert_ok(learn_items());
+    assert_ok(learn_items());
+    assert_int_equal(course.pupil.calls, 3);
+    assert_false(course.is_over);
+    assert_int_equal(training_under_way(course.training), 0);
+    assert_state(2);
+    /* If the run goes on after all, the next one counts. */
+    assert_ok(learn_items());
+    assert_true(course.is_over);
+    assert_state(4);
+    ls_writer_destroy(&course.agent.writer);
+}
+
+TEST(a_verdict_that_comes_before_the_batch_does_the_same)
+{
+    judge(1);
+    start();
+    begin();
+    assert_ok(learn_items());
+    training_give_up(course.training, 1);
+    assert_ok(learn_items());
+    assert_false(course.is_over);
+    assert_state(1);
+    ls_writer_destroy(&course.agent.writer);
+}
+
+TEST(a_verdict_on_other_weights_gives_nothing_up)
+{
+    judge(2);
+    start();
+    begin();
+    training_give_up(course.training, 0); /* nobody evaluates these */
+    assert_ok(learn_items());
+    training_give_up(course.training, 1); /* nor these */
+    assert_ok(learn_items());
+    assert_true(course.is_over);
+    training_give_up(course.training, 4); /* those are still to come */
+    assert_ok(learn_items());
+    assert_true(course.is_over);
+    assert_state(3);
+    ls_writer_destroy(&course.agent.writer);
+}
+
+TEST(who_learns_with_a_queue_is_not_stopped)
+{
+    judge(1);
+    course.plan.learner.queue = 1;
+    start();
+    begin();
+    for (int i = 1; i <= 3; i++) {
+        training_give_up(course.training, i - 1);
+        assert_ok(learn_items());
+        assert_int_equal(course.is_over, i > 1);
+    }
+    assert_newest(2);
+    assert_ok(training_revert(course.training));
+    assert_newest(1);
+    ls_writer_destroy(&course.agent.writer);
+}
+
+TEST(all_devices_give_up_and_begin_alike_again)
+{
+    course.pupil.verdict_at = 2;
+    course.pupil.verdict_of = 1;
+    course.second.counts = true;
+    add_device();
+    judge(1);
+    assert_ok(start_with(2));
+    begin();
+    assert_ok(learn_items());
+    assert_ok(learn_items());
+    assert_false(course.is_over);
+    assert_state(1);
+    assert_int_equal(course.second.weights, 1);
+    assert_int_equal(course.second.steps, 1);
+    assert_ok(learn_items());
+    assert_true(course.is_over);
+    ls_writer_destroy(&course.agent.writer);
+}
+
+TEST(the_last_batch_is_taken_back)
+{
+    struct ls_learner_counts counts;
+    ls_node *node;
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    options.bind = "inproc://training-back";
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_node_start(node));
+    judge(1);
+    start();
+    begin();
+    for (int i = 1; i <= 3; i++) {
+        counts = *training_counts(course.training);
+        assert_ok(learn_items());
+        assert_ok(training_publish(course.training, node));
+    }
+    assert_true(training_counts(course.training)->grad_ns > counts.grad_ns);
+    assert_ok(training_revert(course.training));
+    assert_state(2);
+    /* What is said of it, too: as if it had never been. */
+    assert_int_equal(training_counts(course.training)->trained, 2);
+    assert_int_equal(training_counts(course.training)->grad_ns, counts.grad_ns);
+    ls_node_stop(node, LS_OK);
+    ls_node_destroy(&node);
+    ls_writer_destroy(&course.agent.writer);
+}
+
+TEST(what_cannot_be_put_back_leaves_the_weights_in_doubt)
+{
+    struct ls_policy_ops broken = policy_ops;
+    const struct ls_plugin other = {.name = "broken", .policy = &broken};
+    broken.load = refuse;
+    judge(1);
+    course.agent.plugin = &other;
+    start();
+    begin();
+    assert_ok(learn_items());
+    assert_fails(training_revert(course.training), LS_EPROTO);
+    assert_false(training_is_whole(course.training));
+    training_stop(&course.training); /* while its plugin is there */
+    ls_writer_destroy(&course.agent.writer);
+}
+
+TEST(where_learners_share_a_batch_that_fails_leaves_nothing)
+{
+    ls_group *group;
+    course.pupil.counts = true;
+    course.pupil.fails_at = 2;
+    assert_ok(ls_writer_create(&course.agent.writer));
+    assert_ok(ls_group_threads(&group, ls_runtime_threads(), 1));
+    assert_ok(training_start(&course.training, ls_runtime_threads(),
+                             &course.plan, &course.agent, 7, N_TRAJECTORIES,
+                             group));
+    begin();
+    assert_ok(learn_items());
+    assert_int_equal(course.pupil.group, 1);
+    assert_state(1);
+    assert_fails(learn_items(), LS_EHANDLER);
+    assert_error_has("the loss is not finite");
+    assert_false(course.is_over);
+    assert_state(1); /* and the group of this generation is over */
+    assert_ok(ls_group_form(group, LS_WAIT_DEFAULT));
+    assert_ok(learn_items());
+    assert_true(course.is_over);
+    assert_state(3);
+    training_stop(&course.training);
+    assert_ok(ls_group_destroy(&group));
+    ls_writer_destroy(&course.agent.writer);
+}
+
+TEST(weights_of_another_learner_are_adopted)
+{
+    ls_group *group;
+    assert_ok(ls_writer_create(&course.agent.writer));
+    assert_ok(ls_group_threads(&group, ls_runtime_threads(), 1));
+    assert_ok(training_start(&course.training, ls_runtime_threads(),
+                             &course.plan, &course.agent, 7, N_TRAJECTORIES,
+                             group));
+    begin();
+    assert_newest(0);
+    course.pupil.weights = 9;
+    assert_ok(training_adopt(course.training,
+                             &(struct weights_note){.train_iter = 9}));
+    assert_newest(9);
+    training_stop(&course.training);
+    assert_ok(ls_group_destroy(&group));
+    ls_writer_destroy(&course.agent.writer);
 }

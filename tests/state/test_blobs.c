@@ -2,6 +2,7 @@
 #include "lockstep/blobs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "test.h"
@@ -164,4 +165,69 @@ TEST(global_blobs_are_limited)
     blob.is_private = true;
     assert_ok(ls_blobs_add(blobs, &blob));
     ls_blobs_destroy(&blobs);
+}
+
+static int three_bytes(void *self, uint64_t *out)
+{
+    (void)self;
+    *out = 3;
+    return LS_OK;
+}
+
+static int save_text(void *self, ls_blob_sink *sink)
+{
+    return ls_blob_sink_add(sink, self, 3);
+}
+
+static int load_text(void *self, ls_blob_source *source)
+{
+    const uint64_t size = ls_blob_source_size(source);
+    if (size > 3)
+        return ls_error(LS_EPROTO, "%d bytes", (int)size);
+    return ls_blob_source_read(source, self, (size_t)size);
+}
+
+TEST(a_blob_is_packed_and_unpacked_in_memory)
+{
+    static const struct ls_blob_ops ops = {three_bytes, save_text, load_text};
+    float numbers[2] = {1.5f, -2.0f};
+    char text[] = "abc";
+    const struct ls_blob array = {
+        .name = "a", .form = {LS_BLOB_F32, 1, {2}}, .memory = numbers};
+    const struct ls_blob bytes = {.name = "b",
+                                  .form = {LS_BLOB_BYTES, 1, {0}},
+                                  .ops = &ops,
+                                  .self = text};
+    void *data;
+    size_t size;
+    assert_ok(ls_blob_pack(&array, &data, &size));
+    assert_int_equal(size, 8);
+    numbers[0] = numbers[1] = 0.0f;
+    assert_ok(ls_blob_unpack(&array, data, size));
+    assert_true(numbers[0] == 1.5f && numbers[1] == -2.0f);
+    assert_fails(ls_blob_unpack(&array, data, 4), LS_EMISMATCH);
+    assert_error_has("the blob a has 8 bytes, not 4");
+    free(data);
+    assert_ok(ls_blob_pack(&bytes, &data, &size));
+    assert_int_equal(size, 3);
+    memset(text, 'x', 3);
+    assert_ok(ls_blob_unpack(&bytes, data, size));
+    assert_string_equal(text, "abc");
+    free(data);
+    assert_ok(ls_blob_unpack(&bytes, NULL, 0));
+    assert_fails(ls_blob_unpack(&bytes, "long text", 9), LS_EPROTO);
+    assert_error_has("the blob b: 9 bytes");
+}
+
+TEST(a_blob_that_fails_is_not_packed)
+{
+    static const struct ls_blob_ops ops = {three_bytes, nothing, take_nothing};
+    const struct ls_blob bytes = {
+        .name = "b", .form = {LS_BLOB_BYTES, 1, {0}}, .ops = &ops};
+    void *data = &data;
+    size_t size;
+    assert_fails(ls_blob_pack(&bytes, &data, &size), LS_EHANDLER);
+    assert_error_has("3 bytes less");
+    assert_ptr_equal(data, &data); /* written on success only */
+    assert_fails(ls_blob_unpack(&bytes, "abc", 3), LS_EHANDLER);
 }

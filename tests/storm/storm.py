@@ -19,6 +19,7 @@ MINE = "out/mine.txt", "out/9/mine.txt", "mine.txt"  # 9: a folder named as runs
 # fails the run (1), names a peer that could not be reached (69), or is borne until SIGINT.
 CODES = {signal.SIGKILL: {1, 69, 130}, signal.SIGTERM: {1, 69, 130, 143},
          signal.SIGSTOP: {1, 69, 124, 130}}
+KNOWN = {"policy.msgpack", "checkpoint.msgpack", "record", "journal", "policy", "data", "trace"}
 
 
 def is_alive(pid):
@@ -66,7 +67,9 @@ class Run:
         while self.read(until_s) and time.monotonic() < until_s:
             pass
         try:
-            return self.process.wait(max(0.1, until_s - time.monotonic()))
+            code = self.process.wait(max(0.1, until_s - time.monotonic()))
+            # SIGINT may come when all is done, and find nobody who handles it any more.
+            return 130 if code == -signal.SIGINT else code
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -85,19 +88,21 @@ def strike(run, draw):
     return what, pid, until_s
 
 
-def parts_of(folder, pid):
-    """What a process was writing as it was killed: who opens the folder next removes it."""
-    return list((folder / "out" / "latest").glob(f".part@{pid}@*"))
+def parts_of(folder, run):
+    """What nodes were writing as they were killed, by the storm or since they did not end
+    when told to: who opens the folder next removes it."""
+    return [path for pid in run.pids for path in
+            (folder / "out" / "latest").glob(f".part@{run.pids[pid]}@*")]
 
 
-def leftovers(folder, run, killed=None):
+def leftovers(folder, run, code):
     faults = [f"process {pid} is still there" for pid in run.pids.values() if is_alive(pid)]
-    known = {"policy.msgpack", "checkpoint.msgpack", "record", "journal", "policy", "data", "trace"}
+    known = KNOWN if code in (0, 130) else KNOWN | {"failure.json"}
     for path in MINE:
         if (folder / path).read_text() != "mine\n":
             faults.append(f"{path} is not as it was")
     for path in (folder / "out" / "latest").glob("*"):
-        if path.name not in known and path not in parts_of(folder, killed):
+        if path.name not in known and not (code and path in parts_of(folder, run)):
             faults.append(f"{path.name} is left")
     for path in (folder / "runtime").rglob("*"):
         if path.is_socket():
@@ -109,7 +114,7 @@ def again(folder, arguments):
     """The same command, up to an end."""
     run = Run(folder, arguments + ["--set", "stop.env_step=2000000"])
     code = run.end()
-    faults = leftovers(folder, run)
+    faults = leftovers(folder, run, code)
     if code != 0:
         faults.append(f"the same command ends with {code}")
     return faults
@@ -140,13 +145,12 @@ def one(lockstep, config, seed):
         if run.process.poll() is None:
             run.process.send_signal(signal.SIGINT)
         code = run.end()
-        # One that stands still for long is killed by the run.
-        faults = leftovers(folder, run, pid if what != signal.SIGTERM else None)
+        faults = leftovers(folder, run, code)
         if code is None:
             faults.append("it hangs")
         elif code not in CODES[what]:
             faults.append(f"exit {code}")
-        if (seed % 4 == 0 or parts_of(folder, pid)) and not faults:
+        if (seed % 4 == 0 or parts_of(folder, run)) and not faults:
             faults = again(folder, command)
         if faults:
             print(f"seed {seed}: {signal.Signals(what).name} of {pid}: " + "; ".join(faults))

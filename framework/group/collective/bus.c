@@ -92,6 +92,7 @@ void group_leave(struct bus_group *group, int status)
              "group \"%s\": this rank, %" PRIu32 ", has left: %s", group->name,
              group->rank, ls_status_sentence(status));
     snprintf(text, sizeof text, "it has left: %s", ls_status_sentence(status));
+    group->has_left = true;
     ls_epoch_abort(group->epoch, status_to_tell(status), true, text);
     group_commit_send_out(group);
     group_end(group, &own);
@@ -332,6 +333,7 @@ static int begin_generation(struct bus_group *group, uint64_t generation,
     group->generation = generation;
     group->is_over = false;
     group->has_lost = false;
+    group->has_left = false;
     group->entered = false;
     group->next_turn = 0;
     group->last = &group->first;
@@ -375,7 +377,7 @@ static int form(ls_group *base, int wait_ms)
     struct ls_barrier_epoch_info info;
     int status = LS_OK;
     ls_mutex_lock(&group->mutex);
-    if (group->is_over && group->over.status == LS_ELOST &&
+    if (group->is_over && !group->has_left && group->over.status == LS_ELOST &&
         group->on_loss == LS_ON_LOSS_FAIL)
         status = ls_failure_return(&group->over);
     else

@@ -104,6 +104,7 @@ struct bus_group {
     bool is_over;
     struct ls_failure over;
     bool has_lost;      /* a member is lost: the next commit fails */
+    bool has_left;      /* this rank: whatever its status says */
     uint64_t next_turn; /* twice */
     struct turn *first, **last;
     bool entered;     /* the first one's commit is under way: */

@@ -44,9 +44,9 @@ struct member {
     ls_group base;
     struct team *team;
     uint32_t rank;
-    uint64_t next;                         /* number of its next operation */
-    bool is_gone;                          /* its handle is destroyed */
-    bool forms;                            /* waits in ls_group_form() */
+    uint64_t next; /* number of its next operation */
+    bool is_gone;  /* its handle is destroyed */
+    bool forms;    /* waits in ls_group_form() */
     struct ls_group_stats stats;
     struct attendance *posts, **last_post; /* SEND and RECEIVE of this rank */
 };

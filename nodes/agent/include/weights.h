@@ -49,6 +49,13 @@ LS_MUST_USE int weights_load(struct agent *agent, uint64_t seed,
                              const char *folder, const char *name,
                              struct weights_note *out);
 
+/* The same from a value that weights_write() has written. Errors: as those, but
+ * for the file's. */
+LS_MUST_USE int weights_take(struct agent *agent, ls_document *document,
+                             uint64_t seed, struct weights_note *out);
+/* For reading such a value. */
+extern const struct ls_codec_limits weights_limits;
+
 /* What such a file says. Borrow: until weights_close(). */
 struct weights_file {
     ls_document *document;               /* own */

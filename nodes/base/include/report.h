@@ -42,6 +42,8 @@ struct report {
     int64_t node; /* id */
 
     int64_t iteration, env_step, env_episode, train_iter; /* counters */
+    int64_t discarded; /* env steps of an iteration that does not count, since
+                        * the run ended in it */
     double env_steps_per_s;
     double eval_value; /* NaN: none yet */
     int64_t episodes;

@@ -41,7 +41,7 @@
 /* job */
 #include "lockstep/job.h"
 
-/* driver */
+/* device */
 #include "lockstep/device.h"
 
 /* group */
@@ -52,6 +52,15 @@
 #include "lockstep/learner.h"
 #include "lockstep/learner_info.h"
 #include "lockstep/minibatch_ring.h"
+
+/* driver */
+#include "lockstep/device_group.h"
+#include "lockstep/driver.h"
+#include "lockstep/loader.h"
+#include "lockstep/metrics.h"
+#include "lockstep/model.h"
+#include "lockstep/sampler.h"
+#include "lockstep/trainer.h"
 
 /* middleware */
 #include "lockstep/middleware.h"

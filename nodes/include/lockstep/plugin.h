@@ -144,6 +144,12 @@ struct ls_learn_batch {
      * an operation of the group returns, learn() returns. NULL: this state
      * learns alone. */
     ls_group *group;
+    /* True once nobody needs what comes of this call, as when a run ends while
+     * it goes on: return soon then, with any status, and everything is put back
+     * as it was before the iteration. Where that takes long, ask now and then;
+     * it costs some nanoseconds. NULL: it is needed. */
+    bool (*is_given_up)(const void *self);
+    const void *self;
 };
 
 /* What learn() and the hooks report. */

@@ -93,8 +93,17 @@ struct plan_barrier {
     int bus_sabotage; /* enum ls_bus_sabotage; the same, of all nodes */
 };
 
+/* What shares the work of learning, each with an equal part of every batch. */
+enum plan_driver {
+    PLAN_SINGLE,  /* nobody: one device of one learner */
+    PLAN_THREADS, /* the devices of one learner */
+    PLAN_BUS      /* all learners, with their devices: plan_is_shared() */
+};
+extern const char *const plan_driver_names[];
+
 /* How the learner trains: lockstep/learner.h. */
 struct plan_learner {
+    enum plan_driver driver;
     size_t queue, stacks, loaders;
     unsigned passes; /* over the trajectories of each iteration */
     const char *devices[PLAN_DEVICES_MAX]; /* borrow: config */
@@ -170,6 +179,9 @@ void plan_fini(struct plan *plan);
 /* Part of plan_read(): the list `nodes`. Errors: LS_ENOMEM. */
 LS_MUST_USE int plan_read_nodes(struct plan *plan, ls_config_section *root);
 
+/* Another: that the learners suit learner.driver. */
+void plan_check_learners(const struct plan *plan, ls_config_section *root);
+
 /* Whether its nodes are members, which have nothing to learn. */
 bool plan_is_of_members(const struct plan *plan);
 /* Whether a coordinator gives the others their work. */
@@ -230,6 +242,18 @@ uint64_t plan_learning_hash(const struct plan *plan);
 
 /* Find a node. Errors: LS_EINVAL there is none: lists those there are. */
 LS_MUST_USE int plan_find(const struct plan *plan, uint32_t id, size_t *index);
+
+/* Whether several learners of a job in step share each batch: learner i, in the
+ * order of ids, learns from what the i-th part of the collectors brings. */
+bool plan_is_shared(const struct plan *plan);
+/* Which part a learner or collector of such a job has; 0 in all others. */
+size_t plan_part(const struct plan *plan, size_t index);
+/* The words that a node says its role with: "learner"; with several learners
+ * "learner,learner.0", and "collector,collector.0" of those whose data it
+ * learns from. Returns text. */
+#define PLAN_ROLE_MAX 32
+const char *plan_role_words(const struct plan *plan, size_t index,
+                            char text[PLAN_ROLE_MAX]);
 
 /* The role of this name, as in plan_role_names. false: there is none. */
 bool plan_role_named(const char *name, enum plan_role *out);

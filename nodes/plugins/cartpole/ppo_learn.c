@@ -289,6 +289,11 @@ static void report(struct ls_learn_info *info, const struct tally *tally,
     add(info, "learning_rate", rate);
 }
 
+static bool is_given_up(const struct ls_learn_batch *batch)
+{
+    return batch->is_given_up != NULL && batch->is_given_up(batch->self);
+}
+
 /* In a group a minibatch is shared, too: the steps are as many, and as large,
  * as alone. */
 int ppo_learn(void *policy, const struct ls_learn_batch *learned,
@@ -320,7 +325,7 @@ int ppo_learn(void *policy, const struct ls_learn_batch *learned,
             err = learn_minibatch(self, batch->order + at,
                                   left < minibatch ? left : minibatch, group,
                                   rate, &tally);
-            if (err != LS_OK)
+            if (err != LS_OK || is_given_up(learned))
                 return err;
         }
     }

@@ -21,7 +21,14 @@ struct teacher_options {
     size_t stacks;
     size_t n;         /* trajectories in a batch, at most */
     size_t steps;     /* in a trajectory, at most */
+    ls_group *group;  /* borrow; of learners that share each batch, with one
+                       * device each; formed whenever learn() runs. NULL: this
+                       * one has all of it */
     uint32_t node_id; /* for the log */
+    /* Handed to learn(). Once true, it stays true until teacher_restore().
+     * NULL: never. Thread: any. */
+    bool (*is_given_up)(const void *self);
+    const void *self; /* borrow */
 };
 
 /* Open the devices and make room.
@@ -60,7 +67,8 @@ LS_MUST_USE int teacher_load(struct teacher *teacher,
  * info:       what was said is added.
  * priorities: one for each piece of the batch; those of this share that
  *             learn() says something about are set. NULL: nobody asks.
- * Errors:     the plugin's; LS_EHANDLER a td_error is infinite. */
+ * Errors:     the plugin's; LS_EHANDLER a td_error is infinite. LS_OK when it
+ *             is given up, whatever came of it. */
 LS_MUST_USE int teacher_learn(struct teacher *teacher,
                               const struct ls_learner_place *place,
                               unsigned pass, int64_t iter,
@@ -72,7 +80,16 @@ LS_MUST_USE int teacher_hooks(struct teacher *teacher,
                               enum ls_hook_position position, int64_t iter,
                               ls_learner_info *info);
 
-/* Whether the weights are whole: false when a learn() has failed. */
+/* Whether the weights are whole: false when a learn() has failed, or was given
+ * up. */
 bool teacher_is_whole(const struct teacher *teacher);
+
+/* Put all states of the policy back to what was kept, as agent_save() and
+ * agent_save_training() have it, while nothing learns: they are whole again.
+ * Errors: those of agent_load(), agent_load_training() and
+ *         agent_align_replicas(). */
+LS_MUST_USE int teacher_restore(struct teacher *teacher,
+                                const struct ls_bytes *policy,
+                                const struct ls_bytes *training);
 
 #endif

@@ -8,12 +8,17 @@
  * of an earlier one, the same one in each run, and loading and training go on
  * while the next is collected. So what a run computes follows from its seed and
  * that number alone, however many stacks and loaders there are.
- * Thread: owner. */
+ *
+ * A verdict on the weights of one batch comes while the next one is learned
+ * from. So the weights before the last batch are kept, where there may be a
+ * verdict on them, and training_revert() goes back to them.
+ * Thread: owner, unless a function says otherwise. */
 #ifndef TRAINING_H
 #define TRAINING_H
 
 #include "lockstep/context.h"
 #include "lockstep/event.h"
+#include "lockstep/group.h"
 #include "lockstep/learner.h"
 
 #include "agent.h"
@@ -26,24 +31,46 @@ struct training;
  * out:    own; written on success only; give it to training_stop().
  * agent:  borrow, until then; its policy is the engine's while it learns.
  * n:      trajectories in a batch, at most.
+ * group:  borrow; of learners that share each batch, formed whenever one is
+ *         learned from: this one has a part. NULL: it has all.
  * Errors: LS_ECONFIG several devices, and the policy learns on one, or n cannot
  *         be shared by them; those of ls_device_open() and ls_learner_create().
  */
 LS_MUST_USE int training_start(struct training **out, ls_runtime *runtime,
                                const struct plan *plan, struct agent *agent,
-                               uint32_t node_id, size_t n);
+                               uint32_t node_id, size_t n, ls_group *group);
+
+/* The agent has other weights now, and all that learning goes on from: with
+ * no batch under way. note: of them. Errors: those of the plugin's save. */
+LS_MUST_USE int training_adopt(struct training *training,
+                               const struct weights_note *note);
 
 /* Learn from a batch; wait until the oldest under way is over, if more than
  * learner.queue are.
  * items:   moved, on success: empty then.
  * note:    of the weights after this batch.
  * info:    what was said of the one that is over is added.
- * is_over: whether one is.
- * Errors:  LS_EPROTO what came is no such batch; what learn() fails with. */
+ * is_over: whether one is; false also when this one was given up.
+ * Errors:  LS_EPROTO what came is no such batch; what learn() fails with: with
+ * a group everything is as before the batch then, and another one may be
+ *          learned from; once it was given up, those of teacher_restore(). */
 LS_MUST_USE int training_learn(struct training *training,
                                struct ls_items *items,
                                const struct weights_note *note,
                                ls_learner_info *info, bool *is_over);
+
+/* Nobody needs what is learned after `update` of them: a batch that is being
+ * learned from then, or will be, is given up, and the weights are those after
+ * that update. No effect with learner.queue, where what is under way at the end
+ * is given up anyway. Thread: any. */
+void training_give_up(struct training *training, int64_t update);
+
+/* Back to the weights before the batch that was over last: in
+ * training_policy(), training_save(), and in the policy itself without
+ * learner.queue. Only where the plan has an evaluator that may end the run by
+ * these weights; once after each batch that was over.
+ * Errors: those of teacher_restore(). */
+LS_MUST_USE int training_revert(struct training *training);
 
 /* How many batches are. */
 size_t training_under_way(const struct training *training);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 4, GPU_BYTES = 1 << 20 };
+enum { DEPTH_MAX = 4, GPU_BYTES = 32 << 20 };
 
 struct fake fake;
 

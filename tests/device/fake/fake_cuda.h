@@ -1,6 +1,6 @@
 /* fake_cuda.h - a CUDA driver in host memory, and what tests make it do.
  *
- * GPUs have a few MiB of host memory, and each stream is a thread that does
+ * GPUs have 32 MiB of host memory, and each stream is a thread that does
  * what it was asked for, in order. It insists on what the real one does: on a
  * current context, on streams and memory that are alive.
  * Thread: any. */

@@ -6,7 +6,8 @@
  * step unless N environments of the process were in a step at the same time by
  * then: until they were, each waits a little for others. With `env: {slow:
  * FILE, slow_ms: N}` the first process that steps one makes the file, with its
- * pid in it, and each of its steps takes N ms. */
+ * pid in it, and each of its steps takes N ms. With `policy: {apart: true}`
+ * several that learn together come to different weights. */
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
@@ -37,6 +38,7 @@ struct env {
 
 struct policy {
     int64_t n_seen, n_bytes;
+    bool is_apart;
 };
 
 /* Where the environments of one node meet: it makes them one after another. */
@@ -218,6 +220,7 @@ static int policy_init(void *policy, ls_config_section *config,
     (void)spec;
     (void)seed;
     self->n_bytes = ls_config_int(config, "bytes", 0, 0, 1 << 30);
+    self->is_apart = ls_config_bool(config, "apart", false);
     return LS_OK;
 }
 
@@ -236,6 +239,8 @@ static int policy_learn(void *policy, const struct ls_learn_batch *batch,
     struct policy *self = policy;
     for (size_t i = 0; i < batch->n; i++)
         self->n_seen += (int64_t)batch->trajectories[i].n;
+    if (self->is_apart && batch->group != NULL)
+        self->n_seen += (int64_t)ls_group_rank(batch->group);
     info->n = 0;
     return LS_OK;
 }
@@ -275,6 +280,7 @@ LS_API const struct ls_plugin *ls_plugin(void)
     static const struct ls_policy_ops policy = {.state_bytes =
                                                     sizeof(struct policy),
                                                 .n_extras = 0,
+                                                .learns_in_group = true,
                                                 .init = policy_init,
                                                 .fini = fini,
                                                 .act = policy_act,

@@ -45,9 +45,9 @@ struct ls_barrier_epoch_info {
 /* All options but the times and `left` must be the same in all members, or
  * their waits fail with LS_EMISMATCH. */
 struct ls_barrier_options {
-    const char *name;  /* default "step" */
-    const char *group; /* only nodes with this word in their role or labels
-                        * ("learner" in "learner,evaluator"); NULL: all nodes */
+    const char *name;    /* default "step" */
+    const char *group;   /* only nodes with this word in their role or labels
+                          * ("learner" in "learner,evaluator"); NULL: all nodes */
     const uint32_t *ids; /* only these nodes; this one is among them; not with
                           * a group. NULL: any */
     size_t n_ids;
@@ -58,10 +58,10 @@ struct ls_barrier_options {
      * room for this many, it waits for them, with grace_ms no longer than that;
      * else it fails with LS_EMISMATCH. Under LS_ON_LOSS_GO_ON it is the least
      * number: set it to more than half of them and only one side of a cut goes
-     * on. 0: the world_size of the node, in an elastic world at least that; with
-     * ids as many as those; for a group, and under LS_ON_LOSS_GO_ON, any number.
-     * LS_BARRIER_ANY: any number. Where any number will do, members that do not
-     * yet all see the same members wait until they do. */
+     * on. 0: the world_size of the node, in an elastic world at least that;
+     * with ids as many as those; for a group, and under LS_ON_LOSS_GO_ON, any
+     * number. LS_BARRIER_ANY: any number. Where any number will do, members
+     * that do not yet all see the same members wait until they do. */
     uint32_t expected;
 
     /* Whom members talk to. 1: the member with the lowest id; n: their parent
@@ -79,6 +79,9 @@ struct ls_barrier_options {
      * wait returns: the epochs of ls_mw_barrier() too, which uses bits 0 to 3
      * of its flags itself. NULL: not called. */
     void (*left)(void *self, const struct ls_barrier_epoch_info *info);
+    /* For ls_mw_barrier(): what this node adds to its flags as an iteration
+     * ends, of bits 4 to 31. Called by the waiting thread. NULL: nothing. */
+    uint32_t (*flags)(void *self);
     void *self;
 };
 

@@ -124,6 +124,17 @@ LS_API const struct ls_blob *ls_blobs_at(const ls_blobs *blobs, size_t at);
 LS_API const struct ls_blob *ls_blobs_find(const ls_blobs *blobs,
                                            const char *name);
 
+/* The bytes of one blob, as a checkpoint has them: to send them to another
+ * node. data:   own: free() it; never NULL. Errors: what its ops return;
+ * LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_blob_pack(const struct ls_blob *blob, void **data,
+                                    size_t *size);
+/* Load them.
+ * Errors: LS_EMISMATCH there are more or fewer than its form has; what its ops
+ *         return: the state is then to be loaded again, or discarded. */
+LS_MUST_USE LS_API int ls_blob_unpack(const struct ls_blob *blob,
+                                      const void *data, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

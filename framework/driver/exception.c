@@ -1,0 +1,160 @@
+/* A rank that failed: it leaves, and the first cause is reported. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lockstep/file.h"
+#include "lockstep/log.h"
+
+#include "driver_inside.h"
+
+/* ---- the report ---------------------------------------------------------- */
+
+/* Error texts are any bytes, and JSON is UTF-8: what may not be is replaced. */
+static void put_text(ls_writer *out, const char *key, const char *text)
+{
+    char plain[LS_ERROR_TEXT_MAX + 64];
+    size_t n = 0;
+    for (; text[n] != '\0' && n + 1 < sizeof plain; n++)
+        plain[n] = (unsigned char)text[n] < 0x80 ? text[n] : '?';
+    plain[n] = '\0';
+    ls_write_string(out, key);
+    ls_write_string(out, plain);
+}
+
+static void write_report(ls_writer *out, const struct ls_exception *what)
+{
+    ls_write_map_begin(out);
+    put_text(out, "exc_type", what->type);
+    put_text(out, "exc_value", what->value);
+    put_text(out, "exc_time", what->time);
+    ls_write_string(out, "exc_global_rank");
+    ls_write_int(out, what->global_rank);
+    ls_write_string(out, "exc_local_rank");
+    ls_write_int(out, what->local_rank);
+    ls_write_string(out, "node");
+    ls_write_int(out, what->node);
+    put_text(out, "step", what->step);
+    put_text(out, "text", what->text);
+    ls_write_map_end(out);
+}
+
+static int print_line(ls_writer *value, char **line)
+{
+    ls_document *document = NULL;
+    const void *data;
+    size_t size;
+    int status = ls_writer_bytes(value, &data, &size);
+    if (status == LS_OK)
+        status = ls_document_read(&document, data, size, NULL);
+    if (status == LS_OK) {
+        const ls_value *const root = ls_document_root(document);
+        const size_t n = ls_value_print(root, NULL, 0) + 2;
+        *line = malloc(n);
+        if (*line != NULL) {
+            (void)ls_value_print(root, *line, n);
+            (*line)[n - 2] = '\n';
+            (*line)[n - 1] = '\0';
+        } else {
+            status = ls_error(LS_ENOMEM, "no memory for a report");
+        }
+    }
+    ls_document_destroy(&document);
+    return status;
+}
+
+static int replace(const char *path, const char *line)
+{
+    char temporary[LS_PATH_MAX + LS_FILE_UNIQUE_MAX],
+        unique[LS_FILE_UNIQUE_MAX];
+    const struct ls_file_part part = {line, strlen(line)};
+    ls_file_unique(unique);
+    (void)snprintf(temporary, sizeof temporary, "%s.%s", path, unique);
+    return ls_file_replace(path, temporary, &part, 1, false);
+}
+
+void driver_report(struct driver_run *run, const struct ls_exception *what)
+{
+    const char *const path = run->options->report;
+    ls_writer *out = NULL;
+    char *line = NULL;
+    if (path == NULL)
+        return;
+    int status = ls_writer_create(&out);
+    if (status == LS_OK) {
+        write_report(out, what);
+        status = print_line(out, &line);
+    }
+    if (status == LS_OK)
+        status = replace(path, line);
+    if (status != LS_OK)
+        ls_log_warn("driver: the report %s is not written: %s", path,
+                    ls_error_text());
+    free(line);
+    ls_writer_destroy(&out);
+}
+
+/* ---- leaving ------------------------------------------------------------- */
+
+/* What another rank's failure looks like from here. */
+static bool is_passed_on(int status)
+{
+    return status == LS_EABORTED || status == LS_ELOST;
+}
+
+static void now(const ls_driver *driver, char out[32])
+{
+    const time_t at = (time_t)(ls_wall_now(driver->run->runtime) / LS_NS_PER_S);
+    struct tm parts;
+    out[0] = '\0';
+    if (gmtime_r(&at, &parts) != NULL)
+        (void)strftime(out, 32, "%Y-%m-%d-%H:%M:%S", &parts);
+}
+
+/* Which failure the run ends with: the first one that is a cause, else what was
+ * passed on first. */
+static void keep(struct driver_run *run, const ls_driver *driver,
+                 const struct ls_exception *what,
+                 const struct ls_failure *failure)
+{
+    ls_mutex_lock(&run->mutex);
+    const bool is_first = what->is_first && !run->first_is_a_cause;
+    if (run->first.status == LS_OK || is_first) {
+        (void)ls_failure_return(failure);
+        if (what->is_first)
+            (void)ls_error_at(failure->status, "rank %u", driver->rank);
+        ls_failure_keep(&run->first, failure->status);
+        run->first_is_a_cause = what->is_first;
+    }
+    ls_mutex_unlock(&run->mutex);
+    if (is_first)
+        driver_report(run, what);
+}
+
+void ls_driver_on_exception(ls_driver *driver, int status, const char *step,
+                            struct ls_exception *out)
+{
+    struct ls_failure failure;
+    struct ls_exception mine, *const what = out != NULL ? out : &mine;
+    ls_failure_keep(&failure, status);
+    *what = (struct ls_exception){.status = status,
+                                  .type = ls_status_name(status),
+                                  .global_rank = driver->rank,
+                                  .local_rank = driver->local_rank,
+                                  .step = step != NULL ? step : "",
+                                  .is_first = !is_passed_on(status)};
+    const int before = snprintf(what->text, sizeof what->text, "%.60s%s",
+                                what->step, what->step[0] != '\0' ? ": " : "");
+    what->value = what->text + before;
+    memcpy(what->text + before, failure.text, strlen(failure.text) + 1);
+    now(driver, what->time);
+    if (ls_group_id(driver->group, driver->rank, &what->node) != LS_OK)
+        what->node = driver->rank;
+    if (!driver->has_failed) {
+        driver->has_failed = true;
+        ls_group_leave(driver->group, status);
+        keep(driver->run, driver, what, &failure);
+    }
+    (void)ls_failure_return(&failure);
+}

@@ -1,0 +1,331 @@
+/* Checkpoints of all ranks, and weights alone. */
+#include <dirent.h>
+
+#include "line.h"
+
+/* What a rank is to do, and what came of it. */
+struct job {
+    const char *folder;
+    int64_t number; /* to save, or to load */
+    uint32_t
+        fails_in; /* this rank's blob cannot be saved or loaded; 99: none */
+    struct ls_driver_loaded loaded;
+    uint64_t hashes[4];
+    uint64_t draws[4];
+    int64_t shared[4], own[4];
+    int statuses[4];
+};
+
+static int odd_size(void *self, uint64_t *out)
+{
+    (void)self;
+    *out = 1;
+    return LS_OK;
+}
+
+static int odd_save(void *self, ls_blob_sink *sink)
+{
+    (void)self;
+    return ls_blob_sink_add(sink, "x", 1);
+}
+
+static int odd_load(void *self, ls_blob_source *source)
+{
+    char byte;
+    (void)self;
+    return ls_blob_source_read(source, &byte, 1);
+}
+
+static int fail_to_save(void *self, ls_blob_sink *sink)
+{
+    (void)self;
+    (void)sink;
+    return ls_error(LS_EIO, "no ink");
+}
+
+/* A model, and numbers that are the same in all ranks and in none. */
+static int begin(struct job *job, ls_driver *driver)
+{
+    static const struct ls_blob_ops good = {odd_size, odd_save, odd_load};
+    static const struct ls_blob_ops bad = {odd_size, fail_to_save, odd_load};
+    const uint32_t rank = ls_driver_rank(driver);
+    const struct ls_blob_form number = {.type = LS_BLOB_I64};
+    TRY(line_setup(driver, &line_ops));
+    TRY(ls_blobs_add(ls_driver_blobs(driver),
+                     &(struct ls_blob){.name = "shared",
+                                       .form = number,
+                                       .memory = &job->shared[rank]}));
+    TRY(ls_blobs_add(ls_driver_blobs(driver),
+                     &(struct ls_blob){.name = "odd",
+                                       .form = {LS_BLOB_BYTES, 1, {0}},
+                                       .ops = &good}));
+    TRY(ls_blobs_add(ls_driver_rank_blobs(driver),
+                     &(struct ls_blob){.name = "own",
+                                       .form = number,
+                                       .memory = &job->own[rank]}));
+    return ls_blobs_add(
+        ls_driver_rank_blobs(driver),
+        &(struct ls_blob){.name = "fragile",
+                          .form = {LS_BLOB_BYTES, 1, {0}},
+                          .ops = rank == job->fails_in ? &bad : &good});
+}
+
+static int save(void *self, ls_driver *driver)
+{
+    struct job *job = self;
+    const uint32_t rank = ls_driver_rank(driver);
+    size_t n;
+    TRY(begin(job, driver));
+    job->shared[rank] = 100 + job->number;
+    job->own[rank] = 10 * job->number + rank;
+    double *w = ls_driver_parameters(driver, &n)[0].value;
+    w[0] = (double)job->number;
+    for (int64_t i = 0; i < job->number; i++) /* draws, and steps */
+        (void)ls_rng_next(ls_driver_random(driver));
+    TRY(ls_driver_zero_grad(driver));
+    TRY(ls_driver_step(driver));
+    TRY(ls_driver_open_checkpoints(
+        driver, job->folder, &(struct ls_checkpoint_retention){.last = 9}));
+    job->statuses[rank] = ls_driver_save(driver, job->number, false);
+    job->hashes[rank] = ls_driver_hash(driver);
+    if (job->statuses[rank] == LS_OK)
+        job->draws[rank] = ls_rng_next(ls_driver_random(driver));
+    return job->statuses[rank];
+}
+
+static int load(void *self, ls_driver *driver)
+{
+    struct job *job = self;
+    const uint32_t rank = ls_driver_rank(driver);
+    struct ls_driver_loaded loaded;
+    TRY(begin(job, driver));
+    TRY(ls_driver_open_checkpoints(driver, job->folder, NULL));
+    job->statuses[rank] = ls_driver_load(driver, job->number, &loaded);
+    if (job->statuses[rank] != LS_OK)
+        return job->statuses[rank];
+    if (rank == 0)
+        job->loaded = loaded;
+    job->hashes[rank] = ls_driver_hash(driver);
+    job->draws[rank] = ls_rng_next(ls_driver_random(driver));
+    return LS_OK;
+}
+
+static struct job job_of(const struct scratch *scratch, int64_t number)
+{
+    return (struct job){
+        .folder = scratch->folder, .number = number, .fails_in = 99};
+}
+
+static void break_file(const struct scratch *scratch, const char *name)
+{
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/%s", scratch->folder, name);
+    FILE *file = fopen(path, "r+");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -40, SEEK_END), 0);
+    const int was = fgetc(file);
+    assert_int_equal(fseek(file, -40, SEEK_END), 0);
+    assert_int_equal(fputc(was ^ 1, file), was ^ 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+#define WITH_FOLDER(name) TEST_WITH(name, scratch_set_up, scratch_tear_down)
+
+WITH_FOLDER(what_is_saved_is_loaded_in_all_ranks)
+{
+    struct job saved = job_of(*state, 3), loaded = job_of(*state, 3);
+    assert_ok(run_threads(3, save, &saved));
+    assert_ok(run_threads(3, load, &loaded));
+    assert_int_equal(loaded.loaded.number, 3);
+    assert_true(loaded.loaded.is_same_ranks);
+    assert_false(loaded.loaded.stopped);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(loaded.hashes[i], saved.hashes[0]);
+        assert_int_equal(loaded.draws[i], saved.draws[i]);
+        assert_int_equal(loaded.shared[i], 103);
+        assert_int_equal(loaded.own[i], 30 + i);
+    }
+}
+
+WITH_FOLDER(other_numbers_of_ranks_load_what_is_shared)
+{
+    struct job saved = job_of(*state, 3);
+    assert_ok(run_threads(3, save, &saved));
+    for (uint32_t n = 2; n <= 4; n += 2) {
+        struct job loaded = job_of(*state, LS_CHECKPOINT_NONE);
+        assert_ok(run_threads(n, load, &loaded));
+        assert_false(loaded.loaded.is_same_ranks);
+        for (uint32_t i = 0; i < n; i++) {
+            assert_int_equal(loaded.hashes[i], saved.hashes[0]);
+            assert_int_equal(loaded.shared[i], 103);
+            assert_int_equal(loaded.own[i], 0);
+        }
+    }
+}
+
+WITH_FOLDER(the_newest_that_is_whole_in_all_ranks_is_loaded)
+{
+    static const char *const damaged[] = {"manifest.000003", "rank.1.000002",
+                                          "shared.000001"};
+    for (int64_t i = 1; i <= 3; i++) {
+        struct job saved = job_of(*state, i);
+        assert_ok(run_threads(2, save, &saved));
+    }
+    for (int64_t i = 3; i >= 1; i--) {
+        struct job loaded = job_of(*state, LS_CHECKPOINT_NONE);
+        assert_ok(run_threads(2, load, &loaded));
+        assert_int_equal(loaded.loaded.number, i);
+        assert_int_equal(loaded.shared[1], 100 + i);
+        break_file(*state, damaged[3 - i]);
+    }
+    struct job none = job_of(*state, LS_CHECKPOINT_NONE);
+    assert_fails(run_threads(2, load, &none), LS_EPROTO);
+    assert_error_has("all 3 checkpoints are damaged");
+}
+
+static int load_and_save(void *self, ls_driver *driver)
+{
+    struct ls_driver_loaded loaded;
+    struct job *job = self;
+    TRY(begin(job, driver));
+    TRY(ls_driver_open_checkpoints(
+        driver, job->folder, &(struct ls_checkpoint_retention){.last = 9}));
+    TRY(ls_driver_load(driver, 1, &loaded));
+    return ls_driver_save(driver, 2, true);
+}
+
+WITH_FOLDER(who_goes_on_from_an_earlier_one_replaces_those_after_it)
+{
+    for (int64_t i = 1; i <= 3; i++) {
+        struct job saved = job_of(*state, i);
+        assert_ok(run_threads(2, save, &saved));
+    }
+    struct job again = job_of(*state, 0), loaded = job_of(*state, -1);
+    assert_ok(run_threads(2, load_and_save, &again));
+    assert_ok(run_threads(2, load, &loaded));
+    assert_int_equal(loaded.loaded.number, 2);
+    assert_true(loaded.loaded.stopped);
+    assert_int_equal(loaded.shared[1], 101); /* that of the first */
+}
+
+WITH_FOLDER(a_save_that_fails_in_one_rank_is_none)
+{
+    for (uint32_t who = 0; who < 2; who++) {
+        struct job saved = job_of(*state, 1), loaded = job_of(*state, -1);
+        saved.fails_in = who;
+        assert_fails(run_threads(2, save, &saved), LS_EIO);
+        assert_error_has("the blob fragile: no ink");
+        assert_int_equal(saved.statuses[who], LS_EIO);
+        assert_int_equal(saved.statuses[1 - who], LS_EABORTED);
+        assert_ok(run_threads(2, load, &loaded));
+        assert_int_equal(loaded.loaded.number, LS_CHECKPOINT_NONE);
+        assert_true(loaded.loaded.is_same_ranks);
+    }
+}
+
+WITH_FOLDER(a_number_that_is_not_there_is_named)
+{
+    struct job saved = job_of(*state, 3), loaded = job_of(*state, 2);
+    assert_ok(run_threads(2, save, &saved));
+    assert_fails(run_threads(2, load, &loaded), LS_ENOENT);
+    assert_int_equal(loaded.statuses[1], LS_EABORTED);
+    struct job again = job_of(*state, 3);
+    assert_fails(run_threads(2, save, &again), LS_EEXIST);
+}
+
+static int open_twice(void *self, ls_driver *driver)
+{
+    const struct job *job = self;
+    TRY(ls_driver_open_checkpoints(driver, job->folder, NULL));
+    CHECK_FAILS(ls_driver_open_checkpoints(driver, job->folder, NULL),
+                LS_ESTATE);
+    /* Another run in this folder. */
+    return ls_driver_run(&(struct ls_driver_options){.kind = LS_DRIVER_SINGLE},
+                         load, self);
+}
+
+WITH_FOLDER(one_run_at_a_time_has_a_folder)
+{
+    struct job job = job_of(*state, 1);
+    assert_fails(run_kind(LS_DRIVER_SINGLE, 0, open_twice, &job), LS_EAGAIN);
+}
+
+/* Weights alone -------------------------------------------------------------
+ */
+
+static int save_model(void *self, ls_driver *driver)
+{
+    struct job *job = self;
+    size_t n;
+    TRY(line_setup(driver, &line_ops));
+    *(double *)ls_driver_parameters(driver, &n)[1].value = (double)job->number;
+    job->hashes[ls_driver_rank(driver)] = ls_driver_hash(driver);
+    return ls_driver_save_model(driver, job->folder);
+}
+
+static int load_model(void *self, ls_driver *driver)
+{
+    struct job *job = self;
+    TRY(line_setup(driver, &line_ops));
+    TRY(ls_driver_load_model(driver, job->folder));
+    job->hashes[ls_driver_rank(driver)] = ls_driver_hash(driver);
+    return LS_OK;
+}
+
+WITH_FOLDER(weights_are_saved_by_one_rank_and_loaded_by_all)
+{
+    struct job saved = job_of(*state, 0), loaded = job_of(*state, 0);
+    assert_fails(run_threads(2, load_model, &loaded), LS_ENOENT);
+    for (saved.number = 5; saved.number <= 6; saved.number++) {
+        assert_ok(run_threads(3, save_model, &saved));
+        assert_ok(run_threads(2, load_model, &loaded));
+        assert_int_equal(loaded.hashes[0], saved.hashes[0]);
+        assert_int_equal(loaded.hashes[1], saved.hashes[0]);
+    }
+    /* One file of weights, one manifest. */
+    const struct scratch *scratch = *state;
+    DIR *entries = opendir(scratch->folder);
+    const struct dirent *entry;
+    unsigned n = 0;
+    assert_non_null(entries);
+    while ((entry = readdir(entries)) != NULL)
+        n += entry->d_name[0] != '.';
+    assert_int_equal(closedir(entries), 0);
+    assert_int_equal(n, 2);
+}
+
+WITH_FOLDER(weights_come_from_a_checkpoint_too_but_do_not_replace_it)
+{
+    struct job saved = job_of(*state, 4), loaded = job_of(*state, 0);
+    assert_ok(run_threads(2, save, &saved));
+    assert_ok(run_threads(3, load_model, &loaded));
+    assert_int_equal(loaded.hashes[2], saved.hashes[0]);
+    assert_fails(run_threads(2, save_model, &loaded), LS_EMISMATCH);
+    assert_error_has("a folder of its own");
+}
+
+static bool other_parameter(const void *model, size_t at,
+                            struct ls_parameter *out)
+{
+    const bool is_one = line_parameter(model, at, out);
+    if (at == 0)
+        out->form.shape[0] = 3;
+    return is_one;
+}
+
+static int load_other(void *self, ls_driver *driver)
+{
+    const struct job *job = self;
+    struct ls_model_ops other = line_ops;
+    other.parameter = other_parameter;
+    TRY(line_setup(driver, &other));
+    return ls_driver_load_model(driver, job->folder);
+}
+
+WITH_FOLDER(weights_of_another_shape_are_refused)
+{
+    struct job job = job_of(*state, 1);
+    assert_ok(run_threads(2, save_model, &job));
+    assert_fails(run_threads(2, load_other, &job), LS_EMISMATCH);
+    assert_error_has("model.w is f64[2], and must be f64[3]");
+}
