@@ -1,4 +1,5 @@
 /* Groups of nodes, over inproc. */
+#include "base/sanitized.h"
 #include "group_ranks.h"
 
 #include <unistd.h>
@@ -105,18 +106,19 @@ static void destroy_nodes(struct ranks *ranks)
 
 static const struct rank_maker nodes = {make_nodes, destroy_nodes};
 
+/* Under a sanitizer one size: what it looks for is on the way of each. */
 #define TEST_PROMISE(name)                                                     \
     TEST(name)                                                                 \
     {                                                                          \
-        static const uint32_t sizes[] = {1, 2, 3, 5};                          \
-        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)            \
+        static const uint32_t sizes[] = {4, 1, 2, 3};                          \
+        for (size_t i = 0; i < (SANITIZED ? 1 : 4); i++)                       \
             promise_##name(&nodes, sizes[i]);                                  \
     }
 GROUP_PROMISES(TEST_PROMISE)
 
 TEST(sixteen_nodes_do_as_well)
 {
-    promise_every_operation_gives_its_result(&nodes, RANKS_MAX);
+    promise_every_operation_gives_its_result(&nodes, SANITIZED ? 6 : RANKS_MAX);
 }
 
 static void make_star(struct ranks *ranks, uint32_t n)
