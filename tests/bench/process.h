@@ -16,7 +16,7 @@
 #include "lockstep/runtime.h"
 
 #define PROCESS_LINE_MAX 512
-#define PROCESS_MAX      16 /* at the same time */
+#define PROCESS_MAX      17 /* at the same time */
 
 struct process {
     pid_t pid;
