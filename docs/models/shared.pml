@@ -14,10 +14,11 @@
  *   -DNO_COLLECT     the leader decides from its own words alone
  *   -DNO_FREEZE      who has answered still leaves by itself
  *   -DNO_ALARM       who sees that all have entered looks at nothing else
+ *   -DEARLY_ALARM    it has looked for alarms before, not after that
  *   -DNO_FENCE       what a lost member says still counts
  *   -DLOST_ENTERED   who is lost counts as entered
  *   -DDEAF           who waits for a member hears nothing but that member
- *   -DNO_SPREAD      what one declares lost is lost for that one alone */
+ *   -DDEAF_LEADER    a leader that sees that all are there looks at nothing else */
 #ifndef N
 #define N 3
 #endif
@@ -57,9 +58,6 @@ byte fences_of_all; /* for the proof: whom any member has declared lost */
 #ifdef DEAF
 #define ALARM(j) false
 #define TOLD false
-#elif defined(NO_SPREAD)
-#define ALARM(j) (!HAS(fenced[me], j) && HAS(fenced[j], me))
-#define TOLD ((lost[me] & ~fenced[me]) != 0)
 #else
 #define ALARM(j) (!HAS(fenced[me], j) && (fenced[j] & ~fenced[me]) != 0)
 #define TOLD ((lost[me] & ~fenced[me]) != 0)
@@ -74,7 +72,7 @@ byte fences_of_all; /* for the proof: whom any member has declared lost */
 #define QUITS(j) (!HAS(fenced[me], j) && gave_up[j] >= k)
 #define NEWS (TOLD || ANY(ALARM))
 
-#define CAME(q) (HAS(excluded_at, q) || entered[q] >= k)
+#define LEFT(q) (q != me && COUNTS(q) && good[q] >= k)
 /* Nobody leaves before all that it counts have entered. Of those that stay,
  * none succeeds where another fails. */
 inline settle(me, k, how) {
@@ -120,21 +118,15 @@ proctype member(byte me) {
        :: atomic { LIVE(me) && (fenced[me] & ~excluded[me]) != 0 -> goto trouble }
        :: else
        fi;
-       /* One look at each, in order; who is not there is waited for. */
+       /* One look at each, in order; who is not there is waited for. Then one at
+        * the alarms of each. If another has left, all of that was seen. */
        do
        :: j < N ->
             if
-#ifndef NO_ALARM
-            :: atomic { LIVE(me) && (!COUNTS(j) || j == me) -> j++ }
-            :: atomic { LIVE(me) && COUNTS(j) && j != me && entered[j] >= k ->
-                 /* Another load: its alarms. */
-                 if
-                 :: atomic { LIVE(me) && (ALARM(j) || FROZE(j)) -> goto trouble }
-                 :: atomic { LIVE(me) && !ALARM(j) && !FROZE(j) -> j++ }
-                 :: CRASHES -> goto end
-                 fi }
-#else
             :: atomic { LIVE(me) && (!COUNTS(j) || j == me || entered[j] >= k) -> j++ }
+            :: atomic { LIVE(me) && ANY(LEFT) -> goto leave }
+#ifdef EARLY_ALARM
+            :: atomic { LIVE(me) && COUNTS(j) && j != me && (ALARM(j) || FROZE(j)) -> goto trouble }
 #endif
             :: atomic { LIVE(me) && COUNTS(j) && j != me && entered[j] < k && TROUBLE -> goto trouble }
 #ifdef QUIT
@@ -144,6 +136,19 @@ proctype member(byte me) {
             fi
        :: else -> break
        od;
+#if !defined(NO_ALARM) && !defined(EARLY_ALARM)
+       j = 0;
+       do
+       :: j < N ->
+            if
+            :: atomic { LIVE(me) && (!COUNTS(j) || j == me || (!ALARM(j) && !FROZE(j))) -> j++ }
+            :: atomic { LIVE(me) && COUNTS(j) && j != me && (ALARM(j) || FROZE(j)) -> goto trouble }
+            :: CRASHES -> goto end
+            fi
+       :: else -> break
+       od;
+#endif
+leave:
        if
        :: atomic { LIVE(me) -> ended[me] = k; good[me] = k; settle(me, k, 1) }
        :: CRASHES -> goto end
@@ -158,9 +163,7 @@ trouble:
             if
             :: atomic { LIVE(me) && j != me && !HAS(fenced[me], j) && HAS(fenced[j], me) -> out[me] = true; printf("%d is out\n", me); goto end }
             :: atomic { LIVE(me) && (j == me || HAS(fenced[me], j) || !HAS(fenced[j], me)) ->
-#ifndef NO_SPREAD
                  if :: !HAS(fenced[me], j) && j != me -> seen = seen | fenced[j] :: else fi;
-#endif
                  j++ }
             :: CRASHES -> goto end
             fi
@@ -192,6 +195,7 @@ trouble:
                  if :: good[0] >= k -> good[me] = k; settle(me, k, 1)
                     :: else -> excluded[me] = excluded[me] | out_set[0]; fenced[me] = fenced[me] | excluded[me]; settle(me, k, 2) fi; goto next }
 #endif
+            :: atomic { LIVE(me) && ANY(LEFT) -> goto leave }
             :: atomic { LIVE(me) && ended[leader] >= k -> ended[me] = k;
                  if :: good[leader] >= k -> good[me] = k; settle(me, k, 1)
                     :: else -> out_set[me] = out_set[leader]; excluded[me] = (excluded[me] | out_set[leader]) & ~BIT(me); fenced[me] = fenced[me] | excluded[me]; settle(me, k, 2) fi; goto next }
@@ -209,6 +213,7 @@ trouble:
                  if
                  :: atomic { LIVE(me) && (j == me || HAS(fenced[me], j)) ->
                       if :: COUNTS(j) && entered[j] < k -> lacking = true; missing = missing | BIT(j) :: else fi; j++ }
+                 :: atomic { LIVE(me) && COUNTS(j) && good[j] >= k -> verdict = 1; j++ }
                  :: atomic { LIVE(me) && j != me && !HAS(fenced[me], j) && ended[j] >= k ->
                       verdict = (good[j] >= k -> 1 : 2); if :: verdict == 2 -> seen = out_set[j] :: else fi; j++ }
                  :: atomic { LIVE(me) && j != me && !HAS(fenced[me], j) && ended[j] < k && entered[j] < k ->
@@ -224,6 +229,19 @@ trouble:
                  fi
             :: else -> break
             od;
+#ifndef DEAF_LEADER
+            /* If all are there, nobody has declared me lost before that. */
+            j = 0;
+            do
+            :: j < N && verdict == 0 && missing == 0 ->
+                 if
+                 :: atomic { LIVE(me) && (j == me || !ALARM(j)) -> j++ }
+                 :: atomic { LIVE(me) && j != me && ALARM(j) -> goto trouble }
+                 :: CRASHES -> goto end
+                 fi
+            :: else -> break
+            od;
+#endif
 #ifdef LOST_ENTERED
             missing = missing & ~fenced[me]; lacking = false;
 #endif

@@ -47,7 +47,7 @@ static void lie(void *arg)
             scribble((unsigned char *)words,
                      offsetof(struct room_words, magic));
         else if (what == 1)
-            scribble((unsigned char *)words, 64);
+            scribble((unsigned char *)words, 192);
         else
             scribble((unsigned char *)&words->ending, 320);
         ls_word_wake(room->runtime, &words->entered);

@@ -63,14 +63,13 @@ static int place_buffer(ls_room *room, ls_room_buffer *buffer, size_t size)
 int ls_room_alloc(ls_room *room, ls_room_buffer **out, size_t size, int wait_ms)
 {
     *out = NULL;
-    int64_t deadline;
-    int status = room_call(room, "", "alloc", size, wait_ms, &deadline);
+    int status = room_call(room, "", "alloc", size, wait_ms);
     if (status != LS_OK)
         return status;
     ls_room_buffer *const made = calloc(1, sizeof *made);
     status = made == NULL ? LS_ENOMEM : place_buffer(room, made, size);
     status = status == LS_OK
-                 ? room_pass(room, deadline)
+                 ? room_pass(room)
                  : room_failed(room, core_give_up(&room->core, status));
     if (status != LS_OK) {
         if (made != NULL)
@@ -112,7 +111,6 @@ int ls_room_fold_buffer(ls_room *room, const char *name,
                         const struct ls_room_fold *fold, ls_room_buffer *buffer,
                         size_t count, const void **result, int wait_ms)
 {
-    int64_t deadline;
     int status = room_check_fold(room, fold);
     if (status == LS_OK && count > buffer->size / fold->width)
         status = ls_error(LS_EINVAL,
@@ -123,13 +121,13 @@ int ls_room_fold_buffer(ls_room *room, const char *name,
         status = room_call(room, name, "fold_buffer",
                            room_shape(count, (unsigned)fold->width) ^
                                fold->sign ^ buffer->offset << 20,
-                           wait_ms, &deadline);
+                           wait_ms);
     if (status != LS_OK)
         return status;
     if (buffer->excluded != room->core.excluded &&
         (status = share_out(room, buffer)) != LS_OK)
         return room_failed(room, core_give_up(&room->core, status));
-    status = room_pass(room, deadline);
+    status = room_pass(room);
     if (status != LS_OK)
         return status;
     const size_t begin = own_share(room) * buffer->share / fold->width;
@@ -139,7 +137,7 @@ int ls_room_fold_buffer(ls_room *room, const char *name,
     if (begin < end && (!room->core.touched || ls_memory_touch(room->runtime)))
         room_fold(room, fold, buffer->offset + begin * fold->width,
                   room_own(room, buffer->folded), end - begin);
-    status = room_pass(room, deadline);
+    status = room_pass(room);
     if (status == LS_OK)
         *result = buffer->view;
     return status;

@@ -98,13 +98,12 @@ static void announce(ls_room *room)
 }
 
 int room_call(ls_room *room, const char *name, const char *kind, uint64_t shape,
-              int wait_ms, int64_t *deadline)
+              int wait_ms)
 {
     if (room->core.out)
         return is_out(room);
     if (room->core.excluded != 0)
         forget_excluded(room);
-    room->core.quit = LS_OK;
     room->call.kind = kind;
     room->call.shape = shape;
     size_t size = strlen(name);
@@ -112,10 +111,10 @@ int room_call(ls_room *room, const char *name, const char *kind, uint64_t shape,
         size = LS_ROOM_NAME_MAX;
     memcpy(room->call.name, name, size);
     room->call.name[size] = '\0';
-    *deadline = ls_deadline(room->runtime, wait_ms);
+    core_call(&room->core, wait_ms);
     int status = room->node != NULL ? ls_node_interrupted(room->node) : LS_OK;
     status = status != LS_OK ? core_give_up(&room->core, status)
-                             : core_settle(&room->core, *deadline);
+                             : core_settle(&room->core);
     return status == LS_OK ? LS_OK : room_failed(room, status);
 }
 
@@ -212,12 +211,14 @@ static int mismatch(const ls_room *room, unsigned first, unsigned other)
         strcmp(what[0], what[1]) == 0 ? ", with other sizes or settings" : "");
 }
 
-int room_pass(ls_room *room, int64_t deadline)
+int room_pass(ls_room *room)
 {
     announce(room);
-    const int status = core_pass(&room->core, deadline);
+    const int status = core_pass(&room->core);
     if (status != LS_OK)
         return room_failed(room, status);
+    if (room->core.same)
+        return LS_OK;
     unsigned first;
     const unsigned other = find_other(room, &first);
     if (other == room->n)

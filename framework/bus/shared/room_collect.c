@@ -15,20 +15,19 @@
 
 int ls_room_barrier(ls_room *room, const char *name, int wait_ms)
 {
-    int64_t deadline;
-    const int status = room_call(room, name, "barrier", 0, wait_ms, &deadline);
-    return status == LS_OK ? room_pass(room, deadline) : status;
+    const int status = room_call(room, name, "barrier", 0, wait_ms);
+    return status == LS_OK ? room_pass(room) : status;
 }
 
 /* ---- broadcast ---------------------------------------------------------- */
 
 static int broadcast_short(ls_room *room, unsigned root, void *data,
-                           size_t size, int64_t deadline)
+                           size_t size)
 {
     struct room_core *const core = &room->core;
     if (root == room->me)
         core_write(core, core->own->small[room_next_slot(room)], data, size);
-    const int status = room_pass(room, deadline);
+    const int status = room_pass(room);
     if (status != LS_OK || root == room->me || size == 0)
         return status;
     memcpy(data, core->words[root]->small[room_slot(room)], size);
@@ -41,75 +40,71 @@ static size_t piece(const ls_room *room, size_t size, size_t at)
 }
 
 /* All others have taken all but `behind` of the chunks that were put out. */
-static int await_readers(ls_room *room, uint32_t behind, int64_t deadline)
+static int await_readers(ls_room *room, uint32_t behind)
 {
     struct room_core *const core = &room->core;
     int status = LS_OK;
     for (unsigned i = 0; i < room->n && status == LS_OK; i++)
         if (i != room->me && room_has(room, i))
             status = core_await(core, i, &core->words[i]->taken,
-                                room->streamed - behind, deadline);
+                                room->streamed - behind);
     return status;
 }
 
-static int put_out(ls_room *room, const unsigned char *data, size_t size,
-                   int64_t deadline)
+static int put_out(ls_room *room, const unsigned char *data, size_t size)
 {
     struct room_core *const core = &room->core;
     for (size_t at = 0; at < size; at += room->chunk_bytes) {
-        const int status = await_readers(room, ROOM_CHUNKS - 1, deadline);
+        const int status = await_readers(room, ROOM_CHUNKS - 1);
         if (status != LS_OK)
             return status;
         const unsigned slot = room->streamed % ROOM_CHUNKS;
         core_write(core, room_own(room, room_chunk(room, slot)), data + at,
                    piece(room, size, at));
         core_store(core, &core->own->told, ++room->streamed);
-        core_wake(core, &core->own->told, CORE_ASLEEP_STREAM + core->me + 1);
+        core_wake(core, CORE_ASLEEP_STREAM + core->me);
     }
     return LS_OK;
 }
 
 static int take_in(ls_room *room, unsigned root, unsigned char *data,
-                   size_t size, int64_t deadline)
+                   size_t size)
 {
     struct room_core *const core = &room->core;
     for (size_t at = 0; at < size; at += room->chunk_bytes) {
         const unsigned slot = room->streamed % ROOM_CHUNKS;
         const int status = core_await(core, root, &core->words[root]->told,
-                                      room->streamed + 1, deadline);
+                                      room->streamed + 1);
         if (status != LS_OK)
             return status;
         memcpy(data + at, room_at(room, root, room_chunk(room, slot)),
                piece(room, size, at));
         core_store(core, &core->own->taken, ++room->streamed);
-        core_wake(core, &core->own->taken, CORE_ASLEEP_STREAM + core->me + 1);
+        core_wake(core, CORE_ASLEEP_STREAM + core->me);
     }
     return LS_OK;
 }
 
 /* However it ends, all have counted as many chunks when the next one begins. */
-static int broadcast_long(ls_room *room, unsigned root, void *data, size_t size,
-                          int64_t deadline)
+static int broadcast_long(ls_room *room, unsigned root, void *data, size_t size)
 {
     const uint32_t end =
         room->streamed +
         (uint32_t)((size + room->chunk_bytes - 1) / room->chunk_bytes);
-    int status = room_pass(room, deadline);
+    int status = room_pass(room);
     if (status != LS_OK)
         return status;
-    status = root == room->me ? put_out(room, data, size, deadline)
-                              : take_in(room, root, data, size, deadline);
+    status = root == room->me ? put_out(room, data, size)
+                              : take_in(room, root, data, size);
     room->streamed = end;
     core_store(&room->core, &room->core.own->told, end);
     core_store(&room->core, &room->core.own->taken, end);
-    return status == LS_OK ? room_pass(room, deadline)
-                           : room_failed(room, status);
+    return status == LS_OK ? room_pass(room) : room_failed(room, status);
 }
 
 int ls_room_broadcast(ls_room *room, const char *name, unsigned root,
                       void *data, size_t size, int wait_ms)
 {
-    int64_t deadline;
     if (root >= room->n)
         return ls_error(LS_EINVAL, "room \"%s\": there is no place %u",
                         room->name, root);
@@ -117,13 +112,12 @@ int ls_room_broadcast(ls_room *room, const char *name, unsigned root,
     if (!room_has(room, root))
         return ls_error(LS_ELOST, "room \"%s\": node %u, the root, is lost",
                         room->name, room->members[root].id);
-    const int status = room_call(room, name, "broadcast",
-                                 room_shape(size, root), wait_ms, &deadline);
+    const int status =
+        room_call(room, name, "broadcast", room_shape(size, root), wait_ms);
     if (status != LS_OK)
         return status;
-    return size <= ROOM_SMALL_BYTES
-               ? broadcast_short(room, root, data, size, deadline)
-               : broadcast_long(room, root, data, size, deadline);
+    return size <= ROOM_SMALL_BYTES ? broadcast_short(room, root, data, size)
+                                    : broadcast_long(room, root, data, size);
 }
 
 /* ---- all_gather --------------------------------------------------------- */
@@ -171,7 +165,7 @@ static void gather_chunk(ls_room *room, const struct gathering *g,
 
 static int gather_long(ls_room *room, const struct gathering *g,
                        const unsigned char *data, size_t size,
-                       unsigned char *out, int64_t deadline)
+                       unsigned char *out)
 {
     for (size_t at = 0; at < g->longest; at += room->chunk_bytes) {
         if (at < size)
@@ -179,12 +173,12 @@ static int gather_long(ls_room *room, const struct gathering *g,
                 &room->core,
                 room_own(room, room_chunk(room, at / room->chunk_bytes % 2)),
                 data + at, piece(room, size, at));
-        const int status = room_pass(room, deadline);
+        const int status = room_pass(room);
         if (status != LS_OK)
             return status;
         gather_chunk(room, g, out, at);
     }
-    return room_pass(room, deadline);
+    return room_pass(room);
 }
 
 static int gather_short(ls_room *room, const struct gathering *g,
@@ -201,18 +195,17 @@ int ls_room_all_gather(ls_room *room, const char *name, const void *data,
                        size_t size, void *out, size_t capacity, size_t *sizes,
                        int wait_ms)
 {
-    int64_t deadline;
     struct gathering g;
     struct room_core *const core = &room->core;
-    int status = room_call(room, name, "all_gather", room_shape(capacity, 0),
-                           wait_ms, &deadline);
+    int status =
+        room_call(room, name, "all_gather", room_shape(capacity, 0), wait_ms);
     if (status != LS_OK)
         return status;
     const unsigned next = room_next_slot(room);
     atomic_store_explicit(&core->own->size[next], size, memory_order_relaxed);
     if (size <= ROOM_SMALL_BYTES && size != 0)
         core_write(core, core->own->small[next], data, size);
-    status = room_pass(room, deadline);
+    status = room_pass(room);
     if (status != LS_OK)
         return status;
     status = measure(room, capacity, &g);
@@ -220,7 +213,7 @@ int ls_room_all_gather(ls_room *room, const char *name, const void *data,
         return core_confirm(core) == LS_OK ? status
                                            : room_failed(room, LS_ELOST);
     if (g.longest > ROOM_SMALL_BYTES)
-        status = gather_long(room, &g, data, size, out, deadline);
+        status = gather_long(room, &g, data, size, out);
     else
         status = gather_short(room, &g, out);
     if (status == LS_OK && sizes != NULL)

@@ -43,10 +43,14 @@ struct room_core {
     uint32_t own_frozen, own_gave_up;
     unsigned straggler; /* who came last, as far as is known */
     int64_t grace_ns;
+    int wait_ms;      /* of the operation */
+    int64_t deadline; /* its own; 0: it has not had to wait yet */
     struct room_patience patience;
     struct room_cause cause; /* of the last failure */
-    bool unsettled;          /* that failure may not be known to all */
-    bool out;                /* the others have declared this member lost */
+    bool same;      /* all have called the same in the last epoch, as far as
+                     * this member has looked */
+    bool unsettled; /* that failure may not be known to all */
+    bool out;       /* the others have declared this member lost */
 };
 
 /* Once own and words are set. cores: that the members share. */
@@ -65,16 +69,20 @@ static inline bool core_counts(const struct room_core *core, unsigned place)
     return (core->excluded & core_bit(place)) == 0;
 }
 
+/* An operation begins, of one or more epochs. Its time runs from when this
+ * member first has to wait. */
+void core_call(struct room_core *core, int wait_ms);
+
 /* Enter the next epoch, and wait until all that are counted have entered.
  * Errors: that of the cause, the same for all that are counted and not lost;
  *         LS_ELOST also: this member is out of the room. No ls_error_text(). */
-LS_MUST_USE int core_pass(struct room_core *core, int64_t deadline);
+LS_MUST_USE int core_pass(struct room_core *core);
 
 /* After an epoch that failed, before anything is written for the next one: wait
  * until it has failed for all that are counted. Until then some may still read
  * what was written for the one before. Does nothing after one that succeeded.
  * Errors: as core_await(). */
-LS_MUST_USE int core_settle(struct room_core *core, int64_t deadline);
+LS_MUST_USE int core_settle(struct room_core *core);
 
 /* After what others wrote for the last epoch was read: whether it was still
  * theirs. Once they hold this member for lost, they wait for it no more.
@@ -85,8 +93,7 @@ LS_MUST_USE int core_confirm(struct room_core *core);
  * If it cannot, the next epoch is given up, and has ended.
  * Errors: as core_pass(). */
 LS_MUST_USE int core_await(struct room_core *core, unsigned place,
-                           const ls_word *word, uint32_t value,
-                           int64_t deadline);
+                           const ls_word *word, uint32_t value);
 /* The next epoch is given up by this member.
  * status: why; LS_EABORTED: another one has given up. */
 LS_MUST_USE int core_give_up(struct room_core *core, int status);
@@ -111,10 +118,11 @@ static inline uint32_t core_load(const struct room_core *core,
         (void)ls_memory_touch(core->runtime);
     return atomic_load(word);
 }
-/* A word that others may sleep on has changed. */
-void core_wake(struct room_core *core, const ls_word *word, uint32_t mark);
+/* What a member sleeps for: that all have entered; or, with the place added, a
+ * stream of that member. */
+enum { CORE_ASLEEP_ENTERED = 1, CORE_ASLEEP_STREAM = 2 };
 
-/* Marks of a sleeper, beside the place + 1 of whom it waits for. */
-enum { CORE_ASLEEP_STREAM = 0x100 };
+/* Wake those that sleep for it. */
+void core_wake(struct room_core *core, uint32_t mark);
 
 #endif

@@ -71,12 +71,11 @@ void room_open(ls_room *room);
 void room_shut(ls_room *room);
 
 /* room_call.c: an operation begins. kind, shape: see struct room_calls.
- * deadline: of the operation.
  * Errors: LS_ELOST, LS_ECLOSED this member is out. */
 LS_MUST_USE int room_call(ls_room *room, const char *name, const char *kind,
-                          uint64_t shape, int wait_ms, int64_t *deadline);
+                          uint64_t shape, int wait_ms);
 /* An epoch of it: all come to here, or all fail, with an error text. */
-LS_MUST_USE int room_pass(ls_room *room, int64_t deadline);
+LS_MUST_USE int room_pass(ls_room *room);
 /* What was read after it is right. Errors: LS_ELOST: this member is out. */
 LS_MUST_USE int room_confirm(ls_room *room);
 /* What core_await() and core_give_up() have returned, in words. */

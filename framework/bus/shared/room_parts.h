@@ -7,8 +7,9 @@
 
 /* room_verdict.c: the epoch no longer ends by itself. Returns its result.
  * why:    LS_OK, or the status with which this member gives it up. */
-int core_verdict(struct room_core *core, uint32_t epoch, int why,
-                 int64_t deadline);
+int core_verdict(struct room_core *core, uint32_t epoch, int why);
+/* The operation's. */
+int64_t core_deadline(struct room_core *core);
 /* Take in what the others say of trouble. Returns whether any of it concerns
  * this epoch, or the members that are counted. */
 bool core_hear(struct room_core *core, uint32_t epoch);
@@ -17,8 +18,9 @@ bool core_hear(struct room_core *core, uint32_t epoch);
 /* An alarm that was not heard yet. */
 bool core_is_alarmed(const struct room_core *core);
 void core_alarm(struct room_core *core);
-/* Sleep until a word of that member changes from `value`, or there is an alarm.
- * NULL: for an alarm alone. Returns LS_ETIMEDOUT at the deadline. */
+/* Sleep until this member is woken, a word of another is no longer `value`, or
+ * there is an alarm. word: NULL: for an alarm alone. mark: CORE_ASLEEP_…; 0:
+ * nobody need know. Returns LS_ETIMEDOUT at the deadline. */
 int core_sleep(struct room_core *core, const ls_word *word, uint32_t value,
                uint32_t mark, int64_t deadline);
 int core_end(struct room_core *core, uint32_t epoch, bool good);

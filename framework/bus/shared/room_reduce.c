@@ -65,12 +65,12 @@ static size_t slot_offset(const struct room_words *words, unsigned slot,
 /* from: the first byte that this member wants folded. */
 static int reduce_short(ls_room *room, const struct ls_room_fold *fold,
                         const void *in, size_t bytes, size_t from, void *out,
-                        size_t count, int64_t deadline)
+                        size_t count)
 {
     struct room_core *const core = &room->core;
     const size_t to = slot_offset(core->own, room_next_slot(room), bytes);
     core_write(core, room_own(room, to), in, bytes);
-    const int status = room_pass(room, deadline);
+    const int status = room_pass(room);
     if (status != LS_OK)
         return status;
     room_fold(room, fold, to + from, out, count);
@@ -149,8 +149,7 @@ static void collect(ls_room *room, const struct reduction *r, size_t stage)
     }
 }
 
-static int reduce_long(ls_room *room, const struct reduction *r,
-                       int64_t deadline)
+static int reduce_long(ls_room *room, const struct reduction *r)
 {
     for (size_t s = 0; s <= r->stages; s++) {
         if (s < r->stages)
@@ -159,7 +158,7 @@ static int reduce_long(ls_room *room, const struct reduction *r,
             fold_part(room, r, s - 1);
         if (s >= 2 && !r->scatter)
             collect(room, r, s - 2);
-        const int status = room_pass(room, deadline);
+        const int status = room_pass(room);
         if (status != LS_OK)
             return status;
     }
@@ -181,18 +180,16 @@ int ls_room_all_reduce(ls_room *room, const char *name,
                        const struct ls_room_fold *fold, const void *in,
                        void *out, size_t count, int wait_ms)
 {
-    int64_t deadline;
     int status = room_check_fold(room, fold);
     if (status == LS_OK)
-        status =
-            room_call(room, name, "all_reduce",
-                      room_shape(count, (unsigned)fold->width) ^ fold->sign,
-                      wait_ms, &deadline);
+        status = room_call(
+            room, name, "all_reduce",
+            room_shape(count, (unsigned)fold->width) ^ fold->sign, wait_ms);
     if (status != LS_OK)
         return status;
     const size_t bytes = count * fold->width;
     if (bytes <= ROOM_SMALL_BYTES)
-        return reduce_short(room, fold, in, bytes, 0, out, count, deadline);
+        return reduce_short(room, fold, in, bytes, 0, out, count);
     struct reduction r = {.fold = fold, .in = in, .out = out, .count = count};
     for (unsigned i = 0; i < room->n; i++) {
         if (i == room->me)
@@ -204,27 +201,24 @@ int ls_room_all_reduce(ls_room *room, const char *name,
     assert(r.n > 0); /* this member is counted */
     r.share = ((count + r.n - 1) / r.n + line - 1) / line * line;
     set_stages(room, &r);
-    return reduce_long(room, &r, deadline);
+    return reduce_long(room, &r);
 }
 
 int ls_room_reduce_scatter(ls_room *room, const char *name,
                            const struct ls_room_fold *fold, const void *in,
                            void *out, size_t count, int wait_ms)
 {
-    int64_t deadline;
     int status = room_check_fold(room, fold);
     if (status == LS_OK)
-        status =
-            room_call(room, name, "reduce_scatter",
-                      room_shape(count, (unsigned)fold->width) ^ fold->sign,
-                      wait_ms, &deadline);
+        status = room_call(
+            room, name, "reduce_scatter",
+            room_shape(count, (unsigned)fold->width) ^ fold->sign, wait_ms);
     if (status != LS_OK)
         return status;
     const size_t bytes = count * room->n * fold->width;
     if (bytes <= ROOM_SMALL_BYTES)
         return reduce_short(room, fold, in, bytes,
-                            room->me * count * fold->width, out, count,
-                            deadline);
+                            room->me * count * fold->width, out, count);
     /* The share of a place that is empty is brought, and folded by nobody. */
     struct reduction r = {.fold = fold,
                           .in = in,
@@ -235,5 +229,5 @@ int ls_room_reduce_scatter(ls_room *room, const char *name,
                           .share = count,
                           .scatter = true};
     set_stages(room, &r);
-    return reduce_long(room, &r, deadline);
+    return reduce_long(room, &r);
 }

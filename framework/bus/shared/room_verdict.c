@@ -11,6 +11,9 @@
  *   leave by themselves and no longer listen to any earlier leader. If one has
  *   left with a result, that is the result. So two leaders, one after the other
  *   or one declared lost in error, never say two things that both are followed.
+ * - Who has left an epoch well has seen that all had entered, and that nobody
+ *   rang after that: nobody will decide otherwise, so whoever sees that does
+ * the same.
  * - The words of a member are final for those who have declared it lost: what
  *   it writes later, they do not act on, and only its own lines change.
  * - Deadlines: a leader waits for answers `grace` beyond its own deadline, the
@@ -26,11 +29,11 @@ bool core_hear(struct room_core *core, uint32_t epoch)
 {
     uint64_t lost = 0;
     for (unsigned i = 0; i < core->n; i++) {
-        if (!core_trusts(core, i))
+        if (!core_counts(core, i))
             continue;
         const struct room_words *const words = core->words[i];
         core->known[i] = core_load(core, &words->alarms);
-        if (i == core->me)
+        if (i == core->me || !core_trusts(core, i))
             continue;
         const uint64_t fenced = core_load_set(core, &words->fenced);
         const uint32_t frozen = core_load(core, &words->frozen);
@@ -203,12 +206,12 @@ static enum outcome decide(struct room_core *core, const struct count *count,
                            uint32_t epoch)
 {
     const uint64_t lost = count->missing & core->fenced;
+    if (count->told == SUCCESS)
+        return SUCCESS;
     if (count->told == FAILURE) {
         read_cause(core, count->failed, epoch);
         return FAILURE;
     }
-    if (count->told == SUCCESS)
-        return SUCCESS;
     if (count->silent != 0)
         return AGAIN;
     if (count->missing == 0)
@@ -235,12 +238,24 @@ static int64_t later(int64_t deadline, int64_t by)
     return deadline > LS_FOREVER - by ? LS_FOREVER : deadline + by;
 }
 
+/* Well: then that is the end of it for everybody, whoever leads. */
+static bool has_anyone_left(const struct room_core *core, uint32_t epoch)
+{
+    for (unsigned i = 0; i < core->n; i++)
+        if (i != core->me && core_counts(core, i) &&
+            room_reached(room_good(core_load_ending(core, i)), epoch))
+            return true;
+    return false;
+}
+
 /* One look at the others as things are. On AGAIN `awaited` is the set of those
  * that an answer is owed by. */
 static enum outcome look_around(struct room_core *core, uint32_t epoch, int why,
                                 bool entered, uint64_t *awaited)
 {
     const unsigned leader = leader_of(core);
+    if (has_anyone_left(core, epoch))
+        return SUCCESS;
     if (leader != core->me) {
         *awaited = core_bit(leader);
         return follow(core, leader, epoch);
@@ -275,9 +290,9 @@ static int overdue(struct room_core *core, int why, uint64_t awaited,
     return why != LS_OK ? why : LS_ETIMEDOUT;
 }
 
-int core_verdict(struct room_core *core, uint32_t epoch, int why,
-                 int64_t deadline)
+int core_verdict(struct room_core *core, uint32_t epoch, int why)
 {
+    int64_t deadline = core_deadline(core);
     const bool entered = core_load(core, &core->own->entered) == epoch;
     if (why != LS_OK)
         (void)overdue(core, LS_OK, 0, &deadline);
@@ -293,6 +308,9 @@ int core_verdict(struct room_core *core, uint32_t epoch, int why,
         freeze(core, epoch, why);
         const enum outcome outcome =
             look_around(core, epoch, why, entered, &awaited);
+        /* All are there; and if another leads for some, it will see that. */
+        if (outcome == SUCCESS && core_is_alarmed(core))
+            continue;
         if (outcome != AGAIN)
             return finish(core, epoch, outcome);
         if (core_sleep(core, NULL, 0, 0, deadline) != LS_OK)

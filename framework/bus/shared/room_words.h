@@ -33,17 +33,22 @@ struct room_cause_words {
 };
 
 struct room_words {
-    /* What all look at in each epoch: one line of the cache. */
+    /* What changes in each epoch. */
     _Alignas(64) ls_word entered; /* the last epoch that it has entered */
-    ls_word alarms;  /* grows with each change of what is in `trouble` below */
-    ls_word asleep;  /* whose `entered` it sleeps on: the place + 1; 0: nobody's
-                      */
-    ls_word sign[2]; /* a hash of what it calls */
+    ls_word sign[2];              /* a hash of what it calls */
     _Alignas(16) unsigned char in_line[2][ROOM_INLINE_BYTES];
 
     _Alignas(64) _Atomic uint64_t ending; /* low half: the last epoch that
                                            * ended for it; high half: the last
                                            * that succeeded */
+    ls_word same; /* the last in which it has seen that all call the same */
+
+    /* What all look at in each epoch, and seldom changes: it stays in their
+     * caches. */
+    _Alignas(64) ls_word alarms; /* grows with each change of what is in
+                                  * `trouble` below */
+    ls_word asleep;              /* what it sleeps for: CORE_ASLEEP_… in
+                                  * room_core.h; 0: it does not */
 
     /* Trouble. */
     _Alignas(64) room_set fenced; /* whom it has declared lost */
@@ -66,8 +71,9 @@ struct room_words {
     _Alignas(64) unsigned char small[2][ROOM_SMALL_BYTES];
 };
 
-_Static_assert(offsetof(struct room_words, ending) == 64,
-               "what all look at is one line");
+_Static_assert(offsetof(struct room_words, ending) == 64 &&
+                   offsetof(struct room_words, alarms) == 128,
+               "a line each");
 
 /* Whether epoch a is b or a later one. */
 static inline bool room_reached(uint32_t a, uint32_t b)

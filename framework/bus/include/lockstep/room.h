@@ -150,7 +150,8 @@ LS_API const void *ls_room_buffer_at(const ls_room_buffer *buffer,
 
 /* As ls_room_all_reduce(), of what lies in the members' buffers, which stays.
  * result: count numbers, to be read; borrow, until the next operation with this
- *         buffer. */
+ *         buffer. If the others shut this member out meanwhile, they may
+ * change: its next operation says so. */
 LS_MUST_USE LS_API int ls_room_fold_buffer(ls_room *room, const char *name,
                                            const struct ls_room_fold *fold,
                                            ls_room_buffer *buffer, size_t count,
