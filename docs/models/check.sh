@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One check: check.sh NAME holds|fails safety|ends FLAG...
+# One check: [MODEL=barrier|shared] check.sh NAME holds|fails safety|ends FLAG...
 # Prints a line; exits 0 when the result is the expected one.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,7 +18,7 @@ if [ "$kind" = ends ]; then
 else
     compile+=(-DSAFETY)
 fi
-if ! { spin -a "$@" "$here/barrier.pml" &&
+if ! { spin -a "$@" "$here/${MODEL:-barrier}.pml" &&
     gcc "${compile[@]}" -o pan pan.c; } >spin.log 2>&1; then
     printf '%s\n' "models: $name: it does not compile" >&2
     cat spin.log >&2

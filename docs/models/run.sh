@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All checks of the barrier's model, with what each must show. Without an
+# All checks of the models, with what each must show. Without an
 # argument those that take seconds; `run.sh full` adds those that take minutes and
 # gigabytes. Needs spin and gcc.
 #
@@ -16,10 +16,14 @@ trap 'rm -f "$list"' EXIT
 
 # Put down for later: they run side by side.
 check() {
-    printf '%q ' "$@" >>"$list"
-    printf '\n' >>"$list"
+    {
+        printf 'MODEL=%s ./check.sh ' "$model"
+        printf '%q ' "$@"
+        printf '\n'
+    } >>"$list"
 }
 
+model=barrier
 # safety: nobody leaves early; nobody who lives leaves an epoch that another
 # who lives gave up.   ends: everyone who lives comes to the end.
 check 'loss, doubling, reordering' holds safety -DE=3
@@ -44,8 +48,38 @@ check 'broken: messages counted' fails safety -DCOUNT
 check 'broken: nothing is said again' fails ends -DNO_REPEAT
 check 'broken: a stuck node gives up alone' fails safety -DN=4 -DCRASH=2 -DWHO=9 -DHASTY
 
+# safety: nobody leaves early; of those that nobody has declared lost, none
+# succeeds where another fails.
+model=shared
+check 'memory: two epochs, all end' holds ends -DE=2
+check 'memory: two epochs, one crash' holds safety -DE=2 -DCRASH=1
+check 'memory: two crashes' holds safety -DCRASH=2
+check 'memory: one crash, all end' holds ends -DCRASH=1
+check 'memory: one wrong alarm, deadlines pass' holds safety -DFALSE_LOSS -DQUIT
+check 'memory: one wrong alarm, all end' holds ends -DFALSE_LOSS
+
+check 'broken: the leader asks nobody' fails safety -DNO_COLLECT -DCRASH=1 -DQUIT
+check 'broken: the leader looks at nobody else' fails safety -DDEAF_LEADER -DFALSE_LOSS -DQUIT
+check 'broken: who has answered leaves by itself' fails safety -DNO_FREEZE -DQUIT
+check 'broken: no alarm is looked at' fails safety -DNO_ALARM -DQUIT
+check 'broken: alarms are looked at too early' fails safety -DEARLY_ALARM -DFALSE_LOSS -DQUIT
+check 'broken: who is lost is still heard' fails safety -DNO_FENCE -DFALSE_LOSS -DQUIT
+check 'broken: who is lost counts as there' fails safety -DLOST_ENTERED -DCRASH=1
+check 'broken: only who is missing is heard' fails ends -DDEAF -DCRASH=1
+
 if [ "${1:-}" = full ]; then
     export SECONDS_EACH=${SECONDS_EACH:-3600} OPTIMIZE=-O2
+    check 'memory: two epochs, two crashes' holds safety -DE=2 -DCRASH=2
+    check 'memory: two crashes, all end' holds ends -DCRASH=2
+    check 'memory: two epochs, deadlines pass' holds safety -DE=2 -DQUIT
+    check 'memory: deadlines, one crash' holds safety -DQUIT -DCRASH=1
+    check 'memory: deadlines, one crash, all end' holds ends -DQUIT -DCRASH=1
+    check 'memory: one wrong alarm, one crash' holds safety -DFALSE_LOSS -DCRASH=1
+    check 'memory: one wrong alarm, one crash, all end' holds ends -DFALSE_LOSS -DCRASH=1
+    check 'memory: two epochs, one wrong alarm' holds safety -DE=2 -DFALSE_LOSS
+    check 'memory: four members, one crash' holds safety -DN=4 -DCRASH=1
+    check 'memory: four members, one wrong alarm' holds safety -DN=4 -DFALSE_LOSS
+    model=barrier
     check 'four nodes, two crash, leader included' holds safety -DN=4 -DCRASH=2 -DWHO=9
     check 'four nodes, two crash, leader excluded' holds safety -DN=4 -DCRASH=2 -DWHO=12
     check 'four nodes, the leader crashes, all end' holds ends -DN=4 -DCRASH=1 -DWHO=1
@@ -54,7 +88,7 @@ if [ "${1:-}" = full ]; then
     check 'four nodes, one wrong alarm' holds safety -DN=4 -DFALSE_LOSS -DCRASH=1 -DWHO=1
 fi
 
-xargs -d '\n' -P "$(nproc)" -I '{}' bash -c './check.sh {}' <"$list" || {
+xargs -d '\n' -P "$(nproc)" -I '{}' bash -c '{}' <"$list" || {
     printf '%s\n' 'models: not every check shows what it must' >&2
     exit 1
 }

@@ -58,18 +58,23 @@ code_lines "${word}(pthread_|sem_(init|wait|post|destroy|timedwait))" \
 # thread, which wait for devices and pipes: nothing that the runtime is for.
 code_lines "${word}(clock_gettime|gettimeofday|time|nanosleep|clock_nanosleep|usleep|sleep|poll|ppoll|select|pselect|epoll_[a-z0-9]+) *\\(" \
     "${code[@]}" |
-    grep -vE '^framework/base/runtime/runtime_threads[a-z_]*\.c:|^framework/bus/transport/transport_zmq[a-z_]*\.c:|^tests/bus/severed_link.h:|^tests/base/test_runtime.c:.*[^_]time\(NULL\)|^tests/e2e/tapswitch/tapswitch.c:|^tests/hostile/siege.c:' |
+    grep -vE '^framework/base/runtime/runtime_threads[a-z_]*\.c:|^framework/bus/transport/transport_zmq[a-z_]*\.c:|^tests/bus/severed_link.h:|^tests/base/test_runtime.c:.*[^_]time\(NULL\)|^tests/e2e/tapswitch/tapswitch.c:|^tests/hostile/siege.c:|^tests/bench/mpi/' |
     breach 'clocks and waits come from lockstep/runtime.h'
 
 code_lines "${word}(zmq_[a-z]|ZMQ_[A-Z])" "${code[@]}" |
     grep -vE '^framework/bus/transport/transport_zmq[a-z_]*\.[ch]:|^tests/' |
     breach 'ZeroMQ is used by framework/bus/transport alone'
 
+code_lines "${word}(memfd_create|mmap|munmap|SYS_futex[a-z_]*|sched_yield) *[(),]" \
+    framework middleware nodes |
+    grep -vE '^framework/base/runtime/(memory|fiber|runtime_threads[a-z_]*)\.c:' |
+    breach 'shared memory and waits for words come from shared_memory.h'
+
 # What a simulation cannot take from under them: keys and certificates with their
 # permissions, sockets, plugins, what a user names, and this process itself.
 code_lines "(^|[^A-Za-z0-9_>.])(fopen|open|openat|creat|rename|unlink|remove|truncate|ftruncate|mkdir|rmdir|opendir|fsync|fdatasync|flock|symlink) *\\(" \
     framework middleware nodes |
-    grep -vE '^framework/state/disk_os\.c:|^framework/base/(config/config_load|runtime/runtime_threads_cpus)\.c:|^framework/bus/security/|^framework/bus/transport/transport_zmq_bind\.c:|^nodes/(cli/command|cli/command_sim|join/identity|node/health|node/memory|agent/plugin_load|run/socket_folder|launch/tracer)\.c:' |
+    grep -vE '^framework/state/disk_os\.c:|^framework/base/(config/config_load|runtime/(runtime_threads_(cpus|offer)|memory))\.c:|^framework/bus/security/|^framework/bus/transport/transport_zmq_bind\.c:|^nodes/(cli/command|cli/command_sim|join/identity|node/health|node/memory|agent/plugin_load|run/socket_folder|launch/tracer)\.c:' |
     breach 'files that hold state are those of lockstep/file.h'
 
 find tests docs \( -name '*.bats' -o -name '*.sh' -o -name '*.bash' \) \

@@ -39,6 +39,8 @@ struct ls_runtime_ops {
     void (*cond_signal)(ls_cond *cond);
     void (*cond_broadcast)(ls_cond *cond);
     int (*cond_wait)(ls_cond *cond, ls_mutex *mutex, int64_t deadline);
+
+    const struct ls_memory_ops *memory; /* memory_ops.h */
 };
 
 struct ls_runtime {

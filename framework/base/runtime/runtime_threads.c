@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "memory_ops.h"
 #include "runtime_ops.h"
 #include "runtime_threads_cpus.h"
 #include "thread_state.h"
@@ -386,6 +387,7 @@ static ls_runtime threads = {
             .cond_signal = threads_cond_signal,
             .cond_broadcast = threads_cond_broadcast,
             .cond_wait = threads_cond_wait,
+            .memory = &ls_memory_threads,
         },
 };
 

@@ -102,6 +102,7 @@ const struct ls_runtime_ops ls_sim_ops = {
     .cond_signal = ls_sim_cond_signal,
     .cond_broadcast = ls_sim_cond_broadcast,
     .cond_wait = ls_sim_cond_wait,
+    .memory = &ls_memory_sim,
 };
 
 static void seed_streams(ls_simulation *simulation, uint64_t seed)

@@ -10,6 +10,7 @@
 
 #include "fiber_inline.h"
 #include "lockstep/simulation.h"
+#include "memory_ops.h"
 #include "runtime_ops.h"
 #include "thread_state.h"
 
@@ -42,6 +43,7 @@ enum sim_wait {
     SIM_WAITS_MUTEX,
     SIM_WAITS_COND,
     SIM_WAITS_END, /* of a thread */
+    SIM_WAITS_WORDS,
     SIM_RESTS,
 };
 
@@ -109,6 +111,11 @@ struct ls_simulation {
     struct sim_timer *spare; /* own: calls that were made, for others to come */
     uint64_t n_timed;        /* gives the sequence */
 
+    ls_memory *memories; /* borrow: mapped now */
+    uint64_t n_memories;
+    struct sim_offer *offers;   /* borrow: of those who made them */
+    struct sim_waiter *waiters; /* borrow: on the stacks of those who wait */
+
     struct sim_watch *watches; /* own */
     size_t n_watches;
 
@@ -123,6 +130,9 @@ struct ls_simulation {
 
 /* runtime_sim.c */
 extern const struct ls_runtime_ops ls_sim_ops;
+
+/* runtime_sim_memory.c */
+extern const struct ls_memory_ops ls_memory_sim;
 
 static inline ls_host *sim_host(ls_runtime *runtime)
 {

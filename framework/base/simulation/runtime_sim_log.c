@@ -185,6 +185,9 @@ static void add_thread(struct text *text, const struct sim_thread *thread)
         other = thread->wait_for;
         add_text(text, "joins %s/%s", other->host->name, other->name);
         break;
+    case SIM_WAITS_WORDS:
+        add_text(text, "waits for words of shared memory");
+        break;
     case SIM_RESTS:
         add_text(text, "rests");
         break;

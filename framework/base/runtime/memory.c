@@ -1,0 +1,273 @@
+/* Memory that is shared: made, mapped, viewed. Design notes:
+ *
+ * - The owner's mapping is made before the seal that forbids all others to
+ *   write: F_SEAL_FUTURE_WRITE spares it alone. No process can take a seal off.
+ * - A memory that is taken must have the seal against shrinking, or its owner
+ *   could make a reader touch pages that are gone, and die. Only a memfd has
+ *   seals, so no file can be given instead.
+ * - To sever a memory is to lay a private mapping of the same pages over it, in
+ *   one call: from then on a write makes a copy for this process alone. */
+#define _GNU_SOURCE /* memfd_create, fallocate, seals */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "memory_ops.h"
+#include "runtime_ops.h"
+
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+enum {
+    SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL
+};
+
+size_t ls_memory_page(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static const struct ls_memory_ops *ops_of(const ls_runtime *runtime)
+{
+    return runtime->ops->memory;
+}
+
+static ls_memory *new_memory(ls_runtime *runtime, int fd)
+{
+    ls_memory *const made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    made->runtime = runtime;
+    made->fd = fd;
+    return made;
+}
+
+static int map(ls_memory *memory, int protection)
+{
+    void *const base =
+        mmap(NULL, memory->size, protection, MAP_SHARED, memory->fd, 0);
+    if (base == MAP_FAILED)
+        return ls_error_from(errno, "shared memory cannot be mapped");
+    memory->base = base;
+    if (ops_of(memory->runtime)->mapped != NULL)
+        ops_of(memory->runtime)->mapped(memory);
+    return LS_OK;
+}
+
+static int make(ls_memory *memory, const char *name, size_t size)
+{
+    memory->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (memory->fd < 0)
+        return ls_error_from(errno, "shared memory cannot be made");
+    memory->size =
+        (size + ls_memory_page() - 1) / ls_memory_page() * ls_memory_page();
+    memory->is_own = true;
+    if (ftruncate(memory->fd, (off_t)memory->size) != 0)
+        return ls_error_from(errno, "shared memory cannot be made as large");
+    const int status = map(memory, PROT_READ | PROT_WRITE);
+    if (status != LS_OK)
+        return status;
+    if (fcntl(memory->fd, F_ADD_SEALS, SEALS) != 0)
+        return ls_error_from(errno, "shared memory cannot be sealed");
+    return LS_OK;
+}
+
+int ls_memory_create(ls_memory **out, ls_runtime *runtime, const char *name,
+                     size_t size)
+{
+    *out = NULL;
+    assert(size > 0);
+    int status = ops_of(runtime)->available();
+    if (status != LS_OK)
+        return status;
+    ls_memory *made = new_memory(runtime, -1);
+    if (made == NULL)
+        return ls_error(LS_ENOMEM, "no memory for shared memory");
+    status = make(made, name, size);
+    if (status != LS_OK) {
+        ls_memory_destroy(&made);
+        return status;
+    }
+    *out = made;
+    return LS_OK;
+}
+
+void ls_memory_destroy(ls_memory **memory)
+{
+    if (memory == NULL || *memory == NULL)
+        return;
+    ls_memory *const gone = *memory;
+    *memory = NULL;
+    if (gone->base != NULL) {
+        if (ops_of(gone->runtime)->unmapped != NULL)
+            ops_of(gone->runtime)->unmapped(gone);
+        (void)munmap(gone->base, gone->size);
+    }
+    if (gone->fd >= 0)
+        (void)close(gone->fd);
+    free(gone);
+}
+
+void *ls_memory_own(const ls_memory *memory)
+{
+    return memory->is_own ? memory->base : NULL;
+}
+
+const void *ls_memory_data(const ls_memory *memory)
+{
+    return memory->base;
+}
+
+size_t ls_memory_size(const ls_memory *memory)
+{
+    return memory->size;
+}
+
+int ls_memory_reserve(const ls_memory *memory, size_t offset, size_t size)
+{
+    int failed;
+    do
+        failed = fallocate(memory->fd, 0, (off_t)offset, (off_t)size);
+    while (failed != 0 && errno == EINTR);
+    if (failed != 0)
+        return ls_error(LS_ENOMEM, "no room for %zu bytes of shared memory",
+                        size);
+    return LS_OK;
+}
+
+void ls_memory_sever(ls_memory *memory)
+{
+    /* It cannot fail but for want of the kernel's memory; the members that have
+     * declared this one lost read its words no more in any case. */
+    (void)mmap(memory->base, memory->size, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_FIXED, memory->fd, 0);
+}
+
+/* What came over the socket. */
+static int check_taken(ls_memory *memory, size_t size)
+{
+    struct stat about;
+    const int seals = fcntl(memory->fd, F_GET_SEALS);
+    if (seals < 0 || (seals & SEALS) != SEALS || fstat(memory->fd, &about) != 0)
+        return ls_error(LS_EPROTO, "what was given is no sealed memory");
+    if (about.st_size < 0 || (uintmax_t)about.st_size < size ||
+        (uintmax_t)about.st_size > PTRDIFF_MAX)
+        return ls_error(LS_EPROTO,
+                        "the memory that was given has %lld bytes, and %zu "
+                        "are needed",
+                        (long long)about.st_size, size);
+    memory->size = (size_t)about.st_size;
+    return LS_OK;
+}
+
+int ls_memory_take(ls_memory **out, ls_runtime *runtime, const char *path,
+                   const uint8_t *key, size_t size, int64_t deadline)
+{
+    *out = NULL;
+    int fd = -1;
+    uint64_t number = 0;
+    int status =
+        ops_of(runtime)->take(runtime, path, key, deadline, &fd, &number);
+    if (status != LS_OK)
+        return status;
+    ls_memory *made = new_memory(runtime, fd);
+    if (made == NULL) {
+        (void)close(fd);
+        return ls_error(LS_ENOMEM, "no memory for shared memory");
+    }
+    made->number = number;
+    status = check_taken(made, size);
+    if (status == LS_OK)
+        status = map(made, PROT_READ);
+    if (status != LS_OK) {
+        ls_memory_destroy(&made);
+        return status;
+    }
+    *out = made;
+    return LS_OK;
+}
+
+int ls_offer_begin(ls_offer **out, ls_memory *memory, const char *path,
+                   const uint8_t *key)
+{
+    *out = NULL;
+    return ops_of(memory->runtime)->offer_begin(out, memory, path, key);
+}
+
+void ls_offer_end(ls_offer **offer)
+{
+    if (offer == NULL || *offer == NULL)
+        return;
+    ls_offer *const gone = *offer;
+    *offer = NULL;
+    ops_of(gone->runtime)->offer_end(gone);
+}
+
+int ls_offer_folder(ls_runtime *runtime, char *out, size_t size)
+{
+    return ops_of(runtime)->folder(out, size);
+}
+
+int ls_memory_view(const void **out, const struct ls_memory_piece *pieces,
+                   size_t n)
+{
+    *out = NULL;
+    size_t total = 0;
+    for (size_t i = 0; i < n; i++)
+        total += pieces[i].size;
+    unsigned char *const base =
+        mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        return ls_error_from(errno, "shared memory cannot be viewed");
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (pieces[i].size != 0 &&
+            mmap(base + at, pieces[i].size, PROT_READ, MAP_SHARED | MAP_FIXED,
+                 pieces[i].memory->fd, (off_t)pieces[i].offset) == MAP_FAILED) {
+            const int status =
+                ls_error_from(errno, "shared memory cannot be viewed");
+            (void)munmap(base, total);
+            return status;
+        }
+        at += pieces[i].size;
+    }
+    *out = base;
+    return LS_OK;
+}
+
+void ls_memory_view_end(const void *view, size_t size)
+{
+    if (view != NULL)
+        (void)munmap((void *)(uintptr_t)view, size);
+}
+
+int ls_words_wait(ls_runtime *runtime, const struct ls_awaited *words, size_t n,
+                  int64_t deadline)
+{
+    assert(n > 0 && n <= LS_WORDS_MAX);
+    return ops_of(runtime)->words_wait(runtime, words, n, deadline);
+}
+
+void ls_word_wake(ls_runtime *runtime, const ls_word *word)
+{
+    ops_of(runtime)->word_wake(runtime, word);
+}
+
+void ls_yield_core(ls_runtime *runtime)
+{
+    ops_of(runtime)->yield(runtime);
+}
+
+bool ls_memory_touched(const ls_runtime *runtime)
+{
+    return ops_of(runtime)->touch != NULL;
+}
+
+bool ls_memory_touch(ls_runtime *runtime)
+{
+    return ops_of(runtime)->touch(runtime);
+}

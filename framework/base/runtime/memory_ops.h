@@ -1,0 +1,44 @@
+/* memory_ops.h - what an implementation of shared_memory.h fills in; contracts
+ * are those there. */
+#ifndef LOCKSTEP_MEMORY_OPS_H
+#define LOCKSTEP_MEMORY_OPS_H
+
+#include "shared_memory.h"
+
+struct ls_memory {
+    ls_runtime *runtime; /* borrow */
+    int fd;              /* own */
+    bool is_own;
+    unsigned char *base; /* own; mapped */
+    size_t size;
+    uint64_t number; /* of the memory, whoever maps it; simulations only */
+    ls_memory *next; /* of a simulation */
+};
+
+struct ls_offer {
+    ls_runtime *runtime; /* borrow */
+};
+
+struct ls_memory_ops {
+    /* Errors: LS_EUNREACHABLE: not on this system. */
+    int (*available)(void);
+    /* A memory was mapped, and will be unmapped. NULL: not interested. */
+    void (*mapped)(ls_memory *memory);
+    void (*unmapped)(ls_memory *memory);
+    int (*offer_begin)(ls_offer **out, ls_memory *memory, const char *path,
+                       const uint8_t *key);
+    void (*offer_end)(ls_offer *offer);
+    int (*folder)(char *out, size_t size);
+    /* Writes the descriptor and the number; the caller looks at what it is. */
+    int (*take)(ls_runtime *runtime, const char *path, const uint8_t *key,
+                int64_t deadline, int *fd, uint64_t *number);
+    int (*words_wait)(ls_runtime *runtime, const struct ls_awaited *words,
+                      size_t n, int64_t deadline);
+    void (*word_wake)(ls_runtime *runtime, const ls_word *word);
+    void (*yield)(ls_runtime *runtime);
+    bool (*touch)(ls_runtime *runtime); /* NULL: need not be called */
+};
+
+extern const struct ls_memory_ops ls_memory_threads;
+
+#endif

@@ -1,0 +1,274 @@
+/* An offer of memory: a unix socket, and a thread that hands the descriptor to
+ * whoever brings the key. Design notes:
+ *
+ * - Both sides see the other's user as the kernel knows it, SO_PEERCRED, and
+ *   have nothing to do with any other than their own: a key that leaks to
+ *   another user of the machine opens nothing.
+ * - A packet is whole or not there. Who connects and says nothing is let go
+ *   after a second; the next one waits for that long at most. */
+#define _GNU_SOURCE /* accept4, SO_PEERCRED */
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "runtime_ops.h"
+#include "runtime_threads_offer.h"
+
+enum { BACKLOG = 128 };
+#define PATIENCE_NS LS_NS_PER_S
+
+struct os_offer {
+    ls_offer base;
+    ls_memory *memory; /* borrow */
+    uint8_t key[LS_MEMORY_KEY_BYTES];
+    int socket, stop; /* own */
+    struct sockaddr_un address;
+    bool bound;
+    ls_thread *thread; /* own */
+};
+
+/* Room for one descriptor beside a packet. */
+union control {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+static bool is_own_user(int socket)
+{
+    struct ucred who;
+    socklen_t size = sizeof who;
+    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 &&
+           who.uid == geteuid();
+}
+
+/* Whether it is ready for `events` before the deadline. */
+static bool await(ls_runtime *runtime, int fd, short events, int64_t deadline)
+{
+    for (;;) {
+        struct pollfd one = {.fd = fd, .events = events};
+        const int64_t now = ls_now(runtime);
+        int ms = 0;
+        if (deadline > now)
+            ms = deadline - now > LS_NS_PER_S
+                     ? 1000
+                     : (int)((deadline - now) / LS_NS_PER_MS) + 1;
+        const int n = poll(&one, 1, ms);
+        if (n > 0)
+            return true;
+        if (n == 0 ? deadline <= now : errno != EINTR)
+            return false;
+    }
+}
+
+static void send_memory(int socket, int fd)
+{
+    char byte = 'm';
+    union control control = {.bytes = {0}};
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr packet = {.msg_iov = &part,
+                            .msg_iovlen = 1,
+                            .msg_control = control.bytes,
+                            .msg_controllen = sizeof control.bytes};
+    struct cmsghdr *const header = CMSG_FIRSTHDR(&packet);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    /* Who has gone meanwhile needs none. */
+    (void)sendmsg(socket, &packet, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static bool is_same_key(const uint8_t *a, const uint8_t *b)
+{
+    unsigned differs = 0;
+    for (size_t i = 0; i < LS_MEMORY_KEY_BYTES; i++)
+        differs |= a[i] ^ b[i];
+    return differs == 0;
+}
+
+static void answer(struct os_offer *offer, int socket)
+{
+    uint8_t key[LS_MEMORY_KEY_BYTES + 1];
+    ls_runtime *const runtime = offer->base.runtime;
+    if (is_own_user(socket) &&
+        await(runtime, socket, POLLIN, ls_now(runtime) + PATIENCE_NS) &&
+        recv(socket, key, sizeof key, MSG_DONTWAIT) == LS_MEMORY_KEY_BYTES &&
+        is_same_key(key, offer->key))
+        send_memory(socket, offer->memory->fd);
+}
+
+static void serve(void *argument)
+{
+    struct os_offer *const offer = argument;
+    for (;;) {
+        struct pollfd both[2] = {{.fd = offer->socket, .events = POLLIN},
+                                 {.fd = offer->stop, .events = POLLIN}};
+        if (poll(both, 2, -1) < 0 && errno != EINTR)
+            return;
+        if (both[1].revents != 0)
+            return;
+        const int socket =
+            accept4(offer->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (socket < 0)
+            continue;
+        answer(offer, socket);
+        (void)close(socket);
+    }
+}
+
+static int set_address(struct sockaddr_un *out, const char *path)
+{
+    const size_t size = strlen(path) + 1;
+    if (size > sizeof out->sun_path)
+        return ls_error(LS_EINVAL,
+                        "\"%s\": the path of a socket has at most %zu bytes",
+                        path, sizeof out->sun_path - 1);
+    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(out->sun_path, path, size);
+    return LS_OK;
+}
+
+static int listen_there(struct os_offer *offer)
+{
+    offer->socket =
+        socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    offer->stop = eventfd(0, EFD_CLOEXEC);
+    if (offer->socket < 0 || offer->stop < 0)
+        return ls_error_from(errno, "no socket to offer memory on");
+    if (bind(offer->socket,
+             (const struct sockaddr *)(const void *)&offer->address,
+             sizeof offer->address) != 0)
+        return ls_error_from(errno, offer->address.sun_path);
+    offer->bound = true;
+    if (listen(offer->socket, BACKLOG) != 0)
+        return ls_error_from(errno, offer->address.sun_path);
+    return ls_thread_spawn(offer->base.runtime, &offer->thread, "ls-offer",
+                           serve, offer);
+}
+
+int ls_threads_offer_begin(ls_offer **out, ls_memory *memory, const char *path,
+                           const uint8_t *key)
+{
+    struct os_offer *const made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return ls_error(LS_ENOMEM, "no memory for an offer of memory");
+    made->base.runtime = memory->runtime;
+    made->memory = memory;
+    memcpy(made->key, key, sizeof made->key);
+    made->socket = made->stop = -1;
+    int status = set_address(&made->address, path);
+    if (status == LS_OK)
+        status = listen_there(made);
+    if (status != LS_OK) {
+        ls_threads_offer_end(&made->base);
+        return status;
+    }
+    *out = &made->base;
+    return LS_OK;
+}
+
+void ls_threads_offer_end(ls_offer *base)
+{
+    struct os_offer *const offer = (struct os_offer *)(void *)base;
+    const uint64_t one = 1;
+    int joined = LS_OK;
+    if (offer->thread != NULL &&
+        write(offer->stop, &one, sizeof one) == (ssize_t)sizeof one)
+        joined = ls_thread_join(&offer->thread, LS_FOREVER);
+    assert(joined == LS_OK);
+    (void)joined;
+    if (offer->bound)
+        (void)unlink(offer->address.sun_path);
+    if (offer->socket >= 0)
+        (void)close(offer->socket);
+    if (offer->stop >= 0)
+        (void)close(offer->stop);
+    free(offer);
+}
+
+int ls_threads_folder(char *out, size_t size)
+{
+    const char *const run = getenv("XDG_RUNTIME_DIR");
+    struct stat about;
+    if (run != NULL && run[0] != '\0')
+        (void)snprintf(out, size, "%s/lockstep", run);
+    else
+        (void)snprintf(out, size, "/tmp/lockstep-%u", (unsigned)geteuid());
+    if (mkdir(out, S_IRWXU) != 0 && errno != EEXIST)
+        return ls_error_from(errno, out);
+    /* In /tmp anybody may have made it first. */
+    if (lstat(out, &about) != 0 || !S_ISDIR(about.st_mode) ||
+        about.st_uid != geteuid() || (about.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return ls_error(
+            LS_EIO, "%s is no folder that only this user can write to", out);
+    return LS_OK;
+}
+
+/* The descriptor in a packet; -1: there is none. */
+static int receive_memory(int socket)
+{
+    char byte;
+    union control control;
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr packet = {.msg_iov = &part,
+                            .msg_iovlen = 1,
+                            .msg_control = control.bytes,
+                            .msg_controllen = sizeof control.bytes};
+    int fd = -1;
+    if (recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) <= 0)
+        return -1;
+    const struct cmsghdr *const header = CMSG_FIRSTHDR(&packet);
+    if (header != NULL && header->cmsg_level == SOL_SOCKET &&
+        header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(sizeof fd))
+        memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    return fd;
+}
+
+static int ask(ls_runtime *runtime, int socket, const char *path,
+               const uint8_t *key, int64_t deadline, int *fd)
+{
+    struct sockaddr_un address;
+    const int status = set_address(&address, path);
+    if (status != LS_OK)
+        return status;
+    if (connect(socket, (const struct sockaddr *)(const void *)&address,
+                sizeof address) != 0)
+        return ls_error(LS_EUNREACHABLE,
+                        "nobody offers memory at %s: %s; a host or a container "
+                        "that does not share this folder has its own memory",
+                        path, strerror(errno));
+    if (!is_own_user(socket))
+        return ls_error(LS_EUNREACHABLE,
+                        "memory at %s is offered by another user", path);
+    if (send(socket, key, LS_MEMORY_KEY_BYTES, MSG_NOSIGNAL | MSG_DONTWAIT) !=
+        LS_MEMORY_KEY_BYTES)
+        return ls_error(LS_EUNREACHABLE, "the offer at %s has ended", path);
+    if (!await(runtime, socket, POLLIN, deadline))
+        return ls_error(LS_ETIMEDOUT, "the offer at %s does not answer", path);
+    *fd = receive_memory(socket);
+    if (*fd < 0)
+        return ls_error(LS_EUNREACHABLE, "the offer at %s is for others", path);
+    return LS_OK;
+}
+
+int ls_threads_take(ls_runtime *runtime, const char *path, const uint8_t *key,
+                    int64_t deadline, int *fd, uint64_t *number)
+{
+    (void)number;
+    const int one =
+        socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (one < 0)
+        return ls_error_from(errno, "no socket to take memory on");
+    const int status = ask(runtime, one, path, key, deadline, fd);
+    (void)close(one);
+    return status;
+}

@@ -1,0 +1,84 @@
+/* Waits for words of shared memory: futexes. Design notes:
+ *
+ * - The futexes are not private: they are found by the pages that they lie on,
+ *   so a reader may wait for, and wake, words that it can only read.
+ * - One system call waits for all words, and compares each with the value that
+ *   its waiter saw: what changes between that look and the call is not missed.
+ */
+#define _GNU_SOURCE /* syscall */
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "memory_ops.h"
+#include "runtime_threads_offer.h"
+
+static long waitv(const struct futex_waitv *words, size_t n,
+                  const struct timespec *until)
+{
+    return syscall(SYS_futex_waitv, words, n, 0, until, CLOCK_MONOTONIC);
+}
+
+static int threads_available(void)
+{
+    static ls_word word; /* 0: a wait for 1 is over at once */
+    const struct futex_waitv probe = {
+        .val = 1, .uaddr = (uintptr_t)&word, .flags = FUTEX_32};
+    if (waitv(&probe, 1, NULL) == 0 || errno == EAGAIN)
+        return LS_OK;
+    return ls_error(LS_EUNREACHABLE,
+                    "this system lets no thread wait for several words of "
+                    "memory: futex_waitv: %s; it takes Linux 5.16, and a "
+                    "container that allows it",
+                    strerror(errno));
+}
+
+static int threads_words_wait(ls_runtime *runtime,
+                              const struct ls_awaited *words, size_t n,
+                              int64_t deadline)
+{
+    (void)runtime;
+    struct futex_waitv all[LS_WORDS_MAX];
+    for (size_t i = 0; i < n; i++)
+        all[i] = (struct futex_waitv){.val = words[i].value,
+                                      .uaddr = (uintptr_t)words[i].word,
+                                      .flags = FUTEX_32};
+    if (deadline < 0)
+        return LS_ETIMEDOUT;
+    const struct timespec until = {.tv_sec = (time_t)(deadline / LS_NS_PER_S),
+                                   .tv_nsec = (long)(deadline % LS_NS_PER_S)};
+    if (waitv(all, n, deadline == LS_FOREVER ? NULL : &until) >= 0)
+        return LS_OK;
+    assert(errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT ||
+           errno == ENOMEM);
+    return errno == ETIMEDOUT ? LS_ETIMEDOUT : LS_OK;
+}
+
+static void threads_word_wake(ls_runtime *runtime, const ls_word *word)
+{
+    (void)runtime;
+    (void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void threads_yield(ls_runtime *runtime)
+{
+    (void)runtime;
+    (void)sched_yield();
+}
+
+const struct ls_memory_ops ls_memory_threads = {
+    .available = threads_available,
+    .offer_begin = ls_threads_offer_begin,
+    .offer_end = ls_threads_offer_end,
+    .folder = ls_threads_folder,
+    .take = ls_threads_take,
+    .words_wait = threads_words_wait,
+    .word_wake = threads_word_wake,
+    .yield = threads_yield,
+};

@@ -1,0 +1,164 @@
+/* room.h - a room of memory for the members of a world on one host: barriers
+ * and collectives without a message.
+ *
+ * Every member has memory of its own there, which it alone can write and the
+ * others read. Each calls the same operations in the same order. Operations are
+ * all or none: one succeeds for all members that are not lost, or fails for all
+ * of them, with the same error, that names nodes. A member that the bus
+ * declares lost, or that does not answer, is shut out: what it writes after
+ * that is read by nobody, and its own calls return LS_ELOST. After an operation
+ * that failed because of it, the others go on without it.
+ *
+ * Members have places, 0 to size-1, in the order of their ids; a place that was
+ * lost stays empty, and its id is brought back by a new room only.
+ *
+ * Errors of every operation:
+ *   LS_ELOST      a member is lost: the text names it; or this one is, for the
+ *                 others: then it is in no room any more
+ *   LS_ETIMEDOUT  the time of one member was up; those that had not come are
+ *                 named. It ends within a second beyond wait_ms, unless members
+ *                 are stopped
+ *   LS_EMISMATCH  members have called different things: both are named
+ *   LS_EABORTED   a member has failed before others could: it is named, and its
+ *                 status is ls_error_cause()
+ *   LS_ECLOSED    this node has stopped
+ * After an error, what the operation writes to is undefined; the next one is
+ * tried afresh.
+ *
+ * Thread: serial; a room has one operation at a time.
+ * Source: docs/shared-memory.md. */
+#ifndef LOCKSTEP_ROOM_H
+#define LOCKSTEP_ROOM_H
+
+#include "lockstep/node.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ls_room ls_room;
+typedef struct ls_room_buffer ls_room_buffer;
+
+#define LS_ROOM_MEMBERS_MAX 64
+/* The longest name of a room, and of an operation, without the NUL. */
+#define LS_ROOM_NAME_MAX 47
+
+struct ls_room_options {
+    const char *name;        /* 1 … 47 of [A-Za-z0-9._-]: rooms of one name
+                              * meet; default "room" */
+    const uint32_t *members; /* the ids, with this node's own; in any order;
+                              * NULL: all that are ready now, so the world must
+                              * be formed and complete */
+    size_t n_members;
+    /* Where the members meet: a folder that all of them see, and that nobody
+     * else can write to. Those who do not see the same one are not on one host.
+     * NULL: lockstep in $XDG_RUNTIME_DIR, or a folder of this user's in /tmp.
+     * It is empty again once the room is made. */
+    const char *folder;
+    int timeout_ms; /* how long create waits for the others; default 10000 */
+    int grace_ms;   /* how long a member that has entered an operation may
+                     * owe the others an answer beyond their deadlines,
+                     * before they shut it out; default 5000 */
+    size_t alloc_bytes; /* for ls_room_alloc(), of this member: address space,
+                         * taken as it is used; the same in all; default
+                         * 256 MiB */
+};
+LS_API void ls_room_options_init(struct ls_room_options *options);
+
+/* Meet the other members, each of which calls this too. The node has started.
+ * out:    own; NULL after an error; give it to ls_room_destroy().
+ * Errors: LS_EUNREACHABLE there can be no such room: a member is on another
+ *         host or in another container, or the system has no such memory; all
+ *         members are told, and none has one; LS_ETIMEDOUT members did not
+ *         come: the text names them; LS_ELOST a member is lost; LS_EINVAL an
+ *         option; LS_EMISMATCH the others have another list of members;
+ *         LS_EEXIST this node has a room of this name; LS_ENOMEM; LS_EIO;
+ *         LS_ECLOSED. */
+LS_MUST_USE LS_API int ls_room_create(ls_room **out, ls_node *node,
+                                      const struct ls_room_options *options);
+/* To the others, this member is lost from here on. NULL and a pointer to NULL
+ * are fine. Before ls_node_destroy(). */
+LS_API void ls_room_destroy(ls_room **room);
+
+LS_API unsigned ls_room_size(const ls_room *room);
+LS_API unsigned ls_room_place(const ls_room *room); /* of this member */
+LS_API uint32_t ls_room_id(const ls_room *room, unsigned place);
+/* Whether it is counted, as of the last operation. */
+LS_API bool ls_room_counts(const ls_room *room, unsigned place);
+
+/* ---- operations: name: what this is, for errors; the same in all; copied;
+ * wait_ms: how long this member waits for the others ---------------------- */
+
+/* Nobody returns before all have called. */
+LS_MUST_USE LS_API int ls_room_barrier(ls_room *room, const char *name,
+                                       int wait_ms);
+
+/* The bytes of the member at `root` become those of all. data: borrow. */
+LS_MUST_USE LS_API int ls_room_broadcast(ls_room *room, const char *name,
+                                         unsigned root, void *data, size_t size,
+                                         int wait_ms);
+
+/* What each brings, by place, one after the other.
+ * data:   borrow; size: any in each.
+ * out:    `capacity` bytes, the same in all.
+ * sizes:  of each place; NULL: not wanted. 0 where nobody is.
+ * Errors: LS_ELIMIT they are more than `capacity`; in all alike. */
+LS_MUST_USE LS_API int ls_room_all_gather(ls_room *room, const char *name,
+                                          const void *data, size_t size,
+                                          void *out, size_t capacity,
+                                          size_t *sizes, int wait_ms);
+
+/* How numbers become one. All members must use the same. */
+struct ls_room_fold {
+    size_t width; /* of a number: 1, 2, 4, 8 or 16 bytes */
+    /* to[i] = left[i] and right[i]; `to` may be `left`. */
+    void (*two)(const void *self, void *to, const void *left, const void *right,
+                size_t count);
+    /* What is left to do with the fold of n members. NULL: nothing. */
+    void (*end)(const void *self, void *numbers, size_t count, unsigned n);
+    const void *self;
+    uint64_t sign; /* for LS_EMISMATCH: another number for another fold */
+};
+
+/* The folds of all, in the order of places: ((0 and 1) and 2) …, so the same
+ * bits in all. in, out: borrow; count numbers; they may be the same. */
+LS_MUST_USE LS_API int ls_room_all_reduce(ls_room *room, const char *name,
+                                          const struct ls_room_fold *fold,
+                                          const void *in, void *out,
+                                          size_t count, int wait_ms);
+/* The same, but each has only its share. in: count numbers for each place; out:
+ * count. They do not overlap. */
+LS_MUST_USE LS_API int ls_room_reduce_scatter(ls_room *room, const char *name,
+                                              const struct ls_room_fold *fold,
+                                              const void *in, void *out,
+                                              size_t count, int wait_ms);
+
+/* ---- buffers in the room: nothing is copied ---------------------------- */
+
+/* Each member gets `size` bytes that the others can read; zeroed, aligned to a
+ * page. An operation, too. Buffers last as long as their room.
+ * out:    borrow; NULL after an error.
+ * Errors: also LS_ELIMIT alloc_bytes are used up, in all alike; LS_EABORTED
+ *         with the cause LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_room_alloc(ls_room *room, ls_room_buffer **out,
+                                     size_t size, int wait_ms);
+LS_API void *ls_room_buffer_own(const ls_room_buffer *buffer);
+/* What another member has there. It is written by that one, at any time: only
+ * operations say when it is whole. NULL: the place is empty. */
+LS_API const void *ls_room_buffer_at(const ls_room_buffer *buffer,
+                                     unsigned place);
+
+/* As ls_room_all_reduce(), of what lies in the members' buffers, which stays.
+ * result: count numbers, to be read; borrow, until the next operation with this
+ *         buffer. If the others shut this member out meanwhile, they may
+ * change: its next operation says so. */
+LS_MUST_USE LS_API int ls_room_fold_buffer(ls_room *room, const char *name,
+                                           const struct ls_room_fold *fold,
+                                           ls_room_buffer *buffer, size_t count,
+                                           const void **result, int wait_ms);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

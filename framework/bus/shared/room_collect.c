@@ -1,0 +1,222 @@
+/* Barriers, broadcasts and gatherings. Design notes:
+ *
+ * - What is short lies beside the word that tells of it: one epoch, and each
+ *   member reads what all have brought. Slots have two parities: what a member
+ *   brings to one epoch stays until all have entered the next.
+ * - What is long goes in chunks through two slots, so that writing one and
+ *   reading the one before overlap. Each stage is an epoch, and the first that
+ *   fails ends the operation for all.
+ * - A broadcast is a stream: its root runs ahead of the readers by as many
+ *   chunks as there are. An epoch before it sees that all mean the same; one
+ *   after it is its end. */
+#include <string.h>
+
+#include "room_inside.h"
+
+int ls_room_barrier(ls_room *room, const char *name, int wait_ms)
+{
+    const int status = room_call(room, name, "barrier", 0, wait_ms);
+    return status == LS_OK ? room_pass(room) : status;
+}
+
+/* ---- broadcast ---------------------------------------------------------- */
+
+static int broadcast_short(ls_room *room, unsigned root, void *data,
+                           size_t size)
+{
+    struct room_core *const core = &room->core;
+    if (root == room->me)
+        core_write(core, core->own->small[room_next_slot(room)], data, size);
+    const int status = room_pass(room);
+    if (status != LS_OK || root == room->me || size == 0)
+        return status;
+    memcpy(data, core->words[root]->small[room_slot(room)], size);
+    return room_confirm(room);
+}
+
+static size_t piece(const ls_room *room, size_t size, size_t at)
+{
+    return size - at < room->chunk_bytes ? size - at : room->chunk_bytes;
+}
+
+/* All others have taken all but `behind` of the chunks that were put out. */
+static int await_readers(ls_room *room, uint32_t behind)
+{
+    struct room_core *const core = &room->core;
+    int status = LS_OK;
+    for (unsigned i = 0; i < room->n && status == LS_OK; i++)
+        if (i != room->me && room_has(room, i))
+            status = core_await(core, i, &core->words[i]->taken,
+                                room->streamed - behind);
+    return status;
+}
+
+static int put_out(ls_room *room, const unsigned char *data, size_t size)
+{
+    struct room_core *const core = &room->core;
+    for (size_t at = 0; at < size; at += room->chunk_bytes) {
+        const int status = await_readers(room, ROOM_CHUNKS - 1);
+        if (status != LS_OK)
+            return status;
+        const unsigned slot = room->streamed % ROOM_CHUNKS;
+        core_write(core, room_own(room, room_chunk(room, slot)), data + at,
+                   piece(room, size, at));
+        core_store(core, &core->own->told, ++room->streamed);
+        core_wake(core, CORE_ASLEEP_STREAM + core->me);
+    }
+    return LS_OK;
+}
+
+static int take_in(ls_room *room, unsigned root, unsigned char *data,
+                   size_t size)
+{
+    struct room_core *const core = &room->core;
+    for (size_t at = 0; at < size; at += room->chunk_bytes) {
+        const unsigned slot = room->streamed % ROOM_CHUNKS;
+        const int status = core_await(core, root, &core->words[root]->told,
+                                      room->streamed + 1);
+        if (status != LS_OK)
+            return status;
+        memcpy(data + at, room_at(room, root, room_chunk(room, slot)),
+               piece(room, size, at));
+        core_store(core, &core->own->taken, ++room->streamed);
+        core_wake(core, CORE_ASLEEP_STREAM + core->me);
+    }
+    return LS_OK;
+}
+
+/* However it ends, all have counted as many chunks when the next one begins. */
+static int broadcast_long(ls_room *room, unsigned root, void *data, size_t size)
+{
+    const uint32_t end =
+        room->streamed +
+        (uint32_t)((size + room->chunk_bytes - 1) / room->chunk_bytes);
+    int status = room_pass(room);
+    if (status != LS_OK)
+        return status;
+    status = root == room->me ? put_out(room, data, size)
+                              : take_in(room, root, data, size);
+    room->streamed = end;
+    core_store(&room->core, &room->core.own->told, end);
+    core_store(&room->core, &room->core.own->taken, end);
+    return status == LS_OK ? room_pass(room) : room_failed(room, status);
+}
+
+int ls_room_broadcast(ls_room *room, const char *name, unsigned root,
+                      void *data, size_t size, int wait_ms)
+{
+    if (root >= room->n)
+        return ls_error(LS_EINVAL, "room \"%s\": there is no place %u",
+                        room->name, root);
+    /* All that are counted know who is not, so they all come to this. */
+    if (!room_has(room, root))
+        return ls_error(LS_ELOST, "room \"%s\": node %u, the root, is lost",
+                        room->name, room->members[root].id);
+    const int status =
+        room_call(room, name, "broadcast", room_shape(size, root), wait_ms);
+    if (status != LS_OK)
+        return status;
+    return size <= ROOM_SMALL_BYTES ? broadcast_short(room, root, data, size)
+                                    : broadcast_long(room, root, data, size);
+}
+
+/* ---- all_gather --------------------------------------------------------- */
+
+struct gathering {
+    size_t sizes[ROOM_MEMBERS_MAX]; /* copies of what the members say */
+    size_t starts[ROOM_MEMBERS_MAX];
+    size_t total, longest;
+};
+
+/* All see the same sizes, so all come to the same. */
+static int measure(ls_room *room, size_t capacity, struct gathering *g)
+{
+    const unsigned slot = room_slot(room);
+    *g = (struct gathering){.total = 0};
+    for (unsigned i = 0; i < room->n; i++) {
+        if (!room_has(room, i))
+            continue;
+        const uint64_t size = atomic_load(&room->core.words[i]->size[slot]);
+        if (size > capacity - g->total)
+            return ls_error(LS_ELIMIT,
+                            "room \"%s\": what the members bring is more than "
+                            "the %zu bytes that there is room for",
+                            room->name, capacity);
+        g->sizes[i] = size;
+        g->starts[i] = g->total;
+        g->total += size;
+        if (size > g->longest)
+            g->longest = size;
+    }
+    return LS_OK;
+}
+
+/* One chunk of each, of those that have one there. */
+static void gather_chunk(ls_room *room, const struct gathering *g,
+                         unsigned char *out, size_t at)
+{
+    const unsigned slot = at / room->chunk_bytes % 2;
+    for (unsigned i = 0; i < room->n; i++)
+        if (room_has(room, i) && at < g->sizes[i])
+            memcpy(out + g->starts[i] + at,
+                   room_at(room, i, room_chunk(room, slot)),
+                   piece(room, g->sizes[i], at));
+}
+
+static int gather_long(ls_room *room, const struct gathering *g,
+                       const unsigned char *data, size_t size,
+                       unsigned char *out)
+{
+    for (size_t at = 0; at < g->longest; at += room->chunk_bytes) {
+        if (at < size)
+            core_write(
+                &room->core,
+                room_own(room, room_chunk(room, at / room->chunk_bytes % 2)),
+                data + at, piece(room, size, at));
+        const int status = room_pass(room);
+        if (status != LS_OK)
+            return status;
+        gather_chunk(room, g, out, at);
+    }
+    return room_pass(room);
+}
+
+static int gather_short(ls_room *room, const struct gathering *g,
+                        unsigned char *out)
+{
+    for (unsigned i = 0; i < room->n; i++)
+        if (g->sizes[i] != 0)
+            memcpy(out + g->starts[i],
+                   room->core.words[i]->small[room_slot(room)], g->sizes[i]);
+    return room_confirm(room);
+}
+
+int ls_room_all_gather(ls_room *room, const char *name, const void *data,
+                       size_t size, void *out, size_t capacity, size_t *sizes,
+                       int wait_ms)
+{
+    struct gathering g;
+    struct room_core *const core = &room->core;
+    int status =
+        room_call(room, name, "all_gather", room_shape(capacity, 0), wait_ms);
+    if (status != LS_OK)
+        return status;
+    const unsigned next = room_next_slot(room);
+    atomic_store_explicit(&core->own->size[next], size, memory_order_relaxed);
+    if (size <= ROOM_SMALL_BYTES && size != 0)
+        core_write(core, core->own->small[next], data, size);
+    status = room_pass(room);
+    if (status != LS_OK)
+        return status;
+    status = measure(room, capacity, &g);
+    if (status != LS_OK)
+        return core_confirm(core) == LS_OK ? status
+                                           : room_failed(room, LS_ELOST);
+    if (g.longest > ROOM_SMALL_BYTES)
+        status = gather_long(room, &g, data, size, out);
+    else
+        status = gather_short(room, &g, out);
+    if (status == LS_OK && sizes != NULL)
+        memcpy(sizes, g.sizes, room->n * sizeof *sizes);
+    return status;
+}

@@ -1,0 +1,469 @@
+/* The members of a room find each other. Design notes:
+ *
+ * - On the bus, where everybody is known to be who it says, each member tells
+ *   each other where its memory is offered, with a key that opens the offer and
+ *   a proof that lies in the memory. So what is taken from a socket is the
+ *   memory of the node that said so, whoever can reach the folder.
+ * - A member says hello to each other as soon as that one is ready, and once
+ *   more when it hears it: whoever opened the channel first was not heard by
+ *   who did so later.
+ * - When it has taken the memory of all, it says so; when it has heard that of
+ *   all, it begins. When it cannot, it says that, and waits until it has told
+ *   everybody: then all fail at the same time, and can do without a room. */
+#include "room_meet.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lockstep/event.h"
+#include "lockstep/log.h"
+#include "lockstep/record.h"
+
+#define CHANNEL "ls.room."
+enum { PATH_BYTES = 108 }; /* of a unix socket */
+
+enum state { HELLO, READY, FAILED, N_STATES };
+
+/* What is said on the channel. */
+struct notice {
+    uint64_t members; /* a hash of their ids, in order, and of settings */
+    uint64_t bytes;   /* of the memory that is offered */
+    int64_t state;
+    int64_t status; /* FAILED: why */
+    uint64_t key[2], proof[2];
+    char socket[32]; /* its name in the folder */
+};
+
+static const struct ls_field notice_fields[] = {
+    {"members", LS_FIELD_UINT, offsetof(struct notice, members),
+     .presence = LS_ALWAYS},
+    {"bytes", LS_FIELD_UINT, offsetof(struct notice, bytes),
+     .presence = LS_ALWAYS},
+    {"state", LS_FIELD_INT, offsetof(struct notice, state),
+     .most = N_STATES - 1},
+    {"status", LS_FIELD_INT, offsetof(struct notice, status),
+     .least = LS_EINVARIANT, .most = LS_OK},
+    {"key", LS_FIELD_UINT, offsetof(struct notice, key[0]),
+     .presence = LS_ALWAYS},
+    {"key_end", LS_FIELD_UINT, offsetof(struct notice, key[1]),
+     .presence = LS_ALWAYS},
+    {"proof", LS_FIELD_UINT, offsetof(struct notice, proof[0]),
+     .presence = LS_ALWAYS},
+    {"proof_end", LS_FIELD_UINT, offsetof(struct notice, proof[1]),
+     .presence = LS_ALWAYS},
+    {"socket", LS_FIELD_CHARS, offsetof(struct notice, socket), .size = 32},
+};
+_Static_assert(sizeof(((struct notice *)NULL)->key) == LS_MEMORY_KEY_BYTES,
+               "a key is two numbers");
+static const struct ls_record notice_record = {
+    .name = "a notice of a room",
+    .size = sizeof(struct notice),
+    .fields = notice_fields,
+    .n_fields = sizeof notice_fields / sizeof *notice_fields};
+
+/* Another member, as far as it is known. */
+struct guest {
+    bool heard;
+    struct notice notice; /* the latest */
+    bool taken;
+};
+
+struct room_meeting {
+    ls_room *room; /* borrow */
+    ls_channel *channel;
+    ls_mutex lock;
+    ls_cond changed;
+    ls_offer *offer;
+    const char *folder; /* borrow, until they have met */
+    struct notice own;  /* under the lock, as the next */
+    struct guest guests[ROOM_MEMBERS_MAX];
+    bool met;    /* the core has begun: losses go there */
+    bool closed; /* the node has stopped */
+    bool renewed;
+};
+
+static unsigned place_of(const ls_room *room, uint32_t id)
+{
+    unsigned place = 0;
+    while (place < room->n && room->members[place].id != id)
+        place++;
+    return place;
+}
+
+/* Under the lock. A member that is not there is told when it is. */
+static void tell(struct room_meeting *meeting, unsigned place)
+{
+    ls_writer *writer = NULL;
+    const void *data;
+    size_t size;
+    int status = ls_writer_create(&writer);
+    if (status != LS_OK)
+        return;
+    ls_record_write(&notice_record, &meeting->own, writer);
+    status = ls_writer_bytes(writer, &data, &size);
+    if (status == LS_OK)
+        status = ls_channel_send_reliable(
+            meeting->channel, meeting->room->members[place].id, data, size);
+    if (status != LS_OK)
+        ls_log_debug("room \"%s\": node %u is not told: %s",
+                     meeting->room->name, meeting->room->members[place].id,
+                     ls_error_text());
+    ls_writer_destroy(&writer);
+}
+
+static void tell_all(struct room_meeting *meeting)
+{
+    for (unsigned i = 0; i < meeting->room->n; i++)
+        if (i != meeting->room->me)
+            tell(meeting, i);
+}
+
+/* ---- the ops of the channel: on the bus thread --------------------------- */
+
+static void on_message(void *self, uint32_t from, uint64_t incarnation,
+                       const void *data, size_t size)
+{
+    struct room_meeting *const meeting = self;
+    struct notice notice;
+    const unsigned place = place_of(meeting->room, from);
+    if (place == meeting->room->n || place == meeting->room->me ||
+        ls_record_decode(&notice_record, &notice, data, size, NULL) != LS_OK)
+        return;
+    ls_mutex_lock(&meeting->lock);
+    struct guest *const guest = &meeting->guests[place];
+    if (!meeting->met) {
+        const bool first = !guest->heard;
+        if (!first && meeting->room->members[place].incarnation != incarnation)
+            meeting->room->members[place].lost = true;
+        guest->heard = true;
+        guest->notice = notice;
+        meeting->room->members[place].incarnation = incarnation;
+        if (first)
+            tell(meeting, place);
+        ls_cond_broadcast(&meeting->changed);
+    }
+    ls_mutex_unlock(&meeting->lock);
+}
+
+static void on_member(void *self, const struct ls_member *member)
+{
+    struct room_meeting *const meeting = self;
+    ls_room *const room = meeting->room;
+    const unsigned place = place_of(room, member->id);
+    if (place == room->n || member->state == LS_MEMBER_SEEN)
+        return;
+    ls_mutex_lock(&meeting->lock);
+    struct room_member *const m = &room->members[place];
+    const bool same =
+        m->incarnation == 0 || m->incarnation == member->incarnation;
+    /* One that is ready again is another one: its life before is over. */
+    const bool lost = (member->state == LS_MEMBER_READY) != same;
+    const bool met = meeting->met;
+    if (lost)
+        m->lost = true;
+    else if (!met)
+        tell(meeting, place);
+    ls_cond_broadcast(&meeting->changed);
+    ls_mutex_unlock(&meeting->lock);
+    if (lost && met)
+        core_lose(&room->core, place);
+}
+
+/* The others have declared this node lost: all of them have been, here. */
+static void on_renewed(void *self, uint64_t incarnation)
+{
+    struct room_meeting *const meeting = self;
+    (void)incarnation;
+    ls_mutex_lock(&meeting->lock);
+    meeting->renewed = true;
+    ls_cond_broadcast(&meeting->changed);
+    const bool met = meeting->met;
+    ls_mutex_unlock(&meeting->lock);
+    if (met)
+        core_expel(&meeting->room->core);
+}
+
+static void on_closed(void *self)
+{
+    struct room_meeting *const meeting = self;
+    ls_mutex_lock(&meeting->lock);
+    meeting->closed = true;
+    ls_cond_broadcast(&meeting->changed);
+    const bool met = meeting->met;
+    ls_mutex_unlock(&meeting->lock);
+    meeting->room->closed = true;
+    if (met)
+        core_expel(&meeting->room->core);
+}
+
+static const struct ls_channel_ops ops = {.message = on_message,
+                                          .member = on_member,
+                                          .renewed = on_renewed,
+                                          .closed = on_closed};
+
+/* ---- the thread that makes the room -------------------------------------- */
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+    h = (h ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 29;
+}
+
+/* The bytes of a key, as the socket wants them. */
+static const uint8_t *bytes_of(const uint64_t *key)
+{
+    return (const uint8_t *)key;
+}
+
+/* With a name that nobody else has. */
+static void set_own(struct room_meeting *meeting)
+{
+    const ls_room *const room = meeting->room;
+    struct notice *const own = &meeting->own;
+    own->members = mix(room->n, ROOM_MAGIC);
+    for (unsigned i = 0; i < room->n; i++)
+        own->members = mix(own->members, room->members[i].id);
+    own->bytes = ls_memory_size(room->members[room->me].memory);
+    own->members = mix(own->members, own->bytes);
+    for (size_t i = 0; i < 2; i++) {
+        own->key[i] = ls_entropy(room->runtime);
+        own->proof[i] = ls_entropy(room->runtime);
+    }
+    (void)snprintf(own->socket, sizeof own->socket, "room%016" PRIx64,
+                   ls_entropy(room->runtime));
+    struct room_words *const words =
+        ls_memory_own(room->members[room->me].memory);
+    words->magic = ROOM_MAGIC;
+    memcpy(words->proof, own->proof, sizeof words->proof);
+}
+
+/* Everybody looks in the folder as it sees it: its path may be another one in
+ * another container. A name is checked when it comes from outside. */
+static int find_path(const struct room_meeting *meeting, const char *socket,
+                     char out[PATH_BYTES])
+{
+    const int n = snprintf(out, PATH_BYTES, "%s/%s", meeting->folder, socket);
+    if (n < 0 || n >= PATH_BYTES || strchr(socket, '/') != NULL)
+        return ls_error(LS_EINVAL,
+                        "room \"%s\": the path of folder %s is too long for a "
+                        "socket",
+                        meeting->room->name, meeting->folder);
+    return LS_OK;
+}
+
+static int take(const struct room_meeting *meeting, unsigned place,
+                const struct notice *notice, int64_t deadline)
+{
+    ls_room *const room = meeting->room;
+    ls_memory *memory = NULL;
+    char path[PATH_BYTES];
+    int status = find_path(meeting, notice->socket, path);
+    if (status == LS_OK)
+        status = ls_memory_take(&memory, room->runtime, path,
+                                bytes_of(notice->key), room->end, deadline);
+    if (status != LS_OK)
+        return ls_error_at(status, "room \"%s\": the memory of node %u",
+                           room->name, room->members[place].id);
+    const struct room_words *const words = ls_memory_data(memory);
+    if (words->magic != ROOM_MAGIC ||
+        memcmp(words->proof, notice->proof, sizeof words->proof) != 0) {
+        ls_memory_destroy(&memory);
+        return ls_error(LS_EPROTO,
+                        "room \"%s\": what is offered in the name of node %u "
+                        "is not its memory",
+                        room->name, room->members[place].id);
+    }
+    room->members[place].memory = memory;
+    return LS_OK;
+}
+
+/* A member has said something that the caller has not taken up; n: none. */
+static unsigned next_guest(const struct room_meeting *meeting)
+{
+    unsigned i = 0;
+    while (i < meeting->room->n &&
+           (i == meeting->room->me || !meeting->guests[i].heard ||
+            meeting->guests[i].taken))
+        i++;
+    return i;
+}
+
+static bool all_are(const struct room_meeting *meeting, bool ready)
+{
+    for (unsigned i = 0; i < meeting->room->n; i++)
+        if (i != meeting->room->me && !meeting->room->members[i].lost &&
+            (!meeting->guests[i].heard ||
+             (ready && meeting->guests[i].notice.state != READY)))
+            return false;
+    return true;
+}
+
+/* Whether there will be no room, and why. The lock is held. */
+static int look_for_failure(const struct room_meeting *meeting)
+{
+    const ls_room *const room = meeting->room;
+    if (meeting->closed)
+        return ls_error(LS_ECLOSED, "room \"%s\": its node stops", room->name);
+    if (meeting->renewed)
+        return ls_error(LS_ELOST,
+                        "room \"%s\": the others hold this node for lost",
+                        room->name);
+    for (unsigned i = 0; i < room->n; i++) {
+        const struct notice *const said = &meeting->guests[i].notice;
+        if (i == room->me)
+            continue;
+        if (room->members[i].lost)
+            return ls_error(LS_ELOST, "room \"%s\": node %u is lost",
+                            room->name, room->members[i].id);
+        if (meeting->guests[i].heard && said->state == FAILED)
+            return ls_error(
+                said->status == LS_OK ? LS_EPROTO : (int)said->status,
+                "room \"%s\": node %u cannot have it: %s", room->name,
+                room->members[i].id, ls_status_sentence((int)said->status));
+        if (meeting->guests[i].heard && said->members != meeting->own.members)
+            return ls_error(LS_EMISMATCH,
+                            "room \"%s\": node %u has another list of members, "
+                            "or another alloc_bytes",
+                            room->name, room->members[i].id);
+    }
+    return LS_OK;
+}
+
+static int missing(const struct room_meeting *meeting)
+{
+    char names[300] = "";
+    size_t at = 0;
+    const ls_room *const room = meeting->room;
+    for (unsigned i = 0; i < room->n && at + 24 < sizeof names; i++)
+        if (i != room->me && meeting->guests[i].notice.state != READY)
+            at +=
+                (size_t)snprintf(names + at, sizeof names - at, "%s%u",
+                                 at == 0 ? "node " : ", ", room->members[i].id);
+    return ls_error(LS_ETIMEDOUT, "room \"%s\": %s did not come in time",
+                    room->name, names);
+}
+
+/* The lock is held, but while memory is taken. */
+static int gather(struct room_meeting *meeting, int64_t deadline)
+{
+    ls_room *const room = meeting->room;
+    for (;;) {
+        int status = look_for_failure(meeting);
+        if (status != LS_OK)
+            return status;
+        const unsigned place = next_guest(meeting);
+        if (place < room->n) {
+            const struct notice notice = meeting->guests[place].notice;
+            meeting->guests[place].taken = true;
+            ls_mutex_unlock(&meeting->lock);
+            status = take(meeting, place, &notice, deadline);
+            ls_mutex_lock(&meeting->lock);
+            if (status != LS_OK)
+                return status;
+        } else if (all_are(meeting, true) && meeting->own.state == READY) {
+            return LS_OK;
+        } else if (all_are(meeting, false) && meeting->own.state == HELLO) {
+            meeting->own.state = READY;
+            tell_all(meeting);
+        } else if (ls_cond_wait(&meeting->changed, &meeting->lock, deadline) !=
+                   LS_OK) {
+            return missing(meeting);
+        }
+    }
+}
+
+/* So that the others need not wait for their deadlines. The lock is held. */
+static void tell_failure(struct room_meeting *meeting, int status,
+                         int64_t deadline)
+{
+    struct ls_failure failure;
+    ls_failure_keep(&failure, status);
+    meeting->own.state = FAILED;
+    meeting->own.status = status;
+    tell_all(meeting);
+    while (!all_are(meeting, false) && !meeting->closed &&
+           ls_cond_wait(&meeting->changed, &meeting->lock, deadline) == LS_OK)
+        continue;
+    (void)ls_failure_return(&failure);
+}
+
+/* From here on losses go to the core; those that came before go there now. */
+static void begin(struct room_meeting *meeting)
+{
+    ls_room *const room = meeting->room;
+    meeting->met = true;
+    for (unsigned i = 0; i < room->n; i++)
+        if (room->members[i].lost)
+            core_lose(&room->core, i);
+}
+
+static void on_interrupt(void *self)
+{
+    struct room_meeting *const meeting = self;
+    core_quit(&meeting->room->core, LS_ECANCELED);
+}
+
+static int open_meeting(struct room_meeting *meeting, const char *folder)
+{
+    ls_room *const room = meeting->room;
+    char name[sizeof CHANNEL + LS_ROOM_NAME_MAX], path[PATH_BYTES];
+    meeting->folder = folder;
+    set_own(meeting);
+    (void)snprintf(name, sizeof name, "%s%s", CHANNEL, room->name);
+    int status = ls_mutex_init(&meeting->lock, room->runtime);
+    if (status == LS_OK)
+        status = ls_cond_init(&meeting->changed, room->runtime);
+    if (status == LS_OK)
+        status = find_path(meeting, meeting->own.socket, path);
+    if (status == LS_OK)
+        status = ls_offer_begin(&meeting->offer, room->members[room->me].memory,
+                                path, bytes_of(meeting->own.key));
+    if (status != LS_OK)
+        return status;
+    /* Its ops may run before this returns, and send on the channel. */
+    ls_mutex_lock(&meeting->lock);
+    status =
+        ls_channel_open(&meeting->channel, room->node, name, &ops, meeting);
+    ls_mutex_unlock(&meeting->lock);
+    return status;
+}
+
+int room_meet(ls_room *room, const char *folder, int64_t deadline)
+{
+    struct room_meeting *const meeting = calloc(1, sizeof *meeting);
+    if (meeting == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a room");
+    meeting->room = room;
+    room->meeting = meeting;
+    int status = open_meeting(meeting, folder);
+    if (status != LS_OK)
+        return status;
+    ls_mutex_lock(&meeting->lock);
+    status = gather(meeting, deadline);
+    if (status == LS_OK) {
+        room_open(room);
+        begin(meeting);
+    } else {
+        tell_failure(meeting, status, deadline);
+    }
+    ls_mutex_unlock(&meeting->lock);
+    ls_offer_end(&meeting->offer);
+    if (status == LS_OK)
+        status = ls_node_on_interrupt(room->node, on_interrupt, meeting);
+    return status;
+}
+
+void room_part(ls_room *room)
+{
+    struct room_meeting *const meeting = room->meeting;
+    if (meeting == NULL)
+        return;
+    (void)ls_node_on_interrupt(room->node, NULL, meeting);
+    ls_channel_close(&meeting->channel);
+    ls_offer_end(&meeting->offer);
+    ls_cond_fini(&meeting->changed);
+    ls_mutex_fini(&meeting->lock);
+    free(meeting);
+    room->meeting = NULL;
+}

@@ -1,0 +1,351 @@
+/* What shared_memory.h promises, on threads and in a simulation. */
+#define _GNU_SOURCE /* seals, mmap */
+#include "shared_memory.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "gate.h"
+#include "lockstep/simulation.h"
+#include "memory_ops.h"
+#include "runtime_ops.h"
+#include "test.h"
+
+static const uint8_t key[LS_MEMORY_KEY_BYTES] = "a key, 16 bytes";
+
+/* Where a test offers its memory; in a simulation a name. */
+static char folder[32];
+static char path[64];
+
+static ls_memory *made(ls_runtime *runtime, size_t size)
+{
+    ls_memory *memory = NULL;
+    assert_ok(ls_memory_create(&memory, runtime, "test", size));
+    return memory;
+}
+
+static ls_memory *taken(ls_runtime *runtime, ls_memory *from)
+{
+    ls_offer *offer = NULL;
+    ls_memory *memory = NULL;
+    assert_ok(ls_offer_begin(&offer, from, path, key));
+    assert_ok(ls_memory_take(&memory, runtime, path, key, 1,
+                             ls_deadline(runtime, 60000)));
+    ls_offer_end(&offer);
+    assert_null(offer);
+    return memory;
+}
+
+static void what_the_owner_writes_is_read_by_others(ls_runtime *runtime)
+{
+    ls_memory *own = made(runtime, 5000);
+    assert_int_equal(ls_memory_size(own) % ls_memory_page(), 0);
+    assert_true(ls_memory_size(own) >= 5000);
+    assert_ok(ls_memory_reserve(own, 0, 5000));
+    char *const bytes = ls_memory_own(own);
+    assert_int_equal(bytes[4999], 0);
+    ls_memory *other = taken(runtime, own);
+    strcpy(bytes + 100, "seen");
+    assert_string_equal((const char *)ls_memory_data(other) + 100, "seen");
+    assert_null(ls_memory_own(other));
+    ls_memory_destroy(&own);
+    assert_null(own);
+    assert_string_equal((const char *)ls_memory_data(other) + 100, "seen");
+    ls_memory_destroy(&other);
+    ls_memory_destroy(&other);
+}
+
+static void nobody_but_the_owner_can_write(ls_runtime *runtime)
+{
+    ls_memory *own = made(runtime, 1);
+    ls_memory *other = taken(runtime, own);
+    assert_true(mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED, other->fd,
+                     0) == MAP_FAILED);
+    assert_int_equal(mprotect(other->base, 1, PROT_READ | PROT_WRITE), -1);
+    assert_int_equal(write(other->fd, "x", 1), -1);
+    assert_int_equal(ftruncate(other->fd, 0), -1);
+    assert_int_equal(ftruncate(own->fd, 0), -1);
+    ls_memory_destroy(&own);
+    ls_memory_destroy(&other);
+}
+
+static void a_severed_memory_is_written_for_nobody_else(ls_runtime *runtime)
+{
+    ls_memory *own = made(runtime, 1);
+    ls_memory *other = taken(runtime, own);
+    char *const bytes = ls_memory_own(own);
+    bytes[0] = 'a';
+    ls_memory_sever(own);
+    assert_int_equal(bytes[0], 'a');
+    bytes[0] = 'b';
+    assert_int_equal(*(const char *)ls_memory_data(other), 'a');
+    ls_memory_destroy(&own);
+    ls_memory_destroy(&other);
+}
+
+static void a_view_joins_parts_of_several(ls_runtime *runtime)
+{
+    const size_t page = ls_memory_page();
+    const void *view;
+    ls_memory *a = made(runtime, 3 * page), *b = made(runtime, 3 * page);
+    ((char *)ls_memory_own(a))[page] = 'a';
+    ((char *)ls_memory_own(b))[2 * page] = 'b';
+    const struct ls_memory_piece pieces[] = {{a, page, page},
+                                             {b, page, 2 * page}};
+    assert_ok(ls_memory_view(&view, pieces, 2));
+    const char *const bytes = view;
+    assert_int_equal(bytes[0], 'a');
+    assert_int_equal(bytes[2 * page], 'b');
+    ls_memory_destroy(&a);
+    ls_memory_destroy(&b);
+    assert_int_equal(bytes[2 * page], 'b');
+    ls_memory_view_end(view, 3 * page);
+}
+
+static void only_who_has_the_key_takes_it(ls_runtime *runtime)
+{
+    const uint8_t other_key[LS_MEMORY_KEY_BYTES] = "another key ...";
+    const int64_t deadline = ls_deadline(runtime, 60000);
+    ls_memory *own = made(runtime, 100), *other = NULL;
+    ls_offer *offer = NULL;
+    assert_fails(ls_memory_take(&other, runtime, path, key, 1, deadline),
+                 LS_EUNREACHABLE);
+    assert_error_has(path);
+    assert_ok(ls_offer_begin(&offer, own, path, key));
+    assert_fails(ls_memory_take(&other, runtime, path, other_key, 1, deadline),
+                 LS_EUNREACHABLE);
+    assert_null(other);
+    assert_fails(ls_memory_take(&other, runtime, path, key,
+                                ls_memory_size(own) + 1, deadline),
+                 LS_EPROTO);
+    assert_error_has("are needed");
+    assert_ok(ls_memory_take(&other, runtime, path, key, ls_memory_size(own),
+                             deadline));
+    ls_memory_destroy(&other);
+    ls_offer_end(&offer);
+    assert_fails(ls_memory_take(&other, runtime, path, key, 1, deadline),
+                 LS_EUNREACHABLE);
+    ls_memory_destroy(&own);
+}
+
+/* ---- words --------------------------------------------------------------- */
+
+struct bell {
+    ls_runtime *runtime;
+    ls_memory *memory;
+};
+
+static void ring(void *arg)
+{
+    const struct bell *const bell = arg;
+    ls_word *const words = ls_memory_own(bell->memory);
+    atomic_store(&words[1], 1);
+    ls_word_wake(bell->runtime, &words[1]);
+}
+
+static void who_waits_for_words_is_woken_by_any(ls_runtime *runtime)
+{
+    struct bell bell = {runtime, made(runtime, 100)};
+    ls_memory *other = taken(runtime, bell.memory);
+    const ls_word *const words = ls_memory_data(other);
+    const struct ls_awaited both[] = {{&words[0], 0}, {&words[1], 0}};
+    ls_thread *thread;
+    spawn(runtime, &thread, ring, &bell);
+    while (atomic_load(&words[1]) == 0)
+        assert_ok(ls_words_wait(runtime, both, 2, LS_FOREVER));
+    join(&thread);
+    ls_memory_destroy(&bell.memory);
+    ls_memory_destroy(&other);
+}
+
+static void a_word_that_has_changed_is_not_waited_for(ls_runtime *runtime)
+{
+    ls_memory *own = made(runtime, 100);
+    ls_word *const words = ls_memory_own(own);
+    const struct ls_awaited both[] = {{&words[0], 0}, {&words[1], 0}};
+    assert_fails(ls_words_wait(runtime, both, 2, LS_NOW), LS_ETIMEDOUT);
+    assert_fails(ls_words_wait(runtime, both, 2, ls_deadline(runtime, 1)),
+                 LS_ETIMEDOUT);
+    atomic_store(&words[1], 7);
+    assert_ok(ls_words_wait(runtime, both, 2, LS_FOREVER));
+    ls_yield_core(runtime);
+    ls_memory_destroy(&own);
+}
+
+#define PROMISES(X)                                                            \
+    X(what_the_owner_writes_is_read_by_others)                                 \
+    X(nobody_but_the_owner_can_write)                                          \
+    X(a_severed_memory_is_written_for_nobody_else)                             \
+    X(a_view_joins_parts_of_several)                                           \
+    X(only_who_has_the_key_takes_it)                                           \
+    X(who_waits_for_words_is_woken_by_any)                                     \
+    X(a_word_that_has_changed_is_not_waited_for)
+
+/* ---- on threads ---------------------------------------------------------- */
+
+static int set_up(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/lockstep-test-XXXXXX");
+    if (mkdtemp(folder) == NULL)
+        return 1;
+    (void)snprintf(path, sizeof path, "%s/offer", folder);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return rmdir(folder); /* nothing is left there */
+}
+
+EACH_TEST(set_up, tear_down)
+
+#define ON_THREADS(name)                                                       \
+    TEST(name##_on_threads)                                                    \
+    {                                                                          \
+        name(ls_runtime_threads());                                            \
+    }
+PROMISES(ON_THREADS)
+
+TEST(what_is_no_sealed_memory_is_refused)
+{
+    ls_runtime *const runtime = ls_runtime_threads();
+    FILE *const file = tmpfile();
+    assert_non_null(file);
+    /* Who offers can send any descriptor. */
+    ls_memory liar = {.runtime = runtime, .fd = fileno(file)};
+    ls_memory *memory = NULL;
+    ls_offer *offer = NULL;
+    assert_ok(ls_offer_begin(&offer, &liar, path, key));
+    assert_fails(ls_memory_take(&memory, runtime, path, key, 1,
+                                ls_deadline(runtime, 60000)),
+                 LS_EPROTO);
+    assert_error_has("no sealed memory");
+    ls_offer_end(&offer);
+    liar.fd = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_ok(ls_offer_begin(&offer, &liar, path, key));
+    assert_fails(ls_memory_take(&memory, runtime, path, key, 1,
+                                ls_deadline(runtime, 60000)),
+                 LS_EPROTO);
+    ls_offer_end(&offer);
+    close(liar.fd);
+    (void)fclose(file);
+}
+
+TEST(who_never_answers_is_waited_for_until_the_deadline)
+{
+    ls_runtime *const runtime = ls_runtime_threads();
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    ls_memory *memory = NULL;
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    strcpy(address.sun_path, path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_fails(ls_memory_take(&memory, runtime, path, key, 1,
+                                ls_deadline(runtime, 10)),
+                 LS_ETIMEDOUT);
+    assert_fails(ls_memory_take(&memory, runtime, path, key, 1, LS_NOW),
+                 LS_ETIMEDOUT);
+    close(fd);
+    unlink(path);
+}
+
+TEST(an_offer_at_a_path_that_cannot_be_is_refused)
+{
+    ls_memory *own = made(ls_runtime_threads(), 1);
+    ls_offer *offer = NULL;
+    char longest[200];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    assert_fails(ls_offer_begin(&offer, own, longest, key), LS_EINVAL);
+    assert_error_has("107 bytes");
+    assert_fails(ls_offer_begin(&offer, own, "/nowhere/at/all", key),
+                 LS_ENOENT);
+    assert_null(offer);
+    ls_memory_destroy(&own);
+}
+
+TEST(the_usual_folder_is_this_users_alone)
+{
+    char out[108];
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", folder, 1), 0);
+    assert_ok(ls_offer_folder(ls_runtime_threads(), out, sizeof out));
+    assert_has(out, folder);
+    assert_ok(ls_offer_folder(ls_runtime_threads(), out, sizeof out));
+    assert_int_equal(chmod(out, 0777), 0);
+    assert_fails(ls_offer_folder(ls_runtime_threads(), out, sizeof out),
+                 LS_EIO);
+    assert_int_equal(rmdir(out), 0);
+}
+
+/* ---- in a simulation ----------------------------------------------------- */
+
+struct promise {
+    void (*fn)(ls_runtime *runtime);
+    ls_runtime *runtime;
+};
+
+static void on_the_runtime(void *arg)
+{
+    const struct promise *const promise = arg;
+    promise->fn(promise->runtime);
+}
+
+static void start_there(void *arg)
+{
+    struct promise *const promise = arg;
+    ls_thread *thread;
+    assert_ok(ls_thread_spawn(promise->runtime, &thread, "starter",
+                              on_the_runtime, promise));
+    join(&thread);
+}
+
+static void simulate(void (*fn)(ls_runtime *runtime))
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        const struct ls_simulation_options options = {.seed = seed};
+        ls_simulation *simulation;
+        ls_host *host;
+        assert_ok(ls_simulation_create(&simulation, &options));
+        assert_ok(ls_host_create(&host, simulation, "host"));
+        struct promise promise = {fn, ls_host_runtime(host)};
+        assert_ok(ls_simulation_run(simulation, start_there, &promise));
+        ls_simulation_destroy(&simulation);
+    }
+}
+
+#define IN_SIMULATION(name)                                                    \
+    TEST(name##_in_a_simulation)                                               \
+    {                                                                          \
+        simulate(name);                                                        \
+    }
+PROMISES(IN_SIMULATION)
+
+static ls_memory *lonely;
+
+static void wait_for_nobody(ls_runtime *runtime)
+{
+    lonely = made(runtime, 100);
+    const struct ls_awaited one = {ls_memory_own(lonely), 0};
+    (void)!ls_words_wait(runtime, &one, 1, LS_FOREVER);
+}
+
+TEST(a_simulation_says_who_waits_for_words)
+{
+    ls_simulation *simulation;
+    assert_ok(ls_simulation_create(&simulation, NULL));
+    struct promise promise = {wait_for_nobody,
+                              ls_simulation_runtime(simulation)};
+    assert_fails(ls_simulation_run(simulation, start_there, &promise),
+                 LS_ESTATE);
+    assert_error_has("waits for words of shared memory");
+    ls_memory_destroy(&lonely);
+    ls_simulation_destroy(&simulation);
+}

@@ -1,0 +1,348 @@
+/* Rooms: barriers and collectives between processes of one host in shared
+ * memory, beside Open MPI in shared memory, which yields when idle, in the same
+ * run and in turn; barriers also with two busy processes beside. Without mpicc
+ * and mpirun MPI is left out. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "group_kinds.h"
+#include "lockstep/room.h"
+#include "process.h"
+
+#define WAIT_MS     60000
+#define MEMBERS_MAX 16
+#define BUSY        2
+
+enum side { ROOM, BUFFER, MPI, N_SIDES };
+static const char *const sides[N_SIDES] = {"room", "buffers in the room",
+                                           "mpi shm"};
+
+/* --- in a member's process ------------------------------------------------ */
+
+struct member {
+    ls_node *node;
+    ls_room *room;
+    ls_room_buffer *buffer;
+    char *in, *out;
+};
+
+static void must(int status, const char *what)
+{
+    if (status != LS_OK)
+        bench_fail(what);
+}
+
+static void add_f32(const void *self, void *to, const void *left,
+                    const void *right, size_t count)
+{
+    float *sum = to;
+    const float *a = left, *b = right;
+    (void)self;
+    for (size_t i = 0; i < count; i++)
+        sum[i] = a[i] + b[i];
+}
+
+static const struct ls_room_fold sum = {.width = sizeof(float), .two = add_f32};
+
+static void do_once(const struct member *m, int side,
+                    const struct group_bench_kind *kind)
+{
+    const size_t count = kind->bytes / sizeof(float);
+    const void *result;
+    int status = LS_OK;
+    switch (kind->what) {
+    case GROUP_BENCH_BARRIER:
+        status = ls_room_barrier(m->room, "bench", WAIT_MS);
+        break;
+    case GROUP_BENCH_ALL_REDUCE:
+        status = side == BUFFER
+                     ? ls_room_fold_buffer(m->room, "bench", &sum, m->buffer,
+                                           count, &result, WAIT_MS)
+                     : ls_room_all_reduce(m->room, "bench", &sum, m->in, m->in,
+                                          count, WAIT_MS);
+        break;
+    case GROUP_BENCH_ALL_GATHER:
+        status =
+            ls_room_all_gather(m->room, "bench", m->in, kind->bytes, m->out,
+                               (size_t)MEMBERS_MAX << 16, NULL, WAIT_MS);
+        break;
+    case GROUP_BENCH_BROADCAST: /* it ends with a barrier */
+        status =
+            ls_room_broadcast(m->room, "bench", 0, m->in, kind->bytes, WAIT_MS);
+        break;
+    }
+    must(status, kind->name);
+}
+
+/* "SIDE KIND": do so often; answer with ns for each. */
+static void serve(const struct member *m)
+{
+    char line[PROCESS_LINE_MAX];
+    int side, number;
+    while (parent_hear(line)) {
+        if (sscanf(line, "%d %d", &side, &number) != 2)
+            bench_fail("an order");
+        const struct group_bench_kind *kind = &group_bench_kinds[number];
+        do_once(m, side, kind);
+        const int64_t start = bench_now();
+        for (int i = 0; i < kind->times; i++)
+            do_once(m, side, kind);
+        (void)snprintf(line, sizeof line, "%" PRId64,
+                       (bench_now() - start) / kind->times);
+        parent_tell(line);
+    }
+}
+
+static void create_node(struct member *m, unsigned index, unsigned n,
+                        const char *seed)
+{
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    options.id = index;
+    options.world_size = n;
+    options.start_timeout_ms = WAIT_MS;
+    options.attach = &seed;
+    options.n_attach = seed == NULL ? 0 : 1;
+    must(ls_node_create(&m->node, &options), "create");
+    must(ls_node_open(m->node), "open");
+}
+
+/* member INDEX N FOLDER [SEED] */
+static int run_member(char **arguments)
+{
+    struct member m = {0};
+    struct ls_room_options options;
+    const unsigned index = (unsigned)atoi(arguments[0]);
+    const unsigned n = (unsigned)atoi(arguments[1]);
+    ls_room_options_init(&options);
+    options.folder = arguments[2];
+    m.in = calloc(1, GROUP_BENCH_BYTES_MAX);
+    m.out = calloc(MEMBERS_MAX, 1 << 16);
+    if (m.in == NULL || m.out == NULL)
+        bench_fail("memory");
+    create_node(&m, index, n, index == 0 ? NULL : arguments[3]);
+    if (index == 0)
+        parent_tell(ls_node_endpoint(m.node));
+    must(ls_node_join(m.node), "join");
+    must(ls_room_create(&m.room, m.node, &options), "room");
+    must(ls_room_alloc(m.room, &m.buffer, GROUP_BENCH_BYTES_MAX, WAIT_MS),
+         "alloc");
+    parent_tell("ready");
+    serve(&m);
+    ls_room_destroy(&m.room);
+    must(ls_node_destroy(&m.node), "destroy");
+    free(m.in);
+    free(m.out);
+    return 0;
+}
+
+/* busy: until it is killed */
+_Noreturn static void run_busy(void)
+{
+    volatile unsigned n = 0;
+    parent_tell("busy");
+    for (;;)
+        n++;
+}
+
+/* mpi N PROGRAM FOLDER: this process becomes mpirun. */
+static int run_mpi(char **arguments)
+{
+    char *const command[] = {"mpirun",
+                             "-n",
+                             arguments[0],
+                             "--allow-run-as-root",
+                             "--oversubscribe",
+                             "--bind-to",
+                             "none",
+                             "--mca",
+                             "btl",
+                             "vader,self",
+                             "--mca",
+                             "mpi_yield_when_idle",
+                             "1",
+                             arguments[1],
+                             arguments[2],
+                             NULL};
+    execvp(command[0], command);
+    return 1;
+}
+
+/* --- in the program's own ------------------------------------------------- */
+
+struct world {
+    unsigned n;
+    struct process members[MEMBERS_MAX];
+    struct process mpi;
+    FILE *orders[MEMBERS_MAX]; /* NULL: MPI is left out */
+};
+
+struct measured {
+    struct world *world;
+    int side, kind;
+    char name[80];
+};
+
+static void start_members(struct world *world, unsigned n)
+{
+    char index[16], size[16], seed[PROCESS_LINE_MAX], line[PROCESS_LINE_MAX];
+    world->n = n;
+    (void)snprintf(size, sizeof size, "%u", n);
+    for (unsigned i = 0; i < n; i++) {
+        (void)snprintf(index, sizeof index, "%u", i);
+        const char *const arguments[] = {
+            "member", index, size, bench_folder(), i == 0 ? NULL : seed, NULL};
+        process_start(&world->members[i], arguments);
+        if (i == 0)
+            process_hear(&world->members[0], seed);
+    }
+    for (unsigned i = 0; i < n; i++)
+        process_hear(&world->members[i], line);
+}
+
+static void start_mpi(struct world *world, const char *program)
+{
+    char path[256], size[16], folder[200];
+    (void)snprintf(folder, sizeof folder, "%s", bench_folder());
+    (void)snprintf(size, sizeof size, "%u", world->n);
+    for (unsigned i = 0; i < world->n; i++) {
+        (void)snprintf(path, sizeof path, "%s/mpi-%u", folder, i);
+        (void)unlink(path);
+        if (mkfifo(path, 0600) != 0)
+            bench_fail("a pipe for MPI");
+    }
+    const char *const arguments[] = {"mpi", size, program, folder, NULL};
+    process_start(&world->mpi, arguments);
+    for (unsigned i = 0; i < world->n; i++) {
+        (void)snprintf(path, sizeof path, "%s/mpi-%u", folder, i);
+        world->orders[i] = fopen(path, "we");
+        if (world->orders[i] == NULL)
+            bench_fail("a pipe to MPI");
+    }
+}
+
+static double ask_mpi(struct world *world, int kind)
+{
+    char line[PROCESS_LINE_MAX];
+    for (unsigned i = 0; i < world->n; i++) {
+        (void)fprintf(world->orders[i], "%d\n", kind);
+        (void)fflush(world->orders[i]);
+    }
+    process_hear(&world->mpi, line);
+    return strtod(line, NULL) / 1000;
+}
+
+static double measure(void *self)
+{
+    const struct measured *measured = self;
+    struct world *world = measured->world;
+    char line[PROCESS_LINE_MAX];
+    double most = 0;
+    if (measured->side == MPI)
+        return ask_mpi(world, measured->kind);
+    (void)snprintf(line, sizeof line, "%d %d", measured->side, measured->kind);
+    for (unsigned i = 0; i < world->n; i++)
+        process_tell(&world->members[i], line);
+    for (unsigned i = 0; i < world->n; i++) {
+        process_hear(&world->members[i], line);
+        const double us = strtod(line, NULL) / 1000;
+        most = us > most ? us : most;
+    }
+    return most;
+}
+
+static void end_world(struct world *world, int n_sides)
+{
+    for (unsigned i = 0; i < world->n; i++) {
+        process_end(&world->members[i]);
+        if (n_sides > MPI)
+            (void)fclose(world->orders[i]);
+    }
+    if (n_sides > MPI)
+        process_end(&world->mpi);
+}
+
+static bool is_measured(int side, int kind, int n_sides)
+{
+    const struct group_bench_kind *k = &group_bench_kinds[kind];
+    return side < n_sides &&
+           (side != BUFFER || (k->what == GROUP_BENCH_ALL_REDUCE &&
+                               k->bytes == GROUP_BENCH_BYTES_MAX));
+}
+
+static void compare(struct world *world, int kind, int n_sides,
+                    const char *beside, const struct bench_options *options)
+{
+    struct measured measured[N_SIDES];
+    struct bench_figure figures[N_SIDES];
+    char name[112];
+    size_t n = 0;
+    for (int side = 0; side < N_SIDES; side++) {
+        if (!is_measured(side, kind, n_sides))
+            continue;
+        struct measured *m = &measured[n];
+        *m = (struct measured){.world = world, .side = side, .kind = kind};
+        (void)snprintf(m->name, sizeof m->name, "%s, %u processes%s, %s",
+                       group_bench_kinds[kind].name, world->n, beside,
+                       sides[side]);
+        figures[n++] = (struct bench_figure){
+            .name = m->name, .unit = "us", .run = measure, .self = m};
+    }
+    bench_run(figures, n, options);
+    bench_print("shared", figures, n, options);
+    for (size_t i = 0; i + 1 < n && n_sides > MPI; i++) {
+        (void)snprintf(name, sizeof name, "mpi to it: %s", measured[i].name);
+        bench_print_derived("shared", name, "x",
+                            figures[n - 1].median / figures[i].median, options);
+    }
+}
+
+static void compare_beside_busy(struct world *world, int n_sides,
+                                const struct bench_options *options)
+{
+    static const char *const arguments[] = {"busy", NULL};
+    struct process busy[BUSY];
+    char line[PROCESS_LINE_MAX];
+    for (int i = 0; i < BUSY; i++) {
+        process_start(&busy[i], arguments);
+        process_hear(&busy[i], line);
+    }
+    compare(world, 0, n_sides, " beside two busy ones", options);
+    for (int i = 0; i < BUSY; i++)
+        process_kill(&busy[i]);
+}
+
+int main(int argc, char **argv)
+{
+    static const unsigned sizes[] = {2, 4, 8, 16};
+    struct bench_options options;
+    process_init();
+    if (argc > 4 && strcmp(argv[1], "member") == 0)
+        return run_member(argv + 2);
+    if (argc > 4 && strcmp(argv[1], "mpi") == 0)
+        return run_mpi(argv + 2);
+    if (argc > 1 && strcmp(argv[1], "busy") == 0)
+        run_busy();
+    bench_options_read(&options, argc, argv);
+    const int n_sides = access(GROUP_MPI, X_OK) == 0 ? N_SIDES : MPI;
+    if (n_sides == MPI)
+        (void)fprintf(stderr, "bench_shared: MPI is left out: no mpicc when "
+                              "this was built\n");
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct world world = {0};
+        start_members(&world, sizes[i]);
+        if (n_sides > MPI)
+            start_mpi(&world, GROUP_MPI);
+        for (int kind = 0; kind < GROUP_BENCH_KINDS; kind++)
+            compare(&world, kind, n_sides, "", &options);
+        if (world.n == 4 || world.n == 8)
+            compare_beside_busy(&world, n_sides, &options);
+        end_world(&world, n_sides);
+    }
+    return 0;
+}
