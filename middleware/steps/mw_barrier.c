@@ -128,15 +128,18 @@ static int agree(struct step_barrier *self, uint32_t all)
     return status;
 }
 
-static uint32_t flags_at_end(const struct step_barrier *self)
+static uint32_t added_flags(const struct step_barrier *self)
 {
     const uint32_t own = FLAGS_OWN | LS_WISHES_ALL << WISHES_SHIFT;
-    const uint32_t added =
-        self->flags != NULL ? self->flags(self->flags_self) & ~own : 0;
+    return self->flags != NULL ? self->flags(self->flags_self) & ~own : 0;
+}
+
+static uint32_t flags_at_end(const struct step_barrier *self)
+{
     const uint32_t wishes = ls_task_has_wishes(self->task)
                                 ? ls_task_wishes(self->task) << WISHES_SHIFT
                                 : 0;
-    return added | wishes |
+    return added_flags(self) | wishes |
            (ls_task_finishing(self->task) ? FLAG_FINISHING : 0);
 }
 
@@ -145,7 +148,7 @@ static int run(ls_step *step, void *state)
     struct step_barrier *self = state;
     uint32_t all = 0;
     self->ran = true;
-    int status = wait_at_start(self, 0);
+    int status = wait_at_start(self, added_flags(self));
     if (status < 0)
         return status;
     status = ls_yield(step);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the flags of an iteration's end: the next one is the last. */
+/* In the flags of both ends of an iteration: the one that begins, or that comes
+ * next, is the last. */
 #define FLAG_LAST 16u
 
 /* Evaluators draw from streams of their own: agent.h. */
@@ -112,7 +113,7 @@ void role_fill(const struct role *role, ls_task *task, struct report *out)
         return;
     const struct ls_online_context *context =
         ls_context_data(ls_task_context(task));
-    out->iteration = context->total_step;
+    out->iteration = role_iterations(role);
     out->env_step = context->env_step;
     out->env_episode = context->env_episode;
     out->train_iter = context->train_iter;
@@ -137,13 +138,11 @@ void role_fill(const struct role *role, ls_task *task, struct report *out)
 static void on_progress(void *self, const struct ls_progress_report *progress)
 {
     const struct role *role = self;
-    const struct ls_online_context *context =
-        ls_context_data(ls_task_context(role->task));
     struct report report = {
         .kind = REPORT_PROGRESS,
         .node = role->plan->nodes[role->index].id,
         /* of the run, also in a later life of the node */
-        .iteration = context->total_step + (progress->last ? 0 : 1),
+        .iteration = role_iterations(role) + (progress->last ? 0 : 1),
         .env_step = progress->env_step,
         .train_iter = progress->train_iter,
         .env_steps_per_s = progress->env_steps_per_s,
@@ -165,7 +164,8 @@ static bool is_over(const struct role *role)
         (60.0 * (double)LS_NS_PER_S);
     return (plan->stop_env_step > 0 &&
             context->env_step >= plan->stop_env_step) ||
-           (plan->stop_minutes > 0.0 && minutes >= plan->stop_minutes);
+           (plan->stop_minutes > 0.0 && role->started_at != 0 &&
+            minutes >= plan->stop_minutes);
 }
 
 /* As an iteration ends. */
@@ -178,8 +178,7 @@ static uint32_t say_last(void *self)
 static void hear_last(void *self, const struct ls_barrier_epoch_info *info)
 {
     struct role *role = self;
-    if ((info->flags & FLAG_LAST) != 0)
-        role->is_last = true;
+    role->is_last = (info->flags & FLAG_LAST) != 0;
 }
 
 static int end_welcome(void *self, ls_task *task, int status)
@@ -227,6 +226,24 @@ static void use_welcome(struct role *role, ls_task *task)
     (void)ls_task_use(task, step);
 }
 
+/* An iteration that was saved is over, even if it was broken after that. */
+static void count_saved(const struct role *role,
+                        struct ls_online_context *context)
+{
+    const int64_t saved = role->index == role->plan->first
+                              ? ls_checkpoint_epoch(role->state.step)
+                              : LS_CHECKPOINT_NONE;
+    if (context->total_step < saved)
+        context->total_step = saved;
+}
+
+int64_t role_iterations(const struct role *role)
+{
+    const struct ls_online_context *context =
+        ls_context_data(ls_task_context(role->task));
+    return role->has_ended ? role->before.iteration : context->total_step;
+}
+
 /* Everyone works with the learner's weights from here on. What a collector has
  * counted is its own. */
 static int begin_round(ls_step *step, struct role *role)
@@ -236,6 +253,7 @@ static int begin_round(ls_step *step, struct role *role)
     const int64_t steps = context->env_step, episodes = context->env_episode;
     ls_wrapped *wrapped;
     int status = kind == PLAN_LEARNER ? role_begin_training(role) : LS_OK;
+    count_saved(role, context);
     if (status == LS_OK)
         status = role_group_begin_round(role);
     if (status == LS_OK && kind == PLAN_LEARNER)
@@ -266,7 +284,6 @@ int role_welcome(ls_step *step, void *self)
         role->started_at = ls_step_now(step);
     if (round != role->round) {
         role->round = round;
-        role->is_last = false; /* who has just come does not know of it */
         status = begin_round(step, role);
     }
     role->before = (struct weights_note){.iteration = context->total_step,
@@ -281,9 +298,10 @@ int role_end(void *self, ls_task *task, int status)
     struct role *role = self;
     struct ls_online_context *context = ls_context_data(ls_task_context(task));
     const struct weights_note *before = &role->before;
-    if (status != LS_OK || context->total_step != before->iteration + 1)
+    role->has_ended =
+        status == LS_OK && context->total_step == before->iteration + 1;
+    if (!role->has_ended)
         return LS_OK;
-    context->total_step = before->iteration;
     /* An evaluator has those of the weights that it evaluated. */
     if (role->plan->nodes[role->index].role == PLAN_EVALUATOR)
         return LS_OK;

@@ -58,6 +58,7 @@ struct role {
     struct weights_note before;   /* the counters as this iteration began */
     bool is_last;      /* nothing is collected or learned any more: the run ends
                         * with this iteration */
+    bool has_ended;    /* the run, well: its last iteration is discarded */
     int64_t discarded; /* env steps of the last iteration, when it had any */
     bool hears_verdicts;
     struct ls_bytes first; /* own; an evaluator's environment as it began */
@@ -99,7 +100,9 @@ ls_step_fn role_evaluate;
 int role_end(void *role, ls_task *task, int status);
 /* The learner's: that, and writes the weights. */
 int role_save_weights(void *role, ls_task *task, int status);
-/* Of the weights and counters as they are. */
+/* How many iterations are behind the weights and counters as they are. */
+int64_t role_iterations(const struct role *role);
+/* Of these. */
 struct weights_note role_note(const struct role *role);
 
 /* From the evaluator, to a learner that learns from what nobody will need: the

@@ -47,7 +47,7 @@ struct weights_note role_note(const struct role *role)
 {
     const struct ls_online_context *context =
         ls_context_data(ls_task_context(role->task));
-    return note_of(role, context->total_step, context->train_iter);
+    return note_of(role, role_iterations(role), context->train_iter);
 }
 
 /* An update is over, of this iteration or an earlier one. */
@@ -131,8 +131,7 @@ void role_hear_no_verdicts(struct role *role)
 /* The update of the iteration in which the run has ended. */
 static int discard_update(struct role *role, struct ls_online_context *context)
 {
-    if (context->total_step != role->before.iteration ||
-        context->train_iter == role->before.train_iter)
+    if (!role->has_ended || context->train_iter == role->before.train_iter)
         return LS_OK;
     context->train_iter = role->before.train_iter;
     const int reverted = training_revert(role->training);
@@ -145,9 +144,7 @@ int role_save_weights(void *self, ls_task *task, int status)
     struct role *role = self;
     (void)role_end(role, task, status);
     const int discarded =
-        status == LS_OK
-            ? discard_update(role, ls_context_data(ls_task_context(task)))
-            : LS_OK;
+        discard_update(role, ls_context_data(ls_task_context(task)));
     if (discarded != LS_OK || !role->learned)
         return discarded;
     if (!keeps_weights(role))

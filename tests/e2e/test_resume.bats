@@ -139,18 +139,18 @@ told() {
     local keep=(--as sim --seed 3 --set checkpoint.every=1)
     learn every --as sim --seed 3 --set checkpoint.every=3 \
         --set checkpoint.keep_last=100
-    [ "$(saved every)" = "0 3 6 9" ]
+    [ "$(saved every)" = "0 3 6 9 10" ]
     # By the clock of the simulation.
     learn seconds --as sim --seed 3 --set checkpoint.seconds=0.002 \
         --set checkpoint.keep_last=100
-    [[ $(saved seconds) == "0 "*" "*" 9" ]]
+    [[ $(saved seconds) == "0 "*" "*" 10" ]]
     learn never --as sim --seed 3 --set checkpoint.seconds=0
-    [ "$(saved never)" = "0 9" ]
+    [ "$(saved never)" = "0 10" ]
     learn last "${keep[@]}" --set checkpoint.keep_last=3
-    [ "$(saved last)" = "7 8 9" ]
+    [ "$(saved last)" = "8 9 10" ]
     learn kept "${keep[@]}" --set checkpoint.keep_last=1 \
         --set checkpoint.keep_every=4
-    [ "$(saved kept)" = "0 4 8 9" ]
+    [ "$(saved kept)" = "0 4 8 10" ]
     same every seconds
     same every kept
 }

@@ -88,8 +88,8 @@ discards() {
     discards --record run.lsrec # learn() is not told to give up
     discards --as sim --set nodes.2.count=2
     discards --as threads --set "learner.device=[cpu, cpu, cpu]"
-    discards --set learner.passes=2 --set learner.checkpoint_every=1
-    [ "$(ls -A solved/latest/)" = $'policy.msgpack\nrecord' ]
+    discards --set learner.passes=2 --set checkpoint.every=1
+    [ "$(ls -A solved/latest/)" = $'checkpoints\npolicy.msgpack\nrecord' ]
 }
 
 # bats test_tags=slow

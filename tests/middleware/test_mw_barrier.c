@@ -21,7 +21,7 @@ struct player {
     uint64_t n_left;   /* epochs that the barrier told it of */
     struct ls_barrier_epoch_info left; /* the last one */
     uint32_t adds;                     /* to its flags, when seen is 2 */
-    uint64_t heard; /* iterations at whose end it got flags of that kind */
+    uint64_t heard; /* waits in which it got flags of that kind */
 };
 
 static struct cluster cluster;
@@ -150,7 +150,7 @@ TEST(one_that_finishes_ends_all_in_the_same_iteration)
     tear_down();
 }
 
-TEST(what_some_add_to_their_flags_reaches_all_at_that_end)
+TEST(what_some_add_to_their_flags_reaches_all_at_every_wait)
 {
     set_up(NEVER);
     players[0].finish_at = 3;
@@ -159,7 +159,7 @@ TEST(what_some_add_to_their_flags_reaches_all_at_that_end)
     do_all(&cluster, run_task);
     check_all_ok(&cluster);
     for (size_t i = 0; i < N; i++) {
-        assert_int_equal(players[i].heard, 1);
+        assert_int_equal(players[i].heard, 2); /* at an end, and a start */
         assert_int_equal(iterations(i), 4);
     }
     tear_down();

@@ -320,7 +320,7 @@ int ask_all(struct asker *asker, const uint32_t *nodes, size_t n, ask_fn *write,
             ls_failure_keep(&failure, asks[i].status);
     }
     ls_writer_destroy(&writer);
-    if (status != LS_OK)
+    if (failure.status != LS_OK) /* one is gone already, or was not asked */
         cancel_all(asks, n);
     while ((ask = next_end(asker, asks, n)) != NULL)
         if (ask_end(ask) != LS_OK && failure.status == LS_OK) {

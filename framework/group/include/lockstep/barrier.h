@@ -79,8 +79,8 @@ struct ls_barrier_options {
      * wait returns: the epochs of ls_mw_barrier() too, which uses bits 0 to
      * 3 and 28 to 31 of its flags itself. NULL: not called. */
     void (*left)(void *self, const struct ls_barrier_epoch_info *info);
-    /* For ls_mw_barrier(): what this node adds to its flags as an iteration
-     * ends, of bits 4 to 31. Called by the waiting thread. NULL: nothing. */
+    /* For ls_mw_barrier(): what this node adds to its flags in each of its
+     * waits, of bits 4 to 27. Called by the waiting thread. NULL: nothing. */
     uint32_t (*flags)(void *self);
     void *self;
 };
