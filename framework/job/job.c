@@ -384,6 +384,9 @@ int ls_job_destroy(ls_job **job)
     const int status = turns_end(gone, LS_EAGAIN);
     if (status != LS_OK)
         return status;
+    if (gone->lanes[0].n + gone->lanes[1].n > 0)
+        job_node_refuse(gone, &(struct ls_failure){.status = LS_ECLOSED,
+                                                   .text = "the job is gone"});
     for (size_t i = 0; i < LS_JOB_N_PHASES; i++)
         tasks_free(gone->groups[i]);
     tasks_free(gone->stops);

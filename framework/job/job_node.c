@@ -305,16 +305,25 @@ void job_node_end(ls_job *job)
     lane_stop(&job->lanes[CHECKPOINTS]);
     turns_cancel(job);
     ls_mutex_unlock(&job->asker.mutex);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++)
         lane_join(&job->lanes[i]);
-        for (;;) { /* they came too late */
+    ls_mutex_lock(&job->asker.mutex);
+    const struct ls_failure failure = job->failure;
+    ls_mutex_unlock(&job->asker.mutex);
+    if (failure.status != LS_OK) /* what came too late; else it may be for the
+                                  * next run */
+        job_node_refuse(job, &failure);
+}
+
+void job_node_refuse(ls_job *job, const struct ls_failure *why)
+{
+    for (size_t i = 0; i < 2; i++)
+        for (;;) {
             ls_mutex_lock(&job->asker.mutex);
-            ls_request *request =
-                job->failure.status != LS_OK ? lane_pop(&job->lanes[i]) : NULL;
+            ls_request *request = lane_pop(&job->lanes[i]);
             ls_mutex_unlock(&job->asker.mutex);
             if (request == NULL)
                 break;
-            question_refuse(request, ls_failure_return(&job->failure));
+            question_refuse(request, ls_failure_return(why));
         }
-    }
 }

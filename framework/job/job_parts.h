@@ -117,6 +117,8 @@ int job_on_request(void *self, ls_request *request);
 void job_node_init(ls_job *job); /* before it serves */
 int job_node_begin(ls_job *job);
 void job_node_end(ls_job *job);
+/* Answer all that waits to be worked on: nobody will. */
+void job_node_refuse(ls_job *job, const struct ls_failure *why);
 /* It is over: the lanes end. With the mutex held. */
 void job_set_ended(ls_job *job);
 extern const struct saves_ops job_saves_ops;
