@@ -27,6 +27,10 @@ static const struct limit limits[] = {
     {"evaluator", NULL, IN_STEP | SERVICE,
      "they evaluate nothing; leave it out"},
     {"learner", NULL, IN_STEP | SERVICE, "they learn nothing; leave it out"},
+    {"checkpoint", "replay", 0,
+     "a replay buffer is the coordinator's, and its samples stay with the "
+     "collectors that made them and end with them; a run that goes on fills "
+     "it anew; leave it out"},
     {"checkpoint", NULL, IN_STEP,
      "a coordinator has its journal, and a learner of it commits its policy "
      "each coordinator.send_policy_freq iterations; members have nothing to "

@@ -70,7 +70,7 @@ told() {
     # By a limit: a verdict comes when it comes, in what is discarded.
     all+=(--set evaluator.solved=501 --set stop.env_step=9216)
     exit=1
-    for seed in 1 8; do
+    for seed in 1 9; do
         learn whole --as sim --seed "$seed" --event-log whole.log "${all[@]}"
         for epoch in $(saved whole); do
             cut whole cut
@@ -98,7 +98,7 @@ told() {
 @test "killed at any moment, the same command comes to the same weights" {
     local as_seed n=1 args
     exit=1 # these are long, so that they are killed before they end
-    for as_seed in "sim 0" "sim 5" "threads 3" "processes 3"; do
+    for as_seed in "sim 0" "threads 3" "processes 3"; do
         args=(--as "${as_seed% *}" --seed "${as_seed#* }" "${all[@]}"
             --set evaluator.solved=501 --set stop.env_step=30000)
         rm -rf whole
@@ -114,7 +114,7 @@ told() {
 @test "batches that were under way are learned first" {
     local epoch queue=(--as sim --seed 3 --set learner.queue=2 "${all[@]}")
     learn whole "${queue[@]}"
-    for epoch in 1 2 5; do
+    for epoch in 1 5; do
         cut whole cut
         learn cut "${queue[@]}" --epoch $epoch
         same whole cut

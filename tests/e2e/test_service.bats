@@ -204,6 +204,33 @@ stderr_has() {
     done
 }
 
+@test "kill -9 of the whole run at any moment; the same command goes on" {
+    local when store moment pid
+    for when in "bus learns" "files evaluated" "files learns-on"; do
+        store=${when% *} moment=${when#* }
+        rm -rf run.out again.out solved "$store"
+        begin --set coordinator.data.store=$store --out $store
+        [ $moment = evaluated ] || learns
+        [ $moment != learns-on ] || learns
+        kill -STOP "${pid_of[run]}" # nor does it notice that they die
+        kill -9 "${nodes[@]}" "${pid_of[run]}"
+        wait "${pid_of[run]}" || true
+        for pid in "${nodes[@]}"; do
+            timeout 30 tail --pid="$pid" -f /dev/null
+        done
+        [ ! -e $store/1/policy.msgpack ] # for which nobody had time
+        touch solved
+        start again run job.yaml --json --timeout 100 --out $store \
+            --resume latest --set coordinator.data.store=$store
+        finish again
+        [ "$code" -eq 0 ] || { echo "exit $code: $err" >&2; return 1; }
+        said "resuming the interrupted run in $store/1"
+        last_line "$rest"
+        [ "$(field solved)" = true ]
+        [ "$(ls -A $store/latest)" = $'policy.msgpack\nrecord' ]
+    done
+}
+
 @test "who was frozen, and declared lost, rejoins as a new member and works on" {
     local id pid other
     begin --set world.heartbeat_ms=100 --set world.silence_ms=400

@@ -3,17 +3,11 @@
  * policy as it was; what is accepted acts, and is written as itself. */
 #include "weights.h"
 
-#include <stdio.h>
-
-#include "lockstep/vault.h"
-
 #include "cartpole.h"
 #include "fuzz.h"
 #include "policy_value.h"
-#include "report.h"
 
 #define SEED 5
-#define NAME "weights"
 
 static const struct ls_plugin plugin = {
     .name = "cartpole", .version = "1", .policy = &cartpole_policy};
@@ -40,22 +34,19 @@ static struct fuzz_bytes save(struct agent *agent, ls_writer *writer)
     return fuzz_written(writer);
 }
 
-static bool load_file(struct agent *agent, const void *data, size_t size)
+static bool load_weights(struct agent *agent, const void *data, size_t size,
+                         ls_writer *writer)
 {
     struct weights_note note, again;
-    char path[REPORT_PATH_MAX];
-    ls_vault *vault;
-    must(ls_vault_open(&vault, &(struct ls_vault_options){
-                                   .folder = fuzz_folder()}) == LS_OK);
-    must(ls_vault_put(vault, NAME, data, size, false) == LS_OK);
-    ls_vault_close(&vault);
-    const int status = weights_load(agent, SEED, fuzz_folder(), NAME, &note);
+    const int status = weights_read(agent, SEED, data, size, &note);
     must(status != LS_ENOENT);
     if (status != LS_OK)
         return false;
-    must(weights_save(agent, &note, true, fuzz_folder(), NAME, path,
-                      sizeof path) == LS_OK);
-    must(weights_load(agent, SEED, fuzz_folder(), NAME, &again) == LS_OK);
+    ls_writer_clear(writer);
+    must(weights_write(agent, &note, true, writer) == LS_OK);
+    const struct fuzz_bytes written = fuzz_written(writer);
+    must(weights_read(agent, SEED, written.data, written.size, &again) ==
+         LS_OK);
     must(memcmp(&note, &again, sizeof note) == 0);
     return true;
 }
@@ -102,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct fuzz_bytes was = save(&agent, before);
     bool loaded = false;
     if (size > 0 && data[0] % 2 == 0) {
-        loaded = load_file(&agent, data + 1, size - 1);
+        loaded = load_weights(&agent, data + 1, size - 1, after);
     } else if (size > 0) {
         loaded = load_value(&agent, data + 1, size - 1);
         value_again(data + 1, size - 1);

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lockstep/middleware.h"
 #include "lockstep/checkpoint_step.h"
 #include "lockstep/disk.h"
 #include "lockstep/file.h"
+#include "lockstep/middleware.h"
 #include "lockstep/network.h"
 #include "lockstep/random.h"
 #include "test.h"

@@ -79,6 +79,7 @@ static const struct row {
     {"checkpoint.keep_last", "3", IN_STEP, "", "", "tests/e2e/test_resume.bats"},
     {"checkpoint.keep_every", "2", IN_STEP, "", "", "tests/e2e/test_resume.bats"},
     {"checkpoint.on_fail", "go_on", IN_STEP, "", "", "tests/e2e/test_resume.bats"},
+    {"checkpoint.replay", "true", 0, "", "", "tests/e2e/test_config_keys.bats"},
     {"collector.envs", "2", LEARNING, "", "", "tests/e2e/test_sizes.bats"},
     {"collector.steps", "2", LEARNING, "", "", "tests/e2e/test_sizes.bats"},
     {"collector.threads", "2", IN_STEP | SERVICE, "", "", "tests/e2e/test_config_keys.bats"},

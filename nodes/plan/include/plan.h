@@ -117,10 +117,10 @@ struct plan_learner {
 /* When the nodes of a job in lock step are saved, beside the beginning and the
  * end: lockstep/checkpoint_step.h. */
 struct plan_checkpoint {
-    int64_t every;                            /* iterations; 0: not so */
-    double seconds;                           /* 0: not so */
+    int64_t every;                 /* iterations; 0: not so */
+    double seconds;                /* 0: not so */
     int64_t keep_last, keep_every; /* which stay; 0: none */
-    bool goes_on;                             /* after a save that failed */
+    bool goes_on;                  /* after a save that failed */
     int64_t from; /* epoch that the run goes on from; -1: the newest */
 };
 
