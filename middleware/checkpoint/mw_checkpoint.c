@@ -102,9 +102,18 @@ static void on_member(void *arg, const struct ls_member *member)
 /* ---- a save ---------------------------------------------------------------
  */
 
+/* A run that is cancelled waits for no save: others have left the iteration. */
+static bool is_over(void *arg)
+{
+    const ls_checkpoint_step *self = arg;
+    return ls_task_cancelled(self->task) != LS_OK;
+}
+
 /* One that failed may end the run, or not. A lost node ends it. */
 static int judge(ls_checkpoint_step *self, int status)
 {
+    if (status != LS_OK && is_over(self))
+        return ls_task_cancelled(self->task);
     if (status == LS_OK || !self->options.goes_on || status == LS_ELOST)
         return status;
     ls_log_warn("%s; the run goes on", ls_error_text());
@@ -490,6 +499,7 @@ static int make(ls_checkpoint_step **out, ls_task *task,
     self->node = ls_task_node(task);
     int status = asker_init(&self->asker, runtime, options->calls, "",
                             step_answer, self);
+    self->asker.is_over = is_over;
     if (status == LS_OK)
         status = saves_init(&self->saves, runtime);
     if (status != LS_OK) {

@@ -199,6 +199,7 @@ told() {
     done
 }
 
+# bats test_tags=slow
 @test "Ctrl-C loses nothing: the rest is that of a run nobody ended" {
     local as
     for as in threads processes; do

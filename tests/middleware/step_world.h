@@ -37,6 +37,7 @@ struct site {
     int64_t ends_after;  /* iterations: it ends the run of all; 0: never */
     int64_t fails_at, asks_at, rests_ns;
     int64_t fills_at; /* the disk is full in the save of this epoch */
+    int64_t late_at, late_until; /* it is not ready for that save until then */
     bool no_barrier;
     /* What it has. */
     int64_t total;
@@ -45,6 +46,7 @@ struct site {
     /* What it did. */
     int status;
     char text[LS_ERROR_TEXT_MAX];
+    int64_t ended_at;
     int64_t begun_at;  /* total_step of the first iteration; -1: none */
     int64_t loaded;    /* epoch; NONE: nothing was */
     int64_t saved[64]; /* epochs, where it leads */
@@ -106,8 +108,10 @@ static inline int on_loaded(void *self, int64_t epoch)
 
 static inline int on_save(void *self, int64_t epoch)
 {
-    (void)epoch;
-    ((struct site *)self)->n_prepared++;
+    struct site *site = self;
+    site->n_prepared++;
+    if (epoch == site->late_at)
+        ls_rest_until(ls_host_runtime(site->host), site->late_until);
     return LS_OK;
 }
 
@@ -205,6 +209,7 @@ static inline void site_main(void *arg)
         site->status = ls_task_run(site->task, site->iterations);
     if (site->status != LS_OK)
         strcpy(site->text, ls_error_text());
+    site->ended_at = ls_simulation_now(site->world->simulation);
     if (site->step != NULL) {
         site->failures = ls_checkpoint_failures(site->step);
         site->epoch = ls_checkpoint_epoch(site->step);

@@ -361,6 +361,37 @@ static void live_without(struct step_world *world)
     assert_string_equal(world->sites[0].kept, "0 1 2 4 5 6 7");
 }
 
+static void be_late(struct site *site)
+{
+    site->options.behind = site->world->seed == 2;
+    if (site->id == 1)
+        return;
+    site->late_at = 3;
+    site->late_until = 10 * LS_NS_PER_S;
+}
+
+/* Whoever cancels it, as for a loss, may have ended the iteration of others. */
+static void cancel_the_leader(struct step_world *world)
+{
+    const int64_t at = 5 * LS_NS_PER_S;
+    life_begin(world);
+    ls_rest_until(ls_simulation_runtime(world->simulation), at);
+    ls_task_cancel(world->sites[0].task, LS_ELOST, "somebody was lost");
+    life_end(world);
+    assert_int_equal(world->sites[0].status, LS_ELOST);
+    assert_string_equal(world->sites[0].text, "somebody was lost");
+    assert_in_range(world->sites[0].ended_at, at, at + LS_NS_PER_S);
+    saved_are(&world->sites[0], "0 begin, 1 iteration, 2 iteration");
+}
+
+TEST(one_that_is_cancelled_does_not_wait_for_the_others)
+{
+    struct step_world world = {.tune = be_late};
+    (void)state;
+    world_play(&world, 1, cancel_the_leader);
+    world_play(&world, 2, cancel_the_leader);
+}
+
 TEST(or_costs_one_checkpoint)
 {
     struct step_world world = {.tune = fill};

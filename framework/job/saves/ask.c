@@ -269,14 +269,34 @@ void ask_destroy(struct ask *ask)
     ls_body_release(&ask->body);
 }
 
+static void cancel_all(struct ask *asks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (asks[i].call != NULL)
+            ls_call_cancel(asks[i].call);
+}
+
+bool asker_is_over(const struct asker *asker)
+{
+    return asker->is_over != NULL && asker->is_over(asker->self);
+}
+
 /* Wait for one that has ended and was not seen; NULL: all were. Each call has
- * its own timeout, so this ends. */
-static struct ask *next_end(struct asker *asker, struct ask *asks, size_t n)
+ * its own timeout, so this ends.
+ * over: whether it was given up; set once. */
+static struct ask *next_end(struct asker *asker, struct ask *asks, size_t n,
+                            bool *over)
 {
     struct ask *found = NULL;
     bool open = true;
     ls_mutex_lock(&asker->mutex);
     while (found == NULL && open) {
+        if (!*over && asker_is_over(asker)) {
+            *over = true;
+            ls_mutex_unlock(&asker->mutex);
+            cancel_all(asks, n);
+            ls_mutex_lock(&asker->mutex);
+        }
         open = false;
         for (size_t i = 0; i < n && found == NULL; i++) {
             if (asks[i].ended && !asks[i].seen)
@@ -290,19 +310,13 @@ static struct ask *next_end(struct asker *asker, struct ask *asks, size_t n)
     return found;
 }
 
-static void cancel_all(struct ask *asks, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (asks[i].call != NULL)
-            ls_call_cancel(asks[i].call);
-}
-
 int ask_all(struct asker *asker, const uint32_t *nodes, size_t n, ask_fn *write,
             void *self, int timeout_ms, struct ask *asks)
 {
     struct ls_failure failure = {.status = LS_OK};
     struct ask *ask;
     ls_writer *writer;
+    bool over = false;
     int status = ls_writer_create(&writer);
     if (status != LS_OK)
         return status;
@@ -322,7 +336,7 @@ int ask_all(struct asker *asker, const uint32_t *nodes, size_t n, ask_fn *write,
     ls_writer_destroy(&writer);
     if (failure.status != LS_OK) /* one is gone already, or was not asked */
         cancel_all(asks, n);
-    while ((ask = next_end(asker, asks, n)) != NULL)
+    while ((ask = next_end(asker, asks, n, &over)) != NULL)
         if (ask_end(ask) != LS_OK && failure.status == LS_OK) {
             ls_failure_keep(&failure, ask->status);
             cancel_all(asks, n);

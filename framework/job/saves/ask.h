@@ -44,6 +44,9 @@ struct asker {
     question_fn *alone;          /* who answers then */
     void *self;                  /* borrow: for it */
     char name[LS_EVENT_MAX + 1]; /* of the calls */
+    /* With the mutex held: whether who asks has to give up. Looked at when the
+     * condition is signalled. NULL: it never has to. */
+    bool (*is_over)(void *self);
     ls_mutex mutex;
     ls_cond cond; /* broadcast when a question has ended */
 };
@@ -55,6 +58,8 @@ LS_MUST_USE int asker_init(struct asker *out, ls_runtime *runtime,
 void asker_fini(struct asker *asker);
 /* With the mutex held: until something has changed. */
 void asker_wait(struct asker *asker);
+/* With the mutex held: is_over(). */
+bool asker_is_over(const struct asker *asker);
 /* Of a thread that ends by itself. */
 void asker_join(ls_thread **thread);
 
@@ -83,7 +88,8 @@ void ask_destroy(struct ask *ask);
  */
 typedef int ask_fn(void *self, ls_writer *writer, struct ls_body *body,
                    size_t i);
-/* The same question to all of nodes[n]; the first failure cancels the others.
+/* The same question to all of nodes[n]; the first failure cancels the others,
+ * and so does is_over().
  * asks: n of them, all zero; destroy them afterwards. */
 LS_MUST_USE int ask_all(struct asker *asker, const uint32_t *nodes, size_t n,
                         ask_fn *write, void *self, int timeout_ms,

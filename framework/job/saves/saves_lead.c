@@ -20,6 +20,7 @@ struct save {
     struct saves *saves;
     const struct saves_point *point; /* borrow */
     bool behind;
+    bool over; /* it was given up */
     struct commit commit;
     struct commit_node *states; /* own; n, as the next two */
     struct save_node *nodes;    /* own */
@@ -245,6 +246,14 @@ static bool take_ends(struct save *save)
     return some;
 }
 
+/* Who leads has to give up: nobody need write any more. */
+static void cancel_writes(struct save *save)
+{
+    for (size_t i = 0; i < save->n; i++)
+        if (save->nodes[i].write.call != NULL)
+            ls_call_cancel(save->nodes[i].write.call);
+}
+
 /* Each call has its own timeout, so this ends. */
 static void wait_for_end(struct save *save)
 {
@@ -252,6 +261,12 @@ static void wait_for_end(struct save *save)
     bool some = false;
     ls_mutex_lock(&asker->mutex);
     while (!some) {
+        if (!save->behind && !save->over && asker_is_over(asker)) {
+            save->over = true;
+            ls_mutex_unlock(&asker->mutex);
+            cancel_writes(save);
+            ls_mutex_lock(&asker->mutex);
+        }
         for (size_t i = 0; i < save->n && !some; i++) {
             const struct save_node *node = &save->nodes[i];
             some = (node->write.ended && !node->write.seen) ||
