@@ -60,7 +60,7 @@ kill_and_solve() {
 
 @test "kill -9 of the learner: it goes on from its checkpoint" {
     LS_LOG=info begin
-    event run '"evaluation"' '"train_iter":12,'
+    event run '"evaluation"' '"train_iter":22,' # so that of 10 is there
     kill -9 "${nodes[0]}"
     comes_back 0
     event run '"evaluation"'

@@ -124,7 +124,7 @@ TEST(whoever_dies_and_when_the_state_is_that_of_an_undisturbed_run)
         struct step_world again = {.tune = tune, .self = &plan};
         world_play(&again, seed, disturbed);
     }
-    if (getenv("SEED") != NULL)
+    if (seeds.end - seeds.first < 120) /* too few for all of it to happen */
         return;
     assert_true(n_ended > 0);
     for (size_t i = 0; i < LAST; i++)
