@@ -104,7 +104,9 @@ refused() {
     start run run "$cartpole" --json "${endless[@]}" \
         --set checkpoint.every=1
     nodes_of run 5
-    event run '"evaluation"'
+    until [ -e out/cartpole/latest/checkpoints/manifest.000001 ]; do
+        event run '"evaluation"'
+    done
     kill -9 "${nodes[0]}"
     finish run
     [ "$code" -eq 1 ]

@@ -579,8 +579,6 @@ static void judge(int64_t every)
     course.plan.solved = 475.0;
     course.plan.every = every;
     course.pupil.counts = true;
-    if (course.agent.writer == NULL)
-        assert_ok(ls_writer_create(&course.agent.writer));
 }
 
 static void begin(void)
@@ -618,7 +616,6 @@ TEST(a_batch_is_given_up_when_the_weights_before_it_will_do)
     assert_ok(learn_items());
     assert_true(course.is_over);
     assert_state(4);
-    ls_writer_destroy(&course.agent.writer);
 }
 
 TEST(a_verdict_that_comes_before_the_batch_does_the_same)
@@ -631,7 +628,6 @@ TEST(a_verdict_that_comes_before_the_batch_does_the_same)
     assert_ok(learn_items());
     assert_false(course.is_over);
     assert_state(1);
-    ls_writer_destroy(&course.agent.writer);
 }
 
 TEST(a_verdict_on_other_weights_gives_nothing_up)
@@ -648,7 +644,6 @@ TEST(a_verdict_on_other_weights_gives_nothing_up)
     assert_ok(learn_items());
     assert_true(course.is_over);
     assert_state(3);
-    ls_writer_destroy(&course.agent.writer);
 }
 
 TEST(who_learns_with_a_queue_is_not_stopped)
@@ -665,7 +660,6 @@ TEST(who_learns_with_a_queue_is_not_stopped)
     assert_newest(2);
     assert_ok(training_revert(course.training));
     assert_newest(1);
-    ls_writer_destroy(&course.agent.writer);
 }
 
 TEST(all_devices_give_up_and_begin_alike_again)
@@ -685,7 +679,6 @@ TEST(all_devices_give_up_and_begin_alike_again)
     assert_int_equal(course.second.steps, 1);
     assert_ok(learn_items());
     assert_true(course.is_over);
-    ls_writer_destroy(&course.agent.writer);
 }
 
 TEST(the_last_batch_is_taken_back)
@@ -713,7 +706,6 @@ TEST(the_last_batch_is_taken_back)
     assert_int_equal(training_counts(course.training)->grad_ns, counts.grad_ns);
     ls_node_stop(node, LS_OK);
     ls_node_destroy(&node);
-    ls_writer_destroy(&course.agent.writer);
 }
 
 TEST(what_cannot_be_put_back_leaves_the_weights_in_doubt)
@@ -729,7 +721,6 @@ TEST(what_cannot_be_put_back_leaves_the_weights_in_doubt)
     assert_fails(training_revert(course.training), LS_EPROTO);
     assert_false(training_is_whole(course.training));
     training_stop(&course.training); /* while its plugin is there */
-    ls_writer_destroy(&course.agent.writer);
 }
 
 TEST(where_learners_share_a_batch_that_fails_leaves_nothing)
@@ -737,7 +728,6 @@ TEST(where_learners_share_a_batch_that_fails_leaves_nothing)
     ls_group *group;
     course.pupil.counts = true;
     course.pupil.fails_at = 2;
-    assert_ok(ls_writer_create(&course.agent.writer));
     assert_ok(ls_group_threads(&group, ls_runtime_threads(), 1));
     assert_ok(training_start(&course.training, ls_runtime_threads(),
                              &course.plan, &course.agent, 7, N_TRAJECTORIES,
@@ -756,13 +746,11 @@ TEST(where_learners_share_a_batch_that_fails_leaves_nothing)
     assert_state(3);
     training_stop(&course.training);
     assert_ok(ls_group_destroy(&group));
-    ls_writer_destroy(&course.agent.writer);
 }
 
 TEST(weights_of_another_learner_are_adopted)
 {
     ls_group *group;
-    assert_ok(ls_writer_create(&course.agent.writer));
     assert_ok(ls_group_threads(&group, ls_runtime_threads(), 1));
     assert_ok(training_start(&course.training, ls_runtime_threads(),
                              &course.plan, &course.agent, 7, N_TRAJECTORIES,
@@ -775,5 +763,4 @@ TEST(weights_of_another_learner_are_adopted)
     assert_newest(9);
     training_stop(&course.training);
     assert_ok(ls_group_destroy(&group));
-    ls_writer_destroy(&course.agent.writer);
 }
