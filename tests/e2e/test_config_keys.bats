@@ -42,6 +42,7 @@ is() {
     is evicted_full == 0 staleness '<' 1 env_step == '8*'"$(field samples)"
 }
 
+# bats test_tags=slow
 @test "samples_per_work: 0, and a collector is there to evaluate" {
     run --separate-stderr "$LOCKSTEP" run "$job" --as sim --json --timeout 200 \
         --set coordinator.samples_per_work=0 --set coordinator.iterations=0 \
@@ -178,6 +179,7 @@ END
     is samples '<' 30
 }
 
+# bats test_tags=slow
 @test "replay: with mode priority what learn() says decides what is drawn" {
     local -a by_priority=(iterations=100 replay.mode=priority
         replay.capacity=1000)

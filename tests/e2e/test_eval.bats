@@ -44,6 +44,7 @@ refused() {
     says "by cartpole 1.0, in $(field train_iter) updates"
 }
 
+# bats test_tags=slow
 @test "also of a run that was interrupted, and resumed" {
     start run run "$cartpole" --json "${endless[@]}"
     event run '"evaluation"'
@@ -58,6 +59,7 @@ refused() {
     [ "$(field return)" = "$had" ]
 }
 
+# bats test_tags=slow
 @test "a run, all runs of a job, and a file name the same" {
     learned
     local name first=
@@ -75,6 +77,7 @@ refused() {
     [ "$(field steps)" = "$first" ]
 }
 
+# bats test_tags=slow
 @test "a seed draws other episodes, the same each time" {
     learned
     eval_of out/cartpole --episodes 40
@@ -104,7 +107,7 @@ refused() {
     start run run "$cartpole" --json "${endless[@]}" \
         --set checkpoint.every=1
     nodes_of run 5
-    until [ -e out/cartpole/latest/checkpoints/manifest.000001 ]; do
+    until compgen -G 'out/cartpole/latest/checkpoints/manifest.*[1-9]*'; do
         event run '"evaluation"'
     done
     kill -9 "${nodes[0]}"

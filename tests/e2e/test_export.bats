@@ -76,6 +76,7 @@ assert total / 5 > 350, total / 5
 END
 }
 
+# bats test_tags=slow
 @test "a policy that names no tensors is exported as the bytes that it saved" {
     cat >job.yaml <<'END'
 job: job
@@ -92,6 +93,7 @@ END
     [ "$output" = "{'policy': ([1], (3,))}" ] # after three updates
 }
 
+# bats test_tags=slow
 @test "a file that exists is not overwritten" {
     echo mine >p.safetensors
     refused 78 "p.safetensors exists: name another file, or replace it with --force" \

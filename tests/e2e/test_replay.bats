@@ -18,6 +18,7 @@ record() {
     lockstep run "$cartpole" --record run.lsrec "$@"
 }
 
+# bats test_tags=slow
 @test "a run of processes is replayed without a difference, to the same weights" {
     record
     [ "$status" -eq 0 ]

@@ -64,7 +64,7 @@ told() {
         }' "$1"
 }
 
-# bats test_tags=simulated
+# bats test_tags=simulated,slow
 @test "it goes on from each of its epochs to the same weights, and the same is said" {
     local seed epoch node
     # By a limit: a verdict comes when it comes, in what is discarded.
@@ -111,6 +111,7 @@ told() {
     done
 }
 
+# bats test_tags=slow
 @test "batches that were under way are learned first" {
     local epoch queue=(--as sim --seed 3 --set learner.queue=2 "${all[@]}")
     learn whole "${queue[@]}"
@@ -218,6 +219,7 @@ told() {
     done
 }
 
+# bats test_tags=slow
 @test "what was saved can be played, and given to others" {
     learn out --as sim --seed 3 "${all[@]}"
     run "$LOCKSTEP" eval out/1 --epoch 4
@@ -238,6 +240,7 @@ told() {
     says "in 9 updates"
 }
 
+# bats test_tags=slow
 @test "an epoch that is not there is refused, and so is one of a run that ended" {
     learn out --as sim --seed 3
     run "$LOCKSTEP" run "$cartpole" --as sim --seed 3 --out out --epoch 0

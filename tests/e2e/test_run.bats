@@ -75,6 +75,7 @@ discards() {
     cmp solved/latest/policy.msgpack stopped/latest/policy.msgpack
 }
 
+# bats test_tags=slow
 @test "what is learned while a verdict is awaited is discarded" {
     discards
     run "$LOCKSTEP" run "$cartpole"

@@ -204,6 +204,7 @@ stderr_has() {
     done
 }
 
+# bats test_tags=slow
 @test "kill -9 of the whole run at any moment; the same command goes on" {
     local when store moment pid
     for when in "bus learns" "files evaluated" "files learns-on"; do

@@ -335,6 +335,7 @@ dismiss() {
     dismiss
 }
 
+# bats test_tags=slow
 @test "kill -9 of the busy learner: all iterations are done all the same" {
     local id busy
     sed -i 's/^coordinator:/&\n  iterations: 400/' job.yaml

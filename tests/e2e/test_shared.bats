@@ -15,6 +15,7 @@ solves() {
     [ "$(field losses)" = 0 ]
 }
 
+# bats test_tags=slow
 @test "as processes, threads and a simulation, and as one learner with two devices" {
     local as
     for as in processes threads sim; do
@@ -53,6 +54,7 @@ solves() {
     done
 }
 
+# bats test_tags=slow
 @test "whoever is killed, a run whose nodes are restarted goes on" {
     local killed
     sed 's/role: [a-z]*,\? \?/&/; s/{role: \([a-z]*\),/{role: \1, on_loss: restart, backoff_ms: 1,/

@@ -225,6 +225,7 @@ unharmed() {
     [ ! -e out ]
 }
 
+# bats test_tags=slow
 @test "the other jobs that come with it are swept too" {
     job=$SOURCE_DIR/configs/cartpole-restart.yaml
     holds 6 --set evaluator.solved=30

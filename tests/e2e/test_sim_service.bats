@@ -118,6 +118,7 @@ above() {
 }
 
 # A collector has some ready only where there is room for more than is drawn next.
+# bats test_tags=slow
 @test "samples of the work before are found out" {
     sed 's/samples_per_insert: 1/&, error_buffer: 8/' "$job" >room.yaml
     grep -q error_buffer room.yaml
@@ -125,6 +126,7 @@ above() {
     found stale-samples
 }
 
+# bats test_tags=slow
 @test "a learner that begins anew is found out" {
     found from-scratch
 }
