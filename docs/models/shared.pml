@@ -18,7 +18,8 @@
  *   -DNO_FENCE       what a lost member says still counts
  *   -DLOST_ENTERED   who is lost counts as entered
  *   -DDEAF           who waits for a member hears nothing but that member
- *   -DDEAF_LEADER    a leader that sees that all are there looks at nothing else */
+ *   -DDEAF_LEADER    a leader that sees that all are there looks at nothing else
+ *   -DPASS_QUIETLY   who passes over a leader that is not there tells nobody */
 #ifndef N
 #define N 3
 #endif
@@ -36,6 +37,8 @@ byte frozen[N];         /* the last that it does not leave by itself */
 byte fenced[N];         /* set: whom it has declared lost */
 byte gave_up[N];        /* the last whose deadline has passed for it */
 byte out_set[N];        /* set: who is not counted after the last failure */
+byte heeds_in[N], heeds[N]; /* in that epoch, the first that may lead for it,
+                             * counted around: one word */
 
 /* What only the member, or only the proof, knows. */
 byte lost[N];    /* set: what the bus told it */
@@ -50,6 +53,18 @@ byte n_crashed, n_false;
 #define STAYS(q) (!crashed[q] && !out[q] && !HAS(fences_of_all, q))
 #define LOWEST(set) (HAS(set, 0) -> 0 : (HAS(set, 1) -> 1 : (HAS(set, 2) -> 2 : 3)))
 #define TRUSTED(me) (ALL_OF_THEM & ~fenced[me])
+#define FIRST_OF(j) (heeds_in[j] == k -> heeds[j] : 0)
+/* The first that is trusted from `first` on; there is one: me. */
+inline find_leader(me) {
+  at = first;
+  do
+  :: HAS(fenced[me], at % N) -> at++
+  :: else -> break
+  od;
+  leader = at % N
+}
+/* It is there; I am. */
+#define CAME(q) (q == me || entered[q] >= k || frozen[q] >= k || ended[q] >= k)
 #define COUNTS(q) (!HAS(excluded[me], q))
 
 byte fences_of_all; /* for the proof: whom any member has declared lost */
@@ -59,7 +74,7 @@ byte fences_of_all; /* for the proof: whom any member has declared lost */
 #define ALARM(j) false
 #define TOLD false
 #else
-#define ALARM(j) (!HAS(fenced[me], j) && (fenced[j] & ~fenced[me]) != 0)
+#define ALARM(j) (!HAS(fenced[me], j) && ((fenced[j] & ~fenced[me]) != 0 || FIRST_OF(j) > first))
 #define TOLD ((lost[me] & ~fenced[me]) != 0)
 #endif
 #define FROZE(j) (!HAS(fenced[me], j) && frozen[j] >= k)
@@ -102,10 +117,11 @@ inline settle(me, k, how) {
 
 proctype member(byte me) {
   byte k = 0, j = 0, seen = 0, verdict = 0, leader = 0, missing = 0;
+  byte first = 0, at = 0;
   bool lacking = false, quits = false;
   do
   :: k < E && LIVE(me) && !out[me] ->
-       k++; j = 0; seen = 0; verdict = 0; quits = false;
+       k++; j = 0; seen = 0; verdict = 0; quits = false; first = 0;
        if
        :: atomic { LIVE(me) -> entered[me] = k; printf("%d enters %d\n", me, k) }
 #ifdef QUIT
@@ -163,7 +179,9 @@ trouble:
             if
             :: atomic { LIVE(me) && j != me && !HAS(fenced[me], j) && HAS(fenced[j], me) -> out[me] = true; printf("%d is out\n", me); goto end }
             :: atomic { LIVE(me) && (j == me || HAS(fenced[me], j) || !HAS(fenced[j], me)) ->
-                 if :: !HAS(fenced[me], j) && j != me -> seen = seen | fenced[j] :: else fi;
+                 if :: !HAS(fenced[me], j) && j != me -> seen = seen | fenced[j];
+                    if :: FIRST_OF(j) > first -> first = FIRST_OF(j) :: else fi
+                 :: else fi;
                  j++ }
             :: CRASHES -> goto end
             fi
@@ -174,9 +192,27 @@ trouble:
        :: CRASHES -> goto end
        fi;
        if
-       :: atomic { LIVE(me) -> frozen[me] = k; if :: quits -> gave_up[me] = k :: else fi; leader = LOWEST(TRUSTED(me)) }
+       :: atomic { LIVE(me) && first != 0 -> heeds[me] = first; heeds_in[me] = k }
+       :: atomic { LIVE(me) && first == 0 -> skip }
        :: CRASHES -> goto end
        fi;
+       if
+       :: atomic { LIVE(me) -> frozen[me] = k; if :: quits -> gave_up[me] = k :: else fi; find_leader(me) }
+       :: CRASHES -> goto end
+       fi;
+       /* Nobody waits for a leader that is not there. */
+       do
+       :: atomic { LIVE(me) && CAME(leader) -> break }
+       :: atomic { LIVE(me) && !CAME(leader) -> first = at + 1; find_leader(me) }
+       :: CRASHES -> goto end
+       od;
+#ifndef PASS_QUIETLY
+       if
+       :: atomic { LIVE(me) && first != FIRST_OF(me) -> heeds[me] = first; heeds_in[me] = k }
+       :: atomic { LIVE(me) && first == FIRST_OF(me) -> skip }
+       :: CRASHES -> goto end
+       fi;
+#endif
 #ifdef NO_FREEZE
        /* It looks once more, and goes its own way if all are there. */
        j = 0;
@@ -219,7 +255,8 @@ trouble:
                  :: atomic { LIVE(me) && j != me && !HAS(fenced[me], j) && ended[j] < k && entered[j] < k ->
                       missing = missing | BIT(j); if :: gave_up[j] >= k -> quits = true :: else fi; j++ }
                  :: atomic { LIVE(me) && j != me && !HAS(fenced[me], j) && ended[j] < k && entered[j] >= k &&
-                      frozen[j] >= k && (fenced[me] & ~fenced[j]) == 0 ->
+                      frozen[j] >= k && (fenced[me] & ~fenced[j]) == 0 &&
+                      FIRST_OF(j) == FIRST_OF(me) ->
                       if :: gave_up[j] >= k -> quits = true :: else fi; j++ }
 #ifdef NO_COLLECT
                  :: atomic { LIVE(me) && j != me && !HAS(fenced[me], j) && ended[j] < k && entered[j] >= k -> j++ }

@@ -43,7 +43,10 @@ int role_group_create(struct role *role)
         &(struct ls_group_options){.name = "learners",
                                    .word = "learner",
                                    .expected = n,
-                                   .on_loss = comes_back(plan)});
+                                   .on_loss = comes_back(plan),
+                                   /* A run is recorded, and played again, by
+                                    * its messages. */
+                                   .room = LS_GROUP_ROOM_NEVER});
     return status == LS_OK ? ls_task_on_cancel(role->task, on_cancel, role)
                            : status;
 }

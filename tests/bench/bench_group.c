@@ -1,7 +1,7 @@
 /* Collectives between processes of one host, over tcp: in two rounds, which end
- * alike for all, and in one; beside Open MPI over tcp, which yields when idle,
- * in the same run and in turn. Without mpicc and mpirun MPI is left out.
- * RANKS=8 and KIND=3 measure only that. */
+ * alike for all, and in one; in shared memory; and beside them Open MPI over
+ * tcp, which yields when idle, in the same run and in turn. Without mpicc and
+ * mpirun MPI is left out. RANKS=8 and KIND=3 measure only that. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,14 +18,15 @@
 #define WAIT_MS   60000
 #define RANKS_MAX 16 /* and one process for MPI */
 
-enum side { LOCKSTEP, ONE_ROUND, MPI, N_SIDES };
-static const char *const sides[N_SIDES] = {"lockstep", "one round", "mpi tcp"};
+enum side { LOCKSTEP, ONE_ROUND, SHARED, MPI, N_SIDES };
+static const char *const sides[N_SIDES] = {"lockstep", "one round", "shared",
+                                           "mpi tcp"};
 
 /* --- in a rank's process -------------------------------------------------- */
 
 struct rank {
     ls_node *node;
-    ls_group *groups[2];
+    ls_group *groups[MPI];
     char *in, *out;
 };
 
@@ -39,8 +40,12 @@ static void create_node(struct rank *rank, unsigned index, unsigned n,
                         const char *seed)
 {
     struct ls_node_options options;
-    const struct ls_group_options one_round = {.name = "one-round",
-                                               .exit_ready = true};
+    static const struct ls_group_options groups[MPI] = {
+        [LOCKSTEP] = {.name = "two-rounds", .room = LS_GROUP_ROOM_NEVER},
+        [ONE_ROUND] = {.name = "one-round",
+                       .exit_ready = true,
+                       .room = LS_GROUP_ROOM_NEVER},
+        [SHARED] = {.name = "shared", .room = LS_GROUP_ROOM_ALWAYS}};
     ls_node_options_init(&options);
     options.id = index;
     options.world_size = n;
@@ -48,8 +53,9 @@ static void create_node(struct rank *rank, unsigned index, unsigned n,
     options.attach = &seed;
     options.n_attach = seed == NULL ? 0 : 1;
     must(ls_node_create(&rank->node, &options), "create");
-    must(ls_group_create(&rank->groups[0], rank->node, NULL), "group");
-    must(ls_group_create(&rank->groups[1], rank->node, &one_round), "group");
+    for (int i = 0; i < MPI; i++)
+        must(ls_group_create(&rank->groups[i], rank->node, &groups[i]),
+             "group");
     must(ls_node_open(rank->node), "open");
 }
 
@@ -96,8 +102,8 @@ static void serve(struct rank *rank)
                        (bench_now() - start) / kind->times);
         parent_tell(line);
     }
-    must(ls_group_destroy(&rank->groups[1]), "destroy");
-    must(ls_group_destroy(&rank->groups[0]), "destroy");
+    for (int i = 0; i < MPI; i++)
+        must(ls_group_destroy(&rank->groups[i]), "destroy");
     must(ls_node_destroy(&rank->node), "destroy");
 }
 
@@ -115,8 +121,8 @@ static int run_rank(char **arguments)
     if (index == 0)
         parent_tell(ls_node_endpoint(rank.node));
     must(ls_node_join(rank.node), "join");
-    must(ls_group_form(rank.groups[0], WAIT_MS), "form");
-    must(ls_group_form(rank.groups[1], WAIT_MS), "form");
+    for (int i = 0; i < MPI; i++)
+        must(ls_group_form(rank.groups[i], WAIT_MS), "form");
     parent_tell("ready");
     serve(&rank);
     free(rank.in);

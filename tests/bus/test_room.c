@@ -427,6 +427,62 @@ TEST(arguments_out_of_range_are_refused)
     stop(&rooms);
 }
 
+/* Each brings its place to the one in the middle, and gets it back. */
+static void there_and_back(struct member *m, size_t size)
+{
+    const unsigned place = ls_room_place(m->room);
+    unsigned char *own = malloc(size + 1);
+    unsigned char *all = calloc(MEMBERS, size + 1);
+    memset(own, (int)place + 5, size);
+    int status = ls_room_gather(m->room, "there", 1, own, size,
+                                place == 1 ? all : NULL, LONG_MS);
+    for (size_t i = 0; i < MEMBERS * size && place == 1 && status == LS_OK; i++)
+        if (all[i] != i / size + 5)
+            status = ls_error(LS_EINVARIANT, "byte %zu is %u", i, all[i]);
+    memset(own, 0, size);
+    if (status == LS_OK)
+        status = ls_room_scatter(m->room, "back", 1, place == 1 ? all : NULL,
+                                 size, own, LONG_MS);
+    for (size_t i = 0; i < size && status == LS_OK; i++)
+        if (own[i] != place + 5)
+            status = ls_error(LS_EINVARIANT, "byte %zu is %u", i, own[i]);
+    keep(m, status);
+    free(own);
+    free(all);
+}
+
+static void short_ones(struct member *m)
+{
+    there_and_back(m, 0);
+    if (m->status == LS_OK)
+        there_and_back(m, 1000);
+}
+
+static void long_ones(struct member *m)
+{
+    there_and_back(m, WORDS);
+    if (m->status == LS_OK)
+        there_and_back(m, 3 * WORDS + 1);
+}
+
+TEST(a_root_gathers_what_each_brings_and_scatters_it_again)
+{
+    static struct rooms rooms;
+    start(&rooms);
+    together(&rooms, short_ones);
+    all_end_with(&rooms, LS_OK, "");
+    together(&rooms, long_ones);
+    all_end_with(&rooms, LS_OK, "");
+    char byte = 0;
+    assert_fails(
+        ls_room_gather(rooms.members[0].room, "g", MEMBERS, &byte, 1, &byte, 0),
+        LS_EINVAL);
+    assert_fails(ls_room_scatter(rooms.members[0].room, "s", MEMBERS, &byte, 1,
+                                 &byte, 0),
+                 LS_EINVAL);
+    stop(&rooms);
+}
+
 /* ---- failures ------------------------------------------------------------ */
 
 static void differ(struct member *m)
@@ -475,13 +531,99 @@ TEST(who_does_not_come_in_time_is_named_and_may_come_to_the_next)
     start(&rooms);
     set_out(&rooms, 3);
     together(&rooms, wait_little);
-    all_end_with(&rooms, LS_ETIMEDOUT, "node 7 had not come");
+    all_end_with(&rooms, LS_ETIMEDOUT, "and node 7");
     /* It comes to the one that has failed, and is told so. */
     set_out(&rooms, 0);
     pass_barrier(&rooms.members[2]);
     assert_int_equal(rooms.members[2].status, LS_ETIMEDOUT);
     together(&rooms, pass_barrier);
     all_end_with(&rooms, LS_OK, "");
+    stop(&rooms);
+}
+
+TEST(nobody_waits_for_a_leader_that_does_not_come)
+{
+    static struct rooms rooms;
+    start(&rooms);
+    assert_int_equal(ls_room_place(rooms.members[1].room), 0);
+    for (int i = 0; i < 3; i++) {
+        set_out(&rooms, 2);
+        together(&rooms, wait_little);
+        all_end_with(&rooms, LS_ETIMEDOUT, "and node 3");
+        pass_barrier(&rooms.members[1]);
+        assert_int_equal(rooms.members[1].status, LS_ETIMEDOUT);
+        set_out(&rooms, 0);
+        together(&rooms, pass_barrier);
+        all_end_with(&rooms, LS_OK, "");
+    }
+    stop(&rooms);
+}
+
+TEST(who_resigns_fails_the_next_operation_and_is_not_lost)
+{
+    static struct rooms rooms;
+    struct ls_room_fault fault;
+    start(&rooms);
+    set_out(&rooms, 2);
+    ls_room_resign(rooms.members[1].room, LS_EHANDLER); /* node 3 */
+    together(&rooms, pass_barrier);
+    all_end_with(&rooms, LS_EABORTED, "node 3 has failed");
+    assert_int_equal(rooms.members[0].cause, LS_EHANDLER);
+    ls_room_fault(rooms.members[0].room, &fault);
+    assert_int_equal(fault.status, LS_EHANDLER);
+    assert_int_equal(fault.place, 0);
+    assert_true(ls_room_counts(rooms.members[0].room, 0));
+    pass_barrier(&rooms.members[1]);
+    assert_int_equal(rooms.members[1].status, LS_ESTATE);
+    stop(&rooms);
+}
+
+TEST(who_gives_up_fails_what_it_comes_to_as_well)
+{
+    static struct rooms rooms;
+    start(&rooms);
+    ls_room_give_up(rooms.members[1].room, LS_EHANDLER); /* node 3 */
+    for (int i = 0; i < 2; i++) {
+        together(&rooms, pass_barrier);
+        assert_int_equal(rooms.members[0].status, LS_EABORTED);
+        assert_int_equal(rooms.members[0].cause, LS_EHANDLER);
+        assert_int_equal(rooms.members[1].status, LS_EHANDLER);
+    }
+    stop(&rooms);
+}
+
+TEST(how_operations_have_ended_is_known_after_all_others_have_gone)
+{
+    static struct rooms rooms;
+    start(&rooms);
+    set_out(&rooms, 3);
+    together(&rooms, wait_little);
+    all_end_with(&rooms, LS_ETIMEDOUT, "and node 7");
+    for (size_t i = 0; i < MEMBERS - 1; i++) {
+        ls_room_resign(rooms.members[i].room, LS_ECLOSED);
+        ls_room_destroy(&rooms.members[i].room);
+        assert_ok(ls_node_stop(rooms.members[i].node, LS_OK));
+    }
+    pass_barrier(&rooms.members[2]);
+    assert_int_equal(rooms.members[2].status, LS_ETIMEDOUT);
+    stop(&rooms);
+}
+
+TEST(a_loss_fails_at_once_whoever_has_not_come)
+{
+    static struct rooms rooms;
+    start(&rooms);
+    ls_room_destroy(&rooms.members[0].room); /* node 40, the last */
+    rooms.members[2].stays_out = 3;          /* the first alone is there */
+    rooms.members[0].stays_out = 1;
+    together(&rooms, pass_barrier);
+    assert_int_equal(rooms.members[1].status, LS_ELOST);
+    pass_barrier(&rooms.members[2]);
+    assert_int_equal(rooms.members[2].status, LS_ELOST);
+    rooms.members[2].stays_out = 0;
+    together(&rooms, pass_barrier);
+    all_end_with(&rooms, LS_OK, "");
+    ls_room_destroy(&rooms.members[2].room);
     stop(&rooms);
 }
 

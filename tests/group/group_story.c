@@ -29,6 +29,7 @@ struct life {
     struct record records[STORY_GENERATIONS][STORY_STEPS];
     bool has_formed;
     bool ended_well;
+    uint64_t shared;
     char text[LS_ERROR_TEXT_MAX]; /* of what ended it otherwise */
 };
 
@@ -452,7 +453,8 @@ static int begin(struct life *life)
         /* Those who come back could meet apart from the rest. */
         .expected = story->kind->returns ? story->n / 2 + 1 : 0,
         .grace_ms = story->kind->returns ? 3000 : 0,
-        .exit_ready = story->kind->exit_ready};
+        .exit_ready = story->kind->exit_ready,
+        .room = story->kind->shares ? LS_GROUP_ROOM_AUTO : LS_GROUP_ROOM_NEVER};
     struct ls_node_options node_options;
     const char *attach[STORY_NODES_MAX];
     char places[STORY_NODES_MAX][40];
@@ -486,6 +488,11 @@ static void life_main(void *arg)
     life->ended_well = status == LS_OK;
     if (status != LS_OK)
         snprintf(life->text, sizeof life->text, "%s", ls_error_text());
+    if (life->group != NULL) {
+        struct ls_group_stats stats;
+        ls_group_stats(life->group, &stats);
+        life->shared = stats.shared;
+    }
     ls_group_destroy(&life->group);
     ls_node_stop(life->node, LS_OK);
     ls_node_destroy(&life->node);
@@ -677,6 +684,8 @@ static void judge(struct story *story, struct story_tally *tally)
         tally->generations += any ? 1 : 0;
     }
     tally->dead += n_killed(story);
+    for (uint32_t i = 0; i < story->n_lives; i++)
+        tally->shared += story->lives[i].shared;
     for (uint32_t i = story->n; i < story->n_lives; i++)
         tally->returned += story->lives[i].ended_well ? 1 : 0;
 }

@@ -24,13 +24,15 @@ struct story_kind {
     bool returns;    /* and some of these come back */
     bool quarrels;   /* ranks call different operations, or come too late */
     bool exit_ready; /* the option */
+    bool shares;     /* operations go through shared memory, while they can */
 };
 
 /* Of all stories that were told. */
 struct story_tally {
     uint64_t well, lost, mismatched, late, aborted; /* operations */
     uint64_t generations, returned;
-    uint64_t dead; /* nodes that were killed, or declared lost */
+    uint64_t shared; /* of one rank, through shared memory */
+    uint64_t dead;   /* nodes that were killed, or declared lost */
 };
 
 /* Tell the story of a seed. Returns NULL, or what was wrong: valid until the

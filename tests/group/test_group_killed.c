@@ -1,7 +1,8 @@
 #define _XOPEN_SOURCE 700 /* setitimer */
 /* Processes that go through collectives, one of which is killed at any moment:
  * the others end the same operation with the same error, which names it, and
- * go on without it. KILLS=2000 at full size. */
+ * go on without it: by messages, and in shared memory. KILLS=2000 at full size.
+ */
 #include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
@@ -188,7 +189,10 @@ static int begin(struct rank *rank, unsigned index, unsigned n,
                  const char *seed)
 {
     struct ls_node_options options;
-    const struct ls_group_options group_options = {.on_loss = LS_ON_LOSS_GO_ON};
+    const struct ls_group_options group_options = {
+        .on_loss = LS_ON_LOSS_GO_ON,
+        .room =
+            rank->mix % 2 == 0 ? LS_GROUP_ROOM_ALWAYS : LS_GROUP_ROOM_NEVER};
     ls_node_options_init(&options);
     options.id = 10 + 3 * index;
     options.world_size = n;

@@ -1,107 +1,19 @@
 /* Groups of nodes, over inproc. */
 #include "base/sanitized.h"
-#include "group_ranks.h"
-
-#include <unistd.h>
+#include "group_nodes.h"
 
 #include "lockstep/channel.h"
-#include "lockstep/event.h"
 
-/* Ids that are not ranks. */
-static uint32_t node_id(uint32_t index)
-{
-    return 7 + 1000 * index;
-}
-
-struct world {
-    ls_node *nodes[RANKS_MAX];
-    char endpoint[64];
-    enum ls_topology topology;
-};
-
-/* Every other node has it. */
-#define LABEL "odd"
-
-static void create_node(struct ranks *ranks, struct world *world, uint32_t i)
-{
-    static int n_worlds;
-    struct ls_node_options options;
-    const char *attach = world->endpoint;
-    ls_node_options_init(&options);
-    options.id = node_id(i);
-    options.start_timeout_ms = RANK_WAIT_MS;
-    options.runtime = ranks->runtime;
-    options.topology = world->topology;
-    options.labels = i % 2 == 1 ? LABEL : "";
-    if (i == 0)
-        snprintf(world->endpoint, sizeof world->endpoint,
-                 "inproc://group-%d-%d", (int)getpid(), n_worlds++);
-    char bind[96];
-    snprintf(bind, sizeof bind, "%s%s%u", world->endpoint, i == 0 ? "" : "-",
-             i);
-    if (i == 0)
-        bind[strlen(world->endpoint)] = '\0';
-    options.bind = bind;
-    options.attach = &attach;
-    options.n_attach = i == 0 ? 0 : 1;
-    options.world_size = ranks->n;
-    options.world_max = ranks->n;
-    assert_ok(ls_node_create(&world->nodes[i], &options));
-}
-
-static int start_and_form(struct rank *rank)
-{
-    const struct world *world = rank->extra;
-    const int status = ls_node_start(world->nodes[rank->index]);
-    return status == LS_OK ? ls_group_form(rank->group, RANK_WAIT_MS) : status;
-}
-
-/* Nodes with groups that are not formed. */
-static void create_nodes(struct ranks *ranks, uint32_t n,
-                         enum ls_topology topology,
-                         const struct ls_group_options *options)
-{
-    struct world *world = calloc(1, sizeof *world);
-    world->topology = topology;
-    *ranks = (struct ranks){.n = n, .runtime = ls_runtime_threads()};
-    for (uint32_t i = 0; i < n; i++) {
-        ranks->at[i] =
-            (struct rank){.ranks = ranks, .index = i, .extra = world};
-        create_node(ranks, world, i);
-        assert_ok(
-            ls_group_create(&ranks->at[i].group, world->nodes[i], options));
-        assert_int_equal(ls_group_generation(ranks->at[i].group), 0);
-    }
-}
-
-static void make_nodes_with(struct ranks *ranks, uint32_t n,
-                            enum ls_topology topology,
-                            const struct ls_group_options *options)
-{
-    create_nodes(ranks, n, topology, options);
-    ranks_do(ranks, start_and_form);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t id;
-        assert_int_equal(ls_group_rank(ranks->at[i].group), i);
-        assert_int_equal(ls_group_size(ranks->at[i].group), n);
-        assert_ok(ls_group_id(ranks->at[i].group, n - 1, &id));
-        assert_int_equal(id, node_id(n - 1));
-    }
-}
+/* By messages, unless a test says otherwise. */
+static const struct ls_group_options by_messages = {.room =
+                                                        LS_GROUP_ROOM_NEVER};
 
 static void make_nodes(struct ranks *ranks, uint32_t n)
 {
-    make_nodes_with(ranks, n, LS_TOPOLOGY_MESH, NULL);
-}
-
-static void destroy_nodes(struct ranks *ranks)
-{
-    struct world *world = ranks->at[0].extra;
-    for (uint32_t i = 0; i < ranks->n; i++) {
-        assert_ok(ls_group_destroy(&ranks->at[i].group));
-        assert_ok(ls_node_destroy(&world->nodes[i]));
-    }
-    free(world);
+    struct ls_group_stats stats;
+    make_nodes_with(ranks, n, LS_TOPOLOGY_MESH, &by_messages);
+    ls_group_stats(ranks->at[0].group, &stats);
+    assert_int_equal(stats.shared, 0);
 }
 
 static const struct rank_maker nodes = {make_nodes, destroy_nodes};
@@ -123,7 +35,7 @@ TEST(sixteen_nodes_do_as_well)
 
 static void make_star(struct ranks *ranks, uint32_t n)
 {
-    make_nodes_with(ranks, n, LS_TOPOLOGY_STAR, NULL);
+    make_nodes_with(ranks, n, LS_TOPOLOGY_STAR, &by_messages);
 }
 
 TEST(a_hub_carries_a_group_as_well)
@@ -136,7 +48,8 @@ TEST(a_hub_carries_a_group_as_well)
 
 static void make_one_round(struct ranks *ranks, uint32_t n)
 {
-    const struct ls_group_options options = {.exit_ready = true};
+    const struct ls_group_options options = {.exit_ready = true,
+                                             .room = LS_GROUP_ROOM_NEVER};
     make_nodes_with(ranks, n, LS_TOPOLOGY_MESH, &options);
 }
 
@@ -224,6 +137,9 @@ TEST(wrong_options_are_refused)
     assert_fails(ls_group_create(&group, world->nodes[0], &options), LS_EINVAL);
     options = (struct ls_group_options){.name = "other", .grace_ms = -1};
     assert_fails(ls_group_create(&group, world->nodes[0], &options), LS_EINVAL);
+    options = (struct ls_group_options){.name = "other",
+                                        .room = (enum ls_group_room)7};
+    assert_fails(ls_group_create(&group, world->nodes[0], &options), LS_EINVAL);
     assert_fails(ls_group_create(&group, world->nodes[0], NULL), LS_EEXIST);
     assert_null(group);
     assert_fails(ls_group_barrier(ranks.at[0].group, 1000), LS_ESTATE);
@@ -233,34 +149,6 @@ TEST(wrong_options_are_refused)
 
 /* --- losses ------------------------------------------------------------------
  */
-
-static int meet(struct rank *rank)
-{
-    return ls_group_barrier(rank->group, RANK_WAIT_MS);
-}
-
-static int form(struct rank *rank)
-{
-    return ls_group_form(rank->group, RANK_WAIT_MS);
-}
-
-/* Its node goes, in the middle of things. */
-static void lose(struct ranks *ranks, uint32_t index)
-{
-    struct world *world = ranks->at[index].extra;
-    assert_ok(ls_node_stop(world->nodes[index], LS_EHANDLER));
-}
-
-static void check_statuses(const struct ranks *ranks, uint32_t without,
-                           int status, const char *text)
-{
-    for (uint32_t i = 0; i < ranks->n; i++) {
-        if ((without >> i & 1) != 0)
-            continue;
-        assert_int_equal(ranks->at[i].status, status);
-        assert_has(ranks->at[i].text, text);
-    }
-}
 
 TEST(a_group_that_fails_on_loss_stays_failed)
 {
@@ -276,20 +164,10 @@ TEST(a_group_that_fails_on_loss_stays_failed)
     destroy_nodes(&ranks);
 }
 
-static int sum_ranks(struct rank *rank)
-{
-    const uint32_t n = ls_group_size(rank->group);
-    int64_t sum = ls_group_rank(rank->group);
-    const int status = ls_group_all_reduce(rank->group, &sum, 1, LS_GROUP_I64,
-                                           LS_GROUP_SUM, RANK_WAIT_MS);
-    if (status == LS_OK && sum != (int64_t)n * (n - 1) / 2)
-        return ls_error(LS_EINVARIANT, "a sum of %d", (int)sum);
-    return status;
-}
-
 TEST(the_next_generation_is_without_the_lost)
 {
-    const struct ls_group_options options = {.on_loss = LS_ON_LOSS_GO_ON};
+    const struct ls_group_options options = {.on_loss = LS_ON_LOSS_GO_ON,
+                                             .room = LS_GROUP_ROOM_NEVER};
     struct ranks ranks;
     make_nodes_with(&ranks, 4, LS_TOPOLOGY_MESH, &options);
     const uint64_t before = ls_group_generation(ranks.at[3].group);
@@ -303,15 +181,6 @@ TEST(the_next_generation_is_without_the_lost)
     assert_int_equal(ls_group_rank(ranks.at[3].group), 2);
     assert_true(ls_group_generation(ranks.at[3].group) > before);
     destroy_nodes(&ranks);
-}
-
-/* What is interrupted stays so until it is told otherwise. */
-static int wait_interrupted_or_not(struct rank *rank)
-{
-    const struct world *world = rank->extra;
-    const int status = ls_group_barrier(rank->group, RANK_WAIT_MS);
-    ls_node_interrupt(world->nodes[rank->index], LS_OK);
-    return status;
 }
 
 TEST(an_interrupt_ends_the_generation)

@@ -143,7 +143,7 @@ void ls_room_destroy(ls_room **room)
     ls_room *const gone = *room;
     *room = NULL;
     room_part(gone);
-    if (gone->core.own != NULL)
+    if (gone->core.own != NULL && !gone->core.resigned)
         core_leave(&gone->core);
     room_shut(gone);
     free(gone);
@@ -167,4 +167,21 @@ uint32_t ls_room_id(const ls_room *room, unsigned place)
 bool ls_room_counts(const ls_room *room, unsigned place)
 {
     return place < room->n && room_has(room, place);
+}
+
+void ls_room_resign(ls_room *room, int status)
+{
+    core_resign(&room->core, status);
+}
+
+void ls_room_give_up(ls_room *room, int status)
+{
+    /* Before it is in the operation, it is to find this there. */
+    atomic_store(&room->given_up, status);
+    core_quit(&room->core, status);
+}
+
+void ls_room_fault(const ls_room *room, struct ls_room_fault *out)
+{
+    *out = room->fault;
 }

@@ -47,6 +47,8 @@ static int is_out(ls_room *room)
     if (!room->severed)
         ls_memory_sever(room->members[room->me].memory);
     room->severed = true;
+    room->fault = (struct ls_room_fault){
+        .status = LS_ELOST, .place = room->me, .out = true};
     if (room->closed)
         return ls_error(LS_ECLOSED, "room \"%s\": its node has stopped",
                         room->name);
@@ -97,11 +99,24 @@ static void announce(ls_room *room)
     core_store(core, &core->own->sign[slot], (uint32_t)(h ^ h >> 32));
 }
 
+/* With what this member has given up; else `status`. */
+static int own_status(const ls_room *room, int status)
+{
+    const int interrupted =
+        room->node != NULL ? ls_node_interrupted(room->node) : LS_OK;
+    if (interrupted != LS_OK)
+        return interrupted;
+    return room->given_up != LS_OK ? room->given_up : status;
+}
+
 int room_call(ls_room *room, const char *name, const char *kind, uint64_t shape,
               int wait_ms)
 {
     if (room->core.out)
         return is_out(room);
+    if (room->core.resigned)
+        return ls_error(LS_ESTATE, "room \"%s\": this member has resigned",
+                        room->name);
     if (room->core.excluded != 0)
         forget_excluded(room);
     room->call.kind = kind;
@@ -112,7 +127,7 @@ int room_call(ls_room *room, const char *name, const char *kind, uint64_t shape,
     memcpy(room->call.name, name, size);
     room->call.name[size] = '\0';
     core_call(&room->core, wait_ms);
-    int status = room->node != NULL ? ls_node_interrupted(room->node) : LS_OK;
+    int status = own_status(room, LS_OK);
     status = status != LS_OK ? core_give_up(&room->core, status)
                              : core_settle(&room->core);
     return status == LS_OK ? LS_OK : room_failed(room, status);
@@ -143,14 +158,6 @@ static void read_name(const ls_room *room, unsigned place, unsigned slot,
             *c = '?';
 }
 
-/* With what this member has given up. */
-static int own_status(const ls_room *room, int status)
-{
-    const int interrupted =
-        room->node != NULL ? ls_node_interrupted(room->node) : LS_OK;
-    return interrupted != LS_OK ? interrupted : status;
-}
-
 int room_failed(ls_room *room, int status)
 {
     const struct room_core *const core = &room->core;
@@ -158,11 +165,15 @@ int room_failed(ls_room *room, int status)
     char nodes[400], what[ROOM_NAME_BYTES + 8];
     if (core->out)
         return is_out(room);
+    room->fault = (struct ls_room_fault){
+        .status = status, .place = cause->who, .missing = cause->missing};
     (void)snprintf(what, sizeof what, "%s %s", room->call.kind,
                    room->call.name);
     (void)name_places(room, cause->missing, nodes, sizeof nodes);
     const uint32_t who = room->members[cause->who].id;
-    if (cause->who == room->me && status != LS_ELOST && status != LS_ETIMEDOUT)
+    /* That another had given up before is no reason of its own. */
+    if (cause->who == room->me && status != LS_ELOST &&
+        status != LS_ETIMEDOUT && status != LS_EABORTED)
         return ls_error(own_status(room, status),
                         "room \"%s\", %s: node %u (this one): %s", room->name,
                         what, who, ls_status_sentence(status));
@@ -199,11 +210,16 @@ static unsigned find_other(const ls_room *room, unsigned *first)
 }
 
 /* Everybody sees the same words, so everybody comes to the same. */
-static int mismatch(const ls_room *room, unsigned first, unsigned other)
+static int mismatch(ls_room *room, unsigned first, unsigned other)
 {
     char what[2][ROOM_NAME_BYTES];
     read_name(room, first, room_slot(room), what[0]);
     read_name(room, other, room_slot(room), what[1]);
+    room->fault = (struct ls_room_fault){
+        .status = LS_EMISMATCH, .place = first, .other = other};
+    for (size_t i = 0; i < 2; i++)
+        (void)snprintf(room->fault.calls[i], sizeof room->fault.calls[i], "%s",
+                       what[i]);
     return ls_error(
         LS_EMISMATCH, "room \"%s\": node %u calls %s, node %u calls %s%s",
         room->name, room->members[first].id, what[0], room->members[other].id,

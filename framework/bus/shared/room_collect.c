@@ -21,19 +21,6 @@ int ls_room_barrier(ls_room *room, const char *name, int wait_ms)
 
 /* ---- broadcast ---------------------------------------------------------- */
 
-static int broadcast_short(ls_room *room, unsigned root, void *data,
-                           size_t size)
-{
-    struct room_core *const core = &room->core;
-    if (root == room->me)
-        core_write(core, core->own->small[room_next_slot(room)], data, size);
-    const int status = room_pass(room);
-    if (status != LS_OK || root == room->me || size == 0)
-        return status;
-    memcpy(data, core->words[root]->small[room_slot(room)], size);
-    return room_confirm(room);
-}
-
 static size_t piece(const ls_room *room, size_t size, size_t at)
 {
     return size - at < room->chunk_bytes ? size - at : room->chunk_bytes;
@@ -67,8 +54,23 @@ static int put_out(ls_room *room, const unsigned char *data, size_t size)
     return LS_OK;
 }
 
+/* What a member wants of a stream. */
+struct window {
+    size_t begin, end;
+};
+
+/* Copy what is wanted of the chunk that begins at `at`. */
+static void copy_wanted(unsigned char *to, const struct window *want,
+                        const unsigned char *chunk, size_t at, size_t size)
+{
+    const size_t begin = want->begin > at ? want->begin : at;
+    const size_t end = want->end < at + size ? want->end : at + size;
+    if (begin < end)
+        memcpy(to + (begin - want->begin), chunk + (begin - at), end - begin);
+}
+
 static int take_in(ls_room *room, unsigned root, unsigned char *data,
-                   size_t size)
+                   const struct window *want, size_t size)
 {
     struct room_core *const core = &room->core;
     for (size_t at = 0; at < size; at += room->chunk_bytes) {
@@ -77,8 +79,8 @@ static int take_in(ls_room *room, unsigned root, unsigned char *data,
                                       room->streamed + 1);
         if (status != LS_OK)
             return status;
-        memcpy(data + at, room_at(room, root, room_chunk(room, slot)),
-               piece(room, size, at));
+        copy_wanted(data, want, room_at(room, root, room_chunk(room, slot)), at,
+                    piece(room, size, at));
         core_store(core, &core->own->taken, ++room->streamed);
         core_wake(core, CORE_ASLEEP_STREAM + core->me);
     }
@@ -86,7 +88,8 @@ static int take_in(ls_room *room, unsigned root, unsigned char *data,
 }
 
 /* However it ends, all have counted as many chunks when the next one begins. */
-static int broadcast_long(ls_room *room, unsigned root, void *data, size_t size)
+static int stream(ls_room *room, unsigned root, const void *in, void *out,
+                  const struct window *want, size_t size)
 {
     const uint32_t end =
         room->streamed +
@@ -94,16 +97,28 @@ static int broadcast_long(ls_room *room, unsigned root, void *data, size_t size)
     int status = room_pass(room);
     if (status != LS_OK)
         return status;
-    status = root == room->me ? put_out(room, data, size)
-                              : take_in(room, root, data, size);
+    status = root == room->me ? put_out(room, in, size)
+                              : take_in(room, root, out, want, size);
     room->streamed = end;
     core_store(&room->core, &room->core.own->told, end);
     core_store(&room->core, &room->core.own->taken, end);
     return status == LS_OK ? room_pass(room) : room_failed(room, status);
 }
 
-int ls_room_broadcast(ls_room *room, const char *name, unsigned root,
-                      void *data, size_t size, int wait_ms)
+static int stream_short(ls_room *room, unsigned root, const void *in, void *out,
+                        const struct window *want, size_t size)
+{
+    struct room_core *const core = &room->core;
+    if (root == room->me)
+        core_write(core, core->own->small[room_next_slot(room)], in, size);
+    const int status = room_pass(room);
+    if (status != LS_OK || root == room->me)
+        return status;
+    copy_wanted(out, want, core->words[root]->small[room_slot(room)], 0, size);
+    return room_confirm(room);
+}
+
+static int check_root(const ls_room *room, unsigned root)
 {
     if (root >= room->n)
         return ls_error(LS_EINVAL, "room \"%s\": there is no place %u",
@@ -112,17 +127,48 @@ int ls_room_broadcast(ls_room *room, const char *name, unsigned root,
     if (!room_has(room, root))
         return ls_error(LS_ELOST, "room \"%s\": node %u, the root, is lost",
                         room->name, room->members[root].id);
-    const int status =
-        room_call(room, name, "broadcast", room_shape(size, root), wait_ms);
+    return LS_OK;
+}
+
+int ls_room_broadcast(ls_room *room, const char *name, unsigned root,
+                      void *data, size_t size, int wait_ms)
+{
+    const struct window all = {.end = size};
+    int status = check_root(room, root);
+    if (status == LS_OK)
+        status =
+            room_call(room, name, "broadcast", room_shape(size, root), wait_ms);
     if (status != LS_OK)
         return status;
-    return size <= ROOM_SMALL_BYTES ? broadcast_short(room, root, data, size)
-                                    : broadcast_long(room, root, data, size);
+    return size <= ROOM_SMALL_BYTES
+               ? stream_short(room, root, data, data, &all, size)
+               : stream(room, root, data, data, &all, size);
+}
+
+int ls_room_scatter(ls_room *room, const char *name, unsigned root,
+                    const void *in, size_t size, void *out, int wait_ms)
+{
+    const size_t whole = size * room->n;
+    const struct window own = {.begin = size * room->me,
+                               .end = size * (room->me + 1)};
+    int status = check_root(room, root);
+    if (status == LS_OK)
+        status =
+            room_call(room, name, "scatter", room_shape(size, root), wait_ms);
+    if (status != LS_OK)
+        return status;
+    status = whole <= ROOM_SMALL_BYTES
+                 ? stream_short(room, root, in, out, &own, whole)
+                 : stream(room, root, in, out, &own, whole);
+    if (status == LS_OK && root == room->me && size != 0)
+        memmove(out, (const unsigned char *)in + own.begin, size);
+    return status;
 }
 
 /* ---- all_gather --------------------------------------------------------- */
 
 struct gathering {
+    unsigned char *out;             /* NULL: this member reads nothing */
     size_t sizes[ROOM_MEMBERS_MAX]; /* copies of what the members say */
     size_t starts[ROOM_MEMBERS_MAX];
     size_t total, longest;
@@ -132,7 +178,7 @@ struct gathering {
 static int measure(ls_room *room, size_t capacity, struct gathering *g)
 {
     const unsigned slot = room_slot(room);
-    *g = (struct gathering){.total = 0};
+    *g = (struct gathering){.out = g->out};
     for (unsigned i = 0; i < room->n; i++) {
         if (!room_has(room, i))
             continue;
@@ -152,20 +198,18 @@ static int measure(ls_room *room, size_t capacity, struct gathering *g)
 }
 
 /* One chunk of each, of those that have one there. */
-static void gather_chunk(ls_room *room, const struct gathering *g,
-                         unsigned char *out, size_t at)
+static void gather_chunk(ls_room *room, const struct gathering *g, size_t at)
 {
     const unsigned slot = at / room->chunk_bytes % 2;
-    for (unsigned i = 0; i < room->n; i++)
+    for (unsigned i = 0; i < room->n && g->out != NULL; i++)
         if (room_has(room, i) && at < g->sizes[i])
-            memcpy(out + g->starts[i] + at,
+            memcpy(g->out + g->starts[i] + at,
                    room_at(room, i, room_chunk(room, slot)),
                    piece(room, g->sizes[i], at));
 }
 
 static int gather_long(ls_room *room, const struct gathering *g,
-                       const unsigned char *data, size_t size,
-                       unsigned char *out)
+                       const unsigned char *data, size_t size)
 {
     for (size_t at = 0; at < g->longest; at += room->chunk_bytes) {
         if (at < size)
@@ -176,47 +220,62 @@ static int gather_long(ls_room *room, const struct gathering *g,
         const int status = room_pass(room);
         if (status != LS_OK)
             return status;
-        gather_chunk(room, g, out, at);
+        gather_chunk(room, g, at);
     }
     return room_pass(room);
 }
 
-static int gather_short(ls_room *room, const struct gathering *g,
-                        unsigned char *out)
+static int gather_short(ls_room *room, const struct gathering *g)
 {
-    for (unsigned i = 0; i < room->n; i++)
+    for (unsigned i = 0; i < room->n && g->out != NULL; i++)
         if (g->sizes[i] != 0)
-            memcpy(out + g->starts[i],
+            memcpy(g->out + g->starts[i],
                    room->core.words[i]->small[room_slot(room)], g->sizes[i]);
     return room_confirm(room);
+}
+
+/* Once it is called. */
+static int gather(ls_room *room, struct gathering *g, const void *data,
+                  size_t size, size_t capacity)
+{
+    struct room_core *const core = &room->core;
+    const unsigned next = room_next_slot(room);
+    atomic_store_explicit(&core->own->size[next], size, memory_order_relaxed);
+    if (size <= ROOM_SMALL_BYTES && size != 0)
+        core_write(core, core->own->small[next], data, size);
+    int status = room_pass(room);
+    if (status != LS_OK)
+        return status;
+    status = measure(room, capacity, g);
+    if (status != LS_OK)
+        return core_confirm(core) == LS_OK ? status
+                                           : room_failed(room, LS_ELOST);
+    return g->longest > ROOM_SMALL_BYTES ? gather_long(room, g, data, size)
+                                         : gather_short(room, g);
 }
 
 int ls_room_all_gather(ls_room *room, const char *name, const void *data,
                        size_t size, void *out, size_t capacity, size_t *sizes,
                        int wait_ms)
 {
-    struct gathering g;
-    struct room_core *const core = &room->core;
+    struct gathering g = {.out = out};
     int status =
         room_call(room, name, "all_gather", room_shape(capacity, 0), wait_ms);
-    if (status != LS_OK)
-        return status;
-    const unsigned next = room_next_slot(room);
-    atomic_store_explicit(&core->own->size[next], size, memory_order_relaxed);
-    if (size <= ROOM_SMALL_BYTES && size != 0)
-        core_write(core, core->own->small[next], data, size);
-    status = room_pass(room);
-    if (status != LS_OK)
-        return status;
-    status = measure(room, capacity, &g);
-    if (status != LS_OK)
-        return core_confirm(core) == LS_OK ? status
-                                           : room_failed(room, LS_ELOST);
-    if (g.longest > ROOM_SMALL_BYTES)
-        status = gather_long(room, &g, data, size, out);
-    else
-        status = gather_short(room, &g, out);
+    if (status == LS_OK)
+        status = gather(room, &g, data, size, capacity);
     if (status == LS_OK && sizes != NULL)
         memcpy(sizes, g.sizes, room->n * sizeof *sizes);
     return status;
+}
+
+int ls_room_gather(ls_room *room, const char *name, unsigned root,
+                   const void *data, size_t size, void *out, int wait_ms)
+{
+    struct gathering g = {.out = root == room->me ? out : NULL};
+    int status = check_root(room, root);
+    if (status == LS_OK)
+        status =
+            room_call(room, name, "gather", room_shape(size, root), wait_ms);
+    return status == LS_OK ? gather(room, &g, data, size, size * room->n)
+                           : status;
 }

@@ -41,6 +41,10 @@ struct room_core {
     uint32_t known[ROOM_MEMBERS_MAX]; /* alarms that were heard */
     uint32_t frozen, given_up;        /* the last epochs that anyone has */
     uint32_t own_frozen, own_gave_up;
+    /* The first that may lead in an epoch, counted around: those before it had
+     * not come. */
+    uint32_t first, first_epoch;
+    uint64_t own_heeds;
     unsigned straggler; /* who came last, as far as is known */
     int64_t grace_ns;
     int wait_ms;      /* of the operation */
@@ -50,6 +54,7 @@ struct room_core {
     bool same;      /* all have called the same in the last epoch, as far as
                      * this member has looked */
     bool unsettled; /* that failure may not be known to all */
+    bool resigned;  /* it enters no epoch any more */
     bool out;       /* the others have declared this member lost */
 };
 
@@ -102,6 +107,9 @@ LS_MUST_USE int core_give_up(struct room_core *core, int status);
 void core_lose(struct room_core *core, unsigned place);
 /* Give up what is under way, with this status. */
 void core_quit(struct room_core *core, int status);
+/* Between operations: this member gives up the next epoch and enters none any
+ * more. What it has ended stays known, and it is not waited for. */
+void core_resign(struct room_core *core, int status);
 /* This member leaves: to the others it is lost. */
 void core_leave(struct room_core *core);
 /* The same, as soon as its thread looks up. */

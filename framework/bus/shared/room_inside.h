@@ -52,7 +52,9 @@ struct ls_room {
     struct room_member members[ROOM_MEMBERS_MAX]; /* by place */
     struct room_core core;
     struct room_calls call, slots[2]; /* now; and as each slot has it */
+    struct ls_room_fault fault;       /* of the last operation that failed */
     atomic_bool closed;               /* the node has stopped */
+    atomic_int given_up; /* a status: this member wants no operation any more */
     bool severed;
     int grace_ms;
     size_t chunk_bytes;

@@ -6,6 +6,14 @@
  * - A member first says whom it holds for lost, then that it no longer leaves
  *   this epoch by itself, and then rings. From there on it does what the leader
  *   says: the first by place that it trusts.
+ * - A leader that has not entered is passed over: whoever finds it absent,
+ *   after it has frozen the epoch itself, says that it listens to later ones
+ *   only. All who hear that do so, the one that was absent too: it hears it
+ *   when it enters. A leader counts as answers only those that listen to the
+ *   same ones as it does.
+ * - Who has resigned has given up the next epoch, for good: it leads nobody,
+ *   listens to nobody, and has answered. If it is lost after that, a leader
+ *   still asks it how epochs have ended: others may have gone with it.
  * - The leader decides when all whom it trusts have answered: they have not
  *   entered (and will hear the alarm when they do), or have left, or will not
  *   leave by themselves and no longer listen to any earlier leader. If one has
@@ -25,9 +33,22 @@
 /* What a turn of the loop came to. */
 enum outcome { AGAIN, SUCCESS, FAILURE };
 
+/* The first that may lead in this epoch, as a member has said. */
+static uint32_t first_of(const struct room_core *core, unsigned place,
+                         uint32_t epoch)
+{
+    if (core->touched)
+        (void)ls_memory_touch(core->runtime);
+    const uint64_t heeds = atomic_load(&core->words[place]->heeds);
+    return (uint32_t)(heeds >> 32) == epoch ? (uint32_t)heeds : 0;
+}
+
 bool core_hear(struct room_core *core, uint32_t epoch)
 {
     uint64_t lost = 0;
+    if (core->first_epoch != epoch)
+        core->first = 0;
+    core->first_epoch = epoch;
     for (unsigned i = 0; i < core->n; i++) {
         if (!core_counts(core, i))
             continue;
@@ -38,6 +59,9 @@ bool core_hear(struct room_core *core, uint32_t epoch)
         const uint64_t fenced = core_load_set(core, &words->fenced);
         const uint32_t frozen = core_load(core, &words->frozen);
         const uint32_t given_up = core_load(core, &words->gave_up);
+        const uint32_t first = first_of(core, i, epoch);
+        if (first > core->first && first != ROOM_RESIGNED)
+            core->first = first;
         if ((fenced & core_bit(core->me)) != 0) {
             core->out = true;
             core->cause.who = i;
@@ -72,6 +96,12 @@ static void freeze(struct room_core *core, uint32_t epoch, int why)
         core_store(core, &core->own->gave_up, epoch);
         changed = true;
     }
+    const uint64_t heeds = (uint64_t)epoch << 32 | core->first;
+    if (core->first != 0 && core->own_heeds != heeds) {
+        core->own_heeds = heeds;
+        core_store_set(core, &core->own->heeds, heeds);
+        changed = true;
+    }
     if (core->own_frozen != epoch) {
         core->own_frozen = epoch;
         core_store(core, &core->own->frozen, epoch);
@@ -81,12 +111,42 @@ static void freeze(struct room_core *core, uint32_t epoch, int why)
         core_alarm(core);
 }
 
+/* The first to lead that is trusted, counted around: this member is. */
+static uint32_t find_leader(const struct room_core *core)
+{
+    uint32_t at = core->first;
+    while (!core_trusts(core, at % core->n))
+        at++;
+    return at;
+}
+
 static unsigned leader_of(const struct room_core *core)
 {
-    unsigned place = 0;
-    while (!core_trusts(core, place))
-        place++;
-    return place;
+    return find_leader(core) % core->n;
+}
+
+static bool has_come(const struct room_core *core, unsigned place,
+                     uint32_t epoch)
+{
+    const struct room_words *const words = core->words[place];
+    return place == core->me ||
+           room_reached(core_load(core, &words->entered), epoch) ||
+           (room_reached(core_load(core, &words->frozen), epoch) &&
+            first_of(core, place, epoch) != ROOM_RESIGNED) ||
+           room_reached(room_ended(core_load_ending(core, place)), epoch);
+}
+
+/* Do not wait for a leader that is not there. This member has frozen the epoch.
+ * Returns whether anybody was passed over: that is to be said. */
+static bool pass_over_absent(struct room_core *core, uint32_t epoch)
+{
+    const uint32_t before = core->first;
+    uint32_t at = find_leader(core);
+    while (!has_come(core, at % core->n, epoch)) {
+        core->first = at + 1;
+        at = find_leader(core);
+    }
+    return core->first != before;
 }
 
 /* A status that another has written. */
@@ -142,6 +202,7 @@ struct count {
     uint64_t silent;   /* trusted, and without an answer */
     enum outcome told; /* by one that has left */
     unsigned failed;   /* who has left without success */
+    unsigned resigned; /* who did, and resigned before it was lost; n: nobody */
     unsigned quitter;  /* who has given up; n: nobody */
     int why;
 };
@@ -175,16 +236,30 @@ static void count_trusted(struct room_core *core, unsigned place,
     if (frozen && core_load(core, &words->gave_up) == epoch)
         count_quitter(core, place, status_of(core_load(core, &words->reason)),
                       count);
-    if ((entered || frozen) &&
-        (!frozen || (core->fenced & ~core_load_set(core, &words->fenced)) != 0))
+    const uint32_t first = first_of(core, place, epoch);
+    if ((entered || frozen) && first != ROOM_RESIGNED &&
+        (!frozen || first != core->first ||
+         (core->fenced & ~core_load_set(core, &words->fenced)) != 0))
         count->silent |= core_bit(place);
+}
+
+/* It had seen this epoch fail, and went in peace: then that is known. */
+static bool has_resigned_after(const struct room_core *core, unsigned place,
+                               uint32_t epoch)
+{
+    const uint64_t heeds = atomic_load(&core->words[place]->heeds);
+    const uint64_t ending = core_load_ending(core, place);
+    return (uint32_t)heeds == ROOM_RESIGNED &&
+           room_reached(room_ended(ending), epoch) &&
+           !room_reached(room_good(ending), epoch);
 }
 
 /* why: with what this member has given up. entered: whether it has entered. */
 static struct count count_all(struct room_core *core, uint32_t epoch, int why,
                               bool entered)
 {
-    struct count count = {.told = AGAIN, .quitter = core->n};
+    struct count count = {
+        .told = AGAIN, .quitter = core->n, .resigned = core->n};
     for (unsigned i = 0; i < core->n; i++) {
         if (i == core->me) {
             if (!entered)
@@ -193,6 +268,8 @@ static struct count count_all(struct room_core *core, uint32_t epoch, int why,
                 count_quitter(core, i, why, &count);
         } else if (core_trusts(core, i)) {
             count_trusted(core, i, epoch, &count);
+        } else if (core_counts(core, i) && has_resigned_after(core, i, epoch)) {
+            count.resigned = i;
         } else if (core_counts(core, i) &&
                    !room_reached(core_load(core, &core->words[i]->entered),
                                  epoch)) {
@@ -214,6 +291,10 @@ static enum outcome decide(struct room_core *core, const struct count *count,
     }
     if (count->silent != 0)
         return AGAIN;
+    if (count->resigned != core->n) {
+        read_cause(core, count->resigned, epoch);
+        return FAILURE;
+    }
     if (count->missing == 0)
         return SUCCESS;
     if (lost == 0 && count->quitter == core->n)
@@ -306,6 +387,8 @@ int core_verdict(struct room_core *core, uint32_t epoch, int why)
             (void)overdue(core, LS_OK, 0, &deadline);
         }
         freeze(core, epoch, why);
+        if (pass_over_absent(core, epoch))
+            freeze(core, epoch, why);
         const enum outcome outcome =
             look_around(core, epoch, why, entered, &awaited);
         /* All are there; and if another leads for some, it will see that. */
@@ -318,6 +401,16 @@ int core_verdict(struct room_core *core, uint32_t epoch, int why)
     }
     core->out = true;
     return LS_ELOST;
+}
+
+void core_resign(struct room_core *core, int status)
+{
+    if (core->out || core->resigned)
+        return;
+    core->resigned = true;
+    core->first_epoch = core->epoch + 1;
+    core->first = ROOM_RESIGNED;
+    freeze(core, core->first_epoch, status);
 }
 
 void core_leave(struct room_core *core)

@@ -20,7 +20,8 @@ enum {
     ROOM_SMALL_BYTES = 8192, /* of a slot beside the words */
     ROOM_CAUSES = 4,
 };
-#define ROOM_MAGIC UINT64_C(0x316d6f6f72736c00) /* "\0lsroom1" */
+#define ROOM_RESIGNED UINT32_MAX /* it listens to nobody, and will not come */
+#define ROOM_MAGIC    UINT64_C(0x316d6f6f72736c00) /* "\0lsroom1" */
 
 typedef _Atomic uint64_t room_set;
 
@@ -55,6 +56,9 @@ struct room_words {
     ls_word frozen;  /* the last epoch that it does not leave by itself */
     ls_word gave_up; /* the last that it wants to end */
     ls_word reason;  /* why: a status, negated */
+    _Atomic uint64_t heeds; /* whom it listens to: the high half an epoch, the
+                             * low half the first that may lead in it, or
+                             * ROOM_RESIGNED */
     struct room_cause_words causes[ROOM_CAUSES]; /* by epoch */
 
     /* A stream of chunks. */

@@ -13,8 +13,9 @@
 #include "lockstep/event.h"
 #include "lockstep/log.h"
 
-#define DEFAULT_NAME "world"
-#define NAME_MAX     64
+#define DEFAULT_NAME    "world"
+#define FORM_DEFAULT_MS 60000
+#define NAME_MAX        64
 /* Of one that was split off: with the names of those above it. */
 #define SPLIT_NAME_MAX 100
 
@@ -70,6 +71,7 @@ void group_end(struct bus_group *group, const struct ls_failure *why)
         turn_end(group, group->first, why);
     while (group->pairs != NULL)
         turn_end(group, group->pairs, why);
+    shared_end(group, why);
 }
 
 /* What the others see of it: a status that says something of the epoch would
@@ -205,19 +207,32 @@ static void on_member(void *self, const struct ls_member *member)
     ls_mutex_unlock(&group->mutex);
 }
 
-/* This node was declared lost, and goes on as a new life of itself, which no
- * generation knows. */
-static void on_renewed(void *self, uint64_t incarnation)
+static void end_as_lost(struct bus_group *group)
 {
-    struct bus_group *group = self;
     struct ls_failure why = {.status = LS_ELOST};
-    (void)incarnation;
-    ls_mutex_lock(&group->mutex);
     snprintf(why.text, sizeof why.text,
              "group \"%s\": the others have declared this node lost",
              group->name);
     if (group->epoch != NULL)
         group_end(group, &why);
+}
+
+void group_shut_out(struct bus_group *group)
+{
+    ls_epoch_abort(group->epoch, LS_ECANCELED, true,
+                   "the others have declared it lost");
+    group_commit_send_out(group);
+    end_as_lost(group);
+}
+
+/* This node was declared lost, and goes on as a new life of itself, which no
+ * generation knows. */
+static void on_renewed(void *self, uint64_t incarnation)
+{
+    struct bus_group *group = self;
+    (void)incarnation;
+    ls_mutex_lock(&group->mutex);
+    end_as_lost(group);
     ls_mutex_unlock(&group->mutex);
 }
 
@@ -337,6 +352,7 @@ static int begin_generation(struct bus_group *group, uint64_t generation,
     group->entered = false;
     group->next_turn = 0;
     group->last = &group->first;
+    group->shared_last = &group->shared;
     const int status = group_commit_begin(group, now);
     if (status != LS_OK) {
         forget_generation(group);
@@ -375,6 +391,8 @@ static int form(ls_group *base, int wait_ms)
 {
     struct bus_group *group = group_of(base);
     struct ls_barrier_epoch_info info;
+    const int64_t deadline =
+        ls_deadline(base->runtime, wait_ms < 0 ? FORM_DEFAULT_MS : wait_ms);
     int status = LS_OK;
     ls_mutex_lock(&group->mutex);
     if (group->is_over && !group->has_left && group->over.status == LS_ELOST &&
@@ -384,11 +402,15 @@ static int form(ls_group *base, int wait_ms)
         group_leave(group, LS_ECANCELED);
     ls_mutex_unlock(&group->mutex);
     if (status == LS_OK)
-        status = ls_barrier_wait(group->former, 0, wait_ms, &info);
+        status =
+            ls_barrier_wait(group->former, shared_flags(group), wait_ms, &info);
     if (status != LS_OK)
         return ls_error_at(status, "group \"%s\": no next generation",
                            group->name);
-    return meet_members(group, group->first_generation + info.epoch);
+    /* All have come here, so nobody is in the last one's. */
+    shared_close(group);
+    status = meet_members(group, group->first_generation + info.epoch);
+    return status == LS_OK ? shared_open(group, info.flags, deadline) : status;
 }
 
 static void place(const ls_group *base, uint32_t *rank, uint32_t *size,
@@ -428,11 +450,25 @@ static void leave(ls_group *base, int status)
 /* --- operations
  * ------------------------------------------------------------------- */
 
-static void leave_if_interrupted(struct bus_group *group)
+void group_leave_if_interrupted(struct bus_group *group)
 {
     const int status = ls_node_interrupted(group->node);
     if (status != LS_OK)
         group_leave(group, status);
+}
+
+static int start_turn(struct turn **out, struct bus_group *group,
+                      const struct group_call *call)
+{
+    if (group_form_is_pair(&call->form))
+        return pair_start(out, group, call);
+    const bool helped = group->in_room && !call->waited;
+    int status = helped ? shared_need_helper(group) : LS_OK;
+    if (status == LS_OK)
+        status = turn_start(out, group, call);
+    if (status == LS_OK && helped)
+        ls_cond_broadcast(&group->changed);
+    return status;
 }
 
 static int start(ls_collective **out, ls_group *base,
@@ -442,11 +478,9 @@ static int start(ls_collective **out, ls_group *base,
     struct turn *turn = NULL;
     int status = LS_OK;
     ls_mutex_lock(&group->mutex);
-    leave_if_interrupted(group);
+    group_leave_if_interrupted(group);
     if (!group->is_over) {
-        status = group_form_is_pair(&call->form)
-                     ? pair_start(&turn, group, call)
-                     : turn_start(&turn, group, call);
+        status = start_turn(&turn, group, call);
         if (status == LS_OK)
             group_commit_go_on(group);
     } else if ((turn = calloc(1, sizeof *turn)) == NULL) {
@@ -468,10 +502,13 @@ static int wait_until(ls_collective *collective, int64_t deadline)
     struct bus_group *group = group_of(collective->group);
     int status = LS_OK;
     ls_mutex_lock(&group->mutex);
-    leave_if_interrupted(group);
+    group_leave_if_interrupted(group);
     while (!turn->ended && status == LS_OK) {
-        status = ls_cond_wait(&group->changed, &group->mutex, deadline);
-        leave_if_interrupted(group);
+        if (shared_may_do(group, turn))
+            shared_do_first(group);
+        else
+            status = ls_cond_wait(&group->changed, &group->mutex, deadline);
+        group_leave_if_interrupted(group);
     }
     if (turn->ended)
         status = LS_OK;
@@ -499,6 +536,7 @@ static void free_turn(ls_collective *collective)
 /* Also one that was not made whole. */
 static void free_group(struct bus_group *group)
 {
+    shared_fini(group);
     (void)ls_node_on_interrupt(group->node, NULL, group);
     ls_channel_close(&group->channel);
     (void)ls_barrier_destroy(&group->former);
@@ -576,9 +614,11 @@ static int create(struct bus_group **out, ls_node *node,
     group->on_loss = options->on_loss;
     group->grace_ms = options->grace_ms;
     group->exit_ready = options->exit_ready;
+    group->want = options->room;
     group->first_generation = 1;
     group->timer_at = LS_FOREVER;
     group->last = &group->first;
+    group->shared_last = &group->shared;
     snprintf(group->name, sizeof group->name, "%s", options->name);
     int status = ls_mutex_init(&group->mutex, group->base.runtime);
     if (status == LS_OK)
@@ -608,6 +648,9 @@ int ls_group_create(ls_group **out, ls_node *node,
         return ls_error(LS_EINVAL,
                         "group \"%.70s\": its name has not 1 to %d bytes",
                         own.name, NAME_MAX);
+    if ((unsigned)own.room > LS_GROUP_ROOM_ALWAYS)
+        return ls_error(LS_EINVAL, "group \"%s\": its option room is %d",
+                        own.name, (int)own.room);
     const int status = create(&group, node, &own);
     if (status == LS_OK)
         *out = &group->base;
@@ -652,7 +695,8 @@ static int split(ls_group **out, ls_group *base, const uint32_t *ranks,
                                              .n_ids = n,
                                              .on_loss = group->on_loss,
                                              .grace_ms = group->grace_ms,
-                                             .exit_ready = group->exit_ready};
+                                             .exit_ready = group->exit_ready,
+                                             .room = group->want};
     int status = size > SPLIT_NAME_MAX
                      ? ls_error(LS_ELIMIT,
                                 "group: a sub-group's name has %d bytes", size)

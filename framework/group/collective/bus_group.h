@@ -4,9 +4,11 @@
  * turns.c    operations in turn: each moves its bytes, then is committed
  * commit.c   the commit: one epoch of the barrier's machine for each
  * pairs.c    SEND and RECEIVE
+ * shared.c   operations in memory that all ranks share, while they do
  *
  * All but waiting happens where it is caused: on the bus thread, when messages
- * come, and on the caller's when it starts something. All under one lock. */
+ * come, and on the caller's when it starts something. All under one lock, which
+ * is let go while an operation is in the room. */
 #ifndef BUS_GROUP_H
 #define BUS_GROUP_H
 
@@ -17,6 +19,7 @@
 #include "line.h"
 #include "load.h"
 #include "lockstep/channel.h"
+#include "lockstep/room.h"
 
 #define GROUP_CHANNEL "ls.group."
 
@@ -47,7 +50,10 @@ struct turn {
     ls_collective base;
     struct turn *next;
     bool ended;
-    bool linked; /* in the queue, or in the list of pairs */
+    bool linked; /* in a queue, or in the list of pairs */
+    bool shared; /* in the queue for the room */
+    bool waited; /* who has started it does it there */
+    bool broken; /* it has failed there, and is to fail here */
     /* Twice its place in the generation, plus its stage; a pair's own. */
     uint64_t number;
     struct plan_shape shape; /* of this stage */
@@ -88,6 +94,7 @@ struct bus_group {
     enum ls_on_loss on_loss;
     int grace_ms;
     bool exit_ready;
+    enum ls_group_room want;
     uint64_t first_generation; /* that of the former's epoch 0 */
     ls_mutex mutex;
     ls_cond changed;
@@ -114,6 +121,14 @@ struct bus_group {
     struct early_want *wants; /* own */
     size_t n_wants, wants_capacity;
 
+    /* While all ranks share memory: */
+    ls_room *room; /* own; NULL: there is none */
+    bool in_room;  /* operations go through it */
+    bool busy;     /* the first of these is in it, without the lock: */
+    struct turn *shared, **shared_last;
+    ls_thread *helper; /* does those that were started; NULL: none were */
+    bool helper_ends;
+
     struct early_message early[EARLY_MESSAGES_MAX];
     size_t n_early;
 
@@ -135,6 +150,9 @@ void group_arm(struct bus_group *group, int64_t at);
 void group_end(struct bus_group *group, const struct ls_failure *why);
 /* Give the generation up, with this status of this rank's own. */
 void group_leave(struct bus_group *group, int status);
+void group_leave_if_interrupted(struct bus_group *group);
+/* The others hold this rank for lost: it has no part in the generation. */
+void group_shut_out(struct bus_group *group);
 /* "rank 2 (node 7)" */
 void group_say_rank(const struct bus_group *group, uint32_t rank,
                     struct line *line);
@@ -143,6 +161,9 @@ void group_say_rank(const struct bus_group *group, uint32_t rank,
 
 int turn_start(struct turn **out, struct bus_group *group,
                const struct group_call *call);
+/* The first one for the room goes on the bus: to fail there, or as one that
+ * begins. */
+void turn_to_bus(struct bus_group *group, struct turn *turn);
 void turn_end(struct bus_group *group, struct turn *turn,
               const struct ls_failure *end);
 void turn_free(struct turn *turn);
@@ -206,5 +227,28 @@ void pairs_refuse(struct bus_group *group, uint32_t rank,
 int64_t pairs_tick(struct bus_group *group, int64_t now);
 /* That rank is lost. */
 void pairs_lose(struct bus_group *group, uint32_t rank);
+
+/* --- shared.c --- */
+
+/* What forming tells the others of this rank's wishes. */
+uint32_t shared_flags(const struct bus_group *group);
+/* Without the lock, as the next two: try to have a room for the generation that
+ * was just formed. flags: of all. Errors: LS_EUNREACHABLE there is none, and
+ * one was asked for. */
+LS_MUST_USE int shared_open(struct bus_group *group, uint32_t flags,
+                            int64_t deadline);
+/* Nobody needs the room any more. */
+void shared_close(struct bus_group *group);
+void shared_fini(struct bus_group *group);
+/* There is a thread for what is started. Errors: those of spawning one. */
+LS_MUST_USE int shared_need_helper(struct bus_group *group);
+/* Whether the caller is to do this operation, that it waits for. */
+bool shared_may_do(const struct bus_group *group, const struct turn *turn);
+/* Do the first one, without the lock meanwhile. */
+void shared_do_first(struct bus_group *group);
+/* The generation is over: all end but the one that is in the room. */
+void shared_end(struct bus_group *group, const struct ls_failure *why);
+/* Nothing is in the room: this rank does nothing there any more. */
+void shared_leave(struct bus_group *group);
 
 #endif

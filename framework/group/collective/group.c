@@ -126,10 +126,9 @@ void ls_group_parts_free(struct ls_group_parts *parts)
 
 /* --- operations ---------------------------------------------------------- */
 
-int ls_group_start(ls_collective **out, ls_group *group,
-                   const struct ls_group_operation *operation)
+static int start(ls_collective **out, ls_group *group,
+                 const struct ls_group_operation *operation, bool waited)
 {
-    *out = NULL;
     struct group_call call;
     uint32_t rank, size;
     uint64_t generation;
@@ -146,11 +145,19 @@ int ls_group_start(ls_collective **out, ls_group *group,
         *operation->parts = (struct ls_group_parts){.n = 0};
     int status =
         group_call_init(&call, operation, rank, size, ls_now(group->runtime));
+    call.waited = waited;
     if (status == LS_OK)
         status = group->ops->start(out, group, &call);
     if (status == LS_OK)
         atomic_fetch_add(&group->n_started, 1);
     return status;
+}
+
+int ls_group_start(ls_collective **out, ls_group *group,
+                   const struct ls_group_operation *operation)
+{
+    *out = NULL;
+    return start(out, group, operation, false);
 }
 
 int ls_collective_wait(ls_collective *collective, int wait_ms)
@@ -187,9 +194,9 @@ void ls_collective_destroy(ls_collective **collective)
 
 int ls_group_do(ls_group *group, const struct ls_group_operation *operation)
 {
-    ls_collective *collective;
-    int status = ls_group_start(&collective, group, operation);
-    if (status != LS_OK)
+    ls_collective *collective = NULL;
+    int status = start(&collective, group, operation, true);
+    if (collective == NULL)
         return status;
     status = ls_collective_wait(collective, LS_WAIT_DEFAULT);
     ls_collective_destroy(&collective);

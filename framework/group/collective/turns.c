@@ -23,13 +23,34 @@ void turn_free(struct turn *turn)
 static void unlink_turn(struct bus_group *group, struct turn *turn)
 {
     const bool pair = group_form_is_pair(&turn->base.call.form);
-    struct turn **at = pair ? &group->pairs : &group->first;
+    struct turn **at = pair           ? &group->pairs
+                       : turn->shared ? &group->shared
+                                      : &group->first;
     while (*at != turn)
         at = &(*at)->next;
     *at = turn->next;
-    if (!pair && turn->next == NULL)
+    if (turn->shared && turn->next == NULL)
+        group->shared_last = at;
+    else if (!pair && turn->next == NULL)
         group->last = at;
+    turn->next = NULL;
     turn->linked = false;
+    turn->shared = false;
+}
+
+/* Behind those of its queue. */
+static void link_turn(struct bus_group *group, struct turn *turn)
+{
+    turn->linked = true;
+    turn->shared = group->in_room;
+    if (turn->shared) {
+        *group->shared_last = turn;
+        group->shared_last = &turn->next;
+        return;
+    }
+    *group->last = turn;
+    group->last = &turn->next;
+    group_arm(group, turn->base.call.deadline);
 }
 
 void turn_end(struct bus_group *group, struct turn *turn,
@@ -254,7 +275,15 @@ void turn_deliver(const struct turn *turn)
 
 void turn_committed(struct bus_group *group, struct turn *turn)
 {
-    const struct ls_failure end = {.status = LS_OK};
+    struct ls_failure end = {.status = LS_OK};
+    if (turn->broken) {
+        /* All that the room held for lost are there: nobody has a result. */
+        end.status = LS_EABORTED;
+        snprintf(end.text, sizeof end.text,
+                 "group \"%s\": the room of its ranks has failed", group->name);
+        turn_end(group, turn, &end);
+        return;
+    }
     if (turn->base.call.form.any && turn->stage == 0) {
         const int status = begin_parts(group, turn);
         if (status != LS_OK)
@@ -267,6 +296,12 @@ void turn_committed(struct bus_group *group, struct turn *turn)
 bool turn_is_whole(const struct turn *turn)
 {
     return turn->rides || haul_is_whole(&turn->haul);
+}
+
+static int begin(struct bus_group *group, struct turn *turn)
+{
+    const int status = turn->base.call.form.any ? init_any(turn) : LS_OK;
+    return status == LS_OK ? begin_stage(group, turn) : status;
 }
 
 /* --- starting ----------------------------------------------------------------
@@ -283,20 +318,26 @@ int turn_start(struct turn **out, struct bus_group *group,
     turn->shape = (struct plan_shape){
         .form = call->form, .rank = group->rank, .n = group->n};
     turn->number = group->next_turn;
-    int status = call->form.any ? init_any(turn) : LS_OK;
-    if (status == LS_OK)
-        status = begin_stage(group, turn);
+    turn->waited = call->waited;
+    const int status = group->in_room ? LS_OK : begin(group, turn);
     if (status != LS_OK) {
         turn_free(turn);
         return status;
     }
     group->next_turn += 2;
-    turn->linked = true;
-    *group->last = turn;
-    group->last = &turn->next;
-    group_arm(group, call->deadline);
+    link_turn(group, turn);
     *out = turn;
     return LS_OK;
+}
+
+void turn_to_bus(struct bus_group *group, struct turn *turn)
+{
+    unlink_turn(group, turn);
+    link_turn(group, turn);
+    const int status =
+        turn->broken ? begin_stage(group, turn) : begin(group, turn);
+    if (status != LS_OK)
+        group_leave(group, status);
 }
 
 void turn_doom(struct bus_group *group, struct turn *turn, uint32_t rank,

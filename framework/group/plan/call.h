@@ -26,6 +26,7 @@ struct group_call {
     void *out;
     struct ls_group_parts *parts;
     int64_t deadline; /* ls_now() */
+    bool waited;      /* by the thread that has started it, until it ends */
 };
 
 /* Errors: LS_EINVAL: the text says what is wrong. */

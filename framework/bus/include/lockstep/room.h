@@ -76,15 +76,37 @@ LS_API void ls_room_options_init(struct ls_room_options *options);
  *         LS_ECLOSED. */
 LS_MUST_USE LS_API int ls_room_create(ls_room **out, ls_node *node,
                                       const struct ls_room_options *options);
-/* To the others, this member is lost from here on. NULL and a pointer to NULL
- * are fine. Before ls_node_destroy(). */
+/* To the others, this member is lost from here on, unless it has resigned. NULL
+ * and a pointer to NULL are fine. Before ls_node_destroy(). */
 LS_API void ls_room_destroy(ls_room **room);
+
+/* Take part in no operation any more: the next one fails in all others, with
+ * LS_EABORTED and `status` (an error) as the cause, and in this member with
+ * LS_ESTATE. Unlike one that is lost it still counts, and how operations have
+ * ended for it stays known. Waits for nobody. */
+LS_API void ls_room_resign(ls_room *room, int status);
+/* The operation that this member is in ends, and so does each that it comes to
+ * later: what has not ended well by then fails with `status` (an error), in the
+ * others with LS_EABORTED and that as the cause. Thread: any. */
+LS_API void ls_room_give_up(ls_room *room, int status);
 
 LS_API unsigned ls_room_size(const ls_room *room);
 LS_API unsigned ls_room_place(const ls_room *room); /* of this member */
 LS_API uint32_t ls_room_id(const ls_room *room, unsigned place);
 /* Whether it is counted, as of the last operation. */
 LS_API bool ls_room_counts(const ls_room *room, unsigned place);
+
+/* Why the last operation failed that did: for programs. */
+struct ls_room_fault {
+    int status;
+    bool out;          /* the others hold this member for lost */
+    unsigned place;    /* who is lost, or gave up, or whose time was up; of a
+                        * mismatch one of the two */
+    unsigned other;    /* of a mismatch the other one */
+    uint64_t missing;  /* set of places: who had not come; of a loss the lost */
+    char calls[2][64]; /* of a mismatch: what the two have called */
+};
+LS_API void ls_room_fault(const ls_room *room, struct ls_room_fault *out);
 
 /* ---- operations: name: what this is, for errors; the same in all; copied;
  * wait_ms: how long this member waits for the others ---------------------- */
@@ -107,6 +129,18 @@ LS_MUST_USE LS_API int ls_room_all_gather(ls_room *room, const char *name,
                                           const void *data, size_t size,
                                           void *out, size_t capacity,
                                           size_t *sizes, int wait_ms);
+
+/* What each brings, by place, in the member at `root`; and what that one has,
+ * a part for each place.
+ * size: of each part, the same in all.
+ * out, in: size for each place; only used at `root`.
+ * Errors: LS_EINVAL, LS_ELOST the root: as of ls_room_broadcast(). */
+LS_MUST_USE LS_API int ls_room_gather(ls_room *room, const char *name,
+                                      unsigned root, const void *data,
+                                      size_t size, void *out, int wait_ms);
+LS_MUST_USE LS_API int ls_room_scatter(ls_room *room, const char *name,
+                                       unsigned root, const void *in,
+                                       size_t size, void *out, int wait_ms);
 
 /* How numbers become one. All members must use the same. */
 struct ls_room_fold {

@@ -58,6 +58,15 @@ typedef struct ls_collective ls_collective;
 LS_MUST_USE LS_API int ls_group_threads(ls_group **out, ls_runtime *runtime,
                                         uint32_t n);
 
+/* Whether operations go through memory that all ranks share, where they can:
+ * ranks of one host, at most 64 (docs/shared-memory.md). It changes no result,
+ * only what operations cost. */
+enum ls_group_room {
+    LS_GROUP_ROOM_AUTO, /* if all can have it; else on the bus */
+    LS_GROUP_ROOM_NEVER,
+    LS_GROUP_ROOM_ALWAYS /* forming fails without it */
+};
+
 struct ls_group_options {
     const char *name; /* the same in all members; at most 64 bytes, as an
                        * event's; default "world" */
@@ -82,6 +91,9 @@ struct ls_group_options {
     /* End an operation in one round of messages instead of two: faster, but
      * when a rank is lost, survivors may disagree about the last operation. */
     bool exit_ready;
+
+    /* Of each generation. If one member says NEVER, there is none. */
+    enum ls_group_room room;
 };
 
 /* Make a handle for a group of nodes, one on each. Create it before
@@ -89,8 +101,8 @@ struct ls_group_options {
  * out:     own; NULL after an error; destroy it before the node.
  * options: NULL: all defaults. Copied.
  * Errors:  LS_EINVAL the name; this node is not a member; word and ids are both
- *          given; grace_ms is negative; LS_EEXIST the node has a group of this
- *          name; LS_ENOMEM; LS_ECLOSED. */
+ *          given; grace_ms is negative; room is none of these; LS_EEXIST the
+ *          node has a group of this name; LS_ENOMEM; LS_ECLOSED. */
 LS_MUST_USE LS_API int ls_group_create(ls_group **out, ls_node *node,
                                        const struct ls_group_options *options);
 
@@ -100,8 +112,9 @@ LS_MUST_USE LS_API int ls_group_create(ls_group **out, ls_node *node,
  * Operations that are under way must have ended.
  * wait_ms: how long to wait for the others.
  * Errors:  in all alike, as those of operations: LS_ETIMEDOUT, LS_ELOST,
- *          LS_EMISMATCH, LS_EABORTED; LS_ECLOSED; LS_ESTATE an operation is
- *          under way; LS_ENOMEM. */
+ *          LS_EMISMATCH, LS_EABORTED; LS_EUNREACHABLE a member wants
+ *          LS_GROUP_ROOM_ALWAYS, and they share no memory: the text says why;
+ *          LS_ECLOSED; LS_ESTATE an operation is under way; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_group_form(ls_group *group, int wait_ms);
 
 /* Make a group of those ranks that give the same colour, in the order of their
@@ -227,7 +240,8 @@ struct ls_group_stats {
     uint64_t ended; /* operations of this rank that ended well */
     uint64_t failed;
     /* Between nodes; between threads 0. */
-    uint64_t sent; /* messages */
+    uint64_t shared; /* of those that ended well: through shared memory */
+    uint64_t sent;   /* messages */
     uint64_t sent_bytes;
     uint64_t repeated; /* of these, sent again for lack of an answer */
     uint64_t dropped;  /* that came, and could not be used: malformed, of no
