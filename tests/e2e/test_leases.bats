@@ -217,6 +217,7 @@ nodes:
   - {role: learner}
   - {role: collector, replicas: 2}
 collector: {steps: 20}
+coordinator: {eval_interval_s: 0}
 evaluator: {episodes: 2, solved: 1000}
 env: {prize: solved}
 END

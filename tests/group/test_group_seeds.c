@@ -17,6 +17,13 @@ static struct story_tally tell_all(const struct story_kind *kind, uint64_t n)
     return tally;
 }
 
+/* Of one seed alone, as when it is looked at, not all has to happen. */
+static bool are_few(uint64_t n)
+{
+    const struct seeds seeds = seeds_of(n);
+    return seeds.end - seeds.first < n;
+}
+
 TEST(what_the_network_does_changes_no_result)
 {
     const struct story_kind kind = {.kills = false};
@@ -30,6 +37,8 @@ TEST(different_calls_and_deadlines_fail_alike)
 {
     const struct story_kind kind = {.quarrels = true};
     const struct story_tally tally = tell_all(&kind, 12);
+    if (are_few(12))
+        return;
     assert_true(tally.lost == 0 || tally.dead > 0);
     assert_true(tally.well > 0 && tally.mismatched > 0 && tally.late > 0);
 }
@@ -38,6 +47,8 @@ TEST(a_death_fails_an_operation_for_all_or_for_none)
 {
     const struct story_kind kind = {.kills = true, .quarrels = true};
     const struct story_tally tally = tell_all(&kind, 40);
+    if (are_few(40))
+        return;
     assert_true(tally.lost > 0 && tally.well > 0);
 }
 
@@ -45,6 +56,8 @@ TEST(who_comes_back_is_in_a_later_generation)
 {
     const struct story_kind kind = {.kills = true, .returns = true};
     const struct story_tally tally = tell_all(&kind, 20);
+    if (are_few(20))
+        return;
     assert_true(tally.lost > 0 && tally.returned > 0);
 }
 
@@ -73,6 +86,8 @@ TEST(in_shared_memory_different_calls_and_deadlines_fail_alike)
 {
     const struct story_kind kind = {.quarrels = true, .shares = true};
     const struct story_tally tally = tell_all(&kind, 12);
+    if (are_few(12))
+        return;
     assert_true(tally.shared > 0 && tally.mismatched > 0 && tally.late > 0);
 }
 
@@ -81,6 +96,8 @@ TEST(in_shared_memory_a_death_fails_an_operation_for_all_or_for_none)
     const struct story_kind kind = {
         .kills = true, .quarrels = true, .shares = true};
     const struct story_tally tally = tell_all(&kind, 40);
+    if (are_few(40))
+        return;
     assert_true(tally.shared > 0 && tally.lost > 0 && tally.well > 0);
 }
 
@@ -89,5 +106,7 @@ TEST(in_shared_memory_who_comes_back_is_in_a_later_generation)
     const struct story_kind kind = {
         .kills = true, .returns = true, .shares = true};
     const struct story_tally tally = tell_all(&kind, 20);
+    if (are_few(20))
+        return;
     assert_true(tally.shared > 0 && tally.lost > 0 && tally.returned > 0);
 }
