@@ -2,21 +2,18 @@
  * alike for all, and in one; in shared memory; and beside them Open MPI over
  * tcp, which yields when idle, in the same run and in turn. Without mpicc and
  * mpirun MPI is left out. RANKS=8 and KIND=3 measure only that. */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "bench.h"
 #include "group_kinds.h"
+#include "group_world.h"
 #include "lockstep/group.h"
 #include "process.h"
 
-#define WAIT_MS   60000
-#define RANKS_MAX 16 /* and one process for MPI */
+#define WAIT_MS 60000
 
 enum side { LOCKSTEP, ONE_ROUND, SHARED, MPI, N_SIDES };
 static const char *const sides[N_SIDES] = {"lockstep", "one round", "shared",
@@ -130,48 +127,15 @@ static int run_rank(char **arguments)
     return 0;
 }
 
-/* mpi N PROGRAM FOLDER: this process becomes mpirun. */
-static int run_mpi(char **arguments)
-{
-    char *const command[] = {"mpirun",
-                             "-n",
-                             arguments[0],
-                             "--allow-run-as-root",
-                             "--oversubscribe",
-                             "--bind-to",
-                             "none",
-                             "--mca",
-                             "btl",
-                             "tcp,self",
-                             "--mca",
-                             "btl_tcp_if_include",
-                             "lo",
-                             "--mca",
-                             "mpi_yield_when_idle",
-                             "1",
-                             arguments[1],
-                             arguments[2],
-                             NULL};
-    execvp(command[0], command);
-    return 1;
-}
-
 /* --- in the program's own ------------------------------------------------- */
 
-struct world {
-    unsigned n;
-    struct process ranks[RANKS_MAX];
-    struct process mpi;
-    FILE *orders[RANKS_MAX]; /* NULL: MPI is left out */
-};
-
 struct measured {
-    struct world *world;
+    struct group_world *world;
     int side, kind;
     char name[64];
 };
 
-static void start_ranks(struct world *world, unsigned n)
+static void start_ranks(struct group_world *world, unsigned n)
 {
     char index[16], size[16], seed[PROCESS_LINE_MAX], line[PROCESS_LINE_MAX];
     world->n = n;
@@ -188,69 +152,17 @@ static void start_ranks(struct world *world, unsigned n)
         process_hear(&world->ranks[i], line);
 }
 
-static void start_mpi(struct world *world, const char *program)
-{
-    char path[256], size[16], folder[200];
-    (void)snprintf(folder, sizeof folder, "%s", bench_folder());
-    (void)snprintf(size, sizeof size, "%u", world->n);
-    for (unsigned i = 0; i < world->n; i++) {
-        (void)snprintf(path, sizeof path, "%s/mpi-%u", folder, i);
-        (void)unlink(path);
-        if (mkfifo(path, 0600) != 0)
-            bench_fail("a pipe for MPI");
-    }
-    const char *const arguments[] = {"mpi", size, program, folder, NULL};
-    process_start(&world->mpi, arguments);
-    for (unsigned i = 0; i < world->n; i++) {
-        (void)snprintf(path, sizeof path, "%s/mpi-%u", folder, i);
-        world->orders[i] = fopen(path, "we");
-        if (world->orders[i] == NULL)
-            bench_fail("a pipe to MPI");
-    }
-}
-
-static double ask_mpi(struct world *world, int kind)
-{
-    char line[PROCESS_LINE_MAX];
-    for (unsigned i = 0; i < world->n; i++) {
-        (void)fprintf(world->orders[i], "%d\n", kind);
-        (void)fflush(world->orders[i]);
-    }
-    process_hear(&world->mpi, line);
-    return strtod(line, NULL) / 1000;
-}
-
 static double measure(void *self)
 {
     const struct measured *measured = self;
-    struct world *world = measured->world;
-    char line[PROCESS_LINE_MAX];
-    double most = 0;
-    if (measured->side == MPI)
-        return ask_mpi(world, measured->kind);
-    (void)snprintf(line, sizeof line, "%d %d", measured->side, measured->kind);
-    for (unsigned i = 0; i < world->n; i++)
-        process_tell(&world->ranks[i], line);
-    for (unsigned i = 0; i < world->n; i++) {
-        process_hear(&world->ranks[i], line);
-        const double us = strtod(line, NULL) / 1000;
-        most = us > most ? us : most;
-    }
-    return most;
+    char order[PROCESS_LINE_MAX];
+    (void)snprintf(order, sizeof order, "%d %d", measured->side,
+                   measured->kind);
+    return group_world_measure(
+        measured->world, measured->side == MPI ? NULL : order, measured->kind);
 }
 
-static void end_world(struct world *world, int n_sides)
-{
-    for (unsigned i = 0; i < world->n; i++) {
-        process_end(&world->ranks[i]);
-        if (n_sides > MPI)
-            (void)fclose(world->orders[i]);
-    }
-    if (n_sides > MPI)
-        process_end(&world->mpi);
-}
-
-static void compare(struct world *world, int kind, int n_sides,
+static void compare(struct group_world *world, int kind, int n_sides,
                     const struct bench_options *options)
 {
     struct measured measured[N_SIDES];
@@ -292,23 +204,20 @@ int main(int argc, char **argv)
     if (argc > 3 && strcmp(argv[1], "rank") == 0)
         return run_rank(argv + 2);
     if (argc > 4 && strcmp(argv[1], "mpi") == 0)
-        return run_mpi(argv + 2);
+        return group_run_mpi(argv + 2);
     bench_options_read(&options, argc, argv);
-    const int n_sides = access(GROUP_MPI, X_OK) == 0 ? N_SIDES : MPI;
-    if (n_sides == MPI)
-        (void)fprintf(stderr, "bench_group: MPI is left out: no mpicc when "
-                              "this was built\n");
+    const int n_sides = group_has_mpi("bench_group") ? N_SIDES : MPI;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        struct world world = {0};
+        struct group_world world = {0};
         if (!is_asked_for("RANKS", (int)sizes[i]))
             continue;
         start_ranks(&world, sizes[i]);
         if (n_sides > MPI)
-            start_mpi(&world, GROUP_MPI);
+            group_world_add_mpi(&world, "tcp");
         for (int kind = 0; kind < GROUP_BENCH_KINDS; kind++)
             if (is_asked_for("KIND", kind))
                 compare(&world, kind, n_sides, &options);
-        end_world(&world, n_sides);
+        group_world_end(&world);
     }
     return 0;
 }

@@ -6,17 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "bench.h"
 #include "group_kinds.h"
+#include "group_world.h"
 #include "lockstep/room.h"
 #include "process.h"
 
-#define WAIT_MS     60000
-#define MEMBERS_MAX 16
-#define BUSY        2
+#define WAIT_MS 60000
+#define BUSY    2
 
 enum side { ROOM, BUFFER, MPI, N_SIDES };
 static const char *const sides[N_SIDES] = {"room", "buffers in the room",
@@ -69,7 +67,7 @@ static void do_once(const struct member *m, int side,
     case GROUP_BENCH_ALL_GATHER:
         status =
             ls_room_all_gather(m->room, "bench", m->in, kind->bytes, m->out,
-                               (size_t)MEMBERS_MAX << 16, NULL, WAIT_MS);
+                               (size_t)GROUP_RANKS_MAX << 16, NULL, WAIT_MS);
         break;
     case GROUP_BENCH_BROADCAST: /* it ends with a barrier */
         status =
@@ -122,7 +120,7 @@ static int run_member(char **arguments)
     ls_room_options_init(&options);
     options.folder = arguments[2];
     m.in = calloc(1, GROUP_BENCH_BYTES_MAX);
-    m.out = calloc(MEMBERS_MAX, 1 << 16);
+    m.out = calloc(GROUP_RANKS_MAX, 1 << 16);
     if (m.in == NULL || m.out == NULL)
         bench_fail("memory");
     create_node(&m, index, n, index == 0 ? NULL : arguments[3]);
@@ -150,45 +148,15 @@ _Noreturn static void run_busy(void)
         n++;
 }
 
-/* mpi N PROGRAM FOLDER: this process becomes mpirun. */
-static int run_mpi(char **arguments)
-{
-    char *const command[] = {"mpirun",
-                             "-n",
-                             arguments[0],
-                             "--allow-run-as-root",
-                             "--oversubscribe",
-                             "--bind-to",
-                             "none",
-                             "--mca",
-                             "btl",
-                             "vader,self",
-                             "--mca",
-                             "mpi_yield_when_idle",
-                             "1",
-                             arguments[1],
-                             arguments[2],
-                             NULL};
-    execvp(command[0], command);
-    return 1;
-}
-
 /* --- in the program's own ------------------------------------------------- */
 
-struct world {
-    unsigned n;
-    struct process members[MEMBERS_MAX];
-    struct process mpi;
-    FILE *orders[MEMBERS_MAX]; /* NULL: MPI is left out */
-};
-
 struct measured {
-    struct world *world;
+    struct group_world *world;
     int side, kind;
     char name[80];
 };
 
-static void start_members(struct world *world, unsigned n)
+static void start_members(struct group_world *world, unsigned n)
 {
     char index[16], size[16], seed[PROCESS_LINE_MAX], line[PROCESS_LINE_MAX];
     world->n = n;
@@ -197,74 +165,22 @@ static void start_members(struct world *world, unsigned n)
         (void)snprintf(index, sizeof index, "%u", i);
         const char *const arguments[] = {
             "member", index, size, bench_folder(), i == 0 ? NULL : seed, NULL};
-        process_start(&world->members[i], arguments);
+        process_start(&world->ranks[i], arguments);
         if (i == 0)
-            process_hear(&world->members[0], seed);
+            process_hear(&world->ranks[0], seed);
     }
     for (unsigned i = 0; i < n; i++)
-        process_hear(&world->members[i], line);
-}
-
-static void start_mpi(struct world *world, const char *program)
-{
-    char path[256], size[16], folder[200];
-    (void)snprintf(folder, sizeof folder, "%s", bench_folder());
-    (void)snprintf(size, sizeof size, "%u", world->n);
-    for (unsigned i = 0; i < world->n; i++) {
-        (void)snprintf(path, sizeof path, "%s/mpi-%u", folder, i);
-        (void)unlink(path);
-        if (mkfifo(path, 0600) != 0)
-            bench_fail("a pipe for MPI");
-    }
-    const char *const arguments[] = {"mpi", size, program, folder, NULL};
-    process_start(&world->mpi, arguments);
-    for (unsigned i = 0; i < world->n; i++) {
-        (void)snprintf(path, sizeof path, "%s/mpi-%u", folder, i);
-        world->orders[i] = fopen(path, "we");
-        if (world->orders[i] == NULL)
-            bench_fail("a pipe to MPI");
-    }
-}
-
-static double ask_mpi(struct world *world, int kind)
-{
-    char line[PROCESS_LINE_MAX];
-    for (unsigned i = 0; i < world->n; i++) {
-        (void)fprintf(world->orders[i], "%d\n", kind);
-        (void)fflush(world->orders[i]);
-    }
-    process_hear(&world->mpi, line);
-    return strtod(line, NULL) / 1000;
+        process_hear(&world->ranks[i], line);
 }
 
 static double measure(void *self)
 {
     const struct measured *measured = self;
-    struct world *world = measured->world;
-    char line[PROCESS_LINE_MAX];
-    double most = 0;
-    if (measured->side == MPI)
-        return ask_mpi(world, measured->kind);
-    (void)snprintf(line, sizeof line, "%d %d", measured->side, measured->kind);
-    for (unsigned i = 0; i < world->n; i++)
-        process_tell(&world->members[i], line);
-    for (unsigned i = 0; i < world->n; i++) {
-        process_hear(&world->members[i], line);
-        const double us = strtod(line, NULL) / 1000;
-        most = us > most ? us : most;
-    }
-    return most;
-}
-
-static void end_world(struct world *world, int n_sides)
-{
-    for (unsigned i = 0; i < world->n; i++) {
-        process_end(&world->members[i]);
-        if (n_sides > MPI)
-            (void)fclose(world->orders[i]);
-    }
-    if (n_sides > MPI)
-        process_end(&world->mpi);
+    char order[PROCESS_LINE_MAX];
+    (void)snprintf(order, sizeof order, "%d %d", measured->side,
+                   measured->kind);
+    return group_world_measure(
+        measured->world, measured->side == MPI ? NULL : order, measured->kind);
 }
 
 static bool is_measured(int side, int kind, int n_sides)
@@ -275,7 +191,7 @@ static bool is_measured(int side, int kind, int n_sides)
                                k->bytes == GROUP_BENCH_BYTES_MAX));
 }
 
-static void compare(struct world *world, int kind, int n_sides,
+static void compare(struct group_world *world, int kind, int n_sides,
                     const char *beside, const struct bench_options *options)
 {
     struct measured measured[N_SIDES];
@@ -302,7 +218,7 @@ static void compare(struct world *world, int kind, int n_sides,
     }
 }
 
-static void compare_beside_busy(struct world *world, int n_sides,
+static void compare_beside_busy(struct group_world *world, int n_sides,
                                 const struct bench_options *options)
 {
     static const char *const arguments[] = {"busy", NULL};
@@ -325,24 +241,21 @@ int main(int argc, char **argv)
     if (argc > 4 && strcmp(argv[1], "member") == 0)
         return run_member(argv + 2);
     if (argc > 4 && strcmp(argv[1], "mpi") == 0)
-        return run_mpi(argv + 2);
+        return group_run_mpi(argv + 2);
     if (argc > 1 && strcmp(argv[1], "busy") == 0)
         run_busy();
     bench_options_read(&options, argc, argv);
-    const int n_sides = access(GROUP_MPI, X_OK) == 0 ? N_SIDES : MPI;
-    if (n_sides == MPI)
-        (void)fprintf(stderr, "bench_shared: MPI is left out: no mpicc when "
-                              "this was built\n");
+    const int n_sides = group_has_mpi("bench_shared") ? N_SIDES : MPI;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        struct world world = {0};
+        struct group_world world = {0};
         start_members(&world, sizes[i]);
         if (n_sides > MPI)
-            start_mpi(&world, GROUP_MPI);
+            group_world_add_mpi(&world, "vader");
         for (int kind = 0; kind < GROUP_BENCH_KINDS; kind++)
             compare(&world, kind, n_sides, "", &options);
         if (world.n == 4 || world.n == 8)
             compare_beside_busy(&world, n_sides, &options);
-        end_world(&world, n_sides);
+        group_world_end(&world);
     }
     return 0;
 }

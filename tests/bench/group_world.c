@@ -1,0 +1,103 @@
+#include "group_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool group_has_mpi(const char *program)
+{
+    if (access(GROUP_MPI, X_OK) == 0)
+        return true;
+    (void)fprintf(stderr, "%s: MPI is left out: no mpicc when this was built\n",
+                  program);
+    return false;
+}
+
+int group_run_mpi(char **arguments)
+{
+    char transports[32];
+    (void)snprintf(transports, sizeof transports, "%s,self", arguments[2]);
+    char *const command[] = {"mpirun",
+                             "-n",
+                             arguments[0],
+                             "--allow-run-as-root",
+                             "--oversubscribe",
+                             "--bind-to",
+                             "none",
+                             "--mca",
+                             "btl",
+                             transports,
+                             "--mca",
+                             "btl_tcp_if_include",
+                             "lo",
+                             "--mca",
+                             "mpi_yield_when_idle",
+                             "1",
+                             GROUP_MPI,
+                             arguments[1],
+                             NULL};
+    execvp(command[0], command);
+    return 1;
+}
+
+void group_world_add_mpi(struct group_world *world, const char *transport)
+{
+    char path[256], size[16], folder[200];
+    (void)snprintf(folder, sizeof folder, "%s", bench_folder());
+    (void)snprintf(size, sizeof size, "%u", world->n);
+    for (unsigned i = 0; i < world->n; i++) {
+        (void)snprintf(path, sizeof path, "%s/mpi-%u", folder, i);
+        (void)unlink(path);
+        if (mkfifo(path, 0600) != 0)
+            bench_fail("a pipe for MPI");
+    }
+    const char *const arguments[] = {"mpi", size, folder, transport, NULL};
+    process_start(&world->mpi, arguments);
+    world->has_mpi = true;
+    for (unsigned i = 0; i < world->n; i++) {
+        (void)snprintf(path, sizeof path, "%s/mpi-%u", folder, i);
+        world->orders[i] = fopen(path, "we");
+        if (world->orders[i] == NULL)
+            bench_fail("a pipe to MPI");
+    }
+}
+
+static double measure_mpi(struct group_world *world, int kind)
+{
+    char line[PROCESS_LINE_MAX];
+    for (unsigned i = 0; i < world->n; i++) {
+        (void)fprintf(world->orders[i], "%d\n", kind);
+        (void)fflush(world->orders[i]);
+    }
+    process_hear(&world->mpi, line);
+    return strtod(line, NULL) / 1000;
+}
+
+double group_world_measure(struct group_world *world, const char *order,
+                           int kind)
+{
+    char line[PROCESS_LINE_MAX];
+    double most = 0;
+    if (order == NULL)
+        return measure_mpi(world, kind);
+    for (unsigned i = 0; i < world->n; i++)
+        process_tell(&world->ranks[i], order);
+    for (unsigned i = 0; i < world->n; i++) {
+        process_hear(&world->ranks[i], line);
+        const double us = strtod(line, NULL) / 1000;
+        most = us > most ? us : most;
+    }
+    return most;
+}
+
+void group_world_end(struct group_world *world)
+{
+    for (unsigned i = 0; i < world->n; i++) {
+        process_end(&world->ranks[i]);
+        if (world->has_mpi)
+            (void)fclose(world->orders[i]);
+    }
+    if (world->has_mpi)
+        process_end(&world->mpi);
+}

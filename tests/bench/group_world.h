@@ -1,0 +1,40 @@
+/* group_world.h - ranks in processes of their own, and as many of Open MPI:
+ * what bench_group and bench_shared measure, in turn. Thread: serial. */
+#ifndef GROUP_WORLD_H
+#define GROUP_WORLD_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "process.h"
+
+#define GROUP_RANKS_MAX 16 /* and one process for MPI */
+
+struct group_world {
+    unsigned n;
+    struct process ranks[GROUP_RANKS_MAX];
+    bool has_mpi;
+    struct process mpi;
+    FILE *orders[GROUP_RANKS_MAX]; /* to the ranks of MPI */
+};
+
+/* Whether there was an mpicc when this was built; if not, stderr says so. */
+bool group_has_mpi(const char *program);
+
+/* Add as many ranks of MPI. They wait at a pipe while others are measured.
+ * transport: one of MPI's, as "tcp" or "vader". */
+void group_world_add_mpi(struct group_world *world, const char *transport);
+
+/* In main, for the arguments "mpi N FOLDER TRANSPORT": become mpirun. */
+int group_run_mpi(char **arguments);
+
+/* Have ranks do one kind of operation, as often as it says. Returns us for one,
+ * of the rank that took longest.
+ * order: a line for each rank; NULL: MPI does it. */
+double group_world_measure(struct group_world *world, const char *order,
+                           int kind);
+
+/* All ranks end. */
+void group_world_end(struct group_world *world);
+
+#endif
