@@ -390,8 +390,7 @@ int ls_driver_load(ls_driver *driver, int64_t number,
     return status;
 }
 
-/* ---- the model alone ------------------------------------------------------
- */
+/* ---- the model alone --------------------------------------------------- */
 
 /* The blobs of the parameters, as a registry of their own. */
 static int list_weights(ls_driver *driver, ls_blobs **out)

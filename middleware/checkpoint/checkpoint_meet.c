@@ -175,8 +175,7 @@ static int go_on_from(ls_checkpoint_step *self, int64_t epoch)
                : LS_OK;
 }
 
-/* ---- leading: those who wait ----------------------------------------------
- */
+/* ---- leading: those who wait ------------------------------------------- */
 
 /* Answer one. loaded: NONE: nothing was. */
 static void answer(ls_request *request, int64_t loaded)
@@ -283,8 +282,7 @@ static int await_all(ls_checkpoint_step *self, bool ends)
                : status;
 }
 
-/* ---- leading: the beginning -----------------------------------------------
- */
+/* ---- leading: the beginning -------------------------------------------- */
 
 static int check_scratch(ls_checkpoint_step *self)
 {
@@ -415,8 +413,7 @@ int step_begin(ls_checkpoint_step *self)
     return status == LS_OK ? go_on_from(self, loaded) : status;
 }
 
-/* ---- leading: the end ------------------------------------------------------
- */
+/* ---- leading: the end -------------------------------------------------- */
 
 /* Whether all have come as far as this node. */
 static bool is_same_end(ls_checkpoint_step *self)

@@ -32,8 +32,7 @@ int step_patience_ms(const ls_checkpoint_step *self)
                : INT_MAX;
 }
 
-/* ---- standing still -------------------------------------------------------
- */
+/* ---- standing still ---------------------------------------------------- */
 
 void step_stand(ls_checkpoint_step *self, int64_t epoch)
 {
@@ -99,8 +98,7 @@ static void on_member(void *arg, const struct ls_member *member)
     ls_mutex_unlock(&self->asker.mutex);
 }
 
-/* ---- a save ---------------------------------------------------------------
- */
+/* ---- a save ------------------------------------------------------------ */
 
 /* A run that is cancelled waits for no save: others have left the iteration. */
 static bool is_over(void *arg)
@@ -196,8 +194,7 @@ int step_save(ls_checkpoint_step *self, int64_t epoch, enum step_why why)
     return ls_failure_return(&failure);
 }
 
-/* ---- when -----------------------------------------------------------------
- */
+/* ---- when -------------------------------------------------------------- */
 
 static bool is_due(ls_checkpoint_step *self)
 {
@@ -291,8 +288,7 @@ static int save_the_end(ls_checkpoint_step *self)
     return status;
 }
 
-/* ---- the step -------------------------------------------------------------
- */
+/* ---- the step ---------------------------------------------------------- */
 
 static int run(ls_step *step, void *arg)
 {
@@ -334,8 +330,7 @@ static int finish(void *arg, ls_task *task, int status)
     return ls_failure_return(&failure);
 }
 
-/* ---- made and taken apart -------------------------------------------------
- */
+/* ---- made and taken apart ---------------------------------------------- */
 
 static void release(void *arg)
 {

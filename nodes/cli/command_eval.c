@@ -14,8 +14,7 @@ struct outcome {
     double least, most; /* returns */
 };
 
-/* ---- playing --------------------------------------------------------------
- */
+/* ---- playing ----------------------------------------------------------- */
 
 static int play(struct agent *agent, size_t episodes, struct outcome *out)
 {
@@ -45,8 +44,7 @@ static int evaluate(const struct setup *setup, const struct saved_policy *saved,
     return status;
 }
 
-/* ---- showing --------------------------------------------------------------
- */
+/* ---- showing ----------------------------------------------------------- */
 
 static int show_json(const struct saved_policy *saved, uint64_t seed,
                      const struct outcome *outcome)

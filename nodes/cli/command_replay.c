@@ -14,8 +14,7 @@
 /* As much as a configuration may be. */
 #define TEXT_MOST ((size_t)1 << 20)
 
-/* ---- recording -------------------------------------------------------------
- */
+/* ---- recording --------------------------------------------------------- */
 
 static int check(const struct options *options, const struct plan *plan)
 {
@@ -141,8 +140,7 @@ int record_end(struct tape_about *about, const struct options *options,
     return exit_code;
 }
 
-/* ---- replay ----------------------------------------------------------------
- */
+/* ---- replay ------------------------------------------------------------ */
 
 void replay_compare(const struct tape *tape, const struct setup *setup)
 {

@@ -30,8 +30,7 @@ static int open_file(struct saved_policy *out, const char *path)
     return weights_open(&out->file, folder, slash != NULL ? slash + 1 : path);
 }
 
-/* ---- of a checkpoint ------------------------------------------------------
- */
+/* ---- of a checkpoint --------------------------------------------------- */
 
 /* The learner's, of one entry. Errors: LS_ENOENT it has none. */
 static int read_entry(struct saved_policy *out,
@@ -102,8 +101,7 @@ static int look_at_checkpoint(struct saved_policy *out, const char *run,
     return status;
 }
 
-/* ---- of a run -------------------------------------------------------------
- */
+/* ---- of a run ---------------------------------------------------------- */
 
 /* What it has come to, or the newest checkpoint, whichever is further. */
 static int look_at_run(struct saved_policy *out, const char *folder)
@@ -172,8 +170,7 @@ int saved_policy_open(struct saved_policy *out, const char *path, int64_t epoch)
     return status;
 }
 
-/* ---- the configuration ----------------------------------------------------
- */
+/* ---- the configuration ------------------------------------------------- */
 
 static void print_value(FILE *to, const char *key, const ls_value *value)
 {
@@ -248,8 +245,7 @@ static int set_up(struct setup *out, const struct options *given,
     return status;
 }
 
-/* ---- what a command does with it ------------------------------------------
- */
+/* ---- what a command does with it --------------------------------------- */
 
 int saved_policy_agent(struct agent *out, const struct setup *setup,
                        const struct saved_policy *saved)

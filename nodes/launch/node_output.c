@@ -24,8 +24,7 @@ struct node_output {
     char why[LS_ERROR_TEXT_MAX]; /* the first of these was */
 };
 
-/* ---- a file ---------------------------------------------------------------
- */
+/* ---- a file ------------------------------------------------------------ */
 
 static int add(struct log *log, const char *text, size_t size)
 {
@@ -53,8 +52,7 @@ static int open_log(struct log *log, const char *folder, uint32_t id)
     return status == LS_OK ? ls_file_size(log->file, &log->size) : status;
 }
 
-/* ---- all of them ----------------------------------------------------------
- */
+/* ---- all of them ------------------------------------------------------- */
 
 /* Where a run has no folder, its own is told apart by its process. */
 static int make_folder(char path[LS_PATH_MAX], const char *in,

@@ -6,8 +6,7 @@
 
 #include "run_folder.h"
 
-/* ---- blobs of any size ----------------------------------------------------
- */
+/* ---- blobs of any size ------------------------------------------------- */
 
 static int size_of(void *self, uint64_t *out)
 {
@@ -48,8 +47,7 @@ static struct ls_online_context *context_of(const struct role *role)
     return ls_context_data(ls_task_context(role->task));
 }
 
-/* ---- saving ---------------------------------------------------------------
- */
+/* ---- saving ------------------------------------------------------------ */
 
 static int take_written(struct role *role, struct role_bytes *out)
 {
@@ -100,8 +98,7 @@ static int before_save(void *self, int64_t epoch)
                                          : encode_environments(role);
 }
 
-/* ---- loading --------------------------------------------------------------
- */
+/* ---- loading ----------------------------------------------------------- */
 
 static int decode_environments(struct role *role)
 {
@@ -164,8 +161,7 @@ int role_begin_training(struct role *role)
     return status;
 }
 
-/* ---- the step -------------------------------------------------------------
- */
+/* ---- the step ---------------------------------------------------------- */
 
 static void granted(void *self)
 {

@@ -58,8 +58,7 @@ struct tape {
     char card[CARD_MOST]; /* "": no difference so far */
 };
 
-/* ---- reading ---------------------------------------------------------------
- */
+/* ---- reading ----------------------------------------------------------- */
 
 static struct name *find_name(const struct player *player, const char *text,
                               size_t size)
@@ -306,8 +305,7 @@ const struct tape_about *tape_about(const struct tape *tape)
     return &tape->about;
 }
 
-/* ---- playing ---------------------------------------------------------------
- */
+/* ---- playing ----------------------------------------------------------- */
 
 static struct player *find_player(struct tape *tape, uint32_t id)
 {

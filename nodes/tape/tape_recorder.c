@@ -81,8 +81,7 @@ static void write_behind(void *arg)
     free(taken.at);
 }
 
-/* ---- what comes -----------------------------------------------------------
- */
+/* ---- what comes -------------------------------------------------------- */
 
 static bool make_room(struct bytes *held, size_t size)
 {
@@ -162,8 +161,7 @@ static bool handles(void *self, const struct ls_event *event)
     return true;
 }
 
-/* ---- its life ---------------------------------------------------------------
- */
+/* ---- its life ---------------------------------------------------------- */
 
 int tape_recorder_create(tape_recorder **out, const char *tape, uint32_t id)
 {

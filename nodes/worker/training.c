@@ -415,8 +415,7 @@ int training_write(struct training *training, const struct weights_note *note,
     return status == LS_OK ? take_written(writer, out) : status;
 }
 
-/* ---- batches under way ----------------------------------------------------
- */
+/* ---- batches under way ------------------------------------------------- */
 
 static int64_t *count_of(struct weights_note *note, size_t i)
 {

@@ -415,8 +415,7 @@ void promise_sums_are_in_the_order_of_ranks(const struct rank_maker *maker,
     maker->destroy(&ranks);
 }
 
-/* --- several at once -------------------------------------------------------
- */
+/* --- several at once ---------------------------------------------------- */
 
 enum { N_AT_ONCE = 12, AT_ONCE = 5000 };
 

@@ -81,8 +81,7 @@ static uint32_t id_of(uint32_t number)
     return ids[number];
 }
 
-/* --- what a rank does -------------------------------------------------------
- */
+/* --- what a rank does --------------------------------------------------- */
 
 struct act {
     struct life *life;
@@ -376,8 +375,7 @@ static int do_step(const struct act *act)
     }
 }
 
-/* --- a life
- * ------------------------------------------------------------------- */
+/* --- a life ------------------------------------------------------------- */
 
 static uint32_t named_node(const char *text)
 {
@@ -515,8 +513,7 @@ static void spawn(struct story *story, uint32_t number, bool returned)
                               "main", life_main, life));
 }
 
-/* --- what goes wrong
- * ---------------------------------------------------------- */
+/* --- what goes wrong ---------------------------------------------------- */
 
 static void kill_one(struct story *story)
 {
@@ -588,8 +585,7 @@ static void story_main(void *arg)
         assert_ok(ls_thread_join(&story->lives[i].thread, LS_FOREVER));
 }
 
-/* --- what must be so
- * ------------------------------------------------------------- */
+/* --- what must be so ---------------------------------------------------- */
 
 static uint32_t n_killed(const struct story *story)
 {

@@ -241,8 +241,7 @@ static int be_rank(int argc, char **argv)
     return status == LS_OK ? 0 : 1;
 }
 
-/* --- in the test's ----------------------------------------------------------
- */
+/* --- in the test's ------------------------------------------------------ */
 
 struct process {
     pid_t pid;

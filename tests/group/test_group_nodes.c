@@ -61,8 +61,7 @@ TEST(one_round_of_messages_gives_the_same_results)
     promise_operations_overlap_and_end_in_order(&one_round, 3);
 }
 
-/* --- who is in a group ------------------------------------------------------
- */
+/* --- who is in a group -------------------------------------------------- */
 
 /* Only some nodes make the group; the others are in the world. */
 static int form_if_in(struct rank *rank)
@@ -147,8 +146,7 @@ TEST(wrong_options_are_refused)
     destroy_nodes(&ranks);
 }
 
-/* --- losses ------------------------------------------------------------------
- */
+/* --- losses ------------------------------------------------------------- */
 
 TEST(a_group_that_fails_on_loss_stays_failed)
 {

@@ -177,8 +177,7 @@ TEST_WITH(whoever_waits_can_be_ended, folder_set_up, folder_tear_down)
     }
 }
 
-/* ---- a learner with one step, and a collector that is only there ----------
- */
+/* ---- a learner with one step, and a collector that is only there ------- */
 
 enum { LOST_AT = 1, TOLD_AT = 2, WORKS_UNTIL = 3 }; /* s */
 

@@ -154,8 +154,7 @@ TEST(two_machines_never_share_a_folder)
     }
 }
 
-/* ---- two at once ---------------------------------------------------------
- */
+/* ---- two at once ------------------------------------------------------- */
 
 /* The same command, once the pipe is closed: its folder, and how it went; then
  * it is killed. */

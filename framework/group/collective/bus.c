@@ -24,8 +24,7 @@ static struct bus_group *group_of(const ls_group *group)
     return (struct bus_group *)(uintptr_t)group;
 }
 
-/* --- what the other files call
- * ------------------------------------------------ */
+/* --- what the other files call ------------------------------------------ */
 
 void group_say_rank(const struct bus_group *group, uint32_t rank,
                     struct line *line)
@@ -100,8 +99,7 @@ void group_leave(struct bus_group *group, int status)
     group_end(group, &own);
 }
 
-/* --- what the channel brings
- * ---------------------------------------------------- */
+/* --- what the channel brings -------------------------------------------- */
 
 static uint32_t find_member(const struct bus_group *group, uint32_t id,
                             uint64_t life)
@@ -279,8 +277,7 @@ static const struct ls_channel_ops channel_ops = {
     .closed = on_closed,
 };
 
-/* --- generations
- * ------------------------------------------------------------------ */
+/* --- generations -------------------------------------------------------- */
 
 static void forget_generation(struct bus_group *group)
 {
@@ -447,8 +444,7 @@ static void leave(ls_group *base, int status)
     ls_mutex_unlock(&group->mutex);
 }
 
-/* --- operations
- * ------------------------------------------------------------------- */
+/* --- operations --------------------------------------------------------- */
 
 void group_leave_if_interrupted(struct bus_group *group)
 {
@@ -530,8 +526,7 @@ static void free_turn(ls_collective *collective)
     turn_free((struct turn *)collective);
 }
 
-/* --- life
- * ------------------------------------------------------------------------- */
+/* --- life --------------------------------------------------------------- */
 
 /* Also one that was not made whole. */
 static void free_group(struct bus_group *group)

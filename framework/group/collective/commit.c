@@ -39,8 +39,7 @@ int group_commit_begin(struct bus_group *group, int64_t now)
     return status;
 }
 
-/* --- results
- * ------------------------------------------------------------------ */
+/* --- results ------------------------------------------------------------ */
 
 static const struct load *load_of(const struct bus_group *group, uint32_t rank,
                                   uint64_t epoch)
@@ -90,8 +89,7 @@ static int need_result(struct bus_group *group, struct turn *turn)
     return LS_OK;
 }
 
-/* --- sending
- * ------------------------------------------------------------------- */
+/* --- sending ------------------------------------------------------------ */
 
 static void add_result(struct bus_group *group, struct group_message *message,
                        uint64_t epoch)
@@ -151,8 +149,7 @@ void group_commit_send_out(struct bus_group *group)
     }
 }
 
-/* --- ends
- * ---------------------------------------------------------------------- */
+/* --- ends --------------------------------------------------------------- */
 
 static void say_missing(const struct bus_group *group, struct line *line,
                         const struct ls_epoch_reason *reason)
@@ -244,8 +241,7 @@ static void take_end(struct bus_group *group, const struct ls_epoch_end *end)
         turn_end(group, turn, &failure);
 }
 
-/* --- entering
- * ------------------------------------------------------------------ */
+/* --- entering ----------------------------------------------------------- */
 
 static const void *brought(const struct turn *turn)
 {
@@ -338,8 +334,7 @@ void group_commit_go_on(struct bus_group *group)
     }
 }
 
-/* --- what comes
- * ------------------------------------------------------------------ */
+/* --- what comes --------------------------------------------------------- */
 
 /* Who else has brought something different to an epoch that this rank is not in
  * yet. */

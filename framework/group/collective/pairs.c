@@ -198,8 +198,7 @@ int pair_start(struct turn **out, struct bus_group *group,
     return LS_OK;
 }
 
-/* --- what comes --------------------------------------------------------------
- */
+/* --- what comes --------------------------------------------------------- */
 
 void pairs_want(struct bus_group *group, uint32_t rank,
                 const struct group_message *message)
@@ -280,8 +279,7 @@ void pairs_refuse(struct bus_group *group, uint32_t rank,
              group->over.status, group->over.text);
 }
 
-/* --- time and losses
- * ------------------------------------------------------------ */
+/* --- time and losses ---------------------------------------------------- */
 
 static void expire(struct bus_group *group, struct turn *turn)
 {

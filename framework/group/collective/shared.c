@@ -28,8 +28,7 @@
 enum { FLAG_NEVER = 1, FLAG_ALWAYS = 2 };
 enum { ROOM_WAIT_MS = 10000, FOLD_SIGN = 16 };
 
-/* --- one operation
- * ------------------------------------------------------------------ */
+/* --- one operation ------------------------------------------------------ */
 
 static int wait_ms_of(const struct bus_group *group, int64_t deadline)
 {
@@ -194,8 +193,7 @@ static int do_in_room(struct room_call *room)
     return ls_room_barrier(in, room->name, room->wait_ms);
 }
 
-/* --- how it ends
- * -------------------------------------------------------------------- */
+/* --- how it ends -------------------------------------------------------- */
 
 void shared_leave(struct bus_group *group)
 {
@@ -339,8 +337,7 @@ void shared_end(struct bus_group *group, const struct ls_failure *why)
         ls_room_give_up(group->room, LS_ECANCELED);
 }
 
-/* --- what was started
- * --------------------------------------------------------------- */
+/* --- what was started --------------------------------------------------- */
 
 static void help(void *self)
 {
@@ -365,8 +362,7 @@ int shared_need_helper(struct bus_group *group)
                                  help, group);
 }
 
-/* --- made and given up
- * -------------------------------------------------------------- */
+/* --- made and given up -------------------------------------------------- */
 
 uint32_t shared_flags(const struct bus_group *group)
 {

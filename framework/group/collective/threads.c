@@ -174,8 +174,7 @@ static void leave(ls_group *group, int status)
     ls_mutex_unlock(&team->mutex);
 }
 
-/* --- the work of an operation ----------------------------------------------
- */
+/* --- the work of an operation ------------------------------------------- */
 
 static const struct group_call *call_of(const struct gathering *gathering,
                                         uint32_t rank)

@@ -5,8 +5,7 @@
 
 #include "bus_group.h"
 
-/* --- life ------------------------------------------------------------------
- */
+/* --- life --------------------------------------------------------------- */
 
 void turn_free(struct turn *turn)
 {
@@ -69,8 +68,7 @@ void turn_end(struct bus_group *group, struct turn *turn,
     ls_cond_broadcast(&group->changed);
 }
 
-/* --- what a flow sends ------------------------------------------------------
- */
+/* --- what a flow sends -------------------------------------------------- */
 
 static void send_data(void *self, const struct plan_move *move, size_t offset,
                       const void *data, size_t size)
@@ -112,8 +110,7 @@ struct haul_post turn_haul_post(struct turn_post *post)
         .self = post, .data = send_data, .want = send_want};
 }
 
-/* --- wants that come early ---------------------------------------------------
- */
+/* --- wants that come early ---------------------------------------------- */
 
 void turns_keep_want(struct bus_group *group, uint32_t rank,
                      const struct group_message *message)
@@ -159,8 +156,7 @@ void turns_use_wants(struct bus_group *group, struct turn *turn)
     group->n_wants = n;
 }
 
-/* --- stages ------------------------------------------------------------------
- */
+/* --- stages ------------------------------------------------------------- */
 
 /* What a stage reads and writes. */
 static const void *in_of(const struct turn *turn)
@@ -304,8 +300,7 @@ static int begin(struct bus_group *group, struct turn *turn)
     return status == LS_OK ? begin_stage(group, turn) : status;
 }
 
-/* --- starting ----------------------------------------------------------------
- */
+/* --- starting ----------------------------------------------------------- */
 
 int turn_start(struct turn **out, struct bus_group *group,
                const struct group_call *call)
@@ -354,8 +349,7 @@ void turn_doom(struct bus_group *group, struct turn *turn, uint32_t rank,
              group->rank, one, rank, other);
 }
 
-/* --- what comes
- * --------------------------------------------------------------- */
+/* --- what comes --------------------------------------------------------- */
 
 /* NULL: it has ended, or is yet to come. */
 static struct turn *find_turn(const struct bus_group *group, uint64_t number)

@@ -45,8 +45,7 @@ void haul_fini(struct haul *haul)
     *haul = (struct haul){.n_open = 0};
 }
 
-/* --- going on --------------------------------------------------------------
- */
+/* --- going on ----------------------------------------------------------- */
 
 static const unsigned char *source_of(const struct haul *haul,
                                       const struct plan_move *move)
@@ -145,8 +144,7 @@ static void go_on(struct haul *haul, const struct haul_post *post)
     }
 }
 
-/* --- asking ----------------------------------------------------------------
- */
+/* --- asking ------------------------------------------------------------- */
 
 static void ask(const struct haul *haul, size_t i, int64_t now, bool again,
                 const struct haul_post *post)
@@ -209,8 +207,7 @@ bool haul_lacks(const struct haul *haul, uint32_t *rank)
     return false;
 }
 
-/* --- what comes ------------------------------------------------------------
- */
+/* --- what comes --------------------------------------------------------- */
 
 static size_t find(const struct haul *haul, uint32_t peer, uint32_t lane,
                    bool taken)

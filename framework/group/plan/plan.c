@@ -50,8 +50,7 @@ static uint32_t other(const struct plan_shape *shape, uint32_t i)
     return (shape->rank + 1 + i) % shape->n;
 }
 
-/* --- gathers ---------------------------------------------------------------
- */
+/* --- gathers ------------------------------------------------------------ */
 
 /* Its own, where it lies, unless it does already. */
 static void copy_own(struct plan *plan, const struct plan_shape *shape,
@@ -107,8 +106,7 @@ static void plan_scatter(struct plan *plan, const struct plan_shape *shape)
             size);
 }
 
-/* --- broadcasts ------------------------------------------------------------
- */
+/* --- broadcasts --------------------------------------------------------- */
 
 /* Where the result of a broadcast lies. */
 static size_t base(const struct plan_shape *shape)
@@ -188,8 +186,7 @@ static void plan_broadcast(struct plan *plan, const struct plan_shape *shape)
         plan_tree(plan, shape, size);
 }
 
-/* --- folds -----------------------------------------------------------------
- */
+/* --- folds -------------------------------------------------------------- */
 
 /* Take a slice of this rank's own from all others, in their order, and fold it
  * into `at` of the result. */
@@ -301,8 +298,7 @@ static void plan_all_reduce(struct plan *plan, const struct plan_shape *shape)
         plan_ring(plan, shape);
 }
 
-/* --- all -------------------------------------------------------------------
- */
+/* --- all ---------------------------------------------------------------- */
 
 static void plan_pair(struct plan *plan, const struct plan_shape *shape)
 {

@@ -15,8 +15,7 @@
 #include "lockstep/node.h"
 #include "lockstep/record.h"
 
-/* ---- recording ------------------------------------------------------------
- */
+/* ---- recording --------------------------------------------------------- */
 
 /* What one node of a run does, on its way to a file. Thread: any. */
 typedef struct tape_recorder tape_recorder;
@@ -36,8 +35,7 @@ void tape_recorder_destroy(tape_recorder **recorder);
 /* Borrow: as long as the recorder. What it says never fails. */
 const struct ls_event_gate *tape_recorder_gate(const tape_recorder *recorder);
 
-/* ---- a recording ----------------------------------------------------------
- */
+/* ---- a recording ------------------------------------------------------- */
 
 struct tape_node {
     uint32_t id;
@@ -75,8 +73,7 @@ void tape_clean(const char *path, const struct tape_about *about);
 /* XXH3 of a file; 0: it cannot be read. */
 uint64_t tape_hash_file(const char *path);
 
-/* ---- replay ----------------------------------------------------------------
- */
+/* ---- replay ------------------------------------------------------------ */
 
 struct tape;
 struct tape_player;
