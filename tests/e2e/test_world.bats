@@ -32,22 +32,22 @@ members() {
 }
 
 @test "eight nodes, one address, any order: each hears the first of all" {
-    for ((run = 0; run < ${runs:-20}; run++)); do
+    for ((run = 0; run < ${runs:-10}; run++)); do
         members 8 mesh $((run % 8)) greet
         [ "$(cat ./*.out | sort | uniq -c | xargs)" = "8 heard 8" ]
     done
 }
 
 @test "a star relays the first event of each to all" {
-    for ((run = 0; run < ${runs:-20}; run++)); do
+    for ((run = 0; run < ${runs:-10}; run++)); do
         members 8 star $((run % 8)) greet
         [ "$(cat ./*.out | sort | uniq -c | xargs)" = "8 heard 8" ]
     done
 }
 
 barriers() {
-    members "$1" "$2" 0 barrier "${epochs:-1000}"
-    nobody_early "$1" "${epochs:-1000}" ./*.out
+    members "$1" "$2" 0 barrier "${epochs:-500}"
+    nobody_early "$1" "${epochs:-500}" ./*.out
 }
 
 @test "nobody leaves an epoch before all have entered: 2 processes" {

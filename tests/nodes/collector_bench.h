@@ -99,14 +99,16 @@ static inline void commit(struct collector_bench *made, const char *policy_id,
     ls_writer_destroy(&writer);
 }
 
-static inline struct collector_bench *collector_start(int patience_ms)
+/* A service at the member of this bench. */
+static inline struct collector_bench *collector_make(struct bench *bench,
+                                                     int patience_ms)
 {
     static const struct collector_ops ops = {.reset = toy_reset,
                                              .load = toy_load,
                                              .collect = toy_collect,
                                              .evaluate = toy_evaluate};
     struct collector_bench *made = calloc(1, sizeof *made);
-    made->bench = bench_create();
+    made->bench = bench;
     gate_init(&made->toy.gate);
     const struct collector_service_options options = {
         .common = bench_options(made->bench, patience_ms),
@@ -114,6 +116,12 @@ static inline struct collector_bench *collector_start(int patience_ms)
         .self = &made->toy};
     assert_int_equal(collector_service_create(&made->service, &options), LS_OK);
     collector_service_use(made->service, made->bench->task);
+    return made;
+}
+
+static inline struct collector_bench *collector_start(int patience_ms)
+{
+    struct collector_bench *made = collector_make(bench_create(), patience_ms);
     bench_start(made->bench);
     commit(made, "policy_1", 3);
     return made;

@@ -158,6 +158,7 @@ static inline struct service_options bench_options(struct bench *bench,
     return (struct service_options){.node = bench->member.node,
                                     .calls = bench->member.calls,
                                     .store = &bench->store->base,
+                                    .coordinator = COORDINATOR,
                                     .gpu = 1.0,
                                     .cpu = 2.0,
                                     .patience_ms = patience_ms};

@@ -176,3 +176,26 @@ TEST(a_finished_task_ends_its_run)
                "its task has ended");
     collector_stop(bench);
 }
+
+static void note_left(void *self, const struct ls_member *member)
+{
+    if (member->state == LS_MEMBER_LEFT)
+        gate_pass(self);
+}
+
+/* A short job may end while a member still joins it. */
+TEST(a_coordinator_that_has_left_before_it_was_met_ends_the_run)
+{
+    struct bench *bench = bench_create();
+    struct gate left;
+    gate_init(&left);
+    assert_ok(ls_node_on_member(bench->member.node, note_left, &left));
+    bench_start_idle(bench);
+    bench_kill(&bench->coordinator, LS_OK);
+    gate_await(&left, 0, 1);
+    struct collector_bench *made = collector_make(bench, 0);
+    bench_begin_run(bench);
+    bench_ends(bench, LS_OK);
+    collector_stop(made);
+    gate_fini(&left);
+}

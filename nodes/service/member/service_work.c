@@ -95,13 +95,12 @@ static void heard(struct service_work *work, const ls_request *request)
     service_work_changed(work);
 }
 
-/* Before it has called for the first time, a coordinator is known by its role.
- */
+/* By its id: one that leaves at once has not told its role. */
 static bool is_master(const struct service_work *work,
                       const struct ls_member *member)
 {
-    return work->has_master ? member->id == work->master
-                            : strcmp(member->role, "coordinator") == 0;
+    return member->id ==
+           (work->has_master ? work->master : work->options.coordinator);
 }
 
 /* One that leaves though nothing is wrong has nothing more to be done. It has
@@ -133,6 +132,17 @@ static void on_member(void *self, const struct ls_member *member)
     }
     service_work_changed(work);
     ls_mutex_unlock(&work->mutex);
+}
+
+/* One that left before it was ready here counts for the world that was joined,
+ * and nobody is told that it left. */
+void service_work_look(struct service_work *work)
+{
+    struct ls_member member;
+    if (ls_node_member(work->options.node, work->options.coordinator,
+                       &member) == LS_OK &&
+        member.state == LS_MEMBER_LEFT)
+        on_member(work, &member);
 }
 
 static int serve_resource(void *self, ls_request *request)

@@ -113,6 +113,10 @@ void service_work_fail_call(ls_request **request, const char *text);
 /* Something has changed that a wait may be for. Lock held. */
 void service_work_changed(struct service_work *work);
 
+/* The coordinator may have left before anybody could be told. Without the lock.
+ */
+void service_work_look(struct service_work *work);
+
 /* For the task's thread, without the lock. ----------------------------------
  */
 

@@ -159,6 +159,7 @@ static int await_work(ls_step *step, void *self)
     (void)step;
     if (service_work_is_used(work))
         return LS_OK;
+    service_work_look(work);
     const int status = service_work_wait(work, take, work);
     if (status != LS_OK || !service_work_is_used(work)) /* it finishes */
         return status;

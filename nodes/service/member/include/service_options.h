@@ -17,10 +17,11 @@ struct service_options {
                           * no call may be missed */
     ls_rpc *calls;       /* borrow; closed before the service is destroyed */
     struct store *store; /* borrow, longer than the service */
-    double gpu, cpu;     /* what "resource" answers: GPUs, and processors, of
-                          * which there may be a part */
-    int patience_ms;     /* how long a lost coordinator is waited for; 0: not */
-    int store_wait_ms;   /* for one put or get; 0: default 10000 */
+    uint32_t coordinator; /* id of the node that will call it */
+    double gpu, cpu;      /* what "resource" answers: GPUs, and processors, of
+                           * which there may be a part */
+    int patience_ms;   /* how long a lost coordinator is waited for; 0: not */
+    int store_wait_ms; /* for one put or get; 0: default 10000 */
     const struct service_watch *watch; /* borrow; NULL: nobody */
     enum service_sabotage sabotage;
 };
