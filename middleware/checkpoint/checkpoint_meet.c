@@ -12,8 +12,8 @@
 
 /* ---- who ----------------------------------------------------------------- */
 
-static bool is_in_group(const ls_checkpoint_step *self, const char *role,
-                        const char *labels)
+bool step_is_in_group(const ls_checkpoint_step *self, const char *role,
+                      const char *labels)
 {
     const size_t size = strlen(self->group);
     return self->options.group == NULL ||
@@ -57,7 +57,7 @@ static int add_ready(ls_checkpoint_step *self)
     int status = add_node(self, self->saves.id);
     for (size_t i = 0; i < n && status == LS_OK; i++)
         if (members[i].state == LS_MEMBER_READY &&
-            is_in_group(self, members[i].role, members[i].labels))
+            step_is_in_group(self, members[i].role, members[i].labels))
             status = add_node(self, members[i].id);
     free(members);
     return status;

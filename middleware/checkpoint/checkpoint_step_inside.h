@@ -103,6 +103,10 @@ LS_MUST_USE int step_wait(ls_checkpoint_step *self, const bool *flag,
                           const bool *other, int64_t deadline);
 
 /* ---- checkpoint_meet.c ---- */
+
+/* Whether a member takes part in saves. */
+bool step_is_in_group(const ls_checkpoint_step *self, const char *role,
+                      const char *labels);
 /* Whose blobs are saved: those of these nodes that have some. NULL: of all
  * that are ready. */
 LS_MUST_USE int step_choose(ls_checkpoint_step *self, const uint32_t *ids,

@@ -90,7 +90,8 @@ static void on_member(void *arg, const struct ls_member *member)
     ls_mutex_lock(&self->asker.mutex);
     if (member->id == self->saves.leader)
         self->leader_gone = gone;
-    if (gone) {
+    /* Another one, as a client, comes and goes. */
+    if (gone && step_is_in_group(self, member->role, member->labels)) {
         self->losses++;
         self->last_lost = member->id;
     }

@@ -59,6 +59,7 @@ struct site {
 };
 
 struct step_world {
+    bool has_guest; /* somebody else comes and goes */
     ls_simulation *simulation;
     ls_network *network;
     ls_disk *disk;
@@ -158,6 +159,9 @@ static inline int site_begin(struct site *site)
     options.attach = all;
     options.n_attach = SITES;
     options.world_size = SITES;
+    options.role = "site";
+    if (site->world->has_guest)
+        options.world_max = SITES + 1;
     options.runtime = ls_host_runtime(site->host);
     ls_rng_seed(&site->random, 9, site->id);
     int status = ls_node_create(&site->node, &options);
@@ -176,8 +180,10 @@ static inline int site_begin(struct site *site)
                              ls_mw_checkpoint(site->task, &site->options));
     if (status == LS_OK && !site->no_barrier)
         status = ls_task_use(
-            site->task, ls_mw_barrier(site->task, &(struct ls_barrier_options){
-                                                      .timeout_ms = 20000}));
+            site->task,
+            ls_mw_barrier(site->task, &(struct ls_barrier_options){
+                                          .group = site->options.group,
+                                          .timeout_ms = 20000}));
     if (status == LS_OK)
         status = ls_task_use_fn(site->task, work, site);
     return status == LS_OK ? ls_node_start(site->node) : status;
@@ -235,6 +241,7 @@ static inline void site_spawn(struct step_world *world, uint32_t id)
                           .value = (double)NAN,
                           .options = {.leader = LS_CHECKPOINT_FIRST,
                                       .run = "test",
+                                      .group = world->has_guest ? "site" : NULL,
                                       .folder = "saved",
                                       .resume = LS_JOB_NEWEST,
                                       .redo_end = true,

@@ -236,6 +236,52 @@ TEST(without_a_barrier_by_their_own_count)
     world_play(&world, 1, save_without_barrier);
 }
 
+static void look_on(void *host)
+{
+    static const char *const all[] = {"tcp://127.0.0.1:21500",
+                                      "tcp://127.0.0.1:21501",
+                                      "tcp://127.0.0.1:21502"};
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    options.id = 9;
+    options.bind = "tcp://127.0.0.1:21509";
+    options.attach = all;
+    options.n_attach = 3;
+    options.world_size = 2;
+    options.world_max = SITES + 1;
+    options.runtime = ls_host_runtime(host);
+    for (int i = 0; i < 5; i++) {
+        ls_node *node;
+        assert_ok(ls_node_create(&node, &options));
+        assert_ok(ls_node_start(node));
+        assert_ok(ls_node_destroy(&node));
+    }
+}
+
+static void save_before_others(struct step_world *world)
+{
+    ls_host *host;
+    ls_thread *thread;
+    assert_ok(ls_host_create(&host, world->simulation, "guest"));
+    assert_ok(ls_network_join(world->network, host));
+    life_begin(world);
+    assert_ok(ls_thread_spawn(ls_host_runtime(host), &thread, "guest", look_on,
+                              host));
+    life_end(world);
+    went_well(world);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+}
+
+/* Who is not of the group is not waited for, nor missed. */
+TEST(clients_come_and_go)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct step_world world = {.tune = tune_nothing, .has_guest = true};
+        world_play(&world, seed, save_before_others);
+    }
+}
+
 /* ---- going on ------------------------------------------------------------ */
 
 /* What a run fails in is not saved; behind, the one before may not be either,
