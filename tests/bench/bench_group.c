@@ -129,12 +129,6 @@ static int run_rank(char **arguments)
 
 /* --- in the program's own ------------------------------------------------- */
 
-struct measured {
-    struct group_world *world;
-    int side, kind;
-    char name[64];
-};
-
 static void start_ranks(struct group_world *world, unsigned n)
 {
     char index[16], size[16], seed[PROCESS_LINE_MAX], line[PROCESS_LINE_MAX];
@@ -152,31 +146,21 @@ static void start_ranks(struct group_world *world, unsigned n)
         process_hear(&world->ranks[i], line);
 }
 
-static double measure(void *self)
-{
-    const struct measured *measured = self;
-    char order[PROCESS_LINE_MAX];
-    (void)snprintf(order, sizeof order, "%d %d", measured->side,
-                   measured->kind);
-    return group_world_measure(
-        measured->world, measured->side == MPI ? NULL : order, measured->kind);
-}
-
 static void compare(struct group_world *world, int kind, int n_sides,
                     const struct bench_options *options)
 {
-    struct measured measured[N_SIDES];
+    struct group_measured measured[N_SIDES];
     struct bench_figure figures[N_SIDES];
     char name[96];
     for (int i = 0; i < n_sides; i++) {
-        measured[i] =
-            (struct measured){.world = world, .side = i, .kind = kind};
+        measured[i] = (struct group_measured){
+            .world = world, .side = i, .kind = kind, .is_mpi = i == MPI};
         (void)snprintf(measured[i].name, sizeof measured[i].name,
                        "%s, %u ranks, %s", group_bench_kinds[kind].name,
                        world->n, sides[i]);
         figures[i] = (struct bench_figure){.name = measured[i].name,
                                            .unit = "us",
-                                           .run = measure,
+                                           .run = group_measure,
                                            .self = &measured[i]};
     }
     bench_run(figures, (size_t)n_sides, options);

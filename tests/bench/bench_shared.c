@@ -150,12 +150,6 @@ _Noreturn static void run_busy(void)
 
 /* --- in the program's own ------------------------------------------------- */
 
-struct measured {
-    struct group_world *world;
-    int side, kind;
-    char name[80];
-};
-
 static void start_members(struct group_world *world, unsigned n)
 {
     char index[16], size[16], seed[PROCESS_LINE_MAX], line[PROCESS_LINE_MAX];
@@ -173,16 +167,6 @@ static void start_members(struct group_world *world, unsigned n)
         process_hear(&world->ranks[i], line);
 }
 
-static double measure(void *self)
-{
-    const struct measured *measured = self;
-    char order[PROCESS_LINE_MAX];
-    (void)snprintf(order, sizeof order, "%d %d", measured->side,
-                   measured->kind);
-    return group_world_measure(
-        measured->world, measured->side == MPI ? NULL : order, measured->kind);
-}
-
 static bool is_measured(int side, int kind, int n_sides)
 {
     const struct group_bench_kind *k = &group_bench_kinds[kind];
@@ -194,20 +178,21 @@ static bool is_measured(int side, int kind, int n_sides)
 static void compare(struct group_world *world, int kind, int n_sides,
                     const char *beside, const struct bench_options *options)
 {
-    struct measured measured[N_SIDES];
+    struct group_measured measured[N_SIDES];
     struct bench_figure figures[N_SIDES];
     char name[112];
     size_t n = 0;
     for (int side = 0; side < N_SIDES; side++) {
         if (!is_measured(side, kind, n_sides))
             continue;
-        struct measured *m = &measured[n];
-        *m = (struct measured){.world = world, .side = side, .kind = kind};
+        struct group_measured *m = &measured[n];
+        *m = (struct group_measured){
+            .world = world, .side = side, .kind = kind, .is_mpi = side == MPI};
         (void)snprintf(m->name, sizeof m->name, "%s, %u processes%s, %s",
                        group_bench_kinds[kind].name, world->n, beside,
                        sides[side]);
         figures[n++] = (struct bench_figure){
-            .name = m->name, .unit = "us", .run = measure, .self = m};
+            .name = m->name, .unit = "us", .run = group_measure, .self = m};
     }
     bench_run(figures, n, options);
     bench_print("shared", figures, n, options);

@@ -74,15 +74,17 @@ static double measure_mpi(struct group_world *world, int kind)
     return strtod(line, NULL) / 1000;
 }
 
-double group_world_measure(struct group_world *world, const char *order,
-                           int kind)
+double group_measure(void *measured)
 {
+    const struct group_measured *m = measured;
+    struct group_world *world = m->world;
     char line[PROCESS_LINE_MAX];
     double most = 0;
-    if (order == NULL)
-        return measure_mpi(world, kind);
+    if (m->is_mpi)
+        return measure_mpi(world, m->kind);
+    (void)snprintf(line, sizeof line, "%d %d", m->side, m->kind);
     for (unsigned i = 0; i < world->n; i++)
-        process_tell(&world->ranks[i], order);
+        process_tell(&world->ranks[i], line);
     for (unsigned i = 0; i < world->n; i++) {
         process_hear(&world->ranks[i], line);
         const double us = strtod(line, NULL) / 1000;

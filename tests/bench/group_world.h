@@ -28,11 +28,17 @@ void group_world_add_mpi(struct group_world *world, const char *transport);
 /* In main, for the arguments "mpi N FOLDER TRANSPORT": become mpirun. */
 int group_run_mpi(char **arguments);
 
-/* Have ranks do one kind of operation, as often as it says. Returns us for one,
- * of the rank that took longest.
- * order: a line for each rank; NULL: MPI does it. */
-double group_world_measure(struct group_world *world, const char *order,
-                           int kind);
+/* What is measured: ranks do one kind of operation, as often as it says; in the
+ * way `side`, or MPI does. */
+struct group_measured {
+    struct group_world *world;
+    int side, kind;
+    bool is_mpi;
+    char name[80];
+};
+
+/* us for one, of the rank that took longest. For struct bench_figure. */
+double group_measure(void *measured);
 
 /* All ranks end. */
 void group_world_end(struct group_world *world);

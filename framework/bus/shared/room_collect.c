@@ -118,7 +118,9 @@ static int stream_short(ls_room *room, unsigned root, const void *in, void *out,
     return room_confirm(room);
 }
 
-static int check_root(const ls_room *room, unsigned root)
+/* An operation that has a root. */
+static int call_with(ls_room *room, const char *name, const char *kind,
+                     unsigned root, size_t size, int wait_ms)
 {
     if (root >= room->n)
         return ls_error(LS_EINVAL, "room \"%s\": there is no place %u",
@@ -127,22 +129,25 @@ static int check_root(const ls_room *room, unsigned root)
     if (!room_has(room, root))
         return ls_error(LS_ELOST, "room \"%s\": node %u, the root, is lost",
                         room->name, room->members[root].id);
-    return LS_OK;
+    return room_call(room, name, kind, room_shape(size, root), wait_ms);
+}
+
+/* Once it is called: `size` bytes from the root, for each what it wants. */
+static int from_root(ls_room *room, unsigned root, const void *in, void *out,
+                     const struct window *want, size_t size)
+{
+    return size <= ROOM_SMALL_BYTES
+               ? stream_short(room, root, in, out, want, size)
+               : stream(room, root, in, out, want, size);
 }
 
 int ls_room_broadcast(ls_room *room, const char *name, unsigned root,
                       void *data, size_t size, int wait_ms)
 {
     const struct window all = {.end = size};
-    int status = check_root(room, root);
-    if (status == LS_OK)
-        status =
-            room_call(room, name, "broadcast", room_shape(size, root), wait_ms);
-    if (status != LS_OK)
-        return status;
-    return size <= ROOM_SMALL_BYTES
-               ? stream_short(room, root, data, data, &all, size)
-               : stream(room, root, data, data, &all, size);
+    const int status = call_with(room, name, "broadcast", root, size, wait_ms);
+    return status == LS_OK ? from_root(room, root, data, data, &all, size)
+                           : status;
 }
 
 int ls_room_scatter(ls_room *room, const char *name, unsigned root,
@@ -151,15 +156,9 @@ int ls_room_scatter(ls_room *room, const char *name, unsigned root,
     const size_t whole = size * room->n;
     const struct window own = {.begin = size * room->me,
                                .end = size * (room->me + 1)};
-    int status = check_root(room, root);
+    int status = call_with(room, name, "scatter", root, size, wait_ms);
     if (status == LS_OK)
-        status =
-            room_call(room, name, "scatter", room_shape(size, root), wait_ms);
-    if (status != LS_OK)
-        return status;
-    status = whole <= ROOM_SMALL_BYTES
-                 ? stream_short(room, root, in, out, &own, whole)
-                 : stream(room, root, in, out, &own, whole);
+        status = from_root(room, root, in, out, &own, whole);
     if (status == LS_OK && root == room->me && size != 0)
         memmove(out, (const unsigned char *)in + own.begin, size);
     return status;
@@ -272,10 +271,7 @@ int ls_room_gather(ls_room *room, const char *name, unsigned root,
                    const void *data, size_t size, void *out, int wait_ms)
 {
     struct gathering g = {.out = root == room->me ? out : NULL};
-    int status = check_root(room, root);
-    if (status == LS_OK)
-        status =
-            room_call(room, name, "gather", room_shape(size, root), wait_ms);
+    const int status = call_with(room, name, "gather", root, size, wait_ms);
     return status == LS_OK ? gather(room, &g, data, size, size * room->n)
                            : status;
 }

@@ -21,6 +21,7 @@
 #include "barrier_epoch.h"
 #include "barrier_filter.h"
 #include "barrier_lives.h"
+#include "fnv.h"
 #include "forked.h"
 #include "word_list.h"
 
@@ -88,21 +89,13 @@ static bool has_member(const ls_barrier *barrier,
                          strlen(barrier->group));
 }
 
-static uint32_t hash_bytes(uint32_t hash, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ at[i]) * UINT32_C(16777619);
-    return hash;
-}
-
 /* Numbers as bytes in one order, so that machines agree. */
 static uint32_t hash_number(uint32_t hash, uint32_t number)
 {
     const unsigned char bytes[4] = {
         (unsigned char)(number >> 24), (unsigned char)(number >> 16),
         (unsigned char)(number >> 8), (unsigned char)number};
-    return hash_bytes(hash, bytes, sizeof bytes);
+    return fnv_add(hash, bytes, sizeof bytes);
 }
 
 static struct ls_epoch_rules rules_of(const ls_node *node,
@@ -129,7 +122,7 @@ static struct ls_epoch_rules rules_of(const ls_node *node,
         rules.most = max > size ? max : size;
     }
     const char *group = options->group == NULL ? "" : options->group;
-    uint32_t hash = hash_bytes(UINT32_C(2166136261), group, strlen(group));
+    uint32_t hash = fnv_add(FNV_BEGIN, group, strlen(group));
     hash = hash_number(hash, options->expected);
     hash = hash_number(hash, options->fanout);
     hash = hash_number(hash, go_on ? 1 : 0);

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "bus_group.h"
+#include "fnv.h"
 #include "fold.h"
 #include "lockstep/log.h"
 
@@ -81,15 +82,10 @@ static int make_parts(struct room_call *room, const uint64_t *told, size_t n,
                       size_t *whole)
 {
     size_t sizes[LS_ROOM_MEMBERS_MAX];
+    const int status = group_parts_told(room->call->parts, told, n, sizes);
     *whole = 0;
-    room->failed_here = true;
-    for (size_t i = 0; i < n; i++) {
-        if (told[i] > (SIZE_MAX / 4 - *whole))
-            return ls_error(LS_EPROTO, "group: a size that cannot be");
-        sizes[i] = (size_t)told[i];
+    for (size_t i = 0; i < n && status == LS_OK; i++)
         *whole += sizes[i];
-    }
-    const int status = group_parts_make(room->call->parts, sizes, n);
     room->failed_here = status != LS_OK;
     return status;
 }
@@ -400,11 +396,10 @@ void shared_fini(struct bus_group *group)
 static void name_room(const struct bus_group *group,
                       char name[LS_ROOM_NAME_MAX + 1])
 {
-    uint32_t hash = UINT32_C(2166136261);
+    const uint32_t hash = fnv_add(FNV_BEGIN, group->name, strlen(group->name));
     char readable[17];
     size_t n = 0;
     for (const char *c = group->name; *c != '\0'; c++) {
-        hash = (hash ^ (unsigned char)*c) * UINT32_C(16777619);
         const bool plain = (*c >= 'a' && *c <= 'z') ||
                            (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
         if (n + 1 < sizeof readable)

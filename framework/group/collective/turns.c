@@ -221,12 +221,7 @@ static int begin_parts(struct bus_group *group, struct turn *turn)
     const bool one = form->kind == LS_GROUP_BROADCAST;
     const size_t n = one ? 1 : turn->shape.n;
     struct ls_group_parts *parts = turn->base.call.parts;
-    for (size_t i = 0; i < n; i++) {
-        if (turn->told[i] > SIZE_MAX / 2)
-            return ls_error(LS_EPROTO, "group: a size that cannot be");
-        turn->sizes[i] = (size_t)turn->told[i];
-    }
-    const int status = group_parts_make(parts, turn->sizes, n);
+    const int status = group_parts_told(parts, turn->told, n, turn->sizes);
     if (status != LS_OK)
         return status;
     for (size_t i = 0; i < n; i++)

@@ -236,3 +236,16 @@ int group_parts_make(struct ls_group_parts *out, const size_t *sizes, size_t n)
     }
     return LS_OK;
 }
+
+int group_parts_told(struct ls_group_parts *out, const uint64_t *told, size_t n,
+                     size_t *sizes)
+{
+    size_t whole = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (told[i] > SIZE_MAX / 4 - whole)
+            return ls_error(LS_EPROTO, "group: a size that cannot be");
+        sizes[i] = (size_t)told[i];
+        whole += sizes[i];
+    }
+    return group_parts_make(out, sizes, n);
+}

@@ -62,5 +62,9 @@ size_t group_type_bytes(enum ls_group_type type);
  * to be written to where its item points. Errors: LS_ENOMEM. */
 LS_MUST_USE int group_parts_make(struct ls_group_parts *out,
                                  const size_t *sizes, size_t n);
+/* The same, of sizes that ranks have told; they are in sizes[n] then. Errors:
+ * LS_ENOMEM; LS_EPROTO a rank has lied. */
+LS_MUST_USE int group_parts_told(struct ls_group_parts *out,
+                                 const uint64_t *told, size_t n, size_t *sizes);
 
 #endif
