@@ -116,8 +116,9 @@ enum ls_scope {
  * LATEST is for values of which only the newest matters. Emitting never waits.
  * Each listener gets values in order, but only those that are the newest when
  * there is room for them; it always gets the last one, over as many connections
- * as it takes. A new listener gets the current value at once. The node keeps
- * one value per event until it stops.
+ * as it takes. A new listener gets the current value at once; where the last
+ * one of its node has just left, perhaps twice. The node keeps one value per
+ * event until it stops.
  *
  * Use one delivery per event: there is no order between two. */
 enum ls_delivery {
