@@ -224,7 +224,7 @@ down() {
     [ "$(exit_codes)" = 0 ]
     compose start >start.out 2>&1
     until_true 60 healthy 7
-    says "$(container coordinator 1)" "was interrupted and goes on"
+    says "$(container coordinator 1)" "resuming the interrupted run"
 
     until_true 150 over
     [ "$(exit_codes)" = 0 ]
