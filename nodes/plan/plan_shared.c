@@ -102,10 +102,6 @@ void plan_check_learners(const struct plan *plan, ls_config_section *root)
                                 : "");
     else if (is_service && plan->learner.driver == PLAN_BUS)
         check_ranks(plan, root, learner, n);
-    else if (plan_is_shared(plan) && plan_ranks(plan) != n)
-        ls_config_problem(learner, "ranks",
-                          "all %zu learners of a job in step share each batch",
-                          n);
     else if (plan_is_shared(plan) && n == 1)
         ls_config_problem(learner, "driver",
                           "there is one learner, so it shares batches with "
