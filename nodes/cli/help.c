@@ -282,7 +282,7 @@ static const char on_sim[] =
     "                      untold-loss, lost-credit, no-excuse, shut-out\n"
     "                    of a service cluster:\n"
     "                      same-attempt, stale-samples, from-scratch,\n"
-    "                      no-fencing\n";
+    "                      no-fencing, own-weights\n";
 
 static const char on_call[] =
     "lockstep call CONFIG NODE NAME ['{json}'] - query a node of a running "

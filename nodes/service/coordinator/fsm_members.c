@@ -1,6 +1,7 @@
 /* From ready to free: connect, ask, and take over or close what it holds. */
 #include <string.h>
 
+#include "coverage.h"
 #include "fsm_state.h"
 
 void fsm_member_rests(fsm *self, struct pool_member *member, int64_t now)
@@ -33,6 +34,7 @@ static void rank_gone(fsm *self, const struct pool_member *member, int64_t now)
             "node %u is lost, a rank of %s, attempt %lld: it is closed",
             (unsigned)member->id, work->key.task_id,
             (long long)work->key.attempt);
+    ls_take(LS_TAKES_WORK_RANK_LOST);
     fsm_work_close(self, work, now, WORK_REQUEUED);
 }
 

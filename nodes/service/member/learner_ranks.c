@@ -194,6 +194,9 @@ int ranks_take_state(struct learner_service *service)
                                    service->options.self);
     if (status == LS_OK)
         service->iter = value.iter;
+    if (status == LS_OK &&
+        service->options.common.sabotage == SERVICE_SABOTAGE_OWN_WEIGHTS)
+        status = ops->reset(service->options.self);
     ls_group_parts_free(&weights);
     ls_group_parts_free(&training);
     return status;
@@ -384,7 +387,8 @@ static int check_equal(const struct learner_service *service, uint64_t first,
                        uint64_t other, size_t rank)
 {
     const struct learner_work *told = &service->told;
-    return first == other
+    return first == other || service->options.common.sabotage ==
+                                 SERVICE_SABOTAGE_OWN_WEIGHTS
                ? LS_OK
                : ls_error(LS_EMISMATCH,
                           "rank %zu, node %" PRId64 ", has other weights than "

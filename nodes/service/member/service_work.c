@@ -350,6 +350,8 @@ static int serve_close(void *self, ls_request *request)
 bool service_work_lend(struct service_work *work)
 {
     work->lent = !work->held && !work->ended;
+    if (work->lent)
+        ls_take(LS_TAKES_WORK_JOINED);
     return work->lent;
 }
 
@@ -359,6 +361,7 @@ void service_work_return(struct service_work *work)
     ls_request *successor = work->successor;
     work->successor = NULL;
     work->lent = false;
+    ls_take(LS_TAKES_WORK_LEFT);
     service_work_changed(work);
     ls_mutex_unlock(&work->mutex);
     start_again(work, successor);
@@ -366,8 +369,10 @@ void service_work_return(struct service_work *work)
 
 void service_work_recall(struct service_work *work)
 {
-    if (work->lent)
-        work->ops->recall(work->self);
+    if (!work->lent)
+        return;
+    ls_take(LS_TAKES_WORK_CALLED_AWAY);
+    work->ops->recall(work->self);
 }
 
 void service_work_give_back(struct service_work *work, const char *failure)
