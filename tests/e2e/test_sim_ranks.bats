@@ -28,9 +28,9 @@ above() {
 }
 
 @test "everything at once" {
-    holds 40
+    holds 20
     above kill pause cut lost doubled retried takeovers unanswered
-    (($(field joined) > $(seeds 40)))
+    (($(field joined) > $(seeds 20)))
 }
 
 @test "everything at once, with three ranks and files in place of the bus" {
