@@ -47,7 +47,7 @@ struct given {
     bool evaluates;
     size_t n_ranks; /* of a learner's: who does it, `to` first; 0: it alone */
     int64_t ranks[SERVICE_RANKS_MAX];
-    bool lacks_one; /* a rank was lost while it ran, so it is closed */
+    bool lacks_one;     /* a rank was lost while it ran, so it is closed */
     int64_t iterations; /* of a learner's; 0: until it is closed */
     int64_t informs;    /* each so many of them */
     bool repeats; /* not each iteration is committed, so some are done again */

@@ -240,14 +240,13 @@ void checks_on_joined(void *self, const struct work_key *key)
     all->figures.joined++;
     const struct given *given = checks_find_given(all, key);
     if (service->holds || service->assists)
-        checks_break(all, "once",
-                     "node %" PRIu32 " joins work %s/%" PRId64
-                     " and does work %s/%" PRId64,
-                     id, key->task_id, key->attempt,
-                     service->holds ? service->held.task_id
-                                    : service->assisted.task_id,
-                     service->holds ? service->held.attempt
-                                    : service->assisted.attempt);
+        checks_break(
+            all, "once",
+            "node %" PRIu32 " joins work %s/%" PRId64
+            " and does work %s/%" PRId64,
+            id, key->task_id, key->attempt,
+            service->holds ? service->held.task_id : service->assisted.task_id,
+            service->holds ? service->held.attempt : service->assisted.attempt);
     if (given == NULL || !is_rank(given, id) || given->taker == NULL)
         checks_break(all, "once",
                      "node %" PRIu32 " joins work %s/%" PRId64

@@ -106,7 +106,8 @@ static void print_learners(const render *self)
                    totals.wait_ms);
     output_row("learner", text);
     if (plan_is_service(self->plan) && plan_ranks(self->plan) > 1) {
-        (void)snprintf(text, sizeof text, "%zu, each with a share of each batch",
+        (void)snprintf(text, sizeof text,
+                       "%zu, each with a share of each batch",
                        plan_ranks(self->plan));
         output_row("ranks", text);
     }

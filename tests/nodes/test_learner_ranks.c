@@ -86,17 +86,17 @@ static void make_rank(struct ranks *all, size_t i, unsigned round)
     assert_ok(ls_task_create(&rank->task,
                              &(struct ls_task_options){.node = rank->at.node}));
     assert_ok(learner_service_create(
-        &rank->service, &(struct learner_service_options){
-                            .common = {.node = rank->at.node,
-                                       .calls = rank->at.calls,
-                                       .store = &all->store->base,
-                                       .coordinator = MASTER,
-                                       .gpu = 1.0,
-                                       .cpu = 2.0},
-                            .ops = &rank_ops,
-                            .self = rank,
-                            .stacks = 2,
-                            .loaders = 1}));
+        &rank->service,
+        &(struct learner_service_options){.common = {.node = rank->at.node,
+                                                     .calls = rank->at.calls,
+                                                     .store = &all->store->base,
+                                                     .coordinator = MASTER,
+                                                     .gpu = 1.0,
+                                                     .cpu = 2.0},
+                                          .ops = &rank_ops,
+                                          .self = rank,
+                                          .stacks = 2,
+                                          .loaders = 1}));
     learner_service_use(rank->service, rank->task);
 }
 
@@ -121,8 +121,8 @@ static struct ranks *open_ranks(void)
         assert_ok(nodes[i]->status);
     }
     for (size_t i = 0; i < RANKS; i++) {
-        assert_ok(ls_rpc_connect(all->master.calls, (uint32_t)i + 1, 0,
-                                 BENCH_MS));
+        assert_ok(
+            ls_rpc_connect(all->master.calls, (uint32_t)i + 1, 0, BENCH_MS));
         assert_ok(ls_thread_spawn(ls_runtime_threads(), &all->ranks[i].runner,
                                   "runner", run, &all->ranks[i]));
     }
@@ -154,7 +154,8 @@ static void close_ranks(struct ranks *all)
     free(all);
 }
 
-/* The coordinator's part, with what is in the writer ------------------------ */
+/* The coordinator's part, with what is in the writer ------------------------
+ */
 
 static ls_call *call_to(struct ranks *all, ls_rpc *calls, uint32_t to,
                         const char *name)
@@ -267,7 +268,8 @@ static void assert_alike(const struct ranks *all, size_t one, size_t other)
     assert_memory_equal(&a->training, &b->training, sizeof a->training);
 }
 
-/* Together ------------------------------------------------------------------ */
+/* Together ------------------------------------------------------------------
+ */
 
 TEST(each_learns_from_its_share_and_all_have_the_same_weights)
 {
@@ -329,7 +331,8 @@ TEST(the_next_attempt_goes_on_with_another_rank)
     close_ranks(all);
 }
 
-/* It fails ------------------------------------------------------------------ */
+/* It fails ------------------------------------------------------------------
+ */
 
 TEST(a_rank_that_is_lost_gives_the_work_back_and_is_named)
 {
@@ -390,7 +393,8 @@ TEST(a_share_that_cannot_be_got_fails_that_batch_alone)
     close_ranks(all);
 }
 
-/* Called away --------------------------------------------------------------- */
+/* Called away ---------------------------------------------------------------
+ */
 
 TEST(a_work_of_its_own_comes_first)
 {
@@ -411,8 +415,8 @@ TEST(a_later_attempt_calls_a_rank_away)
     const struct learner_work work = shared_work(1, 1, 2);
     give(all, 1, &work);
     (void)step(all, 1, work.key);
-    const struct learner_work next = shared_work(2, 2, 3), more =
-                                                              shared_work(3, 1, 3);
+    const struct learner_work next = shared_work(2, 2, 3),
+                              more = shared_work(3, 1, 3);
     give(all, 2, &next);
     (void)step(all, 2, next.key);
     close_it(all, 1, work.key);
@@ -422,15 +426,16 @@ TEST(a_later_attempt_calls_a_rank_away)
     close_ranks(all);
 }
 
-/* Asked by others ----------------------------------------------------------- */
+/* Asked by others -----------------------------------------------------------
+ */
 
 static ls_call *ask_rank(struct ranks *all, uint32_t from, uint32_t to,
                          const struct learner_work *work)
 {
     learner_work_write(work, all->writer);
-    return call_to(all, from == MASTER ? all->master.calls
-                                       : all->ranks[from - 1].at.calls,
-                   to, CALL_RANK_START);
+    return call_to(
+        all, from == MASTER ? all->master.calls : all->ranks[from - 1].at.calls,
+        to, CALL_RANK_START);
 }
 
 TEST(nobody_but_the_first_rank_is_joined)

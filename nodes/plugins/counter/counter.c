@@ -5,8 +5,8 @@
  * which policy it was of, and a job is solved after as many updates as it asks
  * for. What it has learned from gets the priority that its section says, and is
  * counted, so that there is something that others do not act by. Learners that
- * share a batch count what all of them have learned from. What takes its time is
- * the cluster alone: for simulations, and for measuring. */
+ * share a batch count what all of them have learned from. What takes its time
+ * is the cluster alone: for simulations, and for measuring. */
 #include <inttypes.h>
 #include <math.h>
 

@@ -71,7 +71,7 @@ struct work {
                                         * what an earlier life has said of
                                         * them is not known */
     size_t n_ranks;                    /* 0: its member alone */
-    size_t n_missing; /* learners that it waits for, as was said */
+    size_t n_missing;      /* learners that it waits for, as was said */
     struct replay *buffer; /* own; NULL: closed */
     int64_t demanded;      /* samples in the batch that it waits for; 0: none */
     bool done;             /* its last info has come */

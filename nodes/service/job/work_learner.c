@@ -142,18 +142,18 @@ static int create(void **out, const struct work_options *options)
 static int open_teacher(struct learner *self)
 {
     const struct plan *plan = self->base.plan;
-    return teacher_create(&self->teacher, ls_task_runtime(self->base.task),
-                          &(struct teacher_options){
-                              .agent = &self->agent,
-                              .devices = plan->learner.devices,
-                              .n_devices = plan->learner.n_devices,
-                              .stacks = plan->learner.stacks,
-                              .n = (size_t)plan->service.fsm.batch_size /
-                                   plan_ranks(plan),
-                              .is_shared = plan_ranks(plan) > 1,
-                              .steps = (size_t)(plan->service.fsm.unroll_len /
-                                                plan->service.fsm.split),
-                              .node_id = plan->nodes[self->base.index].id});
+    return teacher_create(
+        &self->teacher, ls_task_runtime(self->base.task),
+        &(struct teacher_options){
+            .agent = &self->agent,
+            .devices = plan->learner.devices,
+            .n_devices = plan->learner.n_devices,
+            .stacks = plan->learner.stacks,
+            .n = (size_t)plan->service.fsm.batch_size / plan_ranks(plan),
+            .is_shared = plan_ranks(plan) > 1,
+            .steps = (size_t)(plan->service.fsm.unroll_len /
+                              plan->service.fsm.split),
+            .node_id = plan->nodes[self->base.index].id});
 }
 
 /* In simulations: else it is over before anything can happen to it. On the

@@ -177,8 +177,7 @@ static bool take_wish(struct learner_service *service)
 {
     struct ranks *ranks = &service->ranks;
     ls_mutex_lock(&service->work.mutex);
-    const bool taken =
-        ranks->wish != NULL && service_work_lend(&service->work);
+    const bool taken = ranks->wish != NULL && service_work_lend(&service->work);
     if (taken) {
         ranks->answering = ranks->wish;
         ranks->wish = NULL;

@@ -247,7 +247,7 @@ static int begin_together(struct learner_service *service, struct batch *batch,
     *begun = begin_batch(service, batch, device);
     if (!is_first || !ranks_are_several(service))
         return LS_OK;
-    const int own = *begun              ? LS_OK
+    const int own = *begun                   ? LS_OK
                     : batch->status != LS_OK ? batch->status
                                              : LS_ECANCELED;
     size_t who = 0;
@@ -372,8 +372,8 @@ static int compute(void *self, const struct ls_learner_place *place,
                                      .samples = batch->samples,
                                      .n = batch->n_own,
                                      .info = info,
-                                     .priorities = batch->priorities +
-                                                   batch->first});
+                                     .priorities =
+                                         batch->priorities + batch->first});
     return status == LS_OK ? LS_OK : fail(service, status);
 }
 

@@ -33,8 +33,8 @@ struct batch {
      * when it learns alone. */
     size_t first, n_own;
     /* In the first of several ranks: how the others are told of it. */
-    struct ls_bytes words;           /* own */
-    ls_collective *telling;          /* own */
+    struct ls_bytes words;            /* own */
+    ls_collective *telling;           /* own */
     struct ls_group_parts told_parts; /* own */
 };
 
@@ -47,10 +47,10 @@ struct ranks {
     size_t n, own;      /* of how many, from 0, which one; task's thread, while
                          * there is no engine. n 1: it learns alone */
     ls_group *commands; /* own; what is learned from next; NULL: none */
-    ls_group *steps;    /* own; the learner thread's, while there is an engine */
-    bool left;          /* the groups were left, or are to be */
-    int64_t newest;     /* attempt that it has begun, or joined */
-    ls_request *wish;   /* own; of the first rank of others */
+    ls_group *steps;  /* own; the learner thread's, while there is an engine */
+    bool left;        /* the groups were left, or are to be */
+    int64_t newest;   /* attempt that it has begun, or joined */
+    ls_request *wish; /* own; of the first rank of others */
     struct learner_work wished;
     ls_request *answering; /* own; that wish, once it was taken */
 };
@@ -69,7 +69,7 @@ struct learner_service {
     struct batches over;      /* own; that have left it */
     struct batch *current;    /* own; whose iteration is being closed */
     struct ranks ranks;
-    int engine_status;        /* why the engine has failed */
+    int engine_status; /* why the engine has failed */
     char engine_text[LS_CALL_TEXT_MAX + 1];
     bool wants;       /* batches may be asked for */
     bool outstanding; /* one was, and has not come */
@@ -151,10 +151,10 @@ bool ranks_are_several(const struct learner_service *service);
 /* Have the others learn from this batch, too. Lock held. */
 void ranks_tell(struct learner_service *service, struct batch *batch,
                 const void *data, size_t size);
-/* Learner thread. agree: whether all can learn from it: status LS_OK, or that of
- * the first that cannot, and which. compare: after it was learned from, that all
- * weights are equal, if there are any to compare; brings the priorities of all.
- * Errors: those of the group; LS_EMISMATCH a rank has other weights. */
+/* Learner thread. agree: whether all can learn from it: status LS_OK, or that
+ * of the first that cannot, and which. compare: after it was learned from, that
+ * all weights are equal, if there are any to compare; brings the priorities of
+ * all. Errors: those of the group; LS_EMISMATCH a rank has other weights. */
 LS_MUST_USE int ranks_agree(struct learner_service *service, int own,
                             size_t *who, int *status);
 LS_MUST_USE int ranks_compare(struct learner_service *service,

@@ -8,9 +8,9 @@
  *   next, as soon as it knows: each fetches and loads its share while the batch
  *   before is trained. The other is the learner threads': whether all have
  *   their shares, the gradients, and whether all weights are equal.
- * - A rank that is lost, that fails, or that is called away ends both groups for
- *   all. Then the first one gives the work back, and the next attempt makes new
- *   groups, which have names of their own: nothing of the old ones counts. */
+ * - A rank that is lost, that fails, or that is called away ends both groups
+ * for all. Then the first one gives the work back, and the next attempt makes
+ * new groups, which have names of their own: nothing of the old ones counts. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -359,13 +359,12 @@ void ranks_tell(struct learner_service *service, struct batch *batch,
 static int gather(struct learner_service *service, const char *name,
                   const void *own, size_t size, void *all)
 {
-    return ls_group_do(
-        service->ranks.steps,
-        &(struct ls_group_operation){.kind = LS_GROUP_ALL_GATHER,
-                                     .name = name,
-                                     .count = size,
-                                     .in = own,
-                                     .out = all});
+    return ls_group_do(service->ranks.steps,
+                       &(struct ls_group_operation){.kind = LS_GROUP_ALL_GATHER,
+                                                    .name = name,
+                                                    .count = size,
+                                                    .in = own,
+                                                    .out = all});
 }
 
 int ranks_agree(struct learner_service *service, int own, size_t *who,
@@ -413,9 +412,8 @@ int ranks_compare(struct learner_service *service, struct batch *batch)
     const size_t share = batch->n_own;
     const size_t size = sizeof(uint64_t) + share * sizeof(double);
     unsigned char *own = malloc(size), *all = malloc(size * service->ranks.n);
-    uint64_t hash = batch->has_weights
-                        ? XXH3_64bits(weights->data, weights->size)
-                        : 0;
+    uint64_t hash =
+        batch->has_weights ? XXH3_64bits(weights->data, weights->size) : 0;
     int status = own == NULL || all == NULL
                      ? ls_error(LS_ENOMEM, "the results of all ranks")
                      : LS_OK;

@@ -107,8 +107,8 @@ static int wait_once(struct service_work *work, uint64_t seen,
 
 /* The task must not be asked with the lock held: it calls on_cancel() under a
  * lock of its own. */
-int service_work_wait_until(struct service_work *work,
-                            bool (*ready)(void *arg), void *arg, int64_t until)
+int service_work_wait_until(struct service_work *work, bool (*ready)(void *arg),
+                            void *arg, int64_t until)
 {
     int status;
     do {

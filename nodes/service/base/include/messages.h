@@ -68,7 +68,7 @@ struct learner_work {
     int64_t iterations;       /* then it is done; 0: until it is closed */
     int64_t send_policy_freq; /* commits the policy each so many iterations */
     int64_t send_info_freq;   /* sends an info each so many iterations */
-    int64_t done;    /* iterations that earlier attempts have committed */
+    int64_t done; /* iterations that earlier attempts have committed */
     /* The ids of the nodes that do it together, rising: each is a rank, and the
      * first is the one that the work is given to. 0: that one does it alone. */
     size_t n_ranks;

@@ -21,8 +21,8 @@
  * any more. When its coordinator is lost, the learner keeps the work, ends the
  * iteration that is under way, and goes on when the next one calls.
  * A work may be for several learners, its ranks. The first of them holds it and
- * does all of the above; it asks the others, by "rank_start_task", to learn with
- * it, each from its share of each batch, and checks that their weights are
+ * does all of the above; it asks the others, by "rank_start_task", to learn
+ * with it, each from its share of each batch, and checks that their weights are
  * equal whenever it commits some. What ends that for one of them gives the work
  * back. Thread: any, unless a function says otherwise. Source:
  * docs/services.md. */
