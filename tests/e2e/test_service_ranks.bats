@@ -15,9 +15,9 @@ teardown() {
     end_started
 }
 
-# begin ARGUMENT...: a run that has learned.
+# begin: a run that has learned.
 begin() {
-    start run run job.yaml --json --timeout 100 "$@"
+    start run run job.yaml --json --timeout 100
     nodes_of run "${n_nodes:-6}"
     learns
 }

@@ -212,6 +212,9 @@ int learner_assist(struct learner_service *service)
     while (status == LS_OK)
         status = learn_next(service);
     say_end(service);
+    ls_mutex_lock(&service->work.mutex);
+    ranks_leave(service, status); /* its learner thread waits for others */
+    ls_mutex_unlock(&service->work.mutex);
     learner_engine_end(service);
     ranks_close(service);
     watch_rank(service, false);

@@ -54,21 +54,25 @@ int ranks_open(struct learner_service *service)
     uint32_t ids[SERVICE_RANKS_MAX];
     char name[64];
     ls_group *group;
+    size_t own = 0;
     for (size_t i = 0; i < told->n_ranks; i++) {
         ids[i] = (uint32_t)told->ranks[i];
         if (ids[i] == ls_node_id(node))
-            ranks->own = i;
+            own = i;
     }
+    ls_mutex_lock(&service->work.mutex);
     ranks->n = told->n_ranks;
+    ranks->own = own;
+    ls_mutex_unlock(&service->work.mutex);
     (void)snprintf(name, sizeof name, "learners.%" PRId64, told->key.attempt);
     const int status = ls_group_create(
         &group, node,
         &(struct ls_group_options){.name = name,
                                    .ids = ids,
-                                   .n_ids = ranks->n,
+                                   .n_ids = told->n_ranks,
                                    .on_loss = LS_ON_LOSS_FAIL,
-                                   /* A run is recorded, and played again, by
-                                    * its messages. */
+                                   /* A simulation has none, and a group is but
+                                    * for one attempt. */
                                    .room = LS_GROUP_ROOM_NEVER});
     if (status != LS_OK)
         return status;
