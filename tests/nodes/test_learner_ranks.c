@@ -331,6 +331,27 @@ TEST(the_next_attempt_goes_on_with_another_rank)
     close_ranks(all);
 }
 
+/* Many times, for those that the thread that learns is the first to hear of. */
+TEST(a_close_while_they_learn_is_no_failure)
+{
+    struct ranks *all = open_ranks();
+    struct gate *gate = &all->ranks[1].toy.gate;
+    for (int64_t attempt = 1; attempt <= 30; attempt++) {
+        const struct learner_work work = shared_work(attempt, 1, 2);
+        give(all, 1, &work);
+        gate_turn(gate, true);
+        ls_call *call = begin_batch(all, 1, work.key);
+        gate_await(gate, 1, 0);
+        close_it(all, 1, work.key); /* it does not wait for the other */
+        fails_with(call, "work l1 is closed");
+        gate_turn(gate, false);
+    }
+    struct learner_figures figures;
+    learner_service_figures(all->ranks[0].service, &figures);
+    assert_int_equal(figures.given_back, 0);
+    close_ranks(all);
+}
+
 /* It fails ------------------------------------------------------------------
  */
 

@@ -23,13 +23,22 @@
 #include "lockstep/log.h"
 #include "policy_value.h"
 
-/* How long another one is waited for: a connection may be cut for a moment. */
+/* How long another one is waited for: a connection may be cut for a moment. All
+ * of them are asked in turn; then they meet. And what they do together is over
+ * when one has not come by then. */
 #define RECRUIT_MS 10000
-/* Each of them in turn; then all meet. */
-#define MEET_MS (3 * RECRUIT_MS)
+#define MEET_MS    30000
+#define STEP_MS    60000
 
 /* The groups ---------------------------------------------------------------
  */
+
+/* As long, unless a debugger is waited for. */
+static int patience_ms(const struct learner_service *service, int by_default)
+{
+    const int patience = service->options.common.store_wait_ms;
+    return patience > by_default ? patience : by_default;
+}
 
 bool ranks_are_several(const struct learner_service *service)
 {
@@ -94,14 +103,15 @@ static int check_left(struct learner_service *service)
 int ranks_meet(struct learner_service *service)
 {
     struct ranks *ranks = &service->ranks;
+    const int wait_ms = patience_ms(service, MEET_MS);
     ls_group *steps = NULL;
     int status = check_left(service);
     if (status == LS_OK)
-        status = ls_group_form(ranks->commands, MEET_MS);
+        status = ls_group_form(ranks->commands, wait_ms);
     if (status == LS_OK)
         status = check_left(service);
     if (status == LS_OK)
-        status = ls_group_split(&steps, ranks->commands, 0, MEET_MS);
+        status = ls_group_split(&steps, ranks->commands, 0, wait_ms);
     ls_mutex_lock(&service->work.mutex);
     ranks->steps = steps;
     ls_mutex_unlock(&service->work.mutex);
@@ -135,11 +145,13 @@ static int broadcast(struct learner_service *service, const char *name,
                      struct ls_group_parts *parts)
 {
     return ls_group_do(service->ranks.commands,
-                       &(struct ls_group_operation){.kind = LS_GROUP_BROADCAST,
-                                                    .name = name,
-                                                    .count = size,
-                                                    .in = data,
-                                                    .parts = parts});
+                       &(struct ls_group_operation){
+                           .kind = LS_GROUP_BROADCAST,
+                           .name = name,
+                           .count = size,
+                           .in = data,
+                           .parts = parts,
+                           .timeout_ms = patience_ms(service, STEP_MS)});
 }
 
 static int send_state(struct learner_service *service)
@@ -274,7 +286,8 @@ static int ask_once(struct recruit *recruit, uint32_t id, int64_t until)
     struct ls_call_options options = {.to = id,
                                       .channel = common->channel,
                                       .name = CALL_RANK_START,
-                                      .timeout_ms = RECRUIT_MS,
+                                      .timeout_ms =
+                                          patience_ms(service, RECRUIT_MS),
                                       .ended = recruit_ended,
                                       .self = service};
     ls_writer_clear(service->writer);
@@ -293,7 +306,8 @@ static int ask_once(struct recruit *recruit, uint32_t id, int64_t until)
 static int ask(struct learner_service *service, uint32_t id)
 {
     struct recruit recruit = {.service = service};
-    const int64_t until = ls_deadline(service->work.runtime, RECRUIT_MS);
+    const int wait_ms = patience_ms(service, RECRUIT_MS);
+    const int64_t until = ls_deadline(service->work.runtime, wait_ms);
     int status;
     for (;;) {
         ls_mutex_lock(&service->work.mutex);
@@ -306,8 +320,7 @@ static int ask(struct learner_service *service, uint32_t id)
             return status;
         status = wait_for(&recruit, has_news, until);
         if (status == LS_ETIMEDOUT)
-            return ls_error(status, "it was not there within %d ms",
-                            RECRUIT_MS);
+            return ls_error(status, "it was not there within %d ms", wait_ms);
         if (status != LS_OK)
             return status;
     }

@@ -217,7 +217,7 @@ int learner_step_learn(ls_step *step, void *self)
     struct batch *batch = closing ? NULL : take_batch(service);
     if (batch != NULL && batch->trained)
         service->current = batch;
-    else if (batch == NULL && service->engine_status != LS_OK)
+    else if (batch == NULL && !closing && service->engine_status != LS_OK)
         status = ls_error(service->engine_status, "%s", service->engine_text);
     ls_mutex_unlock(&service->work.mutex);
     if (batch != service->current)
