@@ -345,6 +345,7 @@ TEST(a_close_while_they_learn_is_no_failure)
         close_it(all, 1, work.key); /* it does not wait for the other */
         fails_with(call, "work l1 is closed");
         gate_turn(gate, false);
+        gate_await(gate, 0, (int)attempt); /* before it is shut again */
     }
     struct learner_figures figures;
     learner_service_figures(all->ranks[0].service, &figures);
