@@ -77,6 +77,11 @@ void checks_on_committed(void *self, const struct work_key *key,
     struct given *given = checks_find_given(all, key);
     if (given == NULL)
         return;
+    if (given->taker != service)
+        checks_break(all, "once",
+                     "node %" PRIu32 " commits for work %s/%" PRId64
+                     ", which it has not begun",
+                     checks_id(service->life), key->task_id, key->attempt);
     const int64_t after =
         given->committed > service->base ? given->committed : service->base;
     if (version != after + 1)
@@ -87,6 +92,45 @@ void checks_on_committed(void *self, const struct work_key *key,
     given->committed = version;
     all->figures.versions++;
     keep_newest(all, policy_id, value, hash_of(training));
+}
+
+static const struct step *find_step(const struct service_checks *books,
+                                    const struct work_key *key, int64_t iter)
+{
+    const struct step *step = books->steps;
+    while (step != NULL &&
+           (step->iter != iter || step->key.attempt != key->attempt ||
+            strcmp(step->key.task_id, key->task_id) != 0))
+        step = step->previous;
+    return step;
+}
+
+void checks_on_stepped(void *self, const struct work_key *key, int64_t iter,
+                       uint64_t weights)
+{
+    struct service_life *service = self;
+    checks *all = service->life->all;
+    struct service_checks *books = all->state;
+    const uint32_t id = checks_id(service->life);
+    if (service->life->dead)
+        return;
+    const struct step *first = find_step(books, key, iter);
+    if (first == NULL) {
+        struct step *made = checks_allocate(all, sizeof *made);
+        if (made == NULL)
+            return;
+        *made = (struct step){.key = *key,
+                              .iter = iter,
+                              .weights = weights,
+                              .by = id,
+                              .previous = books->steps};
+        books->steps = made;
+    } else if (first->weights != weights) {
+        checks_break(all, "equal",
+                     "node %" PRIu32 " has other weights than node %" PRIu32
+                     " after iteration %" PRId64 " of work %s/%" PRId64,
+                     id, first->by, iter, key->task_id, key->attempt);
+    }
 }
 
 /* A learner goes on with the training that was committed with the policy. That

@@ -72,6 +72,11 @@ static void destroy(checks *self)
         free(at);
         at = previous;
     }
+    for (struct step *at = books->steps; at != NULL;) {
+        struct step *previous = at->previous;
+        free(at);
+        at = previous;
+    }
     for (struct commit *at = books->commits; at != NULL;) {
         struct commit *previous = at->previous;
         free(at);
@@ -88,6 +93,9 @@ static int begin(struct check_life *life)
     service->life = life;
     service->watch = (struct service_watch){.began = checks_on_began,
                                             .ended = checks_on_work_ended,
+                                            .joined = checks_on_joined,
+                                            .parted = checks_on_parted,
+                                            .stepped = checks_on_stepped,
                                             .committed = checks_on_committed,
                                             .loading = checks_on_loading,
                                             .loaded = checks_on_loaded,

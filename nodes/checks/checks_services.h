@@ -17,6 +17,8 @@ struct service_life {
     struct service_watch watch;
     bool holds; /* a work: */
     struct work_key held;
+    bool assists; /* another, which holds this one: */
+    struct work_key assisted;
     int64_t base, base_iter; /* what it loaded for it first; -1: nothing */
     int64_t loading_at;      /* it began to load */
 
@@ -43,6 +45,9 @@ struct given {
     uint32_t to;
     bool learns;
     bool evaluates;
+    size_t n_ranks; /* of a learner's: who does it, `to` first; 0: it alone */
+    int64_t ranks[SERVICE_RANKS_MAX];
+    bool lacks_one;     /* a rank was lost while it ran, so it is closed */
     int64_t iterations; /* of a learner's; 0: until it is closed */
     int64_t informs;    /* each so many of them */
     bool repeats; /* not each iteration is committed, so some are done again */
@@ -85,12 +90,22 @@ struct commit {
     struct commit *previous;
 };
 
+/* The weights of the ranks of a work after an iteration. */
+struct step {
+    struct work_key key;
+    int64_t iter;
+    uint64_t weights; /* a hash */
+    uint32_t by;      /* who came first */
+    struct step *previous;
+};
+
 struct service_checks {
     bool begun;                 /* a coordinator has opened */
     struct given *given;        /* own; the latest first */
     struct checked_call *calls; /* own; the latest first */
     struct stored *stored;      /* own; the latest first */
     struct commit *commits;     /* own; the latest first */
+    struct step *steps;         /* own; the latest first */
     int64_t learner_step;       /* of the last info */
     int64_t n_infos;
     bool is_learned;        /* the last info was there */
@@ -119,6 +134,8 @@ void checks_note_lost(struct service_life *by, uint32_t id,
                       const struct work_key *held);
 void checks_on_began(void *self, const struct work_key *key);
 void checks_on_work_ended(void *self, const struct work_key *key);
+void checks_on_joined(void *self, const struct work_key *key);
+void checks_on_parted(void *self, const struct work_key *key);
 /* Each attempt is done, closed, or given up. */
 void checks_finish_works(struct service_life *by);
 
@@ -149,6 +166,8 @@ void checks_on_committed(void *self, const struct work_key *key,
                          const char *policy_id,
                          const struct policy_value *value,
                          const struct ls_bytes *training);
+void checks_on_stepped(void *self, const struct work_key *key, int64_t iter,
+                       uint64_t weights);
 void checks_on_loading(void *self);
 void checks_on_loaded(void *self, const struct work_key *key,
                       const char *policy_id, const struct policy_value *value,

@@ -34,7 +34,16 @@ static bool may_follow(const struct given *before, const struct given *given)
 {
     return given->key.attempt > before->key.attempt &&
            (before->by != given->by || before->state == GIVEN_BROKEN ||
-            before->state == GIVEN_REFUSED);
+            before->state == GIVEN_REFUSED ||
+            (before->state == GIVEN_CLOSED && before->lacks_one));
+}
+
+static bool is_rank(const struct given *given, uint32_t id)
+{
+    bool is_rank = false;
+    for (size_t i = 1; i < given->n_ranks; i++)
+        is_rank = is_rank || given->ranks[i] == (int64_t)id;
+    return is_rank;
 }
 
 static void give(struct service_life *by, uint32_t to,
@@ -50,6 +59,8 @@ static void give(struct service_life *by, uint32_t to,
                               ", and is given to node %" PRIu32 " again",
                          WORK_OF(known), known->to, to);
         known->to = to;
+        known->n_ranks = wanted->n_ranks;
+        memcpy(known->ranks, wanted->ranks, sizeof known->ranks);
         known->state = GIVEN_ASKED;
         known->by = by;
         return;
@@ -89,6 +100,13 @@ void checks_note_start(struct service_life *by, const struct fsm_action *action)
             wanted.iterations = work.iterations;
             wanted.informs = work.send_info_freq;
             memcpy(wanted.policy_id, work.policy_id, sizeof wanted.policy_id);
+            wanted.n_ranks = work.n_ranks;
+            memcpy(wanted.ranks, work.ranks, sizeof wanted.ranks);
+            if (work.n_ranks > 0 && work.ranks[0] != (int64_t)action->to)
+                checks_break(by->life->all, "once",
+                             "work %s/%" PRId64 " is given to node %" PRIu32
+                             ", which is not the first of its ranks",
+                             work.key.task_id, work.key.attempt, action->to);
             wanted.repeats = work.send_policy_freq != 1;
         }
     } else {
@@ -140,6 +158,9 @@ void checks_note_lost(struct service_life *by, uint32_t id,
     for (struct given *at = books->given; at != NULL; at = at->previous) {
         const bool is_begun = at->state == GIVEN_RUNNING ||
                               (at->state == GIVEN_ASKED && held == NULL);
+        if (is_rank(at, id) && held == NULL &&
+            (at->state == GIVEN_RUNNING || at->state == GIVEN_ASKED))
+            at->lacks_one = true;
         if (at->to == id && is_begun &&
             (held == NULL || held->attempt != at->key.attempt ||
              strcmp(held->task_id, at->key.task_id) != 0))
@@ -205,6 +226,44 @@ void checks_on_work_ended(void *self, const struct work_key *key)
     if (given != NULL)
         given->is_over = true;
     service->holds = false;
+}
+
+void checks_on_joined(void *self, const struct work_key *key)
+{
+    struct service_life *service = self;
+    checks *all = service->life->all;
+    const uint32_t id = checks_id(service->life);
+    if (service->life->dead)
+        return;
+    ls_simulation_note(all->simulation, "joins work %s/%" PRId64, key->task_id,
+                       key->attempt);
+    all->figures.joined++;
+    const struct given *given = checks_find_given(all, key);
+    if (service->holds || service->assists)
+        checks_break(
+            all, "once",
+            "node %" PRIu32 " joins work %s/%" PRId64
+            " and does work %s/%" PRId64,
+            id, key->task_id, key->attempt,
+            service->holds ? service->held.task_id : service->assisted.task_id,
+            service->holds ? service->held.attempt : service->assisted.attempt);
+    if (given == NULL || !is_rank(given, id) || given->taker == NULL)
+        checks_break(all, "once",
+                     "node %" PRIu32 " joins work %s/%" PRId64
+                     ", of which it is no rank, or which nobody has begun",
+                     id, key->task_id, key->attempt);
+    service->assists = true;
+    service->assisted = *key;
+}
+
+void checks_on_parted(void *self, const struct work_key *key)
+{
+    struct service_life *service = self;
+    if (service->life->dead)
+        return;
+    ls_simulation_note(service->life->all->simulation,
+                       "leaves work %s/%" PRId64, key->task_id, key->attempt);
+    service->assists = false;
 }
 
 void checks_finish_works(struct service_life *by)

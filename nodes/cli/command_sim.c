@@ -42,6 +42,7 @@ static const struct sabotage {
     {"stale-samples", SERVICE_SABOTAGE_STALE_SAMPLES, SERVICE},
     {"from-scratch", SERVICE_SABOTAGE_FROM_SCRATCH, SERVICE},
     {"no-fencing", SERVICE_SABOTAGE_NO_FENCING, SERVICE},
+    {"own-weights", SERVICE_SABOTAGE_OWN_WEIGHTS, SERVICE},
     {"first-event", LS_BUS_SABOTAGE_FIRST_EVENT, BUS},
     {"later-events", LS_BUS_SABOTAGE_LATER_EVENTS, BUS},
     {"no-oldest", LS_BUS_SABOTAGE_NO_OLDEST, BUS},

@@ -282,7 +282,7 @@ static const char on_sim[] =
     "                      untold-loss, lost-credit, no-excuse, shut-out\n"
     "                    of a service cluster:\n"
     "                      same-attempt, stale-samples, from-scratch,\n"
-    "                      no-fencing\n";
+    "                      no-fencing, own-weights\n";
 
 static const char on_call[] =
     "lockstep call CONFIG NODE NAME ['{json}'] - query a node of a running "
@@ -543,7 +543,10 @@ static const char on_config[] =
     "    device: cpu            or cpu:3, cuda, cuda:1; or a list, with a\n"
     "                           share of the batch for each\n"
     "    driver: single         threads: its devices share each batch; bus:\n"
-    "                           several learners do, in step\n"
+    "                           several learners do\n"
+    "    ranks: 2               with a coordinator and bus: so many of them; "
+    "the\n"
+    "                           others are in reserve; all\n"
     "    queue: 0               waiting batches; in step: collectors run "
     "ahead\n"
     "                           by as many, with weights as much older\n"

@@ -15,6 +15,10 @@
 #include "plan_keys.h"
 #include "plan_lease.h"
 
+/* Batches that several learners have under way: each is an operation of their
+ * group. */
+#define RANKS_BATCHES_MAX 32
+
 const char *const plan_role_names[PLAN_N_ROLES + 1] = {
     "learner", "collector", "evaluator", "member", "coordinator", NULL};
 const char *const plan_transport_names[] = {"tcp", "ipc", "inproc", NULL};
@@ -139,10 +143,12 @@ static void read_driver(struct plan_learner *learner,
                           "learners that share batches have one device each; "
                           "here are %zu",
                           learner->n_devices);
-    if (learner->driver == PLAN_BUS && learner->queue > 0)
-        ls_config_problem(section, "queue",
-                          "learners that share batches learn from one before "
-                          "they take the next: no queue");
+    learner->ranks = (size_t)ls_config_int(
+        section, "ranks", 0, 2, PLAN_NODES_MAX); /* 0: all learners */
+    if (learner->driver != PLAN_BUS && ls_config_has(section, "ranks"))
+        ls_config_problem(section, "ranks",
+                          "ranks goes with driver: bus, which has several "
+                          "learners share each batch");
     if (learner->driver == PLAN_SINGLE && several)
         ls_config_problem(section, "driver",
                           "%zu devices share each batch, which is threads",
@@ -170,6 +176,22 @@ static void read_devices(struct plan_learner *learner,
         learner->devices[learner->n_devices++] = "cpu";
 }
 
+/* All ranks learn from the batches in the order in which they came. */
+static void check_service_ranks(const struct plan_learner *learner,
+                                ls_config_section *section)
+{
+    if (learner->loaders > 1)
+        ls_config_problem(section, "loaders",
+                          "%zu loaders may bring batches in another order in "
+                          "one rank than in another: one loader, or none",
+                          learner->loaders);
+    if (learner->stacks + learner->queue > RANKS_BATCHES_MAX)
+        ls_config_problem(section, "stacks",
+                          "learners that share batches have %d of them under "
+                          "way at most; stacks and queue are %zu",
+                          RANKS_BATCHES_MAX, learner->stacks + learner->queue);
+}
+
 /* A learner of a coordinator is given batches ahead, and loads one while it
  * trains another. One in lock step does so with a queue: then the weights that
  * collectors act by are so many updates older. */
@@ -193,6 +215,12 @@ static void read_learner(struct plan *plan, ls_config_section *root)
                           learner->loaders);
     read_devices(learner, section);
     read_driver(learner, section);
+    if (learner->driver == PLAN_BUS && !is_service && learner->queue > 0)
+        ls_config_problem(section, "queue",
+                          "learners that share batches learn from one before "
+                          "they take the next: no queue");
+    if (learner->driver == PLAN_BUS && is_service)
+        check_service_ranks(learner, section);
 }
 
 static void read_checkpoint(struct plan_checkpoint *checkpoint,

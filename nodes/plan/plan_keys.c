@@ -27,6 +27,8 @@ static const struct limit limits[] = {
     {"evaluator", NULL, IN_STEP | SERVICE,
      "they evaluate nothing; leave it out"},
     {"learner", NULL, IN_STEP | SERVICE, "they learn nothing; leave it out"},
+    {"learner", "ranks", SERVICE,
+     "with driver: bus all learners share each batch; leave it out"},
     {"checkpoint", "replay", 0,
      "a replay buffer is the coordinator's, and its samples stay with the "
      "collectors that made them and end with them; a run that goes on fills "

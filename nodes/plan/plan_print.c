@@ -53,14 +53,18 @@ static void print_service(const struct plan *plan)
 {
     const struct plan_service *service = &plan->service;
     const int64_t kept = plan_samples_kept(plan);
-    char until[64] = "until it is solved";
+    char until[64] = "until it is solved", shared[80] = "";
     const struct fsm_options *fsm = &service->fsm;
     if (fsm->iterations > 0)
         (void)snprintf(until, sizeof until, "%lld iterations",
                        (long long)fsm->iterations);
-    printf("\nlearner work: %s, batches of %lld samples of %lld steps\n", until,
-           (long long)fsm->batch_size,
-           (long long)(fsm->unroll_len / fsm->split));
+    if (plan_ranks(plan) > 1)
+        (void)snprintf(shared, sizeof shared,
+                       ", shared by %zu ranks of %zu learners",
+                       plan_ranks(plan), plan_count(plan, PLAN_LEARNER));
+    printf("\nlearner work: %s, batches of %lld samples of %lld steps%s\n",
+           until, (long long)fsm->batch_size,
+           (long long)(fsm->unroll_len / fsm->split), shared);
     printf(
         "replay: %s, up to %lld samples%s; data and policies: %s\n",
         plan_replay_name(plan), (long long)kept,
@@ -180,6 +184,7 @@ static void write_service(const struct plan *plan, ls_writer *out)
     json_int(out, "samples_per_work", fsm->samples_per_work);
     json_int(out, "unroll", fsm->unroll_len);
     json_int(out, "split", fsm->split);
+    json_int(out, "ranks", (int64_t)plan_ranks(plan));
     json_int(out, "channel", service->channel);
     json_string(out, "replay", plan_replay_name(plan));
     json_int(out, "samples_kept", plan_samples_kept(plan));

@@ -34,11 +34,14 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* As many samples as all environments together bring in one go. */
+/* As many samples as all environments together bring in one go, and as can be
+ * shared evenly. */
 static int64_t natural_batch(const struct plan *plan)
 {
     const size_t all = plan_count(plan, PLAN_COLLECTOR) * plan->envs;
-    return all == 0 ? 1 : smaller((int64_t)all, BATCH_MAX);
+    const int64_t ranks = (int64_t)plan_ranks(plan);
+    const int64_t most = smaller((int64_t)all, BATCH_MAX);
+    return most < ranks ? ranks : most - most % ranks;
 }
 
 static void read_work(struct plan *plan, ls_config_section *section)
@@ -48,6 +51,10 @@ static void read_work(struct plan *plan, ls_config_section *section)
     fsm->eval_interval = read_seconds(section, "eval_interval_s", 60.0, 0.0);
     fsm->batch_size =
         ls_config_int(section, "batch", natural_batch(plan), 1, BATCH_MAX);
+    if (fsm->batch_size % (int64_t)plan_ranks(plan) != 0)
+        ls_config_problem(section, "batch",
+                          "%lld samples cannot be shared evenly by %zu ranks",
+                          (long long)fsm->batch_size, plan_ranks(plan));
     fsm->samples_per_work = ls_config_int(
         section, "samples_per_work", 4 * (int64_t)plan->envs, 0, INT32_MAX);
     fsm->unroll_len =

@@ -3,11 +3,23 @@
 
 #include "plan.h"
 
+/* Of a work: service/messages.h. */
+#define RANKS_MAX 64
+
 const char *const plan_driver_names[] = {"single", "threads", "bus", NULL};
 
 bool plan_is_shared(const struct plan *plan)
 {
-    return plan->learner.driver == PLAN_BUS;
+    return plan->learner.driver == PLAN_BUS && !plan_is_service(plan);
+}
+
+size_t plan_ranks(const struct plan *plan)
+{
+    if (plan->learner.driver != PLAN_BUS)
+        return 1;
+    const size_t n = plan->learner.ranks > 0 ? plan->learner.ranks
+                                             : plan_count(plan, PLAN_LEARNER);
+    return n > 0 ? n : 1;
 }
 
 /* Of the nodes of its role, by id. */
@@ -48,6 +60,32 @@ const char *plan_role_words(const struct plan *plan, size_t index,
     return text;
 }
 
+/* Those beyond the ranks stand by. */
+static void check_ranks(const struct plan *plan, ls_config_section *root,
+                        ls_config_section *learner, size_t n)
+{
+    const size_t ranks = plan_ranks(plan);
+    bool may_leave = false;
+    for (size_t i = 0; i < plan->n_nodes; i++)
+        may_leave = may_leave || (plan->nodes[i].role == PLAN_LEARNER &&
+                                  plan->nodes[i].on_loss == PLAN_GO_ON);
+    if (ranks < 2)
+        ls_config_problem(learner, "driver",
+                          "there is one learner, so it shares batches with "
+                          "nobody: single or threads, or more learners");
+    else if (ranks > n || ranks > RANKS_MAX)
+        ls_config_problem(learner, "ranks",
+                          "%zu ranks; here are %zu learners, and at most %d "
+                          "share a batch",
+                          ranks, n, RANKS_MAX);
+    else if (ranks == n && may_leave)
+        ls_config_problem(root, "nodes",
+                          "nobody learns without one of the %zu ranks: "
+                          "on_loss: restart for learners, or one more of them, "
+                          "which stands by",
+                          ranks);
+}
+
 void plan_check_learners(const struct plan *plan, ls_config_section *root)
 {
     const size_t n = plan_count(plan, PLAN_LEARNER);
@@ -62,10 +100,8 @@ void plan_check_learners(const struct plan *plan, ls_config_section *root)
                           n > 1 ? ". To have them share each batch, set "
                                   "learner.driver: bus"
                                 : "");
-    else if (is_service && plan_is_shared(plan))
-        ls_config_problem(learner, "driver",
-                          "a coordinator gives each learner work of its own: "
-                          "single, or threads");
+    else if (is_service && plan->learner.driver == PLAN_BUS)
+        check_ranks(plan, root, learner, n);
     else if (plan_is_shared(plan) && n == 1)
         ls_config_problem(learner, "driver",
                           "there is one learner, so it shares batches with "

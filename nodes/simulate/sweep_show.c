@@ -63,6 +63,8 @@ static void print_services(const struct checks_figures *sum)
                    output_count((int64_t)sum->retried).text,
                    output_count((int64_t)sum->takeovers).text);
     output_row("works", text);
+    if (sum->joined > 0)
+        output_row("ranks", output_count((int64_t)sum->joined).text);
     (void)snprintf(text, sizeof text, "%s, %s of them without an answer",
                    output_count((int64_t)sum->calls).text,
                    output_count((int64_t)sum->unanswered).text);
@@ -175,6 +177,7 @@ static void write_checks(ls_writer *out, const struct checks_figures *sum)
     json_int(out, "batches", (int64_t)sum->batches);
     json_int(out, "versions", (int64_t)sum->versions);
     json_int(out, "takeovers", (int64_t)sum->takeovers);
+    json_int(out, "joined", (int64_t)sum->joined);
 }
 
 static void write_network(ls_writer *out, const struct ls_network_stats *sum)

@@ -75,8 +75,9 @@ static void put_learner(render *self, const struct report *report)
     }
     const struct learner_totals totals = render_learners(self);
     ls_write_string(self->json, "learner");
-    ls_write_map(self->json, 6);
+    ls_write_map(self->json, 7);
     json_int(self->json, "iterations", totals.iterations);
+    json_int(self->json, "ranks", (int64_t)plan_ranks(self->plan));
     json_int(self->json, "policy_only", totals.policy_only);
     json_double(self->json, "train_ms", totals.train_ms);
     json_double(self->json, "load_ms", totals.load_ms);

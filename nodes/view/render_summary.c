@@ -105,6 +105,12 @@ static void print_learners(const render *self)
                    totals.train_ms, totals.load_ms, 100.0 * totals.overlap,
                    totals.wait_ms);
     output_row("learner", text);
+    if (plan_is_service(self->plan) && plan_ranks(self->plan) > 1) {
+        (void)snprintf(text, sizeof text,
+                       "%zu, each with a share of each batch",
+                       plan_ranks(self->plan));
+        output_row("ranks", text);
+    }
     if (totals.policy_only > 0)
         output_row("policy alone", output_count(totals.policy_only).text);
 }

@@ -315,7 +315,7 @@ static int init_devices(struct teacher *teacher, ls_runtime *runtime,
                         "the policy of plugin %s learns on one device, and "
                         "learner.device lists %zu",
                         teacher->agent->plugin->name, n);
-    if (options->group != NULL && !shares)
+    if ((options->group != NULL || options->is_shared) && !shares)
         return ls_error(LS_ECONFIG,
                         "the policy of plugin %s learns alone, and "
                         "learner.driver is bus",
@@ -367,6 +367,11 @@ int teacher_create(struct teacher **out, ls_runtime *runtime,
     }
     *out = teacher;
     return LS_OK;
+}
+
+void teacher_set_group(struct teacher *teacher, ls_group *group)
+{
+    teacher->group = group;
 }
 
 void teacher_set_options(struct teacher *teacher,

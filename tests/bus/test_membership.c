@@ -638,6 +638,23 @@ TEST(a_life_that_has_ended_is_never_believed_again)
     end(a);
 }
 
+/* It has begun anew before it was a member: what is late of that life would
+ * otherwise end the next one, and for ever. */
+TEST(one_that_was_only_seen_ends_when_it_goes_on_as_another)
+{
+    struct machine *a = machine();
+    assert_ok(present(a, 2, FIRST));
+    broke(a, 2, FIRST);
+    assert_ok(origin(a, 2, 2, SECOND));
+    of(a, 2)->heard_at = a->now;
+    assert_fails(origin(a, 2, 2, FIRST), LS_ENOENT);
+    assert_ok(present(a, 2, SECOND));
+    settle(a, 2);
+    assert_true(of(a, 2)->incarnation == SECOND);
+    assert_int_equal(of(a, 2)->state, LS_MEMBER_READY);
+    end(a);
+}
+
 TEST(over_its_own_link_an_ended_life_does_not_go_on)
 {
     struct machine *a = machine();

@@ -275,7 +275,8 @@ begin_work() {
     echo "learner_start_task {task_info: {task_id: $1, attempt: 1," \
         "policy_id: policy_$1, buffer_id: buffer_$1, learner_id: learner_1," \
         "learner_cfg: {batch_size: 4, iterations: 10, send_policy_freq: 1," \
-        "send_info_freq: 1}, done: 0, resource_info: {gpu: 0, cpu: 1}}}"
+        "send_info_freq: 1}, done: 0, resource_info: {gpu: 0, cpu: 1}," \
+        "ranks: []}}"
 }
 
 # dismiss: the master leaves, with nothing wrong: so that was all.

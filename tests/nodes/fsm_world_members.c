@@ -58,6 +58,23 @@ static void note_begun(struct world *world, const struct work_key *key)
         world->n_begun++;
 }
 
+/* Those that do it are as many as were asked for, the one that it is given to
+ * is the first, and the others have no work of their own that anybody knows of:
+ * the machine has seen each of them free. */
+static void check_ranks(struct world *world, const struct world_member *member,
+                        const struct learner_work *work)
+{
+    const int64_t n = world->options.ranks > 1 ? world->options.ranks : 0;
+    if ((int64_t)work->n_ranks != n)
+        world_violate(world, "%zu ranks of %lld", work->n_ranks, (long long)n);
+    if (n > 0 && work->ranks[0] != (int64_t)member->id)
+        world_violate(world, "node %u is not the first rank",
+                      (unsigned)member->id);
+    for (size_t i = 0; i < work->n_ranks; i++)
+        if (!world_member_of(world, (uint32_t)work->ranks[i])->learner)
+            world_violate(world, "rank %zu is no learner", i);
+}
+
 static void take(struct world *world, struct world_member *member,
                  const struct world_call *call)
 {
@@ -80,6 +97,7 @@ static void take(struct world *world, struct world_member *member,
     member->progress = 0;
     member->queued = member->training = 0;
     if (learns) {
+        check_ranks(world, member, &learner);
         member->goal = learner.iterations;
         member->batch_size = learner.batch_size;
         if (world->version < 0)

@@ -11,6 +11,7 @@
 /* LOCKSTEP_FSM_TRACE=1 shows what the coordinator says. */
 static int64_t split = 1;
 static bool any_options;
+static int64_t ranks; /* learners that do a work; there is one more */
 
 /* Anything that is allowed, so that cases meet that nobody has thought of. */
 static void choose_options(struct world *world)
@@ -39,7 +40,7 @@ static void sweep(const struct world_faults *faults, double stop_value)
     static struct world world;
     const struct seeds seeds = seeds_of(100);
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
-        world_create(&world, seed, 2, 3);
+        world_create(&world, seed, ranks > 0 ? (size_t)ranks + 1 : 2, 3);
         world.faults = *faults;
         world.value_per_version = 10;
         world.options.stop_value = stop_value;
@@ -49,6 +50,9 @@ static void sweep(const struct world_faults *faults, double stop_value)
         world.options.replay.mode = split > 1 ? REPLAY_FIFO : REPLAY_PRIORITY;
         /* Half of them with a rate limiter, as tight as it may be. */
         world.options.replay.samples_per_insert = seed % 2 == 0 ? 2 : 0;
+        world.options.ranks = ranks;
+        if (ranks > 0)
+            world.options.batch_size = 2 * ranks;
         if (any_options)
             choose_options(&world);
         world_begin(&world);
@@ -141,6 +145,22 @@ TEST(trajectories_are_split)
     sweep(&(struct world_faults){0}, NAN);
     sweep(&(struct world_faults){.lose = 5, .garble = 10, .quit = 1}, NAN);
     split = 1;
+}
+
+TEST(several_learners_do_a_work_together)
+{
+    ranks = 2;
+    sweep(&(struct world_faults){.lose = 8}, NAN);
+    ranks = 3;
+    sweep(&(struct world_faults){.lose = 5,
+                                 .quit = 2,
+                                 .refuse = 100,
+                                 .fail = 10,
+                                 .garble = 10,
+                                 .mute = 5,
+                                 .forget = 3},
+          80);
+    ranks = 0;
 }
 
 TEST(any_options_with_any_faults)

@@ -147,6 +147,18 @@ TEST(numbers_keep_to_their_ranges)
     work = learner;
     work.gpu = NAN;
     refuse_learner(work, "gpu");
+    work = learner;
+    work.n_ranks = 1; /* nobody shares */
+    refuse_learner(work, "ranks");
+    work = learner;
+    work.ranks[1] = work.ranks[0];
+    refuse_learner(work, "ranks");
+    work = learner;
+    work.ranks[1] = INT64_C(1) << 32;
+    refuse_learner(work, "ranks");
+    work = learner;
+    work.batch_size = 3;
+    refuse_learner(work, "batch_size");
     struct collector_work evaluation = collector;
     evaluation.split = 3;
     refuse_collector(evaluation, "split");

@@ -74,6 +74,8 @@ static const struct row {
     {"learner.passes", "2", LEARNING, "", "", "tests/nodes/test_training.c"},
     {"learner.device", "cuda", LEARNING, "", "", "tests/e2e/test_run.bats"},
     {"learner.driver", "single", LEARNING, "", "", "tests/nodes/test_plan_shared.c"},
+    {"learner.ranks", "2", SERVICE, "learner.driver", "bus",
+     "tests/nodes/test_plan_shared.c"},
     {"checkpoint.every", "2", IN_STEP, "", "", "tests/e2e/test_resume.bats"},
     {"checkpoint.seconds", "2", IN_STEP, "", "", "tests/e2e/test_resume.bats"},
     {"checkpoint.keep_last", "3", IN_STEP, "", "", "tests/e2e/test_resume.bats"},

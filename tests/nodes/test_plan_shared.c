@@ -73,9 +73,54 @@ TEST(what_cannot_be_shared_is_refused)
                    "one device each; here are 2");
     assert_problem(TWO "learner: {driver: bus, queue: 1}\n", "8:31",
                    "no queue");
+}
+
+#define SERVED(n)                                                              \
+    NODES "- role: coordinator\n"                                              \
+          "- {role: learner, count: " n "}\n"                                  \
+          "- {role: collector, count: 3}\n"
+
+TEST(learners_of_a_coordinator_are_ranks_of_one_work)
+{
+    struct plan plan;
+    char text[PLAN_ROLE_MAX];
+    read_good(&plan, SERVED("2") "learner: {driver: bus}\n");
+    assert_int_equal(plan_ranks(&plan), 2);
+    assert_false(plan_is_shared(&plan)); /* by parts of collectors */
+    assert_string_equal(plan_role_words(&plan, 1, text), "learner");
+    plan_fini(&plan);
+    read_good(&plan, SERVED("3"));
+    assert_int_equal(plan_ranks(&plan), 1);
+    plan_fini(&plan);
+    /* Two are in reserve; what the collectors bring in one go is cut to what
+     * can be shared. */
+    read_good(&plan, SERVED("4") "learner: {driver: bus, ranks: 2, queue: 1}\n"
+                                 "collector: {envs: 3}\n");
+    assert_int_equal(plan_ranks(&plan), 2);
+    assert_int_equal(plan.service.fsm.batch_size, 8);
+    plan_fini(&plan);
+}
+
+TEST(what_ranks_cannot_do_is_refused)
+{
+    assert_problem(SERVED("1") "learner: {driver: bus}\n", "6:19",
+                   "there is one learner");
+    assert_problem(SERVED("2") "learner: {driver: bus, ranks: 3}\n", "6:31",
+                   "3 ranks; here are 2 learners");
+    assert_problem(SERVED("2") "learner: {ranks: 2}\n", "6:18",
+                   "ranks goes with driver: bus");
+    assert_problem(SERVED("3") "learner: {driver: bus}\n"
+                               "coordinator: {batch: 8}\n",
+                   "7:22", "8 samples cannot be shared evenly by 3 ranks");
+    assert_problem(SERVED("2") "learner: {driver: bus, loaders: 2}\n", "6:33",
+                   "in another order in one rank than in another");
+    assert_problem(SERVED("2") "learner: {driver: bus, stacks: 33}\n", "6:32",
+                   "32 of them under way at most");
     assert_problem(NODES "- role: coordinator\n"
-                         "- {role: learner, count: 2}\n"
+                         "- {role: learner, count: 2, on_loss: go_on}\n"
                          "- {role: collector, count: 2}\n"
                          "learner: {driver: bus}\n",
-                   "6:19", "a coordinator gives each learner work of its own");
+                   "2:1", "nobody learns without one of the 2 ranks");
+    assert_problem(TWO "learner: {driver: bus, ranks: 2}\n", "8:31",
+                   "with driver: bus all learners share each batch");
 }

@@ -58,7 +58,9 @@ static const struct learner_work learner = {.key = KEY,
                                             .send_info_freq = 2,
                                             .done = 40,
                                             .gpu = 1.0,
-                                            .cpu = 2.0};
+                                            .cpu = 2.0,
+                                            .n_ranks = 2,
+                                            .ranks = {3, 7}};
 static const struct collector_work collector = {.key = KEY,
                                                 .policy_id = "policy_1@17",
                                                 .buffer_id = "buffer_1",

@@ -120,6 +120,7 @@
     X(WORK_AWAITED_CLOSES, "work", "awaited -> closing")                       \
     X(WORK_CLOSES_AGAIN, "work", "closing -> closing, for another end")        \
     X(WORK_DOOMED, "work", "to be closed once it has started")                 \
+    X(WORK_RANK_LOST, "work", "a rank is lost: to be closed")                  \
     X(WORK_AGAIN, "work", "queued again")                                      \
     X(WORK_OVER, "work", "over")                                               \
     X(WORK_TAKEN_AWAY, "work", "awaited or closing for too long")              \
@@ -134,6 +135,9 @@
     X(WORK_CLOSED, "work", "a member: closed, and answered")                   \
     X(WORK_GIVEN_BACK, "work", "a member: given back")                         \
     X(WORK_RUN_ENDED, "work", "a member: its run ends while it is held")       \
+    X(WORK_JOINED, "work", "a member: none -> a rank of another's")            \
+    X(WORK_LEFT, "work", "a member: a rank of another's -> none")              \
+    X(WORK_CALLED_AWAY, "work", "a member: a rank, called away")               \
     X(WORK_MASTER_LOST, "work", "a member: its coordinator is lost")           \
     X(WORK_MASTER_BACK, "work", "a member: its coordinator is back")
 

@@ -40,7 +40,10 @@ static int settle_life(struct membership *m, struct member *member,
         (!own_link || !succeeds(member, incarnation)))
         return ls_error(LS_EEXIST, "node id %u is taken by %s", member->id,
                         member->endpoint);
-    if (member_is_alive(member))
+    /* One that was only seen, and has gone, has ended too: what is still under
+     * way from it must not end the life that came after it. */
+    if (member_is_alive(member) || (own_link && !member_has_ended(member) &&
+                                    succeeds(member, incarnation)))
         membership_replace(m, member, incarnation, now);
     else
         membership_begin_life(m, member, incarnation);

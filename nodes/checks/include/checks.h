@@ -58,6 +58,8 @@ struct checks_figures {
     uint64_t batches;    /* that learners got */
     uint64_t versions;   /* of policies, committed */
     uint64_t takeovers;  /* lives of a coordinator after the first */
+    uint64_t joined;     /* learners that did a work with the one that was given
+                          * it */
 };
 
 /* All: borrow. out: own; destroy it before the simulation, after the run.

@@ -110,6 +110,7 @@ struct plan_learner {
     enum plan_driver driver;
     size_t queue, stacks, loaders;
     unsigned passes; /* over the trajectories of each iteration */
+    size_t ranks;    /* learners that share each batch; the rest stands by */
     const char *devices[PLAN_DEVICES_MAX]; /* borrow: config */
     size_t n_devices;                      /* >= 1; each has its share */
 };
@@ -260,6 +261,8 @@ LS_MUST_USE int plan_find(const struct plan *plan, uint32_t id, size_t *index);
 /* Whether several learners of a job in step share each batch: learner i, in the
  * order of ids, learns from what the i-th part of the collectors brings. */
 bool plan_is_shared(const struct plan *plan);
+/* How many learners share each batch, of either kind of job; 1: none does. */
+size_t plan_ranks(const struct plan *plan);
 /* Which part a learner or collector of such a job has; 0 in all others. */
 size_t plan_part(const struct plan *plan, size_t index);
 /* The words that a node says its role with: "learner"; with several learners

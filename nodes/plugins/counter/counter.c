@@ -4,8 +4,9 @@
  * return of an episode is the number that was acted by. So an evaluation says
  * which policy it was of, and a job is solved after as many updates as it asks
  * for. What it has learned from gets the priority that its section says, and is
- * counted, so that there is something that others do not act by. What takes its
- * time is the cluster alone: for simulations, and for measuring. */
+ * counted, so that there is something that others do not act by. Learners that
+ * share a batch count what all of them have learned from. What takes its time
+ * is the cluster alone: for simulations, and for measuring. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -94,10 +95,18 @@ static int policy_learn(void *state, const struct ls_learn_batch *batch,
 {
     struct counter_policy *policy = state;
     size_t steps = 0;
-    policy->updates++;
     for (size_t i = 0; i < batch->n; i++)
         steps += batch->trajectories[i].n;
-    policy->steps += (int64_t)steps;
+    int64_t counted = (int64_t)steps;
+    if (batch->group != NULL) {
+        const int status =
+            ls_group_all_reduce(batch->group, &counted, 1, LS_GROUP_I64,
+                                LS_GROUP_SUM, LS_WAIT_DEFAULT);
+        if (status != LS_OK)
+            return status;
+    }
+    policy->updates++;
+    policy->steps += counted;
     for (size_t i = 0; i < steps && policy->priority >= 0.0; i++)
         info->td_errors[i] = (float)policy->priority;
     info->n = 2;
@@ -181,6 +190,7 @@ static const struct ls_env_ops env = {
 
 static const struct ls_policy_ops policy = {
     .state_bytes = sizeof(struct counter_policy),
+    .learns_in_group = true,
     .init = policy_init,
     .fini = policy_fini,
     .act = policy_act,

@@ -127,6 +127,9 @@ static const struct ls_field learner_work_cfg_fields[] = {
 };
 RECORD("learner_cfg", learner_work, cfg, NULL);
 
+static const struct ls_field node_id = {.type = LS_FIELD_INT,
+                                        .most = UINT32_MAX};
+
 static const struct ls_field learner_work_info_fields[] = {
     KEY(learner_work),
     NAMED(learner_work, policy_id),
@@ -135,8 +138,29 @@ static const struct ls_field learner_work_info_fields[] = {
     {"learner_cfg", LS_FIELD_RECORD, .record = &learner_work_cfg},
     {"done", LS_FIELD_INT, IN(learner_work, done), COUNT},
     {"resource_info", LS_FIELD_RECORD, .record = &learner_work_resources},
+    {"ranks", LS_FIELD_LIST, IN(learner_work, ranks), .item = &node_id,
+     .count = offsetof(struct learner_work, n_ranks),
+     .most = SERVICE_RANKS_MAX},
 };
-RECORD("task_info", learner_work, info, NULL);
+
+/* They share each batch evenly, and there are two of them, or nobody shares. */
+static int check_ranks(const void *at)
+{
+    const struct learner_work *work = at;
+    bool rises = work->n_ranks != 1;
+    for (size_t i = 1; i < work->n_ranks; i++)
+        rises = rises && work->ranks[i] > work->ranks[i - 1];
+    if (!rises)
+        return ls_error(LS_EPROTO, "ranks: expected none, or the rising ids of "
+                                   "two or more");
+    if (work->n_ranks > 0 && work->batch_size % (int64_t)work->n_ranks != 0)
+        return ls_error(LS_EPROTO,
+                        "batch_size: %lld samples cannot be shared evenly by "
+                        "%zu ranks",
+                        (long long)work->batch_size, work->n_ranks);
+    return LS_OK;
+}
+RECORD("task_info", learner_work, info, check_ranks);
 
 static const struct ls_field learner_work_message_fields[] = {
     {"task_info", LS_FIELD_RECORD, .record = &learner_work_info}};

@@ -84,6 +84,7 @@ void works_return(struct work *work)
 {
     work->state = WORK_QUEUED;
     work->member = NULL;
+    work->n_ranks = work->n_missing = 0;
     work->malformed = 0;
     work->doomed = false;
     work->demanded = 0;
@@ -101,14 +102,31 @@ void works_requeue(struct works *works, struct work *work, int64_t now)
     works->first = work;
 }
 
+/* The first of those that do it. NULL: there are not enough. */
+static struct pool_member *pick(const struct works *works, struct work *work,
+                                struct pool *pool, int64_t now)
+{
+    struct pool_member *ranks[SERVICE_RANKS_MAX];
+    const size_t n = works->ranks;
+    if (work->kind != WORK_LEARNER || n < 2)
+        return pool_pick(pool, work_role(work->kind), now);
+    if (!pool_pick_several(pool, POOL_LEARNER, now, ranks, n))
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        work->ranks[i] = ranks[i]->id;
+    work->n_ranks = n;
+    return ranks[0];
+}
+
 /* A learner keeps its work for as long as there is a job: who is to have it
  * first is chosen when all have told what they offer. */
-static bool give(struct work *work, struct pool *pool, int64_t now)
+static bool give(const struct works *works, struct work *work,
+                 struct pool *pool, int64_t now)
 {
     if (work->kind == WORK_LEARNER && work->key.attempt == 1 &&
         pool_is_asking(pool, POOL_LEARNER, now))
         return false;
-    struct pool_member *member = pool_pick(pool, work_role(work->kind), now);
+    struct pool_member *member = pick(works, work, pool, now);
     if (member == NULL)
         return false;
     member->state = POOL_TAKEN;
@@ -125,7 +143,7 @@ struct work *works_assign(struct works *works, struct pool *pool, int64_t now)
         for (struct work *w = works->first; w != NULL; w = w->next)
             if (w->state == WORK_QUEUED &&
                 (w->kind == WORK_EVALUATION) == (evaluations != 0) &&
-                give(w, pool, now))
+                give(works, w, pool, now))
                 return w;
     return NULL;
 }

@@ -7,7 +7,12 @@
  * A work that its member may have begun comes back with its next attempt, at
  * the front; one that was refused with the same, since nobody has begun it.
  * Evaluations go before collector works. A work that was queued for too long is
- * given up. Pure. Thread: serial. */
+ * given up.
+ *
+ * Several learners may do a learner work together, as ranks of it. It is given
+ * to the first of them, when so many are free; that one sees to the others,
+ * which hold nothing for the coordinator and stay free: there is one learner
+ * work at a time. Pure. Thread: serial. */
 #ifndef LOCKSTEP_SERVICE_ASSIGN_H
 #define LOCKSTEP_SERVICE_ASSIGN_H
 
@@ -62,6 +67,11 @@ struct work {
     bool doomed;        /* to be closed when it has started */
 
     /* Of a learner work. */
+    uint32_t ranks[SERVICE_RANKS_MAX]; /* ids of who does it, its member first;
+                                        * what an earlier life has said of
+                                        * them is not known */
+    size_t n_ranks;                    /* 0: its member alone */
+    size_t n_missing;      /* learners that it waits for, as was said */
     struct replay *buffer; /* own; NULL: closed */
     int64_t demanded;      /* samples in the batch that it waits for; 0: none */
     bool done;             /* its last info has come */
@@ -79,6 +89,7 @@ struct works {
     struct work *first; /* own; those that wait in the order of their turn */
     uint64_t last_number;
     int64_t expiry[WORK_KINDS]; /* ns */
+    size_t ranks;               /* learners that do a work; 0, 1: one */
     bool same_attempt;          /* sabotage */
 };
 

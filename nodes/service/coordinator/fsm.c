@@ -39,6 +39,7 @@ static void fill_in(fsm *self, const struct fsm_options *options)
     for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
         if (*defaults[i].value == 0)
             *defaults[i].value = defaults[i].by_default;
+    self->works.ranks = (size_t)options->ranks;
     self->works.same_attempt =
         options->sabotage == SERVICE_SABOTAGE_SAME_ATTEMPT;
     self->works.expiry[WORK_LEARNER] = self->options.learner_expiry;

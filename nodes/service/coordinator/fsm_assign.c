@@ -121,6 +121,9 @@ static void write_learner(fsm *self, const struct work *work)
                                    .done = self->scheduler.committed,
                                    .gpu = work->member->gpu,
                                    .cpu = work->member->cpu};
+    message.n_ranks = work->n_ranks;
+    for (size_t i = 0; i < work->n_ranks; i++)
+        message.ranks[i] = work->ranks[i];
     memcpy(message.policy_id, work->policy_id, sizeof message.policy_id);
     memcpy(message.buffer_id, work->buffer_id, sizeof message.buffer_id);
     (void)snprintf(message.learner_id, sizeof message.learner_id, "learner_%u",
@@ -148,15 +151,65 @@ static void write_collector(fsm *self, const struct work *work)
     collector_work_write(&message, self->writer);
 }
 
+/* "node 1, node 2"; "nobody". */
+static void list_learners(const fsm *self, char *out, size_t size)
+{
+    size_t at = 0;
+    (void)snprintf(out, size, "nobody");
+    for (const struct pool_member *m = self->pool.first; m != NULL && at < size;
+         m = m->next)
+        if (m->role == POOL_LEARNER && m->state != POOL_GONE)
+            at += (size_t)snprintf(out + at, size - at, "%snode %u",
+                                   at > 0 ? ", " : "", (unsigned)m->id);
+}
+
+/* A work that needs several learners may need more than there are. Those that
+ * come at the same time as it are not missed. */
+static void say_missing(fsm *self, int64_t now)
+{
+    const size_t n = self->works.ranks;
+    const size_t here = pool_count(&self->pool, POOL_LEARNER);
+    const size_t missing = n > 1 && here < n ? n - here : 0;
+    char list[256];
+    for (struct work *w = self->works.first; w != NULL; w = w->next) {
+        if (w->kind != WORK_LEARNER || w->state != WORK_QUEUED ||
+            w->n_missing == missing)
+            continue;
+        if (missing > 0 && now - w->queued_at < self->options.retry) {
+            w->again_at = w->queued_at + self->options.retry;
+            continue;
+        }
+        w->n_missing = missing;
+        if (missing == 0)
+            continue;
+        list_learners(self, list, sizeof list);
+        fsm_say(self, LS_LOG_WARN,
+                "%s waits for %zu more learner%s: it has %zu ranks, and of "
+                "learners there is %s",
+                w->key.task_id, missing, missing == 1 ? "" : "s", n, list);
+    }
+}
+
+static void say_given(fsm *self, const struct work *work)
+{
+    if (work->n_ranks == 0)
+        fsm_say(self, LS_LOG_INFO, "%s, attempt %lld, goes to node %u",
+                work->key.task_id, (long long)work->key.attempt,
+                (unsigned)work->member->id);
+    else
+        fsm_say(self, LS_LOG_INFO,
+                "%s, attempt %lld, goes to node %u, the first of its %zu ranks",
+                work->key.task_id, (long long)work->key.attempt,
+                (unsigned)work->member->id, work->n_ranks);
+}
+
 void fsm_drive_queue(fsm *self, int64_t now)
 {
     struct work *work;
     while (self->status == LS_OK &&
            (work = works_assign(&self->works, &self->pool, now)) != NULL) {
         fsm_record_work(self, work);
-        fsm_say(self, LS_LOG_INFO, "%s, attempt %lld, goes to node %u",
-                work->key.task_id, (long long)work->key.attempt,
-                (unsigned)work->member->id);
+        say_given(self, work);
         ls_writer_clear(self->writer);
         if (work->kind == WORK_LEARNER)
             write_learner(self, work);
@@ -164,6 +217,7 @@ void fsm_drive_queue(fsm *self, int64_t now)
             write_collector(self, work);
         (void)fsm_call(self, ABOUT_START, work->member, work);
     }
+    say_missing(self, now);
 }
 
 static void refused(fsm *self, int64_t now, struct work *work,

@@ -1,6 +1,7 @@
 /* From ready to free: connect, ask, and take over or close what it holds. */
 #include <string.h>
 
+#include "coverage.h"
 #include "fsm_state.h"
 
 void fsm_member_rests(fsm *self, struct pool_member *member, int64_t now)
@@ -8,11 +9,41 @@ void fsm_member_rests(fsm *self, struct pool_member *member, int64_t now)
     member->rest_until = now + self->options.retry;
 }
 
+static bool has_rank(const struct work *work, uint32_t id)
+{
+    for (size_t i = 0; i < work->n_ranks; i++)
+        if (work->ranks[i] == id)
+            return true;
+    return false;
+}
+
+/* Its first one cannot go on without it. If that has told before, it is no
+ * failure of that one. */
+static void rank_gone(fsm *self, const struct pool_member *member, int64_t now)
+{
+    struct work *work = self->works.first;
+    while (work != NULL && (work->member == NULL || work->member == member ||
+                            !has_rank(work, member->id)))
+        work = work->next;
+    if (work == NULL)
+        return;
+    self->failures[WORK_LEARNER] = 0;
+    if (work->doomed || work->done)
+        return;
+    fsm_say(self, LS_LOG_WARN,
+            "node %u is lost, a rank of %s, attempt %lld: it is closed",
+            (unsigned)member->id, work->key.task_id,
+            (long long)work->key.attempt);
+    ls_take(LS_TAKES_WORK_RANK_LOST);
+    fsm_work_close(self, work, now, WORK_REQUEUED);
+}
+
 void fsm_member_gone(fsm *self, struct pool_member *member, int64_t now,
                      enum pool_state state)
 {
     member->state = state;
     fsm_data_lost(self, member->id);
+    rank_gone(self, member, now);
     struct work *work = works_of(&self->works, member);
     if (work == NULL)
         return;

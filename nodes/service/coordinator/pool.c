@@ -74,6 +74,24 @@ struct pool_member *pool_pick(struct pool *pool, enum pool_role role,
     return NULL;
 }
 
+static int by_id(const void *a, const void *b)
+{
+    const struct pool_member *const *one = a, *const *other = b;
+    return ((*one)->id > (*other)->id) - ((*one)->id < (*other)->id);
+}
+
+bool pool_pick_several(struct pool *pool, enum pool_role role, int64_t now,
+                       struct pool_member **out, size_t n)
+{
+    size_t picked = 0;
+    while (picked < n && (out[picked] = pool_pick(pool, role, now)) != NULL)
+        out[picked++]->state = POOL_TAKEN; /* until the next one is picked */
+    for (size_t i = 0; i < picked; i++)
+        out[i]->state = POOL_FREE;
+    qsort(out, picked, sizeof(struct pool_member *), by_id);
+    return picked == n;
+}
+
 bool pool_is_asking(const struct pool *pool, enum pool_role role, int64_t now)
 {
     for (const struct pool_member *m = pool->first; m != NULL; m = m->next)

@@ -52,6 +52,11 @@ struct pool_member *pool_find(const struct pool *pool, uint32_t id);
 struct pool_member *pool_pick(struct pool *pool, enum pool_role role,
                               int64_t now);
 
+/* The same of n members at once. out: n of them, their ids rising. Returns
+ * whether there are so many. */
+bool pool_pick_several(struct pool *pool, enum pool_role role, int64_t now,
+                       struct pool_member **out, size_t n);
+
 /* Whether one of a role has yet to tell what it offers: it does, or fails to
  * and rests, by the deadline of a call. */
 bool pool_is_asking(const struct pool *pool, enum pool_role role, int64_t now);

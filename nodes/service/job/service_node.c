@@ -210,6 +210,7 @@ struct service_options service_node_options(const struct service_node *node)
         .calls = node->calls,
         .store = node->store,
         .coordinator = node->plan->nodes[node->plan->first].id,
+        .channel = plan_channel(node->plan),
         .gpu = (double)ls_device_gpus(ls_task_runtime(node->task)),
         .cpu = ls_cpus(ls_task_runtime(node->task)),
         .patience_ms = patience_ms(node->plan),

@@ -77,6 +77,7 @@ static void set_fsm(const struct plan *plan, struct fsm_options *out)
     out->max_env_steps = plan->stop_env_step;
     out->max_time = (int64_t)(60.0 * plan->stop_minutes * (double)LS_NS_PER_S);
     out->learner_batches = plan_learner_batches(plan);
+    out->ranks = (int64_t)plan_ranks(plan);
     out->call_timeout = plan->patience_ms * LS_NS_PER_MS;
     out->work_timeout = plan->world.step_timeout_ms * LS_NS_PER_MS;
     out->seed = plan->seed;

@@ -58,6 +58,12 @@ static void set_options(void *self, struct ls_learner_options *options)
     teacher_set_options(learner->teacher, options);
 }
 
+static void set_group(void *self, ls_group *group)
+{
+    const struct learner *learner = self;
+    teacher_set_group(learner->teacher, group);
+}
+
 /* The parts that the samples mean. */
 static int read_samples(void *self, const struct ls_learner_place *place,
                         const struct learner_sample *samples, size_t n)
@@ -92,6 +98,7 @@ static const struct learner_ops ops = {.reset = reset_learner,
                                        .load = load_learner,
                                        .save = save_learner,
                                        .set_options = set_options,
+                                       .set_group = set_group,
                                        .read = read_samples,
                                        .learn = learn,
                                        .beside = beside};
@@ -135,16 +142,18 @@ static int create(void **out, const struct work_options *options)
 static int open_teacher(struct learner *self)
 {
     const struct plan *plan = self->base.plan;
-    return teacher_create(&self->teacher, ls_task_runtime(self->base.task),
-                          &(struct teacher_options){
-                              .agent = &self->agent,
-                              .devices = plan->learner.devices,
-                              .n_devices = plan->learner.n_devices,
-                              .stacks = plan->learner.stacks,
-                              .n = (size_t)plan->service.fsm.batch_size,
-                              .steps = (size_t)(plan->service.fsm.unroll_len /
-                                                plan->service.fsm.split),
-                              .node_id = plan->nodes[self->base.index].id});
+    return teacher_create(
+        &self->teacher, ls_task_runtime(self->base.task),
+        &(struct teacher_options){
+            .agent = &self->agent,
+            .devices = plan->learner.devices,
+            .n_devices = plan->learner.n_devices,
+            .stacks = plan->learner.stacks,
+            .n = (size_t)plan->service.fsm.batch_size / plan_ranks(plan),
+            .is_shared = plan_ranks(plan) > 1,
+            .steps = (size_t)(plan->service.fsm.unroll_len /
+                              plan->service.fsm.split),
+            .node_id = plan->nodes[self->base.index].id});
 }
 
 /* In simulations: else it is over before anything can happen to it. On the

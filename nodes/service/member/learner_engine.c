@@ -54,7 +54,7 @@ static int64_t wanted(const struct batches *batches)
 
 static void free_blobs(struct batch *batch)
 {
-    for (size_t i = 0; batch->blobs != NULL && i < batch->told.n; i++)
+    for (size_t i = 0; batch->blobs != NULL && i < batch->n_own; i++)
         store_blob_fini(&batch->blobs[i]);
     free(batch->blobs);
     batch->blobs = NULL;
@@ -65,6 +65,9 @@ void batch_destroy(struct batch *batch)
     if (batch == NULL)
         return;
     assert(batch->request == NULL);
+    ls_collective_destroy(&batch->telling);
+    ls_group_parts_free(&batch->told_parts);
+    ls_bytes_clear(&batch->words);
     free_blobs(batch);
     free(batch->samples);
     free(batch->priorities);
@@ -129,16 +132,17 @@ void learner_forsake(struct learner_service *service, const char *text)
 static int get_data(const struct learner_service *service, struct batch *batch)
 {
     struct store_part parts[SERVICE_BATCH_MAX];
-    const size_t n = batch->told.n;
+    const struct drawn_sample *items = batch->told.items + batch->first;
+    const size_t n = batch->n_own;
     assert(n <= SERVICE_BATCH_MAX);
     for (size_t i = 0; i < n; i++) {
-        const struct sample *sample = &batch->told.items[i].sample;
+        const struct sample *sample = &items[i].sample;
         parts[i] = (struct store_part){sample->data_id, sample_at(sample),
                                        sample_bytes(sample)};
     }
     struct store_blob *blobs = calloc(n, sizeof *blobs);
     batch->samples = calloc(n, sizeof *batch->samples);
-    batch->priorities = calloc(n, sizeof *batch->priorities);
+    batch->priorities = calloc(batch->told.n, sizeof *batch->priorities);
     if (blobs == NULL || batch->samples == NULL || batch->priorities == NULL) {
         free(blobs);
         return ls_error(LS_ENOMEM, "the data of %zu samples", n);
@@ -152,10 +156,10 @@ static int get_data(const struct learner_service *service, struct batch *batch)
     }
     batch->blobs = blobs;
     for (size_t i = 0; i < n; i++) {
-        const struct sample *sample = &batch->told.items[i].sample;
+        const struct sample *sample = &items[i].sample;
         batch->samples[i] = (struct learner_sample){
             .sample = sample, .data = blobs[i].data, .size = blobs[i].size};
-        batch->priorities[i] = sample->priority;
+        batch->priorities[batch->first + i] = sample->priority;
     }
     return LS_OK;
 }
@@ -167,11 +171,11 @@ static int read_data(const struct learner_service *service, struct batch *batch,
     if (ops->read == NULL)
         return LS_OK;
     const int status =
-        ops->read(service->options.self, place, batch->samples, batch->told.n);
+        ops->read(service->options.self, place, batch->samples, batch->n_own);
     if (status == LS_OK && place->device + 1 < service->n_devices)
         return LS_OK;
     free_blobs(batch);
-    for (size_t i = 0; i < batch->told.n; i++)
+    for (size_t i = 0; i < batch->n_own; i++)
         batch->samples[i].data = NULL;
     return status;
 }
@@ -219,9 +223,46 @@ static bool begin_batch(struct learner_service *service, struct batch *batch,
     return begun;
 }
 
+static void not_learned(struct learner_service *service, struct batch *batch,
+                        size_t who, int status)
+{
+    const struct learner_work *told = &service->told;
+    ls_mutex_lock(&service->work.mutex);
+    batch->begun = false;
+    service->learning = NULL;
+    if (batch->status == LS_OK) {
+        batch->status = status;
+        (void)snprintf(batch->text, sizeof batch->text,
+                       "rank %zu, node %lld, has not got its share: %s", who,
+                       (long long)told->ranks[who], ls_status_sentence(status));
+    }
+    ls_mutex_unlock(&service->work.mutex);
+}
+
+/* The same of several ranks: all of them begin it, or none does. */
+static int begin_together(struct learner_service *service, struct batch *batch,
+                          size_t device, bool *begun)
+{
+    const bool is_first = !batch->is_due;
+    *begun = begin_batch(service, batch, device);
+    if (!is_first || !ranks_are_several(service))
+        return LS_OK;
+    const int own = *begun                   ? LS_OK
+                    : batch->status != LS_OK ? batch->status
+                                             : LS_ECANCELED;
+    size_t who = 0;
+    int status;
+    const int agreed = ranks_agree(service, own, &who, &status);
+    if (agreed != LS_OK || status == LS_OK)
+        return agreed;
+    *begun = false;
+    not_learned(service, batch, who, status);
+    return LS_OK;
+}
+
 static int check_priorities(const struct batch *batch)
 {
-    for (size_t i = 0; i < batch->told.n; i++)
+    for (size_t i = batch->first; i < batch->first + batch->n_own; i++)
         if (!isfinite(batch->priorities[i]) || batch->priorities[i] < 0.0)
             return ls_error(LS_EHANDLER,
                             "learn: the priority of sample %zu is %g", i,
@@ -279,10 +320,16 @@ static int end_batch(struct learner_service *service, struct batch *batch,
     if (status != LS_OK)
         return status;
     take_values(batch, info);
+    batch->has_weights = batch->iter % service->told.send_policy_freq == 0;
+    if (batch->has_weights)
+        status = snapshot_take(service, &batch->after);
+    if (status == LS_OK && ranks_are_several(service))
+        status = ranks_compare(service, batch);
+    if (status != LS_OK)
+        return status;
     service->trained++;
     batch->trained = true;
-    batch->has_weights = batch->iter % service->told.send_policy_freq == 0;
-    return batch->has_weights ? snapshot_take(service, &batch->after) : LS_OK;
+    return LS_OK;
 }
 
 /* What fails first counts, but for a device that gave up because of it. */
@@ -296,6 +343,7 @@ static int fail(struct learner_service *service, int status)
                        ls_error_text());
         service_work_changed(&service->work);
     }
+    ranks_leave(service, status);
     ls_mutex_unlock(&service->work.mutex);
     return status;
 }
@@ -305,8 +353,11 @@ static int compute(void *self, const struct ls_learner_place *place,
 {
     struct learner_service *service = self;
     struct batch *batch = place->batch->data;
-    int status = LS_OK;
-    if (!begin_batch(service, batch, place->device))
+    bool begun;
+    int status = begin_together(service, batch, place->device, &begun);
+    if (status != LS_OK)
+        return fail(service, status);
+    if (!begun)
         return LS_OK;
     ls_log_set_node((int64_t)ls_node_id(service->options.common.node));
     if (pass == 0 && place->device == 0)
@@ -319,9 +370,10 @@ static int compute(void *self, const struct ls_learner_place *place,
                                      .pass = pass,
                                      .iter = batch->iter,
                                      .samples = batch->samples,
-                                     .n = batch->told.n,
+                                     .n = batch->n_own,
                                      .info = info,
-                                     .priorities = batch->priorities});
+                                     .priorities =
+                                         batch->priorities + batch->first});
     return status == LS_OK ? LS_OK : fail(service, status);
 }
 
@@ -406,8 +458,8 @@ void learner_add_times(const struct learner_service *service,
                        struct learner_figures *figures)
 {
     struct ls_learner_counts counts;
-    if (service->engine == NULL)
-        return;
+    if (service->engine == NULL || service->ranks.own > 0)
+        return; /* the first rank tells of the iterations of all */
     ls_learner_counts(service->engine, &counts);
     figures->train_ns += counts.grad_ns;
     figures->load_ns += counts.load_ns;
@@ -437,6 +489,8 @@ int learner_engine_put(struct learner_service *service, struct batch *batch)
 {
     if (service->engine == NULL)
         return ls_error(LS_ESTATE, "no batch was asked for");
+    batch->n_own = batch->told.n / service->ranks.n;
+    batch->first = service->ranks.own * batch->n_own;
     batches_add(&service->under_way, batch);
     const int status = ls_learner_put(
         service->engine, &(struct ls_learner_batch){.data = batch}, 0);

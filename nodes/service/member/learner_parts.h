@@ -29,6 +29,30 @@ struct batch {
     bool has_weights; /* those after it are to be committed */
     struct learner_info info;
     struct snapshot after; /* own */
+    /* What this rank learns from: n_own samples from the first one on. All,
+     * when it learns alone. */
+    size_t first, n_own;
+    /* In the first of several ranks: how the others are told of it. */
+    struct ls_bytes words;            /* own */
+    ls_collective *telling;           /* own */
+    struct ls_group_parts told_parts; /* own */
+};
+
+/* As a rank waits for what is learned from next. */
+#define RANKS_IDLE_MS 86400000
+
+/* Learners that do a work together; the first one holds it. Under the lock,
+ * unless it says otherwise. */
+struct ranks {
+    size_t n, own;      /* of how many, from 0, which one; task's thread, while
+                         * there is no engine. n 1: it learns alone */
+    ls_group *commands; /* own; what is learned from next; NULL: none */
+    ls_group *steps;  /* own; the learner thread's, while there is an engine */
+    bool left;        /* the groups were left, or are to be */
+    int64_t newest;   /* attempt that it has begun, or joined */
+    ls_request *wish; /* own; of the first rank of others */
+    struct learner_work wished;
+    ls_request *answering; /* own; that wish, once it was taken */
 };
 
 struct batches {
@@ -44,7 +68,8 @@ struct learner_service {
     struct batches under_way; /* in the engine; it owns them */
     struct batches over;      /* own; that have left it */
     struct batch *current;    /* own; whose iteration is being closed */
-    int engine_status;        /* why the engine has failed */
+    struct ranks ranks;
+    int engine_status; /* why the engine has failed */
     char engine_text[LS_CALL_TEXT_MAX + 1];
     bool wants;       /* batches may be asked for */
     bool outstanding; /* one was, and has not come */
@@ -110,6 +135,37 @@ LS_MUST_USE int snapshot_take(const struct learner_service *service,
 void snapshot_fini(struct snapshot *snapshot);
 LS_MUST_USE int learner_commit(struct learner_service *service,
                                const struct snapshot *snapshot);
+
+/* learner_ranks.c: several learners. begin: ask the others, meet them, and send
+ * what there is; end: close. Task's thread. Errors: those of the group, and of
+ * the calls; the text names the rank. */
+LS_MUST_USE int ranks_begin(struct learner_service *service);
+void ranks_close(struct learner_service *service);
+/* For one that is asked: the same in parts. */
+LS_MUST_USE int ranks_open(struct learner_service *service);
+LS_MUST_USE int ranks_meet(struct learner_service *service);
+LS_MUST_USE int ranks_take_state(struct learner_service *service);
+/* What is under way together fails, here and elsewhere; lock held. */
+void ranks_leave(struct learner_service *service, int status);
+bool ranks_are_several(const struct learner_service *service);
+/* Have the others learn from this batch, too. Lock held. */
+void ranks_tell(struct learner_service *service, struct batch *batch,
+                const void *data, size_t size);
+/* Learner thread. agree: whether all can learn from it: status LS_OK, or that
+ * of the first that cannot, and which. compare: after it was learned from, that
+ * all weights are equal, if there are any to compare; brings the priorities of
+ * all. Errors: those of the group; LS_EMISMATCH a rank has other weights. */
+LS_MUST_USE int ranks_agree(struct learner_service *service, int own,
+                            size_t *who, int *status);
+LS_MUST_USE int ranks_compare(struct learner_service *service,
+                              struct batch *batch);
+
+/* learner_assist.c: the same in a rank that is not the first. assist: from when
+ * it is asked until it is over; task's thread. */
+ls_request_fn learner_serve_rank;
+bool learner_is_wanted(const void *service);
+void learner_recall(void *service);
+LS_MUST_USE int learner_assist(struct learner_service *service);
 
 /* Its own hooks. */
 LS_MUST_USE int learner_add_hooks(struct learner_service *service);

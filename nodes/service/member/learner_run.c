@@ -13,6 +13,7 @@ static void end_work(struct learner_service *service, const char *failure)
 {
     service_work_give_back(&service->work, failure);
     learner_engine_end(service);
+    ranks_close(service);
     service_work_let_go(&service->work, NULL);
 }
 
@@ -127,6 +128,8 @@ static int begin(struct learner_service *service)
     int status = service->options.ops->reset(service->options.self);
     if (status == LS_OK)
         status = learner_load(service);
+    if (status == LS_OK && !is_over(service))
+        status = ranks_begin(service);
     if (status == LS_OK)
         status = learner_beside(service, LS_BEFORE_RUN, service->iter, NULL);
     if (status == LS_OK)
@@ -205,7 +208,7 @@ int learner_step_learn(ls_step *step, void *self)
     struct learner_service *service = self;
     (void)step;
     if (!service_work_is_used(&service->work))
-        return LS_OK;
+        return learner_assist(service);
     int status = service_work_wait(&service->work, has_batch, service);
     if (status != LS_OK)
         return status;
@@ -214,7 +217,7 @@ int learner_step_learn(ls_step *step, void *self)
     struct batch *batch = closing ? NULL : take_batch(service);
     if (batch != NULL && batch->trained)
         service->current = batch;
-    else if (batch == NULL && service->engine_status != LS_OK)
+    else if (batch == NULL && !closing && service->engine_status != LS_OK)
         status = ls_error(service->engine_status, "%s", service->engine_text);
     ls_mutex_unlock(&service->work.mutex);
     if (batch != service->current)
@@ -265,5 +268,10 @@ int learner_step_after(ls_step *step, void *self)
 
 void learner_run_ended(void *self)
 {
-    learner_engine_end(self);
+    struct learner_service *service = self;
+    learner_engine_end(service);
+    ranks_close(service);
+    ls_mutex_lock(&service->work.mutex);
+    service_work_fail_call(&service->ranks.wish, "the learner has ended");
+    ls_mutex_unlock(&service->work.mutex);
 }

@@ -24,6 +24,7 @@ static void drop(void *self, const char *text)
     if (service->current != NULL)
         service_work_fail_call(&service->current->request, text);
     service->wants = service->finished = false;
+    ranks_leave(service, LS_ECANCELED);
 }
 
 /* What it has asked for does not come any more; what trains goes on. */
@@ -60,6 +61,7 @@ static int serve_start(void *self, ls_request *request)
     ls_mutex_lock(&service->work.mutex);
     if (service_work_start(&service->work, &request, &told.key)) {
         service->told = told;
+        service->ranks.newest = told.key.attempt;
         service->iter = told.done;
         service->policy_version = -1;
         service->wants = service->outstanding = service->finished = false;
@@ -99,11 +101,17 @@ static int take_batch(struct learner_service *service, struct batch *batch,
                         (long long)service->told.batch_size);
     batch->request = request;
     const int status = learner_engine_put(service, batch);
-    if (status == LS_OK)
-        service->outstanding = false;
-    else
+    if (status != LS_OK) {
         batch->request = NULL;
-    return status;
+        return status;
+    }
+    service->outstanding = false;
+    if (ranks_are_several(service)) {
+        size_t size;
+        const void *data = ls_request_data(request, &size);
+        ranks_tell(service, batch, data, size);
+    }
+    return LS_OK;
 }
 
 static int serve_learn(void *self, ls_request *request)
@@ -142,6 +150,8 @@ static const struct service_work_ops work_ops = {.what = "learner",
                                                  .closed = closed,
                                                  .start = serve_start,
                                                  .begin = learner_begin,
+                                                 .is_wanted = learner_is_wanted,
+                                                 .recall = learner_recall,
                                                  .run_ended =
                                                      learner_run_ended};
 
@@ -161,6 +171,7 @@ int learner_service_create(learner_service **out,
         service->options.stacks = 1;
     if (service->options.passes == 0)
         service->options.passes = 1;
+    service->ranks.n = 1;
     batches_init(&service->under_way);
     batches_init(&service->over);
     int status = ls_writer_create(&service->writer);
@@ -172,6 +183,9 @@ int learner_service_create(learner_service **out,
     if (status == LS_OK)
         status = service_work_serve(&service->work, served,
                                     sizeof served / sizeof served[0]);
+    if (status == LS_OK)
+        status = ls_rpc_serve(options->common.calls, CALL_RANK_START,
+                              LS_CALL_ANYONE, learner_serve_rank, service);
     if (status != LS_OK) {
         learner_service_destroy(&service);
         return status;

@@ -108,9 +108,11 @@ static bool is_master(const struct service_work *work,
 static void finish_with(struct service_work *work,
                         const struct ls_member *member)
 {
-    if (member->state == LS_MEMBER_LEFT && member->reason == LS_OK &&
-        work->task != NULL)
-        ls_task_finish_here(work->task);
+    if (member->state != LS_MEMBER_LEFT || member->reason != LS_OK ||
+        work->task == NULL)
+        return;
+    ls_task_finish_here(work->task);
+    service_work_recall(work);
 }
 
 static void on_member(void *self, const struct ls_member *member)
@@ -241,6 +243,11 @@ bool service_work_start(struct service_work *work, ls_request **request,
         supersede(work, request);
         return false;
     }
+    if (work->lent) {
+        replace(&work->successor, request);
+        service_work_recall(work);
+        return false;
+    }
     if (work->ended) {
         ls_take(LS_TAKES_WORK_ENDED);
         (void)ls_error(LS_ESTATE, "its task has ended");
@@ -338,6 +345,34 @@ static int serve_close(void *self, ls_request *request)
     ls_mutex_unlock(&work->mutex);
     start_again(work, successor);
     return LS_OK;
+}
+
+bool service_work_lend(struct service_work *work)
+{
+    work->lent = !work->held && !work->ended;
+    if (work->lent)
+        ls_take(LS_TAKES_WORK_JOINED);
+    return work->lent;
+}
+
+void service_work_return(struct service_work *work)
+{
+    ls_mutex_lock(&work->mutex);
+    ls_request *successor = work->successor;
+    work->successor = NULL;
+    work->lent = false;
+    ls_take(LS_TAKES_WORK_LEFT);
+    service_work_changed(work);
+    ls_mutex_unlock(&work->mutex);
+    start_again(work, successor);
+}
+
+void service_work_recall(struct service_work *work)
+{
+    if (!work->lent)
+        return;
+    ls_take(LS_TAKES_WORK_CALLED_AWAY);
+    work->ops->recall(work->self);
 }
 
 void service_work_give_back(struct service_work *work, const char *failure)

@@ -35,6 +35,13 @@ struct service_work_ops {
     int (*begin)(void *self);
     /* The same: the run is over, and so is what was left of a work. */
     void (*run_ended)(void *self);
+    /* What another member may want of it, beside its works; NULL both: nothing.
+     * is_wanted: there is something to be done for one; with the lock held. The
+     * task goes on to its next step then, which does it. recall: the task's
+     * thread is at that (service_work_lend()): have it end, soon; with the lock
+     * held. */
+    bool (*is_wanted)(const void *self);
+    void (*recall)(void *self);
 };
 
 struct service_work {
@@ -53,6 +60,7 @@ struct service_work {
     bool held;
     bool closing;               /* the task's thread is to let go of it */
     bool used;                  /* the task's thread is at it */
+    bool lent;                  /* the thread does something for another */
     ls_request *closer;         /* own; to be answered then */
     ls_request *successor;      /* own; to be started then */
     struct work_key failed_key; /* the work that was given back last, */
@@ -144,6 +152,19 @@ bool service_work_is_closing(struct service_work *work);
 void service_work_give_back(struct service_work *work, const char *failure);
 /* Be done with it; the same first. */
 void service_work_let_go(struct service_work *work, const char *failure);
+/* The thread does something for another member from here on, and not any more.
+ * Meanwhile a start recalls it, and is answered after the second. The first,
+ * with the lock held, returns false when there is a work. */
+LS_MUST_USE bool service_work_lend(struct service_work *work);
+void service_work_return(struct service_work *work);
+/* Have it end, if there is anything. Lock held. */
+void service_work_recall(struct service_work *work);
+/* Wait until ready(arg), asked with the lock held, or until the task finishes,
+ * or until it is later than `until`. Errors: as those of service_work_wait();
+ * LS_ETIMEDOUT. */
+LS_MUST_USE int service_work_wait_until(struct service_work *work,
+                                        bool (*ready)(void *arg), void *arg,
+                                        int64_t until);
 /* The run is over. */
 void service_work_end_run(struct service_work *work, int status);
 

@@ -11,6 +11,7 @@
 static void wake(struct service_work *work)
 {
     ls_mutex_lock(&work->mutex);
+    service_work_recall(work);
     service_work_changed(work);
     ls_mutex_unlock(&work->mutex);
 }
@@ -85,17 +86,20 @@ static int master_is_missed(const struct service_work *work)
 
 /* Wait for a change after `seen`. LS_EAGAIN: look again. */
 static int wait_once(struct service_work *work, uint64_t seen,
-                     bool (*ready)(void *arg), void *arg)
+                     bool (*ready)(void *arg), void *arg, int64_t until)
 {
     int status = LS_EAGAIN;
     ls_mutex_lock(&work->mutex);
     if (work->changes == seen && ready(arg)) {
         status = LS_OK;
     } else if (work->changes == seen) {
-        const int64_t until = patience_ends(work);
-        if (ls_cond_wait(&work->changed, &work->mutex, until) != LS_OK &&
+        const int64_t patience = patience_ends(work);
+        if (ls_cond_wait(&work->changed, &work->mutex,
+                         patience < until ? patience : until) != LS_OK &&
             work->changes == seen)
-            status = master_is_missed(work);
+            status = patience < until
+                         ? master_is_missed(work)
+                         : ls_error(LS_ETIMEDOUT, "the time is up");
     }
     ls_mutex_unlock(&work->mutex);
     return status;
@@ -103,8 +107,8 @@ static int wait_once(struct service_work *work, uint64_t seen,
 
 /* The task must not be asked with the lock held: it calls on_cancel() under a
  * lock of its own. */
-int service_work_wait(struct service_work *work, bool (*ready)(void *arg),
-                      void *arg)
+int service_work_wait_until(struct service_work *work, bool (*ready)(void *arg),
+                            void *arg, int64_t until)
 {
     int status;
     do {
@@ -117,9 +121,15 @@ int service_work_wait(struct service_work *work, bool (*ready)(void *arg),
         if (status == LS_OK)
             status = ls_node_take_error(work->options.node);
         if (status == LS_OK)
-            status = wait_once(work, seen, ready, arg);
+            status = wait_once(work, seen, ready, arg, until);
     } while (status == LS_EAGAIN);
     return status;
+}
+
+int service_work_wait(struct service_work *work, bool (*ready)(void *arg),
+                      void *arg)
+{
+    return service_work_wait_until(work, ready, arg, LS_FOREVER);
 }
 
 bool service_work_is_used(struct service_work *work)
@@ -150,7 +160,8 @@ static bool take(void *self)
         work->used = true;
         work->works++;
     }
-    return work->used;
+    return work->used ||
+           (work->ops->is_wanted != NULL && work->ops->is_wanted(work->self));
 }
 
 static int await_work(ls_step *step, void *self)

@@ -30,6 +30,7 @@ int coordinator_settings_check(const struct fsm_options *options)
         {"ahead", options->ahead, 0, SERVICE_DATA_MAX - 1},
         {"batch_size", options->batch_size, 1, SERVICE_BATCH_MAX},
         {"learner_batches", options->learner_batches, 0, 1 << 20},
+        {"ranks", options->ranks, 0, SERVICE_RANKS_MAX},
         {"send_policy_freq", options->send_policy_freq, 1, most},
         {"send_info_freq", options->send_info_freq, 1, most},
         {"learner_expiry", options->learner_expiry, 0, INT64_MAX / 4},
@@ -50,5 +51,7 @@ int coordinator_settings_check(const struct fsm_options *options)
         return wrong("split", "a divisor of unroll_len");
     if (!isnan(options->stop_value) && options->eval_episodes == 0)
         return wrong("eval_episodes", "at least 1 with a stop_value");
+    if (options->ranks > 1 && options->batch_size % options->ranks != 0)
+        return wrong("batch_size", "a multiple of ranks");
     return LS_OK;
 }

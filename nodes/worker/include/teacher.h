@@ -24,6 +24,7 @@ struct teacher_options {
     ls_group *group;  /* borrow; of learners that share each batch, with one
                        * device each; formed whenever learn() runs. NULL: this
                        * one has all of it */
+    bool is_shared;   /* such a group comes later: teacher_set_group() */
     uint32_t node_id; /* for the log */
     /* Handed to learn(). Once true, it stays true until teacher_restore().
      * NULL: never. Thread: any. */
@@ -39,6 +40,9 @@ struct teacher_options {
 LS_MUST_USE int teacher_create(struct teacher **out, ls_runtime *runtime,
                                const struct teacher_options *options);
 void teacher_destroy(struct teacher **teacher);
+
+/* With whom it learns from here on; NULL: alone. While no engine runs. */
+void teacher_set_group(struct teacher *teacher, ls_group *group);
 
 /* What an engine needs for its stacks: devices, n_devices, part_bytes and
  * batch_size are set. Borrow: as long as the teacher. */

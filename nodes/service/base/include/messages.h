@@ -31,6 +31,12 @@ typedef char service_name[SAFE_NAME_MAX + 1];
 #define CALL_COLLECTOR_DATA  "collector_data_task"
 #define CALL_COLLECTOR_CLOSE "collector_close_task"
 
+/* What the learner that a work was given to asks of the other ranks of it: to
+ * learn with it. The data are those of its own start call. */
+#define CALL_RANK_START "rank_start_task"
+
+/* At most so many learners do a work together. */
+#define SERVICE_RANKS_MAX 64
 /* At most so many samples in a batch: a learn call then fits, whatever the
  * names in it. */
 #define SERVICE_BATCH_MAX 256
@@ -62,7 +68,11 @@ struct learner_work {
     int64_t iterations;       /* then it is done; 0: until it is closed */
     int64_t send_policy_freq; /* commits the policy each so many iterations */
     int64_t send_info_freq;   /* sends an info each so many iterations */
-    int64_t done;    /* iterations that earlier attempts have committed */
+    int64_t done; /* iterations that earlier attempts have committed */
+    /* The ids of the nodes that do it together, rising: each is a rank, and the
+     * first is the one that the work is given to. 0: that one does it alone. */
+    size_t n_ranks;
+    int64_t ranks[SERVICE_RANKS_MAX];
     double gpu, cpu; /* resource_info: what it may use */
 };
 

@@ -27,6 +27,14 @@ struct service_watch {
     void (*committed)(void *self, const struct work_key *key,
                       const char *policy_id, const struct policy_value *value,
                       const struct ls_bytes *training);
+    /* A learner that does this work together with the one that holds it: from
+     * now on, and not any more. */
+    void (*joined)(void *self, const struct work_key *key);
+    void (*parted)(void *self, const struct work_key *key);
+    /* One of them, or the one that holds it: a hash of its weights after this
+     * iteration, from 0, where they are to be committed. */
+    void (*stepped)(void *self, const struct work_key *key, int64_t iter,
+                    uint64_t weights);
     /* A member begins to get a policy from the store; and has it. training:
      * size 0: it goes on with the policy alone. */
     void (*loading)(void *self);

@@ -19,13 +19,19 @@
  * done, and another batch is asked for. When a work is closed, its open calls
  * fail at once, and the close is answered when nothing of the work is under way
  * any more. When its coordinator is lost, the learner keeps the work, ends the
- * iteration that is under way, and goes on when the next one calls. Thread:
- * any, unless a function says otherwise. Source: docs/services.md. */
+ * iteration that is under way, and goes on when the next one calls.
+ * A work may be for several learners, its ranks. The first of them holds it and
+ * does all of the above; it asks the others, by "rank_start_task", to learn
+ * with it, each from its share of each batch, and checks that their weights are
+ * equal whenever it commits some. What ends that for one of them gives the work
+ * back. Thread: any, unless a function says otherwise. Source:
+ * docs/services.md. */
 #ifndef LOCKSTEP_LEARNER_SERVICE_H
 #define LOCKSTEP_LEARNER_SERVICE_H
 
 #include "lockstep/call.h"
 #include "lockstep/context.h"
+#include "lockstep/group.h"
 #include "lockstep/learner.h"
 #include "lockstep/plugin.h"
 #include "lockstep/task.h"
@@ -72,6 +78,10 @@ struct learner_ops {
     /* What the engine's stacks are to be: devices and what goes with them.
      * NULL: it needs none. */
     void (*set_options)(void *self, struct ls_learner_options *options);
+    /* With whom it learns from here on: learn() changes the weights by nothing
+     * but what is the same in all ranks. NULL: alone. By the task's thread,
+     * while no engine runs. NULL: it never learns with others. */
+    void (*set_group)(void *self, ls_group *group);
     /* Make ready in a stack what is to be learned from; several stacks may be
      * read into at the same time. After that of the last device the samples
      * have no data any more. An error fails this batch alone. NULL: there is

@@ -18,6 +18,7 @@ struct service_options {
     ls_rpc *calls;       /* borrow; closed before the service is destroyed */
     struct store *store; /* borrow, longer than the service */
     uint32_t coordinator; /* id of the node that will call it */
+    uint32_t channel;     /* that other members of its kind serve; 0: any */
     double gpu, cpu;      /* what "resource" answers: GPUs, and processors, of
                            * which there may be a part */
     int patience_ms;   /* how long a lost coordinator is waited for; 0: not */

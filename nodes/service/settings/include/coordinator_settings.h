@@ -63,6 +63,8 @@ struct fsm_options {
     uint32_t data_home;  /* id of a node */
     int64_t batch_size;  /* 1 … SERVICE_BATCH_MAX */
     int64_t learner_batches; /* that a learner may have at once; 0: 2 */
+    int64_t ranks; /* learners that do a work together; each batch can be
+                    * shared evenly by them; 0: 1. Up to SERVICE_RANKS_MAX */
     int64_t send_policy_freq, send_info_freq;
     struct replay_options replay; /* name, max_batch and seed are filled in */
 

@@ -11,8 +11,10 @@ enum service_sabotage {
                                      * the end of its work */
     SERVICE_SABOTAGE_FROM_SCRATCH,  /* a learner that takes a work over begins
                                      * anew */
-    SERVICE_SABOTAGE_NO_FENCING     /* a learner that was replaced still commits
+    SERVICE_SABOTAGE_NO_FENCING,    /* a learner that was replaced still commits
                                      */
+    SERVICE_SABOTAGE_OWN_WEIGHTS    /* a rank learns on from weights of its own,
+                                     * and nobody compares them */
 };
 
 #endif
