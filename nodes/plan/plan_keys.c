@@ -129,5 +129,10 @@ void plan_refuse_keys(const struct plan *plan, ls_config_section *root)
                           "evaluator does nothing in a job in lock step "
                           "without a node that evaluates: add "
                           "{role: evaluator} to nodes");
+    if (kind == IN_STEP && plan_count(plan, PLAN_EVALUATOR) == 0 &&
+        ls_config_has(ls_config_section_at(root, "checkpoint"), "best"))
+        ls_config_problem(ls_config_section_at(root, "checkpoint"), "best",
+                          "checkpoint.best needs a node that finds out how "
+                          "good each is: add {role: evaluator} to nodes");
     refuse_places(plan, root);
 }

@@ -78,6 +78,7 @@ static const struct row {
     {"checkpoint.seconds", "2", IN_STEP, "", "", "tests/e2e/test_resume.bats"},
     {"checkpoint.keep_last", "3", IN_STEP, "", "", "tests/e2e/test_resume.bats"},
     {"checkpoint.keep_every", "2", IN_STEP, "", "", "tests/e2e/test_resume.bats"},
+    {"checkpoint.best", "2", IN_STEP, "", "", "tests/e2e/test_resume.bats"},
     {"checkpoint.on_fail", "go_on", IN_STEP, "", "", "tests/e2e/test_resume.bats"},
     {"checkpoint.replay", "true", 0, "", "", "tests/e2e/test_config_keys.bats"},
     {"collector.envs", "2", LEARNING, "", "", "tests/e2e/test_sizes.bats"},
@@ -291,4 +292,7 @@ TEST(what_goes_with_something_else_is_refused_without)
     assert_problem("plugin: p\nnodes: [{role: learner}, {role: collector}]\n"
                    "evaluator: {solved: 1}\n",
                    "job.yaml:3:1", "add {role: evaluator} to nodes");
+    assert_problem("plugin: p\nnodes: [{role: learner}, {role: collector}]\n"
+                   "checkpoint: {best: 3}\n",
+                   "job.yaml:3:20", "checkpoint.best needs a node");
 }
