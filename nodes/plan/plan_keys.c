@@ -18,6 +18,11 @@ struct limit {
     const char *instead;
 };
 
+static const char of_coordinators[] =
+    "a coordinator has its journal, and a learner of it commits its policy "
+    "each coordinator.send_policy_freq iterations; leave it out, or say "
+    "checkpoint.replay";
+
 static const struct limit limits[] = {
     {NULL, "plugin", IN_STEP | SERVICE, "they load none; leave it out"},
     {"env", NULL, IN_STEP | SERVICE, "they load no plugin; leave it out"},
@@ -27,14 +32,16 @@ static const struct limit limits[] = {
     {"evaluator", NULL, IN_STEP | SERVICE,
      "they evaluate nothing; leave it out"},
     {"learner", NULL, IN_STEP | SERVICE, "they learn nothing; leave it out"},
-    {"checkpoint", "replay", 0,
-     "a replay buffer is the coordinator's, and its samples stay with the "
-     "collectors that made them and end with them; a run that goes on fills "
-     "it anew; leave it out"},
-    {"checkpoint", NULL, IN_STEP,
-     "a coordinator has its journal, and a learner of it commits its policy "
-     "each coordinator.send_policy_freq iterations; members have nothing to "
-     "save; leave it out"},
+    {"checkpoint", NULL, IN_STEP | SERVICE,
+     "members have nothing to save; leave it out"},
+    {"checkpoint", "every", IN_STEP | MEMBERS, of_coordinators},
+    {"checkpoint", "seconds", IN_STEP | MEMBERS, of_coordinators},
+    {"checkpoint", "keep_last", IN_STEP | MEMBERS, of_coordinators},
+    {"checkpoint", "keep_every", IN_STEP | MEMBERS, of_coordinators},
+    {"checkpoint", "best", IN_STEP | MEMBERS, of_coordinators},
+    {"checkpoint", "on_fail", IN_STEP | MEMBERS, of_coordinators},
+    {"checkpoint", "replay", SERVICE | MEMBERS,
+     "it is for jobs with a coordinator, whose buffer it keeps; leave it out"},
     {"coordinator", NULL, SERVICE,
      "there is no node of the role coordinator to heed it"},
     {"barrier", NULL, MEMBERS,

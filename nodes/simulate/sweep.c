@@ -36,6 +36,7 @@ static void add_checks(struct checks_figures *sum,
     sum->batches += one->batches;
     sum->versions += one->versions;
     sum->takeovers += one->takeovers;
+    sum->carried += one->carried;
 }
 
 static void add(struct simulated_figures *sum,

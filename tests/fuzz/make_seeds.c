@@ -525,10 +525,12 @@ static bool write_answer(const struct fsm_action *asked, uint64_t number)
     return true;
 }
 
-/* What a coordinator records in the first moments of a job. */
-static void records(void)
+/* What a coordinator records in the first moments of a job. keeps: also of its
+ * samples. */
+static void records(bool keeps)
 {
     struct fsm_options options = small_core_options();
+    options.keeps_samples = options.data_stays = keeps;
     options.samples_per_work = 2;
     options.unroll_len = 32;
     static unsigned char bytes[1 << 14], answers[1 << 14];
@@ -561,8 +563,9 @@ static void records(void)
                                                      .size = answer.size}) ==
              LS_OK);
     }
-    seed("recall", "records", NULL, 0, bytes, n);
-    seed("fsm", "answers", NULL, 0, answers, n_answers);
+    seed("recall", keeps ? "samples" : "records", NULL, 0, bytes, n);
+    if (!keeps)
+        seed("fsm", "answers", NULL, 0, answers, n_answers);
     ls_writer_clear(writer);
     fsm_destroy(&machine);
 }
@@ -611,7 +614,8 @@ int main(int argc, char **argv)
     policy();
     reports();
     leases();
-    records();
+    records(false);
+    records(true);
     files();
     recording();
     ls_writer_destroy(&writer);

@@ -58,6 +58,7 @@ struct checks_figures {
     uint64_t batches;    /* that learners got */
     uint64_t versions;   /* of policies, committed */
     uint64_t takeovers;  /* lives of a coordinator after the first */
+    uint64_t carried;    /* samples that one had drawn of an earlier life */
 };
 
 /* All: borrow. out: own; destroy it before the simulation, after the run.

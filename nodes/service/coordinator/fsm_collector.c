@@ -35,6 +35,7 @@ static bool insert_part(fsm *self, struct work *learner, struct work *work)
     struct waiting_data *first = work->waiting;
     struct sample sample;
     sample_part(&first->whole, first->part, &sample);
+    const uint64_t number = replay_next_number(learner->buffer);
     const int status = replay_insert(learner->buffer, &sample);
     if (status == LS_EAGAIN)
         return false;
@@ -42,6 +43,7 @@ static bool insert_part(fsm *self, struct work *learner, struct work *work)
         fsm_no_memory(self);
         return false;
     }
+    fsm_record_sample(self, learner, &sample, number);
     first->owes_drop = false; /* the buffer does */
     if (++first->part == first->whole.parts)
         remove_first(work);

@@ -195,6 +195,14 @@ void fsm_count_attempt(fsm *self, const struct work *work);
 void fsm_record_end(fsm *self);
 void fsm_record_over(fsm *self, const struct work *work);
 void fsm_record_figures(fsm *self);
+/* Of a work's buffer, where that is kept. sample: it was inserted, as the item
+ * of this number. */
+void fsm_record_sample(fsm *self, const struct work *work,
+                       const struct sample *sample, uint64_t number);
+/* These were drawn; with priorities: got them. */
+void fsm_record_items(fsm *self, const struct work *work,
+                      const struct drawn_sample *drawn, size_t n,
+                      const double *priorities);
 
 /* fsm_recall.c: with the first input, what was recalled comes to life. */
 void fsm_begin(fsm *self, int64_t now);
