@@ -496,8 +496,10 @@ static void files(void)
     vault("elsewhere", 1, "../e+");
 }
 
-/* What a learner and a collector answer. False: nothing. */
-static bool write_answer(const struct fsm_action *asked, uint64_t number)
+/* What a learner and a collector answer. False: nothing. right: what the
+ * collector brings is taken; else it is refused. */
+static bool write_answer(const struct fsm_action *asked, uint64_t number,
+                         bool right)
 {
     struct sample sample = sample_named("d.1");
     const struct collector_data data = {.key = {"collect_2", 1},
@@ -505,7 +507,8 @@ static bool write_answer(const struct fsm_action *asked, uint64_t number)
                                         .n = 1,
                                         .samples = &sample};
     (void)snprintf(sample.data_id, sizeof sample.data_id, "d%d", (int)number);
-    sample.parts = 2; /* as fuzz_core.c and fuzz_recall.c have it */
+    (void)snprintf(sample.task_id, sizeof sample.task_id, "collect_2");
+    sample.parts = right ? 1 : 2;
     ls_writer_clear(writer);
     if (asked->kind == FSM_CONNECT)
         service_nothing_write(writer);
@@ -548,7 +551,7 @@ static void records(bool keeps)
             n += action.size;
         }
         if ((action.kind != FSM_CONNECT && action.kind != FSM_CALL) ||
-            !write_answer(&action, action.number))
+            !write_answer(&action, action.number, keeps))
             continue;
         const struct fuzz_bytes answer = fuzz_written(writer);
         unsigned char *const at = answers + n_answers;
