@@ -6,17 +6,14 @@
  *
  * A work that its member may have begun comes back with its next attempt, at
  * the front; one that was refused with the same, since nobody has begun it.
- * Evaluations go before collector works. A work that was queued for too long is
- * given up. Pure. Thread: serial. */
+ * Evaluations go before collector works, as their rows say (work_kinds.h). A
+ * work that was queued for too long is given up. Pure. Thread: serial. */
 #ifndef LOCKSTEP_SERVICE_ASSIGN_H
 #define LOCKSTEP_SERVICE_ASSIGN_H
 
 #include "messages.h"
 #include "pool.h"
 #include "replay.h"
-
-enum work_kind { WORK_LEARNER, WORK_COLLECTOR, WORK_EVALUATION };
-enum { WORK_KINDS = 3 };
 
 enum work_state {
     WORK_QUEUED,
@@ -110,7 +107,9 @@ size_t works_count(const struct works *works, enum work_kind kind);
  * looked at; LS_FOREVER: none. */
 int64_t works_wake_at(const struct works *works, int64_t now);
 
-enum pool_role work_role(enum work_kind kind);
-const char *work_kind_name(enum work_kind kind); /* "learner" */
+static inline const struct work_row *row_of(const struct work *work)
+{
+    return &work_rows[work->kind];
+}
 
 #endif

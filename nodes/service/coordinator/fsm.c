@@ -41,9 +41,8 @@ static void fill_in(fsm *self, const struct fsm_options *options)
             *defaults[i].value = defaults[i].by_default;
     self->works.same_attempt =
         options->sabotage == SERVICE_SABOTAGE_SAME_ATTEMPT;
-    self->works.expiry[WORK_LEARNER] = self->options.learner_expiry;
-    self->works.expiry[WORK_COLLECTOR] = self->options.collector_expiry;
-    self->works.expiry[WORK_EVALUATION] = self->options.collector_expiry;
+    for (size_t i = 0; i < WORK_KINDS; i++)
+        self->works.expiry[i] = work_expiry(&self->options, i);
     self->scheduler = (struct scheduler){
         .iterations = options->iterations,
         .eval_interval = options->eval_interval,
@@ -138,7 +137,7 @@ static void pump(fsm *self, int64_t now)
         struct work *learner = fsm_learner(self);
         more = learner != NULL && fsm_learner_pump(self, learner, now);
         for (struct work *w = self->works.first; w != NULL; w = w->next)
-            if (w->kind != WORK_LEARNER && fsm_collector_pump(self, w, now))
+            if (!row_of(w)->learns && fsm_collector_pump(self, w, now))
                 more = true;
     }
 }

@@ -83,32 +83,6 @@ int fsm_snapshot_done(fsm *self, int64_t now, const char *name, int status)
     return self->status;
 }
 
-void fsm_drive_scheduler(fsm *self, int64_t now)
-{
-    const char *why = "";
-    for (;;) {
-        switch (scheduler_next(&self->scheduler, now,
-                               pool_count(&self->pool, POOL_COLLECTOR), &why)) {
-        case SCHEDULER_NOTHING:
-            return;
-        case SCHEDULER_END:
-            fsm_end(self, now, LS_OK, why);
-            return;
-        case SCHEDULER_LEARNER:
-            ask_learner(self, now);
-            break;
-        case SCHEDULER_COLLECTOR:
-            ask_collector(self, now);
-            break;
-        case SCHEDULER_EVALUATION:
-            ask_evaluation(self, now);
-            break;
-        }
-        if (self->status != LS_OK)
-            return;
-    }
-}
-
 static void write_learner(fsm *self, const struct work *work)
 {
     const struct fsm_options *options = &self->options;
@@ -131,7 +105,7 @@ static void write_learner(fsm *self, const struct work *work)
 static void write_collector(fsm *self, const struct work *work)
 {
     const struct fsm_options *options = &self->options;
-    const bool eval = work->kind == WORK_EVALUATION;
+    const bool eval = row_of(work)->judges;
     struct collector_work message = {
         .key = work->key,
         .eval_flag = eval,
@@ -148,6 +122,31 @@ static void write_collector(fsm *self, const struct work *work)
     collector_work_write(&message, self->writer);
 }
 
+/* What is done for a kind of work, beside what its row says (work_kinds.h). */
+static const struct {
+    void (*ask)(fsm *self, int64_t now); /* one more is wanted */
+    void (*write_start)(fsm *self, const struct work *work);
+} handlers[WORK_KINDS] = {
+    [WORK_LEARNER] = {ask_learner, write_learner},
+    [WORK_COLLECTOR] = {ask_collector, write_collector},
+    [WORK_EVALUATION] = {ask_evaluation, write_collector},
+};
+
+void fsm_drive_scheduler(fsm *self, int64_t now)
+{
+    const char *why = "";
+    while (self->status == LS_OK) {
+        const enum scheduler_wish wish =
+            scheduler_next(&self->scheduler, now,
+                           pool_count(&self->pool, POOL_COLLECTOR), &why);
+        if (wish == SCHEDULER_END)
+            fsm_end(self, now, LS_OK, why);
+        if (wish == SCHEDULER_END || wish == SCHEDULER_NOTHING)
+            return;
+        handlers[wish].ask(self, now);
+    }
+}
+
 void fsm_drive_queue(fsm *self, int64_t now)
 {
     struct work *work;
@@ -158,10 +157,7 @@ void fsm_drive_queue(fsm *self, int64_t now)
                 work->key.task_id, (long long)work->key.attempt,
                 (unsigned)work->member->id);
         ls_writer_clear(self->writer);
-        if (work->kind == WORK_LEARNER)
-            write_learner(self, work);
-        else
-            write_collector(self, work);
+        handlers[work->kind].write_start(self, work);
         (void)fsm_call(self, ABOUT_START, work->member, work);
     }
 }
@@ -219,7 +215,8 @@ static bool read_closed(fsm *self, const struct open_call *call,
     struct learner_closed closed;
     const struct work_key *key = &closed.key;
     int status;
-    if (work->kind == WORK_LEARNER) {
+    const bool learns = row_of(work)->learns;
+    if (learns) {
         status = learner_closed_read(&closed, result->data, result->size);
     } else {
         status = collector_closed_read(finish, result->data, result->size);
@@ -229,7 +226,7 @@ static bool read_closed(fsm *self, const struct open_call *call,
         status = fsm_check_key(work, key);
     if (status != LS_OK)
         fsm_malformed(self, call);
-    return status == LS_OK && work->kind != WORK_LEARNER;
+    return status == LS_OK && !learns;
 }
 
 void fsm_close_ended(fsm *self, int64_t now, const struct open_call *call,

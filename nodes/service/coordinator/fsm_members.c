@@ -72,9 +72,10 @@ void fsm_drive_members(fsm *self, int64_t now)
     }
 }
 
-void fsm_connect_ended(fsm *self, int64_t now, struct pool_member *member,
+void fsm_connect_ended(fsm *self, int64_t now, const struct open_call *call,
                        const struct ls_call_result *result)
 {
+    struct pool_member *member = call->member;
     if (result->state == LS_CALL_COMPLETED) {
         member->state = POOL_CONNECTED;
         return;
@@ -143,9 +144,10 @@ void fsm_resource_ended(fsm *self, int64_t now, const struct open_call *call,
     }
 }
 
-void fsm_purge_ended(fsm *self, int64_t now, struct pool_member *member,
+void fsm_purge_ended(fsm *self, int64_t now, const struct open_call *call,
                      const struct ls_call_result *result)
 {
+    struct pool_member *member = call->member;
     member->state = POOL_CONNECTED;
     if (result->state != LS_CALL_COMPLETED)
         fsm_member_rests(self, member, now);

@@ -21,7 +21,7 @@ static int recall_member(fsm *self, struct work *work,
     if (entry->held == 0)
         return LS_OK;
     struct pool_member *member =
-        pool_add(&self->pool, (uint32_t)entry->member, work_role(work->kind));
+        pool_add(&self->pool, (uint32_t)entry->member, row_of(work)->role);
     if (member == NULL)
         return ls_error(LS_ENOMEM, "node %u", (unsigned)entry->member);
     /* A member has one work: the one that it was given last. */
@@ -55,7 +55,7 @@ static int recall_work(fsm *self, const ls_value *map)
     work->progress = entry.progress;
     memcpy(work->policy_id, entry.policy_id, sizeof work->policy_id);
     memcpy(work->buffer_id, entry.buffer_id, sizeof work->buffer_id);
-    if (work->kind == WORK_LEARNER)
+    if (row_of(work)->learns)
         memcpy(self->policy_id, work->policy_id, sizeof self->policy_id);
     status = recall_member(self, work, &entry);
     work->done = entry.done != 0;

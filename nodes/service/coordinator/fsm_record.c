@@ -48,7 +48,7 @@ static void write_end(fsm *self)
 
 void fsm_count_attempt(fsm *self, const struct work *work)
 {
-    if (work->kind == WORK_LEARNER &&
+    if (row_of(work)->learns &&
         work->key.attempt > self->scheduler.learner_attempts)
         self->scheduler.learner_attempts = work->key.attempt;
 }
