@@ -103,7 +103,7 @@ static void print_service(const struct plan *plan)
         printf("%s work: ", work_rows[i].name);
         print_work[i](plan);
         printf("; by a %s within %g s%s\n", pool_role_names[work_rows[i].role],
-               wait_s(plan, i),
+               wait_s(plan, (enum work_kind)i),
                work_rows[i].first ? ", before other works" : "");
     }
     printf(
@@ -234,7 +234,7 @@ static void write_service(const struct plan *plan, ls_writer *out)
         ls_write_map(out, 3);
         json_string(out, "work", work_rows[i].name);
         json_string(out, "role", pool_role_names[work_rows[i].role]);
-        json_double(out, "wait_s", wait_s(plan, i));
+        json_double(out, "wait_s", wait_s(plan, (enum work_kind)i));
     }
     json_string(out, "replay", plan_replay_name(plan));
     json_int(out, "samples_kept", plan_samples_kept(plan));

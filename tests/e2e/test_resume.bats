@@ -179,7 +179,8 @@ told() {
     learn all --as sim --seed 3 "${all[@]}"
     run judged all
     [[ $output == "0:- 1:"* ]]
-    local -a every=($output)
+    local -a every
+    read -ra every <<<"$output"
     [ "${every[-1]#*:}" = "${every[-2]#*:}" ] # both are of the same weights
     unset "every[-1]"
     learn out "${best[@]}" --set checkpoint.best=3

@@ -42,7 +42,7 @@ static void fill_in(fsm *self, const struct fsm_options *options)
     self->works.same_attempt =
         options->sabotage == SERVICE_SABOTAGE_SAME_ATTEMPT;
     for (size_t i = 0; i < WORK_KINDS; i++)
-        self->works.expiry[i] = work_expiry(&self->options, i);
+        self->works.expiry[i] = work_expiry(&self->options, (enum work_kind)i);
     self->scheduler = (struct scheduler){
         .iterations = options->iterations,
         .eval_interval = options->eval_interval,

@@ -443,11 +443,16 @@ void replay_lose(struct replay *buffer, uint32_t home)
 
 /* The rest --------------------------------------------------------------- */
 
+static bool is_taken(const struct replay *buffer, size_t slot)
+{
+    return replay_tree_weight(&buffer->tree, slot) != 0.0;
+}
+
 /* The item of a slot that is taken; NULL: there is none. */
 static const struct item *item_at(const struct replay *buffer, int64_t slot)
 {
     if (slot < 0 || (uint64_t)slot >= buffer->options.capacity ||
-        replay_tree_weight(&buffer->tree, (size_t)slot) == 0.0)
+        !is_taken(buffer, (size_t)slot))
         return NULL;
     return &buffer->items[slot];
 }
@@ -572,15 +577,16 @@ int replay_recall_item(struct replay *buffer, const struct replay_item *item,
         return status;
     if (buffer->n_free == 0)
         evict(buffer, buffer->oldest, &stats->evicted_overflow);
-    if (item_at(buffer, item->slot) != NULL) /* it went, and nobody said so */
-        evict(buffer, (size_t)item->slot, &stats->evicted_lost);
+    const size_t slot = (size_t)item->slot;
+    if (is_taken(buffer, slot)) /* that one went, and nobody said so */
+        evict(buffer, slot, &stats->evicted_lost);
     const uint64_t next = buffer->next_number;
     buffer->n_free--;
     buffer->next_number = item->number;
-    put_in(buffer, (size_t)item->slot, sample, datum);
+    put_in(buffer, slot, sample, datum);
     if (buffer->next_number < next)
         buffer->next_number = next;
-    buffer->items[item->slot].n_sampled = item->n_sampled;
+    buffer->items[slot].n_sampled = item->n_sampled;
     return LS_OK;
 }
 
@@ -639,7 +645,7 @@ void replay_recalled(struct replay *buffer)
     size_t n = 0;
     for (size_t i = 0; i < capacity; i++) {
         const size_t slot = capacity - 1 - i;
-        if (item_at(buffer, (int64_t)slot) == NULL)
+        if (!is_taken(buffer, slot))
             buffer->free_slots[n++] = slot;
     }
     ls_rng_seed(&buffer->rng, buffer->options.seed, buffer->stats.sampled);
