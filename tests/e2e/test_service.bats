@@ -381,7 +381,7 @@ stderr_has() {
     [ "$status" -eq 0 ]
     says "coordinator"
     says "learner work: until it is solved"
-    says "collector work: 8 trajectories of 64 steps; by a collector within 30 s"
+    says "collector work: 12 trajectories of 128 steps; by a collector within 30 s"
     says "evaluation work: 20 episodes"
     says "by a collector within 30 s, before other works"
     run "$LOCKSTEP" check "$SOURCE_DIR/configs/cartpole-service.yaml" --json \
