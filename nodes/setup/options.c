@@ -811,7 +811,10 @@ static int parse_option(struct options *out, int argc, char **argv, int *at)
         return ls_error(LS_EINVAL, "%s takes no value, and \"%s\" was given",
                         text, value);
     if (spec->kind == OPTION_RESUME && value == NULL)
-        value = *at + 1 < argc && is_run(argv[*at + 1]) ? argv[++*at] : latest;
+        value = *at + 1 < argc && (is_run(argv[*at + 1]) ||
+                                   strcmp(argv[*at + 1], "best") == 0)
+                    ? argv[++*at]
+                    : latest;
     if (spec->value != NULL && value == NULL) {
         if (*at + 1 >= argc)
             return ls_error(LS_EINVAL, "%s: %s must follow it", text,

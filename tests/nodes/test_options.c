@@ -161,6 +161,9 @@ TEST(an_epoch_is_of_a_run_that_is_resumed)
     assert_string_equal(options.resume, "latest");
     parse(&line, "lockstep eval out/a/1 --epoch 7", &options);
     assert_int_equal(options.epoch, 7);
+    cut(&line, "lockstep run a.yaml --resume best");
+    assert_fails(options_parse(&options, line.argc, line.argv), LS_EINVAL);
+    assert_error_has("--epoch best");
     cut(&line, "lockstep run a.yaml --fresh --epoch 4");
     assert_fails(options_parse(&options, line.argc, line.argv), LS_EINVAL);
     assert_error_has("leave out it or --fresh");
