@@ -50,5 +50,7 @@ int coordinator_settings_check(const struct fsm_options *options)
         return wrong("split", "a divisor of unroll_len");
     if (!isnan(options->stop_value) && options->eval_episodes == 0)
         return wrong("eval_episodes", "at least 1 with a stop_value");
+    if (options->keeps_samples && !options->data_stays)
+        return wrong("keeps_samples", "data that stays");
     return LS_OK;
 }
